@@ -1,0 +1,2 @@
+/** An end of the program that is no fault of its own: one line says what to do, and there is no stack to read. */
+export class CliError extends Error {}

@@ -1,0 +1,71 @@
+/** The only reader of the environment. A wrong value stops the start with one line that says what is allowed. */
+import type { RateLimit } from '../http/rate-limit.ts'
+import { CliError } from './cli-error.ts'
+
+/** Every setting: a variable of the environment, and a flag on the commands where people type it. */
+export const settings = {
+  DATABASE_URL: {
+    default: 'sqlite:data/fatura.db',
+    meaning: 'Where the store is: `sqlite:` and the path of a file.',
+  },
+  HOST: { default: '127.0.0.1', meaning: 'The address to listen on; `0.0.0.0` or `::` for every interface.' },
+  PORT: { default: '3000', meaning: 'The port to listen on; 0 takes a free one.' },
+  RATE_LIMIT: {
+    default: '6000/m',
+    meaning: 'Requests per token and process: a number, `/` and `s`, `m` or `h`; or `off`.',
+  },
+  LOG_LEVEL: {
+    default: 'info',
+    meaning: 'What is logged: `debug`, `info` (a line per request), `warn`, `error` or `silent`.',
+  },
+} as const
+
+export type Setting = keyof typeof settings
+export type Flags = Partial<Record<Setting, string>>
+
+/** A flag's value wins over the environment's; an empty value counts as not set. */
+function read(setting: Setting, flags: Flags): string {
+  return flags[setting] || process.env[setting] || settings[setting].default
+}
+
+/** Whether somebody chose a value, by flag or environment. */
+export function isSet(setting: Setting, flags: Flags): boolean {
+  return Boolean(flags[setting] || process.env[setting])
+}
+
+export function readDatabaseUrl(flags: Flags): string {
+  return read('DATABASE_URL', flags)
+}
+
+export function readHost(flags: Flags): string {
+  return read('HOST', flags)
+}
+
+export function readPort(flags: Flags): number {
+  const text = read('PORT', flags)
+  const port = Number(text)
+  if (!/^\d+$/.test(text) || port > 65_535)
+    throw new CliError(`PORT must be a whole number from 0 to 65535, not '${text}'.`)
+  return port
+}
+
+const windows: Record<string, number> = { s: 1, m: 60, h: 3_600 }
+
+export function readRateLimit(flags: Flags): RateLimit | null {
+  const text = read('RATE_LIMIT', flags)
+  if (text === 'off') return null
+  const [, requests, unit = ''] = /^([1-9]\d{0,8})\/([smh])$/.exec(text) ?? []
+  const seconds = windows[unit]
+  if (requests === undefined || seconds === undefined)
+    throw new CliError(`RATE_LIMIT must be like 100/s, 6000/m or 50000/h, or off, not '${text}'.`)
+  return { requests: Number(requests), seconds }
+}
+
+const logLevels = ['debug', 'info', 'warn', 'error', 'silent']
+
+export function readLogLevel(flags: Flags): string {
+  const text = read('LOG_LEVEL', flags)
+  if (!logLevels.includes(text))
+    throw new CliError(`LOG_LEVEL must be one of ${logLevels.join(', ')}, not '${text}'.`)
+  return text
+}

@@ -1,0 +1,50 @@
+/** The command line: one file a command, all listed here. */
+import { Command, CommanderError } from 'commander'
+import manifest from '../../package.json' with { type: 'json' }
+import { StoreError } from '../store/store.ts'
+import { CliError } from './cli-error.ts'
+import { demoCommand } from './demo.ts'
+import { importCommand } from './import.ts'
+import { migrateCommand } from './migrate.ts'
+import { openapiCommand } from './openapi.ts'
+import { serveCommand } from './serve.ts'
+import { tokenCommand } from './token.ts'
+
+const program = new Command('fatura')
+  .description(
+    "A customer's invoices over HTTP: the payment platform's state and the certified document's, side by side.",
+  )
+  .version(manifest.version)
+  .addCommand(demoCommand())
+  .addCommand(serveCommand())
+  .addCommand(importCommand())
+  .addCommand(tokenCommand())
+  .addCommand(migrateCommand())
+  .addCommand(openapiCommand())
+  .addHelpText(
+    'after',
+    `
+First minutes:
+  fatura demo                                     look at it with sample data; leaves nothing behind
+  fatura import invoices.ndjson                   load your own invoices
+  fatura token create --customer cus_… --name app make a token; it is printed once
+  fatura serve                                    serve them on http://127.0.0.1:3000
+
+Settings are environment variables; "fatura serve --help" lists them.`,
+  )
+  .showHelpAfterError('(fatura --help lists the commands and their options)')
+
+// What is piped into a program that ends early, such as head, is no failure of ours.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1))
+
+try {
+  for (const command of [program, ...program.commands, ...program.commands.flatMap(c => c.commands)])
+    command.exitOverride()
+  await program.parseAsync()
+} catch (error) {
+  if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : 2
+  else if (error instanceof CliError || error instanceof StoreError) {
+    process.stderr.write(`fatura: ${error.message}\n`)
+    process.exitCode = 1
+  } else throw error
+}

@@ -1,0 +1,22 @@
+import { Command } from 'commander'
+import { migrateStore } from '../store/open-store.ts'
+import { readDatabaseUrl } from './config.ts'
+import { addSettings, readFlags } from './options.ts'
+
+export function migrateCommand(): Command {
+  return addSettings(
+    new Command('migrate').description(
+      'Create the store, or bring its schema up to date. Safe to run again.',
+    ),
+    'DATABASE_URL',
+  ).action(migrate)
+}
+
+async function migrate(options: Record<string, unknown>): Promise<void> {
+  const { from, to } = await migrateStore(readDatabaseUrl(readFlags(options)))
+  process.stdout.write(
+    from === to
+      ? `The schema is up to date: version ${to}.\n`
+      : `Migrated the schema from version ${from} to ${to}.\n`,
+  )
+}

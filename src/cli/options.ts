@@ -1,0 +1,28 @@
+/** Flags that several commands share: each a setting that people also type. */
+import type { Command } from 'commander'
+import { type Flags, type Setting, settings } from './config.ts'
+
+const flags: Record<Setting, string> = {
+  DATABASE_URL: '--database-url <url>',
+  HOST: '--host <address>',
+  PORT: '--port <port>',
+  RATE_LIMIT: '--rate-limit <limit>',
+  LOG_LEVEL: '--log-level <level>',
+}
+
+export function addSettings(command: Command, ...names: Setting[]): Command {
+  for (const name of names) {
+    const { meaning, default: value } = settings[name]
+    command.option(flags[name], `${meaning.replaceAll('`', '')} (env: ${name}, default: ${value})`)
+  }
+  return command
+}
+
+/** Commander's options, by the settings they stand for. */
+export function readFlags(options: Record<string, unknown>): Flags {
+  return Object.fromEntries(
+    Object.entries(options)
+      .map(([key, value]) => [key.replace(/[A-Z]/g, upper => `_${upper}`).toUpperCase(), value])
+      .filter(([name]) => Object.hasOwn(settings, name as string)),
+  )
+}

@@ -1,0 +1,35 @@
+import { Command } from 'commander'
+import { migrateStore } from '../store/open-store.ts'
+import { readDatabaseUrl, readHost, readLogLevel, readPort, readRateLimit } from './config.ts'
+import { createLog } from './log.ts'
+import { addSettings, readFlags } from './options.ts'
+import { waitForSignal } from './signals.ts'
+import { startApi } from './start-api.ts'
+
+export function serveCommand(): Command {
+  return addSettings(
+    new Command('serve').description('Serve the API. It reads the store and never writes to it.'),
+    'DATABASE_URL',
+    'HOST',
+    'PORT',
+    'RATE_LIMIT',
+    'LOG_LEVEL',
+  )
+    .option('--migrate', 'first create the store, or bring its schema up to date')
+    .action(serve)
+}
+
+async function serve(options: Record<string, unknown>): Promise<void> {
+  const flags = readFlags(options)
+  const url = readDatabaseUrl(flags)
+  const log = createLog(readLogLevel(flags))
+  const api = { url, host: readHost(flags), port: readPort(flags), rateLimit: readRateLimit(flags), log }
+
+  const signal = waitForSignal()
+  if (options.migrate === true) await migrateStore(url)
+  const { address, stop } = await startApi(api)
+  log.info({ address }, 'listening')
+  await signal
+  await stop()
+  log.info('stopped')
+}

@@ -1,0 +1,66 @@
+/** Every error the API can answer, with its HTTP status and its meaning. Imports nothing. */
+export const errorCodes = {
+  invalid_request: { status: 400, meaning: 'The request itself is malformed; `message` says what to mend.' },
+  invalid_parameter: {
+    status: 400,
+    meaning: '`param` names a path or query parameter whose value is not allowed; `message` says what is.',
+  },
+  missing_token: { status: 401, meaning: 'No `Authorization: Bearer` header was sent.' },
+  invalid_token: { status: 401, meaning: 'The token is unknown, malformed, expired or revoked.' },
+  insufficient_scope: {
+    status: 403,
+    meaning: 'The token is not valid for this customer, whether or not the customer exists.',
+  },
+  route_not_found: { status: 404, meaning: 'Nothing is served at this path.' },
+  invoice_not_found: {
+    status: 404,
+    meaning: 'The customer has no such invoice: it does not exist, or belongs to another customer.',
+  },
+  document_not_found: {
+    status: 404,
+    meaning: 'The invoice exists, but no document of this kind is associated with it.',
+  },
+  method_not_allowed: { status: 405, meaning: 'The service is read-only: GET, HEAD and OPTIONS only.' },
+  request_timeout: { status: 408, meaning: 'The request did not arrive completely in time.' },
+  document_not_issued: { status: 409, meaning: 'The document is a draft: it has no PDF yet.' },
+  payload_too_large: { status: 413, meaning: 'The request carries a body; no request of this API has one.' },
+  uri_too_long: { status: 414, meaning: 'The URL is longer than 8,192 bytes.' },
+  rate_limited: { status: 429, meaning: 'The token sent too many requests; wait for `Retry-After` seconds.' },
+  headers_too_large: { status: 431, meaning: 'The request headers are larger than 16 KiB.' },
+  internal: { status: 500, meaning: 'A fault of this service; quote `request_id` when you report it.' },
+  upstream_failed: {
+    status: 502,
+    meaning: 'The system that holds the document failed, or is not connected.',
+  },
+  unavailable: { status: 503, meaning: 'The store cannot be read right now; try again after `Retry-After`.' },
+  document_not_ready: {
+    status: 503,
+    meaning: 'The PDF is still being made; try again after `Retry-After` seconds.',
+  },
+  upstream_timeout: { status: 504, meaning: 'The system that holds the document did not answer in time.' },
+} as const satisfies Record<string, { status: number; meaning: string }>
+
+export type ErrorCode = keyof typeof errorCodes
+
+export interface ErrorDetails {
+  /** The parameter at fault. */
+  param?: string
+  /** After how many seconds a new try makes sense. */
+  retryAfter?: number
+  /** What to log beside the answer; never sent. */
+  cause?: unknown
+}
+
+/** An error that is meant for the client: its message is sent as it is. */
+export class ApiError extends Error {
+  readonly code: ErrorCode
+  readonly param: string | undefined
+  readonly retryAfter: number | undefined
+
+  constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
+    super(message, { cause: details.cause })
+    this.code = code
+    this.param = details.param
+    this.retryAfter = details.retryAfter
+  }
+}

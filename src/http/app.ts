@@ -1,0 +1,102 @@
+/** The HTTP application, built but not listening. */
+import Fastify, { type FastifyInstance } from 'fastify'
+import type { Logger } from 'pino'
+import { ApiError } from '../errors.ts'
+import { isCustomerId, isInvoiceId } from '../invoice.ts'
+import {
+  answerOnSocket,
+  explainParserError,
+  handleErrors,
+  maximumUrlLength,
+  type ParserError,
+  sendError,
+} from './errors.ts'
+import { addOtherMethods, refuseMethod } from './methods.ts'
+import { compileParameters, parseQuery } from './parameters.ts'
+import { createRequestId } from './request-id.ts'
+import { addRoutes, type RouteDependencies } from './routes.ts'
+import type { InvoiceParams } from './schemas.ts'
+
+/** A client has so long to send its request; a slower one is answered 408 and let go. */
+const requestTimeout = 10_000
+
+/** No request has a body. One that comes all the same is ignored up to here, and refused beyond. */
+const maximumIgnoredBody = 8_192
+
+export function createApp(dependencies: RouteDependencies): FastifyInstance {
+  const { log } = dependencies
+  const app = Fastify({
+    logger: false,
+    genReqId: createRequestId,
+    requestTimeout,
+    keepAliveTimeout: 72_000,
+    http: { headersTimeout: requestTimeout, connectionsCheckingInterval: 1_000, requireHostHeader: false },
+    routerOptions: { maxParamLength: maximumUrlLength, querystringParser: parseQuery },
+    // A request that arrives on an open connection during the shutdown is served; the connection then closes.
+    return503OnClosing: false,
+    frameworkErrors: (error, request, reply) => {
+      reply.header('request-id', request.id)
+      sendError(error, request, reply, log)
+    },
+    clientErrorHandler: (error, socket) => {
+      if (error.code === 'ECONNRESET' || !socket.writable) socket.destroy()
+      else answerOnSocket(explainParserError(error as unknown as ParserError), socket, log)
+    },
+  })
+  app.server.on('connect', (_request, socket) => answerOnSocket(refuseMethod(), socket, log))
+  // An expectation that is not understood may be ignored (RFC 9110, section 10.1.1); Node would answer without a body.
+  app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
+
+  app.setValidatorCompiler(compileParameters)
+  app.setSerializerCompiler(() => JSON.stringify)
+  app.decorateRequest('grant', null)
+  handleErrors(app, log)
+  checkRequests(app)
+  logRequests(app, log)
+  addOtherMethods(app)
+  addRoutes(app, dependencies)
+  return app
+}
+
+/** What every request must be, whatever its route. */
+function checkRequests(app: FastifyInstance): void {
+  app.addHook('onRequest', async (request, reply) => {
+    reply.header('request-id', request.id)
+    reply.header('x-content-type-options', 'nosniff')
+    const { url = '', headers } = request.raw
+    if (url.length > maximumUrlLength)
+      throw new ApiError('uri_too_long', `The URL is longer than ${maximumUrlLength} bytes.`)
+    if (headers.host === undefined && request.raw.httpVersion === '1.1')
+      throw new ApiError('invalid_request', 'The Host header is missing.')
+    const bodyLength = Number(headers['content-length'] ?? 0)
+    if (bodyLength > maximumIgnoredBody) {
+      reply.header('connection', 'close')
+      throw new ApiError('payload_too_large', 'Requests of this API carry no body.')
+    }
+    // Nobody reads the body, so the connection cannot be used again.
+    if (bodyLength > 0 || headers['transfer-encoding'] !== undefined) reply.header('connection', 'close')
+  })
+}
+
+/**
+ * One line a request. It holds no URL, for that may hold a search term; no header, for one holds the token; and of the
+ * path only what has the form of an id.
+ */
+function logRequests(app: FastifyInstance, log: Logger): void {
+  app.addHook('onResponse', async (request, reply) => {
+    const { customerId = '', invoiceId = '' } = (request.params ?? {}) as Partial<InvoiceParams>
+    log.info(
+      {
+        request_id: request.id,
+        method: request.method,
+        route: request.routeOptions.url ?? null,
+        status: reply.statusCode,
+        ms: Math.round(reply.elapsedTime * 1000) / 1000,
+        token_id: request.grant?.token_id,
+        customer_id: isCustomerId(customerId) ? customerId : undefined,
+        invoice_id: isInvoiceId(invoiceId) ? invoiceId : undefined,
+      },
+      'request',
+    )
+  })
+}

@@ -1,0 +1,83 @@
+/** Who may read what: attached to the customer routes as a whole, before anything else of them runs. */
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Authenticate, Grant } from '../access/authenticate.ts'
+import { ApiError } from '../errors.ts'
+import { isCustomerId } from '../invoice.ts'
+import { hasParameter } from './parameters.ts'
+import { createRateLimiter, type RateLimit } from './rate-limit.ts'
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Null on routes without authentication, and until it succeeded. */
+    grant: Grant | null
+  }
+}
+
+export interface AuthOptions {
+  authenticate: Authenticate
+  rateLimit: RateLimit | null
+}
+
+/** Guards every route of `scope`: a good token, within its rate, valid for the customer in the path. */
+export function guardCustomerRoutes(scope: FastifyInstance, { authenticate, rateLimit }: AuthOptions): void {
+  const takeTurn = rateLimit === null ? null : limitTurns(rateLimit)
+
+  scope.addHook('onRequest', async (request, reply) => {
+    try {
+      const grant = await authenticate(readAuthorization(request))
+      request.grant = grant
+      takeTurn?.(grant, reply)
+      const { customerId } = request.params as { customerId: string }
+      // An id of the wrong form belongs to nobody; the route's schema refuses it with a better reason.
+      if (isCustomerId(customerId) && !grant.mayRead(customerId))
+        throw new ApiError('insufficient_scope', 'The access token is not valid for this customer.')
+    } catch (error) {
+      if (error instanceof ApiError) challenge(reply, error)
+      throw error
+    }
+  })
+}
+
+function readAuthorization(request: FastifyRequest): string | undefined {
+  // Node keeps only the first of two Authorization headers; the raw list has both.
+  const { rawHeaders } = request.raw
+  let given = 0
+  for (let i = 0; i < rawHeaders.length; i += 2) if (isAuthorization(rawHeaders[i])) given++
+  if (given > 1) throw new ApiError('invalid_request', 'Send the Authorization header once.')
+  if (hasParameter(request.query, 'access_token'))
+    throw new ApiError(
+      'invalid_request',
+      'Send the access token in the Authorization header, never in the URL.',
+    )
+  return request.headers.authorization
+}
+
+function isAuthorization(name: string | undefined): boolean {
+  return name?.length === 13 && name.toLowerCase() === 'authorization'
+}
+
+function limitTurns(rateLimit: RateLimit) {
+  const take = createRateLimiter(rateLimit)
+  const policy = `"default";q=${rateLimit.requests};w=${rateLimit.seconds}`
+  return (grant: Grant, reply: FastifyReply): void => {
+    const { allowed, remaining, reset } = take(grant.token_id)
+    reply.header('ratelimit-policy', policy)
+    reply.header('ratelimit', `"default";r=${remaining};t=${reset}`)
+    if (!allowed)
+      throw new ApiError(
+        'rate_limited',
+        `This token may send ${rateLimit.requests} requests in ${rateLimit.seconds} s.`,
+        {
+          retryAfter: reset,
+        },
+      )
+  }
+}
+
+/** RFC 6750, section 3: no credentials get a bare challenge, bad ones are told what is wrong with them. */
+function challenge(reply: FastifyReply, { code, message }: ApiError): void {
+  const realm = 'Bearer realm="fatura"'
+  if (code === 'missing_token') reply.header('www-authenticate', realm)
+  else if (code === 'invalid_token' || code === 'insufficient_scope' || code === 'invalid_request')
+    reply.header('www-authenticate', `${realm}, error="${code}", error_description="${message}"`)
+}

@@ -1,0 +1,22 @@
+// Nothing that could end the header, leave the folder, hide the ending, or turn the reading direction.
+const unsafe = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}/\\:*?"<>|]+/gu
+
+/** A download's name from an invoice number, after RFC 6266: plain ASCII for all, the true name where it differs. */
+export function contentDisposition(number: string): string {
+  const safe = number.normalize('NFKC').replace(unsafe, '-')
+  const name = `${safe.replace(/^[.\s-]+|[.\s-]+$/g, '') || 'invoice'}.pdf`
+  const ascii = name
+    .normalize('NFKD')
+    .replace(/\p{M}/gu, '')
+    .replace(/[^\x20-\x7e]/g, '_')
+  const plain = `attachment; filename="${ascii}"`
+  return ascii === name ? plain : `${plain}; filename*=UTF-8''${encodeExtended(name)}`
+}
+
+/** RFC 8187: what encodeURIComponent leaves but `filename*` may not hold is encoded too. */
+function encodeExtended(text: string): string {
+  return encodeURIComponent(text).replace(
+    /['()*]/g,
+    char => `%${char.charCodeAt(0).toString(16).toUpperCase()}`,
+  )
+}

@@ -1,0 +1,81 @@
+/** Every error leaves in one JSON shape, whichever layer it comes from: a handler, Fastify, or Node's HTTP parser. */
+import { STATUS_CODES } from 'node:http'
+import type { Duplex } from 'node:stream'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Logger } from 'pino'
+import { ApiError, errorCodes } from '../errors.ts'
+import { allowedMethods, refuseMethod } from './methods.ts'
+import { createRequestId } from './request-id.ts'
+import { sendJson } from './send-json.ts'
+
+export const maximumUrlLength = 8_192
+
+export function writeError({ code, message, param }: ApiError, requestId: string): string {
+  return JSON.stringify({ error: { code, message, param, request_id: requestId } })
+}
+
+export function handleErrors(app: FastifyInstance, log: Logger): void {
+  app.setNotFoundHandler(async () => {
+    throw new ApiError(
+      'route_not_found',
+      'Nothing is served at this path; /api/v1/openapi.json lists what is.',
+    )
+  })
+  app.setErrorHandler((error, request, reply) => sendError(error as Error, request, reply, log))
+}
+
+export function sendError(error: Error, request: FastifyRequest, reply: FastifyReply, log: Logger): void {
+  const known = error instanceof ApiError ? error : translate(error)
+  if (known.code === 'internal') log.error({ request_id: request.id, err: error }, 'unexpected error')
+  else if (known.cause !== undefined) log.warn({ request_id: request.id, err: known.cause }, known.code)
+  if (known.retryAfter !== undefined) reply.header('retry-after', String(known.retryAfter))
+  reply.code(errorCodes[known.code].status).header('cache-control', 'no-store')
+  sendJson(reply, writeError(known, request.id))
+}
+
+function translate(error: Error & { code?: string }): ApiError {
+  if (error.code === 'FST_ERR_BAD_URL')
+    return new ApiError('invalid_request', 'The path must be percent-encoded UTF-8.')
+  return new ApiError(
+    'internal',
+    'Something went wrong on our side; quote the request id when you report it.',
+  )
+}
+
+/** Answers on the bare socket: what Node's parser refused never becomes a request. */
+export function answerOnSocket(refusal: ApiError, socket: Duplex, log: Logger): void {
+  const { status } = errorCodes[refusal.code]
+  const requestId = createRequestId()
+  const body = writeError(refusal, requestId)
+  const head = [
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
+    'content-type: application/json',
+    `content-length: ${Buffer.byteLength(body)}`,
+    'cache-control: no-store',
+    `request-id: ${requestId}`,
+    ...(status === 405 ? [`allow: ${allowedMethods}`] : []),
+    'connection: close',
+  ]
+  log.info({ request_id: requestId, method: null, route: null, status }, 'request')
+  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`)
+}
+
+/** What Node says when it could not read a request. */
+export type ParserError = Error & { code?: string; rawPacket?: Buffer }
+
+export function explainParserError({ code, rawPacket }: ParserError): ApiError {
+  const packet = rawPacket?.toString('latin1') ?? ''
+  switch (code) {
+    case 'HPE_HEADER_OVERFLOW':
+      return packet.search('\n') === -1 || packet.search('\n') > maximumUrlLength
+        ? new ApiError('uri_too_long', `The URL is longer than ${maximumUrlLength} bytes.`)
+        : new ApiError('headers_too_large', 'The request headers are larger than 16 KiB.')
+    case 'HPE_CHUNK_EXTENSIONS_OVERFLOW':
+      return new ApiError('payload_too_large', 'Requests of this API carry no body.')
+    case 'ERR_HTTP_REQUEST_TIMEOUT':
+      return new ApiError('request_timeout', 'The request did not arrive completely in time.')
+    case 'HPE_INVALID_METHOD':
+      if (/^[A-Z-]+ \S+ HTTP\/1\.[01]\r\n/.test(packet)) return refuseMethod()
+  }
+  return new ApiError('invalid_request', 'This is not a valid HTTP/1.1 request.')
+}

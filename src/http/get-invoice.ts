@@ -1,0 +1,63 @@
+import { hash } from 'node:crypto'
+import type { Logger } from 'pino'
+import { ApiError } from '../errors.ts'
+import { type Invoice, writeDetail, writeLines } from '../invoice.ts'
+import type { PaymentPlatform } from '../sources.ts'
+import type { ReadStore, StoredInvoice } from '../store/store.ts'
+import { isHeldByClient, setReadHeaders } from './conditional.ts'
+import { getInvoiceSchema, type InvoiceParams } from './schemas.ts'
+import { sendJson } from './send-json.ts'
+import type { TypedApp } from './typed-app.ts'
+
+/** How long a client waits for lines that are not stored; after that the invoice is answered without them. */
+const linesDeadline = 800
+
+export interface InvoiceSources {
+  store: ReadStore
+  payments: PaymentPlatform | null
+  log: Logger
+}
+
+export function addGetInvoice(app: TypedApp, { store, payments, log }: InvoiceSources): void {
+  app.get('/invoice/:invoiceId', { schema: getInvoiceSchema }, async (request, reply) => {
+    const stored = await findInvoice(store, request.params)
+    const invoice: Invoice = JSON.parse(stored.summary)
+    const lines = stored.lines ?? (payments && (await fetchLines(payments, invoice.id, request.id, log)))
+    const body = writeDetail(invoice, lines)
+    const etag = `"${hash('sha1', body, 'base64url')}"`
+    setReadHeaders(reply, etag, stored.synced_at)
+    if (isHeldByClient(request, etag)) return reply.code(304).send()
+    return sendJson(reply, body)
+  })
+}
+
+/** Throws `invoice_not_found`, whether the invoice does not exist or is another customer's. */
+export async function findInvoice(store: ReadStore, params: InvoiceParams): Promise<StoredInvoice> {
+  const stored = await store.findInvoice(params.customerId, params.invoiceId)
+  if (stored === null) throw new ApiError('invoice_not_found', 'This customer has no such invoice.')
+  return stored
+}
+
+/** The lines' JSON text, or null when the platform has none to give in time: the invoice is answered either way. */
+async function fetchLines(
+  payments: PaymentPlatform,
+  invoiceId: string,
+  requestId: string,
+  log: Logger,
+): Promise<string | null> {
+  const deadline = AbortSignal.timeout(linesDeadline)
+  try {
+    const lines = await Promise.race([payments.fetchLines(invoiceId, deadline), rejectOnAbort(deadline)])
+    return lines && writeLines(lines)
+  } catch (error) {
+    log.warn({ request_id: requestId, invoice_id: invoiceId, err: error }, 'lines unavailable')
+    return null
+  }
+}
+
+/** For a source that does not heed its signal. */
+function rejectOnAbort(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) =>
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true }),
+  )
+}

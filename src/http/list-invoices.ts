@@ -1,0 +1,51 @@
+import type { FastifyReply } from 'fastify'
+import manifest from '../../package.json' with { type: 'json' }
+import { clampPage, clampPageSize, writePage } from '../invoice.ts'
+import { searchWords } from '../store/search.ts'
+import type { InvoiceQuery, ReadStore, Snapshot } from '../store/store.ts'
+import { isHeldByClient, setReadHeaders } from './conditional.ts'
+import { type CustomerParams, type ListQuery, listInvoicesSchema } from './schemas.ts'
+import { sendJson } from './send-json.ts'
+import type { TypedApp } from './typed-app.ts'
+
+const day = 24 * 60 * 60 * 1000
+
+export function addListInvoices(app: TypedApp, store: ReadStore): void {
+  app.get('/invoices', { schema: listInvoicesSchema }, async (request, reply) => {
+    const query = readQuery(request.params, request.query)
+    if (request.headers['if-none-match'] !== undefined) {
+      const snapshot = await store.readSnapshot(query.customer_id)
+      if (isHeldByClient(request, etagOf(snapshot))) {
+        setHeaders(reply, snapshot)
+        return reply.code(304).send()
+      }
+    }
+    const page = await store.listInvoices(query)
+    setHeaders(reply, page)
+    return sendJson(reply, writePage({ ...page, page_size: query.page_size }))
+  })
+}
+
+function setHeaders(reply: FastifyReply, snapshot: Snapshot): void {
+  setReadHeaders(reply, etagOf(snapshot), snapshot.synced_at)
+}
+
+/** Any change of the customer's invoices changes it, so it can be answered without reading one of them. */
+function etagOf({ version }: Snapshot): string {
+  return `"${manifest.version}-${version.toString(36)}"`
+}
+
+function readQuery({ customerId }: CustomerParams, query: ListQuery): InvoiceQuery {
+  const { status, ix_status, date_from, date_to } = query
+  const q = query.q?.trim()
+  return {
+    customer_id: customerId,
+    page: clampPage(query.page),
+    page_size: clampPageSize(query.page_size),
+    ...(status !== undefined && { status }),
+    ...(ix_status !== undefined && { ix_status }),
+    ...(date_from !== undefined && { issued_from: Date.parse(date_from) }),
+    ...(date_to !== undefined && { issued_before: Date.parse(date_to) + day }),
+    ...(q && { words: searchWords(q) }),
+  }
+}

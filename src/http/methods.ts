@@ -1,0 +1,35 @@
+/** The service is read-only: every route answers GET, HEAD and OPTIONS, and refuses the rest. */
+import { METHODS } from 'node:http'
+import type { FastifyInstance, FastifyReply } from 'fastify'
+import { ApiError } from '../errors.ts'
+
+export const allowedMethods = 'GET, HEAD, OPTIONS'
+
+export function refuseMethod(): ApiError {
+  return new ApiError('method_not_allowed', `This API is read-only; allowed methods: ${allowedMethods}.`)
+}
+
+// CONNECT never becomes a request: Node hands it out as an event of its own.
+const refusedMethods = METHODS.filter(method => !['GET', 'HEAD', 'OPTIONS', 'CONNECT'].includes(method))
+
+/** Call before any route is added: each GET route then brings its OPTIONS answer and its refusals along. */
+export function addOtherMethods(app: FastifyInstance): void {
+  for (const method of refusedMethods) if (!app.supportedMethods.includes(method)) app.addHttpMethod(method)
+
+  app.addHook('onRoute', ({ method, url }) => {
+    if (method !== 'GET') return
+    app.route({
+      method: 'OPTIONS',
+      url,
+      schema: { hide: true },
+      handler: (_request, reply) => reply.code(204).header('allow', allowedMethods).send(),
+    })
+    app.route({ method: refusedMethods, url, schema: { hide: true }, onRequest: refuse, handler: refuse })
+  })
+}
+
+// As a hook it answers before a body would be read.
+async function refuse(_request: unknown, reply: FastifyReply): Promise<never> {
+  reply.header('allow', allowedMethods)
+  throw refuseMethod()
+}

@@ -1,0 +1,58 @@
+/** The OpenAPI document: derived from the routes' schemas, kept as `openapi.json`, served from there. */
+import { readFileSync } from 'node:fs'
+import swagger from '@fastify/swagger'
+import Fastify from 'fastify'
+import manifest from '../../package.json' with { type: 'json' }
+import { addRoutes, type RouteDependencies } from './routes.ts'
+
+/** Derives the document from the routes as they are now. */
+export async function describeApi(): Promise<string> {
+  const app = Fastify()
+  app.setValidatorCompiler(() => () => true)
+  app.setSerializerCompiler(() => JSON.stringify)
+  await app.register(swagger, {
+    openapi: {
+      openapi: '3.1.0',
+      info: {
+        title: 'Fatura',
+        version: manifest.version,
+        summary: "A customer's invoices, read-only.",
+        description:
+          "Lists, filters, searches and details a customer's invoices: the payment platform's state and the state of " +
+          'the certified document in an external invoicing system, side by side. Within /api/v1 there are only ' +
+          'additions; a breaking change would be /api/v2.',
+        license: { name: 'MIT', identifier: 'MIT' },
+        contact: { name: 'The operator of this service' },
+      },
+      servers: [{ url: '/', description: 'The host that serves this document.' }],
+      tags: [
+        { name: 'invoices', description: "A customer's invoices and their PDFs." },
+        { name: 'operations', description: 'For whoever runs or explores the service.' },
+      ],
+      components: {
+        securitySchemes: {
+          bearer: {
+            type: 'http',
+            scheme: 'bearer',
+            description:
+              'An access token made with `fatura token create`, valid for one customer, several, or all of them.',
+          },
+        },
+      },
+    },
+    refResolver: { buildLocalReference: schema => String(schema.$id) },
+  })
+  // The handlers are registered but never run, so what they would read from is not there.
+  addRoutes(app, { rateLimit: null } as RouteDependencies)
+  await app.ready()
+  const document = app.swagger()
+  await app.close()
+  return `${JSON.stringify(document, null, 2)}\n`
+}
+
+const committed = new URL('../../openapi.json', import.meta.url)
+
+/** The document as it was committed; a test holds it against `describeApi`. */
+export function readApiDescription(): string {
+  return readFileSync(committed, 'utf8')
+}

@@ -1,0 +1,46 @@
+/** Every route of the service, in one place. */
+import type { FastifyInstance } from 'fastify'
+import type { Logger } from 'pino'
+import type { Authenticate } from '../access/authenticate.ts'
+import type { InvoicingSystem, PaymentPlatform } from '../sources.ts'
+import type { ReadStore } from '../store/store.ts'
+import { guardCustomerRoutes } from './auth.ts'
+import { addDownload } from './download.ts'
+import { addGetInvoice } from './get-invoice.ts'
+import { addHealth } from './health.ts'
+import { addListInvoices } from './list-invoices.ts'
+import type { RateLimit } from './rate-limit.ts'
+import { components, openapiSchema } from './schemas.ts'
+import { sendJson } from './send-json.ts'
+import type { TypedApp } from './typed-app.ts'
+
+export interface RouteDependencies {
+  store: ReadStore
+  payments: PaymentPlatform | null
+  documents: InvoicingSystem | null
+  authenticate: Authenticate
+  rateLimit: RateLimit | null
+  log: Logger
+  /** The OpenAPI document's text. */
+  apiDescription: string
+}
+
+export function addRoutes(app: FastifyInstance, dependencies: RouteDependencies): void {
+  const { store, apiDescription } = dependencies
+  for (const component of components) app.addSchema(component)
+
+  addHealth(app as TypedApp, store)
+  app.get('/api/v1/openapi.json', { schema: openapiSchema }, async (_request, reply) => {
+    return sendJson(reply, apiDescription)
+  })
+  app.register(
+    async scope => {
+      guardCustomerRoutes(scope, dependencies)
+      addListInvoices(scope as TypedApp, store)
+      addGetInvoice(scope as TypedApp, dependencies)
+      addDownload(scope as TypedApp, 'ix', dependencies)
+      addDownload(scope as TypedApp, 'payments', dependencies)
+    },
+    { prefix: '/api/v1/client/:customerId' },
+  )
+}

@@ -1,0 +1,176 @@
+/** The domain: what an invoice is, in the contract's own words. Imports nothing. */
+
+export const invoiceStatuses = ['draft', 'open', 'paid', 'void', 'uncollectible'] as const
+export type InvoiceStatus = (typeof invoiceStatuses)[number]
+
+export const syncStates = ['not_synced', 'creating', 'synced', 'failed', 'ignored'] as const
+export type SyncState = (typeof syncStates)[number]
+
+/** An invoice summary: an element of the list. */
+export interface Invoice {
+  id: string
+  number: string | null
+  display_name: string
+  customer_name: string | null
+  customer_id: string
+  customer_email: string | null
+  company_name: string | null
+  customer_tax_id: string | null
+  issued_at: string
+  ix_created_at: string | null
+  subtotal_cents: number
+  discount_cents: number
+  tax_cents: number
+  tax_percent: number | null
+  total_cents: number
+  currency: string
+  status: InvoiceStatus
+  ix_sync_state: SyncState
+  ix_id: number | null
+  ix_status: string | null
+}
+
+export interface Line {
+  id: string
+  description: string | null
+  quantity: number | null
+  subtotal_cents: number
+  discount_cents: number
+  discount_percent: number
+  unit_amount_cents: number | null
+  amount_cents: number
+  currency: string
+}
+
+/** What a writer hands to the store. `lines` is null when they are not known, never a part of them. */
+export interface InvoiceRecord {
+  invoice: Invoice
+  lines: readonly Line[] | null
+}
+
+export type LinesSource = 'payments' | 'none'
+
+/** The two systems a PDF can come from, named as in the download paths. */
+export const documentKinds = ['ix', 'payments'] as const
+export type DocumentKind = (typeof documentKinds)[number]
+
+/** The contract's fields in the contract's order: what is sent, and nothing else. */
+export const invoiceFields = [
+  'id',
+  'number',
+  'display_name',
+  'customer_name',
+  'customer_id',
+  'customer_email',
+  'company_name',
+  'customer_tax_id',
+  'issued_at',
+  'ix_created_at',
+  'subtotal_cents',
+  'discount_cents',
+  'tax_cents',
+  'tax_percent',
+  'total_cents',
+  'currency',
+  'status',
+  'ix_sync_state',
+  'ix_id',
+  'ix_status',
+] as const satisfies readonly (keyof Invoice)[]
+
+const detailFields = [
+  'id',
+  'number',
+  'customer_id',
+  'display_name',
+  'issued_at',
+  'subtotal_cents',
+  'discount_cents',
+  'tax_cents',
+  'tax_percent',
+  'total_cents',
+  'currency',
+  'status',
+  'ix_sync_state',
+  'ix_id',
+  'ix_status',
+] as const satisfies readonly (keyof Invoice)[]
+
+export const lineFields = [
+  'id',
+  'description',
+  'quantity',
+  'subtotal_cents',
+  'discount_cents',
+  'discount_percent',
+  'unit_amount_cents',
+  'amount_cents',
+  'currency',
+] as const satisfies readonly (keyof Line)[]
+
+export const customerIdPattern = '^cus_[A-Za-z0-9_-]{1,251}$'
+export const invoiceIdPattern = '^in_[A-Za-z0-9_-]{1,252}$'
+
+const customerId = new RegExp(customerIdPattern)
+const invoiceId = new RegExp(invoiceIdPattern)
+
+export function isCustomerId(value: string): boolean {
+  return customerId.test(value)
+}
+
+export function isInvoiceId(value: string): boolean {
+  return invoiceId.test(value)
+}
+
+export const defaultPageSize = 10
+export const maximumPageSize = 50
+
+/** The page asked for: below 1 is the first. The store lowers one above the last to the last. */
+export function clampPage(page = 1): number {
+  return Math.min(Math.max(page, 1), Number.MAX_SAFE_INTEGER)
+}
+
+export function clampPageSize(size = defaultPageSize): number {
+  return size < 1 ? defaultPageSize : Math.min(size, maximumPageSize)
+}
+
+export function countPages(total: number, pageSize: number): number {
+  return Math.ceil(total / pageSize)
+}
+
+export function downloadPath(customerId: string, invoiceId: string, kind: DocumentKind): string {
+  return `/api/v1/client/${customerId}/invoice/${invoiceId}/${kind}/download`
+}
+
+/** The summary as the JSON text that is sent: written once, when the invoice is saved. */
+export function writeSummary(invoice: Invoice): string {
+  return JSON.stringify(invoice, invoiceFields as unknown as string[])
+}
+
+/** The lines as the JSON text that is sent. */
+export function writeLines(lines: readonly Line[]): string {
+  return JSON.stringify(lines, lineFields as unknown as string[])
+}
+
+/** The detail as the JSON text that is sent. `lines` is text of `writeLines`, null when unavailable. */
+export function writeDetail(invoice: Invoice, lines: string | null): string {
+  const head = JSON.stringify(invoice, detailFields as unknown as string[])
+  const source: LinesSource = lines === null ? 'none' : 'payments'
+  const downloads = JSON.stringify({
+    ix: invoice.ix_id === null ? null : downloadPath(invoice.customer_id, invoice.id, 'ix'),
+    payments: downloadPath(invoice.customer_id, invoice.id, 'payments'),
+  })
+  return `${head.slice(0, -1)},"lines":${lines ?? '[]'},"lines_source":"${source}","downloads":${downloads}}`
+}
+
+/** One page of the list as the JSON text that is sent. `summaries` are texts of `writeSummary`, joined by commas. */
+export function writePage(page: {
+  summaries: string
+  page: number
+  page_size: number
+  total: number
+}): string {
+  const { summaries, total, page_size } = page
+  const total_pages = countPages(total, page_size)
+  return `{"invoices":[${summaries}],"page":${page.page},"page_size":${page_size},"total":${total},"total_pages":${total_pages},"source":"synchronized_records"}`
+}

@@ -1,0 +1,110 @@
+/**
+ * The schema, one migration a version. Each runs in a transaction that also records its version, so that a kill
+ * at any moment leaves a whole version behind and the next run goes on from there.
+ */
+import type { DatabaseSync } from 'node:sqlite'
+import { StoreError } from '../store.ts'
+import { applicationId, openReadWrite, translate } from './database.ts'
+
+const migrations: readonly string[] = [
+  `
+  -- The read model. Beside the columns that filters need, a row holds its summary as the text that is sent.
+  CREATE TABLE invoices (
+    customer_id TEXT NOT NULL,
+    id          TEXT NOT NULL,
+    issued_at   INTEGER NOT NULL,
+    status      TEXT NOT NULL,
+    ix_status   TEXT,
+    search      TEXT NOT NULL,
+    summary     TEXT NOT NULL,
+    PRIMARY KEY (customer_id, id)
+  ) STRICT;
+
+  -- The list's order, with the filters' columns: counting and skipping never touch the rows.
+  CREATE INDEX invoices_in_order ON invoices (customer_id, issued_at DESC, id DESC, status, ix_status);
+
+  -- Apart from the rows, so that a list reads past none of them. No row: the lines are not known.
+  CREATE TABLE invoice_lines (
+    customer_id TEXT NOT NULL,
+    invoice_id  TEXT NOT NULL,
+    lines       TEXT NOT NULL,
+    PRIMARY KEY (customer_id, invoice_id)
+  ) STRICT;
+
+  CREATE TABLE customers (
+    customer_id TEXT NOT NULL PRIMARY KEY,
+    version     INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+
+  CREATE TABLE streams (
+    name         TEXT NOT NULL PRIMARY KEY,
+    succeeded_at INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+
+  CREATE TABLE tokens (
+    id         TEXT NOT NULL PRIMARY KEY,
+    name       TEXT NOT NULL,
+    hash       TEXT NOT NULL,
+    customers  TEXT,
+    created_at INTEGER NOT NULL,
+    expires_at INTEGER,
+    revoked_at INTEGER
+  ) STRICT;
+  `,
+]
+
+const schemaVersion = migrations.length
+
+export function migrateSqlite(path: string): { from: number; to: number } {
+  const db = openReadWrite(path, { create: true })
+  try {
+    const from = readVersion(db, path)
+    if (from > schemaVersion) throw new StoreError(mismatch(path, from))
+    for (let version = from; version < schemaVersion; version++)
+      translate(path, () => runMigration(db, version))
+    return { from, to: schemaVersion }
+  } finally {
+    db.close()
+  }
+}
+
+function runMigration(db: DatabaseSync, version: number): void {
+  db.exec('BEGIN IMMEDIATE')
+  try {
+    // Another process may have run it while this one waited for the lock.
+    if (userVersion(db) === version)
+      db.exec(
+        `${migrations[version]}; PRAGMA user_version = ${version + 1}; PRAGMA application_id = ${applicationId}`,
+      )
+    db.exec('COMMIT')
+  } catch (error) {
+    db.exec('ROLLBACK')
+    throw error
+  }
+}
+
+/** Throws unless the schema is exactly the one this version of Fatura knows. */
+export function checkSchema(db: DatabaseSync, path: string): void {
+  const version = readVersion(db, path)
+  if (version !== schemaVersion) throw new StoreError(mismatch(path, version))
+}
+
+function mismatch(path: string, version: number): string {
+  return version < schemaVersion
+    ? `The database ${path} has schema version ${version}, this Fatura needs ${schemaVersion}. Run: fatura migrate`
+    : `The database ${path} has schema version ${version}, newer than this Fatura's ${schemaVersion}. Upgrade Fatura.`
+}
+
+function readVersion(db: DatabaseSync, path: string): number {
+  return translate(path, () => {
+    const owner = db.prepare('PRAGMA application_id').get()?.application_id
+    const tables = db.prepare('SELECT count(*) AS n FROM sqlite_schema').get()?.n
+    if (owner !== applicationId && tables !== 0)
+      throw new StoreError(`${path} belongs to another program. Point DATABASE_URL at another file.`)
+    return userVersion(db)
+  })
+}
+
+function userVersion(db: DatabaseSync): number {
+  return Number(db.prepare('PRAGMA user_version').get()?.user_version)
+}

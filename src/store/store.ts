@@ -1,0 +1,91 @@
+/**
+ * The store's contract. The API sees only `ReadStore`, whose connection cannot write either; the connector,
+ * the import and the token commands see `WriteStore`. Every engine meets both, and one suite runs over all.
+ */
+import type { InvoiceRecord, InvoiceStatus } from '../invoice.ts'
+import type { SearchWord } from './search.ts'
+
+export interface InvoiceQuery {
+  customer_id: string
+  /** At least 1. Above the last page, the last page is meant. */
+  page: number
+  page_size: number
+  status?: InvoiceStatus
+  ix_status?: string
+  /** Inclusive, in milliseconds since the epoch. */
+  issued_from?: number
+  /** Exclusive, in milliseconds since the epoch. */
+  issued_before?: number
+  /** Every word must match; none given means no search. */
+  words?: readonly SearchWord[]
+}
+
+/** Where a customer's records stand. */
+export interface Snapshot {
+  /** Changes with every change of any of the customer's invoices; 0 for a customer without any. */
+  version: number
+  /** Until when the records are known to follow their source, in milliseconds; null before the first success. */
+  synced_at: number | null
+}
+
+/** A page, its total and its snapshot, all read at one moment. */
+export interface InvoicePage extends Snapshot {
+  total: number
+  page: number
+  /** The summaries' stored JSON texts, joined by commas; newest `issued_at` first, then highest `id`. */
+  summaries: string
+}
+
+export interface StoredInvoice {
+  /** The summary's stored JSON text. */
+  summary: string
+  /** The lines' stored JSON text; null when the lines are not known. */
+  lines: string | null
+  synced_at: number | null
+}
+
+export interface StoredToken {
+  id: string
+  name: string
+  /** SHA-256 of the token, in hexadecimal: the token itself is nowhere. */
+  hash: string
+  /** The customers it is valid for; null means all. */
+  customers: readonly string[] | null
+  created_at: number
+  expires_at: number | null
+  revoked_at: number | null
+}
+
+export interface ReadStore {
+  listInvoices(query: InvoiceQuery): Promise<InvoicePage>
+  readSnapshot(customerId: string): Promise<Snapshot>
+  /** Null unless the invoice exists and belongs to the customer: the two are indistinguishable. */
+  findInvoice(customerId: string, invoiceId: string): Promise<StoredInvoice | null>
+  findToken(id: string): Promise<StoredToken | null>
+  /** Resolves when the store answers. */
+  ping(): Promise<void>
+  close(): Promise<void>
+}
+
+/** All that is written within one transaction: committed together, or not at all. */
+export interface WriteTransaction {
+  /** Inserts or replaces each record whole, its lines included; says how many differed from what was stored. */
+  saveInvoices(records: readonly InvoiceRecord[]): Promise<number>
+  /** Says whether there was such an invoice. */
+  deleteInvoice(customerId: string, invoiceId: string): Promise<boolean>
+  /** Records that a stream of records reached its end. */
+  saveSuccess(stream: string, at: number): Promise<void>
+}
+
+export interface WriteStore {
+  transaction<T>(work: (tx: WriteTransaction) => Promise<T>): Promise<T>
+  saveToken(token: StoredToken): Promise<void>
+  /** Newest first. */
+  listTokens(): Promise<StoredToken[]>
+  /** Null when there is no such token. Revoking twice keeps the first moment. */
+  revokeToken(id: string, at: number): Promise<StoredToken | null>
+  close(): Promise<void>
+}
+
+/** A store that cannot be used; the message says what to do about it. */
+export class StoreError extends Error {}
