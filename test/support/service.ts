@@ -1,0 +1,196 @@
+/** The whole service on a real port over a real store: what a test talks to. */
+import assert from 'node:assert/strict'
+import { Agent, request as httpRequest, type IncomingHttpHeaders } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { connect } from 'node:net'
+import type { TestContext } from 'node:test'
+import { pino } from 'pino'
+import { createAuthenticate } from '../../src/access/authenticate.ts'
+import { createToken } from '../../src/access/token.ts'
+import { createApp } from '../../src/http/app.ts'
+import { readApiDescription } from '../../src/http/openapi.ts'
+import type { RateLimit } from '../../src/http/rate-limit.ts'
+import type { InvoiceRecord } from '../../src/invoice.ts'
+import type { InvoicingSystem, PaymentPlatform } from '../../src/sources.ts'
+import { openReadStore, openWriteStore } from '../../src/store/open-store.ts'
+import type { WriteStore } from '../../src/store/store.ts'
+import type { Engine } from './engines.ts'
+
+export interface ServiceOptions {
+  records?: readonly InvoiceRecord[]
+  payments?: PaymentPlatform
+  documents?: InvoicingSystem
+  rateLimit?: RateLimit
+}
+
+export interface Answer {
+  status: number
+  headers: IncomingHttpHeaders
+  text: string
+  /** The body as JSON; undefined when there is none. */
+  // biome-ignore lint/suspicious/noExplicitAny: a test states what it expects of it
+  json: any
+}
+
+export interface RequestOptions {
+  method?: string
+  /** Null sends no Authorization header. By default a token for every customer is sent. */
+  token?: string | null
+  headers?: Record<string, string | string[]>
+  body?: string
+}
+
+export interface TokenOptions {
+  /** Null, the default, means every customer. */
+  customers?: readonly string[] | null
+  expires_at?: number | null
+  revoked_at?: number | null
+}
+
+export interface Service {
+  /** As in http://127.0.0.1:12345. */
+  address: string
+  port: number
+  /** The store's address, for a second process or handle. */
+  url: string
+  store: WriteStore
+  /** Every log line so far, as text. */
+  logs: string[]
+  save(...records: InvoiceRecord[]): Promise<void>
+  createToken(options?: TokenOptions): Promise<string>
+  get(path: string, options?: RequestOptions): Promise<Answer>
+  /** Lists a customer's invoices; the path is what follows /invoices. */
+  list(query?: string, options?: RequestOptions & { customer?: string }): Promise<Answer>
+  /** Sends bytes as they are, and resolves with all that came back once the server closed the connection. */
+  send(bytes: string): Promise<string>
+}
+
+export async function startService(
+  t: TestContext,
+  engine: Engine,
+  options: ServiceOptions = {},
+): Promise<Service> {
+  const url = await engine.createStore(t)
+  const writer = await openWriteStore(url)
+  const reader = await openReadStore(url)
+  const logs: string[] = []
+  const app = createApp({
+    store: reader,
+    payments: options.payments ?? null,
+    documents: options.documents ?? null,
+    authenticate: createAuthenticate(id => reader.findToken(id)),
+    rateLimit: options.rateLimit ?? null,
+    log: pino({ level: 'debug', base: null }, { write: line => void logs.push(line) }),
+    apiDescription: readApiDescription(),
+  })
+  const address = await app.listen({ host: '127.0.0.1', port: 0 })
+  const agent = new Agent({ keepAlive: true })
+  const tokens: string[] = []
+  t.after(async () => {
+    agent.destroy()
+    app.server.closeAllConnections()
+    await app.close()
+    await reader.close()
+    await writer.close()
+    assertClean(logs, tokens)
+  })
+
+  const service: Service = {
+    address,
+    port: (app.server.address() as AddressInfo).port,
+    url,
+    store: writer,
+    logs,
+    async save(...records) {
+      await writer.transaction(tx => tx.saveInvoices(records))
+    },
+    async createToken({ customers = null, expires_at = null, revoked_at = null } = {}) {
+      const { id, token, hash } = createToken()
+      await writer.saveToken({
+        id,
+        name: 'test',
+        hash,
+        customers,
+        created_at: Date.now(),
+        expires_at,
+        revoked_at,
+      })
+      tokens.push(token)
+      return token
+    },
+    get(path, { method = 'GET', token = everyCustomer, headers = {}, body } = {}) {
+      const credentials = token === null ? {} : { authorization: `Bearer ${token}` }
+      return exchange(agent, address + path, method, { ...credentials, ...headers }, body)
+    },
+    list(query = '', { customer = 'cus_ana', ...rest } = {}) {
+      return service.get(`/api/v1/client/${customer}/invoices${query}`, rest)
+    },
+    send: bytes => sendBytes(service.port, bytes),
+  }
+  const everyCustomer = await service.createToken()
+  if (options.records !== undefined) await service.save(...options.records)
+  return service
+}
+
+function exchange(
+  agent: Agent,
+  url: string,
+  method: string,
+  headers: Record<string, string | string[]>,
+  body: string | undefined,
+): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const outgoing = httpRequest(url, { method, headers, agent }, incoming => {
+      const chunks: Buffer[] = []
+      incoming.on('data', chunk => chunks.push(chunk))
+      incoming.on('error', reject)
+      incoming.on('end', () => {
+        const text = Buffer.concat(chunks).toString()
+        const isJson = incoming.headers['content-type'] === 'application/json' && text !== ''
+        resolve({
+          status: incoming.statusCode ?? 0,
+          headers: incoming.headers,
+          text,
+          json: isJson ? JSON.parse(text) : undefined,
+        })
+      })
+    })
+    outgoing.on('error', reject)
+    outgoing.end(body)
+  })
+}
+
+function sendBytes(port: number, bytes: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = []
+    const socket = connect(port, '127.0.0.1', () => socket.write(bytes))
+    socket.on('data', (chunk: Buffer) => chunks.push(chunk))
+    socket.on('end', () => resolve(Buffer.concat(chunks).toString()))
+    socket.on('error', reject)
+  })
+}
+
+/** No token, e-mail address or tax id in any log line, of any test. */
+function assertClean(logs: readonly string[], tokens: readonly string[]): void {
+  for (const line of logs) {
+    for (const token of tokens) assert.ok(!line.includes(token), `a token in a log line: ${line}`)
+    assert.doesNotMatch(line, /fat_\w{40}|[\w.]+@[\w.]+|PT\d{9}|canary/i, 'something private in a log line')
+  }
+}
+
+/** Asserts one error of the one shape, and nothing else. */
+export function assertError(answer: Answer, status: number, code: string, param?: string): void {
+  assert.equal(answer.status, status, answer.text)
+  assert.equal(answer.headers['content-type'], 'application/json')
+  assert.equal(answer.headers['cache-control'], 'no-store')
+  const { error } = answer.json
+  assert.deepEqual(Object.keys(answer.json), ['error'])
+  assert.deepEqual(
+    Object.keys(error),
+    param === undefined ? ['code', 'message', 'request_id'] : ['code', 'message', 'param', 'request_id'],
+  )
+  assert.equal(error.code, code)
+  assert.equal(error.param, param)
+  assert.ok(error.message.length > 10)
+  assert.equal(error.request_id, answer.headers['request-id'])
+}
