@@ -1,5 +1,4 @@
-/** The OpenAPI document: derived from the routes' schemas, kept as `openapi.json`, served from there. */
-import { readFileSync } from 'node:fs'
+/** The OpenAPI document, derived from the routes' schemas. It is kept as `openapi.json` and served from there. */
 import swagger from '@fastify/swagger'
 import Fastify from 'fastify'
 import manifest from '../../package.json' with { type: 'json' }
@@ -48,11 +47,4 @@ export async function describeApi(): Promise<string> {
   const document = app.swagger()
   await app.close()
   return `${JSON.stringify(document, null, 2)}\n`
-}
-
-const committed = new URL('../../openapi.json', import.meta.url)
-
-/** The document as it was committed; a test holds it against `describeApi`. */
-export function readApiDescription(): string {
-  return readFileSync(committed, 'utf8')
 }

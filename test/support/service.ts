@@ -7,8 +7,8 @@ import type { TestContext } from 'node:test'
 import { pino } from 'pino'
 import { createAuthenticate } from '../../src/access/authenticate.ts'
 import { createToken } from '../../src/access/token.ts'
+import { readApiDescription } from '../../src/http/api-description.ts'
 import { createApp } from '../../src/http/app.ts'
-import { readApiDescription } from '../../src/http/openapi.ts'
 import type { RateLimit } from '../../src/http/rate-limit.ts'
 import type { InvoiceRecord } from '../../src/invoice.ts'
 import type { InvoicingSystem, PaymentPlatform } from '../../src/sources.ts'
@@ -62,7 +62,7 @@ export interface Service {
   /** Lists a customer's invoices; the path is what follows /invoices. */
   list(query?: string, options?: RequestOptions & { customer?: string }): Promise<Answer>
   /** Sends bytes as they are, and resolves with all that came back once the server closed the connection. */
-  send(bytes: string): Promise<string>
+  send(bytes: string, then?: 'wait' | 'hang up'): Promise<string>
 }
 
 export async function startService(
@@ -120,12 +120,12 @@ export async function startService(
     },
     get(path, { method = 'GET', token = everyCustomer, headers = {}, body } = {}) {
       const credentials = token === null ? {} : { authorization: `Bearer ${token}` }
-      return exchange(agent, address + path, method, { ...credentials, ...headers }, body)
+      return exchange(agent, service.port, path, method, { ...credentials, ...headers }, body)
     },
     list(query = '', { customer = 'cus_ana', ...rest } = {}) {
       return service.get(`/api/v1/client/${customer}/invoices${query}`, rest)
     },
-    send: bytes => sendBytes(service.port, bytes),
+    send: (bytes, then = 'wait') => sendBytes(service.port, bytes, then),
   }
   const everyCustomer = await service.createToken()
   if (options.records !== undefined) await service.save(...options.records)
@@ -134,13 +134,15 @@ export async function startService(
 
 function exchange(
   agent: Agent,
-  url: string,
+  port: number,
+  path: string,
   method: string,
   headers: Record<string, string | string[]>,
   body: string | undefined,
 ): Promise<Answer> {
   return new Promise((resolve, reject) => {
-    const outgoing = httpRequest(url, { method, headers, agent }, incoming => {
+    // The path goes out as it is written: a URL object would resolve .. and \\ before the server sees them.
+    const outgoing = httpRequest({ port, path, method, headers, agent, host: '127.0.0.1' }, incoming => {
       const chunks: Buffer[] = []
       incoming.on('data', chunk => chunks.push(chunk))
       incoming.on('error', reject)
@@ -160,13 +162,16 @@ function exchange(
   })
 }
 
-function sendBytes(port: number, bytes: string): Promise<string> {
+function sendBytes(port: number, bytes: string, then: 'wait' | 'hang up'): Promise<string> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
-    const socket = connect(port, '127.0.0.1', () => socket.write(bytes))
+    const socket = connect(port, '127.0.0.1', () => {
+      if (then === 'wait') socket.write(bytes)
+      else socket.end(bytes)
+    })
     socket.on('data', (chunk: Buffer) => chunks.push(chunk))
     socket.on('end', () => resolve(Buffer.concat(chunks).toString()))
-    socket.on('error', reject)
+    socket.on('error', error => (then === 'wait' ? reject(error) : resolve('')))
   })
 }
 

@@ -27,7 +27,10 @@ export function listStatement(query: InvoiceQuery): ListStatement {
   const sql = `
     WITH
       matched AS MATERIALIZED (SELECT count(*) AS total FROM invoices WHERE ${matching}),
-      place AS MATERIALIZED (SELECT total, max(1, min(?2, (total + ?3 - 1) / ?3)) AS page FROM matched)
+      -- node:sqlite binds every number as a REAL, so the division has to be cut to a whole page.
+      place AS MATERIALIZED (
+        SELECT total, max(1, min(?2, CAST((total + ?3 - 1) / ?3 AS INTEGER))) AS page FROM matched
+      )
     SELECT total, page,
       (SELECT group_concat(summary, ',' ORDER BY issued_at DESC, id DESC) FROM (
         SELECT summary, issued_at, id FROM invoices WHERE ${matching}

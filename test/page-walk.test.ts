@@ -1,0 +1,145 @@
+/** The list against a naive in-memory model of the contract. */
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import fc from 'fast-check'
+import { type Invoice, invoiceStatuses } from '../src/invoice.ts'
+import { engines } from './support/engines.ts'
+import { expectedMatches, expectedPage, type Question, writeQuestion } from './support/model.ts'
+import { makeInvoice, withDocument } from './support/records.ts'
+import { startService } from './support/service.ts'
+
+const moments = [
+  '2026-01-31T23:59:59.999Z',
+  '2026-02-01T00:00:00.000Z',
+  '2026-02-28T23:59:59.999Z',
+  '2026-03-01T00:00:00.000Z',
+]
+const names = ['João Conceição', 'Padaria São Bento, Lda.', 'ACME 100%', 'a_b']
+const ixStatuses = ['settled', 'final', 'draft', null]
+
+/** Random, but with few different values of everything, so that ties abound. */
+const someInvoice = fc
+  .record({
+    serial: fc.nat(99_999),
+    moment: fc.constantFrom(...moments),
+    name: fc.constantFrom(...names),
+    ix_status: fc.constantFrom(...ixStatuses),
+    status: fc.constantFrom(...invoiceStatuses),
+  })
+  .map(({ serial, moment, name, ix_status, status }) =>
+    makeInvoice({
+      ...(ix_status !== null && withDocument),
+      ix_status,
+      id: `in_${serial}`,
+      number: `2026-${String(serial).padStart(5, '0')}`,
+      display_name: name,
+      issued_at: moment,
+      status,
+    }),
+  )
+
+/** Every filter absent and present, in every combination. */
+function* filterCombinations(): Generator<Question> {
+  const days = [
+    {},
+    { date_from: '2026-02-01' },
+    { date_to: '2026-02-28' },
+    { date_from: '2026-02-01', date_to: '2026-02-28' },
+  ]
+  for (const status of [undefined, ...invoiceStatuses])
+    for (const ix_status of [undefined, 'settled', 'nothing'])
+      for (const dates of days)
+        for (const q of [undefined, 'conceicao 2026', '100%'])
+          yield { ...(status && { status }), ...(ix_status && { ix_status }), ...dates, ...(q && { q }) }
+}
+
+const odd = fc.constantFrom(...'aA1-/ _%\\*\'"çÇßσς.é🧾\u200b')
+const oddText = fc.array(odd, { minLength: 1, maxLength: 6 }).map(chars => chars.join(''))
+
+/** Texts of few, odd characters: what is saved and what is asked for often meet. */
+const oddInvoice = fc
+  .record({
+    id: fc.nat(999),
+    customer_id: fc.constantFrom('cus_ana', 'cus_bob'),
+    number: fc.option(oddText),
+    display_name: oddText,
+    customer_tax_id: fc.option(fc.constantFrom('PT509442013', '509442013', 'PT 509 442 013')),
+    ix_status: fc.constantFrom(null, 'settled', "o'k"),
+    status: fc.constantFrom(...invoiceStatuses),
+    day: fc.nat(3),
+  })
+  .map(({ id, day, ...fields }) => makeInvoice({ ...fields, id: `in_${id}`, issued_at: moments[day] ?? '' }))
+
+const someQuestion: fc.Arbitrary<Question> = fc.record(
+  {
+    page: fc.integer({ min: 1, max: 6 }),
+    page_size: fc.integer({ min: 1, max: 60 }),
+    status: fc.constantFrom(...invoiceStatuses),
+    ix_status: fc.constantFrom('settled', "o'k", 'none'),
+    date_from: fc.constantFrom('2026-01-31', '2026-02-01', '2026-03-01'),
+    date_to: fc.constantFrom('2026-01-31', '2026-02-28', '2026-03-01'),
+    q: fc.oneof(oddText, fc.constantFrom('PT509442013', '509 442 013', 'pt999999999', ' ')),
+  },
+  { requiredKeys: [] },
+)
+
+for (const engine of engines) {
+  describe(`page walk on ${engine.name}`, () => {
+    test('visits each of 10,000 invoices exactly once, in order, under every filter combination', async t => {
+      const sample = fc.sample(someInvoice, { numRuns: 20_000, seed: 2026 })
+      const invoices = [...new Map(sample.map(invoice => [invoice.id, invoice])).values()].slice(0, 10_000)
+      assert.equal(invoices.length, 10_000)
+      const service = await startService(t, engine, {
+        records: invoices.map(invoice => ({ invoice, lines: null })),
+      })
+      let walks = 0
+      for (const filter of filterCombinations()) {
+        const expected = expectedMatches(invoices, 'cus_ana', filter)
+        const pages = Math.max(1, Math.ceil(expected.length / 50))
+        const visited: Invoice[] = []
+        for (let page = 1; page <= pages; page++) {
+          const { json } = await service.list(writeQuestion({ ...filter, page, page_size: 50 }))
+          assert.deepEqual(
+            [json.page, json.total, json.total_pages],
+            [page, expected.length, Math.ceil(expected.length / 50)],
+          )
+          visited.push(...json.invoices)
+        }
+        assert.deepEqual(
+          visited.map(({ id }) => id),
+          expected.map(({ id }) => id),
+          writeQuestion(filter),
+        )
+        walks++
+      }
+      assert.equal(walks, 6 * 3 * 4 * 3)
+    })
+
+    test('any question about any records is answered as the contract’s model answers it, body and all', async t => {
+      const service = await startService(t, engine)
+      const records = fc.array(oddInvoice, { maxLength: 40 })
+      const questions = fc.array(someQuestion, { minLength: 1, maxLength: 12 })
+      let known: Invoice[] = []
+      await fc.assert(
+        fc.asyncProperty(records, questions, async (invoices, asked) => {
+          await service.store.transaction(async tx => {
+            for (const { customer_id, id } of known) await tx.deleteInvoice(customer_id, id)
+          })
+          known = [
+            ...new Map(invoices.map(invoice => [`${invoice.customer_id} ${invoice.id}`, invoice])).values(),
+          ]
+          await service.save(...invoices.map(invoice => ({ invoice, lines: null })))
+          for (const question of asked) {
+            const { text } = await service.list(writeQuestion(question))
+            assert.equal(
+              text,
+              JSON.stringify(expectedPage(known, 'cus_ana', question)),
+              writeQuestion(question),
+            )
+          }
+        }),
+        { numRuns: 150, seed: 2026 },
+      )
+    })
+  })
+}

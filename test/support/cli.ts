@@ -1,0 +1,252 @@
+/** The program as people run it: a process of its own, with nothing of this process's environment. */
+import assert from 'node:assert/strict'
+import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
+import { connect } from 'node:net'
+import { join } from 'node:path'
+import type { TestContext } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { createFolder } from './engines.ts'
+
+export const entryPoint = fileURLToPath(new URL('../../bin/fatura.js', import.meta.url))
+
+/** Starting takes half the time with it, and a suite of processes starts very often. */
+const compileCache = fileURLToPath(new URL('../../node_modules/.cache/fatura-test', import.meta.url))
+
+/** Far longer than anything here takes, so that only a hang reaches it. */
+const patience = 30_000
+
+export interface Outcome {
+  code: number | null
+  signal: NodeJS.Signals | null
+  stdout: string
+  stderr: string
+}
+
+export interface ProgramOptions {
+  env?: Record<string, string>
+  /** What is written to standard input, which then ends. Null leaves it open; a number is a file descriptor. */
+  input?: string | Uint8Array | number | null
+  /** The node that runs it; this one by default. */
+  node?: string
+  /** How long `run` waits, in milliseconds, before it takes the program for hanging. */
+  patience?: number
+}
+
+export interface Program {
+  pid: number
+  child: ChildProcessWithoutNullStreams
+  /** What it wrote so far. */
+  readonly stdout: string
+  readonly stderr: string
+  exited: Promise<Outcome>
+  /** Resolves with the match once standard output has one; rejects when the program ends without. */
+  waitFor(pattern: RegExp): Promise<RegExpExecArray>
+  /** Sends a signal and resolves at the program's end. */
+  stop(signal?: NodeJS.Signals): Promise<Outcome>
+}
+
+export interface Answer {
+  status: number
+  headers: Headers
+  text: string
+  /** The body as JSON. */
+  // biome-ignore lint/suspicious/noExplicitAny: a test states what it expects of it
+  json: any
+}
+
+export interface Serving extends Program {
+  /** As in http://127.0.0.1:12345. */
+  address: string
+  port: number
+  get(path: string, token?: string): Promise<Answer>
+}
+
+export interface Cli {
+  /** The working directory; it goes away with the test. */
+  folder: string
+  /** The database's path when no DATABASE_URL is set. */
+  database: string
+  run(args: readonly string[], options?: ProgramOptions): Promise<Outcome>
+  start(args: readonly string[], options?: ProgramOptions): Program
+  /** Runs `serve` on a free port, and resolves once it listens. */
+  serve(args?: readonly string[], options?: ProgramOptions): Promise<Serving>
+  /** Imports the values, one a line, and fails the test unless all were taken. */
+  load(...values: readonly object[]): Promise<void>
+  /** A token, for every customer unless told otherwise. */
+  createToken(...args: string[]): Promise<string>
+}
+
+/** Whatever is started here is ended with the test. */
+export async function createCli(t: TestContext): Promise<Cli> {
+  const programs: Program[] = []
+  t.after(async () => {
+    for (const { child } of programs) child.kill('SIGKILL')
+    await Promise.all(programs.map(({ exited }) => exited))
+  })
+  const folder = await createFolder(t)
+
+  function start(args: readonly string[], options: ProgramOptions = {}): Program {
+    const program = startProgram(folder, args, options)
+    programs.push(program)
+    return program
+  }
+
+  async function run(args: readonly string[], options: ProgramOptions = {}): Promise<Outcome> {
+    const program = start(args, options)
+    const giveUp = setTimeout(() => program.child.kill('SIGKILL'), options.patience ?? patience)
+    const outcome = await program.exited
+    clearTimeout(giveUp)
+    assert.equal(outcome.signal, null, `fatura ${args.join(' ')} did not end by itself: ${outcome.stderr}`)
+    return outcome
+  }
+
+  return {
+    folder,
+    database: join(folder, 'data', 'fatura.db'),
+    start,
+    run,
+    async serve(args = [], options = {}) {
+      const program = start(['serve', '--port', '0', ...args], options)
+      const [, address = ''] = await program.waitFor(/"address":"(http:[^"]+)","msg":"listening"/)
+      return serving(program, address)
+    },
+    async load(...values) {
+      const outcome = await run(['import', '-'], { input: ndjson(...values) })
+      assert.equal(outcome.code, 0, outcome.stderr)
+    },
+    async createToken(...args) {
+      const scope = args.length === 0 ? ['--all-customers'] : args
+      const outcome = await run(['token', 'create', ...scope])
+      assert.equal(outcome.code, 0, outcome.stderr)
+      return outcome.stdout.trim()
+    },
+  }
+}
+
+function startProgram(folder: string, args: readonly string[], options: ProgramOptions): Program {
+  const { env = {}, input = '', node = process.execPath } = options
+  const child = spawn(node, [entryPoint, ...args], {
+    cwd: folder,
+    stdio: [typeof input === 'number' ? input : 'pipe', 'pipe', 'pipe'],
+    env: {
+      PATH: process.env.PATH ?? '',
+      HOME: folder,
+      TMPDIR: folder,
+      NODE_COMPILE_CACHE: compileCache,
+      ...env,
+    },
+  }) as ChildProcessWithoutNullStreams
+  let stdout = ''
+  let stderr = ''
+  child.stdout.setEncoding('utf8').on('data', text => {
+    stdout += text
+  })
+  child.stderr.setEncoding('utf8').on('data', text => {
+    stderr += text
+  })
+  if (typeof input !== 'number') {
+    // A program may end without having read all of its input.
+    child.stdin.on('error', () => {})
+    if (input !== null) child.stdin.end(input)
+  }
+  const exited = new Promise<Outcome>((resolve, reject) => {
+    child.on('error', reject)
+    child.on('close', (code, signal) => resolve({ code, signal, stdout, stderr }))
+  })
+
+  return {
+    pid: child.pid ?? Number.NaN,
+    child,
+    exited,
+    get stdout() {
+      return stdout
+    },
+    get stderr() {
+      return stderr
+    },
+    waitFor: pattern =>
+      waitFor(
+        () => pattern.exec(stdout),
+        child,
+        () => `${stdout}\n${stderr}`,
+      ),
+    async stop(signal = 'SIGTERM') {
+      child.kill(signal)
+      return exited
+    },
+  }
+}
+
+function waitFor(
+  find: () => RegExpExecArray | null,
+  child: ChildProcessWithoutNullStreams,
+  describe: () => string,
+): Promise<RegExpExecArray> {
+  return new Promise((resolve, reject) => {
+    const fail = () => finish(() => reject(new Error(`not what was waited for: ${describe()}`)))
+    const giveUp = setTimeout(fail, patience)
+    const look = () => {
+      const found = find()
+      if (found !== null) finish(() => resolve(found))
+    }
+    const finish = (settle: () => void) => {
+      clearTimeout(giveUp)
+      child.stdout.off('data', look)
+      child.off('close', fail)
+      settle()
+    }
+    child.stdout.on('data', look)
+    child.on('close', fail)
+    look()
+  })
+}
+
+export function serving(program: Program, address: string): Serving {
+  // Not spread: what the program wrote so far is read anew each time.
+  return Object.create(program, {
+    address: { value: address },
+    port: { value: Number(new URL(address).port) },
+    get: { value: (path: string, token?: string) => get(address + path, token) },
+  })
+}
+
+export async function get(url: string, token?: string): Promise<Answer> {
+  const headers: Record<string, string> = token === undefined ? {} : { authorization: `Bearer ${token}` }
+  const response = await fetch(url, { headers, signal: AbortSignal.timeout(patience) })
+  const text = await response.text()
+  return { status: response.status, headers: response.headers, text, json: JSON.parse(text) }
+}
+
+/** Asks again and again until the answer is true. */
+export async function eventually(what: string, holds: () => boolean | Promise<boolean>): Promise<void> {
+  const until = Date.now() + patience
+  while (!(await holds())) {
+    assert.ok(Date.now() < until, `waited in vain until ${what}`)
+    await sleep(10)
+  }
+}
+
+/** Whether nobody listens on the port. */
+export function isRefused(port: number): Promise<boolean> {
+  return new Promise(resolve => {
+    const socket = connect(port, '127.0.0.1')
+    socket.on('connect', () => {
+      socket.destroy()
+      resolve(false)
+    })
+    socket.on('error', () => resolve(true))
+  })
+}
+
+export function ndjson(...values: readonly unknown[]): string {
+  return values.map(value => `${JSON.stringify(value)}\n`).join('')
+}
+
+/** Asserts an end that is the user's to mend: exit code 1, nothing on standard output, one line that says what to do. */
+export function assertOneLine(outcome: Outcome, ...patterns: readonly RegExp[]): void {
+  assert.match(outcome.stderr, /^fatura: [^\n]+\n$/)
+  for (const pattern of patterns) assert.match(outcome.stderr, pattern)
+  assert.equal(outcome.stdout, '')
+  assert.equal(outcome.code, 1)
+}

@@ -1,0 +1,93 @@
+/** The contract's list, written as plainly as can be: every record filtered, sorted and cut for every question. */
+import type { Invoice } from '../../src/invoice.ts'
+
+export interface Question {
+  page?: number
+  page_size?: number
+  status?: string
+  ix_status?: string
+  date_from?: string
+  date_to?: string
+  q?: string
+}
+
+/** All that matches, in the list's order. */
+export function expectedMatches(
+  invoices: readonly Invoice[],
+  customer: string,
+  question: Question,
+): Invoice[] {
+  return invoices
+    .filter(invoice => invoice.customer_id === customer)
+    .filter(invoice => question.status === undefined || invoice.status === question.status)
+    .filter(invoice => question.ix_status === undefined || invoice.ix_status === question.ix_status)
+    .filter(
+      invoice => question.date_from === undefined || invoice.issued_at.slice(0, 10) >= question.date_from,
+    )
+    .filter(invoice => question.date_to === undefined || invoice.issued_at.slice(0, 10) <= question.date_to)
+    .filter(invoice => question.q === undefined || isFound(invoice, question.q))
+    .sort((a, b) => compare(b.issued_at, a.issued_at) || compare(b.id, a.id))
+}
+
+export function expectedPage(invoices: readonly Invoice[], customer: string, question: Question) {
+  const matching = expectedMatches(invoices, customer, question)
+  const page_size = Math.min(question.page_size ?? 10, 50)
+  const total = matching.length
+  const total_pages = Math.ceil(total / page_size)
+  const page = Math.max(1, Math.min(question.page ?? 1, total_pages))
+  return {
+    invoices: matching.slice((page - 1) * page_size, page * page_size),
+    page,
+    page_size,
+    total,
+    total_pages,
+    source: 'synchronized_records',
+  }
+}
+
+/** The question as a query string. */
+export function writeQuestion(question: Question): string {
+  const pairs = Object.entries(question).filter(([, value]) => value !== undefined)
+  return `?${new URLSearchParams(pairs.map(([name, value]) => [name, String(value)]))}`
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0
+}
+
+function isFound(invoice: Invoice, q: string): boolean {
+  const { id, number, display_name, customer_name, customer_email, company_name, customer_tax_id, ix_id } =
+    invoice
+  const fields = [
+    id,
+    number,
+    display_name,
+    customer_name,
+    customer_email,
+    company_name,
+    customer_tax_id,
+    ix_id,
+  ]
+  const texts = fields.filter(field => field !== null).map(field => fold(String(field)))
+  const words = q.trim() === '' ? [] : q.trim().split(/\s+/)
+  const telling = words.map(fold).filter(word => word !== '')
+  if (words.length > 0 && telling.length === 0) return false
+  return telling.every(word => texts.some(text => text.includes(word)) || isTaxId(word, customer_tax_id))
+}
+
+/** A country prefix before a tax id that is stored without one. */
+function isTaxId(word: string, taxId: string | null): boolean {
+  return (
+    taxId !== null &&
+    /^[a-z]{2}[a-z0-9+*]{8,}$/.test(word) &&
+    /\d/.test(word) &&
+    fold(taxId).startsWith(word.slice(2))
+  )
+}
+
+function fold(text: string): string {
+  return [...text.normalize('NFKD').toUpperCase().toLowerCase().normalize('NFKD')]
+    .map(char => (char === 'ς' ? 'σ' : char))
+    .filter(char => !/[\p{M}\p{Cf}\p{Cc}\p{Pd}\s−./,:;'’"()#·]/u.test(char))
+    .join('')
+}
