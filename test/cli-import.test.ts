@@ -300,9 +300,10 @@ describe('fatura import', { concurrency: 3 }, () => {
     const program = cli.start(['import', '-'], { input: null })
     // More than SQLite keeps in memory, so that a part of it is on the disk when the kill comes.
     const lines = [makeLine({ description: 'x'.repeat(40_000) })]
-    for (let written = 0; written < 2_000; written++)
+    for (let written = 0; written < 4_000; written++)
       if (!program.child.stdin.write(ndjson({ ...makeInvoice(), lines })))
         await once(program.child.stdin, 'drain')
+    program.child.stdin.end()
     await eventually('a part of the import is on the disk', async () => {
       const found = await stat(journal).catch(() => null)
       return found !== null && found.size > 4_000_000

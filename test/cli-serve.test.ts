@@ -209,12 +209,8 @@ describe('fatura serve', { concurrency: 3 }, () => {
           await cli.run(['serve', '--migrate'], { env: { PORT: '0', [setting]: value } }),
           new RegExp(`^fatura: ${setting} must be `),
         )
-      const flag = `--${setting.toLowerCase().replaceAll('_', '-')}`
-      assertOneLine(
-        await cli.run(['serve', '--migrate', flag, values[0] ?? ''], { env: { PORT: '0' } }),
-        new RegExp(`^fatura: ${setting} must be `),
-      )
     }
+    assertOneLine(await cli.run(['serve', '--port', 'http']), /^fatura: PORT must be /)
   })
 
   it('prefers a flag to the environment', async t => {
@@ -314,12 +310,7 @@ describe('fatura serve', { concurrency: 3 }, () => {
     const db = new DatabaseSync(cli.database)
     db.exec('PRAGMA user_version = 99')
     db.close()
-    for (const args of [
-      ['serve', '--port', '0'],
-      ['serve', '--port', '0', '--migrate'],
-      ['migrate'],
-      ['token', 'list'],
-    ])
+    for (const args of [['serve', '--port', '0'], ['migrate'], ['token', 'list']])
       assertOneLine(await cli.run(args), /version 99/, /newer/, /[Uu]pgrade/)
   })
 
@@ -345,12 +336,7 @@ describe('fatura serve', { concurrency: 3 }, () => {
     db.exec('CREATE TABLE theirs (a); INSERT INTO theirs VALUES (1)')
     db.close()
     const before = await readFile(path)
-    for (const args of [
-      ['serve', '--port', '0'],
-      ['serve', '--port', '0', '--migrate'],
-      ['migrate'],
-      ['token', 'list'],
-    ])
+    for (const args of [['serve', '--port', '0'], ['serve', '--port', '0', '--migrate'], ['migrate']])
       assertOneLine(
         await cli.run([...args, '--database-url', `sqlite:${path}`]),
         /theirs\.db/,
@@ -365,12 +351,7 @@ describe('fatura serve', { concurrency: 3 }, () => {
     await writeFile(join(cli.folder, 'file'), '')
     await mkdir(join(cli.folder, 'folder'))
     const url = `sqlite:${join(cli.folder, 'file/data/fatura.db')}`
-    for (const args of [
-      ['serve', '--migrate'],
-      ['migrate'],
-      ['token', 'create', '--all-customers'],
-      ['import', '-'],
-    ])
+    for (const args of [['serve', '--migrate'], ['migrate'], ['import', '-']])
       assertOneLine(
         await cli.run([...args, '--database-url', url]),
         /file\/data\/fatura\.db/,

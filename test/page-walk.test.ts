@@ -78,7 +78,7 @@ const someQuestion: fc.Arbitrary<Question> = fc.record(
     ix_status: fc.constantFrom('settled', "o'k", 'none'),
     date_from: fc.constantFrom('2026-01-31', '2026-02-01', '2026-03-01'),
     date_to: fc.constantFrom('2026-01-31', '2026-02-28', '2026-03-01'),
-    q: fc.oneof(oddText, fc.constantFrom('PT509442013', '509 442 013', 'pt999999999', ' ')),
+    q: fc.oneof(oddText, fc.constantFrom('PT509442013', 'PT 509442013', '509 442 013', 'pt999999999', ' ')),
   },
   { requiredKeys: [] },
 )

@@ -135,7 +135,7 @@ for (const engine of engines) {
         ],
       })
       const all = ['in_bare', 'in_prefixed', 'in_spaced']
-      for (const q of ['PT509442013', 'pt509442013', 'PT-509442013'])
+      for (const q of ['PT509442013', 'pt509442013', 'PT-509442013', 'PT 509442013', 'pt 509 442 013'])
         assert.deepEqual(await find(service, q), all, q)
       for (const q of ['509442013', '509 442 013'])
         assert.deepEqual(await find(service, q), [...all.slice(0, 1), 'in_number', ...all.slice(1)], q)
@@ -178,7 +178,7 @@ for (const engine of engines) {
         '@',
         '!',
         '🧾',
-        '${x}',
+        '$x',
         '%25',
         '\\%',
         '%s',

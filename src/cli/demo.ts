@@ -1,5 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Command } from 'commander'
 import { createToken } from '../access/token.ts'
@@ -10,12 +9,12 @@ import { isSet, readHost, readLogLevel, readPort, readRateLimit } from './config
 import { createLog } from './log.ts'
 import { addSettings, readFlags } from './options.ts'
 import { waitForSignal } from './signals.ts'
-import { startApi } from './start-api.ts'
+import { createTemporaryFolder } from './temporary-folder.ts'
 
 export function demoCommand(): Command {
   return addSettings(
     new Command('demo').description(
-      'Serve sample data from a temporary store; Ctrl-C removes every trace of it.',
+      'Serve sample data from a temporary store; Ctrl-C removes every trace of it. Requests are logged with LOG_LEVEL=info.',
     ),
     'HOST',
     'PORT',
@@ -33,10 +32,11 @@ async function demo(options: Record<string, unknown>): Promise<void> {
   const log = createLog(isSet('LOG_LEVEL', flags) ? readLogLevel(flags) : 'warn')
 
   const signal = waitForSignal()
-  const folder = await mkdtemp(join(tmpdir(), 'fatura-demo-'))
+  const folder = await createTemporaryFolder('fatura-demo-')
   try {
     const url = `sqlite:${join(folder, 'fatura.db')}`
     const token = await fillStore(url)
+    const { startApi } = await import('./start-api.ts')
     const api = { url, host, rateLimit, log }
     const { address, stop } = await startApi({ ...api, port }).catch(error => {
       // Nobody chose the default port, so when it is taken any other does as well.
@@ -99,9 +99,9 @@ ${curl('cus_SaoBento01/invoices?status=paid&ix_status=settled&date_from=2025-01-
 Search without minding case, accents or separators:
 ${curl('cus_Evora02/invoices?q=CONSTRUCOES%202025&page_size=3')}
 One invoice whole, with its lines and where its PDFs are:
-${curl('cus_Tokyo03/invoice/in_Sample0170')}
+${curl('cus_Tokyo03/invoice/in_Sample0173')}
 Somebody else's invoice does not exist for you:
-${curl('cus_Kuwait04/invoice/in_Sample0170')}
+${curl('cus_Kuwait04/invoice/in_Sample0173')}
 The API's description: ${address}/api/v1/openapi.json
 
 Ctrl-C stops the demo and removes its data.

@@ -1,13 +1,17 @@
-import { createReadStream } from 'node:fs'
-import { stat } from 'node:fs/promises'
+import { createReadStream, fstatSync } from 'node:fs'
+import { open, rm, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { pipeline } from 'node:stream/promises'
 import { Command } from 'commander'
 import { migrateStore, openWriteStore } from '../store/open-store.ts'
+import type { WriteStore } from '../store/store.ts'
 import type { Problem } from '../sync/check-record.ts'
-import { importInvoices } from '../sync/import-invoices.ts'
+import { InputChanged, importInvoices } from '../sync/import-invoices.ts'
 import { CliError } from './cli-error.ts'
 import { readDatabaseUrl } from './config.ts'
 import { addSettings, readFlags } from './options.ts'
 import { createProgress } from './progress.ts'
+import { createTemporaryFolder } from './temporary-folder.ts'
 
 export function importCommand(): Command {
   return addSettings(
@@ -44,45 +48,76 @@ async function runImport(
 ): Promise<void> {
   const url = readDatabaseUrl(readFlags(options))
   const input = await openInput(file)
-  await migrateStore(url)
-  const store = await openWriteStore(url)
+  try {
+    await migrateStore(url)
+    const store = await openWriteStore(url)
+    try {
+      await importFrom(input, store, options.skipInvalid === true)
+    } finally {
+      await store.close()
+    }
+  } catch (error) {
+    if (error instanceof InputChanged)
+      throw new CliError(`Nothing was imported: ${file} changed while it was read.`)
+    if (isReadFailure(error))
+      throw new CliError(`Nothing was imported: reading ${file} failed (${error.message}).`)
+    throw error
+  } finally {
+    await input.close()
+  }
+}
+
+async function importFrom(input: Input, store: WriteStore, skipInvalid: boolean): Promise<void> {
   const progress = createProgress('invoices')
   let refusals = 0
   try {
-    const result = await importInvoices(input, store, {
-      skipInvalid: options.skipInvalid === true,
+    const { valid, refused, changed, committed } = await importInvoices(input.read, store, {
+      skipInvalid,
       onRefusal: (line, problems) => {
         if (++refusals <= shownRefusals) progress.say(describe(line, problems))
       },
       onProgress: progress.update,
     })
     if (refusals > shownRefusals) progress.say(`… and ${refusals - shownRefusals} more invalid lines.`)
-    if (!result.committed) {
-      const of = `${result.refused} of ${result.refused + result.valid} lines`
+    if (!committed)
       throw new CliError(
-        `Nothing was imported: ${of} are invalid. Mend them, or import the rest with --skip-invalid.`,
+        `Nothing was imported: ${refused} of ${refused + valid} lines are invalid. Mend them, or import the rest with --skip-invalid.`,
       )
-    }
-    const skipped = result.refused === 0 ? '' : `, ${result.refused} invalid lines skipped`
+    const skipped = refused === 0 ? '' : `, ${refused} invalid lines skipped`
     process.stdout.write(
-      `Imported ${result.valid} invoices: ${result.changed} new or changed, ${result.valid - result.changed} as before${skipped} (${progress.pace(result.valid)}).\n`,
+      `Imported ${valid} ${valid === 1 ? 'invoice' : 'invoices'}: ${changed} new or changed, ${valid - changed} as before${skipped} (${progress.pace(valid)}).\n`,
     )
-  } catch (error) {
-    if (isReadFailure(error))
-      throw new CliError(`Nothing was imported: reading ${file} failed (${error.message}).`)
-    throw error
   } finally {
     progress.end()
-    await store.close()
   }
 }
 
-async function openInput(file: string): Promise<AsyncIterable<Uint8Array>> {
-  if (file === '-') return process.stdin
-  const found = await stat(file).catch(() => null)
+interface Input {
+  /** From the first byte, every time. */
+  read(): AsyncIterable<Uint8Array>
+  close(): Promise<void>
+}
+
+const chunkSize = 256 * 1024
+
+async function openInput(file: string): Promise<Input> {
+  const found = file === '-' ? fstatSync(0) : await stat(file).catch(() => null)
   if (found === null) throw new CliError(`There is no file ${file}.`)
   if (found.isDirectory()) throw new CliError(`${file} is a folder; give a file, or - for standard input.`)
-  return createReadStream(file, { highWaterMark: 256 * 1024 })
+  if (file === '-' || !found.isFile()) return keepInput(file === '-' ? process.stdin : createReadStream(file))
+  return { read: () => createReadStream(file, { highWaterMark: chunkSize }), close: async () => {} }
+}
+
+/** What cannot be read twice is kept in a file without a name, which goes away with the process, however it ends. */
+async function keepInput(source: NodeJS.ReadableStream): Promise<Input> {
+  const folder = await createTemporaryFolder('fatura-import-')
+  const kept = await open(join(folder, 'input.ndjson'), 'w+')
+  await rm(folder, { recursive: true })
+  await pipeline(source, kept.createWriteStream({ autoClose: false }))
+  return {
+    read: () => kept.createReadStream({ start: 0, autoClose: false, highWaterMark: chunkSize }),
+    close: () => kept.close(),
+  }
 }
 
 function isReadFailure(error: unknown): error is NodeJS.ErrnoException {

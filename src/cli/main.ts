@@ -32,14 +32,13 @@ First minutes:
 
 Settings are environment variables; "fatura serve --help" lists them.`,
   )
-  .showHelpAfterError('(fatura --help lists the commands and their options)')
 
 // What is piped into a program that ends early, such as head, is no failure of ours.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1))
 
 try {
   for (const command of [program, ...program.commands, ...program.commands.flatMap(c => c.commands)])
-    command.exitOverride()
+    command.exitOverride().showHelpAfterError(`(${nameOf(command)} --help shows what it takes)`)
   await program.parseAsync()
 } catch (error) {
   if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : 2
@@ -47,4 +46,8 @@ try {
     process.stderr.write(`fatura: ${error.message}\n`)
     process.exitCode = 1
   } else throw error
+}
+
+function nameOf(command: Command): string {
+  return command.parent === null ? command.name() : `${nameOf(command.parent)} ${command.name()}`
 }

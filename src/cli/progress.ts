@@ -1,7 +1,7 @@
 /** How far a long command has come: a line that moves on a terminal, now and then a plain line elsewhere. */
 
 export interface Progress {
-  update(done: number): void
+  update(step: string, done: number): void
   /** Prints a line that stays. */
   say(line: string): void
   /** How long and how fast, for the closing line. */
@@ -29,10 +29,10 @@ export function createProgress(what: string, output: NodeJS.WriteStream = proces
   }
 
   return {
-    update(done) {
+    update(step, done) {
       if (Date.now() < next) return
       next = Date.now() + every
-      const line = `${done} ${what} … ${pace(done)}`
+      const line = `${done} ${what} ${step} … ${pace(done)}`
       clear()
       output.write(output.isTTY ? line : `${line}\n`)
       drawn = output.isTTY

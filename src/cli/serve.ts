@@ -4,7 +4,6 @@ import { readDatabaseUrl, readHost, readLogLevel, readPort, readRateLimit } from
 import { createLog } from './log.ts'
 import { addSettings, readFlags } from './options.ts'
 import { waitForSignal } from './signals.ts'
-import { startApi } from './start-api.ts'
 
 export function serveCommand(): Command {
   return addSettings(
@@ -27,6 +26,8 @@ async function serve(options: Record<string, unknown>): Promise<void> {
 
   const signal = waitForSignal()
   if (options.migrate === true) await migrateStore(url)
+  // Loaded here alone, so that the commands that serve nothing start fast.
+  const { startApi } = await import('./start-api.ts')
   const { address, stop } = await startApi(api)
   log.info({ address }, 'listening')
   await signal

@@ -1,7 +1,10 @@
 import { once } from 'node:events'
 
-/** Resolves at SIGTERM or SIGINT. A second signal ends the process at once. */
+// To stop, to interrupt, and the closing of the terminal.
+const signals = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const
+
+/** Resolves at the first signal to end. A second one ends the process at once. */
 export async function waitForSignal(): Promise<void> {
-  await Promise.race([once(process, 'SIGTERM'), once(process, 'SIGINT')])
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => process.exit(1))
+  await Promise.race(signals.map(signal => once(process, signal)))
+  for (const signal of signals) process.once(signal, () => process.exit(1))
 }

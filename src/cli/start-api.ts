@@ -1,4 +1,5 @@
 /** The API's wiring: the only place that knows the store, the access rules and the HTTP application together. */
+import type { Server, ServerResponse } from 'node:http'
 import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
 import { createAuthenticate } from '../access/authenticate.ts'
@@ -34,6 +35,7 @@ export async function startApi({ url, host, port, rateLimit, log }: ApiOptions):
     log,
     apiDescription: readApiDescription(),
   })
+  holdBusyConnections(app.server)
   const stop = async () => {
     await closeApp(app)
     await store.close()
@@ -58,6 +60,22 @@ function explain({ code, message }: NodeJS.ErrnoException, host: string, port: n
       return `${host} is not an address of this machine. Choose another with --host or HOST.`
     default:
       return `Cannot listen on ${host}:${port}: ${message}`
+  }
+}
+
+/**
+ * Node counts a connection as idle as soon as its answer is handed over, though a slow client may still be reading it,
+ * and closes it when the server closes. While any answer is under way, no connection counts as idle here.
+ */
+function holdBusyConnections(server: Server): void {
+  const underWay = new Set<ServerResponse>()
+  server.on('request', (_request, response) => {
+    underWay.add(response)
+    response.once('close', () => underWay.delete(response))
+  })
+  const closeIdleConnections = server.closeIdleConnections.bind(server)
+  server.closeIdleConnections = () => {
+    if (underWay.size === 0) closeIdleConnections()
   }
 }
 

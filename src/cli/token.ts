@@ -48,8 +48,10 @@ async function createOne(options: CreateOptions): Promise<void> {
   const now = Date.now()
   const customers = readScope(options)
   const expires_at = readExpiry(options.expires, now)
-  const { id, token, hash } = createToken()
   const name = options.name ?? ''
+  if (!/^[^\p{Cc}]{0,100}$/u.test(name))
+    throw new CliError('--name must be one line of at most 100 characters.')
+  const { id, token, hash } = createToken()
   await withStore(options, store =>
     store.saveToken({ id, name, hash, customers, created_at: now, expires_at, revoked_at: null }),
   )

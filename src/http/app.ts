@@ -1,5 +1,5 @@
 /** The HTTP application, built but not listening. */
-import Fastify, { type FastifyInstance } from 'fastify'
+import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import { ApiError } from '../errors.ts'
 import { isCustomerId, isInvoiceId } from '../invoice.ts'
@@ -35,7 +35,7 @@ export function createApp(dependencies: RouteDependencies): FastifyInstance {
     // A request that arrives on an open connection during the shutdown is served; the connection then closes.
     return503OnClosing: false,
     frameworkErrors: (error, request, reply) => {
-      reply.header('request-id', request.id)
+      setCommonHeaders(request, reply)
       sendError(error, request, reply, log)
     },
     clientErrorHandler: (error, socket) => {
@@ -58,11 +58,15 @@ export function createApp(dependencies: RouteDependencies): FastifyInstance {
   return app
 }
 
+function setCommonHeaders(request: FastifyRequest, reply: FastifyReply): void {
+  reply.header('request-id', request.id)
+  reply.header('x-content-type-options', 'nosniff')
+}
+
 /** What every request must be, whatever its route. */
 function checkRequests(app: FastifyInstance): void {
   app.addHook('onRequest', async (request, reply) => {
-    reply.header('request-id', request.id)
-    reply.header('x-content-type-options', 'nosniff')
+    setCommonHeaders(request, reply)
     const { url = '', headers } = request.raw
     if (url.length > maximumUrlLength)
       throw new ApiError('uri_too_long', `The URL is longer than ${maximumUrlLength} bytes.`)

@@ -4,6 +4,7 @@ import type { Duplex } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import { ApiError, errorCodes } from '../errors.ts'
+import { StoreUnavailable } from '../store/store.ts'
 import { allowedMethods, refuseMethod } from './methods.ts'
 import { createRequestId } from './request-id.ts'
 import { sendJson } from './send-json.ts'
@@ -36,6 +37,11 @@ export function sendError(error: Error, request: FastifyRequest, reply: FastifyR
 function translate(error: Error & { code?: string }): ApiError {
   if (error.code === 'FST_ERR_BAD_URL')
     return new ApiError('invalid_request', 'The path must be percent-encoded UTF-8.')
+  if (error instanceof StoreUnavailable)
+    return new ApiError('unavailable', 'The store cannot be read right now; try again shortly.', {
+      cause: error,
+      retryAfter: 1,
+    })
   return new ApiError(
     'internal',
     'Something went wrong on our side; quote the request id when you report it.',

@@ -1,4 +1,3 @@
-import { ApiError } from '../errors.ts'
 import type { ReadStore } from '../store/store.ts'
 import { liveSchema, readySchema } from './schemas.ts'
 import { sendJson } from './send-json.ts'
@@ -11,9 +10,7 @@ export function addHealth(app: TypedApp, store: ReadStore): void {
     return sendJson(reply.header('cache-control', 'no-store'), healthy)
   })
   app.get('/ready', { schema: readySchema }, async (_request, reply) => {
-    await store.ping().catch(error => {
-      throw new ApiError('unavailable', 'The store does not answer.', { cause: error, retryAfter: 1 })
-    })
+    await store.ping()
     return sendJson(reply.header('cache-control', 'no-store'), healthy)
   })
 }

@@ -125,7 +125,7 @@ function describe({
   if (type === 'integer') return 'a whole number, written in digits'
   if (values !== undefined) return `one of ${values.join(', ')}`
   if (format === 'date') return 'a calendar day, written YYYY-MM-DD'
-  if (pattern !== undefined) return `an ID of the form ${examples[0]}`
+  if (pattern !== undefined) return `an ID like ${examples[0]}: the prefix, then letters and digits`
   return maxLength === undefined ? 'text without NUL' : `text of at most ${maxLength} characters, without NUL`
 }
 

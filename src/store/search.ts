@@ -43,16 +43,28 @@ export function searchText(invoice: Invoice): string {
   return [...fields, taxId].join(fieldEnd)
 }
 
-// A country prefix before something as long as a tax id; the rest is then looked for at the start of a tax id.
-const prefixedTaxId = /^[a-z]{2}(?=.*\d)[a-z0-9+*]{8,}$/
+/** As long as a tax id, and with a digit; a country prefix before it is not part of what may be stored. */
+const taxIdLike = /^(?=.*\d)[a-z0-9+*]{8,}$/
+const countryCode = /^[a-z]{2}$/
 
 /**
  * The words of a query that holds more than white space. Words of separators alone say nothing and are left out;
- * a query of nothing else becomes one word without alternatives, which matches nothing.
+ * a query of nothing else becomes a word that no text holds, and so matches nothing.
  */
 export function searchWords(query: string): SearchWord[] {
-  const words = new Set(query.split(gap).map(foldText))
-  words.delete('')
-  if (words.size === 0) return [[]]
-  return [...words].map(word => (prefixedTaxId.test(word) ? [word, taxIdStart + word.slice(2)] : [word]))
+  const words = query.split(gap).map(foldText).filter(Boolean)
+  if (words.length === 0) return [[fieldEnd + fieldEnd]]
+  return words.map((word, index) => {
+    const taxId = unprefixedTaxId(word, words.slice(index + 1))
+    return taxId === null ? [word] : [word, taxIdStart + taxId]
+  })
+}
+
+/** What a tax id begins with when this word is, or begins with, its country's code: `PT509442013`, `PT 509 442 013`. */
+function unprefixedTaxId(word: string, following: readonly string[]): string | null {
+  const country = word.slice(0, 2)
+  if (!countryCode.test(country)) return null
+  const end = following.findIndex(next => !/^\d+$/.test(next))
+  const rest = word.length > 2 ? word.slice(2) : following.slice(0, end === -1 ? undefined : end).join('')
+  return taxIdLike.test(rest) ? rest : null
 }

@@ -89,3 +89,6 @@ export interface WriteStore {
 
 /** A store that cannot be used; the message says what to do about it. */
 export class StoreError extends Error {}
+
+/** A store that cannot be read at the moment, but may be again shortly. */
+export class StoreUnavailable extends StoreError {}

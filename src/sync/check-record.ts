@@ -96,16 +96,20 @@ const lineChecks: Record<keyof Line, Check> = {
 const invoiceMembers = new Set<string>([...invoiceFields, 'lines'])
 const lineMembers = new Set<string>(lineFields)
 
+/** More of one line helps nobody, and a hostile line could hold millions. */
+const toldAtMost = 20
+
 /**
  * Reads one invoice: the summary's fields, and `lines` when they are known. A field that may be null may be left out.
- * Everything that is wrong is told at once.
+ * What is wrong is told at once, up to twenty problems.
  */
 export function readRecord(value: unknown): { record: InvoiceRecord } | { problems: Problem[] } {
   if (!isObject(value)) return { problems: [{ field: null, reason: 'must be a JSON object' }] }
   const problems: Problem[] = []
   const invoice = readObject(value, '', invoiceChecks, invoiceMembers, problems)
   const lines = readLines(value.lines, problems)
-  return problems.length === 0 ? { record: { invoice: invoice as unknown as Invoice, lines } } : { problems }
+  if (problems.length > 0) return { problems: problems.slice(0, toldAtMost) }
+  return { record: { invoice: invoice as unknown as Invoice, lines } }
 }
 
 function readLines(value: unknown, problems: Problem[]): Line[] | null {
@@ -117,13 +121,15 @@ function readLines(value: unknown, problems: Problem[]): Line[] | null {
     })
     return null
   }
-  return value.map((line, index) => {
+  const lines: Line[] = []
+  for (const [index, line] of value.entries()) {
+    if (problems.length >= toldAtMost) break
     const path = `lines[${index}]`
     if (isObject(line))
-      return readObject(line, `${path}.`, lineChecks, lineMembers, problems) as unknown as Line
-    problems.push({ field: path, reason: 'must be a JSON object' })
-    return line as Line
-  })
+      lines.push(readObject(line, `${path}.`, lineChecks, lineMembers, problems) as unknown as Line)
+    else problems.push({ field: path, reason: 'must be a JSON object' })
+  }
+  return lines
 }
 
 function readObject(
@@ -155,6 +161,7 @@ function isObject(value: unknown): value is Record<string, unknown> {
 }
 
 function show(value: unknown): string {
-  const shown = typeof value === 'string' && /^\w+$/.test(value) ? value : JSON.stringify(value)
+  const isPlain = typeof value === 'number' || (typeof value === 'string' && /^\w+$/.test(value))
+  const shown = isPlain ? String(value) : JSON.stringify(value)
   return shown.length > 60 ? `${shown.slice(0, 57)}…` : shown
 }

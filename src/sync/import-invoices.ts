@@ -1,6 +1,6 @@
 /** NDJSON into the store: one invoice a line, all in one transaction. */
 import type { InvoiceRecord } from '../invoice.ts'
-import type { WriteStore, WriteTransaction } from '../store/store.ts'
+import type { WriteStore } from '../store/store.ts'
 import { type Problem, readRecord } from './check-record.ts'
 import { readLines, type TextLine } from './read-lines.ts'
 
@@ -11,7 +11,7 @@ export interface ImportOptions {
   /** Import the good lines of a file that has bad ones; otherwise such a file changes nothing. */
   skipInvalid: boolean
   onRefusal(line: number, problems: readonly Problem[]): void
-  onProgress(invoices: number): void
+  onProgress(step: 'checked' | 'saved', invoices: number): void
 }
 
 export interface ImportResult {
@@ -25,53 +25,67 @@ export interface ImportResult {
   committed: boolean
 }
 
-/** Importing the same file again changes nothing; of two lines with one id the later wins. */
+/**
+ * Reads the input twice: first every line is checked, then all are saved in one transaction. The store is locked for
+ * the second alone, so that neither a bad file nor a slow sender keeps other writers out. Importing the same file again
+ * changes nothing; of two lines with one customer and id the later wins.
+ */
 export async function importInvoices(
-  bytes: AsyncIterable<Uint8Array>,
+  openInput: () => AsyncIterable<Uint8Array>,
   store: WriteStore,
   options: ImportOptions,
 ): Promise<ImportResult> {
-  const result: ImportResult = { valid: 0, refused: 0, changed: 0, committed: false }
-  try {
-    await store.transaction(async tx => {
-      await importAll(bytes, tx, options, result)
-      if (result.refused > 0 && !options.skipInvalid) throw new RolledBack()
-      await tx.saveSuccess('import', Date.now())
-    })
-    return { ...result, committed: true }
-  } catch (error) {
-    if (error instanceof RolledBack) return { ...result, changed: 0 }
-    throw error
-  }
+  const checked = await checkAll(openInput(), options)
+  if (checked.refused > 0 && !options.skipInvalid) return { ...checked, changed: 0, committed: false }
+  const changed = await saveAll(openInput(), store, options)
+  return { ...checked, changed, committed: true }
 }
 
-class RolledBack extends Error {}
-
-async function importAll(
-  bytes: AsyncIterable<Uint8Array>,
-  tx: WriteTransaction,
-  { skipInvalid, onRefusal, onProgress }: ImportOptions,
-  result: ImportResult,
-): Promise<void> {
-  let batch: InvoiceRecord[] = []
-  const flush = async () => {
-    // After a refusal the rest is only checked, so that all that is wrong is told in one run.
-    if (skipInvalid || result.refused === 0) result.changed += await tx.saveInvoices(batch)
-    batch = []
-    onProgress(result.valid)
-  }
+async function checkAll(bytes: AsyncIterable<Uint8Array>, { onRefusal, onProgress }: ImportOptions) {
+  let valid = 0
+  let refused = 0
   for await (const line of readLines(bytes)) {
     const read = readLine(line)
-    if ('problems' in read) {
-      result.refused++
+    if ('record' in read) {
+      valid++
+      if (valid % batchSize === 0) onProgress('checked', valid)
+    } else {
+      refused++
       onRefusal(line.number, read.problems)
-      continue
     }
-    result.valid++
-    if (batch.push(read.record) === batchSize) await flush()
   }
-  await flush()
+  return { valid, refused }
 }
+
+async function saveAll(
+  bytes: AsyncIterable<Uint8Array>,
+  store: WriteStore,
+  { skipInvalid, onProgress }: ImportOptions,
+): Promise<number> {
+  return store.transaction(async tx => {
+    let saved = 0
+    let changed = 0
+    let batch: InvoiceRecord[] = []
+    const flush = async () => {
+      changed += await tx.saveInvoices(batch)
+      saved += batch.length
+      batch = []
+      onProgress('saved', saved)
+    }
+    for await (const line of readLines(bytes)) {
+      const read = readLine(line)
+      if ('record' in read) batch.push(read.record)
+      else if (!skipInvalid) throw new InputChanged()
+      if (batch.length === batchSize) await flush()
+    }
+    await flush()
+    await tx.saveSuccess('import', Date.now())
+    return changed
+  })
+}
+
+/** The input was valid when it was checked and is not any more; nothing was saved. */
+export class InputChanged extends Error {}
 
 function readLine({ text, reason }: TextLine): ReturnType<typeof readRecord> {
   if (text === null) return { problems: [{ field: null, reason: reason ?? 'cannot be read' }] }

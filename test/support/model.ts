@@ -72,16 +72,28 @@ function isFound(invoice: Invoice, q: string): boolean {
   const words = q.trim() === '' ? [] : q.trim().split(/\s+/)
   const telling = words.map(fold).filter(word => word !== '')
   if (words.length > 0 && telling.length === 0) return false
-  return telling.every(word => texts.some(text => text.includes(word)) || isTaxId(word, customer_tax_id))
+  return telling.every(
+    (word, i) =>
+      texts.some(text => text.includes(word)) ||
+      isTaxId(word + joinDigits(word, telling.slice(i + 1)), customer_tax_id),
+  )
+}
+
+/** A country code alone stands before the digits that follow it. */
+function joinDigits(word: string, following: readonly string[]): string {
+  let digits = ''
+  for (const next of word.length === 2 ? following : []) {
+    if (!/^\d+$/.test(next)) break
+    digits += next
+  }
+  return digits
 }
 
 /** A country prefix before a tax id that is stored without one. */
 function isTaxId(word: string, taxId: string | null): boolean {
+  const form = /^[a-z]{2}[a-z0-9+*]{8,}$/
   return (
-    taxId !== null &&
-    /^[a-z]{2}[a-z0-9+*]{8,}$/.test(word) &&
-    /\d/.test(word) &&
-    fold(taxId).startsWith(word.slice(2))
+    taxId !== null && form.test(word) && /\d/.test(word.slice(2)) && fold(taxId).startsWith(word.slice(2))
   )
 }
 

@@ -20,7 +20,7 @@ export function listStatement(query: InvoiceQuery): ListStatement {
   if (query.issued_before !== undefined) conditions.push(`issued_at < ${bind(query.issued_before)}`)
   for (const word of query.words ?? []) {
     const alternatives = word.map(text => `instr(search, ${bind(text)}) > 0`)
-    conditions.push(`(${alternatives.join(' OR ') || 'FALSE'})`)
+    conditions.push(`(${alternatives.join(' OR ')})`)
   }
   const matching = conditions.join(' AND ')
 

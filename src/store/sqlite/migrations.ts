@@ -58,7 +58,7 @@ const schemaVersion = migrations.length
 export function migrateSqlite(path: string): { from: number; to: number } {
   const db = openReadWrite(path, { create: true })
   try {
-    const from = readVersion(db, path)
+    const from = translate(path, () => readVersion(db))
     if (from > schemaVersion) throw new StoreError(mismatch(path, from))
     for (let version = from; version < schemaVersion; version++)
       translate(path, () => runMigration(db, version))
@@ -72,20 +72,21 @@ function runMigration(db: DatabaseSync, version: number): void {
   db.exec('BEGIN IMMEDIATE')
   try {
     // Another process may have run it while this one waited for the lock.
-    if (userVersion(db) === version)
+    if (readVersion(db) === version)
       db.exec(
         `${migrations[version]}; PRAGMA user_version = ${version + 1}; PRAGMA application_id = ${applicationId}`,
       )
     db.exec('COMMIT')
   } catch (error) {
-    db.exec('ROLLBACK')
+    // SQLite has rolled back by itself after some failures, a full disk among them.
+    if (db.isTransaction) db.exec('ROLLBACK')
     throw error
   }
 }
 
 /** Throws unless the schema is exactly the one this version of Fatura knows. */
 export function checkSchema(db: DatabaseSync, path: string): void {
-  const version = readVersion(db, path)
+  const version = translate(path, () => readVersion(db))
   if (version !== schemaVersion) throw new StoreError(mismatch(path, version))
 }
 
@@ -95,16 +96,6 @@ function mismatch(path: string, version: number): string {
     : `The database ${path} has schema version ${version}, newer than this Fatura's ${schemaVersion}. Upgrade Fatura.`
 }
 
-function readVersion(db: DatabaseSync, path: string): number {
-  return translate(path, () => {
-    const owner = db.prepare('PRAGMA application_id').get()?.application_id
-    const tables = db.prepare('SELECT count(*) AS n FROM sqlite_schema').get()?.n
-    if (owner !== applicationId && tables !== 0)
-      throw new StoreError(`${path} belongs to another program. Point DATABASE_URL at another file.`)
-    return userVersion(db)
-  })
-}
-
-function userVersion(db: DatabaseSync): number {
+function readVersion(db: DatabaseSync): number {
   return Number(db.prepare('PRAGMA user_version').get()?.user_version)
 }

@@ -1,6 +1,6 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { InvoicePage, ReadStore, Snapshot, StoredInvoice } from '../store.ts'
-import { openReadOnly } from './database.ts'
+import { attemptRead, openReadOnly } from './database.ts'
 import { listStatement } from './list-statement.ts'
 import { checkSchema } from './migrations.ts'
 import { readToken, type TokenRow, tokenColumns } from './tokens.ts'
@@ -32,22 +32,23 @@ export function openSqliteReader(path: string): ReadStore {
   return {
     async listInvoices(query) {
       const { sql, values } = listStatement(query)
-      const row = prepareList(sql).get(...values) as unknown as PageRow
+      const row = attemptRead(() => prepareList(sql).get(...values)) as unknown as PageRow
       return { ...row, summaries: row.summaries ?? '', version: row.version ?? 0 }
     },
     async readSnapshot(customerId) {
-      const row = snapshot.get(customerId) as unknown as SnapshotRow
+      const row = attemptRead(() => snapshot.get(customerId)) as unknown as SnapshotRow
       return { version: row.version ?? 0, synced_at: row.synced_at }
     },
     async findInvoice(customerId, invoiceId) {
-      return (invoice.get(customerId, invoiceId) as unknown as StoredInvoice | undefined) ?? null
+      const row = attemptRead(() => invoice.get(customerId, invoiceId))
+      return (row as unknown as StoredInvoice | undefined) ?? null
     },
     async findToken(id) {
-      const row = token.get(id) as unknown as TokenRow | undefined
+      const row = attemptRead(() => token.get(id)) as unknown as TokenRow | undefined
       return row === undefined ? null : readToken(row)
     },
     async ping() {
-      ping.get()
+      attemptRead(() => ping.get())
     },
     async close() {
       db.close()
