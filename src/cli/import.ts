@@ -1,5 +1,5 @@
-import { createReadStream, fstatSync } from 'node:fs'
-import { open, rm, stat } from 'node:fs/promises'
+import { closeSync, createReadStream, createWriteStream, fstatSync, openSync } from 'node:fs'
+import { rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { Command } from 'commander'
@@ -63,7 +63,7 @@ async function runImport(
       throw new CliError(`Nothing was imported: reading ${file} failed (${error.message}).`)
     throw error
   } finally {
-    await input.close()
+    input.close()
   }
 }
 
@@ -95,7 +95,7 @@ async function importFrom(input: Input, store: WriteStore, skipInvalid: boolean)
 interface Input {
   /** From the first byte, every time. */
   read(): AsyncIterable<Uint8Array>
-  close(): Promise<void>
+  close(): void
 }
 
 const chunkSize = 256 * 1024
@@ -105,18 +105,18 @@ async function openInput(file: string): Promise<Input> {
   if (found === null) throw new CliError(`There is no file ${file}.`)
   if (found.isDirectory()) throw new CliError(`${file} is a folder; give a file, or - for standard input.`)
   if (file === '-' || !found.isFile()) return keepInput(file === '-' ? process.stdin : createReadStream(file))
-  return { read: () => createReadStream(file, { highWaterMark: chunkSize }), close: async () => {} }
+  return { read: () => createReadStream(file, { highWaterMark: chunkSize }), close: () => {} }
 }
 
 /** What cannot be read twice is kept in a file without a name, which goes away with the process, however it ends. */
 async function keepInput(source: NodeJS.ReadableStream): Promise<Input> {
   const folder = await createTemporaryFolder('fatura-import-')
-  const kept = await open(join(folder, 'input.ndjson'), 'w+')
+  const fd = openSync(join(folder, 'input.ndjson'), 'w+')
   await rm(folder, { recursive: true })
-  await pipeline(source, kept.createWriteStream({ autoClose: false }))
+  await pipeline(source, createWriteStream('', { fd, autoClose: false }))
   return {
-    read: () => kept.createReadStream({ start: 0, autoClose: false, highWaterMark: chunkSize }),
-    close: () => kept.close(),
+    read: () => createReadStream('', { fd, start: 0, autoClose: false, highWaterMark: chunkSize }),
+    close: () => closeSync(fd),
   }
 }
 
