@@ -25,6 +25,8 @@ const rules: Record<string, Rule> = {
   'invoice.ts': { ours: [], packages: [] },
   'errors.ts': { ours: [], packages: [] },
   'sources.ts': { ours: domain, packages: [] },
+  'store/postgres/': { ours: [...domain, 'store/store.ts', 'store/search.ts'], packages: ['pg'] },
+  'store/sqlite/': { ours: [...domain, 'store/store.ts', 'store/search.ts'], packages: [] },
   'store/': { ours: domain, packages: [] },
   'access/': { ours: domain, packages: [] },
   'sync/': { ours: [...domain, 'sources.ts', 'store/store.ts'], packages: [] },

@@ -1,31 +1,38 @@
-/** From DATABASE_URL to an engine. */
-
-import { migrateSqlite } from './sqlite/migrations.ts'
-import { openSqliteReader } from './sqlite/reader.ts'
-import { openSqliteWriter } from './sqlite/writer.ts'
+/** From an address to an engine. An engine is loaded only when it is used. */
 import { type ReadStore, StoreError, type WriteStore } from './store.ts'
 
-/** The file behind a `sqlite:` address. */
-function sqlitePath(url: string): string {
+type Engine = { name: 'sqlite'; path: string } | { name: 'postgres'; url: string }
+
+function engineOf(url: string): Engine {
+  if (/^postgres(ql)?:\/\//.test(url)) return { name: 'postgres', url }
   const path = url.startsWith('sqlite:') ? url.slice('sqlite:'.length).replace(/^\/\/(?=\/)/, '') : ''
   if (path === '' || path === ':memory:')
     throw new StoreError(
-      `DATABASE_URL must be sqlite: and the path of a file, for example sqlite:data/fatura.db`,
+      'DATABASE_URL must be sqlite: and the path of a file, like sqlite:data/fatura.db, or postgres://user:password@host:5432/name.',
     )
-  return path
+  return { name: 'sqlite', path }
 }
 
 /** Opens for reading only, on a schema of exactly this version; creates nothing. */
 export async function openReadStore(url: string): Promise<ReadStore> {
-  return openSqliteReader(sqlitePath(url))
+  const engine = engineOf(url)
+  return engine.name === 'sqlite'
+    ? (await import('./sqlite/reader.ts')).openSqliteReader(engine.path)
+    : (await import('./postgres/reader.ts')).openPostgresReader(engine.url)
 }
 
 /** Opens for writing, on a schema of exactly this version; creates nothing. */
 export async function openWriteStore(url: string): Promise<WriteStore> {
-  return openSqliteWriter(sqlitePath(url))
+  const engine = engineOf(url)
+  return engine.name === 'sqlite'
+    ? (await import('./sqlite/writer.ts')).openSqliteWriter(engine.path)
+    : (await import('./postgres/writer.ts')).openPostgresWriter(engine.url)
 }
 
 /** Brings the schema to this version, creating the store when there is none; says from which version it came. */
 export async function migrateStore(url: string): Promise<{ from: number; to: number }> {
-  return migrateSqlite(sqlitePath(url))
+  const engine = engineOf(url)
+  return engine.name === 'sqlite'
+    ? (await import('./sqlite/migrations.ts')).migrateSqlite(engine.path)
+    : (await import('./postgres/migrate.ts')).migratePostgres(engine.url)
 }

@@ -56,6 +56,23 @@ export interface StoredToken {
   revoked_at: number | null
 }
 
+/** What names a record, and the order in which records are copied. */
+export interface InvoiceKey {
+  customer_id: string
+  id: string
+}
+
+/** A record as it lies in the store. */
+export interface StoredRecord extends InvoiceKey {
+  summary: string
+  lines: string | null
+}
+
+export interface Stream {
+  name: string
+  succeeded_at: number
+}
+
 export interface ReadStore {
   listInvoices(query: InvoiceQuery): Promise<InvoicePage>
   readSnapshot(customerId: string): Promise<Snapshot>
@@ -79,12 +96,23 @@ export interface WriteTransaction {
 
 export interface WriteStore {
   transaction<T>(work: (tx: WriteTransaction) => Promise<T>): Promise<T>
+  /** Records of every customer after a key, up to another when one is given, in the order of their keys. */
+  readInvoices(after: InvoiceKey | null, limit: number, through?: InvoiceKey): Promise<StoredRecord[]>
+  listStreams(): Promise<Stream[]>
+  /** A token that is known already takes over the revocation. */
   saveToken(token: StoredToken): Promise<void>
   /** Newest first. */
   listTokens(): Promise<StoredToken[]>
   /** Null when there is no such token. Revoking twice keeps the first moment. */
   revokeToken(id: string, at: number): Promise<StoredToken | null>
   close(): Promise<void>
+}
+
+/** What to do about a schema of another version. */
+export function schemaMismatch(where: string, version: number, needed: number): string {
+  return version < needed
+    ? `${where} has schema version ${version}, this Fatura needs ${needed}. Run: fatura migrate`
+    : `${where} has schema version ${version}, newer than this Fatura's ${needed}. Upgrade Fatura.`
 }
 
 /** A store that cannot be used; the message says what to do about it. */

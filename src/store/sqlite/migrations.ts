@@ -3,7 +3,7 @@
  * at any moment leaves a whole version behind and the next run goes on from there.
  */
 import type { DatabaseSync } from 'node:sqlite'
-import { StoreError } from '../store.ts'
+import { StoreError, schemaMismatch } from '../store.ts'
 import { applicationId, openReadWrite, translate } from './database.ts'
 
 const migrations: readonly string[] = [
@@ -59,7 +59,8 @@ export function migrateSqlite(path: string): { from: number; to: number } {
   const db = openReadWrite(path, { create: true })
   try {
     const from = translate(path, () => readVersion(db))
-    if (from > schemaVersion) throw new StoreError(mismatch(path, from))
+    if (from > schemaVersion)
+      throw new StoreError(schemaMismatch(`The database ${path}`, from, schemaVersion))
     for (let version = from; version < schemaVersion; version++)
       translate(path, () => runMigration(db, version))
     return { from, to: schemaVersion }
@@ -87,13 +88,8 @@ function runMigration(db: DatabaseSync, version: number): void {
 /** Throws unless the schema is exactly the one this version of Fatura knows. */
 export function checkSchema(db: DatabaseSync, path: string): void {
   const version = translate(path, () => readVersion(db))
-  if (version !== schemaVersion) throw new StoreError(mismatch(path, version))
-}
-
-function mismatch(path: string, version: number): string {
-  return version < schemaVersion
-    ? `The database ${path} has schema version ${version}, this Fatura needs ${schemaVersion}. Run: fatura migrate`
-    : `The database ${path} has schema version ${version}, newer than this Fatura's ${schemaVersion}. Upgrade Fatura.`
+  if (version !== schemaVersion)
+    throw new StoreError(schemaMismatch(`The database ${path}`, version, schemaVersion))
 }
 
 function readVersion(db: DatabaseSync): number {

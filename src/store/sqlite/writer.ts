@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { type InvoiceRecord, writeLines, writeSummary } from '../../invoice.ts'
 import { searchText } from '../search.ts'
-import type { WriteStore, WriteTransaction } from '../store.ts'
+import type { StoredRecord, Stream, WriteStore, WriteTransaction } from '../store.ts'
 import { openReadWrite, translate } from './database.ts'
 import { checkSchema } from './migrations.ts'
 import { readToken, type TokenRow, tokenColumns } from './tokens.ts'
@@ -17,7 +17,15 @@ export function openSqliteWriter(path: string): WriteStore {
   const exec = (sql: string): void => translate(path, () => db.exec(sql))
   const invoices = writeInvoices(db)
 
-  const saveToken = db.prepare(`INSERT INTO tokens (${tokenColumns}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)`)
+  const readInvoices = db.prepare(`
+    SELECT invoices.customer_id, id, summary, lines FROM invoices
+    LEFT JOIN invoice_lines ON invoice_lines.customer_id = invoices.customer_id AND invoice_id = id
+    WHERE (invoices.customer_id, id) > (?1, ?2) AND (?3 IS NULL OR (invoices.customer_id, id) <= (?3, ?4))
+    ORDER BY invoices.customer_id, id LIMIT ?5`)
+  const listStreams = db.prepare('SELECT name, succeeded_at FROM streams ORDER BY name')
+  const saveToken = db.prepare(`
+    INSERT INTO tokens (${tokenColumns}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+    ON CONFLICT (id) DO UPDATE SET revoked_at = excluded.revoked_at`)
   const listTokens = db.prepare(`SELECT ${tokenColumns} FROM tokens ORDER BY created_at DESC, id`)
   const revokeToken = db.prepare(
     `UPDATE tokens SET revoked_at = coalesce(revoked_at, ?2) WHERE id = ?1 RETURNING ${tokenColumns}`,
@@ -40,6 +48,16 @@ export function openSqliteWriter(path: string): WriteStore {
         if (db.isTransaction) db.exec('ROLLBACK')
         throw error
       }
+    },
+    async readInvoices(after, limit, through) {
+      const [from, to] = [after ?? { customer_id: '', id: '' }, through ?? { customer_id: null, id: null }]
+      const rows = translate(path, () =>
+        readInvoices.all(from.customer_id, from.id, to.customer_id, to.id, limit),
+      )
+      return rows as unknown as StoredRecord[]
+    },
+    async listStreams() {
+      return translate(path, () => listStreams.all()) as unknown as Stream[]
     },
     async saveToken(token) {
       const customers = token.customers === null ? null : JSON.stringify(token.customers)

