@@ -6,7 +6,12 @@ import { CliError } from './cli-error.ts'
 export const settings = {
   DATABASE_URL: {
     default: 'sqlite:data/fatura.db',
-    meaning: 'Where the store is: `sqlite:` and the path of a file.',
+    meaning:
+      'Where the store is: `sqlite:` and the path of a file, or `postgres://user:password@host:5432/name`.',
+  },
+  DATABASE_READ_URL: {
+    default: 'as DATABASE_URL',
+    meaning: 'Where the API reads, when that is not where others write: a replica of the same store.',
   },
   HOST: { default: '127.0.0.1', meaning: 'The address to listen on; `0.0.0.0` or `::` for every interface.' },
   PORT: { default: '3000', meaning: 'The port to listen on; 0 takes a free one.' },
@@ -35,6 +40,11 @@ export function isSet(setting: Setting, flags: Flags): boolean {
 
 export function readDatabaseUrl(flags: Flags): string {
   return read('DATABASE_URL', flags)
+}
+
+/** Where the API reads. */
+export function readReadUrl(flags: Flags): string {
+  return isSet('DATABASE_READ_URL', flags) ? read('DATABASE_READ_URL', flags) : readDatabaseUrl(flags)
 }
 
 export function readHost(flags: Flags): string {

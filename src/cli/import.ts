@@ -3,7 +3,7 @@ import { rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { Command } from 'commander'
-import { migrateStore, openWriteStore } from '../store/open-store.ts'
+import { openWriteStore, prepareStore } from '../store/open-store.ts'
 import type { WriteStore } from '../store/store.ts'
 import type { Problem } from '../sync/check-record.ts'
 import { InputChanged, importInvoices } from '../sync/import-invoices.ts'
@@ -49,7 +49,7 @@ async function runImport(
   const url = readDatabaseUrl(readFlags(options))
   const input = await openInput(file)
   try {
-    await migrateStore(url)
+    await prepareStore(url)
     const store = await openWriteStore(url)
     try {
       await importFrom(input, store, options.skipInvalid === true)

@@ -3,6 +3,7 @@ import { Command, CommanderError } from 'commander'
 import manifest from '../../package.json' with { type: 'json' }
 import { StoreError } from '../store/store.ts'
 import { CliError } from './cli-error.ts'
+import { copyCommand } from './copy.ts'
 import { demoCommand } from './demo.ts'
 import { importCommand } from './import.ts'
 import { migrateCommand } from './migrate.ts'
@@ -20,6 +21,7 @@ const program = new Command('fatura')
   .addCommand(importCommand())
   .addCommand(tokenCommand())
   .addCommand(migrateCommand())
+  .addCommand(copyCommand())
   .addCommand(openapiCommand())
   .addHelpText(
     'after',

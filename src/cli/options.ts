@@ -4,6 +4,7 @@ import { type Flags, type Setting, settings } from './config.ts'
 
 const flags: Record<Setting, string> = {
   DATABASE_URL: '--database-url <url>',
+  DATABASE_READ_URL: '--database-read-url <url>',
   HOST: '--host <address>',
   PORT: '--port <port>',
   RATE_LIMIT: '--rate-limit <limit>',

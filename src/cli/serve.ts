@@ -1,6 +1,6 @@
 import { Command } from 'commander'
 import { migrateStore } from '../store/open-store.ts'
-import { readDatabaseUrl, readHost, readLogLevel, readPort, readRateLimit } from './config.ts'
+import { readDatabaseUrl, readHost, readLogLevel, readPort, readRateLimit, readReadUrl } from './config.ts'
 import { createLog } from './log.ts'
 import { addSettings, readFlags } from './options.ts'
 import { waitForSignal } from './signals.ts'
@@ -9,6 +9,7 @@ export function serveCommand(): Command {
   return addSettings(
     new Command('serve').description('Serve the API. It reads the store and never writes to it.'),
     'DATABASE_URL',
+    'DATABASE_READ_URL',
     'HOST',
     'PORT',
     'RATE_LIMIT',
@@ -20,12 +21,17 @@ export function serveCommand(): Command {
 
 async function serve(options: Record<string, unknown>): Promise<void> {
   const flags = readFlags(options)
-  const url = readDatabaseUrl(flags)
   const log = createLog(readLogLevel(flags))
-  const api = { url, host: readHost(flags), port: readPort(flags), rateLimit: readRateLimit(flags), log }
+  const api = {
+    url: readReadUrl(flags),
+    host: readHost(flags),
+    port: readPort(flags),
+    rateLimit: readRateLimit(flags),
+    log,
+  }
 
   const signal = waitForSignal()
-  if (options.migrate === true) await migrateStore(url)
+  if (options.migrate === true) await migrateStore(readDatabaseUrl(flags))
   // Loaded here alone, so that the commands that serve nothing start fast.
   const { startApi } = await import('./start-api.ts')
   const { address, stop } = await startApi(api)

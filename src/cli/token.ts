@@ -1,7 +1,7 @@
 import { Command } from 'commander'
 import { createToken } from '../access/token.ts'
 import { isCustomerId } from '../invoice.ts'
-import { migrateStore, openWriteStore } from '../store/open-store.ts'
+import { openWriteStore, prepareStore } from '../store/open-store.ts'
 import type { StoredToken, WriteStore } from '../store/store.ts'
 import { CliError } from './cli-error.ts'
 import { readDatabaseUrl } from './config.ts'
@@ -115,7 +115,7 @@ async function withStore<T>(
   work: (store: WriteStore) => Promise<T>,
 ): Promise<T> {
   const url = readDatabaseUrl(readFlags(options))
-  await migrateStore(url)
+  await prepareStore(url)
   const store = await openWriteStore(url)
   try {
     return await work(store)

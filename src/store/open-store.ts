@@ -36,3 +36,8 @@ export async function migrateStore(url: string): Promise<{ from: number; to: num
     ? (await import('./sqlite/migrations.ts')).migrateSqlite(engine.path)
     : (await import('./postgres/migrate.ts')).migratePostgres(engine.url)
 }
+
+/** Creates or migrates a store that lives in a file. The schema of a server changes with `fatura migrate` alone. */
+export async function prepareStore(url: string): Promise<void> {
+  if (engineOf(url).name === 'sqlite') await migrateStore(url)
+}

@@ -96,8 +96,8 @@ export interface WriteTransaction {
 
 export interface WriteStore {
   transaction<T>(work: (tx: WriteTransaction) => Promise<T>): Promise<T>
-  /** Records of every customer after a key, up to another when one is given, in the order of their keys. */
-  readInvoices(after: InvoiceKey | null, limit: number, through?: InvoiceKey): Promise<StoredRecord[]>
+  /** Records of every customer, in the order of their keys, from the first one after a key. */
+  readInvoices(after: InvoiceKey | null, limit: number): Promise<StoredRecord[]>
   listStreams(): Promise<Stream[]>
   /** A token that is known already takes over the revocation. */
   saveToken(token: StoredToken): Promise<void>

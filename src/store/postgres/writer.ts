@@ -47,14 +47,13 @@ export async function openPostgresWriter(url: string): Promise<WriteStore> {
         client.release(broken)
       }
     },
-    async readInvoices(after, limit, through) {
+    async readInvoices(after, limit) {
       return query<StoredRecord>(
         `SELECT i.customer_id, i.id, i.summary, l.lines
          FROM fatura.invoices i
          LEFT JOIN fatura.invoice_lines l ON l.customer_id = i.customer_id AND l.invoice_id = i.id
-         WHERE (i.customer_id, i.id) > ($1, $2) AND ($3::text IS NULL OR (i.customer_id, i.id) <= ($3, $4))
-         ORDER BY i.customer_id, i.id LIMIT $5`,
-        [after?.customer_id ?? '', after?.id ?? '', through?.customer_id ?? null, through?.id ?? null, limit],
+         WHERE (i.customer_id, i.id) > ($1, $2) ORDER BY i.customer_id, i.id LIMIT $3`,
+        [after?.customer_id ?? '', after?.id ?? '', limit],
       )
     },
     async listStreams() {

@@ -20,8 +20,7 @@ export function openSqliteWriter(path: string): WriteStore {
   const readInvoices = db.prepare(`
     SELECT invoices.customer_id, id, summary, lines FROM invoices
     LEFT JOIN invoice_lines ON invoice_lines.customer_id = invoices.customer_id AND invoice_id = id
-    WHERE (invoices.customer_id, id) > (?1, ?2) AND (?3 IS NULL OR (invoices.customer_id, id) <= (?3, ?4))
-    ORDER BY invoices.customer_id, id LIMIT ?5`)
+    WHERE (invoices.customer_id, id) > (?1, ?2) ORDER BY invoices.customer_id, id LIMIT ?3`)
   const listStreams = db.prepare('SELECT name, succeeded_at FROM streams ORDER BY name')
   const saveToken = db.prepare(`
     INSERT INTO tokens (${tokenColumns}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
@@ -49,12 +48,9 @@ export function openSqliteWriter(path: string): WriteStore {
         throw error
       }
     },
-    async readInvoices(after, limit, through) {
-      const [from, to] = [after ?? { customer_id: '', id: '' }, through ?? { customer_id: null, id: null }]
-      const rows = translate(path, () =>
-        readInvoices.all(from.customer_id, from.id, to.customer_id, to.id, limit),
-      )
-      return rows as unknown as StoredRecord[]
+    async readInvoices(after, limit) {
+      const { customer_id, id } = after ?? { customer_id: '', id: '' }
+      return translate(path, () => readInvoices.all(customer_id, id, limit)) as unknown as StoredRecord[]
     },
     async listStreams() {
       return translate(path, () => listStreams.all()) as unknown as Stream[]

@@ -1,0 +1,246 @@
+/** What only PostgreSQL has: the second wall, one round trip, and what Citus asks of a schema. */
+import assert from 'node:assert/strict'
+import { chmod, mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, type TestContext, test } from 'node:test'
+import type pg from 'pg'
+import { migrateStore, openReadStore, openWriteStore } from '../src/store/open-store.ts'
+import { migrations } from '../src/store/postgres/schema.ts'
+import { createFolder, engines, postgresServer, runSql } from './support/engines.ts'
+import { startProxy } from './support/postgres-proxy.ts'
+import { makeLine, makeRecord } from './support/records.ts'
+
+const postgres = engines.find(({ name }) => name === 'postgres') as (typeof engines)[number]
+const list = { customer_id: 'cus_ana', page: 1, page_size: 10 }
+
+/** A role with no right but those that docs/operations.md gives to the API's. */
+async function createApiRole(t: TestContext, url: string): Promise<string> {
+  const name = `api_${new URL(url).pathname.slice(1)}`
+  await runSql(url, `CREATE ROLE ${name} LOGIN PASSWORD 'test'; GRANT USAGE ON SCHEMA fatura TO ${name}`)
+  t.after(() => runSql(postgresServer(), `DROP ROLE IF EXISTS ${name}`))
+  const address = new URL(url)
+  address.username = name
+  return address.href
+}
+
+describe('the second wall', () => {
+  test('the API’s role serves every request, and can read no table: not even with a statement that forgets its predicate', async t => {
+    const url = await postgres.createStore(t)
+    const writer = await openWriteStore(url)
+    t.after(() => writer.close())
+    await writer.transaction(tx =>
+      tx.saveInvoices([
+        makeRecord({ id: 'in_a' }, [makeLine()]),
+        makeRecord({ id: 'in_b', customer_id: 'cus_bob' }),
+      ]),
+    )
+    const roleUrl = await createApiRole(t, url)
+    const reader = await openReadStore(roleUrl)
+    assert.equal((await reader.listInvoices(list)).total, 1)
+    assert.equal((await reader.listInvoices({ ...list, words: [['ana']] })).total, 1)
+    assert.ok((await reader.findInvoice('cus_ana', 'in_a'))?.lines)
+    assert.equal(await reader.findInvoice('cus_ana', 'in_b'), null)
+    assert.ok((await reader.readSnapshot('cus_ana')).version > 0)
+    await reader.close()
+
+    const tables = ['invoices', 'invoice_lines', 'customers', 'streams', 'tokens', 'migrations']
+    const attempts = [
+      ...tables.map(table => `SELECT * FROM fatura.${table}`),
+      ...tables.map(table => `SELECT count(*) FROM fatura.${table}`),
+      ...tables.map(table => `DELETE FROM fatura.${table}`),
+      'SELECT summary FROM fatura.invoices ORDER BY issued_at DESC, id DESC LIMIT 10',
+      'COPY fatura.invoices TO STDOUT',
+      'CREATE TABLE fatura.mine (x int)',
+      "CREATE FUNCTION fatura.mine() RETURNS int LANGUAGE sql AS 'SELECT 1'",
+    ]
+    for (const sql of attempts) await assert.rejects(runSql(roleUrl, sql), { code: '42501' }, sql)
+  })
+
+  test('the functions’ own statements, run without their predicate by the API’s role, are refused', async t => {
+    const url = await postgres.createStore(t)
+    const roleUrl = await createApiRole(t, url)
+    const bodies = functionBodies()
+    assert.ok(bodies.length >= 6)
+    for (const { name, body } of bodies.filter(({ body }) =>
+      /fatura\.(invoices|invoice_lines|customers)\b/.test(body),
+    )) {
+      const open = body
+        .replace(/\b\w\.customer_id = p_customer_id( AND)?/g, (_, and) => (and ? '' : 'true'))
+        .replace(/p_page(_size)?/g, '1')
+        .replace(/p_from/g, '0')
+        .replace(/p_before/g, '9e15')
+        .replace(/p_(words|alternatives)/g, "'{}'::text[]")
+        .replace(/p_\w+/g, 'NULL::text')
+        .replace(/WHERE\s+ORDER/g, 'WHERE true ORDER')
+      assert.ok(!open.includes('p_customer_id'), name)
+      await runSql(url, open)
+      await assert.rejects(runSql(roleUrl, open), { code: '42501' }, name)
+    }
+  })
+
+  test('a search path of the caller’s cannot bend the functions', async t => {
+    const url = await postgres.createStore(t)
+    await runSql(
+      url,
+      "CREATE SCHEMA evil; CREATE FUNCTION evil.strpos(text, text) RETURNS int LANGUAGE sql AS 'SELECT 1'; GRANT USAGE ON SCHEMA evil TO public",
+    )
+    const writer = await openWriteStore(url)
+    t.after(() => writer.close())
+    await writer.transaction(tx => tx.saveInvoices([makeRecord()]))
+    const { rows } = await runSql(
+      url,
+      "SET search_path = evil, pg_catalog; SELECT total FROM fatura.search_invoices('cus_ana', 1, 10, NULL, NULL, 0, 9000000000000000, '{nothing}', '{NULL}')",
+    ).then(results => (results as unknown as pg.QueryResult[])[1] as pg.QueryResult)
+    assert.equal(Number(rows[0].total), 0)
+  })
+})
+
+describe('one round trip', () => {
+  test('a list, a search, a detail and a 304 are each one round trip with a statement prepared before', async t => {
+    const url = await postgres.createStore(t)
+    const proxy = await startProxy(t, url)
+    const writer = await openWriteStore(url)
+    t.after(() => writer.close())
+    await writer.transaction(tx => tx.saveInvoices([makeRecord({ id: 'in_1' }, [makeLine()])]))
+    const reader = await openReadStore(proxy.url)
+    t.after(() => reader.close())
+    const requests = {
+      list: () =>
+        reader.listInvoices({ ...list, status: 'paid', ix_status: 'x', issued_from: 0, issued_before: 9e12 }),
+      search: () => reader.listInvoices({ ...list, words: [['ana'], ['pt', '\t1']] }),
+      detail: () => reader.findInvoice('cus_ana', 'in_1'),
+      snapshot: () => reader.readSnapshot('cus_ana'),
+      token: () => reader.findToken('fat_x'),
+    }
+    for (const [name, request] of Object.entries(requests)) {
+      await request()
+      proxy.messages.length = 0
+      await request()
+      // Bind, describe, execute, sync: no parse, and one sync is one round trip.
+      assert.equal(proxy.messages.join(''), 'BDES', name)
+    }
+  })
+})
+
+describe('order', () => {
+  test('never depends on the server’s locale, which sorts unlike bytes here', async t => {
+    const url = await postgres.createStore(t)
+    const { rows } = await runSql(url, "SELECT 'a' < 'B' AS by_locale, 'a' < 'B' COLLATE \"C\" AS by_bytes")
+    if (!process.env.TEST_POSTGRES_URL?.includes('127.0.0.1'))
+      t.diagnostic('a given server: its locale may be C')
+    else assert.deepEqual(rows, [{ by_locale: true, by_bytes: false }])
+    const { rows: columns } = await runSql(
+      url,
+      `SELECT table_name || '.' || column_name AS name FROM information_schema.columns
+       WHERE table_schema = 'fatura' AND data_type = 'text' AND collation_name IS DISTINCT FROM 'C'`,
+    )
+    assert.deepEqual(columns, [{ name: 'tokens.name' }], 'every text that is compared is compared by bytes')
+  })
+})
+
+describe('what Citus asks for', () => {
+  test('every primary key and index of what belongs to a customer begins with customer_id', async t => {
+    const url = await postgres.createStore(t)
+    const { rows } = await runSql(
+      url,
+      `SELECT c.relname AS index, t.relname AS table, a.attname AS first
+       FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_class t ON t.oid = i.indrelid
+       JOIN pg_namespace n ON n.oid = t.relnamespace
+       JOIN pg_attribute a ON a.attrelid = t.oid AND a.attnum = i.indkey[0]
+       WHERE n.nspname = 'fatura' AND t.relname NOT IN ('tokens', 'streams', 'migrations')`,
+    )
+    assert.ok(rows.length >= 4)
+    for (const { index, first } of rows) assert.equal(first, 'customer_id', index)
+    const { rows: others } = await runSql(
+      url,
+      `SELECT 'sequence ' || sequencename AS name FROM pg_sequences WHERE schemaname = 'fatura'
+       UNION ALL SELECT 'foreign key ' || conname FROM pg_constraint WHERE contype = 'f' AND connamespace = 'fatura'::regnamespace
+       UNION ALL SELECT 'trigger ' || tgname FROM pg_trigger JOIN pg_class ON pg_class.oid = tgrelid
+         WHERE NOT tgisinternal AND relnamespace = 'fatura'::regnamespace`,
+    )
+    assert.deepEqual(others, [])
+  })
+
+  test('every request-time statement filters each customer’s table by the customer it was given', () => {
+    let checked = 0
+    for (const { name, body } of functionBodies()) {
+      const tables = [...body.matchAll(/\bfatura\.(invoices|invoice_lines|customers) (\w)\b/g)]
+      for (const [, table, alias] of tables) {
+        const own = `${alias}.customer_id = p_customer_id`
+        const joined = `${alias}.customer_id = i.customer_id`
+        assert.ok(
+          body.includes(own) || (body.includes(joined) && body.includes('i.customer_id = p_customer_id')),
+          `${name}: ${table}`,
+        )
+        checked++
+      }
+      const filtered = body.split('i.customer_id = p_customer_id').length - 1
+      assert.equal(
+        filtered,
+        tables.filter(([, table]) => table === 'invoices').length,
+        `${name}: each use of invoices`,
+      )
+    }
+    assert.ok(checked >= 8, `${checked} uses of tables`)
+  })
+
+  test('migrate distributes the tables by customer_id where the extension is present, once', async t => {
+    const server = postgresServer()
+    const { rows } = await runSql(server, "SELECT current_setting('extension_control_path', true) AS path")
+    if (rows[0].path === null) return t.skip('this server cannot load an extension from another folder')
+    const url = `${server}fatura_citus_${process.pid}`
+    await runSql(server, `CREATE DATABASE ${new URL(url).pathname.slice(1)}`)
+    t.after(() => runSql(server, `DROP DATABASE ${new URL(url).pathname.slice(1)} WITH (FORCE)`))
+    await installRecordingCitus(t, url)
+    await migrateStore(url)
+    const expected = [
+      'reference fatura.migrations',
+      'reference fatura.streams',
+      'reference fatura.tokens',
+      'distributed fatura.invoices by customer_id with default',
+      'distributed fatura.invoice_lines by customer_id with fatura.invoices',
+      'distributed fatura.customers by customer_id with fatura.invoices',
+    ]
+    const calls = async () =>
+      (await runSql(url, 'SELECT call FROM citus_calls ORDER BY n')).rows.map(({ call }) => call)
+    assert.deepEqual(await calls(), expected)
+    await migrateStore(url)
+    assert.deepEqual(await calls(), expected)
+    await (await openReadStore(url)).close()
+  })
+})
+
+/** An extension of Citus' name and signatures that only writes down what it is asked for. */
+async function installRecordingCitus(t: TestContext, url: string): Promise<void> {
+  const folder = await createFolder(t)
+  await mkdir(join(folder, 'extension'))
+  await chmod(folder, 0o755)
+  await writeFile(
+    join(folder, 'extension/citus.control'),
+    "default_version = '1.0'\nrelocatable = false\nschema = public\n",
+  )
+  await writeFile(
+    join(folder, 'extension/citus--1.0.sql'),
+    `CREATE TABLE pg_dist_partition (logicalrelid regclass);
+     CREATE TABLE citus_calls (n serial, call text);
+     CREATE FUNCTION create_reference_table(table_name regclass) RETURNS void LANGUAGE sql AS $$
+       INSERT INTO pg_dist_partition VALUES (table_name);
+       INSERT INTO citus_calls (call) VALUES ('reference ' || table_name) $$;
+     CREATE FUNCTION create_distributed_table(table_name regclass, distribution_column text,
+       distribution_type text DEFAULT 'hash', colocate_with text DEFAULT 'default') RETURNS void LANGUAGE sql AS $$
+       INSERT INTO pg_dist_partition VALUES (table_name);
+       INSERT INTO citus_calls (call)
+         VALUES ('distributed ' || table_name || ' by ' || distribution_column || ' with ' || colocate_with) $$;`,
+  )
+  await runSql(url, `SET extension_control_path = '${folder}:$system'; CREATE EXTENSION citus`)
+}
+
+/** The one statement of each function of the schema, as it is installed. */
+function functionBodies(): { name: string; body: string }[] {
+  const found = migrations
+    .join('\n')
+    .matchAll(
+      /CREATE FUNCTION (fatura\.\w+)[\s\S]*?\$body\$\s*BEGIN RETURN (?:QUERY)?([\s\S]*?);\s*END \$body\$/g,
+    )
+  return [...found].map(([, name = '', body = '']) => ({ name, body }))
+}
