@@ -27,6 +27,17 @@ import { ask, type Sample, startLoad } from './support/load.ts'
 import { createPostgresServer, freePort, type PostgresServer } from './support/postgres-server.ts'
 import { makeInvoice, makeLine, makeRecord } from './support/records.ts'
 
+/** For all that needs no restart of it. */
+let server: PostgresServer
+before(async () => {
+  server = await createPostgresServer()
+  await server.start()
+})
+after(async () => {
+  await server.stop()
+  await server.remove()
+})
+
 const poolSize = 10
 const list = '/api/v1/client/cus_ana/invoices'
 const detail = '/api/v1/client/cus_ana/invoice/in_1'
@@ -105,6 +116,14 @@ async function countSockets(pid: number): Promise<number | null> {
   return targets.filter(target => target.startsWith('socket:')).length
 }
 
+/** Asserts that no socket stays but those of the pool, of which the first was there before. */
+async function assertFewSockets(pid: number, atFirst: number | null): Promise<void> {
+  if (atFirst === null) return
+  await eventually('only the sockets of the pool are left', async () => {
+    return ((await countSockets(pid)) ?? 0) < atFirst + poolSize
+  })
+}
+
 /** Asks until an answer is 200; says how many milliseconds that took. */
 async function untilAnswered(url: string, token: string): Promise<number> {
   const started = performance.now()
@@ -181,6 +200,7 @@ describe('a database restart is a blip', () => {
     for (const [index, how] of rounds.entries()) {
       const before = load.samples.length
       await stop(how)
+      await sleep(300)
       await start()
       const accepting = performance.now()
       const recovery = (await answered(accepting)).at - accepting
@@ -199,11 +219,7 @@ describe('a database restart is a blip', () => {
     t.diagnostic(`${load.samples.length} requests, worst ${figure(worst(load.samples))}`)
     assert.ok(worst(load.samples) < 2_000, `a request took ${figure(worst(load.samples))}`)
     assert.ok((await countBackends(url, 'fatura-api')) <= poolSize)
-    if (socketsAtFirst !== null)
-      await eventually('it holds no more sockets than its pool has connections', async () => {
-        // One connection of the pool was there at first.
-        return ((await countSockets(api.pid)) ?? 0) <= socketsAtFirst + poolSize - 1
-      })
+    await assertFewSockets(api.pid, socketsAtFirst)
     assertCleanEnd(await api.stop())
     await assertNoBackend(url)
   })
@@ -238,16 +254,6 @@ function isAlive(pid: number): boolean {
 }
 
 describe('PostgreSQL that is there', () => {
-  let server: PostgresServer
-  before(async () => {
-    server = await createPostgresServer()
-    await server.start()
-  })
-  after(async () => {
-    await server.stop()
-    await server.remove()
-  })
-
   /** A session that holds what it locked until it is ended. */
   async function lock(t: TestContext, url: string, sql: string): Promise<() => Promise<void>> {
     const client = new pg.Client(url)
@@ -419,7 +425,7 @@ describe('PostgreSQL that is there', () => {
     for (const delay of [0, 2, 4, 8, 12, 16, 24, 40]) {
       const url = await createDatabase(server)
       const env = { DATABASE_URL: url }
-      const watcher = new pg.Client(server.url + 'postgres')
+      const watcher = new pg.Client(`${server.url}postgres`)
       await watcher.connect()
       const isConnected = async () => {
         const { rowCount } = await watcher.query(
@@ -480,6 +486,17 @@ describe('PostgreSQL that is there', () => {
     assert.equal((await cli.run(['migrate'], { env: { DATABASE_URL: empty } })).code, 0)
   })
 
+  it('is not blamed for what fails in the middle of a transaction by itself', async t => {
+    const store = await openWriteStore((await createStore(server)).url)
+    t.after(() => store.close())
+    const fault = new Error('the input changed')
+    const failing = store.transaction(async tx => {
+      await tx.saveInvoices([makeRecord()])
+      throw fault
+    })
+    await assert.rejects(failing, error => error === fault)
+  })
+
   it('keeps a lock from a command for longer than its patience: one line', async t => {
     const cli = await createCli(t)
     const { url } = await createStore(server)
@@ -492,19 +509,27 @@ describe('PostgreSQL that is there', () => {
     assertBroken(outcome)
     assert.match(outcome.stderr, /lock timeout/)
   })
+})
 
+/** One line, whichever way the connection broke. */
+function assertBroken(outcome: Outcome): void {
+  assert.match(outcome.stderr, /^fatura: The database cannot (be reached|do this right now): [^\n]+\n$/)
+  assert.equal(outcome.code, 1)
+}
+
+describe('what answers in the place of PostgreSQL', { concurrency: true }, () => {
   it('falls silent behind the network: 503 within 7 s, and 200 again once it speaks', async t => {
     const cli = await createCli(t)
     const { url, token } = await createStore(server)
     const proxy = await startProxy(t, server.port)
     const api = await serve(cli, proxy.through(url))
+    const socketsAtFirst = await countSockets(api.pid)
     const burst = () =>
       Promise.all(
         Array.from({ length: 3 * poolSize }, (_, i) => ask(api.address + (i % 2 ? list : detail), token)),
       )
     for (const how of ['thaw', 'cut'] as const) {
       for (const { status, text } of await burst()) assert.equal(status, 200, text)
-      const sockets = await countSockets(api.pid)
       proxy.freeze()
       // At first with the connections there are, then with none.
       const samples = [...(await burst()), ...(await burst())]
@@ -515,27 +540,20 @@ describe('PostgreSQL that is there', () => {
       const recovery = await untilAnswered(api.address + list, token)
       t.diagnostic(`${how}: worst ${figure(worst(samples))}, 200 again after ${figure(recovery)}`)
       assert.ok(recovery < 2_000, `it recovered after ${figure(recovery)}`)
-      if (sockets !== null)
-        assert.ok(((await countSockets(api.pid)) ?? 0) <= sockets, 'no socket is left over')
+      await assertFewSockets(api.pid, socketsAtFirst)
     }
     proxy.freeze()
     const asked = performance.now()
+    const giveUp = setTimeout(() => api.child.kill('SIGKILL'), 10_000)
     assertCleanEnd(await api.stop())
+    clearTimeout(giveUp)
     const took = performance.now() - asked
     t.diagnostic(`stopped in ${figure(took)} while the database was silent`)
     assert.ok(took < 10_000, `it stopped after ${figure(took)}`)
     proxy.cut()
     await assertNoBackend(url)
   })
-})
 
-/** One line, whichever way the connection broke. */
-function assertBroken(outcome: Outcome): void {
-  assert.match(outcome.stderr, /^fatura: The database cannot be reached: [^\n]+\n$/)
-  assert.equal(outcome.code, 1)
-}
-
-describe('something else than PostgreSQL', { concurrency: true }, () => {
   const oddities: [what: string, greet: (socket: Socket) => void][] = [
     ['accepts and never answers', () => {}],
     ['hangs up at once', socket => socket.end()],
@@ -543,7 +561,10 @@ describe('something else than PostgreSQL', { concurrency: true }, () => {
     ['speaks HTTP', socket => socket.write('HTTP/1.1 400 Bad Request\r\n\r\n')],
     [
       'speaks the language of MySQL',
-      socket => socket.write('\x4a\0\0\0\x0a8.4.0\0\x08\0\0\0abcdefgh\0'.padEnd(90, 'x')),
+      socket => {
+        socket.write('\x4a\0\0\0\x0a8.4.0\0\x08\0\0\0abcdefgh\0'.padEnd(90, 'x'))
+        socket.once('data', () => socket.end())
+      },
     ],
   ]
   for (const [what, greet] of oddities)

@@ -206,6 +206,15 @@ describe('what Citus asks for', () => {
     assert.deepEqual(await calls(), expected)
     await migrateStore(url)
     assert.deepEqual(await calls(), expected)
+    const { rows: plans } = await runSql(
+      url,
+      "SELECT proname AS name FROM pg_proc WHERE pronamespace = 'fatura'::regnamespace AND 'plan_cache_mode=force_custom_plan' = ANY (proconfig) ORDER BY 1",
+    )
+    assert.deepEqual(
+      plans.map(({ name }) => name),
+      ['find_invoice', 'list_invoices', 'read_snapshot', 'search_invoices'],
+      'Citus chooses the shard while it plans',
+    )
     await (await openReadStore(url)).close()
   })
 })

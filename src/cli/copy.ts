@@ -48,7 +48,7 @@ async function copyAndCompare(from: WriteStore, to: WriteStore): Promise<void> {
     if (source.sha256 !== target.sha256)
       throw new CliError(
         result.extra > 0
-          ? `The target holds ${result.extra} invoices that the source does not; they were left alone. Copy into an empty store.`
+          ? `The target holds ${result.extra} more than the source; what it holds alone was left there. Copy into an empty store.`
           : `The stores differ: ${source.invoices} and ${target.invoices} invoices. Did something write meanwhile? Run it again.`,
       )
     process.stdout.write(`Compared: ${source.invoices} invoices on both sides, sha256 ${source.sha256}.\n`)

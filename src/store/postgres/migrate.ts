@@ -2,7 +2,7 @@
 import type { PoolClient } from 'pg'
 import { StoreError, schemaMismatch } from '../store.ts'
 import { openWritePool, translate } from './pool.ts'
-import { distributedTables, migrations, referenceTables } from './schema.ts'
+import { customerFunctions, distributedTables, migrations, referenceTables } from './schema.ts'
 import { schemaVersion } from './schema-version.ts'
 
 /** Any number, as long as it is always this one. */
@@ -44,8 +44,12 @@ async function inLock<T>(client: PoolClient, work: () => Promise<T>): Promise<T>
 }
 
 async function readVersion(client: PoolClient): Promise<number> {
-  await client.query('CREATE SCHEMA IF NOT EXISTS fatura')
-  await client.query('CREATE TABLE IF NOT EXISTS fatura.migrations (version integer PRIMARY KEY)')
+  // Asked first, since to create needs rights even where there is nothing to create.
+  const { rows: found } = await client.query("SELECT to_regclass('fatura.migrations') AS found")
+  if (found[0].found === null) {
+    await client.query('CREATE SCHEMA IF NOT EXISTS fatura')
+    await client.query('CREATE TABLE fatura.migrations (version integer PRIMARY KEY)')
+  }
   const { rows } = await client.query('SELECT coalesce(max(version), 0) AS version FROM fatura.migrations')
   return rows[0].version
 }
@@ -72,4 +76,7 @@ async function distribute(client: PoolClient): Promise<void> {
         'customer_id',
         table === distributedTables[0] ? 'default' : distributedTables[0],
       ])
+  // Citus chooses the shard while it plans, so it must know the customer then: no plan serves all of them.
+  for (const name of customerFunctions)
+    await client.query(`ALTER FUNCTION ${name} SET plan_cache_mode = force_custom_plan`)
 }

@@ -19,13 +19,11 @@ const readPatience = 5_000
 export function openReadPool(url: string): pg.Pool {
   return watch(
     new pg.Pool({
-      ...parse(url),
-      types,
+      ...configure(url, `-c default_transaction_read_only=on -c statement_timeout=${readPatience}`),
       max: 10,
       application_name: 'fatura-api',
       connectionTimeoutMillis: connectionPatience,
       query_timeout: readPatience + 500,
-      options: `-c default_transaction_read_only=on -c statement_timeout=${readPatience}`,
     }),
   )
 }
@@ -34,26 +32,39 @@ export function openReadPool(url: string): pg.Pool {
 export function openWritePool(url: string): pg.Pool {
   return watch(
     new pg.Pool({
-      ...parse(url),
-      types,
+      ...configure(url, '-c lock_timeout=30000'),
       max: 2,
       application_name: 'fatura-writer',
       connectionTimeoutMillis: 10_000,
-      options: '-c lock_timeout=30000',
     }),
   )
 }
 
-function parse(url: string): pg.PoolConfig {
+/** What both kinds share. The address may name options of its own; the session's come after them, and win. */
+function configure(url: string, options: string): pg.PoolConfig {
   if (!URL.canParse(url))
     throw new StoreError(
       'DATABASE_URL is not a valid address; it looks like postgres://user:password@host:5432/name',
     )
-  return { connectionString: url, keepAlive: true }
+  const address = new URL(url)
+  const given = address.searchParams.get('options')
+  // The driver would let the address's options replace the session's.
+  address.searchParams.delete('options')
+  return {
+    connectionString: given === null ? url : address.href,
+    options: given === null ? options : `${given} ${options}`,
+    types,
+    // A peer that died without a word is found out within half a minute, whatever a statement may take.
+    keepAlive: true,
+    keepAliveInitialDelayMillis: 10_000,
+    // A connection that nobody uses keeps no process alive, though its peer fell silent and never closes it.
+    allowExitOnIdle: true,
+  }
 }
 
-/** A connection that breaks while nobody uses it is replaced when it is needed; without a listener it would end us. */
+/** A connection that breaks is replaced when it is needed; without a listener it would end us, in use or not. */
 function watch(pool: pg.Pool): pg.Pool {
+  pool.on('connect', client => client.on('error', () => {}))
   return pool.on('error', () => {})
 }
 
@@ -82,18 +93,28 @@ function isBroken(error: unknown): boolean {
   )
 }
 
-/** Connection failures, lack of resources, shutdown, start-up, cancellation, deadlock: what may pass. */
-const passing = /^(08|53|57|40)/
+/** Connection failures, lack of resources, shutdown, start-up, cancellation, deadlock, a lock held: what may pass. */
+const passing = /^(08|53|57|40|55P03)/
 
 /** What a failure means: a store that may be back shortly, one that needs somebody, or a fault. */
 export function translate(error: unknown): unknown {
   if (error instanceof StoreError) return error
   const { code = '', message } = error as NodeJS.ErrnoException
-  const isServersWord = error instanceof pg.DatabaseError
+  // Bytes that are no PostgreSQL's become an error of that class, too, but have no code.
+  const isServersWord = error instanceof pg.DatabaseError && code !== ''
   if (isServersWord && /^(28|3D)/.test(code))
     return new StoreError(`The database refused the connection: ${message}. Check DATABASE_URL.`, {
       cause: error,
     })
+  if (isServersWord && code === '25006')
+    return new StoreError(
+      "This database only reads: it is a replica, or the role is the API's. Use the primary, as a writer.",
+      {
+        cause: error,
+      },
+    )
+  if (message.includes('client password must be a string'))
+    return new StoreError('The database asks for a password, and DATABASE_URL has none.', { cause: error })
   if (isServersWord && code === '42501')
     return new StoreError(
       `The database role may not do this: ${message}. See docs/operations.md for its grants.`,
@@ -109,5 +130,7 @@ export function translate(error: unknown): unknown {
       },
     )
   if (isServersWord && !passing.test(code)) return error
-  return new StoreUnavailable(`The database cannot be reached: ${message}`, { cause: error })
+  const what = isServersWord ? 'cannot do this right now' : 'cannot be reached'
+  // Several addresses that all fail are one error without a message.
+  return new StoreUnavailable(`The database ${what}: ${message || code}`, { cause: error })
 }

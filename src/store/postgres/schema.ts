@@ -120,6 +120,14 @@ const functions = `
 /** One entry a version; a released one never changes. */
 export const migrations: readonly string[] = [`${tables}\n${functions}`]
 
+/** The functions that read what belongs to a customer. */
+export const customerFunctions = [
+  'fatura.list_invoices',
+  'fatura.search_invoices',
+  'fatura.read_snapshot',
+  'fatura.find_invoice',
+]
+
 /** What is global and small, and is to be everywhere on Citus. */
 export const referenceTables = ['fatura.migrations', 'fatura.streams', 'fatura.tokens']
 

@@ -9,11 +9,7 @@ const tokenColumns = 'id, name, hash, customers, created_at, expires_at, revoked
 export async function openPostgresWriter(url: string): Promise<WriteStore> {
   const pool = openWritePool(url)
   const query = async <Row extends object>(text: string, values: unknown[] = []): Promise<Row[]> => {
-    try {
-      return (await pool.query<Row>(text, values)).rows
-    } catch (error) {
-      throw translate(error)
-    }
+    return (await explain(pool.query<Row>(text, values))).rows
   }
   try {
     await checkSchema(() => query('SELECT fatura.schema_version() AS version'))
@@ -24,25 +20,23 @@ export async function openPostgresWriter(url: string): Promise<WriteStore> {
 
   return {
     async transaction(work) {
-      const client = await pool.connect().catch(error => {
-        throw translate(error)
-      })
+      const client = await explain(pool.connect())
       let broken: Error | undefined
       try {
-        await client.query('BEGIN')
+        await explain(client.query('BEGIN'))
         const result = await work({
-          saveInvoices: records => saveInvoices(client, records),
-          deleteInvoice: (customerId, invoiceId) => deleteInvoice(client, customerId, invoiceId),
-          saveSuccess: (stream, at) => saveSuccess(client, stream, at),
+          saveInvoices: records => explain(saveInvoices(client, records)),
+          deleteInvoice: (customerId, invoiceId) => explain(deleteInvoice(client, customerId, invoiceId)),
+          saveSuccess: (stream, at) => explain(saveSuccess(client, stream, at)),
         })
-        await client.query('COMMIT')
+        await explain(client.query('COMMIT'))
         return result
       } catch (error) {
         // A connection that cannot even roll back is thrown away; the server rolls back by itself.
         await client.query('ROLLBACK').catch((failure: Error) => {
           broken = failure
         })
-        throw translate(error)
+        throw error
       } finally {
         client.release(broken)
       }
@@ -79,6 +73,15 @@ export async function openPostgresWriter(url: string): Promise<WriteStore> {
     async close() {
       await pool.end()
     },
+  }
+}
+
+/** Says what a failure of the database means. What else fails within a transaction is not the database's, and stays as it is. */
+async function explain<T>(asked: Promise<T>): Promise<T> {
+  try {
+    return await asked
+  } catch (error) {
+    throw translate(error)
   }
 }
 
