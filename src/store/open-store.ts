@@ -8,7 +8,7 @@ function engineOf(url: string): Engine {
   const path = url.startsWith('sqlite:') ? url.slice('sqlite:'.length).replace(/^\/\/(?=\/)/, '') : ''
   if (path === '' || path === ':memory:')
     throw new StoreError(
-      'DATABASE_URL, and DATABASE_READ_URL when it is set, must be sqlite: and the path of a file, like sqlite:data/fatura.db, or postgres://user:password@host:5432/name.',
+      'DATABASE_URL must be sqlite: and the path of a file, like sqlite:data/fatura.db, or postgres://user:password@host:5432/name.',
     )
   return { name: 'sqlite', path }
 }
