@@ -404,7 +404,7 @@ describe('PostgreSQL that is there', () => {
     const api = await serve(cli, url)
     const { status } = await ask(api.address + detail, token)
     assert.equal(status, 500)
-    assert.match(api.stdout, /read-only transaction/)
+    await api.waitFor(/read-only transaction/)
     assert.equal((await runSql(url, 'SELECT FROM fatura.streams')).rowCount, 0)
   })
 
