@@ -1,5 +1,5 @@
 /** What the API asks of the two upstream systems while a client waits. The connectors implement it. */
-import type { Line } from './invoice.ts'
+import type { Invoice, InvoiceRecord, Line } from './invoice.ts'
 
 /** A PDF on its way. The reader destroys `body` when the client goes away. */
 export interface Pdf {
@@ -13,6 +13,54 @@ export interface PaymentPlatform {
   fetchLines(invoiceId: string, signal: AbortSignal): Promise<readonly Line[] | null>
   /** The invoice's PDF as the platform has it now. Rejects with a `SourceError`. */
   openPdf(invoiceId: string, signal: AbortSignal): Promise<Pdf>
+}
+
+/** An invoice as the platform had it at one moment, not yet one of ours. */
+export interface Observation {
+  id: string
+  /** Whose it is; null when the platform does not say, as of an invoice that is gone. */
+  customer_id: string | null
+  /**
+   * Makes it a record, given what is stored of it; or says in a word why it is none of ours. Null when the platform no
+   * longer has the invoice.
+   */
+  map: ((previous: Invoice | null) => InvoiceRecord | { refusal: string }) | null
+}
+
+export interface ObservationPage {
+  observations: readonly Observation[]
+  /** Where the next page begins; null on the last. */
+  next: string | null
+  /** When the last of the page was created, by the platform's clock, in seconds; 0 on an empty page. */
+  reached: number
+}
+
+/** Something happened to an invoice, or to a customer and so to all of the customer's invoices. */
+export interface Notification {
+  /** The event's own id: the same event may come twice. */
+  id: string
+  /** When it happened by the platform's clock, in seconds. */
+  created: number
+  invoice_id: string | null
+  customer_id: string | null
+}
+
+export interface NotificationPage {
+  notifications: readonly Notification[]
+  next: string | null
+  /** What the platform's clock said, in seconds. */
+  now: number
+}
+
+/** What the connector asks of a payment platform. Each call is paced and retried; what remains is a `SourceError`. */
+export interface BillingSource {
+  /** Invoices of the whole account, newest first; of one customer when one is given. Lines are complete, or null. */
+  listInvoices(after: string | null, customerId?: string): Promise<ObservationPage>
+  fetchInvoice(id: string, customerId: string | null): Promise<Observation>
+  /** About when the first invoice was created, in seconds: enough to tell how far a list has come. Null without any. */
+  estimateFirst(): Promise<number | null>
+  /** What happened since a moment of the platform's clock, newest first. */
+  listNotifications(since: number, after: string | null): Promise<NotificationPage>
 }
 
 export interface InvoicingSystem {

@@ -29,14 +29,16 @@ const rules: Record<string, Rule> = {
   'store/sqlite/': { ours: [...domain, 'store/store.ts', 'store/search.ts'], packages: [] },
   'store/': { ours: domain, packages: [] },
   'access/': { ours: domain, packages: [] },
-  'sync/': { ours: [...domain, 'sources.ts', 'store/store.ts'], packages: [] },
+  'sync/': { ours: [...domain, 'sources.ts', 'store/store.ts'], packages: ['pino'] },
   'sandbox/': { ours: domain, packages: [] },
+  'stripe/': { ours: [...domain, 'sources.ts', 'pdf/'], packages: ['stripe', 'cockatiel', 'pino'] },
+  'pdf/': { ours: [...domain, 'sources.ts'], packages: [] },
   'http/': {
     ours: [...domain, 'sources.ts', 'store/store.ts', 'store/search.ts', 'access/'],
     packages: ['fastify', 'typebox', 'pino', '@fastify/swagger'],
   },
   'cli/': {
-    ours: [...domain, 'sources.ts', 'store/', 'access/', 'sync/', 'sandbox/', 'http/'],
+    ours: [...domain, 'sources.ts', 'store/', 'access/', 'sync/', 'sandbox/', 'stripe/', 'pdf/', 'http/'],
     packages: ['commander', 'fastify', 'pino'],
   },
 }

@@ -143,7 +143,7 @@ describe('sqlite', () => {
     const db = openReadOnly(file)
     for (const sql of [
       'DELETE FROM invoices',
-      "INSERT INTO streams VALUES ('x', 1)",
+      "INSERT INTO streams (name) VALUES ('x')",
       'DROP TABLE tokens',
       'PRAGMA user_version = 9',
     ])
@@ -170,7 +170,7 @@ describe('sqlite', () => {
     const db = new DatabaseSync(file)
     const tables = () => db.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").all().length
     db.exec(
-      'DROP TABLE invoices; DROP TABLE customers; DROP TABLE streams; DROP TABLE invoice_lines; PRAGMA user_version = 0',
+      'DROP VIEW freshness; DROP TABLE invoices; DROP TABLE customers; DROP TABLE streams; DROP TABLE invoice_lines; DROP TABLE tombstones; DROP TABLE observation; PRAGMA user_version = 0',
     )
     assert.equal(tables(), 1)
     await assert.rejects(migrateStore(`sqlite:${file}`), StoreError)

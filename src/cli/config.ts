@@ -1,5 +1,6 @@
 /** The only reader of the environment. A wrong value stops the start with one line that says what is allowed. */
 import type { RateLimit } from '../http/rate-limit.ts'
+import type { StripeOptions } from '../stripe/client.ts'
 import { CliError } from './cli-error.ts'
 
 /** Every setting: a variable of the environment, and a flag on the commands where people type it. */
@@ -15,6 +16,19 @@ export const settings = {
   },
   HOST: { default: '127.0.0.1', meaning: 'The address to listen on; `0.0.0.0` or `::` for every interface.' },
   PORT: { default: '3000', meaning: 'The port to listen on; 0 takes a free one.' },
+  STRIPE_API_KEY: {
+    default: 'none',
+    meaning:
+      'A Stripe key that may read invoices: lines that are not stored, and PDFs, then come from Stripe.',
+  },
+  STRIPE_WEBHOOK_SECRET: {
+    default: 'none',
+    meaning: 'What Stripe signs its webhooks with; begins with `whsec_`. Needed to receive them.',
+  },
+  STRIPE_API_BASE: {
+    default: 'https://api.stripe.com',
+    meaning: 'Where the Stripe API is; another address is taken for a sandbox.',
+  },
   RATE_LIMIT: {
     default: '6000/m',
     meaning: 'Requests per token and process: a number, `/` and `s`, `m` or `h`; or `off`.',
@@ -57,6 +71,31 @@ export function readPort(flags: Flags): number {
   if (!/^\d+$/.test(text) || port > 65_535)
     throw new CliError(`PORT must be a whole number from 0 to 65535, not '${text}'.`)
   return port
+}
+
+/** Null when no key is set. A key is a secret: it has no flag, which other users of the machine could read. */
+export function readStripe(): StripeOptions | null {
+  const apiKey = process.env.STRIPE_API_KEY
+  if (!apiKey) return null
+  if (!/^[sr]k_\w+$/.test(apiKey))
+    throw new CliError('STRIPE_API_KEY must be a key that begins with sk_ or rk_.')
+  const base = read('STRIPE_API_BASE', {})
+  const url = URL.parse(base)
+  // Not shown: what is there by mistake may be a key.
+  if (url === null || !/^https?:$/.test(url.protocol) || url.href !== `${url.origin}/`)
+    throw new CliError('STRIPE_API_BASE must be an address like https://api.stripe.com, without a path.')
+  if (url.protocol === 'http:' && url.hostname.endsWith('.stripe.com'))
+    throw new CliError('STRIPE_API_BASE must begin with https: a key must not travel in the clear.')
+  return { apiKey, base }
+}
+
+export function readWebhookSecret(): string {
+  const secret = process.env.STRIPE_WEBHOOK_SECRET
+  if (!secret?.startsWith('whsec_'))
+    throw new CliError(
+      'STRIPE_WEBHOOK_SECRET must be set to the secret that Stripe shows, which begins with whsec_.',
+    )
+  return secret
 }
 
 const windows: Record<string, number> = { s: 1, m: 60, h: 3_600 }

@@ -1,11 +1,9 @@
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Command } from 'commander'
-import { createToken } from '../access/token.ts'
-import { sampleCustomers, sampleInvoices } from '../sandbox/sample-invoices.ts'
-import { migrateStore, openWriteStore } from '../store/open-store.ts'
 import { CliError } from './cli-error.ts'
 import { isSet, readHost, readLogLevel, readPort, readRateLimit } from './config.ts'
+import type { DemoWorld } from './demo-world.ts'
 import { createLog } from './log.ts'
 import { addSettings, readFlags } from './options.ts'
 import { waitForSignal } from './signals.ts'
@@ -14,7 +12,7 @@ import { createTemporaryFolder } from './temporary-folder.ts'
 export function demoCommand(): Command {
   return addSettings(
     new Command('demo').description(
-      'Serve sample data from a temporary store; Ctrl-C removes every trace of it. Requests are logged with LOG_LEVEL=info.',
+      'Run a local Stripe, synchronize it and serve it, all in a temporary folder; Ctrl-C removes every trace. Requests are logged with LOG_LEVEL=info.',
     ),
     'HOST',
     'PORT',
@@ -35,75 +33,76 @@ async function demo(options: Record<string, unknown>): Promise<void> {
   const folder = await createTemporaryFolder('fatura-demo-')
   try {
     const url = `sqlite:${join(folder, 'fatura.db')}`
-    const token = await fillStore(url)
+    const { startDemoWorld } = await import('./demo-world.ts')
     const { startApi } = await import('./start-api.ts')
-    const api = { url, host, rateLimit, log }
-    const { address, stop } = await startApi({ ...api, port }).catch(error => {
-      // Nobody chose the default port, so when it is taken any other does as well.
-      if (isSet('PORT', flags) || !(error instanceof CliError)) throw error
-      return startApi({ ...api, port: 0 })
-    })
-    process.stdout.write(introduce(address, token))
-    await signal
-    await stop()
+    const world = await startDemoWorld(url, log, line => process.stdout.write(`${line}\n`))
+    try {
+      const api = { url, host, rateLimit, log, stripe: world.stripe }
+      const { address, stop } = await startApi({ ...api, port }).catch(error => {
+        // Nobody chose the default port, so when it is taken any other does as well.
+        if (isSet('PORT', flags) || !(error instanceof CliError)) throw error
+        return startApi({ ...api, port: 0 })
+      })
+      process.stdout.write(introduce(address, world))
+      await signal
+      await stop()
+    } finally {
+      await world.stop()
+    }
   } finally {
     await rm(folder, { recursive: true, force: true })
   }
   process.stdout.write('\nStopped; nothing is left behind.\n')
 }
 
-/** Returns a token that may read every sample customer. */
-async function fillStore(url: string): Promise<string> {
-  const { id, token, hash } = createToken()
-  const now = Date.now()
-  await migrateStore(url)
-  const store = await openWriteStore(url)
-  await store.transaction(async tx => {
-    await tx.saveInvoices([...sampleInvoices()])
-    await tx.saveSuccess('demo', now)
-  })
-  const customers = sampleCustomers.map(({ customer_id }) => customer_id)
-  await store.saveToken({
-    id,
-    name: 'demo',
-    hash,
-    customers,
-    created_at: now,
-    expires_at: null,
-    revoked_at: null,
-  })
-  await store.close()
-  return token
-}
-
-function introduce(address: string, token: string): string {
+function introduce(address: string, { token, customers, sample }: DemoWorld): string {
   const base = `${address}/api/v1/client`
-  const curl = (path: string) => `  curl -s -H 'Authorization: Bearer ${token}' '${base}/${path}'\n`
-  const customers = sampleCustomers.map(
-    ({ customer_id, company_name, customer_name, currency, invoices }) =>
-      `  ${customer_id.padEnd(16)}${String(invoices).padStart(3)} invoices in ${currency}   ${company_name ?? customer_name}\n`,
+  const curl = (path: string, more = '') =>
+    `  curl -s${more} -H 'Authorization: Bearer ${token}' '${base}/${path}'\n`
+  const lines = customers.map(
+    ({ customer_id, name, currency, invoices }) =>
+      `  ${customer_id.padEnd(20)}${String(invoices).padStart(3)} invoices in ${currency}   ${name}\n`,
   )
+  const [first, other] = [
+    customers[0]?.customer_id,
+    customers.find(({ customer_id }) => customer_id !== sample.customer_id),
+  ]
+  const invoice = `${sample.customer_id}/invoice/${sample.id}`
   return `
-Fatura is serving sample data at ${address}
+Fatura is serving at ${address} what it synchronized from a local Stripe
 
-${customers.join('')}
+${lines.join('')}
 A token for these customers, until you stop the demo:
   ${token}
 
 Paste these into another terminal:
 
 A billing history, newest first:
-${curl('cus_SaoBento01/invoices?page_size=3')}
+${curl(`${first}/invoices?page_size=3`)}
 What was paid in 2025 and has its certified document settled:
-${curl('cus_SaoBento01/invoices?status=paid&ix_status=settled&date_from=2025-01-01&date_to=2025-12-31&page_size=3')}
+${curl(`${first}/invoices?status=paid&ix_status=settled&date_from=2025-01-01&date_to=2025-12-31&page_size=3`)}
 Search without minding case, accents or separators:
-${curl('cus_Evora02/invoices?q=CONSTRUCOES%202025&page_size=3')}
+${curl(`${sample.customer_id}/invoices?q=${encodeURIComponent(plainName(customers, sample.customer_id))}&page_size=3`)}
 One invoice whole, with its lines and where its PDFs are:
-${curl('cus_Tokyo03/invoice/in_Sample0173')}
+${curl(invoice)}
+Its PDF, fetched from Stripe as you ask, into invoice.pdf:
+${curl(`${invoice}/payments/download`, ' -o invoice.pdf')}
 Somebody else's invoice does not exist for you:
-${curl('cus_Kuwait04/invoice/in_Sample0173')}
+${curl(`${other?.customer_id}/invoice/${sample.id}`)}
 The API's description: ${address}/api/v1/openapi.json
 
-Ctrl-C stops the demo and removes its data.
+Soon things begin to happen at the local Stripe: its webhooks arrive, and the answers change. Ctrl-C stops the demo and
+removes its data.
 `
+}
+
+/** The first words of a customer's name, as somebody in a hurry types them. */
+function plainName(customers: DemoWorld['customers'], customerId: string): string {
+  const { name = '' } = customers.find(({ customer_id }) => customer_id === customerId) ?? {}
+  const words = name
+    .normalize('NFD')
+    .replace(/\p{M}/gu, '')
+    .toUpperCase()
+    .split(/[\s,&]+/)
+  return words.slice(0, 2).join(' ')
 }

@@ -8,8 +8,12 @@ import { demoCommand } from './demo.ts'
 import { importCommand } from './import.ts'
 import { migrateCommand } from './migrate.ts'
 import { openapiCommand } from './openapi.ts'
+import { sandboxCommand } from './sandbox.ts'
 import { serveCommand } from './serve.ts'
+import { statusCommand } from './status.ts'
+import { syncCommand } from './sync.ts'
 import { tokenCommand } from './token.ts'
+import { upCommand } from './up.ts'
 
 const program = new Command('fatura')
   .description(
@@ -18,11 +22,15 @@ const program = new Command('fatura')
   .version(manifest.version)
   .addCommand(demoCommand())
   .addCommand(serveCommand())
+  .addCommand(syncCommand())
+  .addCommand(upCommand())
+  .addCommand(statusCommand())
   .addCommand(importCommand())
   .addCommand(tokenCommand())
   .addCommand(migrateCommand())
   .addCommand(copyCommand())
   .addCommand(openapiCommand())
+  .addCommand(sandboxCommand())
   .addHelpText(
     'after',
     `
@@ -47,7 +55,13 @@ try {
   else if (error instanceof CliError || error instanceof StoreError) {
     process.stderr.write(`fatura: ${error.message}\n`)
     process.exitCode = 1
-  } else throw error
+  } else {
+    // A fault of ours. Only its words and where it happened: an error may carry data beside them.
+    process.stderr.write(
+      `fatura: unexpected failure, please report it: ${error instanceof Error ? error.stack : error}\n`,
+    )
+    process.exitCode = 1
+  }
 }
 
 function nameOf(command: Command): string {

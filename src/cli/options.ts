@@ -2,7 +2,7 @@
 import type { Command } from 'commander'
 import { type Flags, type Setting, settings } from './config.ts'
 
-const flags: Record<Setting, string> = {
+const flags: Partial<Record<Setting, string>> = {
   DATABASE_URL: '--database-url <url>',
   DATABASE_READ_URL: '--database-read-url <url>',
   HOST: '--host <address>',
@@ -14,7 +14,11 @@ const flags: Record<Setting, string> = {
 export function addSettings(command: Command, ...names: Setting[]): Command {
   for (const name of names) {
     const { meaning, default: value } = settings[name]
-    command.option(flags[name], `${meaning.replaceAll('`', '')} (env: ${name}, default: ${value})`)
+    const flag = flags[name]
+    const text = `${meaning.replaceAll('`', '')}`
+    if (flag !== undefined) command.option(flag, `${text} (env: ${name}, default: ${value})`)
+    // What is a secret has no flag: other users of a machine can read a command line.
+    else command.addHelpText('after', `\n${name} (environment only, default: ${value}):\n  ${text}`)
   }
   return command
 }

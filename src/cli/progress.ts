@@ -1,7 +1,8 @@
 /** How far a long command has come: a line that moves on a terminal, now and then a plain line elsewhere. */
 
 export interface Progress {
-  update(step: string, done: number): void
+  /** `part`, from 0 to 1, tells how much of the way is done, where that is known. */
+  update(step: string, done: number, part?: number | null): void
   /** Prints a line that stays. */
   say(line: string): void
   /** How long and how fast, for the closing line. */
@@ -28,11 +29,18 @@ export function createProgress(what: string, output: NodeJS.WriteStream = proces
     return `${seconds.toFixed(1)} s, ${Math.round(done / Math.max(seconds, 0.001))} ${what}/s`
   }
 
+  function remaining(part: number | null): string {
+    // Too early, a guess would only frighten.
+    if (part === null || part < 0.01) return ''
+    const seconds = ((Date.now() - started) / 1000) * ((1 - part) / part)
+    return `, about ${seconds < 90 ? `${Math.ceil(seconds)} s` : `${Math.ceil(seconds / 60)} min`} left`
+  }
+
   return {
-    update(step, done) {
+    update(step, done, part = null) {
       if (Date.now() < next) return
       next = Date.now() + every
-      const line = `${done} ${what} ${step} … ${pace(done)}`
+      const line = `${done} ${what} ${step} … ${pace(done)}${remaining(part)}`
       clear()
       output.write(output.isTTY ? line : `${line}\n`)
       drawn = output.isTTY

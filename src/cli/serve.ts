@@ -1,6 +1,14 @@
 import { Command } from 'commander'
 import { migrateStore } from '../store/open-store.ts'
-import { readDatabaseUrl, readHost, readLogLevel, readPort, readRateLimit, readReadUrl } from './config.ts'
+import {
+  readDatabaseUrl,
+  readHost,
+  readLogLevel,
+  readPort,
+  readRateLimit,
+  readReadUrl,
+  readStripe,
+} from './config.ts'
 import { createLog } from './log.ts'
 import { addSettings, readFlags } from './options.ts'
 import { waitForSignal } from './signals.ts'
@@ -14,6 +22,8 @@ export function serveCommand(): Command {
     'PORT',
     'RATE_LIMIT',
     'LOG_LEVEL',
+    'STRIPE_API_KEY',
+    'STRIPE_API_BASE',
   )
     .option('--migrate', 'first create the store, or bring its schema up to date')
     .action(serve)
@@ -27,6 +37,7 @@ async function serve(options: Record<string, unknown>): Promise<void> {
     host: readHost(flags),
     port: readPort(flags),
     rateLimit: readRateLimit(flags),
+    stripe: readStripe(),
     log,
   }
 

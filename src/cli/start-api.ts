@@ -7,6 +7,7 @@ import { readApiDescription } from '../http/api-description.ts'
 import { createApp } from '../http/app.ts'
 import type { RateLimit } from '../http/rate-limit.ts'
 import { openReadStore } from '../store/open-store.ts'
+import type { StripeOptions } from '../stripe/client.ts'
 import { CliError } from './cli-error.ts'
 
 export interface ApiOptions {
@@ -14,6 +15,8 @@ export interface ApiOptions {
   host: string
   port: number
   rateLimit: RateLimit | null
+  /** Null: no payment platform is connected. */
+  stripe: StripeOptions | null
   log: Logger
 }
 
@@ -24,11 +27,11 @@ export interface RunningApi {
   stop(): Promise<void>
 }
 
-export async function startApi({ url, host, port, rateLimit, log }: ApiOptions): Promise<RunningApi> {
+export async function startApi({ url, host, port, rateLimit, stripe, log }: ApiOptions): Promise<RunningApi> {
   const store = await openReadStore(url)
   const app = createApp({
     store,
-    payments: null,
+    payments: stripe && (await import('../stripe/payment-platform.ts')).createPaymentPlatform(stripe),
     documents: null,
     authenticate: createAuthenticate(id => store.findToken(id)),
     rateLimit,

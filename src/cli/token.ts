@@ -6,6 +6,7 @@ import type { StoredToken, WriteStore } from '../store/store.ts'
 import { CliError } from './cli-error.ts'
 import { readDatabaseUrl } from './config.ts'
 import { addSettings, readFlags } from './options.ts'
+import { formatTable } from './table.ts'
 
 export function tokenCommand(): Command {
   const create = new Command('create')
@@ -135,17 +136,4 @@ function describeScope(customers: readonly string[] | null): string {
 
 function describeMoment(at: number | null): string {
   return at === null ? 'never' : new Date(at).toISOString()
-}
-
-function formatTable(rows: readonly (readonly string[])[]): string {
-  const widths = rows[0]?.map((_, column) => Math.max(...rows.map(row => row[column]?.length ?? 0))) ?? []
-  return rows
-    .map(
-      row =>
-        `${row
-          .map((cell, i) => cell.padEnd(widths[i] ?? 0))
-          .join('  ')
-          .trimEnd()}\n`,
-    )
-    .join('')
 }

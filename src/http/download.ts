@@ -1,3 +1,7 @@
+import { once } from 'node:events'
+import type { ServerResponse } from 'node:http'
+import { addAbortSignal, finished, type Readable } from 'node:stream'
+import type { Logger } from 'pino'
 import { ApiError } from '../errors.ts'
 import type { DocumentKind, Invoice } from '../invoice.ts'
 import { type InvoicingSystem, type PaymentPlatform, type Pdf, SourceError } from '../sources.ts'
@@ -14,8 +18,10 @@ export interface DocumentSources {
   store: ReadStore
   payments: PaymentPlatform | null
   documents: InvoicingSystem | null
+  log: Logger
 }
 
+/** Until the first byte a failure is answered as an error; after it the connection breaks, and never looks whole. */
 export function addDownload(app: TypedApp, kind: DocumentKind, sources: DocumentSources): void {
   app.get(
     `/invoice/:invoiceId/${kind}/download`,
@@ -23,18 +29,64 @@ export function addDownload(app: TypedApp, kind: DocumentKind, sources: Document
     async (request, reply) => {
       const stored = await findInvoice(sources.store, request.params)
       const invoice: Invoice = JSON.parse(stored.summary)
-      const gone = new AbortController()
-      reply.raw.once('close', () => gone.abort())
-      const signal = AbortSignal.any([gone.signal, AbortSignal.timeout(downloadDeadline)])
-      const pdf = await openPdf(kind, invoice, sources, signal).catch(refuse)
-      if (pdf.size !== null) reply.header('content-length', pdf.size)
-      return reply
+      const signal = startTransfer(reply.raw)
+      const opening = openPdf(kind, invoice, sources, signal).then(pdf => awaitFirstBytes(pdf, signal))
+      const { body, size } = await Promise.race([opening, rejectOnAbort(signal)]).catch(error =>
+        refuse(signal.aborted ? signal.reason : error),
+      )
+      if (size !== null) reply.header('content-length', size)
+      reply
         .header('content-type', 'application/pdf')
         .header('content-disposition', contentDisposition(invoice.number ?? invoice.id))
         .header('cache-control', 'private, no-store')
-        .send(pdf.body)
+      // Fastify answers HEAD without the body, but would read it to its end.
+      if (request.method === 'HEAD') body.destroy()
+      else
+        finished(body, error => {
+          if (error && !(signal.reason instanceof ClientGone))
+            sources.log.warn({ request_id: request.id, err: signal.reason ?? error }, 'download broken off')
+        })
+      return reply.send(body)
     },
   )
+}
+
+class ClientGone extends ApiError {
+  constructor() {
+    super('upstream_failed', 'The client went away before the document came.')
+  }
+}
+
+/** Aborted when the client goes away, and at the deadline. */
+function startTransfer(response: ServerResponse): AbortSignal {
+  const transfer = new AbortController()
+  const overdue = () => transfer.abort(new SourceError('timeout', 'The download took too long.'))
+  const timer = setTimeout(overdue, downloadDeadline)
+  const end = () => {
+    clearTimeout(timer)
+    transfer.abort(new ClientGone())
+  }
+  if (response.destroyed) end()
+  else response.once('close', end)
+  return transfer.signal
+}
+
+/** A body that comes after the end of its transfer is destroyed, too. */
+async function awaitFirstBytes(
+  pdf: Pdf,
+  signal: AbortSignal,
+): Promise<{ body: Readable; size: number | null }> {
+  const body = addAbortSignal(signal, pdf.body as Readable)
+  if (body.readableLength === 0) await once(body, 'readable')
+  return { body, size: pdf.size }
+}
+
+/** For a source that does not heed its signal. */
+function rejectOnAbort(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    if (signal.aborted) reject(signal.reason)
+    else signal.addEventListener('abort', () => reject(signal.reason), { once: true })
+  })
 }
 
 async function openPdf(

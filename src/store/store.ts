@@ -68,9 +68,23 @@ export interface StoredRecord extends InvoiceKey {
   lines: string | null
 }
 
+/** How a stream of records from a source stands. Moments are in milliseconds. */
 export interface Stream {
   name: string
-  succeeded_at: number
+  /** Where the next step begins, in the source's own terms; null at the beginning. */
+  cursor: string | null
+  /** When a run last reached its end; null before the first time. A run that is half done is no success. */
+  succeeded_at: number | null
+  /** When a run last failed, and why; null when the last run succeeded. */
+  failed_at: number | null
+  error: string | null
+}
+
+/** What is known of an invoice before a newer observation of it is applied. */
+export interface KnownInvoice extends InvoiceKey {
+  /** Null when the invoice was seen deleted. */
+  summary: string | null
+  observed_at: number
 }
 
 export interface ReadStore {
@@ -86,10 +100,16 @@ export interface ReadStore {
 
 /** All that is written within one transaction: committed together, or not at all. */
 export interface WriteTransaction {
-  /** Inserts or replaces each record whole, its lines included; says how many differed from what was stored. */
-  saveInvoices(records: readonly InvoiceRecord[]): Promise<number>
-  /** Says whether there was such an invoice. */
-  deleteInvoice(customerId: string, invoiceId: string): Promise<boolean>
+  /**
+   * Inserts or replaces each record whole, its lines included; says how many differed from what was stored. What was
+   * observed later stays as it is: `observedAt` is the stamp of the moment before the source was asked.
+   */
+  saveInvoices(records: readonly InvoiceRecord[], observedAt?: number): Promise<number>
+  /** Says whether there was such an invoice. That it is gone is remembered, so that no older observation revives it. */
+  deleteInvoice(customerId: string, invoiceId: string, observedAt?: number): Promise<boolean>
+  /** What is known of invoices, deleted ones included. Until the end, no other writer changes these customers. */
+  findKnown(keys: readonly InvoiceKey[]): Promise<KnownInvoice[]>
+  saveStream(stream: Stream): Promise<void>
   /** Records that a stream of records reached its end. */
   saveSuccess(stream: string, at: number): Promise<void>
 }
@@ -98,6 +118,10 @@ export interface WriteStore {
   transaction<T>(work: (tx: WriteTransaction) => Promise<T>): Promise<T>
   /** Records of every customer, in the order of their keys, from the first one after a key. */
   readInvoices(after: InvoiceKey | null, limit: number): Promise<StoredRecord[]>
+  /** Invoices that may still change or be deleted, in the order of their keys, from the first one after a key. */
+  readUnsettled(after: InvoiceKey | null, limit: number): Promise<InvoiceKey[]>
+  /** The latest stamp at which anything stored was observed; 0 before the first. */
+  readLastObserved(): Promise<number>
   listStreams(): Promise<Stream[]>
   /** A token that is known already takes over the revocation. */
   saveToken(token: StoredToken): Promise<void>
@@ -106,6 +130,11 @@ export interface WriteStore {
   /** Null when there is no such token. Revoking twice keeps the first moment. */
   revokeToken(id: string, at: number): Promise<StoredToken | null>
   close(): Promise<void>
+}
+
+/** A moment of observation: in microseconds, so that every question has its own, however fast they come. */
+export function observationStamp(milliseconds = Date.now()): number {
+  return milliseconds * 1000
 }
 
 /** What to do about a schema of another version. */

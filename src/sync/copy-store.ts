@@ -47,7 +47,7 @@ export async function copyStore(
   for (const token of await from.listTokens()) await to.saveToken(token)
   const streams = await from.listStreams()
   await to.transaction(async tx => {
-    for (const { name, succeeded_at } of streams) await tx.saveSuccess(name, succeeded_at)
+    for (const stream of streams) await tx.saveStream(stream)
   })
   return result
 }

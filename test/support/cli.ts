@@ -215,7 +215,13 @@ export async function get(url: string, token?: string): Promise<Answer> {
   const headers: Record<string, string> = token === undefined ? {} : { authorization: `Bearer ${token}` }
   const response = await fetch(url, { headers, signal: AbortSignal.timeout(patience) })
   const text = await response.text()
-  return { status: response.status, headers: response.headers, text, json: JSON.parse(text) }
+  const isJson = response.headers.get('content-type') === 'application/json'
+  return {
+    status: response.status,
+    headers: response.headers,
+    text,
+    json: isJson ? JSON.parse(text) : undefined,
+  }
 }
 
 /** Asks again and again until the answer is true. */

@@ -15,6 +15,16 @@ const tables = `
     ix_status   text COLLATE "C",
     search      text COLLATE "C" NOT NULL,
     summary     text COLLATE "C" NOT NULL,
+    observed_at bigint NOT NULL,
+    PRIMARY KEY (customer_id, id)
+  );
+
+  CREATE INDEX invoices_unsettled ON fatura.invoices (customer_id, id) WHERE status IN ('draft', 'open');
+
+  CREATE TABLE fatura.tombstones (
+    customer_id text COLLATE "C" NOT NULL,
+    id          text COLLATE "C" NOT NULL,
+    observed_at bigint NOT NULL,
     PRIMARY KEY (customer_id, id)
   );
 
@@ -35,8 +45,25 @@ const tables = `
 
   CREATE TABLE fatura.streams (
     name         text COLLATE "C" PRIMARY KEY,
-    succeeded_at bigint NOT NULL
+    cursor       text COLLATE "C",
+    succeeded_at bigint,
+    failed_at    bigint,
+    error        text COLLATE "C"
   );
+
+  -- Until when the records follow their source: until the last time that all its events were applied, once a backfill
+  -- reached its end. An import counts only where nothing else brings records.
+  CREATE VIEW fatura.freshness AS
+    SELECT CASE WHEN count(*) = count(succeeded_at)
+      THEN coalesce(min(CASE WHEN name LIKE '%:events' THEN succeeded_at END), min(succeeded_at)) END AS synced_at
+    FROM fatura.streams
+    WHERE name NOT LIKE '%:unsettled' AND (name <> 'import' OR NOT EXISTS (SELECT 1 FROM fatura.streams WHERE name <> 'import'));
+
+  CREATE TABLE fatura.observation (
+    only_one boolean PRIMARY KEY DEFAULT true CHECK (only_one),
+    last_at  bigint NOT NULL
+  );
+  INSERT INTO fatura.observation (last_at) VALUES (0);
 
   CREATE TABLE fatura.tokens (
     id         text COLLATE "C" PRIMARY KEY,
@@ -68,7 +95,7 @@ function listBody(condition: string): string {
         LIMIT p_page_size OFFSET (SELECT (place.page - 1) * p_page_size FROM place)
       ) r),
       (SELECT c.version FROM fatura.customers c WHERE c.customer_id = p_customer_id),
-      (SELECT min(s.succeeded_at) FROM fatura.streams s)
+      (SELECT f.synced_at FROM fatura.freshness f)
     FROM place`
 }
 
@@ -99,13 +126,13 @@ const functions = `
   RETURNS TABLE (version bigint, synced_at bigint) ${attributes} AS $body$
   BEGIN RETURN QUERY
     SELECT (SELECT c.version FROM fatura.customers c WHERE c.customer_id = p_customer_id),
-           (SELECT min(s.succeeded_at) FROM fatura.streams s);
+           (SELECT f.synced_at FROM fatura.freshness f);
   END $body$;
 
   CREATE FUNCTION fatura.find_invoice(p_customer_id text, p_invoice_id text)
   RETURNS TABLE (summary text, lines text, synced_at bigint) ${attributes} AS $body$
   BEGIN RETURN QUERY
-    SELECT i.summary, l.lines, (SELECT min(s.succeeded_at) FROM fatura.streams s)
+    SELECT i.summary, l.lines, (SELECT f.synced_at FROM fatura.freshness f)
     FROM fatura.invoices i
     LEFT JOIN fatura.invoice_lines l ON l.customer_id = i.customer_id AND l.invoice_id = i.id
     WHERE i.customer_id = p_customer_id AND i.id = p_invoice_id;
@@ -129,7 +156,12 @@ export const customerFunctions = [
 ]
 
 /** What is global and small, and is to be everywhere on Citus. */
-export const referenceTables = ['fatura.migrations', 'fatura.streams', 'fatura.tokens']
+export const referenceTables = ['fatura.migrations', 'fatura.observation', 'fatura.streams', 'fatura.tokens']
 
 /** What belongs to a customer, and lies with the customer's other rows on Citus. */
-export const distributedTables = ['fatura.invoices', 'fatura.invoice_lines', 'fatura.customers']
+export const distributedTables = [
+  'fatura.invoices',
+  'fatura.invoice_lines',
+  'fatura.customers',
+  'fatura.tombstones',
+]

@@ -2,28 +2,98 @@
 import type { PoolClient } from 'pg'
 import { type InvoiceRecord, writeLines, writeSummary } from '../../invoice.ts'
 import { searchText } from '../search.ts'
-
-interface Key {
-  customer_id: string
-  id: string
-}
+import type { InvoiceKey, KnownInvoice, Stream } from '../store.ts'
 
 /** Says how many records differed from what was stored. */
-export async function saveInvoices(client: PoolClient, records: readonly InvoiceRecord[]): Promise<number> {
-  const batch = inKeyOrder(records)
-  if (batch.length === 0) return 0
-  const known = batch.filter(({ lines }) => lines !== null)
-  const unknown = batch.filter(({ lines }) => lines === null)
+export async function saveInvoices(
+  client: PoolClient,
+  records: readonly InvoiceRecord[],
+  observedAt: number,
+): Promise<number> {
+  const given = inKeyOrder(records).map(record => ({
+    ...record,
+    search: searchText(record.invoice),
+    summary: writeSummary(record.invoice),
+  }))
+  if (given.length === 0) return 0
+  const stored = await readRows(client, given)
+  // What was observed later than this stays as it is, its lines included.
+  const batch = given.filter(({ invoice }) => !((stored.get(keyOf(invoice))?.observed_at ?? 0) > observedAt))
+  const isAlike = ({ invoice, search, summary }: Row) => {
+    const row = stored.get(keyOf(invoice))
+    return row?.summary === summary && row.search === search
+  }
+  await touchRows(client, batch.filter(isAlike), observedAt)
+  const differing = batch.filter(row => !isAlike(row))
+  await saveRows(client, differing, observedAt)
   const changed = [
-    ...(await saveRows(client, batch)),
-    ...(await saveLines(client, known)),
-    ...(await deleteLines(client, unknown)),
+    ...differing.map(({ invoice }) => invoice),
+    ...(await saveLines(
+      client,
+      batch.filter(({ lines }) => lines !== null),
+    )),
+    ...(await deleteLines(
+      client,
+      batch.filter(({ lines }) => lines === null),
+    )),
   ]
   await raiseVersions(
     client,
     changed.map(({ customer_id }) => customer_id),
   )
-  return new Set(changed.map(({ customer_id, id }) => `${customer_id} ${id}`)).size
+  await raiseObserved(client, observedAt)
+  return new Set(changed.map(keyOf)).size
+}
+
+/** A record with the texts that are stored of it. */
+interface Row extends InvoiceRecord {
+  search: string
+  summary: string
+}
+
+function keyOf({ customer_id, id }: InvoiceKey): string {
+  return `${customer_id} ${id}`
+}
+
+function keysOf(records: readonly InvoiceRecord[]): [string[], string[]] {
+  return [records.map(({ invoice }) => invoice.customer_id), records.map(({ invoice }) => invoice.id)]
+}
+
+type StoredRow = InvoiceKey & { summary: string; search: string; observed_at: number }
+
+async function readRows(
+  client: PoolClient,
+  records: readonly InvoiceRecord[],
+): Promise<Map<string, StoredRow>> {
+  const { rows } = await client.query<StoredRow>({
+    name: 'read-rows',
+    text: `
+      SELECT customer_id, id, summary, search, observed_at FROM fatura.invoices
+      JOIN unnest($1::text[], $2::text[]) AS given (customer_id, id) USING (customer_id, id)`,
+    values: keysOf(records),
+  })
+  return new Map(rows.map(row => [keyOf(row), row]))
+}
+
+/** Seen as it is stored: only when it was seen changes. */
+async function touchRows(
+  client: PoolClient,
+  records: readonly InvoiceRecord[],
+  observedAt: number,
+): Promise<void> {
+  if (records.length === 0) return
+  await client.query({
+    name: 'touch-rows',
+    text: `
+      UPDATE fatura.invoices AS stored SET observed_at = greatest(stored.observed_at, $3)
+      FROM unnest($1::text[], $2::text[]) AS given (customer_id, id)
+      WHERE stored.customer_id = given.customer_id AND stored.id = given.id`,
+    values: [...keysOf(records), observedAt],
+  })
+}
+
+async function raiseObserved(client: PoolClient, observedAt: number): Promise<void> {
+  await client.query('UPDATE fatura.observation SET last_at = greatest(last_at, $1)', [observedAt])
 }
 
 /** Each key once, the last one given; and always in one order, so that two writers cannot deadlock. */
@@ -32,34 +102,35 @@ function inKeyOrder(records: readonly InvoiceRecord[]): InvoiceRecord[] {
   return [...byKey].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, record]) => record)
 }
 
-async function saveRows(client: PoolClient, records: readonly InvoiceRecord[]): Promise<Key[]> {
-  const invoices = records.map(({ invoice }) => invoice)
-  const { rows } = await client.query<Key>({
-    name: 'save-invoices',
+async function saveRows(client: PoolClient, rows: readonly Row[], observedAt: number): Promise<void> {
+  if (rows.length === 0) return
+  const invoices = rows.map(({ invoice }) => invoice)
+  await client.query({
+    name: 'save-rows',
     text: `
-      INSERT INTO fatura.invoices AS stored (customer_id, id, issued_at, status, ix_status, search, summary)
-      SELECT * FROM unnest($1::text[], $2::text[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::text[])
+      INSERT INTO fatura.invoices AS stored
+        (customer_id, id, issued_at, status, ix_status, search, summary, observed_at)
+      SELECT *, $8::bigint
+      FROM unnest($1::text[], $2::text[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::text[])
       ON CONFLICT (customer_id, id) DO UPDATE SET
         issued_at = excluded.issued_at, status = excluded.status, ix_status = excluded.ix_status,
-        search = excluded.search, summary = excluded.summary
-      WHERE stored.summary <> excluded.summary OR stored.search <> excluded.search
-      RETURNING customer_id, id`,
+        search = excluded.search, summary = excluded.summary, observed_at = excluded.observed_at
+      WHERE stored.observed_at <= excluded.observed_at`,
     values: [
-      invoices.map(({ customer_id }) => customer_id),
-      invoices.map(({ id }) => id),
+      ...keysOf(rows),
       invoices.map(({ issued_at }) => Date.parse(issued_at)),
       invoices.map(({ status }) => status),
       invoices.map(({ ix_status }) => ix_status),
-      invoices.map(searchText),
-      invoices.map(writeSummary),
+      rows.map(({ search }) => search),
+      rows.map(({ summary }) => summary),
+      observedAt,
     ],
   })
-  return rows
 }
 
-async function saveLines(client: PoolClient, records: readonly InvoiceRecord[]): Promise<Key[]> {
+async function saveLines(client: PoolClient, records: readonly InvoiceRecord[]): Promise<InvoiceKey[]> {
   if (records.length === 0) return []
-  const { rows } = await client.query<Key>({
+  const { rows } = await client.query<InvoiceKey>({
     name: 'save-lines',
     text: `
       INSERT INTO fatura.invoice_lines AS stored (customer_id, invoice_id, lines)
@@ -67,25 +138,21 @@ async function saveLines(client: PoolClient, records: readonly InvoiceRecord[]):
       ON CONFLICT (customer_id, invoice_id) DO UPDATE SET lines = excluded.lines
       WHERE stored.lines <> excluded.lines
       RETURNING customer_id, invoice_id AS id`,
-    values: [
-      records.map(({ invoice }) => invoice.customer_id),
-      records.map(({ invoice }) => invoice.id),
-      records.map(({ lines }) => writeLines(lines ?? [])),
-    ],
+    values: [...keysOf(records), records.map(({ lines }) => writeLines(lines ?? []))],
   })
   return rows
 }
 
-async function deleteLines(client: PoolClient, records: readonly InvoiceRecord[]): Promise<Key[]> {
+async function deleteLines(client: PoolClient, records: readonly InvoiceRecord[]): Promise<InvoiceKey[]> {
   if (records.length === 0) return []
-  const { rows } = await client.query<Key>({
+  const { rows } = await client.query<InvoiceKey>({
     name: 'delete-lines',
     text: `
       DELETE FROM fatura.invoice_lines AS stored
       USING unnest($1::text[], $2::text[]) AS gone (customer_id, id)
       WHERE stored.customer_id = gone.customer_id AND stored.invoice_id = gone.id
       RETURNING stored.customer_id, stored.invoice_id AS id`,
-    values: [records.map(({ invoice }) => invoice.customer_id), records.map(({ invoice }) => invoice.id)],
+    values: keysOf(records),
   })
   return rows
 }
@@ -108,6 +175,7 @@ export async function deleteInvoice(
   client: PoolClient,
   customerId: string,
   invoiceId: string,
+  observedAt: number,
 ): Promise<boolean> {
   const key = [customerId, invoiceId]
   const { rowCount } = await client.query(
@@ -115,6 +183,40 @@ export async function deleteInvoice(
     key,
   )
   await client.query('DELETE FROM fatura.invoice_lines WHERE customer_id = $1 AND invoice_id = $2', key)
+  await client.query(
+    `INSERT INTO fatura.tombstones AS stored (customer_id, id, observed_at) VALUES ($1, $2, $3)
+     ON CONFLICT (customer_id, id) DO UPDATE SET observed_at = greatest(stored.observed_at, excluded.observed_at)`,
+    [...key, observedAt],
+  )
+  await raiseObserved(client, observedAt)
   if (rowCount !== 0) await raiseVersions(client, [customerId])
   return rowCount !== 0
+}
+
+/** Takes a lock for each customer, always in one order, so that two writers neither cross nor deadlock. */
+export async function findKnown(client: PoolClient, keys: readonly InvoiceKey[]): Promise<KnownInvoice[]> {
+  const customers = [...new Set(keys.map(({ customer_id }) => customer_id))].sort()
+  await client.query(
+    'SELECT pg_advisory_xact_lock(hashtextextended(customer_id, 0)) FROM unnest($1::text[]) AS given (customer_id)',
+    [customers],
+  )
+  const { rows } = await client.query<KnownInvoice>(
+    `WITH given AS (SELECT * FROM unnest($1::text[], $2::text[]) AS given (customer_id, id))
+     SELECT i.customer_id, i.id, i.summary, i.observed_at FROM fatura.invoices i JOIN given USING (customer_id, id)
+     UNION ALL
+     SELECT t.customer_id, t.id, NULL, t.observed_at FROM fatura.tombstones t JOIN given USING (customer_id, id)
+     WHERE NOT EXISTS (SELECT FROM fatura.invoices i WHERE i.customer_id = t.customer_id AND i.id = t.id)`,
+    [keys.map(({ customer_id }) => customer_id), keys.map(({ id }) => id)],
+  )
+  return rows
+}
+
+export async function saveStream(client: PoolClient, stream: Stream): Promise<void> {
+  const { name, cursor, succeeded_at, failed_at, error } = stream
+  await client.query(
+    `INSERT INTO fatura.streams (name, cursor, succeeded_at, failed_at, error) VALUES ($1, $2, $3, $4, $5)
+     ON CONFLICT (name) DO UPDATE SET cursor = excluded.cursor, succeeded_at = excluded.succeeded_at,
+       failed_at = excluded.failed_at, error = excluded.error`,
+    [name, cursor, succeeded_at, failed_at, error],
+  )
 }

@@ -1,8 +1,14 @@
-import type { PoolClient } from 'pg'
-import type { StoredRecord, StoredToken, Stream, WriteStore } from '../store.ts'
+import {
+  type InvoiceKey,
+  observationStamp,
+  type StoredRecord,
+  type StoredToken,
+  type Stream,
+  type WriteStore,
+} from '../store.ts'
 import { openWritePool, translate } from './pool.ts'
 import { checkSchema } from './schema-version.ts'
-import { deleteInvoice, saveInvoices } from './write-invoices.ts'
+import { deleteInvoice, findKnown, saveInvoices, saveStream } from './write-invoices.ts'
 
 const tokenColumns = 'id, name, hash, customers, created_at, expires_at, revoked_at'
 
@@ -25,9 +31,16 @@ export async function openPostgresWriter(url: string): Promise<WriteStore> {
       try {
         await explain(client.query('BEGIN'))
         const result = await work({
-          saveInvoices: records => explain(saveInvoices(client, records)),
-          deleteInvoice: (customerId, invoiceId) => explain(deleteInvoice(client, customerId, invoiceId)),
-          saveSuccess: (stream, at) => explain(saveSuccess(client, stream, at)),
+          saveInvoices: (records, observedAt = observationStamp()) =>
+            explain(saveInvoices(client, records, observedAt)),
+          deleteInvoice: (customerId, invoiceId, observedAt = observationStamp()) =>
+            explain(deleteInvoice(client, customerId, invoiceId, observedAt)),
+          findKnown: keys => explain(findKnown(client, keys)),
+          saveStream: stream => explain(saveStream(client, stream)),
+          saveSuccess: (name, at) =>
+            explain(
+              saveStream(client, { name, cursor: null, succeeded_at: at, failed_at: null, error: null }),
+            ),
         })
         await explain(client.query('COMMIT'))
         return result
@@ -50,8 +63,21 @@ export async function openPostgresWriter(url: string): Promise<WriteStore> {
         [after?.customer_id ?? '', after?.id ?? '', limit],
       )
     },
+    async readUnsettled(after, limit) {
+      return query<InvoiceKey>(
+        `SELECT customer_id, id FROM fatura.invoices
+         WHERE status IN ('draft', 'open') AND (customer_id, id) > ($1, $2) ORDER BY customer_id, id LIMIT $3`,
+        [after?.customer_id ?? '', after?.id ?? '', limit],
+      )
+    },
+    async readLastObserved() {
+      const [row] = await query<{ last_at: number }>('SELECT last_at FROM fatura.observation')
+      return row?.last_at ?? 0
+    },
     async listStreams() {
-      return query<Stream>('SELECT name, succeeded_at FROM fatura.streams ORDER BY name')
+      return query<Stream>(
+        'SELECT name, cursor, succeeded_at, failed_at, error FROM fatura.streams ORDER BY name',
+      )
     },
     async saveToken({ id, name, hash, customers, created_at, expires_at, revoked_at }) {
       await query(
@@ -83,12 +109,4 @@ async function explain<T>(asked: Promise<T>): Promise<T> {
   } catch (error) {
     throw translate(error)
   }
-}
-
-async function saveSuccess(client: PoolClient, stream: string, at: number): Promise<void> {
-  await client.query(
-    `INSERT INTO fatura.streams (name, succeeded_at) VALUES ($1, $2)
-     ON CONFLICT (name) DO UPDATE SET succeeded_at = excluded.succeeded_at`,
-    [stream, at],
-  )
 }

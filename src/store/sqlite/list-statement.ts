@@ -37,7 +37,7 @@ export function listStatement(query: InvoiceQuery): ListStatement {
         ORDER BY issued_at DESC, id DESC LIMIT ?3 OFFSET (SELECT (page - 1) * ?3 FROM place)
       )) AS summaries,
       (SELECT version FROM customers WHERE customer_id = ?1) AS version,
-      (SELECT min(succeeded_at) FROM streams) AS synced_at
+      (SELECT synced_at FROM freshness) AS synced_at
     FROM place`
   return { sql, values }
 }

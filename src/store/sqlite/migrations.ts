@@ -17,8 +17,20 @@ const migrations: readonly string[] = [
     ix_status   TEXT,
     search      TEXT NOT NULL,
     summary     TEXT NOT NULL,
+    observed_at INTEGER NOT NULL,
     PRIMARY KEY (customer_id, id)
   ) STRICT;
+
+  -- What may still change or be deleted at its source, to be looked at again.
+  CREATE INDEX invoices_unsettled ON invoices (customer_id, id) WHERE status IN ('draft', 'open');
+
+  -- What was deleted at its source: an older observation must not revive it.
+  CREATE TABLE tombstones (
+    customer_id TEXT NOT NULL,
+    id          TEXT NOT NULL,
+    observed_at INTEGER NOT NULL,
+    PRIMARY KEY (customer_id, id)
+  ) STRICT, WITHOUT ROWID;
 
   -- The list's order, with the filters' columns: counting and skipping never touch the rows.
   CREATE INDEX invoices_in_order ON invoices (customer_id, issued_at DESC, id DESC, status, ix_status);
@@ -38,8 +50,24 @@ const migrations: readonly string[] = [
 
   CREATE TABLE streams (
     name         TEXT NOT NULL PRIMARY KEY,
-    succeeded_at INTEGER NOT NULL
+    cursor       TEXT,
+    succeeded_at INTEGER,
+    failed_at    INTEGER,
+    error        TEXT
   ) STRICT, WITHOUT ROWID;
+
+  -- Until when the records follow their source: until the last time that all its events were applied, once a backfill
+  -- reached its end. An import counts only where nothing else brings records.
+  CREATE VIEW freshness AS
+    SELECT CASE WHEN count(*) = count(succeeded_at)
+      THEN coalesce(min(CASE WHEN name LIKE '%:events' THEN succeeded_at END), min(succeeded_at)) END AS synced_at
+    FROM streams
+    WHERE name NOT LIKE '%:unsettled' AND (name <> 'import' OR NOT EXISTS (SELECT 1 FROM streams WHERE name <> 'import'));
+
+  CREATE TABLE observation (
+    last_at INTEGER NOT NULL
+  ) STRICT;
+  INSERT INTO observation (last_at) VALUES (0);
 
   CREATE TABLE tokens (
     id         TEXT NOT NULL PRIMARY KEY,

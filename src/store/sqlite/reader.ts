@@ -20,9 +20,9 @@ export function openSqliteReader(path: string): ReadStore {
   const prepareList = prepareOnce(db)
   const snapshot = db.prepare(`
     SELECT (SELECT version FROM customers WHERE customer_id = ?1) AS version,
-           (SELECT min(succeeded_at) FROM streams) AS synced_at`)
+           (SELECT synced_at FROM freshness) AS synced_at`)
   const invoice = db.prepare(`
-    SELECT summary, lines, (SELECT min(succeeded_at) FROM streams) AS synced_at
+    SELECT summary, lines, (SELECT synced_at FROM freshness) AS synced_at
     FROM invoices
     LEFT JOIN invoice_lines ON invoice_lines.customer_id = ?1 AND invoice_id = ?2
     WHERE invoices.customer_id = ?1 AND id = ?2`)

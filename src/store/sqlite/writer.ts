@@ -1,10 +1,15 @@
-import type { DatabaseSync } from 'node:sqlite'
-import { type InvoiceRecord, writeLines, writeSummary } from '../../invoice.ts'
-import { searchText } from '../search.ts'
-import type { StoredRecord, Stream, WriteStore, WriteTransaction } from '../store.ts'
+import {
+  type InvoiceKey,
+  observationStamp,
+  type StoredRecord,
+  type Stream,
+  type WriteStore,
+  type WriteTransaction,
+} from '../store.ts'
 import { openReadWrite, translate } from './database.ts'
 import { checkSchema } from './migrations.ts'
 import { readToken, type TokenRow, tokenColumns } from './tokens.ts'
+import { writeInvoices } from './write-invoices.ts'
 
 export function openSqliteWriter(path: string): WriteStore {
   const db = openReadWrite(path, { create: false })
@@ -21,7 +26,13 @@ export function openSqliteWriter(path: string): WriteStore {
     SELECT invoices.customer_id, id, summary, lines FROM invoices
     LEFT JOIN invoice_lines ON invoice_lines.customer_id = invoices.customer_id AND invoice_id = id
     WHERE (invoices.customer_id, id) > (?1, ?2) ORDER BY invoices.customer_id, id LIMIT ?3`)
-  const listStreams = db.prepare('SELECT name, succeeded_at FROM streams ORDER BY name')
+  const readUnsettled = db.prepare(`
+    SELECT customer_id, id FROM invoices INDEXED BY invoices_unsettled
+    WHERE status IN ('draft', 'open') AND (customer_id, id) > (?1, ?2) ORDER BY customer_id, id LIMIT ?3`)
+  const readLastObserved = db.prepare('SELECT last_at FROM observation')
+  const listStreams = db.prepare(
+    'SELECT name, cursor, succeeded_at, failed_at, error FROM streams ORDER BY name',
+  )
   const saveToken = db.prepare(`
     INSERT INTO tokens (${tokenColumns}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
     ON CONFLICT (id) DO UPDATE SET revoked_at = excluded.revoked_at`)
@@ -30,23 +41,48 @@ export function openSqliteWriter(path: string): WriteStore {
     `UPDATE tokens SET revoked_at = coalesce(revoked_at, ?2) WHERE id = ?1 RETURNING ${tokenColumns}`,
   )
 
+  const within = <T>(work: () => T): Promise<T> => new Promise(resolve => resolve(translate(path, work)))
+  const tx: WriteTransaction = {
+    saveInvoices: (records, observedAt = observationStamp()) =>
+      within(() => invoices.save(records, observedAt)),
+    deleteInvoice: (customerId, invoiceId, observedAt = observationStamp()) =>
+      within(() => invoices.remove(customerId, invoiceId, observedAt)),
+    findKnown: keys => within(() => invoices.findKnown(keys)),
+    saveStream: stream => within(() => invoices.saveStream(stream)),
+    saveSuccess: (name, at) =>
+      within(() =>
+        invoices.saveStream({ name, cursor: null, succeeded_at: at, failed_at: null, error: null }),
+      ),
+  }
+
+  async function runTransaction<T>(work: (tx: WriteTransaction) => Promise<T>): Promise<T> {
+    exec('BEGIN IMMEDIATE')
+    try {
+      const result = await work(tx)
+      exec('COMMIT')
+      return result
+    } catch (error) {
+      // SQLite has rolled back by itself after some failures, a full disk among them.
+      if (db.isTransaction) db.exec('ROLLBACK')
+      throw error
+    }
+  }
+
+  // A connection has one transaction at a time: the next one waits for the last.
+  let last: Promise<unknown> = Promise.resolve()
+
   return {
-    async transaction(work) {
-      exec('BEGIN IMMEDIATE')
-      try {
-        const result = await work({
-          saveInvoices: async records => translate(path, () => invoices.save(records)),
-          deleteInvoice: async (customerId, invoiceId) =>
-            translate(path, () => invoices.remove(customerId, invoiceId)),
-          saveSuccess: async (stream, at) => translate(path, () => invoices.saveSuccess(stream, at)),
-        } satisfies WriteTransaction)
-        exec('COMMIT')
-        return result
-      } catch (error) {
-        // SQLite has rolled back by itself after some failures, a full disk among them.
-        if (db.isTransaction) db.exec('ROLLBACK')
-        throw error
-      }
+    transaction(work) {
+      const next = last.then(() => runTransaction(work))
+      last = next.catch(() => {})
+      return next
+    },
+    async readUnsettled(after, limit) {
+      const { customer_id, id } = after ?? { customer_id: '', id: '' }
+      return translate(path, () => readUnsettled.all(customer_id, id, limit)) as unknown as InvoiceKey[]
+    },
+    async readLastObserved() {
+      return Number(translate(path, () => readLastObserved.get())?.last_at)
     },
     async readInvoices(after, limit) {
       const { customer_id, id } = after ?? { customer_id: '', id: '' }
@@ -69,67 +105,6 @@ export function openSqliteWriter(path: string): WriteStore {
     },
     async close() {
       db.close()
-    },
-  }
-}
-
-function writeInvoices(db: DatabaseSync) {
-  const saveInvoice = db.prepare(`
-    INSERT INTO invoices (customer_id, id, issued_at, status, ix_status, search, summary)
-    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
-    ON CONFLICT (customer_id, id) DO UPDATE SET
-      issued_at = excluded.issued_at, status = excluded.status, ix_status = excluded.ix_status,
-      search = excluded.search, summary = excluded.summary
-    WHERE summary <> excluded.summary OR search <> excluded.search`)
-  const saveLines = db.prepare(`
-    INSERT INTO invoice_lines (customer_id, invoice_id, lines) VALUES (?1, ?2, ?3)
-    ON CONFLICT (customer_id, invoice_id) DO UPDATE SET lines = excluded.lines WHERE lines <> excluded.lines`)
-  const deleteInvoice = db.prepare('DELETE FROM invoices WHERE customer_id = ?1 AND id = ?2')
-  const deleteLines = db.prepare('DELETE FROM invoice_lines WHERE customer_id = ?1 AND invoice_id = ?2')
-  // The clock keeps a version unique even across a store restored from a backup; the sum keeps it rising.
-  const raiseVersion = db.prepare(`
-    INSERT INTO customers (customer_id, version) VALUES (?1, ?2)
-    ON CONFLICT (customer_id) DO UPDATE SET version = max(version + 1, excluded.version)`)
-  const saveSuccess = db.prepare(`
-    INSERT INTO streams (name, succeeded_at) VALUES (?1, ?2)
-    ON CONFLICT (name) DO UPDATE SET succeeded_at = excluded.succeeded_at`)
-
-  function saveOne({ invoice, lines }: InvoiceRecord): boolean {
-    const { customer_id, id } = invoice
-    const saved = saveInvoice.run(
-      customer_id,
-      id,
-      Date.parse(invoice.issued_at),
-      invoice.status,
-      invoice.ix_status,
-      searchText(invoice),
-      writeSummary(invoice),
-    )
-    const savedLines =
-      lines === null ? deleteLines.run(customer_id, id) : saveLines.run(customer_id, id, writeLines(lines))
-    return saved.changes !== 0 || savedLines.changes !== 0
-  }
-
-  return {
-    save(records: readonly InvoiceRecord[]): number {
-      let changed = 0
-      const customers = new Set<string>()
-      for (const record of records) {
-        if (!saveOne(record)) continue
-        changed++
-        customers.add(record.invoice.customer_id)
-      }
-      for (const customerId of customers) raiseVersion.run(customerId, Date.now())
-      return changed
-    },
-    remove(customerId: string, invoiceId: string): boolean {
-      const { changes } = deleteInvoice.run(customerId, invoiceId)
-      deleteLines.run(customerId, invoiceId)
-      if (changes !== 0) raiseVersion.run(customerId, Date.now())
-      return changes !== 0
-    },
-    saveSuccess(stream: string, at: number): void {
-      saveSuccess.run(stream, at)
     },
   }
 }

@@ -1,0 +1,139 @@
+/** What the demo shows: a sandbox's Stripe, synchronized into a store, with webhooks that go on arriving. */
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
+import type { Logger } from 'pino'
+import { createToken } from '../access/token.ts'
+import type { Invoice } from '../invoice.ts'
+import { sampleDocument } from '../sandbox/sample-documents.ts'
+import { startStripeSandbox } from '../sandbox/stripe-server.ts'
+import { migrateStore, openWriteStore } from '../store/open-store.ts'
+import type { InvoiceKey, StoredRecord, WriteStore } from '../store/store.ts'
+import { createBillingSource } from '../stripe/billing-source.ts'
+import type { StripeOptions } from '../stripe/client.ts'
+import { createWebhookServer } from '../stripe/webhook.ts'
+import { createConnector } from '../sync/connector.ts'
+
+/** So long after the start things begin to happen, and so often; and so much time passes each time, in seconds. */
+const quietAtFirst = 20_000
+const happensEvery = 5_000
+const timeThatPasses = 3 * 60 * 60
+
+export interface DemoCustomer {
+  customer_id: string
+  name: string
+  currency: string
+  invoices: number
+}
+
+export interface DemoWorld {
+  stripe: StripeOptions
+  /** For every customer of the demo. */
+  token: string
+  customers: DemoCustomer[]
+  /** An invoice with lines and both PDFs, of the last customer but one. */
+  sample: InvoiceKey
+  stop(): Promise<void>
+}
+
+export async function startDemoWorld(
+  url: string,
+  log: Logger,
+  onEvent: (line: string) => void,
+): Promise<DemoWorld> {
+  const stopping = new AbortController()
+  const sandbox = await startStripeSandbox({ seed: 2026, invoices: 280, customers: 6 })
+  const stripe = { apiKey: 'sk_test_sandbox', base: sandbox.address }
+  await migrateStore(url)
+  const store = await openWriteStore(url)
+  const source = createBillingSource(stripe)
+  const connector = await createConnector({ source, store, log, signal: stopping.signal })
+  await connector.backfill()
+  await connector.catchUp()
+  const invoices = await addDocuments(store)
+
+  const secret = 'whsec_demo'
+  const receiver = createWebhookServer({ stripe, secret, apply: connector.applyNotification, log })
+  receiver.listen(0, '127.0.0.1')
+  await once(receiver, 'listening')
+  sandbox.subscribe(`http://127.0.0.1:${(receiver.address() as AddressInfo).port}/`, secret)
+  const happening = letThingsHappen(async () => {
+    const since = sandbox.account.events.length
+    sandbox.account.advance(timeThatPasses)
+    for (const { event, status } of await sandbox.deliver({ since }))
+      if (status === 200) onEvent(`webhook: ${event.type}, applied`)
+  })
+
+  const customers = describeCustomers(invoices)
+  return {
+    stripe,
+    token: await saveToken(
+      store,
+      customers.map(({ customer_id }) => customer_id),
+    ),
+    customers,
+    sample: pickSample(invoices, customers.at(-2)?.customer_id ?? ''),
+    async stop() {
+      stopping.abort()
+      await happening.stop()
+      receiver.close()
+      receiver.closeAllConnections()
+      await sandbox.close()
+      await store.close()
+    },
+  }
+}
+
+/** Runs a step now and then; stops after the one that is under way. */
+function letThingsHappen(step: () => Promise<void>): { stop(): Promise<void> } {
+  let running = Promise.resolve()
+  const run = () => {
+    running = running.then(step).catch(() => {})
+  }
+  let repeat: NodeJS.Timeout | undefined
+  const first = setTimeout(() => {
+    run()
+    repeat = setInterval(run, happensEvery)
+  }, quietAtFirst)
+  return {
+    stop() {
+      clearTimeout(first)
+      clearInterval(repeat)
+      return running
+    },
+  }
+}
+
+/** Gives each invoice what an invoicing system would tell of its document. */
+async function addDocuments(store: WriteStore): Promise<Invoice[]> {
+  const records: StoredRecord[] = await store.readInvoices(null, 10_000)
+  const documented = records.map(({ summary, lines }, index) => {
+    const invoice: Invoice = JSON.parse(summary)
+    return { invoice: { ...invoice, ...sampleDocument(invoice, index) }, lines: lines && JSON.parse(lines) }
+  })
+  await store.transaction(tx => tx.saveInvoices(documented))
+  return documented.map(({ invoice }) => invoice)
+}
+
+function describeCustomers(invoices: readonly Invoice[]): DemoCustomer[] {
+  const customers = new Map<string, DemoCustomer>()
+  for (const { customer_id, display_name, currency } of invoices) {
+    const customer = customers.get(customer_id) ?? { customer_id, name: display_name, currency, invoices: 0 }
+    customers.set(customer_id, { ...customer, invoices: customer.invoices + 1 })
+  }
+  return [...customers.values()].sort((a, b) => b.invoices - a.invoices)
+}
+
+function pickSample(invoices: readonly Invoice[], customerId: string): InvoiceKey {
+  const found = invoices.find(
+    ({ customer_id, status, ix_id }) => customer_id === customerId && status === 'paid' && ix_id !== null,
+  )
+  if (found === undefined) throw new Error('the sandbox has no paid invoice with a document')
+  return found
+}
+
+async function saveToken(store: WriteStore, customers: readonly string[]): Promise<string> {
+  const { id, token, hash } = createToken()
+  const created_at = Date.now()
+  await store.saveToken({ id, name: 'demo', hash, customers, created_at, expires_at: null, revoked_at: null })
+  return token
+}

@@ -1,0 +1,69 @@
+import { Command } from 'commander'
+import { SourceError } from '../sources.ts'
+import { prepareStore } from '../store/open-store.ts'
+import { CliError } from './cli-error.ts'
+import { readDatabaseUrl, readHost, readLogLevel, readStripe, readWebhookSecret } from './config.ts'
+import { createLog } from './log.ts'
+import { addSettings, readFlags } from './options.ts'
+import { createProgress } from './progress.ts'
+import { waitForSignal } from './signals.ts'
+
+export function syncCommand(): Command {
+  return addSettings(
+    new Command('sync').description('Bring invoices from Stripe into the store, and keep them up to date.'),
+    'DATABASE_URL',
+    'LOG_LEVEL',
+    'STRIPE_API_KEY',
+    'STRIPE_API_BASE',
+    'STRIPE_WEBHOOK_SECRET',
+  )
+    .option('--once', 'stop when everything is there; without it, go on until a signal')
+    .option('--webhooks <port>', "also receive Stripe's webhooks on this port (needs STRIPE_WEBHOOK_SECRET)")
+    .addHelpText(
+      'after',
+      `
+The key comes from STRIPE_API_KEY and needs to read invoices, customers, events and tax rates, nothing else. A run that is
+cut off goes on where it was. "fatura status" shows how far each stream is.`,
+    )
+    .action(runSync)
+}
+
+async function runSync(options: { once?: true; webhooks?: string } & Record<string, unknown>): Promise<void> {
+  const flags = readFlags(options)
+  const url = readDatabaseUrl(flags)
+  const stripe = readStripe()
+  if (stripe === null) throw new CliError('Set STRIPE_API_KEY to a Stripe key that may read invoices.')
+  const webhooks = readWebhooks(options.webhooks, readHost(flags))
+  if (options.once === true && webhooks !== null) throw new CliError('Give --once or --webhooks, not both.')
+  const log = createLog(readLogLevel(flags))
+  const stop = new AbortController()
+  void waitForSignal().then(() => stop.abort())
+  await prepareStore(url)
+  const { leave, syncOn, syncOnce } = await import('./start-sync.ts')
+  const common = { url, stripe, webhooks, log, signal: stop.signal }
+  if (options.once !== true) {
+    await syncOn(common)
+    return leave()
+  }
+  const progress = createProgress('invoices')
+  try {
+    // What remains is for somebody who watches.
+    await syncOnce({ ...common, onProgress: progress.update, estimate: process.stderr.isTTY === true })
+  } catch (error) {
+    if (stop.signal.aborted) {
+      leave()
+      throw new CliError('Stopped before the end; the next run goes on from there.')
+    }
+    if (error instanceof SourceError) throw new CliError(`${error.message}. The next run goes on from there.`)
+    throw error
+  } finally {
+    progress.end()
+  }
+}
+
+export function readWebhooks(port: string | undefined, host: string) {
+  if (port === undefined) return null
+  if (!/^\d+$/.test(port) || Number(port) > 65_535)
+    throw new CliError(`--webhooks must be a port from 0 to 65535, not '${port}'.`)
+  return { host, port: Number(port), secret: readWebhookSecret() }
+}

@@ -1,0 +1,66 @@
+import { Command } from 'commander'
+import { migrateStore } from '../store/open-store.ts'
+import { CliError } from './cli-error.ts'
+import {
+  readDatabaseUrl,
+  readHost,
+  readLogLevel,
+  readPort,
+  readRateLimit,
+  readReadUrl,
+  readStripe,
+} from './config.ts'
+import { createLog } from './log.ts'
+import { addSettings, readFlags } from './options.ts'
+import { waitForSignal } from './signals.ts'
+import { readWebhooks } from './sync.ts'
+
+export function upCommand(): Command {
+  return addSettings(
+    new Command('up').description(
+      'Serve and synchronize in one process, for one machine. Creates or migrates the store.',
+    ),
+    'DATABASE_URL',
+    'DATABASE_READ_URL',
+    'HOST',
+    'PORT',
+    'RATE_LIMIT',
+    'LOG_LEVEL',
+    'STRIPE_API_KEY',
+    'STRIPE_API_BASE',
+    'STRIPE_WEBHOOK_SECRET',
+  )
+    .option('--webhooks <port>', "also receive Stripe's webhooks on this port (needs STRIPE_WEBHOOK_SECRET)")
+    .action(up)
+}
+
+async function up(options: { webhooks?: string } & Record<string, unknown>): Promise<void> {
+  const flags = readFlags(options)
+  const url = readDatabaseUrl(flags)
+  const host = readHost(flags)
+  const port = readPort(flags)
+  const rateLimit = readRateLimit(flags)
+  const stripe = readStripe()
+  const webhooks = readWebhooks(options.webhooks, host)
+  if (stripe === null && webhooks !== null)
+    throw new CliError('To receive webhooks, set STRIPE_API_KEY: what they tell of is fetched.')
+  const log = createLog(readLogLevel(flags))
+
+  const stop = new AbortController()
+  const signal = waitForSignal().then(() => stop.abort())
+  await migrateStore(url)
+  const { startApi } = await import('./start-api.ts')
+  const api = await startApi({ url: readReadUrl(flags), host, port, rateLimit, stripe, log })
+  log.info({ address: api.address }, 'listening')
+  const stopped = signal.then(api.stop)
+  const { leave, syncOn } = await import('./start-sync.ts')
+  if (stripe === null) log.warn('STRIPE_API_KEY is not set: serving what is stored, synchronizing nothing')
+  else
+    await syncOn({ url, stripe, webhooks, log, signal: stop.signal }).catch(async error => {
+      await api.stop()
+      throw error
+    })
+  await stopped
+  log.info('stopped')
+  leave()
+}

@@ -1,0 +1,168 @@
+/** The guarded client through which every PDF of an upstream comes: an upstream's URL is not to be trusted. */
+import { type IncomingMessage, type RequestOptions, request as requestHttp } from 'node:http'
+import { request as requestHttps } from 'node:https'
+import { isIP } from 'node:net'
+import { finished, type Readable } from 'node:stream'
+import { type Pdf, SourceError } from '../sources.ts'
+import { isAllowed } from './allowed-origins.ts'
+import { createPdfCheck, tooLarge } from './pdf-check.ts'
+import { isPublicAddress, lookupPublic, refuseAddress } from './public-address.ts'
+
+export interface PdfGuard {
+  /** Origins a PDF may come from: scheme, host and port, exactly; a host may begin with "*." for its subdomains. */
+  origins: readonly string[]
+  /** Whether private and loopback addresses may be connected to: for the sandbox only. */
+  allowPrivate: boolean
+  /** 25 MB unless told otherwise. */
+  maximumBytes?: number
+  /** In milliseconds, from the first question to the last byte read: 30,000 unless told otherwise. */
+  deadline?: number
+}
+
+const maximumRedirects = 3
+
+const headers = { accept: 'application/pdf', 'accept-encoding': 'identity', 'user-agent': 'fatura' }
+
+/**
+ * Resolves once the first bytes proved to be a PDF's. Rejects with a `SourceError`: `missing`, `timeout` or `failed`.
+ * What goes wrong later destroys the body with one: a body that ends was whole. The URL is in no error, for it may open
+ * the PDF to whoever reads it; nor is a cause, for Node's errors name the host.
+ */
+export async function fetchPdf(url: string, guard: PdfGuard, signal: AbortSignal): Promise<Pdf> {
+  const { maximumBytes = 25 * 1024 * 1024, deadline = 30_000 } = guard
+  const transfer = new AbortController()
+  const stop = () => transfer.abort(explainAbort(signal))
+  const timer = setTimeout(() => transfer.abort(overdue()), deadline)
+  const release = () => {
+    clearTimeout(timer)
+    signal.removeEventListener('abort', stop)
+  }
+  signal.addEventListener('abort', stop, { once: true })
+  if (signal.aborted) stop()
+  try {
+    const response = await follow(URL.parse(url), guard, transfer.signal)
+    try {
+      const size = readSize(response, maximumBytes)
+      const body = await openBody(response, maximumBytes, transfer.signal)
+      finished(body, release)
+      return { body, size }
+    } catch (error) {
+      response.destroy()
+      throw error
+    }
+  } catch (error) {
+    release()
+    throw redact(error, transfer.signal)
+  }
+}
+
+/** The first answer that is no redirect. Each hop is checked before anything is sent there. */
+async function follow(start: URL | null, guard: PdfGuard, signal: AbortSignal): Promise<IncomingMessage> {
+  let url = start
+  for (let redirects = 0; redirects <= maximumRedirects; redirects++) {
+    check(url, guard)
+    const response = await ask(url, guard, signal)
+    if (![301, 302, 303, 307, 308].includes(response.statusCode ?? 0)) return response
+    response.destroy()
+    const { location } = response.headers
+    url = location === undefined ? null : URL.parse(location, url)
+  }
+  throw new SourceError('failed', `The PDF lies behind more than ${maximumRedirects} redirects.`)
+}
+
+function check(url: URL | null, { origins, allowPrivate }: PdfGuard): asserts url is URL {
+  if (url === null) throw new SourceError('failed', 'The PDF’s address is no URL.')
+  if (url.username !== '' || url.password !== '')
+    throw new SourceError('failed', 'The PDF’s address carries credentials.')
+  if (!isAllowed(url, origins))
+    throw new SourceError('failed', 'The PDF lies at an origin that is not allowed.')
+  // A name is checked when it is resolved; Node resolves no literal address.
+  const host = url.hostname.replace(/^\[|\]$/g, '')
+  if (!allowPrivate && isIP(host) !== 0 && !isPublicAddress(host)) throw refuseAddress()
+}
+
+function ask(url: URL, { allowPrivate }: PdfGuard, signal: AbortSignal): Promise<IncomingMessage> {
+  return new Promise((resolve, reject) => {
+    signal.throwIfAborted()
+    const options: RequestOptions = {
+      headers,
+      // A connection of its own, and directly: Node's global agent may be set to go through a proxy.
+      agent: false,
+      ...(allowPrivate ? {} : { lookup: lookupPublic }),
+    }
+    const request =
+      url.protocol === 'https:'
+        ? requestHttps(url, { ...options, rejectUnauthorized: true })
+        : requestHttp(url, options)
+    const stop = () => request.destroy()
+    signal.addEventListener('abort', stop, { once: true })
+    request.on('response', resolve)
+    request.on('error', reject)
+    // Without an error, when the upstream wants another protocol. A promise settles only once.
+    request.on('close', () => {
+      signal.removeEventListener('abort', stop)
+      reject(new SourceError('failed', 'The PDF’s system closed the connection without an answer.'))
+    })
+    request.end()
+  })
+}
+
+/** The declared size, or null. Throws unless the answer can hold a whole PDF. */
+function readSize({ statusCode, headers }: IncomingMessage, maximumBytes: number): number | null {
+  if (statusCode === 404 || statusCode === 410)
+    throw new SourceError('missing', 'The PDF’s system no longer has it.')
+  if (statusCode !== 200) throw new SourceError('failed', `The PDF’s system answered ${statusCode}.`)
+  if (!/^(identity)?$/i.test(headers['content-encoding'] ?? ''))
+    throw new SourceError('failed', 'The PDF came in an encoding that was not asked for.')
+  const length = headers['content-length']
+  // Then the connection's end is the body's, and a PDF that was cut off looks whole.
+  if (length === undefined && headers['transfer-encoding'] === undefined)
+    throw new SourceError(
+      'failed',
+      'The PDF came without a length or chunks: whether it is whole cannot be told.',
+    )
+  if (length === undefined) return null
+  if (Number(length) > maximumBytes) throw tooLarge()
+  return Number(length)
+}
+
+function openBody(response: IncomingMessage, maximumBytes: number, signal: AbortSignal): Promise<Readable> {
+  return new Promise((resolve, reject) => {
+    const body = createPdfCheck(maximumBytes, () => resolve(body))
+    const stop = () => body.destroy(signal.reason)
+    signal.addEventListener('abort', stop, { once: true })
+    finished(response, { writable: false }, error => {
+      if (error) body.destroy(redact(error, signal))
+    })
+    // Stays for as long as the body: an error that comes before its reader listens must not end the process.
+    body.on('error', reject)
+    body.once('close', () => {
+      signal.removeEventListener('abort', stop)
+      response.destroy()
+    })
+    if (signal.aborted) stop()
+    else response.pipe(body)
+  })
+}
+
+function explainAbort({ reason }: AbortSignal): SourceError {
+  return reason instanceof Error && reason.name === 'TimeoutError'
+    ? overdue()
+    : new SourceError('failed', 'The PDF was no longer wanted.')
+}
+
+function overdue(): SourceError {
+  return new SourceError('timeout', 'The PDF did not arrive in time.')
+}
+
+/** Of what Node or the network says, only the code is kept. */
+function redact(error: unknown, signal: AbortSignal): SourceError {
+  if (signal.aborted) return signal.reason
+  if (error instanceof SourceError) return error
+  const { code } = error as { code?: unknown }
+  const reason = typeof code === 'string' && /^[A-Z][A-Z0-9_]+$/.test(code) ? code : 'unknown reason'
+  return new SourceError(
+    code === 'ETIMEDOUT' ? 'timeout' : 'failed',
+    `The PDF could not be fetched (${reason}).`,
+  )
+}

@@ -1,0 +1,41 @@
+import { Transform } from 'node:stream'
+import { SourceError } from '../sources.ts'
+
+const signature = Buffer.from('%PDF-')
+
+/**
+ * Passes a PDF through as it is, and fails as soon as it proves to be none or to be too large. Calls `proven` once, with
+ * the first bytes that show it. Holds no more than a stream's buffers.
+ */
+export function createPdfCheck(maximumBytes: number, proven: () => void): Transform {
+  let head: Buffer | null = Buffer.alloc(0)
+  let received = 0
+  return new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      received += chunk.length
+      if (received > maximumBytes) return done(tooLarge())
+      if (head === null) return done(null, chunk)
+      head = Buffer.concat([head, chunk])
+      if (!startsLike(head)) return done(noPdf())
+      if (head.length < signature.length) return done()
+      const start = head
+      head = null
+      done(null, start)
+      proven()
+    },
+    flush: done => done(head === null ? null : noPdf()),
+  })
+}
+
+function startsLike(head: Buffer): boolean {
+  const length = Math.min(head.length, signature.length)
+  return head.subarray(0, length).equals(signature.subarray(0, length))
+}
+
+function noPdf(): SourceError {
+  return new SourceError('failed', 'What came is no PDF.')
+}
+
+export function tooLarge(): SourceError {
+  return new SourceError('failed', 'The PDF is larger than allowed.')
+}

@@ -1,0 +1,71 @@
+/** Which addresses lie in the public Internet, after IANA's registries of special-purpose addresses. */
+import { type LookupAddress, lookup } from 'node:dns'
+import { BlockList, isIP, type LookupFunction } from 'node:net'
+import { SourceError } from '../sources.ts'
+
+// One list a family: in a list of both, an IPv6 range that covers ::ffff:0:0/96 would match every IPv4 address.
+const special4 = createBlockList('ipv4', [
+  ['0.0.0.0', 8],
+  ['10.0.0.0', 8],
+  ['100.64.0.0', 10],
+  ['127.0.0.0', 8],
+  ['169.254.0.0', 16],
+  ['172.16.0.0', 12],
+  ['192.0.0.0', 24],
+  ['192.0.2.0', 24],
+  ['192.88.99.0', 24],
+  ['192.168.0.0', 16],
+  ['198.18.0.0', 15],
+  ['198.51.100.0', 24],
+  ['203.0.113.0', 24],
+  ['224.0.0.0', 3],
+])
+
+// Only 2000::/3 is given out. The rest holds ::, ::1, what embeds an IPv4 address, fc00::/7, fe80::/10 and ff00::/8.
+const special6 = createBlockList('ipv6', [
+  ['::', 3],
+  ['4000::', 2],
+  ['8000::', 1],
+  ['2001::', 23],
+  ['2001:db8::', 32],
+  ['2002::', 16],
+  ['3fff::', 20],
+])
+
+function createBlockList(family: 'ipv4' | 'ipv6', ranges: readonly (readonly [string, number])[]): BlockList {
+  const list = new BlockList()
+  for (const [network, prefix] of ranges) list.addSubnet(network, prefix, family)
+  return list
+}
+
+/** False too for what is no address, and for one with a zone (fe80::1%eth0). */
+export function isPublicAddress(address: string): boolean {
+  if (address.includes('%')) return false
+  switch (isIP(address)) {
+    case 4:
+      return !special4.check(address, 'ipv4')
+    case 6:
+      return !special6.check(address, 'ipv6')
+    default:
+      return false
+  }
+}
+
+export function refuseAddress(): SourceError {
+  return new SourceError('failed', 'The PDF lies at an address that is not public.')
+}
+
+/**
+ * Resolves a host's name to its public addresses alone. The connection uses what this returns and does not resolve
+ * again, so that a name cannot turn private between the check and the connection.
+ */
+export const lookupPublic: LookupFunction = (hostname, options, callback) => {
+  lookup(hostname, { ...options, all: true }, (error, found) => {
+    if (error !== null) return callback(error, '')
+    const addresses = found.filter(({ address }) => isPublicAddress(address))
+    const [first] = addresses as [LookupAddress?]
+    if (first === undefined) callback(refuseAddress(), '')
+    else if (options.all === true) callback(null, addresses)
+    else callback(null, first.address, first.family)
+  })
+}

@@ -1,0 +1,44 @@
+/** Ids by when their object was created, then by id: the order of Stripe's lists, read from its end. */
+
+interface Entry {
+  id: string
+  created: number
+}
+
+export interface OrderedIds {
+  readonly length: number
+  add(entry: Entry): void
+  remove(entry: Entry): void
+  /** Where the entry stands, or would stand. */
+  place(entry: Entry): number
+  at(index: number): string
+}
+
+export function createOrderedIds(): OrderedIds {
+  const entries: Entry[] = []
+  const place = ({ id, created }: Entry): number => {
+    let low = 0
+    let high = entries.length
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      const entry = entries[middle] as Entry
+      if (entry.created < created || (entry.created === created && entry.id < id)) low = middle + 1
+      else high = middle
+    }
+    return low
+  }
+  return {
+    get length() {
+      return entries.length
+    },
+    add({ id, created }) {
+      entries.splice(place({ id, created }), 0, { id, created })
+    },
+    remove(entry) {
+      const index = place(entry)
+      if (entries[index]?.id === entry.id) entries.splice(index, 1)
+    },
+    place,
+    at: index => entries[index]?.id ?? '',
+  }
+}

@@ -1,0 +1,266 @@
+/** Every address of the local Stripe and what it answers. */
+import type { RouteName } from './faults.ts'
+import { createPdf } from './pdf.ts'
+import type { StripeAccount } from './stripe-account.ts'
+import { type StripeEvent, type StripeInvoice, type StripeLine, withFirstLines } from './stripe-objects.ts'
+import {
+  invalid,
+  isWithin,
+  missing,
+  type Page,
+  type Parameters,
+  pageParameters,
+  type Query,
+  readPage,
+  type Sequence,
+  StripeError,
+} from './stripe-query.ts'
+
+export interface World {
+  account: StripeAccount
+  /** What the addresses of PDFs begin with. */
+  address: string
+}
+
+export interface Route {
+  name: RouteName | OtherRoute
+  path: RegExp
+  parameters: Parameters
+  /** Read without a key: its address holds a secret. */
+  isOpen?: true
+  /** A JSON value, or the bytes of a PDF. */
+  answer(world: World, query: Query, id: string, secret: string): object | Buffer
+}
+
+/** Those that faults reach only by `*`. */
+type OtherRoute = 'retrieve_event' | 'list_customers' | 'retrieve_account'
+
+const retrieving: Parameters = { expand: 'many' }
+const eventDays = 30
+
+export const routes: readonly Route[] = [
+  {
+    name: 'list_invoices',
+    path: /^\/v1\/invoices$/,
+    parameters: { ...pageParameters, created: 'range', status: 'one', customer: 'one' },
+    answer: listInvoices,
+  },
+  {
+    name: 'retrieve_invoice',
+    path: /^\/v1\/invoices\/([^/]+)$/,
+    parameters: retrieving,
+    answer: (world, query, id) => renderInvoice(world, findInvoice(world, id), isExpanded(query, 'customer')),
+  },
+  {
+    name: 'list_lines',
+    path: /^\/v1\/invoices\/([^/]+)\/lines$/,
+    parameters: pageParameters,
+    answer: listLines,
+  },
+  {
+    name: 'list_events',
+    path: /^\/v1\/events$/,
+    parameters: { ...pageParameters, created: 'range', type: 'one', types: 'many' },
+    answer: listEvents,
+  },
+  {
+    name: 'retrieve_event',
+    path: /^\/v1\/events\/([^/]+)$/,
+    parameters: retrieving,
+    answer(world, _query, id) {
+      const event = recentEvents(world).find(event => event.id === id)
+      if (event === undefined) throw missing('event', id)
+      return renderEvent(world, event)
+    },
+  },
+  {
+    name: 'list_customers',
+    path: /^\/v1\/customers$/,
+    parameters: { ...pageParameters, created: 'range', email: 'one' },
+    answer: listCustomers,
+  },
+  {
+    name: 'retrieve_customer',
+    path: /^\/v1\/customers\/([^/]+)$/,
+    parameters: retrieving,
+    answer({ account }, _query, id) {
+      const customer = account.customers.get(id)
+      if (customer === undefined) throw missing('customer', id)
+      return customer
+    },
+  },
+  {
+    name: 'retrieve_tax_rate',
+    path: /^\/v1\/tax_rates\/([^/]+)$/,
+    parameters: retrieving,
+    answer({ account }, _query, id) {
+      const rate = account.taxRates.get(id)
+      if (rate === undefined) throw missing('tax_rate', id)
+      return rate
+    },
+  },
+  {
+    name: 'retrieve_account',
+    path: /^\/v1\/account$/,
+    parameters: retrieving,
+    answer: () => ({
+      id: 'acct_1SandboxFatura',
+      object: 'account',
+      business_type: 'company',
+      country: 'PT',
+      default_currency: 'eur',
+      email: null,
+      settings: { dashboard: { display_name: 'Sandbox, Lda.', timezone: 'Europe/Lisbon' } },
+      type: 'standard',
+    }),
+  },
+  {
+    name: 'pdf',
+    path: /^\/pdf\/([^/]+)\/([^/]+)\.pdf$/,
+    parameters: { s: 'one' },
+    isOpen: true,
+    answer({ account }, _query, id, secret) {
+      const invoice = account.invoices.get(id)
+      if (!invoice?.invoice_pdf?.startsWith(`/pdf/${id}/${secret}.pdf`)) throw missing('document', id)
+      return createPdf(invoice)
+    },
+  },
+]
+
+function listInvoices(world: World, query: Query): object {
+  const { account } = world
+  const created = query.range('created')
+  const status = query.one('status')
+  const customer = query.one('customer')
+  const expanded = isExpanded(query, 'data.customer')
+  if (status !== undefined && !['draft', 'open', 'paid', 'uncollectible', 'void'].includes(status))
+    throw invalid('status', `Invalid status: must be one of draft, open, paid, uncollectible, or void`)
+  if (customer !== undefined && !account.customers.has(customer))
+    throw missing('customer', customer, 'customer')
+  const sequence: Sequence<StripeInvoice> = {
+    what: 'invoice',
+    length: account.order.length,
+    at: index => account.invoices.get(account.order.at(index)) as StripeInvoice,
+    indexOf(id) {
+      const invoice = account.invoices.get(id)
+      return invoice === undefined ? -1 : account.order.place(invoice)
+    },
+  }
+  const page = readPage(
+    query,
+    sequence,
+    invoice =>
+      isWithin(invoice.created, created) &&
+      (status === undefined || invoice.status === status) &&
+      (customer === undefined || invoice.customer === customer),
+  )
+  return list('/v1/invoices', page, invoice => renderInvoice(world, invoice, expanded))
+}
+
+function listLines(world: World, query: Query, id: string): object {
+  isExpanded(query, 'data.discounts')
+  const lines = findInvoice(world, id).lines.data.toReversed()
+  return list(
+    `/v1/invoices/${id}/lines`,
+    readPage(query, sequenceOf('line item', lines), () => true),
+    same,
+  )
+}
+
+function listEvents(world: World, query: Query): object {
+  isExpanded(query)
+  const created = query.range('created')
+  const type = query.one('type')
+  const types = query.many('types')
+  if (type !== undefined && types.length > 0)
+    throw invalid('type', 'Only one of type and types may be given.')
+  const patterns = (type === undefined ? types : [type]).map(wildcard)
+  const page = readPage(
+    query,
+    sequenceOf('event', recentEvents(world)),
+    event =>
+      isWithin(event.created, created) &&
+      (patterns.length === 0 || patterns.some(pattern => pattern.test(event.type))),
+  )
+  return list('/v1/events', page, event => renderEvent(world, event))
+}
+
+function listCustomers({ account }: World, query: Query): object {
+  isExpanded(query)
+  const created = query.range('created')
+  const email = query.one('email')
+  const living = [...account.customers.values()].filter(customer => !customer.deleted)
+  const page = readPage(
+    query,
+    sequenceOf('customer', living),
+    customer => isWithin(customer.created, created) && (email === undefined || customer.email === email),
+  )
+  return list('/v1/customers', page, same)
+}
+
+function list<T>(url: string, { data, has_more }: Page<T>, render: (item: T) => unknown): object {
+  return { object: 'list', url, has_more, data: data.map(render) }
+}
+
+const same = (item: unknown) => item
+
+function sequenceOf<T extends StripeLine | StripeEvent | { id: string }>(
+  what: string,
+  items: T[],
+): Sequence<T> {
+  return {
+    what,
+    length: items.length,
+    at: index => items[index] as T,
+    indexOf: id => items.findIndex(item => item.id === id),
+  }
+}
+
+/** What is older is not answered for any more. */
+function recentEvents({ account }: World): StripeEvent[] {
+  const oldest = account.clock - eventDays * 86_400
+  return account.events.filter(({ created }) => created >= oldest)
+}
+
+/** As Stripe has it: a name, or the beginning of one and a star. */
+function wildcard(type: string): RegExp {
+  return new RegExp(`^${type.replace(/[.*+?^${}()|[\]\\]/g, '\\$&').replaceAll('\\*', '.*')}$`)
+}
+
+function findInvoice({ account }: World, id: string): StripeInvoice {
+  const invoice = account.invoices.get(id)
+  if (invoice === undefined) throw missing('invoice', id)
+  return invoice
+}
+
+function renderInvoice(world: World, invoice: StripeInvoice, expanded: boolean): StripeInvoice {
+  const rendered = withAddress(world, withFirstLines(invoice))
+  const customer = expanded ? world.account.customers.get(String(invoice.customer)) : undefined
+  return customer === undefined ? rendered : { ...rendered, customer }
+}
+
+/** An event as the wire has it. */
+export function renderEvent(world: World, event: StripeEvent): StripeEvent {
+  if (event.data.object.object !== 'invoice') return event
+  const object = withAddress(world, event.data.object as unknown as StripeInvoice)
+  return { ...event, data: { ...event.data, object } }
+}
+
+function withAddress({ address }: World, invoice: StripeInvoice): StripeInvoice {
+  if (invoice.invoice_pdf === null) return invoice
+  const { invoice_pdf, hosted_invoice_url } = invoice
+  return {
+    ...invoice,
+    invoice_pdf: `${address}${invoice_pdf}`,
+    hosted_invoice_url: `${address}${hosted_invoice_url}`,
+  }
+}
+
+/** Whether the request asks to expand this, and nothing else. */
+function isExpanded(query: Query, field?: string): boolean {
+  const asked = query.many('expand')
+  for (const other of asked)
+    if (other !== field)
+      throw new StripeError(400, { message: `This property cannot be expanded (${other}).`, param: 'expand' })
+  return asked.length > 0
+}

@@ -1,0 +1,96 @@
+/** The statements that write, prepared once; they run within a transaction of the writer's. */
+import type { DatabaseSync } from 'node:sqlite'
+import { type InvoiceRecord, writeLines, writeSummary } from '../../invoice.ts'
+import { searchText } from '../search.ts'
+import type { InvoiceKey, KnownInvoice, Stream } from '../store.ts'
+
+export function writeInvoices(db: DatabaseSync) {
+  const insertInvoice = db.prepare(`
+    INSERT INTO invoices (customer_id, id, issued_at, status, ix_status, search, summary, observed_at)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+    ON CONFLICT (customer_id, id) DO UPDATE SET
+      issued_at = excluded.issued_at, status = excluded.status, ix_status = excluded.ix_status,
+      search = excluded.search, summary = excluded.summary, observed_at = excluded.observed_at`)
+  const touchInvoice = db.prepare('UPDATE invoices SET observed_at = ?3 WHERE customer_id = ?1 AND id = ?2')
+  const findInvoice = db.prepare(`
+    SELECT summary, search, observed_at FROM invoices WHERE customer_id = ?1 AND id = ?2`)
+  const findTombstone = db.prepare('SELECT observed_at FROM tombstones WHERE customer_id = ?1 AND id = ?2')
+  const saveTombstone = db.prepare(`
+    INSERT INTO tombstones (customer_id, id, observed_at) VALUES (?1, ?2, ?3)
+    ON CONFLICT (customer_id, id) DO UPDATE SET observed_at = max(observed_at, excluded.observed_at)`)
+  const saveLines = db.prepare(`
+    INSERT INTO invoice_lines (customer_id, invoice_id, lines) VALUES (?1, ?2, ?3)
+    ON CONFLICT (customer_id, invoice_id) DO UPDATE SET lines = excluded.lines WHERE lines <> excluded.lines`)
+  const deleteInvoice = db.prepare('DELETE FROM invoices WHERE customer_id = ?1 AND id = ?2')
+  const deleteLines = db.prepare('DELETE FROM invoice_lines WHERE customer_id = ?1 AND invoice_id = ?2')
+  // The clock keeps a version unique even across a store restored from a backup; the sum keeps it rising.
+  const raiseVersion = db.prepare(`
+    INSERT INTO customers (customer_id, version) VALUES (?1, ?2)
+    ON CONFLICT (customer_id) DO UPDATE SET version = max(version + 1, excluded.version)`)
+  const raiseObserved = db.prepare('UPDATE observation SET last_at = max(last_at, ?1)')
+  const saveStream = db.prepare(`
+    INSERT INTO streams (name, cursor, succeeded_at, failed_at, error) VALUES (?1, ?2, ?3, ?4, ?5)
+    ON CONFLICT (name) DO UPDATE SET cursor = excluded.cursor, succeeded_at = excluded.succeeded_at,
+      failed_at = excluded.failed_at, error = excluded.error`)
+
+  /** Says whether anything but the moment of its observation changed. */
+  function saveOne({ invoice, lines }: InvoiceRecord, observedAt: number): boolean {
+    const { customer_id, id } = invoice
+    const stored = findInvoice.get(customer_id, id)
+    if (stored !== undefined && Number(stored.observed_at) > observedAt) return false
+    const [search, summary] = [searchText(invoice), writeSummary(invoice)]
+    const isChanged = stored?.summary !== summary || stored.search !== search
+    if (isChanged)
+      insertInvoice.run(
+        customer_id,
+        id,
+        Date.parse(invoice.issued_at),
+        invoice.status,
+        invoice.ix_status,
+        search,
+        summary,
+        observedAt,
+      )
+    else touchInvoice.run(customer_id, id, observedAt)
+    const { changes } =
+      lines === null ? deleteLines.run(customer_id, id) : saveLines.run(customer_id, id, writeLines(lines))
+    return isChanged || changes !== 0
+  }
+
+  return {
+    save(records: readonly InvoiceRecord[], observedAt: number): number {
+      let changed = 0
+      const customers = new Set<string>()
+      for (const record of records) {
+        if (!saveOne(record, observedAt)) continue
+        changed++
+        customers.add(record.invoice.customer_id)
+      }
+      for (const customerId of customers) raiseVersion.run(customerId, Date.now())
+      raiseObserved.run(observedAt)
+      return changed
+    },
+    remove(customerId: string, invoiceId: string, observedAt: number): boolean {
+      const { changes } = deleteInvoice.run(customerId, invoiceId)
+      deleteLines.run(customerId, invoiceId)
+      saveTombstone.run(customerId, invoiceId, observedAt)
+      raiseObserved.run(observedAt)
+      if (changes !== 0) raiseVersion.run(customerId, Date.now())
+      return changes !== 0
+    },
+    findKnown(keys: readonly InvoiceKey[]): KnownInvoice[] {
+      return keys.flatMap(({ customer_id, id }): KnownInvoice[] => {
+        const stored = findInvoice.get(customer_id, id) as
+          | { summary: string; observed_at: number }
+          | undefined
+        if (stored !== undefined)
+          return [{ customer_id, id, summary: stored.summary, observed_at: stored.observed_at }]
+        const gone = findTombstone.get(customer_id, id) as { observed_at: number } | undefined
+        return gone === undefined ? [] : [{ customer_id, id, summary: null, observed_at: gone.observed_at }]
+      })
+    },
+    saveStream({ name, cursor, succeeded_at, failed_at, error }: Stream): void {
+      saveStream.run(name, cursor, succeeded_at, failed_at, error)
+    },
+  }
+}

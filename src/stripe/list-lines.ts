@@ -1,0 +1,65 @@
+/** All the lines of an invoice or a failure: never a part of them. */
+import type Stripe from 'stripe'
+import type { Line } from '../invoice.ts'
+import { SourceError } from '../sources.ts'
+import { mapLine } from './map-lines.ts'
+
+/** Far more than an invoice has; what goes on beyond is a loop. */
+const mostPages = 100
+
+export interface LinePage {
+  lines: Line[]
+  has_more: boolean
+}
+
+/** Reads a page as Stripe sent it; one that does not fit may fit when it is asked for again. */
+export function readLinePage(page: Stripe.ApiList<Stripe.InvoiceLineItem>): LinePage {
+  try {
+    const lines = page.data.map(mapLine)
+    if (typeof page.has_more === 'boolean' && lines.every(isSound)) return { lines, has_more: page.has_more }
+  } catch {
+    // What cannot even be mapped does not fit either.
+  }
+  throw unfit()
+}
+
+/** Asks page by page; `first` is what an invoice carries of its lines already. */
+export async function listLines(
+  list: (params: Stripe.InvoiceListLineItemsParams) => Promise<LinePage>,
+  first?: LinePage,
+): Promise<Line[]> {
+  const all = new Map<string, Line>()
+  let page = first
+  for (let count = 0; count < mostPages; count++) {
+    const after = [...all.keys()].at(-1)
+    page ??= await list({ limit: 100, ...(after !== undefined && { starting_after: after }) })
+    for (const line of page.lines) {
+      if (all.has(line.id)) throw unfit()
+      all.set(line.id, line)
+    }
+    if (!page.has_more) return [...all.values()]
+    if (page.lines.length === 0) break
+    page = undefined
+  }
+  throw unfit()
+}
+
+function unfit(): SourceError {
+  return new SourceError('failed', 'Stripe sent lines that do not fit')
+}
+
+/** What the contract calls a line, whatever Stripe sent. */
+function isSound(line: Line): boolean {
+  const { id, description, quantity, unit_amount_cents, discount_percent, currency } = line
+  const isWhole = (value: unknown) => Number.isSafeInteger(value)
+  return (
+    typeof id === 'string' &&
+    id !== '' &&
+    (description === null || typeof description === 'string') &&
+    (quantity === null || isWhole(quantity)) &&
+    (unit_amount_cents === null || isWhole(unit_amount_cents)) &&
+    Number.isFinite(discount_percent) &&
+    typeof currency === 'string' &&
+    [line.subtotal_cents, line.discount_cents, line.amount_cents].every(isWhole)
+  )
+}

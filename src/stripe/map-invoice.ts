@@ -1,0 +1,134 @@
+/** From Stripe's invoice to ours. Pure: what it needs beyond the invoice is given to it. */
+import type { Stripe } from 'stripe'
+import { type Invoice, type InvoiceStatus, invoiceStatuses, isCustomerId, isInvoiceId } from '../invoice.ts'
+
+/** Why an invoice of Stripe's is not one of ours. */
+export type Refusal = 'preview' | 'no_customer' | 'unknown_status'
+
+/** The percentage of each tax rate that `rateIds` asked for. */
+export type TaxRates = ReadonlyMap<string, number>
+
+/** The tax rates whose percentage must be known to map an invoice, and which it does not embed. */
+export function rateIds(source: Stripe.Invoice): string[] {
+  const rate = onlyRate(source)
+  return rate === null || embeddedRate(source, rate) !== null ? [] : [rate]
+}
+
+/**
+ * `previous` is what is stored already. Names follow the customer until the invoice is finalized, then stay; a deleted
+ * customer has none, so what is stored stays too. The external document's fields belong to another system and are kept.
+ */
+export function mapInvoice(
+  source: Stripe.Invoice,
+  rates: TaxRates,
+  previous: Invoice | null,
+): { invoice: Invoice } | { refusal: Refusal } {
+  if (typeof source.id !== 'string' || !isInvoiceId(source.id)) return { refusal: 'preview' }
+  const customer_id = typeof source.customer === 'string' ? source.customer : source.customer?.id
+  if (customer_id === undefined || !isCustomerId(customer_id)) return { refusal: 'no_customer' }
+  if (!isStatus(source.status)) return { refusal: 'unknown_status' }
+  const tax_cents = taxOf(source)
+  return {
+    invoice: {
+      id: source.id,
+      number: source.number ?? null,
+      ...namesOf(source, customer_id, previous),
+      customer_id,
+      customer_tax_id: taxIdOf(source),
+      issued_at: moment(source.effective_at ?? source.status_transitions?.finalized_at ?? source.created),
+      subtotal_cents: source.subtotal,
+      discount_cents: sumOf(source.total_discount_amounts),
+      tax_cents,
+      tax_percent: taxPercentOf(source, tax_cents, rates),
+      total_cents: source.total,
+      currency: source.currency,
+      status: source.status,
+      ix_sync_state: previous?.ix_sync_state ?? 'not_synced',
+      ix_created_at: previous?.ix_created_at ?? null,
+      ix_id: previous?.ix_id ?? null,
+      ix_status: previous?.ix_status ?? null,
+    },
+  }
+}
+
+function isStatus(status: string | null): status is InvoiceStatus {
+  return (invoiceStatuses as readonly (string | null)[]).includes(status)
+}
+
+type Names = Pick<Invoice, 'display_name' | 'customer_name' | 'customer_email' | 'company_name'>
+
+function namesOf(source: Stripe.Invoice, customerId: string, previous: Invoice | null): Names {
+  const customer_name = source.customer_name ?? null
+  const customer_email = source.customer_email ?? null
+  const customer = typeof source.customer === 'string' || source.customer?.deleted ? null : source.customer
+  const company_name = customer === null ? (previous?.company_name ?? null) : (customer.business_name ?? null)
+  const isFrozen = previous !== null && (customer === null || previous.status !== 'draft')
+  const display_name = isFrozen
+    ? previous.display_name
+    : company_name || customer_name || customer?.individual_name || customer_email || customerId
+  return { display_name, customer_name, customer_email, company_name }
+}
+
+/** A Portuguese number before any other: it is what the certified document needs. */
+function taxIdOf({ customer_tax_ids }: Stripe.Invoice): string | null {
+  const ids = (customer_tax_ids ?? []).filter(({ value }) => value)
+  const best =
+    ids.find(({ type }) => type === 'pt_nif') ??
+    ids.find(({ type, value }) => type === 'eu_vat' && value?.startsWith('PT')) ??
+    ids.find(({ type }) => type === 'eu_vat') ??
+    ids[0]
+  return best?.value ?? null
+}
+
+function taxOf({ total, total_excluding_tax, total_taxes }: Stripe.Invoice): number {
+  return total_excluding_tax === null || total_excluding_tax === undefined
+    ? sumOf(total_taxes)
+    : total - total_excluding_tax
+}
+
+/** One rate is told as it is; several only by what they come to, which on tiny amounts is not a rate at all. */
+function taxPercentOf(source: Stripe.Invoice, tax: number, rates: TaxRates): number | null {
+  const rate = onlyRate(source)
+  const percentage = rate === null ? null : (embeddedRate(source, rate) ?? rates.get(rate) ?? null)
+  if (percentage !== null) return percentage
+  if (tax === 0) return 0
+  const base = source.total_excluding_tax ?? source.total - tax
+  return base > 0 ? ratioPercent(tax, base) : null
+}
+
+/** The rate that brought all the tax. Null when there is no tax, when several did, or when some tax names no rate. */
+function onlyRate({ total_taxes }: Stripe.Invoice): string | null {
+  const taxed = (total_taxes ?? []).filter(({ amount }) => amount !== 0)
+  const rates = new Set(taxed.map(({ tax_rate_details }) => tax_rate_details?.tax_rate ?? null))
+  const [first = null] = rates
+  return rates.size === 1 ? first : null
+}
+
+function embeddedRate({ default_tax_rates }: Stripe.Invoice, id: string): number | null {
+  const rate = (default_tax_rates ?? []).find(other => other.id === id)
+  return rate === undefined ? null : percentageOf(rate)
+}
+
+export function percentageOf({ effective_percentage, percentage }: Stripe.TaxRate): number {
+  return effective_percentage ?? percentage
+}
+
+function sumOf(amounts: readonly { amount: number }[] | null | undefined): number {
+  return (amounts ?? []).reduce((sum, { amount }) => sum + amount, 0)
+}
+
+/** The percentage that `part` is of `whole`, to two places. */
+export function ratioPercent(part: number, whole: number): number {
+  return divide(10_000n * BigInt(part), BigInt(whole)) / 100
+}
+
+/** The whole number nearest to the quotient, halves away from zero. Exact: binary fractions miss halves. */
+export function divide(dividend: bigint, divisor: bigint): number {
+  const half = dividend < 0n === divisor < 0n ? divisor : -divisor
+  return Number((2n * dividend + half) / (2n * divisor))
+}
+
+/** Seconds since the epoch, as the contract writes a moment. */
+function moment(seconds: number): string {
+  return new Date(seconds * 1000).toISOString()
+}

@@ -1,0 +1,46 @@
+/** From Stripe's line items to ours. Pure. */
+import type { Stripe } from 'stripe'
+import type { Line } from '../invoice.ts'
+import { divide, ratioPercent } from './map-invoice.ts'
+
+export function mapLine(source: Stripe.InvoiceLineItem): Line {
+  // Before the API version of December 2025 a line had no subtotal of its own.
+  const subtotal_cents = (source.subtotal as number | undefined) ?? source.amount
+  const discount_cents = (source.discount_amounts ?? []).reduce((sum, { amount }) => sum + amount, 0)
+  return {
+    id: source.id,
+    description: source.description ?? null,
+    quantity: quantityOf(source),
+    subtotal_cents,
+    discount_cents,
+    discount_percent: subtotal_cents === 0 ? 0 : ratioPercent(discount_cents, subtotal_cents),
+    unit_amount_cents: unitAmountOf(source, subtotal_cents),
+    amount_cents: subtotal_cents - discount_cents,
+    currency: source.currency,
+  }
+}
+
+/** A whole number for people: money is never computed from it. */
+function quantityOf({ quantity, quantity_decimal }: Stripe.InvoiceLineItem): number | null {
+  if (quantity !== null && quantity !== undefined) return quantity
+  const units = readDecimal(quantity_decimal)
+  return units === null ? null : Number(units.numerator / units.denominator)
+}
+
+function unitAmountOf(
+  { pricing, quantity, quantity_decimal }: Stripe.InvoiceLineItem,
+  subtotal: number,
+): number | null {
+  const price = readDecimal(pricing?.unit_amount_decimal)
+  if (price !== null) return divide(price.numerator, price.denominator)
+  const units = readDecimal(quantity_decimal ?? quantity)
+  if (units === null || units.numerator === 0n) return null
+  return divide(BigInt(subtotal) * units.denominator, units.numerator)
+}
+
+/** A decimal as the fraction it is, from text or from an object that writes itself as text; null when it is none. */
+function readDecimal(value: unknown): { numerator: bigint; denominator: bigint } | null {
+  const [, whole, places = ''] = /^(-?\d+)(?:\.(\d+))?$/.exec(String(value)) ?? []
+  if (whole === undefined) return null
+  return { numerator: BigInt(whole + places), denominator: 10n ** BigInt(places.length) }
+}

@@ -1,0 +1,562 @@
+/** From the payment platform to the store: whatever happens on the way, both end equal. */
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import fc from 'fast-check'
+import type Stripe from 'stripe'
+import type { Invoice } from '../src/invoice.ts'
+import { type Fault, faultNames } from '../src/sandbox/faults.ts'
+import { createAccount, type StripeAccount } from '../src/sandbox/stripe-account.ts'
+import { type BillingSource, type Observation, SourceError } from '../src/sources.ts'
+import type { StoredRecord, Stream } from '../src/store/store.ts'
+import { readEvent } from '../src/stripe/billing-source.ts'
+import { type Applied, applyObservations } from '../src/sync/apply.ts'
+import { backfillStream, createConnector, unsettledStream } from '../src/sync/connector.ts'
+import { type Engine, engines } from './support/engines.ts'
+import { makeRecord } from './support/records.ts'
+import {
+  assertNothingFalse,
+  assertTrue,
+  createDirectSource,
+  createLog,
+  type Delay,
+  emptyStore,
+  holdSource,
+  openStores,
+  type Rig,
+  readAll,
+  recently,
+  startRig,
+  truthOf,
+  watchStore,
+} from './support/sync.ts'
+
+const day = 86_400
+const sqlite = engines.find(({ name }) => name === 'sqlite') as Engine
+
+/** What the API tells of a customer: the freshness of its records, and how many there are. */
+async function listOf({ reader }: Rig, customer_id: string) {
+  return reader.listInvoices({ customer_id, page: 1, page_size: 50 })
+}
+
+function read({ summary }: StoredRecord): Invoice {
+  return JSON.parse(summary)
+}
+
+/** On SQLite a run takes milliseconds. */
+const runs: Record<string, number> = { sqlite: 2_000, postgres: 100 }
+
+const kinds = ['create', 'finalize', 'pay', 'void', 'uncollectible', 'delete', 'update'] as const
+
+const someStep = fc.oneof(
+  {
+    weight: 6,
+    arbitrary: fc.record({
+      do: fc.constant('change' as const),
+      kind: fc.constantFrom(...kinds),
+      pick: fc.nat(3),
+    }),
+  },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('rename' as const), pick: fc.nat(20) }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({ do: fc.constant('wait' as const), seconds: fc.constantFrom(0, 1, 400) }),
+  },
+  // Any event at any time: in whatever order, twice, or never.
+  { weight: 6, arbitrary: fc.record({ do: fc.constant('webhook' as const), pick: fc.nat(4) }) },
+  { weight: 5, arbitrary: fc.record({ do: fc.constant('release' as const), pick: fc.nat(8) }) },
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      do: fc.constantFrom('backfill' as const, 'catchUp' as const, 'rereadUnsettled' as const),
+    }),
+  },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('restart' as const) }) },
+)
+
+const someHistory = fc.record({
+  seed: fc.nat(1_000_000),
+  invoices: fc.integer({ min: 1, max: 3 }),
+  isListed: fc.boolean(),
+  steps: fc.array(someStep, { minLength: 8, maxLength: 20, size: 'max' }),
+  delays: fc.array(fc.constantFrom<Delay>('none', 'answer', 'question'), {
+    minLength: 1,
+    maxLength: 12,
+  }),
+})
+type History = typeof someHistory extends fc.Arbitrary<infer T> ? T : never
+
+/**
+ * One process: webhooks at any time, and one run after the other. Where a run or a webhook waits for an answer, other
+ * steps go on. In the end everything is answered, and each kind of run is done once more.
+ */
+async function runHistory(account: StripeAccount, store: ReturnType<typeof watchStore>, history: History) {
+  const counts = { webhooks: 0, superseded: 0, deleted: 0, restarts: 0 }
+  const direct = createDirectSource(account)
+  const { log } = createLog()
+  const signal = new AbortController().signal
+  const start = () => {
+    const source = holdSource(direct, history.delays)
+    return createConnector({ source, store, log, signal }).then(connector => ({ source, connector }))
+  }
+  // Three that are young, whatever the account began with: there is something to happen to.
+  for (const kind of ['create', 'create', 'create', 'finalize'] as const) account.change(kind)
+  if (history.isListed) await (await createConnector({ source: direct, store, log, signal })).backfill()
+  let { source, connector } = await start()
+  let run: Promise<void> | null = null
+  let webhooks: Promise<void>[] = []
+  const count = ({ superseded, deleted }: Applied) => {
+    counts.superseded += superseded
+    counts.deleted += deleted
+  }
+
+  for (const step of history.steps) {
+    if (step.do === 'change') change(account, step.kind, step.pick)
+    else if (step.do === 'rename') rename(account, step.pick)
+    else if (step.do === 'wait') account.clock += step.seconds
+    else if (step.do === 'release') source.release(step.pick)
+    else if (step.do === 'webhook') {
+      const event = account.events.at(-1 - step.pick)
+      const notification = event && readEvent(event as unknown as Stripe.Event)
+      if (notification) {
+        counts.webhooks++
+        webhooks.push(connector.applyNotification(notification).then(count))
+      }
+    } else if (step.do === 'restart') {
+      source.abandon()
+      await store.settled()
+      ;({ source, connector } = await start())
+      run = null
+      webhooks = []
+      counts.restarts++
+    } else if (run === null) {
+      const mine: Promise<void> = connector[step.do]().then(count)
+      run = mine
+      mine
+        .finally(() => {
+          if (run === mine) run = null
+        })
+        .catch(() => {})
+    }
+    await turn()
+  }
+  source.releaseAll()
+  await Promise.all([run, ...webhooks])
+  for (const step of ['backfill', 'catchUp', 'rereadUnsettled'] as const) count(await connector[step]())
+  return counts
+}
+
+/** Whatever waits for nothing but the store gets on. */
+const turn = () => new Promise(resolve => setImmediate(resolve))
+
+/** Of those that allow it; nothing when there is none. */
+function change(account: StripeAccount, kind: (typeof kinds)[number], index: number): void {
+  const from = {
+    finalize: ['draft'],
+    pay: ['open', 'uncollectible'],
+    void: ['open', 'uncollectible'],
+    uncollectible: ['open'],
+    delete: ['draft'],
+    update: ['draft', 'open'],
+  }
+  if (kind === 'create') return void account.change(kind)
+  const fitting = [...account.invoices.values()].filter(({ status }) => from[kind].includes(status))
+  const invoice = fitting[index % fitting.length]
+  if (invoice !== undefined) account.change(kind, invoice.id)
+}
+
+function rename(account: StripeAccount, index: number): void {
+  const living = [...account.customers.values()].filter(({ deleted }) => !deleted)
+  const customer = living[index % living.length]
+  if (customer !== undefined) account.renameCustomer(customer.id, `Firma ${account.events.length}`)
+}
+
+for (const engine of engines) {
+  describe(`sync on ${engine.name}`, () => {
+    test('a backfill of 1,500 invoices ends equal to the account, row by row', async t => {
+      const rig = await startRig(t, engine, { invoices: 1_500, seed: 4 })
+      const { account, sandbox, store, connector } = rig
+      const applied = await connector.backfill()
+      await assertTrue(account, store)
+      const truth = truthOf(account)
+      const refused = account.invoices.size - truth.length
+      assert.ok(refused > 0)
+      assert.deepEqual(applied, {
+        changed: truth.length,
+        deleted: 0,
+        superseded: 0,
+        refused: { no_customer: refused },
+      })
+      assert.ok(truth.some(({ lines }) => JSON.parse(lines ?? '[]').length > 100))
+      assert.equal(sandbox.requests.get('list_invoices'), 15)
+
+      // At its end it asks for nothing more; nor does a catch-up fetch anything when nothing happened.
+      const [once, again] = [new Map(sandbox.requests), await rig.connect()]
+      assert.equal((await again.backfill()).changed, 0)
+      assert.deepEqual(sandbox.requests, once)
+      assert.equal((await again.catchUp()).changed, 0)
+      assert.deepEqual(sandbox.requests, new Map([...once, ['list_events', 2]]))
+    })
+
+    test('a backfill that fails goes on where it was cut off, and is no success until its end', async t => {
+      const rig = await startRig(t, engine, { invoices: 450, seed: 5 })
+      const { account, sandbox, store, source } = rig
+      const customer = truthOf(account)[0]?.customer_id as string
+      for (const pages of [1, 2, 3]) {
+        let count = 0
+        const failing: BillingSource = {
+          ...source,
+          async listInvoices(after, only) {
+            if (++count > 1) sandbox.faults.set('list_invoices', 'error_500')
+            return source.listInvoices(after, only)
+          },
+        }
+        await assert.rejects((await rig.connect({ source: failing })).backfill(), SourceError)
+        sandbox.faults.clear()
+        const stream = await rig.stream(backfillStream)
+        assert.equal(stream?.succeeded_at, null)
+        assert.ok(Number(stream?.failed_at) > Date.now() - 60_000)
+        assert.match(String(stream?.error), /Stripe answered/)
+        assert.equal((await listOf(rig, customer)).synced_at, null)
+        assert.equal((await readAll(store)).length > 0, true)
+        await assertNothingFalse(account, store)
+        assert.ok(stream?.cursor, `there is a cursor after page ${pages}`)
+      }
+      const asked = Number(sandbox.requests.get('list_invoices'))
+      const connector = await rig.connect()
+      await connector.backfill()
+      // Three of five pages were committed before.
+      assert.equal(Number(sandbox.requests.get('list_invoices')) - asked, 2)
+      await assertTrue(account, store)
+      const { succeeded_at, failed_at, error, cursor } = (await rig.stream(backfillStream)) ?? {}
+      assert.ok(Number(succeeded_at) > 0)
+      assert.deepEqual([failed_at, error, cursor], [null, null, null])
+      // What happened while it ran is not known yet.
+      assert.equal((await listOf(rig, customer)).synced_at, null)
+      await connector.catchUp()
+      assert.ok(Number((await listOf(rig, customer)).synced_at) > 0)
+    })
+
+    test('a backfill that is aborted at any page goes on from there', async t => {
+      for (const pages of [1, 2, 4]) {
+        const rig = await startRig(t, engine, { invoices: 450, seed: pages })
+        const stop = new AbortController()
+        let count = 0
+        const source: BillingSource = {
+          ...rig.source,
+          async listInvoices(after, customer) {
+            if (++count === pages) stop.abort()
+            return rig.source.listInvoices(after, customer)
+          },
+        }
+        await assert.rejects((await rig.connect({ source, signal: stop.signal })).backfill(), /abort/i)
+        // Being stopped is no failure.
+        assert.equal((await rig.stream(backfillStream))?.failed_at, null)
+        assert.equal((await rig.stream(backfillStream))?.succeeded_at, null)
+        const asked = Number(rig.sandbox.requests.get('list_invoices'))
+        assert.equal(asked, pages)
+        await (await rig.connect()).backfill()
+        assert.equal(rig.sandbox.requests.get('list_invoices'), 5)
+        await assertTrue(rig.account, rig.store)
+      }
+    })
+
+    test('a backfill whose cursor was deleted meanwhile begins again', async t => {
+      const rig = await startRig(t, engine, { invoices: 150, seed: 6 })
+      const { account, store } = rig
+      const id = account.change('create')
+      await store.transaction(tx =>
+        tx.saveStream({ name: backfillStream, cursor: id, succeeded_at: null, failed_at: null, error: null }),
+      )
+      account.change('delete', id)
+      await rig.connector.backfill()
+      await assertTrue(account, store)
+      assert.ok(rig.logged.some(({ msg }) => /listing from the beginning/.test(msg)))
+    })
+
+    test('events bring whatever happened: changes, deleted drafts, renamed customers', async t => {
+      const rig = await startRig(t, engine, { invoices: 300, seed: 7 })
+      const { account, store, connector, reader } = rig
+      await connector.backfill()
+      await connector.catchUp()
+      const kinds = new Set<string>()
+      for (const days of [0.2, 1, 2, 3]) {
+        const before = account.events.length
+        account.advance(days * day)
+        for (const { type } of account.events.slice(before)) kinds.add(type)
+        await connector.catchUp()
+        await assertTrue(account, store)
+      }
+      for (const type of ['created', 'finalized', 'paid', 'voided', 'deleted', 'upcoming'])
+        assert.ok(kinds.has(`invoice.${type}`), type)
+      assert.ok(kinds.has('customer.updated'))
+
+      const draft = (await readAll(store)).map(read).find(({ status }) => status === 'draft') as Invoice
+      const before = await listOf(rig, draft.customer_id)
+      account.change('delete', draft.id)
+      const { deleted } = await connector.catchUp()
+      assert.equal(deleted, 1)
+      const after = await listOf(rig, draft.customer_id)
+      assert.equal(after.total, before.total - 1)
+      assert.ok(after.version > before.version)
+      assert.ok(!after.summaries.includes(draft.id))
+      assert.equal(await reader.findInvoice(draft.customer_id, draft.id), null)
+      await assertTrue(account, store)
+    })
+
+    test('a renamed customer is followed by drafts, and by company names; finalized ones keep their name', async t => {
+      const rig = await startRig(t, engine, { invoices: 300, seed: 8 })
+      const { account, store, connector } = rig
+      await connector.backfill()
+      const before = (await readAll(store)).map(read)
+      const owner = before.find(({ customer_id, status, company_name }) => {
+        const theirs = before.filter(other => other.customer_id === customer_id)
+        return status === 'draft' && company_name !== null && theirs.some(other => other.status === 'paid')
+      })
+      assert.ok(owner !== undefined)
+      account.renameCustomer(owner.customer_id, 'Nova Era')
+      await connector.catchUp()
+      await assertTrue(account, store)
+      for (const invoice of (await readAll(store)).map(read)) {
+        const old = before.find(({ id }) => id === invoice.id) as Invoice
+        if (invoice.customer_id !== owner.customer_id) assert.deepEqual(invoice, old)
+        else {
+          assert.equal(invoice.company_name, 'Nova Era, Lda.')
+          const isDraft = invoice.status === 'draft'
+          assert.equal(invoice.customer_name, isDraft ? 'Nova Era' : old.customer_name)
+          assert.equal(invoice.display_name, isDraft ? 'Nova Era, Lda.' : old.display_name)
+        }
+      }
+    })
+
+    test('what happens during a backfill is not missed', async t => {
+      const rig = await startRig(t, engine, { invoices: 450, seed: 9 })
+      const { account, store } = rig
+      let pages = 0
+      const source: BillingSource = {
+        ...rig.source,
+        async listInvoices(after, customer) {
+          const page = await rig.source.listInvoices(after, customer)
+          // After the platform answered, and before it is stored: new ones, changed ones and deleted ones.
+          if (customer === undefined) account.advance(day / 2)
+          pages++
+          return page
+        },
+      }
+      const connector = await rig.connect({ source })
+      await connector.backfill()
+      assert.ok(pages >= 5)
+      await connector.catchUp()
+      await assertTrue(account, store)
+    })
+
+    test('looking again at what is unsettled finds what no event told, deletions included', async t => {
+      const rig = await startRig(t, engine, { invoices: 300, seed: 10 })
+      const { account, store, connector } = rig
+      await connector.backfill()
+      await connector.catchUp()
+      const told = account.events.length
+      for (const kind of ['finalize', 'pay', 'void', 'uncollectible', 'delete', 'delete', 'update'] as const)
+        account.change(kind)
+      account.events.splice(told)
+      assert.equal((await connector.catchUp()).changed, 0)
+      await assert.rejects(assertTrue(account, store))
+      const applied = await connector.rereadUnsettled()
+      assert.equal(applied.deleted, 2)
+      assert.ok(applied.changed >= 3)
+      await assertTrue(account, store)
+      assert.ok(Number((await rig.stream(unsettledStream))?.succeeded_at) > 0)
+    })
+
+    test('a finalized invoice that is not found is kept: only drafts can be deleted', async t => {
+      const { account, store, connector } = await startRig(t, engine, { invoices: 60, seed: 11 })
+      await connector.backfill()
+      const before = await readAll(store)
+      const lost = before.map(read).filter(({ status }) => status === 'open')
+      assert.ok(lost.length > 0)
+      for (const { id } of lost) account.invoices.delete(id)
+      const { refused, deleted } = await connector.rereadUnsettled()
+      assert.deepEqual({ refused, deleted }, { refused: { missing: lost.length }, deleted: 0 })
+      assert.deepEqual(await readAll(store), before)
+    })
+
+    test('a gap of over 30 days is closed by listing everything again, and is told', async t => {
+      const rig = await startRig(t, engine, { invoices: 120, seed: 12 })
+      const { account, store, connector, sandbox, logged } = rig
+      await connector.backfill()
+      await connector.catchUp()
+      const pass = (days: number) => {
+        account.clock += days * day
+        for (const kind of ['create', 'finalize', 'pay', 'update', 'delete'] as const) account.change(kind)
+      }
+      pass(28)
+      await connector.catchUp()
+      assert.ok(!logged.some(({ msg }) => /listing everything again/.test(msg)))
+      await connector.rereadUnsettled()
+      await assertTrue(account, store)
+
+      const customer = truthOf(account)[0]?.customer_id as string
+      pass(40)
+      sandbox.faults.set('list_invoices', 'error_500')
+      await assert.rejects(connector.catchUp(), SourceError)
+      sandbox.faults.clear()
+      assert.ok(logged.some(({ msg, level }) => level === 40 && /listing everything again/.test(msg)))
+      // The list that closes the gap did not even begin: that is not forgotten, nor is it a success.
+      assert.equal((await rig.stream(backfillStream))?.succeeded_at, null)
+      assert.equal((await listOf(rig, customer)).synced_at, null)
+      const next = await rig.connect()
+      await next.backfill()
+      await next.catchUp()
+      await next.rereadUnsettled()
+      await assertTrue(account, store)
+
+      logged.length = 0
+      pass(40)
+      account.clock += 40 * day
+      await next.catchUp()
+      await next.rereadUnsettled()
+      assert.equal(logged.filter(({ msg }) => /listing everything again/.test(msg)).length, 1)
+      await assertTrue(account, store)
+      assert.ok(Number((await listOf(rig, customer)).synced_at) > 0)
+    })
+
+    test('a clock that is set back or ahead by a day does no harm', async t => {
+      const rig = await startRig(t, engine, { invoices: 60, seed: 13 })
+      const { account, store } = rig
+      const now = Date.now
+      let shift = 0
+      t.mock.method(Date, 'now', () => now() + shift)
+      await rig.connector.backfill()
+      // First without a restart, then with one each time.
+      for (const connect of [async () => rig.connector, rig.connect])
+        for (shift of [-day * 1000, day * 1000, 0, -day * 1000]) {
+          const connector = await connect()
+          const observed = await store.readLastObserved()
+          for (const kind of ['create', 'finalize', 'pay', 'update', 'delete'] as const) account.change(kind)
+          await connector.catchUp()
+          await assertTrue(account, store)
+          assert.ok((await store.readLastObserved()) > observed)
+        }
+      assert.ok(!rig.logged.some(({ msg }) => /listing everything again/.test(msg)))
+    })
+
+    test('of equal moments, none leads back: neither in a life nor from its end', async t => {
+      const { store, url } = await openStores(t, engine)
+      const someLife = fc.record({
+        statuses: fc.subarray(['draft', 'open', 'uncollectible', 'paid', 'gone'] as const, { minLength: 2 }),
+        stamps: fc.array(fc.nat(2), { minLength: 5, maxLength: 5 }),
+        order: fc.shuffledSubarray([0, 1, 2, 3, 4, 0, 1, 2, 3, 4], { minLength: 10 }),
+      })
+      await fc.assert(
+        fc.asyncProperty(someLife, async ({ statuses, stamps, order }) => {
+          await emptyStore(url)
+          // Only a draft can be deleted.
+          const life = statuses.at(-1) === 'gone' ? (['draft', 'gone'] as const) : statuses
+          const moments = stamps.slice(0, life.length).sort()
+          const watched = watchStore(store)
+          for (const index of order.filter(index => index < life.length)) {
+            const status = life[index]
+            const map =
+              status === undefined || status === 'gone' ? null : () => makeRecord({ id: 'in_1', status })
+            const observation = { id: 'in_1', customer_id: 'cus_ana', map } as Observation
+            await watched.transaction(tx =>
+              applyObservations(tx, [observation], 1_000 + Number(moments[index])),
+            )
+          }
+          const [stored] = await readAll(store)
+          assert.equal(stored ? read(stored).status : 'gone', life.at(-1))
+        }),
+        { numRuns: engine.name === 'sqlite' ? 300 : 30, seed: 2026 },
+      )
+    })
+
+    test(`${runs[engine.name]} interleavings of changes, webhooks, late answers and restarts all end equal, and none leads back`, async t => {
+      const { store, url } = await openStores(t, engine)
+      const done = { webhooks: 0, superseded: 0, deleted: 0, restarts: 0 }
+      await fc.assert(
+        fc.asyncProperty(someHistory, async history => {
+          await emptyStore(url)
+          const account = createAccount({
+            invoices: history.invoices,
+            customers: 2,
+            seed: history.seed,
+            now: recently(),
+          })
+          const counts = await runHistory(account, watchStore(store), history)
+          for (const name of ['webhooks', 'superseded', 'deleted', 'restarts'] as const)
+            done[name] += counts[name]
+          await assertTrue(account, store)
+        }),
+        { numRuns: runs[engine.name] ?? 0, seed: 2026, endOnFailure: true },
+      )
+      for (const [name, count] of Object.entries(done))
+        assert.ok(count > Number(runs[engine.name]) / 10, `${count} ${name}`)
+    })
+  })
+}
+
+/** What asks on each route, once everything was listed. */
+const askers = {
+  list_invoices: 'backfill',
+  list_lines: 'backfill',
+  retrieve_tax_rate: 'backfill',
+  list_events: 'catchUp',
+  retrieve_invoice: 'rereadUnsettled',
+} as const
+
+/** Those that no attempt gets past. The others change the answer, and not every change matters to who asked. */
+const fatal: readonly Fault[] = [
+  'hang',
+  'too_many',
+  'error_500',
+  'error_503',
+  'truncated',
+  'garbled',
+  'slow_body',
+  'reset',
+  'redirect',
+]
+
+// What an upstream answers is the same to every engine.
+describe('sync with a bad upstream', { concurrency: 13 }, () => {
+  for (const [route, step] of Object.entries(askers) as [
+    keyof typeof askers,
+    (typeof askers)[keyof typeof askers],
+  ][])
+    for (const fault of faultNames)
+      test(`${fault} at ${route}: passes, or is told; no row is wrong`, async t => {
+        const pace = { perSecond: 10_000, attempts: 1, patience: 1_000 }
+        const rig = await startRig(t, sqlite, { invoices: 110, seed: 14, pace, timeout: 500 })
+        const { account, store, connector, sandbox } = rig
+        if (step !== 'backfill') {
+          await connector.backfill()
+          for (const kind of ['finalize', 'pay', 'delete', 'update'] as const) account.change(kind)
+        }
+        const before = await readAll(store)
+        const stream = `stripe:${{ backfill: 'backfill', catchUp: 'events', rereadUnsettled: 'unsettled' }[step]}`
+
+        // 64 MB a time: once is enough.
+        if (fault !== 'huge') {
+          sandbox.faults.set(route, fault, { retryAfter: '0' })
+          const failure = await connector[step]().then(
+            () => null,
+            error => error,
+          )
+          assert.ok(Number(sandbox.requests.get(route)) > 0)
+          if (failure !== null || fatal.includes(fault)) {
+            assert.ok(failure instanceof SourceError, String(failure))
+            const { failed_at, error } = (await rig.stream(stream)) as Stream
+            assert.ok(Number(failed_at) > 0)
+            assert.equal(error, failure.message)
+          }
+          if (fatal.includes(fault) && step !== 'backfill') assert.deepEqual(await readAll(store), before)
+          if (step === 'backfill') await assertNothingFalse(account, store)
+        }
+
+        sandbox.faults.clear()
+        sandbox.faults.set(route, fault, { times: 1, retryAfter: '0' })
+        await connector[step]()
+        assert.equal((await rig.stream(stream))?.error, null)
+        await assertTrue(account, store)
+        assert.equal(sandbox.requests.get('redirected'), undefined)
+      })
+})
