@@ -209,12 +209,13 @@ for (const engine of engines) {
         await sleep(100)
         return upstream.sent === last
       })
-      collectGarbage()
-      const held = process.memoryUsage().arrayBuffers - before
-      t.diagnostic(`held after ${sent} bytes, ${held} of them in this process`)
       // What was sent beyond lies in the kernel's buffers of two connections.
       assert.ok(sent < 32 * megabyte, `${sent}`)
-      assert.ok(held < 2 * megabyte, `${held}`)
+      // What is no longer held may be collected a little later; what is held would stay.
+      await eventually('less than 2 MB are held in this process', () => {
+        collectGarbage()
+        return process.memoryUsage().arrayBuffers - before < 2 * megabyte
+      })
       outgoing.destroy()
       await eventually('the upstream is let go', () => upstream.open === 0)
     })
