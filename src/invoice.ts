@@ -1,4 +1,5 @@
-/** The domain: what an invoice is, in the contract's own words. Imports nothing. */
+/** The domain: what an invoice is, in the contract's own words. */
+import type { Claim } from './document.ts'
 
 export const invoiceStatuses = ['draft', 'open', 'paid', 'void', 'uncollectible'] as const
 export type InvoiceStatus = (typeof invoiceStatuses)[number]
@@ -42,10 +43,18 @@ export interface Line {
   currency: string
 }
 
+/** What names a record, and the order in which records are walked through. */
+export interface InvoiceKey {
+  customer_id: string
+  id: string
+}
+
 /** What a writer hands to the store. `lines` is null when they are not known, never a part of them. */
 export interface InvoiceRecord {
   invoice: Invoice
   lines: readonly Line[] | null
+  /** What is recorded of its document at the payment platform; not given for an invoice from elsewhere. */
+  claim?: Claim
 }
 
 export type LinesSource = 'payments' | 'none'

@@ -1,4 +1,5 @@
 /** What the API asks of the two upstream systems while a client waits. The connectors implement it. */
+import type { Document, DocumentType } from './document.ts'
 import type { Invoice, InvoiceRecord, Line } from './invoice.ts'
 
 /** A PDF on its way. The reader destroys `body` when the client goes away. */
@@ -39,6 +40,8 @@ export interface ObservationPage {
 export interface Notification {
   /** The event's own id: the same event may come twice. */
   id: string
+  /** The platform's own word, such as invoice.paid. */
+  type: string
   /** When it happened by the platform's clock, in seconds. */
   created: number
   invoice_id: string | null
@@ -61,6 +64,42 @@ export interface BillingSource {
   estimateFirst(): Promise<number | null>
   /** What happened since a moment of the platform's clock, newest first. */
   listNotifications(since: number, after: string | null): Promise<NotificationPage>
+}
+
+/** Which documents a list is to hold. Those of every certifying type; of every status unless some are given. */
+export interface DocumentQuery {
+  /** Days as YYYY-MM-DD, both inclusive, of the date that a document carries. */
+  from?: string
+  to?: string
+  /** In the list's own words: what a document calls `final`, the list calls `sent`. */
+  statuses?: readonly string[]
+}
+
+export interface DocumentPage {
+  documents: readonly Document[]
+  /** How many more there were that do not fit what a document is. */
+  refused: number
+  /** How many pages there are, and how many documents on all of them. */
+  pages: number
+  total: number
+}
+
+/** Whom a document is made out to. */
+export interface DocumentClient {
+  id: number
+  tax_id: string | null
+}
+
+/**
+ * What the connector asks of an invoicing system. Each call is paced and retried; what remains is a `SourceError`. Null
+ * is a successful answer that there is no such thing, and never a failure.
+ */
+export interface DocumentSource {
+  /** `page` counts from 1. A document that was just made may be missing from a list for some seconds. */
+  listDocuments(query: DocumentQuery, page: number): Promise<DocumentPage>
+  /** Asks for every type in turn when the type is not known. */
+  fetchDocument(id: number, type: DocumentType | null): Promise<Document | null>
+  fetchClient(id: number): Promise<DocumentClient | null>
 }
 
 export interface InvoicingSystem {

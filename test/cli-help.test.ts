@@ -16,10 +16,15 @@ const storing = [['--database-url', 'DATABASE_URL']]
 
 /** Every command, and what its help must speak of: options, the variables behind them, arguments, subcommands. */
 const commands: [command: string, mentions: string[]][] = [
-  ['', ['demo', 'serve', 'import', 'token', 'migrate', 'openapi', '--version']],
+  ['', ['demo', 'serve', 'reconcile', 'explain', 'import', 'token', 'migrate', 'openapi', '--version']],
   ['demo', serving.flat()],
   ['serve', [...serving.flat(), ...storing.flat(), '--migrate']],
   ['import', [...storing.flat(), '<file>', '--skip-invalid', 'standard input']],
+  [
+    'reconcile',
+    [...storing.flat(), '--customer', '--from', '--to', '--format', 'csv', 'Exit code', 'LINK_IGNORE_ZERO'],
+  ],
+  ['explain', [...storing.flat(), '<id>', '--json', 'LINK_REFERENCE']],
   ['token', ['create', 'list', 'revoke']],
   [
     'token create',
@@ -27,6 +32,7 @@ const commands: [command: string, mentions: string[]][] = [
   ],
   ['token list', [...storing.flat(), '--json']],
   ['token revoke', [...storing.flat(), '<id>']],
+  ['doctor', [...storing.flat(), '--sample', '--json', 'STRIPE_API_KEY', 'INVOICEXPRESS_API_KEY']],
   ['migrate', storing.flat()],
   ['openapi', []],
 ]

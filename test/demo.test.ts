@@ -14,9 +14,9 @@ describe('fatura demo', { concurrency: 2 }, () => {
   it('prints curl lines that answer as it says', async t => {
     const demo = await startDemo(await createCli(t))
     const asked = demo.curls.map(({ url }) => url)
-    assert.equal(asked.length, 6)
+    assert.equal(asked.length, 7)
     for (const { url } of demo.curls) assert.ok(url.startsWith(`${demo.address}/api/v1/client/`))
-    const [history, paid, found, whole, pdf, foreign] = await Promise.all(
+    const [history, paid, found, whole, pdf, document, foreign] = await Promise.all(
       demo.curls.map(({ url, token }) => get(url, token)),
     )
 
@@ -45,6 +45,9 @@ describe('fatura demo', { concurrency: 2 }, () => {
     assert.equal(pdf?.status, 200)
     assert.equal(pdf.headers.get('content-type'), 'application/pdf')
     assert.match(pdf.text, /^%PDF-/)
+    assert.equal(document?.status, 200)
+    assert.match(document.text, /^%PDF-/)
+    assert.notEqual(document.text, pdf.text, 'the certified document is another one')
 
     assert.equal(foreign?.status, 404)
     assert.equal(foreign.json.error.code, 'invoice_not_found')
@@ -63,8 +66,8 @@ describe('fatura demo', { concurrency: 2 }, () => {
       })
       const [, body = '', status] = /^(.*)\n(\d+)$/s.exec(stdout) ?? []
       assert.equal(status, index === demo.curls.length - 1 ? '404' : '200', line)
-      if (line.includes('-o invoice.pdf'))
-        assert.match(await readFile(join(cli.folder, 'invoice.pdf'), 'latin1'), /^%PDF-/)
+      const [, file] = / -o (\w+\.pdf) /.exec(line) ?? []
+      if (file !== undefined) assert.match(await readFile(join(cli.folder, file), 'latin1'), /^%PDF-/)
       else assert.equal(typeof JSON.parse(body), 'object')
     }
   })
@@ -227,8 +230,7 @@ async function startDemo(
   const [description = ''] = /http:\S+openapi\.json/.exec(stdout) ?? []
   const curls = [...stdout.matchAll(/^ +(curl .*)$/gm)].map(([, line = '']) => {
     const [, token = '', url = ''] =
-      /^curl -s(?: -o invoice\.pdf)? -H 'Authorization: Bearer (fat_\w{48})' '(http:[^' ]+)'$/.exec(line) ??
-      []
+      /^curl -s(?: -o \w+\.pdf)? -H 'Authorization: Bearer (fat_\w{48})' '(http:[^' ]+)'$/.exec(line) ?? []
     return { line, token, url }
   })
   const customers = [...stdout.matchAll(/^ +(cus_\w+) +(\d+) invoices in ([a-z]{3})\b/gm)].map(

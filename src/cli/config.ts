@@ -1,7 +1,14 @@
 /** The only reader of the environment. A wrong value stops the start with one line that says what is allowed. */
+import { isCalendarDay } from '../http/parameters.ts'
 import type { RateLimit } from '../http/rate-limit.ts'
+import type { InvoiceXpressOptions } from '../invoicexpress/client.ts'
+import { isOrigin } from '../pdf/allowed-origins.ts'
+import { checkAddress } from '../store/open-store.ts'
 import type { StripeOptions } from '../stripe/client.ts'
+import type { MetadataKeys } from '../stripe/map-claim.ts'
+import type { LinkRules } from '../sync/link.ts'
 import { CliError } from './cli-error.ts'
+import { parseCreatingTimeout, parseMetadataKeys, parseRateLimit } from './parse-settings.ts'
 
 /** Every setting: a variable of the environment, and a flag on the commands where people type it. */
 export const settings = {
@@ -28,6 +35,44 @@ export const settings = {
   STRIPE_API_BASE: {
     default: 'https://api.stripe.com',
     meaning: 'Where the Stripe API is; another address is taken for a sandbox.',
+  },
+  INVOICEXPRESS_ACCOUNT: {
+    default: 'none',
+    meaning: 'The InvoiceXpress account: what stands before `.app.invoicexpress.com` in its address.',
+  },
+  INVOICEXPRESS_API_KEY: {
+    default: 'none',
+    meaning:
+      'The key of the InvoiceXpress account: certified documents, and their PDFs, then come from there.',
+  },
+  INVOICEXPRESS_API_BASE: {
+    default: 'https://{account}.app.invoicexpress.com',
+    meaning: 'Where the InvoiceXpress API is; another address is taken for a sandbox.',
+  },
+  INVOICEXPRESS_PDF_ORIGINS: {
+    default: 'https://*.invoicexpress.com',
+    meaning: 'Where PDFs of certified documents may come from: origins, separated by commas.',
+  },
+  LINK_REFERENCE: {
+    default: '{id}',
+    meaning: "What a document's reference is for an invoice: a text with `{id}` in it, for the invoice's ID.",
+  },
+  LINK_METADATA_KEYS: {
+    default: 'none',
+    meaning:
+      'Other keys of the metadata at Stripe than the usual: pairs like `state=doc_state,ix_id=doc_id`.',
+  },
+  LINK_IGNORE_ZERO: {
+    default: 'off',
+    meaning: 'Whether invoices that come to nothing need no document: `on` or `off`.',
+  },
+  LINK_IGNORE_BEFORE: {
+    default: 'none',
+    meaning: 'Invoices issued before this day need no document: YYYY-MM-DD.',
+  },
+  LINK_CREATING_TIMEOUT: {
+    default: '1h',
+    meaning: 'So long a document may be in the making before it failed: a number and `s`, `m`, `h` or `d`.',
   },
   RATE_LIMIT: {
     default: '6000/m',
@@ -75,18 +120,79 @@ export function readPort(flags: Flags): number {
 
 /** Null when no key is set. A key is a secret: it has no flag, which other users of the machine could read. */
 export function readStripe(): StripeOptions | null {
+  const apiKey = readStripeKey()
+  return apiKey === null ? null : { apiKey, base: readStripeBase() }
+}
+
+function readStripeKey(): string | null {
   const apiKey = process.env.STRIPE_API_KEY
   if (!apiKey) return null
   if (!/^[sr]k_\w+$/.test(apiKey))
     throw new CliError('STRIPE_API_KEY must be a key that begins with sk_ or rk_.')
-  const base = read('STRIPE_API_BASE', {})
-  const url = URL.parse(base)
-  // Not shown: what is there by mistake may be a key.
+  return apiKey
+}
+
+function readStripeBase(): string {
+  return readBase('STRIPE_API_BASE', read('STRIPE_API_BASE', {}), 'stripe.com')
+}
+
+/** Null when no key is set. */
+export function readInvoiceXpress(): InvoiceXpressOptions | null {
+  const apiKey = readInvoiceXpressKey()
+  if (apiKey === null) return null
+  const account = readAccount()
+  if (account === null && !isSet('INVOICEXPRESS_API_BASE', {}))
+    throw new CliError('INVOICEXPRESS_ACCOUNT must be set with INVOICEXPRESS_API_KEY: it is whose key it is.')
+  const base = readInvoiceXpressBase(account)
+  const pdfOrigins = readPdfOrigins()
+  return { account, apiKey, base, ...(pdfOrigins !== null && { pdfOrigins }) }
+}
+
+function readInvoiceXpressKey(): string | null {
+  const apiKey = process.env.INVOICEXPRESS_API_KEY
+  if (!apiKey) return null
+  if (!/^[\w-]+$/.test(apiKey))
+    throw new CliError(
+      'INVOICEXPRESS_API_KEY must be a key as InvoiceXpress shows it, of letters and digits.',
+    )
+  return apiKey
+}
+
+function readAccount(): string | null {
+  const account = process.env.INVOICEXPRESS_ACCOUNT || null
+  if (account !== null && !/^[a-z0-9-]+$/.test(account))
+    throw new CliError(
+      'INVOICEXPRESS_ACCOUNT must be the name alone, of small letters, digits and hyphens, as before .app.invoicexpress.com.',
+    )
+  return account
+}
+
+function readInvoiceXpressBase(account: string | null): string {
+  const address = read('INVOICEXPRESS_API_BASE', {}).replace('{account}', account ?? '')
+  return readBase('INVOICEXPRESS_API_BASE', address, 'invoicexpress.com')
+}
+
+/** Null when none are set. */
+function readPdfOrigins(): string[] | null {
+  if (!isSet('INVOICEXPRESS_PDF_ORIGINS', {})) return null
+  const pdfOrigins = read('INVOICEXPRESS_PDF_ORIGINS', {})
+    .split(',')
+    .map(origin => origin.trim())
+  if (!pdfOrigins.every(isOrigin))
+    throw new CliError(
+      'INVOICEXPRESS_PDF_ORIGINS must be origins like https://*.invoicexpress.com, separated by commas.',
+    )
+  return pdfOrigins
+}
+
+/** Where an API is. Not shown when it is wrong: what is there by mistake may be a key. */
+function readBase(setting: Setting, address: string, domain: string): string {
+  const url = URL.parse(address)
   if (url === null || !/^https?:$/.test(url.protocol) || url.href !== `${url.origin}/`)
-    throw new CliError('STRIPE_API_BASE must be an address like https://api.stripe.com, without a path.')
-  if (url.protocol === 'http:' && url.hostname.endsWith('.stripe.com'))
-    throw new CliError('STRIPE_API_BASE must begin with https: a key must not travel in the clear.')
-  return { apiKey, base }
+    throw new CliError(`${setting} must be an address like ${settings[setting].default}, without a path.`)
+  if (url.protocol === 'http:' && url.hostname.endsWith(`.${domain}`))
+    throw new CliError(`${setting} must begin with https: a key must not travel in the clear.`)
+  return address
 }
 
 export function readWebhookSecret(): string {
@@ -98,16 +204,50 @@ export function readWebhookSecret(): string {
   return secret
 }
 
-const windows: Record<string, number> = { s: 1, m: 60, h: 3_600 }
+/** The convention with whoever creates documents. `isConnected`: whether an invoicing system is. */
+export function readLinkRules(isConnected: boolean): LinkRules {
+  return {
+    reference: readReference(),
+    ignoreZero: readIgnoreZero(),
+    ignoreBefore: readIgnoreBefore(),
+    creatingAtMost: readCreatingTimeout(),
+    isConnected,
+  }
+}
+
+function readReference(): string {
+  const reference = read('LINK_REFERENCE', {})
+  if (reference.split('{id}').length !== 2 || /\p{Cc}/u.test(reference))
+    throw new CliError(`LINK_REFERENCE must hold {id} once, like {id} or Stripe {id}, not '${reference}'.`)
+  return reference
+}
+
+function readIgnoreZero(): boolean {
+  const zero = read('LINK_IGNORE_ZERO', {})
+  if (zero !== 'on' && zero !== 'off')
+    throw new CliError(`LINK_IGNORE_ZERO must be on or off, not '${zero}'.`)
+  return zero === 'on'
+}
+
+function readIgnoreBefore(): string | null {
+  const before = read('LINK_IGNORE_BEFORE', {})
+  if (before !== 'none' && !isCalendarDay(before))
+    throw new CliError(
+      `LINK_IGNORE_BEFORE must be a calendar day, written YYYY-MM-DD, or none, not '${before}'.`,
+    )
+  return before === 'none' ? null : before
+}
+
+function readCreatingTimeout(): number {
+  return parseCreatingTimeout(read('LINK_CREATING_TIMEOUT', {}))
+}
+
+export function readMetadataKeys(): MetadataKeys {
+  return parseMetadataKeys(read('LINK_METADATA_KEYS', {}))
+}
 
 export function readRateLimit(flags: Flags): RateLimit | null {
-  const text = read('RATE_LIMIT', flags)
-  if (text === 'off') return null
-  const [, requests, unit = ''] = /^([1-9]\d{0,8})\/([smh])$/.exec(text) ?? []
-  const seconds = windows[unit]
-  if (requests === undefined || seconds === undefined)
-    throw new CliError(`RATE_LIMIT must be like 100/s, 6000/m or 50000/h, or off, not '${text}'.`)
-  return { requests: Number(requests), seconds }
+  return parseRateLimit(read('RATE_LIMIT', flags))
 }
 
 const logLevels = ['debug', 'info', 'warn', 'error', 'silent']
@@ -117,4 +257,39 @@ export function readLogLevel(flags: Flags): string {
   if (!logLevels.includes(text))
     throw new CliError(`LOG_LEVEL must be one of ${logLevels.join(', ')}, not '${text}'.`)
   return text
+}
+
+/** Every reader of its own, for whoever wants to know of all that is wrong at once. */
+const readers: Record<Setting, (flags: Flags) => unknown> = {
+  DATABASE_URL: flags => checkAddress(readDatabaseUrl(flags)),
+  DATABASE_READ_URL: flags => checkAddress(readReadUrl(flags)),
+  HOST: readHost,
+  PORT: readPort,
+  STRIPE_API_KEY: readStripeKey,
+  STRIPE_WEBHOOK_SECRET: readWebhookSecret,
+  STRIPE_API_BASE: readStripeBase,
+  INVOICEXPRESS_ACCOUNT: readAccount,
+  INVOICEXPRESS_API_KEY: readInvoiceXpressKey,
+  INVOICEXPRESS_API_BASE: () => readInvoiceXpressBase(process.env.INVOICEXPRESS_ACCOUNT || 'name'),
+  INVOICEXPRESS_PDF_ORIGINS: readPdfOrigins,
+  LINK_REFERENCE: readReference,
+  LINK_METADATA_KEYS: readMetadataKeys,
+  LINK_IGNORE_ZERO: readIgnoreZero,
+  LINK_IGNORE_BEFORE: readIgnoreBefore,
+  LINK_CREATING_TIMEOUT: readCreatingTimeout,
+  RATE_LIMIT: readRateLimit,
+  LOG_LEVEL: readLogLevel,
+}
+
+/** Each setting that somebody chose, and what a start would say of it; null when it is well-formed. */
+export function checkSettings(flags: Flags): { setting: Setting; problem: string | null }[] {
+  const chosen = (Object.keys(readers) as Setting[]).filter(setting => isSet(setting, flags))
+  return chosen.map(setting => {
+    try {
+      readers[setting](flags)
+      return { setting, problem: null }
+    } catch (error) {
+      return { setting, problem: (error as Error).message }
+    }
+  })
 }

@@ -1,17 +1,22 @@
-/** What the demo shows: a sandbox's Stripe, synchronized into a store, with webhooks that go on arriving. */
+/** What the demo shows: a local Stripe and a local InvoiceXpress, synchronized into a store, where things go on happening. */
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import type { Logger } from 'pino'
 import { createToken } from '../access/token.ts'
-import type { Invoice } from '../invoice.ts'
-import { sampleDocument } from '../sandbox/sample-documents.ts'
+import type { Invoice, InvoiceKey } from '../invoice.ts'
+import type { InvoiceXpressOptions } from '../invoicexpress/client.ts'
+import { createDocumentSource } from '../invoicexpress/document-source.ts'
+import { createDocuments } from '../sandbox/invoicexpress-account.ts'
+import { startInvoiceXpressSandbox } from '../sandbox/invoicexpress-server.ts'
 import { startStripeSandbox } from '../sandbox/stripe-server.ts'
 import { migrateStore, openWriteStore } from '../store/open-store.ts'
-import type { InvoiceKey, StoredRecord, WriteStore } from '../store/store.ts'
+import type { WriteStore } from '../store/store.ts'
 import { createBillingSource } from '../stripe/billing-source.ts'
 import type { StripeOptions } from '../stripe/client.ts'
 import { createWebhookServer } from '../stripe/webhook.ts'
 import { createConnector } from '../sync/connector.ts'
+import { createDocumentSync } from '../sync/documents.ts'
+import { usualRules } from '../sync/link.ts'
 
 /** So long after the start things begin to happen, and so often; and so much time passes each time, in seconds. */
 const quietAtFirst = 20_000
@@ -27,6 +32,7 @@ export interface DemoCustomer {
 
 export interface DemoWorld {
   stripe: StripeOptions
+  invoiceXpress: InvoiceXpressOptions
   /** For every customer of the demo. */
   token: string
   customers: DemoCustomer[]
@@ -42,14 +48,34 @@ export async function startDemoWorld(
 ): Promise<DemoWorld> {
   const stopping = new AbortController()
   const sandbox = await startStripeSandbox({ seed: 2026, invoices: 280, customers: 6 })
+  const documents = createDocuments(sandbox.account, { seed: 2026 })
+  const ix = await startInvoiceXpressSandbox({ documents })
   const stripe = { apiKey: 'sk_test_sandbox', base: sandbox.address }
+  const invoiceXpress = { account: null, apiKey: 'sandbox', base: ix.address }
   await migrateStore(url)
   const store = await openWriteStore(url)
   const source = createBillingSource(stripe)
-  const connector = await createConnector({ source, store, log, signal: stopping.signal })
+  // The sandbox's clock begins at a moment of its own: what is recent there is not too old here.
+  const creatingAtMost = usualRules.creatingAtMost + Date.now() - sandbox.account.clock * 1000
+  const rules = { ...usualRules, creatingAtMost }
+  const connector = await createConnector({ source, store, rules, log, signal: stopping.signal })
   await connector.backfill()
   await connector.catchUp()
-  const invoices = await addDocuments(store)
+  const documentSync = await createDocumentSync({
+    source: createDocumentSource(invoiceXpress),
+    store,
+    rules,
+    log,
+    signal: stopping.signal,
+  })
+  while ((await documentSync.sweepMonth()) !== null);
+  const readDocuments = async () => {
+    await documentSync.sweepRecent()
+    return documentSync.refreshOpen()
+  }
+  // What is missed twice is gone.
+  for (let round = 0; round < 2; round++) await readDocuments()
+  const invoices = (await store.readInvoices(null, 10_000)).map(({ summary }): Invoice => JSON.parse(summary))
 
   const secret = 'whsec_demo'
   const receiver = createWebhookServer({ stripe, secret, apply: connector.applyNotification, log })
@@ -61,11 +87,15 @@ export async function startDemoWorld(
     sandbox.account.advance(timeThatPasses)
     for (const { event, status } of await sandbox.deliver({ since }))
       if (status === 200) onEvent(`webhook: ${event.type}, applied`)
+    if (documents.follow() === 0) return
+    const { changed } = await readDocuments()
+    if (changed > 0) onEvent(`documents: ${changed} invoices changed`)
   })
 
   const customers = describeCustomers(invoices)
   return {
     stripe,
+    invoiceXpress,
     token: await saveToken(
       store,
       customers.map(({ customer_id }) => customer_id),
@@ -78,6 +108,7 @@ export async function startDemoWorld(
       receiver.close()
       receiver.closeAllConnections()
       await sandbox.close()
+      await ix.close()
       await store.close()
     },
   }
@@ -103,17 +134,6 @@ function letThingsHappen(step: () => Promise<void>): { stop(): Promise<void> } {
   }
 }
 
-/** Gives each invoice what an invoicing system would tell of its document. */
-async function addDocuments(store: WriteStore): Promise<Invoice[]> {
-  const records: StoredRecord[] = await store.readInvoices(null, 10_000)
-  const documented = records.map(({ summary, lines }, index) => {
-    const invoice: Invoice = JSON.parse(summary)
-    return { invoice: { ...invoice, ...sampleDocument(invoice, index) }, lines: lines && JSON.parse(lines) }
-  })
-  await store.transaction(tx => tx.saveInvoices(documented))
-  return documented.map(({ invoice }) => invoice)
-}
-
 function describeCustomers(invoices: readonly Invoice[]): DemoCustomer[] {
   const customers = new Map<string, DemoCustomer>()
   for (const { customer_id, display_name, currency } of invoices) {
@@ -125,7 +145,8 @@ function describeCustomers(invoices: readonly Invoice[]): DemoCustomer[] {
 
 function pickSample(invoices: readonly Invoice[], customerId: string): InvoiceKey {
   const found = invoices.find(
-    ({ customer_id, status, ix_id }) => customer_id === customerId && status === 'paid' && ix_id !== null,
+    ({ customer_id, status, ix_id, ix_status }) =>
+      customer_id === customerId && status === 'paid' && ix_id !== null && ix_status === 'settled',
   )
   if (found === undefined) throw new Error('the sandbox has no paid invoice with a document')
   return found

@@ -12,7 +12,7 @@ import { createTemporaryFolder } from './temporary-folder.ts'
 export function demoCommand(): Command {
   return addSettings(
     new Command('demo').description(
-      'Run a local Stripe, synchronize it and serve it, all in a temporary folder; Ctrl-C removes every trace. Requests are logged with LOG_LEVEL=info.',
+      'Run a local Stripe and a local InvoiceXpress, synchronize and serve them, all in a temporary folder; Ctrl-C removes every trace. Requests are logged with LOG_LEVEL=info.',
     ),
     'HOST',
     'PORT',
@@ -27,7 +27,7 @@ async function demo(options: Record<string, unknown>): Promise<void> {
   const port = readPort(flags)
   const rateLimit = readRateLimit(flags)
   // The page of instructions is what is to be read, so requests are logged only when asked for.
-  const log = createLog(isSet('LOG_LEVEL', flags) ? readLogLevel(flags) : 'warn')
+  const log = createLog(isSet('LOG_LEVEL', flags) ? readLogLevel(flags) : 'error')
 
   const signal = waitForSignal()
   const folder = await createTemporaryFolder('fatura-demo-')
@@ -37,7 +37,7 @@ async function demo(options: Record<string, unknown>): Promise<void> {
     const { startApi } = await import('./start-api.ts')
     const world = await startDemoWorld(url, log, line => process.stdout.write(`${line}\n`))
     try {
-      const api = { url, host, rateLimit, log, stripe: world.stripe }
+      const api = { url, host, rateLimit, log, stripe: world.stripe, invoiceXpress: world.invoiceXpress }
       const { address, stop } = await startApi({ ...api, port }).catch(error => {
         // Nobody chose the default port, so when it is taken any other does as well.
         if (isSet('PORT', flags) || !(error instanceof CliError)) throw error
@@ -69,7 +69,7 @@ function introduce(address: string, { token, customers, sample }: DemoWorld): st
   ]
   const invoice = `${sample.customer_id}/invoice/${sample.id}`
   return `
-Fatura is serving at ${address} what it synchronized from a local Stripe
+Fatura is serving at ${address} what it synchronized from a local Stripe and a local InvoiceXpress
 
 ${lines.join('')}
 A token for these customers, until you stop the demo:
@@ -85,14 +85,14 @@ Search without minding case, accents or separators:
 ${curl(`${sample.customer_id}/invoices?q=${encodeURIComponent(plainName(customers, sample.customer_id))}&page_size=3`)}
 One invoice whole, with its lines and where its PDFs are:
 ${curl(invoice)}
-Its PDF, fetched from Stripe as you ask, into invoice.pdf:
-${curl(`${invoice}/payments/download`, ' -o invoice.pdf')}
+Its PDF, fetched from Stripe as you ask, into invoice.pdf; and that of its certified document, from InvoiceXpress:
+${curl(`${invoice}/payments/download`, ' -o invoice.pdf')}${curl(`${invoice}/ix/download`, ' -o document.pdf')}
 Somebody else's invoice does not exist for you:
 ${curl(`${other?.customer_id}/invoice/${sample.id}`)}
 The API's description: ${address}/api/v1/openapi.json
 
-Soon things begin to happen at the local Stripe: its webhooks arrive, and the answers change. Ctrl-C stops the demo and
-removes its data.
+Soon things begin to happen: invoices are paid and documents settled, webhooks arrive, and the answers change.
+Ctrl-C stops the demo and removes its data.
 `
 }
 

@@ -5,9 +5,12 @@ import { StoreError } from '../store/store.ts'
 import { CliError } from './cli-error.ts'
 import { copyCommand } from './copy.ts'
 import { demoCommand } from './demo.ts'
+import { doctorCommand } from './doctor.ts'
+import { explainCommand } from './explain.ts'
 import { importCommand } from './import.ts'
 import { migrateCommand } from './migrate.ts'
 import { openapiCommand } from './openapi.ts'
+import { reconcileCommand } from './reconcile.ts'
 import { sandboxCommand } from './sandbox.ts'
 import { serveCommand } from './serve.ts'
 import { statusCommand } from './status.ts'
@@ -25,6 +28,9 @@ const program = new Command('fatura')
   .addCommand(syncCommand())
   .addCommand(upCommand())
   .addCommand(statusCommand())
+  .addCommand(doctorCommand())
+  .addCommand(reconcileCommand())
+  .addCommand(explainCommand())
   .addCommand(importCommand())
   .addCommand(tokenCommand())
   .addCommand(migrateCommand())
@@ -54,13 +60,13 @@ try {
   if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : 2
   else if (error instanceof CliError || error instanceof StoreError) {
     process.stderr.write(`fatura: ${error.message}\n`)
-    process.exitCode = 1
+    process.exitCode = error instanceof CliError ? error.exitCode : 1
   } else {
     // A fault of ours. Only its words and where it happened: an error may carry data beside them.
     process.stderr.write(
       `fatura: unexpected failure, please report it: ${error instanceof Error ? error.stack : error}\n`,
     )
-    process.exitCode = 1
+    process.exitCode ||= 1
   }
 }
 

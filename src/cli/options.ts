@@ -11,16 +11,26 @@ const flags: Partial<Record<Setting, string>> = {
   LOG_LEVEL: '--log-level <level>',
 }
 
+/** How invoices are tied to documents: whoever derives that needs all of them. */
+export const linkSettings: readonly Setting[] = [
+  'LINK_REFERENCE',
+  'LINK_METADATA_KEYS',
+  'LINK_IGNORE_ZERO',
+  'LINK_IGNORE_BEFORE',
+  'LINK_CREATING_TIMEOUT',
+]
+
 export function addSettings(command: Command, ...names: Setting[]): Command {
+  const environmentOnly: string[] = []
   for (const name of names) {
     const { meaning, default: value } = settings[name]
     const flag = flags[name]
-    const text = `${meaning.replaceAll('`', '')}`
+    const text = meaning.replaceAll('`', '')
     if (flag !== undefined) command.option(flag, `${text} (env: ${name}, default: ${value})`)
-    // What is a secret has no flag: other users of a machine can read a command line.
-    else command.addHelpText('after', `\n${name} (environment only, default: ${value}):\n  ${text}`)
+    else environmentOnly.push(`\n${name} (environment only, default: ${value}):\n  ${text}`)
   }
-  return command
+  // What is a secret has no flag: other users of a machine can read a command line. Nor has what is set once.
+  return environmentOnly.length === 0 ? command : command.addHelpText('after', environmentOnly.join('\n'))
 }
 
 /** Commander's options, by the settings they stand for. */

@@ -3,6 +3,7 @@ import { migrateStore } from '../store/open-store.ts'
 import {
   readDatabaseUrl,
   readHost,
+  readInvoiceXpress,
   readLogLevel,
   readPort,
   readRateLimit,
@@ -24,6 +25,10 @@ export function serveCommand(): Command {
     'LOG_LEVEL',
     'STRIPE_API_KEY',
     'STRIPE_API_BASE',
+    'INVOICEXPRESS_ACCOUNT',
+    'INVOICEXPRESS_API_KEY',
+    'INVOICEXPRESS_API_BASE',
+    'INVOICEXPRESS_PDF_ORIGINS',
   )
     .option('--migrate', 'first create the store, or bring its schema up to date')
     .action(serve)
@@ -38,6 +43,7 @@ async function serve(options: Record<string, unknown>): Promise<void> {
     port: readPort(flags),
     rateLimit: readRateLimit(flags),
     stripe: readStripe(),
+    invoiceXpress: readInvoiceXpress(),
     log,
   }
 

@@ -6,6 +6,7 @@ import { createAuthenticate } from '../access/authenticate.ts'
 import { readApiDescription } from '../http/api-description.ts'
 import { createApp } from '../http/app.ts'
 import type { RateLimit } from '../http/rate-limit.ts'
+import type { InvoiceXpressOptions } from '../invoicexpress/client.ts'
 import { openReadStore } from '../store/open-store.ts'
 import type { StripeOptions } from '../stripe/client.ts'
 import { CliError } from './cli-error.ts'
@@ -17,6 +18,8 @@ export interface ApiOptions {
   rateLimit: RateLimit | null
   /** Null: no payment platform is connected. */
   stripe: StripeOptions | null
+  /** Null: no invoicing system is connected. */
+  invoiceXpress: InvoiceXpressOptions | null
   log: Logger
 }
 
@@ -27,12 +30,22 @@ export interface RunningApi {
   stop(): Promise<void>
 }
 
-export async function startApi({ url, host, port, rateLimit, stripe, log }: ApiOptions): Promise<RunningApi> {
+export async function startApi({
+  url,
+  host,
+  port,
+  rateLimit,
+  stripe,
+  invoiceXpress,
+  log,
+}: ApiOptions): Promise<RunningApi> {
   const store = await openReadStore(url)
   const app = createApp({
     store,
     payments: stripe && (await import('../stripe/payment-platform.ts')).createPaymentPlatform(stripe),
-    documents: null,
+    documents:
+      invoiceXpress &&
+      (await import('../invoicexpress/invoicing-system.ts')).createInvoicingSystem(invoiceXpress),
     authenticate: createAuthenticate(id => store.findToken(id)),
     rateLimit,
     log,

@@ -3,18 +3,28 @@ import { once } from 'node:events'
 import type { Server } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
+import type { InvoiceXpressOptions } from '../invoicexpress/client.ts'
 import { openWriteStore } from '../store/open-store.ts'
+import type { WriteStore } from '../store/store.ts'
 import { createBillingSource } from '../stripe/billing-source.ts'
 import type { StripeOptions } from '../stripe/client.ts'
+import type { MetadataKeys } from '../stripe/map-claim.ts'
 import { createWebhookServer } from '../stripe/webhook.ts'
 import type { Applied } from '../sync/apply.ts'
-import { type Connector, createConnector } from '../sync/connector.ts'
+import { backfillStream, type Connector, createConnector } from '../sync/connector.ts'
+import { allStream, createDocumentSync, type DocumentSync, type Swept } from '../sync/documents.ts'
+import type { LinkRules } from '../sync/link.ts'
+import { ageClaims } from '../sync/link-invoices.ts'
 import { CliError } from './cli-error.ts'
 
 /** How often what happened is asked for: the bound on how late a change is seen without webhooks. */
 const eventsEvery = 10_000
 /** How often everything that may still change is looked at again. */
 const unsettledEvery = 15 * 60_000
+/** How often new documents are looked for, those that still change are looked at, and all of them are. */
+const recentEvery = 60_000
+const openEvery = 5 * 60_000
+const allEvery = 24 * 60 * 60_000
 /** After a failure, so long until the next try. */
 const patience = 5_000
 /** After the signal, what is in flight has so long; what is left then is asked for again next time. */
@@ -23,31 +33,36 @@ const grace = 5_000
 export interface SyncOptions {
   url: string
   stripe: StripeOptions
+  /** Null: no invoicing system is connected. */
+  invoiceXpress: InvoiceXpressOptions | null
+  rules: LinkRules
+  keys: MetadataKeys
   /** Null: no webhooks are received. */
   webhooks: { host: string; port: number; secret: string } | null
   log: Logger
   signal: AbortSignal
   onProgress?(step: string, invoices: number, part: number | null): void
+  onDocuments?(documents: number): void
   /** Whether to find out, by some more questions, how long the way is. */
   estimate?: boolean
 }
 
-/** Everything once: the whole account, what happened since, what may still change. */
+/** Everything once: the whole account, what happened since, what may still change; then the documents likewise. */
 export async function syncOnce(options: SyncOptions): Promise<void> {
-  const { url, stripe, log, signal, onProgress, estimate = false } = options
+  const { url, log, signal } = options
   const store = await openWriteStore(url)
   try {
-    const connector = await createConnector({
-      source: createBillingSource(stripe),
-      store,
-      log,
-      signal,
-      estimate,
-      ...(onProgress && { onProgress }),
-    })
     const steps = async () => {
+      const connector = await connectStripe(options, store)
       for (const step of ['backfill', 'catchUp', 'rereadUnsettled'] as const)
         tell(log, step, await connector[step]())
+      const documents = await connectDocuments(options, store, Number.POSITIVE_INFINITY)
+      if (documents === null) await ageClaims(store, options.rules)
+      else {
+        while ((await documents.sweepMonth()) !== null);
+        tell(log, 'sweepRecent', await documents.sweepRecent())
+        tell(log, 'refreshOpen', await documents.refreshOpen())
+      }
     }
     await Promise.race([steps(), graceAfter(signal).then(() => signal.throwIfAborted())])
   } finally {
@@ -59,8 +74,8 @@ export async function syncOnce(options: SyncOptions): Promise<void> {
 export async function syncOn(options: SyncOptions): Promise<void> {
   const { url, stripe, webhooks, log, signal } = options
   const store = await openWriteStore(url)
-  const source = createBillingSource(stripe)
-  const connector = await createConnector({ source, store, log, signal })
+  const connector = await connectStripe(options, store)
+  const documents = await connectDocuments(options, store)
   const server =
     webhooks &&
     createWebhookServer({ stripe, secret: webhooks.secret, apply: connector.applyNotification, log })
@@ -72,13 +87,42 @@ export async function syncOn(options: SyncOptions): Promise<void> {
       })
       log.info({ address: server.address() }, 'receiving webhooks')
     }
+    const following = [
+      followInvoices(connector, store, options),
+      documents && followDocuments(documents, store, options),
+    ]
     await Promise.all([
-      Promise.race([follow(connector, log, signal), graceAfter(signal)]),
+      Promise.race([Promise.all(following), graceAfter(signal)]),
       server && aborted(signal).then(() => closeServer(server)),
     ])
   } finally {
     await store.close()
   }
+}
+
+function connectStripe(options: SyncOptions, store: WriteStore): Promise<Connector> {
+  const { stripe, keys, rules, log, signal, onProgress, estimate = false } = options
+  const source = createBillingSource(stripe, undefined, keys)
+  return createConnector({ source, store, rules, log, signal, estimate, ...(onProgress && { onProgress }) })
+}
+
+/** Null when no invoicing system is connected. */
+async function connectDocuments(
+  { invoiceXpress, rules, log, signal, onDocuments }: SyncOptions,
+  store: WriteStore,
+  fetchesPerRun?: number,
+): Promise<DocumentSync | null> {
+  if (invoiceXpress === null) return null
+  const { createDocumentSource } = await import('../invoicexpress/document-source.ts')
+  return createDocumentSync({
+    source: createDocumentSource(invoiceXpress),
+    store,
+    rules,
+    log,
+    signal,
+    ...(fetchesPerRun !== undefined && { fetchesPerRun }),
+    ...(onDocuments && { onProgress: onDocuments }),
+  })
 }
 
 /** A call to Stripe cannot be called off, and would keep the process for minutes: it is left behind. */
@@ -105,17 +149,11 @@ async function closeServer(server: Server): Promise<void> {
   clearTimeout(cutOff)
 }
 
-async function follow(connector: Connector, log: Logger, signal: AbortSignal): Promise<void> {
-  let rereadAt = 0
+/** Repeats a step until the signal, after a pause that it resolves with; sooner when it failed. */
+async function repeat(step: () => Promise<number>, log: Logger, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     try {
-      tell(log, 'backfill', await connector.backfill())
-      tell(log, 'catchUp', await connector.catchUp())
-      if (Date.now() >= rereadAt) {
-        tell(log, 'rereadUnsettled', await connector.rereadUnsettled())
-        rereadAt = Date.now() + unsettledEvery
-      }
-      await pause(eventsEvery, signal)
+      await pause(await step(), signal)
     } catch (error) {
       if (signal.aborted) return
       log.error({ err: error }, 'sync failed; trying again')
@@ -124,10 +162,68 @@ async function follow(connector: Connector, log: Logger, signal: AbortSignal): P
   }
 }
 
+function followInvoices(connector: Connector, store: WriteStore, options: SyncOptions): Promise<void> {
+  const { log, signal, rules, invoiceXpress } = options
+  let rereadAt = 0
+  return repeat(
+    async () => {
+      tell(log, 'backfill', await connector.backfill())
+      tell(log, 'catchUp', await connector.catchUp())
+      if (Date.now() < rereadAt) return eventsEvery
+      tell(log, 'rereadUnsettled', await connector.rereadUnsettled())
+      // Otherwise the documents' own round does it.
+      if (invoiceXpress === null) await ageClaims(store, rules)
+      rereadAt = Date.now() + unsettledEvery
+      return eventsEvery
+    },
+    log,
+    signal,
+  )
+}
+
+/**
+ * Whatever is due most often goes first, and everything is read month by month in between: so a change is seen in time
+ * however many documents there are.
+ */
+async function followDocuments(
+  documents: DocumentSync,
+  store: WriteStore,
+  { log, signal }: SyncOptions,
+): Promise<void> {
+  const all = (await store.listStreams()).find(({ name }) => name === allStream)
+  const isWhole = all?.cursor === null && all.succeeded_at !== null
+  const due = { recent: 0, open: 0, all: isWhole ? (all.succeeded_at ?? 0) + allEvery : 0 }
+  return repeat(
+    async () => {
+      const now = Date.now()
+      if (now >= due.recent) {
+        tell(log, 'sweepRecent', await documents.sweepRecent())
+        due.recent = now + recentEvery
+      } else if (now >= due.open) {
+        tell(log, 'refreshOpen', await documents.refreshOpen())
+        due.open = now + openEvery
+      } else if (now >= due.all && (await isBackfilled(store))) {
+        const swept = await documents.sweepMonth()
+        if (swept === null) due.all = now + allEvery
+        else tell(log, 'sweepMonth', swept)
+      } else return Math.max(0, Math.min(due.recent, due.open, Math.max(due.all, now + patience)) - now)
+      return 0
+    },
+    log,
+    signal,
+  )
+}
+
+/** How far back documents are read is told by the invoices: all of them must be there. */
+async function isBackfilled(store: WriteStore): Promise<boolean> {
+  const streams = await store.listStreams()
+  return streams.some(({ name, succeeded_at }) => name === backfillStream && succeeded_at !== null)
+}
+
 async function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
   await sleep(milliseconds, undefined, { signal }).catch(() => {})
 }
 
-function tell(log: Logger, step: string, applied: Applied): void {
-  log.info({ step, ...applied }, 'synchronized')
+function tell(log: Logger, step: string, done: Applied | Swept): void {
+  log.info({ step, ...done }, 'synchronized')
 }

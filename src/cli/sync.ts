@@ -2,28 +2,43 @@ import { Command } from 'commander'
 import { SourceError } from '../sources.ts'
 import { prepareStore } from '../store/open-store.ts'
 import { CliError } from './cli-error.ts'
-import { readDatabaseUrl, readHost, readLogLevel, readStripe, readWebhookSecret } from './config.ts'
+import {
+  readDatabaseUrl,
+  readHost,
+  readInvoiceXpress,
+  readLinkRules,
+  readLogLevel,
+  readMetadataKeys,
+  readStripe,
+  readWebhookSecret,
+} from './config.ts'
 import { createLog } from './log.ts'
-import { addSettings, readFlags } from './options.ts'
+import { addSettings, linkSettings, readFlags } from './options.ts'
 import { createProgress } from './progress.ts'
 import { waitForSignal } from './signals.ts'
 
 export function syncCommand(): Command {
   return addSettings(
-    new Command('sync').description('Bring invoices from Stripe into the store, and keep them up to date.'),
+    new Command('sync').description(
+      'Bring invoices from Stripe and their documents from InvoiceXpress into the store, and keep them up to date.',
+    ),
     'DATABASE_URL',
     'LOG_LEVEL',
     'STRIPE_API_KEY',
     'STRIPE_API_BASE',
     'STRIPE_WEBHOOK_SECRET',
+    'INVOICEXPRESS_ACCOUNT',
+    'INVOICEXPRESS_API_KEY',
+    'INVOICEXPRESS_API_BASE',
+    ...linkSettings,
   )
     .option('--once', 'stop when everything is there; without it, go on until a signal')
     .option('--webhooks <port>', "also receive Stripe's webhooks on this port (needs STRIPE_WEBHOOK_SECRET)")
     .addHelpText(
       'after',
       `
-The key comes from STRIPE_API_KEY and needs to read invoices, customers, events and tax rates, nothing else. A run that is
-cut off goes on where it was. "fatura status" shows how far each stream is.`,
+Stripe's key comes from STRIPE_API_KEY and needs to read invoices, customers, events and tax rates, nothing else. A run that is
+cut off goes on where it was. Without INVOICEXPRESS_API_KEY the documents stay as they are known. "fatura status" shows how far each stream is.`,
     )
     .action(runSync)
 }
@@ -33,6 +48,9 @@ async function runSync(options: { once?: true; webhooks?: string } & Record<stri
   const url = readDatabaseUrl(flags)
   const stripe = readStripe()
   if (stripe === null) throw new CliError('Set STRIPE_API_KEY to a Stripe key that may read invoices.')
+  const invoiceXpress = readInvoiceXpress()
+  const rules = readLinkRules(invoiceXpress !== null)
+  const keys = readMetadataKeys()
   const webhooks = readWebhooks(options.webhooks, readHost(flags))
   if (options.once === true && webhooks !== null) throw new CliError('Give --once or --webhooks, not both.')
   const log = createLog(readLogLevel(flags))
@@ -40,15 +58,21 @@ async function runSync(options: { once?: true; webhooks?: string } & Record<stri
   void waitForSignal().then(() => stop.abort())
   await prepareStore(url)
   const { leave, syncOn, syncOnce } = await import('./start-sync.ts')
-  const common = { url, stripe, webhooks, log, signal: stop.signal }
+  const common = { url, stripe, invoiceXpress, rules, keys, webhooks, log, signal: stop.signal }
   if (options.once !== true) {
     await syncOn(common)
     return leave()
   }
   const progress = createProgress('invoices')
+  const documents = createProgress('documents')
   try {
     // What remains is for somebody who watches.
-    await syncOnce({ ...common, onProgress: progress.update, estimate: process.stderr.isTTY === true })
+    await syncOnce({
+      ...common,
+      onProgress: progress.update,
+      onDocuments: count => documents.update('read', count),
+      estimate: process.stderr.isTTY === true,
+    })
   } catch (error) {
     if (stop.signal.aborted) {
       leave()
@@ -58,6 +82,7 @@ async function runSync(options: { once?: true; webhooks?: string } & Record<stri
     throw error
   } finally {
     progress.end()
+    documents.end()
   }
 }
 

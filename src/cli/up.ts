@@ -4,14 +4,17 @@ import { CliError } from './cli-error.ts'
 import {
   readDatabaseUrl,
   readHost,
+  readInvoiceXpress,
+  readLinkRules,
   readLogLevel,
+  readMetadataKeys,
   readPort,
   readRateLimit,
   readReadUrl,
   readStripe,
 } from './config.ts'
 import { createLog } from './log.ts'
-import { addSettings, readFlags } from './options.ts'
+import { addSettings, linkSettings, readFlags } from './options.ts'
 import { waitForSignal } from './signals.ts'
 import { readWebhooks } from './sync.ts'
 
@@ -29,6 +32,11 @@ export function upCommand(): Command {
     'STRIPE_API_KEY',
     'STRIPE_API_BASE',
     'STRIPE_WEBHOOK_SECRET',
+    'INVOICEXPRESS_ACCOUNT',
+    'INVOICEXPRESS_API_KEY',
+    'INVOICEXPRESS_API_BASE',
+    'INVOICEXPRESS_PDF_ORIGINS',
+    ...linkSettings,
   )
     .option('--webhooks <port>', "also receive Stripe's webhooks on this port (needs STRIPE_WEBHOOK_SECRET)")
     .action(up)
@@ -41,6 +49,9 @@ async function up(options: { webhooks?: string } & Record<string, unknown>): Pro
   const port = readPort(flags)
   const rateLimit = readRateLimit(flags)
   const stripe = readStripe()
+  const invoiceXpress = readInvoiceXpress()
+  const rules = readLinkRules(invoiceXpress !== null)
+  const keys = readMetadataKeys()
   const webhooks = readWebhooks(options.webhooks, host)
   if (stripe === null && webhooks !== null)
     throw new CliError('To receive webhooks, set STRIPE_API_KEY: what they tell of is fetched.')
@@ -50,16 +61,18 @@ async function up(options: { webhooks?: string } & Record<string, unknown>): Pro
   const signal = waitForSignal().then(() => stop.abort())
   await migrateStore(url)
   const { startApi } = await import('./start-api.ts')
-  const api = await startApi({ url: readReadUrl(flags), host, port, rateLimit, stripe, log })
+  const api = await startApi({ url: readReadUrl(flags), host, port, rateLimit, stripe, invoiceXpress, log })
   log.info({ address: api.address }, 'listening')
   const stopped = signal.then(api.stop)
   const { leave, syncOn } = await import('./start-sync.ts')
   if (stripe === null) log.warn('STRIPE_API_KEY is not set: serving what is stored, synchronizing nothing')
   else
-    await syncOn({ url, stripe, webhooks, log, signal: stop.signal }).catch(async error => {
-      await api.stop()
-      throw error
-    })
+    await syncOn({ url, stripe, invoiceXpress, rules, keys, webhooks, log, signal: stop.signal }).catch(
+      async error => {
+        await api.stop()
+        throw error
+      },
+    )
   await stopped
   log.info('stopped')
   leave()

@@ -142,7 +142,7 @@ function compileRead({ type, enum: values, format, pattern, maxLength }: Paramet
   return text => (text.length <= limit || [...text.trim()].length <= limit ? text : null)
 }
 
-function isCalendarDay(text: string): boolean {
+export function isCalendarDay(text: string): boolean {
   if (!/^\d{4}-\d{2}-\d{2}$/.test(text)) return false
   const day = new Date(`${text}T00:00:00.000Z`)
   return !Number.isNaN(day.getTime()) && day.toISOString().startsWith(text)

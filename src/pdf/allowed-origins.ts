@@ -13,17 +13,27 @@ function covers(allowed: URL, url: URL): boolean {
     : url.hostname === allowed.hostname
 }
 
+/** Whether a text can stand in a list of origins. */
+export function isOrigin(text: string): boolean {
+  return parseOrigin(text) !== null
+}
+
 function readOrigin(origin: string): URL {
-  const url = URL.parse(origin)
-  if (
-    url === null ||
-    !/^https?:$/.test(url.protocol) ||
-    url.href !== `${url.origin}/` ||
-    !/^(\*\.)?[^*]+$/.test(url.hostname)
-  )
+  const url = parseOrigin(origin)
+  if (url === null)
     throw new SourceError(
       'failed',
       `The allowed origin ${origin} is none: expected https://host or https://host:port.`,
     )
   return url
+}
+
+function parseOrigin(text: string): URL | null {
+  const url = URL.parse(text)
+  const isOne =
+    url !== null &&
+    /^https?:$/.test(url.protocol) &&
+    url.href === `${url.origin}/` &&
+    /^(\*\.)?[^*]+$/.test(url.hostname)
+  return isOne ? url : null
 }

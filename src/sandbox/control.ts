@@ -1,83 +1,91 @@
-/** The sandbox's own addresses, under /_sandbox/: to let time pass and things go wrong from another program. */
-import { type Fault, type Faults, faultNames, type RouteName, routeNames } from './faults.ts'
-import type { StripeAccount } from './stripe-account.ts'
-import { StripeError } from './stripe-query.ts'
-import type { DeliverOptions, Delivery } from './webhooks.ts'
+/** A local service's own addresses, under /_sandbox/: to let time pass and things go wrong from another program. */
+import type { Faults } from './faults.ts'
+import { type Answer, jsonAnswer } from './spoil.ts'
 
-export interface Controlled {
-  account: StripeAccount
-  faults: Faults
-  deliver(options?: DeliverOptions): Promise<Delivery[]>
-  subscribe(url: string, secret: string): void
+export type Control<Sandbox> = (sandbox: Sandbox, search: URLSearchParams) => object | Promise<object>
+
+/** What the caller of a control did wrong. */
+export class ControlError extends Error {
+  readonly status: number
+
+  constructor(message: string, status = 400) {
+    super(message)
+    this.status = status
+  }
 }
 
-type Control = (sandbox: Controlled, search: URLSearchParams) => object | Promise<object>
-
-const controls: Record<string, Control> = {
-  advance({ account }, search) {
-    const before = account.events.length
-    account.advance(readNumber(search, 'seconds', 86_400))
-    return { clock: account.clock, events: account.events.length - before }
-  },
-  faults({ faults }, search) {
-    const route = readChoice(search, 'route', [...routeNames, '*'] as (RouteName | '*')[])
-    const fault = readChoice(search, 'fault', [...faultNames] as Fault[])
-    const retryAfter = search.get('retry_after')
-    faults.set(route, fault, {
-      ...(search.has('times') ? { times: readNumber(search, 'times', 1) } : {}),
-      ...(retryAfter === null ? {} : { retryAfter }),
-    })
-    return { route, fault }
-  },
-  clear({ faults }) {
-    faults.clear()
-    return {}
-  },
-  subscribe({ subscribe }, search) {
-    const url = search.get('url') ?? ''
-    if (!URL.canParse(url) || new URL(url).protocol !== 'http:')
-      throw new StripeError(400, {
-        message: 'url must be an address that begins with http://.',
-        param: 'url',
-      })
-    const secret = search.get('secret')
-    if (!secret) throw new StripeError(400, { message: 'secret must be given.', param: 'secret' })
-    subscribe(url, secret)
-    return { url }
-  },
-  async deliver({ deliver }, search) {
-    const order = readChoice(search, 'order', ['as is', 'shuffled'] as const, 'as is')
-    const options: DeliverOptions = { order }
-    for (const name of ['duplicate', 'drop', 'since'] as const)
-      if (search.has(name)) options[name] = readNumber(search, name, 0)
-    const deliveries = await deliver(options).catch((error: Error) => {
-      throw new StripeError(400, { message: error.message })
-    })
-    const acknowledged = deliveries.filter(({ status }) => status >= 200 && status < 300).length
-    return { sent: deliveries.length, acknowledged }
-  },
-}
+export const controlPath = '/_sandbox/'
 
 /** Answers a request under /_sandbox/. */
-export async function control(sandbox: Controlled, method: string, url: URL): Promise<object> {
-  const name = url.pathname.slice('/_sandbox/'.length)
+export async function answerControl<Sandbox>(
+  controls: Record<string, Control<Sandbox>>,
+  sandbox: Sandbox,
+  method: string,
+  url: URL,
+): Promise<Answer> {
+  const name = url.pathname.slice(controlPath.length)
   const found = Object.hasOwn(controls, name) ? controls[name] : undefined
-  if (found === undefined || method !== 'POST')
-    throw new StripeError(404, {
-      message: `POST /_sandbox/ and one of ${Object.keys(controls).join(', ')}; not ${method} ${url.pathname}.`,
-    })
-  return found(sandbox, url.searchParams)
+  try {
+    if (found === undefined || method !== 'POST')
+      throw new ControlError(
+        `POST ${controlPath} and one of ${Object.keys(controls).join(', ')}; not ${method} ${url.pathname}.`,
+        404,
+      )
+    return jsonAnswer(200, await found(sandbox, url.searchParams))
+  } catch (error) {
+    const { status, message } =
+      error instanceof ControlError ? error : { status: 500, message: String(error) }
+    return jsonAnswer(status, { error: { message } })
+  }
 }
 
-function readNumber(search: URLSearchParams, param: string, fallback: number): number {
+/** What both services let go wrong, and mend. */
+export function faultControls<Name extends string, Route extends string>(
+  faultNames: readonly Name[],
+  routeNames: readonly Route[],
+): Record<'faults' | 'chaos' | 'clear', Control<{ faults: Faults<Name, Route> }>> {
+  return {
+    faults({ faults }, search) {
+      const route = readChoice(search, 'route', [...routeNames, '*' as const])
+      const fault = readChoice(search, 'fault', faultNames)
+      const retryAfter = search.get('retry_after')
+      faults.set(route, fault, {
+        ...(search.has('times') ? { times: readNumber(search, 'times', 1) } : {}),
+        ...(retryAfter === null ? {} : { retryAfter }),
+      })
+      return { route, fault }
+    },
+    chaos({ faults }, search) {
+      const share = readNumber(search, 'share', 0.1)
+      if (share > 1) throw new ControlError(`share must be from 0 to 1, not ${share}.`)
+      faults.setChaos(share)
+      return { share }
+    },
+    clear({ faults }) {
+      faults.clear()
+      return {}
+    },
+  }
+}
+
+/** What `make` returns; what it throws is the caller's mistake. */
+export function refuse<T>(make: () => T): T {
+  try {
+    return make()
+  } catch (error) {
+    throw new ControlError((error as Error).message)
+  }
+}
+
+export function readNumber(search: URLSearchParams, param: string, fallback: number): number {
   const text = search.get(param)
   if (text === null) return fallback
   if (!/^\d{1,12}(\.\d{1,6})?$/.test(text))
-    throw new StripeError(400, { message: `${param} must be a number, not '${text}'.`, param })
+    throw new ControlError(`${param} must be a number, not '${text}'.`)
   return Number(text)
 }
 
-function readChoice<T extends string>(
+export function readChoice<T extends string>(
   search: URLSearchParams,
   param: string,
   choices: readonly T[],
@@ -85,7 +93,6 @@ function readChoice<T extends string>(
 ): T {
   const text = search.get(param) ?? fallback
   const choice = choices.find(choice => choice === text)
-  if (choice === undefined)
-    throw new StripeError(400, { message: `${param} must be one of ${choices.join(', ')}.`, param })
+  if (choice === undefined) throw new ControlError(`${param} must be one of ${choices.join(', ')}.`)
   return choice
 }

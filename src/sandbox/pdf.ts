@@ -1,15 +1,33 @@
-/** The invoice as a PDF of one page, written by hand: a few lines of text in a font that every reader has. */
+/** Invoices and documents as a PDF of one page, written by hand: a few lines of text in a font that every reader has. */
+import { formatTotal, type IxDocument, ixTypes } from './invoicexpress-objects.ts'
 import type { StripeInvoice } from './stripe-objects.ts'
 
 export function createPdf(invoice: StripeInvoice): Buffer {
   const { number, total, currency, customer_name, effective_at, created } = invoice
-  const text = [
+  return write([
     `Fatura ${number}`,
     `Data: ${new Date((effective_at ?? created) * 1000).toISOString().slice(0, 10)}`,
     `Cliente: ${customer_name ?? 'não indicado'}`,
     `Total: ${formatAmount(total, currency)}`,
-    'Documento de demonstração, sem valor fiscal.',
-  ]
+    disclaimer,
+  ])
+}
+
+export function createDocumentPdf(document: IxDocument): Buffer {
+  const { type, sequence_number, date, client, reference } = document
+  return write([
+    `${ixTypes[type].title} ${sequence_number}`,
+    `Data: ${date}`,
+    `Cliente: ${client.name}`,
+    `Referência: ${reference ?? 'nenhuma'}`,
+    `Total: ${formatTotal(document)}`,
+    disclaimer,
+  ])
+}
+
+const disclaimer = 'Documento de demonstração, sem valor fiscal.'
+
+function write(text: readonly string[]): Buffer {
   const content = [
     'BT /F1 18 Tf 22 TL 72 760 Td',
     ...text.map(line => `(${escapeText(line)}) Tj T*`),

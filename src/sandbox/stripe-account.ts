@@ -7,6 +7,7 @@ import type { Plan } from './stripe-lines.ts'
 import {
   apiVersion,
   type LivingCustomer,
+  mergeMetadata,
   type StripeCustomer,
   type StripeEvent,
   type StripeInvoice,
@@ -43,6 +44,8 @@ export interface StripeAccount {
   change(kind: ChangeKind, invoiceId?: string): string
   /** Drafts follow; what is finalized keeps the name it was made out to. */
   renameCustomer(customerId: string, name: string): void
+  /** Adds to what is there, as Stripe does; an empty text takes the entry away. Announced when something changed. */
+  setMetadata(invoiceId: string, entries: Record<string, string>): void
 }
 
 /** Fixed, so that the same seed gives the same dates too. */
@@ -199,6 +202,15 @@ export function createAccount(options: AccountOptions = {}): StripeAccount {
         name: before,
         ...(business_name === undefined ? {} : { business_name }),
       })
+    },
+    setMetadata(invoiceId, entries) {
+      const invoice = invoices.get(invoiceId)
+      if (invoice === undefined) throw new Error(`There is no invoice ${invoiceId}.`)
+      const metadata = mergeMetadata(invoice.metadata, entries)
+      const changed = Object.keys(entries).filter(name => invoice.metadata[name] !== metadata[name])
+      if (changed.length === 0) return
+      const before = Object.fromEntries(changed.map(name => [name, invoice.metadata[name] ?? null]))
+      emit('invoice.updated', withFirstLines(put({ ...invoice, metadata })), { metadata: before })
     },
   }
 

@@ -129,3 +129,11 @@ export function withFirstLines(invoice: StripeInvoice): StripeInvoice {
   if (lines.data.length <= embedded) return invoice
   return { ...invoice, lines: { ...lines, data: lines.data.slice(0, embedded), has_more: true } }
 }
+
+/** What is there and what is new; an empty text takes an entry away. */
+export function mergeMetadata(
+  metadata: Record<string, string>,
+  entries: Record<string, string>,
+): Record<string, string> {
+  return Object.fromEntries(Object.entries({ ...metadata, ...entries }).filter(([, value]) => value !== ''))
+}

@@ -1,8 +1,7 @@
 /** Every address of the local Stripe and what it answers. */
 import type { RouteName } from './faults.ts'
 import { createPdf } from './pdf.ts'
-import type { StripeAccount } from './stripe-account.ts'
-import { type StripeEvent, type StripeInvoice, type StripeLine, withFirstLines } from './stripe-objects.ts'
+import type { StripeEvent, StripeInvoice, StripeLine } from './stripe-objects.ts'
 import {
   invalid,
   isWithin,
@@ -15,17 +14,17 @@ import {
   type Sequence,
   StripeError,
 } from './stripe-query.ts'
+import { renderEndpoints, renderEvent, renderInvoice, type World } from './stripe-render.ts'
 
-export interface World {
-  account: StripeAccount
-  /** What the addresses of PDFs begin with. */
-  address: string
-}
+/** What a restricted key may or may not read. */
+export const permissions = ['invoices', 'customers', 'events', 'tax_rates', 'webhook_endpoints'] as const
+export type Permission = (typeof permissions)[number]
 
 export interface Route {
   name: RouteName | OtherRoute
   path: RegExp
   parameters: Parameters
+  permission?: Permission
   /** Read without a key: its address holds a secret. */
   isOpen?: true
   /** A JSON value, or the bytes of a PDF. */
@@ -33,7 +32,12 @@ export interface Route {
 }
 
 /** Those that faults reach only by `*`. */
-type OtherRoute = 'retrieve_event' | 'list_customers' | 'retrieve_account'
+type OtherRoute =
+  | 'retrieve_event'
+  | 'list_customers'
+  | 'list_tax_rates'
+  | 'list_webhook_endpoints'
+  | 'retrieve_account'
 
 const retrieving: Parameters = { expand: 'many' }
 const eventDays = 30
@@ -41,30 +45,35 @@ const eventDays = 30
 export const routes: readonly Route[] = [
   {
     name: 'list_invoices',
+    permission: 'invoices',
     path: /^\/v1\/invoices$/,
     parameters: { ...pageParameters, created: 'range', status: 'one', customer: 'one' },
     answer: listInvoices,
   },
   {
     name: 'retrieve_invoice',
+    permission: 'invoices',
     path: /^\/v1\/invoices\/([^/]+)$/,
     parameters: retrieving,
     answer: (world, query, id) => renderInvoice(world, findInvoice(world, id), isExpanded(query, 'customer')),
   },
   {
     name: 'list_lines',
+    permission: 'invoices',
     path: /^\/v1\/invoices\/([^/]+)\/lines$/,
     parameters: pageParameters,
     answer: listLines,
   },
   {
     name: 'list_events',
+    permission: 'events',
     path: /^\/v1\/events$/,
     parameters: { ...pageParameters, created: 'range', type: 'one', types: 'many' },
     answer: listEvents,
   },
   {
     name: 'retrieve_event',
+    permission: 'events',
     path: /^\/v1\/events\/([^/]+)$/,
     parameters: retrieving,
     answer(world, _query, id) {
@@ -75,12 +84,14 @@ export const routes: readonly Route[] = [
   },
   {
     name: 'list_customers',
+    permission: 'customers',
     path: /^\/v1\/customers$/,
     parameters: { ...pageParameters, created: 'range', email: 'one' },
     answer: listCustomers,
   },
   {
     name: 'retrieve_customer',
+    permission: 'customers',
     path: /^\/v1\/customers\/([^/]+)$/,
     parameters: retrieving,
     answer({ account }, _query, id) {
@@ -90,7 +101,30 @@ export const routes: readonly Route[] = [
     },
   },
   {
+    name: 'list_tax_rates',
+    permission: 'tax_rates',
+    path: /^\/v1\/tax_rates$/,
+    parameters: pageParameters,
+    answer({ account }, query) {
+      isExpanded(query)
+      const rates = sequenceOf('tax_rate', [...account.taxRates.values()])
+      return list('/v1/tax_rates', readPage(query, rates, everything), same)
+    },
+  },
+  {
+    name: 'list_webhook_endpoints',
+    permission: 'webhook_endpoints',
+    path: /^\/v1\/webhook_endpoints$/,
+    parameters: pageParameters,
+    answer(world, query) {
+      isExpanded(query)
+      const endpoints = sequenceOf('webhook_endpoint', renderEndpoints(world))
+      return list('/v1/webhook_endpoints', readPage(query, endpoints, everything), same)
+    },
+  },
+  {
     name: 'retrieve_tax_rate',
+    permission: 'tax_rates',
     path: /^\/v1\/tax_rates\/([^/]+)$/,
     parameters: retrieving,
     answer({ account }, _query, id) {
@@ -160,11 +194,7 @@ function listInvoices(world: World, query: Query): object {
 function listLines(world: World, query: Query, id: string): object {
   isExpanded(query, 'data.discounts')
   const lines = findInvoice(world, id).lines.data.toReversed()
-  return list(
-    `/v1/invoices/${id}/lines`,
-    readPage(query, sequenceOf('line item', lines), () => true),
-    same,
-  )
+  return list(`/v1/invoices/${id}/lines`, readPage(query, sequenceOf('line item', lines), everything), same)
 }
 
 function listEvents(world: World, query: Query): object {
@@ -203,6 +233,7 @@ function list<T>(url: string, { data, has_more }: Page<T>, render: (item: T) => 
 }
 
 const same = (item: unknown) => item
+const everything = () => true
 
 function sequenceOf<T extends StripeLine | StripeEvent | { id: string }>(
   what: string,
@@ -231,29 +262,6 @@ function findInvoice({ account }: World, id: string): StripeInvoice {
   const invoice = account.invoices.get(id)
   if (invoice === undefined) throw missing('invoice', id)
   return invoice
-}
-
-function renderInvoice(world: World, invoice: StripeInvoice, expanded: boolean): StripeInvoice {
-  const rendered = withAddress(world, withFirstLines(invoice))
-  const customer = expanded ? world.account.customers.get(String(invoice.customer)) : undefined
-  return customer === undefined ? rendered : { ...rendered, customer }
-}
-
-/** An event as the wire has it. */
-export function renderEvent(world: World, event: StripeEvent): StripeEvent {
-  if (event.data.object.object !== 'invoice') return event
-  const object = withAddress(world, event.data.object as unknown as StripeInvoice)
-  return { ...event, data: { ...event.data, object } }
-}
-
-function withAddress({ address }: World, invoice: StripeInvoice): StripeInvoice {
-  if (invoice.invoice_pdf === null) return invoice
-  const { invoice_pdf, hosted_invoice_url } = invoice
-  return {
-    ...invoice,
-    invoice_pdf: `${address}${invoice_pdf}`,
-    hosted_invoice_url: `${address}${hosted_invoice_url}`,
-  }
 }
 
 /** Whether the request asks to expand this, and nothing else. */

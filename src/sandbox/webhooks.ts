@@ -22,6 +22,8 @@ export interface Delivery {
 
 export interface Webhooks {
   subscribe(url: string, secret: string): void
+  /** Where events are sent to; null before anybody subscribed. */
+  endpoint(): string | null
   deliver(options?: DeliverOptions): Promise<Delivery[]>
 }
 
@@ -41,6 +43,7 @@ export function createWebhooks(
     subscribe(url, secret) {
       receiver = { url, secret }
     },
+    endpoint: () => receiver?.url ?? null,
     async deliver({ order = 'as is', duplicate = 0, drop = 0, since } = {}) {
       if (receiver === undefined) throw new Error('Nobody has subscribed to the events.')
       const { url, secret } = receiver

@@ -1,5 +1,6 @@
 /** From an address to an engine. An engine is loaded only when it is used. */
-import { type ReadStore, StoreError, type WriteStore } from './store.ts'
+import type { StoreFacts } from './facts.ts'
+import { notAnAddress, type ReadStore, StoreError, type WriteStore } from './store.ts'
 
 type Engine = { name: 'sqlite'; path: string } | { name: 'postgres'; url: string }
 
@@ -27,6 +28,20 @@ export async function openWriteStore(url: string): Promise<WriteStore> {
   return engine.name === 'sqlite'
     ? (await import('./sqlite/writer.ts')).openSqliteWriter(engine.path)
     : (await import('./postgres/writer.ts')).openPostgresWriter(engine.url)
+}
+
+/** Whether an address is one at all; throws what a start would say. */
+export function checkAddress(url: string): void {
+  const engine = engineOf(url)
+  if (engine.name === 'postgres' && !URL.canParse(engine.url)) throw notAnAddress()
+}
+
+/** Looks at a store of whatever version, and changes nothing. */
+export async function readFacts(url: string): Promise<StoreFacts> {
+  const engine = engineOf(url)
+  return engine.name === 'sqlite'
+    ? (await import('./sqlite/read-facts.ts')).readSqliteFacts(engine.path)
+    : (await import('./postgres/read-facts.ts')).readPostgresFacts(engine.url)
 }
 
 /** Brings the schema to this version, creating the store when there is none; says from which version it came. */

@@ -2,7 +2,9 @@
  * The store's contract. The API sees only `ReadStore`, whose connection cannot write either; the connector,
  * the import and the token commands see `WriteStore`. Every engine meets both, and one suite runs over all.
  */
-import type { InvoiceRecord, InvoiceStatus } from '../invoice.ts'
+import type { Claim } from '../document.ts'
+import type { InvoiceKey, InvoiceRecord, InvoiceStatus } from '../invoice.ts'
+import type { DocumentReads, DocumentWrites } from './document-store.ts'
 import type { SearchWord } from './search.ts'
 
 export interface InvoiceQuery {
@@ -56,12 +58,6 @@ export interface StoredToken {
   revoked_at: number | null
 }
 
-/** What names a record, and the order in which records are copied. */
-export interface InvoiceKey {
-  customer_id: string
-  id: string
-}
-
 /** A record as it lies in the store. */
 export interface StoredRecord extends InvoiceKey {
   summary: string
@@ -85,6 +81,8 @@ export interface KnownInvoice extends InvoiceKey {
   /** Null when the invoice was seen deleted. */
   summary: string | null
   observed_at: number
+  /** What was recorded of its document beside it; null when it did not come from the payment platform. */
+  claim: Claim | null
 }
 
 export interface ReadStore {
@@ -99,7 +97,7 @@ export interface ReadStore {
 }
 
 /** All that is written within one transaction: committed together, or not at all. */
-export interface WriteTransaction {
+export interface WriteTransaction extends DocumentWrites {
   /**
    * Inserts or replaces each record whole, its lines included; says how many differed from what was stored. What was
    * observed later stays as it is: `observedAt` is the stamp of the moment before the source was asked.
@@ -114,7 +112,7 @@ export interface WriteTransaction {
   saveSuccess(stream: string, at: number): Promise<void>
 }
 
-export interface WriteStore {
+export interface WriteStore extends DocumentReads {
   transaction<T>(work: (tx: WriteTransaction) => Promise<T>): Promise<T>
   /** Records of every customer, in the order of their keys, from the first one after a key. */
   readInvoices(after: InvoiceKey | null, limit: number): Promise<StoredRecord[]>
@@ -146,6 +144,12 @@ export function schemaMismatch(where: string, version: number, needed: number): 
 
 /** A store that cannot be used; the message says what to do about it. */
 export class StoreError extends Error {}
+
+export function notAnAddress(): StoreError {
+  return new StoreError(
+    'DATABASE_URL is not a valid address; it looks like postgres://user:password@host:5432/name',
+  )
+}
 
 /** A store that cannot be read at the moment, but may be again shortly. */
 export class StoreUnavailable extends StoreError {}

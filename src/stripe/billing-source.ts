@@ -2,22 +2,30 @@
 import type Stripe from 'stripe'
 import type { Invoice } from '../invoice.ts'
 import { type BillingSource, type Notification, type Observation, SourceError } from '../sources.ts'
-import { createStripe, type StripeOptions } from './client.ts'
+import { createPacedCall, type Pace } from '../upstream/paced-calls.ts'
+import { createStripe, isStripesOwn, type StripeOptions } from './client.ts'
+import { stripeFailures } from './failures.ts'
 import { listLines, readLinePage } from './list-lines.ts'
+import { type MetadataKeys, mapClaim, usualKeys } from './map-claim.ts'
 import { mapInvoice, percentageOf, rateIds, type TaxRates } from './map-invoice.ts'
-import { createPacedCall, type Pace, paceFor } from './paced-calls.ts'
 
 const pageSize = 100
+
+/** Below the 25 a second that Stripe allows for one endpoint. */
+const stripesPace: Pace = { perSecond: 20, attempts: 6, patience: 60_000 }
+/** A sandbox has limits only when it is told to. */
+const sandboxPace: Pace = { perSecond: 10_000, attempts: 6, patience: 60_000 }
 
 /** Events that concern invoices: their own, and those of customers, whose names and tax ids drafts follow. */
 export const eventTypes = ['invoice.*', 'customer.updated', 'customer.deleted', 'customer.tax_id.*']
 
 export function createBillingSource(
   options: StripeOptions,
-  pace: Pace = paceFor(options.base),
+  pace: Pace = isStripesOwn(options.base) ? stripesPace : sandboxPace,
+  keys: MetadataKeys = usualKeys,
 ): BillingSource {
   const stripe = createStripe(options)
-  const call = createPacedCall(pace)
+  const call = createPacedCall(pace, stripeFailures)
   const percentages = new Map<string, number>()
 
   /** A rate's percentage cannot change, so it is asked for once. */
@@ -55,7 +63,9 @@ export function createBillingSource(
       customer_id,
       map: (previous: Invoice | null) => {
         const mapped = mapInvoice(invoice, rates, previous)
-        return 'refusal' in mapped ? mapped : { invoice: mapped.invoice, lines }
+        return 'refusal' in mapped
+          ? mapped
+          : { invoice: mapped.invoice, lines, claim: mapClaim(invoice.metadata, keys) }
       },
     }
   }
@@ -127,10 +137,10 @@ export function readEvent({ id, type, created, data }: Stripe.Event): Notificati
   if (type.startsWith('invoice.')) {
     const invoice_id = object?.object === 'invoice' && typeof object.id === 'string' ? object.id : null
     // A preview of what is to come has no id, and is no invoice.
-    return invoice_id?.startsWith('in_') ? { id, created, invoice_id, customer_id } : null
+    return invoice_id?.startsWith('in_') ? { id, type, created, invoice_id, customer_id } : null
   }
   return type.startsWith('customer.') && customer_id !== null
-    ? { id, created, invoice_id: null, customer_id }
+    ? { id, type, created, invoice_id: null, customer_id }
     : null
 }
 

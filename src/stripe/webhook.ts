@@ -80,13 +80,13 @@ function isThin(body: Buffer): boolean {
   return /"object"\s*:\s*"v2\.core\.event"/.test(body.toString('utf8', 0, 4_096))
 }
 
-function readThinEvent({ id, created, related_object }: ThinEvent): Notification | null {
-  const { id: about, type } = related_object ?? {}
-  const moment = Math.floor(new Date(created).getTime() / 1000)
-  if (type === 'invoice' && about?.startsWith('in_'))
-    return { id, created: moment, invoice_id: about, customer_id: null }
-  if (type === 'customer' && about?.startsWith('cus_'))
-    return { id, created: moment, invoice_id: null, customer_id: about }
+function readThinEvent({ id, type, created, related_object }: ThinEvent): Notification | null {
+  const { id: about, type: kind } = related_object ?? {}
+  const event = { id, type, created: Math.floor(new Date(created).getTime() / 1000) }
+  if (kind === 'invoice' && about?.startsWith('in_'))
+    return { ...event, invoice_id: about, customer_id: null }
+  if (kind === 'customer' && about?.startsWith('cus_'))
+    return { ...event, invoice_id: null, customer_id: about }
   return null
 }
 

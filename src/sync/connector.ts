@@ -1,5 +1,7 @@
 /** From a payment platform to the store: everything once, then what happens, and now and then what may have been missed. */
+
 import type { Logger } from 'pino'
+import type { InvoiceKey } from '../invoice.ts'
 import type {
   BillingSource,
   Notification,
@@ -8,9 +10,12 @@ import type {
   ObservationPage,
 } from '../sources.ts'
 import { SourceError } from '../sources.ts'
-import type { InvoiceKey, Stream, WriteStore, WriteTransaction } from '../store/store.ts'
-import { type Applied, addApplied, applyObservations, nothingApplied } from './apply.ts'
+import type { JournalEntry } from '../store/document-store.ts'
+import type { Stream, WriteStore, WriteTransaction } from '../store/store.ts'
+import { type Applied, addApplied, applyObservations, type Cause, nothingApplied } from './apply.ts'
+import { type LinkRules, usualRules } from './link.ts'
 import { createStamps } from './stamps.ts'
+import { createStreams, succeed } from './streams.ts'
 
 export const backfillStream = 'stripe:backfill'
 export const eventsStream = 'stripe:events'
@@ -33,6 +38,8 @@ export interface ConnectorOptions {
   onProgress?(step: string, invoices: number, part: number | null): void
   /** Whether to find out, by some more questions, how long the way is. */
   estimate?: boolean
+  /** How invoices are tied to documents. */
+  rules?: LinkRules
 }
 
 export interface Connector {
@@ -47,34 +54,23 @@ export interface Connector {
 }
 
 export async function createConnector(options: ConnectorOptions): Promise<Connector> {
-  const { source, store, log, signal, onProgress, estimate = false } = options
+  const { source, store, log, signal, onProgress, estimate = false, rules = usualRules } = options
   const nextStamp = createStamps(await store.readLastObserved())
+  const streams = createStreams(store, signal)
   const handled = new Set<string>()
   /** When the last answer about an invoice was there. Of questions asked before, it is open which saw more. */
   const answered = new Map<string, number>()
-
-  async function readStream(name: string): Promise<Stream> {
-    const streams = await store.listStreams()
-    return (
-      streams.find(stream => stream.name === name) ?? {
-        name,
-        cursor: null,
-        succeeded_at: null,
-        failed_at: null,
-        error: null,
-      }
-    )
-  }
 
   /** Commits observations, and with them whatever else must not run ahead of them. */
   async function commit(
     observations: readonly Observation[],
     askedAt: number,
+    cause: Cause | null = null,
     alongside?: (tx: WriteTransaction) => Promise<void>,
   ): Promise<Applied> {
     const applied = await store.transaction(async tx => {
       const isOpen = (id: string) => (answered.get(id) ?? 0) > askedAt
-      const result = await applyObservations(tx, observations, askedAt, isOpen)
+      const result = await applyObservations(tx, observations, askedAt, { isOpen, rules, cause })
       for (const { id } of observations) remember(id)
       await alongside?.(tx)
       return result
@@ -90,25 +86,6 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
     if (answered.size > rememberedAnswers) answered.delete(answered.keys().next().value as string)
   }
 
-  /** Runs a stream to its end, or records why it did not get there. */
-  async function runStream(name: string, run: (stream: Stream) => Promise<Applied>): Promise<Applied> {
-    try {
-      return await run(await readStream(name))
-    } catch (error) {
-      if (!signal.aborted) {
-        const message = error instanceof Error ? error.message : String(error)
-        const stream = await readStream(name)
-        await store.transaction(tx => tx.saveStream({ ...stream, failed_at: Date.now(), error: message }))
-      }
-      throw error
-    }
-  }
-
-  const succeed =
-    (stream: Stream, cursor: string | null, at = Date.now()) =>
-    (tx: WriteTransaction) =>
-      tx.saveStream({ ...stream, cursor, succeeded_at: at, failed_at: null, error: null })
-
   /** Lists from the stream's cursor; from the beginning when the invoice that it names is gone. */
   async function listAll(stream: Stream): Promise<Applied> {
     try {
@@ -122,7 +99,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
 
   async function listFrom(stream: Stream): Promise<Applied> {
     // What happens while the list is read is told by events: they are to be read from before its first page.
-    const events = await readStream(eventsStream)
+    const events = await streams.read(eventsStream)
     if (stream.cursor === null) {
       const { now } = await source.listNotifications(0, null)
       await store.transaction(async tx => {
@@ -143,7 +120,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
         next === null
           ? succeed(stream, null)
           : (tx: WriteTransaction) => tx.saveStream({ ...stream, succeeded_at: null, cursor: next })
-      total = addApplied(total, await commit(observations, askedAt, alongside))
+      total = addApplied(total, await commit(observations, askedAt, null, alongside))
       seen += observations.length
       onProgress?.('listed', seen, way?.(reached) ?? null)
       after = next
@@ -151,7 +128,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
     return total
   }
 
-  async function applyCustomer(customerId: string): Promise<Applied> {
+  async function applyCustomer(customerId: string, cause: Cause): Promise<Applied> {
     let total = nothingApplied
     let after: string | null = null
     for (;;) {
@@ -163,21 +140,27 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
       })
       // The draft where the page was to begin is gone: from the beginning. Or the customer is: it has nothing.
       if (page === null && after === null) return total
-      if (page !== null) total = addApplied(total, await commit(page.observations, askedAt))
+      if (page !== null) total = addApplied(total, await commit(page.observations, askedAt, cause))
       if (page !== null && page.next === null) return total
       after = page?.next ?? null
     }
   }
 
-  async function applyInvoice(id: string, customerId: string | null): Promise<Applied> {
+  async function applyInvoice(
+    id: string,
+    customerId: string | null,
+    cause: Cause | null = null,
+  ): Promise<Applied> {
     signal.throwIfAborted()
     const askedAt = nextStamp()
-    return commit([await source.fetchInvoice(id, customerId)], askedAt)
+    return commit([await source.fetchInvoice(id, customerId)], askedAt, cause)
   }
 
-  async function applyNotification({ invoice_id, customer_id }: Notification): Promise<Applied> {
-    if (invoice_id !== null) return applyInvoice(invoice_id, customer_id)
-    return customer_id === null ? nothingApplied : applyCustomer(customer_id)
+  async function applyNotification(notification: Notification): Promise<Applied> {
+    const { id, type, created, invoice_id, customer_id } = notification
+    const cause = { id, type, happened_at: created * 1000 }
+    if (invoice_id !== null) return applyInvoice(invoice_id, customer_id, cause)
+    return customer_id === null ? nothingApplied : applyCustomer(customer_id, cause)
   }
 
   const readPage = (since: number, after: string | null) =>
@@ -189,8 +172,12 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
     let total = nothingApplied
     let page = first
     for (;;) {
-      for (const notification of distinct(page.notifications.filter(({ id }) => !handled.has(id))))
-        total = addApplied(total, await applyNotification(notification))
+      const fresh = byThing(page.notifications.filter(({ id }) => !handled.has(id)))
+      for (const [newest, ...others] of fresh) {
+        if (newest === undefined) continue
+        total = addApplied(total, await applyNotification(newest))
+        if (others.length > 0) await store.transaction(tx => tx.saveEntries(tellMerged(newest, others)))
+      }
       for (const { id } of page.notifications) handled.add(id)
       if (page.next === null) break
       page = await readPage(since, page.next)
@@ -202,12 +189,12 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
 
   return {
     async backfill() {
-      const { succeeded_at, cursor } = await readStream(backfillStream)
+      const { succeeded_at, cursor } = await streams.read(backfillStream)
       if (succeeded_at !== null && cursor === null) return nothingApplied
-      return runStream(backfillStream, listAll)
+      return streams.run(backfillStream, listAll)
     },
     catchUp() {
-      return runStream(eventsStream, async stream => {
+      return streams.run(eventsStream, async stream => {
         const since = Number(stream.cursor ?? 0)
         const askedAt = Date.now()
         const page = await readPage(since, null)
@@ -217,16 +204,16 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
           { days: Math.round(gap / 86_400) },
           'events reach back 30 days only; listing everything again',
         )
-        const backfill = await readStream(backfillStream)
-        const listed = await runStream(backfillStream, () => listAll({ ...backfill, cursor: null }))
-        const events = await readStream(eventsStream)
+        const backfill = await streams.read(backfillStream)
+        const listed = await streams.run(backfillStream, () => listAll({ ...backfill, cursor: null }))
+        const events = await streams.read(eventsStream)
         const relistedAt = Date.now()
         const next = await readPage(Number(events.cursor ?? 0), null)
         return addApplied(listed, await readEvents(events, next, relistedAt))
       })
     },
     rereadUnsettled() {
-      return runStream(unsettledStream, async stream => {
+      return streams.run(unsettledStream, async stream => {
         let total = nothingApplied
         let after = readKey(stream.cursor)
         for (;;) {
@@ -261,13 +248,19 @@ function createWay(first: number | null): (reached: number) => number | null {
 }
 
 /** Of several notifications about one thing, one is enough: its state is fetched. */
-function distinct(notifications: readonly Notification[]): Notification[] {
-  const byThing = new Map<string, Notification>()
-  for (const notification of notifications) {
-    const thing = notification.invoice_id ?? notification.customer_id ?? notification.id
-    if (!byThing.has(thing)) byThing.set(thing, notification)
-  }
-  return [...byThing.values()]
+function byThing(notifications: readonly Notification[]): Notification[][] {
+  const thingOf = ({ id, invoice_id, customer_id }: Notification) => invoice_id ?? customer_id ?? id
+  return [...Map.groupBy(notifications, thingOf).values()]
+}
+
+function tellMerged(newest: Notification, others: readonly Notification[]): JournalEntry[] {
+  const at = Date.now()
+  return others.flatMap(({ id: cause, type, created, invoice_id, customer_id }) => {
+    if (invoice_id === null || customer_id === null) return []
+    const detail = `read together with ${newest.id}: the invoice was fetched once, as it is now`
+    const happened_at = created * 1000
+    return [{ customer_id, id: invoice_id, cause, type, happened_at, at, outcome: 'ignored', detail }]
+  })
 }
 
 function readKey(cursor: string | null): InvoiceKey | null {

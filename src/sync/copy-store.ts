@@ -1,7 +1,7 @@
 /** From one store to another, of whatever engine: what is missing or differs is written, then both are compared. */
 import { createHash } from 'node:crypto'
-import type { InvoiceRecord } from '../invoice.ts'
-import type { InvoiceKey, StoredRecord, WriteStore } from '../store/store.ts'
+import type { InvoiceKey, InvoiceRecord } from '../invoice.ts'
+import type { StoredRecord, WriteStore } from '../store/store.ts'
 
 const batchSize = 500
 

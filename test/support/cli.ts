@@ -39,6 +39,8 @@ export interface Program {
   /** What it wrote so far. */
   readonly stdout: string
   readonly stderr: string
+  /** What it was given and may never write. */
+  secrets: readonly string[]
   exited: Promise<Outcome>
   /** Resolves with the match once standard output has one; rejects when the program ends without. */
   waitFor(pattern: RegExp): Promise<RegExpExecArray>
@@ -83,6 +85,7 @@ export async function createCli(t: TestContext): Promise<Cli> {
   t.after(async () => {
     for (const { child } of programs) child.kill('SIGKILL')
     await Promise.all(programs.map(({ exited }) => exited))
+    for (const { stdout, stderr, secrets } of programs) assertSecret(stdout + stderr, secrets)
   })
   const folder = await createFolder(t)
 
@@ -124,6 +127,15 @@ export async function createCli(t: TestContext): Promise<Cli> {
   }
 }
 
+const secretSettings = ['STRIPE_API_KEY', 'STRIPE_WEBHOOK_SECRET', 'INVOICEXPRESS_API_KEY']
+
+/** No key in any line of any program of the whole test run; nor an address that would hold one. */
+function assertSecret(text: string, secrets: readonly string[]): void {
+  for (const secret of secrets) assert.ok(!text.includes(secret), 'a key or a secret is written')
+  // The sandbox's own key is no secret: it says itself how to use it.
+  assert.doesNotMatch(text, /api_key=(?!ix_test_sandbox)/, 'an address with a key is written')
+}
+
 function startProgram(folder: string, args: readonly string[], options: ProgramOptions): Program {
   const { env = {}, input = '', node = process.execPath } = options
   const child = spawn(node, [entryPoint, ...args], {
@@ -158,6 +170,7 @@ function startProgram(folder: string, args: readonly string[], options: ProgramO
   return {
     pid: child.pid ?? Number.NaN,
     child,
+    secrets: secretSettings.flatMap(name => env[name] || []),
     exited,
     get stdout() {
       return stdout

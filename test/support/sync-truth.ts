@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import type { Stripe } from 'stripe'
-import type { InvoiceRecord } from '../../src/invoice.ts'
+import type { InvoiceKey, InvoiceRecord } from '../../src/invoice.ts'
 import type { StripeAccount } from '../../src/sandbox/stripe-account.ts'
 import {
   type SandboxOptions,
@@ -10,7 +10,7 @@ import {
   startStripeSandbox,
 } from '../../src/sandbox/stripe-server.ts'
 import { openWriteStore } from '../../src/store/open-store.ts'
-import type { InvoiceKey, Stream } from '../../src/store/store.ts'
+import type { Stream } from '../../src/store/store.ts'
 import { mapInvoice, percentageOf } from '../../src/stripe/map-invoice.ts'
 import { mapLine } from '../../src/stripe/map-lines.ts'
 import { type Cli, createCli, type Outcome, type Program, type ProgramOptions } from './cli.ts'

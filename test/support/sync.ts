@@ -4,18 +4,25 @@ import { DatabaseSync } from 'node:sqlite'
 import type { TestContext } from 'node:test'
 import { type Logger, pino } from 'pino'
 import type Stripe from 'stripe'
-import { type Invoice, type InvoiceStatus, writeLines, writeSummary } from '../../src/invoice.ts'
+import {
+  type Invoice,
+  type InvoiceKey,
+  type InvoiceStatus,
+  writeLines,
+  writeSummary,
+} from '../../src/invoice.ts'
 import type { AccountOptions, StripeAccount } from '../../src/sandbox/stripe-account.ts'
 import type { StripeInvoice } from '../../src/sandbox/stripe-objects.ts'
 import { type StripeSandbox, startStripeSandbox } from '../../src/sandbox/stripe-server.ts'
 import { type BillingSource, type Observation, SourceError } from '../../src/sources.ts'
 import { openReadStore, openWriteStore } from '../../src/store/open-store.ts'
-import type { InvoiceKey, ReadStore, StoredRecord, Stream, WriteStore } from '../../src/store/store.ts'
+import type { ReadStore, StoredRecord, Stream, WriteStore } from '../../src/store/store.ts'
 import { createBillingSource, readEvent } from '../../src/stripe/billing-source.ts'
 import { mapInvoice, percentageOf } from '../../src/stripe/map-invoice.ts'
 import { mapLine } from '../../src/stripe/map-lines.ts'
-import type { Pace } from '../../src/stripe/paced-calls.ts'
 import { type Connector, createConnector } from '../../src/sync/connector.ts'
+import { type LinkRules, usualRules } from '../../src/sync/link.ts'
+import type { Pace } from '../../src/upstream/paced-calls.ts'
 import { type Engine, runSql } from './engines.ts'
 
 /** Enough attempts to get over one failure, and few enough that giving up is quick. */
@@ -36,7 +43,7 @@ export interface Rig {
   /** What was logged, each entry as it was written. */
   logged: { level: number; msg: string }[]
   /** Another connector on the same store, as after a restart. */
-  connect(options?: { source?: BillingSource; signal?: AbortSignal }): Promise<Connector>
+  connect(options?: { source?: BillingSource; signal?: AbortSignal; rules?: LinkRules }): Promise<Connector>
   stream(name: string): Promise<Stream | undefined>
 }
 
@@ -54,8 +61,11 @@ export async function startRig(t: TestContext, engine: Engine, options: RigOptio
   const stripe = { apiKey: 'sk_test_sandbox', base: sandbox.address, ...(timeout && { timeout }) }
   const source = createBillingSource(stripe, pace)
   const { log, logged } = createLog()
-  const connect: Rig['connect'] = ({ source: other = source, signal = new AbortController().signal } = {}) =>
-    createConnector({ source: other, store, log, signal })
+  const connect: Rig['connect'] = ({
+    source: other = source,
+    signal = new AbortController().signal,
+    rules = usualRules,
+  } = {}) => createConnector({ source: other, store, log, signal, rules })
   return {
     sandbox,
     account: sandbox.account,
@@ -90,7 +100,17 @@ export function createLog(): { log: Logger; logged: Rig['logged'] } {
 
 /** As if nothing had ever been stored: quicker than a new store. */
 export async function emptyStore(url: string): Promise<void> {
-  const tables = ['invoices', 'tombstones', 'invoice_lines', 'customers', 'streams']
+  const tables = [
+    'invoices',
+    'tombstones',
+    'invoice_lines',
+    'customers',
+    'streams',
+    'links',
+    'documents',
+    'document_clients',
+    'journal',
+  ]
   if (!url.startsWith('sqlite:')) {
     const deletions = tables.map(table => `DELETE FROM fatura.${table};`).join('')
     await runSql(url, `${deletions} UPDATE fatura.observation SET last_at = 0`)

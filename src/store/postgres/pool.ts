@@ -1,6 +1,6 @@
 /** Connections to PostgreSQL: how they are opened, and what their failures mean. */
 import pg from 'pg'
-import { StoreError, StoreUnavailable } from '../store.ts'
+import { notAnAddress, StoreError, StoreUnavailable } from '../store.ts'
 
 /** Counts and moments are 64 bits wide in PostgreSQL, and all of them fit a number here. */
 const bigint = 20
@@ -42,10 +42,7 @@ export function openWritePool(url: string): pg.Pool {
 
 /** What both kinds share. The address may name options of its own; the session's come after them, and win. */
 function configure(url: string, options: string): pg.PoolConfig {
-  if (!URL.canParse(url))
-    throw new StoreError(
-      'DATABASE_URL is not a valid address; it looks like postgres://user:password@host:5432/name',
-    )
+  if (!URL.canParse(url)) throw notAnAddress()
   const address = new URL(url)
   const given = address.searchParams.get('options')
   // The driver would let the address's options replace the session's.

@@ -51,13 +51,61 @@ const tables = `
     error        text COLLATE "C"
   );
 
-  -- Until when the records follow their source: until the last time that all its events were applied, once a backfill
-  -- reached its end. An import counts only where nothing else brings records.
+  -- Until when the records follow their sources: until the last time that all events were applied and the documents
+  -- that change were looked at, once everything was read to its end. An import counts only where nothing else brings
+  -- records.
   CREATE VIEW fatura.freshness AS
     SELECT CASE WHEN count(*) = count(succeeded_at)
-      THEN coalesce(min(CASE WHEN name LIKE '%:events' THEN succeeded_at END), min(succeeded_at)) END AS synced_at
+      THEN coalesce(min(CASE WHEN name LIKE '%:events' OR name LIKE 'ix:%' AND name <> 'ix:all' THEN succeeded_at END),
+        min(succeeded_at)) END AS synced_at
     FROM fatura.streams
     WHERE name NOT LIKE '%:unsettled' AND (name <> 'import' OR NOT EXISTS (SELECT 1 FROM fatura.streams WHERE name <> 'import'));
+
+  CREATE TABLE fatura.links (
+    customer_id text COLLATE "C" NOT NULL,
+    invoice_id  text COLLATE "C" NOT NULL,
+    state       text COLLATE "C",
+    claimed_id  bigint,
+    ix_id       bigint,
+    claim       text COLLATE "C" NOT NULL,
+    PRIMARY KEY (customer_id, invoice_id)
+  );
+  CREATE INDEX links_by_invoice ON fatura.links (invoice_id);
+  CREATE INDEX links_by_claim ON fatura.links (claimed_id) WHERE claimed_id IS NOT NULL;
+  CREATE INDEX links_by_document ON fatura.links (ix_id) WHERE ix_id IS NOT NULL;
+  CREATE INDEX links_creating ON fatura.links (customer_id, invoice_id) WHERE state = 'creating';
+
+  CREATE TABLE fatura.documents (
+    id          bigint PRIMARY KEY,
+    status      text COLLATE "C",
+    reference   text COLLATE "C",
+    date        text COLLATE "C",
+    client_id   bigint,
+    body        text COLLATE "C",
+    misses      integer NOT NULL,
+    observed_at bigint NOT NULL
+  );
+  CREATE INDEX documents_by_reference ON fatura.documents (reference) WHERE reference IS NOT NULL;
+  CREATE INDEX documents_by_date ON fatura.documents (date, id);
+  CREATE INDEX documents_open ON fatura.documents (id) WHERE status IN ('draft', 'final', 'sent');
+
+  CREATE TABLE fatura.document_clients (
+    id          bigint PRIMARY KEY,
+    tax_id      text COLLATE "C",
+    observed_at bigint NOT NULL
+  );
+
+  CREATE TABLE fatura.journal (
+    customer_id text COLLATE "C" NOT NULL,
+    invoice_id  text COLLATE "C" NOT NULL,
+    cause       text COLLATE "C" NOT NULL,
+    type        text COLLATE "C" NOT NULL,
+    happened_at bigint,
+    at          bigint NOT NULL,
+    outcome     text COLLATE "C" NOT NULL,
+    detail      text COLLATE "C" NOT NULL,
+    PRIMARY KEY (customer_id, invoice_id, cause)
+  );
 
   CREATE TABLE fatura.observation (
     only_one boolean PRIMARY KEY DEFAULT true CHECK (only_one),
@@ -155,8 +203,15 @@ export const customerFunctions = [
   'fatura.find_invoice',
 ]
 
-/** What is global and small, and is to be everywhere on Citus. */
-export const referenceTables = ['fatura.migrations', 'fatura.observation', 'fatura.streams', 'fatura.tokens']
+/** What belongs to no customer, and is to be everywhere on Citus. */
+export const referenceTables = [
+  'fatura.migrations',
+  'fatura.observation',
+  'fatura.streams',
+  'fatura.tokens',
+  'fatura.documents',
+  'fatura.document_clients',
+]
 
 /** What belongs to a customer, and lies with the customer's other rows on Citus. */
 export const distributedTables = [
@@ -164,4 +219,6 @@ export const distributedTables = [
   'fatura.invoice_lines',
   'fatura.customers',
   'fatura.tombstones',
+  'fatura.links',
+  'fatura.journal',
 ]

@@ -1,8 +1,10 @@
 /** Rows in bulk: one statement a table and batch, its values as arrays. */
 import type { PoolClient } from 'pg'
-import { type InvoiceRecord, writeLines, writeSummary } from '../../invoice.ts'
+import { type InvoiceKey, type InvoiceRecord, writeLines, writeSummary } from '../../invoice.ts'
 import { searchText } from '../search.ts'
-import type { InvoiceKey, KnownInvoice, Stream } from '../store.ts'
+import type { KnownInvoice, Stream } from '../store.ts'
+import { raiseObserved, raiseVersions } from './versions.ts'
+import { saveLinks, shareDocuments } from './write-documents.ts'
 
 /** Says how many records differed from what was stored. */
 export async function saveInvoices(
@@ -37,6 +39,7 @@ export async function saveInvoices(
       batch.filter(({ lines }) => lines === null),
     )),
   ]
+  await saveLinks(client, batch)
   await raiseVersions(
     client,
     changed.map(({ customer_id }) => customer_id),
@@ -90,10 +93,6 @@ async function touchRows(
       WHERE stored.customer_id = given.customer_id AND stored.id = given.id`,
     values: [...keysOf(records), observedAt],
   })
-}
-
-async function raiseObserved(client: PoolClient, observedAt: number): Promise<void> {
-  await client.query('UPDATE fatura.observation SET last_at = greatest(last_at, $1)', [observedAt])
 }
 
 /** Each key once, the last one given; and always in one order, so that two writers cannot deadlock. */
@@ -157,19 +156,6 @@ async function deleteLines(client: PoolClient, records: readonly InvoiceRecord[]
   return rows
 }
 
-/** The clock keeps a version unique even across a store restored from a backup; the sum keeps it rising. */
-async function raiseVersions(client: PoolClient, customerIds: readonly string[]): Promise<void> {
-  if (customerIds.length === 0) return
-  await client.query({
-    name: 'raise-versions',
-    text: `
-      INSERT INTO fatura.customers AS stored (customer_id, version)
-      SELECT customer_id, $2 FROM unnest($1::text[]) AS changed (customer_id) ORDER BY customer_id
-      ON CONFLICT (customer_id) DO UPDATE SET version = greatest(stored.version + 1, excluded.version)`,
-    values: [[...new Set(customerIds)], Date.now()],
-  })
-}
-
 /** Says whether there was such an invoice. */
 export async function deleteInvoice(
   client: PoolClient,
@@ -183,6 +169,7 @@ export async function deleteInvoice(
     key,
   )
   await client.query('DELETE FROM fatura.invoice_lines WHERE customer_id = $1 AND invoice_id = $2', key)
+  await client.query('DELETE FROM fatura.links WHERE customer_id = $1 AND invoice_id = $2', key)
   await client.query(
     `INSERT INTO fatura.tombstones AS stored (customer_id, id, observed_at) VALUES ($1, $2, $3)
      ON CONFLICT (customer_id, id) DO UPDATE SET observed_at = greatest(stored.observed_at, excluded.observed_at)`,
@@ -195,20 +182,23 @@ export async function deleteInvoice(
 
 /** Takes a lock for each customer, always in one order, so that two writers neither cross nor deadlock. */
 export async function findKnown(client: PoolClient, keys: readonly InvoiceKey[]): Promise<KnownInvoice[]> {
+  await shareDocuments(client)
   const customers = [...new Set(keys.map(({ customer_id }) => customer_id))].sort()
   await client.query(
     'SELECT pg_advisory_xact_lock(hashtextextended(customer_id, 0)) FROM unnest($1::text[]) AS given (customer_id)',
     [customers],
   )
-  const { rows } = await client.query<KnownInvoice>(
+  const { rows } = await client.query<Omit<KnownInvoice, 'claim'> & { claim: string | null }>(
     `WITH given AS (SELECT * FROM unnest($1::text[], $2::text[]) AS given (customer_id, id))
-     SELECT i.customer_id, i.id, i.summary, i.observed_at FROM fatura.invoices i JOIN given USING (customer_id, id)
+     SELECT i.customer_id, i.id, i.summary, i.observed_at, l.claim
+     FROM fatura.invoices i JOIN given USING (customer_id, id)
+     LEFT JOIN fatura.links l ON l.customer_id = i.customer_id AND l.invoice_id = i.id
      UNION ALL
-     SELECT t.customer_id, t.id, NULL, t.observed_at FROM fatura.tombstones t JOIN given USING (customer_id, id)
+     SELECT t.customer_id, t.id, NULL, t.observed_at, NULL FROM fatura.tombstones t JOIN given USING (customer_id, id)
      WHERE NOT EXISTS (SELECT FROM fatura.invoices i WHERE i.customer_id = t.customer_id AND i.id = t.id)`,
     [keys.map(({ customer_id }) => customer_id), keys.map(({ id }) => id)],
   )
-  return rows
+  return rows.map(row => ({ ...row, claim: row.claim === null ? null : JSON.parse(row.claim) }))
 }
 
 export async function saveStream(client: PoolClient, stream: Stream): Promise<void> {

@@ -1,5 +1,6 @@
+import type { InvoiceKey } from '../../invoice.ts'
+import type { DocumentWrites } from '../document-store.ts'
 import {
-  type InvoiceKey,
   observationStamp,
   type StoredRecord,
   type StoredToken,
@@ -7,7 +8,9 @@ import {
   type WriteStore,
 } from '../store.ts'
 import { openWritePool, translate } from './pool.ts'
+import { documentReads } from './read-documents.ts'
 import { checkSchema } from './schema-version.ts'
+import { documentWrites } from './write-documents.ts'
 import { deleteInvoice, findKnown, saveInvoices, saveStream } from './write-invoices.ts'
 
 const tokenColumns = 'id, name, hash, customers, created_at, expires_at, revoked_at'
@@ -31,6 +34,7 @@ export async function openPostgresWriter(url: string): Promise<WriteStore> {
       try {
         await explain(client.query('BEGIN'))
         const result = await work({
+          ...explainAll(documentWrites(client)),
           saveInvoices: (records, observedAt = observationStamp()) =>
             explain(saveInvoices(client, records, observedAt)),
           deleteInvoice: (customerId, invoiceId, observedAt = observationStamp()) =>
@@ -54,6 +58,7 @@ export async function openPostgresWriter(url: string): Promise<WriteStore> {
         client.release(broken)
       }
     },
+    ...documentReads(query),
     async readInvoices(after, limit) {
       return query<StoredRecord>(
         `SELECT i.customer_id, i.id, i.summary, l.lines
@@ -109,4 +114,13 @@ async function explain<T>(asked: Promise<T>): Promise<T> {
   } catch (error) {
     throw translate(error)
   }
+}
+
+/** The same functions, each of whose failures is explained. */
+function explainAll(writes: DocumentWrites): DocumentWrites {
+  const explained = Object.entries(writes).map(([name, write]) => [
+    name,
+    (...given: unknown[]) => explain((write as (...given: unknown[]) => Promise<unknown>)(...given)),
+  ])
+  return Object.fromEntries(explained)
 }

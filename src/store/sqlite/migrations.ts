@@ -56,13 +56,64 @@ const migrations: readonly string[] = [
     error        TEXT
   ) STRICT, WITHOUT ROWID;
 
-  -- Until when the records follow their source: until the last time that all its events were applied, once a backfill
-  -- reached its end. An import counts only where nothing else brings records.
+  -- Until when the records follow their sources: until the last time that all events were applied and the documents
+  -- that change were looked at, once everything was read to its end. An import counts only where nothing else brings
+  -- records.
   CREATE VIEW freshness AS
     SELECT CASE WHEN count(*) = count(succeeded_at)
-      THEN coalesce(min(CASE WHEN name LIKE '%:events' THEN succeeded_at END), min(succeeded_at)) END AS synced_at
+      THEN coalesce(min(CASE WHEN name LIKE '%:events' OR name LIKE 'ix:%' AND name <> 'ix:all' THEN succeeded_at END),
+        min(succeeded_at)) END AS synced_at
     FROM streams
     WHERE name NOT LIKE '%:unsettled' AND (name <> 'import' OR NOT EXISTS (SELECT 1 FROM streams WHERE name <> 'import'));
+
+  -- What is recorded at the payment platform of the document of each invoice that came from there, and which it is.
+  CREATE TABLE links (
+    customer_id TEXT NOT NULL,
+    invoice_id  TEXT NOT NULL,
+    state       TEXT,
+    claimed_id  INTEGER,
+    ix_id       INTEGER,
+    claim       TEXT NOT NULL,
+    PRIMARY KEY (customer_id, invoice_id)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX links_by_invoice ON links (invoice_id);
+  CREATE INDEX links_by_claim ON links (claimed_id) WHERE claimed_id IS NOT NULL;
+  CREATE INDEX links_by_document ON links (ix_id) WHERE ix_id IS NOT NULL;
+  CREATE INDEX links_creating ON links (customer_id, invoice_id) WHERE state = 'creating';
+
+  -- The invoicing system's documents; one that was asked for and never seen has no body.
+  CREATE TABLE documents (
+    id          INTEGER NOT NULL PRIMARY KEY,
+    status      TEXT,
+    reference   TEXT,
+    date        TEXT,
+    client_id   INTEGER,
+    body        TEXT,
+    misses      INTEGER NOT NULL,
+    observed_at INTEGER NOT NULL
+  ) STRICT;
+  CREATE INDEX documents_by_reference ON documents (reference) WHERE reference IS NOT NULL;
+  CREATE INDEX documents_by_date ON documents (date, id);
+  CREATE INDEX documents_open ON documents (id) WHERE status IN ('draft', 'final', 'sent');
+
+  CREATE TABLE document_clients (
+    id          INTEGER NOT NULL PRIMARY KEY,
+    tax_id      TEXT,
+    observed_at INTEGER NOT NULL
+  ) STRICT;
+
+  -- What happened to each invoice lately, and what came of it.
+  CREATE TABLE journal (
+    customer_id TEXT NOT NULL,
+    invoice_id  TEXT NOT NULL,
+    cause       TEXT NOT NULL,
+    type        TEXT NOT NULL,
+    happened_at INTEGER,
+    at          INTEGER NOT NULL,
+    outcome     TEXT NOT NULL,
+    detail      TEXT NOT NULL,
+    PRIMARY KEY (customer_id, invoice_id, cause)
+  ) STRICT, WITHOUT ROWID;
 
   CREATE TABLE observation (
     last_at INTEGER NOT NULL
@@ -81,7 +132,7 @@ const migrations: readonly string[] = [
   `,
 ]
 
-const schemaVersion = migrations.length
+export const schemaVersion = migrations.length
 
 export function migrateSqlite(path: string): { from: number; to: number } {
   const db = openReadWrite(path, { create: true })
@@ -120,6 +171,6 @@ export function checkSchema(db: DatabaseSync, path: string): void {
     throw new StoreError(schemaMismatch(`The database ${path}`, version, schemaVersion))
 }
 
-function readVersion(db: DatabaseSync): number {
+export function readVersion(db: DatabaseSync): number {
   return Number(db.prepare('PRAGMA user_version').get()?.user_version)
 }

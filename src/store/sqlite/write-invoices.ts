@@ -1,10 +1,11 @@
 /** The statements that write, prepared once; they run within a transaction of the writer's. */
 import type { DatabaseSync } from 'node:sqlite'
-import { type InvoiceRecord, writeLines, writeSummary } from '../../invoice.ts'
+import { type Invoice, type InvoiceKey, type InvoiceRecord, writeLines, writeSummary } from '../../invoice.ts'
 import { searchText } from '../search.ts'
-import type { InvoiceKey, KnownInvoice, Stream } from '../store.ts'
+import type { KnownInvoice, Stream } from '../store.ts'
+import type { writeDocuments } from './write-documents.ts'
 
-export function writeInvoices(db: DatabaseSync) {
+export function writeInvoices(db: DatabaseSync, links: ReturnType<typeof writeDocuments>) {
   const insertInvoice = db.prepare(`
     INSERT INTO invoices (customer_id, id, issued_at, status, ix_status, search, summary, observed_at)
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
@@ -34,7 +35,7 @@ export function writeInvoices(db: DatabaseSync) {
       failed_at = excluded.failed_at, error = excluded.error`)
 
   /** Says whether anything but the moment of its observation changed. */
-  function saveOne({ invoice, lines }: InvoiceRecord, observedAt: number): boolean {
+  function saveOne({ invoice, lines, claim }: InvoiceRecord, observedAt: number): boolean {
     const { customer_id, id } = invoice
     const stored = findInvoice.get(customer_id, id)
     if (stored !== undefined && Number(stored.observed_at) > observedAt) return false
@@ -54,6 +55,7 @@ export function writeInvoices(db: DatabaseSync) {
     else touchInvoice.run(customer_id, id, observedAt)
     const { changes } =
       lines === null ? deleteLines.run(customer_id, id) : saveLines.run(customer_id, id, writeLines(lines))
+    if (claim !== undefined) links.saveLink(invoice, claim)
     return isChanged || changes !== 0
   }
 
@@ -73,6 +75,7 @@ export function writeInvoices(db: DatabaseSync) {
     remove(customerId: string, invoiceId: string, observedAt: number): boolean {
       const { changes } = deleteInvoice.run(customerId, invoiceId)
       deleteLines.run(customerId, invoiceId)
+      links.deleteLink(customerId, invoiceId)
       saveTombstone.run(customerId, invoiceId, observedAt)
       raiseObserved.run(observedAt)
       if (changes !== 0) raiseVersion.run(customerId, Date.now())
@@ -83,11 +86,22 @@ export function writeInvoices(db: DatabaseSync) {
         const stored = findInvoice.get(customer_id, id) as
           | { summary: string; observed_at: number }
           | undefined
+        const claim = links.findClaim(customer_id, id)
         if (stored !== undefined)
-          return [{ customer_id, id, summary: stored.summary, observed_at: stored.observed_at }]
+          return [{ customer_id, id, summary: stored.summary, observed_at: stored.observed_at, claim }]
         const gone = findTombstone.get(customer_id, id) as { observed_at: number } | undefined
-        return gone === undefined ? [] : [{ customer_id, id, summary: null, observed_at: gone.observed_at }]
+        return gone === undefined
+          ? []
+          : [{ customer_id, id, summary: null, observed_at: gone.observed_at, claim }]
       })
+    },
+    relink(invoices: readonly Invoice[]): void {
+      for (const invoice of invoices) links.relink(invoice)
+      const customers = new Set(invoices.map(({ customer_id }) => customer_id))
+      for (const customerId of customers) raiseVersion.run(customerId, Date.now())
+    },
+    raiseObserved(observedAt: number): void {
+      raiseObserved.run(observedAt)
     },
     saveStream({ name, cursor, succeeded_at, failed_at, error }: Stream): void {
       saveStream.run(name, cursor, succeeded_at, failed_at, error)

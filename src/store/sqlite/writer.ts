@@ -1,5 +1,5 @@
+import type { InvoiceKey } from '../../invoice.ts'
 import {
-  type InvoiceKey,
   observationStamp,
   type StoredRecord,
   type Stream,
@@ -8,7 +8,9 @@ import {
 } from '../store.ts'
 import { openReadWrite, translate } from './database.ts'
 import { checkSchema } from './migrations.ts'
+import { documentReads } from './read-documents.ts'
 import { readToken, type TokenRow, tokenColumns } from './tokens.ts'
+import { writeDocuments } from './write-documents.ts'
 import { writeInvoices } from './write-invoices.ts'
 
 export function openSqliteWriter(path: string): WriteStore {
@@ -20,7 +22,8 @@ export function openSqliteWriter(path: string): WriteStore {
     throw error
   }
   const exec = (sql: string): void => translate(path, () => db.exec(sql))
-  const invoices = writeInvoices(db)
+  const documents = writeDocuments(db)
+  const invoices = writeInvoices(db, documents)
 
   const readInvoices = db.prepare(`
     SELECT invoices.customer_id, id, summary, lines FROM invoices
@@ -48,6 +51,21 @@ export function openSqliteWriter(path: string): WriteStore {
     deleteInvoice: (customerId, invoiceId, observedAt = observationStamp()) =>
       within(() => invoices.remove(customerId, invoiceId, observedAt)),
     findKnown: keys => within(() => invoices.findKnown(keys)),
+    saveDocuments: (given, observedAt) =>
+      within(() => {
+        documents.saveDocuments(given, observedAt)
+        invoices.raiseObserved(observedAt)
+      }),
+    missDocument: (id, observedAt) =>
+      within(() => {
+        documents.missDocument(id, observedAt)
+        invoices.raiseObserved(observedAt)
+      }),
+    saveClient: (id, taxId, observedAt) => within(() => documents.saveClient(id, taxId, observedAt)),
+    findDocuments: ({ ids, references }) => within(() => documents.findDocuments(ids, references)),
+    findLinked: wanted => within(() => documents.findLinked(wanted.documents, wanted.invoices)),
+    relinkInvoices: given => within(() => invoices.relink(given)),
+    saveEntries: entries => within(() => documents.saveEntries(entries)),
     saveStream: stream => within(() => invoices.saveStream(stream)),
     saveSuccess: (name, at) =>
       within(() =>
@@ -77,6 +95,7 @@ export function openSqliteWriter(path: string): WriteStore {
       last = next.catch(() => {})
       return next
     },
+    ...documentReads(db, work => translate(path, work)),
     async readUnsettled(after, limit) {
       const { customer_id, id } = after ?? { customer_id: '', id: '' }
       return translate(path, () => readUnsettled.all(customer_id, id, limit)) as unknown as InvoiceKey[]

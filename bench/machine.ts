@@ -1,0 +1,14 @@
+/** The machine in one line: figures mean nothing without it. */
+import { cpus, totalmem } from 'node:os'
+
+export function describeMachine(postgresVersion: string | null): string {
+  const cores = cpus()
+  const parts = [
+    `${cores.length} cores (${cores[0]?.model.trim()})`,
+    `${Math.round(totalmem() / 2 ** 30)} GB of memory`,
+    `Node ${process.versions.node}`,
+    `SQLite ${process.versions.sqlite}`,
+    ...(postgresVersion === null ? [] : [`PostgreSQL ${postgresVersion}`]),
+  ]
+  return parts.join(', ')
+}

@@ -1,0 +1,31 @@
+/** How the servers beside the service start and stop. */
+import { createServer, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+
+/** Serves on a free port, says which, and ends with a signal. */
+export function serve(answer: (customerId: string, response: ServerResponse) => void): Server {
+  const server = createServer({ keepAliveTimeout: 72_000 }, (request, response) =>
+    // The path is /api/v1/client/<customerId>/invoices.
+    answer((request.url as string).split('/', 5)[4] as string, response),
+  )
+  server.listen(0, '127.0.0.1', () => sayWhere((server.address() as AddressInfo).port))
+  return server
+}
+
+export function sayWhere(port: number): void {
+  process.stdout.write(`listening at http://127.0.0.1:${port}\n`)
+  for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(0))
+}
+
+export function send(response: ServerResponse, body: string | Buffer): void {
+  response.writeHead(200, {
+    'content-type': 'application/json; charset=utf-8',
+    'content-length': Buffer.byteLength(body),
+  })
+  response.end(body)
+}
+
+/** What every server answers with around the rows: page 1 of 10. */
+export function writeFirstPage(summaries: string, total: number): string {
+  return `{"invoices":[${summaries}],"page":1,"page_size":10,"total":${total},"total_pages":${Math.ceil(total / 10)},"source":"synchronized_records"}`
+}

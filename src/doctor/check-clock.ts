@@ -1,0 +1,49 @@
+/** Our clock against another: signatures of webhooks are refused when the two are minutes apart. */
+import type { Reporter } from './findings.ts'
+
+const warnAbove = 5_000
+/** As far as Stripe's client lets a signature's moment be from ours. */
+const failAbove = 300_000
+
+/** A moment by somebody else's clock, and ours before and after it was asked for. All in milliseconds. */
+export interface ClockReading {
+  theirs: number
+  before: number
+  after: number
+  /** How coarse theirs is: a Date header tells whole seconds. */
+  grain: number
+}
+
+/** Null when the header tells nothing. */
+export function readDateHeader(date: string | undefined, before: number, after: number): ClockReading | null {
+  const theirs = Date.parse(date ?? '')
+  return Number.isNaN(theirs) ? null : { theirs, before, after, grain: 1_000 }
+}
+
+export function checkClock(report: Reporter, whose: string, reading: ClockReading | null): void {
+  const check = `Clock: ${whose}`
+  if (reading === null) {
+    report.skip(check, 'no answer told the time')
+    return
+  }
+  const { theirs, before, after, grain } = reading
+  const skew = theirs + grain / 2 - (before + after) / 2
+  const distance = `${tellSpan(Math.abs(skew))} ${skew > 0 ? 'behind' : 'ahead of'} it`
+  const next =
+    'Let NTP or chrony set the clock of this machine. A sandbox has a simulated clock, and is expected to differ.'
+  if (Math.abs(skew) <= warnAbove) report.ok(check, 'ours agrees with it within 5 s')
+  else if (Math.abs(skew) <= failAbove) report.warn(check, `ours is ${distance}`, next)
+  else
+    report.fail(
+      check,
+      `ours is ${distance}: beyond 300 s, webhooks are refused for their signature's age`,
+      next,
+    )
+}
+
+export function tellSpan(milliseconds: number): string {
+  const seconds = Math.round(milliseconds / 1000)
+  if (seconds < 120) return `${seconds} s`
+  if (seconds < 2 * 3_600) return `${Math.round(seconds / 60)} min`
+  return seconds < 2 * 86_400 ? `${Math.round(seconds / 3_600)} h` : `${Math.round(seconds / 86_400)} days`
+}

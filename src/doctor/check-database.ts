@@ -1,0 +1,160 @@
+/** The store, as an operator must know it: reachable, of the right version, written and read by the right users. */
+import type { FileFacts, ServerFacts, StoreFacts } from '../store/facts.ts'
+import type { ReadStore, WriteStore } from '../store/store.ts'
+import { checkClock, tellSpan } from './check-clock.ts'
+import { attempt, type Reporter } from './findings.ts'
+
+/** What the suite runs on. */
+const testedMajor = 18
+/** A replica that is further behind shows it to whoever reads. */
+const lagToWarn = 60_000
+
+export interface StoreAccess {
+  readFacts(): Promise<StoreFacts>
+  openRead(): Promise<ReadStore>
+}
+
+/** Says whether the store can be opened for the checks that read it. */
+export async function checkDatabase(
+  report: Reporter,
+  readFacts: () => Promise<StoreFacts>,
+): Promise<boolean> {
+  const before = Date.now()
+  const facts = await attempt(report, 'Database', 'Mend DATABASE_URL or the database.', readFacts)
+  if (facts === null) return false
+  const after = Date.now()
+  const { engine, server, file } = facts
+  if (server !== null && server.major < testedMajor)
+    report.warn(
+      'Database',
+      `${engine} answers`,
+      `Fatura is tested on PostgreSQL ${testedMajor}; upgrade when you can.`,
+    )
+  else report.ok('Database', `${engine} answers${server?.hasCitus ? ', with Citus' : ''}`)
+  const isCurrent = checkSchema(report, 'Database: schema', facts)
+  if (file !== null) checkFile(report, file)
+  if (server === null) return isCurrent
+  checkClock(report, 'the database', { theirs: server.clock, before, after, grain: 0 })
+  return isCurrent && checkRights(report, server)
+}
+
+function checkSchema(report: Reporter, check: string, { schema, needed }: StoreFacts): boolean {
+  if (schema === needed) report.ok(check, `version ${schema}`)
+  else if (schema < needed)
+    report.fail(check, `version ${schema}, this Fatura needs ${needed}`, 'Run: fatura migrate')
+  else report.fail(check, `version ${schema}, newer than this Fatura's ${needed}`, 'Upgrade Fatura.')
+  return schema === needed
+}
+
+function checkFile(
+  report: Reporter,
+  { path, journalMode, isWritable, isPublic, isOpenToAll }: FileFacts,
+): void {
+  const check = 'Database: file'
+  const next = `Run: chmod 600 ${path}`
+  if (!isWritable)
+    report.fail(
+      check,
+      'this user may not write to the file or its folder',
+      'SQLite needs both even to read. Run it as the owner of the two.',
+    )
+  else if (isOpenToAll) report.fail(check, 'every user of this machine may change it', next)
+  else if (isPublic) report.warn(check, 'every user of this machine may read it', next)
+  else report.ok(check, 'this user may write to it, and not everyone may read it')
+  if (journalMode === 'wal') report.ok('Database: journal', 'WAL')
+  else
+    report.warn(
+      'Database: journal',
+      `${journalMode}, not WAL: readers and writers would wait for each other`,
+      'Run: fatura migrate. Any command that writes sets it too.',
+    )
+}
+
+/** Says whether the role may read the tables that the other checks need. */
+function checkRights(report: Reporter, { role, tables, unwritable, lag }: ServerFacts): boolean {
+  const check = 'Database: role'
+  const writer = "fatura doctor needs the writer's address to go on; fatura serve does not."
+  if (lag !== null) {
+    report.warn(check, `${role} is on a replica: fatura sync cannot write there`, writer)
+    return unwritable.length < tables.length
+  }
+  if (unwritable.length === 0) {
+    report.ok(check, `${role} may read and write every table`)
+    return true
+  }
+  if (unwritable.length === tables.length) {
+    report.warn(check, `${role} may write to no table, as the API's role`, writer)
+    return false
+  }
+  report.fail(
+    check,
+    `${role} may not read and write ${unwritable.join(', ')}`,
+    `As the owner: GRANT SELECT, INSERT, UPDATE, DELETE ON ${unwritable.map(name => `fatura.${name}`).join(', ')} TO ${role}`,
+  )
+  return false
+}
+
+/** Where the API reads, when that is not where others write. `syncedAt` is the writers' freshness, when it is known. */
+export async function checkReadStore(
+  report: Reporter,
+  { readFacts, openRead }: StoreAccess,
+  syncedAt: number | null,
+): Promise<void> {
+  const check = 'Database: reading'
+  const found = await attempt(report, check, 'Mend DATABASE_READ_URL or the replica.', async () => {
+    const facts = await readFacts()
+    return { facts, synced_at: facts.schema === facts.needed ? await readFreshness(openRead) : null }
+  })
+  if (found === null) return
+  const { facts, synced_at } = found
+  if (!checkSchema(report, `${check}, schema`, facts)) return
+  if (facts.isReadOnly) report.ok(check, `${facts.engine} answers, and its sessions are read-only`)
+  else
+    report.warn(
+      check,
+      'its sessions may write: something on the way drops their options, as PgBouncer does',
+      'Run: ALTER ROLE … SET default_transaction_read_only = on',
+    )
+  const older = syncedAt === null ? 0 : syncedAt - (synced_at ?? 0)
+  const behind = Math.max(facts.server?.lag ?? 0, older)
+  if (synced_at === null && syncedAt !== null)
+    report.warn(`${check}, delay`, 'it holds nothing of what DATABASE_URL holds', 'Is it a replica of it?')
+  else if (behind > lagToWarn)
+    report.warn(
+      `${check}, delay`,
+      `${tellSpan(behind)} behind DATABASE_URL`,
+      'Look at the replication: what the API answers is as old.',
+    )
+  else report.ok(`${check}, delay`, `${tellSpan(behind)} behind DATABASE_URL`)
+}
+
+/** Reads as the API does. Freshness is the same for every customer, and for none. */
+export async function readFreshness(openRead: () => Promise<ReadStore>): Promise<number | null> {
+  const store = await openRead()
+  try {
+    return (await store.readSnapshot('cus_0')).synced_at
+  } finally {
+    await store.close()
+  }
+}
+
+/** What a store that counts ahead of time offers, to find out whether it counted right. */
+interface Counted {
+  checkCounts(): Promise<number>
+}
+
+/** Leaves no line where nothing is counted ahead of time. */
+export async function checkCounters(report: Reporter, store: WriteStore & Partial<Counted>): Promise<void> {
+  if (store.checkCounts === undefined) return
+  const check = 'Database: counters'
+  const wrong = await attempt(report, check, 'Try again when the database is less busy.', async () =>
+    store.checkCounts?.(),
+  )
+  if (wrong === 0) report.ok(check, 'every one is right')
+  else if (typeof wrong === 'number')
+    report.fail(
+      check,
+      `${wrong} are wrong`,
+      'This is a bug worth reporting. See docs/operations.md to mend them.',
+    )
+}

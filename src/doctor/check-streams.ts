@@ -1,0 +1,65 @@
+/** Whether what brings records in still does: each stream's last success against the rhythm that `fatura sync` keeps. */
+import type { Stream } from '../store/store.ts'
+import { backfillStream, eventsStream, unsettledStream } from '../sync/connector.ts'
+import { allStream, openStream, recentStream } from '../sync/documents.ts'
+import { tellSpan } from './check-clock.ts'
+import type { Reporter } from './findings.ts'
+
+const minute = 60_000
+
+/** From when on a success is stale: well after the next one was due, for a run takes its time too. */
+const staleAfter: Record<string, number> = {
+  [eventsStream]: 5 * minute,
+  [unsettledStream]: 30 * minute,
+  [recentStream]: 2 * minute,
+  [openStream]: 10 * minute,
+  [allStream]: 25 * 60 * minute,
+}
+
+const startSync = 'Is fatura sync running? Start it with fatura sync, or fatura up.'
+
+export function checkStreams(
+  report: Reporter,
+  streams: readonly Stream[],
+  connected: { stripe: boolean; invoiceXpress: boolean },
+  now: number,
+): void {
+  const expected = [
+    ...(connected.stripe ? [backfillStream, eventsStream] : []),
+    ...(connected.invoiceXpress && connected.stripe ? [allStream, recentStream, openStream] : []),
+  ]
+  const known = new Map(streams.map(stream => [stream.name, stream]))
+  if (known.size === 0 && expected.length === 0)
+    report.warn(
+      'Streams',
+      'nothing was brought in yet',
+      'Connect Stripe and run fatura sync, or run fatura import FILE.',
+    )
+  for (const name of [...new Set([...expected, ...known.keys()])]) {
+    const stream = known.get(name)
+    if (stream === undefined) report.warn(`Stream ${name}`, 'never ran', startSync)
+    else checkStream(report, stream, now)
+  }
+}
+
+function checkStream(report: Reporter, stream: Stream, now: number): void {
+  const { name, succeeded_at, failed_at, error } = stream
+  const check = `Stream ${name}`
+  const last = succeeded_at === null ? 'never' : `${tellSpan(now - succeeded_at)} ago`
+  const limit = staleAfter[name]
+  if (failed_at !== null)
+    report.fail(
+      check,
+      `failed ${tellSpan(now - failed_at)} ago: ${error ?? 'nobody knows why'}; last success ${last}`,
+      'It is tried again by itself while fatura sync runs. See what is found below of the system it reads.',
+    )
+  else if (succeeded_at === null)
+    report.warn(
+      check,
+      'under way, and not at its end yet',
+      'Let fatura sync run; fatura status shows how far it is.',
+    )
+  else if (limit !== undefined && now - succeeded_at > limit)
+    report.warn(check, `last success ${last}, later than it should be`, startSync)
+  else report.ok(check, `last success ${last}`)
+}

@@ -1,0 +1,87 @@
+/** Whether Stripe sends what it should to whoever receives webhooks. They only make it faster: nothing here fails. */
+import type Stripe from 'stripe'
+import { apiVersion } from '../stripe/client.ts'
+import type { Asked } from './ask-stripe.ts'
+import type { Reporter } from './findings.ts'
+
+/** What an endpoint must be told by name: it takes no pattern but that for everything. */
+export const neededEvents = [
+  'invoice.created',
+  'invoice.deleted',
+  'invoice.finalization_failed',
+  'invoice.finalized',
+  'invoice.marked_uncollectible',
+  'invoice.overdue',
+  'invoice.overpaid',
+  'invoice.paid',
+  'invoice.payment_action_required',
+  'invoice.payment_failed',
+  'invoice.payment_succeeded',
+  'invoice.sent',
+  'invoice.updated',
+  'invoice.voided',
+  'customer.updated',
+  'customer.deleted',
+  'customer.tax_id.created',
+  'customer.tax_id.updated',
+  'customer.tax_id.deleted',
+] as const satisfies readonly Stripe.WebhookEndpointCreateParams.EnabledEvent[]
+
+const check = 'Stripe: webhook endpoint'
+const polling = 'Without it, changes are seen by asking, within about 10 s.'
+
+type Endpoints = Stripe.ApiList<Stripe.WebhookEndpoint>
+
+export async function checkEndpoints(
+  report: Reporter,
+  hasSecret: boolean,
+  list: () => Promise<Asked<Endpoints>>,
+): Promise<void> {
+  if (!hasSecret)
+    return report.skip(
+      check,
+      'STRIPE_WEBHOOK_SECRET is not set, so no webhooks are received',
+      `${polling} To receive them, see docs/sync.md.`,
+    )
+  report.begin(check)
+  const answer = await list()
+  if (answer.kind === 'refused')
+    return report.skip(
+      check,
+      'the key may not read webhook endpoints, and need not',
+      'Look in the dashboard, or add "Webhook Endpoints: Read" for this check.',
+    )
+  if (answer.kind === 'failed') return report.skip(check, answer.why, 'Try again.')
+  judge(report, answer.body.data)
+}
+
+/** Which endpoint is ours is not told: the one that sends the most of what is needed counts. */
+function judge(report: Reporter, endpoints: readonly Stripe.WebhookEndpoint[]): void {
+  const enabled = endpoints
+    .filter(({ status }) => status === 'enabled')
+    .map(endpoint => ({ endpoint, missing: missingOf(endpoint) }))
+    .sort((a, b) => a.missing.length - b.missing.length)
+  const [best] = enabled
+  if (best === undefined)
+    report.warn(
+      check,
+      endpoints.length === 0 ? 'the account has none' : 'none of the account is enabled',
+      `Create or enable one in the dashboard: Developers, Webhooks. ${polling}`,
+    )
+  else if (best.missing.length > 0)
+    report.warn(
+      check,
+      `no enabled one sends ${best.missing.join(', ')}`,
+      `Add them to its events in the dashboard: Developers, Webhooks. ${polling}`,
+    )
+  else report.ok(check, `one is enabled and sends every event that is used, ${tellVersion(best.endpoint)}`)
+}
+
+function tellVersion({ api_version }: Stripe.WebhookEndpoint): string {
+  const version = `at API version ${api_version ?? "of the account's own"}`
+  return api_version === apiVersion ? version : `${version}, which does no harm: events only notify`
+}
+
+function missingOf({ enabled_events }: Stripe.WebhookEndpoint): string[] {
+  return enabled_events.includes('*') ? [] : neededEvents.filter(type => !enabled_events.includes(type))
+}

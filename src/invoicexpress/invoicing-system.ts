@@ -1,0 +1,82 @@
+/** What the API asks of InvoiceXpress while a client waits: the PDF of a document. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import Type from 'typebox'
+import { Compile } from 'typebox/compile'
+import { fetchPdf, type PdfGuard } from '../pdf/fetch-pdf.ts'
+import { type InvoicingSystem, SourceError } from '../sources.ts'
+import { createGuardedCall } from '../upstream/guarded-calls.ts'
+import { createClient, type InvoiceXpressOptions, isInvoiceXpressOwn, Withdrawn } from './client.ts'
+import { invoiceXpressFailures, readAs, readObject } from './read-answer.ts'
+
+export interface Patience {
+  /** In milliseconds, until the PDF is made. */
+  budget: number
+  /** In milliseconds, for one answer: less than the budget. */
+  answer: number
+}
+
+const usualPatience: Patience = { budget: 10_000, answer: 5_000 }
+
+const firstPause = 250
+const longestPause = 2_000
+
+/** In seconds: by then a PDF is made. */
+const retryAfter = 5
+
+const made = Compile(Type.Object({ output: Type.Object({ pdfUrl: Type.String({ minLength: 1 }) }) }))
+
+export function createInvoicingSystem(
+  options: InvoiceXpressOptions,
+  { budget, answer }: Patience = usualPatience,
+): InvoicingSystem {
+  const ask = createClient({ ...options, timeout: answer })
+  const guarded = createGuardedCall(invoiceXpressFailures)
+  const guard = pdfGuardFor(options)
+
+  /** Where the PDF is; null while it is being made. */
+  function findPdf(ixId: number, signal: AbortSignal): Promise<string | null> {
+    return guarded(answer, async () => {
+      const found = await ask(`/api/pdf/${ixId}.json`, [], signal)
+      return found.status === 202 ? null : readAs(made, readObject(found), 'a PDF').output.pdfUrl
+    })
+  }
+
+  /** Asks until the PDF is made, the budget spent or the answer no longer wanted. */
+  async function awaitPdf(ixId: number, signal: AbortSignal): Promise<string> {
+    const polling = new AbortController()
+    const timer = setTimeout(() => polling.abort(notReady()), budget)
+    const stop = () => polling.abort(new Withdrawn())
+    signal.addEventListener('abort', stop, { once: true })
+    if (signal.aborted) stop()
+    try {
+      for (let pause = firstPause; ; pause = Math.min(pause * 2, longestPause)) {
+        const url = await findPdf(ixId, polling.signal)
+        if (url !== null) return url
+        await sleep(pause, undefined, { signal: polling.signal })
+      }
+    } catch (error) {
+      throw polling.signal.aborted ? polling.signal.reason : error
+    } finally {
+      clearTimeout(timer)
+      signal.removeEventListener('abort', stop)
+    }
+  }
+
+  return {
+    async openPdf(ixId, signal) {
+      // A new address for every download: it may open the PDF to whoever reads it.
+      return fetchPdf(await awaitPdf(ixId, signal), guard, signal)
+    },
+  }
+}
+
+function notReady(): SourceError {
+  return new SourceError('not_ready', 'InvoiceXpress is still making the PDF', { retryAfter })
+}
+
+/** A base that is not InvoiceXpress' own is a sandbox: it serves its PDFs itself, from this machine. */
+export function pdfGuardFor({ base, pdfOrigins }: InvoiceXpressOptions): PdfGuard {
+  return isInvoiceXpressOwn(base)
+    ? { origins: pdfOrigins ?? ['https://*.invoicexpress.com'], allowPrivate: false }
+    : { origins: [new URL(base).origin, ...(pdfOrigins ?? [])], allowPrivate: true }
+}

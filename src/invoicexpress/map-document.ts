@@ -1,0 +1,81 @@
+/** InvoiceXpress' documents and clients to ours. Pure: what does not fit is a failure, and never half a document. */
+import Type from 'typebox'
+import { Compile } from 'typebox/compile'
+import { type Document, type DocumentType, documentTypes } from '../document.ts'
+import type { DocumentClient } from '../sources.ts'
+import { readAs, unfit } from './read-answer.ts'
+
+const id = Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER })
+const text = Type.Optional(Type.Union([Type.String(), Type.Null()]))
+
+const anyDocument = Compile(Type.Object({ type: Type.String({ minLength: 1 }) }))
+
+const certifyingDocument = Compile(
+  Type.Object({
+    id,
+    type: Type.Enum([...documentTypes]),
+    status: Type.String({ minLength: 1 }),
+    sequence_number: text,
+    reference: text,
+    date: text,
+    total: Type.Union([Type.Number(), Type.String()]),
+    currency: text,
+    client: Type.Optional(Type.Union([Type.Object({ id }), Type.Null()])),
+  }),
+)
+
+const client = Compile(Type.Object({ id, fiscal_id: text }))
+
+/** Null for a document of a type that certifies no invoice, whatever else it holds. */
+export function mapDocument(payload: unknown): Document | null {
+  const { type } = readAs(anyDocument, payload, 'a document')
+  if (!documentTypes.includes(type as DocumentType)) return null
+  const document = readAs(certifyingDocument, payload, 'a document')
+  const { status, sequence_number, reference, currency } = document
+  if (![status, sequence_number, reference, currency].every(isStorable)) throw unfit('a document')
+  return {
+    id: document.id,
+    type: document.type,
+    status,
+    // Exactly as it is: it is compared with an invoice's id.
+    reference: reference || null,
+    number: sequence_number === 'draft' ? null : sequence_number || null,
+    date: document.date ? mapDate(document.date) : null,
+    total: mapTotal(document.total),
+    currency: currency || null,
+    client_id: document.client?.id ?? null,
+  }
+}
+
+export function mapClient(payload: unknown): DocumentClient {
+  const { id, fiscal_id } = readAs(client, payload, 'a client')
+  return { id, tax_id: fiscal_id || null }
+}
+
+/** Whether every engine can hold it. */
+function isStorable(text: string | null | undefined): boolean {
+  return !text || (text.isWellFormed() && !text.includes('\0'))
+}
+
+/** From dd/mm/yyyy to YYYY-MM-DD. */
+function mapDate(date: string): string {
+  const [, day, month, year] = /^(\d\d)\/(\d\d)\/([1-9]\d{3})$/.exec(date) ?? []
+  const iso = `${year}-${month}-${day}`
+  // The 31st of February would be taken for a day of March.
+  const moment = new Date(`${iso}T00:00:00Z`)
+  if (Number.isNaN(moment.getTime()) || moment.toISOString().slice(0, 10) !== iso) throw unfit('a date')
+  return iso
+}
+
+/** From YYYY-MM-DD to dd/mm/yyyy. */
+export function writeDate(day: string): string {
+  return day.split('-').reverse().join('/')
+}
+
+/** As decimal text; a number so large or so small that it is written otherwise, or was rounded, is no amount. */
+function mapTotal(total: number | string): string {
+  const text = String(total)
+  if (!/^-?(0|[1-9]\d*)(\.\d+)?$/.test(text)) throw unfit('a total')
+  if (typeof total === 'number' && Math.abs(total) > Number.MAX_SAFE_INTEGER) throw unfit('a total')
+  return text
+}

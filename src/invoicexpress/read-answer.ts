@@ -1,0 +1,90 @@
+/** What InvoiceXpress answers, believed only once it fits. */
+import type { Static, TSchema } from 'typebox'
+import type { Validator } from 'typebox/compile'
+import { SourceError, type SourceFailure } from '../sources.ts'
+import type { Failures } from '../upstream/failures.ts'
+import { readRetryAfter } from '../upstream/retry-after.ts'
+import { type Answer, Withdrawn } from './client.ts'
+
+/** An answer with another status than the one for what was asked. */
+export class Refused extends SourceError {
+  readonly status: number
+  /** What `Retry-After` said, if anything. */
+  readonly after: string | undefined
+
+  constructor({ status, retryAfter }: Answer) {
+    const [failure, message] = explainStatus(status)
+    super(failure, message)
+    this.status = status
+    this.after = retryAfter
+  }
+}
+
+function explainStatus(status: number): [SourceFailure, string] {
+  switch (status) {
+    case 401:
+    case 403:
+      return ['failed', 'InvoiceXpress refused the key: it must be valid, and of the account that is asked']
+    case 404:
+      return ['missing', 'InvoiceXpress does not know it']
+    case 429:
+      return ['failed', 'InvoiceXpress asked for a pause']
+    default:
+      return ['failed', `InvoiceXpress answered ${status}`]
+  }
+}
+
+/** The body of a 200, an object; an error in such a body is one all the same. */
+export function readObject(answer: Answer): Record<string, unknown> {
+  if (answer.status !== 200) throw new Refused(answer)
+  const { body } = answer
+  if (typeof body !== 'object' || body === null || Array.isArray(body))
+    throw new SourceError('failed', 'InvoiceXpress answered what cannot be read')
+  if (['errors', 'error', 'reason'].some(key => Object.hasOwn(body, key)))
+    throw new SourceError('failed', 'InvoiceXpress answered an error as a success')
+  return body as Record<string, unknown>
+}
+
+/** A record stands alone in an object, under a key that varies with its type. */
+export function readWrapped(answer: Answer): unknown {
+  const values = Object.values(readObject(answer))
+  if (values.length !== 1) throw unfit('a record')
+  return values[0]
+}
+
+/** The value, when it fits the schema. */
+export function readAs<Schema extends TSchema>(
+  schema: Validator<Record<never, never>, Schema>,
+  value: unknown,
+  what: string,
+): Static<Schema> {
+  if (!schema.Check(value)) throw unfit(what)
+  return value as Static<Schema>
+}
+
+export function unfit(what: string): SourceError {
+  return new SourceError('failed', `InvoiceXpress sent ${what} that does not fit`)
+}
+
+/**
+ * After a 429 that does not say for how long: the limit is counted by the minute, and the retries of one call then
+ * outlast that minute.
+ */
+const usualPause = 15_000
+
+export const invoiceXpressFailures: Failures = {
+  name: 'InvoiceXpress',
+  /** A refusal of the key or of the question will be the same next time; anything else may pass. */
+  mayPass: error =>
+    !(error instanceof Refused) || error.status === 408 || error.status === 429 || error.status >= 500,
+  isFault: error =>
+    !(error instanceof Withdrawn || (error instanceof Refused && [404, 422].includes(error.status))),
+  pauseFor: error =>
+    error instanceof Refused && error.status === 429
+      ? readRetryAfter(error.after, Date.now(), usualPause)
+      : 0,
+  explain: error =>
+    error instanceof SourceError
+      ? error
+      : new SourceError('failed', 'InvoiceXpress answered what cannot be read'),
+}

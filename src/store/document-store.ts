@@ -1,0 +1,139 @@
+/**
+ * The part of the store's contract that only the connector and the operator's commands see: the documents of the
+ * invoicing system, what ties them to invoices, and what happened to an invoice. None of it is in the API's reach.
+ */
+import type { Claim, Document, DocumentType } from '../document.ts'
+import type { Invoice, InvoiceKey } from '../invoice.ts'
+
+/** What is known of a document. */
+export interface KnownDocument {
+  id: number
+  /** As it was last seen; null when it never was. */
+  document: Document | null
+  /** How often in a row the system said that there is no such document. */
+  misses: number
+  observed_at: number
+}
+
+/** Enough to ask for a document again. */
+export interface DocumentKey {
+  id: number
+  type: DocumentType | null
+}
+
+export interface ClaimedDocument extends DocumentKey {
+  /** How often in a row it was missed; null when it was never asked for, and never seen. */
+  misses: number | null
+  observed_at: number
+}
+
+/** One thing that happened to an invoice. Moments are in milliseconds. */
+export interface JournalEntry extends InvoiceKey {
+  /** What it is known by, such as an event's id: the same thing is kept once. */
+  cause: string
+  /** Such as invoice.paid, or document. */
+  type: string
+  /** When it happened, by the clock of where it did; null when nobody tells. */
+  happened_at: number | null
+  /** When it was looked at here. */
+  at: number
+  outcome: JournalOutcome
+  /** Why, or what changed. */
+  detail: string
+}
+
+export type JournalOutcome = 'applied' | 'unchanged' | 'superseded' | 'ignored'
+
+/** An invoice with all that is known of its document. */
+export interface LinkedInvoice extends InvoiceKey {
+  summary: string
+  observed_at: number
+  /** Null for an invoice that did not come from the payment platform, such as an imported one. */
+  claim: Claim | null
+  document: KnownDocument | null
+  /** Of the client that the document is made out to; undefined when the client was not read. */
+  client_tax_id: string | null | undefined
+}
+
+export interface DocumentWrites {
+  /** What was observed later stays. Whatever was missed before is there again. */
+  saveDocuments(documents: readonly Document[], observedAt: number): Promise<void>
+  /** The system said that there is no such document. */
+  missDocument(id: number, observedAt: number): Promise<void>
+  saveClient(id: number, taxId: string | null, observedAt: number): Promise<void>
+  findDocuments(wanted: { ids: readonly number[]; references: readonly string[] }): Promise<KnownDocument[]>
+  /** The invoices from the payment platform that claim one of the documents, are tied to one, or have one of the ids. */
+  findLinked(wanted: { documents: readonly number[]; invoices: readonly string[] }): Promise<InvoiceKey[]>
+  /** Replaces what the invoices say of their documents, and nothing else. Each is there already. */
+  relinkInvoices(invoices: readonly Invoice[]): Promise<void>
+  /** The newest fifty of an invoice are kept. */
+  saveEntries(entries: readonly JournalEntry[]): Promise<void>
+}
+
+export interface DocumentReads {
+  /** The documents that may still change, or of a span of days; in the order of their ids, after one of them. */
+  readDocuments(
+    which: 'open' | { from: string; to: string },
+    after: number,
+    limit: number,
+  ): Promise<DocumentKey[]>
+  /** The documents that invoices claim or are tied to, in the order of their ids, after one of them. */
+  readClaimed(after: number, limit: number): Promise<ClaimedDocument[]>
+  /** Clients of documents that invoices are tied to, not read since a moment. */
+  readClients(readBefore: number, limit: number): Promise<number[]>
+  /** Invoices whose document is claimed to be in the making. */
+  readCreating(after: InvoiceKey | null, limit: number): Promise<InvoiceKey[]>
+  /** The day of the first invoice of all, in milliseconds; null without any. */
+  readFirstIssued(): Promise<number | null>
+  /** Invoices with what is known of their documents, in the order of their keys; of one customer when one is given. */
+  readLinked(after: InvoiceKey | null, limit: number, customerId: string | null): Promise<LinkedInvoice[]>
+  /** Those with this id, of whatever customer. */
+  findLinkedById(invoiceId: string): Promise<LinkedInvoice[]>
+  /** All that is known of documents by their references. */
+  findReferenced(reference: string): Promise<KnownDocument[]>
+  /** Newest first. */
+  readJournal(key: InvoiceKey): Promise<JournalEntry[]>
+  /** When an invoice was seen deleted; null when it was not. */
+  findTombstone(invoiceId: string): Promise<(InvoiceKey & { observed_at: number }) | null>
+}
+
+/** How documents and linked invoices lie in the tables of every engine. */
+export interface DocumentRow {
+  id: number
+  body: string | null
+  misses: number
+  observed_at: number
+}
+
+export interface LinkedRow extends InvoiceKey {
+  summary: string
+  observed_at: number
+  claim: string | null
+  document_id: number | null
+  body: string | null
+  misses: number
+  document_observed_at: number
+  client_observed_at: number | null
+  tax_id: string | null
+}
+
+export function readDocumentRow({ id, body, misses, observed_at }: DocumentRow): KnownDocument {
+  return { id, document: body === null ? null : JSON.parse(body), misses, observed_at }
+}
+
+export function readLinkedRow(row: LinkedRow): LinkedInvoice {
+  const { customer_id, id, summary, observed_at, claim, document_id, body, misses } = row
+  return {
+    customer_id,
+    id,
+    summary,
+    observed_at,
+    claim: claim === null ? null : JSON.parse(claim),
+    document:
+      document_id === null
+        ? null
+        : readDocumentRow({ id: document_id, body, misses, observed_at: row.document_observed_at }),
+    // A client that is only known to be wanted has no moment yet.
+    client_tax_id: row.client_observed_at ? row.tax_id : undefined,
+  }
+}

@@ -1,0 +1,38 @@
+/** What can be told of a store without changing it, whatever its schema's version: facts, for others to judge. */
+export interface StoreFacts {
+  /** The engine and its version, as people know it. */
+  engine: string
+  /** The schema's version, and the one that this Fatura needs. */
+  schema: number
+  needed: number
+  /** Whether the API's way of opening it refuses to write. */
+  isReadOnly: boolean
+  /** Of a server; null for a file. */
+  server: ServerFacts | null
+  /** Of a file; null for a server. */
+  file: FileFacts | null
+}
+
+export interface ServerFacts {
+  major: number
+  /** In milliseconds since the epoch. */
+  clock: number
+  /** How far a replica is behind what it was told, in milliseconds; null on a primary. */
+  lag: number | null
+  hasCitus: boolean
+  role: string
+  /** The schema's tables, and those of them that the role may not both read and write. */
+  tables: readonly string[]
+  unwritable: readonly string[]
+}
+
+export interface FileFacts {
+  path: string
+  /** `wal` unless something changed it. */
+  journalMode: string
+  /** Whether this user may write the file and its folder: SQLite needs both. */
+  isWritable: boolean
+  /** Whether any user of the machine may read it, or write it. */
+  isPublic: boolean
+  isOpenToAll: boolean
+}

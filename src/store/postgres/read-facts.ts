@@ -1,0 +1,65 @@
+import type { StoreFacts } from '../facts.ts'
+import { openReadPool, read } from './pool.ts'
+import { readVersion, schemaVersion } from './schema-version.ts'
+
+/** A replica that has replayed all that it was sent is not behind, however long ago that was. */
+const serverQuery = `
+  SELECT
+    current_setting('server_version') AS version,
+    current_setting('server_version_num')::integer / 10000 AS major,
+    current_setting('transaction_read_only') = 'on' AS read_only,
+    current_user AS role,
+    (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS clock,
+    CASE
+      WHEN NOT pg_is_in_recovery() THEN NULL
+      WHEN pg_last_wal_receive_lsn() = pg_last_wal_replay_lsn() THEN 0
+      ELSE (extract(epoch FROM clock_timestamp() - pg_last_xact_replay_timestamp()) * 1000)::bigint
+    END AS lag,
+    EXISTS (SELECT FROM pg_extension WHERE extname = 'citus') AS has_citus`
+
+/** Rights are asked for one by one: a list of them would be granted by any. */
+const tablesQuery = `
+  SELECT relname AS name,
+    has_table_privilege(oid, 'SELECT') AND has_table_privilege(oid, 'INSERT')
+      AND has_table_privilege(oid, 'UPDATE') AND has_table_privilege(oid, 'DELETE') AS is_writable
+  FROM pg_class
+  WHERE relnamespace = to_regnamespace('fatura') AND relkind IN ('r', 'p') AND relname <> 'migrations'
+  ORDER BY relname`
+
+export async function readPostgresFacts(url: string): Promise<StoreFacts> {
+  const pool = openReadPool(url)
+  const ask = <Row extends object>(text: string) => read<Row>(pool, { text })
+  try {
+    const [server] = (await ask<ServerRow>(serverQuery)) as [ServerRow]
+    const tables = await ask<{ name: string; is_writable: boolean }>(tablesQuery)
+    const { major, clock, lag, role } = server
+    return {
+      engine: `PostgreSQL ${server.version.split(' ')[0]}`,
+      schema: await readVersion(() => ask('SELECT fatura.schema_version() AS version')),
+      needed: schemaVersion,
+      isReadOnly: server.read_only,
+      server: {
+        major,
+        clock,
+        lag,
+        hasCitus: server.has_citus,
+        role,
+        tables: tables.map(({ name }) => name),
+        unwritable: tables.filter(({ is_writable }) => !is_writable).map(({ name }) => name),
+      },
+      file: null,
+    }
+  } finally {
+    await pool.end()
+  }
+}
+
+interface ServerRow {
+  version: string
+  major: number
+  read_only: boolean
+  role: string
+  clock: number
+  lag: number | null
+  has_citus: boolean
+}

@@ -1,0 +1,207 @@
+/** Documents, links and the journal, written in bulk within a transaction. */
+import type { PoolClient } from 'pg'
+import type { Claim, Document } from '../../document.ts'
+import { type Invoice, type InvoiceKey, type InvoiceRecord, writeSummary } from '../../invoice.ts'
+import {
+  type DocumentRow,
+  type DocumentWrites,
+  type JournalEntry,
+  readDocumentRow,
+} from '../document-store.ts'
+import { searchText } from '../search.ts'
+
+import { raiseObserved, raiseVersions } from './versions.ts'
+
+const entriesKept = 50
+
+/** Any number, as long as it is always this one and no other lock's. */
+const linkLock = 7_261_328_548
+
+/**
+ * Whoever reads documents to tie invoices to them shares this lock, and whoever changes documents has it alone: else a
+ * document and its invoice that arrive at the same moment would not see each other. It is taken before any other.
+ */
+export async function shareDocuments(client: PoolClient): Promise<void> {
+  await client.query('SELECT pg_advisory_xact_lock_shared($1)', [linkLock])
+}
+
+async function lockDocuments(client: PoolClient): Promise<void> {
+  await client.query('SELECT pg_advisory_xact_lock($1)', [linkLock])
+}
+
+export const documentColumns = 'id, body, misses, observed_at'
+
+export function documentWrites(client: PoolClient): DocumentWrites {
+  return {
+    async saveDocuments(documents, observedAt) {
+      await lockDocuments(client)
+      await saveDocuments(client, documents, observedAt)
+      await raiseObserved(client, observedAt)
+    },
+    async missDocument(id, observedAt) {
+      await lockDocuments(client)
+      await client.query(
+        `INSERT INTO fatura.documents AS stored (id, misses, observed_at) VALUES ($1, 1, $2)
+         ON CONFLICT (id) DO UPDATE SET misses = stored.misses + 1, observed_at = excluded.observed_at
+         WHERE stored.observed_at <= excluded.observed_at`,
+        [id, observedAt],
+      )
+      await raiseObserved(client, observedAt)
+    },
+    async saveClient(id, taxId, observedAt) {
+      await client.query(
+        `INSERT INTO fatura.document_clients (id, tax_id, observed_at) VALUES ($1, $2, $3)
+         ON CONFLICT (id) DO UPDATE SET tax_id = excluded.tax_id, observed_at = excluded.observed_at`,
+        [id, taxId, observedAt],
+      )
+    },
+    async findDocuments({ ids, references }) {
+      const { rows } = await client.query<DocumentRow>({
+        name: 'find-documents',
+        text: `
+          SELECT ${documentColumns} FROM fatura.documents WHERE id = ANY ($1)
+          UNION
+          SELECT ${documentColumns} FROM fatura.documents WHERE reference = ANY ($2)
+          ORDER BY id`,
+        values: [ids, references],
+      })
+      return rows.map(readDocumentRow)
+    },
+    async findLinked({ documents, invoices }) {
+      const { rows } = await client.query<InvoiceKey>({
+        name: 'find-linked',
+        text: `
+          SELECT customer_id, invoice_id AS id FROM fatura.links WHERE claimed_id = ANY ($1)
+          UNION
+          SELECT customer_id, invoice_id FROM fatura.links WHERE ix_id = ANY ($1)
+          UNION
+          SELECT customer_id, invoice_id FROM fatura.links WHERE invoice_id = ANY ($2)`,
+        values: [documents, invoices],
+      })
+      return rows
+    },
+    async relinkInvoices(invoices) {
+      await relinkInvoices(client, invoices)
+    },
+    async saveEntries(entries) {
+      await saveEntries(client, entries)
+    },
+  }
+}
+
+async function saveDocuments(client: PoolClient, documents: readonly Document[], observedAt: number) {
+  // Each once, the last one given: a page may hold one twice while documents are being made.
+  const given = [...new Map(documents.map(document => [document.id, document])).values()]
+  if (given.length === 0) return
+  await client.query({
+    name: 'save-documents',
+    text: `
+      INSERT INTO fatura.documents AS stored (id, status, reference, date, client_id, body, misses, observed_at)
+      SELECT *, 0, $7::bigint
+      FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::bigint[], $6::text[])
+      ON CONFLICT (id) DO UPDATE SET status = excluded.status, reference = excluded.reference, date = excluded.date,
+        client_id = excluded.client_id, body = excluded.body, misses = 0, observed_at = excluded.observed_at
+      WHERE stored.observed_at <= excluded.observed_at`,
+    values: [
+      given.map(({ id }) => id),
+      given.map(({ status }) => status),
+      given.map(({ reference }) => reference),
+      given.map(({ date }) => date),
+      given.map(({ client_id }) => client_id),
+      given.map(document => JSON.stringify(document)),
+      observedAt,
+    ],
+  })
+}
+
+/** Records of the payment platform's, which alone have claims. */
+export async function saveLinks(client: PoolClient, records: readonly InvoiceRecord[]): Promise<void> {
+  const linked = records.flatMap(({ invoice, claim }) => (claim === undefined ? [] : [{ invoice, claim }]))
+  if (linked.length === 0) return
+  const claims: readonly Claim[] = linked.map(({ claim }) => claim)
+  const invoices = linked.map(({ invoice }) => invoice)
+  await client.query({
+    name: 'save-links',
+    text: `
+      INSERT INTO fatura.links AS stored (customer_id, invoice_id, state, claimed_id, ix_id, claim)
+      SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::bigint[], $6::text[])
+      ON CONFLICT (customer_id, invoice_id) DO UPDATE SET state = excluded.state, claimed_id = excluded.claimed_id,
+        ix_id = excluded.ix_id, claim = excluded.claim
+      WHERE stored.claim <> excluded.claim OR stored.ix_id IS DISTINCT FROM excluded.ix_id`,
+    values: [
+      invoices.map(({ customer_id }) => customer_id),
+      invoices.map(({ id }) => id),
+      claims.map(({ state }) => state),
+      claims.map(({ ix_id }) => ix_id),
+      invoices.map(({ ix_id }) => ix_id),
+      claims.map(claim => JSON.stringify(claim)),
+    ],
+  })
+  await wantClients(client, invoices)
+}
+
+/** Notes whom the documents are made out to, to be read some time. */
+async function wantClients(client: PoolClient, invoices: readonly Invoice[]): Promise<void> {
+  const documents = invoices.flatMap(({ ix_id }) => ix_id ?? [])
+  if (documents.length === 0) return
+  await client.query({
+    name: 'want-clients',
+    text: `
+      INSERT INTO fatura.document_clients (id, observed_at)
+      SELECT DISTINCT client_id, 0 FROM fatura.documents WHERE id = ANY ($1) AND client_id IS NOT NULL
+      ORDER BY client_id ON CONFLICT DO NOTHING`,
+    values: [documents],
+  })
+}
+
+async function relinkInvoices(client: PoolClient, invoices: readonly Invoice[]): Promise<void> {
+  if (invoices.length === 0) return
+  const keys = [invoices.map(({ customer_id }) => customer_id), invoices.map(({ id }) => id)]
+  await client.query({
+    name: 'relink-invoices',
+    text: `
+      UPDATE fatura.invoices AS stored SET ix_status = given.ix_status, search = given.search, summary = given.summary
+      FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[])
+        AS given (customer_id, id, ix_status, search, summary)
+      WHERE stored.customer_id = given.customer_id AND stored.id = given.id`,
+    values: [
+      ...keys,
+      invoices.map(({ ix_status }) => ix_status),
+      invoices.map(searchText),
+      invoices.map(writeSummary),
+    ],
+  })
+  await client.query({
+    name: 'relink',
+    text: `
+      UPDATE fatura.links AS stored SET ix_id = given.ix_id
+      FROM unnest($1::text[], $2::text[], $3::bigint[]) AS given (customer_id, id, ix_id)
+      WHERE stored.customer_id = given.customer_id AND stored.invoice_id = given.id`,
+    values: [...keys, invoices.map(({ ix_id }) => ix_id)],
+  })
+  await wantClients(client, invoices)
+  await raiseVersions(
+    client,
+    invoices.map(({ customer_id }) => customer_id),
+  )
+}
+
+async function saveEntries(client: PoolClient, entries: readonly JournalEntry[]): Promise<void> {
+  for (const { id, customer_id, cause, type, happened_at, at, outcome, detail } of entries) {
+    await client.query({
+      name: 'save-entry',
+      text: `
+        INSERT INTO fatura.journal (customer_id, invoice_id, cause, type, happened_at, at, outcome, detail)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING`,
+      values: [customer_id, id, cause, type, happened_at, at, outcome, detail],
+    })
+    await client.query({
+      name: 'trim-entries',
+      text: `
+        DELETE FROM fatura.journal WHERE customer_id = $1 AND invoice_id = $2 AND at < (
+          SELECT at FROM fatura.journal WHERE customer_id = $1 AND invoice_id = $2
+          ORDER BY at DESC LIMIT 1 OFFSET ${entriesKept - 1})`,
+      values: [customer_id, id],
+    })
+  }
+}

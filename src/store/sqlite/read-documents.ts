@@ -1,0 +1,110 @@
+/** What the connector and the operator's commands read of documents, links and the journal. */
+
+import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import type { InvoiceKey } from '../../invoice.ts'
+import {
+  type ClaimedDocument,
+  type DocumentKey,
+  type DocumentReads,
+  type DocumentRow,
+  type JournalEntry,
+  type LinkedRow,
+  readDocumentRow,
+  readLinkedRow,
+} from '../document-store.ts'
+
+import { documentColumns } from './write-documents.ts'
+
+const keyColumns = "id, json_extract(body, '$.type') AS type"
+
+const linkedColumns = `
+  i.customer_id, i.id, i.summary, i.observed_at, l.claim,
+  d.id AS document_id, d.body, d.misses, d.observed_at AS document_observed_at, c.observed_at AS client_observed_at, c.tax_id`
+const linkedTables = `
+  invoices i
+  LEFT JOIN links l ON l.customer_id = i.customer_id AND l.invoice_id = i.id
+  LEFT JOIN documents d ON d.id = coalesce(l.ix_id, l.claimed_id)
+  LEFT JOIN document_clients c ON c.id = d.client_id`
+
+/** `attempt` runs a statement, and says what a failure means. */
+export function documentReads(db: DatabaseSync, attempt: <T>(work: () => T) => T): DocumentReads {
+  const all = <Row>(statement: StatementSync, ...values: (string | number)[]) =>
+    attempt(() => statement.all(...values)) as unknown as Row[]
+
+  const readOpen = db.prepare(`
+    SELECT ${keyColumns} FROM documents INDEXED BY documents_open
+    WHERE status IN ('draft', 'final', 'sent') AND misses < 2 AND id > ?1 ORDER BY id LIMIT ?2`)
+  const readSpan = db.prepare(`
+    SELECT ${keyColumns} FROM documents
+    WHERE date >= ?1 AND date <= ?2 AND status <> 'deleted' AND misses < 2 AND id > ?3 ORDER BY id LIMIT ?4`)
+  const readClaimed = db.prepare(`
+    SELECT wanted.id, coalesce(json_extract(body, '$.type'), max(wanted.type)) AS type, misses,
+      coalesce(observed_at, 0) AS observed_at FROM (
+      SELECT * FROM (
+        SELECT claimed_id AS id, json_extract(claim, '$.ix_type') AS type FROM links
+        WHERE claimed_id > ?1 ORDER BY claimed_id LIMIT ?2)
+      UNION
+      SELECT * FROM (SELECT ix_id, NULL FROM links WHERE ix_id > ?1 ORDER BY ix_id LIMIT ?2)
+    ) wanted LEFT JOIN documents d ON d.id = wanted.id
+    GROUP BY wanted.id ORDER BY wanted.id LIMIT ?2`)
+  const readClients = db.prepare(
+    'SELECT id FROM document_clients WHERE observed_at < ?1 ORDER BY id LIMIT ?2',
+  )
+  const readCreating = db.prepare(`
+    SELECT customer_id, invoice_id AS id FROM links
+    WHERE state = 'creating' AND (customer_id, invoice_id) > (?1, ?2) ORDER BY customer_id, invoice_id LIMIT ?3`)
+  const readFirstIssued = db.prepare('SELECT min(issued_at) AS first FROM invoices')
+  const readLinked = db.prepare(`
+    SELECT ${linkedColumns} FROM ${linkedTables}
+    WHERE (i.customer_id, i.id) > (?1, ?2) ORDER BY i.customer_id, i.id LIMIT ?3`)
+  const readLinkedOf = db.prepare(`
+    SELECT ${linkedColumns} FROM ${linkedTables}
+    WHERE i.customer_id = ?1 AND i.id > ?2 ORDER BY i.id LIMIT ?3`)
+  const findLinkedById = db.prepare(`SELECT ${linkedColumns} FROM ${linkedTables} WHERE i.id = ?1`)
+  const findReferenced = db.prepare(
+    `SELECT ${documentColumns} FROM documents WHERE reference = ?1 ORDER BY id`,
+  )
+  const readJournal = db.prepare(`
+    SELECT customer_id, invoice_id AS id, cause, type, happened_at, at, outcome, detail FROM journal
+    WHERE customer_id = ?1 AND invoice_id = ?2 ORDER BY at DESC, cause`)
+  const findTombstone = db.prepare('SELECT customer_id, id, observed_at FROM tombstones WHERE id = ?1')
+
+  return {
+    async readDocuments(which, after, limit) {
+      return which === 'open'
+        ? all<DocumentKey>(readOpen, after, limit)
+        : all<DocumentKey>(readSpan, which.from, which.to, after, limit)
+    },
+    async readClaimed(after, limit) {
+      return all<ClaimedDocument>(readClaimed, after, limit)
+    },
+    async readClients(readBefore, limit) {
+      return all<{ id: number }>(readClients, readBefore, limit).map(({ id }) => id)
+    },
+    async readCreating(after, limit) {
+      return all<InvoiceKey>(readCreating, after?.customer_id ?? '', after?.id ?? '', limit)
+    },
+    async readFirstIssued() {
+      return all<{ first: number | null }>(readFirstIssued)[0]?.first ?? null
+    },
+    async readLinked(after, limit, customerId) {
+      const rows =
+        customerId === null
+          ? all<LinkedRow>(readLinked, after?.customer_id ?? '', after?.id ?? '', limit)
+          : all<LinkedRow>(readLinkedOf, customerId, after?.id ?? '', limit)
+      return rows.map(readLinkedRow)
+    },
+    async findLinkedById(invoiceId) {
+      return all<LinkedRow>(findLinkedById, invoiceId).map(readLinkedRow)
+    },
+    async findReferenced(reference) {
+      return all<DocumentRow>(findReferenced, reference).map(readDocumentRow)
+    },
+    async readJournal({ customer_id, id }) {
+      return all<JournalEntry>(readJournal, customer_id, id)
+    },
+    async findTombstone(invoiceId) {
+      return all<InvoiceKey & { observed_at: number }>(findTombstone, invoiceId)[0] ?? null
+    },
+  }
+}

@@ -1,0 +1,51 @@
+import { accessSync, constants, statSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
+import type { FileFacts, StoreFacts } from '../facts.ts'
+import { openReadOnly, translate } from './database.ts'
+import { readVersion, schemaVersion } from './migrations.ts'
+
+export function readSqliteFacts(path: string): StoreFacts {
+  const db = openReadOnly(path)
+  try {
+    return translate(path, () => {
+      const pragma = (name: string) => db.prepare(`PRAGMA ${name}`).get()?.[name]
+      return {
+        engine: `SQLite ${db.prepare('SELECT sqlite_version() AS version').get()?.version}`,
+        schema: readVersion(db),
+        needed: schemaVersion,
+        isReadOnly: pragma('query_only') === 1,
+        server: null,
+        file: { journalMode: String(pragma('journal_mode')), ...readFile(path) },
+      }
+    })
+  } finally {
+    db.close()
+  }
+}
+
+function readFile(path: string): Omit<FileFacts, 'journalMode'> {
+  const full = resolve(path)
+  const { mode } = statSync(full)
+  // Whoever may not pass one of its folders reaches no file in it.
+  const isReached = foldersOf(full).every(folder => (statSync(folder).mode & 0o001) !== 0)
+  return {
+    path,
+    isWritable: [full, dirname(full)].every(mayWrite),
+    isPublic: isReached && (mode & 0o004) !== 0,
+    isOpenToAll: isReached && (mode & 0o002) !== 0,
+  }
+}
+
+function foldersOf(path: string): string[] {
+  const folder = dirname(path)
+  return folder === path ? [] : [folder, ...foldersOf(folder)]
+}
+
+function mayWrite(path: string): boolean {
+  try {
+    accessSync(path, constants.W_OK)
+    return true
+  } catch {
+    return false
+  }
+}

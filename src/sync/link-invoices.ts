@@ -1,0 +1,95 @@
+/** Ties invoices to the documents that are stored, within a transaction. */
+import type { Claim } from '../document.ts'
+import type { Invoice, InvoiceKey } from '../invoice.ts'
+import type { JournalEntry } from '../store/document-store.ts'
+import type { WriteStore, WriteTransaction } from '../store/store.ts'
+import { deriveLink, invoiceIdOf, type Link, type LinkRules, referenceOf } from './link.ts'
+
+export interface Claimed {
+  /** With what was derived the last time. */
+  invoice: Invoice
+  claim: Claim
+}
+
+export interface Linked extends Link {
+  invoice: Invoice
+  /** Whether anything about the document changed. */
+  isChanged: boolean
+}
+
+/** In the order given. Nothing is written. */
+export async function linkInvoices(
+  tx: WriteTransaction,
+  given: readonly Claimed[],
+  rules: LinkRules,
+  now: number,
+): Promise<Linked[]> {
+  const documents = await tx.findDocuments({
+    ids: [...new Set(given.flatMap(({ invoice, claim }) => [claim.ix_id ?? [], invoice.ix_id ?? []].flat()))],
+    references: given.map(({ invoice }) => referenceOf(invoice.id, rules)),
+  })
+  const byId = new Map(documents.map(known => [known.id, known]))
+  const byInvoice = Map.groupBy(documents, ({ document }) => invoiceIdOf(document?.reference ?? null, rules))
+  return given.map(({ invoice, claim }) => {
+    const ids = [claim.ix_id, invoice.ix_id].flatMap(id => byId.get(id ?? -1) ?? [])
+    const known = [...new Set([...ids, ...(byInvoice.get(invoice.id) ?? [])])]
+    const link = deriveLink(invoice, claim, known, rules, now)
+    return { ...link, invoice: { ...invoice, ...link.fields }, isChanged: differs(invoice, link.fields) }
+  })
+}
+
+/**
+ * Derives anew what the invoices of some documents say of them, and writes what changed. Says which changed. `cause` names
+ * in the journal what led here.
+ */
+export async function relinkInvoices(
+  tx: WriteTransaction,
+  wanted: { documents: readonly number[]; invoices: readonly string[] },
+  rules: LinkRules,
+  cause: string,
+  now: number = Date.now(),
+): Promise<Linked[]> {
+  const keys = await tx.findLinked(wanted)
+  if (keys.length === 0) return []
+  const claimed = (await tx.findKnown(keys)).flatMap(({ summary, claim }) =>
+    summary === null || claim === null ? [] : [{ invoice: JSON.parse(summary) as Invoice, claim }],
+  )
+  const linked = await linkInvoices(tx, claimed, rules, now)
+  const changed = linked.filter(({ isChanged }) => isChanged)
+  await tx.relinkInvoices(changed.map(({ invoice }) => invoice))
+  await tx.saveEntries(changed.map(link => documentEntry(link, cause, now)))
+  return changed
+}
+
+const batchSize = 500
+
+/** That a document is in the making means something else once it is too long. Says how many invoices changed. */
+export async function ageClaims(store: WriteStore, rules: LinkRules): Promise<number> {
+  let changed = 0
+  let after: InvoiceKey | null = null
+  for (;;) {
+    const keys: InvoiceKey[] = await store.readCreating(after, batchSize)
+    const wanted = { documents: [], invoices: keys.map(({ id }) => id) }
+    changed += (await store.transaction(tx => relinkInvoices(tx, wanted, rules, 'time'))).length
+    if (keys.length < batchSize) return changed
+    after = keys.at(-1) ?? null
+  }
+}
+
+function documentEntry({ invoice, fields, why }: Linked, cause: string, now: number): JournalEntry {
+  const { customer_id, id } = invoice
+  return {
+    customer_id,
+    id,
+    cause: `${cause} ${now}`,
+    type: 'document',
+    happened_at: null,
+    at: now,
+    outcome: 'applied',
+    detail: `${fields.ix_sync_state}: ${why}`,
+  }
+}
+
+function differs(invoice: Invoice, fields: Link['fields']): boolean {
+  return Object.entries(fields).some(([name, value]) => invoice[name as keyof Link['fields']] !== value)
+}

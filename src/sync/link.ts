@@ -1,0 +1,164 @@
+/** Which document an invoice is tied to, and what `ix_sync_state` that makes: pure, one rule after the other. */
+import type { Claim, Document } from '../document.ts'
+import { type Invoice, isInvoiceId, type SyncState } from '../invoice.ts'
+import type { KnownDocument } from '../store/document-store.ts'
+
+/** The convention between whoever creates documents and us, as far as it may differ from one company to another. */
+export interface LinkRules {
+  /** What a document's reference is for an invoice: a text with `{id}` in it, for the invoice's id. */
+  reference: string
+  /** Invoices that come to nothing need no document. */
+  ignoreZero: boolean
+  /** Nor do those issued before this day, YYYY-MM-DD. */
+  ignoreBefore: string | null
+  /** So long a document may be in the making, in milliseconds; after that it failed. */
+  creatingAtMost: number
+  /** Whether an invoicing system is connected at all. Without one, what is stored of documents stays. */
+  isConnected: boolean
+}
+
+export const usualRules: LinkRules = {
+  reference: '{id}',
+  ignoreZero: false,
+  ignoreBefore: null,
+  creatingAtMost: 60 * 60 * 1000,
+  isConnected: true,
+}
+
+/** So often in a row a document is missed before it counts as gone. */
+export const missesToBelieve = 2
+
+export type LinkFields = Pick<Invoice, 'ix_sync_state' | 'ix_id' | 'ix_status' | 'ix_created_at'>
+
+export interface Link {
+  fields: LinkFields
+  /** The rule that decided, in words for people. */
+  why: string
+  /** Every document that fits, where more than one does. */
+  candidates: readonly number[]
+}
+
+export function referenceOf(invoiceId: string, { reference }: LinkRules): string {
+  return reference.replace('{id}', invoiceId)
+}
+
+/** The invoice that a reference names, if it names any: exactly as the convention writes it. */
+export function invoiceIdOf(reference: string | null, { reference: pattern }: LinkRules): string | null {
+  const [before = '', after = ''] = pattern.split('{id}')
+  if (reference === null || !reference.startsWith(before) || !reference.endsWith(after)) return null
+  const id = reference.slice(before.length, reference.length - after.length)
+  return isInvoiceId(id) ? id : null
+}
+
+/**
+ * `invoice` says what was derived the last time; `known` holds what is known of the documents that it claims, is tied
+ * to, or is referred to by. The first rule that fits decides. That nothing was found is no reason to give up a document
+ * which was found before: only that the system said so, twice.
+ */
+export function deriveLink(
+  invoice: Invoice,
+  claim: Claim,
+  known: readonly KnownDocument[],
+  rules: LinkRules,
+  now: number,
+): Link {
+  const candidates = matching(invoice, claim, known, rules)
+  const [found] = candidates
+  if (found !== undefined) {
+    const how = found.id === claim.ix_id ? `claimed as ${found.id}` : `referring to ${found.reference}`
+    return {
+      fields: {
+        ix_sync_state: 'synced',
+        ix_id: found.id,
+        ix_status: found.status,
+        ix_created_at: claim.created_at ?? (found.date === null ? null : `${found.date}T00:00:00.000Z`),
+      },
+      why: `there is a document ${how}, and it is ${found.status}`,
+      candidates: candidates.length > 1 ? candidates.map(({ id }) => id) : [],
+    }
+  }
+  const kept = keepsDocument(invoice, known)
+  if (kept !== null) return { fields: fieldsOf(invoice), why: kept, candidates: [] }
+  const [state, why] = deriveWithout(invoice, claim, known, rules, now)
+  if (state === null) return { fields: fieldsOf(invoice), why, candidates: [] }
+  return {
+    fields: { ix_sync_state: state, ix_id: null, ix_status: null, ix_created_at: null },
+    why,
+    candidates: [],
+  }
+}
+
+/** The documents that certify the invoice, the best first. */
+function matching(
+  invoice: Invoice,
+  claim: Claim,
+  known: readonly KnownDocument[],
+  rules: LinkRules,
+): Document[] {
+  const reference = referenceOf(invoice.id, rules)
+  const rank = ({ id, status }: Document) => (id === claim.ix_id ? 0 : status === 'canceled' ? 2 : 1)
+  return known
+    .filter(known => !isGone(known))
+    .flatMap(({ document }) => document ?? [])
+    .filter(document => document.id === claim.ix_id || document.reference === reference)
+    .sort((a, b) => rank(a) - rank(b) || a.id - b.id)
+}
+
+export function isGone({ document, misses }: KnownDocument): boolean {
+  return misses >= missesToBelieve || document?.status === 'deleted'
+}
+
+/** Why the document that was found before is kept, though none is found now; null when it is not. */
+function keepsDocument({ ix_id }: Invoice, known: readonly KnownDocument[]): string | null {
+  if (ix_id === null) return null
+  const before = known.find(({ id }) => id === ix_id)
+  if (before === undefined) return `document ${ix_id} was not looked at yet; what was known stays`
+  if (before.document === null && !isGone(before))
+    return `document ${ix_id} was missed once; what was known stays until it is missed again`
+  return null
+}
+
+/** Why an invoice needs no document; null when it does. */
+export function ignoredBecause(
+  { total_cents, issued_at }: Invoice,
+  claim: Claim,
+  { ignoreZero, ignoreBefore }: LinkRules,
+): string | null {
+  if (claim.state === 'ignored') return 'it is recorded as ignored'
+  if (ignoreZero && total_cents === 0) return 'its total is zero'
+  return ignoreBefore !== null && issued_at < ignoreBefore ? `it was issued before ${ignoreBefore}` : null
+}
+
+/** Null for a state that stays with all that is known. */
+function deriveWithout(
+  invoice: Invoice,
+  claim: Claim,
+  known: readonly KnownDocument[],
+  rules: LinkRules,
+  now: number,
+): [SyncState | null, string] {
+  const { creatingAtMost, isConnected } = rules
+  const ignored = ignoredBecause(invoice, claim, rules)
+  if (ignored !== null) return ['ignored', ignored]
+  if (claim.state === 'failed')
+    return ['failed', `it is recorded as failed: ${claim.error ?? 'no reason given'}`]
+  if (claim.state === 'creating')
+    return isOverdue(claim, creatingAtMost, now)
+      ? ['failed', `it has been in the making since ${claim.attempted_at}, which is too long`]
+      : ['creating', `it is recorded as in the making since ${claim.attempted_at ?? 'nobody knows when'}`]
+  const claimed = known.find(({ id }) => id === claim.ix_id)
+  if (claimed !== undefined && isGone(claimed))
+    return ['failed', `document ${claimed.id} is recorded, but the invoicing system no longer has it`]
+  if (!isConnected && claim.ix_id === null)
+    return [null, 'no invoicing system is connected; what was known stays']
+  if (claim.ix_id !== null) return ['not_synced', `document ${claim.ix_id} is recorded, but was not seen yet`]
+  return ['not_synced', 'no document claims it, and none is recorded']
+}
+
+export function isOverdue({ attempted_at }: Claim, atMost: number, now: number): boolean {
+  return attempted_at !== null && now - Date.parse(attempted_at) > atMost
+}
+
+function fieldsOf({ ix_sync_state, ix_id, ix_status, ix_created_at }: Invoice): LinkFields {
+  return { ix_sync_state, ix_id, ix_status, ix_created_at }
+}

@@ -1,0 +1,72 @@
+/** What the store must say of documents in the end, told plainly from the sandbox's two accounts. */
+import assert from 'node:assert/strict'
+import { documentTypes } from '../../src/document.ts'
+import type { Invoice } from '../../src/invoice.ts'
+import type { DocumentAccount } from '../../src/sandbox/invoicexpress-account.ts'
+import type { IxDocument } from '../../src/sandbox/invoicexpress-objects.ts'
+import type { StripeAccount } from '../../src/sandbox/stripe-account.ts'
+import type { StripeInvoice } from '../../src/sandbox/stripe-objects.ts'
+import type { WriteStore } from '../../src/store/store.ts'
+import { readAll } from './sync.ts'
+
+type Fields = Pick<Invoice, 'ix_sync_state' | 'ix_id' | 'ix_status' | 'ix_created_at'>
+
+const hour = 3_600_000
+
+/** By the convention's words, one after the other; written without a look at the code that does the same. */
+export function trueFields(invoice: StripeInvoice, documents: Iterable<IxDocument>): Fields {
+  const { ix_state, ix_id, ix_created_at, ix_attempted_at } = invoice.metadata
+  const certifying = [...documents].filter(
+    ({ type, status }) => (documentTypes as readonly string[]).includes(type) && status !== 'deleted',
+  )
+  const claimed = certifying.find(({ id }) => String(id) === ix_id)
+  const referring = certifying.filter(({ reference }) => reference === invoice.id).sort((a, b) => a.id - b.id)
+  const found = claimed ?? referring.find(({ status }) => status !== 'canceled') ?? referring[0]
+  if (found !== undefined) {
+    const [day, month, year] = found.date.split('/')
+    return {
+      ix_sync_state: 'synced',
+      ix_id: found.id,
+      ix_status: found.status,
+      ix_created_at: ix_created_at ?? `${year}-${month}-${day}T00:00:00.000Z`,
+    }
+  }
+  const none = { ix_id: null, ix_status: null, ix_created_at: null }
+  if (ix_state === 'ignored' || ix_state === 'failed') return { ix_sync_state: ix_state, ...none }
+  if (ix_state === 'creating') {
+    const isOld = Date.now() - Date.parse(ix_attempted_at ?? '') > hour
+    return { ix_sync_state: isOld ? 'failed' : 'creating', ...none }
+  }
+  return { ix_sync_state: /^\d+$/.test(ix_id ?? '') ? 'failed' : 'not_synced', ...none }
+}
+
+/** The fields that do not fit, by invoice: none when the store follows both systems. */
+export async function differingFields(
+  store: WriteStore,
+  account: StripeAccount,
+  { documents }: DocumentAccount,
+): Promise<Record<string, { stored: Fields; truth: Fields }>> {
+  const stored = await readAll(store)
+  const byReference = Map.groupBy(documents.values(), ({ reference }) => reference)
+  const differing: Record<string, { stored: Fields; truth: Fields }> = {}
+  for (const { id, summary } of stored) {
+    const invoice = account.invoices.get(id)
+    assert.ok(invoice !== undefined, `${id} is stored, and is not there`)
+    const claimed = documents.get(Number(invoice.metadata.ix_id))
+    const related = [...(claimed ? [claimed] : []), ...(byReference.get(id) ?? [])]
+    const truth = trueFields(invoice, new Set(related))
+    const { ix_sync_state, ix_id, ix_status, ix_created_at } = JSON.parse(summary) as Invoice
+    const fields = { ix_sync_state, ix_id, ix_status, ix_created_at }
+    if (JSON.stringify(fields) !== JSON.stringify(truth)) differing[id] = { stored: fields, truth }
+  }
+  return differing
+}
+
+export async function assertDocumentsTrue(
+  store: WriteStore,
+  account: StripeAccount,
+  documents: DocumentAccount,
+): Promise<void> {
+  const differing = Object.entries(await differingFields(store, account, documents))
+  assert.deepEqual(differing.slice(0, 3), [], `${differing.length} invoices differ`)
+}
