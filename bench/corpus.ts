@@ -83,26 +83,44 @@ const wares = [
 ]
 const domains = 'alfa beta gama delta omega sigma'.split(' ')
 
+type Party = Pick<
+  Invoice,
+  'display_name' | 'customer_name' | 'company_name' | 'customer_email' | 'customer_tax_id'
+>
+
+/** A customer moves, marries, is sold: so many times its invoices are made out to another name, e-mail or tax id. */
+const partiesEach = 3
+
+/** Whom a customer's invoices are made out to: the same few, whatever the order in which they are made. */
+function makeParty(customer_id: string, turn: number): Party {
+  const seed = [...customer_id].reduce((sum, letter) => (Math.imul(sum, 31) + letter.charCodeAt(0)) | 0, turn)
+  const random = createRandom(seed)
+  const customer_name = `${pick(random, given)} ${pick(random, family)}`
+  const company_name = random() < 0.7 ? `${pick(random, trades)} ${pick(random, family)}, Lda.` : null
+  return {
+    display_name: company_name ?? customer_name,
+    customer_name,
+    company_name,
+    customer_email: `financeiro${integer(random, 1, 9_999)}@${pick(random, domains)}.example`,
+    customer_tax_id: `PT5${String(integer(random, 0, 99_999_999)).padStart(8, '0')}`,
+  }
+}
+
 /** Nothing of a record tells anything about another field of it, but the amounts, which have to add up. */
 function makeRecord(random: Random, customer_id: string, serial: number): InvoiceRecord {
   const id = `in_1${letters(random, 20)}`
   const issued = integer(random, firstDay, lastDay - 1)
   const status = pick(random, statuses)
   const ix_status = pick(random, documentStatuses)
-  const customer_name = `${pick(random, given)} ${pick(random, family)}`
-  const company_name = random() < 0.7 ? `${pick(random, trades)} ${pick(random, family)}, Lda.` : null
+  const party = makeParty(customer_id, integer(random, 1, partiesEach))
   const lines = Array.from({ length: integer(random, 1, 3) }, (_, index) => makeLine(random, id, index))
   const subtotal_cents = lines.reduce((sum, line) => sum + line.amount_cents, 0)
   const tax_cents = Math.round(subtotal_cents * 0.23)
   const invoice: Invoice = {
     id,
     number: status === 'draft' ? null : `${2022 + (serial % 5)}-${String(serial).padStart(8, '0')}`,
-    display_name: company_name ?? customer_name,
-    customer_name,
+    ...party,
     customer_id,
-    customer_email: `financeiro${integer(random, 1, 9_999)}@${pick(random, domains)}.example`,
-    company_name,
-    customer_tax_id: `PT5${String(integer(random, 0, 99_999_999)).padStart(8, '0')}`,
     issued_at: new Date(issued).toISOString(),
     ix_created_at: ix_status === null ? null : new Date(issued + 72_000).toISOString(),
     subtotal_cents,

@@ -87,24 +87,6 @@ export const invoiceFields = [
   'ix_status',
 ] as const satisfies readonly (keyof Invoice)[]
 
-const detailFields = [
-  'id',
-  'number',
-  'customer_id',
-  'display_name',
-  'issued_at',
-  'subtotal_cents',
-  'discount_cents',
-  'tax_cents',
-  'tax_percent',
-  'total_cents',
-  'currency',
-  'status',
-  'ix_sync_state',
-  'ix_id',
-  'ix_status',
-] as const satisfies readonly (keyof Invoice)[]
-
 export const lineFields = [
   'id',
   'description',
@@ -161,25 +143,41 @@ export function writeLines(lines: readonly Line[]): string {
   return JSON.stringify(lines, lineFields as unknown as string[])
 }
 
-/** The detail as the JSON text that is sent. `lines` is text of `writeLines`, null when unavailable. */
-export function writeDetail(invoice: Invoice, lines: string | null): string {
-  const head = JSON.stringify(invoice, detailFields as unknown as string[])
+/**
+ * The detail as the JSON text that is sent. `summary` is text of `writeSummary`, `lines` of `writeLines` or null when
+ * unavailable. The summary is not parsed: the detail's fields are cut out of it and put into the detail's order. A
+ * field begins where `,"name":` stands, and nowhere else: inside a JSON string, a quote has a backslash before it.
+ */
+export function writeDetail(summary: string, lines: string | null): string {
+  const number = summary.indexOf(',"number":')
+  const displayName = summary.indexOf(',"display_name":', number)
+  const customerName = summary.indexOf(',"customer_name":', displayName)
+  const customer = summary.indexOf(',"customer_id":', customerName)
+  const email = summary.indexOf(',"customer_email":', customer)
+  const issuedAt = summary.indexOf(',"issued_at":', email)
+  const ixCreatedAt = summary.indexOf(',"ix_created_at":', issuedAt)
+  const subtotal = summary.indexOf(',"subtotal_cents":', ixCreatedAt)
+  const ixId = summary.indexOf(',"ix_id":', subtotal)
+
+  const upToNumber = summary.slice(0, displayName)
+  const customerField = summary.slice(customer, email)
+  const display = summary.slice(displayName, customerName)
+  const issued = summary.slice(issuedAt, ixCreatedAt)
+  const fromSubtotal = summary.slice(subtotal, -1)
+
+  const customerId = summary.slice(customer + ',"customer_id":"'.length, email - 1)
+  const id = summary.slice('{"id":"'.length, number - 1)
+  const hasDocument = !summary.startsWith('null', ixId + ',"ix_id":'.length)
+  const ix = hasDocument ? `"${downloadPath(customerId, id, 'ix')}"` : 'null'
+  const payments = downloadPath(customerId, id, 'payments')
   const source: LinesSource = lines === null ? 'none' : 'payments'
-  const downloads = JSON.stringify({
-    ix: invoice.ix_id === null ? null : downloadPath(invoice.customer_id, invoice.id, 'ix'),
-    payments: downloadPath(invoice.customer_id, invoice.id, 'payments'),
-  })
-  return `${head.slice(0, -1)},"lines":${lines ?? '[]'},"lines_source":"${source}","downloads":${downloads}}`
+  return `${upToNumber}${customerField}${display}${issued}${fromSubtotal},"lines":${lines ?? '[]'},"lines_source":"${source}","downloads":{"ix":${ix},"payments":"${payments}"}}`
 }
 
 /** One page of the list as the JSON text that is sent. `summaries` are texts of `writeSummary`, joined by commas. */
-export function writePage(page: {
-  summaries: string
-  page: number
-  page_size: number
-  total: number
-}): string {
-  const { summaries, total, page_size } = page
-  const total_pages = countPages(total, page_size)
-  return `{"invoices":[${summaries}],"page":${page.page},"page_size":${page_size},"total":${total},"total_pages":${total_pages},"source":"synchronized_records"}`
+export function writePage(
+  { summaries, page, total }: { summaries: string; page: number; total: number },
+  pageSize: number,
+): string {
+  return `{"invoices":[${summaries}],"page":${page},"page_size":${pageSize},"total":${total},"total_pages":${countPages(total, pageSize)},"source":"synchronized_records"}`
 }

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { createAuthenticate, type TokenRecord } from '../src/access/authenticate.ts'
 import { createToken, hashToken, isToken, readTokenId } from '../src/access/token.ts'
+import { ApiError } from '../src/errors.ts'
 import { openWriteStore } from '../src/store/open-store.ts'
 import { engines } from './support/engines.ts'
 import { makeRecord } from './support/records.ts'
@@ -38,7 +39,7 @@ describe('tokens', () => {
     for (let place = 0; place < token.length; place++) {
       const wrong = token.slice(0, place) + (token[place] === 'a' ? 'b' : 'a') + token.slice(place + 1)
       assert.equal(isToken(wrong), false, wrong)
-      await assert.rejects(authenticate(`Bearer ${wrong}`), { code: 'invalid_token' })
+      await assert.rejects(async () => authenticate(`Bearer ${wrong}`), { code: 'invalid_token' })
     }
     for (const wrong of [
       'x',
@@ -49,9 +50,9 @@ describe('tokens', () => {
       'a.b.c',
       'x'.repeat(10_000),
     ])
-      await assert.rejects(authenticate(`Bearer ${wrong}`), { code: 'invalid_token' })
+      await assert.rejects(async () => authenticate(`Bearer ${wrong}`), { code: 'invalid_token' })
     assert.equal(asked, 0)
-    await assert.rejects(authenticate(`Bearer ${token}`), { code: 'invalid_token' })
+    await assert.rejects(async () => authenticate(`Bearer ${token}`), { code: 'invalid_token' })
     assert.equal(asked, 1)
   })
 
@@ -71,7 +72,10 @@ describe('tokens', () => {
     assert.equal(asked, 1)
     record.revoked_at = time
     time += 999
-    await assert.rejects(authenticate(`Bearer ${token}`), { code: 'invalid_token', message: /revoked/ })
+    await assert.rejects(async () => authenticate(`Bearer ${token}`), {
+      code: 'invalid_token',
+      message: /revoked/,
+    })
   })
 
   test('expiry is to the millisecond, also of a token that is remembered', async () => {
@@ -85,7 +89,44 @@ describe('tokens', () => {
     time += 99
     await authenticate(`Bearer ${token}`)
     time += 1
-    await assert.rejects(authenticate(`Bearer ${token}`), { code: 'invalid_token', message: /expired/ })
+    await assert.rejects(async () => authenticate(`Bearer ${token}`), {
+      code: 'invalid_token',
+      message: /expired/,
+    })
+  })
+
+  test('a header that proved right vouches for no other, and for no longer than the store’s word', async () => {
+    const { id, token, hash } = createToken()
+    const record: TokenRecord = { id, hash, customers: null, expires_at: null, revoked_at: null }
+    let time = 1_000_000
+    const authenticate = createAuthenticate(
+      async () => ({ ...record }),
+      () => time,
+    )
+    const spellings = [`Bearer ${token}`, `bearer ${token}`, `Bearer   ${token} `]
+    for (const spelling of [...spellings, ...spellings])
+      assert.equal((await authenticate(spelling)).token_id, id)
+    const forged = token.slice(0, 16) + createToken().token.slice(16)
+    for (const wrong of [forged, token.slice(0, -1), `${token}0`, ''])
+      await assert.rejects(async () => authenticate(`Bearer ${wrong}`), ApiError, wrong)
+    record.revoked_at = time
+    time += 501
+    for (const spelling of spellings)
+      await assert.rejects(async () => authenticate(spelling), { message: /revoked/ })
+  })
+
+  test('a clock that was set back does not make what is remembered last', async () => {
+    const { id, token, hash } = createToken()
+    const record: TokenRecord = { id, hash, customers: null, expires_at: null, revoked_at: null }
+    let time = 1_000_000_000
+    const authenticate = createAuthenticate(
+      async () => ({ ...record }),
+      () => time,
+    )
+    await authenticate(`Bearer ${token}`)
+    record.revoked_at = time
+    time -= 86_400_000
+    await assert.rejects(async () => authenticate(`Bearer ${token}`), { message: /revoked/ })
   })
 
   test('nothing is told of a token until its secret proved right', async () => {
@@ -93,7 +134,9 @@ describe('tokens', () => {
     const record = { id, hash, customers: null, expires_at: 0, revoked_at: 0 }
     const authenticate = createAuthenticate(async () => record)
     const other = createToken()
-    await assert.rejects(authenticate(`Bearer ${other.token}`), { message: 'The access token is not known.' })
+    await assert.rejects(async () => authenticate(`Bearer ${other.token}`), {
+      message: 'The access token is not known.',
+    })
   })
 })
 

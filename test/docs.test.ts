@@ -4,7 +4,7 @@ import { execFileSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
-import { settings } from '../src/cli/config.ts'
+import { settings } from '../src/cli/settings.ts'
 import { errorCodes } from '../src/errors.ts'
 
 const root = new URL('..', import.meta.url).pathname

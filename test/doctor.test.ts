@@ -478,6 +478,31 @@ describe('fatura doctor on a database', { concurrency: 3 }, () => {
   })
 })
 
+describe('counters', () => {
+  for (const engine of engines)
+    it(`tells those that are wrong, and repairs them when told to: ${engine.name}`, async t => {
+      const url = await engine.createStore(t)
+      const clinic = await open(t, { url })
+      await clinic.sync()
+      const table = engine.name === 'sqlite' ? 'customers' : 'fatura.customers'
+      const damage = `UPDATE ${table} SET total = total + 5`
+      if (engine.name === 'sqlite') {
+        const db = new DatabaseSync(url.slice('sqlite:'.length))
+        db.exec(damage)
+        db.close()
+      } else await runSql(url, damage)
+      const examine = async (...args: string[]) =>
+        (await clinic.examine(['--sample', '0', ...args])).findings.find(
+          ({ check }) => check === 'Database: counters',
+        )
+      const found = await examine()
+      assert.equal(found?.result, 'FAIL')
+      assert.match(found?.next ?? '', /fatura doctor --repair/)
+      assert.match((await examine('--repair'))?.detail ?? '', /^\d+ were wrong and are repaired$/)
+      assert.deepEqual((await examine())?.detail, 'every one is right')
+    })
+})
+
 describe('a sample', () => {
   const readFrom = (keys: readonly InvoiceKey[]): ReadKeys => {
     const order = ({ customer_id, id }: InvoiceKey) => `${customer_id}\0${id}`

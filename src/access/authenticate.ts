@@ -17,7 +17,8 @@ export interface Grant {
   mayRead(customerId: string): boolean
 }
 
-export type Authenticate = (authorization: string | undefined) => Promise<Grant>
+/** A promise only when the store has to be asked. */
+export type Authenticate = (authorization: string | undefined) => Grant | Promise<Grant>
 
 /** A revocation must be seen within a second; half of one leaves room for the request itself. */
 const rememberFor = 500
@@ -31,17 +32,23 @@ interface Remembered {
   until: number
 }
 
-/** Throws `missing_token` or `invalid_token`. What the store says of a token is remembered for half a second. */
+/**
+ * Throws, or rejects with, `missing_token` or `invalid_token`. What the store says of a token is remembered for half a
+ * second, and so is which header proved right: hashing is then done twice a second, not for every request. A lookup in
+ * a Map compares hashes that V8 seeds at random, so its time tells nothing of the secrets that it holds.
+ */
 export function createAuthenticate(
-  findToken: (id: string) => Promise<TokenRecord | null>,
+  findToken: (id: string) => TokenRecord | null | Promise<TokenRecord | null>,
   now: () => number = Date.now,
 ): Authenticate {
   const remembered = new Map<string, Remembered>()
+  const proven = new Map<string, Remembered>()
+  let provenUntil = 0
 
   async function recall(id: string): Promise<Remembered | null> {
     const known = remembered.get(id)
     const asked = now()
-    if (known !== undefined && known.until > asked) return known
+    if (known !== undefined && isRecent(known, asked)) return known
     const record = await findToken(id)
     if (record === null) return null
     const entry = {
@@ -56,7 +63,7 @@ export function createAuthenticate(
     return entry
   }
 
-  return async authorization => {
+  async function prove(authorization: string | undefined): Promise<Grant> {
     const token = readBearer(authorization)
     if (!isToken(token)) throw refuse('The access token is malformed.')
     const entry = await recall(readTokenId(token))
@@ -65,8 +72,32 @@ export function createAuthenticate(
       throw refuse('The access token is not known.')
     if (entry.revoked) throw refuse('The access token was revoked.')
     if (entry.expires_at <= now()) throw refuse('The access token expired.')
+    // Written with more than one space, a header could be of any length: what is remembered must stay small.
+    if (authorization?.length === 'Bearer '.length + token.length) remember(authorization, entry)
     return entry.grant
   }
+
+  function remember(authorization: string, entry: Remembered): void {
+    const time = now()
+    // Secrets are let go of soon, whether or not they are used again.
+    if (time >= provenUntil || provenUntil > time + rememberFor || proven.size >= rememberAtMost) {
+      proven.clear()
+      provenUntil = time + rememberFor
+    }
+    proven.set(authorization, entry)
+  }
+
+  return authorization => {
+    const entry = authorization === undefined ? undefined : proven.get(authorization)
+    if (entry === undefined) return prove(authorization)
+    const time = now()
+    return isRecent(entry, time) && entry.expires_at > time ? entry.grant : prove(authorization)
+  }
+}
+
+/** An entry that would last longer than one does comes from a clock that was set back. */
+function isRecent({ until }: Remembered, time: number): boolean {
+  return until > time && until <= time + rememberFor
 }
 
 function createGrant(record: TokenRecord): Grant {

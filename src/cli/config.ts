@@ -1,4 +1,5 @@
 /** The only reader of the environment. A wrong value stops the start with one line that says what is allowed. */
+import { availableParallelism } from 'node:os'
 import { isCalendarDay } from '../http/parameters.ts'
 import type { RateLimit } from '../http/rate-limit.ts'
 import type { InvoiceXpressOptions } from '../invoicexpress/client.ts'
@@ -9,82 +10,8 @@ import type { MetadataKeys } from '../stripe/map-claim.ts'
 import type { LinkRules } from '../sync/link.ts'
 import { CliError } from './cli-error.ts'
 import { parseCreatingTimeout, parseMetadataKeys, parseRateLimit } from './parse-settings.ts'
+import { type Setting, settings } from './settings.ts'
 
-/** Every setting: a variable of the environment, and a flag on the commands where people type it. */
-export const settings = {
-  DATABASE_URL: {
-    default: 'sqlite:data/fatura.db',
-    meaning:
-      'Where the store is: `sqlite:` and the path of a file, or `postgres://user:password@host:5432/name`.',
-  },
-  DATABASE_READ_URL: {
-    default: 'as DATABASE_URL',
-    meaning: 'Where the API reads, when that is not where others write: a replica of the same store.',
-  },
-  HOST: { default: '127.0.0.1', meaning: 'The address to listen on; `0.0.0.0` or `::` for every interface.' },
-  PORT: { default: '3000', meaning: 'The port to listen on; 0 takes a free one.' },
-  STRIPE_API_KEY: {
-    default: 'none',
-    meaning:
-      'A Stripe key that may read invoices: lines that are not stored, and PDFs, then come from Stripe.',
-  },
-  STRIPE_WEBHOOK_SECRET: {
-    default: 'none',
-    meaning: 'What Stripe signs its webhooks with; begins with `whsec_`. Needed to receive them.',
-  },
-  STRIPE_API_BASE: {
-    default: 'https://api.stripe.com',
-    meaning: 'Where the Stripe API is; another address is taken for a sandbox.',
-  },
-  INVOICEXPRESS_ACCOUNT: {
-    default: 'none',
-    meaning: 'The InvoiceXpress account: what stands before `.app.invoicexpress.com` in its address.',
-  },
-  INVOICEXPRESS_API_KEY: {
-    default: 'none',
-    meaning:
-      'The key of the InvoiceXpress account: certified documents, and their PDFs, then come from there.',
-  },
-  INVOICEXPRESS_API_BASE: {
-    default: 'https://{account}.app.invoicexpress.com',
-    meaning: 'Where the InvoiceXpress API is; another address is taken for a sandbox.',
-  },
-  INVOICEXPRESS_PDF_ORIGINS: {
-    default: 'https://*.invoicexpress.com',
-    meaning: 'Where PDFs of certified documents may come from: origins, separated by commas.',
-  },
-  LINK_REFERENCE: {
-    default: '{id}',
-    meaning: "What a document's reference is for an invoice: a text with `{id}` in it, for the invoice's ID.",
-  },
-  LINK_METADATA_KEYS: {
-    default: 'none',
-    meaning:
-      'Other keys of the metadata at Stripe than the usual: pairs like `state=doc_state,ix_id=doc_id`.',
-  },
-  LINK_IGNORE_ZERO: {
-    default: 'off',
-    meaning: 'Whether invoices that come to nothing need no document: `on` or `off`.',
-  },
-  LINK_IGNORE_BEFORE: {
-    default: 'none',
-    meaning: 'Invoices issued before this day need no document: YYYY-MM-DD.',
-  },
-  LINK_CREATING_TIMEOUT: {
-    default: '1h',
-    meaning: 'So long a document may be in the making before it failed: a number and `s`, `m`, `h` or `d`.',
-  },
-  RATE_LIMIT: {
-    default: '6000/m',
-    meaning: 'Requests per token and process: a number, `/` and `s`, `m` or `h`; or `off`.',
-  },
-  LOG_LEVEL: {
-    default: 'info',
-    meaning: 'What is logged: `debug`, `info` (a line per request), `warn`, `error` or `silent`.',
-  },
-} as const
-
-export type Setting = keyof typeof settings
 export type Flags = Partial<Record<Setting, string>>
 
 /** A flag's value wins over the environment's; an empty value counts as not set. */
@@ -259,6 +186,15 @@ export function readLogLevel(flags: Flags): string {
   return text
 }
 
+export function readWorkers(flags: Flags): number {
+  const text = read('WORKERS', flags)
+  if (text === 'auto') return availableParallelism()
+  const workers = Number(text)
+  if (!/^\d+$/.test(text) || workers < 1 || workers > 256)
+    throw new CliError(`WORKERS must be a whole number from 1 to 256, or auto, not '${text}'.`)
+  return workers
+}
+
 /** Every reader of its own, for whoever wants to know of all that is wrong at once. */
 const readers: Record<Setting, (flags: Flags) => unknown> = {
   DATABASE_URL: flags => checkAddress(readDatabaseUrl(flags)),
@@ -279,6 +215,7 @@ const readers: Record<Setting, (flags: Flags) => unknown> = {
   LINK_CREATING_TIMEOUT: readCreatingTimeout,
   RATE_LIMIT: readRateLimit,
   LOG_LEVEL: readLogLevel,
+  WORKERS: readWorkers,
 }
 
 /** Each setting that somebody chose, and what a start would say of it; null when it is well-formed. */

@@ -1,5 +1,5 @@
 import { Command } from 'commander'
-import { createReporter, type Finding, type Reporter } from '../doctor/findings.ts'
+import { createReporter, type Finding } from '../doctor/findings.ts'
 import { CliError } from './cli-error.ts'
 import { addSettings, linkSettings, readFlags } from './options.ts'
 import { printable } from './table.ts'
@@ -14,6 +14,7 @@ export function doctorCommand(): Command {
         'Check settings, database, keys and their permissions, clocks, and a sample of the invoices against both systems.',
       )
       .option('--sample <count>', 'how many invoices to compare with both systems; 0 for none', '10')
+      .option('--repair', 'count anew what the store counted wrong')
       .option('--json', 'one JSON object a line'),
     'DATABASE_URL',
     'DATABASE_READ_URL',
@@ -29,13 +30,15 @@ export function doctorCommand(): Command {
     .addHelpText(
       'after',
       `
-A line for each check: ok, warn, FAIL or skip, what was found, and what to do. Exit code 0 when nothing fails, else 1. It
-changes nothing, and shows no secret. On PostgreSQL it takes a writer's address.`,
+A line for each check: ok, warn, FAIL or skip, what was found, and what to do. Exit code 0 when nothing fails, else 1.
+Without --repair it changes nothing. It shows no secret. On PostgreSQL it takes a writer's address.`,
     )
     .action(runDoctor)
 }
 
-async function runDoctor(options: { sample: string; json?: true } & Record<string, unknown>): Promise<void> {
+async function runDoctor(
+  options: { sample: string; repair?: true; json?: true } & Record<string, unknown>,
+): Promise<void> {
   const { sample } = options
   if (!/^\d{1,4}$/.test(sample) || Number(sample) > sampleAtMost)
     throw new CliError(
@@ -47,16 +50,12 @@ async function runDoctor(options: { sample: string; json?: true } & Record<strin
     counts[finding.result]++
     screen.print(finding)
   })
-  await examine(report, options, Number(sample))
+  const { runChecks } = await import('./run-checks.ts')
+  await runChecks(report, readFlags(options), { sample: Number(sample), repair: options.repair === true })
   screen.end(`${counts.ok} ok, ${counts.warn} warn, ${counts.FAIL} FAIL, ${counts.skip} skip.`)
   process.exitCode = counts.FAIL === 0 ? 0 : 1
   // What hangs in a system that does not answer would keep the process.
   setTimeout(() => process.exit(), 100).unref()
-}
-
-async function examine(report: Reporter, options: Record<string, unknown>, sample: number): Promise<void> {
-  const { runChecks } = await import('./run-checks.ts')
-  await runChecks(report, readFlags(options), sample)
 }
 
 interface Screen {

@@ -1,18 +1,75 @@
+import { isatty } from 'node:tty'
 import { type Logger, pino } from 'pino'
 
-/** One JSON object a line, on standard output. */
+/** One JSON object a line, on standard output. What is logged just before a kill -9 may be lost, and nothing else. */
 export function createLog(level: string): Logger {
-  return pino({
-    level,
-    base: null,
-    timestamp: pino.stdTimeFunctions.isoTime,
-    serializers: { err: describeError },
-  })
+  const output = pino.destination({ dest: 1, sync: true })
+  return pino(
+    { level, base: null, timestamp: createClock(), serializers: { err: error => describeError(error) } },
+    isatty(1) ? output : gatherLines(output),
+  )
 }
 
+/** What a pipe takes whole or not at all (PIPE_BUF on Linux): lines of several processes then never mix. */
+const writtenAtOnce = 4_096
+
+/** How long a line waits for others, in milliseconds, to be written together with them. */
+const gatherFor = 100
+
+interface Output {
+  write(text: string): unknown
+}
+
+/** A write to a file costs more than all else of a request's line, so lines go out together, each whole. */
+function gatherLines(output: Output): Output {
+  let gathered = ''
+  let waiting = false
+  const flush = () => {
+    waiting = false
+    if (gathered === '') return
+    const text = gathered
+    gathered = ''
+    output.write(text)
+  }
+  process.on('exit', flush)
+  return {
+    write(line) {
+      if (gathered.length + line.length > writtenAtOnce) flush()
+      gathered += line
+      if (waiting) return
+      waiting = true
+      setTimeout(flush, gatherFor).unref()
+    },
+  }
+}
+
+/** Many lines fall into one millisecond: its text is made once. */
+function createClock(): () => string {
+  let last = 0
+  let text = ''
+  return () => {
+    const now = Date.now()
+    if (now !== last) {
+      last = now
+      text = `,"time":"${new Date(now).toISOString()}"`
+    }
+    return text
+  }
+}
+
+/** Enough to find a fault by. With its causes, an error stays within what is written at once. */
+const longestMessage = 300
+const longestStack = 800
+const mostCauses = 2
+
 /** What an error says, and no more: a database's may carry the row that it failed on. */
-function describeError(error: unknown): object {
-  if (!(error instanceof Error)) return { message: String(error) }
+function describeError(error: unknown, causes = mostCauses): object {
+  if (!(error instanceof Error)) return { message: String(error).slice(0, longestMessage) }
   const { name, message, stack, cause } = error
-  return { name, message, stack, ...(cause !== undefined && { cause: describeError(cause) }) }
+  return {
+    name,
+    message: message.slice(0, longestMessage),
+    stack: stack?.slice(0, longestStack),
+    ...(cause !== undefined && causes > 0 && { cause: describeError(cause, causes - 1) }),
+  }
 }

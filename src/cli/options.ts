@@ -1,6 +1,7 @@
 /** Flags that several commands share: each a setting that people also type. */
 import type { Command } from 'commander'
-import { type Flags, type Setting, settings } from './config.ts'
+import type { Flags } from './config.ts'
+import { type Setting, settings } from './settings.ts'
 
 const flags: Partial<Record<Setting, string>> = {
   DATABASE_URL: '--database-url <url>',
@@ -9,6 +10,7 @@ const flags: Partial<Record<Setting, string>> = {
   PORT: '--port <port>',
   RATE_LIMIT: '--rate-limit <limit>',
   LOG_LEVEL: '--log-level <level>',
+  WORKERS: '--workers <count>',
 }
 
 /** How invoices are tied to documents: whoever derives that needs all of them. */

@@ -32,10 +32,17 @@ interface Connections {
   hasWebhookSecret: boolean
 }
 
-export async function runChecks(report: Reporter, flags: Flags, sample: number): Promise<void> {
+export interface Wanted {
+  /** How many invoices to compare with both systems. */
+  sample: number
+  /** Whether to count anew what is counted wrong. */
+  repair: boolean
+}
+
+export async function runChecks(report: Reporter, flags: Flags, { sample, repair }: Wanted): Promise<void> {
   const connections = checkConfiguration(report, flags)
   const { stripe, invoiceXpress, hasWebhookSecret } = connections
-  const store = await checkStore(report, flags, connections)
+  const store = await checkStore(report, flags, connections, repair)
   try {
     const payments = stripe && (await checkStripe(report, stripe, hasWebhookSecret))
     if (payments !== null) checkClock(report, 'Stripe', payments.clock)
@@ -120,6 +127,7 @@ async function checkStore(
   report: Reporter,
   flags: Flags,
   { stripe, invoiceXpress }: Connections,
+  repair: boolean,
 ): Promise<WriteStore | null> {
   const url = readDatabaseUrl(flags)
   const isUsable = await checkDatabase(report, () => readFacts(url))
@@ -144,7 +152,7 @@ async function checkStore(
   const streams = await attempt(report, 'Streams', 'Look at the database first.', () => store.listStreams())
   const connected = { stripe: stripe !== null, invoiceXpress: invoiceXpress !== null }
   if (streams !== null) checkStreams(report, streams, connected, Date.now())
-  await checkCounters(report, store)
+  await checkCounters(report, store, repair)
   return store
 }
 

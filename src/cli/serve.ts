@@ -1,3 +1,4 @@
+import cluster from 'node:cluster'
 import { Command } from 'commander'
 import { migrateStore } from '../store/open-store.ts'
 import {
@@ -9,10 +10,12 @@ import {
   readRateLimit,
   readReadUrl,
   readStripe,
+  readWorkers,
 } from './config.ts'
 import { createLog } from './log.ts'
 import { addSettings, readFlags } from './options.ts'
 import { waitForSignal } from './signals.ts'
+import { runWorkers, serveAsWorker } from './workers.ts'
 
 export function serveCommand(): Command {
   return addSettings(
@@ -23,6 +26,7 @@ export function serveCommand(): Command {
     'PORT',
     'RATE_LIMIT',
     'LOG_LEVEL',
+    'WORKERS',
     'STRIPE_API_KEY',
     'STRIPE_API_BASE',
     'INVOICEXPRESS_ACCOUNT',
@@ -37,6 +41,7 @@ export function serveCommand(): Command {
 async function serve(options: Record<string, unknown>): Promise<void> {
   const flags = readFlags(options)
   const log = createLog(readLogLevel(flags))
+  const workers = readWorkers(flags)
   const api = {
     url: readReadUrl(flags),
     host: readHost(flags),
@@ -44,14 +49,17 @@ async function serve(options: Record<string, unknown>): Promise<void> {
     rateLimit: readRateLimit(flags),
     stripe: readStripe(),
     invoiceXpress: readInvoiceXpress(),
+    workers,
     log,
   }
+  // Loaded here alone, so that the commands that serve nothing start fast.
+  const start = async () => (await import('./start-api.ts')).startApi(api)
 
   const signal = waitForSignal()
+  if (cluster.isWorker) return serveAsWorker(start, signal)
   if (options.migrate === true) await migrateStore(readDatabaseUrl(flags))
-  // Loaded here alone, so that the commands that serve nothing start fast.
-  const { startApi } = await import('./start-api.ts')
-  const { address, stop } = await startApi(api)
+  if (workers > 1) return runWorkers(workers, log, signal)
+  const { address, stop } = await start()
   log.info({ address }, 'listening')
   await signal
   await stop()

@@ -1,5 +1,6 @@
 /** The API's wiring: the only place that knows the store, the access rules and the HTTP application together. */
-import type { Server, ServerResponse } from 'node:http'
+import type { Server } from 'node:http'
+import type { Socket } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
 import { createAuthenticate } from '../access/authenticate.ts'
@@ -20,6 +21,8 @@ export interface ApiOptions {
   stripe: StripeOptions | null
   /** Null: no invoicing system is connected. */
   invoiceXpress: InvoiceXpressOptions | null
+  /** How many processes serve together: they share what connections the store gives. */
+  workers?: number
   log: Logger
 }
 
@@ -30,16 +33,9 @@ export interface RunningApi {
   stop(): Promise<void>
 }
 
-export async function startApi({
-  url,
-  host,
-  port,
-  rateLimit,
-  stripe,
-  invoiceXpress,
-  log,
-}: ApiOptions): Promise<RunningApi> {
-  const store = await openReadStore(url)
+export async function startApi(options: ApiOptions): Promise<RunningApi> {
+  const { url, host, port, rateLimit, stripe, invoiceXpress, workers = 1, log } = options
+  const store = await openReadStore(url, workers)
   const app = createApp({
     store,
     payments: stripe && (await import('../stripe/payment-platform.ts')).createPaymentPlatform(stripe),
@@ -79,19 +75,28 @@ function explain({ code, message }: NodeJS.ErrnoException, host: string, port: n
   }
 }
 
+/** How long a client that asks on and on has, in milliseconds, to be told that its connection closes. */
+const farewell = 250
+
 /**
- * Node counts a connection as idle as soon as its answer is handed over, though a slow client may still be reading it,
- * and closes it when the server closes. While any answer is under way, no connection counts as idle here.
+ * When the server closes, Node closes every connection without a request under way, though its client may be about to
+ * send one, or still be reading the last answer. Here, connections stay open at first: what arrives is answered with
+ * `Connection: close`. After that, none is closed while bytes of any answer wait for their client. Connections are
+ * looked at only then: a request costs nothing for it.
  */
 function holdBusyConnections(server: Server): void {
-  const underWay = new Set<ServerResponse>()
-  server.on('request', (_request, response) => {
-    underWay.add(response)
-    response.once('close', () => underWay.delete(response))
+  const connections = new Set<Socket>()
+  let closingSince: number | undefined
+  server.on('connection', (socket: Socket) => {
+    connections.add(socket)
+    socket.once('close', () => connections.delete(socket))
   })
   const closeIdleConnections = server.closeIdleConnections.bind(server)
   server.closeIdleConnections = () => {
-    if (underWay.size === 0) closeIdleConnections()
+    closingSince ??= performance.now()
+    if (performance.now() - closingSince < farewell) return
+    for (const { writableLength } of connections) if (writableLength > 0) return
+    closeIdleConnections()
   }
 }
 

@@ -138,23 +138,20 @@ export async function readFreshness(openRead: () => Promise<ReadStore>): Promise
   }
 }
 
-/** What a store that counts ahead of time offers, to find out whether it counted right. */
-interface Counted {
-  checkCounts(): Promise<number>
-}
+/** All the rows are counted, which takes a while in a large store. */
+const recountLimit = 15 * 60_000
 
-/** Leaves no line where nothing is counted ahead of time. */
-export async function checkCounters(report: Reporter, store: WriteStore & Partial<Counted>): Promise<void> {
-  if (store.checkCounts === undefined) return
+/** Whether what is counted ahead of time equals a recount; with `repair`, what is wrong is counted anew. */
+export async function checkCounters(
+  report: Reporter,
+  store: Pick<WriteStore, 'checkCounts' | 'repairCounts'>,
+  repair: boolean,
+): Promise<void> {
   const check = 'Database: counters'
-  const wrong = await attempt(report, check, 'Try again when the database is less busy.', async () =>
-    store.checkCounts?.(),
-  )
+  const count = () => (repair ? store.repairCounts() : store.checkCounts())
+  const wrong = await attempt(report, check, 'Try again when the database is less busy.', count, recountLimit)
+  if (wrong === null) return
   if (wrong === 0) report.ok(check, 'every one is right')
-  else if (typeof wrong === 'number')
-    report.fail(
-      check,
-      `${wrong} are wrong`,
-      'This is a bug worth reporting. See docs/operations.md to mend them.',
-    )
+  else if (repair) report.ok(check, `${wrong} were wrong and are repaired`)
+  else report.fail(check, `${wrong} are wrong`, 'Run: fatura doctor --repair. It is a bug worth reporting.')
 }

@@ -1,8 +1,6 @@
 /** The HTTP application, built but not listening. */
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
-import type { Logger } from 'pino'
 import { ApiError } from '../errors.ts'
-import { isCustomerId, isInvoiceId } from '../invoice.ts'
 import {
   answerOnSocket,
   explainParserError,
@@ -11,11 +9,11 @@ import {
   type ParserError,
   sendError,
 } from './errors.ts'
+import { logRequests } from './log-requests.ts'
 import { addOtherMethods, refuseMethod } from './methods.ts'
 import { compileParameters, parseQuery } from './parameters.ts'
 import { createRequestId } from './request-id.ts'
 import { addRoutes, type RouteDependencies } from './routes.ts'
-import type { InvoiceParams } from './schemas.ts'
 
 /** A client has so long to send its request; a slower one is answered 408 and let go. */
 const requestTimeout = 10_000
@@ -65,42 +63,26 @@ function setCommonHeaders(request: FastifyRequest, reply: FastifyReply): void {
 
 /** What every request must be, whatever its route. */
 function checkRequests(app: FastifyInstance): void {
-  app.addHook('onRequest', async (request, reply) => {
+  app.addHook('onRequest', (request, reply, done) => {
     setCommonHeaders(request, reply)
-    const { url = '', headers } = request.raw
-    if (url.length > maximumUrlLength)
-      throw new ApiError('uri_too_long', `The URL is longer than ${maximumUrlLength} bytes.`)
-    if (headers.host === undefined && request.raw.httpVersion === '1.1')
-      throw new ApiError('invalid_request', 'The Host header is missing.')
-    const bodyLength = Number(headers['content-length'] ?? 0)
-    if (bodyLength > maximumIgnoredBody) {
-      reply.header('connection', 'close')
-      throw new ApiError('payload_too_large', 'Requests of this API carry no body.')
-    }
-    // Nobody reads the body, so the connection cannot be used again.
-    if (bodyLength > 0 || headers['transfer-encoding'] !== undefined) reply.header('connection', 'close')
+    const refusal = refuseRequest(request, reply)
+    if (refusal === null) done()
+    else done(refusal)
   })
 }
 
-/**
- * One line a request. It holds no URL, for that may hold a search term; no header, for one holds the token; and of the
- * path only what has the form of an id.
- */
-function logRequests(app: FastifyInstance, log: Logger): void {
-  app.addHook('onResponse', async (request, reply) => {
-    const { customerId = '', invoiceId = '' } = (request.params ?? {}) as Partial<InvoiceParams>
-    log.info(
-      {
-        request_id: request.id,
-        method: request.method,
-        route: request.routeOptions.url ?? null,
-        status: reply.statusCode,
-        ms: Math.round(reply.elapsedTime * 1000) / 1000,
-        token_id: request.grant?.token_id,
-        customer_id: isCustomerId(customerId) ? customerId : undefined,
-        invoice_id: isInvoiceId(invoiceId) ? invoiceId : undefined,
-      },
-      'request',
-    )
-  })
+function refuseRequest(request: FastifyRequest, reply: FastifyReply): ApiError | null {
+  const { url = '', headers } = request.raw
+  if (url.length > maximumUrlLength)
+    return new ApiError('uri_too_long', `The URL is longer than ${maximumUrlLength} bytes.`)
+  if (headers.host === undefined && request.raw.httpVersion === '1.1')
+    return new ApiError('invalid_request', 'The Host header is missing.')
+  const bodyLength = Number(headers['content-length'] ?? 0)
+  if (bodyLength > maximumIgnoredBody) {
+    reply.header('connection', 'close')
+    return new ApiError('payload_too_large', 'Requests of this API carry no body.')
+  }
+  // Nobody reads the body, so the connection cannot be used again.
+  if (bodyLength > 0 || headers['transfer-encoding'] !== undefined) reply.header('connection', 'close')
+  return null
 }

@@ -22,19 +22,37 @@ export interface AuthOptions {
 export function guardCustomerRoutes(scope: FastifyInstance, { authenticate, rateLimit }: AuthOptions): void {
   const takeTurn = rateLimit === null ? null : limitTurns(rateLimit)
 
-  scope.addHook('onRequest', async (request, reply) => {
-    try {
-      const grant = await authenticate(readAuthorization(request))
-      request.grant = grant
-      takeTurn?.(grant, reply)
-      const { customerId } = request.params as { customerId: string }
-      // An id of the wrong form belongs to nobody; the route's schema refuses it with a better reason.
-      if (isCustomerId(customerId) && !grant.mayRead(customerId))
-        throw new ApiError('insufficient_scope', 'The access token is not valid for this customer.')
-    } catch (error) {
+  function admit(request: FastifyRequest, reply: FastifyReply, grant: Grant): void {
+    request.grant = grant
+    takeTurn?.(grant, reply)
+    const { customerId } = request.params as { customerId: string }
+    // An id of the wrong form belongs to nobody; the route's schema refuses it with a better reason.
+    if (!grant.mayRead(customerId) && isCustomerId(customerId))
+      throw new ApiError('insufficient_scope', 'The access token is not valid for this customer.')
+  }
+
+  async function admitLater(request: FastifyRequest, reply: FastifyReply, proof: Promise<Grant>) {
+    admit(request, reply, await proof)
+  }
+
+  // With a callback, because a promise is waited for even when there is nothing to wait for.
+  scope.addHook('onRequest', (request, reply, done) => {
+    const refuse = (error: Error) => {
       if (error instanceof ApiError) challenge(reply, error)
-      throw error
+      done(error)
     }
+    try {
+      const grant = authenticate(readAuthorization(request))
+      if (grant instanceof Promise) {
+        admitLater(request, reply, grant).then(() => done(), refuse)
+        return
+      }
+      admit(request, reply, grant)
+    } catch (error) {
+      refuse(error as Error)
+      return
+    }
+    done()
   })
 }
 

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import type { Logger } from 'pino'
 import { ApiError } from '../errors.ts'
-import { type Invoice, writeDetail, writeLines } from '../invoice.ts'
+import { writeDetail, writeLines } from '../invoice.ts'
 import type { PaymentPlatform } from '../sources.ts'
 import type { ReadStore, StoredInvoice } from '../store/store.ts'
 import { isHeldByClient, setReadHeaders } from './conditional.ts'
@@ -21,9 +21,9 @@ export interface InvoiceSources {
 export function addGetInvoice(app: TypedApp, { store, payments, log }: InvoiceSources): void {
   app.get('/invoice/:invoiceId', { schema: getInvoiceSchema }, async (request, reply) => {
     const stored = await findInvoice(store, request.params)
-    const invoice: Invoice = JSON.parse(stored.summary)
-    const lines = stored.lines ?? (payments && (await fetchLines(payments, invoice.id, request.id, log)))
-    const body = writeDetail(invoice, lines)
+    const { invoiceId } = request.params
+    const lines = stored.lines ?? (payments && (await fetchLines(payments, invoiceId, request.id, log)))
+    const body = writeDetail(stored.summary, lines)
     const etag = `"${hash('sha1', body, 'base64url')}"`
     setReadHeaders(reply, etag, stored.synced_at)
     if (isHeldByClient(request, etag)) return reply.code(304).send()

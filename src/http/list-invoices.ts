@@ -1,4 +1,3 @@
-import type { FastifyReply } from 'fastify'
 import manifest from '../../package.json' with { type: 'json' }
 import { clampPage, clampPageSize, writePage } from '../invoice.ts'
 import { searchWords } from '../store/search.ts'
@@ -15,24 +14,21 @@ export function addListInvoices(app: TypedApp, store: ReadStore): void {
     const query = readQuery(request.params, request.query)
     if (request.headers['if-none-match'] !== undefined) {
       const snapshot = await store.readSnapshot(query.customer_id)
-      if (isHeldByClient(request, etagOf(snapshot))) {
-        setHeaders(reply, snapshot)
+      const etag = etagOf(snapshot)
+      if (isHeldByClient(request, etag)) {
+        setReadHeaders(reply, etag, snapshot.synced_at)
         return reply.code(304).send()
       }
     }
     const page = await store.listInvoices(query)
-    setHeaders(reply, page)
-    return sendJson(reply, writePage({ ...page, page_size: query.page_size }))
+    setReadHeaders(reply, etagOf(page), page.synced_at)
+    return sendJson(reply, writePage(page, query.page_size))
   })
-}
-
-function setHeaders(reply: FastifyReply, snapshot: Snapshot): void {
-  setReadHeaders(reply, etagOf(snapshot), snapshot.synced_at)
 }
 
 /** Any change of the customer's invoices changes it, so it can be answered without reading one of them. */
 function etagOf({ version }: Snapshot): string {
-  return `"${manifest.version}-${version.toString(36)}"`
+  return `"${manifest.version}-${version}"`
 }
 
 function readQuery({ customerId }: CustomerParams, query: ListQuery): InvoiceQuery {

@@ -34,10 +34,13 @@ interface RawQuery {
   garbled: Set<string>
 }
 
+const emptyQuery: RawQuery = { values: new Map(), repeated: new Set(), garbled: new Set() }
+
 /** For Fastify's `querystringParser`, which must not throw. The result is read by `compileParameters` alone. */
 export function parseQuery(text: string): Record<string, unknown> {
+  if (text === '') return emptyQuery as unknown as Record<string, unknown>
   const raw: RawQuery = { values: new Map(), repeated: new Set(), garbled: new Set() }
-  for (const pair of text === '' ? [] : text.split('&')) {
+  for (const pair of text.split('&')) {
     const equals = pair.indexOf('=')
     const written = decode(equals === -1 ? pair : pair.slice(0, equals)) ?? ''
     const name = written.replace(/\[.*$/s, '')
@@ -73,13 +76,17 @@ export const compileParameters: FastifySchemaCompiler<TSchema> = ({ schema, http
     read: compileRead(property),
   }))
   return httpPart === 'querystring'
-    ? input => attempt(() => readQuery(parameters, input as RawQuery))
-    : input => attempt(() => readPath(parameters, input as Record<string, string>))
+    ? input => attempt(readQuery, parameters, input as RawQuery)
+    : input => attempt(readPath, parameters, input as Record<string, string>)
 }
 
-function attempt(read: () => Record<string, unknown>) {
+function attempt<Input>(
+  read: (parameters: readonly Parameter[], input: Input) => Record<string, unknown>,
+  parameters: readonly Parameter[],
+  input: Input,
+) {
   try {
-    return { value: read() }
+    return { value: read(parameters, input) }
   } catch (error) {
     return { error: error as Error }
   }
@@ -87,6 +94,7 @@ function attempt(read: () => Record<string, unknown>) {
 
 function readQuery(parameters: readonly Parameter[], raw: RawQuery): Record<string, unknown> {
   const query: Record<string, unknown> = {}
+  if (raw === emptyQuery) return query
   for (const parameter of parameters) {
     const { name } = parameter
     if (raw.repeated.has(name)) throw refuse(name, `${name} must be given once, as ${name}=value.`)
@@ -99,9 +107,9 @@ function readQuery(parameters: readonly Parameter[], raw: RawQuery): Record<stri
 }
 
 function readPath(parameters: readonly Parameter[], input: Record<string, string>): Record<string, unknown> {
-  return Object.fromEntries(
-    parameters.map(parameter => [parameter.name, readOne(parameter, input[parameter.name] ?? '')]),
-  )
+  const path: Record<string, unknown> = {}
+  for (const parameter of parameters) path[parameter.name] = readOne(parameter, input[parameter.name] ?? '')
+  return path
 }
 
 function readOne({ name, allowed, read }: Parameter, text: string): string | number {

@@ -14,12 +14,15 @@ function engineOf(url: string): Engine {
   return { name: 'sqlite', path }
 }
 
-/** Opens for reading only, on a schema of exactly this version; creates nothing. */
-export async function openReadStore(url: string): Promise<ReadStore> {
+/**
+ * Opens for reading only, on a schema of exactly this version; creates nothing. `sharedBy` so many processes, what one
+ * of them alone would take of a server's connections is divided.
+ */
+export async function openReadStore(url: string, sharedBy = 1): Promise<ReadStore> {
   const engine = engineOf(url)
   return engine.name === 'sqlite'
     ? (await import('./sqlite/reader.ts')).openSqliteReader(engine.path)
-    : (await import('./postgres/reader.ts')).openPostgresReader(engine.url)
+    : (await import('./postgres/reader.ts')).openPostgresReader(engine.url, sharedBy)
 }
 
 /** Opens for writing, on a schema of exactly this version; creates nothing. */

@@ -3,6 +3,7 @@
  * its words must then occur as a plain substring. Folding removes case, accents and separators, so `JOAO` finds
  * `João` and `2025 05128`, `2025/05128` and `202505128` all find `2025-05128`.
  */
+import { createHash } from 'node:crypto'
 import type { Invoice } from '../invoice.ts'
 
 /** One word of a query: any of the alternatives may occur. */
@@ -25,22 +26,59 @@ export function foldText(text: string): string {
   return cased.normalize('NFKD').replace(marks, '').replace(separators, '')
 }
 
-/** The text an invoice is found by. The tax id comes last, behind a mark of its own. */
-export function searchText(invoice: Invoice): string {
-  const fields = new Set(
-    [
-      invoice.id,
-      invoice.number,
-      invoice.display_name,
-      invoice.customer_name,
-      invoice.customer_email,
-      invoice.company_name,
-      invoice.ix_id,
-    ].map(value => (value === null ? '' : foldText(String(value)))),
-  )
-  fields.delete('')
+/** The text an invoice is found by, in two parts. No word matches across two fields, so none matches across the parts. */
+export interface SearchText {
+  /** What is the invoice's own: its ids and its number. */
+  own: string
+  /** Whom it is made out to: the same for most invoices of a customer, and kept once. The tax id comes last. */
+  party: string
+  /** What the party is known by among the customer's. */
+  party_id: number
+}
+
+const longestOwn = 500
+
+/** Every id begins so: what is found in it is found in every invoice. */
+const idPrefix = 'in_'
+
+export function searchText(invoice: Invoice): SearchText {
+  const { id, number, display_name, customer_name, customer_email, company_name, ix_id } = invoice
   const taxId = invoice.customer_tax_id === null ? '' : taxIdStart + foldText(invoice.customer_tax_id)
-  return [...fields, taxId].join(fieldEnd)
+  const fields = [idPrefix, display_name, customer_name, customer_email, company_name]
+  let own = joinFields([id, number, ix_id])
+  // What is too long for an index lies with a party of its own.
+  if (own.length > longestOwn) {
+    fields.push(id, number)
+    own = joinFields([ix_id])
+  }
+  const party = `${joinFields(fields)}${fieldEnd}${taxId}`
+  return { own, party, party_id: hashText(party) }
+}
+
+function joinFields(values: readonly (string | number | null)[]): string {
+  const fields = new Set(values.map(value => (value === null ? '' : foldText(String(value)))))
+  fields.delete('')
+  return [...fields].join(fieldEnd)
+}
+
+let lastHashed = { text: '', hash: 0 }
+
+/** 48 bits, so that it is an exact number everywhere. Records of one customer mostly come together. */
+function hashText(text: string): number {
+  if (lastHashed.text !== text) {
+    const hash = createHash('sha1').update(text).digest().readUIntBE(0, 6)
+    lastHashed = { text, hash }
+  }
+  return lastHashed.hash
+}
+
+/**
+ * What an invoice of a party must hold in its own text to be found: the words that the party's text does not hold. Only
+ * the party's text has a tax id, so an alternative is looked for there alone.
+ */
+export function wordsLeft(words: readonly SearchWord[], party: string): string[] {
+  const left = words.filter(alternatives => !alternatives.some(text => party.includes(text)))
+  return left.map(([word = '']) => word)
 }
 
 /** As long as a tax id, and with a digit; a country prefix before it is not part of what may be stored. */
@@ -53,7 +91,7 @@ const countryCode = /^[a-z]{2}$/
  */
 export function searchWords(query: string): SearchWord[] {
   const words = query.split(gap).map(foldText).filter(Boolean)
-  if (words.length === 0) return [[fieldEnd + fieldEnd]]
+  if (words.length === 0) return [[taxIdStart + taxIdStart]]
   return words.map((word, index) => {
     const taxId = unprefixedTaxId(word, words.slice(index + 1))
     return taxId === null ? [word] : [word, taxIdStart + taxId]

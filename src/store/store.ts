@@ -14,9 +14,9 @@ export interface InvoiceQuery {
   page_size: number
   status?: InvoiceStatus
   ix_status?: string
-  /** Inclusive, in milliseconds since the epoch. */
+  /** Inclusive, in milliseconds since the epoch; the beginning of a UTC day. */
   issued_from?: number
-  /** Exclusive, in milliseconds since the epoch. */
+  /** Exclusive, in milliseconds since the epoch; the beginning of a UTC day. */
   issued_before?: number
   /** Every word must match; none given means no search. */
   words?: readonly SearchWord[]
@@ -120,6 +120,10 @@ export interface WriteStore extends DocumentReads {
   readUnsettled(after: InvoiceKey | null, limit: number): Promise<InvoiceKey[]>
   /** The latest stamp at which anything stored was observed; 0 before the first. */
   readLastObserved(): Promise<number>
+  /** How many totals, counters and searchable texts differ from what a recount of the rows says. */
+  checkCounts(): Promise<number>
+  /** Counts those customers anew, and says how many counters were wrong. */
+  repairCounts(): Promise<number>
   listStreams(): Promise<Stream[]>
   /** A token that is known already takes over the revocation. */
   saveToken(token: StoredToken): Promise<void>

@@ -1,8 +1,9 @@
 /** Brings a database to this version's schema, one migration a transaction, one process at a time. */
 import type { PoolClient } from 'pg'
 import { StoreError, schemaMismatch } from '../store.ts'
+import { customerFunctions } from './functions.ts'
 import { openWritePool, translate } from './pool.ts'
-import { customerFunctions, distributedTables, migrations, referenceTables } from './schema.ts'
+import { distributedTables, migrations, referenceTables } from './schema.ts'
 import { schemaVersion } from './schema-version.ts'
 
 /** Any number, as long as it is always this one. */

@@ -15,12 +15,15 @@ const connectionPatience = 1_500
 /** Longer than any read takes; a server that fell silent is given up on. */
 const readPatience = 5_000
 
+/** What a machine's API processes take together; each keeps two at least, so that one slow read stops no other. */
+const readConnections = 10
+
 /** The API's connections. The session itself refuses to write. */
-export function openReadPool(url: string): pg.Pool {
+export function openReadPool(url: string, sharedBy = 1): pg.Pool {
   return watch(
     new pg.Pool({
       ...configure(url, `-c default_transaction_read_only=on -c statement_timeout=${readPatience}`),
-      max: 10,
+      max: Math.max(2, Math.floor(readConnections / sharedBy)),
       application_name: 'fatura-api',
       connectionTimeoutMillis: connectionPatience,
       query_timeout: readPatience + 500,

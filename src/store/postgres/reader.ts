@@ -12,8 +12,8 @@ const calls = {
   version: 'SELECT fatura.schema_version() AS version',
 } as const
 
-export async function openPostgresReader(url: string): Promise<ReadStore> {
-  const pool = openReadPool(url)
+export async function openPostgresReader(url: string, sharedBy = 1): Promise<ReadStore> {
+  const pool = openReadPool(url, sharedBy)
   const call = <Row extends object>(name: keyof typeof calls, ...values: unknown[]) =>
     read<Row>(pool, { name, text: calls[name], values })
 
@@ -35,17 +35,7 @@ export async function openPostgresReader(url: string): Promise<ReadStore> {
       issued_before,
       words,
     }) {
-      const { MIN_SAFE_INTEGER, MAX_SAFE_INTEGER } = Number
-      const from = issued_from ?? MIN_SAFE_INTEGER
-      const filters = [
-        customer_id,
-        page,
-        page_size,
-        status,
-        ix_status,
-        from,
-        issued_before ?? MAX_SAFE_INTEGER,
-      ]
+      const filters = [customer_id, page, page_size, status, ix_status, issued_from, issued_before]
       const [row] = await (words === undefined
         ? call<PageRow>('list', ...filters)
         : call<PageRow>(

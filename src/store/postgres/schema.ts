@@ -6,6 +6,8 @@
  * collation "C": order never depends on the server's locale.
  */
 
+import { functions } from './functions.ts'
+
 const tables = `
   CREATE TABLE fatura.invoices (
     customer_id text COLLATE "C" NOT NULL,
@@ -13,11 +15,16 @@ const tables = `
     issued_at   bigint NOT NULL,
     status      text COLLATE "C" NOT NULL,
     ix_status   text COLLATE "C",
-    search      text COLLATE "C" NOT NULL,
+    party_id    bigint NOT NULL,
+    -- UTF-8, as bytes: to look for bytes in bytes is half the work of looking for characters in text.
+    own_text    bytea NOT NULL,
     summary     text COLLATE "C" NOT NULL,
     observed_at bigint NOT NULL,
     PRIMARY KEY (customer_id, id)
   );
+
+  -- A search reads the index alone, once the rows are known to be visible to all: so they are looked over often.
+  ALTER TABLE fatura.invoices SET (autovacuum_vacuum_insert_scale_factor = 0.02, autovacuum_vacuum_scale_factor = 0.02);
 
   CREATE INDEX invoices_unsettled ON fatura.invoices (customer_id, id) WHERE status IN ('draft', 'open');
 
@@ -29,7 +36,16 @@ const tables = `
   );
 
   CREATE INDEX invoices_in_order ON fatura.invoices (customer_id, issued_at DESC, id DESC)
-    INCLUDE (status, ix_status);
+    INCLUDE (status, ix_status, party_id, own_text);
+
+  CREATE INDEX invoices_by_state ON fatura.invoices (customer_id, status, ix_status, issued_at DESC, id DESC);
+
+  CREATE TABLE fatura.parties (
+    customer_id text COLLATE "C" NOT NULL,
+    party_id    bigint NOT NULL,
+    text        text COLLATE "C" NOT NULL,
+    PRIMARY KEY (customer_id, party_id)
+  );
 
   CREATE TABLE fatura.invoice_lines (
     customer_id text COLLATE "C" NOT NULL,
@@ -40,7 +56,19 @@ const tables = `
 
   CREATE TABLE fatura.customers (
     customer_id text COLLATE "C" PRIMARY KEY,
-    version     bigint NOT NULL
+    version     bigint NOT NULL,
+    total       bigint NOT NULL DEFAULT 0,
+    counted     boolean NOT NULL DEFAULT false
+  );
+
+  CREATE TABLE fatura.counts (
+    customer_id text COLLATE "C" NOT NULL,
+    span        integer NOT NULL,
+    status      text COLLATE "C" NOT NULL,
+    ix          text COLLATE "C" NOT NULL,
+    start       integer NOT NULL,
+    n           bigint NOT NULL,
+    PRIMARY KEY (customer_id, span, status, ix, start)
   );
 
   CREATE TABLE fatura.streams (
@@ -54,12 +82,18 @@ const tables = `
   -- Until when the records follow their sources: until the last time that all events were applied and the documents
   -- that change were looked at, once everything was read to its end. An import counts only where nothing else brings
   -- records.
-  CREATE VIEW fatura.freshness AS
+  CREATE VIEW fatura.current_freshness AS
     SELECT CASE WHEN count(*) = count(succeeded_at)
       THEN coalesce(min(CASE WHEN name LIKE '%:events' OR name LIKE 'ix:%' AND name <> 'ix:all' THEN succeeded_at END),
         min(succeeded_at)) END AS synced_at
     FROM fatura.streams
     WHERE name NOT LIKE '%:unsettled' AND (name <> 'import' OR NOT EXISTS (SELECT 1 FROM fatura.streams WHERE name <> 'import'));
+
+  CREATE TABLE fatura.freshness (
+    only_one  boolean PRIMARY KEY DEFAULT true CHECK (only_one),
+    synced_at bigint
+  );
+  INSERT INTO fatura.freshness (synced_at) VALUES (NULL);
 
   CREATE TABLE fatura.links (
     customer_id text COLLATE "C" NOT NULL,
@@ -123,90 +157,14 @@ const tables = `
     revoked_at bigint
   );`
 
-/** The list's one statement: total, clamped page, rows, version and freshness, all from one snapshot. */
-function listBody(condition: string): string {
-  const matching = `
-        i.customer_id = p_customer_id AND i.issued_at >= p_from AND i.issued_at < p_before
-        AND (p_status IS NULL OR i.status = p_status)
-        AND (p_ix_status IS NULL OR i.ix_status = p_ix_status)${condition}`
-  return `
-    WITH
-      matched AS MATERIALIZED (SELECT count(*) AS total FROM fatura.invoices i WHERE ${matching}
-      ),
-      place AS MATERIALIZED (
-        SELECT m.total, greatest(1, least(p_page, (m.total + p_page_size - 1) / p_page_size)) AS page FROM matched m
-      )
-    SELECT place.total, place.page,
-      (SELECT string_agg(r.summary, ',' ORDER BY r.issued_at DESC, r.id DESC) FROM (
-        SELECT i.summary, i.issued_at, i.id FROM fatura.invoices i WHERE ${matching}
-        ORDER BY i.issued_at DESC, i.id DESC
-        LIMIT p_page_size OFFSET (SELECT (place.page - 1) * p_page_size FROM place)
-      ) r),
-      (SELECT c.version FROM fatura.customers c WHERE c.customer_id = p_customer_id),
-      (SELECT f.synced_at FROM fatura.freshness f)
-    FROM place`
-}
-
-// Planned once a connection, with rights of the owner, blind to what the caller's search path holds.
-const attributes = `
-  LANGUAGE plpgsql STABLE SECURITY DEFINER
-  SET search_path = pg_catalog SET plan_cache_mode = force_generic_plan`
-
-const pageColumns = 'total bigint, page bigint, summaries text, version bigint, synced_at bigint'
-const filters = `p_customer_id text, p_page bigint, p_page_size bigint, p_status text, p_ix_status text,
-  p_from bigint, p_before bigint`
-
-const everyWord = `
-        AND NOT EXISTS (
-          SELECT FROM unnest(p_words, p_alternatives) AS w (word, alternative)
-          WHERE strpos(i.search, w.word) = 0 AND (w.alternative IS NULL OR strpos(i.search, w.alternative) = 0)
-        )`
-
-const functions = `
-  CREATE FUNCTION fatura.list_invoices(${filters}) RETURNS TABLE (${pageColumns}) ${attributes} AS $body$
-  BEGIN RETURN QUERY ${listBody('')}; END $body$;
-
-  CREATE FUNCTION fatura.search_invoices(${filters}, p_words text[], p_alternatives text[])
-  RETURNS TABLE (${pageColumns}) ${attributes} AS $body$
-  BEGIN RETURN QUERY ${listBody(everyWord)}; END $body$;
-
-  CREATE FUNCTION fatura.read_snapshot(p_customer_id text)
-  RETURNS TABLE (version bigint, synced_at bigint) ${attributes} AS $body$
-  BEGIN RETURN QUERY
-    SELECT (SELECT c.version FROM fatura.customers c WHERE c.customer_id = p_customer_id),
-           (SELECT f.synced_at FROM fatura.freshness f);
-  END $body$;
-
-  CREATE FUNCTION fatura.find_invoice(p_customer_id text, p_invoice_id text)
-  RETURNS TABLE (summary text, lines text, synced_at bigint) ${attributes} AS $body$
-  BEGIN RETURN QUERY
-    SELECT i.summary, l.lines, (SELECT f.synced_at FROM fatura.freshness f)
-    FROM fatura.invoices i
-    LEFT JOIN fatura.invoice_lines l ON l.customer_id = i.customer_id AND l.invoice_id = i.id
-    WHERE i.customer_id = p_customer_id AND i.id = p_invoice_id;
-  END $body$;
-
-  CREATE FUNCTION fatura.find_token(p_id text) RETURNS SETOF fatura.tokens ${attributes} AS $body$
-  BEGIN RETURN QUERY SELECT * FROM fatura.tokens t WHERE t.id = p_id; END $body$;
-
-  CREATE FUNCTION fatura.schema_version() RETURNS integer ${attributes} AS $body$
-  BEGIN RETURN (SELECT max(m.version) FROM fatura.migrations m); END $body$;`
-
 /** One entry a version; a released one never changes. */
 export const migrations: readonly string[] = [`${tables}\n${functions}`]
-
-/** The functions that read what belongs to a customer. */
-export const customerFunctions = [
-  'fatura.list_invoices',
-  'fatura.search_invoices',
-  'fatura.read_snapshot',
-  'fatura.find_invoice',
-]
 
 /** What belongs to no customer, and is to be everywhere on Citus. */
 export const referenceTables = [
   'fatura.migrations',
   'fatura.observation',
+  'fatura.freshness',
   'fatura.streams',
   'fatura.tokens',
   'fatura.documents',
@@ -218,6 +176,8 @@ export const distributedTables = [
   'fatura.invoices',
   'fatura.invoice_lines',
   'fatura.customers',
+  'fatura.counts',
+  'fatura.parties',
   'fatura.tombstones',
   'fatura.links',
   'fatura.journal',

@@ -8,9 +8,9 @@ import {
   type JournalEntry,
   readDocumentRow,
 } from '../document-store.ts'
-import { searchText } from '../search.ts'
-
-import { raiseObserved, raiseVersions } from './versions.ts'
+import { type SearchText, searchText } from '../search.ts'
+import type { Counting } from './counts.ts'
+import { raiseObserved } from './versions.ts'
 
 const entriesKept = 50
 
@@ -31,7 +31,7 @@ async function lockDocuments(client: PoolClient): Promise<void> {
 
 export const documentColumns = 'id, body, misses, observed_at'
 
-export function documentWrites(client: PoolClient): DocumentWrites {
+export function documentWrites(client: PoolClient, counting: Counting): DocumentWrites {
   return {
     async saveDocuments(documents, observedAt) {
       await lockDocuments(client)
@@ -81,7 +81,7 @@ export function documentWrites(client: PoolClient): DocumentWrites {
       return rows
     },
     async relinkInvoices(invoices) {
-      await relinkInvoices(client, invoices)
+      await relinkInvoices(client, counting, invoices)
     },
     async saveEntries(entries) {
       await saveEntries(client, entries)
@@ -154,23 +154,37 @@ async function wantClients(client: PoolClient, invoices: readonly Invoice[]): Pr
   })
 }
 
-async function relinkInvoices(client: PoolClient, invoices: readonly Invoice[]): Promise<void> {
+async function relinkInvoices(
+  client: PoolClient,
+  counting: Counting,
+  invoices: readonly Invoice[],
+): Promise<void> {
   if (invoices.length === 0) return
+  await counting.lock(invoices.map(({ customer_id }) => customer_id))
+  const searches = invoices.map(searchText)
+  await saveParties(
+    client,
+    invoices.map(({ customer_id }, i) => ({ customer_id, search: searches[i] as SearchText })),
+  )
   const keys = [invoices.map(({ customer_id }) => customer_id), invoices.map(({ id }) => id)]
-  await client.query({
+  const { rows: relinked } = await client.query<{ customer_id: string; issued_at: number }>({
     name: 'relink-invoices',
     text: `
-      UPDATE fatura.invoices AS stored SET ix_status = given.ix_status, search = given.search, summary = given.summary
-      FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[])
-        AS given (customer_id, id, ix_status, search, summary)
-      WHERE stored.customer_id = given.customer_id AND stored.id = given.id`,
+      UPDATE fatura.invoices AS stored SET ix_status = given.ix_status, party_id = given.party_id,
+        own_text = convert_to(given.own_text, 'UTF8'), summary = given.summary
+      FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::text[], $6::text[])
+        AS given (customer_id, id, ix_status, party_id, own_text, summary)
+      WHERE stored.customer_id = given.customer_id AND stored.id = given.id
+      RETURNING stored.customer_id, stored.issued_at`,
     values: [
       ...keys,
       invoices.map(({ ix_status }) => ix_status),
-      invoices.map(searchText),
+      searches.map(({ party_id }) => party_id),
+      searches.map(({ own }) => own),
       invoices.map(writeSummary),
     ],
   })
+  for (const { customer_id, issued_at } of relinked) counting.note(customer_id, issued_at)
   await client.query({
     name: 'relink',
     text: `
@@ -180,10 +194,25 @@ async function relinkInvoices(client: PoolClient, invoices: readonly Invoice[]):
     values: [...keys, invoices.map(({ ix_id }) => ix_id)],
   })
   await wantClients(client, invoices)
-  await raiseVersions(
-    client,
-    invoices.map(({ customer_id }) => customer_id),
-  )
+}
+
+/** Whom invoices are made out to, each once. */
+export async function saveParties(
+  client: PoolClient,
+  given: readonly { customer_id: string; search: SearchText }[],
+): Promise<void> {
+  const parties = new Map(given.map(each => [`${each.customer_id} ${each.search.party_id}`, each]))
+  await client.query({
+    name: 'save-parties',
+    text: `
+      INSERT INTO fatura.parties (customer_id, party_id, text)
+      SELECT * FROM unnest($1::text[], $2::bigint[], $3::text[]) ON CONFLICT DO NOTHING`,
+    values: [
+      [...parties.values()].map(({ customer_id }) => customer_id),
+      [...parties.values()].map(({ search }) => search.party_id),
+      [...parties.values()].map(({ search }) => search.party),
+    ],
+  })
 }
 
 async function saveEntries(client: PoolClient, entries: readonly JournalEntry[]): Promise<void> {

@@ -1,14 +1,16 @@
 /** Rows in bulk: one statement a table and batch, its values as arrays. */
 import type { PoolClient } from 'pg'
 import { type InvoiceKey, type InvoiceRecord, writeLines, writeSummary } from '../../invoice.ts'
-import { searchText } from '../search.ts'
+import { type SearchText, searchText } from '../search.ts'
 import type { KnownInvoice, Stream } from '../store.ts'
-import { raiseObserved, raiseVersions } from './versions.ts'
-import { saveLinks, shareDocuments } from './write-documents.ts'
+import type { Counting } from './counts.ts'
+import { raiseObserved, saveFreshness } from './versions.ts'
+import { saveLinks, saveParties, shareDocuments } from './write-documents.ts'
 
 /** Says how many records differed from what was stored. */
 export async function saveInvoices(
   client: PoolClient,
+  counting: Counting,
   records: readonly InvoiceRecord[],
   observedAt: number,
 ): Promise<number> {
@@ -18,13 +20,15 @@ export async function saveInvoices(
     summary: writeSummary(record.invoice),
   }))
   if (given.length === 0) return 0
+  await counting.lock(given.map(({ invoice }) => invoice.customer_id))
   const stored = await readRows(client, given)
   // What was observed later than this stays as it is, its lines included.
   const batch = given.filter(({ invoice }) => !((stored.get(keyOf(invoice))?.observed_at ?? 0) > observedAt))
   const isAlike = ({ invoice, search, summary }: Row) => {
     const row = stored.get(keyOf(invoice))
-    return row?.summary === summary && row.search === search
+    return row?.summary === summary && row.own_text === search.own && row.party_id === search.party_id
   }
+  const issued = new Map(batch.map(({ invoice }) => [keyOf(invoice), Date.parse(invoice.issued_at)]))
   await touchRows(client, batch.filter(isAlike), observedAt)
   const differing = batch.filter(row => !isAlike(row))
   await saveRows(client, differing, observedAt)
@@ -40,17 +44,17 @@ export async function saveInvoices(
     )),
   ]
   await saveLinks(client, batch)
-  await raiseVersions(
-    client,
-    changed.map(({ customer_id }) => customer_id),
-  )
+  for (const key of changed) {
+    const [before, now] = [stored.get(keyOf(key))?.issued_at, issued.get(keyOf(key))]
+    counting.note(key.customer_id, ...[before, now].filter(moment => moment !== undefined))
+  }
   await raiseObserved(client, observedAt)
   return new Set(changed.map(keyOf)).size
 }
 
 /** A record with the texts that are stored of it. */
 interface Row extends InvoiceRecord {
-  search: string
+  search: SearchText
   summary: string
 }
 
@@ -62,7 +66,13 @@ function keysOf(records: readonly InvoiceRecord[]): [string[], string[]] {
   return [records.map(({ invoice }) => invoice.customer_id), records.map(({ invoice }) => invoice.id)]
 }
 
-type StoredRow = InvoiceKey & { summary: string; search: string; observed_at: number }
+type StoredRow = InvoiceKey & {
+  summary: string
+  party_id: number
+  own_text: string
+  issued_at: number
+  observed_at: number
+}
 
 async function readRows(
   client: PoolClient,
@@ -71,7 +81,7 @@ async function readRows(
   const { rows } = await client.query<StoredRow>({
     name: 'read-rows',
     text: `
-      SELECT customer_id, id, summary, search, observed_at FROM fatura.invoices
+      SELECT customer_id, id, summary, party_id, convert_from(own_text, 'UTF8') AS own_text, issued_at, observed_at FROM fatura.invoices
       JOIN unnest($1::text[], $2::text[]) AS given (customer_id, id) USING (customer_id, id)`,
     values: keysOf(records),
   })
@@ -104,23 +114,30 @@ function inKeyOrder(records: readonly InvoiceRecord[]): InvoiceRecord[] {
 async function saveRows(client: PoolClient, rows: readonly Row[], observedAt: number): Promise<void> {
   if (rows.length === 0) return
   const invoices = rows.map(({ invoice }) => invoice)
+  await saveParties(
+    client,
+    rows.map(({ invoice, search }) => ({ customer_id: invoice.customer_id, search })),
+  )
   await client.query({
     name: 'save-rows',
     text: `
       INSERT INTO fatura.invoices AS stored
-        (customer_id, id, issued_at, status, ix_status, search, summary, observed_at)
-      SELECT *, $8::bigint
-      FROM unnest($1::text[], $2::text[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::text[])
+        (customer_id, id, issued_at, status, ix_status, party_id, own_text, summary, observed_at)
+      SELECT customer_id, id, issued_at, status, ix_status, party_id, convert_to(own_text, 'UTF8'), summary, $9::bigint
+      FROM unnest($1::text[], $2::text[], $3::bigint[], $4::text[], $5::text[], $6::bigint[], $7::text[], $8::text[])
+        AS given (customer_id, id, issued_at, status, ix_status, party_id, own_text, summary)
       ON CONFLICT (customer_id, id) DO UPDATE SET
         issued_at = excluded.issued_at, status = excluded.status, ix_status = excluded.ix_status,
-        search = excluded.search, summary = excluded.summary, observed_at = excluded.observed_at
+        party_id = excluded.party_id, own_text = excluded.own_text, summary = excluded.summary,
+        observed_at = excluded.observed_at
       WHERE stored.observed_at <= excluded.observed_at`,
     values: [
       ...keysOf(rows),
       invoices.map(({ issued_at }) => Date.parse(issued_at)),
       invoices.map(({ status }) => status),
       invoices.map(({ ix_status }) => ix_status),
-      rows.map(({ search }) => search),
+      rows.map(({ search }) => search.party_id),
+      rows.map(({ search }) => search.own),
       rows.map(({ summary }) => summary),
       observedAt,
     ],
@@ -159,13 +176,15 @@ async function deleteLines(client: PoolClient, records: readonly InvoiceRecord[]
 /** Says whether there was such an invoice. */
 export async function deleteInvoice(
   client: PoolClient,
+  counting: Counting,
   customerId: string,
   invoiceId: string,
   observedAt: number,
 ): Promise<boolean> {
   const key = [customerId, invoiceId]
-  const { rowCount } = await client.query(
-    'DELETE FROM fatura.invoices WHERE customer_id = $1 AND id = $2',
+  await counting.lock([customerId])
+  const { rows } = await client.query<{ issued_at: number }>(
+    'DELETE FROM fatura.invoices WHERE customer_id = $1 AND id = $2 RETURNING issued_at',
     key,
   )
   await client.query('DELETE FROM fatura.invoice_lines WHERE customer_id = $1 AND invoice_id = $2', key)
@@ -176,8 +195,8 @@ export async function deleteInvoice(
     [...key, observedAt],
   )
   await raiseObserved(client, observedAt)
-  if (rowCount !== 0) await raiseVersions(client, [customerId])
-  return rowCount !== 0
+  for (const { issued_at } of rows) counting.note(customerId, issued_at)
+  return rows.length !== 0
 }
 
 /** Takes a lock for each customer, always in one order, so that two writers neither cross nor deadlock. */
@@ -203,10 +222,12 @@ export async function findKnown(client: PoolClient, keys: readonly InvoiceKey[])
 
 export async function saveStream(client: PoolClient, stream: Stream): Promise<void> {
   const { name, cursor, succeeded_at, failed_at, error } = stream
-  await client.query(
-    `INSERT INTO fatura.streams (name, cursor, succeeded_at, failed_at, error) VALUES ($1, $2, $3, $4, $5)
-     ON CONFLICT (name) DO UPDATE SET cursor = excluded.cursor, succeeded_at = excluded.succeeded_at,
-       failed_at = excluded.failed_at, error = excluded.error`,
-    [name, cursor, succeeded_at, failed_at, error],
+  await saveFreshness(client, () =>
+    client.query(
+      `INSERT INTO fatura.streams (name, cursor, succeeded_at, failed_at, error) VALUES ($1, $2, $3, $4, $5)
+       ON CONFLICT (name) DO UPDATE SET cursor = excluded.cursor, succeeded_at = excluded.succeeded_at,
+         failed_at = excluded.failed_at, error = excluded.error`,
+      [name, cursor, succeeded_at, failed_at, error],
+    ),
   )
 }

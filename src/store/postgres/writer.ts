@@ -1,3 +1,4 @@
+import type { PoolClient } from 'pg'
 import type { InvoiceKey } from '../../invoice.ts'
 import type { DocumentWrites } from '../document-store.ts'
 import {
@@ -7,8 +8,10 @@ import {
   type Stream,
   type WriteStore,
 } from '../store.ts'
+import { type Counting, keepCounts } from './counts.ts'
 import { openWritePool, translate } from './pool.ts'
 import { documentReads } from './read-documents.ts'
+import { checkCustomers, nextCustomers, recountCustomer } from './recount.ts'
 import { checkSchema } from './schema-version.ts'
 import { documentWrites } from './write-documents.ts'
 import { deleteInvoice, findKnown, saveInvoices, saveStream } from './write-invoices.ts'
@@ -27,37 +30,65 @@ export async function openPostgresWriter(url: string): Promise<WriteStore> {
     throw error
   }
 
+  /** Commits what `work` did, its counters included, or nothing of it. */
+  async function transact<T>(work: (client: PoolClient, counting: Counting) => Promise<T>): Promise<T> {
+    const client = await explain(pool.connect())
+    let broken: Error | undefined
+    try {
+      await explain(client.query('BEGIN'))
+      const counting = keepCounts(client)
+      const result = await work(client, counting)
+      await explain(counting.flush())
+      await explain(client.query('COMMIT'))
+      return result
+    } catch (error) {
+      // A connection that cannot even roll back is thrown away; the server rolls back by itself.
+      await client.query('ROLLBACK').catch((failure: Error) => {
+        broken = failure
+      })
+      throw error
+    } finally {
+      client.release(broken)
+    }
+  }
+
+  /** A few customers at a time, each few in a transaction, so that other writers get their turn. */
+  async function recount(repair: boolean): Promise<number> {
+    let wrong = 0
+    for (let after: string | undefined = ''; after !== undefined; ) {
+      const last: string = after
+      after = await transact(async (client, counting) => {
+        const customers = await explain(nextCustomers(client, last))
+        if (customers.length > 0) await explain(counting.lock(customers))
+        for (const [customerId, found] of await explain(checkCustomers(client, customers))) {
+          wrong += found
+          if (repair) await explain(recountCustomer(client, customerId))
+        }
+        return customers.at(-1)
+      })
+    }
+    return wrong
+  }
+
   return {
-    async transaction(work) {
-      const client = await explain(pool.connect())
-      let broken: Error | undefined
-      try {
-        await explain(client.query('BEGIN'))
-        const result = await work({
-          ...explainAll(documentWrites(client)),
+    transaction: work =>
+      transact((client, counting) =>
+        work({
+          ...explainAll(documentWrites(client, counting)),
           saveInvoices: (records, observedAt = observationStamp()) =>
-            explain(saveInvoices(client, records, observedAt)),
+            explain(saveInvoices(client, counting, records, observedAt)),
           deleteInvoice: (customerId, invoiceId, observedAt = observationStamp()) =>
-            explain(deleteInvoice(client, customerId, invoiceId, observedAt)),
+            explain(deleteInvoice(client, counting, customerId, invoiceId, observedAt)),
           findKnown: keys => explain(findKnown(client, keys)),
           saveStream: stream => explain(saveStream(client, stream)),
           saveSuccess: (name, at) =>
             explain(
               saveStream(client, { name, cursor: null, succeeded_at: at, failed_at: null, error: null }),
             ),
-        })
-        await explain(client.query('COMMIT'))
-        return result
-      } catch (error) {
-        // A connection that cannot even roll back is thrown away; the server rolls back by itself.
-        await client.query('ROLLBACK').catch((failure: Error) => {
-          broken = failure
-        })
-        throw error
-      } finally {
-        client.release(broken)
-      }
-    },
+        }),
+      ),
+    checkCounts: () => recount(false),
+    repairCounts: () => recount(true),
     ...documentReads(query),
     async readInvoices(after, limit) {
       return query<StoredRecord>(

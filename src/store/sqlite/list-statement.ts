@@ -1,4 +1,7 @@
-/** The list's one statement: total, clamped page, rows, version and freshness, all from one snapshot. */
+/**
+ * The list's one statement: total, clamped page, rows, version and freshness, all from one snapshot. It counts rows, so
+ * it answers only for a customer without counters; and for the first page of a whole list, whose total is known.
+ */
 import type { InvoiceQuery } from '../store.ts'
 
 export type Value = string | number
@@ -10,7 +13,7 @@ export interface ListStatement {
 
 /** The SQL depends only on which filters are given, never on their values: it is worth preparing once. */
 export function listStatement(query: InvoiceQuery): ListStatement {
-  const values: Value[] = [query.customer_id, query.page, query.page_size]
+  const values: Value[] = [query.customer_id, query.page_size]
   const bind = (value: Value): string => `?${values.push(value)}`
 
   const conditions = ['customer_id = ?1']
@@ -18,26 +21,40 @@ export function listStatement(query: InvoiceQuery): ListStatement {
   if (query.ix_status !== undefined) conditions.push(`ix_status = ${bind(query.ix_status)}`)
   if (query.issued_from !== undefined) conditions.push(`issued_at >= ${bind(query.issued_from)}`)
   if (query.issued_before !== undefined) conditions.push(`issued_at < ${bind(query.issued_before)}`)
-  for (const word of query.words ?? []) {
-    const alternatives = word.map(text => `instr(search, ${bind(text)}) > 0`)
-    conditions.push(`(${alternatives.join(' OR ')})`)
+  for (const [word = '', ...others] of query.words ?? []) {
+    const own = bind(word)
+    const inParty = [own, ...others.map(bind)].map(text => `instr(text, ${text}) > 0`).join(' OR ')
+    conditions.push(
+      `(instr(own_text, ${own}) > 0 OR party_id IN (SELECT party_id FROM parties WHERE customer_id = ?1 AND (${inParty})))`,
+    )
   }
   const matching = conditions.join(' AND ')
+  const isWhole = conditions.length === 1
 
+  const total = isWhole ? 'total' : `(SELECT count(*) FROM invoices WHERE ${matching})`
+  const rows = (offset: string) => `
+    (SELECT group_concat(summary, ',') FROM (
+      SELECT summary FROM invoices WHERE ${matching} ORDER BY issued_at DESC, id DESC LIMIT ?2${offset}))`
+
+  // Most ask for the first page: nothing has to be known before its rows are read.
+  if (query.page === 1) {
+    const unlessCounted = (sql: string) => (isWhole ? sql : `CASE WHEN counted = 1 THEN NULL ELSE ${sql} END`)
+    const sql = `
+      SELECT ${unlessCounted(total)} AS total, ${unlessCounted(rows(''))} AS summaries, version, counted, synced_at
+      FROM freshness LEFT JOIN customers ON customer_id = ?1`
+    return { sql, values }
+  }
+
+  // node:sqlite binds every number as a REAL, so the division has to be cut to a whole page.
+  const page = bind(query.page)
+  const offset = `max(0, min(${page}, CAST((total + ?2 - 1) / ?2 AS INTEGER)) - 1) * ?2`
   const sql = `
-    WITH
-      matched AS MATERIALIZED (SELECT count(*) AS total FROM invoices WHERE ${matching}),
-      -- node:sqlite binds every number as a REAL, so the division has to be cut to a whole page.
-      place AS MATERIALIZED (
-        SELECT total, max(1, min(?2, CAST((total + ?3 - 1) / ?3 AS INTEGER))) AS page FROM matched
-      )
-    SELECT total, page,
-      (SELECT group_concat(summary, ',' ORDER BY issued_at DESC, id DESC) FROM (
-        SELECT summary, issued_at, id FROM invoices WHERE ${matching}
-        ORDER BY issued_at DESC, id DESC LIMIT ?3 OFFSET (SELECT (page - 1) * ?3 FROM place)
-      )) AS summaries,
-      (SELECT version FROM customers WHERE customer_id = ?1) AS version,
-      (SELECT synced_at FROM freshness) AS synced_at
-    FROM place`
+    WITH found AS MATERIALIZED (
+      SELECT CASE WHEN counted = 1 THEN NULL ELSE ${total} END AS total, version, counted, synced_at
+      FROM freshness LEFT JOIN customers ON customer_id = ?1
+    )
+    SELECT total, version, counted, synced_at,
+      CASE WHEN counted = 1 THEN NULL ELSE ${rows(` OFFSET (SELECT coalesce(${offset}, 0) FROM found)`)} END AS summaries
+    FROM found`
   return { sql, values }
 }

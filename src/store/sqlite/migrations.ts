@@ -15,7 +15,8 @@ const migrations: readonly string[] = [
     issued_at   INTEGER NOT NULL,
     status      TEXT NOT NULL,
     ix_status   TEXT,
-    search      TEXT NOT NULL,
+    party_id    INTEGER NOT NULL,
+    own_text    TEXT NOT NULL,
     summary     TEXT NOT NULL,
     observed_at INTEGER NOT NULL,
     PRIMARY KEY (customer_id, id)
@@ -35,6 +36,17 @@ const migrations: readonly string[] = [
   -- The list's order, with the filters' columns: counting and skipping never touch the rows.
   CREATE INDEX invoices_in_order ON invoices (customer_id, issued_at DESC, id DESC, status, ix_status);
 
+  -- The list's order within each state, however rare the state is.
+  CREATE INDEX invoices_by_state ON invoices (customer_id, status, ix_status, issued_at DESC, id DESC);
+
+  -- The other part of the text that invoices are found by: whom they are made out to, each once.
+  CREATE TABLE parties (
+    customer_id TEXT NOT NULL,
+    party_id    INTEGER NOT NULL,
+    text        TEXT NOT NULL,
+    PRIMARY KEY (customer_id, party_id)
+  ) STRICT, WITHOUT ROWID;
+
   -- Apart from the rows, so that a list reads past none of them. No row: the lines are not known.
   CREATE TABLE invoice_lines (
     customer_id TEXT NOT NULL,
@@ -45,8 +57,32 @@ const migrations: readonly string[] = [
 
   CREATE TABLE customers (
     customer_id TEXT NOT NULL PRIMARY KEY,
-    version     INTEGER NOT NULL
+    version     INTEGER NOT NULL,
+    total       INTEGER NOT NULL DEFAULT 0,
+    -- Whether there are counters, and searchable days: only for a customer of many invoices.
+    counted     INTEGER NOT NULL DEFAULT 0
   ) STRICT, WITHOUT ROWID;
+
+  -- How many invoices of a state a customer has: in all (span 0), in 32 days, in a day. Days count from the epoch.
+  -- '' is any status; ix is '=' and the ix_status, '-' for none, or '' for any.
+  CREATE TABLE counts (
+    customer_id TEXT NOT NULL,
+    span        INTEGER NOT NULL,
+    status      TEXT NOT NULL,
+    ix          TEXT NOT NULL,
+    start       INTEGER NOT NULL,
+    n           INTEGER NOT NULL,
+    PRIMARY KEY (customer_id, span, status, ix, start)
+  ) STRICT, WITHOUT ROWID;
+
+  -- The invoices' own texts, a day together: found in by the dozen rather than one by one.
+  CREATE TABLE search_days (
+    customer_id TEXT NOT NULL,
+    day         INTEGER NOT NULL,
+    kinds       TEXT NOT NULL,
+    texts       TEXT NOT NULL,
+    PRIMARY KEY (customer_id, day)
+  ) STRICT;
 
   CREATE TABLE streams (
     name         TEXT NOT NULL PRIMARY KEY,
@@ -59,12 +95,18 @@ const migrations: readonly string[] = [
   -- Until when the records follow their sources: until the last time that all events were applied and the documents
   -- that change were looked at, once everything was read to its end. An import counts only where nothing else brings
   -- records.
-  CREATE VIEW freshness AS
+  CREATE VIEW current_freshness AS
     SELECT CASE WHEN count(*) = count(succeeded_at)
       THEN coalesce(min(CASE WHEN name LIKE '%:events' OR name LIKE 'ix:%' AND name <> 'ix:all' THEN succeeded_at END),
         min(succeeded_at)) END AS synced_at
     FROM streams
     WHERE name NOT LIKE '%:unsettled' AND (name <> 'import' OR NOT EXISTS (SELECT 1 FROM streams WHERE name <> 'import'));
+
+  -- The same, as of the last time that a stream was saved: every answer tells it.
+  CREATE TABLE freshness (
+    synced_at INTEGER
+  ) STRICT;
+  INSERT INTO freshness (synced_at) VALUES (NULL);
 
   -- What is recorded at the payment platform of the document of each invoice that came from there, and which it is.
   CREATE TABLE links (

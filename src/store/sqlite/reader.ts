@@ -1,6 +1,8 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import type { InvoicePage, ReadStore, Snapshot, StoredInvoice } from '../store.ts'
+import { countPages } from '../../invoice.ts'
+import type { InvoicePage, InvoiceQuery, ReadStore, Snapshot, StoredInvoice } from '../store.ts'
 import { attemptRead, openReadOnly } from './database.ts'
+import { listCounted } from './list-counted.ts'
 import { listStatement } from './list-statement.ts'
 import { checkSchema } from './migrations.ts'
 import { readToken, type TokenRow, tokenColumns } from './tokens.ts'
@@ -18,6 +20,9 @@ export function openSqliteReader(path: string): ReadStore {
   }
 
   const prepareList = prepareOnce(db)
+  const readCounted = listCounted(db, prepareList)
+  const begin = db.prepare('BEGIN')
+  const end = db.prepare('ROLLBACK')
   const snapshot = db.prepare(`
     SELECT (SELECT version FROM customers WHERE customer_id = ?1) AS version,
            (SELECT synced_at FROM freshness) AS synced_at`)
@@ -29,11 +34,30 @@ export function openSqliteReader(path: string): ReadStore {
   const token = db.prepare(`SELECT ${tokenColumns} FROM tokens WHERE id = ?1`)
   const ping = db.prepare('SELECT count(*) FROM streams')
 
+  function listInvoices(query: InvoiceQuery): InvoicePage {
+    const { sql, values } = listStatement(query)
+    const row = prepareList(sql).get(...values) as unknown as PageRow
+    if (row.summaries === null && row.counted === 1) return listInSnapshot(query)
+    const { total, summaries, version, synced_at } = row
+    const page = Math.max(1, Math.min(query.page, countPages(total ?? 0, query.page_size)))
+    return { total: total ?? 0, page, summaries: summaries ?? '', version: version ?? 0, synced_at }
+  }
+
+  /** Several statements, all from one snapshot. */
+  function listInSnapshot(query: InvoiceQuery): InvoicePage {
+    begin.run()
+    try {
+      const { version, synced_at } = snapshot.get(query.customer_id) as unknown as SnapshotRow
+      const { total, page, summaries } = readCounted(query)
+      return { total, page, summaries: summaries ?? '', version: version ?? 0, synced_at }
+    } finally {
+      end.run()
+    }
+  }
+
   return {
     async listInvoices(query) {
-      const { sql, values } = listStatement(query)
-      const row = attemptRead(() => prepareList(sql).get(...values)) as unknown as PageRow
-      return { ...row, summaries: row.summaries ?? '', version: row.version ?? 0 }
+      return attemptRead(() => listInvoices(query))
     },
     async readSnapshot(customerId) {
       const row = attemptRead(() => snapshot.get(customerId)) as unknown as SnapshotRow
@@ -57,9 +81,10 @@ export function openSqliteReader(path: string): ReadStore {
 }
 
 type SnapshotRow = Omit<Snapshot, 'version'> & { version: number | null }
-type PageRow = Omit<InvoicePage, 'summaries' | 'version'> & {
+type PageRow = SnapshotRow & {
+  total: number | null
   summaries: string | null
-  version: number | null
+  counted: number | null
 }
 
 function prepareOnce(db: DatabaseSync): (sql: string) => StatementSync {

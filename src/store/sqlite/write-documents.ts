@@ -8,7 +8,7 @@ import {
   type KnownDocument,
   readDocumentRow,
 } from '../document-store.ts'
-import { searchText } from '../search.ts'
+import { type SearchText, searchText } from '../search.ts'
 
 const entriesKept = 50
 
@@ -50,7 +50,11 @@ export function writeDocuments(db: DatabaseSync) {
   const deleteLink = db.prepare('DELETE FROM links WHERE customer_id = ?1 AND invoice_id = ?2')
   const findClaim = db.prepare('SELECT claim FROM links WHERE customer_id = ?1 AND invoice_id = ?2')
   const relinkInvoice = db.prepare(`
-    UPDATE invoices SET ix_status = ?3, search = ?4, summary = ?5 WHERE customer_id = ?1 AND id = ?2`)
+    UPDATE invoices SET ix_status = ?3, party_id = ?4, own_text = ?5, summary = ?6
+    WHERE customer_id = ?1 AND id = ?2 RETURNING issued_at`)
+  const saveParty = db.prepare(
+    'INSERT INTO parties (customer_id, party_id, text) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING',
+  )
   const relink = db.prepare('UPDATE links SET ix_id = ?3 WHERE customer_id = ?1 AND invoice_id = ?2')
   const saveEntry = db.prepare(`
     INSERT INTO journal (customer_id, invoice_id, cause, type, happened_at, at, outcome, detail)
@@ -91,11 +95,25 @@ export function writeDocuments(db: DatabaseSync) {
       const row = findClaim.get(customerId, invoiceId) as { claim: string } | undefined
       return row === undefined ? null : JSON.parse(row.claim)
     },
-    relink(invoice: Invoice): void {
+    saveParty(customerId: string, { party_id, party }: SearchText): void {
+      saveParty.run(customerId, party_id, party)
+    },
+    /** Says when the invoice was issued. */
+    relink(invoice: Invoice): number {
       const { customer_id, id, ix_id, ix_status } = invoice
-      relinkInvoice.run(customer_id, id, ix_status, searchText(invoice), writeSummary(invoice))
+      const search = searchText(invoice)
+      saveParty.run(customer_id, search.party_id, search.party)
+      const row = relinkInvoice.get(
+        customer_id,
+        id,
+        ix_status,
+        search.party_id,
+        search.own,
+        writeSummary(invoice),
+      )
       relink.run(customer_id, id, ix_id)
       if (ix_id !== null) wantClient.run(ix_id)
+      return Number(row?.issued_at)
     },
     saveEntries(entries: readonly JournalEntry[]): void {
       for (const { customer_id, id, cause, type, happened_at, at, outcome, detail } of entries) {

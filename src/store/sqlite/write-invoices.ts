@@ -3,18 +3,24 @@ import type { DatabaseSync } from 'node:sqlite'
 import { type Invoice, type InvoiceKey, type InvoiceRecord, writeLines, writeSummary } from '../../invoice.ts'
 import { searchText } from '../search.ts'
 import type { KnownInvoice, Stream } from '../store.ts'
+import type { keepCounts } from './counts.ts'
 import type { writeDocuments } from './write-documents.ts'
 
-export function writeInvoices(db: DatabaseSync, links: ReturnType<typeof writeDocuments>) {
+export function writeInvoices(
+  db: DatabaseSync,
+  links: ReturnType<typeof writeDocuments>,
+  counts: ReturnType<typeof keepCounts>,
+) {
   const insertInvoice = db.prepare(`
-    INSERT INTO invoices (customer_id, id, issued_at, status, ix_status, search, summary, observed_at)
-    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+    INSERT INTO invoices (customer_id, id, issued_at, status, ix_status, party_id, own_text, summary, observed_at)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
     ON CONFLICT (customer_id, id) DO UPDATE SET
       issued_at = excluded.issued_at, status = excluded.status, ix_status = excluded.ix_status,
-      search = excluded.search, summary = excluded.summary, observed_at = excluded.observed_at`)
+      party_id = excluded.party_id, own_text = excluded.own_text, summary = excluded.summary,
+      observed_at = excluded.observed_at`)
   const touchInvoice = db.prepare('UPDATE invoices SET observed_at = ?3 WHERE customer_id = ?1 AND id = ?2')
   const findInvoice = db.prepare(`
-    SELECT summary, search, observed_at FROM invoices WHERE customer_id = ?1 AND id = ?2`)
+    SELECT summary, party_id, own_text, issued_at, observed_at FROM invoices WHERE customer_id = ?1 AND id = ?2`)
   const findTombstone = db.prepare('SELECT observed_at FROM tombstones WHERE customer_id = ?1 AND id = ?2')
   const saveTombstone = db.prepare(`
     INSERT INTO tombstones (customer_id, id, observed_at) VALUES (?1, ?2, ?3)
@@ -22,64 +28,68 @@ export function writeInvoices(db: DatabaseSync, links: ReturnType<typeof writeDo
   const saveLines = db.prepare(`
     INSERT INTO invoice_lines (customer_id, invoice_id, lines) VALUES (?1, ?2, ?3)
     ON CONFLICT (customer_id, invoice_id) DO UPDATE SET lines = excluded.lines WHERE lines <> excluded.lines`)
-  const deleteInvoice = db.prepare('DELETE FROM invoices WHERE customer_id = ?1 AND id = ?2')
+  const deleteInvoice = db.prepare(
+    'DELETE FROM invoices WHERE customer_id = ?1 AND id = ?2 RETURNING issued_at',
+  )
   const deleteLines = db.prepare('DELETE FROM invoice_lines WHERE customer_id = ?1 AND invoice_id = ?2')
-  // The clock keeps a version unique even across a store restored from a backup; the sum keeps it rising.
-  const raiseVersion = db.prepare(`
-    INSERT INTO customers (customer_id, version) VALUES (?1, ?2)
-    ON CONFLICT (customer_id) DO UPDATE SET version = max(version + 1, excluded.version)`)
   const raiseObserved = db.prepare('UPDATE observation SET last_at = max(last_at, ?1)')
   const saveStream = db.prepare(`
     INSERT INTO streams (name, cursor, succeeded_at, failed_at, error) VALUES (?1, ?2, ?3, ?4, ?5)
     ON CONFLICT (name) DO UPDATE SET cursor = excluded.cursor, succeeded_at = excluded.succeeded_at,
       failed_at = excluded.failed_at, error = excluded.error`)
+  const saveFreshness = db.prepare(
+    'UPDATE freshness SET synced_at = (SELECT synced_at FROM current_freshness)',
+  )
 
   /** Says whether anything but the moment of its observation changed. */
   function saveOne({ invoice, lines, claim }: InvoiceRecord, observedAt: number): boolean {
     const { customer_id, id } = invoice
     const stored = findInvoice.get(customer_id, id)
     if (stored !== undefined && Number(stored.observed_at) > observedAt) return false
-    const [search, summary] = [searchText(invoice), writeSummary(invoice)]
-    const isChanged = stored?.summary !== summary || stored.search !== search
-    if (isChanged)
+    const [search, summary, issued] = [
+      searchText(invoice),
+      writeSummary(invoice),
+      Date.parse(invoice.issued_at),
+    ]
+    const isChanged =
+      stored?.summary !== summary || stored.party_id !== search.party_id || stored.own_text !== search.own
+    if (isChanged) {
+      links.saveParty(customer_id, search)
       insertInvoice.run(
         customer_id,
         id,
-        Date.parse(invoice.issued_at),
+        issued,
         invoice.status,
         invoice.ix_status,
-        search,
+        search.party_id,
+        search.own,
         summary,
         observedAt,
       )
-    else touchInvoice.run(customer_id, id, observedAt)
+    } else touchInvoice.run(customer_id, id, observedAt)
     const { changes } =
       lines === null ? deleteLines.run(customer_id, id) : saveLines.run(customer_id, id, writeLines(lines))
     if (claim !== undefined) links.saveLink(invoice, claim)
-    return isChanged || changes !== 0
+    if (!isChanged && changes === 0) return false
+    counts.note(customer_id, issued, Number(stored?.issued_at ?? issued))
+    return true
   }
 
   return {
     save(records: readonly InvoiceRecord[], observedAt: number): number {
       let changed = 0
-      const customers = new Set<string>()
-      for (const record of records) {
-        if (!saveOne(record, observedAt)) continue
-        changed++
-        customers.add(record.invoice.customer_id)
-      }
-      for (const customerId of customers) raiseVersion.run(customerId, Date.now())
+      for (const record of records) if (saveOne(record, observedAt)) changed++
       raiseObserved.run(observedAt)
       return changed
     },
     remove(customerId: string, invoiceId: string, observedAt: number): boolean {
-      const { changes } = deleteInvoice.run(customerId, invoiceId)
+      const gone = deleteInvoice.get(customerId, invoiceId)
       deleteLines.run(customerId, invoiceId)
       links.deleteLink(customerId, invoiceId)
       saveTombstone.run(customerId, invoiceId, observedAt)
       raiseObserved.run(observedAt)
-      if (changes !== 0) raiseVersion.run(customerId, Date.now())
-      return changes !== 0
+      if (gone !== undefined) counts.note(customerId, Number(gone.issued_at))
+      return gone !== undefined
     },
     findKnown(keys: readonly InvoiceKey[]): KnownInvoice[] {
       return keys.flatMap(({ customer_id, id }): KnownInvoice[] => {
@@ -96,15 +106,14 @@ export function writeInvoices(db: DatabaseSync, links: ReturnType<typeof writeDo
       })
     },
     relink(invoices: readonly Invoice[]): void {
-      for (const invoice of invoices) links.relink(invoice)
-      const customers = new Set(invoices.map(({ customer_id }) => customer_id))
-      for (const customerId of customers) raiseVersion.run(customerId, Date.now())
+      for (const invoice of invoices) counts.note(invoice.customer_id, links.relink(invoice))
     },
     raiseObserved(observedAt: number): void {
       raiseObserved.run(observedAt)
     },
     saveStream({ name, cursor, succeeded_at, failed_at, error }: Stream): void {
       saveStream.run(name, cursor, succeeded_at, failed_at, error)
+      saveFreshness.run()
     },
   }
 }

@@ -6,9 +6,11 @@ import {
   type WriteStore,
   type WriteTransaction,
 } from '../store.ts'
+import { keepCounts } from './counts.ts'
 import { openReadWrite, translate } from './database.ts'
 import { checkSchema } from './migrations.ts'
 import { documentReads } from './read-documents.ts'
+import { recounts } from './recount.ts'
 import { readToken, type TokenRow, tokenColumns } from './tokens.ts'
 import { writeDocuments } from './write-documents.ts'
 import { writeInvoices } from './write-invoices.ts'
@@ -23,7 +25,8 @@ export function openSqliteWriter(path: string): WriteStore {
   }
   const exec = (sql: string): void => translate(path, () => db.exec(sql))
   const documents = writeDocuments(db)
-  const invoices = writeInvoices(db, documents)
+  const counts = keepCounts(db)
+  const invoices = writeInvoices(db, documents, counts)
 
   const readInvoices = db.prepare(`
     SELECT invoices.customer_id, id, summary, lines FROM invoices
@@ -76,7 +79,9 @@ export function openSqliteWriter(path: string): WriteStore {
   async function runTransaction<T>(work: (tx: WriteTransaction) => Promise<T>): Promise<T> {
     exec('BEGIN IMMEDIATE')
     try {
+      counts.begin()
       const result = await work(tx)
+      translate(path, counts.flush)
       exec('COMMIT')
       return result
     } catch (error) {
@@ -86,15 +91,34 @@ export function openSqliteWriter(path: string): WriteStore {
     }
   }
 
+  const recounting = recounts(db)
+
+  /** Customer by customer, each in a transaction, so that other writers get their turn. */
+  async function recount(repair: boolean): Promise<number> {
+    let wrong = 0
+    for (const customerId of recounting.customers())
+      wrong += await transact(async () =>
+        translate(path, () => {
+          const found = recounting.check(customerId)
+          if (repair && found > 0) counts.recount(customerId)
+          return found
+        }),
+      )
+    return wrong
+  }
+
   // A connection has one transaction at a time: the next one waits for the last.
   let last: Promise<unknown> = Promise.resolve()
+  function transact<T>(work: (tx: WriteTransaction) => Promise<T>): Promise<T> {
+    const next = last.then(() => runTransaction(work))
+    last = next.catch(() => {})
+    return next
+  }
 
   return {
-    transaction(work) {
-      const next = last.then(() => runTransaction(work))
-      last = next.catch(() => {})
-      return next
-    },
+    transaction: transact,
+    checkCounts: () => recount(false),
+    repairCounts: () => recount(true),
     ...documentReads(db, work => translate(path, work)),
     async readUnsettled(after, limit) {
       const { customer_id, id } = after ?? { customer_id: '', id: '' }

@@ -1,0 +1,37 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { type DestinationStream, type Logger, pino } from 'pino'
+import { isCustomerId, isInvoiceId } from '../invoice.ts'
+import type { InvoiceParams } from './schemas.ts'
+
+const { info } = pino.levels.values as { info: number }
+
+/** What a line is made with by hand, of a logger without bindings: pino's own way takes some 3 µs more a request. */
+interface LineParts {
+  [pino.symbols.streamSym]: DestinationStream
+  [pino.symbols.timeSym]: () => string
+}
+
+/**
+ * One line a request. It holds no URL, for that may hold a search term; no header, for one holds the token; and of the
+ * path only what has the form of an id. So nothing in it needs to be escaped.
+ */
+export function logRequests(app: FastifyInstance, log: Logger): void {
+  app.addHook('onResponse', (request, reply, done) => {
+    if (log.levelVal <= info) {
+      const { [pino.symbols.streamSym]: stream, [pino.symbols.timeSym]: time } = log as unknown as LineParts
+      stream.write(`{"level":${info}${time()},${describe(request, reply)},"msg":"request"}\n`)
+    }
+    done()
+  })
+}
+
+function describe(request: FastifyRequest, reply: FastifyReply): string {
+  const { id, method, grant, routeOptions } = request
+  const { customerId = '', invoiceId = '' } = (request.params ?? {}) as Partial<InvoiceParams>
+  const route = routeOptions.url === undefined ? 'null' : `"${routeOptions.url}"`
+  const ms = Math.round(reply.elapsedTime * 1000) / 1000
+  const token = grant ? `,"token_id":"${grant.token_id}"` : ''
+  const customer = isCustomerId(customerId) ? `,"customer_id":"${customerId}"` : ''
+  const invoice = isInvoiceId(invoiceId) ? `,"invoice_id":"${invoiceId}"` : ''
+  return `"request_id":"${id}","method":"${method}","route":${route},"status":${reply.statusCode},"ms":${ms}${token}${customer}${invoice}`
+}

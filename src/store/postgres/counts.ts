@@ -1,0 +1,158 @@
+/** Totals and counters of the customers that a transaction changed: written before it commits. */
+import type { PoolClient } from 'pg'
+import { Changes, countedAbove, dayLength, spans, stretchOf } from '../counting.ts'
+
+/** So many customers changed within one transaction are held in memory. */
+const heldAtMost = 10_000
+
+/** A moment's day, rounded down also before 1970. */
+export const dayOfIssue = `((issued_at - (issued_at % ${dayLength} + ${dayLength}) % ${dayLength}) / ${dayLength})::integer`
+
+const ix = "coalesce('=' || ix_status, '-')"
+
+/** Of each state, of each status, of each ix_status, and of all. */
+export const everyState = `CUBE (status, ${ix})`
+export const countedStates = `coalesce(status, '') AS status, coalesce(${ix}, '') AS ix, count(*) AS n`
+
+/** What one transaction changed of customers' invoices. */
+export interface Counting {
+  /** No other writer changes these customers until the end. To be called before their rows are read to be changed. */
+  lock(customerIds: readonly string[]): Promise<void>
+  /** An invoice of these moments came, went or changed: the customer's version rises, and it is counted anew. */
+  note(customerId: string, ...moments: number[]): void
+  /** Before the transaction ends. */
+  flush(): Promise<void>
+}
+
+export function keepCounts(client: PoolClient): Counting {
+  let changes = new Changes()
+
+  async function flush(): Promise<void> {
+    const changed = [...changes.customers]
+    changes = new Changes()
+    if (changed.length === 0) return
+    const small = changed.flatMap(([customerId, { counted }]) => (counted ? [] : [customerId]))
+    const totals = await countRows(client, small)
+    for (const [customerId, { counted, days }] of changed) {
+      if (counted) totals.set(customerId, await countDays(client, customerId, [...days]))
+      else if ((totals.get(customerId) ?? 0) > countedAbove) await countAll(client, customerId)
+    }
+    await saveCustomers(client, totals)
+  }
+
+  return {
+    async lock(customerIds) {
+      if (changes.customers.size >= heldAtMost) await flush()
+      const unknown = [...new Set(customerIds)].filter(id => !changes.has(id))
+      if (unknown.length === 0) return
+      const { rows } = await client.query<{ customer_id: string; counted: boolean }>({
+        name: 'lock-customers',
+        // Nothing is updated but the lock.
+        text: `
+          INSERT INTO fatura.customers AS stored (customer_id, version)
+          SELECT customer_id, 0 FROM unnest($1::text[]) AS given (customer_id) ORDER BY customer_id COLLATE "C"
+          ON CONFLICT (customer_id) DO UPDATE SET version = stored.version RETURNING customer_id, counted`,
+        values: [unknown],
+      })
+      for (const { customer_id, counted } of rows) changes.add(customer_id, counted)
+    },
+    note(customerId, ...moments) {
+      changes.note(customerId, ...moments)
+    },
+    flush,
+  }
+}
+
+async function countRows(client: PoolClient, customerIds: readonly string[]): Promise<Map<string, number>> {
+  const totals = new Map(customerIds.map(id => [id, 0]))
+  if (customerIds.length === 0) return totals
+  const { rows } = await client.query<{ customer_id: string; n: number }>({
+    name: 'count-rows',
+    text: 'SELECT customer_id, count(*) AS n FROM fatura.invoices WHERE customer_id = ANY ($1) GROUP BY customer_id',
+    values: [customerIds],
+  })
+  for (const { customer_id, n } of rows) totals.set(customer_id, n)
+  return totals
+}
+
+/** Counts days anew, and all that is made of them; says the total. */
+async function countDays(client: PoolClient, customerId: string, days: readonly number[]): Promise<number> {
+  const stretches = [...new Set(days.map(stretchOf))]
+  await client.query({
+    name: 'forget-days',
+    text: `
+      DELETE FROM fatura.counts WHERE customer_id = $1 AND (span = ${spans.day} AND start = ANY ($2::integer[])
+        OR span = ${spans.stretch} AND start = ANY ($3::integer[]) OR span = ${spans.all})`,
+    values: [customerId, days, stretches],
+  })
+  await client.query({
+    name: 'count-days',
+    text: `
+      INSERT INTO fatura.counts (customer_id, span, start, status, ix, n)
+      SELECT $1, ${spans.day}, given.day, found.* FROM unnest($2::integer[]) AS given (day) CROSS JOIN LATERAL (
+        SELECT ${countedStates} FROM fatura.invoices
+        WHERE customer_id = $1 AND issued_at >= given.day::bigint * ${dayLength}
+          AND issued_at < (given.day + 1)::bigint * ${dayLength}
+        GROUP BY ${everyState}) found
+      WHERE found.n > 0`,
+    values: [customerId, days],
+  })
+  await client.query({
+    name: 'count-stretches',
+    text: `
+      INSERT INTO fatura.counts (customer_id, span, start, status, ix, n)
+      SELECT $1, ${spans.stretch}, given.first, found.* FROM unnest($2::integer[]) AS given (first) CROSS JOIN LATERAL (
+        SELECT status, ix, sum(n) AS n FROM fatura.counts
+        WHERE customer_id = $1 AND span = ${spans.day}
+          AND start >= given.first AND start < given.first + ${spans.stretch}
+        GROUP BY status, ix) found`,
+    values: [customerId, stretches],
+  })
+  return sumUp(client, customerId)
+}
+
+/** The counters over all days, of those of stretches; says the total. */
+async function sumUp(client: PoolClient, customerId: string): Promise<number> {
+  const { rows } = await client.query<{ status: string; ix: string; n: number }>({
+    name: 'sum-up',
+    text: `
+      INSERT INTO fatura.counts (customer_id, span, start, status, ix, n)
+      SELECT $1, ${spans.all}, 0, status, ix, sum(n) FROM fatura.counts
+      WHERE customer_id = $1 AND span = ${spans.stretch} GROUP BY status, ix RETURNING status, ix, n`,
+    values: [customerId],
+  })
+  return rows.find(({ status, ix }) => status === '' && ix === '')?.n ?? 0
+}
+
+/** Counts all of a customer's invoices anew; says the total. */
+export async function countAll(client: PoolClient, customerId: string): Promise<number> {
+  await client.query('DELETE FROM fatura.counts WHERE customer_id = $1', [customerId])
+  await client.query(
+    `INSERT INTO fatura.counts (customer_id, span, start, status, ix, n)
+     SELECT $1, ${spans.day}, day, ${countedStates} FROM (
+       SELECT ${dayOfIssue} AS day, status, ix_status FROM fatura.invoices WHERE customer_id = $1) given
+     GROUP BY day, ${everyState}`,
+    [customerId],
+  )
+  await client.query(
+    `INSERT INTO fatura.counts (customer_id, span, start, status, ix, n)
+     SELECT $1, ${spans.stretch}, start & ${-spans.stretch}, status, ix, sum(n)
+     FROM fatura.counts WHERE customer_id = $1 AND span = ${spans.day} GROUP BY 3, 4, 5`,
+    [customerId],
+  )
+  return sumUp(client, customerId)
+}
+
+/** The clock keeps a version unique even across a store restored from a backup; the sum keeps it rising. */
+export async function saveCustomers(client: PoolClient, totals: ReadonlyMap<string, number>): Promise<void> {
+  await client.query({
+    name: 'save-customers',
+    text: `
+      INSERT INTO fatura.customers AS stored (customer_id, version, total, counted)
+      SELECT customer_id, $3, total, total > ${countedAbove}
+      FROM unnest($1::text[], $2::bigint[]) AS changed (customer_id, total) ORDER BY customer_id COLLATE "C"
+      ON CONFLICT (customer_id) DO UPDATE SET version = greatest(stored.version + 1, excluded.version),
+        total = excluded.total, counted = stored.counted OR excluded.counted`,
+    values: [[...totals.keys()], [...totals.values()], Date.now()],
+  })
+}

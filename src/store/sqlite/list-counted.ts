@@ -1,0 +1,202 @@
+/**
+ * A page of a customer with counters, at the same cost wherever it lies: counters give the total and the day in which
+ * the page begins, and only within that day are invoices skipped. The caller holds a read transaction.
+ */
+import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import { countPages } from '../../invoice.ts'
+import {
+  coverDays,
+  type Days,
+  dayLength,
+  dayOf,
+  everyDay,
+  type State,
+  spans,
+  stateAsked,
+} from '../counting.ts'
+import { wordsLeft } from '../search.ts'
+import type { InvoiceQuery } from '../store.ts'
+import type { Value } from './list-statement.ts'
+import {
+  countKinds,
+  countTexts,
+  isSought,
+  type SearchRow,
+  type Sought,
+  wordNeeded,
+  wordsForAll,
+} from './search-days.ts'
+
+export interface CountedPage {
+  total: number
+  page: number
+  summaries: string | null
+}
+
+interface Count {
+  start: number
+  span: number
+  n: number
+}
+
+/** Beyond this many states at once, a page is read from the list of all of them. */
+const mergedAtMost = 24
+
+export function listCounted(db: DatabaseSync, prepare: (sql: string) => StatementSync) {
+  const readStates = db.prepare(
+    `SELECT status, ix FROM counts WHERE customer_id = ?1 AND span = ${spans.all} AND status <> '' AND ix <> ''`,
+  )
+  const readCount = db.prepare(
+    `SELECT n FROM counts WHERE customer_id = ?1 AND span = ${spans.all} AND status = ?2 AND ix = ?3 AND start = 0`,
+  )
+  const readCounts = db.prepare(`
+    SELECT start, span, n FROM counts
+    WHERE customer_id = ?1 AND span = ?2 AND status = ?3 AND ix = ?4 AND start >= ?5 AND start < ?6
+    ORDER BY start DESC`)
+  const readParties = db.prepare('SELECT party_id, text FROM parties WHERE customer_id = ?1')
+  const readTexts = db.prepare(
+    'SELECT day, kinds, texts FROM search_days WHERE customer_id = ?1 AND day >= ?2 AND day < ?3 ORDER BY day DESC',
+  )
+  const readDay = db.prepare(`
+    SELECT rowid, status, ix_status, party_id, own_text FROM invoices INDEXED BY invoices_in_order
+    WHERE customer_id = ?1 AND issued_at >= ?2 AND issued_at < ?3 ORDER BY issued_at DESC, id DESC`)
+  const readSummary = db.prepare('SELECT summary FROM invoices WHERE rowid = ?1')
+
+  /** Counters of a state, latest first. */
+  function countsOf(customerId: string, { status, ix }: State, part: Days & { span: number }): Count[] {
+    return readCounts.all(customerId, part.span, status, ix, part.first, part.end) as unknown as Count[]
+  }
+
+  /** The states that a question's filters take together; none when they take all. */
+  function statesOf(customerId: string, asked: State): State[] {
+    if (asked.status === '' && asked.ix === '') return []
+    if (asked.status !== '' && asked.ix !== '') return [asked]
+    return (readStates.all(customerId) as unknown as State[]).filter(
+      ({ status, ix }) =>
+        (asked.status === '' || status === asked.status) && (asked.ix === '' || ix === asked.ix),
+    )
+  }
+
+  function listMatching(query: InvoiceQuery): CountedPage {
+    const { customer_id, page_size } = query
+    const asked = stateAsked(query)
+    const days = daysOf(query)
+    if (days.first >= days.end) return { total: 0, page: 1, summaries: null }
+    const isAnyDay = days.first === everyDay.first && days.end === everyDay.end
+    const counts = isAnyDay ? null : coverDays(days).flatMap(part => countsOf(customer_id, asked, part))
+    const total =
+      counts === null ? Number(readCount.get(customer_id, asked.status, asked.ix)?.n ?? 0) : sum(counts)
+    const page = clamp(query.page, total, page_size)
+    if (total === 0) return { total, page, summaries: null }
+    let offset = (page - 1) * page_size
+    let end = days.end
+    if (offset > 0) {
+      const place = seek(counts ?? countsOf(customer_id, asked, { span: spans.stretch, ...days }), offset)
+      const stretch = { span: spans.day, first: place.start, end: place.start + spans.stretch }
+      const within =
+        place.span === spans.day ? place : seek(countsOf(customer_id, asked, stretch), place.left)
+      end = within.start + 1
+      offset = within.left
+    }
+    const { sql, values } = pageStatement(query, statesOf(customer_id, asked), {
+      from: days.first * dayLength,
+      before: end * dayLength,
+      offset,
+    })
+    return { total, page, summaries: String(prepare(sql).get(...values)?.summaries) }
+  }
+
+  function searchMatching(query: InvoiceQuery): CountedPage {
+    const { customer_id, page_size, words = [] } = query
+    const parties = readParties.all(customer_id) as unknown as { party_id: number; text: string }[]
+    const left = new Map(parties.map(({ party_id, text }) => [party_id, wordsLeft(words, text)]))
+    if ([...left.values()].every(missing => missing.length === 0)) return listMatching(query)
+    const sought: Sought = { left, status: query.status, ix_status: query.ix_status }
+    const forAll = wordsForAll(sought)
+    const needed = forAll === null ? wordNeeded(sought) : undefined
+    const days = daysOf(query)
+    const counts: Count[] = []
+    for (const row of readTexts.all(customer_id, days.first, days.end)) {
+      const day = row as unknown as { day: number; kinds: string; texts: string }
+      if (needed !== undefined && !day.texts.includes(needed)) continue
+      const n = forAll === null ? countKinds(day, sought) : countTexts(day.texts, forAll)
+      if (n > 0) counts.push({ start: day.day, span: spans.day, n })
+    }
+    const total = sum(counts)
+    const page = clamp(query.page, total, page_size)
+    const summaries: string[] = []
+    let skipped = (page - 1) * page_size
+    for (const { start, n } of counts) {
+      if (summaries.length === page_size) break
+      if (skipped >= n) {
+        skipped -= n
+        continue
+      }
+      const rows = readDay.all(customer_id, start * dayLength, (start + 1) * dayLength)
+      const found = (rows as unknown as (SearchRow & { rowid: number })[]).filter(row =>
+        isSought(row, sought),
+      )
+      for (const { rowid } of found.slice(skipped, skipped + page_size - summaries.length))
+        summaries.push(String(readSummary.get(rowid)?.summary))
+      skipped = 0
+    }
+    return { total, page, summaries: summaries.join(',') }
+  }
+
+  return (query: InvoiceQuery): CountedPage =>
+    query.words === undefined ? listMatching(query) : searchMatching(query)
+}
+
+function daysOf({ issued_from, issued_before }: InvoiceQuery): Days {
+  return {
+    first: issued_from === undefined ? everyDay.first : dayOf(issued_from),
+    end: issued_before === undefined ? everyDay.end : dayOf(issued_before),
+  }
+}
+
+function sum(counts: readonly { n: number }[]): number {
+  return counts.reduce((total, { n }) => total + n, 0)
+}
+
+function clamp(page: number, total: number, pageSize: number): number {
+  return Math.max(1, Math.min(page, countPages(total, pageSize)))
+}
+
+/** The counter within which the place lies, and how many are left to skip in it. */
+function seek(counts: readonly Count[], offset: number): Count & { left: number } {
+  let left = offset
+  for (const count of counts) {
+    if (left < count.n) return { ...count, left }
+    left -= count.n
+  }
+  throw new Error('The counters of a customer do not add up. Run: fatura doctor --repair')
+}
+
+/** The rows' texts from a place on. Of several states, each is read in its own order, and they are merged. */
+function pageStatement(
+  query: InvoiceQuery,
+  states: readonly State[],
+  { from, before, offset }: { from: number; before: number; offset: number },
+): { sql: string; values: (Value | null)[] } {
+  const values: (Value | null)[] = [query.customer_id, from, before, query.page_size, offset]
+  const bind = (value: Value | null): string => `?${values.push(value)}`
+  const bounds = 'customer_id = ?1 AND issued_at >= ?2 AND issued_at < ?3'
+  const columns = 'rowid AS place, issued_at, id'
+  const isMerged = states.length > 0 && states.length <= mergedAtMost
+  const streams = isMerged
+    ? states.map(
+        ({ status, ix }) => `
+          SELECT ${columns} FROM invoices INDEXED BY invoices_by_state
+          WHERE ${bounds} AND status = ${bind(status)} AND ix_status IS ${bind(ix === '-' ? null : ix.slice(1))}`,
+      )
+    : [
+        `SELECT ${columns} FROM invoices INDEXED BY invoices_in_order WHERE ${bounds}${
+          query.status === undefined ? '' : ` AND status = ${bind(query.status)}`
+        }${query.ix_status === undefined ? '' : ` AND ix_status = ${bind(query.ix_status)}`}`,
+      ]
+  const sql = `
+    SELECT group_concat(summary, ',') AS summaries FROM (
+      ${streams.join(' UNION ALL ')} ORDER BY issued_at DESC, id DESC LIMIT ?4 OFFSET ?5
+    ) CROSS JOIN invoices ON invoices.rowid = place`
+  return { sql, values }
+}

@@ -1,0 +1,21 @@
+/** Writes to a store until it is killed: run with the store's address. */
+import { invoiceStatuses } from '../../src/invoice.ts'
+import { openWriteStore } from '../../src/store/open-store.ts'
+import { makeRecord, withDocument } from './records.ts'
+
+const store = await openWriteStore(process.argv[2] ?? '')
+for (let turn = 0; ; turn++) {
+  const records = Array.from({ length: 40 }, (_, i) =>
+    makeRecord({
+      ...(i % 2 === 0 && withDocument),
+      id: `in_${(turn * 7 + i * 31) % 900}`,
+      status: invoiceStatuses[(turn + i) % 5] ?? 'paid',
+      issued_at: new Date(Date.UTC(2026, 0, 1) + ((turn * 13 + i) % 90) * 86_400_000).toISOString(),
+    }),
+  )
+  await store.transaction(async tx => {
+    await tx.saveInvoices(records)
+    await tx.deleteInvoice('cus_ana', `in_${turn % 900}`)
+  })
+  if (turn === 40) process.stdout.write('writing\n')
+}
