@@ -196,12 +196,13 @@ async function followDocuments(
   return repeat(
     async () => {
       const now = Date.now()
+      // A step's next turn is settled before it runs: one that fails must not keep the others from theirs.
       if (now >= due.recent) {
-        tell(log, 'sweepRecent', await documents.sweepRecent())
         due.recent = now + recentEvery
+        tell(log, 'sweepRecent', await documents.sweepRecent())
       } else if (now >= due.open) {
-        tell(log, 'refreshOpen', await documents.refreshOpen())
         due.open = now + openEvery
+        tell(log, 'refreshOpen', await documents.refreshOpen())
       } else if (now >= due.all && (await isBackfilled(store))) {
         const swept = await documents.sweepMonth()
         if (swept === null) due.all = now + allEvery
