@@ -7,7 +7,7 @@ import { describe, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import fc from 'fast-check'
 import { type Invoice, invoiceStatuses } from '../src/invoice.ts'
-import { countedAbove, coverDays } from '../src/store/counting.ts'
+import { countedAbove, coverDays, headSize } from '../src/store/counting.ts'
 import { openReadStore, openWriteStore } from '../src/store/open-store.ts'
 import { searchWords } from '../src/store/search.ts'
 import type { WriteTransaction } from '../src/store/store.ts'
@@ -137,7 +137,7 @@ for (const engine of engines) {
             }
             assert.equal(await writer.checkCounts(), 0)
             for (const customer of ['cus_ana', 'cus_bob'])
-              for (const question of asked) {
+              for (const question of [{}, ...asked]) {
                 const expected = expectedPage([...known.values()], customer, question)
                 const { summaries, total, page } = await reader.listInvoices({
                   customer_id: customer,
@@ -149,7 +149,7 @@ for (const engine of engines) {
                   ...(question.date_to && { issued_before: Date.parse(question.date_to) + 86_400_000 }),
                   ...(question.q && { words: searchWords(question.q) }),
                 })
-                const ids = JSON.parse(`[${summaries}]`).map(({ id }: Invoice) => id)
+                const ids = JSON.parse(`[${Buffer.from(summaries)}]`).map(({ id }: Invoice) => id)
                 assert.deepEqual(
                   [total, page, ids],
                   [expected.total, expected.page, expected.invoices.map(({ id }) => id)],
@@ -190,18 +190,22 @@ for (const engine of engines) {
         "UPDATE customers SET total = total + 5 WHERE customer_id = 'cus_bob'",
         "DELETE FROM customers WHERE customer_id = 'cus_ana'",
         "UPDATE customers SET counted = false WHERE customer_id = 'cus_ana'",
+        `UPDATE customers SET head = ${engine.name === 'sqlite' ? "x''" : "''"} WHERE customer_id = 'cus_bob'`,
         ...(engine.name === 'sqlite' ? ["UPDATE search_days SET texts = texts || 'x' WHERE day = 3"] : []),
       ]
       const question = { customer_id: 'cus_ana', page: 9, page_size: 10, ix_status: 'settled' }
-      const { version: _, ...before } = await reader.listInvoices(question)
+      const readBoth = async () => {
+        const whole = await reader.listInvoices({ customer_id: 'cus_bob', page: 1, page_size: headSize })
+        return [whole, await reader.listInvoices(question)].map(({ version: _, ...page }) => page)
+      }
+      const before = await readBoth()
       for (const damage of damages) {
         await damageStore(url, damage)
         const wrong = await writer.checkCounts()
         assert.ok(wrong > 0, damage)
         assert.equal(await writer.repairCounts(), wrong, damage)
         assert.equal(await writer.checkCounts(), 0, damage)
-        const { version: _, ...after } = await reader.listInvoices(question)
-        assert.deepEqual(after, before, damage)
+        assert.deepEqual(await readBoth(), before, damage)
       }
       await reader.close()
       await writer.close()

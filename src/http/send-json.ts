@@ -2,7 +2,9 @@ import type { FastifyReply } from 'fastify'
 
 const asItIs = (text: string): string => text
 
-/** Sends text that is JSON already. Fastify adds a charset to the type unless a serializer is set; JSON has none. */
-export function sendJson(reply: FastifyReply, text: string): FastifyReply {
-  return reply.header('content-type', 'application/json').serializer(asItIs).send(text)
+/** Sends what is JSON already. Fastify adds a charset to a text's type unless a serializer is set; JSON has none. */
+export function sendJson(reply: FastifyReply, json: string | Buffer): FastifyReply {
+  reply.header('content-type', 'application/json')
+  if (typeof json === 'string') reply.serializer(asItIs)
+  return reply.send(json)
 }

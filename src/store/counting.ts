@@ -3,9 +3,20 @@
  * has counters of them by day, by stretches of 32 days and over all, each by status and ix_status. They are written in
  * the transaction that changes the rows, by counting anew the days it touched.
  */
+import type { InvoiceQuery } from './store.ts'
 
 /** Above this many invoices a customer has counters; up to it, counting the rows is as fast. */
 export const countedAbove = 500
+
+/** So many of a customer's newest invoices are kept joined as they are sent: the default page is then one row. */
+export const headSize = 10
+
+/** Whether a question is for that page. */
+export function isForHead(query: InvoiceQuery): boolean {
+  const { page, page_size, status, ix_status, issued_from, issued_before, words } = query
+  const isWhole = (status ?? ix_status ?? issued_from ?? issued_before ?? words) === undefined
+  return isWhole && page === 1 && page_size === headSize
+}
 
 export const dayLength = 86_400_000
 

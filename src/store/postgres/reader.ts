@@ -45,7 +45,7 @@ export async function openPostgresReader(url: string, sharedBy = 1): Promise<Rea
             words.map(word => word[1]),
           ))
       const { summaries, version, ...rest } = row as PageRow
-      return { ...rest, summaries: summaries ?? '', version: version ?? 0 }
+      return { ...rest, summaries: Buffer.from(summaries ?? ''), version: version ?? 0 }
     },
     async readSnapshot(customerId) {
       const [row] = await call<SnapshotRow>('snapshot', customerId)

@@ -1,4 +1,4 @@
-/** Totals, counters and searchable days of the customers that a transaction changed: written before it commits. */
+/** Totals, first pages, counters and searchable days of the customers that a transaction changed: written before it commits. */
 import type { DatabaseSync } from 'node:sqlite'
 import {
   Changes,
@@ -6,15 +6,22 @@ import {
   dayLength,
   dayOf,
   everyDay,
+  headSize,
   ixOf,
   type State,
   spans,
   stretchOf,
 } from '../counting.ts'
+import { joinSummaries } from './list-statement.ts'
 import { groupTexts, type SearchRow } from './search-days.ts'
 
 /** So many customers changed within one transaction are held in memory. */
 const heldAtMost = 10_000
+
+/** What a customer's newest invoices are, joined. */
+export const currentHead = `
+  coalesce((SELECT ${joinSummaries} FROM (
+    SELECT summary FROM invoices WHERE customer_id = ?1 ORDER BY issued_at DESC, id DESC LIMIT ${headSize})), x'')`
 
 export function keepCounts(db: DatabaseSync) {
   const isCounted = db.prepare('SELECT counted FROM customers WHERE customer_id = ?1')
@@ -48,9 +55,9 @@ export function keepCounts(db: DatabaseSync) {
   )
   // The clock keeps a version unique even across a store restored from a backup; the sum keeps it rising.
   const saveCustomer = db.prepare(`
-    INSERT INTO customers (customer_id, version, total, counted) VALUES (?1, ?2, ?3, ?4)
-    ON CONFLICT (customer_id) DO UPDATE SET
-      version = max(version + 1, excluded.version), total = excluded.total, counted = excluded.counted`)
+    INSERT INTO customers (customer_id, version, total, counted, head) VALUES (?1, ?2, ?3, ?4, ${currentHead})
+    ON CONFLICT (customer_id) DO UPDATE SET version = max(version + 1, excluded.version),
+      total = excluded.total, counted = excluded.counted, head = excluded.head`)
 
   function countDay(customerId: string, day: number, states: StateSet): void {
     const [from, before] = [day * dayLength, (day + 1) * dayLength]

@@ -16,7 +16,7 @@ import {
 } from '../counting.ts'
 import { wordsLeft } from '../search.ts'
 import type { InvoiceQuery } from '../store.ts'
-import type { Value } from './list-statement.ts'
+import { joinSummaries, type Value } from './list-statement.ts'
 import {
   countKinds,
   countTexts,
@@ -30,7 +30,7 @@ import {
 export interface CountedPage {
   total: number
   page: number
-  summaries: string | null
+  summaries: Uint8Array | null
 }
 
 interface Count {
@@ -103,7 +103,7 @@ export function listCounted(db: DatabaseSync, prepare: (sql: string) => Statemen
       before: end * dayLength,
       offset,
     })
-    return { total, page, summaries: String(prepare(sql).get(...values)?.summaries) }
+    return { total, page, summaries: prepare(sql).get(...values)?.summaries as Uint8Array }
   }
 
   function searchMatching(query: InvoiceQuery): CountedPage {
@@ -140,7 +140,7 @@ export function listCounted(db: DatabaseSync, prepare: (sql: string) => Statemen
         summaries.push(String(readSummary.get(rowid)?.summary))
       skipped = 0
     }
-    return { total, page, summaries: summaries.join(',') }
+    return { total, page, summaries: Buffer.from(summaries.join(',')) }
   }
 
   return (query: InvoiceQuery): CountedPage =>
@@ -195,7 +195,7 @@ function pageStatement(
         }${query.ix_status === undefined ? '' : ` AND ix_status = ${bind(query.ix_status)}`}`,
       ]
   const sql = `
-    SELECT group_concat(summary, ',') AS summaries FROM (
+    SELECT ${joinSummaries} AS summaries FROM (
       ${streams.join(' UNION ALL ')} ORDER BY issued_at DESC, id DESC LIMIT ?4 OFFSET ?5
     ) CROSS JOIN invoices ON invoices.rowid = place`
   return { sql, values }

@@ -60,8 +60,10 @@ const migrations: readonly string[] = [
     version     INTEGER NOT NULL,
     total       INTEGER NOT NULL DEFAULT 0,
     -- Whether there are counters, and searchable days: only for a customer of many invoices.
-    counted     INTEGER NOT NULL DEFAULT 0
-  ) STRICT, WITHOUT ROWID;
+    counted     INTEGER NOT NULL DEFAULT 0,
+    -- The newest summaries, joined as they are sent: the page that most ask for.
+    head        BLOB NOT NULL DEFAULT x''
+  ) STRICT;
 
   -- How many invoices of a state a customer has: in all (span 0), in 32 days, in a day. Days count from the epoch.
   -- '' is any status; ix is '=' and the ix_status, '-' for none, or '' for any.

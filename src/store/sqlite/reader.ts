@@ -1,5 +1,6 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { countPages } from '../../invoice.ts'
+import { isForHead } from '../counting.ts'
 import type { InvoicePage, InvoiceQuery, ReadStore, Snapshot, StoredInvoice } from '../store.ts'
 import { attemptRead, openReadOnly } from './database.ts'
 import { listCounted } from './list-counted.ts'
@@ -23,6 +24,8 @@ export function openSqliteReader(path: string): ReadStore {
   const readCounted = listCounted(db, prepareList)
   const begin = db.prepare('BEGIN')
   const end = db.prepare('ROLLBACK')
+  const firstPage = db.prepare(`
+    SELECT total, head AS summaries, version, synced_at FROM freshness LEFT JOIN customers ON customer_id = ?1`)
   const snapshot = db.prepare(`
     SELECT (SELECT version FROM customers WHERE customer_id = ?1) AS version,
            (SELECT synced_at FROM freshness) AS synced_at`)
@@ -35,12 +38,11 @@ export function openSqliteReader(path: string): ReadStore {
   const ping = db.prepare('SELECT count(*) FROM streams')
 
   function listInvoices(query: InvoiceQuery): InvoicePage {
+    if (isForHead(query)) return pageOf(firstPage.get(query.customer_id) as unknown as PageRow, 1)
     const { sql, values } = listStatement(query)
     const row = prepareList(sql).get(...values) as unknown as PageRow
     if (row.summaries === null && row.counted === 1) return listInSnapshot(query)
-    const { total, summaries, version, synced_at } = row
-    const page = Math.max(1, Math.min(query.page, countPages(total ?? 0, query.page_size)))
-    return { total: total ?? 0, page, summaries: summaries ?? '', version: version ?? 0, synced_at }
+    return pageOf(row, Math.max(1, Math.min(query.page, countPages(row.total ?? 0, query.page_size))))
   }
 
   /** Several statements, all from one snapshot. */
@@ -49,7 +51,7 @@ export function openSqliteReader(path: string): ReadStore {
     try {
       const { version, synced_at } = snapshot.get(query.customer_id) as unknown as SnapshotRow
       const { total, page, summaries } = readCounted(query)
-      return { total, page, summaries: summaries ?? '', version: version ?? 0, synced_at }
+      return { total, page, summaries: summaries ?? nothing, version: version ?? 0, synced_at }
     } finally {
       end.run()
     }
@@ -83,8 +85,14 @@ export function openSqliteReader(path: string): ReadStore {
 type SnapshotRow = Omit<Snapshot, 'version'> & { version: number | null }
 type PageRow = SnapshotRow & {
   total: number | null
-  summaries: string | null
+  summaries: Uint8Array | null
   counted: number | null
+}
+
+const nothing = new Uint8Array()
+
+function pageOf({ total, summaries, version, synced_at }: PageRow, page: number): InvoicePage {
+  return { total: total ?? 0, page, summaries: summaries ?? nothing, version: version ?? 0, synced_at }
 }
 
 function prepareOnce(db: DatabaseSync): (sql: string) => StatementSync {

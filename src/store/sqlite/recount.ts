@@ -1,7 +1,7 @@
 /** Holds what is kept of a customer's invoices beside them against the rows, one customer at a time. */
 import type { DatabaseSync } from 'node:sqlite'
 import { countedAbove, dayOf, spans, stretchOf } from '../counting.ts'
-import { countStates } from './counts.ts'
+import { countStates, currentHead } from './counts.ts'
 import { groupTexts, type SearchRow } from './search-days.ts'
 
 export function recounts(db: DatabaseSync) {
@@ -10,7 +10,9 @@ export function recounts(db: DatabaseSync) {
       SELECT min(customer_id) AS customer_id FROM customers WHERE customer_id > ?1
       UNION ALL SELECT min(customer_id) FROM invoices WHERE customer_id > ?1
       UNION ALL SELECT min(customer_id) FROM counts WHERE customer_id > ?1)`)
-  const readCustomer = db.prepare('SELECT total, counted FROM customers WHERE customer_id = ?1')
+  const readCustomer = db.prepare(
+    `SELECT total, counted, head <> ${currentHead} AS is_head_wrong FROM customers WHERE customer_id = ?1`,
+  )
   const readRows = db.prepare(`
     SELECT issued_at, status, ix_status, party_id, own_text FROM invoices WHERE customer_id = ?1`)
   const readCounts = db.prepare('SELECT span, start, status, ix, n FROM counts WHERE customer_id = ?1')
@@ -23,6 +25,7 @@ export function recounts(db: DatabaseSync) {
     const isCounted = customer?.counted === 1
     let wrong =
       Number(customer?.total ?? 0) === rows.length && (isCounted || rows.length <= countedAbove) ? 0 : 1
+    if (customer?.is_head_wrong === 1) wrong++
     const days = Map.groupBy(isCounted ? rows : [], ({ issued_at }) => dayOf(issued_at))
     const expected = new Map<string, string | number>()
     const add = (span: number, start: number, part: readonly SearchRow[]) => {
