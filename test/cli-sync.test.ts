@@ -93,8 +93,11 @@ describe('fatura sync --once', { concurrency: 4 }, () => {
         ],
       )
 
+      assert.equal(world.sandbox.requests.get('retrieve_invoice'), undefined, 'what was just listed')
+
       const before = await readStored(world.url)
       const second = await succeed(world)
+      assert.ok(Number(world.sandbox.requests.get('retrieve_invoice')) > 0, 'drafts and open ones')
       assert.deepEqual(
         stepsOf(second).map(({ changed, deleted }) => [changed, deleted]),
         [

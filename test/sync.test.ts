@@ -525,7 +525,7 @@ describe('sync with a bad upstream', { concurrency: 13 }, () => {
     for (const fault of faultNames)
       test(`${fault} at ${route}: passes, or is told; no row is wrong`, async t => {
         const pace = { perSecond: 10_000, attempts: 1, patience: 1_000 }
-        const rig = await startRig(t, sqlite, { invoices: 110, seed: 14, pace, timeout: 500 })
+        const rig = await startRig(t, sqlite, { invoices: 110, seed: 14, pace, timeout: 1_500 })
         const { account, store, connector, sandbox } = rig
         if (step !== 'backfill') {
           await connector.backfill()

@@ -54,8 +54,9 @@ export async function syncOnce(options: SyncOptions): Promise<void> {
   try {
     const steps = async () => {
       const connector = await connectStripe(options, store)
-      for (const step of ['backfill', 'catchUp', 'rereadUnsettled'] as const)
-        tell(log, step, await connector[step]())
+      tell(log, 'backfill', await connector.backfill())
+      tell(log, 'catchUp', await connector.catchUp())
+      tell(log, 'rereadUnsettled', await connector.rereadUnsettled(connector.startedAt))
       const documents = await connectDocuments(options, store, Number.POSITIVE_INFINITY)
       if (documents === null) await ageClaims(store, options.rules)
       else {
@@ -165,12 +166,15 @@ async function repeat(step: () => Promise<number>, log: Logger, signal: AbortSig
 function followInvoices(connector: Connector, store: WriteStore, options: SyncOptions): Promise<void> {
   const { log, signal, rules, invoiceXpress } = options
   let rereadAt = 0
+  // What the first round has just listed needs no second look.
+  let unlessSince: number | undefined = connector.startedAt
   return repeat(
     async () => {
       tell(log, 'backfill', await connector.backfill())
       tell(log, 'catchUp', await connector.catchUp())
       if (Date.now() < rereadAt) return eventsEvery
-      tell(log, 'rereadUnsettled', await connector.rereadUnsettled())
+      tell(log, 'rereadUnsettled', await connector.rereadUnsettled(unlessSince))
+      unlessSince = undefined
       // Otherwise the documents' own round does it.
       if (invoiceXpress === null) await ageClaims(store, rules)
       rereadAt = Date.now() + unsettledEvery

@@ -116,8 +116,11 @@ export interface WriteStore extends DocumentReads {
   transaction<T>(work: (tx: WriteTransaction) => Promise<T>): Promise<T>
   /** Records of every customer, in the order of their keys, from the first one after a key. */
   readInvoices(after: InvoiceKey | null, limit: number): Promise<StoredRecord[]>
-  /** Invoices that may still change or be deleted, in the order of their keys, from the first one after a key. */
-  readUnsettled(after: InvoiceKey | null, limit: number): Promise<InvoiceKey[]>
+  /**
+   * Invoices that may still change or be deleted and were last observed before a stamp, in the order of their keys, from
+   * the first one after a key.
+   */
+  readUnsettled(after: InvoiceKey | null, limit: number, observedBefore: number): Promise<InvoiceKey[]>
   /** The latest stamp at which anything stored was observed; 0 before the first. */
   readLastObserved(): Promise<number>
   /** How many totals, counters and searchable texts differ from what a recount of the rows says. */

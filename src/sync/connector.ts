@@ -43,19 +43,30 @@ export interface ConnectorOptions {
 }
 
 export interface Connector {
+  /** The stamp before its first question. */
+  startedAt: number
   /** Lists the whole account; goes on where it was cut off, and does nothing once it reached the end. */
   backfill(): Promise<Applied>
   /** Applies what happened since the last time. */
   catchUp(): Promise<Applied>
-  /** Looks again at whatever may still change or be deleted, in case an event was missed. */
-  rereadUnsettled(): Promise<Applied>
+  /**
+   * Looks again at whatever may still change or be deleted, in case an event was missed; with a stamp, only at what was
+   * not looked at since.
+   */
+  rereadUnsettled(unlessSince?: number): Promise<Applied>
   /** Applies one notification; once it resolves, the change is committed. */
   applyNotification(notification: Notification): Promise<Applied>
+}
+
+interface AskedPage {
+  askedAt: number
+  page: Promise<ObservationPage>
 }
 
 export async function createConnector(options: ConnectorOptions): Promise<Connector> {
   const { source, store, log, signal, onProgress, estimate = false, rules = usualRules } = options
   const nextStamp = createStamps(await store.readLastObserved())
+  const startedAt = nextStamp()
   const streams = createStreams(store, signal)
   const handled = new Set<string>()
   /** When the last answer about an invoice was there. Of questions asked before, it is open which saw more. */
@@ -97,6 +108,14 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
     }
   }
 
+  function askPage(after: string | null): AskedPage {
+    const askedAt = nextStamp()
+    const page = source.listInvoices(after)
+    // Noticed when it is waited for, which it is not once the page before could not be stored.
+    page.catch(() => {})
+    return { askedAt, page }
+  }
+
   async function listFrom(stream: Stream): Promise<Applied> {
     // What happens while the list is read is told by events: they are to be read from before its first page.
     const events = await streams.read(eventsStream)
@@ -111,11 +130,13 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
     const way = estimate ? createWay(await source.estimateFirst()) : null
     let total = nothingApplied
     let seen = 0
-    let after = stream.cursor
-    do {
-      signal.throwIfAborted()
-      const askedAt = nextStamp()
-      const { observations, next, reached } = await source.listInvoices(after)
+    signal.throwIfAborted()
+    let asked: AskedPage | null = askPage(stream.cursor)
+    while (asked !== null) {
+      const { askedAt, page }: AskedPage = asked
+      const { observations, next, reached }: ObservationPage = await page
+      // The next page is on its way while this one is stored; once the signal came, none is asked for.
+      asked = next === null || signal.aborted ? null : askPage(next)
       const alongside =
         next === null
           ? succeed(stream, null)
@@ -123,8 +144,8 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
       total = addApplied(total, await commit(observations, askedAt, null, alongside))
       seen += observations.length
       onProgress?.('listed', seen, way?.(reached) ?? null)
-      after = next
-    } while (after !== null)
+      if (next !== null && asked === null) signal.throwIfAborted()
+    }
     return total
   }
 
@@ -188,6 +209,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
   }
 
   return {
+    startedAt,
     async backfill() {
       const { succeeded_at, cursor } = await streams.read(backfillStream)
       if (succeeded_at !== null && cursor === null) return nothingApplied
@@ -212,12 +234,12 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
         return addApplied(listed, await readEvents(events, next, relistedAt))
       })
     },
-    rereadUnsettled() {
+    rereadUnsettled(unlessSince = nextStamp()) {
       return streams.run(unsettledStream, async stream => {
         let total = nothingApplied
         let after = readKey(stream.cursor)
         for (;;) {
-          const keys = await store.readUnsettled(after, batchSize)
+          const keys = await store.readUnsettled(after, batchSize, unlessSince)
           for (const { id, customer_id } of keys)
             total = addApplied(total, await applyInvoice(id, customer_id))
           after = keys.at(-1) ?? null

@@ -34,7 +34,8 @@ export function openSqliteWriter(path: string): WriteStore {
     WHERE (invoices.customer_id, id) > (?1, ?2) ORDER BY invoices.customer_id, id LIMIT ?3`)
   const readUnsettled = db.prepare(`
     SELECT customer_id, id FROM invoices INDEXED BY invoices_unsettled
-    WHERE status IN ('draft', 'open') AND (customer_id, id) > (?1, ?2) ORDER BY customer_id, id LIMIT ?3`)
+    WHERE status IN ('draft', 'open') AND (customer_id, id) > (?1, ?2) AND observed_at < ?4
+    ORDER BY customer_id, id LIMIT ?3`)
   const readLastObserved = db.prepare('SELECT last_at FROM observation')
   const listStreams = db.prepare(
     'SELECT name, cursor, succeeded_at, failed_at, error FROM streams ORDER BY name',
@@ -120,9 +121,10 @@ export function openSqliteWriter(path: string): WriteStore {
     checkCounts: () => recount(false),
     repairCounts: () => recount(true),
     ...documentReads(db, work => translate(path, work)),
-    async readUnsettled(after, limit) {
+    async readUnsettled(after, limit, observedBefore) {
       const { customer_id, id } = after ?? { customer_id: '', id: '' }
-      return translate(path, () => readUnsettled.all(customer_id, id, limit)) as unknown as InvoiceKey[]
+      const rows = translate(path, () => readUnsettled.all(customer_id, id, limit, observedBefore))
+      return rows as unknown as InvoiceKey[]
     },
     async readLastObserved() {
       return Number(translate(path, () => readLastObserved.get())?.last_at)
