@@ -12,6 +12,7 @@ declare module 'autocannon' {
     url: string
     connections: number
     duration: number
+    overallRate?: number
     timeout: number
     setupClient(client: Client): void
   }

@@ -4,7 +4,7 @@ import autocannon from 'autocannon'
 import type { LoadOptions, LoadResult } from './load.ts'
 import { quantile } from './statistics.ts'
 
-const { address, requests, status, seconds, connections } = (await json(process.stdin)) as LoadOptions
+const { address, requests, status, seconds, connections, rate } = (await json(process.stdin)) as LoadOptions
 
 const took: number[] = []
 let unexpected = 0
@@ -17,6 +17,7 @@ const instance = autocannon({
   connections,
   duration: seconds,
   timeout: 10,
+  ...(rate && { overallRate: rate }),
   setupClient(one) {
     // Each connection goes through all the requests, but begins elsewhere.
     const first = Math.floor((client++ * requests.length) / connections)

@@ -17,6 +17,8 @@ export interface LoadOptions {
   status: number
   seconds: number
   connections: number
+  /** So many requests a second over all connections; as many as are answered unless given. */
+  rate?: number
 }
 
 export interface LoadResult {
@@ -46,6 +48,7 @@ export interface Loaded {
   databasePid: number | null
   requests: readonly LoadRequest[]
   status: number
+  rate?: number
 }
 
 const generator = fileURLToPath(new URL('load-generator.ts', import.meta.url))
@@ -53,9 +56,16 @@ export const connections = 32
 
 /** Throws when any answer is not the expected one: what fails fast would look good. */
 export async function loadServer(server: Loaded, seconds: number): Promise<Measured> {
-  const { name, address, requests, status, pid, databasePid } = server
+  const { name, address, requests, status, rate, pid, databasePid } = server
   const [before, databaseBefore] = [readCpu(pid), databasePid === null ? null : readCpu(databasePid)]
-  const result = await runGenerator({ address, requests, status, seconds, connections })
+  const result = await runGenerator({
+    address,
+    requests,
+    status,
+    seconds,
+    connections,
+    ...(rate && { rate }),
+  })
   const used = cpuSince(before, pid)
   const databaseUsed = databaseBefore && databasePid ? cpuSince(databaseBefore, databasePid) : Number.NaN
   if (result.failed > 0 || result.answered === 0)

@@ -1,10 +1,17 @@
-/** One process that serves against two. */
+/**
+ * One process that serves against two: as much as they can, and at a rate that one of them can take. Where the load
+ * leaves no core free, only the latter tells what a request costs: two cores that run four busy processes disturb them all.
+ */
 import type { Options } from './options.ts'
 import { formatRates, formatRatios } from './rates.ts'
 import { runRounds } from './rounds.ts'
 import { hasServeFlag, listPath, startService } from './service.ts'
+import { show } from './statistics.ts'
 import { chooseCustomers, engineLabels, type SeededStore } from './stores.ts'
 import type { Target } from './targets.ts'
+
+/** Requests a second that one process takes easily. */
+const pace = 1_500
 
 export async function measureWorkers(
   options: Options,
@@ -28,12 +35,20 @@ export async function measureWorkers(
       const requests = customers.map(customer => ({ path: listPath(customer), headers }))
       const name = `Fatura on ${engineLabels[store.engine]}, --workers ${workers}`
       const databasePid = store.server?.pid ?? null
-      targets.push({ ...service, key, name, databasePid, requests, status: 200 })
+      const target = { ...service, databasePid, requests, status: 200 }
+      targets.push(
+        { ...target, key, name },
+        { ...target, key: `${key}-paced`, name: `${name}, at ${show(pace, 0)}/s`, rate: pace },
+      )
     }
   const rounds = await runRounds(targets, options.rounds, options.seconds)
   for (const { stop } of targets) await stop()
-  const compared = stores.map(
-    ({ engine }) => [`${engine}-2`, `${engine}-1`, `${engineLabels[engine]}: 2 workers / 1`] as const,
-  )
+  const compared = stores.flatMap(({ engine }) => {
+    const name = `${engineLabels[engine]}: 2 workers / 1`
+    return [
+      [`${engine}-2`, `${engine}-1`, name],
+      [`${engine}-2-paced`, `${engine}-1-paced`, `${name}, at ${show(pace, 0)}/s`],
+    ] as const
+  })
   return [formatRates(rounds), formatRatios(rounds, compared)].join('\n\n')
 }
