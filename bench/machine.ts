@@ -1,5 +1,6 @@
 /** The machine in one line: figures mean nothing without it. */
 import { cpus, totalmem } from 'node:os'
+import { hasWrk } from './wrk.ts'
 
 export function describeMachine(postgresVersion: string | null): string {
   const cores = cpus()
@@ -9,6 +10,7 @@ export function describeMachine(postgresVersion: string | null): string {
     `Node ${process.versions.node}`,
     `SQLite ${process.versions.sqlite}`,
     ...(postgresVersion === null ? [] : [`PostgreSQL ${postgresVersion}`]),
+    `load by ${hasWrk() ? 'wrk' : 'autocannon'}`,
   ]
   return parts.join(', ')
 }

@@ -1,4 +1,5 @@
 /** Rounds in which every target has its turn, so that whatever else the machine does falls on all of them alike. */
+import { openConnection } from './ask.ts'
 import { loadServer, type Measured } from './load.ts'
 import { type Memory, readMemory } from './process-cost.ts'
 import { median } from './statistics.ts'
@@ -19,7 +20,10 @@ export async function runRounds(
   seconds: number,
 ): Promise<Rounds> {
   process.stderr.write(`Warming up ${targets.length} targets …\n`)
-  for (const target of targets) await loadServer(target, Math.ceil(seconds / 2))
+  for (const target of targets) {
+    await checkAnswers(target)
+    await loadServer(target, Math.ceil(seconds / 2))
+  }
   const measured = new Map<string, Measured[]>(targets.map(({ key }) => [key, []]))
   for (let round = 0; round < rounds; round++) {
     process.stderr.write(
@@ -34,6 +38,16 @@ export async function runRounds(
     }
   }
   return { targets, measured, memory: new Map(targets.map(({ key, pid }) => [key, readMemory(pid)])) }
+}
+
+/** Every answer has the status it should have: not every load generator tells 200 from 304. */
+async function checkAnswers({ name, address, requests, status }: Target): Promise<void> {
+  const { ask, close } = openConnection(address)
+  for (const request of requests) {
+    const answer = await ask(request)
+    if (answer.status !== status) throw new Error(`${name} answered ${answer.status} instead of ${status}.`)
+  }
+  close()
 }
 
 /** One figure of a target, round by round. */
