@@ -293,7 +293,11 @@ describe('PostgreSQL that is there', () => {
     const cli = await createCli(t)
     const { url, token } = await createStore(server)
     const api = await serve(cli, url)
-    const release = await lock(t, url, 'LOCK TABLE fatura.invoices IN ACCESS EXCLUSIVE MODE')
+    const release = await lock(
+      t,
+      url,
+      'LOCK TABLE fatura.invoices, fatura.customers IN ACCESS EXCLUSIVE MODE',
+    )
     const live = startLoad({
       address: api.address,
       paths: ['/live'],

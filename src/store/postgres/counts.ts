@@ -1,6 +1,6 @@
 /** Totals and counters of the customers that a transaction changed: written before it commits. */
 import type { PoolClient } from 'pg'
-import { Changes, countedAbove, dayLength, spans, stretchOf } from '../counting.ts'
+import { Changes, countedAbove, dayLength, headSize, spans, stretchOf } from '../counting.ts'
 
 /** So many customers changed within one transaction are held in memory. */
 const heldAtMost = 10_000
@@ -34,10 +34,13 @@ export function keepCounts(client: PoolClient): Counting {
     const small = changed.flatMap(([customerId, { counted }]) => (counted ? [] : [customerId]))
     const totals = await countRows(client, small)
     for (const [customerId, { counted, days }] of changed) {
-      if (counted) totals.set(customerId, await countDays(client, customerId, [...days]))
-      else if ((totals.get(customerId) ?? 0) > countedAbove) await countAll(client, customerId)
+      const total = totals.get(customerId) ?? 0
+      if (!counted && total <= countedAbove) continue
+      totals.delete(customerId)
+      const counting = counted ? countDays(client, customerId, [...days]) : countAll(client, customerId)
+      await saveCustomer(client, customerId, await counting, true)
     }
-    await saveCustomers(client, totals)
+    await saveSmall(client, totals)
   }
 
   return {
@@ -143,16 +146,49 @@ export async function countAll(client: PoolClient, customerId: string): Promise<
   return sumUp(client, customerId)
 }
 
-/** The clock keeps a version unique even across a store restored from a backup; the sum keeps it rising. */
-export async function saveCustomers(client: PoolClient, totals: ReadonlyMap<string, number>): Promise<void> {
+// The clock keeps a version unique even across a store restored from a backup; the sum keeps it rising.
+const nextVersion = (now: string) => `greatest(stored.version + 1, ${now}::bigint)`
+
+/** Saves customers without counters, all at once. */
+async function saveSmall(client: PoolClient, totals: ReadonlyMap<string, number>): Promise<void> {
+  if (totals.size === 0) return
   await client.query({
-    name: 'save-customers',
+    name: 'save-small',
     text: `
-      INSERT INTO fatura.customers AS stored (customer_id, version, total, counted)
-      SELECT customer_id, $3, total, total > ${countedAbove}
-      FROM unnest($1::text[], $2::bigint[]) AS changed (customer_id, total) ORDER BY customer_id COLLATE "C"
-      ON CONFLICT (customer_id) DO UPDATE SET version = greatest(stored.version + 1, excluded.version),
-        total = excluded.total, counted = stored.counted OR excluded.counted`,
+      UPDATE fatura.customers AS stored SET version = ${nextVersion('$3')}, total = changed.total,
+        head = coalesce(found.head, '')
+      FROM unnest($1::text[], $2::bigint[]) AS changed (customer_id, total) LEFT JOIN (
+        SELECT customer_id, string_agg(summary, ',' ORDER BY place) AS head FROM (
+          SELECT customer_id, summary,
+            row_number() OVER (PARTITION BY customer_id ORDER BY issued_at DESC, id DESC) AS place
+          FROM fatura.invoices WHERE customer_id = ANY ($1)) newest
+        WHERE place <= ${headSize} GROUP BY customer_id) found USING (customer_id)
+      WHERE stored.customer_id = changed.customer_id`,
     values: [[...totals.keys()], [...totals.values()], Date.now()],
+  })
+}
+
+/** The newest invoices of a customer, as they are sent. */
+export function readHead(customerId: string): string {
+  return `coalesce((
+    SELECT string_agg(newest.summary, ',') FROM (
+      SELECT summary FROM fatura.invoices WHERE customer_id = ${customerId}
+      ORDER BY issued_at DESC, id DESC LIMIT ${headSize}) newest), '')`
+}
+
+/** The caller has locked it, so there is a row. */
+export async function saveCustomer(
+  client: PoolClient,
+  customerId: string,
+  total: number,
+  counted: boolean,
+): Promise<void> {
+  await client.query({
+    name: 'save-customer',
+    text: `
+      UPDATE fatura.customers AS stored SET version = ${nextVersion('$2')}, total = $3, counted = $4,
+        head = ${readHead('$1')}
+      WHERE customer_id = $1`,
+    values: [customerId, Date.now(), total, counted],
   })
 }

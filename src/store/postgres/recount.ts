@@ -1,7 +1,7 @@
 /** Holds what is kept of customers' invoices beside them against the rows. */
 import type { PoolClient } from 'pg'
 import { countedAbove, spans } from '../counting.ts'
-import { countAll, countedStates, dayOfIssue, everyState, saveCustomers } from './counts.ts'
+import { countAll, countedStates, dayOfIssue, everyState, readHead, saveCustomer } from './counts.ts'
 
 /** So many customers are looked at in one transaction. */
 export const recountedAtOnce = 200
@@ -26,7 +26,8 @@ export async function checkCustomers(
   const { rows } = await client.query<{ customer_id: string; wrong: number }>(
     `WITH
        given AS (
-         SELECT g.customer_id, coalesce(c.total, 0) AS total, coalesce(c.counted, false) AS counted
+         SELECT g.customer_id, coalesce(c.total, 0) AS total, coalesce(c.counted, false) AS counted,
+           coalesce(c.head, '') AS head
          FROM unnest($1::text[]) AS g (customer_id) LEFT JOIN fatura.customers c USING (customer_id)),
        found AS (SELECT customer_id, count(*) AS n FROM fatura.invoices WHERE customer_id = ANY ($1) GROUP BY customer_id),
        days AS (
@@ -43,6 +44,8 @@ export async function checkCustomers(
        wrong AS (
          SELECT customer_id FROM given LEFT JOIN found USING (customer_id)
          WHERE total <> coalesce(n, 0) OR NOT counted AND coalesce(n, 0) > ${countedAbove}
+         UNION ALL
+         SELECT customer_id FROM given WHERE head <> ${readHead('given.customer_id')}
          UNION ALL
          SELECT customer_id FROM expected e
          FULL JOIN (SELECT * FROM fatura.counts WHERE customer_id = ANY ($1)) k
@@ -63,9 +66,5 @@ export async function recountCustomer(client: PoolClient, customerId: string): P
   const total = rows[0]?.n ?? 0
   if (total > countedAbove) await countAll(client, customerId)
   else await client.query('DELETE FROM fatura.counts WHERE customer_id = $1', [customerId])
-  await client.query('UPDATE fatura.customers SET counted = $2 WHERE customer_id = $1', [
-    customerId,
-    total > countedAbove,
-  ])
-  await saveCustomers(client, new Map([[customerId, total]]))
+  await saveCustomer(client, customerId, total, total > countedAbove)
 }

@@ -58,7 +58,9 @@ const tables = `
     customer_id text COLLATE "C" PRIMARY KEY,
     version     bigint NOT NULL,
     total       bigint NOT NULL DEFAULT 0,
-    counted     boolean NOT NULL DEFAULT false
+    counted     boolean NOT NULL DEFAULT false,
+    -- Page 1 as it is asked for by default: the newest summaries, as they are sent.
+    head        text COLLATE "C" NOT NULL DEFAULT ''
   );
 
   CREATE TABLE fatura.counts (
