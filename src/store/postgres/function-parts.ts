@@ -5,7 +5,7 @@
  * holds most of a table must not make the planner read all of it for everybody.
  */
 
-/** Of a function that reads rows by their keys alone. Each setting costs 2 µs a call. */
+/** Of a function that reads rows by their keys alone. Each setting costs 1 to 2 µs a call. */
 export const keyAttributes = `
   LANGUAGE plpgsql STABLE SECURITY DEFINER
   SET search_path = pg_catalog SET enable_seqscan = off`

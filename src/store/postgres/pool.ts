@@ -68,17 +68,21 @@ function watch(pool: pg.Pool): pg.Pool {
   return pool.on('error', () => {})
 }
 
-/** Runs a read. A connection that turns out to be broken is replaced once, since a read may be done twice. */
 export async function read<Row extends pg.QueryResultRow>(
   pool: pg.Pool,
   query: pg.QueryConfig,
 ): Promise<Row[]> {
+  return (await twiceIfBroken(() => pool.query<Row>(query))).rows
+}
+
+/** Runs a read. A connection that turns out to be broken is replaced once, since a read may be done twice. */
+export async function twiceIfBroken<T>(ask: () => Promise<T>): Promise<T> {
   try {
-    return (await pool.query<Row>(query)).rows
+    return await ask()
   } catch (first) {
     if (!isBroken(first)) throw translate(first)
     try {
-      return (await pool.query<Row>(query)).rows
+      return await ask()
     } catch (second) {
       throw translate(second)
     }

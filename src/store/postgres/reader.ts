@@ -1,7 +1,8 @@
-import { headSize } from '../counting.ts'
-import type { InvoicePage, InvoiceQuery, ReadStore, Snapshot, StoredInvoice, StoredToken } from '../store.ts'
-import { openReadPool, read } from './pool.ts'
+import { isForHead } from '../counting.ts'
+import type { InvoicePage, ReadStore, StoredToken } from '../store.ts'
+import { openReadPool, read, twiceIfBroken } from './pool.ts'
 import { checkSchema } from './schema-version.ts'
+import { callForTexts, type Texts } from './text-call.ts'
 
 /** Every request is one round trip: a prepared call of one function, which takes the customer. */
 const calls = {
@@ -18,6 +19,11 @@ export async function openPostgresReader(url: string, sharedBy = 1): Promise<Rea
   const pool = openReadPool(url, sharedBy)
   const call = <Row extends object>(name: keyof typeof calls, ...values: unknown[]) =>
     read<Row>(pool, { name, text: calls[name], values })
+  /** The one row that reading by a key gives; nothing where there is none. */
+  const ask = async (name: keyof typeof calls, ...values: string[]): Promise<Texts> => {
+    const [row] = await twiceIfBroken(() => callForTexts(pool, name, calls[name], values))
+    return row ?? []
+  }
 
   try {
     await checkSchema(() => call('version'))
@@ -29,7 +35,16 @@ export async function openPostgresReader(url: string, sharedBy = 1): Promise<Rea
   return {
     async listInvoices(query) {
       const { customer_id, page, page_size, words } = query
-      if (isDefault(query)) return readPage((await call<PageRow>('first', customer_id))[0], 1)
+      if (isForHead(query)) {
+        const [total, summaries, version, synced_at] = await ask('first', customer_id)
+        return {
+          total: Number(total ?? 0),
+          page: 1,
+          summaries: Buffer.from(summaries ?? ''),
+          version: Number(version ?? 0),
+          synced_at: readMoment(synced_at),
+        }
+      }
       const { status, ix_status, issued_from, issued_before } = query
       const filters = [customer_id, page, page_size, status, ix_status, issued_from, issued_before]
       const [row] = await (words === undefined
@@ -40,15 +55,17 @@ export async function openPostgresReader(url: string, sharedBy = 1): Promise<Rea
             words.map(word => word[0]),
             words.map(word => word[1]),
           ))
-      return readPage(row, row?.page ?? 1)
+      const { summaries, version, ...rest } = row as PageRow
+      return { ...rest, summaries: Buffer.from(summaries ?? ''), version: version ?? 0 }
     },
     async readSnapshot(customerId) {
-      const [row] = await call<SnapshotRow>('snapshot', customerId)
-      return { version: row?.version ?? 0, synced_at: row?.synced_at ?? null }
+      const [version, synced_at] = await ask('snapshot', customerId)
+      return { version: Number(version ?? 0), synced_at: readMoment(synced_at) }
     },
     async findInvoice(customerId, invoiceId) {
-      const [row] = await call<StoredInvoice>('invoice', customerId, invoiceId)
-      return row ?? null
+      const [summary, lines, synced_at] = await ask('invoice', customerId, invoiceId)
+      if (summary == null) return null
+      return { summary, lines: lines ?? null, synced_at: readMoment(synced_at) }
     },
     async findToken(id) {
       const [row] = await call<StoredToken>('token', id)
@@ -63,28 +80,12 @@ export async function openPostgresReader(url: string, sharedBy = 1): Promise<Rea
   }
 }
 
-/** Page 1 as it is kept: of all invoices, and of the size that is meant when none is given. */
-function isDefault(query: InvoiceQuery): boolean {
-  return (
-    query.page === 1 &&
-    query.page_size === headSize &&
-    query.words === undefined &&
-    query.status === undefined &&
-    query.ix_status === undefined &&
-    query.issued_from === undefined &&
-    query.issued_before === undefined
-  )
+/** Null, and nothing at all, stay what they are: not known. */
+function readMoment(text: string | null | undefined): number | null {
+  return text == null ? null : Number(text)
 }
 
-function readPage(row: PageRow | undefined, page: number): InvoicePage {
-  return {
-    total: row?.total ?? 0,
-    page,
-    summaries: Buffer.from(row?.summaries ?? ''),
-    version: row?.version ?? 0,
-    synced_at: row?.synced_at ?? null,
-  }
+type PageRow = Omit<InvoicePage, 'summaries' | 'version'> & {
+  summaries: string | null
+  version: number | null
 }
-
-type SnapshotRow = Omit<Snapshot, 'version'> & { version: number | null }
-type PageRow = { [Key in keyof InvoicePage]?: InvoicePage[Key] | null }
