@@ -34,6 +34,12 @@ const startedPids = (api: Serving): number[] =>
     .filter(({ msg }) => msg === 'a worker started')
     .map(({ pid }) => pid)
 
+/** How long it waited each time a worker had ended, in milliseconds. */
+const waitsOf = (api: Serving): number[] =>
+  linesOf(api.stdout)
+    .filter(({ msg }) => msg === 'a worker ended; starting another')
+    .map(({ again_in_ms }) => again_in_ms)
+
 /** Asks over connections of their own until so many processes answered. */
 async function meetProcesses(api: Serving, token: string, count: number): Promise<Set<string>> {
   const met = new Set<string>()
@@ -143,10 +149,14 @@ describe('fatura serve --workers', { concurrency: 2 }, () => {
     const { api, token } = await serveWithWorkers(cli, '--workers', '2')
     await meetProcesses(api, token, 2)
     await rename(cli.database, `${cli.database}.away`)
+    const killed = performance.now()
     process.kill(startedPids(api)[0] ?? 0, 'SIGKILL')
-    await sleep(3_000)
-    const tries = startedPids(api).length - 2
-    assert.ok(tries >= 2 && tries <= 5, `${tries} tries`)
+    await eventually('three tries failed', () => waitsOf(api).length > 3)
+    const took = performance.now() - killed
+    const [first = 0, ...others] = waitsOf(api).slice(0, 4)
+    assert.ok(first > 0)
+    assert.deepEqual(others, [2 * first, 4 * first, 8 * first])
+    assert.ok(took >= 0.9 * 7 * first, `three tries within ${took} ms`)
     assert.equal((await ask(api.address + list, token)).status, 200)
     await rename(`${cli.database}.away`, cli.database)
     await meetProcesses(api, token, 2)

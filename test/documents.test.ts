@@ -104,7 +104,7 @@ function anyOrdinary({ account, documents }: DocumentRig, status = 'paid'): [str
 }
 
 for (const engine of engines)
-  describe(`documents on ${engine.name}`, () => {
+  describe(`documents on ${engine.name}`, { concurrency: 3 }, () => {
     test('every state of documents and claims converges to the truth, as told by the convention', async t => {
       const rig = await startDocuments(t, engine, { invoices: 600, now: Math.floor(Date.now() / 1000) })
       await rig.syncAll()

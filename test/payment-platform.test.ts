@@ -360,16 +360,17 @@ for (const engine of engines) {
   test(`every fault on ${engine.name}`, { concurrency: 5 }, async t => {
     const { url } = (await startWorld(t, engine)).service
     const start = (t: TestContext) => startWorld(t, engine, { url })
-    const each = faultNames.map(fault =>
+    const run = (fault: Fault) =>
       t.test(fault, async t => {
         await Promise.all([
           failLines(await start(t), fault),
           failPdf(await start(t), 'retrieve_invoice', fault),
           failPdf(await start(t), 'pdf', fault),
         ])
-      }),
-    )
-    await Promise.all(each)
+      })
+    await Promise.all(faultNames.filter(fault => fault !== 'huge').map(run))
+    // By itself: so many bytes keep this process from noticing in time what the others wait for.
+    await run('huge')
   })
 }
 

@@ -6,12 +6,10 @@ import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { compileCache } from './compile-cache.ts'
 import { createFolder } from './engines.ts'
 
 export const entryPoint = fileURLToPath(new URL('../../bin/fatura.js', import.meta.url))
-
-/** Starting takes half the time with it, and a suite of processes starts very often. */
-const compileCache = fileURLToPath(new URL('../../node_modules/.cache/fatura-test', import.meta.url))
 
 /** Far longer than anything here takes, so that only a hang reaches it. */
 const patience = 30_000

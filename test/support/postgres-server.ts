@@ -2,11 +2,12 @@
  * A real PostgreSQL for the tests: one server a run, started before the first test file and gone after the last.
  * TEST_POSTGRES_URL names a server to use instead; its role must be able to create databases and roles.
  */
-import { mkdtemp, rm } from 'node:fs/promises'
-import type { AddressInfo } from 'node:net'
+import { randomInt } from 'node:crypto'
+import { mkdtemp, rm, statfs } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { compileCache } from './compile-cache.ts'
 
 export interface PostgresServer {
   /** As a superuser, without a database: the name of one is to be appended. */
@@ -64,18 +65,39 @@ export async function createPostgresServer(settings: readonly string[] = []): Pr
   }
 }
 
-export function freePort(): Promise<number> {
+/**
+ * A port that nobody listens on. It is taken from below those that systems give out by themselves: of these, another
+ * test could be given it before it is listened on, or while a server that restarts is down.
+ */
+export async function freePort(): Promise<number> {
+  for (;;) {
+    const port = randomInt(15_000, 32_000)
+    if (await canListen(port)) return port
+  }
+}
+
+function canListen(port: number): Promise<boolean> {
   return new Promise(resolve => {
-    const probe = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = probe.address() as AddressInfo
-      probe.close(() => resolve(port))
-    })
+    const probe = createServer()
+      .on('error', () => resolve(false))
+      .listen(port, '127.0.0.1', () => probe.close(() => resolve(true)))
   })
+}
+
+/** Where Linux keeps files in memory: stores wait for no disk there. Where it is missing or small, it is not used. */
+const memory = '/dev/shm'
+
+async function isRoomy(folder: string): Promise<boolean> {
+  const { bavail, bsize } = await statfs(folder).catch(() => ({ bavail: 0, bsize: 0 }))
+  return bavail * bsize > 4 * 1024 ** 3
 }
 
 let started: PostgresServer | undefined
 
 export async function globalSetup(): Promise<void> {
+  // Test files are processes too, and most of them load the same modules.
+  process.env.NODE_COMPILE_CACHE ??= compileCache
+  if (await isRoomy(memory)) process.env.TMPDIR ??= memory
   if (process.env.TEST_POSTGRES_URL) return
   started = await createPostgresServer()
   await started.start()

@@ -1,0 +1,4 @@
+import { fileURLToPath } from 'node:url'
+
+/** Starting takes half the time with it, and a suite of processes starts very often. */
+export const compileCache = fileURLToPath(new URL('../../node_modules/.cache/fatura-test', import.meta.url))
