@@ -6,13 +6,18 @@ import { keyAttributes } from './function-parts.ts'
 import { listCounted, listInvoices } from './list-functions.ts'
 import { searchInvoices } from './search-functions.ts'
 
-/** Page 1 as it is asked for by default: one row. */
+/**
+ * Page 1 as it is asked for by default: a line of total, version and freshness, then the summaries. One text, because a
+ * row that a function gives is put down and taken up again at the server: 6 of 40 µs.
+ */
 const firstPage = `
-  CREATE FUNCTION fatura.first_page(p_customer_id text,
-    OUT total bigint, OUT summaries text, OUT version bigint, OUT synced_at bigint) ${keyAttributes} AS $body$
+  CREATE FUNCTION fatura.first_page(p_customer_id text) RETURNS text ${keyAttributes} AS $body$
+  DECLARE v_page text;
   BEGIN
-    SELECT c.total, c.head, c.version, f.synced_at INTO total, summaries, version, synced_at
+    SELECT coalesce(c.total, 0) || ' ' || coalesce(c.version, 0) || ' ' || coalesce(f.synced_at::text, '') || E'\\n'
+      || coalesce(c.head, '') INTO v_page
     FROM fatura.freshness f LEFT JOIN fatura.customers c ON c.customer_id = p_customer_id;
+    RETURN v_page;
   END $body$;`
 
 const others = `

@@ -6,7 +6,7 @@ import { callForTexts, type Texts } from './text-call.ts'
 
 /** Every request is one round trip: a prepared call of one function, which takes the customer. */
 const calls = {
-  first: 'SELECT * FROM fatura.first_page($1)',
+  first: 'SELECT fatura.first_page($1)',
   list: 'SELECT * FROM fatura.list_invoices($1, $2, $3, $4, $5, $6, $7)',
   search: 'SELECT * FROM fatura.search_invoices($1, $2, $3, $4, $5, $6, $7, $8, $9)',
   snapshot: 'SELECT * FROM fatura.read_snapshot($1)',
@@ -36,14 +36,8 @@ export async function openPostgresReader(url: string, sharedBy = 1): Promise<Rea
     async listInvoices(query) {
       const { customer_id, page, page_size, words } = query
       if (isForHead(query)) {
-        const [total, summaries, version, synced_at] = await ask('first', customer_id)
-        return {
-          total: Number(total ?? 0),
-          page: 1,
-          summaries: Buffer.from(summaries ?? ''),
-          version: Number(version ?? 0),
-          synced_at: readMoment(synced_at),
-        }
+        const [text] = await ask('first', customer_id)
+        return readFirstPage(text as string)
       }
       const { status, ix_status, issued_from, issued_before } = query
       const filters = [customer_id, page, page_size, status, ix_status, issued_from, issued_before]
@@ -77,6 +71,18 @@ export async function openPostgresReader(url: string, sharedBy = 1): Promise<Rea
     async close() {
       await pool.end()
     },
+  }
+}
+
+function readFirstPage(text: string): InvoicePage {
+  const end = text.indexOf('\n')
+  const [total, version, synced_at] = text.slice(0, end).split(' ')
+  return {
+    total: Number(total),
+    page: 1,
+    summaries: Buffer.from(text.slice(end + 1)),
+    version: Number(version),
+    synced_at: synced_at === '' ? null : Number(synced_at),
   }
 }
 
