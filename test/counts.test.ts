@@ -231,7 +231,9 @@ for (const engine of engines) {
         "DELETE FROM customers WHERE customer_id = 'cus_ana'",
         "UPDATE customers SET counted = false WHERE customer_id = 'cus_ana'",
         `UPDATE customers SET head = ${engine.name === 'sqlite' ? "x''" : "''"} WHERE customer_id = 'cus_ana'`,
-        ...(engine.name === 'sqlite' ? ["UPDATE search_days SET texts = texts || 'x' WHERE day = 3"] : []),
+        ...(engine.name === 'sqlite'
+          ? ["UPDATE search_blocks SET texts = texts || 'x' WHERE first <= 3"]
+          : []),
       ]
       const question = { customer_id: 'cus_ana', page: 9, page_size: 10, ix_status: 'settled' }
       const ask = async () => {

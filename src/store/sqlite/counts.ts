@@ -1,4 +1,4 @@
-/** Totals, first pages, counters and searchable days of the customers that a transaction changed: written before it commits. */
+/** Totals, first pages, counters and searchable blocks of the customers that a transaction changed: written before it commits. */
 import type { DatabaseSync } from 'node:sqlite'
 import {
   Changes,
@@ -12,8 +12,9 @@ import {
   spans,
   stretchOf,
 } from '../counting.ts'
+import { keepBlocks } from './keep-blocks.ts'
 import { joinSummaries } from './list-statement.ts'
-import { groupTexts, type SearchRow } from './search-days.ts'
+import type { SearchDay, SearchRow } from './search-blocks.ts'
 
 /** So many customers changed within one transaction are held in memory. */
 const heldAtMost = 10_000
@@ -29,7 +30,9 @@ export function keepCounts(db: DatabaseSync) {
   const readMoments = db.prepare('SELECT DISTINCT issued_at FROM invoices WHERE customer_id = ?1')
   const readDay = db.prepare(`
     SELECT status, ix_status, party_id, own_text FROM invoices INDEXED BY invoices_in_order
-    WHERE customer_id = ?1 AND issued_at >= ?2 AND issued_at < ?3`)
+    WHERE customer_id = ?1 AND issued_at >= ?2 AND issued_at < ?3 ORDER BY issued_at DESC, id DESC`)
+  const partyOf = readPartyOnce(db)
+  const blocks = keepBlocks(db)
   // The states there are, or were: of each, the span has a counter or none.
   const ofEachState =
     'WHERE customer_id = ?1 AND (status, ix) IN (SELECT value ->> 0, value ->> 1 FROM json_each(?2))'
@@ -49,38 +52,34 @@ export function keepCounts(db: DatabaseSync) {
   const readTotal = db.prepare(
     `SELECT n FROM counts WHERE customer_id = ?1 AND span = ${spans.all} AND status = '' AND ix = '' AND start = 0`,
   )
-  const deleteTexts = db.prepare('DELETE FROM search_days WHERE customer_id = ?1 AND day >= ?2 AND day < ?3')
-  const insertTexts = db.prepare(
-    'INSERT INTO search_days (customer_id, day, kinds, texts) VALUES (?1, ?2, ?3, ?4)',
-  )
   // The clock keeps a version unique even across a store restored from a backup; the sum keeps it rising.
   const saveCustomer = db.prepare(`
     INSERT INTO customers (customer_id, version, total, counted, head) VALUES (?1, ?2, ?3, ?4, ${currentHead})
     ON CONFLICT (customer_id) DO UPDATE SET version = max(version + 1, excluded.version),
       total = excluded.total, counted = excluded.counted, head = excluded.head`)
 
-  function countDay(customerId: string, day: number, states: StateSet): void {
+  function countDay(customerId: string, day: number, states: StateSet): SearchDay {
     const [from, before] = [day * dayLength, (day + 1) * dayLength]
-    const rows = readDay.all(customerId, from, before) as unknown as SearchRow[]
-    const { kinds, texts } = groupTexts(rows)
-    const counts = countStates(rows)
+    const stored = readDay.all(customerId, from, before) as unknown as StoredRow[]
+    const rows = stored.map(({ status, ix_status, own_text, party_id }): SearchRow => {
+      return { status, ix_status, own_text, party: partyOf(customerId, party_id) }
+    })
     deleteCounts.run(customerId, states.text, spans.day, day, day + 1)
-    deleteTexts.run(customerId, day, day + 1)
-    for (const { status, ix, n } of counts) {
+    for (const { status, ix, n } of countStates(rows)) {
       insertCount.run(customerId, spans.day, status, ix, day, n)
       states.add(status, ix)
     }
-    if (rows.length > 0) insertTexts.run(customerId, day, kinds, texts)
+    return { day, rows }
   }
 
   /** Counts days anew, and all that is made of them; says the total. */
   function countDays(customerId: string, days: Iterable<number>): number {
     const states = new StateSet(String(readStates.get(customerId)?.states))
     const stretches = new Set<number>()
-    for (const day of days) {
-      countDay(customerId, day, states)
+    blocks.renew(customerId, days, day => {
       stretches.add(stretchOf(day))
-    }
+      return countDay(customerId, day, states)
+    })
     for (const first of stretches) {
       deleteCounts.run(customerId, states.text, spans.stretch, first, first + 1)
       sumCounts.run(customerId, states.text, spans.stretch, first, spans.day, first, first + spans.stretch)
@@ -93,7 +92,7 @@ export function keepCounts(db: DatabaseSync) {
   /** Counts all of a customer's invoices anew, and says the total. */
   function countAll(customerId: string): number {
     deleteAllCounts.run(customerId)
-    deleteTexts.run(customerId, everyDay.first, everyDay.end)
+    blocks.deleteAll(customerId)
     const moments = readMoments.all(customerId) as unknown as { issued_at: number }[]
     return countDays(customerId, new Set(moments.map(({ issued_at }) => dayOf(issued_at))))
   }
@@ -127,11 +126,31 @@ export function keepCounts(db: DatabaseSync) {
     /** Counts a customer anew, whatever was kept of it. */
     recount(customerId: string): void {
       deleteAllCounts.run(customerId)
-      deleteTexts.run(customerId, everyDay.first, everyDay.end)
+      blocks.deleteAll(customerId)
       const total = Number(countInvoices.get(customerId)?.n)
       if (total > countedAbove) countAll(customerId)
       saveCustomer.run(customerId, Date.now(), total, total > countedAbove ? 1 : 0)
     },
+  }
+}
+
+/** A row of invoices, as far as counters and blocks need it. */
+export type StoredRow = Omit<SearchRow, 'party'> & { party_id: number }
+
+/** A party's text by its id. Most invoices of a customer are made out to the same few. */
+function readPartyOnce(db: DatabaseSync): (customerId: string, partyId: number) => string {
+  const readParty = db.prepare('SELECT text FROM parties WHERE customer_id = ?1 AND party_id = ?2')
+  const known = new Map<number, string>()
+  let knownOf = ''
+  return (customerId, partyId) => {
+    if (knownOf !== customerId || known.size > heldAtMost) known.clear()
+    knownOf = customerId
+    let text = known.get(partyId)
+    if (text === undefined) {
+      text = String(readParty.get(customerId, partyId)?.text ?? '')
+      known.set(partyId, text)
+    }
+    return text
   }
 }
 
@@ -154,7 +173,9 @@ class StateSet {
 }
 
 /** How many there are of each state, of each status, of each ix_status, and in all. */
-export function countStates(rows: readonly SearchRow[]): (State & { n: number })[] {
+export function countStates(
+  rows: readonly Pick<SearchRow, 'status' | 'ix_status'>[],
+): (State & { n: number })[] {
   const counts = new Map<string, State & { n: number }>()
   const add = (status: string, ix: string) => {
     const name = `${status} ${ix}`

@@ -14,18 +14,9 @@ import {
   spans,
   stateAsked,
 } from '../counting.ts'
-import { wordsLeft } from '../search.ts'
 import type { InvoiceQuery } from '../store.ts'
 import { joinSummaries, type Value } from './list-statement.ts'
-import {
-  countKinds,
-  countTexts,
-  isSought,
-  type SearchRow,
-  type Sought,
-  wordNeeded,
-  wordsForAll,
-} from './search-days.ts'
+import { searchCounted } from './search-counted.ts'
 
 export interface CountedPage {
   total: number
@@ -53,14 +44,7 @@ export function listCounted(db: DatabaseSync, prepare: (sql: string) => Statemen
     SELECT start, span, n FROM counts
     WHERE customer_id = ?1 AND span = ?2 AND status = ?3 AND ix = ?4 AND start >= ?5 AND start < ?6
     ORDER BY start DESC`)
-  const readParties = db.prepare('SELECT party_id, text FROM parties WHERE customer_id = ?1')
-  const readTexts = db.prepare(
-    'SELECT day, kinds, texts FROM search_days WHERE customer_id = ?1 AND day >= ?2 AND day < ?3 ORDER BY day DESC',
-  )
-  const readDay = db.prepare(`
-    SELECT rowid, status, ix_status, party_id, own_text FROM invoices INDEXED BY invoices_in_order
-    WHERE customer_id = ?1 AND issued_at >= ?2 AND issued_at < ?3 ORDER BY issued_at DESC, id DESC`)
-  const readSummary = db.prepare('SELECT summary FROM invoices WHERE rowid = ?1')
+  const search = searchCounted(db)
 
   /** Counters of a state, latest first. */
   function countsOf(customerId: string, { status, ix }: State, part: Days & { span: number }): Count[] {
@@ -107,40 +91,14 @@ export function listCounted(db: DatabaseSync, prepare: (sql: string) => Statemen
   }
 
   function searchMatching(query: InvoiceQuery): CountedPage {
-    const { customer_id, page_size, words = [] } = query
-    const parties = readParties.all(customer_id) as unknown as { party_id: number; text: string }[]
-    const left = new Map(parties.map(({ party_id, text }) => [party_id, wordsLeft(words, text)]))
-    if ([...left.values()].every(missing => missing.length === 0)) return listMatching(query)
-    const sought: Sought = { left, status: query.status, ix_status: query.ix_status }
-    const forAll = wordsForAll(sought)
-    const needed = forAll === null ? wordNeeded(sought) : undefined
+    if (search.isEvery(query)) return listMatching(query)
+    const { page_size } = query
     const days = daysOf(query)
-    const counts: Count[] = []
-    for (const row of readTexts.all(customer_id, days.first, days.end)) {
-      const day = row as unknown as { day: number; kinds: string; texts: string }
-      if (needed !== undefined && !day.texts.includes(needed)) continue
-      const n = forAll === null ? countKinds(day, sought) : countTexts(day.texts, forAll)
-      if (n > 0) counts.push({ start: day.day, span: spans.day, n })
-    }
-    const total = sum(counts)
-    const page = clamp(query.page, total, page_size)
-    const summaries: string[] = []
-    let skipped = (page - 1) * page_size
-    for (const { start, n } of counts) {
-      if (summaries.length === page_size) break
-      if (skipped >= n) {
-        skipped -= n
-        continue
-      }
-      const rows = readDay.all(customer_id, start * dayLength, (start + 1) * dayLength)
-      const found = (rows as unknown as (SearchRow & { rowid: number })[]).filter(row =>
-        isSought(row, sought),
-      )
-      for (const { rowid } of found.slice(skipped, skipped + page_size - summaries.length))
-        summaries.push(String(readSummary.get(rowid)?.summary))
-      skipped = 0
-    }
-    return { total, page, summaries: Buffer.from(summaries.join(',')) }
+    const asked = search.find(query, days, (query.page - 1) * page_size)
+    const page = clamp(query.page, asked.total, page_size)
+    // Only the total tells that there is no such page; then the last one is looked for.
+    const found = page === query.page ? asked : search.find(query, days, (page - 1) * page_size)
+    return { ...found, page }
   }
 
   return (query: InvoiceQuery): CountedPage =>

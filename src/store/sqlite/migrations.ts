@@ -59,7 +59,7 @@ const migrations: readonly string[] = [
     customer_id TEXT NOT NULL PRIMARY KEY,
     version     INTEGER NOT NULL,
     total       INTEGER NOT NULL DEFAULT 0,
-    -- Whether there are counters, and searchable days: only for a customer of many invoices.
+    -- Whether there are counters, and searchable blocks: only for a customer of many invoices.
     counted     INTEGER NOT NULL DEFAULT 0,
     -- The newest summaries, joined as they are sent: the page that most ask for.
     head        BLOB NOT NULL DEFAULT x''
@@ -77,13 +77,16 @@ const migrations: readonly string[] = [
     PRIMARY KEY (customer_id, span, status, ix, start)
   ) STRICT, WITHOUT ROWID;
 
-  -- The invoices' own texts, a day together: found in by the dozen rather than one by one.
-  CREATE TABLE search_days (
+  -- What invoices are found by, some hundred together: of the days from the first one on, up to the next block's.
+  CREATE TABLE search_blocks (
     customer_id TEXT NOT NULL,
-    day         INTEGER NOT NULL,
-    kinds       TEXT NOT NULL,
+    first       INTEGER NOT NULL,
+    days        TEXT NOT NULL,
+    states      TEXT NOT NULL,
+    marks       BLOB NOT NULL,
+    parties     TEXT NOT NULL,
     texts       TEXT NOT NULL,
-    PRIMARY KEY (customer_id, day)
+    PRIMARY KEY (customer_id, first)
   ) STRICT;
 
   CREATE TABLE streams (

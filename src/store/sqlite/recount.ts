@@ -1,8 +1,8 @@
 /** Holds what is kept of a customer's invoices beside them against the rows, one customer at a time. */
 import type { DatabaseSync } from 'node:sqlite'
-import { countedAbove, dayOf, spans, stretchOf } from '../counting.ts'
-import { countStates, currentHead } from './counts.ts'
-import { groupTexts, type SearchRow } from './search-days.ts'
+import { countedAbove, dayOf, everyDay, spans, stretchOf } from '../counting.ts'
+import { countStates, currentHead, type StoredRow } from './counts.ts'
+import { blockColumns, makeBlock, type SearchBlock, type SearchDay, type SearchRow } from './search-blocks.ts'
 
 export function recounts(db: DatabaseSync) {
   const nextCustomer = db.prepare(`
@@ -14,13 +14,24 @@ export function recounts(db: DatabaseSync) {
     `SELECT total, counted, head <> ${currentHead} AS is_head_wrong FROM customers WHERE customer_id = ?1`,
   )
   const readRows = db.prepare(`
-    SELECT issued_at, status, ix_status, party_id, own_text FROM invoices WHERE customer_id = ?1`)
+    SELECT issued_at, status, ix_status, party_id, own_text FROM invoices INDEXED BY invoices_in_order
+    WHERE customer_id = ?1 ORDER BY issued_at DESC, id DESC`)
+  const readParties = db.prepare('SELECT party_id, text FROM parties WHERE customer_id = ?1')
   const readCounts = db.prepare('SELECT span, start, status, ix, n FROM counts WHERE customer_id = ?1')
-  const readTexts = db.prepare('SELECT day, kinds, texts FROM search_days WHERE customer_id = ?1')
+  const readBlocks = db.prepare(
+    `SELECT first, ${blockColumns} FROM search_blocks WHERE customer_id = ?1 ORDER BY first DESC`,
+  )
 
-  /** How many counters and texts of a customer are wrong. */
+  /** The invoices in the list's order. */
+  function rowsOf(customerId: string): (SearchRow & { issued_at: number })[] {
+    const parties = new Map(readParties.all(customerId).map(({ party_id, text }) => [party_id, String(text)]))
+    const stored = readRows.all(customerId) as unknown as (StoredRow & { issued_at: number })[]
+    return stored.map(({ party_id, ...row }) => ({ ...row, party: parties.get(party_id) ?? '' }))
+  }
+
+  /** How many counters and blocks of a customer are wrong. */
   function check(customerId: string): number {
-    const rows = readRows.all(customerId) as unknown as (SearchRow & { issued_at: number })[]
+    const rows = rowsOf(customerId)
     const customer = readCustomer.get(customerId)
     const isCounted = customer?.counted === 1
     let wrong =
@@ -38,14 +49,21 @@ export function recounts(db: DatabaseSync) {
       add(spans.day, day, part)
       add(spans.stretch, stretchOf(day), part)
       add(spans.all, 0, part)
-      const { kinds, texts } = groupTexts(part)
-      expected.set(`texts ${day}`, kinds + texts)
     }
     const stored = new Map<string, unknown>()
     for (const { span, start, status, ix, n } of readCounts.all(customerId))
       stored.set(JSON.stringify([span, start, status, ix]), n)
-    for (const { day, kinds, texts } of readTexts.all(customerId))
-      stored.set(`texts ${day}`, `${kinds}${texts}`)
+    const blocks = readBlocks.all(customerId) as unknown as (SearchBlock & { first: number })[]
+    for (const { first, ...block } of blocks) stored.set(`block ${first}`, nameBlock(block))
+    // Where blocks begin came of the order of the writes; which days they hold follows from it.
+    const firsts = blocks.map(({ first }) => first)
+    if (isCounted && firsts.at(-1) !== everyDay.first) firsts.push(everyDay.first)
+    const held = Map.groupBy(days, ([day]) => firsts.find(first => first <= day))
+    if (isCounted && !held.has(everyDay.first)) held.set(everyDay.first, [])
+    for (const [first, part] of held) {
+      const made = makeBlock(part.map(([day, rows]): SearchDay => ({ day, rows })))
+      expected.set(`block ${first}`, nameBlock(made))
+    }
     for (const [name, value] of expected) if (stored.get(name) !== value) wrong++
     for (const name of stored.keys()) if (!expected.has(name)) wrong++
     return wrong
@@ -62,4 +80,8 @@ export function recounts(db: DatabaseSync) {
       }
     },
   }
+}
+
+function nameBlock({ days, states, marks, parties, texts }: SearchBlock): string {
+  return [days, states, Buffer.from(marks).toString('base64'), parties, texts].join(' ')
 }

@@ -1,0 +1,73 @@
+/** A search among a large customer's invoices, block by block. The caller holds a read transaction. */
+import type { DatabaseSync } from 'node:sqlite'
+import { type Days, dayLength, everyDay } from '../counting.ts'
+import { wordsLeft } from '../search.ts'
+import type { InvoiceQuery } from '../store.ts'
+import {
+  blockColumns,
+  findTexts,
+  placeOf,
+  type SearchBlock,
+  type Sought,
+  soughtWord,
+} from './search-blocks.ts'
+
+/** Up to so many parties, it is worth looking first whether all of them are meant. */
+const partiesAtMost = 32
+
+export function searchCounted(db: DatabaseSync) {
+  const readParties = db.prepare(`SELECT text FROM parties WHERE customer_id = ?1 LIMIT ${partiesAtMost + 1}`)
+  const readBlocks = db.prepare(`
+    SELECT ${blockColumns} FROM search_blocks
+    WHERE customer_id = ?1 AND first < ?3
+      AND first >= (SELECT max(first) FROM search_blocks WHERE customer_id = ?1 AND first <= ?2)
+    ORDER BY first DESC`)
+  const readSummary = db.prepare(`
+    SELECT summary FROM invoices WHERE rowid = (
+      SELECT rowid FROM invoices INDEXED BY invoices_in_order
+      WHERE customer_id = ?1 AND issued_at >= ?2 AND issued_at < ?3
+      ORDER BY issued_at DESC, id DESC LIMIT 1 OFFSET ?4)`)
+  // Kept from search to search: making one for each block takes longer than looking through it.
+  let found = new Uint8Array(4096)
+
+  return {
+    /** Whether every party holds the words: then a search is a list. False also where there are too many to look at. */
+    isEvery({ customer_id, words = [] }: InvoiceQuery): boolean {
+      const parties = readParties.all(customer_id)
+      return (
+        parties.length <= partiesAtMost &&
+        parties.every(({ text }) => wordsLeft(words, String(text)).length === 0)
+      )
+    },
+
+    /** How many invoices are found, and a page's rows' texts from a place on. */
+    find(query: InvoiceQuery, days: Days, skip: number): { total: number; summaries: Uint8Array } {
+      const { customer_id, words = [], page_size } = query
+      const isAnyDay = days.first === everyDay.first && days.end === everyDay.end
+      const sought: Sought = {
+        // What is longer is rarer: blocks without it are passed over at once.
+        words: words.map(soughtWord).sort((a, b) => b.word.length - a.word.length),
+        status: query.status,
+        ix_status: query.ix_status,
+        days: isAnyDay ? null : days,
+      }
+      const summaries: string[] = []
+      let total = 0
+      for (const row of readBlocks.iterate(customer_id, days.first, days.end)) {
+        const block = row as unknown as SearchBlock
+        if (found.length < block.marks.length) found = new Uint8Array(block.marks.length)
+        const n = findTexts(block, sought, found)
+        const end = Math.min(n, skip + page_size - total)
+        for (let [nth, i] = [0, -1]; nth < end; nth++) {
+          i = found.indexOf(1, i + 1)
+          if (total + nth < skip) continue
+          const { day, before } = placeOf(block, i)
+          const row = readSummary.get(customer_id, day * dayLength, (day + 1) * dayLength, before)
+          summaries.push(String(row?.summary))
+        }
+        total += n
+      }
+      return { total, summaries: Buffer.from(summaries.join(',')) }
+    },
+  }
+}
