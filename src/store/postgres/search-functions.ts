@@ -11,15 +11,18 @@ import {
   readSummaries,
 } from './function-parts.ts'
 
-/** So many are found in one pass, which also counts them; more than that are counted first. */
+/** So many are taken down on the way; what follows them is only counted. */
 const foundAtOnce = 1_000
 
+/** Up to so many parties are held in arrays; of more, each invoice's is looked up. */
+const partiesAtMost = 64
+
 /**
- * Finds by one pass over the narrow index, which holds the invoices' own texts. The first ones are taken down on the way;
- * if there are more, all are counted, and a page further on is skipped to from the nearer end.
+ * Finds by one pass over the narrow index, which holds the invoices' own texts. The first ones are taken down on the way,
+ * the others counted; a page further on is skipped to from the nearer end.
  */
-function findPage(from: string, condition: string, filtered = matching): string {
-  const found = `FROM ${from} WHERE ${filtered}
+function findPage(condition: string, filtered = matching): string {
+  const found = `FROM fatura.invoices i WHERE ${filtered}
           AND ${condition}`
   const skipTo = (order: string, limit: string, offset: string) => `
           SELECT i.id, i.issued_at ${found}
@@ -28,7 +31,8 @@ function findPage(from: string, condition: string, filtered = matching): string 
       v_ids := ARRAY(SELECT i.id ${found} ${inOrder} LIMIT ${foundAtOnce + 1});
       total := cardinality(v_ids);
       IF total > ${foundAtOnce} THEN
-        SELECT count(*) INTO total ${found};
+        SELECT i.issued_at INTO v_last FROM fatura.invoices i WHERE i.customer_id = p_customer_id AND i.id = v_ids[total];
+        SELECT total + count(*) INTO total ${found} AND (i.issued_at, i.id) < (v_last, v_ids[${foundAtOnce + 1}]);
       END IF;
       ${clampPage};
       v_left := (page - 1) * p_page_size;
@@ -45,51 +49,90 @@ function findPage(from: string, condition: string, filtered = matching): string 
       END IF;`
 }
 
+const holds = (word: string) => `position(${word} IN i.own_text) > 0`
+
+/** Whether a word, or its alternative, is in a party's text. */
+const partyHolds = (word: string, alternative: string) =>
+  `(strpos(y.text, ${word}) > 0 OR strpos(y.text, coalesce(${alternative}, ${word})) > 0)`
+
+/** The words that a party leaves to be found in the own text, the longest first: it is the rarest, most likely. */
+const readLefts = `
+    SELECT array_agg(q.party_id), array_agg(q.words) INTO v_parties, v_lefts FROM (
+      SELECT y.party_id, (
+        SELECT coalesce(string_agg(w.word, E'\\n' ORDER BY length(w.word) DESC, w.word), '')
+        FROM unnest(p_words, p_alternatives) w (word, alternative)
+        WHERE NOT ${partyHolds('w.word', 'w.alternative')}
+      ) AS words
+      FROM fatura.parties y WHERE y.customer_id = p_customer_id LIMIT ${partiesAtMost + 1}) q`
+
+/** Of each party, the n-th of the words that it leaves and that not all leave. */
+const readOther = (n: number) => `ARRAY(
+        SELECT convert_to(coalesce((
+          SELECT array_agg(w.word ORDER BY length(w.word) DESC)
+          FROM string_to_table(u.words, E'\\n') w (word) WHERE w.word <> ALL (v_needed))[${n}], ''), 'UTF8')
+        FROM unnest(v_lefts) WITH ORDINALITY u (words, place) ORDER BY u.place)`
+
+/** The n-th of the words that are left by every party that leaves any. */
+const needed = (n: number) => `convert_to(coalesce(v_needed[${n}], ''), 'UTF8')`
+
+/**
+ * Most rows are decided by the party, when its text holds all words, or by the words that all other parties leave. Only what
+ * passes is looked at with the words of its own party: an array costs at each row more than a look into the text.
+ */
+const ofFewParties = `(i.party_id = v_party OR v_is_free AND i.party_id = ANY (v_free)
+            OR ${holds('v_word')} AND ${holds('v_second')} AND ${holds('v_third')} AND (v_is_all
+              OR ${holds('v_others[array_position(v_parties, i.party_id)]')}
+                AND ${holds('v_further[array_position(v_parties, i.party_id)]')}
+                AND (cardinality(p_words) <= 2 OR NOT EXISTS (
+                  SELECT FROM string_to_table(v_lefts[array_position(v_parties, i.party_id)], E'\\n') w (word)
+                  WHERE NOT ${holds("convert_to(w.word, 'UTF8')")}))))`
+
+const ofManyParties = `EXISTS (
+            SELECT FROM fatura.parties y WHERE y.customer_id = p_customer_id AND y.party_id = i.party_id
+              AND (${holds('v_word')} OR ${partyHolds('p_words[1]', 'p_alternatives[1]')})
+              AND (cardinality(p_words) < 2 OR NOT EXISTS (
+                SELECT FROM unnest(p_words, p_alternatives) w (word, alternative)
+                WHERE NOT ${holds("convert_to(w.word, 'UTF8')")} AND NOT ${partyHolds('w.word', 'w.alternative')})))`
+
 export const searchInvoices = `
   CREATE FUNCTION fatura.search_invoices(${filters}, p_words text[], p_alternatives text[],
     ${page}, OUT version bigint, OUT synced_at bigint)
   ${attributes} AS $body$
   DECLARE
-    v_parties bigint[]; v_lefts text[]; v_words text[]; v_word bytea; v_second bytea; v_ids text[]; v_left bigint;
+    v_parties bigint[]; v_lefts text[]; v_free bigint[]; v_party bigint; v_is_free boolean; v_needed text[];
+    v_word bytea; v_second bytea; v_third bytea; v_others bytea[]; v_further bytea[]; v_is_all boolean;
+    v_ids text[]; v_left bigint; v_last bigint;
   BEGIN
-    SELECT array_agg(q.party_id), array_agg(q.words) INTO v_parties, v_lefts FROM (
-      SELECT y.party_id, (
-        SELECT coalesce(string_agg(w.word, E'\\n' ORDER BY length(w.word) DESC, w.word), '')
-        FROM unnest(p_words, p_alternatives) w (word, alternative)
-        WHERE strpos(y.text, w.word) = 0 AND (w.alternative IS NULL OR strpos(y.text, w.alternative) = 0)
-      ) AS words
-      FROM fatura.parties y WHERE y.customer_id = p_customer_id) q;
-    IF '' = ALL (v_lefts) THEN
+    ${readLefts};
+    IF '' = ALL (v_lefts) AND cardinality(v_parties) <= ${partiesAtMost} THEN
       SELECT l.total, l.page, l.summaries, l.version, l.synced_at INTO total, page, summaries, version, synced_at
       FROM fatura.list_invoices(${given}) l;
       RETURN;
     END IF;
     SELECT c.version, f.synced_at INTO version, synced_at
     FROM fatura.freshness f LEFT JOIN fatura.customers c ON c.customer_id = p_customer_id;
-    IF v_lefts[1] = ALL (v_lefts) THEN
-      v_words := string_to_array(v_lefts[1], E'\\n');
-      v_word := convert_to(v_words[1], 'UTF8');
-      v_second := convert_to(coalesce(v_words[2], ''), 'UTF8');
-      IF cardinality(v_words) = 1 AND num_nonnulls(p_status, p_ix_status) = 0 THEN ${findPage(
-        'fatura.invoices i',
-        'position(v_word IN i.own_text) > 0',
-        ofDays,
-      )}
-      ELSE ${findPage(
-        'fatura.invoices i',
-        `position(v_word IN i.own_text) > 0 AND position(v_second IN i.own_text) > 0 AND (cardinality(v_words) < 3
-            OR NOT EXISTS (SELECT FROM unnest(v_words) w (word) WHERE position(convert_to(w.word, 'UTF8') IN i.own_text) = 0))`,
-      )}
+    IF cardinality(v_parties) > ${partiesAtMost} THEN
+      v_word := convert_to(p_words[1], 'UTF8'); ${findPage(ofManyParties)}
+    ELSE
+      v_free := ARRAY(SELECT u.party_id FROM unnest(v_parties, v_lefts) u (party_id, words) WHERE u.words = '');
+      v_party := v_free[1];
+      v_is_free := cardinality(v_free) > 1;
+      v_needed := ARRAY(
+        SELECT DISTINCT w.word FROM unnest(p_words) w (word) WHERE NOT EXISTS (
+          SELECT FROM unnest(v_lefts) u (words) WHERE u.words <> '' AND w.word <> ALL (string_to_array(u.words, E'\\n'))));
+      v_needed := ARRAY(SELECT w.word FROM unnest(v_needed) w (word) ORDER BY length(w.word) DESC);
+      v_word := ${needed(1)};
+      v_second := ${needed(2)};
+      v_third := ${needed(3)};
+      v_is_all := cardinality(v_needed) <= 3 AND NOT EXISTS (
+        SELECT FROM unnest(v_lefts) u (words), string_to_table(u.words, E'\\n') w (word)
+        WHERE u.words <> '' AND w.word <> ALL (v_needed));
+      v_others := ${readOther(1)};
+      v_further := ${readOther(2)};
+      IF num_nonnulls(p_status, p_ix_status, v_party, v_needed[2]) = 0 AND v_is_all THEN ${findPage(holds('v_word'), ofDays)}
+      ELSIF num_nonnulls(p_status, p_ix_status) = 0 THEN ${findPage(ofFewParties, ofDays)}
+      ELSE ${findPage(ofFewParties)}
       END IF;
-    ELSE ${findPage(
-      `fatura.invoices i JOIN (
-          SELECT u.party_id, u.words, convert_to(split_part(u.words, E'\\n', 1), 'UTF8') AS word,
-            convert_to(split_part(u.words, E'\\n', 2), 'UTF8') AS second,
-            split_part(u.words, E'\\n', 3) <> '' AS has_more
-          FROM unnest(v_parties, v_lefts) u (party_id, words) OFFSET 0) y ON y.party_id = i.party_id`,
-      `position(y.word IN i.own_text) > 0 AND position(y.second IN i.own_text) > 0 AND (NOT y.has_more OR NOT EXISTS (
-            SELECT FROM string_to_table(y.words, E'\\n') w (word) WHERE position(convert_to(w.word, 'UTF8') IN i.own_text) = 0))`,
-    )}
     END IF;
     ${readSummaries};
   END $body$;`
