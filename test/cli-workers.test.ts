@@ -5,7 +5,7 @@ import { rename } from 'node:fs/promises'
 import { type AddressInfo, createServer } from 'node:net'
 import { describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { openReadPool } from '../src/store/postgres/pool.ts'
+import { openReadPools } from '../src/store/postgres/pool.ts'
 import { assertOneLine, type Cli, createCli, eventually, type Serving } from './support/cli.ts'
 import { ask, startLoad } from './support/load.ts'
 import { makeInvoice } from './support/records.ts'
@@ -177,9 +177,12 @@ describe('fatura serve --workers', { concurrency: 2 }, () => {
       assertOneLine(await cli.run(['serve'], { env: { WORKERS: count } }), /^fatura: WORKERS must be /)
   })
 
-  it('divides the connections to PostgreSQL among the workers, two each at least', () => {
-    const most = (workers: number) => openReadPool('postgres://127.0.0.1/none', workers).options.max
-    assert.deepEqual([1, 2, 3, 5, 8, 64].map(most), [10, 5, 3, 2, 2, 2])
+  it('divides the connections to PostgreSQL among the workers, three each at least', () => {
+    const most = (workers: number) => {
+      const { lanes, others } = openReadPools('postgres://127.0.0.1/none', workers)
+      return lanes.options.max + others.options.max
+    }
+    assert.deepEqual([1, 2, 3, 4, 8, 64].map(most), [10, 5, 3, 3, 3, 3])
   })
 
   it('takes as many workers as there are cores with "auto"', async t => {

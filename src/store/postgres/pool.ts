@@ -12,21 +12,34 @@ const types: pg.CustomTypesConfig = {
 /** How long a request waits for a connection; then the store counts as out of reach. */
 const connectionPatience = 1_500
 
-/** Longer than any read takes; a server that fell silent is given up on. */
-const readPatience = 5_000
+/** Longer than any read takes, and longer than any by a key does; a server that fell silent is given up on. */
+const [readPatience, keyPatience] = [5_000, 2_000]
 
-/** What a machine's API processes take together; each keeps two at least, so that one slow read stops no other. */
-const readConnections = 10
+/** What a machine's API processes take together. Of the latter, each keeps two, so that one slow read stops no other. */
+const readConnections = { lanes: 2, others: 8 }
 
-/** The API's connections. The session itself refuses to write. */
-export function openReadPool(url: string, sharedBy = 1): pg.Pool {
+/** The API's connections: some for reads by a key, which share them, the others for what may take longer. */
+export function openReadPools(url: string, sharedBy = 1): { lanes: pg.Pool; others: pg.Pool } {
+  const { lanes, others } = readConnections
+  return {
+    lanes: openReadPool(url, keyPatience, { max: Math.max(1, Math.floor(lanes / sharedBy)), pipeline: true }),
+    others: openReadPool(url, readPatience, { max: Math.max(2, Math.floor(others / sharedBy)) }),
+  }
+}
+
+/** The session itself refuses to write. */
+export function openReadPool(
+  url: string,
+  patience = readPatience,
+  shape: { max?: number; pipeline?: boolean } = {},
+): pg.Pool {
   return watch(
     new pg.Pool({
-      ...configure(url, `-c default_transaction_read_only=on -c statement_timeout=${readPatience}`),
-      max: Math.max(2, Math.floor(readConnections / sharedBy)),
+      ...configure(url, `-c default_transaction_read_only=on -c statement_timeout=${patience}`),
+      ...shape,
       application_name: 'fatura-api',
       connectionTimeoutMillis: connectionPatience,
-      query_timeout: readPatience + 500,
+      query_timeout: patience + 500,
     }),
   )
 }
@@ -93,7 +106,10 @@ export async function twiceIfBroken<T>(ask: () => Promise<T>): Promise<T> {
 function isBroken(error: unknown): boolean {
   const { code, message } = error as NodeJS.ErrnoException
   return (
-    code === 'ECONNRESET' || code === 'EPIPE' || code === '57P01' || /terminated unexpectedly/.test(message)
+    code === 'ECONNRESET' ||
+    code === 'EPIPE' ||
+    code === '57P01' ||
+    /terminated unexpectedly|not queryable/.test(message)
   )
 }
 

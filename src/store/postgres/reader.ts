@@ -1,8 +1,8 @@
 import { isForHead } from '../counting.ts'
-import type { InvoicePage, ReadStore, StoredToken } from '../store.ts'
-import { openReadPool, read, twiceIfBroken } from './pool.ts'
+import type { InvoicePage, ReadStore, Snapshot, StoredInvoice, StoredToken } from '../store.ts'
+import { openLanes } from './lanes.ts'
+import { openReadPools, read, twiceIfBroken } from './pool.ts'
 import { checkSchema } from './schema-version.ts'
-import { callForTexts, type Texts } from './text-call.ts'
 
 /** Every request is one round trip: a prepared call of one function, which takes the customer. */
 const calls = {
@@ -16,19 +16,23 @@ const calls = {
 } as const
 
 export async function openPostgresReader(url: string, sharedBy = 1): Promise<ReadStore> {
-  const pool = openReadPool(url, sharedBy)
+  const pools = openReadPools(url, sharedBy)
+  const askLanes = openLanes(pools.lanes)
+  /** Reads rows by their keys. */
+  const ask = <Row extends object>(name: keyof typeof calls, ...values: string[]) =>
+    twiceIfBroken(() => askLanes<Row>({ name, text: calls[name], values }))
+  /** Reads what may take longer. */
   const call = <Row extends object>(name: keyof typeof calls, ...values: unknown[]) =>
-    read<Row>(pool, { name, text: calls[name], values })
-  /** The one row that reading by a key gives; nothing where there is none. */
-  const ask = async (name: keyof typeof calls, ...values: string[]): Promise<Texts> => {
-    const [row] = await twiceIfBroken(() => callForTexts(pool, name, calls[name], values))
-    return row ?? []
+    read<Row>(pools.others, { name, text: calls[name], values })
+  const end = async () => {
+    await pools.others.end()
+    await pools.lanes.end()
   }
 
   try {
     await checkSchema(() => call('version'))
   } catch (error) {
-    await pool.end()
+    await end()
     throw error
   }
 
@@ -36,8 +40,8 @@ export async function openPostgresReader(url: string, sharedBy = 1): Promise<Rea
     async listInvoices(query) {
       const { customer_id, page, page_size, words } = query
       if (isForHead(query)) {
-        const [text] = await ask('first', customer_id)
-        return readFirstPage(text as string)
+        const [row] = await ask<{ first_page: string }>('first', customer_id)
+        return readFirstPage(row?.first_page ?? '')
       }
       const { status, ix_status, issued_from, issued_before } = query
       const filters = [customer_id, page, page_size, status, ix_status, issued_from, issued_before]
@@ -53,24 +57,21 @@ export async function openPostgresReader(url: string, sharedBy = 1): Promise<Rea
       return { ...rest, summaries: Buffer.from(summaries ?? ''), version: version ?? 0 }
     },
     async readSnapshot(customerId) {
-      const [version, synced_at] = await ask('snapshot', customerId)
-      return { version: Number(version ?? 0), synced_at: readMoment(synced_at) }
+      const [row] = await ask<SnapshotRow>('snapshot', customerId)
+      return { version: row?.version ?? 0, synced_at: row?.synced_at ?? null }
     },
     async findInvoice(customerId, invoiceId) {
-      const [summary, lines, synced_at] = await ask('invoice', customerId, invoiceId)
-      if (summary == null) return null
-      return { summary, lines: lines ?? null, synced_at: readMoment(synced_at) }
+      const [row] = await ask<StoredInvoice>('invoice', customerId, invoiceId)
+      return row ?? null
     },
     async findToken(id) {
-      const [row] = await call<StoredToken>('token', id)
+      const [row] = await ask<StoredToken>('token', id)
       return row ?? null
     },
     async ping() {
       await call('version')
     },
-    async close() {
-      await pool.end()
-    },
+    close: end,
   }
 }
 
@@ -86,11 +87,7 @@ function readFirstPage(text: string): InvoicePage {
   }
 }
 
-/** Null, and nothing at all, stay what they are: not known. */
-function readMoment(text: string | null | undefined): number | null {
-  return text == null ? null : Number(text)
-}
-
+type SnapshotRow = Omit<Snapshot, 'version'> & { version: number | null }
 type PageRow = Omit<InvoicePage, 'summaries' | 'version'> & {
   summaries: string | null
   version: number | null

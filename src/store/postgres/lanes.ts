@@ -1,0 +1,44 @@
+/**
+ * Connections on which questions follow one another without waiting for the answers: a read by its key takes the server
+ * less than the way there and back. Answers come in the order of the questions, so only such reads share a connection.
+ */
+import type pg from 'pg'
+
+/** As long as anything is on its way, a lane holds one connection of the pool. */
+interface Trip {
+  client: Promise<pg.PoolClient>
+  underway: number
+  /** What went wrong first: what fails later on the same connection fails because of it. */
+  failure: Error | undefined
+}
+
+export type Ask = <Row extends pg.QueryResultRow>(query: pg.QueryConfig) => Promise<Row[]>
+
+/** As many lanes as the pool may have connections; a question takes the one with the fewest others on their way. */
+export function openLanes(pool: pg.Pool): Ask {
+  const lanes: (Trip | null)[] = Array(pool.options.max).fill(null)
+
+  return async query => {
+    let lane = 0
+    for (const [place, trip] of lanes.entries())
+      if ((trip?.underway ?? 0) < (lanes[lane]?.underway ?? 0)) lane = place
+    const trip = lanes[lane] ?? { client: pool.connect(), underway: 0, failure: undefined }
+    lanes[lane] = trip
+    trip.underway++
+    try {
+      return (await (await trip.client).query(query)).rows
+    } catch (error) {
+      trip.failure ??= error as Error
+      throw trip.failure
+    } finally {
+      trip.underway--
+      // After a failure, whatever it was, the next question takes another connection.
+      if (lanes[lane] === trip && (trip.underway === 0 || trip.failure !== undefined)) lanes[lane] = null
+      if (trip.underway === 0)
+        trip.client.then(
+          client => client.release(trip.failure),
+          () => {},
+        )
+    }
+  }
+}
