@@ -75,12 +75,14 @@ const readOther = (n: number) => `ARRAY(
 /** The n-th of the words that are left by every party that leaves any. */
 const needed = (n: number) => `convert_to(coalesce(v_needed[${n}], ''), 'UTF8')`
 
+const holdsNeeded = ['v_word', 'v_second', 'v_third'].map(holds).join(' AND ')
+
 /**
  * Most rows are decided by the party, when its text holds all words, or by the words that all other parties leave. Only what
  * passes is looked at with the words of its own party: an array costs at each row more than a look into the text.
  */
 const ofFewParties = `(i.party_id = v_party OR v_is_free AND i.party_id = ANY (v_free)
-            OR ${holds('v_word')} AND ${holds('v_second')} AND ${holds('v_third')} AND (v_is_all
+            OR ${holdsNeeded} AND (v_is_all
               OR ${holds('v_others[array_position(v_parties, i.party_id)]')}
                 AND ${holds('v_further[array_position(v_parties, i.party_id)]')}
                 AND (cardinality(p_words) <= 2 OR NOT EXISTS (
@@ -129,8 +131,8 @@ export const searchInvoices = `
         WHERE u.words <> '' AND w.word <> ALL (v_needed));
       v_others := ${readOther(1)};
       v_further := ${readOther(2)};
-      IF num_nonnulls(p_status, p_ix_status, v_party, v_needed[2]) = 0 AND v_is_all THEN ${findPage(holds('v_word'), ofDays)}
-      ELSIF num_nonnulls(p_status, p_ix_status) = 0 THEN ${findPage(ofFewParties, ofDays)}
+      IF v_is_all AND num_nonnulls(v_party, v_needed[2], p_status, p_ix_status) = 0 THEN ${findPage(holds('v_word'), ofDays)}
+      ELSIF v_is_all AND v_party IS NULL THEN ${findPage(holdsNeeded)}
       ELSE ${findPage(ofFewParties)}
       END IF;
     END IF;
