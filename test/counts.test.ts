@@ -236,7 +236,12 @@ for (const engine of engines) {
         `UPDATE customers SET head = ${engine.name === 'sqlite' ? "x''" : "''"} WHERE customer_id = 'cus_ana'`,
         ...(engine.name === 'sqlite'
           ? ["UPDATE search_blocks SET texts = texts || 'x' WHERE first <= 3"]
-          : []),
+          : [
+              "UPDATE search_days SET joined = joined || '\\x78' WHERE day <= 3",
+              'UPDATE search_days SET parties[1] = 0 WHERE day <= 3',
+              'DELETE FROM search_days WHERE day <= 3',
+              "INSERT INTO search_days VALUES ('cus_nobody', 3, '{}', '{}', '')",
+            ]),
       ]
       const question = { customer_id: 'cus_ana', page: 9, page_size: 10, ix_status: 'settled' }
       const ask = async () => {

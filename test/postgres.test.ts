@@ -48,6 +48,7 @@ describe('the second wall', () => {
       'invoice_lines',
       'customers',
       'counts',
+      'search_days',
       'parties',
       'streams',
       'tokens',
@@ -207,6 +208,7 @@ describe('what Citus asks for', () => {
       'distributed fatura.invoice_lines by customer_id with fatura.invoices',
       'distributed fatura.customers by customer_id with fatura.invoices',
       'distributed fatura.counts by customer_id with fatura.invoices',
+      'distributed fatura.search_days by customer_id with fatura.invoices',
       'distributed fatura.parties by customer_id with fatura.invoices',
       'distributed fatura.tombstones by customer_id with fatura.invoices',
       'distributed fatura.links by customer_id with fatura.invoices',
@@ -255,7 +257,7 @@ async function installRecordingCitus(t: TestContext, url: string): Promise<void>
   await runSql(url, `SET extension_control_path = '${folder}:$system'; CREATE EXTENSION citus`)
 }
 
-const customerTable = /\bfatura\.(invoices|invoice_lines|customers|counts|parties) (\w)\b/
+const customerTable = /\bfatura\.(invoices|invoice_lines|customers|counts|search_days|parties) (\w)\b/
 
 /** Each function of the schema, as it is installed. */
 function functionSources(): { name: string; source: string; body: string }[] {

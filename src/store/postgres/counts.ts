@@ -1,6 +1,7 @@
-/** Totals and counters of the customers that a transaction changed: written before it commits. */
+/** Totals, counters and searchable days of the customers that a transaction changed: written before it commits. */
 import type { PoolClient } from 'pg'
 import { Changes, countedAbove, dayLength, headSize, spans, stretchOf } from '../counting.ts'
+import { dayTexts, renewDays } from './search-days.ts'
 
 /** So many customers changed within one transaction are held in memory. */
 const heldAtMost = 10_000
@@ -88,6 +89,7 @@ async function countDays(client: PoolClient, customerId: string, days: readonly 
         OR span = ${spans.stretch} AND start = ANY ($3::integer[]) OR span = ${spans.all})`,
     values: [customerId, days, stretches],
   })
+  await renewDays(client, customerId, days)
   await client.query({
     name: 'count-days',
     text: `
@@ -127,9 +129,21 @@ async function sumUp(client: PoolClient, customerId: string): Promise<number> {
   return rows.find(({ status, ix }) => status === '' && ix === '')?.n ?? 0
 }
 
+export async function forgetCounts(client: PoolClient, customerId: string): Promise<void> {
+  await client.query('DELETE FROM fatura.counts WHERE customer_id = $1', [customerId])
+  await client.query('DELETE FROM fatura.search_days WHERE customer_id = $1', [customerId])
+}
+
 /** Counts all of a customer's invoices anew; says the total. */
 export async function countAll(client: PoolClient, customerId: string): Promise<number> {
-  await client.query('DELETE FROM fatura.counts WHERE customer_id = $1', [customerId])
+  await forgetCounts(client, customerId)
+  await client.query(
+    `INSERT INTO fatura.search_days (customer_id, day, texts, parties, joined)
+     SELECT $1, day, ${dayTexts} FROM (
+       SELECT ${dayOfIssue} AS day, issued_at, id, own_text, party_id FROM fatura.invoices WHERE customer_id = $1) given
+     GROUP BY day`,
+    [customerId],
+  )
   await client.query(
     `INSERT INTO fatura.counts (customer_id, span, start, status, ix, n)
      SELECT $1, ${spans.day}, day, ${countedStates} FROM (

@@ -1,7 +1,16 @@
 /** Holds what is kept of customers' invoices beside them against the rows. */
 import type { PoolClient } from 'pg'
 import { countedAbove, spans } from '../counting.ts'
-import { countAll, countedStates, dayOfIssue, everyState, readHead, saveCustomer } from './counts.ts'
+import {
+  countAll,
+  countedStates,
+  dayOfIssue,
+  everyState,
+  forgetCounts,
+  readHead,
+  saveCustomer,
+} from './counts.ts'
+import { dayTexts } from './search-days.ts'
 
 /** So many customers are looked at in one transaction. */
 export const recountedAtOnce = 200
@@ -12,13 +21,14 @@ export async function nextCustomers(client: PoolClient, after: string): Promise<
     `SELECT customer_id FROM fatura.customers WHERE customer_id > $1
      UNION SELECT customer_id FROM (SELECT DISTINCT customer_id FROM fatura.invoices WHERE customer_id > $1) i
      UNION SELECT customer_id FROM (SELECT DISTINCT customer_id FROM fatura.counts WHERE customer_id > $1) k
+     UNION SELECT customer_id FROM (SELECT DISTINCT customer_id FROM fatura.search_days WHERE customer_id > $1) s
      ORDER BY customer_id LIMIT ${recountedAtOnce}`,
     [after],
   )
   return rows.map(({ customer_id }) => customer_id)
 }
 
-/** How many counters of each of these customers are wrong; those of which none is are left out. */
+/** How many counters and texts of each of these customers are wrong; those of which none is are left out. */
 export async function checkCustomers(
   client: PoolClient,
   customerIds: readonly string[],
@@ -35,6 +45,11 @@ export async function checkCustomers(
            SELECT customer_id, ${dayOfIssue} AS day, status, ix_status FROM fatura.invoices
            WHERE customer_id IN (SELECT customer_id FROM given WHERE counted)) i
          GROUP BY customer_id, day, ${everyState}),
+       texts AS (
+         SELECT customer_id, day, ${dayTexts} FROM (
+           SELECT customer_id, ${dayOfIssue} AS day, issued_at, id, own_text, party_id FROM fatura.invoices
+           WHERE customer_id IN (SELECT customer_id FROM given WHERE counted)) i
+         GROUP BY customer_id, day),
        expected AS (
          SELECT customer_id, ${spans.day} AS span, day AS start, status, ix, n FROM days
          UNION ALL
@@ -50,7 +65,11 @@ export async function checkCustomers(
          SELECT customer_id FROM expected e
          FULL JOIN (SELECT * FROM fatura.counts WHERE customer_id = ANY ($1)) k
            USING (customer_id, span, start, status, ix)
-         WHERE e.n IS DISTINCT FROM k.n)
+         WHERE e.n IS DISTINCT FROM k.n
+         UNION ALL
+         SELECT customer_id FROM texts e
+         FULL JOIN (SELECT * FROM fatura.search_days WHERE customer_id = ANY ($1)) s USING (customer_id, day)
+         WHERE (e.texts, e.parties, e.joined) IS DISTINCT FROM (s.texts, s.parties, s.joined))
      SELECT customer_id, count(*) AS wrong FROM wrong GROUP BY customer_id ORDER BY customer_id`,
     [customerIds],
   )
@@ -65,6 +84,6 @@ export async function recountCustomer(client: PoolClient, customerId: string): P
   )
   const total = rows[0]?.n ?? 0
   if (total > countedAbove) await countAll(client, customerId)
-  else await client.query('DELETE FROM fatura.counts WHERE customer_id = $1', [customerId])
+  else await forgetCounts(client, customerId)
   await saveCustomer(client, customerId, total, total > countedAbove)
 }

@@ -76,6 +76,20 @@ const tables = `
     PRIMARY KEY (customer_id, span, status, ix, start)
   );
 
+  -- Of a customer with counters: the own texts and the parties of a day's invoices, in the list's order; the texts also
+  -- joined, to pass over a day at once.
+  CREATE TABLE fatura.search_days (
+    customer_id text COLLATE "C" NOT NULL,
+    day         integer NOT NULL,
+    texts       bytea[] NOT NULL,
+    parties     bigint[] NOT NULL,
+    joined      bytea NOT NULL,
+    PRIMARY KEY (customer_id, day)
+  );
+  -- Unpacking them would take longer than looking through them.
+  ALTER TABLE fatura.search_days ALTER texts SET STORAGE EXTERNAL, ALTER parties SET STORAGE EXTERNAL,
+    ALTER joined SET STORAGE EXTERNAL;
+
   CREATE TABLE fatura.streams (
     name         text COLLATE "C" PRIMARY KEY,
     cursor       text COLLATE "C",
@@ -182,6 +196,7 @@ export const distributedTables = [
   'fatura.invoice_lines',
   'fatura.customers',
   'fatura.counts',
+  'fatura.search_days',
   'fatura.parties',
   'fatura.tombstones',
   'fatura.links',

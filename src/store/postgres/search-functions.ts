@@ -1,4 +1,5 @@
 /** The search within a customer's invoices. */
+import { dayLength, everyDay } from '../counting.ts'
 import {
   attributes,
   clampPage,
@@ -48,6 +49,43 @@ function findPage(condition: string, filtered = matching): string {
         )}) r ORDER BY r.issued_at DESC, r.id DESC);
       END IF;`
 }
+
+/**
+ * The same for a customer with counters: each day's texts lie in one row, and are counted there; then the rows of those days
+ * are read in which the page lies. A word that is long is mostly rare: days without it are passed over.
+ */
+function findInDays(condition: string, columns: string, isNeeded = false): string {
+  const passOver = isNeeded ? 'AND (octet_length(v_word) < 5 OR position(v_word IN s.joined) > 0)' : ''
+  return `
+      SELECT array_agg(q.day), array_agg(q.n), coalesce(sum(q.n), 0) INTO v_days, v_ns, total FROM (
+        SELECT s.day, (SELECT count(*) FROM (SELECT ${columns}) i WHERE ${condition}) AS n
+        FROM fatura.search_days s
+        WHERE s.customer_id = p_customer_id AND s.day >= coalesce(p_from / ${dayLength}, ${everyDay.first})
+          AND s.day < coalesce(p_before / ${dayLength}, ${everyDay.end}) ${passOver}
+        ORDER BY s.day DESC OFFSET 0) q
+      WHERE q.n > 0;
+      ${clampPage};
+      v_left := (page - 1) * p_page_size;
+      v_ids := '{}';
+      FOR v_at IN 1 .. coalesce(cardinality(v_days), 0) LOOP
+        EXIT WHEN cardinality(v_ids) >= p_page_size;
+        IF v_left >= v_ns[v_at] THEN
+          v_left := v_left - v_ns[v_at];
+        ELSE
+          v_ids := v_ids || ARRAY(
+            SELECT i.id FROM fatura.invoices i
+            WHERE i.customer_id = p_customer_id AND i.issued_at >= v_days[v_at]::bigint * ${dayLength}
+              AND i.issued_at < (v_days[v_at] + 1)::bigint * ${dayLength} AND ${condition}
+            ${inOrder} LIMIT p_page_size - cardinality(v_ids) OFFSET v_left);
+          v_left := 0;
+        END IF;
+      END LOOP;`
+}
+
+const [texts, textsAndParties] = [
+  'unnest(s.texts) AS own_text',
+  'unnest(s.texts) AS own_text, unnest(s.parties) AS party_id',
+]
 
 const holds = (word: string) => `position(${word} IN i.own_text) > 0`
 
@@ -103,7 +141,7 @@ export const searchInvoices = `
   DECLARE
     v_parties bigint[]; v_lefts text[]; v_free bigint[]; v_party bigint; v_is_free boolean; v_needed text[];
     v_word bytea; v_second bytea; v_third bytea; v_others bytea[]; v_further bytea[]; v_is_all boolean;
-    v_ids text[]; v_left bigint; v_last bigint;
+    v_ids text[]; v_left bigint; v_last bigint; v_in_days boolean; v_days integer[]; v_ns bigint[];
   BEGIN
     ${readLefts};
     IF '' = ALL (v_lefts) AND cardinality(v_parties) <= ${partiesAtMost} THEN
@@ -111,7 +149,8 @@ export const searchInvoices = `
       FROM fatura.list_invoices(${given}) l;
       RETURN;
     END IF;
-    SELECT c.version, f.synced_at INTO version, synced_at
+    SELECT c.version, f.synced_at, c.counted AND num_nonnulls(p_status, p_ix_status) = 0
+    INTO version, synced_at, v_in_days
     FROM fatura.freshness f LEFT JOIN fatura.customers c ON c.customer_id = p_customer_id;
     IF cardinality(v_parties) > ${partiesAtMost} THEN
       v_word := convert_to(p_words[1], 'UTF8'); ${findPage(ofManyParties)}
@@ -131,7 +170,10 @@ export const searchInvoices = `
         WHERE u.words <> '' AND w.word <> ALL (v_needed));
       v_others := ${readOther(1)};
       v_further := ${readOther(2)};
-      IF v_is_all AND num_nonnulls(v_party, v_needed[2], p_status, p_ix_status) = 0 THEN ${findPage(holds('v_word'), ofDays)}
+      IF v_in_days AND v_is_all AND num_nonnulls(v_party, v_needed[2]) = 0 THEN ${findInDays(holds('v_word'), texts, true)}
+      ELSIF v_in_days AND v_is_all AND v_party IS NULL THEN ${findInDays(holdsNeeded, texts, true)}
+      ELSIF v_in_days THEN ${findInDays(ofFewParties, textsAndParties)}
+      ELSIF v_is_all AND num_nonnulls(v_party, v_needed[2], p_status, p_ix_status) = 0 THEN ${findPage(holds('v_word'), ofDays)}
       ELSIF v_is_all AND v_party IS NULL THEN ${findPage(holdsNeeded)}
       ELSE ${findPage(ofFewParties)}
       END IF;
