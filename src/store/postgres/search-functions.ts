@@ -52,16 +52,16 @@ function findPage(condition: string, filtered = matching): string {
 
 /**
  * The same for a customer with counters: each day's texts lie in one row, and are counted there; then the rows of those days
- * are read in which the page lies. A word that is long is mostly rare: days without it are passed over.
+ * are read in which the page lies. A word that is long is mostly rare: where a day lacks it, only its parties count.
  */
-function findInDays(condition: string, columns: string, isNeeded = false): string {
-  const passOver = isNeeded ? 'AND (octet_length(v_word) < 5 OR position(v_word IN s.joined) > 0)' : ''
+function findInDays(condition: string, columns: string, ofParties = '0'): string {
   return `
       SELECT array_agg(q.day), array_agg(q.n), coalesce(sum(q.n), 0) INTO v_days, v_ns, total FROM (
-        SELECT s.day, (SELECT count(*) FROM (SELECT ${columns}) i WHERE ${condition}) AS n
+        SELECT s.day, CASE WHEN octet_length(v_word) > 4 AND position(v_word IN s.joined) = 0 THEN ${ofParties}
+          ELSE (SELECT count(*) FROM (SELECT ${columns}) i WHERE ${condition}) END AS n
         FROM fatura.search_days s
         WHERE s.customer_id = p_customer_id AND s.day >= coalesce(p_from / ${dayLength}, ${everyDay.first})
-          AND s.day < coalesce(p_before / ${dayLength}, ${everyDay.end}) ${passOver}
+          AND s.day < coalesce(p_before / ${dayLength}, ${everyDay.end})
         ORDER BY s.day DESC OFFSET 0) q
       WHERE q.n > 0;
       ${clampPage};
@@ -86,6 +86,10 @@ const [texts, textsAndParties] = [
   'unnest(s.texts) AS own_text',
   'unnest(s.texts) AS own_text, unnest(s.parties) AS party_id',
 ]
+
+/** How many invoices of a day are of parties that hold all words. */
+const ofFreeParties =
+  '(SELECT coalesce(sum(cardinality(array_positions(s.parties, f.party_id))), 0) FROM unnest(v_free) f (party_id))'
 
 const holds = (word: string) => `position(${word} IN i.own_text) > 0`
 
@@ -170,9 +174,9 @@ export const searchInvoices = `
         WHERE u.words <> '' AND w.word <> ALL (v_needed));
       v_others := ${readOther(1)};
       v_further := ${readOther(2)};
-      IF v_in_days AND v_is_all AND num_nonnulls(v_party, v_needed[2]) = 0 THEN ${findInDays(holds('v_word'), texts, true)}
-      ELSIF v_in_days AND v_is_all AND v_party IS NULL THEN ${findInDays(holdsNeeded, texts, true)}
-      ELSIF v_in_days THEN ${findInDays(ofFewParties, textsAndParties)}
+      IF v_in_days AND v_is_all AND num_nonnulls(v_party, v_needed[2]) = 0 THEN ${findInDays(holds('v_word'), texts)}
+      ELSIF v_in_days AND v_is_all AND v_party IS NULL THEN ${findInDays(holdsNeeded, texts)}
+      ELSIF v_in_days THEN ${findInDays(ofFewParties, textsAndParties, ofFreeParties)}
       ELSIF v_is_all AND num_nonnulls(v_party, v_needed[2], p_status, p_ix_status) = 0 THEN ${findPage(holds('v_word'), ofDays)}
       ELSIF v_is_all AND v_party IS NULL THEN ${findPage(holdsNeeded)}
       ELSE ${findPage(ofFewParties)}
