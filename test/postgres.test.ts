@@ -4,8 +4,10 @@ import { chmod, mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import type pg from 'pg'
+import type { Invoice } from '../src/invoice.ts'
 import { migrateStore, openReadStore, openWriteStore } from '../src/store/open-store.ts'
 import { migrations } from '../src/store/postgres/schema.ts'
+import { StoreUnavailable } from '../src/store/store.ts'
 import { createFolder, engines, postgresServer, runSql } from './support/engines.ts'
 import { startProxy } from './support/postgres-proxy.ts'
 import { makeLine, makeRecord } from './support/records.ts'
@@ -129,6 +131,56 @@ describe('one round trip', () => {
       // Bind, describe, execute, sync: no parse, and one sync is one round trip.
       assert.equal(proxy.messages.join(''), 'BDES', name)
     }
+  })
+})
+
+describe('connections that reads share', () => {
+  test('answers are the asked customer’s, however many are on their way, also while the connections are cut', async t => {
+    const url = await postgres.createStore(t)
+    const writer = await openWriteStore(url)
+    t.after(() => writer.close())
+    const customers = Array.from({ length: 9 }, (_, i) => `cus_${i}`)
+    const versions = new Map<string, number>()
+    const reader = await openReadStore(url)
+    t.after(() => reader.close())
+    for (const [i, customer_id] of customers.entries()) {
+      const records = Array.from({ length: i + 1 }, (_, n) => makeRecord({ customer_id, id: `in_${i}_${n}` }))
+      await writer.transaction(tx => tx.saveInvoices(records))
+      versions.set(customer_id, (await reader.readSnapshot(customer_id)).version)
+    }
+    const ask = async (i: number): Promise<'answered' | 'unavailable'> => {
+      const place = i % customers.length
+      const customer_id = customers[place] as string
+      try {
+        const page = await reader.listInvoices({ ...list, customer_id })
+        const owners = JSON.parse(`[${Buffer.from(page.summaries)}]`).map((one: Invoice) => one.customer_id)
+        assert.deepEqual(owners, Array(place + 1).fill(customer_id))
+        assert.deepEqual([page.total, page.version], [place + 1, versions.get(customer_id)])
+        assert.equal((await reader.readSnapshot(customer_id)).version, versions.get(customer_id))
+        const found = await reader.findInvoice(customer_id, `in_${place}_0`)
+        assert.equal(JSON.parse(found?.summary ?? '{}').customer_id, customer_id)
+        assert.equal(await reader.findInvoice(customer_id, `in_${(place + 1) % 9}_0`), null)
+        return 'answered'
+      } catch (error) {
+        if (error instanceof StoreUnavailable) return 'unavailable'
+        throw error
+      }
+    }
+    const seen = { answered: 0, unavailable: 0, cuts: 0 }
+    for (let round = 0; round < 40; round++) {
+      const asked = Promise.all(Array.from({ length: 60 }, (_, i) => ask(round + i)))
+      if (round % 2 === 1) {
+        const { rows } = await runSql(
+          url,
+          `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+           WHERE datname = current_database() AND application_name = 'fatura-api'`,
+        )
+        seen.cuts += rows.length
+      }
+      for (const outcome of await asked) seen[outcome]++
+    }
+    t.diagnostic(JSON.stringify(seen))
+    assert.ok(seen.answered > 1_200 && seen.cuts > 10, JSON.stringify(seen))
   })
 })
 
