@@ -1,7 +1,7 @@
 import { Command } from 'commander'
 import { createReporter, type Finding } from '../doctor/findings.ts'
 import { CliError } from './cli-error.ts'
-import { addSettings, linkSettings, readFlags } from './options.ts'
+import { addSettings, invoiceXpressSettings, linkSettings, readFlags, stripeSettings } from './options.ts'
 import { printable } from './table.ts'
 
 /** More would take long, and load both systems. */
@@ -18,12 +18,9 @@ export function doctorCommand(): Command {
       .option('--json', 'one JSON object a line'),
     'DATABASE_URL',
     'DATABASE_READ_URL',
-    'STRIPE_API_KEY',
-    'STRIPE_API_BASE',
+    ...stripeSettings,
     'STRIPE_WEBHOOK_SECRET',
-    'INVOICEXPRESS_ACCOUNT',
-    'INVOICEXPRESS_API_KEY',
-    'INVOICEXPRESS_API_BASE',
+    ...invoiceXpressSettings,
     'INVOICEXPRESS_PDF_ORIGINS',
     ...linkSettings,
   )

@@ -13,6 +13,13 @@ const flags: Partial<Record<Setting, string>> = {
   WORKERS: '--workers <count>',
 }
 
+export const stripeSettings: readonly Setting[] = ['STRIPE_API_KEY', 'STRIPE_API_BASE']
+export const invoiceXpressSettings: readonly Setting[] = [
+  'INVOICEXPRESS_ACCOUNT',
+  'INVOICEXPRESS_API_KEY',
+  'INVOICEXPRESS_API_BASE',
+]
+
 /** How invoices are tied to documents: whoever derives that needs all of them. */
 export const linkSettings: readonly Setting[] = [
   'LINK_REFERENCE',

@@ -13,7 +13,7 @@ import {
   readWorkers,
 } from './config.ts'
 import { createLog } from './log.ts'
-import { addSettings, readFlags } from './options.ts'
+import { addSettings, invoiceXpressSettings, readFlags, stripeSettings } from './options.ts'
 import { waitForSignal } from './signals.ts'
 import { runWorkers, serveAsWorker } from './workers.ts'
 
@@ -27,11 +27,8 @@ export function serveCommand(): Command {
     'RATE_LIMIT',
     'LOG_LEVEL',
     'WORKERS',
-    'STRIPE_API_KEY',
-    'STRIPE_API_BASE',
-    'INVOICEXPRESS_ACCOUNT',
-    'INVOICEXPRESS_API_KEY',
-    'INVOICEXPRESS_API_BASE',
+    ...stripeSettings,
+    ...invoiceXpressSettings,
     'INVOICEXPRESS_PDF_ORIGINS',
   )
     .option('--migrate', 'first create the store, or bring its schema up to date')

@@ -13,7 +13,7 @@ import {
   readWebhookSecret,
 } from './config.ts'
 import { createLog } from './log.ts'
-import { addSettings, linkSettings, readFlags } from './options.ts'
+import { addSettings, invoiceXpressSettings, linkSettings, readFlags, stripeSettings } from './options.ts'
 import { createProgress } from './progress.ts'
 import { waitForSignal } from './signals.ts'
 
@@ -24,12 +24,9 @@ export function syncCommand(): Command {
     ),
     'DATABASE_URL',
     'LOG_LEVEL',
-    'STRIPE_API_KEY',
-    'STRIPE_API_BASE',
+    ...stripeSettings,
     'STRIPE_WEBHOOK_SECRET',
-    'INVOICEXPRESS_ACCOUNT',
-    'INVOICEXPRESS_API_KEY',
-    'INVOICEXPRESS_API_BASE',
+    ...invoiceXpressSettings,
     ...linkSettings,
   )
     .option('--once', 'stop when everything is there; without it, go on until a signal')

@@ -14,7 +14,7 @@ import {
   readStripe,
 } from './config.ts'
 import { createLog } from './log.ts'
-import { addSettings, linkSettings, readFlags } from './options.ts'
+import { addSettings, invoiceXpressSettings, linkSettings, readFlags, stripeSettings } from './options.ts'
 import { waitForSignal } from './signals.ts'
 import { readWebhooks } from './sync.ts'
 
@@ -29,12 +29,9 @@ export function upCommand(): Command {
     'PORT',
     'RATE_LIMIT',
     'LOG_LEVEL',
-    'STRIPE_API_KEY',
-    'STRIPE_API_BASE',
+    ...stripeSettings,
     'STRIPE_WEBHOOK_SECRET',
-    'INVOICEXPRESS_ACCOUNT',
-    'INVOICEXPRESS_API_KEY',
-    'INVOICEXPRESS_API_BASE',
+    ...invoiceXpressSettings,
     'INVOICEXPRESS_PDF_ORIGINS',
     ...linkSettings,
   )

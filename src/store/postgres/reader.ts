@@ -40,8 +40,8 @@ export async function openPostgresReader(url: string, sharedBy = 1): Promise<Rea
     async listInvoices(query) {
       const { customer_id, page, page_size, words } = query
       if (isForHead(query)) {
-        const [row] = await ask<{ first_page: string }>('first', customer_id)
-        return readFirstPage(row?.first_page ?? '')
+        const [row] = await ask<FirstPageRow>('first', customer_id)
+        return readFirstPage(row as FirstPageRow)
       }
       const { status, ix_status, issued_from, issued_before } = query
       const filters = [customer_id, page, page_size, status, ix_status, issued_from, issued_before]
@@ -75,7 +75,8 @@ export async function openPostgresReader(url: string, sharedBy = 1): Promise<Rea
   }
 }
 
-function readFirstPage(text: string): InvoicePage {
+/** A line of total, version and freshness, then the summaries. */
+function readFirstPage({ first_page: text }: FirstPageRow): InvoicePage {
   const end = text.indexOf('\n')
   const [total, version, synced_at] = text.slice(0, end).split(' ')
   return {
@@ -87,6 +88,7 @@ function readFirstPage(text: string): InvoicePage {
   }
 }
 
+type FirstPageRow = { first_page: string }
 type SnapshotRow = Omit<Snapshot, 'version'> & { version: number | null }
 type PageRow = Omit<InvoicePage, 'summaries' | 'version'> & {
   summaries: string | null
