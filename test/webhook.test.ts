@@ -195,6 +195,8 @@ describe('webhooks', { concurrency: 5 }, () => {
     await runSql(world.url, 'ALTER TABLE fatura.invoices DROP CONSTRAINT none')
     assert.equal(await post(receiver.url, event), 200)
     assert.deepEqual((await readStored(world.url)).records.get(id), record)
+    // Lines are written together, a moment later.
+    await receiver.waitFor(/"msg":"webhook failed"/)
     assert.equal((await receiver.stop('SIGKILL')).signal, 'SIGKILL')
 
     await runSql(world.url, 'ALTER TABLE fatura.invoices ADD CONSTRAINT none CHECK (false) NOT VALID')
