@@ -53,12 +53,16 @@ const rules: Record<string, Rule> = {
     packages: ['stripe'],
   },
   'sandbox/': { ours: domain, packages: [] },
-  'stripe/': { ours: [...domain, 'sources.ts', 'pdf/', 'upstream/'], packages: ['stripe', 'pino'] },
+  'stripe/': {
+    ours: [...domain, 'sources.ts', 'pdf/', 'upstream/', 'server/'],
+    packages: ['stripe', 'pino'],
+  },
   'invoicexpress/': { ours: [...domain, 'sources.ts', 'pdf/', 'upstream/'], packages: ['typebox'] },
   'upstream/': { ours: ['sources.ts'], packages: ['cockatiel'] },
   'pdf/': { ours: [...domain, 'sources.ts'], packages: [] },
+  'server/': { ours: [], packages: [] },
   'http/': {
-    ours: [...domain, 'sources.ts', 'store/store.ts', 'store/search.ts', 'access/'],
+    ours: [...domain, 'sources.ts', 'store/store.ts', 'store/search.ts', 'access/', 'server/'],
     packages: ['fastify', 'typebox', 'pino', '@fastify/swagger'],
   },
   'cli/': {

@@ -10,6 +10,7 @@ import type { StripeEvent } from '../src/sandbox/stripe-objects.ts'
 import { sign } from '../src/sandbox/webhooks.ts'
 import { assertOneLine, eventually, get, isRefused } from './support/cli.ts'
 import { engines, runSql } from './support/engines.ts'
+import { openRaw, parseAnswers, readRss, sendRaw } from './support/raw-client.ts'
 import {
   assertTruth,
   createSyncWorld,
@@ -339,7 +340,10 @@ describe('fatura up', { concurrency: 6 }, () => {
       sandbox.requests.clear()
       const finished = postEvent(receiver.url, event)
       await eventually('it is in flight', () => sandbox.requests.get('retrieve_invoice') === 1)
-      const slow = request(receiver.url, { method: 'POST', headers: { 'content-length': 10 } })
+      const slow = request(receiver.url, {
+        method: 'POST',
+        headers: { 'content-length': 10, 'stripe-signature': 't=1' },
+      })
       slow.on('error', () => {})
       slow.write('{')
       await once(slow, 'socket')
@@ -382,5 +386,69 @@ describe('fatura up', { concurrency: 6 }, () => {
       const outcome = await world.run(args, { env: { LOG_LEVEL: 'silent' } })
       assertOneLine(outcome, /Cannot receive webhooks on 127\.0\.0\.1:\d+/)
     }
+  })
+})
+
+describe('a body whose sender is not known yet', { concurrency: 3 }, () => {
+  const head = (...headers: string[]) => `${['POST / HTTP/1.1', 'Host: x', ...headers].join('\r\n')}\r\n\r\n`
+  const signed = 'Stripe-Signature: t=1,v1=00'
+
+  it('is refused before it is read: without a signature, by its length, and by what it holds', async t => {
+    const world = await createSyncWorld(t, { invoices: 1, seed: 31 })
+    onlyWebhooks(world)
+    const { port } = await world.receive()
+    // None of these ever sends its body: the answer comes all the same.
+    for (const [bytes, status] of [
+      [head('Content-Length: 10'), 400],
+      [head('Stripe-Signature:', 'Content-Length: 10'), 400],
+      [head(signed, 'Content-Length: 1048577'), 413],
+      [head(signed, 'Content-Length: 999999999999'), 413],
+      [head(signed, 'Content-Length: 1048577', 'Expect: 100-continue'), 413],
+      [head(signed, 'Host: y', 'Content-Length: 10'), 400],
+      [head(signed, 'Transfer-Encoding: xchunked'), 400],
+    ] as const) {
+      const started = Date.now()
+      const [answer, ...others] = await sendRaw(port, bytes)
+      assert.deepEqual([answer?.status, answer?.json, others.length], [status, { received: false }, 0], bytes)
+      assert.equal(answer?.headers.connection, 'close')
+      assert.equal(answer?.headers['x-content-type-options'], 'nosniff')
+      assert.ok(Date.now() - started < 5_000)
+    }
+    const chunk = `10000\r\n${'x'.repeat(65_536)}\r\n`
+    const endless = await sendRaw(port, head(signed, 'Transfer-Encoding: chunked') + chunk.repeat(40))
+    assert.deepEqual(
+      endless.map(({ status }) => status),
+      [413],
+    )
+  })
+
+  it('takes little memory, however many there are, and keeps no event out', { timeout: 60_000 }, async t => {
+    const world = await createSyncWorld(t, { invoices: 5, seed: 32 })
+    onlyWebhooks(world)
+    const receiver = await world.receive()
+    const event = () => {
+      world.account.change('create')
+      return world.account.events.at(-1) as StripeEvent
+    }
+    assert.equal(await postEvent(receiver.url, event()), 200)
+    const before = await readRss(receiver.pid)
+    // Each sends all but the last byte of the most it may, and waits; some in pieces of one byte.
+    const clients = Array.from({ length: 60 }, (_, i) =>
+      i % 6 === 0
+        ? openRaw(receiver.port, head(signed, 'Transfer-Encoding: chunked') + '1\r\nx\r\n'.repeat(100_000))
+        : openRaw(receiver.port, head(signed, 'Content-Length: 1048576') + 'x'.repeat(1_048_575)),
+    )
+    t.after(() => {
+      for (const { socket } of clients) socket.destroy()
+    })
+    await eventually('some are given up', () => clients.some(({ raw }) => raw.includes(' 503 ')))
+    assert.equal(await postEvent(receiver.url, event()), 200)
+    const added = ((await readRss(receiver.pid)) - before) / 1024 / 1024
+    t.diagnostic(`60 bodies of up to 1 MiB add ${added.toFixed(0)} MB`)
+    assert.ok(added < 128, `${added.toFixed(0)} MB`)
+    await Promise.all(clients.map(({ ended }) => ended))
+    const statuses = clients.flatMap(({ raw }) => parseAnswers(raw).map(({ status }) => status))
+    assert.deepEqual([...new Set(statuses)].sort(), [408, 503])
+    assert.equal(statuses.length, clients.length)
   })
 })

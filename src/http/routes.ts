@@ -23,7 +23,7 @@ export interface RouteDependencies {
   rateLimit: RateLimit | null
   log: Logger
   /** The OpenAPI document's text. */
-  apiDescription: string
+  apiDescription: Buffer
 }
 
 export function addRoutes(app: FastifyInstance, dependencies: RouteDependencies): void {

@@ -1,15 +1,16 @@
 /** Receives Stripe's webhooks, on a port of its own: an answer of 2xx means that the change is committed. */
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Logger } from 'pino'
 import type Stripe from 'stripe'
+import { writeBareAnswer } from '../server/bare-answer.ts'
+import { findFault } from '../server/find-fault.ts'
+import { createGuardedServer, tunnelRequested, type UnreadableRequest } from '../server/guarded-server.ts'
 import type { Notification } from '../sources.ts'
 import { readEvent } from './billing-source.ts'
 import { createStripe, type StripeOptions } from './client.ts'
+import { createBodyReader, maxBodyBytes } from './read-body.ts'
 
-/** Far more than an event holds. */
-const maximumBody = 1024 * 1024
-/** A sender has so long to send its request. */
-const requestTimeout = 10_000
+const keepAliveMs = 5_000
 
 export interface WebhookOptions {
   stripe: StripeOptions
@@ -21,19 +22,22 @@ export interface WebhookOptions {
 
 export function createWebhookServer({ stripe, secret, apply, log }: WebhookOptions): Server {
   const client = createStripe(stripe)
-  const timeouts = { requestTimeout, headersTimeout: requestTimeout, connectionsCheckingInterval: 1_000 }
-  const server = createServer(timeouts, (request, response) => {
-    receive(request, response).catch(error => {
-      log.error({ err: error }, 'webhook failed')
-      answer(response, 503, { 'retry-after': '5' })
-    })
-  })
+  const readBody = createBodyReader()
 
   async function receive(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    if (request.method !== 'POST') return answer(response, 405, { allow: 'POST' })
+    const signature = request.headers['stripe-signature']
+    if (findFault(request) !== null) return refuse(response, 400)
+    if (request.method !== 'POST') return refuse(response, 405, { allow: 'POST' })
+    if (typeof signature !== 'string' || signature === '') {
+      log.warn('webhook refused: it is not signed')
+      return refuse(response, 400)
+    }
+    if (Number(request.headers['content-length'] ?? 0) > maxBodyBytes) return refuse(response, 413)
+    if (request.headers.expect !== undefined) response.writeContinue()
     const body = await readBody(request)
-    if (body === null) return answer(response, 413, { connection: 'close' })
-    const signature = String(request.headers['stripe-signature'] ?? '')
+    if (body === 'gone') return
+    if (body === 'too_large') return refuse(response, 413)
+    if (body === 'given_up') return refuse(response, 503, { 'retry-after': '5' })
     const event = verify(client, body, signature, secret)
     if (event === null) {
       log.warn('webhook refused: its signature is not ours')
@@ -45,7 +49,22 @@ export function createWebhookServer({ stripe, secret, apply, log }: WebhookOptio
     log.info({ event_id: event.id, type: event.type, applied: notification !== null }, 'webhook')
     answer(response, 200)
   }
-  return server
+
+  return createGuardedServer({
+    handle: (request, response) => {
+      receive(request, response).catch(error => {
+        log.error({ err: error }, 'webhook failed')
+        answer(response, 503, { 'retry-after': '5' })
+      })
+    },
+    refuse: refuseUnreadable,
+    keepAliveMs,
+  })
+}
+
+function refuseUnreadable({ code }: UnreadableRequest): string {
+  if (code === tunnelRequested) return writeBareAnswer(405, { allow: 'POST' }, refused)
+  return writeBareAnswer(code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 408 : 400, {}, refused)
 }
 
 interface VerifiedEvent {
@@ -90,22 +109,21 @@ function readThinEvent({ id, type, created, related_object }: ThinEvent): Notifi
   return null
 }
 
-/**
- * The raw bytes, for the signature is over them; null when they are too many. These are read to their end all the same,
- * though not kept: a sender that is cut off while it sends does not see the answer.
- */
-async function readBody(request: IncomingMessage): Promise<Buffer | null> {
-  const chunks: Buffer[] = []
-  let length = 0
-  for await (const chunk of request) {
-    length += chunk.length
-    if (length <= maximumBody) chunks.push(chunk)
-  }
-  return length > maximumBody ? null : Buffer.concat(chunks)
+const received = '{"received":true}'
+const refused = '{"received":false}'
+
+/** Answers before the body is read, or without: the connection cannot be used again. */
+function refuse(response: ServerResponse, status: number, headers: Record<string, string> = {}): void {
+  answer(response, status, { ...headers, connection: 'close' })
 }
 
 function answer(response: ServerResponse, status: number, headers: Record<string, string> = {}): void {
   if (response.headersSent) return
-  response.writeHead(status, { 'content-type': 'application/json', ...headers })
-  response.end(status === 200 ? '{"received":true}' : '{"received":false}')
+  const body = status === 200 ? received : refused
+  response.writeHead(status, {
+    'content-type': 'application/json',
+    'content-length': String(body.length),
+    ...headers,
+  })
+  response.end(body)
 }
