@@ -25,7 +25,11 @@ export const errorCodes = {
   document_not_issued: { status: 409, meaning: 'The document is a draft: it has no PDF yet.' },
   payload_too_large: { status: 413, meaning: 'The request carries a body; no request of this API has one.' },
   uri_too_long: { status: 414, meaning: 'The URL is longer than 8,192 bytes.' },
-  rate_limited: { status: 429, meaning: 'The token sent too many requests; wait for `Retry-After` seconds.' },
+  rate_limited: {
+    status: 429,
+    meaning:
+      'The token sent too many requests, or its address too many unknown tokens; wait for `Retry-After` seconds.',
+  },
   headers_too_large: { status: 431, meaning: 'The request headers are larger than 16 KiB.' },
   internal: { status: 500, meaning: 'A fault of this service; quote `request_id` when you report it.' },
   upstream_failed: {
