@@ -422,9 +422,9 @@ for (const engine of engines) {
     })
 
     test('setting the clock neither ends a rate-limit window nor makes it last', async t => {
+      t.mock.timers.enable({ apis: ['Date'], now: Date.now() })
       const service = await startService(t, engine, { rateLimit: { requests: 2, seconds: 60 } })
       const token = await service.createToken()
-      t.mock.timers.enable({ apis: ['Date'], now: Date.now() })
       assert.equal((await service.get(path, { token })).status, 200)
       t.mock.timers.setTime(Date.now() + 86_400_000)
       assert.equal((await service.get(path, { token })).status, 200)

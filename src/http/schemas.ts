@@ -9,6 +9,7 @@ import {
   invoiceStatuses,
   maximumPageSize,
 } from '../invoice.ts'
+import { maxSearchWords } from '../store/search.ts'
 import { exampleInvoice } from './examples.ts'
 import { errorResponses, jsonContent, notModifiedResponse, pdfResponse, readHeaders } from './responses.ts'
 
@@ -62,7 +63,8 @@ const listQuery = Type.Object({
       maxLength: 200,
       description:
         'Free text. Every word must occur in the ID, number, names, e-mail, tax ID or external document ID; ' +
-        'case, accents and separators do not matter, and no character is a wildcard.',
+        'case, accents and separators do not matter, and no character is a wildcard. ' +
+        `At most ${maxSearchWords} different words.`,
       examples: ['2026-00012'],
     }),
   ),

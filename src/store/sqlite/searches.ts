@@ -1,0 +1,106 @@
+/**
+ * Searches among a large customer's invoices. SQLite answers within the event loop, and such a search may take as long as
+ * thousands of pages do. So it goes in slices, and whoever else asks is served between them. Each search has a connection of
+ * its own while it lasts, so that all of it comes from one snapshot.
+ */
+
+import type { DatabaseSync } from 'node:sqlite'
+import { setImmediate as loopTurn } from 'node:timers/promises'
+import { type InvoicePage, type InvoiceQuery, StoreUnavailable } from '../store.ts'
+import { attemptRead, openReadOnly } from './database.ts'
+import { prepareOnce, readCounted } from './read-counted.ts'
+import type { Steps } from './search-counted.ts'
+
+/** How long the event loop is kept at a time: about as long as a few pages take. */
+const sliceMs = 0.25
+
+/** How long a search may take. PostgreSQL has the same limit. */
+const maxSearchMs = 5_000
+
+/** More would only take turns at one event loop. */
+const connectionCount = 2
+
+/** How long a search waits for a connection, as on PostgreSQL. */
+const maxWaitMs = 1_500
+
+interface Connection {
+  db: DatabaseSync
+  search(query: InvoiceQuery): Steps<InvoicePage>
+}
+
+export interface Searches {
+  run(query: InvoiceQuery): Promise<InvoicePage>
+  close(): void
+}
+
+export function openSearches(path: string): Searches {
+  const connections = Array.from({ length: connectionCount }, (): Connection => {
+    const db = openReadOnly(path)
+    return { db, search: readCounted(db, prepareOnce(db)).search }
+  })
+  const idle = [...connections]
+  const waiting = new Set<(connection: Connection) => void>()
+  let slices: Promise<void> = Promise.resolve()
+
+  async function take(): Promise<Connection> {
+    return idle.pop() ?? waitForOne()
+  }
+
+  function waitForOne(): Promise<Connection> {
+    return new Promise((resolve, reject) => {
+      const give = (connection: Connection) => {
+        clearTimeout(timer)
+        waiting.delete(give)
+        resolve(connection)
+      }
+      const timer = setTimeout(() => {
+        waiting.delete(give)
+        reject(new StoreUnavailable('No connection for a search became free in time.'))
+      }, maxWaitMs)
+      waiting.add(give)
+    })
+  }
+
+  function giveBack(connection: Connection): void {
+    const [next] = waiting
+    if (next === undefined) idle.push(connection)
+    else next(connection)
+  }
+
+  /** Searches take turns, one slice in each turn of the event loop, however many there are. */
+  async function nextSlice(): Promise<void> {
+    const before = slices
+    slices = before.then(() => loopTurn())
+    await slices
+  }
+
+  async function finish(steps: Steps<InvoicePage>, deadline: number): Promise<InvoicePage> {
+    try {
+      for (;;) {
+        await nextSlice()
+        const begun = performance.now()
+        if (begun > deadline) throw new StoreUnavailable(`A search took over ${maxSearchMs} ms.`)
+        do {
+          const { done, value } = attemptRead(() => steps.next())
+          if (done) return value
+        } while (performance.now() - begun < sliceMs)
+      }
+    } finally {
+      steps.return(undefined as never)
+    }
+  }
+
+  return {
+    async run(query) {
+      const connection = await take()
+      try {
+        return await finish(connection.search(query), performance.now() + maxSearchMs)
+      } finally {
+        giveBack(connection)
+      }
+    },
+    close() {
+      for (const { db } of connections) db.close()
+    },
+  }
+}
