@@ -37,6 +37,10 @@ export const errorCodes = {
     meaning: 'The system that holds the document failed, or is not connected.',
   },
   unavailable: { status: 503, meaning: 'The store cannot be read right now; try again after `Retry-After`.' },
+  overloaded: {
+    status: 503,
+    meaning: 'More requests come than can be served; try again after `Retry-After` seconds.',
+  },
   document_not_ready: {
     status: 503,
     meaning: 'The PDF is still being made; try again after `Retry-After` seconds.',

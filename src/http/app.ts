@@ -11,6 +11,7 @@ import {
 } from './errors.ts'
 import { logRequests } from './log-requests.ts'
 import { addOtherMethods, refuseMethod } from './methods.ts'
+import { shedOverload } from './overload.ts'
 import { compileParameters, parseQuery } from './parameters.ts'
 import { createRequestId } from './request-id.ts'
 import { addRoutes, type RouteDependencies } from './routes.ts'
@@ -49,6 +50,7 @@ export function createApp(dependencies: RouteDependencies): FastifyInstance {
   app.setSerializerCompiler(() => JSON.stringify)
   app.decorateRequest('grant', null)
   handleErrors(app, log)
+  shedOverload(app)
   checkRequests(app)
   logRequests(app, log)
   addOtherMethods(app)

@@ -83,6 +83,7 @@ const guarded = [
   'insufficient_scope',
   'rate_limited',
   'unavailable',
+  'overloaded',
 ] as const
 const conditional = Type.Object({
   'if-none-match': Type.Optional(
@@ -175,6 +176,7 @@ export const readySchema = healthSchema(
   'Can requests be served?',
   'Asks the store. Send traffic to this process only while this answers 200.',
   'unavailable',
+  'overloaded',
 )
 
 export const openapiSchema = {
@@ -190,6 +192,6 @@ export const openapiSchema = {
         'application/json': { schema: { type: 'object', description: 'An OpenAPI 3.1 document.' } },
       },
     },
-    ...errorResponses(),
+    ...errorResponses('overloaded'),
   },
 }

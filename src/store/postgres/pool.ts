@@ -12,18 +12,25 @@ const types: pg.CustomTypesConfig = {
 /** How long a request waits for a connection; then the store counts as out of reach. */
 const connectionPatience = 1_500
 
+/** How many reads may wait for one connection of a pool; what comes on top is refused at once. */
+const maxWaiting = 200
+
 /** Longer than any read takes, and longer than any by a key does; a server that fell silent is given up on. */
 const [readPatience, keyPatience] = [5_000, 2_000]
 
-/** What a machine's API processes take together. Of the latter, each keeps two, so that one slow read stops no other. */
-const readConnections = { lanes: 2, others: 8 }
+/** What a machine's API processes take together. Of `others`, each keeps two, so that one slow read stops no other. */
+const readConnections = { lanes: 2, others: 6, searches: 2 }
 
-/** The API's connections: some for reads by a key, which share them, the others for what may take longer. */
-export function openReadPools(url: string, sharedBy = 1): { lanes: pg.Pool; others: pg.Pool } {
-  const { lanes, others } = readConnections
+/**
+ * The API's connections: some for reads by a key, which share them, others for what may take longer, and a few for searches,
+ * which may take longest: however many searches there are, no list waits for one.
+ */
+export function openReadPools(url: string, sharedBy = 1): Record<keyof typeof readConnections, pg.Pool> {
+  const { lanes, others, searches } = readConnections
   return {
     lanes: openReadPool(url, keyPatience, { max: Math.max(1, Math.floor(lanes / sharedBy)), pipeline: true }),
     others: openReadPool(url, readPatience, { max: Math.max(2, Math.floor(others / sharedBy)) }),
+    searches: openReadPool(url, readPatience, { max: Math.max(1, Math.floor(searches / sharedBy)) }),
   }
 }
 
@@ -85,6 +92,7 @@ export async function read<Row extends pg.QueryResultRow>(
   pool: pg.Pool,
   query: pg.QueryConfig,
 ): Promise<Row[]> {
+  if (pool.waitingCount >= maxWaiting) throw new StoreUnavailable('Too many reads wait for a connection.')
   return (await twiceIfBroken(() => pool.query<Row>(query))).rows
 }
 

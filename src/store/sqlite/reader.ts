@@ -5,7 +5,7 @@ import { attemptRead, openReadOnly } from './database.ts'
 import { listStatement } from './list-statement.ts'
 import { checkSchema } from './migrations.ts'
 import { prepareOnce, readCounted } from './read-counted.ts'
-import { openSearches } from './searches.ts'
+import { openSearchThread } from './search-thread.ts'
 import { readToken, type TokenRow, tokenColumns } from './tokens.ts'
 
 export function openSqliteReader(path: string): ReadStore {
@@ -19,7 +19,7 @@ export function openSqliteReader(path: string): ReadStore {
 
   const prepareList = prepareOnce(db)
   const counted = readCounted(db, prepareList)
-  const searches = openSearches(path)
+  const searches = openSearchThread(path)
   const firstPage = db.prepare(`
     SELECT total, head AS summaries, version, synced_at FROM freshness LEFT JOIN customers ON customer_id = ?1`)
   const invoice = db.prepare(`
@@ -35,7 +35,7 @@ export function openSqliteReader(path: string): ReadStore {
     const { sql, values } = listStatement(query)
     const row = prepareList(sql).get(...values) as unknown as PageRow
     if (row.summaries === null && row.counted === 1)
-      return query.words === undefined ? counted.list(query) : searches.run(query)
+      return query.words === undefined ? counted.list(query) : searches.search(query)
     return pageOf(row, Math.max(1, Math.min(query.page, countPages(row.total ?? 0, query.page_size))))
   }
 
@@ -58,7 +58,7 @@ export function openSqliteReader(path: string): ReadStore {
       attemptRead(() => ping.get())
     },
     async close() {
-      searches.close()
+      await searches.close()
       db.close()
     },
   }

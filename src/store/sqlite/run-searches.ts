@@ -1,9 +1,7 @@
 /**
- * Searches among a large customer's invoices. SQLite answers within the event loop, and such a search may take as long as
- * thousands of pages do. So it goes in slices, and whoever else asks is served between them. Each search has a connection of
- * its own while it lasts, so that all of it comes from one snapshot.
+ * Searches among a large customer's invoices, in a thread of their own. Each has a connection of its own while it lasts, so
+ * that all of it comes from one snapshot, and they take turns, so that a long one does not hold up a short one.
  */
-
 import type { DatabaseSync } from 'node:sqlite'
 import { setImmediate as loopTurn } from 'node:timers/promises'
 import { type InvoicePage, type InvoiceQuery, StoreUnavailable } from '../store.ts'
@@ -11,13 +9,13 @@ import { attemptRead, openReadOnly } from './database.ts'
 import { prepareOnce, readCounted } from './read-counted.ts'
 import type { Steps } from './search-counted.ts'
 
-/** How long the event loop is kept at a time: about as long as a few pages take. */
-const sliceMs = 0.25
+/** How long a search goes on before the other one has its turn. */
+const sliceMs = 2
 
 /** How long a search may take. PostgreSQL has the same limit. */
-const maxSearchMs = 5_000
+const defaultMaxSearchMs = 5_000
 
-/** More would only take turns at one event loop. */
+/** More would only take turns at one thread. */
 const connectionCount = 2
 
 /** How long a search waits for a connection, as on PostgreSQL. */
@@ -28,12 +26,10 @@ interface Connection {
   search(query: InvoiceQuery): Steps<InvoicePage>
 }
 
-export interface Searches {
-  run(query: InvoiceQuery): Promise<InvoicePage>
-  close(): void
-}
-
-export function openSearches(path: string): Searches {
+export function createRunSearch(
+  path: string,
+  maxSearchMs = defaultMaxSearchMs,
+): (query: InvoiceQuery) => Promise<InvoicePage> {
   const connections = Array.from({ length: connectionCount }, (): Connection => {
     const db = openReadOnly(path)
     return { db, search: readCounted(db, prepareOnce(db)).search }
@@ -67,7 +63,6 @@ export function openSearches(path: string): Searches {
     else next(connection)
   }
 
-  /** Searches take turns, one slice in each turn of the event loop, however many there are. */
   async function nextSlice(): Promise<void> {
     const before = slices
     slices = before.then(() => loopTurn())
@@ -90,17 +85,12 @@ export function openSearches(path: string): Searches {
     }
   }
 
-  return {
-    async run(query) {
-      const connection = await take()
-      try {
-        return await finish(connection.search(query), performance.now() + maxSearchMs)
-      } finally {
-        giveBack(connection)
-      }
-    },
-    close() {
-      for (const { db } of connections) db.close()
-    },
+  return async query => {
+    const connection = await take()
+    try {
+      return await finish(connection.search(query), performance.now() + maxSearchMs)
+    } finally {
+      giveBack(connection)
+    }
   }
 }

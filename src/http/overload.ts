@@ -1,0 +1,63 @@
+/**
+ * Sheds what cannot be served in time. The event loop takes the requests that arrived in turns, one after the other: a turn
+ * that lasts long means that requests wait long. When turns stay long, each serves for a while, and refuses the others that
+ * are waiting, at once and at the least cost. See docs/decisions/0010-shedding-by-turns.md.
+ */
+import type { FastifyInstance, FastifyReply } from 'fastify'
+import { ApiError, errorCodes } from '../errors.ts'
+import { writeError } from './errors.ts'
+
+/** How long a turn serves requests before it sheds the rest. */
+const maxTurnMs = 50
+
+/** For how long turns must have been longer than that: one may be long because of a pause of the machine. */
+const patienceMs = 500
+
+const retryAfterSeconds = '1'
+const refusal = new ApiError('overloaded', 'More requests come than can be served; try again shortly.')
+
+/** Call before any other hook is added: what is shed should have cost nothing yet. */
+export function shedOverload(app: FastifyInstance): void {
+  let turnBegan = -1
+  /** Since when every turn was long. */
+  let longSince = Number.POSITIVE_INFINITY
+
+  function endTurn(): void {
+    const now = performance.now()
+    if (now - turnBegan < maxTurnMs) longSince = Number.POSITIVE_INFINITY
+    else if (longSince === Number.POSITIVE_INFINITY) longSince = turnBegan
+    turnBegan = -1
+  }
+
+  app.addHook('onRequest', (request, reply, done) => {
+    const now = performance.now()
+    if (turnBegan === -1) {
+      turnBegan = now
+      setImmediate(endTurn)
+    } else if (
+      now - turnBegan > maxTurnMs &&
+      now - Math.min(longSince, turnBegan) > patienceMs &&
+      request.url !== '/live'
+    ) {
+      shed(reply, request.id)
+      return
+    }
+    done()
+  })
+}
+
+/** Past Fastify's ways of sending, which cost as much again. */
+function shed(reply: FastifyReply, requestId: string): void {
+  const body = writeError(refusal, requestId)
+  reply.hijack()
+  reply.raw
+    .writeHead(errorCodes[refusal.code].status, {
+      'content-type': 'application/json',
+      'content-length': Buffer.byteLength(body),
+      'cache-control': 'no-store',
+      'retry-after': retryAfterSeconds,
+      'request-id': requestId,
+      'x-content-type-options': 'nosniff',
+    })
+    .end(body)
+}
