@@ -35,7 +35,7 @@ const shape: Shape = { customers: 1_000, each: 40, large: [Number(values.large)]
 const searches = ['2023 2024 0 1 2 3 4 5 6 7', 'nobody', '2023-000123', 'a e i o u']
 
 /** More than its token may have under way and waiting, so some are refused. */
-const searchers = 16
+const searchers = 64
 
 async function measure(engine: EngineName): Promise<string[]> {
   const server = engine === 'postgres' ? await startPostgres(values.data) : null

@@ -10,6 +10,7 @@ import { describeMachine } from './machine.ts'
 import { answersOf, type OpenLoopOptions, runOpenLoop } from './open-loop.ts'
 import { type EngineName, engineNames } from './options.ts'
 import { startPostgres } from './postgres-server.ts'
+import { cpuSince, readCpu } from './process-cost.ts'
 import { listPath, startService } from './service.ts'
 import { formatTable, median, show, spread } from './statistics.ts'
 import { chooseCustomers, engineLabels, openSeeded } from './stores.ts'
@@ -59,7 +60,10 @@ async function measure(engine: EngineName): Promise<string[][]> {
     await runOpenLoop({ ...closed, seconds: 2 })
     const figures: Record<string, number>[] = []
     for (let round = 0; round < rounds; round++) {
+      const before = readCpu(service.pid)
       const atPeak = await runOpenLoop(closed)
+      const peakCpu = cpuSince(before, service.pid)
+      const beforeOverload = readCpu(service.pid)
       const peak = answersOf(atPeak, 200).count / atPeak.seconds
       const overload = runOpenLoop({ ...closed, ratePerSecond: times * peak, maxConnections: 5_000 })
       const live = await runOpenLoop({
@@ -69,8 +73,16 @@ async function measure(engine: EngineName): Promise<string[][]> {
       const result = await overload
       const [good, shed, alive] = [answersOf(result, 200), answersOf(result, 503), answersOf(live, 200)]
       const goodput = good.count / result.seconds
+      const cpu = cpuSince(beforeOverload, service.pid)
+      const [costAtPeak, cost] = [peakCpu / answersOf(atPeak, 200).count, cpu / good.count]
       figures.push({
-        ...{ peak, goodput, ratio: goodput / peak, shed: shed.count / (times * peak * seconds) },
+        ...{
+          peak,
+          goodput,
+          ratio: goodput / peak,
+          perCpu: costAtPeak / cost,
+          shed: shed.count / (times * peak * seconds),
+        },
         ...{ goodP99: good.p99, shedP50: shed.p50, shedP99: shed.p99, live: alive.p99, liveMax: alive.max },
       })
       process.stderr.write(
@@ -83,6 +95,7 @@ async function measure(engine: EngineName): Promise<string[][]> {
       show(median(all('peak')), 0),
       show(median(all('goodput')), 0),
       spread(all('ratio'), 2),
+      spread(all('perCpu'), 2),
       `${show(100 * median(all('shed')), 0)} %`,
       show(median(all('goodP99')), 0),
       `${show(median(all('shedP50')), 0)} / ${show(median(all('shedP99')), 0)}`,
@@ -104,6 +117,7 @@ try {
     'peak/s',
     'served/s',
     'served to peak (least–most)',
+    "the same by the server's CPU",
     'shed',
     'p99 of the served, ms',
     'p50 / p99 of the shed, ms',

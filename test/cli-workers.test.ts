@@ -177,12 +177,12 @@ describe('fatura serve --workers', { concurrency: 2 }, () => {
       assertOneLine(await cli.run(['serve'], { env: { WORKERS: count } }), /^fatura: WORKERS must be /)
   })
 
-  it('divides the connections to PostgreSQL among the workers, three each at least', () => {
+  it('divides the connections to PostgreSQL among the workers, four each at least', () => {
     const most = (workers: number) => {
-      const { lanes, others } = openReadPools('postgres://127.0.0.1/none', workers)
-      return lanes.options.max + others.options.max
+      const { lanes, others, searches } = openReadPools('postgres://127.0.0.1/none', workers)
+      return lanes.options.max + others.options.max + searches.options.max
     }
-    assert.deepEqual([1, 2, 3, 4, 8, 64].map(most), [10, 5, 3, 3, 3, 3])
+    assert.deepEqual([1, 2, 3, 4, 8, 64].map(most), [10, 5, 4, 4, 4, 4])
   })
 
   it('takes as many workers as there are cores with "auto"', async t => {

@@ -17,18 +17,18 @@ const manyRecords = () =>
 
 for (const engine of engines) {
   describe(`fairness on ${engine.name}`, () => {
-    test('of one token, two searches run and ten wait; more are 429 with Retry-After, and other tokens search on', async t => {
+    test('of one token, two searches run and fifty wait; more are 429 with Retry-After, and other tokens search on', async t => {
       const service = await startService(t, engine, { records: manyRecords() })
       const [greedy, other] = [await service.createToken(), await service.createToken()]
       const [flood, others] = await Promise.all([
         Promise.all(Array.from({ length: 200 }, () => service.list('?q=in_59', { token: greedy }))),
-        Promise.all(Array.from({ length: 5 }, () => service.list('?q=in_59', { token: other }))),
+        Promise.all(Array.from({ length: 2 }, () => service.list('?q=in_59', { token: other }))),
       ])
       const [found, refused] = [200, 429].map(status => flood.filter(answer => answer.status === status))
       assert.equal((found?.length ?? 0) + (refused?.length ?? 0), 200)
       assert.ok(found !== undefined && found.length >= 2)
       for (const { json } of [...found, ...others]) assert.equal(json.total, 11)
-      assert.ok(refused !== undefined && refused.length > 0, 'more than twelve were under way at once')
+      assert.ok(refused !== undefined && refused.length > 0, 'more than 52 came at once')
       for (const answer of refused) {
         assertError(answer, 429, 'rate_limited')
         assert.equal(answer.headers['retry-after'], '1')

@@ -4,7 +4,7 @@ import { Turns } from '../access/turns.ts'
 import { ApiError } from '../errors.ts'
 
 /** A third waits: a page that searches while somebody types should not have to know of a limit. */
-const limits = { maxAtOnce: 2, maxWaiting: 10, maxWaitMs: 2_000 }
+const limits = { maxAtOnce: 2, maxWaiting: 50, maxWaitMs: 1_000 }
 
 export type RunExpensive = <Result>(
   request: FastifyRequest,
