@@ -2,6 +2,7 @@
  * A process that sends requests at a given rate, whether or not answers come: as many clients do that know nothing of each
  * other. Reads what to ask from standard input, prints what came back.
  */
+import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { json } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -83,6 +84,11 @@ function send(due: number, turn: number): void {
   connection.socket.write(texts[turn % texts.length] as Buffer)
 }
 
+for (let n = 0; n < (options.openFirst ?? 1); n++) {
+  const connection = openConnection()
+  await once(connection.socket, 'connect')
+  idle.push(connection)
+}
 const cpuBefore = process.cpuUsage()
 const begun = performance.now()
 const interval = 1_000 / options.ratePerSecond

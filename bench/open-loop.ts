@@ -12,6 +12,8 @@ export interface OpenLoopOptions {
   seconds: number
   /** When as many wait for their answers, a request that is due is not sent, and counts as such. */
   maxConnections: number
+  /** How many of them are open before the first request is due; the others are opened when they are needed. */
+  openFirst?: number
 }
 
 export interface OpenLoopResult {

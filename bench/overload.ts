@@ -65,9 +65,14 @@ async function measure(engine: EngineName): Promise<string[][]> {
       const peakCpu = cpuSince(before, service.pid)
       const beforeOverload = readCpu(service.pid)
       const peak = answersOf(atPeak, 200).count / atPeak.seconds
-      const overload = runOpenLoop({ ...closed, ratePerSecond: times * peak, maxConnections: 5_000 })
+      const overload = runOpenLoop({
+        ...closed,
+        ratePerSecond: times * peak,
+        maxConnections: 1_000,
+        openFirst: 1_000,
+      })
       const live = await runOpenLoop({
-        ...{ address, ratePerSecond: 20, seconds, maxConnections: 20 },
+        ...{ address, ratePerSecond: 20, seconds, maxConnections: 20, openFirst: 20 },
         requests: [{ path: '/live', headers: {} }],
       })
       const result = await overload
