@@ -10,8 +10,11 @@ import { writeError } from './errors.ts'
 /** How long a turn serves requests before it sheds the rest. */
 const maxTurnMs = 50
 
+/** And how many it serves in any case: as few as this at once are no overload, however slow the machine is. */
+const minServed = 200
+
 /** For how long turns must have been longer than that: one may be long because of a pause of the machine. */
-const patienceMs = 500
+const patienceMs = 1_000
 
 const retryAfterSeconds = '1'
 const refusal = new ApiError('overloaded', 'More requests come than can be served; try again shortly.')
@@ -24,6 +27,7 @@ export function shedOverload(app: FastifyInstance): void {
   let requests = 0
   /** -1 while no turn is measured. */
   let turnBegan = -1
+  let served = 0
   /** Since when every turn was long. */
   let longSince = Number.POSITIVE_INFINITY
 
@@ -34,6 +38,7 @@ export function shedOverload(app: FastifyInstance): void {
   }
 
   function isExcess(): boolean {
+    if (++served <= minServed) return false
     const now = performance.now()
     return now - turnBegan > maxTurnMs && now - Math.min(longSince, turnBegan) > patienceMs
   }
@@ -42,6 +47,7 @@ export function shedOverload(app: FastifyInstance): void {
     if (turnBegan === -1) {
       if (++requests % measuredEvery === 0 || longSince !== Number.POSITIVE_INFINITY) {
         turnBegan = performance.now()
+        served = 1
         setImmediate(endTurn)
       }
     } else if (isExcess() && request.url !== '/live') {
