@@ -14,21 +14,24 @@ export function addListInvoices(app: TypedApp, store: ReadStore): void {
     const query = readQuery(request.params, request.query)
     if (request.headers['if-none-match'] !== undefined) {
       const snapshot = await store.readSnapshot(query.customer_id)
-      const etag = etagOf(snapshot)
+      const etag = etagOf(query.customer_id, snapshot)
       if (isHeldByClient(request, etag)) {
         setReadHeaders(reply, etag, snapshot.synced_at)
         return reply.code(304).send()
       }
     }
     const page = await store.listInvoices(query)
-    setReadHeaders(reply, etagOf(page), page.synced_at)
+    setReadHeaders(reply, etagOf(query.customer_id, page), page.synced_at)
     return sendJson(reply, writePage(page, query.page_size))
   })
 }
 
-/** Any change of the customer's invoices changes it, so it can be answered without reading one of them. */
-function etagOf({ version }: Snapshot): string {
-  return `"${manifest.version}-${version}"`
+/**
+ * Any change of the customer's invoices changes it, so it can be answered without reading one of them. Customers whose
+ * invoices were written together have the same version, so the customer is named as well.
+ */
+function etagOf(customerId: string, { version }: Snapshot): string {
+  return `"${manifest.version}-${version}-${customerId}"`
 }
 
 function readQuery({ customerId }: CustomerParams, query: ListQuery): InvoiceQuery {
