@@ -31,7 +31,7 @@ const commands: [command: string, mentions: string[]][] = [
     [...storing.flat(), '--customer', '--all-customers', '--name', '--expires', '90d', 'never'],
   ],
   ['token list', [...storing.flat(), '--json']],
-  ['token revoke', [...storing.flat(), '<id>']],
+  ['token revoke', [...storing.flat(), '<token>']],
   ['doctor', [...storing.flat(), '--sample', '--json', 'STRIPE_API_KEY', 'INVOICEXPRESS_API_KEY']],
   ['migrate', storing.flat()],
   ['openapi', []],
