@@ -9,7 +9,15 @@ export interface Pdf {
   size: number | null
 }
 
-export interface PaymentPlatform {
+/** What the API heeds before it asks. */
+interface Guarded {
+  /** How often it may be asked within a second, for lines and for PDFs each; as often as needed when not given. */
+  perSecond?: number
+  /** Why nothing is asked of it right now: it wanted a pause, or failed too often. Then nobody need wait for a turn. */
+  refusal?(): SourceError | null
+}
+
+export interface PaymentPlatform extends Guarded {
   /** All the lines of an invoice, in order; null when the platform does not know the invoice. Rejects with a `SourceError`. */
   fetchLines(invoiceId: string, signal: AbortSignal): Promise<readonly Line[] | null>
   /** The invoice's PDF as the platform has it now. Rejects with a `SourceError`. */
@@ -102,7 +110,7 @@ export interface DocumentSource {
   fetchClient(id: number): Promise<DocumentClient | null>
 }
 
-export interface InvoicingSystem {
+export interface InvoicingSystem extends Guarded {
   /** The certified document's PDF. Rejects with a `SourceError`. */
   openPdf(ixId: number, signal: AbortSignal): Promise<Pdf>
 }
@@ -112,7 +120,7 @@ export type SourceFailure = 'missing' | 'not_ready' | 'timeout' | 'failed'
 
 export class SourceError extends Error {
   readonly failure: SourceFailure
-  /** With `not_ready`: after how many seconds it may be ready. */
+  /** After how many seconds a new try makes sense; undefined when it does not pass by itself, or nobody knows. */
   readonly retryAfter: number | undefined
 
   constructor(

@@ -145,5 +145,7 @@ const statusHeaders: Record<number, Record<string, { type: string; description: 
   401: challengeHeader,
   403: { ...challengeHeader, ...rateLimitHeaders },
   429: { ...retryHeader, ...rateLimitHeaders },
+  502: retryHeader,
   503: retryHeader,
+  504: retryHeader,
 }

@@ -4,7 +4,7 @@ import type { Validator } from 'typebox/compile'
 import { SourceError, type SourceFailure } from '../sources.ts'
 import type { Failures } from '../upstream/failures.ts'
 import { readRetryAfter } from '../upstream/retry-after.ts'
-import { type Answer, Withdrawn } from './client.ts'
+import type { Answer } from './client.ts'
 
 /** An answer with another status than the one for what was asked. */
 export class Refused extends SourceError {
@@ -77,8 +77,8 @@ export const invoiceXpressFailures: Failures = {
   /** A refusal of the key or of the question will be the same next time; anything else may pass. */
   mayPass: error =>
     !(error instanceof Refused) || error.status === 408 || error.status === 429 || error.status >= 500,
-  isFault: error =>
-    !(error instanceof Withdrawn || (error instanceof Refused && [404, 422].includes(error.status))),
+  /** Not an answer that is about the question, the key or how often it was asked: then InvoiceXpress works. */
+  isFault: error => !(error instanceof Refused && error.status >= 400 && error.status < 500),
   pauseFor: error =>
     error instanceof Refused && error.status === 429
       ? readRetryAfter(error.after, Date.now(), usualPause)

@@ -7,8 +7,11 @@ import { readRetryAfter } from '../upstream/retry-after.ts'
 export const stripeFailures: Failures = {
   name: 'Stripe',
   mayPass,
-  /** Anything but an answer that says there is no such thing. */
-  isFault: error => !(error instanceof Stripe.errors.StripeInvalidRequestError && error.statusCode === 404),
+  /** Not an answer that is about the question, the key or how often it was asked: then Stripe works. */
+  isFault: error => {
+    if (!(error instanceof Stripe.errors.StripeError) || error.statusCode === undefined) return true
+    return error.statusCode < 400 || error.statusCode >= 500
+  },
   pauseFor: error =>
     error instanceof Stripe.errors.StripeRateLimitError
       ? readRetryAfter(error.headers?.['retry-after'], Date.now())

@@ -10,6 +10,9 @@ import { listLines, readLinePage } from './list-lines.ts'
 const linesTimeout = 700
 const retrieveTimeout = 5_000
 
+/** For lines and for PDFs each; with the connector's 20, well below the 100 that Stripe takes. */
+const perSecond = 20
+
 /** Stripe's PDFs, and the pages that lead to them. */
 const pdfOrigins = ['https://pay.stripe.com', 'https://invoice.stripe.com', 'https://files.stripe.com']
 
@@ -19,8 +22,10 @@ export function createPaymentPlatform(options: StripeOptions): PaymentPlatform {
   const guard = pdfGuard(options.base)
 
   return {
+    ...(isStripesOwn(options.base) && { perSecond }),
+    refusal: guarded.refusal,
     async fetchLines(invoiceId, signal) {
-      return guarded(linesTimeout, given =>
+      return guarded(linesTimeout, signal, given =>
         listLines(async params => {
           given.throwIfAborted()
           signal.throwIfAborted()
@@ -34,7 +39,7 @@ export function createPaymentPlatform(options: StripeOptions): PaymentPlatform {
       })
     },
     async openPdf(invoiceId, signal) {
-      const { invoice_pdf } = await guarded(retrieveTimeout, () =>
+      const { invoice_pdf } = await guarded(retrieveTimeout, signal, () =>
         stripe.invoices.retrieve(invoiceId, {}, { timeout: retrieveTimeout }),
       )
       // A new address for every download: it holds a secret, and it expires.
