@@ -1,7 +1,7 @@
 import cluster from 'node:cluster'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { Command } from 'commander'
 import { migrateStore } from '../store/open-store.ts'
+import { keepServing } from './close-connections.ts'
 import {
   readDatabaseUrl,
   readHost,
@@ -66,7 +66,7 @@ async function serve(options: Record<string, unknown>): Promise<void> {
   const delayMs = await delay
   leave()
   if (delayMs > 0) log.info({ delay_ms: delayMs }, 'stopping')
-  await sleep(delayMs)
+  await keepServing(delayMs)
   await stop()
   log.info('stopped')
 }

@@ -1,7 +1,7 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { Command } from 'commander'
 import { migrateStore } from '../store/open-store.ts'
 import { CliError } from './cli-error.ts'
+import { keepServing } from './close-connections.ts'
 import {
   readDatabaseUrl,
   readHost,
@@ -70,7 +70,7 @@ async function up(options: { webhooks?: string } & Record<string, unknown>): Pro
   const stopped = delay.then(async delayMs => {
     api.leave()
     if (delayMs > 0) log.info({ delay_ms: delayMs }, 'stopping')
-    await sleep(delayMs)
+    await keepServing(delayMs)
     await api.stop()
   })
   const { leave, syncOn } = await import('./start-sync.ts')

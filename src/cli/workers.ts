@@ -3,6 +3,7 @@ import cluster, { type Worker } from 'node:cluster'
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
+import { keepServing } from './close-connections.ts'
 import type { PreparedApi } from './start-api.ts'
 
 /** What a worker says once it listens. */
@@ -53,7 +54,7 @@ export async function runWorkers(count: number, log: Logger, delay: Promise<numb
   const delayMs = await left
   if (delayMs > 0) log.info({ delay_ms: delayMs }, 'stopping')
   // Nobody waits for workers that are gone.
-  await Promise.race([sleep(delayMs, undefined, { ref: false }), Promise.all(places)])
+  await Promise.race([keepServing(delayMs), Promise.all(places)])
   ending.abort()
   const codes = await Promise.all(places)
   process.exitCode = codes.every(code => code === 0) ? 0 : 1
@@ -133,7 +134,7 @@ export async function serveAsWorker(
     const alone = delay.then(async delayMs => {
       // Whether it is the only one to go, the first process knows, and tells.
       api.leave(true)
-      await sleep(delayMs, undefined, { ref: false })
+      await keepServing(delayMs)
     })
     await Promise.race([stop, alone])
     await api.stop()

@@ -25,26 +25,36 @@ export interface Traffic {
   stop(): void
 }
 
-/** How often the proxy asks: up to so long, new connections still come after `/ready` turned. */
-const readyEveryMs = 500
+/** How often the proxy asks, and for how long it trusts an answer: so long, new connections still come after `/ready` turned. */
+const readyEveryMs = 300
+const trustMs = 1_000
 
 export function startTraffic({ address, paths, token, busy, idle, fresh, idleFor }: TrafficOptions): Traffic {
   const samples: Sample[] = []
   let isOpen = true
   let isStopped = false
+  let readyAt = Number.NEGATIVE_INFINITY
 
   async function watch(): Promise<void> {
     while (isOpen && !isStopped) {
+      const asked = performance.now()
       const { status } = await ask(`${address}/ready`, token)
-      if (status !== 200) isOpen = false
-      else await sleep(readyEveryMs)
+      if (status === 200) readyAt = asked
+      else isOpen = false
+      await sleep(readyEveryMs)
     }
+  }
+
+  /** False when nobody is to connect any more. */
+  async function mayConnect(): Promise<boolean> {
+    while (isOpen && !isStopped && performance.now() - readyAt > trustMs) await sleep(10)
+    return isOpen && !isStopped
   }
 
   async function loop(agent: Agent | null, pause: () => number): Promise<void> {
     for (let turn = 0; !isStopped; turn++) {
       const hasConnection = agent !== null && Object.keys(agent.freeSockets).length > 0
-      if (!hasConnection && !isOpen) return
+      if (!hasConnection && !(await mayConnect())) return
       samples.push(await ask(`${address}${paths[turn % paths.length]}`, token, agent ?? new Agent()))
       await sleep(pause())
     }
