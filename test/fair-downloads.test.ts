@@ -166,6 +166,7 @@ for (const engine of engines)
       const open = () => {
         const outgoing = request(options)
         outgoing.on('error', () => {})
+        outgoing.on('response', ({ statusCode }) => assert.equal(statusCode, 200))
         outgoing.end()
         return outgoing
       }
