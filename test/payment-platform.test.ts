@@ -34,7 +34,7 @@ function pick(fits: (invoice: StripeInvoice) => boolean): StripeInvoice {
 
 /** As the connector would store it, but without the lines. */
 function recordOf(invoice: StripeInvoice): InvoiceRecord {
-  const mapped = mapInvoice(invoice as unknown as Stripe.Invoice, new Map(), null)
+  const mapped = mapInvoice(invoice as unknown as Stripe.Invoice, new Map(), null, linesOf(invoice))
   assert.ok('invoice' in mapped)
   return { invoice: mapped.invoice, lines: null }
 }

@@ -7,7 +7,7 @@ import { createStripe, isStripesOwn, type StripeOptions } from './client.ts'
 import { stripeFailures } from './failures.ts'
 import { listLines, readLinePage } from './list-lines.ts'
 import { type MetadataKeys, mapClaim, usualKeys } from './map-claim.ts'
-import { mapInvoice, percentageOf, rateIds, type TaxRates } from './map-invoice.ts'
+import { addsUp, mapInvoice, percentageOf, rateIds, type TaxRates } from './map-invoice.ts'
 
 const pageSize = 100
 
@@ -55,14 +55,15 @@ export function createBillingSource(
     const lines = await unlessMissing(
       listLines(list, invoice.lines.has_more ? undefined : readLinePage(invoice.lines)),
     )
-    // Since it was read, a line was deleted, or the invoice itself.
-    if (lines === null && !isAgain) return retrieve(invoice.id, customer_id, true)
+    // Since it was read, a line was added or deleted, or the invoice itself.
+    const isOld = lines === null || (invoice.lines.has_more && !addsUp(invoice, lines))
+    if (isOld && !isAgain) return retrieve(invoice.id, customer_id, true)
     if (lines === null) throw new SourceError('failed', 'Stripe does not know the lines of an invoice')
     return {
       id: invoice.id,
       customer_id,
       map: (previous: Invoice | null) => {
-        const mapped = mapInvoice(invoice, rates, previous)
+        const mapped = mapInvoice(invoice, rates, previous, lines)
         return 'refusal' in mapped
           ? mapped
           : { invoice: mapped.invoice, lines, claim: mapClaim(invoice.metadata, keys) }
@@ -190,11 +191,14 @@ function checkInvoice(invoice: Stripe.Invoice): Stripe.Invoice {
     invoice.object === 'invoice' &&
     typeof invoice.id === 'string' &&
     amounts.every(Number.isSafeInteger) &&
-    isWholeOrNull(invoice.total_excluding_tax) &&
+    [invoice.total_excluding_tax, invoice.amount_shipping].every(isWholeOrNull) &&
     typeof invoice.currency === 'string' &&
     /^[a-z]{3}$/.test(invoice.currency) &&
     [invoice.number, invoice.customer_name, invoice.customer_email].every(isTextOrNull) &&
-    [invoice.total_taxes, invoice.total_discount_amounts].every(isAmountsOrNull)
+    [invoice.total_taxes, invoice.total_discount_amounts, invoice.total_pretax_credit_amounts].every(
+      isAmountsOrNull,
+    ) &&
+    Array.isArray(invoice.discounts ?? [])
   if (!fits) throw new SourceError('failed', 'Stripe sent an invoice that does not fit')
   if (!invoice.lines?.has_more) readLinePage(invoice.lines)
   return invoice

@@ -36,8 +36,9 @@ export function trueRecord(account: StripeAccount, id: string): InvoiceRecord | 
   const rates = [...account.taxRates.values()].map(
     rate => [rate.id, percentageOf(rate as unknown as Stripe.TaxRate)] as const,
   )
-  const mapped = mapInvoice(source, new Map(rates), null)
-  return 'refusal' in mapped ? null : { invoice: mapped.invoice, lines: source.lines.data.map(mapLine) }
+  const lines = source.lines.data.map(mapLine)
+  const mapped = mapInvoice(source, new Map(rates), null, lines)
+  return 'refusal' in mapped ? null : { invoice: mapped.invoice, lines }
 }
 
 export async function readStored(url: string): Promise<{ records: Records; streams: Stream[] }> {

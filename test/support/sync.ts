@@ -159,7 +159,7 @@ export function truthOf(account: StripeAccount, stored: readonly StoredRecord[] 
   )
   const records = [...account.invoices.values()].flatMap(invoice => {
     const previous = renamed.has(invoice.customer) ? (before.get(invoice.id) ?? null) : null
-    const mapped = mapInvoice(renderInvoice(account, invoice), rates, previous)
+    const mapped = mapInvoice(renderInvoice(account, invoice), rates, previous, linesOf(invoice))
     if ('refusal' in mapped) return []
     const { customer_id, id } = mapped.invoice
     return [{ customer_id, id, summary: writeSummary(mapped.invoice), lines: writeLines(linesOf(invoice)) }]
@@ -202,7 +202,7 @@ export function createDirectSource(account: StripeAccount, pageSize = 2): Billin
       id: invoice.id,
       customer_id: typeof invoice.customer === 'string' ? invoice.customer : null,
       map(previous) {
-        const mapped = mapInvoice(rendered, rates, previous)
+        const mapped = mapInvoice(rendered, rates, previous, lines)
         return 'refusal' in mapped ? mapped : { invoice: mapped.invoice, lines }
       },
     }
