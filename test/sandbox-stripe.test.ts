@@ -143,6 +143,24 @@ describe('the account', () => {
       'two discounts',
       all.some(i => i.total_discount_amounts.length === 2),
     )
+    const hasItemDiscount = (i: StripeInvoice) => i.lines.data.some(l => l.discounts.length > 0)
+    some(
+      'a discount on an item alone',
+      all.some(i => hasItemDiscount(i) && i.discounts.length === 0),
+    )
+    some(
+      'discounts on an item and on the invoice',
+      all.some(i => hasItemDiscount(i) && i.discounts.length > 0),
+    )
+    some(
+      'two discounts on one item',
+      lines.some(l => l.discounts.length === 2),
+    )
+    for (const behavior of ['exclusive', 'inclusive'])
+      some(
+        `a discount on an item, ${behavior} tax`,
+        all.some(i => hasItemDiscount(i) && i.total_taxes[0]?.tax_behavior === behavior),
+      )
     some(
       'metadata',
       all.some(i => Object.keys(i.metadata).length > 0),
@@ -183,14 +201,17 @@ describe('the account', () => {
       const { lines, total_taxes: taxes, total, id, status } = invoice
       const discount = sum(invoice.total_discount_amounts)
       const behaving = (behavior: string) => sum(taxes.filter(tax => tax.tax_behavior === behavior))
-      assert.equal(
-        invoice.subtotal,
-        lines.data.reduce((all, line) => all + line.subtotal, 0),
-        id,
+      const gross = lines.data.reduce((all, line) => all + line.subtotal, 0)
+      const ofItems = sum(
+        lines.data.flatMap(line =>
+          line.discount_amounts.filter(part => line.discounts.includes(part.discount)),
+        ),
       )
+      // Stripe's subtotal is without the discounts of items already.
+      assert.equal(invoice.subtotal, gross - ofItems, id)
       assert.equal(discount, sum(lines.data.flatMap(line => line.discount_amounts)), id)
       assert.equal(sum(taxes), sum(lines.data.flatMap(line => line.taxes)), id)
-      assert.equal(total, invoice.subtotal - discount + behaving('exclusive'), id)
+      assert.equal(total, gross - discount + behaving('exclusive'), id)
       assert.equal(invoice.total_excluding_tax, total - sum(taxes), id)
       for (const tax of taxes) {
         const { percentage } = account.taxRates.get(tax.tax_rate_details.tax_rate) ?? assert.fail()

@@ -59,6 +59,7 @@ export function createAccount(options: AccountOptions = {}): StripeAccount {
   const { seed = 1, invoices: count = 200, now = defaultNow } = options
   const { customers: payerCount = Math.max(12, Math.ceil(count / 25)) } = options
   const random = createRandom(seed)
+  const coupons = createRandom(seed ^ 0x2545f491)
   const start = now - span
   const [rates, taxations] = createTaxRates(random, start)
   const taxRates = new Map(rates.map(rate => [rate.id, rate]))
@@ -76,7 +77,7 @@ export function createAccount(options: AccountOptions = {}): StripeAccount {
   let serial = 0
 
   function draft(payer: Payer, created: number): StripeInvoice {
-    const [invoice, plan] = createDraft(random, {
+    const [invoice, plan] = createDraft(random, coupons, {
       payer,
       serial: serial++,
       created,
@@ -145,7 +146,7 @@ export function createAccount(options: AccountOptions = {}): StripeAccount {
     },
     update(invoice) {
       const plan = plans.get(invoice.id)
-      const longer = plan === undefined ? invoice : addLine(random, invoice, plan, taxRates)
+      const longer = plan === undefined ? invoice : addLine(random, coupons, invoice, plan, taxRates)
       const metadata = { ...invoice.metadata, revisao: letters(random, 6) }
       const { subtotal, total } = invoice
       const updated = put({ ...longer, metadata })
