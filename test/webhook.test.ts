@@ -161,6 +161,34 @@ describe('webhooks', { concurrency: 5 }, () => {
     assert.deepEqual((await readStored(world.url)).records.get(id), trueRecord(account, id) ?? undefined)
   })
 
+  it('of the thin kind name no customer, and a deleted draft is taken away all the same', async t => {
+    const world = await createSyncWorld(t, { invoices: 40, seed: 24 })
+    const { account } = world
+    onlyWebhooks(world)
+    const receiver = await world.receive()
+    const id = account.change('create')
+    assert.equal(
+      await post(receiver.url, JSON.stringify(thinEvent('v1.invoice.created', 'invoice', id))),
+      200,
+    )
+    assert.ok((await readStored(world.url)).records.has(id))
+    account.change('delete', id)
+    assert.equal(
+      await post(receiver.url, JSON.stringify(thinEvent('v1.invoice.deleted', 'invoice', id))),
+      200,
+    )
+    assert.equal((await readStored(world.url)).records.size, 0)
+
+    // A customer's tax id changed: the customer's invoices are looked at.
+    const owned = [...account.invoices.values()].find(({ customer }) => customer !== null) ?? assert.fail()
+    const changed = {
+      ...thinEvent('v1.customer.tax_id.created', 'tax_id', 'txi_1'),
+      related_object: { id: 'txi_1', type: 'tax_id', url: `/v1/customers/${owned.customer}/tax_ids/txi_1` },
+    }
+    assert.equal(await post(receiver.url, JSON.stringify(changed)), 200)
+    assert.ok((await readStored(world.url)).records.has(owned.id))
+  })
+
   it('are never acknowledged while Stripe does not tell the state', async t => {
     const world = await createSyncWorld(t, { invoices: 60, seed: 24 })
     onlyWebhooks(world)

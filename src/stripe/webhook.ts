@@ -72,7 +72,7 @@ interface ThinEvent {
   id: string
   type: string
   created: string | Date
-  related_object?: { id?: string; type?: string } | null
+  related_object?: { id?: string; type?: string; url?: string } | null
 }
 
 /** Events of the newer kind carry no data, only what they are about. */
@@ -81,13 +81,14 @@ function isThin(body: Buffer): boolean {
 }
 
 function readThinEvent({ id, type, created, related_object }: ThinEvent): Notification | null {
-  const { id: about, type: kind } = related_object ?? {}
+  const { id: about, type: kind, url = '' } = related_object ?? {}
   const event = { id, type, created: Math.floor(new Date(created).getTime() / 1000) }
   if (kind === 'invoice' && about?.startsWith('in_'))
     return { ...event, invoice_id: about, customer_id: null }
-  if (kind === 'customer' && about?.startsWith('cus_'))
-    return { ...event, invoice_id: null, customer_id: about }
-  return null
+  // A tax id is told by its address, which begins with its customer's.
+  const [, customer] = /^\/v1\/customers\/(cus_\w+)\/tax_ids\//.exec(url) ?? []
+  const customer_id = kind === 'customer' ? about : kind === 'tax_id' ? customer : undefined
+  return customer_id?.startsWith('cus_') ? { ...event, invoice_id: null, customer_id } : null
 }
 
 /**

@@ -62,10 +62,12 @@ export async function applyObservations(
   const refuse = (reason: string) => {
     applied.refused[reason] = (applied.refused[reason] ?? 0) + 1
   }
+  const stored = await findGone(tx, observations)
   const owned = observations.flatMap(({ id, customer_id, map }) => {
     if (customer_id !== null) return [{ id, customer_id, map }]
-    refuse('no_customer')
-    return []
+    const keys = stored.filter(key => key.id === id)
+    if (keys.length === 0) refuse('no_customer')
+    return keys.map(key => ({ ...key, map }))
   })
   const known = new Map((await tx.findKnown(owned)).map(invoice => [keyOf(invoice), invoice]))
   const records: InvoiceRecord[] = []
@@ -115,6 +117,14 @@ export async function applyObservations(
     }
   await tx.saveEntries(entries)
   return applied
+}
+
+/** Of an invoice that is gone nobody tells whose it was, unless it is stored. */
+async function findGone(tx: WriteTransaction, observations: readonly Observation[]): Promise<InvoiceKey[]> {
+  const invoices = observations
+    .filter(({ customer_id, map }) => customer_id === null && map === null)
+    .map(({ id }) => id)
+  return invoices.length === 0 ? [] : tx.findLinked({ documents: [], invoices })
 }
 
 /** What is recorded of documents may have changed with the invoices. Those without any claim are left as they are. */
