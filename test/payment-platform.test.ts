@@ -424,6 +424,8 @@ const outcomes: Record<'retrieve_invoice' | 'pdf', Outcomes> = {
     truncated: [[200], false],
     huge: [[200], false],
     looping_page: [[200], true],
+    // Whatever answers at the address of a PDF, no more is known than that there is none.
+    gateway_404: [[404], true],
   },
 }
 

@@ -708,6 +708,7 @@ describe('faults of the local InvoiceXpress', () => {
         assert.equal(json.invoices.length, 10)
       }
     },
+    gateway_404: async ask => assert.match(await (await ask()).text(), /^<html>.*404/),
     async error_in_200(ask) {
       const answer = await ask()
       assert.equal(answer.status, 200)

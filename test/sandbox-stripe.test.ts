@@ -617,6 +617,10 @@ describe('faults', () => {
       assert.deepEqual(await (await ask()).json(), page)
       assert.equal(page.has_more, true)
     },
+    async gateway_404(ask) {
+      const answer = await ask()
+      assert.deepEqual([answer.status, answer.headers.get('content-type')], [404, 'text/html'])
+    },
   }
   for (const fault of faultNames)
     it(`${fault} does what it says, and is gone when it is cleared`, async t => {
@@ -646,6 +650,7 @@ describe('faults', () => {
       list_events: '/v1/events',
       retrieve_customer: `/v1/customers/${customer}`,
       retrieve_tax_rate: `/v1/tax_rates/${rate}`,
+      retrieve_account: '/v1/account',
       pdf: paid.invoice_pdf ?? '',
     }
     for (const [route, path] of Object.entries(paths) as [RouteName, string][]) {

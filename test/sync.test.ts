@@ -379,6 +379,32 @@ for (const engine of engines) {
       assert.deepEqual(await readAll(store), before)
     })
 
+    const nothing = { changed: 0, deleted: 0, superseded: 0, refused: {} }
+
+    test('a deletion that does not tell whose invoice it was takes the draft away, and no other', async t => {
+      const { account, store, connector } = await startRig(t, engine, { invoices: 60, seed: 11 })
+      await connector.backfill()
+      const before = await readAll(store)
+      const [draft, open] = ['draft', 'open'].map(
+        status => before.map(read).find(invoice => invoice.status === status) ?? assert.fail(),
+      )
+      const tell = (invoice_id: string) => {
+        const event = { id: `evt_${invoice_id}`, type: 'v1.invoice.deleted', created: account.clock }
+        return connector.applyNotification({ ...event, invoice_id, customer_id: null })
+      }
+      account.change('delete', draft?.id)
+      account.invoices.delete(String(open?.id))
+      assert.equal((await tell(String(draft?.id))).deleted, 1)
+      // Told again, and told of one that was never stored or that is no draft.
+      assert.deepEqual(await tell(String(draft?.id)), { ...nothing, refused: { no_customer: 1 } })
+      assert.deepEqual(await tell('in_never'), { ...nothing, refused: { no_customer: 1 } })
+      assert.deepEqual(await tell(String(open?.id)), { ...nothing, refused: { missing: 1 } })
+      assert.deepEqual(
+        await readAll(store),
+        before.filter(({ id }) => id !== draft?.id),
+      )
+    })
+
     test('a gap of over 30 days is closed by listing everything again, and is told', async t => {
       const rig = await startRig(t, engine, { invoices: 120, seed: 12 })
       const { account, store, connector, sandbox, logged } = rig
@@ -514,6 +540,7 @@ const fatal: readonly Fault[] = [
   'slow_body',
   'reset',
   'redirect',
+  'gateway_404',
 ]
 
 // What an upstream answers is the same to every engine.

@@ -32,12 +32,7 @@ export interface Route {
 }
 
 /** Those that faults reach only by `*`. */
-type OtherRoute =
-  | 'retrieve_event'
-  | 'list_customers'
-  | 'list_tax_rates'
-  | 'list_webhook_endpoints'
-  | 'retrieve_account'
+type OtherRoute = 'retrieve_event' | 'list_customers' | 'list_tax_rates' | 'list_webhook_endpoints'
 
 const retrieving: Parameters = { expand: 'many' }
 const eventDays = 30

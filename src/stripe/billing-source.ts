@@ -4,7 +4,8 @@ import type { Invoice } from '../invoice.ts'
 import { type BillingSource, type Notification, type Observation, SourceError } from '../sources.ts'
 import { createPacedCall, type Pace } from '../upstream/paced-calls.ts'
 import { createStripe, isStripesOwn, type StripeOptions } from './client.ts'
-import { stripeFailures } from './failures.ts'
+import { eventTypes } from './event-types.ts'
+import { stripeFailures, unlessGone } from './failures.ts'
 import { listLines, readLinePage } from './list-lines.ts'
 import { type MetadataKeys, mapClaim, usualKeys } from './map-claim.ts'
 import { addsUp, mapInvoice, percentageOf, rateIds, type TaxRates } from './map-invoice.ts'
@@ -15,9 +16,6 @@ const pageSize = 100
 const stripesPace: Pace = { perSecond: 20, attempts: 6, patience: 60_000 }
 /** A sandbox has limits only when it is told to. */
 const sandboxPace: Pace = { perSecond: 10_000, attempts: 6, patience: 60_000 }
-
-/** Events that concern invoices: their own, and those of customers, whose names and tax ids drafts follow. */
-export const eventTypes = ['invoice.*', 'customer.updated', 'customer.deleted', 'customer.tax_id.*']
 
 export function createBillingSource(
   options: StripeOptions,
@@ -37,9 +35,11 @@ export function createBillingSource(
   }
 
   async function retrieve(id: string, customerId: string | null, isAgain: boolean): Promise<Observation> {
-    const invoice = await unlessMissing(
-      call(async () => {
+    const invoice = await call(() =>
+      unlessGone(id, async () => {
         const answer = await stripe.invoices.retrieve(id, { expand: ['customer'] })
+        if (answer.id !== id)
+          throw new SourceError('failed', 'Stripe sent another invoice than was asked for')
         return isDeleted(answer) ? null : checkInvoice(answer)
       }),
     )
@@ -100,7 +100,7 @@ export function createBillingSource(
         checkPage(
           await stripe.events.list({
             limit: pageSize,
-            types: eventTypes,
+            types: [...eventTypes],
             created: { gte: since },
             ...(after !== null && { starting_after: after }),
           }),
