@@ -132,7 +132,7 @@ describe('the documents', () => {
     const all = JSON.stringify([[...invoices], [...customers], [...taxRates], events])
     assert.equal(
       createHash('sha256').update(all).digest('hex'),
-      '3d20523299d4b49db64380cbc2979ef41d1284c43a49750106454894413f6dae',
+      'ccc3b14a52e6bd6ec4b92cb3c164c0a68a8fac6a37fa1fb92400d57d4353dead',
     )
   })
 
@@ -881,6 +881,7 @@ describe('what the local Stripe has besides', () => {
       events: ['events'],
       tax_rates: ['tax_rates', `tax_rates/${rate}`],
       webhook_endpoints: ['webhook_endpoints'],
+      account: ['account'],
     }
     const statusOf = async (path: string) => {
       const answer = await fetch(`${sandbox.address}/v1/${path}`, { headers })

@@ -473,6 +473,102 @@ describe('the official client', () => {
     }
   })
 
+  it('refuses on every route what Stripe does not document', async t => {
+    const { sandbox, stripe } = await start(t)
+    const { account, address } = sandbox
+    account.advance(86_400)
+    const [invoice, customer, rate] = [account.invoices, account.customers, account.taxRates].map(
+      objects => [...objects.keys()][0] ?? '',
+    )
+    const lists = [
+      'invoices',
+      `invoices/${invoice}/lines`,
+      'events',
+      'customers',
+      'tax_rates',
+      'webhook_endpoints',
+    ]
+    const single = [
+      `invoices/${invoice}`,
+      `events/${account.events.at(-1)?.id}`,
+      `customers/${customer}`,
+      `tax_rates/${rate}`,
+      'account',
+    ]
+    const headers = { authorization: `Bearer ${key}` }
+    const ask = async (path: string, method = 'GET') => {
+      const answer = await fetch(`${address}/v1/${path}`, { headers, method })
+      const { error } = (await answer.json()) as { error?: { code?: string; param?: string; type: string } }
+      assert.equal(error?.type, answer.status === 200 ? undefined : 'invalid_request_error')
+      return [answer.status, error?.code, error?.param]
+    }
+    for (const path of [...lists, ...single]) {
+      assert.deepEqual(await ask(path), [200, undefined, undefined], path)
+      assert.deepEqual(await ask(`${path}?page=2`), [400, 'parameter_unknown', 'page'], path)
+      assert.deepEqual(await ask(`${path}?expand[]=data.nothing`), [400, undefined, 'expand'], path)
+      assert.deepEqual(await ask(path, 'PUT'), [404, undefined, undefined], path)
+      assert.deepEqual(await ask(`${path}/more/of/it`), [404, undefined, undefined], path)
+    }
+    for (const path of lists) {
+      for (const limit of ['0', '101', '-1'])
+        assert.deepEqual(await ask(`${path}?limit=${limit}`), [400, undefined, 'limit'], path)
+      for (const limit of ['x', '1.5'])
+        assert.deepEqual(
+          await ask(`${path}?limit=${limit}`),
+          [400, 'parameter_invalid_integer', 'limit'],
+          path,
+        )
+      assert.deepEqual(await ask(`${path}?limit=`), [400, 'parameter_invalid_empty', 'limit'], path)
+      for (const cursor of ['starting_after', 'ending_before'])
+        assert.deepEqual(await ask(`${path}?${cursor}=none`), [400, 'resource_missing', cursor], path)
+      const both = await ask(`${path}?starting_after=a&ending_before=b`)
+      assert.deepEqual(both, [400, undefined, 'starting_after'], path)
+    }
+    for (const path of ['invoices', 'events', 'customers']) {
+      assert.equal((await ask(`${path}?created[gte]=0`))[0], 200)
+      for (const created of ['created=-1', 'created[gt]=-5', 'created=1&created[gt]=1', 'created[gt]=1e9'])
+        assert.equal((await ask(`${path}?${created}`))[0], 400, created)
+    }
+    for (const status of ['settled', 'OPEN']) assert.equal((await ask(`invoices?status=${status}`))[0], 400)
+    assert.deepEqual(await ask('invoices?customer='), [400, 'parameter_invalid_empty', 'customer'])
+
+    const many = Array.from({ length: 21 }, (_, index) => `invoice.kind_${index}`)
+    await stripe.events.list({ types: many.slice(1) })
+    for (const types of [many, ['invoice.*'], ['*'], ['invoice.paid', 'customer.tax_id.*'], ['paid']])
+      assert.equal((await failure(stripe.events.list({ types }))).param, 'types', types.join())
+    for (const type of ['invoice*', 'invoice.*.paid', 'invoice.', 'Invoice.paid'])
+      assert.equal((await failure(stripe.events.list({ type }))).param, 'type', type)
+    const twice = stripe.events.list({ type: 'invoice.paid', types: ['invoice.paid'] })
+    assert.equal((await failure(twice)).statusCode, 400)
+  })
+
+  it('tells which account it is, unless the key may not know, and on every object the mode of the key', async t => {
+    const { sandbox, stripe } = await start(t, { accountId: 'acct_1Other' })
+    assert.equal((await stripe.accounts.retrieveCurrent()).id, 'acct_1Other')
+    sandbox.forbidden.add('account')
+    const error = await failure(connect(sandbox, 'rk_test_few').accounts.retrieveCurrent())
+    assert.deepEqual([error.statusCode, error.type], [403, 'StripePermissionError'])
+
+    sandbox.account.advance(86_400)
+    for (const apiKey of ['sk_test_a', 'rk_test_a', 'sk_live_a', 'rk_live_a']) {
+      const client = connect(sandbox, apiKey)
+      const [invoices, events, customers, rates] = await Promise.all([
+        client.invoices.list({ expand: ['data.customer'] }),
+        client.events.list(),
+        client.customers.list(),
+        client.taxRates.list(),
+      ])
+      const told = JSON.stringify([invoices, events, customers, rates]).match(/"livemode":(true|false)/g)
+      assert.ok(Number(told?.length) > 100)
+      assert.deepEqual(new Set(told), new Set([`"livemode":${apiKey.includes('live')}`]), apiKey)
+      const { livemode, lines } = await client.invoices.retrieve(invoices.data[0]?.id ?? '')
+      assert.deepEqual(
+        [livemode, lines.data[0]?.livemode],
+        [apiKey.includes('live'), apiKey.includes('live')],
+      )
+    }
+  })
+
   it('needs a key, and is held to the rate', async t => {
     const { sandbox } = await start(t, { apiKey: 'sk_test_right', ratePerSecond: 3 })
     assert.equal((await failure(connect(sandbox, 'sk_test_wrong').invoices.list())).statusCode, 401)
@@ -484,9 +580,16 @@ describe('the official client', () => {
     assert.deepEqual([error.statusCode, error.code], [429, 'rate_limit'])
     const any = await start(t)
     assert.equal((await failure(connect(any.sandbox, 'pk_test_public').invoices.list())).statusCode, 401)
-    const headers = { authorization: `Basic ${btoa('rk_live_x:')}`, 'stripe-version': '2020-01-01' }
-    const answer = await fetch(`${any.sandbox.address}/v1/invoices?expand[]=data.customer`, { headers })
-    assert.deepEqual([answer.status, answer.headers.get('stripe-version')], [200, '2020-01-01'])
+    for (const key of ['sk_', 'sk_test_', 'sk_prod_x', 'test'])
+      assert.equal((await failure(connect(any.sandbox, key).invoices.list())).statusCode, 401, key)
+    const version = '2026-10-28.endive'
+    const headers = { authorization: `Basic ${btoa('rk_live_x:')}`, 'stripe-version': version }
+    const url = `${any.sandbox.address}/v1/invoices?expand[]=data.customer`
+    const answer = await fetch(url, { headers })
+    assert.deepEqual([answer.status, answer.headers.get('stripe-version')], [200, version])
+    const older = await fetch(url, { headers: { ...headers, 'stripe-version': '2020-08-27' } })
+    assert.equal(older.status, 400)
+    assert.match(await older.text(), /Invalid Stripe API version: 2020-08-27/)
   })
 })
 

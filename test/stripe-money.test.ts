@@ -1,9 +1,13 @@
 /** What holds between the amounts of an invoice and of its lines, for every way in which Stripe computes them. */
 import assert from 'node:assert/strict'
-import { describe, test } from 'node:test'
+import { describe, type TestContext, test } from 'node:test'
+import { setTimeout } from 'node:timers/promises'
 import fc from 'fast-check'
 import type { Stripe } from 'stripe'
 import type { Invoice, Line } from '../src/invoice.ts'
+import { startStripeSandbox } from '../src/sandbox/stripe-server.ts'
+import type { Observation } from '../src/sources.ts'
+import { createBillingSource } from '../src/stripe/billing-source.ts'
 import { addsUp, mapInvoice } from '../src/stripe/map-invoice.ts'
 import { mapLine } from '../src/stripe/map-lines.ts'
 import { campaign } from './support/campaign.ts'
@@ -210,5 +214,71 @@ describe('amounts as Stripe computes them', () => {
       })),
     } as unknown as Stripe.Invoice
     assert.equal(map({ invoice: expanded, lines: [] }).invoice.subtotal_cents, 1_000)
+  })
+})
+
+describe('amounts that were read from an account', () => {
+  const pace = { perSecond: 10_000, attempts: 6, patience: 20_000 }
+
+  async function read(t: TestContext, options: { seed: number; invoices: number }) {
+    const sandbox = await startStripeSandbox(options)
+    t.after(() => sandbox.close())
+    return { sandbox, source: createBillingSource({ apiKey: 'sk_test_money', base: sandbox.address }, pace) }
+  }
+
+  const recordOf = ({ map }: Observation) => {
+    const record = map?.(null) ?? assert.fail()
+    if ('refusal' in record) return null
+    return { invoice: record.invoice, lines: record.lines ?? assert.fail() }
+  }
+
+  test('add up, also when the lines came on pages of their own', async t => {
+    const { sandbox, source } = await read(t, { seed: 4, invoices: 400 })
+    const { account } = sandbox
+    const seen = new Set<string>()
+    let after: string | null = null
+    do {
+      const { observations, next } = await source.listInvoices(after)
+      for (const record of observations.map(recordOf)) {
+        if (record === null) continue
+        assertLinesAgree({ ...record, lines: [...record.lines] })
+        const { total_taxes, subtotal, lines, discounts } =
+          account.invoices.get(record.invoice.id) ?? assert.fail()
+        const included = total_taxes
+          .filter(tax => tax.tax_behavior === 'inclusive')
+          .reduce((sum, { amount }) => sum + amount, 0)
+        assert.equal(gapOf(record.invoice), included, record.invoice.id)
+        if (record.invoice.subtotal_cents === subtotal) continue
+        seen.add(included === 0 ? 'exclusive' : 'inclusive')
+        seen.add(lines.data.length > 10 ? 'on pages' : 'embedded')
+        seen.add(discounts.length > 0 ? 'mixed' : 'items alone')
+      }
+      after = next
+    } while (after !== null)
+    assert.deepEqual([...seen].sort(), [
+      'embedded',
+      'exclusive',
+      'inclusive',
+      'items alone',
+      'mixed',
+      'on pages',
+    ])
+  })
+
+  test('are of one moment: a line that is added while the lines are read is in the amounts too', async t => {
+    const { sandbox, source } = await read(t, { seed: 4, invoices: 0 })
+    const { account, faults, requests } = sandbox
+    const id = account.change('create')
+    while (Number(account.invoices.get(id)?.lines.data.length) <= 10) account.change('update', id)
+    faults.set('list_lines', 'error_500')
+    const reading = source.fetchInvoice(id, null)
+    // The invoice was read; its lines are asked for again until they come.
+    while (requests.get('list_lines') === undefined) await setTimeout(5)
+    account.change('update', id)
+    faults.clear()
+    const record = recordOf(await reading) ?? assert.fail()
+    assertLinesAgree({ ...record, lines: [...record.lines] })
+    assert.equal(record.lines.length, account.invoices.get(id)?.lines.data.length)
+    assert.equal(record.invoice.total_cents, account.invoices.get(id)?.total)
   })
 })

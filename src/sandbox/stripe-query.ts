@@ -62,6 +62,8 @@ export function readQuery(search: URLSearchParams, allowed: Parameters): Query {
         message: `Received unknown parameter: ${key}`,
         param: key,
       })
+    if (value === '')
+      throw invalid(key, `You passed an empty string for '${key}'.`, 'parameter_invalid_empty')
     const slot = kind === 'many' ? name : key
     if (kind !== 'many' && values.has(slot)) throw invalid(key, `Received twice: ${key}`)
     values.set(slot, [...(values.get(slot) ?? []), value])
@@ -74,18 +76,24 @@ export function readQuery(search: URLSearchParams, allowed: Parameters): Query {
       throw invalid(name, `Invalid integer: ${text}`, 'parameter_invalid_integer')
     return Number(text)
   }
+  const moment = (name: string): number | undefined => {
+    const seconds = whole(name)
+    if (seconds !== undefined && seconds < 0) throw invalid(name, `Invalid timestamp: ${seconds}`)
+    return seconds
+  }
   return {
     one,
     many: name => values.get(name) ?? [],
     range(name) {
       const range: Range = {}
-      const exact = whole(name)
-      if (exact !== undefined) return { gte: exact, lte: exact }
       for (const bound of bounds) {
-        const value = whole(`${name}[${bound}]`)
+        const value = moment(`${name}[${bound}]`)
         if (value !== undefined) range[bound] = value
       }
-      return range
+      const exact = moment(name)
+      if (exact === undefined) return range
+      if (Object.keys(range).length > 0) throw invalid(name, `Invalid ${name}: a moment, or bounds, not both`)
+      return { gte: exact, lte: exact }
     },
     limit() {
       const limit = whole('limit') ?? 10
