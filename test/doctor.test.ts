@@ -16,7 +16,7 @@ import {
 } from '../src/sandbox/invoicexpress-server.ts'
 import type { SandboxOptions } from '../src/sandbox/stripe-server.ts'
 import { openWriteStore } from '../src/store/open-store.ts'
-import { eventTypes } from '../src/stripe/event-types.ts'
+import { neededEvents } from '../src/stripe/needed-events.ts'
 import type { Outcome } from './support/cli.ts'
 import { engines, postgresServer, runSql } from './support/engines.ts'
 import { apiKey, createSyncWorld, type SyncWorld } from './support/sync-truth.ts'
@@ -258,13 +258,13 @@ describe('fatura doctor', { concurrency: 3 }, () => {
       proxy.closeAllConnections()
     })
     const env = { STRIPE_API_BASE: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}` }
-    const endpoint = { id: 'we_1', status: 'enabled', api_version: null, enabled_events: eventTypes }
+    const endpoint = { id: 'we_1', status: 'enabled', api_version: null, enabled_events: neededEvents }
     const look = async () => (await clinic.examine(['--sample', '0'], env)).wrong['Stripe: webhook endpoint']
 
     assert.match((await look())?.detail ?? '', /has none/)
     endpoints = [{ ...endpoint, status: 'disabled' }]
     assert.match((await look())?.detail ?? '', /none of the account is enabled/)
-    const few = eventTypes.filter(type => type !== 'invoice.voided' && type !== 'customer.updated')
+    const few = neededEvents.filter(type => type !== 'invoice.voided' && type !== 'customer.updated')
     endpoints = [
       { ...endpoint, enabled_events: few },
       { ...endpoint, enabled_events: [] },

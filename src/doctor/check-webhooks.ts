@@ -1,7 +1,7 @@
 /** Whether Stripe sends what it should to whoever receives webhooks. They only make it faster: nothing here fails. */
 import type Stripe from 'stripe'
 import { apiVersion } from '../stripe/client.ts'
-import { eventTypes } from '../stripe/event-types.ts'
+import { neededEvents } from '../stripe/needed-events.ts'
 import type { Asked } from './ask-stripe.ts'
 import type { Reporter } from './findings.ts'
 
@@ -62,5 +62,5 @@ function tellVersion({ api_version }: Stripe.WebhookEndpoint): string {
 
 /** An endpoint is told events by name: it takes no pattern but that for everything. */
 function missingOf({ enabled_events }: Stripe.WebhookEndpoint): string[] {
-  return enabled_events.includes('*') ? [] : eventTypes.filter(type => !enabled_events.includes(type))
+  return enabled_events.includes('*') ? [] : neededEvents.filter(type => !enabled_events.includes(type))
 }

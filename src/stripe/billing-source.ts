@@ -4,11 +4,11 @@ import type { Invoice } from '../invoice.ts'
 import { type BillingSource, type Notification, type Observation, SourceError } from '../sources.ts'
 import { createPacedCall, type Pace } from '../upstream/paced-calls.ts'
 import { createStripe, isStripesOwn, type StripeOptions } from './client.ts'
-import { eventTypes } from './event-types.ts'
 import { stripeFailures, unlessGone } from './failures.ts'
 import { listLines, readLinePage } from './list-lines.ts'
 import { type MetadataKeys, mapClaim, usualKeys } from './map-claim.ts'
 import { addsUp, mapInvoice, percentageOf, rateIds, type TaxRates } from './map-invoice.ts'
+import { neededEvents } from './needed-events.ts'
 
 const pageSize = 100
 
@@ -100,7 +100,7 @@ export function createBillingSource(
         checkPage(
           await stripe.events.list({
             limit: pageSize,
-            types: [...eventTypes],
+            types: [...neededEvents],
             created: { gte: since },
             ...(after !== null && { starting_after: after }),
           }),

@@ -3,7 +3,7 @@
  * tax ids drafts follow. Stripe takes at most 20 names in one question, and no pattern among them. Left out are
  * `invoice.upcoming`, which is of no invoice yet, and `invoice.will_be_due`, a reminder that changes nothing.
  */
-export const eventTypes = [
+export const neededEvents = [
   'invoice.created',
   'invoice.deleted',
   'invoice.finalization_failed',
