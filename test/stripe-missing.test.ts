@@ -59,6 +59,12 @@ const failures: [what: string, status: number, type: string, body: string, attem
   ['an empty 404', 404, 'text/plain', '', 2],
   ["a gateway's JSON", 404, ...json({ message: 'no Route matched with those values' }), 2],
   ["a gateway's error", 404, ...json({ error: { code: 404, message: `${id} not found` } }), 2],
+  [
+    "a gateway's words about it",
+    404,
+    ...json({ error: { code: 'not_found', message: `'${id}' not found` } }),
+    2,
+  ],
   ["a gateway's error as text", 404, ...json({ error: 'not_found' }), 2],
   [
     'an address that Stripe does not know',
@@ -84,6 +90,8 @@ for (const [what, status, type, body, attempts] of failures)
     const isFailed = (error: unknown) => error instanceof SourceError && error.failure === 'failed'
     await assert.rejects(source.fetchInvoice(id, 'cus_1'), isFailed)
     assert.equal(asked(), attempts)
+    // A cursor or a customer that is gone is told by Stripe too, and by nobody else.
+    if (!body.includes('resource_missing')) await assert.rejects(source.listInvoices(null, 'cus_1'), isFailed)
     await assert.rejects(platform.fetchLines(id, AbortSignal.timeout(5_000)), isFailed)
     // What holds no word of an error is taken for an invoice that has no PDF yet.
     const failure = body.includes('"error"') || !body.startsWith('{') ? 'failed' : 'not_ready'
