@@ -724,7 +724,7 @@ describe('faults of the local InvoiceXpress', () => {
     it(`${fault} does what it says, and is gone when it is cleared`, async t => {
       const { sandbox } = await start(t)
       sandbox.faults.set('ix_list', fault)
-      const timeout = fault === 'huge' ? 20_000 : 400
+      const timeout = { hang: 400, slow_body: 3_000 }[fault as string] ?? 20_000
       const url = `${sandbox.address}/invoices.json?api_key=${key}`
       await effects[fault](
         (query = '') => fetch(url + query, { redirect: 'manual', signal: AbortSignal.timeout(timeout) }),
