@@ -21,9 +21,9 @@ interface Rule {
 const domain = ['invoice.ts', 'document.ts', 'errors.ts']
 
 /** What the engines have in common. */
-const storeContracts = ['store.ts', 'document-store.ts', 'search.ts', 'facts.ts', 'counting.ts'].map(
-  file => `store/${file}`,
-)
+const storeContracts = [
+  ...['store.ts', 'document-store.ts', 'connector-store.ts', 'search.ts', 'facts.ts', 'counting.ts'],
+].map(file => `store/${file}`)
 
 /** The longest match decides. A place may always import from itself. */
 const rules: Record<string, Rule> = {
@@ -32,22 +32,24 @@ const rules: Record<string, Rule> = {
   'errors.ts': { ours: [], packages: [] },
   'sources.ts': { ours: domain, packages: [] },
   'store/postgres/': {
-    ours: [...domain, ...storeContracts],
+    ours: [...domain, ...storeContracts, 'store/shared/'],
     packages: ['pg'],
   },
   'store/sqlite/': {
-    ours: [...domain, ...storeContracts],
+    ours: [...domain, ...storeContracts, 'store/shared/'],
     packages: [],
   },
+  'store/shared/': { ours: [...domain, ...storeContracts], packages: [] },
   'store/': { ours: domain, packages: [] },
   'access/': { ours: domain, packages: [] },
   'sync/': {
-    ours: [...domain, 'sources.ts', 'store/store.ts', 'store/document-store.ts'],
+    ours: [...domain, 'sources.ts', 'store/store.ts', 'store/document-store.ts', 'store/connector-store.ts'],
     packages: ['pino'],
   },
   'doctor/': {
     ours: [
       ...[...domain, 'sources.ts', 'store/store.ts', 'store/document-store.ts', 'store/facts.ts'],
+      'store/connector-store.ts',
       ...['stripe/', 'invoicexpress/', 'upstream/', 'pdf/', 'sync/'],
     ],
     packages: ['stripe'],

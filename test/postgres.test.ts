@@ -53,6 +53,9 @@ describe('the second wall', () => {
       'search_days',
       'parties',
       'streams',
+      'pins',
+      'lease',
+      'set_aside',
       'tokens',
       'migrations',
     ]
@@ -209,7 +212,7 @@ describe('what Citus asks for', () => {
        FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_class t ON t.oid = i.indrelid
        JOIN pg_namespace n ON n.oid = t.relnamespace
        JOIN pg_attribute a ON a.attrelid = t.oid AND a.attnum = i.indkey[0]
-       WHERE n.nspname = 'fatura' AND t.relname NOT IN ('tokens', 'streams', 'migrations', 'observation', 'freshness', 'documents', 'document_clients')
+       WHERE n.nspname = 'fatura' AND t.relname NOT IN ('tokens', 'streams', 'migrations', 'observation', 'freshness', 'documents', 'document_clients', 'pins', 'lease', 'set_aside')
          -- The connector comes from a document to its invoice, and asks every shard; the API never does.
          AND c.relname NOT IN ('links_by_invoice', 'links_by_claim', 'links_by_document')`,
     )
@@ -256,6 +259,9 @@ describe('what Citus asks for', () => {
       'reference fatura.tokens',
       'reference fatura.documents',
       'reference fatura.document_clients',
+      'reference fatura.pins',
+      'reference fatura.lease',
+      'reference fatura.set_aside',
       'distributed fatura.invoices by customer_id with default',
       'distributed fatura.invoice_lines by customer_id with fatura.invoices',
       'distributed fatura.customers by customer_id with fatura.invoices',

@@ -4,6 +4,7 @@
  */
 import type { Claim } from '../document.ts'
 import type { InvoiceKey, InvoiceRecord, InvoiceStatus } from '../invoice.ts'
+import type { ConnectorReads, ConnectorWrites } from './connector-store.ts'
 import type { DocumentReads, DocumentWrites } from './document-store.ts'
 import type { SearchWord } from './search.ts'
 
@@ -97,7 +98,7 @@ export interface ReadStore {
 }
 
 /** All that is written within one transaction: committed together, or not at all. */
-export interface WriteTransaction extends DocumentWrites {
+export interface WriteTransaction extends DocumentWrites, ConnectorWrites {
   /**
    * Inserts or replaces each record whole, its lines included; says how many differed from what was stored. What was
    * observed later stays as it is: `observedAt` is the stamp of the moment before the source was asked.
@@ -112,7 +113,7 @@ export interface WriteTransaction extends DocumentWrites {
   saveSuccess(stream: string, at: number): Promise<void>
 }
 
-export interface WriteStore extends DocumentReads {
+export interface WriteStore extends DocumentReads, ConnectorReads {
   transaction<T>(work: (tx: WriteTransaction) => Promise<T>): Promise<T>
   /** Records of every customer, in the order of their keys, from the first one after a key. */
   readInvoices(after: InvoiceKey | null, limit: number): Promise<StoredRecord[]>

@@ -110,6 +110,8 @@ export async function emptyStore(url: string): Promise<void> {
     'documents',
     'document_clients',
     'journal',
+    'pins',
+    'set_aside',
   ]
   if (!url.startsWith('sqlite:')) {
     const deletions = tables.map(table => `DELETE FROM fatura.${table};`).join('')

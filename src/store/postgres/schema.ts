@@ -176,8 +176,34 @@ const tables = `
     revoked_at bigint
   );`
 
+const connectorTables = `
+  CREATE TABLE fatura.pins (
+    system    text COLLATE "C" PRIMARY KEY,
+    account   text COLLATE "C" NOT NULL,
+    pinned_at bigint NOT NULL
+  );
+
+  CREATE TABLE fatura.lease (
+    only_one boolean PRIMARY KEY DEFAULT true CHECK (only_one),
+    holder   text COLLATE "C",
+    epoch    bigint NOT NULL,
+    beats    bigint NOT NULL
+  );
+  INSERT INTO fatura.lease (holder, epoch, beats) VALUES (NULL, 0, 0);
+
+  CREATE TABLE fatura.set_aside (
+    system   text COLLATE "C" NOT NULL,
+    kind     text COLLATE "C" NOT NULL,
+    id       text COLLATE "C" NOT NULL,
+    reason   text COLLATE "C" NOT NULL,
+    first_at bigint NOT NULL,
+    last_at  bigint NOT NULL,
+    tries    integer NOT NULL,
+    PRIMARY KEY (system, kind, id)
+  );`
+
 /** One entry a version; a released one never changes. */
-export const migrations: readonly string[] = [`${tables}\n${functions}`]
+export const migrations: readonly string[] = [`${tables}\n${functions}`, connectorTables]
 
 /** What belongs to no customer, and is to be everywhere on Citus. */
 export const referenceTables = [
@@ -188,6 +214,9 @@ export const referenceTables = [
   'fatura.tokens',
   'fatura.documents',
   'fatura.document_clients',
+  'fatura.pins',
+  'fatura.lease',
+  'fatura.set_aside',
 ]
 
 /** What belongs to a customer, and lies with the customer's other rows on Citus. */

@@ -1,6 +1,8 @@
-import type { PoolClient } from 'pg'
+import type { PoolClient, QueryResult } from 'pg'
 import type { InvoiceKey } from '../../invoice.ts'
 import type { DocumentWrites } from '../document-store.ts'
+import { connectorReads, connectorWrites } from '../shared/connector-state.ts'
+import type { Db } from '../shared/db.ts'
 import {
   observationStamp,
   type StoredRecord,
@@ -75,6 +77,7 @@ export async function openPostgresWriter(url: string): Promise<WriteStore> {
       transact((client, counting) =>
         work({
           ...explainAll(documentWrites(client, counting)),
+          ...connectorWrites(createDb((sql, values) => client.query(sql, values))),
           saveInvoices: (records, observedAt = observationStamp()) =>
             explain(saveInvoices(client, counting, records, observedAt)),
           deleteInvoice: (customerId, invoiceId, observedAt = observationStamp()) =>
@@ -90,6 +93,7 @@ export async function openPostgresWriter(url: string): Promise<WriteStore> {
     checkCounts: () => recount(false),
     repairCounts: () => recount(true),
     ...documentReads(query),
+    ...connectorReads(createDb((sql, values) => pool.query(sql, values))),
     async readInvoices(after, limit) {
       return query<StoredRecord>(
         `SELECT i.customer_id, i.id, i.summary, l.lines
@@ -136,6 +140,14 @@ export async function openPostgresWriter(url: string): Promise<WriteStore> {
     async close() {
       await pool.end()
     },
+  }
+}
+
+/** What the statements that the engines share run on: a connection within a transaction, or the pool. */
+function createDb(ask: (sql: string, values: unknown[]) => Promise<QueryResult>): Db {
+  return {
+    query: async (sql, ...values) => (await explain(ask(sql, values))).rows,
+    keepRow: 'FOR SHARE',
   }
 }
 

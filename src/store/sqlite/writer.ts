@@ -1,4 +1,5 @@
 import type { InvoiceKey } from '../../invoice.ts'
+import { connectorReads, connectorWrites } from '../shared/connector-state.ts'
 import {
   observationStamp,
   type StoredRecord,
@@ -11,6 +12,7 @@ import { openReadWrite, translate } from './database.ts'
 import { checkSchema } from './migrations.ts'
 import { documentReads } from './read-documents.ts'
 import { recounts } from './recount.ts'
+import { createDb } from './shared-db.ts'
 import { readToken, type TokenRow, tokenColumns } from './tokens.ts'
 import { writeDocuments } from './write-documents.ts'
 import { writeInvoices } from './write-invoices.ts'
@@ -48,8 +50,10 @@ export function openSqliteWriter(path: string): WriteStore {
     `UPDATE tokens SET revoked_at = coalesce(revoked_at, ?2) WHERE id = ?1 RETURNING ${tokenColumns}`,
   )
 
+  const shared = createDb(db, path)
   const within = <T>(work: () => T): Promise<T> => new Promise(resolve => resolve(translate(path, work)))
   const tx: WriteTransaction = {
+    ...connectorWrites(shared),
     saveInvoices: (records, observedAt = observationStamp()) =>
       within(() => invoices.save(records, observedAt)),
     deleteInvoice: (customerId, invoiceId, observedAt = observationStamp()) =>
@@ -121,6 +125,7 @@ export function openSqliteWriter(path: string): WriteStore {
     checkCounts: () => recount(false),
     repairCounts: () => recount(true),
     ...documentReads(db, work => translate(path, work)),
+    ...connectorReads(shared),
     async readUnsettled(after, limit, observedBefore) {
       const { customer_id, id } = after ?? { customer_id: '', id: '' }
       const rows = translate(path, () => readUnsettled.all(customer_id, id, limit, observedBefore))

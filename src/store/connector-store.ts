@@ -1,0 +1,67 @@
+/**
+ * The part of the store's contract by which the connector knows itself: whose data the store holds, which process may
+ * write as the connector, and which records of an upstream system did not fit.
+ */
+
+/** An account of an upstream system. The records of that system all come from it. */
+export interface Pin {
+  /** Such as `stripe`. */
+  system: string
+  /** The system's own name for the account. */
+  account: string
+  /** In milliseconds. */
+  pinned_at: number
+}
+
+/**
+ * Who may write as the connector. No clock is compared: whoever waits takes over when `beats` stood still for long enough.
+ */
+export interface Lease {
+  /** How the holder is told to people; null when nobody holds it. */
+  holder: string | null
+  /** Grows with every holder: what an earlier one would still commit is told by it. */
+  epoch: number
+  /** Grows for as long as the holder lives. */
+  beats: number
+}
+
+/** A record of an upstream system that does not fit. It is tried again later, and nothing waits for it. */
+export interface SetAside {
+  system: string
+  /** Such as `invoice`. */
+  kind: string
+  id: string
+  reason: string
+  /** In milliseconds: when it was first and last set aside. */
+  first_at: number
+  last_at: number
+  /** How often it did not fit. */
+  tries: number
+}
+
+export type SetAsideKey = Pick<SetAside, 'system' | 'kind' | 'id'>
+
+export interface ConnectorReads {
+  listPins(): Promise<Pin[]>
+  readLease(): Promise<Lease>
+  /** Takes the lease over from what was seen of it; null when it changed since. */
+  takeLease(seen: Lease, holder: string): Promise<Lease | null>
+  /** Shows that the holder lives. False when the lease is another's by now. */
+  renewLease(epoch: number): Promise<boolean>
+  /** Lets the next one have it at once. Does nothing when it is another's by now. */
+  releaseLease(epoch: number): Promise<void>
+  /** Those tried longest ago first; of one system when one is given. */
+  listSetAside(limit: number, system?: string): Promise<SetAside[]>
+  /** How many are set aside, by system and kind. */
+  countSetAside(): Promise<{ system: string; kind: string; count: number }[]>
+}
+
+export interface ConnectorWrites {
+  /** Whether the lease is still this holder's; if so, it stays so until the end of the transaction. */
+  holdsLease(epoch: number): Promise<boolean>
+  /** Replaces the account of the pin's system. */
+  savePin(pin: Pin): Promise<void>
+  setAside(record: SetAsideKey & { reason: string }, at: number): Promise<void>
+  /** They fit now, or are gone. */
+  clearSetAside(keys: readonly SetAsideKey[]): Promise<void>
+}

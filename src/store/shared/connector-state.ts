@@ -1,0 +1,88 @@
+/** Pins, the lease and the records set aside: small tables that no request of the API reads. */
+import type { ConnectorReads, ConnectorWrites, Lease, Pin, SetAside } from '../connector-store.ts'
+import type { Db } from './db.ts'
+
+export function connectorReads(db: Db): ConnectorReads {
+  return {
+    listPins: () => db.query<Pin>('SELECT system, account, pinned_at FROM fatura.pins ORDER BY system'),
+    async readLease() {
+      const [lease] = await db.query<Lease>('SELECT holder, epoch, beats FROM fatura.lease')
+      if (lease === undefined) throw new Error('The lease has no row: the store is damaged.')
+      return lease
+    },
+    async takeLease({ epoch, beats }, holder) {
+      const [taken] = await db.query<Lease>(
+        `UPDATE fatura.lease SET holder = $1, epoch = epoch + 1, beats = 0
+         WHERE epoch = $2 AND beats = $3 RETURNING holder, epoch, beats`,
+        holder,
+        epoch,
+        beats,
+      )
+      return taken ?? null
+    },
+    async renewLease(epoch) {
+      const rows = await db.query(
+        'UPDATE fatura.lease SET beats = beats + 1 WHERE epoch = $1 AND holder IS NOT NULL RETURNING epoch',
+        epoch,
+      )
+      return rows.length > 0
+    },
+    async releaseLease(epoch) {
+      await db.query('UPDATE fatura.lease SET holder = NULL WHERE epoch = $1', epoch)
+    },
+    listSetAside: (limit, system) =>
+      db.query<SetAside>(
+        `SELECT system, kind, id, reason, first_at, last_at, tries FROM fatura.set_aside
+         WHERE system = coalesce($1, system) ORDER BY last_at, system, kind, id LIMIT $2`,
+        system ?? null,
+        limit,
+      ),
+    countSetAside: () =>
+      db.query(
+        'SELECT system, kind, count(*) AS count FROM fatura.set_aside GROUP BY system, kind ORDER BY system, kind',
+      ),
+  }
+}
+
+export function connectorWrites(db: Db): ConnectorWrites {
+  return {
+    async holdsLease(epoch) {
+      const rows = await db.query(
+        `SELECT epoch FROM fatura.lease WHERE epoch = $1 AND holder IS NOT NULL ${db.keepRow}`,
+        epoch,
+      )
+      return rows.length > 0
+    },
+    async savePin({ system, account, pinned_at }) {
+      await db.query(
+        `INSERT INTO fatura.pins (system, account, pinned_at) VALUES ($1, $2, $3)
+         ON CONFLICT (system) DO UPDATE SET account = excluded.account, pinned_at = excluded.pinned_at`,
+        system,
+        account,
+        pinned_at,
+      )
+    },
+    async setAside({ system, kind, id, reason }, at) {
+      await db.query(
+        `INSERT INTO fatura.set_aside AS s (system, kind, id, reason, first_at, last_at, tries)
+         VALUES ($1, $2, $3, $4, $5, $5, 1)
+         ON CONFLICT (system, kind, id) DO UPDATE SET
+           reason = excluded.reason, last_at = excluded.last_at, tries = s.tries + 1`,
+        system,
+        kind,
+        id,
+        reason,
+        at,
+      )
+    },
+    async clearSetAside(keys) {
+      for (const { system, kind, id } of keys)
+        await db.query(
+          'DELETE FROM fatura.set_aside WHERE system = $1 AND kind = $2 AND id = $3',
+          system,
+          kind,
+          id,
+        )
+    },
+  }
+}
