@@ -21,12 +21,18 @@ export interface AccountOptions {
   customers?: number
   /** Seconds since 1970 of the simulated clock. */
   now?: number
+  /** The account's own name, which begins with acct_. */
+  id?: string
+  /** Whether its objects are of live mode; of test mode otherwise. */
+  livemode?: boolean
 }
 
 const changeKinds = ['create', 'finalize', 'pay', 'void', 'uncollectible', 'delete', 'update'] as const
 export type ChangeKind = (typeof changeKinds)[number]
 
 export interface StripeAccount {
+  readonly id: string
+  readonly livemode: boolean
   /** Seconds since 1970, simulated. */
   clock: number
   /** A deleted customer stays, as Stripe answers for it. */
@@ -155,6 +161,8 @@ export function createAccount(options: AccountOptions = {}): StripeAccount {
   }
 
   const account: StripeAccount = {
+    id: options.id ?? 'acct_1SandboxFatura',
+    livemode: options.livemode ?? false,
     clock: now,
     customers,
     invoices,

@@ -11,13 +11,14 @@ export interface World {
 }
 
 export function renderInvoice(world: World, invoice: StripeInvoice, expanded: boolean): StripeInvoice {
-  const rendered = withAddress(world, withFirstLines(invoice))
+  const rendered = { ...withAddress(world, withFirstLines(invoice)), livemode: world.account.livemode }
   const customer = expanded ? world.account.customers.get(String(invoice.customer)) : undefined
   return customer === undefined ? rendered : { ...rendered, customer }
 }
 
 /** An event as the wire has it. */
-export function renderEvent(world: World, event: StripeEvent): StripeEvent {
+export function renderEvent(world: World, made: StripeEvent): StripeEvent {
+  const event = { ...made, livemode: world.account.livemode }
   if (event.data.object.object !== 'invoice') return event
   const object = withAddress(world, event.data.object as unknown as StripeInvoice)
   return { ...event, data: { ...event.data, object } }

@@ -17,7 +17,14 @@ import {
 import { renderEndpoints, renderEvent, renderInvoice, type World } from './stripe-render.ts'
 
 /** What a restricted key may or may not read. */
-export const permissions = ['invoices', 'customers', 'events', 'tax_rates', 'webhook_endpoints'] as const
+export const permissions = [
+  'invoices',
+  'customers',
+  'events',
+  'tax_rates',
+  'webhook_endpoints',
+  'account',
+] as const
 export type Permission = (typeof permissions)[number]
 
 export interface Route {
@@ -135,10 +142,11 @@ export const routes: readonly Route[] = [
   },
   {
     name: 'retrieve_account',
+    permission: 'account',
     path: /^\/v1\/account$/,
     parameters: retrieving,
-    answer: () => ({
-      id: 'acct_1SandboxFatura',
+    answer: ({ account }) => ({
+      id: account.id,
       object: 'account',
       business_type: 'company',
       country: 'PT',
