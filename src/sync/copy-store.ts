@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto'
 import type { InvoiceKey, InvoiceRecord } from '../invoice.ts'
 import type { StoredRecord, WriteStore } from '../store/store.ts'
+import { createStamps } from './stamps.ts'
 
 const batchSize = 500
 
@@ -31,8 +32,10 @@ export async function copyStore(
 ): Promise<CopyResult> {
   const result: CopyResult = { written: 0, alike: 0, extra: 0 }
   let batch: InvoiceRecord[] = []
+  // Later than anything in the target, whatever our clock says.
+  const nextStamp = createStamps(await to.readLastObserved())
   const flush = async () => {
-    if (batch.length > 0) await to.transaction(tx => tx.saveInvoices(batch))
+    if (batch.length > 0) await to.transaction(tx => tx.saveInvoices(batch, nextStamp()))
     result.written += batch.length
     batch = []
     onProgress(result.written + result.alike)
@@ -45,9 +48,10 @@ export async function copyStore(
   }
   await flush()
   for (const token of await from.listTokens()) await to.saveToken(token)
-  const streams = await from.listStreams()
+  const [streams, pins] = [await from.listStreams(), await from.listPins()]
   await to.transaction(async tx => {
     for (const stream of streams) await tx.saveStream(stream)
+    for (const pin of pins) await tx.savePin(pin)
   })
   return result
 }

@@ -3,6 +3,7 @@ import type { InvoiceRecord } from '../invoice.ts'
 import type { WriteStore } from '../store/store.ts'
 import { type Problem, readRecord } from './check-record.ts'
 import { readLines, type TextLine } from './read-lines.ts'
+import { createStamps } from './stamps.ts'
 
 /** Large enough to be fast, small enough to be nothing in memory. */
 const batchSize = 500
@@ -62,12 +63,14 @@ async function saveAll(
   store: WriteStore,
   { skipInvalid, onProgress }: ImportOptions,
 ): Promise<number> {
+  // Later than anything stored, whatever our clock says: what is imported is meant to be the newest.
+  const observedAt = createStamps(await store.readLastObserved())()
   return store.transaction(async tx => {
     let saved = 0
     let changed = 0
     let batch: InvoiceRecord[] = []
     const flush = async () => {
-      changed += await tx.saveInvoices(batch)
+      changed += await tx.saveInvoices(batch, observedAt)
       saved += batch.length
       batch = []
       onProgress('saved', saved)
