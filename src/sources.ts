@@ -64,6 +64,14 @@ export interface BillingSource {
   estimateFirst(): Promise<number | null>
   /** What happened since a moment of the platform's clock, newest first. */
   listNotifications(since: number, after: string | null): Promise<NotificationPage>
+  /** Whose invoices these are. */
+  identify(): Promise<BillingAccount>
+}
+
+/** An account of a payment platform. What the key may not read is null. */
+export interface BillingAccount {
+  id: string | null
+  mode: 'live' | 'test' | null
 }
 
 /** Which documents a list is to hold. Those of every certifying type; of every status unless some are given. */

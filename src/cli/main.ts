@@ -2,6 +2,7 @@
 import { Command, CommanderError } from 'commander'
 import manifest from '../../package.json' with { type: 'json' }
 import { StoreError } from '../store/store.ts'
+import { accountCommand } from './account.ts'
 import { CliError } from './cli-error.ts'
 import { copyCommand } from './copy.ts'
 import { demoCommand } from './demo.ts'
@@ -28,6 +29,7 @@ const program = new Command('fatura')
   .addCommand(syncCommand())
   .addCommand(upCommand())
   .addCommand(statusCommand())
+  .addCommand(accountCommand())
   .addCommand(doctorCommand())
   .addCommand(reconcileCommand())
   .addCommand(explainCommand())

@@ -4,18 +4,20 @@ import type { Server } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { InvoiceXpressOptions } from '../invoicexpress/client.ts'
-import { openWriteStore } from '../store/open-store.ts'
 import type { WriteStore } from '../store/store.ts'
 import { createBillingSource } from '../stripe/billing-source.ts'
 import type { StripeOptions } from '../stripe/client.ts'
 import type { MetadataKeys } from '../stripe/map-claim.ts'
 import { createWebhookServer } from '../stripe/webhook.ts'
 import type { Applied } from '../sync/apply.ts'
+import { advice, type Brake, tellHeld } from '../sync/brake.ts'
 import { backfillStream, type Connector, createConnector } from '../sync/connector.ts'
 import { allStream, createDocumentSync, type DocumentSync, type Swept } from '../sync/documents.ts'
+import { LeaseLost } from '../sync/lease.ts'
 import type { LinkRules } from '../sync/link.ts'
 import { ageClaims } from '../sync/link-invoices.ts'
 import { CliError } from './cli-error.ts'
+import { openConnector } from './open-connector.ts'
 
 /** How often what happened is asked for: the bound on how late a change is seen without webhooks. */
 const eventsEvery = 10_000
@@ -45,19 +47,31 @@ export interface SyncOptions {
   onDocuments?(documents: number): void
   /** Whether to find out, by some more questions, how long the way is. */
   estimate?: boolean
+  /** Whether to wait, before everything once, for another process that synchronizes; otherwise it is an error. */
+  wait?: boolean
+  /** Whether what the brake holds back by now may go. */
+  letThrough?: boolean
+}
+
+/** As the connector: with a store that is its own, until the signal or until another process takes over. */
+type Opened = SyncOptions & { store: WriteStore; brake: Brake }
+
+async function open(given: SyncOptions, isOnce: boolean): Promise<Opened> {
+  const { wait = true, letThrough = false } = given
+  return { ...given, ...(await openConnector({ ...given, isOnce, wait, letThrough })) }
 }
 
 /** Everything once: the whole account, what happened since, what may still change; then the documents likewise. */
-export async function syncOnce(options: SyncOptions): Promise<void> {
-  const { url, log, signal } = options
-  const store = await openWriteStore(url)
+export async function syncOnce(given: SyncOptions): Promise<void> {
+  const options = await open(given, true)
+  const { store, brake, log, signal } = options
   try {
     const steps = async () => {
-      const connector = await connectStripe(options, store)
+      const connector = await connectStripe(options)
       tell(log, 'backfill', await connector.backfill())
       tell(log, 'catchUp', await connector.catchUp())
       tell(log, 'rereadUnsettled', await connector.rereadUnsettled(connector.startedAt))
-      const documents = await connectDocuments(options, store, Number.POSITIVE_INFINITY)
+      const documents = await connectDocuments(options, Number.POSITIVE_INFINITY)
       if (documents === null) await ageClaims(store, options.rules)
       else {
         while ((await documents.sweepMonth()) !== null);
@@ -66,17 +80,31 @@ export async function syncOnce(options: SyncOptions): Promise<void> {
       }
     }
     await Promise.race([steps(), graceAfter(signal).then(() => signal.throwIfAborted())])
+    const held = tellHeld({ deletion: brake.held('deletion'), downgrade: brake.held('downgrade') })
+    if (held !== null) throw new CliError(`The brake holds back what is implausible: ${held}; ${advice}.`)
   } finally {
     await store.close()
   }
 }
 
-/** Goes on until the signal, whatever fails meanwhile. */
-export async function syncOn(options: SyncOptions): Promise<void> {
-  const { url, stripe, webhooks, log, signal } = options
-  const store = await openWriteStore(url)
-  const connector = await connectStripe(options, store)
-  const documents = await connectDocuments(options, store)
+/** Goes on until the signal, whatever fails meanwhile. Whenever another process takes over, it waits for its turn again. */
+export async function syncOn(given: SyncOptions): Promise<void> {
+  while (!given.signal.aborted) {
+    try {
+      await follow(await open(given, false))
+    } catch (error) {
+      if (error === given.signal.reason) return
+      if (!(error instanceof LeaseLost)) throw error
+    }
+    if (!given.signal.aborted) given.log.error('another process took over the synchronization of this store')
+  }
+}
+
+/** Goes on until the signal. */
+async function follow(options: Opened): Promise<void> {
+  const { store, stripe, webhooks, log, signal } = options
+  const connector = await connectStripe(options)
+  const documents = await connectDocuments(options)
   const server =
     webhooks &&
     createWebhookServer({ stripe, secret: webhooks.secret, apply: connector.applyNotification, log })
@@ -88,10 +116,7 @@ export async function syncOn(options: SyncOptions): Promise<void> {
       })
       log.info({ address: server.address() }, 'receiving webhooks')
     }
-    const following = [
-      followInvoices(connector, store, options),
-      documents && followDocuments(documents, store, options),
-    ]
+    const following = [followInvoices(connector, options), documents && followDocuments(documents, options)]
     await Promise.all([
       Promise.race([Promise.all(following), graceAfter(signal)]),
       server && aborted(signal).then(() => closeServer(server)),
@@ -101,16 +126,16 @@ export async function syncOn(options: SyncOptions): Promise<void> {
   }
 }
 
-function connectStripe(options: SyncOptions, store: WriteStore): Promise<Connector> {
-  const { stripe, keys, rules, log, signal, onProgress, estimate = false } = options
+function connectStripe(options: Opened): Promise<Connector> {
+  const { store, brake, stripe, keys, rules, log, signal, onProgress, estimate = false } = options
   const source = createBillingSource(stripe, undefined, keys)
-  return createConnector({ source, store, rules, log, signal, estimate, ...(onProgress && { onProgress }) })
+  const common = { source, store, brake, rules, log, signal, estimate }
+  return createConnector({ ...common, ...(onProgress && { onProgress }) })
 }
 
 /** Null when no invoicing system is connected. */
 async function connectDocuments(
-  { invoiceXpress, rules, log, signal, onDocuments }: SyncOptions,
-  store: WriteStore,
+  { store, brake, invoiceXpress, rules, log, signal, onDocuments }: Opened,
   fetchesPerRun?: number,
 ): Promise<DocumentSync | null> {
   if (invoiceXpress === null) return null
@@ -118,6 +143,7 @@ async function connectDocuments(
   return createDocumentSync({
     source: createDocumentSource(invoiceXpress),
     store,
+    brake,
     rules,
     log,
     signal,
@@ -163,8 +189,8 @@ async function repeat(step: () => Promise<number>, log: Logger, signal: AbortSig
   }
 }
 
-function followInvoices(connector: Connector, store: WriteStore, options: SyncOptions): Promise<void> {
-  const { log, signal, rules, invoiceXpress } = options
+function followInvoices(connector: Connector, options: Opened): Promise<void> {
+  const { store, log, signal, rules, invoiceXpress } = options
   let rereadAt = 0
   // What the first round has just listed needs no second look.
   let unlessSince: number | undefined = connector.startedAt
@@ -189,11 +215,7 @@ function followInvoices(connector: Connector, store: WriteStore, options: SyncOp
  * Whatever is due most often goes first, and everything is read month by month in between: so a change is seen in time
  * however many documents there are.
  */
-async function followDocuments(
-  documents: DocumentSync,
-  store: WriteStore,
-  { log, signal }: SyncOptions,
-): Promise<void> {
+async function followDocuments(documents: DocumentSync, { store, log, signal }: Opened): Promise<void> {
   const all = (await store.listStreams()).find(({ name }) => name === allStream)
   const isWhole = all?.cursor === null && all.succeeded_at !== null
   const due = { recent: 0, open: 0, all: isWhole ? (all.succeeded_at ?? 0) + allEvery : 0 }

@@ -25,12 +25,15 @@ export async function openReadStore(url: string, sharedBy = 1): Promise<ReadStor
     : (await import('./postgres/reader.ts')).openPostgresReader(engine.url, sharedBy)
 }
 
-/** Opens for writing, on a schema of exactly this version; creates nothing. */
-export async function openWriteStore(url: string): Promise<WriteStore> {
+/**
+ * Opens for writing, on a schema of exactly this version; creates nothing. `lockPatience` is how long to wait for another
+ * writer, in milliseconds.
+ */
+export async function openWriteStore(url: string, lockPatience?: number): Promise<WriteStore> {
   const engine = engineOf(url)
   return engine.name === 'sqlite'
-    ? (await import('./sqlite/writer.ts')).openSqliteWriter(engine.path)
-    : (await import('./postgres/writer.ts')).openPostgresWriter(engine.url)
+    ? (await import('./sqlite/writer.ts')).openSqliteWriter(engine.path, lockPatience)
+    : (await import('./postgres/writer.ts')).openPostgresWriter(engine.url, lockPatience)
 }
 
 /** Whether an address is one at all; throws what a start would say. */

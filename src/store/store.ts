@@ -106,6 +106,8 @@ export interface WriteTransaction extends DocumentWrites, ConnectorWrites {
   saveInvoices(records: readonly InvoiceRecord[], observedAt?: number): Promise<number>
   /** Says whether there was such an invoice. That it is gone is remembered, so that no older observation revives it. */
   deleteInvoice(customerId: string, invoiceId: string, observedAt?: number): Promise<boolean>
+  /** Takes an invoice from a customer whose it is no longer. Unlike a deletion it is not remembered: it may come back. */
+  removeInvoice(customerId: string, invoiceId: string): Promise<void>
   /** What is known of invoices, deleted ones included. Until the end, no other writer changes these customers. */
   findKnown(keys: readonly InvoiceKey[]): Promise<KnownInvoice[]>
   saveStream(stream: Stream): Promise<void>

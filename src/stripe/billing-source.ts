@@ -109,7 +109,31 @@ export function createBillingSource(
       const notifications = page.data.flatMap(event => readEvent(event) ?? [])
       return { notifications, next: nextOf(page), now: readClock(page) }
     },
+    async identify() {
+      const id = await call(() => readAccount(stripe))
+      const { data } = await call(() => stripe.events.list({ limit: 1 }))
+      return { id, mode: modeOf(data[0]?.livemode, options.apiKey) }
+    },
   }
+}
+
+/** Null when the key may not read it, as a restricted one may not unless it was told so. */
+async function readAccount(stripe: Stripe): Promise<string | null> {
+  const account = await stripe.accounts.retrieveCurrent().catch(error => {
+    if ((error as { statusCode?: number }).statusCode === 403) return null
+    throw error
+  })
+  if (account === null) return null
+  if (typeof account.id !== 'string' || !/^acct_\w+$/.test(account.id))
+    throw new SourceError('failed', 'Stripe sent an account that does not fit')
+  return account.id
+}
+
+/** As its objects say; before there are any, as the key is written. */
+function modeOf(livemode: unknown, apiKey: string): 'live' | 'test' | null {
+  if (typeof livemode === 'boolean') return livemode ? 'live' : 'test'
+  const [, mode = null] = /^[sr]k_(live|test)_/.exec(apiKey) ?? []
+  return mode as 'live' | 'test' | null
 }
 
 const day = 86_400

@@ -13,6 +13,7 @@ import { SourceError } from '../sources.ts'
 import type { JournalEntry } from '../store/document-store.ts'
 import type { Stream, WriteStore, WriteTransaction } from '../store/store.ts'
 import { type Applied, addApplied, applyObservations, type Cause, nothingApplied } from './apply.ts'
+import { type Brake, noBrake } from './brake.ts'
 import { type LinkRules, usualRules } from './link.ts'
 import { createStamps } from './stamps.ts'
 import { createStreams, succeed } from './streams.ts'
@@ -40,6 +41,7 @@ export interface ConnectorOptions {
   estimate?: boolean
   /** How invoices are tied to documents. */
   rules?: LinkRules
+  brake?: Brake
 }
 
 export interface Connector {
@@ -64,7 +66,16 @@ interface AskedPage {
 }
 
 export async function createConnector(options: ConnectorOptions): Promise<Connector> {
-  const { source, store, log, signal, onProgress, estimate = false, rules = usualRules } = options
+  const {
+    source,
+    store,
+    log,
+    signal,
+    onProgress,
+    estimate = false,
+    rules = usualRules,
+    brake = noBrake,
+  } = options
   const nextStamp = createStamps(await store.readLastObserved())
   const startedAt = nextStamp()
   const streams = createStreams(store, signal)
@@ -81,7 +92,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
   ): Promise<Applied> {
     const applied = await store.transaction(async tx => {
       const isOpen = (id: string) => (answered.get(id) ?? 0) > askedAt
-      const result = await applyObservations(tx, observations, askedAt, { isOpen, rules, cause })
+      const result = await applyObservations(tx, observations, askedAt, { isOpen, rules, cause, brake })
       for (const { id } of observations) remember(id)
       await alongside?.(tx)
       return result

@@ -7,6 +7,7 @@ import type { DocumentType } from '../document.ts'
 import { type DocumentQuery, type DocumentSource, SourceError } from '../sources.ts'
 import type { DocumentKey } from '../store/document-store.ts'
 import { observationStamp, type WriteStore, type WriteTransaction } from '../store/store.ts'
+import { type Brake, noBrake } from './brake.ts'
 import { invoiceIdOf, type LinkRules } from './link.ts'
 import { ageClaims, relinkInvoices } from './link-invoices.ts'
 import { createStamps, type NextStamp } from './stamps.ts'
@@ -29,6 +30,7 @@ export interface DocumentSyncOptions {
   source: DocumentSource
   store: WriteStore
   rules: LinkRules
+  brake?: Brake
   log: Logger
   signal: AbortSignal
   /** How many single documents and clients one run may ask for; the next goes on with the rest. */
@@ -56,7 +58,7 @@ export interface DocumentSync {
 }
 
 export async function createDocumentSync(options: DocumentSyncOptions): Promise<DocumentSync> {
-  const { source, store, rules, log, signal, fetchesPerRun = 200, onProgress } = options
+  const { source, store, rules, log, signal, fetchesPerRun = 200, onProgress, brake = noBrake } = options
   const nextStamp: NextStamp = createStamps(await store.readLastObserved())
   const streams = createStreams(store, signal)
   let read = 0
@@ -73,7 +75,7 @@ export async function createDocumentSync(options: DocumentSyncOptions): Promise<
         documents: documents.map(({ id }) => id),
         invoices: documents.flatMap(({ reference }) => invoiceIdOf(reference, rules) ?? []),
       }
-      const changed = await relinkInvoices(tx, wanted, rules, cause)
+      const changed = await relinkInvoices(tx, wanted, rules, cause, Date.now(), brake)
       for (const { invoice, candidates } of changed)
         if (candidates.length > 0)
           log.warn(

@@ -159,6 +159,7 @@ export function isOverdue({ attempted_at }: Claim, atMost: number, now: number):
   return attempted_at !== null && now - Date.parse(attempted_at) > atMost
 }
 
-function fieldsOf({ ix_sync_state, ix_id, ix_status, ix_created_at }: Invoice): LinkFields {
+/** What an invoice says of its document. */
+export function fieldsOf({ ix_sync_state, ix_id, ix_status, ix_created_at }: Invoice): LinkFields {
   return { ix_sync_state, ix_id, ix_status, ix_created_at }
 }

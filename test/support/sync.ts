@@ -240,6 +240,7 @@ export function createDirectSource(account: StripeAccount, pageSize = 2): Billin
       const notifications = page.flatMap(event => readEvent(event as unknown as Stripe.Event) ?? [])
       return { notifications, next, now: account.clock }
     },
+    identify: async () => ({ id: account.id, mode: account.livemode ? 'live' : 'test' }),
   }
 }
 
@@ -317,6 +318,7 @@ export function holdSource(source: BillingSource, delays: readonly Delay[]): Hel
     estimateFirst: source.estimateFirst,
     fetchInvoice: delayed(source.fetchInvoice),
     listNotifications: delayed(source.listNotifications),
+    identify: source.identify,
     release: index => held.splice(index % Math.max(1, held.length), 1)[0]?.(),
     releaseAll() {
       isOver = true

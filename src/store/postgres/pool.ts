@@ -15,6 +15,9 @@ const connectionPatience = 1_500
 /** Longer than any read takes, and longer than any by a key does; a server that fell silent is given up on. */
 const [readPatience, keyPatience] = [5_000, 2_000]
 
+/** A writer that says nothing for so long within a transaction has forgotten it. */
+const forgottenAfter = 10_000
+
 /** What a machine's API processes take together. Of the latter, each keeps two, so that one slow read stops no other. */
 const readConnections = { lanes: 2, others: 8 }
 
@@ -44,11 +47,17 @@ export function openReadPool(
   )
 }
 
-/** A writer's connections: few, and patient. */
-export function openWritePool(url: string): pg.Pool {
+/**
+ * A writer's connections: few, and patient. What a writer locked and then forgot, such as a process that is frozen in the
+ * middle of a transaction, is let go of after a while: others wait for it.
+ */
+export function openWritePool(url: string, lockPatience = 30_000): pg.Pool {
   return watch(
     new pg.Pool({
-      ...configure(url, '-c lock_timeout=30000'),
+      ...configure(
+        url,
+        `-c lock_timeout=${lockPatience} -c idle_in_transaction_session_timeout=${forgottenAfter}`,
+      ),
       max: 2,
       application_name: 'fatura-writer',
       connectionTimeoutMillis: 10_000,

@@ -181,6 +181,23 @@ export async function deleteInvoice(
   invoiceId: string,
   observedAt: number,
 ): Promise<boolean> {
+  const wasThere = await removeInvoice(client, counting, customerId, invoiceId)
+  await client.query(
+    `INSERT INTO fatura.tombstones AS stored (customer_id, id, observed_at) VALUES ($1, $2, $3)
+     ON CONFLICT (customer_id, id) DO UPDATE SET observed_at = greatest(stored.observed_at, excluded.observed_at)`,
+    [customerId, invoiceId, observedAt],
+  )
+  await raiseObserved(client, observedAt)
+  return wasThere
+}
+
+/** Says whether there was such an invoice. That it is gone is not remembered. */
+export async function removeInvoice(
+  client: PoolClient,
+  counting: Counting,
+  customerId: string,
+  invoiceId: string,
+): Promise<boolean> {
   const key = [customerId, invoiceId]
   await counting.lock([customerId])
   const { rows } = await client.query<{ issued_at: number }>(
@@ -189,12 +206,6 @@ export async function deleteInvoice(
   )
   await client.query('DELETE FROM fatura.invoice_lines WHERE customer_id = $1 AND invoice_id = $2', key)
   await client.query('DELETE FROM fatura.links WHERE customer_id = $1 AND invoice_id = $2', key)
-  await client.query(
-    `INSERT INTO fatura.tombstones AS stored (customer_id, id, observed_at) VALUES ($1, $2, $3)
-     ON CONFLICT (customer_id, id) DO UPDATE SET observed_at = greatest(stored.observed_at, excluded.observed_at)`,
-    [...key, observedAt],
-  )
-  await raiseObserved(client, observedAt)
   for (const { issued_at } of rows) counting.note(customerId, issued_at)
   return rows.length !== 0
 }

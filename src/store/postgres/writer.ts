@@ -16,12 +16,12 @@ import { documentReads } from './read-documents.ts'
 import { checkCustomers, nextCustomers, recountCustomer } from './recount.ts'
 import { checkSchema } from './schema-version.ts'
 import { documentWrites } from './write-documents.ts'
-import { deleteInvoice, findKnown, saveInvoices, saveStream } from './write-invoices.ts'
+import { deleteInvoice, findKnown, removeInvoice, saveInvoices, saveStream } from './write-invoices.ts'
 
 const tokenColumns = 'id, name, hash, customers, created_at, expires_at, revoked_at'
 
-export async function openPostgresWriter(url: string): Promise<WriteStore> {
-  const pool = openWritePool(url)
+export async function openPostgresWriter(url: string, lockPatience?: number): Promise<WriteStore> {
+  const pool = openWritePool(url, lockPatience)
   const query = async <Row extends object>(text: string, values: unknown[] = []): Promise<Row[]> => {
     return (await explain(pool.query<Row>(text, values))).rows
   }
@@ -82,6 +82,9 @@ export async function openPostgresWriter(url: string): Promise<WriteStore> {
             explain(saveInvoices(client, counting, records, observedAt)),
           deleteInvoice: (customerId, invoiceId, observedAt = observationStamp()) =>
             explain(deleteInvoice(client, counting, customerId, invoiceId, observedAt)),
+          removeInvoice: async (customerId, invoiceId) => {
+            await explain(removeInvoice(client, counting, customerId, invoiceId))
+          },
           findKnown: keys => explain(findKnown(client, keys)),
           saveStream: stream => explain(saveStream(client, stream)),
           saveSuccess: (name, at) =>

@@ -75,6 +75,15 @@ export function writeInvoices(
     return true
   }
 
+  /** Says whether there was such an invoice. */
+  function remove(customerId: string, invoiceId: string): boolean {
+    const gone = deleteInvoice.get(customerId, invoiceId)
+    deleteLines.run(customerId, invoiceId)
+    links.deleteLink(customerId, invoiceId)
+    if (gone !== undefined) counts.note(customerId, Number(gone.issued_at))
+    return gone !== undefined
+  }
+
   return {
     save(records: readonly InvoiceRecord[], observedAt: number): number {
       let changed = 0
@@ -82,14 +91,11 @@ export function writeInvoices(
       raiseObserved.run(observedAt)
       return changed
     },
-    remove(customerId: string, invoiceId: string, observedAt: number): boolean {
-      const gone = deleteInvoice.get(customerId, invoiceId)
-      deleteLines.run(customerId, invoiceId)
-      links.deleteLink(customerId, invoiceId)
+    remove,
+    delete(customerId: string, invoiceId: string, observedAt: number): boolean {
       saveTombstone.run(customerId, invoiceId, observedAt)
       raiseObserved.run(observedAt)
-      if (gone !== undefined) counts.note(customerId, Number(gone.issued_at))
-      return gone !== undefined
+      return remove(customerId, invoiceId)
     },
     findKnown(keys: readonly InvoiceKey[]): KnownInvoice[] {
       return keys.flatMap(({ customer_id, id }): KnownInvoice[] => {

@@ -17,8 +17,8 @@ import { readToken, type TokenRow, tokenColumns } from './tokens.ts'
 import { writeDocuments } from './write-documents.ts'
 import { writeInvoices } from './write-invoices.ts'
 
-export function openSqliteWriter(path: string): WriteStore {
-  const db = openReadWrite(path, { create: false })
+export function openSqliteWriter(path: string, patience?: number): WriteStore {
+  const db = openReadWrite(path, { create: false, ...(patience !== undefined && { patience }) })
   try {
     checkSchema(db, path)
   } catch (error) {
@@ -57,7 +57,8 @@ export function openSqliteWriter(path: string): WriteStore {
     saveInvoices: (records, observedAt = observationStamp()) =>
       within(() => invoices.save(records, observedAt)),
     deleteInvoice: (customerId, invoiceId, observedAt = observationStamp()) =>
-      within(() => invoices.remove(customerId, invoiceId, observedAt)),
+      within(() => invoices.delete(customerId, invoiceId, observedAt)),
+    removeInvoice: (customerId, invoiceId) => within(() => void invoices.remove(customerId, invoiceId)),
     findKnown: keys => within(() => invoices.findKnown(keys)),
     saveDocuments: (given, observedAt) =>
       within(() => {
