@@ -9,8 +9,7 @@ export async function checkConnector(report: Reporter, store: WriteStore): Promi
   const state = await attempt(report, 'Connector', 'Look at the database first.', () => readState(store))
   if (state === null) return
   const { lease, setAside, held } = state
-  if (lease.holder === null) report.skip('Connector', 'no process synchronizes this store')
-  else report.ok('Connector', `${lease.holder} synchronizes this store`)
+  report.ok('Connector', `${lease.holder ?? 'no process'} synchronizes this store`)
   const told = tellHeld(held)
   if (told !== null)
     report.fail(

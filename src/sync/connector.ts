@@ -66,16 +66,8 @@ interface AskedPage {
 }
 
 export async function createConnector(options: ConnectorOptions): Promise<Connector> {
-  const {
-    source,
-    store,
-    log,
-    signal,
-    onProgress,
-    estimate = false,
-    rules = usualRules,
-    brake = noBrake,
-  } = options
+  const { source, store, log, signal, onProgress, estimate = false, rules = usualRules } = options
+  const { brake = noBrake } = options
   const nextStamp = createStamps(await store.readLastObserved())
   const startedAt = nextStamp()
   const streams = createStreams(store, signal)
