@@ -1,6 +1,6 @@
 import { Command } from 'commander'
 import { SourceError } from '../sources.ts'
-import { openWriteStore, prepareStore } from '../store/open-store.ts'
+import { openWriteStore } from '../store/open-store.ts'
 import type { WriteStore } from '../store/store.ts'
 import { fenceStore, waitForLease } from '../sync/lease.ts'
 import { type Comparison, changePins, compareAccounts, tellAccount } from '../sync/pins.ts'
@@ -36,9 +36,7 @@ async function withStore<T>(
   options: Record<string, unknown>,
   work: (store: WriteStore) => Promise<T>,
 ): Promise<T> {
-  const url = readDatabaseUrl(readFlags(options))
-  await prepareStore(url)
-  const store = await openWriteStore(url)
+  const store = await openWriteStore(readDatabaseUrl(readFlags(options)))
   try {
     return await work(store)
   } finally {

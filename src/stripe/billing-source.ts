@@ -110,23 +110,25 @@ export function createBillingSource(
       return { notifications, next: nextOf(page), now: readClock(page) }
     },
     async identify() {
-      const id = await call(() => readAccount(stripe))
-      const { data } = await call(() => stripe.events.list({ limit: 1 }))
-      return { id, mode: modeOf(data[0]?.livemode, options.apiKey) }
+      const account = await call(() => unlessForbidden(stripe.accounts.retrieveCurrent()))
+      const events = await call(() => unlessForbidden(stripe.events.list({ limit: 1 })))
+      return { id: accountId(account), mode: modeOf(events?.data?.[0]?.livemode, options.apiKey) }
     },
   }
 }
 
 /** Null when the key may not read it, as a restricted one may not unless it was told so. */
-async function readAccount(stripe: Stripe): Promise<string | null> {
-  const account = await stripe.accounts.retrieveCurrent().catch(error => {
+async function unlessForbidden<T>(answer: Promise<T>): Promise<T | null> {
+  return answer.catch(error => {
     if ((error as { statusCode?: number }).statusCode === 403) return null
     throw error
   })
-  if (account === null) return null
-  if (typeof account.id !== 'string' || !/^acct_\w+$/.test(account.id))
+}
+
+function accountId(account: Stripe.Account | null): string | null {
+  if (account !== null && !/^acct_\w+$/.test(String(account.id)))
     throw new SourceError('failed', 'Stripe sent an account that does not fit')
-  return account.id
+  return account?.id ?? null
 }
 
 /** As its objects say; before there are any, as the key is written. */
