@@ -117,7 +117,7 @@ for (const engine of engines)
         .split('\n')
         .map(line => JSON.parse(line))
       assert.deepEqual(
-        streams.filter(({ name }) => name.startsWith('ix:')).map(({ name, error }) => [name, error]),
+        streams.filter(({ name }) => name?.startsWith('ix:')).map(({ name, error }) => [name, error]),
         [
           ['ix:all', null],
           ['ix:open', null],

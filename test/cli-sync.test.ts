@@ -159,6 +159,7 @@ describe('fatura sync --once', { concurrency: 4 }, () => {
         .trimEnd()
         .split('\n')
         .map(line => JSON.parse(line))
+        .filter(({ kind }) => kind === 'stream')
     }
     const failing = world.run(once)
     while ((sandbox.requests.get('list_invoices') ?? 0) < 2) await sleep(1)

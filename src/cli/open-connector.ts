@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { InvoiceXpressOptions } from '../invoicexpress/client.ts'
 import { SourceError } from '../sources.ts'
+import type { Lease } from '../store/connector-store.ts'
 import { openWriteStore } from '../store/open-store.ts'
 import type { WriteStore } from '../store/store.ts'
 import { createBillingSource } from '../stripe/billing-source.ts'
@@ -44,8 +45,11 @@ export interface OpenConnector {
   brake: Brake
   /** Aborted by the signal, and once another process is the connector. */
   signal: AbortSignal
+  /** To be waited for before anything of an upstream system is written: rejects when the accounts are not the store's. */
+  settle(): Promise<void>
 }
 
+/** Waits until this process is the connector. */
 export async function openConnector(access: ConnectorAccess): Promise<OpenConnector> {
   const { url, log, wait, signal } = access
   const store = await openWriteStore(url)
@@ -58,16 +62,21 @@ export async function openConnector(access: ConnectorAccess): Promise<OpenConnec
     await store.close()
   }
   try {
-    // Whoever has to wait learns at once, rather than when its turn comes, that it may not begin then.
-    if ((await leases.readLease()).holder !== null)
-      await compareAccounts(store, accounts).then(refuseOthers, passOver)
-    lease = await waitForLease(leases, { holder: nameProcess(), isGone: hasEnded, wait, log, signal })
+    const turn = AbortSignal.any([signal, refuseEarly(store, accounts, await leases.readLease())])
+    const names = { holder: nameProcess(), isGone: hasEnded }
+    lease = await waitForLease(leases, { ...names, wait, log, signal: turn })
     const fenced = fenceStore(store, lease)
     const stopped = AbortSignal.any([signal, lease.lost])
-    await settleAccounts(fenced, accounts, { ...access, signal: stopped })
     const brake = await createBrake(fenced, log, access.letThrough)
-    await relinkReleased(fenced, brake, access.rules)
-    return { store: { ...fenced, close }, brake, signal: stopped }
+    return {
+      store: { ...fenced, close },
+      brake,
+      signal: stopped,
+      async settle() {
+        await settleAccounts(fenced, accounts, { ...access, signal: stopped })
+        await relinkReleased(fenced, brake, access.rules)
+      },
+    }
   } catch (error) {
     await close()
     throw error
@@ -82,6 +91,18 @@ export function accountsOf({
     source: createBillingSource(stripe),
     invoiceXpress: invoiceXpress && (invoiceXpress.account ?? new URL(invoiceXpress.base).origin),
   }
+}
+
+/** Whoever has to wait learns at once, rather than when its turn comes, that it may not begin then: aborts with the reason. */
+function refuseEarly(store: WriteStore, accounts: Accounts, { holder }: Lease): AbortSignal {
+  const refusal = new AbortController()
+  if (holder !== null)
+    compareAccounts(store, accounts)
+      .then(refuseOthers)
+      .catch(error => {
+        if (error instanceof CliError) refusal.abort(error)
+      })
+  return refusal.signal
 }
 
 function refuseOthers(compared: readonly Comparison[]): void {
@@ -118,10 +139,6 @@ async function relinkReleased(store: WriteStore, brake: Brake, rules: LinkRules)
     const wanted = { documents: [], invoices: ids.slice(start, start + batchSize) }
     await store.transaction(tx => relinkInvoices(tx, wanted, rules, 'brake', Date.now(), brake))
   }
-}
-
-function passOver(error: unknown): void {
-  if (!(error instanceof SourceError)) throw error
 }
 
 export function tellOther({ system, pinned, found }: Comparison): string {

@@ -4,20 +4,21 @@ import type { Server } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { InvoiceXpressOptions } from '../invoicexpress/client.ts'
+import { type Notification, SourceError } from '../sources.ts'
 import type { WriteStore } from '../store/store.ts'
 import { createBillingSource } from '../stripe/billing-source.ts'
 import type { StripeOptions } from '../stripe/client.ts'
 import type { MetadataKeys } from '../stripe/map-claim.ts'
 import { createWebhookServer } from '../stripe/webhook.ts'
 import type { Applied } from '../sync/apply.ts'
-import { advice, type Brake, tellHeld } from '../sync/brake.ts'
+import { advice, tellHeld } from '../sync/brake.ts'
 import { backfillStream, type Connector, createConnector } from '../sync/connector.ts'
 import { allStream, createDocumentSync, type DocumentSync, type Swept } from '../sync/documents.ts'
 import { LeaseLost } from '../sync/lease.ts'
 import type { LinkRules } from '../sync/link.ts'
 import { ageClaims } from '../sync/link-invoices.ts'
 import { CliError } from './cli-error.ts'
-import { openConnector } from './open-connector.ts'
+import { type OpenConnector, openConnector } from './open-connector.ts'
 
 /** How often what happened is asked for: the bound on how late a change is seen without webhooks. */
 const eventsEvery = 10_000
@@ -54,7 +55,7 @@ export interface SyncOptions {
 }
 
 /** As the connector: with a store that is its own, until the signal or until another process takes over. */
-type Opened = SyncOptions & { store: WriteStore; brake: Brake }
+type Opened = SyncOptions & OpenConnector
 
 async function open(given: SyncOptions, isOnce: boolean): Promise<Opened> {
   const { wait = true, letThrough = false } = given
@@ -67,6 +68,7 @@ export async function syncOnce(given: SyncOptions): Promise<void> {
   const { store, brake, log, signal } = options
   try {
     const steps = async () => {
+      await options.settle()
       const connector = await connectStripe(options)
       tell(log, 'backfill', await connector.backfill())
       tell(log, 'catchUp', await connector.catchUp())
@@ -105,9 +107,12 @@ async function follow(options: Opened): Promise<void> {
   const { store, stripe, webhooks, log, signal } = options
   const connector = await connectStripe(options)
   const documents = await connectDocuments(options)
-  const server =
-    webhooks &&
-    createWebhookServer({ stripe, secret: webhooks.secret, apply: connector.applyNotification, log })
+  let isSettled = false
+  const apply = async (notification: Notification) => {
+    if (!isSettled) throw new SourceError('failed', 'It is not known yet whose records these are')
+    return connector.applyNotification(notification)
+  }
+  const server = webhooks && createWebhookServer({ stripe, secret: webhooks.secret, apply, log })
   try {
     if (server !== null && webhooks !== null) {
       server.listen(webhooks.port, webhooks.host)
@@ -116,12 +121,21 @@ async function follow(options: Opened): Promise<void> {
       })
       log.info({ address: server.address() }, 'receiving webhooks')
     }
-    const following = [followInvoices(connector, options), documents && followDocuments(documents, options)]
+    const followBoth = async () => {
+      await options.settle()
+      isSettled = true
+      await Promise.all([
+        followInvoices(connector, options),
+        documents && followDocuments(documents, options),
+      ])
+    }
     await Promise.all([
-      Promise.race([Promise.all(following), graceAfter(signal)]),
+      Promise.race([followBoth(), graceAfter(signal)]),
       server && aborted(signal).then(() => closeServer(server)),
     ])
   } finally {
+    server?.close()
+    server?.closeAllConnections()
     await store.close()
   }
 }
