@@ -108,7 +108,9 @@ async function follow(options: Opened): Promise<void> {
   const connector = await connectStripe(options)
   const documents = await connectDocuments(options)
   let isSettled = false
+  const settled = Promise.withResolvers<void>()
   const apply = async (notification: Notification) => {
+    if (!isSettled) await Promise.race([settled.promise, pause(patience, signal)])
     if (!isSettled) throw new SourceError('failed', 'It is not known yet whose records these are')
     return connector.applyNotification(notification)
   }
@@ -124,6 +126,7 @@ async function follow(options: Opened): Promise<void> {
     const followBoth = async () => {
       await options.settle()
       isSettled = true
+      settled.resolve()
       await Promise.all([
         followInvoices(connector, options),
         documents && followDocuments(documents, options),

@@ -111,8 +111,12 @@ export function createBillingSource(
     },
     async identify() {
       const account = await call(() => unlessForbidden(stripe.accounts.retrieveCurrent()))
-      const events = await call(() => unlessForbidden(stripe.events.list({ limit: 1 })))
-      return { id: accountId(account), mode: modeOf(events?.data?.[0]?.livemode, options.apiKey) }
+      const id = accountId(account)
+      const [, mode] = /^[sr]k_(live|test)_/.exec(options.apiKey) ?? []
+      if (mode === 'live' || mode === 'test') return { id, mode }
+      const { data } = await call(() => stripe.invoices.list({ limit: 1 }))
+      const [invoice] = data
+      return { id, mode: invoice === undefined ? null : invoice.livemode ? 'live' : 'test' }
     },
   }
 }
@@ -129,13 +133,6 @@ function accountId(account: Stripe.Account | null): string | null {
   if (account !== null && !/^acct_\w+$/.test(String(account.id)))
     throw new SourceError('failed', 'Stripe sent an account that does not fit')
   return account?.id ?? null
-}
-
-/** As its objects say; before there are any, as the key is written. */
-function modeOf(livemode: unknown, apiKey: string): 'live' | 'test' | null {
-  if (typeof livemode === 'boolean') return livemode ? 'live' : 'test'
-  const [, mode = null] = /^[sr]k_(live|test)_/.exec(apiKey) ?? []
-  return mode as 'live' | 'test' | null
 }
 
 const day = 86_400
