@@ -379,7 +379,9 @@ describe('fatura up', { concurrency: 6 }, () => {
     const receiver = await world.receive()
     for (const command of [['sync'], ['up', '--port', '0']]) {
       const args = [...command, '--webhooks', String(receiver.port)]
-      const outcome = await world.run(args, { env: { LOG_LEVEL: 'silent' } })
+      // With a store of its own: on the receiver's it would wait for its turn.
+      const env = { LOG_LEVEL: 'silent', DATABASE_URL: 'sqlite:data/other.db' }
+      const outcome = await world.run(args, { env })
       assertOneLine(outcome, /Cannot receive webhooks on 127\.0\.0\.1:\d+/)
     }
   })
