@@ -69,6 +69,9 @@ export async function assertTruth(url: string, account: StripeAccount): Promise<
   for (const [id, record] of truth) assert.deepEqual(records.get(id), record, id)
 }
 
+/** A whole account takes its time on a busy machine: only a hang reaches this. */
+const patience = 120_000
+
 export const apiKey = 'sk_test_canaryKey0123456789'
 export const webhookSecret = 'whsec_canarySecret0123456789'
 
@@ -127,7 +130,7 @@ export async function createSyncWorld(
     env,
     start,
     async run(args, more = {}) {
-      const outcome = await cli.run(args, { ...more, env: { ...env, ...more.env } })
+      const outcome = await cli.run(args, { patience, ...more, env: { ...env, ...more.env } })
       written.push(outcome)
       return outcome
     },
