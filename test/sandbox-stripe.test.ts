@@ -467,6 +467,18 @@ describe('the official client', () => {
     const answer = await fetch(`${any.sandbox.address}/v1/invoices?expand[]=data.customer`, { headers })
     assert.deepEqual([answer.status, answer.headers.get('stripe-version')], [200, '2020-01-01'])
   })
+
+  it('holds each endpoint to its own rate, and takes its time when told to', async t => {
+    const { stripe } = await start(t, { ratePerEndpoint: 2, latency: 60, lines: 12 })
+    const before = performance.now()
+    const { data } = await stripe.invoices.list({ limit: 1 })
+    assert.ok(performance.now() - before >= 59)
+    await stripe.invoices.list()
+    assert.equal((await failure(stripe.invoices.list())).statusCode, 429)
+    const lines = await stripe.invoices.listLineItems(data[0]?.id ?? '', { limit: 100 })
+    assert.equal(lines.data.length, 12)
+    await stripe.events.list()
+  })
 })
 
 describe('webhooks', () => {

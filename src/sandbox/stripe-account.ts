@@ -21,6 +21,8 @@ export interface AccountOptions {
   customers?: number
   /** Seconds since 1970 of the simulated clock. */
   now?: number
+  /** How many lines each invoice begins with; a few, and now and then very many, when not given. */
+  lines?: number
 }
 
 const changeKinds = ['create', 'finalize', 'pay', 'void', 'uncollectible', 'delete', 'update'] as const
@@ -56,7 +58,7 @@ const span = 730 * day
 const pause = 1_800
 
 export function createAccount(options: AccountOptions = {}): StripeAccount {
-  const { seed = 1, invoices: count = 200, now = defaultNow } = options
+  const { seed = 1, invoices: count = 200, now = defaultNow, lines } = options
   const { customers: payerCount = Math.max(12, Math.ceil(count / 25)) } = options
   const random = createRandom(seed)
   const start = now - span
@@ -82,6 +84,7 @@ export function createAccount(options: AccountOptions = {}): StripeAccount {
       created,
       taxations,
       rates: taxRates,
+      ...(lines !== undefined && { lines }),
     })
     plans.set(invoice.id, plan)
     return invoice

@@ -52,6 +52,8 @@ export interface DraftOptions {
   created: number
   taxations: Taxations
   rates: Rates
+  /** How many lines; as chance has it when not given. */
+  lines?: number
 }
 
 /** A draft, and the plan by which lines may be added to it. */
@@ -64,7 +66,9 @@ export function createDraft(random: Random, options: DraftOptions): [StripeInvoi
   const discounts = percents.map(percent => ({ id: `di_1${letters(random, 23)}`, percent }))
   const period = { start: created - 30 * 86_400, end: created }
   const plan: Plan = { invoice: id, currency, price, period, taxation, discounts }
-  const lines = Array.from({ length: countLines(random, serial) }, () => createLine(random, plan))
+  const lines = Array.from({ length: options.lines ?? countLines(random, serial) }, () =>
+    createLine(random, plan),
+  )
   const isEmbedded = !taxation.mixed && random() < 0.6
   const draft: StripeInvoice = {
     ...fixed,

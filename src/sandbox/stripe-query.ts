@@ -123,6 +123,8 @@ export interface Sequence<T> {
   /** Where the object with this id stands; -1 when it is not there. */
   indexOf(id: string): number
   what: string
+  /** Where the items that can match are, from low to before high; anywhere, when not given. */
+  bounds?: { low: number; high: number }
 }
 
 export interface Page<T> {
@@ -146,10 +148,12 @@ export function readPage<T>(query: Query, list: Sequence<T>, matches: (item: T) 
     throw invalid('starting_after', 'Only one of starting_after and ending_before may be given.')
   const found: T[] = []
   const step = before === undefined ? -1 : 1
+  const { low, high } = list.bounds ?? { low: 0, high: list.length }
   let index = list.length - 1
   if (after !== undefined) index = placeOf(list, after, 'starting_after') - 1
   else if (before !== undefined) index = placeOf(list, before, 'ending_before') + 1
-  for (; index >= 0 && index < list.length && found.length <= limit; index += step) {
+  index = step < 0 ? Math.min(index, high - 1) : Math.max(index, low)
+  for (; index >= low && index < high && found.length <= limit; index += step) {
     const item = list.at(index)
     if (matches(item)) found.push(item)
   }

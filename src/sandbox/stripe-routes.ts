@@ -179,6 +179,17 @@ function listInvoices(world: World, query: Query): object {
       const invoice = account.invoices.get(id)
       return invoice === undefined ? -1 : account.order.place(invoice)
     },
+    // Found, not walked to: an old part of a long list costs what a new one does.
+    bounds: {
+      low: account.order.place({ id: '', created: Math.max(created.gte ?? 0, (created.gt ?? -1) + 1) }),
+      high: account.order.place({
+        id: '',
+        created: Math.min(
+          created.lt ?? Number.MAX_SAFE_INTEGER,
+          (created.lte ?? Number.MAX_SAFE_INTEGER) + 1,
+        ),
+      }),
+    },
   }
   const page = readPage(
     query,

@@ -1,5 +1,6 @@
 /** A local Stripe on a port of its own: what the official client needs to work unchanged, and a way to make it fail. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { answerControl, controlPath } from './control.ts'
 import { type ActiveFault, createFaults, type Fault, type Faults, type RouteName } from './faults.ts'
 import { createRandom, letters } from './random.ts'
@@ -23,6 +24,10 @@ export interface SandboxOptions extends AccountOptions {
   apiKey?: string
   /** Requests a second before 429; null for as many as come. */
   ratePerSecond?: number | null
+  /** The same for each endpoint alone: Stripe has both limits. */
+  ratePerEndpoint?: number | null
+  /** How long each answer takes, in milliseconds. */
+  latency?: number
   /** The share of requests that a random fault spoils, from 0 to 1. */
   chaos?: number
   /** What the key may not read, as a restricted one. */
@@ -52,6 +57,9 @@ export async function startStripeSandbox(options: SandboxOptions = {}): Promise<
   const forbidden = new Set(options.forbidden)
   const random = createRandom(seed ^ 0x5bd1e995)
   const hasTurn = createTurns(options.ratePerSecond ?? null, 1_000)
+  const endpointTurns = new Map<string, () => boolean>(
+    routes.map(({ name }) => [name, createTurns(options.ratePerEndpoint ?? null, 1_000)]),
+  )
   const webhooks = createWebhooks(random, account.events, event => renderEvent(world, event))
   const world: World = { account, address: '', endpoint: webhooks.endpoint }
 
@@ -67,10 +75,11 @@ export async function startStripeSandbox(options: SandboxOptions = {}): Promise<
     const route = method === 'GET' ? routes.find(route => route.path.test(path)) : undefined
     if (route !== undefined) serving.count(route.name)
     const fault = route === undefined ? null : faults.take(route.name)
+    // It is answered with what is true now; the rest is the way.
     const answer = attempt(() => {
       const key = keyOf(request)
       if (!route?.isOpen) checkKey(key, options.apiKey)
-      if (!hasTurn())
+      if (!hasTurn() || endpointTurns.get(route?.name ?? '')?.() === false)
         throw new StripeError(429, { code: 'rate_limit', message: 'Request rate limit exceeded.' })
       if (route === undefined)
         throw new StripeError(404, { message: `Unrecognized request URL (${method}: ${path}).` })
@@ -78,6 +87,7 @@ export async function startStripeSandbox(options: SandboxOptions = {}): Promise<
         throw notPermitted(key, route.permission)
       return answerRoute(world, route, url, fault)
     })
+    if (options.latency) await sleep(options.latency)
     await serving.send(response, answer, fault === null ? undefined : { fault, path, writeError })
   }
 
