@@ -1,6 +1,6 @@
 /** What the API asks of the two upstream systems while a client waits. The connectors implement it. */
 import type { Document, DocumentType } from './document.ts'
-import type { Invoice, InvoiceRecord, Line } from './invoice.ts'
+import type { Invoice, InvoiceRecord, InvoiceStatus, Line } from './invoice.ts'
 
 /** A PDF on its way. The reader destroys `body` when the client goes away. */
 export interface Pdf {
@@ -28,11 +28,32 @@ export interface Observation {
   map: ((previous: Invoice | null) => InvoiceRecord | { refusal: string }) | null
 }
 
+/** A record of the platform's that does not fit what an invoice is: it may when it is asked for again. */
+export interface Unfit {
+  id: string
+  reason: string
+}
+
+/** Which invoices a list is to hold: all of the account when nothing is given. */
+export interface InvoiceFilter {
+  customerId?: string
+  status?: InvoiceStatus
+  /** Created from this moment on, and before that one, by the platform's clock in seconds. */
+  from?: number
+  before?: number
+}
+
+/** What happened just now goes before what is merely listed; what is looked through again goes last, and slowly. */
+export type Urgency = 'now' | 'soon' | 'slowly'
+
 export interface ObservationPage {
   observations: readonly Observation[]
+  /** Those on the page that do not fit. When none fits, the call fails instead: that says more of the platform. */
+  unfit: readonly Unfit[]
   /** Where the next page begins; null on the last. */
   next: string | null
-  /** When the last of the page was created, by the platform's clock, in seconds; 0 on an empty page. */
+  /** When the first and the last of the page were created, by the platform's clock, in seconds; 0 on an empty page. */
+  began: number
   reached: number
 }
 
@@ -46,6 +67,8 @@ export interface Notification {
   created: number
   invoice_id: string | null
   customer_id: string | null
+  /** Of a customer: only drafts follow what changed. All of the customer's invoices may, when not given. */
+  only?: 'draft'
 }
 
 export interface NotificationPage {
@@ -57,10 +80,11 @@ export interface NotificationPage {
 
 /** What the connector asks of a payment platform. Each call is paced and retried; what remains is a `SourceError`. */
 export interface BillingSource {
-  /** Invoices of the whole account, newest first; of one customer when one is given. Lines are complete, or null. */
-  listInvoices(after: string | null, customerId?: string): Promise<ObservationPage>
-  fetchInvoice(id: string, customerId: string | null): Promise<Observation>
-  /** About when the first invoice was created, in seconds: enough to tell how far a list has come. Null without any. */
+  /** Invoices, newest first. Lines are complete, or null. */
+  listInvoices(after: string | null, filter?: InvoiceFilter, urgency?: Urgency): Promise<ObservationPage>
+  /** Rejects with an `UnfitRecord` when what the platform sent is none. */
+  fetchInvoice(id: string, customerId: string | null, urgency?: Urgency): Promise<Observation>
+  /** A moment before the first invoice, in seconds, and not long before: enough to cut the list into parts. Null without any. */
   estimateFirst(): Promise<number | null>
   /** What happened since a moment of the platform's clock, newest first. */
   listNotifications(since: number, after: string | null): Promise<NotificationPage>
@@ -123,5 +147,12 @@ export class SourceError extends Error {
     super(message, { cause: options.cause })
     this.failure = failure
     this.retryAfter = options.retryAfter
+  }
+}
+
+/** The platform answered, and what it sent for one record does not fit. */
+export class UnfitRecord extends SourceError {
+  constructor(message: string) {
+    super('failed', message)
   }
 }

@@ -11,20 +11,21 @@ import type { StripeOptions } from '../stripe/client.ts'
 import type { MetadataKeys } from '../stripe/map-claim.ts'
 import { createWebhookServer } from '../stripe/webhook.ts'
 import type { Applied } from '../sync/apply.ts'
-import { backfillStream, type Connector, createConnector } from '../sync/connector.ts'
-import { allStream, createDocumentSync, type DocumentSync, type Swept } from '../sync/documents.ts'
+import { type Connector, createConnector } from '../sync/connector.ts'
+import { createDocumentSync, type DocumentSync, type Swept } from '../sync/documents.ts'
 import type { LinkRules } from '../sync/link.ts'
 import { ageClaims } from '../sync/link-invoices.ts'
+import {
+  customerPatience,
+  documentRound,
+  eventsEvery,
+  invoiceRounds,
+  retryAside,
+  type Tell,
+} from '../sync/rhythm.ts'
+import { realClocks, runDue } from '../sync/schedule.ts'
 import { CliError } from './cli-error.ts'
 
-/** How often what happened is asked for: the bound on how late a change is seen without webhooks. */
-const eventsEvery = 10_000
-/** How often everything that may still change is looked at again. */
-const unsettledEvery = 15 * 60_000
-/** How often new documents are looked for, those that still change are looked at, and all of them are. */
-const recentEvery = 60_000
-const openEvery = 5 * 60_000
-const allEvery = 24 * 60 * 60_000
 /** After a failure, so long until the next try. */
 const patience = 5_000
 /** After the signal, what is in flight has so long; what is left then is asked for again next time. */
@@ -43,8 +44,8 @@ export interface SyncOptions {
   signal: AbortSignal
   onProgress?(step: string, invoices: number, part: number | null): void
   onDocuments?(documents: number): void
-  /** Whether to find out, by some more questions, how long the way is. */
-  estimate?: boolean
+  /** Whether everything is to be listed again, whatever was listed before. */
+  isFull?: boolean
 }
 
 /** Everything once: the whole account, what happened since, what may still change; then the documents likewise. */
@@ -54,9 +55,7 @@ export async function syncOnce(options: SyncOptions): Promise<void> {
   try {
     const steps = async () => {
       const connector = await connectStripe(options, store)
-      tell(log, 'backfill', await connector.backfill())
-      tell(log, 'catchUp', await connector.catchUp())
-      tell(log, 'rereadUnsettled', await connector.rereadUnsettled(connector.startedAt))
+      await bringEverything(connector, store, options)
       const documents = await connectDocuments(options, store, Number.POSITIVE_INFINITY)
       if (documents === null) await ageClaims(store, options.rules)
       else {
@@ -73,7 +72,7 @@ export async function syncOnce(options: SyncOptions): Promise<void> {
 
 /** Goes on until the signal, whatever fails meanwhile. */
 export async function syncOn(options: SyncOptions): Promise<void> {
-  const { url, stripe, webhooks, log, signal } = options
+  const { url, stripe, webhooks, invoiceXpress, rules, log, signal } = options
   const store = await openWriteStore(url)
   const connector = await connectStripe(options, store)
   const documents = await connectDocuments(options, store)
@@ -88,10 +87,18 @@ export async function syncOn(options: SyncOptions): Promise<void> {
       })
       log.info({ address: server.address() }, 'receiving webhooks')
     }
-    const following = [
-      followInvoices(connector, store, options),
-      documents && followDocuments(documents, store, options),
-    ]
+    const told: Tell = (step, done) => tell(log, step, done)
+    const rounds = await invoiceRounds({
+      connector,
+      store,
+      clocks: realClocks,
+      tell: told,
+      isFull: options.isFull ?? false,
+      // Otherwise the documents' own round does it.
+      afterReread: async () => invoiceXpress === null && ageClaims(store, rules),
+    })
+    if (documents !== null) rounds.push(await documentRound(documents, store, realClocks, told))
+    const following = rounds.map(steps => repeat(() => runDue(steps), log, signal))
     await Promise.all([
       Promise.race([Promise.all(following), graceAfter(signal)]),
       server && aborted(signal).then(() => closeServer(server)),
@@ -102,9 +109,9 @@ export async function syncOn(options: SyncOptions): Promise<void> {
 }
 
 function connectStripe(options: SyncOptions, store: WriteStore): Promise<Connector> {
-  const { stripe, keys, rules, log, signal, onProgress, estimate = false } = options
+  const { stripe, keys, rules, log, signal, onProgress } = options
   const source = createBillingSource(stripe, undefined, keys)
-  return createConnector({ source, store, rules, log, signal, estimate, ...(onProgress && { onProgress }) })
+  return createConnector({ source, store, rules, log, signal, ...(onProgress && { onProgress }) })
 }
 
 /** Null when no invoicing system is connected. */
@@ -163,66 +170,34 @@ async function repeat(step: () => Promise<number>, log: Logger, signal: AbortSig
   }
 }
 
-function followInvoices(connector: Connector, store: WriteStore, options: SyncOptions): Promise<void> {
-  const { log, signal, rules, invoiceXpress } = options
-  let rereadAt = 0
-  // What the first round has just listed needs no second look.
-  let unlessSince: number | undefined = connector.startedAt
-  return repeat(
-    async () => {
-      tell(log, 'backfill', await connector.backfill())
-      tell(log, 'catchUp', await connector.catchUp())
-      if (Date.now() < rereadAt) return eventsEvery
-      tell(log, 'rereadUnsettled', await connector.rereadUnsettled(unlessSince))
-      unlessSince = undefined
-      // Otherwise the documents' own round does it.
-      if (invoiceXpress === null) await ageClaims(store, rules)
-      rereadAt = Date.now() + unsettledEvery
-      return eventsEvery
-    },
-    log,
-    signal,
-  )
+/** Everything that is there now. What happens meanwhile is followed too: the list of a large account takes hours. */
+async function bringEverything(connector: Connector, store: WriteStore, options: SyncOptions): Promise<void> {
+  const { log, signal, isFull = false } = options
+  do {
+    tell(log, 'backfill', await whileFollowing(connector, options, connector.backfill()))
+    tell(log, 'catchUp', await connector.catchUp())
+    // The events had a gap that only the list can close.
+  } while (!(await connector.isListed()))
+  signal.throwIfAborted()
+  if (isFull) tell(log, 'relist', await whileFollowing(connector, options, connector.relist(true)))
+  tell(log, 'rereadUnsettled', await connector.rereadUnsettled(connector.startedAt))
+  await retryAside(connector, store, (step, done) => tell(log, step, done))
 }
 
-/**
- * Whatever is due most often goes first, and everything is read month by month in between: so a change is seen in time
- * however many documents there are.
- */
-async function followDocuments(
-  documents: DocumentSync,
-  store: WriteStore,
-  { log, signal }: SyncOptions,
-): Promise<void> {
-  const all = (await store.listStreams()).find(({ name }) => name === allStream)
-  const isWhole = all?.cursor === null && all.succeeded_at !== null
-  const due = { recent: 0, open: 0, all: isWhole ? (all.succeeded_at ?? 0) + allEvery : 0 }
-  return repeat(
-    async () => {
-      const now = Date.now()
-      // A step's next turn is settled before it runs: one that fails must not keep the others from theirs.
-      if (now >= due.recent) {
-        due.recent = now + recentEvery
-        tell(log, 'sweepRecent', await documents.sweepRecent())
-      } else if (now >= due.open) {
-        due.open = now + openEvery
-        tell(log, 'refreshOpen', await documents.refreshOpen())
-      } else if (now >= due.all && (await isBackfilled(store))) {
-        const swept = await documents.sweepMonth()
-        if (swept === null) due.all = now + allEvery
-        else tell(log, 'sweepMonth', swept)
-      } else return Math.max(0, Math.min(due.recent, due.open, Math.max(due.all, now + patience)) - now)
-      return 0
-    },
-    log,
-    signal,
-  )
-}
-
-/** How far back documents are read is told by the invoices: all of them must be there. */
-async function isBackfilled(store: WriteStore): Promise<boolean> {
-  const streams = await store.listStreams()
-  return streams.some(({ name, succeeded_at }) => name === backfillStream && succeeded_at !== null)
+async function whileFollowing<T>(connector: Connector, options: SyncOptions, work: Promise<T>): Promise<T> {
+  const done = new AbortController()
+  const signal = AbortSignal.any([options.signal, done.signal])
+  const follow = async () => {
+    await connector.catchUp(customerPatience)
+    return eventsEvery
+  }
+  const following = pause(eventsEvery, signal).then(() => repeat(follow, options.log, signal))
+  try {
+    return await work
+  } finally {
+    done.abort()
+    await following
+  }
 }
 
 async function pause(milliseconds: number, signal: AbortSignal): Promise<void> {

@@ -1,6 +1,7 @@
 import { Command } from 'commander'
 import { openWriteStore } from '../store/open-store.ts'
 import type { Stream } from '../store/store.ts'
+import { tellCursor } from '../sync/ranges.ts'
 import { readDatabaseUrl } from './config.ts'
 import { addSettings, readFlags } from './options.ts'
 import { formatTable } from './table.ts'
@@ -41,7 +42,7 @@ function describe({ name, succeeded_at, cursor, failed_at, error }: Stream): str
     name,
     succeeded_at === null ? 'never' : new Date(succeeded_at).toISOString(),
     succeeded_at === null ? '' : `${Math.round((Date.now() - succeeded_at) / 1000)} s`,
-    cursor ?? '',
+    cursor === null ? '' : tellCursor(cursor),
     failure,
   ]
 }

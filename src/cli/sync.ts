@@ -30,6 +30,10 @@ export function syncCommand(): Command {
     ...linkSettings,
   )
     .option('--once', 'stop when everything is there; without it, go on until a signal')
+    .option(
+      '--full',
+      'first list the whole account again, whatever was listed before: finds what no event told of',
+    )
     .option('--webhooks <port>', "also receive Stripe's webhooks on this port (needs STRIPE_WEBHOOK_SECRET)")
     .addHelpText(
       'after',
@@ -40,7 +44,9 @@ cut off goes on where it was. Without INVOICEXPRESS_API_KEY the documents stay a
     .action(runSync)
 }
 
-async function runSync(options: { once?: true; webhooks?: string } & Record<string, unknown>): Promise<void> {
+async function runSync(
+  options: { once?: true; full?: true; webhooks?: string } & Record<string, unknown>,
+): Promise<void> {
   const flags = readFlags(options)
   const url = readDatabaseUrl(flags)
   const stripe = readStripe()
@@ -55,7 +61,17 @@ async function runSync(options: { once?: true; webhooks?: string } & Record<stri
   void waitForSignal().then(() => stop.abort())
   await prepareStore(url)
   const { leave, syncOn, syncOnce } = await import('./start-sync.ts')
-  const common = { url, stripe, invoiceXpress, rules, keys, webhooks, log, signal: stop.signal }
+  const common = {
+    url,
+    stripe,
+    invoiceXpress,
+    rules,
+    keys,
+    webhooks,
+    log,
+    signal: stop.signal,
+    isFull: options.full === true,
+  }
   if (options.once !== true) {
     await syncOn(common)
     return leave()
@@ -63,12 +79,10 @@ async function runSync(options: { once?: true; webhooks?: string } & Record<stri
   const progress = createProgress('invoices')
   const documents = createProgress('documents')
   try {
-    // What remains is for somebody who watches.
     await syncOnce({
       ...common,
       onProgress: progress.update,
       onDocuments: count => documents.update('read', count),
-      estimate: process.stderr.isTTY === true,
     })
   } catch (error) {
     if (stop.signal.aborted) {

@@ -8,6 +8,8 @@ import { createStripe, type StripeOptions } from './client.ts'
 
 /** Far more than an event holds. */
 const maximumBody = 1024 * 1024
+/** A change that is not committed by then is refused, so that it is sent again; meanwhile its work goes on. */
+const answerWithin = 2_000
 /** A sender has so long to send its request. */
 const requestTimeout = 10_000
 
@@ -41,9 +43,25 @@ export function createWebhookServer({ stripe, secret, apply, log }: WebhookOptio
     }
     const notification = event.notification
     // What is not about an invoice is not ours: acknowledged, so that it is not sent again, and counted in the log.
-    if (notification !== null) await apply(notification)
+    if (notification !== null && !(await isDoneInTime(apply(notification), event.id)))
+      return answer(response, 503, { 'retry-after': '5' })
     log.info({ event_id: event.id, type: event.type, applied: notification !== null }, 'webhook')
     answer(response, 200)
+  }
+
+  /** False when it takes longer than a sender is to wait. */
+  async function isDoneInTime(work: Promise<unknown>, eventId: string): Promise<boolean> {
+    const { promise: late, resolve } = Promise.withResolvers<boolean>()
+    const timer = setTimeout(() => {
+      log.warn({ event_id: eventId }, 'webhook takes long: refused for now, and worked on')
+      work.catch(error => log.error({ err: error }, 'webhook failed'))
+      resolve(false)
+    }, answerWithin)
+    try {
+      return await Promise.race([work.then(() => true), late])
+    } finally {
+      clearTimeout(timer)
+    }
   }
   return server
 }

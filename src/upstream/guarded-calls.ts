@@ -28,13 +28,13 @@ export function createGuardedCall(failures: Failures): GuardedCall {
   )
   let pausedUntil = 0
   return async (limit, call) => {
-    if (Date.now() < pausedUntil) throw new SourceError('failed', `${name} asked for a pause`)
+    if (performance.now() < pausedUntil) throw new SourceError('failed', `${name} asked for a pause`)
     const bounded = timeout(limit, TimeoutStrategy.Aggressive)
     try {
       return await breaker.execute(() => bounded.execute(({ signal }) => call(signal)))
     } catch (error) {
       const pause = failures.pauseFor(error)
-      if (pause > 0) pausedUntil = Math.max(pausedUntil, Date.now() + pause)
+      if (pause > 0) pausedUntil = Math.max(pausedUntil, performance.now() + pause)
       if (error instanceof TaskCancelledError)
         throw new SourceError('timeout', `${name} did not answer in time`)
       if (error instanceof BrokenCircuitError)

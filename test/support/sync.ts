@@ -218,14 +218,26 @@ export function createDirectSource(account: StripeAccount, pageSize = 2): Billin
   }
 
   return {
-    async listInvoices(after, customerId) {
+    async listInvoices(
+      after,
+      { customerId, status: wanted, from = 0, before = Number.POSITIVE_INFINITY } = {},
+    ) {
       const ids = Array.from({ length: account.order.length }, (_, index) => account.order.at(index))
+      ids.reverse()
+      if (after !== null && !ids.includes(after)) throw new SourceError('missing', 'there is no such cursor')
       const invoices = ids
-        .reverse()
+        .slice(after === null ? 0 : ids.indexOf(after) + 1)
         .map(id => account.invoices.get(id) as StripeInvoice)
-        .filter(({ customer }) => customerId === undefined || customer === customerId)
-      const { page, next } = cut(invoices, after, pageSize)
-      return { observations: page.map(observe), next, reached: page.at(-1)?.created ?? 0 }
+        .filter(
+          ({ customer, status, created }) =>
+            (customerId === undefined || customer === customerId) &&
+            (wanted === undefined || status === wanted) &&
+            created >= from &&
+            created < before,
+        )
+      const { page, next } = cut(invoices, null, pageSize)
+      const [began = 0, reached = 0] = [page[0]?.created, page.at(-1)?.created]
+      return { observations: page.map(observe), unfit: [], next, began, reached }
     },
     async estimateFirst() {
       return account.invoices.get(account.order.at(0))?.created ?? null

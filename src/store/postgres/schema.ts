@@ -200,7 +200,11 @@ const connectorTables = `
     last_at  bigint NOT NULL,
     tries    integer NOT NULL,
     PRIMARY KEY (system, kind, id)
-  );`
+  );
+
+  DROP INDEX fatura.invoices_unsettled;
+  CREATE INDEX invoices_unsettled ON fatura.invoices (customer_id, id)
+    WHERE status IN ('draft', 'open', 'uncollectible');`
 
 /** One entry a version; a released one never changes. */
 export const migrations: readonly string[] = [`${tables}\n${functions}`, connectorTables]

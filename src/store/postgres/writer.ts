@@ -106,7 +106,7 @@ export async function openPostgresWriter(url: string): Promise<WriteStore> {
     async readUnsettled(after, limit, observedBefore) {
       return query<InvoiceKey>(
         `SELECT customer_id, id FROM fatura.invoices
-         WHERE status IN ('draft', 'open') AND (customer_id, id) > ($1, $2) AND observed_at < $4
+         WHERE status IN ('draft', 'open', 'uncollectible') AND (customer_id, id) > ($1, $2) AND observed_at < $4
          ORDER BY customer_id, id LIMIT $3`,
         [after?.customer_id ?? '', after?.id ?? '', limit, observedBefore],
       )

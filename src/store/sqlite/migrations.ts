@@ -204,6 +204,10 @@ const migrations: readonly string[] = [
     tries    INTEGER NOT NULL,
     PRIMARY KEY (system, kind, id)
   ) STRICT, WITHOUT ROWID;
+
+  -- What is uncollectible may still be paid.
+  DROP INDEX invoices_unsettled;
+  CREATE INDEX invoices_unsettled ON invoices (customer_id, id) WHERE status IN ('draft', 'open', 'uncollectible');
   `,
 ]
 

@@ -36,7 +36,7 @@ export function openSqliteWriter(path: string): WriteStore {
     WHERE (invoices.customer_id, id) > (?1, ?2) ORDER BY invoices.customer_id, id LIMIT ?3`)
   const readUnsettled = db.prepare(`
     SELECT customer_id, id FROM invoices INDEXED BY invoices_unsettled
-    WHERE status IN ('draft', 'open') AND (customer_id, id) > (?1, ?2) AND observed_at < ?4
+    WHERE status IN ('draft', 'open', 'uncollectible') AND (customer_id, id) > (?1, ?2) AND observed_at < ?4
     ORDER BY customer_id, id LIMIT ?3`)
   const readLastObserved = db.prepare('SELECT last_at FROM observation')
   const listStreams = db.prepare(
