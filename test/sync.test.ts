@@ -11,7 +11,15 @@ import { type BillingSource, type Observation, SourceError } from '../src/source
 import type { StoredRecord, Stream, WriteStore } from '../src/store/store.ts'
 import { readEvent } from '../src/stripe/billing-source.ts'
 import { type Applied, applyObservations } from '../src/sync/apply.ts'
-import { backfillStream, createConnector, eventsStream, unsettledStream } from '../src/sync/connector.ts'
+import {
+  backfillStream,
+  type Connector,
+  createConnector,
+  eventsStream,
+  relistStream,
+  unsettledStream,
+} from '../src/sync/connector.ts'
+import { readCursor } from '../src/sync/ranges.ts'
 import { type Engine, engines } from './support/engines.ts'
 import { makeRecord } from './support/records.ts'
 import {
@@ -48,6 +56,8 @@ const runs: Record<string, number> = { sqlite: 2_000, postgres: 100 }
 
 const kinds = ['create', 'finalize', 'pay', 'void', 'uncollectible', 'delete', 'update'] as const
 
+const runKinds = ['backfill', 'catchUp', 'rereadUnsettled', 'relist'] as const
+
 const someStep = fc.oneof(
   {
     weight: 6,
@@ -68,7 +78,7 @@ const someStep = fc.oneof(
   {
     weight: 4,
     arbitrary: fc.record({
-      do: fc.constantFrom('backfill' as const, 'catchUp' as const, 'rereadUnsettled' as const),
+      do: fc.constantFrom(...runKinds),
     }),
   },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('restart' as const) }) },
@@ -76,7 +86,8 @@ const someStep = fc.oneof(
 
 const someHistory = fc.record({
   seed: fc.nat(1_000_000),
-  invoices: fc.integer({ min: 1, max: 3 }),
+  // With the many, the list is read in parts.
+  invoices: fc.constantFrom(1, 1, 2, 2, 3, 3, 3, 30),
   isListed: fc.boolean(),
   steps: fc.array(someStep, { minLength: 8, maxLength: 20, size: 'max' }),
   delays: fc.array(fc.constantFrom<Delay>('none', 'answer', 'question'), {
@@ -87,8 +98,8 @@ const someHistory = fc.record({
 type History = typeof someHistory extends fc.Arbitrary<infer T> ? T : never
 
 /**
- * One process: webhooks at any time, and one run after the other. Where a run or a webhook waits for an answer, other
- * steps go on. In the end everything is answered, and each kind of run is done once more.
+ * One process: webhooks at any time, and runs of every kind side by side, one of each. Where a run or a webhook waits for
+ * an answer, other steps go on. In the end everything is answered, and each kind of run is done once more.
  */
 async function runHistory(account: StripeAccount, store: ReturnType<typeof watchStore>, history: History) {
   const counts = { webhooks: 0, superseded: 0, deleted: 0, restarts: 0 }
@@ -103,7 +114,7 @@ async function runHistory(account: StripeAccount, store: ReturnType<typeof watch
   for (const kind of ['create', 'create', 'create', 'finalize'] as const) account.change(kind)
   if (history.isListed) await (await createConnector({ source: direct, store, log, signal })).backfill()
   let { source, connector } = await start()
-  let run: Promise<void> | null = null
+  const running = new Map<string, Promise<void>>()
   let webhooks: Promise<void>[] = []
   const count = ({ superseded, deleted }: Applied) => {
     counts.superseded += superseded
@@ -126,24 +137,28 @@ async function runHistory(account: StripeAccount, store: ReturnType<typeof watch
       source.abandon()
       await store.settled()
       ;({ source, connector } = await start())
-      run = null
+      running.clear()
       webhooks = []
       counts.restarts++
-    } else if (run === null) {
-      const mine: Promise<void> = connector[step.do]().then(count)
-      run = mine
+    } else if (!running.has(step.do)) {
+      const mine = runOf(connector, step.do).then(count)
+      running.set(step.do, mine)
       mine
         .finally(() => {
-          if (run === mine) run = null
+          if (running.get(step.do) === mine) running.delete(step.do)
         })
         .catch(() => {})
     }
     await turn()
   }
   source.releaseAll()
-  await Promise.all([run, ...webhooks])
+  await Promise.all([...running.values(), ...webhooks])
   for (const step of ['backfill', 'catchUp', 'rereadUnsettled'] as const) count(await connector[step]())
   return counts
+}
+
+function runOf(connector: Connector, kind: (typeof runKinds)[number]): Promise<Applied> {
+  return kind === 'relist' ? connector.relist(true) : connector[kind]()
 }
 
 /** Whatever waits for nothing but the store gets on. */
@@ -361,6 +376,8 @@ for (const engine of engines) {
       await connector.backfill()
       await connector.catchUp()
       const told = account.events.length
+      const late = (await readAll(store)).map(read).find(({ status }) => status === 'uncollectible')
+      account.change('pay', late?.id)
       for (const kind of ['finalize', 'pay', 'void', 'uncollectible', 'delete', 'delete', 'update'] as const)
         account.change(kind)
       account.events.splice(told)
@@ -368,9 +385,209 @@ for (const engine of engines) {
       await assert.rejects(assertTrue(account, store))
       const applied = await connector.rereadUnsettled()
       assert.equal(applied.deleted, 2)
-      assert.ok(applied.changed >= 3)
+      assert.ok(applied.changed >= 4)
       await assertTrue(account, store)
+      // Those that are still as they were are listed; only the others are asked for one by one.
+      assert.ok(Number(rig.sandbox.requests.get('retrieve_invoice')) <= 8)
       assert.ok(Number((await rig.stream(unsettledStream))?.succeeded_at) > 0)
+    })
+
+    test('a large list is read in parts side by side; cut off anywhere, it goes on there', async t => {
+      const rig = await startRig(t, engine, { invoices: 3_000, seed: 31 })
+      const { account, store, source } = rig
+      let [underWay, most, asked] = [0, 0, 0]
+      const stop = new AbortController()
+      const counting: BillingSource = {
+        ...source,
+        async listInvoices(...given) {
+          most = Math.max(most, ++underWay)
+          if (++asked === 25) stop.abort()
+          return source.listInvoices(...given).finally(() => underWay--)
+        },
+      }
+      await assert.rejects(
+        (await rig.connect({ source: counting, signal: stop.signal })).backfill(),
+        /abort/i,
+      )
+      assert.ok(most >= 8, `${most} at once`)
+      const { ranges } = readCursor((await rig.stream(backfillStream))?.cursor ?? null)
+      assert.ok(ranges.length >= 8, `${ranges.length} parts are left`)
+      await assertNothingFalse(account, store)
+      const before = (await readAll(store)).length
+      assert.ok(before > 1_000)
+      const { changed } = await (await rig.connect()).backfill()
+      // Nothing is lost, and what was stored is not read again but for a page of a part.
+      assert.equal(before + changed, truthOf(account).length)
+      await assertTrue(account, store)
+      assert.ok(Number(rig.sandbox.requests.get('list_invoices')) < 90)
+    })
+
+    test('a cursor from before lists had parts is understood', async t => {
+      const rig = await startRig(t, engine, { invoices: 450, seed: 32 })
+      const none = { succeeded_at: null, failed_at: null, error: null }
+      await rig.store.transaction(async tx => {
+        await tx.saveStream({ ...none, name: eventsStream, cursor: String(rig.account.clock) })
+        await tx.saveStream({ ...none, name: backfillStream, cursor: rig.account.order.at(200) })
+      })
+      await rig.connector.backfill()
+      assert.equal(rig.sandbox.requests.get('list_invoices'), 2)
+      const older = new Set(Array.from({ length: 200 }, (_, place) => rig.account.order.at(place)))
+      const expected = truthOf(rig.account).filter(({ id }) => older.has(id))
+      assert.deepEqual(
+        (await readAll(rig.store)).map(({ id }) => id),
+        expected.map(({ id }) => id),
+      )
+    })
+
+    test('one record that does not fit is set aside, and nothing else waits for it', async t => {
+      const rig = await startRig(t, engine, { invoices: 250, seed: 33 })
+      const { account, store, connector } = rig
+      const ids = [account.order.at(120), account.order.at(40)]
+      const sound = ids.map(id => account.invoices.get(id) as StripeInvoice)
+      const [bad, worse] = sound as [StripeInvoice, StripeInvoice]
+      account.invoices.set(bad.id, { ...bad, total: 'many' as unknown as number })
+      const [line] = worse.lines.data
+      const lines = { ...worse.lines, data: [{ ...line, amount: null, subtotal: null }] }
+      account.invoices.set(worse.id, { ...worse, lines } as unknown as StripeInvoice)
+      await connector.backfill()
+      const stored = new Set((await readAll(store)).map(({ id }) => id))
+      assert.ok((await rig.stream(backfillStream))?.succeeded_at)
+      const aside = await store.listSetAside(10, 'stripe')
+      assert.deepEqual(aside.map(({ id }) => id).sort(), ids.toSorted())
+      for (const { kind, reason, tries } of aside) {
+        assert.deepEqual([kind, tries], ['invoice', 1])
+        assert.match(reason, /does not fit|do not fit/)
+      }
+      await connector.retrySetAside()
+      assert.deepEqual(
+        (await store.listSetAside(10)).map(({ tries }) => tries),
+        [2, 2],
+      )
+      for (const invoice of sound) account.invoices.set(invoice.id, invoice)
+      assert.equal(stored.size, truthOf(account).length - 2)
+      await connector.retrySetAside()
+      assert.deepEqual(await store.listSetAside(10), [])
+      await assertTrue(account, store)
+    })
+
+    test('pages that lead in a circle end with an error', async t => {
+      const rig = await startRig(t, engine, { invoices: 20, seed: 34 })
+      let asked = 0
+      const page = await rig.source.listInvoices(null)
+      const events = await rig.source.listNotifications(0, null)
+      const turning = () => (++asked % 2 === 0 ? 'in_a' : 'in_b')
+      const source: BillingSource = {
+        ...rig.source,
+        listInvoices: async () => ({ ...page, next: turning() }),
+        listNotifications: async (since, after) =>
+          since === 0 && after === null ? events : { ...events, next: turning() },
+      }
+      const connector = await rig.connect({ source })
+      await assert.rejects(connector.backfill(), /circle/)
+      await assert.rejects(connector.catchUp(), /circle/)
+      assert.ok(asked < 10, `${asked} pages`)
+    })
+
+    test('what no event told is found when everything is listed again, slowly and wherever it was cut off', async t => {
+      const rig = await startRig(t, engine, { invoices: 350, seed: 35 })
+      const { account, store, connector } = rig
+      await connector.backfill()
+      await connector.catchUp()
+      const listed = (await rig.stream(relistStream))?.succeeded_at
+      assert.ok(listed, 'the backfill is a list of everything')
+      const told = account.events.length
+      const lost = account.change('create')
+      account.change('finalize', lost)
+      account.change('pay', lost)
+      const paid = (await readAll(store)).map(read).find(({ status }) => status === 'paid')
+      account.setMetadata(paid?.id ?? '', { ix_state: 'failed' })
+      account.change('delete')
+      account.events.splice(told)
+      const stop = new AbortController()
+      let asked = 0
+      const source: BillingSource = {
+        ...rig.source,
+        async listInvoices(after, filter, urgency) {
+          assert.equal(urgency, 'slowly')
+          if (++asked === 2) stop.abort()
+          return rig.source.listInvoices(after, filter, urgency)
+        },
+      }
+      await assert.rejects((await rig.connect({ source, signal: stop.signal })).relist(false), /abort/i)
+      // A list that is under way takes nothing back of the last one, nor of how fresh the records are.
+      const { cursor, succeeded_at } = (await rig.stream(relistStream)) as Stream
+      assert.ok(cursor !== null)
+      assert.equal(succeeded_at, listed)
+      assert.ok(Number((await listOf(rig, String(paid?.customer_id))).synced_at) > 0)
+      const { deleted } = await (await rig.connect()).relist(false)
+      assert.equal(deleted, 1)
+      assert.equal(rig.sandbox.requests.get('list_invoices'), 4 + 4)
+      assert.ok(Number((await rig.stream(relistStream))?.succeeded_at) > Number(listed))
+      const found = (await readAll(store)).map(read)
+      assert.equal(found.find(({ id }) => id === paid?.id)?.ix_sync_state, 'failed')
+      assert.deepEqual(
+        found.map(({ id, status }) => [id, status]),
+        truthOf(account, await readAll(store)).map(record => [record.id, read(record).status]),
+      )
+    })
+
+    test('a customer whose kept fields stay is not listed; drafts alone are when only they follow', async t => {
+      const rig = await startRig(t, engine, { invoices: 300, seed: 36, customers: 2 })
+      const { account, connector, sandbox } = rig
+      await connector.backfill()
+      await connector.catchUp()
+      const customer = [...account.customers.values()].find(({ deleted }) => !deleted)
+      assert.ok(customer)
+      account.renameCustomer(customer.id, 'Outra')
+      const renamed = account.events.pop() as (typeof account.events)[number]
+      const tell = async (previous_attributes: Record<string, unknown>) => {
+        const id = `evt_${Object.keys(previous_attributes).join('_')}`
+        account.events.push({ ...renamed, id, data: { ...renamed.data, previous_attributes } })
+        sandbox.requests.clear()
+        await connector.catchUp()
+        return sandbox.requests.get('list_invoices') ?? 0
+      }
+      assert.equal(await tell({ balance: 0, invoice_settings: {}, delinquent: false }), 0)
+      assert.equal(await tell({ name: 'Antes', email: 'a@b.example' }), 1)
+      const all = [...account.invoices.values()].filter(invoice => invoice.customer === customer.id).length
+      assert.ok(all > 100)
+      assert.equal(await tell({ business_name: 'Antes, Lda.' }), Math.ceil(all / 100))
+    })
+
+    test('several notifications of one invoice share a look that began after the last of them', async t => {
+      const rig = await startRig(t, engine, { invoices: 20, seed: 37 })
+      const { account, store, connector } = rig
+      await connector.backfill()
+      let fetched = 0
+      const { promise: gate, resolve: open } = Promise.withResolvers<void>()
+      const source: BillingSource = {
+        ...rig.source,
+        async fetchInvoice(...given) {
+          fetched++
+          const answer = await rig.source.fetchInvoice(...given)
+          await gate
+          return answer
+        },
+      }
+      const other = await rig.connect({ source })
+      const id = account.change('finalize')
+      for (let count = 0; count < 8; count++) account.change('update', id)
+      account.change('pay', id)
+      const told = account.events.flatMap(event => readEvent(event as unknown as Stripe.Event) ?? [])
+      assert.ok(told.length >= 10)
+      const applying = told.map(notification => other.applyNotification(notification))
+      await turn()
+      open()
+      await Promise.all(applying)
+      assert.equal(fetched, 2)
+      await assertTrue(account, store)
+      // Each is told of.
+      const { customer_id } = read((await readAll(store)).find(row => row.id === id) as StoredRecord)
+      assert.equal((await store.readJournal({ customer_id, id })).length, told.length)
+      // What was applied already is not fetched for again, whichever way it comes.
+      await other.catchUp()
+      await Promise.all(told.map(notification => other.applyNotification(notification)))
+      assert.equal(fetched, 2)
     })
 
     test('a finalized invoice that is not found is kept: only drafts can be deleted', async t => {

@@ -179,6 +179,25 @@ describe('webhooks', { concurrency: 5 }, () => {
     assert.deepEqual((await readStored(world.url)).records.get(id), trueRecord(account, id) ?? undefined)
   })
 
+  it('are answered in time however long Stripe takes, and are applied all the same', async t => {
+    const world = await createSyncWorld(t, { invoices: 60, seed: 32 })
+    const { sandbox, account } = world
+    const receiver = await receiveAfterSync(world)
+    const id = account.change('finalize')
+    const event = account.events.at(-1) as StripeEvent
+    sandbox.faults.set('retrieve_invoice', 'too_many', { times: 1, retryAfter: '6' })
+    const before = performance.now()
+    assert.equal(await postEvent(receiver.url, event), 503)
+    assert.ok(performance.now() - before < 5_000, `${performance.now() - before} ms`)
+    await eventually('it is applied', async () => {
+      const { records } = await readStored(world.url)
+      return records.get(id)?.invoice.status === trueRecord(account, id)?.invoice.status
+    })
+    const asked = sandbox.requests.get('retrieve_invoice')
+    assert.equal(await postEvent(receiver.url, event), 200)
+    assert.equal(sandbox.requests.get('retrieve_invoice'), asked, 'what was applied is not fetched again')
+  })
+
   it('are not acknowledged when the store fails, and what the database says of the record is not logged', async t => {
     const [, postgres] = engines
     assert.ok(postgres)
