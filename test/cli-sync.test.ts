@@ -186,7 +186,8 @@ describe('fatura sync --once', { concurrency: 4 }, () => {
     sandbox.requests.clear()
     await succeed(world)
     await assertTruth(world.url, account)
-    assert.ok((sandbox.requests.get('list_invoices') ?? 0) <= 3, 'the first page is not read again')
+    // And one for each kind of what may still change.
+    assert.ok((sandbox.requests.get('list_invoices') ?? 0) <= 3 + 3, 'the first page is not read again')
     const names = ['stripe:backfill', 'stripe:events', 'stripe:relist', 'stripe:unsettled']
     const after = await statusOf()
     assert.deepEqual(
@@ -279,7 +280,7 @@ describe('fatura sync', { concurrency: 3 }, () => {
   it('goes on after a record that does not fit, tells of it, and tries it again', async t => {
     const world = await createSyncWorld(t, { invoices: 250, seed: 19 })
     const { account } = world
-    const id = account.order.at(120)
+    const [id] = [...truthOf(account)].find(([, { invoice }]) => invoice.status === 'paid') ?? assert.fail()
     const sound = account.invoices.get(id) as StripeInvoice
     account.invoices.set(id, { ...sound, total: 'many' as unknown as number })
     const first = await succeed(world)

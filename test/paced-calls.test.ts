@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { SourceError } from '../src/sources.ts'
-import { paceFor } from '../src/stripe/billing-source.ts'
+import { paceFor } from '../src/stripe/pace.ts'
 import type { Failures } from '../src/upstream/failures.ts'
 import { createPacedCall, type Pace } from '../src/upstream/paced-calls.ts'
 

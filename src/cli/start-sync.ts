@@ -193,10 +193,12 @@ async function whileFollowing<T>(connector: Connector, options: SyncOptions, wor
   }
   const following = pause(eventsEvery, signal).then(() => repeat(follow, options.log, signal))
   try {
-    return await work
-  } finally {
+    const result = await work
     done.abort()
     await following
+    return result
+  } finally {
+    done.abort()
   }
 }
 

@@ -11,26 +11,16 @@ import {
   type Urgency,
 } from '../sources.ts'
 import { createPacedCall, type Pace } from '../upstream/paced-calls.ts'
-import { createStripe, isStripesOwn, type StripeOptions } from './client.ts'
+import { createStripe, type StripeOptions } from './client.ts'
 import { invoicesToFollow } from './customer-changes.ts'
 import { stripeFailures } from './failures.ts'
 import { listLines, readLinePage } from './list-lines.ts'
 import { type MetadataKeys, mapClaim, usualKeys } from './map-claim.ts'
 import { mapInvoice, percentageOf, rateIds, type TaxRates } from './map-invoice.ts'
+import { paceFor } from './pace.ts'
+import { searchFirst } from './search-first.ts'
 
 const pageSize = 100
-
-const patient = { attempts: 6, patience: 60_000 }
-/** Below what Stripe allows: 100 a second in live mode, 25 in test mode, and 25 for each endpoint. */
-const livePace: Pace = { perSecond: 80, perEndpoint: 20, slowlyPerSecond: 4, ...patient }
-const testPace: Pace = { ...livePace, perSecond: 20 }
-/** A sandbox has limits only when it is told to. */
-const sandboxPace: Pace = { perSecond: 10_000, slowlyPerSecond: 100, ...patient }
-
-export function paceFor({ base, apiKey }: StripeOptions): Pace {
-  if (!isStripesOwn(base)) return sandboxPace
-  return /^.k_test_/.test(apiKey) ? testPace : livePace
-}
 
 /** Events that concern invoices: their own, and those of customers, whose names and tax ids drafts follow. */
 export const eventTypes = ['invoice.*', 'customer.updated', 'customer.deleted', 'customer.tax_id.*']
@@ -194,21 +184,6 @@ function sortOut(invoices: readonly Stripe.Invoice[]): { fitting: Stripe.Invoice
 }
 
 const unreadable = 'Stripe sent an invoice that does not fit'
-
-const day = 86_400
-
-/** Some thirty years: more than any account has. */
-const farthest = 14
-
-/** Stripe lists newest first and counts nothing: asks at once how far back there is anything, by steps that double. */
-async function searchFirst(newestBefore: (moment: number) => Promise<number | null>): Promise<number | null> {
-  const newest = await newestBefore(Math.floor(Date.now() / 1000) + day)
-  if (newest === null) return null
-  const moments = Array.from({ length: farthest }, (_, step) => newest - day * 2 ** step)
-  const found = await Promise.all(moments.map(newestBefore))
-  const empty = found.indexOf(null)
-  return moments[empty === -1 ? farthest - 1 : empty] ?? null
-}
 
 /** What an event says happened, and to what; null when it concerns no invoice. Its data is not used: it may be old. */
 export function readEvent({ id, type, created, data }: Stripe.Event): Notification | null {

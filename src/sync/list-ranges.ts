@@ -15,7 +15,7 @@ const pagesInOnePiece = 5
 /** What is over in so few pages is left in one piece. */
 const fewestPages = 3
 /** So many pages are stored together when they come faster than they are stored. */
-const pagesAtOnce = 16
+const pagesAtOnce = 8
 
 export interface ListedPage extends ObservationPage {
   /** The stamp before it was asked for. */
@@ -178,9 +178,9 @@ export async function listRanges(options: ListOptions): Promise<void> {
           first = estimate ?? 0
           share()
         },
-        // It goes on in one piece; the next pages will tell why.
+        // Cut by halves from the beginning of time, the parts soon find where the list is.
         () => {
-          first = null
+          first = 0
         },
       )
     }

@@ -74,21 +74,30 @@ export function createLooks(world: World, handled: HandledEvents): Looks {
     return total
   }, nothingApplied)
 
+  /** Events that are being applied. */
+  const following = new Map<string, Promise<unknown>>()
+
+  async function apply(notifications: readonly Notification[]): Promise<Applied> {
+    const [{ invoice_id, customer_id } = nobody] = notifications
+    if (invoice_id !== null)
+      return fetchOne(invoice_id, { customerId: customer_id, urgency: 'now', notifications })
+    return customer_id === null ? nothingApplied : listCustomer(customer_id, notifications)
+  }
+
   return {
     async follow(notifications) {
-      // The same event again adds nothing to what was seen after it.
-      const fresh = notifications.filter(({ id }) => !handled.has(id))
-      const [{ invoice_id, customer_id } = nobody] = fresh
-      let applied = nothingApplied
-      if (invoice_id !== null)
-        applied = await fetchOne(invoice_id, {
-          customerId: customer_id,
-          urgency: 'now',
-          notifications: fresh,
-        })
-      else if (customer_id !== null) applied = await listCustomer(customer_id, fresh)
-      for (const { id } of fresh) handled.add(id)
-      return applied
+      // The same event again adds nothing to what is seen after it.
+      const again = notifications.flatMap(({ id }) => following.get(id) ?? [])
+      const fresh = notifications.filter(({ id }) => !handled.has(id) && !following.has(id))
+      const applying = apply(fresh)
+      for (const { id } of fresh) following.set(id, applying)
+      try {
+        await Promise.all([applying, ...again])
+        for (const { id } of fresh) handled.add(id)
+        return await applying
+      } finally {
+        for (const { id } of fresh) following.delete(id)
+      }
     },
     lookAt: (id, customerId, urgency) => fetchOne(id, { customerId, urgency, notifications: [] }),
   }
