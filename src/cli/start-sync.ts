@@ -23,7 +23,7 @@ import {
   retryAside,
   type Tell,
 } from '../sync/rhythm.ts'
-import { realClocks, runDue } from '../sync/schedule.ts'
+import { createTimer, realClocks, runDue } from '../sync/schedule.ts'
 import { CliError } from './cli-error.ts'
 
 /** After a failure, so long until the next try. */
@@ -187,11 +187,9 @@ async function bringEverything(connector: Connector, store: WriteStore, options:
 async function whileFollowing<T>(connector: Connector, options: SyncOptions, work: Promise<T>): Promise<T> {
   const done = new AbortController()
   const signal = AbortSignal.any([options.signal, done.signal])
-  const follow = async () => {
-    await connector.catchUp(customerPatience)
-    return eventsEvery
-  }
-  const following = pause(eventsEvery, signal).then(() => repeat(follow, options.log, signal))
+  const timer = createTimer(eventsEvery, realClocks, eventsEvery)
+  const steps = [{ timer, run: () => connector.catchUp(customerPatience) }]
+  const following = repeat(() => runDue(steps), options.log, signal)
   try {
     const result = await work
     done.abort()

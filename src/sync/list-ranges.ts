@@ -1,4 +1,5 @@
 /** Reads a long list in parts side by side, so that the way to the platform and back does not bound how fast it goes. */
+import { setImmediate } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import {
   type BillingSource,
@@ -15,7 +16,7 @@ const pagesInOnePiece = 5
 /** What is over in so few pages is left in one piece. */
 const fewestPages = 3
 /** So many pages are stored together when they come faster than they are stored. */
-const pagesAtOnce = 8
+const pagesAtOnce = 4
 
 export interface ListedPage extends ObservationPage {
   /** The stamp before it was asked for. */
@@ -148,6 +149,8 @@ export async function listRanges(options: ListOptions): Promise<void> {
         }
         share()
         onProgress?.(invoices, tellPart())
+        // A store within the process keeps it busy: what happened just now has its turn in between.
+        await setImmediate()
       } catch (error) {
         for (const { stored } of some) stored.reject(error)
       }
