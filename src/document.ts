@@ -18,6 +18,8 @@ export interface Document {
   status: string
   /** What it refers to: an invoice's id, when it was made by the convention. */
   reference: string | null
+  /** What its maker calls it, where its maker does: some put the invoice's id here. */
+  uid?: string
   /** As printed, such as "6/G"; null before it is issued. */
   number: string | null
   /** The day it carries, as YYYY-MM-DD. */

@@ -73,12 +73,20 @@ export interface DocumentQuery {
   to?: string
   /** In the list's own words: what a document calls `final`, the list calls `sent`. */
   statuses?: readonly string[]
+  /** Those that were put away: no other list holds them. */
+  isArchived?: boolean
+}
+
+/** A record that does not fit what it should be. */
+export interface Misfit {
+  /** Null when not even this can be read. */
+  id: number | null
+  reason: string
 }
 
 export interface DocumentPage {
   documents: readonly Document[]
-  /** How many more there were that do not fit what a document is. */
-  refused: number
+  misfits: readonly Misfit[]
   /** How many pages there are, and how many documents on all of them. */
   pages: number
   total: number
@@ -110,18 +118,23 @@ export interface InvoicingSystem {
 /** Why a source gave no answer: the same four outcomes whatever the upstream. */
 export type SourceFailure = 'missing' | 'not_ready' | 'timeout' | 'failed'
 
+/** What a failure is about: the one record that was asked for, what the key may see, or the source as a whole. */
+export type FailureScope = 'record' | 'access' | 'source'
+
 export class SourceError extends Error {
   readonly failure: SourceFailure
+  readonly scope: FailureScope
   /** With `not_ready`: after how many seconds it may be ready. */
   readonly retryAfter: number | undefined
 
   constructor(
     failure: SourceFailure,
     message: string,
-    options: { cause?: unknown; retryAfter?: number } = {},
+    options: { cause?: unknown; retryAfter?: number; scope?: FailureScope } = {},
   ) {
     super(message, { cause: options.cause })
     this.failure = failure
+    this.scope = options.scope ?? 'source'
     this.retryAfter = options.retryAfter
   }
 }

@@ -69,13 +69,31 @@ async function post({ address }: { address: string }, path: string): Promise<Ask
   return { status: answer.status, headers: answer.headers, json: await answer.json() }
 }
 
-/** Every page of a list. */
+/** As the account has it, whichever way it was written. */
+function plainly<T extends Pick<IxDocument, 'archived' | 'total' | 'client'>>(document: T): T {
+  const { archived, total, client } = document
+  return {
+    ...document,
+    archived: Boolean(archived),
+    total: Number(total),
+    client: { ...client, id: Number(client.id) },
+  }
+}
+
+function plainList(documents: readonly IxDocument[]): IxDocument[] {
+  return documents.map(document => ({
+    ...plainly(document),
+    items: document.items.map(item => ({ ...item, tax: { ...item.tax, value: Number(item.tax.value) } })),
+  }))
+}
+
+/** Every page of a list, of what was not put away. */
 async function listAll(sandbox: { address: string }, filter = ''): Promise<IxDocument[]> {
   const all: IxDocument[] = []
   for (let page = 1; ; page++) {
     const { status, json } = await ask(sandbox, `/invoices.json?per_page=50&page=${page}&${filter}`)
     assert.equal(status, 200)
-    all.push(...json.invoices)
+    all.push(...plainList(json.invoices))
     if (page >= json.pagination.total_pages) return all
   }
 }
@@ -242,7 +260,10 @@ describe('the documents', () => {
           [1, rest.slice(10), undefined],
           kind,
         )
-      else if (group === 'by') assert.deepEqual([linked.length, named !== undefined], [0, true], kind)
+      else if (kind === 'by_uid') {
+        const called = [...documents.values()].filter(({ proprietary_uid }) => proprietary_uid === id)
+        assert.deepEqual([linked.length, called.length, named], [0, 1, undefined])
+      } else if (group === 'by') assert.deepEqual([linked.length, named !== undefined], [0, true], kind)
       else if (group === 'status') assert.deepEqual([linked[0]?.id, named?.status], [named?.id, rest], kind)
       else if (group === 'only')
         assert.deepEqual([exact[0]?.type, linked.length, metadata.ix_state], [rest, 0, undefined], kind)
@@ -398,7 +419,7 @@ describe('the protocol', () => {
 
   it('lists every document once, the highest id first, ten a page unless asked, fifty at most', async t => {
     const { sandbox, documents } = await start(t)
-    const truth = newestFirst(documents.documents.values())
+    const truth = newestFirst(documents.documents.values()).filter(({ archived }) => !archived)
     assert.deepEqual(await listAll(sandbox), truth)
     const total_entries = truth.length
     const sizes = {
@@ -444,7 +465,7 @@ describe('the protocol', () => {
       ['status[]=draft&status[]=deleted', ({ status }) => status === 'draft' || status === 'deleted'],
       ['status[]=settled&type[]=CashInvoice', d => d.status === 'settled' && d.type === 'CashInvoice'],
       ['non_archived=true', ({ archived }) => !archived],
-      ['non_archived=false', () => true],
+      ['archived=false', ({ archived }) => !archived],
       [`date[from]=${middle.date}`, document => day(document) >= day(middle)],
       [
         `date[from]=${middle.date}&date[to]=${later.date}`,
@@ -454,8 +475,12 @@ describe('the protocol', () => {
       ['text=Feito', ({ observations }) => observations === 'Feito à mão'],
       ['nothing_known=1', () => true],
     ]
+    const away = truth.filter(({ archived }) => archived)
+    assert.ok(away.length > 0)
+    assert.deepEqual(idsOf(await listAll(sandbox, 'archived=true')), idsOf(away))
     for (const [query, holds] of filters) {
-      const expected = truth.filter(holds)
+      // What was put away is in no list but its own.
+      const expected = truth.filter(document => !document.archived && holds(document))
       assert.ok(expected.length > 0, query)
       assert.deepEqual(idsOf(await listAll(sandbox, query)), idsOf(expected), query)
     }
@@ -468,8 +493,8 @@ describe('the protocol', () => {
     const found: Record<string, number> = {}
     for (const [id, kind] of documents.states) {
       const list = await listAll(sandbox, `reference=${id}`)
-      const truth = newestFirst(documents.documents.values()).filter(({ reference }) =>
-        reference?.toLowerCase().includes(id.toLowerCase()),
+      const truth = newestFirst(documents.documents.values()).filter(
+        ({ reference, archived }) => !archived && reference?.toLowerCase().includes(id.toLowerCase()),
       )
       assert.deepEqual(idsOf(list), idsOf(truth))
       found[kind] = list.length
@@ -491,7 +516,7 @@ describe('the protocol', () => {
       assert.deepEqual(Object.keys(json), [ixTypes[document.type].key])
       const { items, ...rest } = json[ixTypes[document.type].key]
       const { items: listed, ...expected } = document
-      assert.deepEqual(rest, expected)
+      assert.deepEqual(plainly(rest), expected)
       assert.equal(items.length, listed.length)
       for (const { path } of Object.values(ixTypes))
         if (path !== ixTypes[document.type].path)
@@ -520,9 +545,28 @@ describe('the protocol', () => {
     assert.equal(typeof json.invoice.items[0].quantity, 'number')
   })
 
+  it('writes some numbers as text and some truths as numbers, as the real one does', async t => {
+    const { sandbox } = await start(t)
+    const { json } = await ask(sandbox, '/invoices.json?per_page=50')
+    const kinds = new Set<string>()
+    for (const { archived, total, client, items } of json.invoices)
+      for (const [name, value] of Object.entries({
+        archived,
+        total,
+        client: client.id,
+        rate: items[0]?.tax.value,
+      }))
+        kinds.add(`${name} ${typeof value}`)
+    for (const odd of ['archived number', 'total string', 'client string', 'rate string'])
+      assert.ok(kinds.has(odd), odd)
+    for (const usual of ['archived boolean', 'total number', 'client number', 'rate number'])
+      assert.ok(kinds.has(usual), usual)
+  })
+
   it('has the client of a document without tax id; the client by id has it', async t => {
     const { sandbox, account, documents } = await start(t, { states: 'ordinary' })
     const prefixed = new Set<boolean>()
+    const written = new Set<string>()
     const owners = new Map<number, unknown>()
     for (const document of await listAll(sandbox)) {
       assert.deepEqual(Object.keys(document.client), ['id', 'name', 'country'])
@@ -534,11 +578,21 @@ describe('the protocol', () => {
     assert.equal(new Set(owners.values()).size, owners.size)
     for (const [id, client] of documents.clients) {
       const { status, json } = await ask(sandbox, `/clients/${id}.json`)
-      assert.deepEqual([status, json], [200, { client }])
+      const { id: given, fiscal_id } = json.client
+      for (const [name, value] of Object.entries({ id: given, fiscal_id }))
+        written.add(`${name} ${typeof value}`)
+      const plain = {
+        ...json.client,
+        id: Number(given),
+        fiscal_id: fiscal_id === null ? null : String(fiscal_id),
+      }
+      assert.deepEqual([status, plain], [200, client])
       if (/^(PT)?5\d{8}$/.test(client.fiscal_id ?? ''))
         prefixed.add(client.fiscal_id?.startsWith('PT') === true)
     }
     assert.equal(prefixed.size, 2, 'with the country before it, and without')
+    for (const odd of ['id string', 'id number', 'fiscal_id string', 'fiscal_id number'])
+      assert.ok(written.has(odd), odd)
     assert.equal((await ask(sandbox, '/clients/1.json')).status, 404)
   })
 
@@ -718,6 +772,25 @@ describe('faults of the local InvoiceXpress', () => {
       for (let turn = 0; turn < 3; turn++) assert.equal((await ask()).status, 202)
     },
     not_found: async ask => assert.equal((await ask()).status, 404),
+    async repeating_pages(ask) {
+      const pages = await Promise.all([1, 2, 3, 4].map(page => readIds(ask, page)))
+      assert.deepEqual([pages[2], pages[3]], [pages[0], pages[1]])
+      assert.notDeepEqual(pages[0], pages[1])
+    },
+    async endless_pages(ask) {
+      const pages = await Promise.all(Array.from({ length: 8 }, (_, index) => readIds(ask, index + 1)))
+      assert.equal(new Set(pages.flat()).size, 80)
+    },
+  }
+  /** Of a page that says it is the one asked for, and not the last. */
+  async function readIds(ask: Ask, page: number): Promise<number[]> {
+    const { invoices, pagination } = (await (await ask(`&page=${page}`)).json()) as {
+      invoices: { id: number }[]
+      pagination: { current_page: number; total_pages: number }
+    }
+    assert.equal(pagination.current_page, page)
+    assert.ok(pagination.total_pages > page)
+    return invoices.map(({ id }) => id)
   }
   for (const fault of documentFaultNames)
     it(`${fault} does what it says, and is gone when it is cleared`, async t => {
@@ -930,7 +1003,8 @@ describe('fatura sandbox', () => {
     const account = createAccount({ seed: 5, invoices: 60 })
     const documents = createDocuments(account, { seed: 5, differences: 7 })
     const { json } = await ask({ address }, '/invoices.json?per_page=50', apiKey)
-    assert.deepEqual(json.invoices, newestFirst(documents.documents.values()).slice(0, 50))
+    const listed = newestFirst(documents.documents.values()).filter(({ archived }) => !archived)
+    assert.deepEqual(plainList(json.invoices), listed.slice(0, 50))
     account.advance(172_800)
     await post({ address: stripe }, 'advance?seconds=172800')
     assert.deepEqual((await post({ address }, 'follow')).json, { changed: documents.follow() })

@@ -21,10 +21,11 @@ import { CliError } from './cli-error.ts'
 const eventsEvery = 10_000
 /** How often everything that may still change is looked at again. */
 const unsettledEvery = 15 * 60_000
-/** How often new documents are looked for, those that still change are looked at, and all of them are. */
+/** How often new documents are looked for, and those that still change are looked at. */
 const recentEvery = 60_000
 const openEvery = 5 * 60_000
-const allEvery = 24 * 60 * 60_000
+/** How often all documents are read, from one beginning to the next: as soon as possible where it takes longer. */
+const allEvery = 5 * 60_000
 /** After a failure, so long until the next try. */
 const patience = 5_000
 /** After the signal, what is in flight has so long; what is left then is asked for again next time. */
@@ -57,7 +58,7 @@ export async function syncOnce(options: SyncOptions): Promise<void> {
       tell(log, 'backfill', await connector.backfill())
       tell(log, 'catchUp', await connector.catchUp())
       tell(log, 'rereadUnsettled', await connector.rereadUnsettled(connector.startedAt))
-      const documents = await connectDocuments(options, store, Number.POSITIVE_INFINITY)
+      const documents = await connectDocuments(options, store, true)
       if (documents === null) await ageClaims(store, options.rules)
       else {
         while ((await documents.sweepMonth()) !== null);
@@ -90,7 +91,8 @@ export async function syncOn(options: SyncOptions): Promise<void> {
     }
     const following = [
       followInvoices(connector, store, options),
-      documents && followDocuments(documents, store, options),
+      documents && followDocuments(documents, options),
+      documents && followAllDocuments(documents, store, options),
     ]
     await Promise.all([
       Promise.race([Promise.all(following), graceAfter(signal)]),
@@ -111,17 +113,21 @@ function connectStripe(options: SyncOptions, store: WriteStore): Promise<Connect
 async function connectDocuments(
   { invoiceXpress, rules, log, signal, onDocuments }: SyncOptions,
   store: WriteStore,
-  fetchesPerRun?: number,
+  isOnce = false,
 ): Promise<DocumentSync | null> {
   if (invoiceXpress === null) return null
   const { createDocumentSource } = await import('../invoicexpress/document-source.ts')
+  const source = createDocumentSource(invoiceXpress)
   return createDocumentSync({
-    source: createDocumentSource(invoiceXpress),
+    source,
     store,
     rules,
     log,
     signal,
-    ...(fetchesPerRun !== undefined && { fetchesPerRun }),
+    // What goes on beside other rounds leaves them half of the pace.
+    ...(isOnce
+      ? { isOneRound: true, fetchesPerRun: Number.POSITIVE_INFINITY }
+      : { sweepSource: source.atHalfPace }),
     ...(onDocuments && { onProgress: onDocuments }),
   })
 }
@@ -185,18 +191,9 @@ function followInvoices(connector: Connector, store: WriteStore, options: SyncOp
   )
 }
 
-/**
- * Whatever is due most often goes first, and everything is read month by month in between: so a change is seen in time
- * however many documents there are.
- */
-async function followDocuments(
-  documents: DocumentSync,
-  store: WriteStore,
-  { log, signal }: SyncOptions,
-): Promise<void> {
-  const all = (await store.listStreams()).find(({ name }) => name === allStream)
-  const isWhole = all?.cursor === null && all.succeeded_at !== null
-  const due = { recent: 0, open: 0, all: isWhole ? (all.succeeded_at ?? 0) + allEvery : 0 }
+/** Whatever is due most often goes first: so a change is seen in time however many documents there are. */
+function followDocuments(documents: DocumentSync, { log, signal }: SyncOptions): Promise<void> {
+  const due = { recent: 0, open: 0 }
   return repeat(
     async () => {
       const now = Date.now()
@@ -207,11 +204,31 @@ async function followDocuments(
       } else if (now >= due.open) {
         due.open = now + openEvery
         tell(log, 'refreshOpen', await documents.refreshOpen())
-      } else if (now >= due.all && (await isBackfilled(store))) {
-        const swept = await documents.sweepMonth()
-        if (swept === null) due.all = now + allEvery
-        else tell(log, 'sweepMonth', swept)
-      } else return Math.max(0, Math.min(due.recent, due.open, Math.max(due.all, now + patience)) - now)
+      } else return Math.min(due.recent, due.open) - now
+      return 0
+    },
+    log,
+    signal,
+  )
+}
+
+/** Everything month by month, beside the rounds that are due more often. */
+async function followAllDocuments(
+  documents: DocumentSync,
+  store: WriteStore,
+  { log, signal }: SyncOptions,
+): Promise<void> {
+  return repeat(
+    async () => {
+      if (!(await isBackfilled(store))) return patience
+      const all = (await store.listStreams()).find(({ name }) => name === allStream)
+      // Between two sweeps; one that was cut off goes on at once.
+      if (all?.cursor === null && all.succeeded_at !== null) {
+        const left = all.succeeded_at + allEvery - Date.now()
+        if (left > 0) return Math.min(left, allEvery)
+      }
+      const swept = await documents.sweepMonth()
+      if (swept !== null) tell(log, 'sweepMonth', swept)
       return 0
     },
     log,

@@ -25,6 +25,8 @@ export const documentFaultNames = [
   'unauthorized',
   'never_ready',
   'not_found',
+  'repeating_pages',
+  'endless_pages',
 ] as const
 export type DocumentFault = (typeof documentFaultNames)[number]
 

@@ -200,7 +200,17 @@ const connectorTables = `
     last_at  bigint NOT NULL,
     tries    integer NOT NULL,
     PRIMARY KEY (system, kind, id)
-  );`
+  );
+
+  -- Until when the records follow their sources: as of the moment at which the last round over events began, and at which
+  -- the last round of each kind over the documents did, once everything was read to its end. An import counts only where
+  -- nothing else brings records.
+  CREATE OR REPLACE VIEW fatura.current_freshness AS
+    SELECT CASE WHEN count(*) = count(succeeded_at)
+      THEN coalesce(min(CASE WHEN name LIKE '%:events' OR name LIKE 'ix:%' THEN succeeded_at END), min(succeeded_at))
+      END AS synced_at
+    FROM fatura.streams
+    WHERE name NOT LIKE '%:unsettled' AND (name <> 'import' OR NOT EXISTS (SELECT 1 FROM fatura.streams WHERE name <> 'import'));`
 
 /** One entry a version; a released one never changes. */
 export const migrations: readonly string[] = [`${tables}\n${functions}`, connectorTables]

@@ -31,6 +31,12 @@ async function lockDocuments(client: PoolClient): Promise<void> {
 
 export const documentColumns = 'id, body, misses, observed_at'
 
+export const findDocuments = `
+  SELECT ${documentColumns} FROM fatura.documents WHERE id = ANY ($1)
+  UNION
+  SELECT ${documentColumns} FROM fatura.documents WHERE reference = ANY ($2)
+  ORDER BY id`
+
 export function documentWrites(client: PoolClient, counting: Counting): DocumentWrites {
   return {
     async saveDocuments(documents, observedAt) {
@@ -38,13 +44,13 @@ export function documentWrites(client: PoolClient, counting: Counting): Document
       await saveDocuments(client, documents, observedAt)
       await raiseObserved(client, observedAt)
     },
-    async missDocument(id, observedAt) {
+    async missDocument(id, observedAt, unlessSince = observedAt) {
       await lockDocuments(client)
       await client.query(
         `INSERT INTO fatura.documents AS stored (id, misses, observed_at) VALUES ($1, 1, $2)
          ON CONFLICT (id) DO UPDATE SET misses = stored.misses + 1, observed_at = excluded.observed_at
-         WHERE stored.observed_at <= excluded.observed_at`,
-        [id, observedAt],
+         WHERE stored.observed_at <= excluded.observed_at AND (stored.misses = 0 OR stored.observed_at <= $3)`,
+        [id, observedAt, unlessSince],
       )
       await raiseObserved(client, observedAt)
     },
@@ -58,11 +64,7 @@ export function documentWrites(client: PoolClient, counting: Counting): Document
     async findDocuments({ ids, references }) {
       const { rows } = await client.query<DocumentRow>({
         name: 'find-documents',
-        text: `
-          SELECT ${documentColumns} FROM fatura.documents WHERE id = ANY ($1)
-          UNION
-          SELECT ${documentColumns} FROM fatura.documents WHERE reference = ANY ($2)
-          ORDER BY id`,
+        text: findDocuments,
         values: [ids, references],
       })
       return rows.map(readDocumentRow)

@@ -204,6 +204,17 @@ const migrations: readonly string[] = [
     tries    INTEGER NOT NULL,
     PRIMARY KEY (system, kind, id)
   ) STRICT, WITHOUT ROWID;
+
+  -- Until when the records follow their sources: as of the moment at which the last round over events began, and at which
+  -- the last round of each kind over the documents did, once everything was read to its end. An import counts only where
+  -- nothing else brings records.
+  DROP VIEW current_freshness;
+  CREATE VIEW current_freshness AS
+    SELECT CASE WHEN count(*) = count(succeeded_at)
+      THEN coalesce(min(CASE WHEN name LIKE '%:events' OR name LIKE 'ix:%' THEN succeeded_at END), min(succeeded_at))
+      END AS synced_at
+    FROM streams
+    WHERE name NOT LIKE '%:unsettled' AND (name <> 'import' OR NOT EXISTS (SELECT 1 FROM streams WHERE name <> 'import'));
   `,
 ]
 

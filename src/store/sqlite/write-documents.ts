@@ -14,6 +14,13 @@ const entriesKept = 50
 
 export const documentColumns = 'id, body, misses, observed_at'
 
+/** By their ids and their references. */
+export const selectDocuments = `
+  SELECT ${documentColumns} FROM documents WHERE id IN (SELECT value FROM json_each(?1))
+  UNION
+  SELECT ${documentColumns} FROM documents WHERE reference IN (SELECT value FROM json_each(?2))
+  ORDER BY id`
+
 export function writeDocuments(db: DatabaseSync) {
   const saveDocument = db.prepare(`
     INSERT INTO documents (id, status, reference, date, client_id, body, misses, observed_at)
@@ -24,18 +31,14 @@ export function writeDocuments(db: DatabaseSync) {
   const missDocument = db.prepare(`
     INSERT INTO documents (id, misses, observed_at) VALUES (?1, 1, ?2)
     ON CONFLICT (id) DO UPDATE SET misses = misses + 1, observed_at = excluded.observed_at
-    WHERE observed_at <= excluded.observed_at`)
+    WHERE observed_at <= excluded.observed_at AND (misses = 0 OR observed_at <= ?3)`)
   const saveClient = db.prepare(`
     INSERT INTO document_clients (id, tax_id, observed_at) VALUES (?1, ?2, ?3)
     ON CONFLICT (id) DO UPDATE SET tax_id = excluded.tax_id, observed_at = excluded.observed_at`)
   const wantClient = db.prepare(`
     INSERT INTO document_clients (id, observed_at) SELECT client_id, 0 FROM documents
     WHERE id = ?1 AND client_id IS NOT NULL ON CONFLICT DO NOTHING`)
-  const findDocuments = db.prepare(`
-    SELECT ${documentColumns} FROM documents WHERE id IN (SELECT value FROM json_each(?1))
-    UNION
-    SELECT ${documentColumns} FROM documents WHERE reference IN (SELECT value FROM json_each(?2))
-    ORDER BY id`)
+  const findDocuments = db.prepare(selectDocuments)
   const findLinked = db.prepare(`
     SELECT customer_id, invoice_id AS id FROM links WHERE claimed_id IN (SELECT value FROM json_each(?1))
     UNION
@@ -70,8 +73,8 @@ export function writeDocuments(db: DatabaseSync) {
         saveDocument.run(id, status, reference, date, client_id, JSON.stringify(document), observedAt)
       }
     },
-    missDocument(id: number, observedAt: number): void {
-      missDocument.run(id, observedAt)
+    missDocument(id: number, observedAt: number, unlessSince: number): void {
+      missDocument.run(id, observedAt, unlessSince)
     },
     saveClient(id: number, taxId: string | null, observedAt: number): void {
       saveClient.run(id, taxId, observedAt)

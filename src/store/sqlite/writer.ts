@@ -64,9 +64,9 @@ export function openSqliteWriter(path: string): WriteStore {
         documents.saveDocuments(given, observedAt)
         invoices.raiseObserved(observedAt)
       }),
-    missDocument: (id, observedAt) =>
+    missDocument: (id, observedAt, unlessSince = observedAt) =>
       within(() => {
-        documents.missDocument(id, observedAt)
+        documents.missDocument(id, observedAt, unlessSince)
         invoices.raiseObserved(observedAt)
       }),
     saveClient: (id, taxId, observedAt) => within(() => documents.saveClient(id, taxId, observedAt)),
