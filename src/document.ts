@@ -54,5 +54,10 @@ export const noClaim: Claim = {
   error: null,
 }
 
+/** Whether it certifies something: a draft does not yet, a canceled one no longer. */
+export function isInForce({ status }: Document): boolean {
+  return status !== 'draft' && status !== 'canceled' && status !== 'deleted'
+}
+
 /** Those that still change; any other is looked at again only now and then. `sent` is the lists' word for `final`. */
 export const openDocumentStatuses = ['draft', 'final', 'sent'] as const

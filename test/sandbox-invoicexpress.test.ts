@@ -18,7 +18,11 @@ import {
   documentChangeKinds,
 } from '../src/sandbox/invoicexpress-account.ts'
 import { ixControls } from '../src/sandbox/invoicexpress-control.ts'
-import { type DifferenceKind, differenceKinds } from '../src/sandbox/invoicexpress-differences.ts'
+import {
+  type DifferenceKind,
+  differenceKinds,
+  type Planted,
+} from '../src/sandbox/invoicexpress-differences.ts'
 import { type IxDocument, ixTypes, toMajor } from '../src/sandbox/invoicexpress-objects.ts'
 import {
   type InvoiceXpressOptions,
@@ -116,7 +120,10 @@ function differenceOf(
     if (metadata.ix_state === 'failed') return 'failed'
     return status === 'draft' ? null : 'paid_without_document'
   }
+  const all = [...documents.values()].filter(({ reference }) => reference === invoice.id)
+  if (all.length > 1) return 'several_documents'
   if (status === 'void' && document.status !== 'canceled') return 'live_document_of_void'
+  if (status === 'paid' && document.status === 'final') return 'paid_not_settled'
   if (document.total === toMajor(total + 1, currency)) return 'total_by_smallest_unit'
   if (document.total !== toMajor(total, currency)) return 'total'
   const bare = (text: string | null | undefined) => text?.replace(/^PT/, '') ?? null
@@ -294,18 +301,26 @@ describe('the documents', () => {
     const documents = createDocuments(account, { states: 'ordinary', differences: differenceKinds.length })
     assert.deepEqual(account.events, [])
     for (const kind of differenceKinds) documents.plant(kind)
-    const planted = new Map(documents.planted.map(({ invoice_id, kind }) => [invoice_id, kind]))
-    assert.equal(planted.size, 2 * differenceKinds.length)
+    const isApart = ({ kind }: Planted) => /^document_(of|without)_/.test(kind)
+    const atInvoices = documents.planted.filter(each => !isApart(each))
+    const planted = new Map(atInvoices.map(({ invoice_id, kind }) => [invoice_id, kind]))
+    assert.equal(planted.size, 2 * (differenceKinds.length - 2))
+    for (const { kind, invoice_id, document_id } of documents.planted.filter(isApart)) {
+      const { reference, status } = documents.documents.get(document_id ?? 0) ?? assert.fail()
+      assert.deepEqual([reference, status], [invoice_id, 'settled'])
+      assert.equal(invoice_id === null, kind === 'document_without_invoice')
+      assert.ok(!account.invoices.has(invoice_id ?? ''))
+    }
     for (const invoice of account.invoices.values())
       assert.equal(differenceOf(invoice, documents), planted.get(invoice.id) ?? null, invoice.id)
     for (const { invoice_id, document_id, kind } of documents.planted) {
       const isGone = ['paid_without_document', 'stuck_creating', 'failed'].includes(kind)
       assert.equal(document_id === null, isGone)
-      if (kind === 'failed') assert.ok(account.invoices.get(invoice_id)?.metadata.ix_error)
+      if (kind === 'failed') assert.ok(account.invoices.get(invoice_id ?? '')?.metadata.ix_error)
     }
     assert.ok(account.events.length > 0, 'those of later are announced')
     const [taken] = planted.keys()
-    assert.throws(() => documents.plant('total', taken), /no in_/)
+    assert.throws(() => documents.plant('total', taken ?? ''), /no in_/)
     assert.throws(() => documents.plant('live_document_of_void', 'in_none'), /no in_none/)
   })
 

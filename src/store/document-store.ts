@@ -55,6 +55,11 @@ export interface LinkedInvoice extends InvoiceKey {
   client_tax_id: string | null | undefined
 }
 
+export interface Tied {
+  documents: number[]
+  invoices: string[]
+}
+
 export interface DocumentWrites {
   /** What was observed later stays. Whatever was missed before is there again. */
   saveDocuments(documents: readonly Document[], observedAt: number): Promise<void>
@@ -100,8 +105,8 @@ export interface DocumentReads {
   findDocuments(wanted: { ids: readonly number[]; references: readonly string[] }): Promise<KnownDocument[]>
   /** Documents that are in force, in the order of their ids, after one of them; of a span of days when one is given. */
   readInForce(after: number, limit: number, days: { from: string; to: string } | null): Promise<Document[]>
-  /** Those of the documents that an invoice claims or is tied to. */
-  findTied(documents: readonly number[]): Promise<number[]>
+  /** Those of the documents that an invoice claims or is tied to, and those of the invoices that came from the payment platform. */
+  findTied(wanted: { documents: readonly number[]; invoices: readonly string[] }): Promise<Tied>
   /** All that is known of documents by their references. */
   findReferenced(reference: string): Promise<KnownDocument[]>
   /** Newest first. */

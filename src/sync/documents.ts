@@ -69,9 +69,8 @@ export async function createDocumentSync(options: DocumentSyncOptions): Promise<
   await announce(store)
 
   function begin(): Round {
-    const at = Date.now()
-    const missedBefore = isOneRound ? startedAt : observationStamp(at - missesApart)
-    return { at, stamp: nextStamp(), missedBefore }
+    const [at, stamp] = [Date.now(), nextStamp()]
+    return { at, stamp, missedBefore: isOneRound ? startedAt : stamp - observationStamp(missesApart) }
   }
 
   /** What a list should have held, and did not: whatever was not looked at since the round began. */

@@ -16,8 +16,8 @@ export interface SetAsideRecords {
   add(kind: RecordKind, id: number, reason: string): Promise<void>
   /** They fit now, or are gone. Does nothing about those that were not set aside. */
   clear(tx: WriteTransaction, kind: RecordKind, ids: readonly number[]): Promise<void>
-  /** The ids of those that were tried longest ago, and before a moment. */
-  due(before: number): Promise<{ documents: number[]; clients: number[] }>
+  /** The ids of those that were tried longest ago, and not since a moment. */
+  due(since: number): Promise<{ documents: number[]; clients: number[] }>
 }
 
 export async function createSetAside(store: WriteStore, log: Logger): Promise<SetAsideRecords> {
@@ -37,9 +37,9 @@ export async function createSetAside(store: WriteStore, log: Logger): Promise<Se
       await tx.clearSetAside(keys)
       for (const key of keys) known.delete(nameOf(key))
     },
-    async due(before) {
+    async due(since) {
       const oldest = await store.listSetAside(triesPerRound, system)
-      const due = oldest.filter(({ last_at }) => last_at < before)
+      const due = oldest.filter(({ last_at }) => last_at <= since)
       for (const key of due) known.add(nameOf(key))
       const ids = (kind: RecordKind) => due.filter(each => each.kind === kind).map(({ id }) => Number(id))
       return { documents: ids('document'), clients: ids('client') }

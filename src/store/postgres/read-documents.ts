@@ -101,14 +101,18 @@ export function documentReads(query: Query): DocumentReads {
       )
       return rows.map(({ body }) => JSON.parse(body))
     },
-    async findTied(documents) {
-      const rows = await query<{ id: number }>(
+    async findTied({ documents, invoices }) {
+      const tied = await query<{ id: number }>(
         `SELECT claimed_id AS id FROM fatura.links WHERE claimed_id = ANY ($1)
          UNION
          SELECT ix_id FROM fatura.links WHERE ix_id = ANY ($1)`,
         [documents],
       )
-      return rows.map(({ id }) => id)
+      const known = await query<{ id: string }>(
+        'SELECT invoice_id AS id FROM fatura.links WHERE invoice_id = ANY ($1)',
+        [invoices],
+      )
+      return { documents: tied.map(({ id }) => id), invoices: known.map(({ id }) => id) }
     },
     async findReferenced(reference) {
       const rows = await query<DocumentRow>(

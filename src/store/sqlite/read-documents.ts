@@ -60,6 +60,9 @@ export function documentReads(db: DatabaseSync, attempt: <T>(work: () => T) => T
     SELECT claimed_id AS id FROM links WHERE claimed_id IN (SELECT value FROM json_each(?1))
     UNION
     SELECT ix_id FROM links WHERE ix_id IN (SELECT value FROM json_each(?1))`)
+  const findInvoices = db.prepare(
+    'SELECT invoice_id AS id FROM links WHERE invoice_id IN (SELECT value FROM json_each(?1))',
+  )
   const readCreating = db.prepare(`
     SELECT customer_id, invoice_id AS id FROM links
     WHERE state = 'creating' AND (customer_id, invoice_id) > (?1, ?2) ORDER BY customer_id, invoice_id LIMIT ?3`)
@@ -115,8 +118,10 @@ export function documentReads(db: DatabaseSync, attempt: <T>(work: () => T) => T
       const rows = all<{ body: string }>(readInForce, after, days?.from ?? null, days?.to ?? null, limit)
       return rows.map(({ body }) => JSON.parse(body))
     },
-    async findTied(documents) {
-      return all<{ id: number }>(findTied, JSON.stringify(documents)).map(({ id }) => id)
+    async findTied({ documents, invoices }) {
+      const tied = all<{ id: number }>(findTied, JSON.stringify(documents))
+      const known = all<{ id: string }>(findInvoices, JSON.stringify(invoices))
+      return { documents: tied.map(({ id }) => id), invoices: known.map(({ id }) => id) }
     },
     async findReferenced(reference) {
       return all<DocumentRow>(findReferenced, reference).map(readDocumentRow)
