@@ -143,7 +143,10 @@ for (const engine of engines)
       await once()
       assert.match(await explained(), /It is synced/)
       await once()
-      assert.match(await explained(), /It is failed, because document \d+ is recorded, but .* no longer has it/)
+      assert.match(
+        await explained(),
+        /It is failed, because document \d+ is recorded, but .* no longer has it/,
+      )
     })
 
     it('sync --once that is killed at random moments ends as if it never was', async t => {
