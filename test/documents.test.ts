@@ -122,7 +122,7 @@ for (const engine of engines)
       const rig = await startDocuments(t, engine, {
         invoices: 200,
         documents: { states: 'ordinary' },
-        attempts: 0,
+        attempts: 2,
       })
       await rig.syncAll()
       const open = [...rig.documents.documents.values()].filter(({ status }) => status === 'final')
