@@ -321,6 +321,10 @@ const customerTable = /\bfatura\.(invoices|invoice_lines|customers|counts|search
 function functionSources(): { name: string; source: string; body: string }[] {
   const found = migrations
     .join('\n')
-    .matchAll(/CREATE FUNCTION (fatura\.\w+)(?:(?!CREATE FUNCTION)[\s\S])*?\$body\$([\s\S]*?)\$body\$/g)
-  return [...found].map(([source, name = '', body = '']) => ({ name, source, body }))
+    .matchAll(
+      /CREATE (?:OR REPLACE )?FUNCTION (fatura\.\w+)(?:(?!CREATE (?:OR REPLACE )?FUNCTION)[\s\S])*?\$body\$([\s\S]*?)\$body\$/g,
+    )
+  const sources = [...found].map(([source, name = '', body = '']) => ({ name, source, body }))
+  // The last one counts: a later version replaces what an earlier one made.
+  return [...new Map(sources.map(each => [each.name, each])).values()]
 }

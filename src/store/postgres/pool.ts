@@ -1,6 +1,7 @@
 /** Connections to PostgreSQL: how they are opened, and what their failures mean. */
 import pg from 'pg'
 import { notAnAddress, StoreError, StoreUnavailable } from '../store.ts'
+import { writeOptions } from './write-limits.ts'
 
 /** Counts and moments are 64 bits wide in PostgreSQL, and all of them fit a number here. */
 const bigint = 20
@@ -35,7 +36,8 @@ export function openReadPool(
 ): pg.Pool {
   return watch(
     new pg.Pool({
-      ...configure(url, `-c default_transaction_read_only=on -c statement_timeout=${patience}`),
+      // What is read is planned once and takes microseconds; to compile it would take the server a hundred times as long.
+      ...configure(url, `-c default_transaction_read_only=on -c statement_timeout=${patience} -c jit=off`),
       ...shape,
       application_name: 'fatura-api',
       connectionTimeoutMillis: connectionPatience,
@@ -44,12 +46,12 @@ export function openReadPool(
   )
 }
 
-/** A writer's connections: few, and patient. */
+/** A writer's connections: few, and patient; enough that two that wait for another writer's locks keep no third back. */
 export function openWritePool(url: string): pg.Pool {
   return watch(
     new pg.Pool({
-      ...configure(url, '-c lock_timeout=30000'),
-      max: 2,
+      ...configure(url, writeOptions),
+      max: 5,
       application_name: 'fatura-writer',
       connectionTimeoutMillis: 10_000,
     }),
@@ -111,6 +113,12 @@ function isBroken(error: unknown): boolean {
     code === '57P01' ||
     /terminated unexpectedly|not queryable/.test(message)
   )
+}
+
+/** Two transactions waited for each other, or could not be put in an order: what was ended may be done again. */
+export function isCrossing(error: unknown): boolean {
+  const { cause = error } = error as Error
+  return /^40(P01|001)$/.test((cause as NodeJS.ErrnoException).code ?? '')
 }
 
 /** Connection failures, lack of resources, shutdown, start-up, cancellation, deadlock, a lock held: what may pass. */

@@ -7,6 +7,7 @@
  */
 
 import { functions } from './functions.ts'
+import { keyFunctions } from './key-functions.ts'
 
 const tables = `
   CREATE TABLE fatura.invoices (
@@ -202,8 +203,17 @@ const connectorTables = `
     PRIMARY KEY (system, kind, id)
   );`
 
+/** By it, the last invoice of a party is known for it; what was left behind before goes. */
+const partyIndex = `
+  CREATE INDEX invoices_by_party ON fatura.invoices (customer_id, party_id);
+  DELETE FROM fatura.parties y WHERE NOT EXISTS (
+    SELECT FROM fatura.invoices i WHERE i.customer_id = y.customer_id AND i.party_id = y.party_id);`
+
 /** One entry a version; a released one never changes. */
-export const migrations: readonly string[] = [`${tables}\n${functions}`, connectorTables]
+export const migrations: readonly string[] = [
+  `${tables}\n${functions}`,
+  `${connectorTables}\n${partyIndex}\n${keyFunctions}`,
+]
 
 /** What belongs to no customer, and is to be everywhere on Citus. */
 export const referenceTables = [

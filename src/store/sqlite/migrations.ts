@@ -204,6 +204,11 @@ const migrations: readonly string[] = [
     tries    INTEGER NOT NULL,
     PRIMARY KEY (system, kind, id)
   ) STRICT, WITHOUT ROWID;
+
+  -- By it, the last invoice of a party is known for it; what was left behind before goes.
+  CREATE INDEX invoices_by_party ON invoices (customer_id, party_id);
+  DELETE FROM parties WHERE NOT EXISTS (
+    SELECT 1 FROM invoices WHERE invoices.customer_id = parties.customer_id AND invoices.party_id = parties.party_id);
   `,
 ]
 
