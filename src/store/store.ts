@@ -114,6 +114,10 @@ export interface WriteTransaction extends DocumentWrites, ConnectorWrites {
 }
 
 export interface WriteStore extends DocumentReads, ConnectorReads {
+  /**
+   * Where two transactions wait for each other, an engine ends one and calls its `work` again from the beginning: it does
+   * nothing outside of the transaction that must not be done twice.
+   */
   transaction<T>(work: (tx: WriteTransaction) => Promise<T>): Promise<T>
   /** Records of every customer, in the order of their keys, from the first one after a key. */
   readInvoices(after: InvoiceKey | null, limit: number): Promise<StoredRecord[]>
@@ -124,10 +128,13 @@ export interface WriteStore extends DocumentReads, ConnectorReads {
   readUnsettled(after: InvoiceKey | null, limit: number, observedBefore: number): Promise<InvoiceKey[]>
   /** The latest stamp at which anything stored was observed; 0 before the first. */
   readLastObserved(): Promise<number>
-  /** How many totals, counters and searchable texts differ from what a recount of the rows says. */
-  checkCounts(): Promise<number>
-  /** Counts those customers anew, and says how many counters were wrong. */
-  repairCounts(): Promise<number>
+  /**
+   * How many totals, counters and searchable texts differ from what a recount of the rows says; and names that no invoice
+   * is made out to. Nobody waits for it, and nothing is written.
+   */
+  checkCounts(onProgress?: OnRecounted): Promise<number>
+  /** Counts anew those customers of whom something is wrong, and says how much was. */
+  repairCounts(onProgress?: OnRecounted): Promise<number>
   listStreams(): Promise<Stream[]>
   /** A token that is known already takes over the revocation. */
   saveToken(token: StoredToken): Promise<void>
@@ -137,6 +144,9 @@ export interface WriteStore extends DocumentReads, ConnectorReads {
   revokeToken(id: string, at: number): Promise<StoredToken | null>
   close(): Promise<void>
 }
+
+/** How many invoices were looked at so far, and of how many; null when nobody can tell. */
+export type OnRecounted = (invoices: number, of: number | null) => void
 
 /** A moment of observation: in microseconds, so that every question has its own, however fast they come. */
 export function observationStamp(milliseconds = Date.now()): number {

@@ -37,7 +37,7 @@ export async function importInvoices(
 ): Promise<ImportResult> {
   const checked = await checkAll(openInput(), options)
   if (checked.refused > 0 && !options.skipInvalid) return { ...checked, changed: 0, committed: false }
-  const changed = await saveAll(openInput(), store, options)
+  const changed = await saveAll(openInput, store, options)
   return { ...checked, changed, committed: true }
 }
 
@@ -58,7 +58,7 @@ async function checkAll(bytes: AsyncIterable<Uint8Array>, { onRefusal, onProgres
 }
 
 async function saveAll(
-  bytes: AsyncIterable<Uint8Array>,
+  openInput: () => AsyncIterable<Uint8Array>,
   store: WriteStore,
   { skipInvalid, onProgress }: ImportOptions,
 ): Promise<number> {
@@ -72,7 +72,7 @@ async function saveAll(
       batch = []
       onProgress('saved', saved)
     }
-    for await (const line of readLines(bytes)) {
+    for await (const line of readLines(openInput())) {
       const read = readLine(line)
       if ('record' in read) batch.push(read.record)
       else if (!skipInvalid) throw new InputChanged()

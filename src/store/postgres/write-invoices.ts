@@ -2,10 +2,9 @@
 import type { PoolClient } from 'pg'
 import { type InvoiceKey, type InvoiceRecord, writeLines, writeSummary } from '../../invoice.ts'
 import { type SearchText, searchText } from '../search.ts'
-import type { KnownInvoice, Stream } from '../store.ts'
+import type { KnownInvoice } from '../store.ts'
 import type { Counting } from './counts.ts'
-import { raiseObserved, saveFreshness } from './versions.ts'
-import { saveLinks, saveParties, shareDocuments } from './write-documents.ts'
+import { saveLinks, saveParties } from './write-documents.ts'
 
 /** Says how many records differed from what was stored. */
 export async function saveInvoices(
@@ -48,7 +47,11 @@ export async function saveInvoices(
     const [before, now] = [stored.get(keyOf(key))?.issued_at, issued.get(keyOf(key))]
     counting.note(key.customer_id, ...[before, now].filter(moment => moment !== undefined))
   }
-  await raiseObserved(client, observedAt)
+  for (const { invoice, search } of differing) {
+    const before = stored.get(keyOf(invoice))
+    if (before !== undefined && before.party_id !== search.party_id)
+      counting.leaveParty(invoice.customer_id, before.party_id)
+  }
   return new Set(changed.map(keyOf)).size
 }
 
@@ -183,8 +186,8 @@ export async function deleteInvoice(
 ): Promise<boolean> {
   const key = [customerId, invoiceId]
   await counting.lock([customerId])
-  const { rows } = await client.query<{ issued_at: number }>(
-    'DELETE FROM fatura.invoices WHERE customer_id = $1 AND id = $2 RETURNING issued_at',
+  const { rows } = await client.query<{ issued_at: number; party_id: number }>(
+    'DELETE FROM fatura.invoices WHERE customer_id = $1 AND id = $2 RETURNING issued_at, party_id',
     key,
   )
   await client.query('DELETE FROM fatura.invoice_lines WHERE customer_id = $1 AND invoice_id = $2', key)
@@ -194,14 +197,15 @@ export async function deleteInvoice(
      ON CONFLICT (customer_id, id) DO UPDATE SET observed_at = greatest(stored.observed_at, excluded.observed_at)`,
     [...key, observedAt],
   )
-  await raiseObserved(client, observedAt)
-  for (const { issued_at } of rows) counting.note(customerId, issued_at)
+  for (const { issued_at, party_id } of rows) {
+    counting.note(customerId, issued_at)
+    counting.leaveParty(customerId, party_id)
+  }
   return rows.length !== 0
 }
 
 /** Takes a lock for each customer, always in one order, so that two writers neither cross nor deadlock. */
 export async function findKnown(client: PoolClient, keys: readonly InvoiceKey[]): Promise<KnownInvoice[]> {
-  await shareDocuments(client)
   const customers = [...new Set(keys.map(({ customer_id }) => customer_id))].sort()
   await client.query(
     'SELECT pg_advisory_xact_lock(hashtextextended(customer_id, 0)) FROM unnest($1::text[]) AS given (customer_id)',
@@ -218,16 +222,4 @@ export async function findKnown(client: PoolClient, keys: readonly InvoiceKey[])
     [keys.map(({ customer_id }) => customer_id), keys.map(({ id }) => id)],
   )
   return rows.map(row => ({ ...row, claim: row.claim === null ? null : JSON.parse(row.claim) }))
-}
-
-export async function saveStream(client: PoolClient, stream: Stream): Promise<void> {
-  const { name, cursor, succeeded_at, failed_at, error } = stream
-  await saveFreshness(client, () =>
-    client.query(
-      `INSERT INTO fatura.streams (name, cursor, succeeded_at, failed_at, error) VALUES ($1, $2, $3, $4, $5)
-       ON CONFLICT (name) DO UPDATE SET cursor = excluded.cursor, succeeded_at = excluded.succeeded_at,
-         failed_at = excluded.failed_at, error = excluded.error`,
-      [name, cursor, succeeded_at, failed_at, error],
-    ),
-  )
 }

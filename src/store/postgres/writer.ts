@@ -1,4 +1,4 @@
-import type { PoolClient, QueryResult } from 'pg'
+import type { QueryResult } from 'pg'
 import type { InvoiceKey } from '../../invoice.ts'
 import type { DocumentWrites } from '../document-store.ts'
 import { connectorReads, connectorWrites } from '../shared/connector-state.ts'
@@ -10,13 +10,13 @@ import {
   type Stream,
   type WriteStore,
 } from '../store.ts'
-import { type Counting, keepCounts } from './counts.ts'
-import { openWritePool, translate } from './pool.ts'
+import { openWritePool } from './pool.ts'
 import { documentReads } from './read-documents.ts'
-import { checkCustomers, nextCustomers, recountCustomer } from './recount.ts'
+import { recount } from './recount.ts'
 import { checkSchema } from './schema-version.ts'
+import { explain, transact } from './transact.ts'
 import { documentWrites } from './write-documents.ts'
-import { deleteInvoice, findKnown, saveInvoices, saveStream } from './write-invoices.ts'
+import { deleteInvoice, findKnown, saveInvoices } from './write-invoices.ts'
 
 const tokenColumns = 'id, name, hash, customers, created_at, expires_at, revoked_at'
 
@@ -32,66 +32,28 @@ export async function openPostgresWriter(url: string): Promise<WriteStore> {
     throw error
   }
 
-  /** Commits what `work` did, its counters included, or nothing of it. */
-  async function transact<T>(work: (client: PoolClient, counting: Counting) => Promise<T>): Promise<T> {
-    const client = await explain(pool.connect())
-    let broken: Error | undefined
-    try {
-      await explain(client.query('BEGIN'))
-      const counting = keepCounts(client)
-      const result = await work(client, counting)
-      await explain(counting.flush())
-      await explain(client.query('COMMIT'))
-      return result
-    } catch (error) {
-      // A connection that cannot even roll back is thrown away; the server rolls back by itself.
-      await client.query('ROLLBACK').catch((failure: Error) => {
-        broken = failure
-      })
-      throw error
-    } finally {
-      client.release(broken)
-    }
-  }
-
-  /** A few customers at a time, each few in a transaction, so that other writers get their turn. */
-  async function recount(repair: boolean): Promise<number> {
-    let wrong = 0
-    for (let after: string | undefined = ''; after !== undefined; ) {
-      const last: string = after
-      after = await transact(async (client, counting) => {
-        const customers = await explain(nextCustomers(client, last))
-        if (customers.length > 0) await explain(counting.lock(customers))
-        for (const [customerId, found] of await explain(checkCustomers(client, customers))) {
-          wrong += found
-          if (repair) await explain(recountCustomer(client, customerId))
-        }
-        return customers.at(-1)
-      })
-    }
-    return wrong
-  }
-
   return {
     transaction: work =>
-      transact((client, counting) =>
+      transact(pool, ({ client, counting, shared }) =>
         work({
-          ...explainAll(documentWrites(client, counting)),
+          ...explainAll(documentWrites(client, counting, shared)),
           ...connectorWrites(createDb((sql, values) => client.query(sql, values))),
-          saveInvoices: (records, observedAt = observationStamp()) =>
-            explain(saveInvoices(client, counting, records, observedAt)),
-          deleteInvoice: (customerId, invoiceId, observedAt = observationStamp()) =>
-            explain(deleteInvoice(client, counting, customerId, invoiceId, observedAt)),
+          saveInvoices: (records, observedAt = observationStamp()) => {
+            shared.raiseObserved(observedAt)
+            return explain(saveInvoices(client, counting, records, observedAt))
+          },
+          deleteInvoice: (customerId, invoiceId, observedAt = observationStamp()) => {
+            shared.raiseObserved(observedAt)
+            return explain(deleteInvoice(client, counting, customerId, invoiceId, observedAt))
+          },
           findKnown: keys => explain(findKnown(client, keys)),
-          saveStream: stream => explain(saveStream(client, stream)),
-          saveSuccess: (name, at) =>
-            explain(
-              saveStream(client, { name, cursor: null, succeeded_at: at, failed_at: null, error: null }),
-            ),
+          saveStream: async stream => shared.saveStream(stream),
+          saveSuccess: async (name, at) =>
+            shared.saveStream({ name, cursor: null, succeeded_at: at, failed_at: null, error: null }),
         }),
       ),
-    checkCounts: () => recount(false),
-    repairCounts: () => recount(true),
+    checkCounts: onProgress => recount(pool, false, onProgress),
+    repairCounts: onProgress => recount(pool, true, onProgress),
     ...documentReads(query),
     ...connectorReads(createDb((sql, values) => pool.query(sql, values))),
     async readInvoices(after, limit) {
@@ -148,15 +110,6 @@ function createDb(ask: (sql: string, values: unknown[]) => Promise<QueryResult>)
   return {
     query: async (sql, ...values) => (await explain(ask(sql, values))).rows,
     keepRow: 'FOR SHARE',
-  }
-}
-
-/** Says what a failure of the database means. What else fails within a transaction is not the database's, and stays as it is. */
-async function explain<T>(asked: Promise<T>): Promise<T> {
-  try {
-    return await asked
-  } catch (error) {
-    throw translate(error)
   }
 }
 

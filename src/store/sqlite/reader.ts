@@ -29,6 +29,8 @@ export function openSqliteReader(path: string): ReadStore {
   const snapshot = db.prepare(`
     SELECT (SELECT version FROM customers WHERE customer_id = ?1) AS version,
            (SELECT synced_at FROM freshness) AS synced_at`)
+  const readStanding = db.prepare(`
+    SELECT version, counted, synced_at FROM freshness LEFT JOIN customers ON customer_id = ?1`)
   const invoice = db.prepare(`
     SELECT summary, lines, (SELECT synced_at FROM freshness) AS synced_at
     FROM invoices
@@ -39,17 +41,23 @@ export function openSqliteReader(path: string): ReadStore {
 
   function listInvoices(query: InvoiceQuery): InvoicePage {
     if (isForHead(query)) return pageOf(firstPage.get(query.customer_id) as unknown as PageRow, 1)
+    return listByStatement(query) ?? listInSnapshot(query)
+  }
+
+  /** One statement, so of one snapshot; null when the customer has counters, by which it is to be read. */
+  function listByStatement(query: InvoiceQuery): InvoicePage | null {
     const { sql, values } = listStatement(query)
     const row = prepareList(sql).get(...values) as unknown as PageRow
-    if (row.summaries === null && row.counted === 1) return listInSnapshot(query)
+    if (row.summaries === null && row.counted === 1) return null
     return pageOf(row, Math.max(1, Math.min(query.page, countPages(row.total ?? 0, query.page_size))))
   }
 
-  /** Several statements, all from one snapshot. */
+  /** Several statements, all from one snapshot: also whether there are counters, which may have gone in the meantime. */
   function listInSnapshot(query: InvoiceQuery): InvoicePage {
     begin.run()
     try {
-      const { version, synced_at } = snapshot.get(query.customer_id) as unknown as SnapshotRow
+      const { version, counted, synced_at } = readStanding.get(query.customer_id) as unknown as StandingRow
+      if (counted !== 1) return listByStatement(query) as InvoicePage
       const { total, page, summaries } = readCounted(query)
       return { total, page, summaries: summaries ?? nothing, version: version ?? 0, synced_at }
     } finally {
@@ -83,11 +91,8 @@ export function openSqliteReader(path: string): ReadStore {
 }
 
 type SnapshotRow = Omit<Snapshot, 'version'> & { version: number | null }
-type PageRow = SnapshotRow & {
-  total: number | null
-  summaries: Uint8Array | null
-  counted: number | null
-}
+type StandingRow = SnapshotRow & { counted: number | null }
+type PageRow = StandingRow & { total: number | null; summaries: Uint8Array | null }
 
 const nothing = new Uint8Array()
 

@@ -55,6 +55,10 @@ export function writeDocuments(db: DatabaseSync) {
   const saveParty = db.prepare(
     'INSERT INTO parties (customer_id, party_id, text) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING',
   )
+  const dropParty = db.prepare(`
+    DELETE FROM parties WHERE customer_id = ?1 AND party_id = ?2 AND NOT EXISTS (
+      SELECT 1 FROM invoices INDEXED BY invoices_by_party WHERE customer_id = ?1 AND party_id = ?2)`)
+  const findParty = db.prepare('SELECT party_id FROM invoices WHERE customer_id = ?1 AND id = ?2')
   const relink = db.prepare('UPDATE links SET ix_id = ?3 WHERE customer_id = ?1 AND invoice_id = ?2')
   const saveEntry = db.prepare(`
     INSERT INTO journal (customer_id, invoice_id, cause, type, happened_at, at, outcome, detail)
@@ -98,10 +102,15 @@ export function writeDocuments(db: DatabaseSync) {
     saveParty(customerId: string, { party_id, party }: SearchText): void {
       saveParty.run(customerId, party_id, party)
     },
+    /** An invoice of this party went, or is made out to another: if it was the last one, the party goes too. */
+    leaveParty(customerId: string, partyId: number): void {
+      dropParty.run(customerId, partyId)
+    },
     /** Says when the invoice was issued. */
     relink(invoice: Invoice): number {
       const { customer_id, id, ix_id, ix_status } = invoice
       const search = searchText(invoice)
+      const left = Number(findParty.get(customer_id, id)?.party_id)
       saveParty.run(customer_id, search.party_id, search.party)
       const row = relinkInvoice.get(
         customer_id,
@@ -111,6 +120,7 @@ export function writeDocuments(db: DatabaseSync) {
         search.own,
         writeSummary(invoice),
       )
+      if (left !== search.party_id) dropParty.run(customer_id, left)
       relink.run(customer_id, id, ix_id)
       if (ix_id !== null) wantClient.run(ix_id)
       return Number(row?.issued_at)

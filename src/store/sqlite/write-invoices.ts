@@ -29,7 +29,7 @@ export function writeInvoices(
     INSERT INTO invoice_lines (customer_id, invoice_id, lines) VALUES (?1, ?2, ?3)
     ON CONFLICT (customer_id, invoice_id) DO UPDATE SET lines = excluded.lines WHERE lines <> excluded.lines`)
   const deleteInvoice = db.prepare(
-    'DELETE FROM invoices WHERE customer_id = ?1 AND id = ?2 RETURNING issued_at',
+    'DELETE FROM invoices WHERE customer_id = ?1 AND id = ?2 RETURNING issued_at, party_id',
   )
   const deleteLines = db.prepare('DELETE FROM invoice_lines WHERE customer_id = ?1 AND invoice_id = ?2')
   const raiseObserved = db.prepare('UPDATE observation SET last_at = max(last_at, ?1)')
@@ -66,6 +66,8 @@ export function writeInvoices(
         summary,
         observedAt,
       )
+      if (stored !== undefined && stored.party_id !== search.party_id)
+        links.leaveParty(customer_id, Number(stored.party_id))
     } else touchInvoice.run(customer_id, id, observedAt)
     const { changes } =
       lines === null ? deleteLines.run(customer_id, id) : saveLines.run(customer_id, id, writeLines(lines))
@@ -88,8 +90,10 @@ export function writeInvoices(
       links.deleteLink(customerId, invoiceId)
       saveTombstone.run(customerId, invoiceId, observedAt)
       raiseObserved.run(observedAt)
-      if (gone !== undefined) counts.note(customerId, Number(gone.issued_at))
-      return gone !== undefined
+      if (gone === undefined) return false
+      links.leaveParty(customerId, Number(gone.party_id))
+      counts.note(customerId, Number(gone.issued_at))
+      return true
     },
     findKnown(keys: readonly InvoiceKey[]): KnownInvoice[] {
       return keys.flatMap(({ customer_id, id }): KnownInvoice[] => {

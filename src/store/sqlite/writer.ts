@@ -1,6 +1,7 @@
 import type { InvoiceKey } from '../../invoice.ts'
 import { connectorReads, connectorWrites } from '../shared/connector-state.ts'
 import {
+  type OnRecounted,
   observationStamp,
   type StoredRecord,
   type Stream,
@@ -98,32 +99,52 @@ export function openSqliteWriter(path: string): WriteStore {
 
   const recounting = recounts(db)
 
-  /** Customer by customer, each in a transaction, so that other writers get their turn. */
-  async function recount(repair: boolean): Promise<number> {
-    let wrong = 0
-    for (const customerId of recounting.customers())
-      wrong += await transact(async () =>
-        translate(path, () => {
-          const found = recounting.check(customerId)
-          if (repair && found > 0) counts.recount(customerId)
-          return found
-        }),
-      )
+  /** Customer by customer, each at one moment. Only to repair one is it locked, and then looked at again. */
+  async function recount(repair: boolean, onProgress?: OnRecounted): Promise<number> {
+    const all = onProgress === undefined ? null : recounting.estimate()
+    let [wrong, invoices] = [0, 0]
+    for (const customerId of recounting.customers()) {
+      const found = await inTurn(() => readOnce(() => recounting.check(customerId)))
+      wrong +=
+        repair && found.wrong > 0 ? await transact(async () => repairCustomer(customerId)) : found.wrong
+      invoices += found.invoices
+      onProgress?.(invoices, all)
+    }
     return wrong
+  }
+
+  function repairCustomer(customerId: string): number {
+    return translate(path, () => {
+      const { wrong } = recounting.check(customerId)
+      if (wrong > 0) counts.recount(customerId)
+      return wrong
+    })
+  }
+
+  /** Several statements, all from one snapshot; no other writer waits for it. */
+  async function readOnce<T>(read: () => T): Promise<T> {
+    exec('BEGIN')
+    try {
+      return translate(path, read)
+    } finally {
+      db.exec('ROLLBACK')
+    }
   }
 
   // A connection has one transaction at a time: the next one waits for the last.
   let last: Promise<unknown> = Promise.resolve()
-  function transact<T>(work: (tx: WriteTransaction) => Promise<T>): Promise<T> {
-    const next = last.then(() => runTransaction(work))
+  function inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const next = last.then(work)
     last = next.catch(() => {})
     return next
   }
+  const transact = <T>(work: (tx: WriteTransaction) => Promise<T>): Promise<T> =>
+    inTurn(() => runTransaction(work))
 
   return {
     transaction: transact,
-    checkCounts: () => recount(false),
-    repairCounts: () => recount(true),
+    checkCounts: onProgress => recount(false, onProgress),
+    repairCounts: onProgress => recount(true, onProgress),
     ...documentReads(db, work => translate(path, work)),
     ...connectorReads(shared),
     async readUnsettled(after, limit, observedBefore) {
