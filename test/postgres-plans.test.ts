@@ -81,6 +81,30 @@ describe('plans of the API’s functions', () => {
     assert.equal(planned, 5, 'one statement of each function that reads by a key')
   })
 
+  test('an invoice is found by its key, also where most customers have but one and one has many', async t => {
+    const url = await postgres.createStore(t)
+    const writer = await openWriteStore(url)
+    await writer.transaction(async tx => {
+      await tx.saveInvoices(
+        Array.from({ length: 3_000 }, (_, i) => makeRecord({ customer_id: `cus_${i}`, id: `in_${i}` })),
+      )
+      await tx.saveInvoices(Array.from({ length: 450 }, (_, i) => makeRecord({ id: `in_ana_${i}` })))
+    })
+    await writer.close()
+    const client = await connect(t, url)
+    await client.query('ANALYZE; SET plan_cache_mode = force_generic_plan')
+    const statements = {
+      one: 'SELECT summary FROM fatura.invoices WHERE customer_id = $1 AND id = $2',
+      batch: `UPDATE fatura.invoices AS stored SET observed_at = 1 FROM unnest(ARRAY[$1], ARRAY[$2]) AS given (customer_id, id)
+        WHERE stored.customer_id = given.customer_id AND stored.id = given.id`,
+    }
+    for (const [name, statement] of Object.entries(statements)) {
+      await client.query(`PREPARE ${name} (text, text) AS ${statement}`)
+      const { rows } = await client.query(`EXPLAIN EXECUTE ${name} ('cus_ana', 'in_ana_1')`)
+      assert.match(JSON.stringify(rows), /using invoices_pkey/, name)
+    }
+  })
+
   test('a server with JIT compiles nothing for any request, though nothing in the session forbids it', async t => {
     const url = await postgres.createStore(t)
     const client = await connect(t, url)

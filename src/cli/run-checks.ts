@@ -24,6 +24,7 @@ import {
   readStripe,
   readWebhookSecret,
 } from './config.ts'
+import { createProgress } from './progress.ts'
 
 interface Connections {
   /** Null when it is not connected, or its settings are wrong. */
@@ -152,7 +153,11 @@ async function checkStore(
   const streams = await attempt(report, 'Streams', 'Look at the database first.', () => store.listStreams())
   const connected = { stripe: stripe !== null, invoiceXpress: invoiceXpress !== null }
   if (streams !== null) checkStreams(report, streams, connected, Date.now())
-  await checkCounters(report, store, repair)
+  const progress = createProgress('invoices')
+  await checkCounters(report, store, repair, (invoices, of) =>
+    progress.update('counted', invoices, of === null ? null : Math.min(1, invoices / of)),
+  )
+  progress.end()
   return store
 }
 

@@ -1,6 +1,6 @@
 /** The store, as an operator must know it: reachable, of the right version, written and read by the right users. */
 import type { FileFacts, ServerFacts, StoreFacts } from '../store/facts.ts'
-import type { ReadStore, WriteStore } from '../store/store.ts'
+import type { OnRecounted, ReadStore, WriteStore } from '../store/store.ts'
 import { checkClock, tellSpan } from './check-clock.ts'
 import { attempt, type Reporter } from './findings.ts'
 
@@ -138,17 +138,18 @@ export async function readFreshness(openRead: () => Promise<ReadStore>): Promise
   }
 }
 
-/** All the rows are counted, which takes a while in a large store. */
-const recountLimit = 15 * 60_000
+/** All the rows are counted, which takes a while in a large store: about a minute a million, at most. */
+const recountLimit = 2 * 60 * 60_000
 
 /** Whether what is counted ahead of time equals a recount; with `repair`, what is wrong is counted anew. */
 export async function checkCounters(
   report: Reporter,
   store: Pick<WriteStore, 'checkCounts' | 'repairCounts'>,
   repair: boolean,
+  onProgress: OnRecounted,
 ): Promise<void> {
   const check = 'Database: counters'
-  const count = () => (repair ? store.repairCounts() : store.checkCounts())
+  const count = () => (repair ? store.repairCounts(onProgress) : store.checkCounts(onProgress))
   const wrong = await attempt(report, check, 'Try again when the database is less busy.', count, recountLimit)
   if (wrong === null) return
   if (wrong === 0) report.ok(check, 'every one is right')

@@ -85,7 +85,7 @@ async function checkNext(pool: pg.Pool, from: string): Promise<Checked & { next:
   let broken: Error | undefined
   try {
     await client.query(
-      "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL jit = off; SET LOCAL work_mem = '64MB'",
+      "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL jit = off; SET LOCAL work_mem = '64MB'; SET LOCAL enable_seqscan = off",
     )
     const { rows } = await client.query<{ customer_id: string }>(
       `SELECT customer_id FROM fatura.customers WHERE customer_id >= $1 ORDER BY customer_id OFFSET ${customersAtOnce} LIMIT 1`,
