@@ -1,11 +1,15 @@
 /** The store, as an operator must know it: reachable, of the right version, written and read by the right users. */
-import type { FileFacts, ServerFacts, StoreFacts } from '../store/facts.ts'
+import {
+  type FileFacts,
+  type ServerFacts,
+  type StoreFacts,
+  supportedMajors,
+  whatServerLacks,
+} from '../store/facts.ts'
 import type { OnRecounted, ReadStore, WriteStore } from '../store/store.ts'
 import { checkClock, tellSpan } from './check-clock.ts'
 import { attempt, type Reporter } from './findings.ts'
 
-/** What the suite runs on. */
-const testedMajor = 18
 /** A replica that is further behind shows it to whoever reads. */
 const lagToWarn = 60_000
 
@@ -24,11 +28,16 @@ export async function checkDatabase(
   if (facts === null) return false
   const after = Date.now()
   const { engine, server, file } = facts
-  if (server !== null && server.major < testedMajor)
+  const lack = server && whatServerLacks(server)
+  if (lack !== null) {
+    report.fail('Database', lack.found, lack.next)
+    return false
+  }
+  if (server !== null && server.major > supportedMajors.newest)
     report.warn(
       'Database',
       `${engine} answers`,
-      `Fatura is tested on PostgreSQL ${testedMajor}; upgrade when you can.`,
+      `Fatura is tested on PostgreSQL ${supportedMajors.oldest} to ${supportedMajors.newest}; look for a newer Fatura.`,
     )
   else report.ok('Database', `${engine} answers${server?.hasCitus ? ', with Citus' : ''}`)
   const isCurrent = checkSchema(report, 'Database: schema', facts)

@@ -2,6 +2,7 @@
 import Type from 'typebox'
 import { Compile } from 'typebox/compile'
 import { type Document, type DocumentType, documentTypes } from '../document.ts'
+import { isIxStatus } from '../invoice.ts'
 import type { DocumentClient } from '../sources.ts'
 import { readAs, unfit } from './read-answer.ts'
 
@@ -32,7 +33,8 @@ export function mapDocument(payload: unknown): Document | null {
   if (!documentTypes.includes(type as DocumentType)) return null
   const document = readAs(certifyingDocument, payload, 'a document')
   const { status, sequence_number, reference, currency } = document
-  if (![status, sequence_number, reference, currency].every(isStorable)) throw unfit('a document')
+  if (![status, sequence_number, reference, currency].every(isStorable) || !isIxStatus(status))
+    throw unfit('a document')
   return {
     id: document.id,
     type: document.type,

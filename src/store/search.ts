@@ -36,6 +36,7 @@ export interface SearchText {
   party_id: number
 }
 
+/** In bytes of UTF-8. */
 const longestOwn = 500
 
 /** Every id begins so: what is found in it is found in every invoice. */
@@ -47,7 +48,7 @@ export function searchText(invoice: Invoice): SearchText {
   const fields = [idPrefix, display_name, customer_name, customer_email, company_name]
   let own = joinFields([id, number, ix_id])
   // What is too long for an index lies with a party of its own.
-  if (own.length > longestOwn) {
+  if (own.length * 3 > longestOwn && Buffer.byteLength(own) > longestOwn) {
     fields.push(id, number)
     own = joinFields([ix_id])
   }

@@ -1,5 +1,6 @@
 /** Brings a database to this version's schema, one migration a transaction, one process at a time. */
 import type { PoolClient } from 'pg'
+import { whatServerLacks } from '../facts.ts'
 import { StoreError, schemaMismatch } from '../store.ts'
 import { customerFunctions } from './functions.ts'
 import { openWritePool, translate } from './pool.ts'
@@ -14,6 +15,7 @@ export async function migratePostgres(url: string): Promise<{ from: number; to: 
   try {
     const client = await pool.connect()
     try {
+      await checkServer(client)
       const from = await inLock(client, () => readVersion(client))
       if (from > schemaVersion) throw new StoreError(schemaMismatch('The database', from, schemaVersion))
       for (let version = from; version < schemaVersion; version++)
@@ -30,11 +32,23 @@ export async function migratePostgres(url: string): Promise<{ from: number; to: 
   }
 }
 
+/** Before anything is made: what cannot be used is left as it is. */
+async function checkServer(client: PoolClient): Promise<void> {
+  const { rows } = await client.query<{ major: number; encoding: string }>(
+    `SELECT current_setting('server_version_num')::integer / 10000 AS major, current_setting('server_encoding') AS encoding`,
+  )
+  const [server] = rows
+  const lack = server === undefined ? null : whatServerLacks(server)
+  if (lack !== null) throw new StoreError(`The database cannot be used: ${lack.found}. ${lack.next}`)
+}
+
 /** A transaction that holds the migrations' lock: a kill at any moment leaves a whole version behind. */
 async function inLock<T>(client: PoolClient, work: () => Promise<T>): Promise<T> {
   await client.query('BEGIN')
   try {
     await client.query('SELECT pg_advisory_xact_lock($1)', [lock])
+    // A step may rewrite a large table, and what is built for an index takes its time.
+    await client.query('SET LOCAL statement_timeout = 0')
     const result = await work()
     await client.query('COMMIT')
     return result

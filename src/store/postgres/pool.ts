@@ -111,9 +111,14 @@ function isBroken(error: unknown): boolean {
     code === 'ECONNRESET' ||
     code === 'EPIPE' ||
     code === '57P01' ||
-    /terminated unexpectedly|not queryable/.test(message)
+    /terminated unexpectedly|not queryable/.test(message) ||
+    bouncerLostServer.test(message)
   )
 }
+
+/** What PgBouncer says, with various codes, when a server it had given to us went away, or it has none for us yet. */
+const bouncerLostServer =
+  /server conn crashed|server closed the connection|server_login_retry|query_wait_timeout|pgbouncer cannot connect|server login (has been )?fail|client_idle_timeout|connection .*closed by/i
 
 /** Two transactions waited for each other, or could not be put in an order: what was ended may be done again. */
 export function isCrossing(error: unknown): boolean {
@@ -122,7 +127,7 @@ export function isCrossing(error: unknown): boolean {
 }
 
 /** Connection failures, lack of resources, shutdown, start-up, cancellation, deadlock, a lock held: what may pass. */
-const passing = /^(08|53|57|40|55P03)/
+const passing = /^(08|53|57|58000|40|25P03|55P03)/
 
 /** What a failure means: a store that may be back shortly, one that needs somebody, or a fault. */
 export function translate(error: unknown): unknown {
@@ -149,6 +154,16 @@ export function translate(error: unknown): unknown {
       {
         cause: error,
       },
+    )
+  // An index row that is too large: every engine takes texts of the same length, so this came from elsewhere.
+  if (isServersWord && code === '54000')
+    return new StoreError(`The database cannot hold a record, a text of it is too long: ${message}.`, {
+      cause: error,
+    })
+  if (isServersWord && (code === '22P05' || code === '22021'))
+    return new StoreError(
+      `The database cannot hold a text: ${message}. Its encoding must be UTF8; see fatura doctor.`,
+      { cause: error },
     )
   if (message.includes('unsupported startup parameter'))
     return new StoreError(

@@ -7,6 +7,7 @@ const serverQuery = `
   SELECT
     current_setting('server_version') AS version,
     current_setting('server_version_num')::integer / 10000 AS major,
+    current_setting('server_encoding') AS encoding,
     current_setting('transaction_read_only') = 'on' AS read_only,
     current_user AS role,
     (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS clock,
@@ -32,7 +33,7 @@ export async function readPostgresFacts(url: string): Promise<StoreFacts> {
   try {
     const [server] = (await ask<ServerRow>(serverQuery)) as [ServerRow]
     const tables = await ask<{ name: string; is_writable: boolean }>(tablesQuery)
-    const { major, clock, lag, role } = server
+    const { major, encoding, clock, lag, role } = server
     return {
       engine: `PostgreSQL ${server.version.split(' ')[0]}`,
       schema: await readVersion(() => ask('SELECT fatura.schema_version() AS version')),
@@ -40,6 +41,7 @@ export async function readPostgresFacts(url: string): Promise<StoreFacts> {
       isReadOnly: server.read_only,
       server: {
         major,
+        encoding,
         clock,
         lag,
         hasCitus: server.has_citus,
@@ -57,6 +59,7 @@ export async function readPostgresFacts(url: string): Promise<StoreFacts> {
 interface ServerRow {
   version: string
   major: number
+  encoding: string
   read_only: boolean
   role: string
   clock: number

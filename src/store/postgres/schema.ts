@@ -215,10 +215,15 @@ const partyIndex = `
  */
 const expectedRows = 'ALTER TABLE fatura.invoices ALTER customer_id SET (n_distinct = -0.01);'
 
+/** A reference may be of any length, and is only ever looked for as a whole. */
+const referenceIndex = `
+  DROP INDEX fatura.documents_by_reference;
+  CREATE INDEX documents_by_reference ON fatura.documents USING hash (reference);`
+
 /** One entry a version; a released one never changes. */
 export const migrations: readonly string[] = [
   `${tables}\n${functions}`,
-  [connectorTables, partyIndex, expectedRows, keyFunctions].join('\n'),
+  [connectorTables, partyIndex, expectedRows, referenceIndex, keyFunctions].join('\n'),
 ]
 
 /** What belongs to no customer, and is to be everywhere on Citus. */
