@@ -118,7 +118,7 @@ function isBroken(error: unknown): boolean {
 
 /** What PgBouncer says, with various codes, when a server it had given to us went away, or it has none for us yet. */
 const bouncerLostServer =
-  /server conn crashed|server closed the connection|server_login_retry|query_wait_timeout|pgbouncer cannot connect|server login (has been )?fail|client_idle_timeout|connection .*closed by/i
+  /server conn crashed|server closed the connection|server_login_retry|query_wait_timeout|client_idle_timeout|pgbouncer cannot connect/i
 
 /** Two transactions waited for each other, or could not be put in an order: what was ended may be done again. */
 export function isCrossing(error: unknown): boolean {
@@ -163,6 +163,12 @@ export function translate(error: unknown): unknown {
   if (isServersWord && (code === '22P05' || code === '22021'))
     return new StoreError(
       `The database cannot hold a text: ${message}. Its encoding must be UTF8; see fatura doctor.`,
+      { cause: error },
+    )
+  // A statement that was prepared is there already, or is not: what is in between gave us another's session.
+  if (isServersWord && (code === '42P05' || code === '26000'))
+    return new StoreError(
+      `PgBouncer does not keep prepared statements apart: ${message}. Use 1.21 or newer with max_prepared_statements = 100, or pool_mode = session.`,
       { cause: error },
     )
   if (message.includes('unsupported startup parameter'))
