@@ -28,10 +28,11 @@ import { ask, type Sample, startLoad } from './support/load.ts'
 import { createPostgresServer, freePort, type PostgresServer } from './support/postgres-server.ts'
 import { makeInvoice, makeLine, makeRecord } from './support/records.ts'
 
-/** How many tables and functions there are once every migration has run; one table holds the version itself. */
-const wholeVersion = ['TABLE', 'FUNCTION'].map(
-  (kind, index) => migrations.join('').split(`CREATE ${kind}`).length - index,
-)
+/** How many tables and functions there are at a version; one table holds the version itself. */
+const madeAt = (version: number) =>
+  ['TABLE', 'FUNCTION'].map(
+    (kind, index) => migrations.slice(0, version).join('').split(`CREATE ${kind}`).length - index,
+  )
 
 /** For all that needs no restart of it. */
 let server: PostgresServer
@@ -375,7 +376,7 @@ describe('PostgreSQL that is there', () => {
     assert.equal((await migrated.get('/ready')).status, 200)
     assert.equal((await migrated.stop()).code, 0)
 
-    await runSql(url, 'UPDATE fatura.migrations SET version = 99')
+    await runSql(url, `UPDATE fatura.migrations SET version = 99 WHERE version = ${schemaVersion}`)
     assertOneLine(await run('serve'), /version 99/, /newer/, /Upgrade Fatura/)
     assertOneLine(await run('serve', '--migrate'), /version 99/, /newer/, /Upgrade Fatura/)
     await runSql(url, 'DELETE FROM fatura.migrations')
@@ -464,7 +465,7 @@ describe('PostgreSQL that is there', () => {
       found.push(`${delay} ms: version ${version ?? (begun ? 0 : 'none')}`)
       assert.deepEqual(
         [tables, functions],
-        version === schemaVersion ? wholeVersion : [begun ? 1 : 0, 0],
+        begun ? madeAt(version ?? 0) : [0, 0],
         'all of a version or nothing of it',
       )
       const again = await cli.run(['migrate'], { env })
