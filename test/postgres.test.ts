@@ -6,7 +6,7 @@ import { describe, type TestContext, test } from 'node:test'
 import type pg from 'pg'
 import type { Invoice } from '../src/invoice.ts'
 import { migrateStore, openReadStore, openWriteStore } from '../src/store/open-store.ts'
-import { migrations } from '../src/store/postgres/schema.ts'
+import { functions } from '../src/store/postgres/functions.ts'
 import { StoreUnavailable } from '../src/store/store.ts'
 import { createFolder, engines, postgresServer, runSql } from './support/engines.ts'
 import { startProxy } from './support/postgres-proxy.ts'
@@ -319,8 +319,8 @@ const customerTable = /\bfatura\.(invoices|invoice_lines|customers|counts|search
 
 /** Each function of the schema, as it is installed. */
 function functionSources(): { name: string; source: string; body: string }[] {
-  const found = migrations
-    .join('\n')
-    .matchAll(/CREATE FUNCTION (fatura\.\w+)(?:(?!CREATE FUNCTION)[\s\S])*?\$body\$([\s\S]*?)\$body\$/g)
+  const found = functions.matchAll(
+    /CREATE OR REPLACE FUNCTION (fatura\.\w+)(?:(?!CREATE OR REPLACE FUNCTION)[\s\S])*?\$body\$([\s\S]*?)\$body\$/g,
+  )
   return [...found].map(([source, name = '', body = '']) => ({ name, source, body }))
 }

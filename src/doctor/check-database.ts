@@ -38,12 +38,13 @@ export async function checkDatabase(
   return isCurrent && checkRights(report, server)
 }
 
-function checkSchema(report: Reporter, check: string, { schema, needed }: StoreFacts): boolean {
-  if (schema === needed) report.ok(check, `version ${schema}`)
-  else if (schema < needed)
-    report.fail(check, `version ${schema}, this Fatura needs ${needed}`, 'Run: fatura migrate')
-  else report.fail(check, `version ${schema}, newer than this Fatura's ${needed}`, 'Upgrade Fatura.')
-  return schema === needed
+function checkSchema(report: Reporter, check: string, { schema, schemaProblem }: StoreFacts): boolean {
+  if (schemaProblem === null) report.ok(check, `version ${schema}`)
+  else {
+    const [what = '', ...toDo] = schemaProblem.split(/(?<=\.) /)
+    report.fail(check, what.replace(/\.$/, ''), toDo.join(' '))
+  }
+  return schemaProblem === null
 }
 
 function checkFile(
@@ -103,7 +104,7 @@ export async function checkReadStore(
   const check = 'Database: reading'
   const found = await attempt(report, check, 'Mend DATABASE_READ_URL or the replica.', async () => {
     const facts = await readFacts()
-    return { facts, synced_at: facts.schema === facts.needed ? await readFreshness(openRead) : null }
+    return { facts, synced_at: facts.schemaProblem === null ? await readFreshness(openRead) : null }
   })
   if (found === null) return
   const { facts, synced_at } = found

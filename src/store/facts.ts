@@ -5,6 +5,8 @@ export interface StoreFacts {
   /** The schema's version, and the one that this Fatura needs. */
   schema: number
   needed: number
+  /** What is wrong with the schema, and what to do; null when it is this Fatura's. */
+  schemaProblem: string | null
   /** Whether the API's way of opening it refuses to write. */
   isReadOnly: boolean
   /** Of a server; null for a file. */

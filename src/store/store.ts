@@ -143,13 +143,6 @@ export function observationStamp(milliseconds = Date.now()): number {
   return milliseconds * 1000
 }
 
-/** What to do about a schema of another version. */
-export function schemaMismatch(where: string, version: number, needed: number): string {
-  return version < needed
-    ? `${where} has schema version ${version}, this Fatura needs ${needed}. Run: fatura migrate`
-    : `${where} has schema version ${version}, newer than this Fatura's ${needed}. Upgrade Fatura.`
-}
-
 /** A store that cannot be used; the message says what to do about it. */
 export class StoreError extends Error {}
 

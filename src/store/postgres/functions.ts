@@ -41,9 +41,26 @@ const others = `
   BEGIN RETURN QUERY SELECT * FROM fatura.tokens t WHERE t.id = p_id; END $body$;
 
   CREATE FUNCTION fatura.schema_version() RETURNS integer ${keyAttributes} AS $body$
-  BEGIN RETURN (SELECT max(m.version) FROM fatura.migrations m); END $body$;`
+  BEGIN RETURN (SELECT max(m.version) FROM fatura.migrations m); END $body$;
 
-export const functions = [firstPage, listCounted, listInvoices, searchInvoices, others].join('\n')
+  CREATE FUNCTION fatura.schema_state(OUT version integer, OUT sha256 text, OUT is_rewriting boolean)
+  ${keyAttributes} AS $body$
+  BEGIN
+    SELECT m.version, m.sha256, EXISTS (SELECT FROM fatura.migrations o WHERE o.rewriting IS NOT NULL)
+    INTO version, sha256, is_rewriting
+    FROM fatura.migrations m ORDER BY m.version DESC LIMIT 1;
+  END $body$;`
+
+/** All of them, as the newest migration holds them: `npm run functions` writes them there. */
+export const functions = [firstPage, listCounted, listInvoices, searchInvoices, others]
+  .join('\n')
+  .replaceAll('CREATE FUNCTION', 'CREATE OR REPLACE FUNCTION')
+  .replaceAll(/^ {2}/gm, '')
+  .replaceAll(/[ \t]+$/gm, '')
+  .trim()
+
+/** The line in a migration that the functions follow. */
+export const functionsMark = '-- Functions, written here by npm run functions.\n'
 
 /** The functions that read what belongs to a customer. */
 export const customerFunctions = [

@@ -1,6 +1,7 @@
 import type { StoreFacts } from '../facts.ts'
+import { explainState } from '../migrations.ts'
 import { openReadPool, read } from './pool.ts'
-import { readVersion, schemaVersion } from './schema-version.ts'
+import { migrations, readState } from './schema-version.ts'
 
 /** A replica that has replayed all that it was sent is not behind, however long ago that was. */
 const serverQuery = `
@@ -33,10 +34,12 @@ export async function readPostgresFacts(url: string): Promise<StoreFacts> {
     const [server] = (await ask<ServerRow>(serverQuery)) as [ServerRow]
     const tables = await ask<{ name: string; is_writable: boolean }>(tablesQuery)
     const { major, clock, lag, role } = server
+    const state = await readState(ask)
     return {
       engine: `PostgreSQL ${server.version.split(' ')[0]}`,
-      schema: await readVersion(() => ask('SELECT fatura.schema_version() AS version')),
-      needed: schemaVersion,
+      schema: state.version,
+      needed: migrations.length,
+      schemaProblem: explainState('The database', state, migrations),
       isReadOnly: server.read_only,
       server: {
         major,

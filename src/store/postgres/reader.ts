@@ -30,7 +30,7 @@ export async function openPostgresReader(url: string, sharedBy = 1): Promise<Rea
   }
 
   try {
-    await checkSchema(() => call('version'))
+    await checkSchema(sql => read(pools.others, { text: sql }))
   } catch (error) {
     await end()
     throw error

@@ -1,8 +1,7 @@
-import type { PoolClient, QueryResult } from 'pg'
+import type { PoolClient } from 'pg'
 import type { InvoiceKey } from '../../invoice.ts'
 import type { DocumentWrites } from '../document-store.ts'
 import { connectorReads, connectorWrites } from '../shared/connector-state.ts'
-import type { Db } from '../shared/db.ts'
 import {
   observationStamp,
   type StoredRecord,
@@ -15,6 +14,7 @@ import { openWritePool, translate } from './pool.ts'
 import { documentReads } from './read-documents.ts'
 import { checkCustomers, nextCustomers, recountCustomer } from './recount.ts'
 import { checkSchema } from './schema-version.ts'
+import { createDb } from './shared-db.ts'
 import { documentWrites } from './write-documents.ts'
 import { deleteInvoice, findKnown, saveInvoices, saveStream } from './write-invoices.ts'
 
@@ -26,7 +26,7 @@ export async function openPostgresWriter(url: string): Promise<WriteStore> {
     return (await explain(pool.query<Row>(text, values))).rows
   }
   try {
-    await checkSchema(() => query('SELECT fatura.schema_version() AS version'))
+    await checkSchema(query)
   } catch (error) {
     await pool.end()
     throw error
@@ -140,14 +140,6 @@ export async function openPostgresWriter(url: string): Promise<WriteStore> {
     async close() {
       await pool.end()
     },
-  }
-}
-
-/** What the statements that the engines share run on: a connection within a transaction, or the pool. */
-function createDb(ask: (sql: string, values: unknown[]) => Promise<QueryResult>): Db {
-  return {
-    query: async (sql, ...values) => (await explain(ask(sql, values))).rows,
-    keepRow: 'FOR SHARE',
   }
 }
 

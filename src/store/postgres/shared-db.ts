@@ -1,0 +1,17 @@
+import type { QueryResult } from 'pg'
+import type { Db } from '../shared/db.ts'
+import { translate } from './pool.ts'
+
+/** What the statements that the engines share run on: a connection within a transaction, or a pool. */
+export function createDb(ask: (sql: string, values: unknown[]) => Promise<QueryResult>): Db {
+  return {
+    async query(sql, ...values) {
+      try {
+        return (await ask(sql, values)).rows
+      } catch (error) {
+        throw translate(error)
+      }
+    },
+    keepRow: 'FOR SHARE',
+  }
+}
