@@ -29,6 +29,7 @@ const storeContracts = [
     'search.ts',
     'facts.ts',
     'counting.ts',
+    'contents.ts',
     'migrations.ts',
   ],
 ].map(file => `store/${file}`)

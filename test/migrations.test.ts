@@ -1,24 +1,17 @@
 import assert from 'node:assert/strict'
-import { randomBytes } from 'node:crypto'
-import { readdirSync, readFileSync } from 'node:fs'
-import { writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
-import { describe, type TestContext, test } from 'node:test'
-import { gunzipSync } from 'node:zlib'
+import { readdirSync } from 'node:fs'
+import { describe, test } from 'node:test'
 import { migrateStore, openReadStore, openWriteStore } from '../src/store/open-store.ts'
 import { functions, functionsMark } from '../src/store/postgres/functions.ts'
 import { migrations as ofPostgres } from '../src/store/postgres/schema-version.ts'
 import { migrations as ofSqlite } from '../src/store/sqlite/migrations.ts'
-import { createFolder, postgresServer, runSql } from './support/engines.ts'
+import { changeRows, restoreStore, storesFolder } from './support/kept-stores.ts'
 
 /** The files of released versions. One that is listed here never changes; add a line with each release. */
 const released = {
   sqlite: ['ba9a7c9a4799f0f833d12fb4900f7faa9526da1764693adb832a3cfb8364f3cf'],
   postgres: ['bca4b5310232c33a7fec3c94b88e304d460ca5ac8e4e28c4e72389838374804c'],
 }
-
-const stores = join(import.meta.dirname, 'stores')
 
 describe('released migrations', () => {
   for (const [engine, migrations] of [
@@ -32,7 +25,7 @@ describe('released migrations', () => {
     })
 
   test('each has a store of its own, of both engines', () => {
-    const files = readdirSync(stores).filter(name => name.endsWith('.gz'))
+    const files = readdirSync(storesFolder).filter(name => name.endsWith('.gz'))
     const expected = released.sqlite.flatMap((_, index) => [`${index + 1}.db.gz`, `${index + 1}.sql.gz`])
     assert.deepEqual(files.sort(), expected.sort())
   })
@@ -43,45 +36,11 @@ describe('released migrations', () => {
   })
 })
 
-interface Kept {
-  url: string
-  /** Rows of a table, as they lie there. */
-  rows(sql: string): Promise<Record<string, unknown>[]>
-}
-
-async function restoreSqlite(t: TestContext, version: number): Promise<Kept> {
-  const path = join(await createFolder(t), 'fatura.db')
-  await writeFile(path, gunzipSync(readFileSync(join(stores, `${version}.db.gz`))))
-  return {
-    url: `sqlite:${path}`,
-    rows: async sql => {
-      const db = new DatabaseSync(path)
-      try {
-        return db.prepare(sql.replaceAll('fatura.', '')).all()
-      } finally {
-        db.close()
-      }
-    },
-  }
-}
-
-async function restorePostgres(t: TestContext, version: number): Promise<Kept> {
-  const name = `fatura_${randomBytes(6).toString('hex')}`
-  const url = postgresServer() + name
-  await runSql(postgresServer(), `CREATE DATABASE ${name}`)
-  t.after(() => runSql(postgresServer(), `DROP DATABASE ${name} WITH (FORCE)`))
-  await runSql(url, gunzipSync(readFileSync(join(stores, `${version}.sql.gz`))).toString())
-  return { url, rows: async sql => (await runSql(url, sql)).rows }
-}
-
-for (const [engine, restore] of [
-  ['sqlite', restoreSqlite],
-  ['postgres', restorePostgres],
-] as const)
+for (const engine of ['sqlite', 'postgres'] as const)
   describe(`a store of an earlier version, on ${engine}`, () => {
     for (let version = 1; version <= released[engine].length; version++)
       test(`of version ${version} is migrated, and nothing is lost`, async t => {
-        const { url, rows } = await restore(t, version)
+        const { url, rows } = await restoreStore[engine](t, version)
         await assert.rejects(
           openReadStore(url),
           /has schema version 1, this Fatura needs \d+. Run: fatura migrate/,
@@ -118,16 +77,16 @@ for (const [engine, restore] of [
       })
 
     test('names that no invoice has any more are removed, also by a second run of a migration that was killed', async t => {
-      const { url, rows } = await restore(t, 1)
+      const { url, rows } = await restoreStore[engine](t, 1)
       const before = await rows(
         'SELECT customer_id, party_id FROM fatura.parties ORDER BY customer_id, party_id',
       )
       const orphans = ['cus_a', 'cus_big', 'cus_z'].map(customer => `('${customer}', 7, 'gone')`).join(', ')
-      await change(url, `INSERT INTO fatura.parties (customer_id, party_id, text) VALUES ${orphans}`)
+      await changeRows(url, `INSERT INTO fatura.parties (customer_id, party_id, text) VALUES ${orphans}`)
       await migrateStore(url)
       // As a kill leaves it behind the first step.
-      await change(url, "UPDATE fatura.migrations SET rewriting = 'cus_a' WHERE version = 2")
-      await change(
+      await changeRows(url, "UPDATE fatura.migrations SET rewriting = 'cus_a' WHERE version = 2")
+      await changeRows(
         url,
         `INSERT INTO fatura.parties (customer_id, party_id, text) VALUES ('cus_z', 8, 'gone')`,
       )
@@ -150,8 +109,8 @@ for (const [engine, restore] of [
           /(its table parties is another|it has a column parties.more)/,
         ],
       ] as const) {
-        const { url, rows } = await restore(t, 1)
-        await change(url, harm)
+        const { url, rows } = await restoreStore[engine](t, 1)
+        await changeRows(url, harm)
         const tables = () => rows('SELECT count(*) AS n FROM fatura.invoices')
         await assert.rejects(migrateStore(url), told)
         await assert.rejects(migrateStore(url), /Start with a new store/)
@@ -160,20 +119,10 @@ for (const [engine, restore] of [
     })
 
     test('the newest version of another checkout is refused by everything that opens a store', async t => {
-      const { url } = await restore(t, 1)
+      const { url } = await restoreStore[engine](t, 1)
       await migrateStore(url)
-      await change(url, "UPDATE fatura.migrations SET sha256 = 'another'")
+      await changeRows(url, "UPDATE fatura.migrations SET sha256 = 'another'")
       for (const open of [openReadStore, openWriteStore, migrateStore])
         await assert.rejects(open(url), /has a schema version \d that is not this Fatura's/)
     })
   })
-
-async function change(url: string, sql: string): Promise<void> {
-  if (!url.startsWith('sqlite:')) {
-    await runSql(url, sql)
-    return
-  }
-  const db = new DatabaseSync(url.slice('sqlite:'.length))
-  db.exec(sql.replaceAll('fatura.', ''))
-  db.close()
-}

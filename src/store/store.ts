@@ -5,6 +5,7 @@
 import type { Claim } from '../document.ts'
 import type { InvoiceKey, InvoiceRecord, InvoiceStatus } from '../invoice.ts'
 import type { ConnectorReads, ConnectorWrites } from './connector-store.ts'
+import type { ContentsReads, ContentsWrites } from './contents.ts'
 import type { DocumentReads, DocumentWrites } from './document-store.ts'
 import type { SearchWord } from './search.ts'
 
@@ -98,12 +99,13 @@ export interface ReadStore {
 }
 
 /** All that is written within one transaction: committed together, or not at all. */
-export interface WriteTransaction extends DocumentWrites, ConnectorWrites {
+export interface WriteTransaction extends DocumentWrites, ConnectorWrites, ContentsWrites {
   /**
    * Inserts or replaces each record whole, its lines included; says how many differed from what was stored. What was
-   * observed later stays as it is: `observedAt` is the stamp of the moment before the source was asked.
+   * observed later stays as it is: `observedAt` is the stamp of the moment before the source was asked, of all records or
+   * of each.
    */
-  saveInvoices(records: readonly InvoiceRecord[], observedAt?: number): Promise<number>
+  saveInvoices(records: readonly InvoiceRecord[], observedAt?: number | readonly number[]): Promise<number>
   /** Says whether there was such an invoice. That it is gone is remembered, so that no older observation revives it. */
   deleteInvoice(customerId: string, invoiceId: string, observedAt?: number): Promise<boolean>
   /** What is known of invoices, deleted ones included. Until the end, no other writer changes these customers. */
@@ -113,7 +115,7 @@ export interface WriteTransaction extends DocumentWrites, ConnectorWrites {
   saveSuccess(stream: string, at: number): Promise<void>
 }
 
-export interface WriteStore extends DocumentReads, ConnectorReads {
+export interface WriteStore extends DocumentReads, ConnectorReads, ContentsReads {
   transaction<T>(work: (tx: WriteTransaction) => Promise<T>): Promise<T>
   /** Records of every customer, in the order of their keys, from the first one after a key. */
   readInvoices(after: InvoiceKey | null, limit: number): Promise<StoredRecord[]>
@@ -141,6 +143,15 @@ export interface WriteStore extends DocumentReads, ConnectorReads {
 /** A moment of observation: in microseconds, so that every question has its own, however fast they come. */
 export function observationStamp(milliseconds = Date.now()): number {
   return milliseconds * 1000
+}
+
+/** The stamp of one of several records. */
+export function stampOf(observedAt: number | readonly number[], index: number): number {
+  return typeof observedAt === 'number' ? observedAt : (observedAt[index] ?? 0)
+}
+
+export function lastStamp(observedAt: number | readonly number[]): number {
+  return typeof observedAt === 'number' ? observedAt : observedAt.reduce((a, b) => Math.max(a, b), 0)
 }
 
 /** A store that cannot be used; the message says what to do about it. */

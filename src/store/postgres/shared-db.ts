@@ -13,5 +13,8 @@ export function createDb(ask: (sql: string, values: unknown[]) => Promise<QueryR
       }
     },
     keepRow: 'FOR SHARE',
+    customersAsJson: 'to_json(customers)::text AS customers',
+    customersFromJson: value =>
+      `CASE WHEN ${value}::text IS NOT NULL THEN ARRAY(SELECT json_array_elements_text(${value}::text::json)) END`,
   }
 }

@@ -1,13 +1,17 @@
 import type { PoolClient } from 'pg'
 import type { InvoiceKey } from '../../invoice.ts'
+import type { ConnectorWrites } from '../connector-store.ts'
+import type { ContentsWrites } from '../contents.ts'
 import type { DocumentWrites } from '../document-store.ts'
 import { connectorReads, connectorWrites } from '../shared/connector-state.ts'
+import { contentsReads, contentsWrites } from '../shared/contents.ts'
 import {
   observationStamp,
   type StoredRecord,
   type StoredToken,
   type Stream,
   type WriteStore,
+  type WriteTransaction,
 } from '../store.ts'
 import { type Counting, keepCounts } from './counts.ts'
 import { openWritePool, translate } from './pool.ts'
@@ -31,6 +35,8 @@ export async function openPostgresWriter(url: string): Promise<WriteStore> {
     await pool.end()
     throw error
   }
+
+  const shared = createDb((sql, values) => pool.query(sql, values))
 
   /** Commits what `work` did, its counters included, or nothing of it. */
   async function transact<T>(work: (client: PoolClient, counting: Counting) => Promise<T>): Promise<T> {
@@ -73,27 +79,12 @@ export async function openPostgresWriter(url: string): Promise<WriteStore> {
   }
 
   return {
-    transaction: work =>
-      transact((client, counting) =>
-        work({
-          ...explainAll(documentWrites(client, counting)),
-          ...connectorWrites(createDb((sql, values) => client.query(sql, values))),
-          saveInvoices: (records, observedAt = observationStamp()) =>
-            explain(saveInvoices(client, counting, records, observedAt)),
-          deleteInvoice: (customerId, invoiceId, observedAt = observationStamp()) =>
-            explain(deleteInvoice(client, counting, customerId, invoiceId, observedAt)),
-          findKnown: keys => explain(findKnown(client, keys)),
-          saveStream: stream => explain(saveStream(client, stream)),
-          saveSuccess: (name, at) =>
-            explain(
-              saveStream(client, { name, cursor: null, succeeded_at: at, failed_at: null, error: null }),
-            ),
-        }),
-      ),
+    transaction: work => transact((client, counting) => work(writesOf(client, counting))),
     checkCounts: () => recount(false),
     repairCounts: () => recount(true),
     ...documentReads(query),
-    ...connectorReads(createDb((sql, values) => pool.query(sql, values))),
+    ...connectorReads(shared),
+    ...contentsReads(shared),
     async readInvoices(after, limit) {
       return query<StoredRecord>(
         `SELECT i.customer_id, i.id, i.summary, l.lines
@@ -141,6 +132,22 @@ export async function openPostgresWriter(url: string): Promise<WriteStore> {
       await pool.end()
     },
   }
+}
+
+function writesOf(client: PoolClient, counting: Counting): WriteTransaction {
+  const db = createDb((sql, values) => client.query(sql, values))
+  const writes: Omit<WriteTransaction, keyof ConnectorWrites | keyof ContentsWrites> = {
+    ...explainAll(documentWrites(client, counting)),
+    saveInvoices: (records, observedAt = observationStamp()) =>
+      explain(saveInvoices(client, counting, records, observedAt)),
+    deleteInvoice: (customerId, invoiceId, observedAt = observationStamp()) =>
+      explain(deleteInvoice(client, counting, customerId, invoiceId, observedAt)),
+    findKnown: keys => explain(findKnown(client, keys)),
+    saveStream: stream => explain(saveStream(client, stream)),
+    saveSuccess: (name, at) =>
+      explain(saveStream(client, { name, cursor: null, succeeded_at: at, failed_at: null, error: null })),
+  }
+  return { ...writes, ...connectorWrites(db), ...contentsWrites(db, writes) }
 }
 
 /** Says what a failure of the database means. What else fails within a transaction is not the database's, and stays as it is. */

@@ -2,7 +2,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { type Invoice, type InvoiceKey, type InvoiceRecord, writeLines, writeSummary } from '../../invoice.ts'
 import { searchText } from '../search.ts'
-import type { KnownInvoice, Stream } from '../store.ts'
+import { type KnownInvoice, lastStamp, type Stream, stampOf } from '../store.ts'
 import type { keepCounts } from './counts.ts'
 import type { writeDocuments } from './write-documents.ts'
 
@@ -76,10 +76,11 @@ export function writeInvoices(
   }
 
   return {
-    save(records: readonly InvoiceRecord[], observedAt: number): number {
+    save(records: readonly InvoiceRecord[], observedAt: number | readonly number[]): number {
       let changed = 0
-      for (const record of records) if (saveOne(record, observedAt)) changed++
-      raiseObserved.run(observedAt)
+      for (const [index, record] of records.entries())
+        if (saveOne(record, stampOf(observedAt, index))) changed++
+      raiseObserved.run(lastStamp(observedAt))
       return changed
     },
     remove(customerId: string, invoiceId: string, observedAt: number): boolean {

@@ -1,5 +1,8 @@
 import type { InvoiceKey } from '../../invoice.ts'
+import type { ConnectorWrites } from '../connector-store.ts'
+import type { ContentsWrites } from '../contents.ts'
 import { connectorReads, connectorWrites } from '../shared/connector-state.ts'
+import { contentsReads, contentsWrites } from '../shared/contents.ts'
 import {
   observationStamp,
   type StoredRecord,
@@ -52,8 +55,7 @@ export function openSqliteWriter(path: string): WriteStore {
 
   const shared = createDb(db, path)
   const within = <T>(work: () => T): Promise<T> => new Promise(resolve => resolve(translate(path, work)))
-  const tx: WriteTransaction = {
-    ...connectorWrites(shared),
+  const writes: Omit<WriteTransaction, keyof ConnectorWrites | keyof ContentsWrites> = {
     saveInvoices: (records, observedAt = observationStamp()) =>
       within(() => invoices.save(records, observedAt)),
     deleteInvoice: (customerId, invoiceId, observedAt = observationStamp()) =>
@@ -80,6 +82,7 @@ export function openSqliteWriter(path: string): WriteStore {
         invoices.saveStream({ name, cursor: null, succeeded_at: at, failed_at: null, error: null }),
       ),
   }
+  const tx: WriteTransaction = { ...writes, ...connectorWrites(shared), ...contentsWrites(shared, writes) }
 
   async function runTransaction<T>(work: (tx: WriteTransaction) => Promise<T>): Promise<T> {
     exec('BEGIN IMMEDIATE')
@@ -126,6 +129,7 @@ export function openSqliteWriter(path: string): WriteStore {
     repairCounts: () => recount(true),
     ...documentReads(db, work => translate(path, work)),
     ...connectorReads(shared),
+    ...contentsReads(shared),
     async readUnsettled(after, limit, observedBefore) {
       const { customer_id, id } = after ?? { customer_id: '', id: '' }
       const rows = translate(path, () => readUnsettled.all(customer_id, id, limit, observedBefore))
