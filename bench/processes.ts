@@ -33,7 +33,7 @@ export async function startServer(
   await rm(log, { force: true })
   const output = openSync(log, 'a')
   const child = spawn(process.execPath, args, {
-    env: { PATH: process.env.PATH ?? '', ...env },
+    env: { PATH: process.env.PATH ?? '', SHUTDOWN_DELAY: '0s', ...env },
     stdio: ['ignore', output, output],
   })
   const stop = undoAtEnd(async () => {

@@ -17,7 +17,8 @@ export interface ServiceOptions {
   flags?: readonly string[]
 }
 
-export async function startService({ folder, name, store, flags = [] }: ServiceOptions): Promise<Service> {
+/** The headers of a new token for every customer. */
+export async function createServiceToken(store: SeededStore): Promise<Service['headers']> {
   const { id, token, hash } = createToken()
   const tokens = await openWriteStore(store.url)
   const created_at = Date.now()
@@ -35,6 +36,11 @@ export async function startService({ folder, name, store, flags = [] }: ServiceO
   } finally {
     await tokens.close()
   }
+  return { authorization: `Bearer ${token}` }
+}
+
+export async function startService({ folder, name, store, flags = [] }: ServiceOptions): Promise<Service> {
+  const headers = await createServiceToken(store)
   const server = await startServer(folder, name, [entryPoint, 'serve', ...flags], {
     DATABASE_URL: store.readUrl,
     PORT: '0',
@@ -43,7 +49,7 @@ export async function startService({ folder, name, store, flags = [] }: ServiceO
     LOG_LEVEL: 'info',
     NODE_ENV: 'production',
   })
-  return { ...server, headers: { authorization: `Bearer ${token}` } }
+  return { ...server, headers }
 }
 
 /** Whether `serve` has a flag in this version. */

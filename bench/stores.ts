@@ -26,7 +26,7 @@ export async function startEngines({ engines, folder }: Options): Promise<(Postg
 
 /** Seeds the store unless an earlier run has done it. */
 export async function openSeeded(
-  { folder }: Options,
+  { folder }: Pick<Options, 'folder'>,
   shape: Shape,
   server: PostgresServer | null,
 ): Promise<SeededStore> {

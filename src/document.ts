@@ -18,6 +18,8 @@ export interface Document {
   status: string
   /** What it refers to: an invoice's id, when it was made by the convention. */
   reference: string | null
+  /** What its maker calls it, where its maker does: some put the invoice's id here. */
+  uid?: string
   /** As printed, such as "6/G"; null before it is issued. */
   number: string | null
   /** The day it carries, as YYYY-MM-DD. */
@@ -50,6 +52,11 @@ export const noClaim: Claim = {
   created_at: null,
   attempted_at: null,
   error: null,
+}
+
+/** Whether it certifies something: a draft does not yet, a canceled one no longer. */
+export function isInForce({ status }: Document): boolean {
+  return status !== 'draft' && status !== 'canceled' && status !== 'deleted'
 }
 
 /** Those that still change; any other is looked at again only now and then. `sent` is the lists' word for `final`. */

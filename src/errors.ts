@@ -25,14 +25,26 @@ export const errorCodes = {
   document_not_issued: { status: 409, meaning: 'The document is a draft: it has no PDF yet.' },
   payload_too_large: { status: 413, meaning: 'The request carries a body; no request of this API has one.' },
   uri_too_long: { status: 414, meaning: 'The URL is longer than 8,192 bytes.' },
-  rate_limited: { status: 429, meaning: 'The token sent too many requests; wait for `Retry-After` seconds.' },
+  rate_limited: {
+    status: 429,
+    meaning:
+      'The token sent too many requests or waits for too many downloads, or its address sent too many unknown tokens; wait for `Retry-After` seconds.',
+  },
   headers_too_large: { status: 431, meaning: 'The request headers are larger than 16 KiB.' },
   internal: { status: 500, meaning: 'A fault of this service; quote `request_id` when you report it.' },
   upstream_failed: {
     status: 502,
     meaning: 'The system that holds the document failed, or is not connected.',
   },
-  unavailable: { status: 503, meaning: 'The store cannot be read right now; try again after `Retry-After`.' },
+  unavailable: {
+    status: 503,
+    meaning:
+      'The store cannot be read right now, or too many documents are asked for; try again after `Retry-After`.',
+  },
+  overloaded: {
+    status: 503,
+    meaning: 'More requests come than can be served; try again after `Retry-After` seconds.',
+  },
   document_not_ready: {
     status: 503,
     meaning: 'The PDF is still being made; try again after `Retry-After` seconds.',

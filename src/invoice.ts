@@ -113,6 +113,13 @@ export function isInvoiceId(value: string): boolean {
   return invoiceId.test(value)
 }
 
+/** In characters. It stands in indexes, whose entries have a limit; documents' statuses are single words. */
+export const longestIxStatus = 255
+
+export function isIxStatus(value: string): boolean {
+  return value.length <= longestIxStatus || [...value].length <= longestIxStatus
+}
+
 export const defaultPageSize = 10
 export const maximumPageSize = 50
 

@@ -1,6 +1,6 @@
 /** What the API asks of the two upstream systems while a client waits. The connectors implement it. */
 import type { Document, DocumentType } from './document.ts'
-import type { Invoice, InvoiceRecord, Line } from './invoice.ts'
+import type { Invoice, InvoiceRecord, InvoiceStatus, Line } from './invoice.ts'
 
 /** A PDF on its way. The reader destroys `body` when the client goes away. */
 export interface Pdf {
@@ -9,7 +9,15 @@ export interface Pdf {
   size: number | null
 }
 
-export interface PaymentPlatform {
+/** What the API heeds before it asks. */
+interface Guarded {
+  /** How often it may be asked within a second, for lines and for PDFs each; as often as needed when not given. */
+  perSecond?: number
+  /** Why nothing is asked of it right now: it wanted a pause, or failed too often. Then nobody need wait for a turn. */
+  refusal?(): SourceError | null
+}
+
+export interface PaymentPlatform extends Guarded {
   /** All the lines of an invoice, in order; null when the platform does not know the invoice. Rejects with a `SourceError`. */
   fetchLines(invoiceId: string, signal: AbortSignal): Promise<readonly Line[] | null>
   /** The invoice's PDF as the platform has it now. Rejects with a `SourceError`. */
@@ -28,11 +36,32 @@ export interface Observation {
   map: ((previous: Invoice | null) => InvoiceRecord | { refusal: string }) | null
 }
 
+/** A record of the platform's that does not fit what an invoice is: it may when it is asked for again. */
+export interface Unfit {
+  id: string
+  reason: string
+}
+
+/** Which invoices a list is to hold: all of the account when nothing is given. */
+export interface InvoiceFilter {
+  customerId?: string
+  status?: InvoiceStatus
+  /** Created from this moment on, and before that one, by the platform's clock in seconds. */
+  from?: number
+  before?: number
+}
+
+/** What happened just now goes before what is merely listed; what is looked through again goes last, and slowly. */
+export type Urgency = 'now' | 'soon' | 'slowly'
+
 export interface ObservationPage {
   observations: readonly Observation[]
+  /** Those on the page that do not fit. When none fits, the call fails instead: that says more of the platform. */
+  unfit: readonly Unfit[]
   /** Where the next page begins; null on the last. */
   next: string | null
-  /** When the last of the page was created, by the platform's clock, in seconds; 0 on an empty page. */
+  /** When the first and the last of the page were created, by the platform's clock, in seconds; 0 on an empty page. */
+  began: number
   reached: number
 }
 
@@ -46,6 +75,8 @@ export interface Notification {
   created: number
   invoice_id: string | null
   customer_id: string | null
+  /** Of a customer: only drafts follow what changed. All of the customer's invoices may, when not given. */
+  only?: 'draft'
 }
 
 export interface NotificationPage {
@@ -57,13 +88,22 @@ export interface NotificationPage {
 
 /** What the connector asks of a payment platform. Each call is paced and retried; what remains is a `SourceError`. */
 export interface BillingSource {
-  /** Invoices of the whole account, newest first; of one customer when one is given. Lines are complete, or null. */
-  listInvoices(after: string | null, customerId?: string): Promise<ObservationPage>
-  fetchInvoice(id: string, customerId: string | null): Promise<Observation>
-  /** About when the first invoice was created, in seconds: enough to tell how far a list has come. Null without any. */
+  /** Invoices, newest first. Lines are complete, or null. */
+  listInvoices(after: string | null, filter?: InvoiceFilter, urgency?: Urgency): Promise<ObservationPage>
+  /** Rejects with an `UnfitRecord` when what the platform sent is none. */
+  fetchInvoice(id: string, customerId: string | null, urgency?: Urgency): Promise<Observation>
+  /** A moment before the first invoice, in seconds, and not long before: enough to cut the list into parts. Null without any. */
   estimateFirst(): Promise<number | null>
   /** What happened since a moment of the platform's clock, newest first. */
   listNotifications(since: number, after: string | null): Promise<NotificationPage>
+  /** Whose invoices these are. */
+  identify(): Promise<BillingAccount>
+}
+
+/** An account of a payment platform. What the key may not read is null. */
+export interface BillingAccount {
+  id: string | null
+  mode: 'live' | 'test' | null
 }
 
 /** Which documents a list is to hold. Those of every certifying type; of every status unless some are given. */
@@ -73,12 +113,20 @@ export interface DocumentQuery {
   to?: string
   /** In the list's own words: what a document calls `final`, the list calls `sent`. */
   statuses?: readonly string[]
+  /** Those that were put away: no other list holds them. */
+  isArchived?: boolean
+}
+
+/** A record that does not fit what it should be. */
+export interface Misfit {
+  /** Null when not even this can be read. */
+  id: number | null
+  reason: string
 }
 
 export interface DocumentPage {
   documents: readonly Document[]
-  /** How many more there were that do not fit what a document is. */
-  refused: number
+  misfits: readonly Misfit[]
   /** How many pages there are, and how many documents on all of them. */
   pages: number
   total: number
@@ -102,7 +150,7 @@ export interface DocumentSource {
   fetchClient(id: number): Promise<DocumentClient | null>
 }
 
-export interface InvoicingSystem {
+export interface InvoicingSystem extends Guarded {
   /** The certified document's PDF. Rejects with a `SourceError`. */
   openPdf(ixId: number, signal: AbortSignal): Promise<Pdf>
 }
@@ -110,18 +158,30 @@ export interface InvoicingSystem {
 /** Why a source gave no answer: the same four outcomes whatever the upstream. */
 export type SourceFailure = 'missing' | 'not_ready' | 'timeout' | 'failed'
 
+/** What a failure is about: the one record that was asked for, what the key may see, or the source as a whole. */
+export type FailureScope = 'record' | 'access' | 'source'
+
 export class SourceError extends Error {
   readonly failure: SourceFailure
-  /** With `not_ready`: after how many seconds it may be ready. */
+  readonly scope: FailureScope
+  /** After how many seconds a new try makes sense; undefined when it does not pass by itself, or nobody knows. */
   readonly retryAfter: number | undefined
 
   constructor(
     failure: SourceFailure,
     message: string,
-    options: { cause?: unknown; retryAfter?: number } = {},
+    options: { cause?: unknown; retryAfter?: number; scope?: FailureScope } = {},
   ) {
     super(message, { cause: options.cause })
     this.failure = failure
+    this.scope = options.scope ?? 'source'
     this.retryAfter = options.retryAfter
+  }
+}
+
+/** The platform answered, and what it sent for one record does not fit. */
+export class UnfitRecord extends SourceError {
+  constructor(message: string) {
+    super('failed', message)
   }
 }

@@ -4,10 +4,11 @@ import { describe, test } from 'node:test'
 import { createAuthenticate, type TokenRecord } from '../src/access/authenticate.ts'
 import { createToken, hashToken, isToken, readTokenId } from '../src/access/token.ts'
 import { ApiError } from '../src/errors.ts'
+import { createRateLimiter } from '../src/http/rate-limit.ts'
 import { openWriteStore } from '../src/store/open-store.ts'
 import { engines } from './support/engines.ts'
 import { makeRecord } from './support/records.ts'
-import { assertError, startService } from './support/service.ts'
+import { type Answer, assertError, startService } from './support/service.ts'
 
 const path = '/api/v1/client/cus_ana/invoices'
 
@@ -140,6 +141,41 @@ describe('tokens', () => {
   })
 })
 
+describe('the rate limiter', () => {
+  /** Nanoseconds a request, at the best of some tries: others use this machine, too. */
+  function costOf(tokens: number): number {
+    const ids = Array.from({ length: tokens }, (_, n) => `fat_${n}`)
+    let best = Number.POSITIVE_INFINITY
+    for (let attempt = 0; attempt < 3; attempt++) {
+      const take = createRateLimiter({ requests: 1_000_000, seconds: 3_600 })
+      const begun = performance.now()
+      for (let turn = 0; turn < 2; turn++) for (const id of ids) take(id)
+      best = Math.min(best, ((performance.now() - begun) * 1e6) / (2 * tokens))
+    }
+    return best
+  }
+
+  test('takes as long a request for 100,000 tokens as for 5,000', () => {
+    costOf(5_000)
+    const [few, many] = [costOf(5_000), costOf(100_000)]
+    // A larger Map misses the processor's caches more often; looking at every window would take 1,000 times as long.
+    assert.ok(many < 20 * few + 2_000, `${many} ns a request for 100,000 tokens, ${few} ns for 5,000`)
+  })
+
+  test('counts each of 100,000 active tokens', () => {
+    const take = createRateLimiter({ requests: 2, seconds: 3_600 })
+    for (const allowed of [true, true, false])
+      for (let n = 0; n < 100_000; n++) assert.equal(take(`fat_${n}`).allowed, allowed)
+  })
+
+  test('holds a bounded number of windows: beyond it, the oldest begin again', () => {
+    const take = createRateLimiter({ requests: 1, seconds: 3_600 })
+    for (let n = 0; n < 500_000; n++) take(`fat_${n}`)
+    assert.equal(take('fat_499999').allowed, false, 'the latest is counted')
+    assert.equal(take('fat_0').allowed, true, 'the first is forgotten')
+  })
+})
+
 for (const engine of engines) {
   describe(`access on ${engine.name}`, () => {
     test('no credentials are 401 with a bare challenge', async t => {
@@ -182,6 +218,34 @@ for (const engine of engines) {
           String(answer.headers['www-authenticate']),
           /^Bearer realm="fatura", error="invalid_token", error_description="[\x20-\x21\x23-\x5b\x5d-\x7e]+"$/,
         )
+      }
+    })
+
+    test('only spaces stand between the scheme and the token, and none of its characters is dropped', async t => {
+      const service = await startService(t, engine)
+      const token = await service.createToken()
+      const ask = async (credentials: string) => {
+        const head = `GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: ${credentials}\r\n\r\n`
+        return service.send(Buffer.from(head, 'latin1'))
+      }
+      assert.match(await ask(`Bearer   ${token}  `), /^HTTP\/1\.1 200 /)
+      const wrong = [
+        ...['\u00a0', ' \u00a0', '\t', ' \t', '\t ', '\u0085', ':', ': ', '=', '"', ','].map(
+          gap => `Bearer${gap}${token}`,
+        ),
+        ...['\u00a0', '\u0085', '=', ',', '"', ' x', '\tx', ` ${token}`].map(end => `Bearer ${token}${end}`),
+        `Bearer "${token}"`,
+        `Bearer\u00a0`,
+      ]
+      for (const credentials of wrong) {
+        const raw = await ask(credentials)
+        assert.match(raw, /^HTTP\/1\.1 401 /, JSON.stringify(credentials))
+        assert.match(
+          raw,
+          /www-authenticate: Bearer realm="fatura", error="invalid_token"/,
+          JSON.stringify(credentials),
+        )
+        assert.match(raw, /"code":"invalid_token"/)
       }
     })
 
@@ -282,6 +346,64 @@ for (const engine of engines) {
       assert.equal(await service.store.revokeToken('fat_none', 1), null)
     })
 
+    test('forged tokens hardly reach the store: an address that sends many is refused, but not the tokens that work', async t => {
+      const service = await startService(t, engine)
+      const good = await service.createToken()
+      assert.equal((await service.get(path, { token: good })).status, 200)
+      service.lookups.length = 0
+      const forged = 1_000
+      const begun = performance.now()
+      const statuses = new Map<number, number>()
+      let refused: Answer | undefined
+      for (let i = 0; i < forged; i += 50)
+        for (const answer of await Promise.all(
+          Array.from({ length: 50 }, () => service.get(path, { token: createToken().token })),
+        )) {
+          statuses.set(answer.status, (statuses.get(answer.status) ?? 0) + 1)
+          if (answer.status === 429) refused = answer
+        }
+      assert.deepEqual([...statuses.keys()].sort(), [401, 429])
+      // The limit, and the few that were being looked up when it was reached, in each window of 10 s.
+      const windows = 1 + Math.ceil((performance.now() - begun) / 10_000)
+      assert.ok(
+        service.lookups.length <= windows * 120,
+        `${service.lookups.length} lookups of ${forged} forged tokens`,
+      )
+      assert.ok(refused !== undefined)
+      assertError(refused, 429, 'rate_limited')
+      assert.match(String(refused.headers['retry-after']), /^([1-9]|10)$/)
+      // What the process remembers of the good token has run out; the store is asked for it all the same.
+      await new Promise(resolve => setTimeout(resolve, 600))
+      for (let i = 0; i < 20; i++) assert.equal((await service.get(path, { token: good })).status, 200)
+      assertError(await service.get(path, { token: 'fat_x' }), 401, 'invalid_token')
+      assertError(await service.get(path, { token: null }), 401, 'missing_token')
+    })
+
+    test('many good tokens that come together for the first time are all let in', async t => {
+      const service = await startService(t, engine)
+      const tokens = await Promise.all(Array.from({ length: 150 }, () => service.createToken()))
+      const answers = await Promise.all(tokens.map(token => service.get(path, { token })))
+      assert.ok(answers.every(({ status }) => status === 200))
+    })
+
+    test('a token that was asked for too early works within a second of its making', async t => {
+      const service = await startService(t, engine)
+      const { id, token, hash } = createToken()
+      service.lookups.length = 0
+      const early = await Promise.all(Array.from({ length: 30 }, () => service.get(path, { token })))
+      for (const answer of early) assertError(answer, 401, 'invalid_token')
+      // One, unless the thirty took longer than the store's word is remembered.
+      assert.ok(service.lookups.length <= 3, `${service.lookups.length} lookups for 30 requests`)
+      const created_at = Date.now()
+      await service.store.saveToken({
+        ...{ id, hash, name: 'late', customers: null, created_at },
+        ...{ expires_at: null, revoked_at: null },
+      })
+      while ((await service.get(path, { token })).status !== 200)
+        await new Promise(resolve => setTimeout(resolve, 20))
+      assert.ok(Date.now() - created_at < 1_000, `${Date.now() - created_at} ms`)
+    })
+
     test('RATE_LIMIT counts per token: RateLimit headers on every answer, 429 with Retry-After beyond', async t => {
       const service = await startService(t, engine, { rateLimit: { requests: 3, seconds: 60 } })
       const token = await service.createToken({ customers: ['cus_ana'] })
@@ -299,6 +421,19 @@ for (const engine of engines) {
       assert.match(String(refused.headers.ratelimit), /^"default";r=0;t=(60|59)$/)
       assert.equal((await service.get(path, { token: other })).status, 200)
       assert.equal((await service.get('/live')).headers.ratelimit, undefined)
+    })
+
+    test('setting the clock neither ends a rate-limit window nor makes it last', async t => {
+      t.mock.timers.enable({ apis: ['Date'], now: Date.now() })
+      const service = await startService(t, engine, { rateLimit: { requests: 2, seconds: 60 } })
+      const token = await service.createToken()
+      assert.equal((await service.get(path, { token })).status, 200)
+      t.mock.timers.setTime(Date.now() + 86_400_000)
+      assert.equal((await service.get(path, { token })).status, 200)
+      t.mock.timers.setTime(Date.now() - 2 * 86_400_000)
+      const refused = await service.get(path, { token })
+      assertError(refused, 429, 'rate_limited')
+      assert.match(String(refused.headers['retry-after']), /^(60|5\d)$/)
     })
 
     test('a rate-limit window ends by itself', async t => {

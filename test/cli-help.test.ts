@@ -18,7 +18,7 @@ const storing = [['--database-url', 'DATABASE_URL']]
 const commands: [command: string, mentions: string[]][] = [
   ['', ['demo', 'serve', 'reconcile', 'explain', 'import', 'token', 'migrate', 'openapi', '--version']],
   ['demo', serving.flat()],
-  ['serve', [...serving.flat(), ...storing.flat(), '--migrate', '--workers', 'WORKERS']],
+  ['serve', [...serving.flat(), ...storing.flat(), '--migrate', '--workers', 'WORKERS', 'SHUTDOWN_DELAY']],
   ['import', [...storing.flat(), '<file>', '--skip-invalid', 'standard input']],
   [
     'reconcile',
@@ -31,7 +31,7 @@ const commands: [command: string, mentions: string[]][] = [
     [...storing.flat(), '--customer', '--all-customers', '--name', '--expires', '90d', 'never'],
   ],
   ['token list', [...storing.flat(), '--json']],
-  ['token revoke', [...storing.flat(), '<id>']],
+  ['token revoke', [...storing.flat(), '<token>']],
   ['doctor', [...storing.flat(), '--sample', '--json', 'STRIPE_API_KEY', 'INVOICEXPRESS_API_KEY']],
   ['migrate', storing.flat()],
   ['openapi', []],

@@ -4,9 +4,11 @@ import { describe, it, type TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createRandom, integer } from '../src/sandbox/random.ts'
 import type { StripeAccount } from '../src/sandbox/stripe-account.ts'
+import type { StripeInvoice } from '../src/sandbox/stripe-objects.ts'
 import type { Stream } from '../src/store/store.ts'
 import { backfillStream } from '../src/sync/connector.ts'
-import { assertOneLine, type Outcome, type Program } from './support/cli.ts'
+import { readCursor } from '../src/sync/ranges.ts'
+import { assertOneLine, eventually, type Outcome, type Program } from './support/cli.ts'
 import { engines, postgresServer, runSql } from './support/engines.ts'
 import {
   assertTruth,
@@ -14,6 +16,7 @@ import {
   type Records,
   readStored,
   type SyncWorld,
+  trueRecord,
   truthOf,
 } from './support/sync-truth.ts'
 
@@ -43,7 +46,8 @@ describe('fatura sync --once', { concurrency: 4 }, () => {
   for (const engine of engines)
     it(`killed at random moments, ends as if it never was: ${engine.name}`, async t => {
       const random = createRandom(41)
-      const world = await createSyncWorld(t, { invoices: 1_000, seed: 15 })
+      // Enough pages for a list in parts.
+      const world = await createSyncWorld(t, { invoices: 1_600, seed: 15 })
       const { account } = world
       const truth = truthOf(account)
       let killed = 0
@@ -55,7 +59,7 @@ describe('fatura sync --once', { concurrency: 4 }, () => {
         // Killed again and again, until some time after the list came to its end; then all over in a new store.
         for (let isListed = false; killed < goal && !(isListed && random() < 0.5); ) {
           const program = world.start(once, { env })
-          await reachRequest(world, program, integer(random, 1, 40))
+          await reachRequest(world, program, integer(random, 1, 70))
           await sleep(random() * 10)
           const { signal, code } = await program.stop('SIGKILL')
           if (signal === null) assert.equal(code, 0)
@@ -96,8 +100,10 @@ describe('fatura sync --once', { concurrency: 4 }, () => {
       assert.equal(world.sandbox.requests.get('retrieve_invoice'), undefined, 'what was just listed')
 
       const before = await readStored(world.url)
+      world.sandbox.requests.clear()
       const second = await succeed(world)
-      assert.ok(Number(world.sandbox.requests.get('retrieve_invoice')) > 0, 'drafts and open ones')
+      assert.equal(world.sandbox.requests.get('retrieve_invoice'), undefined, 'what did not change is listed')
+      assert.equal(world.sandbox.requests.get('list_invoices'), 3, 'drafts, open and uncollectible ones')
       assert.deepEqual(
         stepsOf(second).map(({ changed, deleted }) => [changed, deleted]),
         [
@@ -159,6 +165,7 @@ describe('fatura sync --once', { concurrency: 4 }, () => {
         .trimEnd()
         .split('\n')
         .map(line => JSON.parse(line))
+        .filter(({ kind }) => kind === 'stream')
     }
     const failing = world.run(once)
     while ((sandbox.requests.get('list_invoices') ?? 0) < 2) await sleep(1)
@@ -180,8 +187,9 @@ describe('fatura sync --once', { concurrency: 4 }, () => {
     sandbox.requests.clear()
     await succeed(world)
     await assertTruth(world.url, account)
-    assert.ok((sandbox.requests.get('list_invoices') ?? 0) <= 3, 'the first page is not read again')
-    const names = ['stripe:backfill', 'stripe:events', 'stripe:unsettled']
+    // And one for each kind of what may still change.
+    assert.ok((sandbox.requests.get('list_invoices') ?? 0) <= 3 + 3, 'the first page is not read again')
+    const names = ['stripe:backfill', 'stripe:events', 'stripe:relist', 'stripe:unsettled']
     const after = await statusOf()
     assert.deepEqual(
       after.map(({ name }) => name),
@@ -220,6 +228,84 @@ describe('fatura sync --once', { concurrency: 4 }, () => {
   })
 })
 
+describe('fatura sync', { concurrency: 3 }, () => {
+  it('sees what is new while the whole account is listed, however long that takes', async t => {
+    const world = await createSyncWorld(t, { invoices: 250, seed: 17 })
+    const { sandbox, account } = world
+    sandbox.faults.set('list_invoices', 'hang')
+    const program = world.start(['sync'])
+    await eventually('it began', () => sandbox.requests.has('list_invoices'))
+    const id = newInvoice(account)
+    const before = Date.now()
+    await eventually('it is seen', async () => (await readStored(world.url)).records.has(id))
+    assert.ok(Date.now() - before < 10_000, `${Date.now() - before} ms`)
+    const { streams } = await readStored(world.url)
+    assert.equal(streams.find(({ name }) => name === backfillStream)?.succeeded_at, null)
+    assert.equal((await program.stop()).code, 0)
+  })
+
+  it('finds with --full what no event told of', async t => {
+    const world = await createSyncWorld(t, { invoices: 250, seed: 18 })
+    const { account } = world
+    await succeed(world)
+    const told = account.events.length
+    const lost = newInvoice(account)
+    account.change('finalize', lost)
+    account.change('pay', lost)
+    const [changed] =
+      [...truthOf(account)].find(([, { invoice }]) => invoice.status === 'paid') ?? assert.fail()
+    account.setMetadata(changed, { ix_state: 'failed' })
+    account.events.splice(told)
+    await succeed(world)
+    const { records } = await readStored(world.url)
+    assert.equal(records.get(lost), undefined)
+    assert.equal(records.get(changed)?.invoice.ix_sync_state, 'not_synced')
+
+    const full = await succeed(world, ['sync', '--once', '--full'])
+    assert.deepEqual(
+      stepsOf(full).map(({ step, changed }) => [step, changed]),
+      [
+        ['backfill', 0],
+        ['catchUp', 0],
+        ['relist', 2],
+        ['rereadUnsettled', 0],
+      ],
+    )
+    const after = await readStored(world.url)
+    assert.deepEqual(after.records.get(lost), trueRecord(account, lost))
+    assert.equal(after.records.get(changed)?.invoice.ix_sync_state, 'failed')
+    const { stdout } = await succeed(world, ['status'])
+    assert.match(stdout, /^stripe:relist +\d{4}-\d\d-\d\dT\S+Z +\d+ s/m)
+  })
+
+  it('goes on after a record that does not fit, tells of it, and tries it again', async t => {
+    const world = await createSyncWorld(t, { invoices: 250, seed: 19 })
+    const { account } = world
+    const [id] = [...truthOf(account)].find(([, { invoice }]) => invoice.status === 'paid') ?? assert.fail()
+    const sound = account.invoices.get(id) as StripeInvoice
+    account.invoices.set(id, { ...sound, total: 'many' as unknown as number })
+    const first = await succeed(world)
+    assert.match(first.stdout, new RegExp(`"invoice":"${id}".*set aside`))
+    const { records } = await readStored(world.url)
+    account.invoices.set(id, sound)
+    const truth = truthOf(account)
+    assert.equal(records.size, truth.size - 1)
+    assert.ok(!records.has(id))
+    const second = await succeed(world)
+    assert.ok(stepsOf(second).some(({ step, changed }) => step === 'retrySetAside' && changed === 1))
+    await assertTruth(world.url, account)
+    assert.ok(!stepsOf(await succeed(world)).some(({ step }) => step === 'retrySetAside'))
+  })
+})
+
+/** One that is of a customer. */
+function newInvoice(account: StripeAccount): string {
+  for (;;) {
+    const id = account.change('create')
+    if (trueRecord(account, id) !== null) return id
+  }
+}
+
 describe('fatura status', () => {
   it('says what to do with an empty store', async t => {
     const world = await createSyncWorld(t, { invoices: 50 })
@@ -238,7 +324,7 @@ async function reachRequest({ sandbox }: SyncWorld, { child }: Program, count: n
   while (served() < goal && child.exitCode === null) await sleep(1)
 }
 
-/** Whatever the list has up to the cursor is stored as it is; after its end, everything. Says whether it came there. */
+/** Whatever the list has outside of what the cursor says is left is stored as it is. Says whether nothing is left. */
 function assertNotAhead(
   account: StripeAccount,
   truth: Records,
@@ -246,11 +332,19 @@ function assertNotAhead(
 ): boolean {
   const backfill = streams.find(({ name }) => name === backfillStream)
   if (backfill === undefined || (backfill.cursor === null && backfill.succeeded_at === null)) return false
-  for (let place = account.order.length - 1; place >= 0; place--) {
-    const id = account.order.at(place)
-    assert.deepEqual(records.get(id), truth.get(id), id)
-    if (id === backfill.cursor) return false
+  const left = backfill.cursor === null ? [] : readCursor(backfill.cursor).ranges
+  const places = new Map(
+    Array.from({ length: account.order.length }, (_, place) => [account.order.at(place), place]),
+  )
+  for (const [id, record] of truth) {
+    const { created } = account.invoices.get(id) as StripeInvoice
+    const isLeft = left.some(
+      ({ from, before, after }) =>
+        created >= (from ?? 0) &&
+        created < (before ?? Number.POSITIVE_INFINITY) &&
+        (after === null || Number(places.get(id)) < Number(places.get(after))),
+    )
+    if (!isLeft) assert.deepEqual(records.get(id), record, id)
   }
-  assert.equal(backfill.cursor, null, 'the cursor is an invoice of the account')
-  return true
+  return left.length === 0
 }

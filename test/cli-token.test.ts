@@ -3,6 +3,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { createToken } from '../src/access/token.ts'
 import { assertOneLine, createCli } from './support/cli.ts'
 
 const hour = 3_600_000
@@ -133,6 +134,77 @@ describe('fatura token', { concurrency: 3 }, () => {
     assert.match((await cli.run(['token', 'list'])).stdout, new RegExp(`${ended} +revoked `))
   })
 
+  it('revoke takes a whole token as well, and shows its id alone', async t => {
+    const cli = await createCli(t)
+    const token = await cli.createToken('--all-customers', '--name', 'ended')
+    const kept = await cli.createToken('--all-customers', '--name', 'kept')
+    const { code, stdout, stderr } = await cli.run(['token', 'revoke', ` ${token}\n`])
+    assert.deepEqual([code, stderr], [0, ''])
+    assert.match(stdout, new RegExp(`^Revoked ${token.slice(0, 16)}:.*\n$`))
+    assertHidden(stdout, token)
+    const listed = await readList(cli.run(['token', 'list', '--json']))
+    assert.deepEqual(
+      listed.map(({ id, state }) => [id, state]),
+      [
+        [kept.slice(0, 16), 'active'],
+        [token.slice(0, 16), 'revoked'],
+      ],
+    )
+  })
+
+  it('revoke of a token that is unknown, cut off or mistyped fails, and repeats nothing of its secret', async t => {
+    const cli = await createCli(t)
+    const token = await cli.createToken()
+    const unknown = createToken().token
+    assertOneLine(await cli.run(['token', 'revoke', unknown]), new RegExp(unknown.slice(0, 16)), /token list/)
+    assertHidden((await cli.run(['token', 'revoke', unknown])).stderr, unknown)
+    const last = token.endsWith('a') ? 'b' : 'a'
+    for (const wrong of [
+      token.slice(0, -1),
+      token.slice(0, -1) + last,
+      token.slice(0, 30),
+      token.slice(1),
+      token.slice(16),
+      `fat_${token.slice(5)}`,
+      `fat-${token.slice(4)}`,
+      token.toUpperCase(),
+      `${token}${token}`,
+      `Bearer ${token}`,
+    ]) {
+      const outcome = await cli.run(['token', 'revoke', wrong])
+      assertOneLine(outcome, /neither a whole token nor the id/, /token list/)
+      assertHidden(outcome.stderr, token)
+    }
+    const [listed] = await readList(cli.run(['token', 'list', '--json']))
+    assert.equal(listed?.state, 'active')
+  })
+
+  it('a token in any other place is not repeated either', async t => {
+    const cli = await createCli(t)
+    const token = await cli.createToken()
+    const places: [given: string, ...place: string[]][] = [
+      [token, 'token', 'list'],
+      [token.slice(3), 'token', 'list'],
+      [token, 'token'],
+      [`x=${token}`],
+      [token, 'token', 'revoke', 'fat_doesnotexist'],
+      [`--${token}`, 'token', 'revoke'],
+      [token, 'token', 'create', '--customer'],
+      [token, 'token', 'create', '--all-customers', '--expires'],
+      [token, 'token', 'create', '--all-customers', '--name'],
+      [token.slice(3), 'serve', '--port'],
+      [token, 'import'],
+    ]
+    for (const [given, ...place] of places) {
+      const { code, stdout, stderr } = await cli.run([...place, given])
+      assert.notEqual(code, 0, place.join(' '))
+      assert.notEqual(stderr, '')
+      assertHidden(stdout + stderr, token)
+    }
+    const listed = await readList(cli.run(['token', 'list', '--json']))
+    assert.equal(listed.length, 1, 'and none is made with one for its name')
+  })
+
   it('revoke of an id that does not exist fails and says where the ids are', async t => {
     const cli = await createCli(t)
     await cli.createToken()
@@ -194,6 +266,15 @@ describe('fatura token', { concurrency: 3 }, () => {
     }
   })
 })
+
+/** Not even a third of the secret is there. */
+function assertHidden(text: string, token: string): void {
+  for (let from = 16; from < 40; from++)
+    assert.ok(
+      !text.toLowerCase().includes(token.slice(from, from + 10).toLowerCase()),
+      `from ${from}: ${text.length} characters`,
+    )
+}
 
 interface ListedToken {
   id: string

@@ -9,6 +9,7 @@ import { openReadPools } from '../src/store/postgres/pool.ts'
 import { assertOneLine, type Cli, createCli, eventually, type Serving } from './support/cli.ts'
 import { ask, startLoad } from './support/load.ts'
 import { makeInvoice } from './support/records.ts'
+import { startTraffic } from './support/traffic.ts'
 
 const list = '/api/v1/client/cus_ana/invoices'
 
@@ -111,28 +112,33 @@ describe('fatura serve --workers', { concurrency: 2 }, () => {
   for (const signal of ['SIGTERM', 'SIGINT'] as const)
     it(`at ${signal} under load fails no request, and exits with 0 within 10 s`, async t => {
       const cli = await createCli(t)
-      const { api, token } = await serveWithWorkers(cli, '--workers', '2')
-      const load = startLoad({
+      const { api, token } = await serveWithWorkers(cli, '--workers', '2', '--shutdown-delay', '1s')
+      const traffic = startTraffic({
         address: api.address,
         paths: [list, '/api/v1/client/cus_ana/invoice/in_1', '/live'],
         token,
-        loops: 20,
-        pause: 3,
-        atMost: 20_000,
+        busy: 20,
+        idle: 0,
+        fresh: 2,
+        idleFor: [0, 0],
       })
-      await eventually('the load runs', () => load.samples.length > 300)
+      await eventually('the load runs', () => traffic.samples.length > 300)
+      // Without a delay, who connects at the last moment is refused.
+      if (signal === 'SIGINT') {
+        traffic.divert()
+        await sleep(100)
+      }
       const asked = performance.now()
       const { code, stdout, stderr } = await api.stop(signal)
       const took = performance.now() - asked
-      await load.stop()
+      traffic.stop()
+      await traffic.ended
       assert.deepEqual([code, stderr], [0, ''])
       assert.ok(took < 10_000, `took ${took} ms`)
-      // Who comes when nobody listens any more is refused, and can go elsewhere: that is no request that failed.
-      const failed = load.samples.filter(({ status, text }) => status !== 200 && !/ECONNREFUSED/.test(text))
+      const failed = traffic.samples.filter(({ status }) => status !== 200)
       assert.deepEqual(failed, [])
-      const answered = load.samples.filter(({ status }) => status === 200)
-      const logged = linesOf(stdout).filter(({ msg }) => msg === 'request')
-      assert.equal(logged.length, answered.length, 'no line is lost')
+      const logged = linesOf(stdout).filter(({ msg, route }) => msg === 'request' && route !== '/ready')
+      assert.equal(logged.length, traffic.samples.length, 'no line is lost')
     })
 
   it('ends its workers when it is killed itself', async t => {
@@ -177,12 +183,12 @@ describe('fatura serve --workers', { concurrency: 2 }, () => {
       assertOneLine(await cli.run(['serve'], { env: { WORKERS: count } }), /^fatura: WORKERS must be /)
   })
 
-  it('divides the connections to PostgreSQL among the workers, three each at least', () => {
+  it('divides the connections to PostgreSQL among the workers, four each at least', () => {
     const most = (workers: number) => {
-      const { lanes, others } = openReadPools('postgres://127.0.0.1/none', workers)
-      return lanes.options.max + others.options.max
+      const { lanes, others, searches } = openReadPools('postgres://127.0.0.1/none', workers)
+      return lanes.options.max + others.options.max + searches.options.max
     }
-    assert.deepEqual([1, 2, 3, 4, 8, 64].map(most), [10, 5, 3, 3, 3, 3])
+    assert.deepEqual([1, 2, 3, 4, 8, 64].map(most), [10, 5, 4, 4, 4, 4])
   })
 
   it('takes as many workers as there are cores with "auto"', async t => {

@@ -72,6 +72,24 @@ for (const engine of engines) {
       assert.equal((await service.get(list)).headers.etag, before)
     })
 
+    test('customers of one import have ETags of their own, and one’s is no condition for another’s', async t => {
+      const customers = ['cus_ana', 'cus_bob', 'cus_eva']
+      const records = customers.map(customer_id => makeRecord({ customer_id }))
+      const service = await startService(t, engine, { records })
+      const path = (customer: string) => `/api/v1/client/${customer}/invoices`
+      // Who has no invoice has an ETag too.
+      const asked = [...customers, 'cus_none', 'cus_nobody']
+      const etags = await Promise.all(
+        asked.map(async customer => String((await service.get(path(customer))).headers.etag)),
+      )
+      assert.equal(new Set(etags).size, asked.length, `${etags}`)
+      for (const [owner, etag] of etags.entries())
+        for (const [other, customer] of asked.entries()) {
+          const { status } = await service.get(path(customer), { headers: { 'if-none-match': etag } })
+          assert.equal(status, owner === other ? 304 : 200, `${etag} for ${customer}`)
+        }
+    })
+
     test('saving what is stored already changes no ETag', async t => {
       const record = makeRecord({ id: 'in_1' }, [makeLine()])
       const service = await startService(t, engine, { records: [record] })

@@ -5,7 +5,6 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, it, type TestContext } from 'node:test'
-import { neededEvents } from '../src/doctor/check-webhooks.ts'
 import type { Finding } from '../src/doctor/findings.ts'
 import { pickSample, type ReadKeys } from '../src/doctor/pick-sample.ts'
 import type { InvoiceKey } from '../src/invoice.ts'
@@ -17,6 +16,7 @@ import {
 } from '../src/sandbox/invoicexpress-server.ts'
 import type { SandboxOptions } from '../src/sandbox/stripe-server.ts'
 import { openWriteStore } from '../src/store/open-store.ts'
+import { neededEvents } from '../src/stripe/needed-events.ts'
 import type { Outcome } from './support/cli.ts'
 import { engines, postgresServer, runSql } from './support/engines.ts'
 import { apiKey, createSyncWorld, type SyncWorld } from './support/sync-truth.ts'
@@ -436,7 +436,7 @@ describe('fatura doctor on a database', { concurrency: 3 }, () => {
     await runSql(postgresServer(), `CREATE DATABASE ${empty}`)
     t.after(() => runSql(postgresServer(), `DROP DATABASE ${empty} WITH (FORCE)`))
     const fresh = await clinic.examine(['--sample', '0'], { DATABASE_URL: postgresServer() + empty })
-    assert.match(fresh.wrong['Database: schema']?.detail ?? '', /^version 0/)
+    assert.match(fresh.wrong['Database: schema']?.detail ?? '', /schema version 0, this Fatura needs/)
   })
 
   it('looks at the permissions and the journal of a file', async t => {

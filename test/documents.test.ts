@@ -1,107 +1,10 @@
 /** From the two systems to one store: documents are found, followed and given up as the convention says. */
 import assert from 'node:assert/strict'
-import { describe, type TestContext, test } from 'node:test'
-import type { Invoice } from '../src/invoice.ts'
-import { createDocumentSource } from '../src/invoicexpress/document-source.ts'
-import {
-  createDocuments,
-  type DocumentAccount,
-  type DocumentOptions,
-} from '../src/sandbox/invoicexpress-account.ts'
-import {
-  type InvoiceXpressSandbox,
-  type InvoiceXpressOptions as SandboxOptions,
-  startInvoiceXpressSandbox,
-} from '../src/sandbox/invoicexpress-server.ts'
-import { createDocumentSync, type DocumentSync, type DocumentSyncOptions } from '../src/sync/documents.ts'
-import { type LinkRules, usualRules } from '../src/sync/link.ts'
+import { describe, test } from 'node:test'
+import { usualRules } from '../src/sync/link.ts'
 import { assertDocumentsTrue, differingFields } from './support/document-truth.ts'
-import { type Engine, engines } from './support/engines.ts'
-import { createLog, type Rig, type RigOptions, readAll, startRig } from './support/sync.ts'
-
-interface DocumentRig extends Rig {
-  documents: DocumentAccount
-  ix: InvoiceXpressSandbox
-  sync: DocumentSync
-  /** All of both systems, once. */
-  syncAll(): Promise<void>
-  reconnect(options?: Partial<DocumentSyncOptions>): Promise<DocumentSync>
-  invoice(id: string): Promise<Invoice>
-  /** Those whose document is not as it should be. */
-  unusual(): Promise<Invoice[]>
-  warned: { level: number; msg: string }[]
-}
-
-const key = 'canary_key_of_invoicexpress'
-
-async function startDocuments(
-  t: TestContext,
-  engine: Engine,
-  options: RigOptions & {
-    documents?: DocumentOptions
-    ix?: Partial<SandboxOptions>
-    rules?: Partial<LinkRules>
-    attempts?: number
-  } = {},
-): Promise<DocumentRig> {
-  const { documents: wanted, ix: server, rules: given, attempts = 4, ...rest } = options
-  const rig = await startRig(t, engine, rest)
-  const documents = createDocuments(rig.account, wanted)
-  const ix = await startInvoiceXpressSandbox({ documents, apiKey: key, ...server })
-  t.after(() => ix.close())
-  const source = createDocumentSource(
-    { account: null, apiKey: key, base: ix.address, timeout: 700 },
-    { perSecond: 10_000, attempts, patience: 5_000 },
-  )
-  const { log, logged: warned } = createLog()
-  const rules = { ...usualRules, ...given }
-  const reconnect: DocumentRig['reconnect'] = more =>
-    createDocumentSync({
-      source,
-      store: rig.store,
-      rules,
-      log,
-      signal: new AbortController().signal,
-      fetchesPerRun: Number.POSITIVE_INFINITY,
-      ...more,
-    })
-  const connector = await rig.connect({ rules })
-  const sync = await reconnect()
-  t.after(() => assert.ok(!JSON.stringify([warned, rig.logged]).includes(key), 'the key is in a log line'))
-  return {
-    ...rig,
-    connector,
-    documents,
-    ix,
-    sync,
-    warned,
-    reconnect,
-    async syncAll() {
-      await connector.backfill()
-      await connector.catchUp()
-      while ((await sync.sweepMonth()) !== null);
-      await sync.sweepRecent()
-      await sync.refreshOpen()
-    },
-    async unusual() {
-      const records = await readAll(rig.store)
-      return records.filter(({ id }) => documents.states.has(id)).map(({ summary }) => JSON.parse(summary))
-    },
-    async invoice(id) {
-      const [found] = await rig.store.findLinkedById(id)
-      assert.ok(found !== undefined, `there is no ${id}`)
-      return JSON.parse(found.summary)
-    },
-  }
-}
-
-/** The id of an invoice that is as it should be, with its document. */
-function anyOrdinary({ account, documents }: DocumentRig, status = 'paid'): [string, number] {
-  for (const { id, metadata, status: found } of account.invoices.values())
-    if (found === status && !documents.states.has(id) && metadata.ix_id !== undefined)
-      return [id, Number(metadata.ix_id)]
-  throw new Error(`no ordinary ${status} invoice`)
-}
+import { anyOrdinary, startDocuments } from './support/documents.ts'
+import { engines } from './support/engines.ts'
 
 for (const engine of engines)
   describe(`documents on ${engine.name}`, { concurrency: 3 }, () => {
@@ -173,7 +76,7 @@ for (const engine of engines)
       assert.deepEqual([twice.ix_sync_state, twice.ix_id, twice.ix_status], ['failed', null, null])
     })
 
-    for (const fault of ['unauthorized', 'too_many', 'error_500', 'hang', 'error_in_200', 'garbled'] as const)
+    for (const fault of ['unauthorized', 'too_many', 'error_503', 'hang', 'garbled'] as const)
       test(`${fault} keeps the last known state, however often`, async t => {
         const rig = await startDocuments(t, engine, {
           invoices: 40,
@@ -191,6 +94,43 @@ for (const engine of engines)
         const stream = await rig.stream('ix:open')
         assert.ok(stream?.failed_at !== null && stream?.error, 'the failure is told')
       })
+
+    for (const fault of ['error_500', 'error_in_200'] as const)
+      test(`${fault} to one document keeps its last known state, and sets it aside`, async t => {
+        const rig = await startDocuments(t, engine, {
+          invoices: 40,
+          documents: { states: 'ordinary' },
+          attempts: 1,
+        })
+        await rig.syncAll()
+        const [id, document] = anyOrdinary(rig, 'open')
+        rig.documents.change('vanish', document)
+        rig.ix.faults.set('ix_document', fault)
+        for (let round = 0; round < 3; round++) await rig.sync.refreshOpen()
+        const kept = await rig.invoice(id)
+        assert.deepEqual([kept.ix_sync_state, kept.ix_id], ['synced', document])
+        const [aside] = await rig.store.listSetAside(10, 'invoicexpress')
+        assert.deepEqual([aside?.kind, aside?.id, aside?.tries], ['document', String(document), 3])
+        rig.ix.faults.clear()
+        await rig.sync.refreshOpen()
+        assert.deepEqual(await rig.store.listSetAside(10, 'invoicexpress'), [])
+        await rig.sync.refreshOpen()
+        assert.equal((await rig.invoice(id)).ix_sync_state, 'failed')
+      })
+
+    test('many documents that fail at once are a failure of the system', async t => {
+      const rig = await startDocuments(t, engine, {
+        invoices: 200,
+        documents: { states: 'ordinary' },
+        attempts: 2,
+      })
+      await rig.syncAll()
+      const open = [...rig.documents.documents.values()].filter(({ status }) => status === 'final')
+      assert.ok(open.length >= 10)
+      for (const { id } of open) rig.documents.change('vanish', id)
+      rig.ix.faults.set('ix_document', 'error_500')
+      await assert.rejects(rig.sync.refreshOpen(), /none of which fits/)
+    })
 
     test('several documents for one invoice: the best is chosen, and it is logged', async t => {
       const rig = await startDocuments(t, engine, { invoices: 600 })

@@ -83,7 +83,7 @@ for (const engine of engines) {
           const answer = await service.get(path('in_1', kind))
           assertError(answer, status, code)
           assert.doesNotMatch(answer.text, /words of the upstream/)
-          assert.equal(answer.headers['retry-after'], status === 503 ? '7' : undefined)
+          assert.equal(answer.headers['retry-after'], failure === 'missing' ? undefined : '7')
         }
       }
     })
@@ -113,6 +113,12 @@ for (const engine of engines) {
         '...',
         ' ',
         'x'.repeat(300),
+        'é'.repeat(150),
+        '🧾'.repeat(60),
+        `${'x'.repeat(195)}é`,
+        `${'x'.repeat(194)}e\u0301\u0327`,
+        `${'x'.repeat(195)}--${'x'.repeat(9)}`,
+        'क्षि'.repeat(30),
         "it's (1)*",
         '%2e%2e',
         'ﬁn\u0000al',
@@ -131,8 +137,16 @@ for (const engine of engines) {
             header,
           ) ?? []
         assert.ok(plain !== undefined, header)
-        for (const name of [plain, extended === undefined ? plain : decodeURIComponent(extended)])
+        for (const name of [plain, extended === undefined ? plain : decodeURIComponent(extended)]) {
           assert.doesNotMatch(name, /[/\\"\p{Cc}\p{Cf}]|^\./u, header)
+          assert.ok(Buffer.byteLength(name) <= 200, `${Buffer.byteLength(name)} bytes`)
+          assert.match(name, /[^.\s-]\.pdf$/)
+        }
+        // The longest beginning of the number that fits, and no half character at its end.
+        if (number === 'é'.repeat(150))
+          assert.equal(decodeURIComponent(extended ?? ''), `${'é'.repeat(98)}.pdf`)
+        if (number === '🧾'.repeat(60))
+          assert.equal(decodeURIComponent(extended ?? ''), `${'🧾'.repeat(49)}.pdf`)
       }
     })
   })

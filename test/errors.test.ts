@@ -208,7 +208,7 @@ for (const engine of engines) {
       assert.equal((await service.get('/ready')).status, 200)
     })
 
-    test('every request id is new, of one length, and in the log', async t => {
+    test('every request id is new, of one length, in the log, and tells nothing of other requests', async t => {
       const service = await startService(t, engine)
       const answers = [
         await service.get('/live'),
@@ -218,9 +218,16 @@ for (const engine of engines) {
       const ids = answers.map(({ headers }) => String(headers['request-id']))
       assert.equal(new Set(ids).size, 3)
       for (const id of ids) {
-        assert.match(id, /^req_[0-9a-z]{20}$/)
+        assert.match(id, /^req_[0-9a-f]{32}$/)
         assert.equal(service.logs.filter(line => line.includes(id)).length, 1)
       }
+      // Were there a counter in it, however written, ids would rise, or differ in their last characters alone.
+      const many: string[] = []
+      for (let i = 0; i < 100; i++) many.push(String((await service.get('/live')).headers['request-id']))
+      assert.equal(new Set(many).size, 100)
+      for (let place = 16; place < 36; place++)
+        assert.ok(new Set(many.map(id => id[place])).size > 8, `little chance in place ${place}`)
+      assert.notDeepEqual(many, many.toSorted())
     })
 
     test('an unexpected error is 500 internal, logged in full and masked to the client', async t => {
@@ -273,11 +280,35 @@ for (const engine of engines) {
       }
     })
 
-    test('responses say nosniff, and nothing of what serves them', async t => {
-      const service = await startService(t, engine)
-      for (const path of [...routes, '/nothing']) {
-        const { headers } = await service.get(path)
-        assert.equal(headers['x-content-type-options'], 'nosniff')
+    test('every answer says how a browser may treat it, whichever layer gave it, and nothing of what serves it', async t => {
+      const service = await startService(t, engine, { records: [makeRecord({ id: 'in_1' })] })
+      const answers: Answer[] = []
+      for (const path of [...routes, '/nothing', '/%', '/api/v1/client/bad/invoices'])
+        for (const method of ['GET', 'HEAD', 'OPTIONS', 'POST'])
+          for (const token of [undefined, null, 'fat_wrong'])
+            answers.push(await service.get(path, token === undefined ? { method } : { method, token }))
+      const { etag = '' } = (await service.list()).headers
+      answers.push(await service.list('', { headers: { 'if-none-match': etag } }))
+      for (const bytes of [
+        'garbage\r\n\r\n',
+        'GET /live HTTP/1.1\r\n\r\n',
+        'GET /live HTTP/2.0\r\n\r\n',
+        'FOO / HTTP/1.1\r\nHost: x\r\n\r\n',
+        'CONNECT x:443 HTTP/1.1\r\nHost: x\r\n\r\n',
+        'GET /live HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: identity\r\n\r\n',
+        `GET /live HTTP/1.1\r\nHost: x\r\nX-Long: ${'x'.repeat(20_000)}\r\n\r\n`,
+        `GET /${'x'.repeat(40_000)} HTTP/1.1\r\nHost: x\r\n\r\n`,
+        'GET /live HTTP/1.1\r\nHost: x\r\nContent-Length: 9000\r\n\r\n',
+      ])
+        answers.push(parse(await service.send(bytes)))
+      const seen = new Set(answers.map(({ status }) => status))
+      for (const status of [200, 204, 304, 400, 401, 404, 405, 413, 414, 431])
+        assert.ok(seen.has(status), `${status}`)
+      for (const { status, headers } of answers) {
+        assert.equal(headers['x-content-type-options'], 'nosniff', `${status}`)
+        assert.equal(headers['content-security-policy'], "default-src 'none'; frame-ancestors 'none'")
+        assert.equal(headers['cross-origin-resource-policy'], 'same-origin')
+        assert.equal(headers['referrer-policy'], 'no-referrer')
         assert.equal(headers.server ?? headers['x-powered-by'], undefined)
       }
     })

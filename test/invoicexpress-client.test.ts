@@ -53,7 +53,7 @@ const questions: Record<
   listDocuments: {
     ask: source => source.listDocuments({}, 1),
     fitting: answer(page([payload])),
-    result: { documents: [expected], refused: 0, pages: 1, total: 1 },
+    result: { documents: [expected], misfits: [], pages: 1, total: 1 },
   },
   fetchDocument: {
     ask: source => source.fetchDocument(id, 'Invoice'),
@@ -74,7 +74,7 @@ describe('lists', () => {
       answer(page([payload], { current_page: 3, total_pages: 7, total_entries: 301 })),
     )
     const got = await source.listDocuments({ from: '2026-01-31', to: '2026-03-01' }, 3)
-    assert.deepEqual(got, { documents: [expected], refused: 0, pages: 7, total: 301 })
+    assert.deepEqual(got, { documents: [expected], misfits: [], pages: 7, total: 301 })
     const [request] = upstream.requests
     const url = new URL(request?.url ?? '', upstream.origin)
     assert.equal(url.pathname, '/invoices.json')
@@ -111,7 +111,7 @@ describe('lists', () => {
     const { upstream, source } = await start(t, answer(page([...others, payload])))
     assert.deepEqual(await source.listDocuments({}, 1), {
       documents: [expected],
-      refused: 0,
+      misfits: [],
       pages: 1,
       total: 5,
     })
@@ -119,7 +119,7 @@ describe('lists', () => {
       upstream.script(answer(page([], { total_pages })))
       assert.deepEqual(await source.listDocuments({}, 1), {
         documents: [],
-        refused: 0,
+        misfits: [],
         pages: total_pages,
         total: 0,
       })
@@ -131,15 +131,17 @@ describe('lists', () => {
     const wrong: Record<string, unknown>[] = [
       page([payload], { current_page: 1, total_pages: 3 }),
       page([payload], { current_page: 3, total_pages: 3 }),
-      page([payload], { current_page: '2', total_pages: 3 }),
+      page([payload], { current_page: 'two', total_pages: 3 }),
+      page([payload], { current_page: '2', total_pages: 1 }),
       page([payload], { current_page: 2, total_pages: 1 }),
       page([], { current_page: 2, total_pages: 3, total_entries: 120 }),
       page([payload], { current_page: 2, total_pages: null }),
       page([payload], { current_page: 2, total_pages: 2.5 }),
       page([payload], { current_page: 2, total_pages: 3, total_entries: -1 }),
-      page([payload], { current_page: 2, total_pages: 3, total_entries: '51' }),
+      page([payload], { current_page: 2, total_pages: 3, total_entries: '5e1' }),
       { invoices: [payload] },
       { pagination: page([]).pagination },
+      { ...page([payload], { current_page: 2, total_pages: 3, total_entries: 120 }), receipts: [] },
       { ...page([], { current_page: 2, total_pages: 3, total_entries: 51 }), invoices: { 0: payload } },
     ]
     for (const body of wrong) {
@@ -162,15 +164,42 @@ describe('lists', () => {
     }
   })
 
-  test('one document that does not fit is left out and counted, and keeps no other back', async t => {
-    const { source } = await start(t, answer(page([payload, { ...payload, total: '1e3' }])))
-    const { documents, refused } = await source.listDocuments({}, 1)
-    assert.deepEqual([documents, refused], [[expected], 1])
+  test('those that were put away are another list: one of the two is asked for, never both', async t => {
+    const { upstream, source } = await start(t, answer(page([])))
+    await source.listDocuments({ isArchived: true }, 1)
+    const { searchParams } = new URL(upstream.requests[0]?.url ?? '', upstream.origin)
+    assert.deepEqual([searchParams.get('archived'), searchParams.get('non_archived')], ['true', null])
   })
 
-  test('a page of which no document fits is a failure', async t => {
-    const { source } = await start(t, answer(page([{ ...payload, total: '1e3' }])))
-    assert.equal((await failureOf(source.listDocuments({}, 1))).failure, 'failed')
+  test('a list may be called after its type, and count in text', async t => {
+    const counts = { current_page: '1', total_pages: '1', total_entries: '1' }
+    const { invoices, pagination } = page([payload], counts)
+    const { source } = await start(t, answer({ invoice_receipts: invoices, pagination }))
+    const got = await source.listDocuments({}, 1)
+    assert.deepEqual(got, { documents: [expected], misfits: [], pages: 1, total: 1 })
+  })
+
+  test('one document that does not fit is told with its id and the field, and keeps no other back', async t => {
+    const others = [{ ...payload, id: 17, status: null }, { ...payload, id: 'abc' }, null]
+    const { source } = await start(t, answer(page([payload, ...others])))
+    const { documents, misfits } = await source.listDocuments({}, 1)
+    assert.deepEqual(documents, [expected])
+    assert.deepEqual(misfits, [
+      { id: 17, reason: 'InvoiceXpress sent a document that does not fit: status' },
+      { id: null, reason: 'InvoiceXpress sent a document that does not fit: id' },
+      { id: null, reason: 'InvoiceXpress sent a document that does not fit' },
+    ])
+  })
+
+  test('a page of which no document fits is asked for again, and believed at last', async t => {
+    const unfit = answer(page([{ ...payload, total: '1e3' }]))
+    const { upstream, source } = await start(t, unfit, { attempts: 2 })
+    const { documents, misfits } = await source.listDocuments({}, 1)
+    assert.deepEqual([documents, misfits.length, upstream.requests.length], [[], 1, 3])
+    upstream.script(unfit, answer(page([payload])))
+    assert.deepEqual((await source.listDocuments({}, 1)).documents, [expected])
+    upstream.script(unfit, answer('', 503))
+    assert.equal((await failureOf(source.listDocuments({}, 1))).scope, 'source')
   })
 })
 
@@ -219,6 +248,22 @@ describe('a document', () => {
     assert.equal((await source.fetchDocument(id, 'Invoice'))?.status, 'deleted')
     upstream.script(answer({ credit_note: { ...payload, type: 'CreditNote' } }))
     assert.equal(await source.fetchDocument(id, 'Invoice'), null)
+  })
+
+  test('that does not say its type is of the one asked for, unless it is wrapped as another', async t => {
+    const { upstream, source } = await start(t, missing)
+    const { type: _, ...untyped } = payload
+    for (const key of ['invoice', 'invoice_receipt']) {
+      upstream.script(answer({ [key]: untyped }))
+      assert.deepEqual(await source.fetchDocument(id, 'InvoiceReceipt'), {
+        ...expected,
+        type: 'InvoiceReceipt',
+      })
+    }
+    for (const key of ['credit_note', 'estimate', 'simplified_invoice']) {
+      upstream.script(answer({ [key]: untyped }))
+      assert.equal((await failureOf(source.fetchDocument(id, 'InvoiceReceipt'))).scope, 'record')
+    }
   })
 
   test('with another id, or beside something else, is a failure', async t => {

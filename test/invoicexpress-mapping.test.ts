@@ -23,7 +23,8 @@ function assertUnfit(map: () => unknown): void {
   assert.throws(map, (error: unknown) => {
     assert.ok(error instanceof SourceError)
     assert.deepEqual([error.failure, error.cause], ['failed', undefined])
-    assert.match(error.message, /^InvoiceXpress sent a \w+ that does not fit$/)
+    assert.match(error.message, /^InvoiceXpress sent a \w+ that does not fit(: [a-z_.]+(, [a-z_]+)*)?$/)
+    assert.equal(error.scope, 'record')
     return true
   })
 }
@@ -101,13 +102,22 @@ describe('clients', () => {
       ['', null],
       [null, null],
       [undefined, null],
+      [508025338, '508025338'],
     ]
     for (const [fiscal_id, tax_id] of cases)
-      assert.deepEqual(mapClient({ id: 4455, name: 'Ana', fiscal_id }), { id: 4455, tax_id })
+      for (const id of [4455, '4455'])
+        assert.deepEqual(mapClient({ id, name: 'Ana', fiscal_id }), { id: 4455, tax_id })
   })
 
   test('anything else does not fit', () => {
-    for (const client of [{ fiscal_id: '5' }, { id: '4455' }, { id: 0 }, { id: 1, fiscal_id: 508025338 }])
+    for (const client of [
+      { fiscal_id: '5' },
+      { id: 'ana' },
+      { id: 0 },
+      { id: '0' },
+      { id: 1, fiscal_id: ['5'] },
+    ])
       assertUnfit(() => mapClient(client))
+    assertUnfit(() => mapClient({ id: 1, fiscal_id: '5\0' }))
   })
 })

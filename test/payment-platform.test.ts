@@ -34,7 +34,7 @@ function pick(fits: (invoice: StripeInvoice) => boolean): StripeInvoice {
 
 /** As the connector would store it, but without the lines. */
 function recordOf(invoice: StripeInvoice): InvoiceRecord {
-  const mapped = mapInvoice(invoice as unknown as Stripe.Invoice, new Map(), null)
+  const mapped = mapInvoice(invoice as unknown as Stripe.Invoice, new Map(), null, linesOf(invoice))
   assert.ok('invoice' in mapped)
   return { invoice: mapped.invoice, lines: null }
 }
@@ -424,6 +424,8 @@ const outcomes: Record<'retrieve_invoice' | 'pdf', Outcomes> = {
     truncated: [[200], false],
     huge: [[200], false],
     looping_page: [[200], true],
+    // Whatever answers at the address of a PDF, no more is known than that there is none.
+    gateway_404: [[404], true],
   },
 }
 

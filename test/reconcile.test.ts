@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import fc from 'fast-check'
+import { createTimeZone } from '../src/cli/time-zone.ts'
 import { type Claim, type Document, noClaim } from '../src/document.ts'
 import type { Invoice } from '../src/invoice.ts'
 import type { LinkedInvoice } from '../src/store/document-store.ts'
@@ -21,6 +22,8 @@ interface Planted {
   claim?: Partial<Claim> | null
   /** Refers to the invoice unless told otherwise. */
   document?: Partial<Document> & { id: number }
+  /** More that refer to the invoice. */
+  others?: (Partial<Document> & { id: number })[]
   misses?: number
   /** Of the document's client; undefined: not read. */
   taxId?: string | null
@@ -33,7 +36,7 @@ const hour = 3_600_000
 function makeDocument(reference: string, fields: Partial<Document> & { id: number }): Document {
   return {
     type: 'Invoice',
-    status: 'final',
+    status: 'settled',
     reference,
     number: '6/G',
     date: '2026-03-02',
@@ -54,11 +57,15 @@ async function plant(store: WriteStore, planted: readonly Planted[]): Promise<vo
       ...(claim !== null && { claim: { ...noClaim, ...claim } }),
     }))
     await tx.saveInvoices(records, stamp++)
-    for (const { invoice, document, misses = 0, taxId } of planted) {
+    for (const { invoice, document, others = [], misses = 0, taxId } of planted) {
       if (document === undefined) continue
       await tx.saveDocuments([makeDocument(invoice.id, document)], stamp++)
       for (let miss = 0; miss < misses; miss++) await tx.missDocument(document.id, stamp++)
       if (taxId !== undefined) await tx.saveClient(document.id, taxId, stamp++)
+      await tx.saveDocuments(
+        others.map(other => makeDocument(invoice.id, other)),
+        stamp++,
+      )
     }
     const invoices = planted.map(({ invoice }) => invoice.id)
     await relinkInvoices(tx, { documents: [], invoices }, usualRules, 'test')
@@ -113,7 +120,7 @@ const world: readonly Planted[] = [
   { invoice: { id: 'in_b09' }, claim: null },
   { invoice: { id: 'in_b10', ix_sync_state: 'synced', ix_id: 9_999, ix_status: 'settled' }, claim: null },
   { invoice: { id: 'in_b11' }, document: { id: 11, reference: 'in_b1' } },
-  { invoice: { id: 'in_c01', status: 'void' }, document: { id: 21 } },
+  { invoice: { id: 'in_c01', status: 'void' }, document: { id: 21, status: 'final' } },
   { invoice: { id: 'in_c02', status: 'void' }, document: { id: 22, status: 'canceled' } },
   { invoice: { id: 'in_c03', status: 'void' }, document: { id: 23, status: 'deleted' } },
   { invoice: { id: 'in_c04', status: 'void' } },
@@ -156,6 +163,21 @@ const world: readonly Planted[] = [
   { invoice: { id: 'in_g04' }, document: { id: 64 } },
   { invoice: { id: 'in_g05', customer_tax_id: null }, document: { id: 65 }, taxId: '987654321' },
   { invoice: { id: 'in_g06' }, document: { id: 66, total: '1' }, taxId: 'ES123456789' },
+  { invoice: { id: 'in_h01' }, document: { id: 71, status: 'final' } },
+  { invoice: { id: 'in_h02' }, document: { id: 72, status: 'sent' } },
+  { invoice: { id: 'in_h03', status: 'open' }, document: { id: 73, status: 'final' } },
+  { invoice: { id: 'in_h04' }, document: { id: 74, status: 'second_copy' } },
+  { invoice: { id: 'in_i01' }, document: { id: 81 }, others: [{ id: 82, status: 'final' }] },
+  { invoice: { id: 'in_i02' }, document: { id: 83 }, others: [{ id: 84, status: 'canceled' }] },
+  { invoice: { id: 'in_i03' }, document: { id: 85 }, others: [{ id: 86, status: 'draft' }] },
+  {
+    invoice: { id: 'in_i04' },
+    claim: { state: 'synced', ix_id: 87 },
+    document: { id: 87, reference: 'Order 4' },
+    others: [{ id: 88 }],
+  },
+  { invoice: { id: 'in_i05' }, document: { id: 89 }, misses: 2, others: [{ id: 90 }] },
+  { invoice: { id: 'in_i06', status: 'void' }, document: { id: 91 }, others: [{ id: 92 }, { id: 93 }] },
 ]
 
 const expected: readonly [id: string, kind: DifferenceKind, detail: RegExp][] = [
@@ -180,6 +202,12 @@ const expected: readonly [id: string, kind: DifferenceKind, detail: RegExp][] = 
   ['in_g02', 'tax_id_differs', /PT123456789 at Stripe, none of/],
   ['in_g06', 'total_differs', /1 Euro/],
   ['in_g06', 'tax_id_differs', /ES123456789/],
+  ['in_h01', 'paid_not_settled', /^paid, but document 71 is final, and not settled$/],
+  ['in_h02', 'paid_not_settled', /document 72 is sent/],
+  ['in_i01', 'several_documents', /^documents 81 \(settled\) and 82 \(final\) are all in force$/],
+  ['in_i04', 'several_documents', /^documents 87 \(settled\) and 88 \(settled\) are all in force$/],
+  ['in_i06', 'several_documents', /^documents 91 .* and 92 .* and 93 /],
+  ['in_i06', 'document_on_void', /document 91 is settled/],
 ]
 
 for (const engine of engines)
@@ -204,8 +232,104 @@ for (const engine of engines)
       assert.match(stdout, /^failed +cus_ana +in_f01 +2026-\d+ +2026-03-02 +Client is invalid$/m)
       assert.equal(
         stderr,
-        `21 differences in ${world.length} invoices checked: 6 paid_without_document, 1 document_on_void, 5 total_differs, 2 stuck_creating, 4 failed, 3 tax_id_differs.\n`,
+        `27 differences in ${world.length} invoices checked: 6 paid_without_document, 2 paid_not_settled, 3 several_documents, 2 document_on_void, 5 total_differs, 2 stuck_creating, 4 failed, 3 tax_id_differs.\nBesides, 1 document in force is tied to no invoice: --unlinked lists it.\n`,
       )
+    })
+
+    it('lists documents that no invoice is tied to when it is told to, and only those in force', async t => {
+      const { store, run, find } = await createWorld(t, engine)
+      await plant(store, [
+        { invoice: { id: 'in_1' }, document: { id: 1 }, taxId },
+        {
+          invoice: { id: 'in_2' },
+          claim: { state: 'synced', ix_id: 2 },
+          document: { id: 2, reference: 'Order 2' },
+        },
+      ])
+      const loose: (Partial<Document> & { id: number })[] = [
+        { id: 10, reference: 'in_unknown', date: '2026-03-01' },
+        { id: 11, reference: 'in_unknown', status: 'draft' },
+        { id: 12, reference: 'in_unknown', status: 'canceled' },
+        { id: 13, reference: null, status: 'final', date: '2026-04-01' },
+        { id: 14, reference: 'Order 14', date: null },
+        { id: 15, reference: 'in_gone' },
+        { id: 16, reference: null, status: 'deleted' },
+      ]
+      await store.transaction(async tx => {
+        const stamp = observationStamp(now)
+        await tx.saveDocuments(
+          loose.map(document => makeDocument('', document)),
+          stamp,
+        )
+        for (let miss = 1; miss <= 2; miss++) await tx.missDocument(15, stamp + miss)
+      })
+      await succeed(store)
+      const quiet = await run()
+      assert.deepEqual([quiet.code, quiet.stdout], [0, ''])
+      assert.match(quiet.stderr, /^No differences in 2 invoices checked\.\nBesides, 3 documents in force are/)
+      assert.deepEqual(await find('--unlinked'), [
+        [
+          'in_unknown',
+          'document_of_unknown_invoice',
+          'document 10 of 2026-03-01 is settled, and refers to in_unknown, which is not in the store',
+        ],
+        [null, 'document_without_invoice', 'document 13 of 2026-04-01 is final, and refers to nothing'],
+        [
+          null,
+          'document_without_invoice',
+          "document 14 of nobody knows when is settled, and refers to 'Order 14'",
+        ],
+      ])
+      assert.deepEqual((await find('--unlinked', '--month', '2026-04')).length, 1)
+      assert.deepEqual(await find('--unlinked', '--customer', 'cus_ana'), [], 'whose they are cannot be told')
+    })
+
+    it('tells both sides of a difference in columns', async t => {
+      const { store, run } = await createWorld(t, engine)
+      const invoice = { id: 'in_1', number: 'N-1', display_name: 'Lima, "Ana"', total_cents: -500 }
+      await plant(store, [{ invoice, document: { id: 1, number: '6/G', status: 'sent', total: '-5.5' } }])
+      await succeed(store)
+      const rows = readCsv((await run('--format', 'csv')).stdout)
+      const [header = [], ...others] = rows
+      assert.deepEqual(header.join(','), csvHeader)
+      const sides = ['cus_ana', 'Lima, "Ana"', 'in_1', 'N-1', '2026-03-02T09:30:00.000Z', 'eur', '-5.00']
+      const document = ['1', '6/G', 'sent', 'Euro', '-5.5']
+      assert.deepEqual(
+        others.map(row => row.slice(0, -1)),
+        [
+          ['paid_not_settled', ...sides, ...document],
+          ['total_differs', ...sides, ...document],
+        ],
+      )
+      const [first = ''] = (await run('--format', 'json')).stdout.split('\n')
+      const json = JSON.parse(first)
+      assert.deepEqual(Object.keys(json).join(','), csvHeader)
+      assert.deepEqual([json.document_id, json.total, json.document_total], [1, '-5.00', '-5.5'])
+    })
+
+    it('knows the edges of a month in a time zone, also where clocks are changed', async t => {
+      const { store, run, find } = await createWorld(t, engine)
+      const at = (id: string, issued_at: string) => ({ invoice: { id, issued_at } })
+      await plant(store, [
+        at('in_1', '2026-03-31T22:59:59.999Z'),
+        at('in_2', '2026-03-31T23:00:00.000Z'),
+        at('in_3', '2026-04-30T22:59:59.999Z'),
+        at('in_4', '2026-04-30T23:00:00.000Z'),
+        at('in_5', '2026-10-31T23:59:59.999Z'),
+        at('in_6', '2026-11-01T00:00:00.000Z'),
+        at('in_7', '2026-02-28T23:59:59.999Z'),
+      ])
+      await succeed(store)
+      const ids = async (...args: string[]) => (await find(...args)).map(([id]) => id).join(' ')
+      const lisbon = ['--timezone', 'Europe/Lisbon']
+      assert.equal(await ids('--month', '2026-04', ...lisbon), 'in_2 in_3')
+      assert.equal(await ids('--month', '2026-03', ...lisbon), 'in_1')
+      assert.equal(await ids('--month', '2026-10', ...lisbon), 'in_5')
+      assert.equal(await ids('--month', '2026-11', ...lisbon), 'in_6')
+      assert.equal(await ids('--month', '2026-02', ...lisbon), 'in_7')
+      assert.equal(await ids('--month', '2026-04'), 'in_3 in_4')
+      assert.equal(await ids('--from', '2026-05-01', '--to', '2026-05-01', ...lisbon), 'in_4')
+      assert.match((await run('--month', '2026-05', ...lisbon)).stdout, /in_4 .* 2026-05-01 /)
     })
 
     it('is content with a store in which all is well, and says how much it looked at', async t => {
@@ -308,7 +432,8 @@ for (const engine of engines)
     })
   })
 
-const csvHeader = 'kind,customer_id,invoice_id,number,issued_at,detail'
+const csvHeader =
+  'kind,customer_id,customer_name,invoice_id,number,issued_at,currency,total,document_id,document_number,document_status,document_currency,document_total,detail'
 const [sqlite] = engines as [Engine]
 
 /** Exit code 2, nothing on standard output, one line that says what to do. */
@@ -345,9 +470,17 @@ describe('fatura reconcile', { concurrency: 2 }, () => {
     assert.equal(code, 1)
     const rows = readCsv(stdout)
     assert.equal(rows[0]?.join(','), csvHeader)
-    assert.deepEqual(rows[1]?.slice(0, 5), ['failed', 'cus_ana', 'in_0', "'=1+1", '2026-03-02T09:30:00.000Z'])
+    const [, first = []] = rows
+    assert.deepEqual(first.slice(0, 6), [
+      'failed',
+      'cus_ana',
+      'Ana Lima',
+      'in_0',
+      "'=1+1",
+      '2026-03-02T09:30:00.000Z',
+    ])
     assert.deepEqual(
-      rows.slice(1).map(row => row[5]),
+      rows.slice(1).map(row => row.at(-1)),
       errors.map(error => (/^[=+\-@]/.test(error) ? `'${error}` : error)),
     )
     for (const cell of rows.flat()) assert.doesNotMatch(cell, /^[=+\-@\t\r]/)
@@ -368,6 +501,9 @@ describe('fatura reconcile', { concurrency: 2 }, () => {
     [['--from', '2026-02-30'], {}, /--from must be a calendar day, written YYYY-MM-DD, not '2026-02-30'/],
     [['--to', 'today'], {}, /--to must be a calendar day/],
     [['--from', '2026-03-03', '--to', '2026-03-02'], {}, /--from 2026-03-03 is after --to 2026-03-02/],
+    [['--month', '2026-13'], {}, /--month must be a calendar month, written YYYY-MM, not '2026-13'/],
+    [['--month', '2026-03', '--to', '2026-03-02'], {}, /--month stands for --from and --to/],
+    [['--timezone', 'Lisbon'], {}, /--timezone must be the name of a time zone, such as Europe\/Lisbon/],
     [[], { DATABASE_URL: 'sqlite:nowhere.db' }, /no database at nowhere\.db/],
     [[], { DATABASE_URL: 'mysql://x' }, /DATABASE_URL must be/],
     [[], { LINK_IGNORE_ZERO: 'yes' }, /LINK_IGNORE_ZERO must be on or off, not 'yes'/],
@@ -388,6 +524,24 @@ describe('fatura reconcile', { concurrency: 2 }, () => {
     assert.equal(code, 2)
     assert.match(stderr, /table, csv, json/)
   })
+})
+
+it('a day begins with its first moment, wherever that is, also where midnight is left out', () => {
+  const starts: [zone: string, day: string, start: string][] = [
+    ['UTC', '2026-10-01', '2026-10-01T00:00:00.000Z'],
+    ['Europe/Lisbon', '2026-10-01', '2026-09-30T23:00:00.000Z'],
+    ['Europe/Lisbon', '2026-11-01', '2026-11-01T00:00:00.000Z'],
+    ['America/Sao_Paulo', '2018-11-04', '2018-11-04T03:00:00.000Z'],
+    ['Pacific/Kiritimati', '2026-01-01', '2025-12-31T10:00:00.000Z'],
+    ['Pacific/Pago_Pago', '2026-01-01', '2026-01-01T11:00:00.000Z'],
+    ['Asia/Kathmandu', '2026-01-01', '2025-12-31T18:15:00.000Z'],
+  ]
+  for (const [zone, day, start] of starts) {
+    const { startOf, dayOf } = createTimeZone(zone)
+    assert.equal(new Date(startOf(day)).toISOString(), start, zone)
+    assert.equal(dayOf(Date.parse(start)), day)
+    assert.ok(dayOf(Date.parse(start) - 1) < day)
+  }
 })
 
 describe('amounts', () => {
@@ -500,16 +654,20 @@ describe('findDifferences', () => {
     documentStatus: fc.constantFrom('draft', 'final', 'sent', 'settled', 'canceled'),
     offBy: fc.constantFrom(0, 0, 1, -1, 100),
     taxId: fc.constantFrom('same', 'other', 'none', 'unread'),
+    second: fc.boolean(),
   } as const)
 
   it('finds exactly what was planted', () => {
     fc.assert(
-      fc.property(plan, ({ cents, currency, status, link, documentStatus, offBy, taxId }) => {
+      fc.property(plan, ({ cents, currency, status, link, documentStatus, offBy, taxId, second }) => {
         const isTied = link === 'tied'
         const counts = isTied && documentStatus !== 'canceled'
         const kinds: DifferenceKind[] = []
         if (status === 'paid' && (link === 'none' || (isTied && /draft|canceled/.test(documentStatus))))
           kinds.push('paid_without_document')
+        if (status === 'paid' && isTied && /final|sent/.test(documentStatus)) kinds.push('paid_not_settled')
+        const isTwice = second && counts && documentStatus !== 'draft'
+        if (isTwice) kinds.push('several_documents')
         if (status === 'void' && counts) kinds.push('document_on_void')
         if (counts && offBy !== 0) kinds.push('total_differs')
         if (link === 'stuck') kinds.push('stuck_creating')
@@ -536,6 +694,8 @@ describe('findDifferences', () => {
         }
         const total = writeAmount(cents + offBy, currency)
         const document = makeDocument('in_p', { id: 5, status: documentStatus, total, currency: null })
+        const again = makeDocument('in_p', { id: 6 })
+        const known = isTied && second ? [{ id: 6, document: again, misses: 0, observed_at: 1 }] : []
         const clients = { same: '123456789', other: '9', none: null, unread: undefined }
         const linked: LinkedInvoice = {
           customer_id: invoice.customer_id,
@@ -550,7 +710,7 @@ describe('findDifferences', () => {
           client_tax_id: clients[taxId],
         }
         assert.deepEqual(
-          findDifferences(linked, usualRules, now).map(({ kind }) => kind),
+          findDifferences(linked, known, usualRules, now).map(({ kind }) => kind),
           kinds,
         )
       }),

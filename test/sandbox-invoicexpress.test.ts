@@ -18,7 +18,11 @@ import {
   documentChangeKinds,
 } from '../src/sandbox/invoicexpress-account.ts'
 import { ixControls } from '../src/sandbox/invoicexpress-control.ts'
-import { type DifferenceKind, differenceKinds } from '../src/sandbox/invoicexpress-differences.ts'
+import {
+  type DifferenceKind,
+  differenceKinds,
+  type Planted,
+} from '../src/sandbox/invoicexpress-differences.ts'
 import { type IxDocument, ixTypes, toMajor } from '../src/sandbox/invoicexpress-objects.ts'
 import {
   type InvoiceXpressOptions,
@@ -29,7 +33,7 @@ import { stateKinds } from '../src/sandbox/invoicexpress-states.ts'
 import { createAccount } from '../src/sandbox/stripe-account.ts'
 import { stripeControls } from '../src/sandbox/stripe-control.ts'
 import type { StripeInvoice } from '../src/sandbox/stripe-objects.ts'
-import { permissions } from '../src/sandbox/stripe-routes.ts'
+import { permissions } from '../src/sandbox/stripe-permissions.ts'
 import { startStripeSandbox } from '../src/sandbox/stripe-server.ts'
 import { assertOneLine, createCli, isRefused } from './support/cli.ts'
 
@@ -69,13 +73,31 @@ async function post({ address }: { address: string }, path: string): Promise<Ask
   return { status: answer.status, headers: answer.headers, json: await answer.json() }
 }
 
-/** Every page of a list. */
+/** As the account has it, whichever way it was written. */
+function plainly<T extends Pick<IxDocument, 'archived' | 'total' | 'client'>>(document: T): T {
+  const { archived, total, client } = document
+  return {
+    ...document,
+    archived: Boolean(archived),
+    total: Number(total),
+    client: { ...client, id: Number(client.id) },
+  }
+}
+
+function plainList(documents: readonly IxDocument[]): IxDocument[] {
+  return documents.map(document => ({
+    ...plainly(document),
+    items: document.items.map(item => ({ ...item, tax: { ...item.tax, value: Number(item.tax.value) } })),
+  }))
+}
+
+/** Every page of a list, of what was not put away. */
 async function listAll(sandbox: { address: string }, filter = ''): Promise<IxDocument[]> {
   const all: IxDocument[] = []
   for (let page = 1; ; page++) {
     const { status, json } = await ask(sandbox, `/invoices.json?per_page=50&page=${page}&${filter}`)
     assert.equal(status, 200)
-    all.push(...json.invoices)
+    all.push(...plainList(json.invoices))
     if (page >= json.pagination.total_pages) return all
   }
 }
@@ -98,7 +120,10 @@ function differenceOf(
     if (metadata.ix_state === 'failed') return 'failed'
     return status === 'draft' ? null : 'paid_without_document'
   }
+  const all = [...documents.values()].filter(({ reference }) => reference === invoice.id)
+  if (all.length > 1) return 'several_documents'
   if (status === 'void' && document.status !== 'canceled') return 'live_document_of_void'
+  if (status === 'paid' && document.status === 'final') return 'paid_not_settled'
   if (document.total === toMajor(total + 1, currency)) return 'total_by_smallest_unit'
   if (document.total !== toMajor(total, currency)) return 'total'
   const bare = (text: string | null | undefined) => text?.replace(/^PT/, '') ?? null
@@ -132,7 +157,7 @@ describe('the documents', () => {
     const all = JSON.stringify([[...invoices], [...customers], [...taxRates], events])
     assert.equal(
       createHash('sha256').update(all).digest('hex'),
-      '3d20523299d4b49db64380cbc2979ef41d1284c43a49750106454894413f6dae',
+      'ccc3b14a52e6bd6ec4b92cb3c164c0a68a8fac6a37fa1fb92400d57d4353dead',
     )
   })
 
@@ -242,7 +267,10 @@ describe('the documents', () => {
           [1, rest.slice(10), undefined],
           kind,
         )
-      else if (group === 'by') assert.deepEqual([linked.length, named !== undefined], [0, true], kind)
+      else if (kind === 'by_uid') {
+        const called = [...documents.values()].filter(({ proprietary_uid }) => proprietary_uid === id)
+        assert.deepEqual([linked.length, called.length, named], [0, 1, undefined])
+      } else if (group === 'by') assert.deepEqual([linked.length, named !== undefined], [0, true], kind)
       else if (group === 'status') assert.deepEqual([linked[0]?.id, named?.status], [named?.id, rest], kind)
       else if (group === 'only')
         assert.deepEqual([exact[0]?.type, linked.length, metadata.ix_state], [rest, 0, undefined], kind)
@@ -273,18 +301,26 @@ describe('the documents', () => {
     const documents = createDocuments(account, { states: 'ordinary', differences: differenceKinds.length })
     assert.deepEqual(account.events, [])
     for (const kind of differenceKinds) documents.plant(kind)
-    const planted = new Map(documents.planted.map(({ invoice_id, kind }) => [invoice_id, kind]))
-    assert.equal(planted.size, 2 * differenceKinds.length)
+    const isApart = ({ kind }: Planted) => /^document_(of|without)_/.test(kind)
+    const atInvoices = documents.planted.filter(each => !isApart(each))
+    const planted = new Map(atInvoices.map(({ invoice_id, kind }) => [invoice_id, kind]))
+    assert.equal(planted.size, 2 * (differenceKinds.length - 2))
+    for (const { kind, invoice_id, document_id } of documents.planted.filter(isApart)) {
+      const { reference, status } = documents.documents.get(document_id ?? 0) ?? assert.fail()
+      assert.deepEqual([reference, status], [invoice_id, 'settled'])
+      assert.equal(invoice_id === null, kind === 'document_without_invoice')
+      assert.ok(!account.invoices.has(invoice_id ?? ''))
+    }
     for (const invoice of account.invoices.values())
       assert.equal(differenceOf(invoice, documents), planted.get(invoice.id) ?? null, invoice.id)
     for (const { invoice_id, document_id, kind } of documents.planted) {
       const isGone = ['paid_without_document', 'stuck_creating', 'failed'].includes(kind)
       assert.equal(document_id === null, isGone)
-      if (kind === 'failed') assert.ok(account.invoices.get(invoice_id)?.metadata.ix_error)
+      if (kind === 'failed') assert.ok(account.invoices.get(invoice_id ?? '')?.metadata.ix_error)
     }
     assert.ok(account.events.length > 0, 'those of later are announced')
     const [taken] = planted.keys()
-    assert.throws(() => documents.plant('total', taken), /no in_/)
+    assert.throws(() => documents.plant('total', taken ?? ''), /no in_/)
     assert.throws(() => documents.plant('live_document_of_void', 'in_none'), /no in_none/)
   })
 
@@ -398,7 +434,7 @@ describe('the protocol', () => {
 
   it('lists every document once, the highest id first, ten a page unless asked, fifty at most', async t => {
     const { sandbox, documents } = await start(t)
-    const truth = newestFirst(documents.documents.values())
+    const truth = newestFirst(documents.documents.values()).filter(({ archived }) => !archived)
     assert.deepEqual(await listAll(sandbox), truth)
     const total_entries = truth.length
     const sizes = {
@@ -444,7 +480,7 @@ describe('the protocol', () => {
       ['status[]=draft&status[]=deleted', ({ status }) => status === 'draft' || status === 'deleted'],
       ['status[]=settled&type[]=CashInvoice', d => d.status === 'settled' && d.type === 'CashInvoice'],
       ['non_archived=true', ({ archived }) => !archived],
-      ['non_archived=false', () => true],
+      ['archived=false', ({ archived }) => !archived],
       [`date[from]=${middle.date}`, document => day(document) >= day(middle)],
       [
         `date[from]=${middle.date}&date[to]=${later.date}`,
@@ -454,8 +490,12 @@ describe('the protocol', () => {
       ['text=Feito', ({ observations }) => observations === 'Feito à mão'],
       ['nothing_known=1', () => true],
     ]
+    const away = truth.filter(({ archived }) => archived)
+    assert.ok(away.length > 0)
+    assert.deepEqual(idsOf(await listAll(sandbox, 'archived=true')), idsOf(away))
     for (const [query, holds] of filters) {
-      const expected = truth.filter(holds)
+      // What was put away is in no list but its own.
+      const expected = truth.filter(document => !document.archived && holds(document))
       assert.ok(expected.length > 0, query)
       assert.deepEqual(idsOf(await listAll(sandbox, query)), idsOf(expected), query)
     }
@@ -468,8 +508,8 @@ describe('the protocol', () => {
     const found: Record<string, number> = {}
     for (const [id, kind] of documents.states) {
       const list = await listAll(sandbox, `reference=${id}`)
-      const truth = newestFirst(documents.documents.values()).filter(({ reference }) =>
-        reference?.toLowerCase().includes(id.toLowerCase()),
+      const truth = newestFirst(documents.documents.values()).filter(
+        ({ reference, archived }) => !archived && reference?.toLowerCase().includes(id.toLowerCase()),
       )
       assert.deepEqual(idsOf(list), idsOf(truth))
       found[kind] = list.length
@@ -491,7 +531,7 @@ describe('the protocol', () => {
       assert.deepEqual(Object.keys(json), [ixTypes[document.type].key])
       const { items, ...rest } = json[ixTypes[document.type].key]
       const { items: listed, ...expected } = document
-      assert.deepEqual(rest, expected)
+      assert.deepEqual(plainly(rest), expected)
       assert.equal(items.length, listed.length)
       for (const { path } of Object.values(ixTypes))
         if (path !== ixTypes[document.type].path)
@@ -520,9 +560,28 @@ describe('the protocol', () => {
     assert.equal(typeof json.invoice.items[0].quantity, 'number')
   })
 
+  it('writes some numbers as text and some truths as numbers, as the real one does', async t => {
+    const { sandbox } = await start(t)
+    const { json } = await ask(sandbox, '/invoices.json?per_page=50')
+    const kinds = new Set<string>()
+    for (const { archived, total, client, items } of json.invoices)
+      for (const [name, value] of Object.entries({
+        archived,
+        total,
+        client: client.id,
+        rate: items[0]?.tax.value,
+      }))
+        kinds.add(`${name} ${typeof value}`)
+    for (const odd of ['archived number', 'total string', 'client string', 'rate string'])
+      assert.ok(kinds.has(odd), odd)
+    for (const usual of ['archived boolean', 'total number', 'client number', 'rate number'])
+      assert.ok(kinds.has(usual), usual)
+  })
+
   it('has the client of a document without tax id; the client by id has it', async t => {
     const { sandbox, account, documents } = await start(t, { states: 'ordinary' })
     const prefixed = new Set<boolean>()
+    const written = new Set<string>()
     const owners = new Map<number, unknown>()
     for (const document of await listAll(sandbox)) {
       assert.deepEqual(Object.keys(document.client), ['id', 'name', 'country'])
@@ -534,11 +593,21 @@ describe('the protocol', () => {
     assert.equal(new Set(owners.values()).size, owners.size)
     for (const [id, client] of documents.clients) {
       const { status, json } = await ask(sandbox, `/clients/${id}.json`)
-      assert.deepEqual([status, json], [200, { client }])
+      const { id: given, fiscal_id } = json.client
+      for (const [name, value] of Object.entries({ id: given, fiscal_id }))
+        written.add(`${name} ${typeof value}`)
+      const plain = {
+        ...json.client,
+        id: Number(given),
+        fiscal_id: fiscal_id === null ? null : String(fiscal_id),
+      }
+      assert.deepEqual([status, plain], [200, client])
       if (/^(PT)?5\d{8}$/.test(client.fiscal_id ?? ''))
         prefixed.add(client.fiscal_id?.startsWith('PT') === true)
     }
     assert.equal(prefixed.size, 2, 'with the country before it, and without')
+    for (const odd of ['id string', 'id number', 'fiscal_id string', 'fiscal_id number'])
+      assert.ok(written.has(odd), odd)
     assert.equal((await ask(sandbox, '/clients/1.json')).status, 404)
   })
 
@@ -708,6 +777,7 @@ describe('faults of the local InvoiceXpress', () => {
         assert.equal(json.invoices.length, 10)
       }
     },
+    gateway_404: async ask => assert.match(await (await ask()).text(), /^<html>.*404/),
     async error_in_200(ask) {
       const answer = await ask()
       assert.equal(answer.status, 200)
@@ -718,12 +788,31 @@ describe('faults of the local InvoiceXpress', () => {
       for (let turn = 0; turn < 3; turn++) assert.equal((await ask()).status, 202)
     },
     not_found: async ask => assert.equal((await ask()).status, 404),
+    async repeating_pages(ask) {
+      const pages = await Promise.all([1, 2, 3, 4].map(page => readIds(ask, page)))
+      assert.deepEqual([pages[2], pages[3]], [pages[0], pages[1]])
+      assert.notDeepEqual(pages[0], pages[1])
+    },
+    async endless_pages(ask) {
+      const pages = await Promise.all(Array.from({ length: 8 }, (_, index) => readIds(ask, index + 1)))
+      assert.equal(new Set(pages.flat()).size, 80)
+    },
+  }
+  /** Of a page that says it is the one asked for, and not the last. */
+  async function readIds(ask: Ask, page: number): Promise<number[]> {
+    const { invoices, pagination } = (await (await ask(`&page=${page}`)).json()) as {
+      invoices: { id: number }[]
+      pagination: { current_page: number; total_pages: number }
+    }
+    assert.equal(pagination.current_page, page)
+    assert.ok(pagination.total_pages > page)
+    return invoices.map(({ id }) => id)
   }
   for (const fault of documentFaultNames)
     it(`${fault} does what it says, and is gone when it is cleared`, async t => {
       const { sandbox } = await start(t)
       sandbox.faults.set('ix_list', fault)
-      const timeout = fault === 'huge' ? 20_000 : 400
+      const timeout = { hang: 400, slow_body: 3_000 }[fault as string] ?? 20_000
       const url = `${sandbox.address}/invoices.json?api_key=${key}`
       await effects[fault](
         (query = '') => fetch(url + query, { redirect: 'manual', signal: AbortSignal.timeout(timeout) }),
@@ -880,6 +969,7 @@ describe('what the local Stripe has besides', () => {
       events: ['events'],
       tax_rates: ['tax_rates', `tax_rates/${rate}`],
       webhook_endpoints: ['webhook_endpoints'],
+      account: ['account'],
     }
     const statusOf = async (path: string) => {
       const answer = await fetch(`${sandbox.address}/v1/${path}`, { headers })
@@ -930,7 +1020,8 @@ describe('fatura sandbox', () => {
     const account = createAccount({ seed: 5, invoices: 60 })
     const documents = createDocuments(account, { seed: 5, differences: 7 })
     const { json } = await ask({ address }, '/invoices.json?per_page=50', apiKey)
-    assert.deepEqual(json.invoices, newestFirst(documents.documents.values()).slice(0, 50))
+    const listed = newestFirst(documents.documents.values()).filter(({ archived }) => !archived)
+    assert.deepEqual(plainList(json.invoices), listed.slice(0, 50))
     account.advance(172_800)
     await post({ address: stripe }, 'advance?seconds=172800')
     assert.deepEqual((await post({ address }, 'follow')).json, { changed: documents.follow() })

@@ -26,7 +26,8 @@ async function start(
 
 function connect({ address }: StripeSandbox, apiKey = key): Stripe {
   const { hostname, port } = new URL(address)
-  const timeout = 500
+  // Patient: on a busy machine a page takes its time, and none of these waits for the end of it.
+  const timeout = 20_000
   return new Stripe(apiKey, {
     host: hostname,
     port,
@@ -143,6 +144,24 @@ describe('the account', () => {
       'two discounts',
       all.some(i => i.total_discount_amounts.length === 2),
     )
+    const hasItemDiscount = (i: StripeInvoice) => i.lines.data.some(l => l.discounts.length > 0)
+    some(
+      'a discount on an item alone',
+      all.some(i => hasItemDiscount(i) && i.discounts.length === 0),
+    )
+    some(
+      'discounts on an item and on the invoice',
+      all.some(i => hasItemDiscount(i) && i.discounts.length > 0),
+    )
+    some(
+      'two discounts on one item',
+      lines.some(l => l.discounts.length === 2),
+    )
+    for (const behavior of ['exclusive', 'inclusive'])
+      some(
+        `a discount on an item, ${behavior} tax`,
+        all.some(i => hasItemDiscount(i) && i.total_taxes[0]?.tax_behavior === behavior),
+      )
     some(
       'metadata',
       all.some(i => Object.keys(i.metadata).length > 0),
@@ -183,14 +202,17 @@ describe('the account', () => {
       const { lines, total_taxes: taxes, total, id, status } = invoice
       const discount = sum(invoice.total_discount_amounts)
       const behaving = (behavior: string) => sum(taxes.filter(tax => tax.tax_behavior === behavior))
-      assert.equal(
-        invoice.subtotal,
-        lines.data.reduce((all, line) => all + line.subtotal, 0),
-        id,
+      const gross = lines.data.reduce((all, line) => all + line.subtotal, 0)
+      const ofItems = sum(
+        lines.data.flatMap(line =>
+          line.discount_amounts.filter(part => line.discounts.includes(part.discount)),
+        ),
       )
+      // Stripe's subtotal is without the discounts of items already.
+      assert.equal(invoice.subtotal, gross - ofItems, id)
       assert.equal(discount, sum(lines.data.flatMap(line => line.discount_amounts)), id)
       assert.equal(sum(taxes), sum(lines.data.flatMap(line => line.taxes)), id)
-      assert.equal(total, invoice.subtotal - discount + behaving('exclusive'), id)
+      assert.equal(total, gross - discount + behaving('exclusive'), id)
       assert.equal(invoice.total_excluding_tax, total - sum(taxes), id)
       for (const tax of taxes) {
         const { percentage } = account.taxRates.get(tax.tax_rate_details.tax_rate) ?? assert.fail()
@@ -452,6 +474,102 @@ describe('the official client', () => {
     }
   })
 
+  it('refuses on every route what Stripe does not document', async t => {
+    const { sandbox, stripe } = await start(t)
+    const { account, address } = sandbox
+    account.advance(86_400)
+    const [invoice, customer, rate] = [account.invoices, account.customers, account.taxRates].map(
+      objects => [...objects.keys()][0] ?? '',
+    )
+    const lists = [
+      'invoices',
+      `invoices/${invoice}/lines`,
+      'events',
+      'customers',
+      'tax_rates',
+      'webhook_endpoints',
+    ]
+    const single = [
+      `invoices/${invoice}`,
+      `events/${account.events.at(-1)?.id}`,
+      `customers/${customer}`,
+      `tax_rates/${rate}`,
+      'account',
+    ]
+    const headers = { authorization: `Bearer ${key}` }
+    const ask = async (path: string, method = 'GET') => {
+      const answer = await fetch(`${address}/v1/${path}`, { headers, method })
+      const { error } = (await answer.json()) as { error?: { code?: string; param?: string; type: string } }
+      assert.equal(error?.type, answer.status === 200 ? undefined : 'invalid_request_error')
+      return [answer.status, error?.code, error?.param]
+    }
+    for (const path of [...lists, ...single]) {
+      assert.deepEqual(await ask(path), [200, undefined, undefined], path)
+      assert.deepEqual(await ask(`${path}?page=2`), [400, 'parameter_unknown', 'page'], path)
+      assert.deepEqual(await ask(`${path}?expand[]=data.nothing`), [400, undefined, 'expand'], path)
+      assert.deepEqual(await ask(path, 'PUT'), [404, undefined, undefined], path)
+      assert.deepEqual(await ask(`${path}/more/of/it`), [404, undefined, undefined], path)
+    }
+    for (const path of lists) {
+      for (const limit of ['0', '101', '-1'])
+        assert.deepEqual(await ask(`${path}?limit=${limit}`), [400, undefined, 'limit'], path)
+      for (const limit of ['x', '1.5'])
+        assert.deepEqual(
+          await ask(`${path}?limit=${limit}`),
+          [400, 'parameter_invalid_integer', 'limit'],
+          path,
+        )
+      assert.deepEqual(await ask(`${path}?limit=`), [400, 'parameter_invalid_empty', 'limit'], path)
+      for (const cursor of ['starting_after', 'ending_before'])
+        assert.deepEqual(await ask(`${path}?${cursor}=none`), [400, 'resource_missing', cursor], path)
+      const both = await ask(`${path}?starting_after=a&ending_before=b`)
+      assert.deepEqual(both, [400, undefined, 'starting_after'], path)
+    }
+    for (const path of ['invoices', 'events', 'customers']) {
+      assert.equal((await ask(`${path}?created[gte]=0`))[0], 200)
+      for (const created of ['created=-1', 'created[gt]=-5', 'created=1&created[gt]=1', 'created[gt]=1e9'])
+        assert.equal((await ask(`${path}?${created}`))[0], 400, created)
+    }
+    for (const status of ['settled', 'OPEN']) assert.equal((await ask(`invoices?status=${status}`))[0], 400)
+    assert.deepEqual(await ask('invoices?customer='), [400, 'parameter_invalid_empty', 'customer'])
+
+    const many = Array.from({ length: 21 }, (_, index) => `invoice.kind_${index}`)
+    await stripe.events.list({ types: many.slice(1) })
+    for (const types of [many, ['invoice.*'], ['*'], ['invoice.paid', 'customer.tax_id.*'], ['paid']])
+      assert.equal((await failure(stripe.events.list({ types }))).param, 'types', types.join())
+    for (const type of ['invoice*', 'invoice.*.paid', 'invoice.', 'Invoice.paid'])
+      assert.equal((await failure(stripe.events.list({ type }))).param, 'type', type)
+    const twice = stripe.events.list({ type: 'invoice.paid', types: ['invoice.paid'] })
+    assert.equal((await failure(twice)).statusCode, 400)
+  })
+
+  it('tells which account it is, unless the key may not know, and on every object the mode of the key', async t => {
+    const { sandbox, stripe } = await start(t, { accountId: 'acct_1Other' })
+    assert.equal((await stripe.accounts.retrieveCurrent()).id, 'acct_1Other')
+    sandbox.forbidden.add('account')
+    const error = await failure(connect(sandbox, 'rk_test_few').accounts.retrieveCurrent())
+    assert.deepEqual([error.statusCode, error.type], [403, 'StripePermissionError'])
+
+    sandbox.account.advance(86_400)
+    for (const apiKey of ['sk_test_a', 'rk_test_a', 'sk_live_a', 'rk_live_a']) {
+      const client = connect(sandbox, apiKey)
+      const [invoices, events, customers, rates] = await Promise.all([
+        client.invoices.list({ expand: ['data.customer'] }),
+        client.events.list(),
+        client.customers.list(),
+        client.taxRates.list(),
+      ])
+      const told = JSON.stringify([invoices, events, customers, rates]).match(/"livemode":(true|false)/g)
+      assert.ok(Number(told?.length) > 100)
+      assert.deepEqual(new Set(told), new Set([`"livemode":${apiKey.includes('live')}`]), apiKey)
+      const { livemode, lines } = await client.invoices.retrieve(invoices.data[0]?.id ?? '')
+      assert.deepEqual(
+        [livemode, lines.data[0]?.livemode],
+        [apiKey.includes('live'), apiKey.includes('live')],
+      )
+    }
+  })
+
   it('needs a key, and is held to the rate', async t => {
     const { sandbox } = await start(t, { apiKey: 'sk_test_right', ratePerSecond: 3 })
     assert.equal((await failure(connect(sandbox, 'sk_test_wrong').invoices.list())).statusCode, 401)
@@ -463,9 +581,28 @@ describe('the official client', () => {
     assert.deepEqual([error.statusCode, error.code], [429, 'rate_limit'])
     const any = await start(t)
     assert.equal((await failure(connect(any.sandbox, 'pk_test_public').invoices.list())).statusCode, 401)
-    const headers = { authorization: `Basic ${btoa('rk_live_x:')}`, 'stripe-version': '2020-01-01' }
-    const answer = await fetch(`${any.sandbox.address}/v1/invoices?expand[]=data.customer`, { headers })
-    assert.deepEqual([answer.status, answer.headers.get('stripe-version')], [200, '2020-01-01'])
+    for (const key of ['sk_', 'sk_test_', 'sk_prod_x', 'test'])
+      assert.equal((await failure(connect(any.sandbox, key).invoices.list())).statusCode, 401, key)
+    const version = '2026-10-28.endive'
+    const headers = { authorization: `Basic ${btoa('rk_live_x:')}`, 'stripe-version': version }
+    const url = `${any.sandbox.address}/v1/invoices?expand[]=data.customer`
+    const answer = await fetch(url, { headers })
+    assert.deepEqual([answer.status, answer.headers.get('stripe-version')], [200, version])
+    const older = await fetch(url, { headers: { ...headers, 'stripe-version': '2020-08-27' } })
+    assert.equal(older.status, 400)
+    assert.match(await older.text(), /Invalid Stripe API version: 2020-08-27/)
+  })
+
+  it('holds each endpoint to its own rate, and takes its time when told to', async t => {
+    const { stripe } = await start(t, { ratePerEndpoint: 2, latency: 60, lines: 12 })
+    const before = performance.now()
+    const { data } = await stripe.invoices.list({ limit: 1 })
+    assert.ok(performance.now() - before >= 59)
+    await stripe.invoices.list()
+    assert.equal((await failure(stripe.invoices.list())).statusCode, 429)
+    const lines = await stripe.invoices.listLineItems(data[0]?.id ?? '', { limit: 100 })
+    assert.equal(lines.data.length, 12)
+    await stripe.events.list()
   })
 })
 
@@ -553,7 +690,8 @@ describe('webhooks', () => {
 
 describe('faults', () => {
   const headers = { authorization: `Bearer ${key}` }
-  const ask = (url: string) => fetch(url, { headers, redirect: 'manual', signal: AbortSignal.timeout(400) })
+  const ask = (url: string) =>
+    fetch(url, { headers, redirect: 'manual', signal: AbortSignal.timeout(20_000) })
 
   /** What each does to a list of invoices. */
   const effects: Record<Fault, (ask: () => Promise<Response>, sandbox: StripeSandbox) => Promise<unknown>> = {
@@ -596,13 +734,17 @@ describe('faults', () => {
       assert.deepEqual(await (await ask()).json(), page)
       assert.equal(page.has_more, true)
     },
+    async gateway_404(ask) {
+      const answer = await ask()
+      assert.deepEqual([answer.status, answer.headers.get('content-type')], [404, 'text/html'])
+    },
   }
   for (const fault of faultNames)
     it(`${fault} does what it says, and is gone when it is cleared`, async t => {
       const { sandbox, stripe } = await start(t)
       const [id] = [...sandbox.account.invoices.values()].sort(newestFirst).map(invoice => invoice.id)
       sandbox.faults.set('list_invoices', fault, { retryAfter: 'soon' })
-      const timeout = fault === 'huge' ? 20_000 : 400
+      const timeout = { hang: 400, slow_body: 3_000 }[fault as string] ?? 20_000
       const url = `${sandbox.address}/v1/invoices?starting_after=${id}`
       const options: RequestInit = { headers, redirect: 'manual' }
       await effects[fault](() => fetch(url, { ...options, signal: AbortSignal.timeout(timeout) }), sandbox)
@@ -625,6 +767,7 @@ describe('faults', () => {
       list_events: '/v1/events',
       retrieve_customer: `/v1/customers/${customer}`,
       retrieve_tax_rate: `/v1/tax_rates/${rate}`,
+      retrieve_account: '/v1/account',
       pdf: paid.invoice_pdf ?? '',
     }
     for (const [route, path] of Object.entries(paths) as [RouteName, string][]) {

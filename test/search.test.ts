@@ -1,7 +1,10 @@
 /** The free-text search `q`: what a person types finds what they mean, and nothing is a wildcard. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import fc from 'fast-check'
+import { campaign } from './support/campaign.ts'
 import { engines } from './support/engines.ts'
+import { expectedPage, writeQuestion } from './support/model.ts'
 import { makeRecord } from './support/records.ts'
 import { assertError, type Service, startService } from './support/service.ts'
 
@@ -222,6 +225,61 @@ for (const engine of engines) {
       assert.equal((await service.list(`?q=++${'x'.repeat(200)}++`)).status, 200)
       assert.equal((await service.list(`?q=${encodeURIComponent('🧾'.repeat(200))}`)).status, 200)
       assert.equal((await service.list(`?q=${'a+'.repeat(100)}`)).status, 200)
+    })
+
+    test('more than 10 different words are 400; repeated words, and words within others, do not count', async t => {
+      const service = await startService(t, engine, { records: [makeRecord({ number: '2025-05128' })] })
+      const words = Array.from({ length: 100 }, (_, n) =>
+        String.fromCharCode(97 + (n % 26), 97 + Math.floor(n / 26)),
+      )
+      for (const q of [words.slice(0, 11).join(' '), words.slice(0, 60).join(' '), 'á b c d e f g h i j k']) {
+        const answer = await service.list(`?q=${encodeURIComponent(q)}`)
+        assertError(answer, 400, 'invalid_parameter', 'q')
+        assert.match(answer.json.error.message, /^q must have at most 10 different words, and has \d+; /)
+      }
+      const allowed = [
+        words.slice(0, 10).join(' '),
+        'x '.repeat(100),
+        'Á a A á a\u0301 - b c d e f g h i j',
+        '2025-05128 2 0 25 202 5128 0512 051 128 12 28 20250 505 2 8',
+      ]
+      for (const q of allowed)
+        assert.equal((await service.list(`?q=${encodeURIComponent(q)}`)).status, 200, q)
+      assert.equal((await service.list(`?q=${encodeURIComponent(allowed[3] ?? '')}`)).json.total, 1)
+    })
+
+    test('leaving out words that others imply changes no answer, whatever a tax id is written like', async t => {
+      const parts = [null, '509442013', 'PT509442013', 'PT 509 442 013', '50944', 'pt50', '509']
+      const records = parts.flatMap(customer_tax_id =>
+        parts.map(number => makeRecord({ ...nobody, customer_tax_id, number })),
+      )
+      const service = await startService(t, engine, { records })
+      const invoices = records.map(({ invoice }) => invoice)
+      const pieces = [
+        'pt',
+        'PT',
+        '509',
+        '442',
+        '013',
+        '509442013',
+        'pt509442013',
+        'PT50944201',
+        '50944',
+        'es',
+        '5',
+      ]
+      await fc.assert(
+        fc.asyncProperty(
+          fc.array(fc.constantFrom(...pieces), { minLength: 1, maxLength: 12 }),
+          async given => {
+            const question = { q: given.join(' ') }
+            const { status, json } = await service.list(writeQuestion(question))
+            assert.equal(status, 200)
+            assert.deepEqual(json, expectedPage(invoices, 'cus_ana', question))
+          },
+        ),
+        { numRuns: campaign(150, 5_000) },
+      )
     })
 
     test('a search follows the invoice when it changes', async t => {

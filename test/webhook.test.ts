@@ -10,6 +10,7 @@ import type { StripeEvent } from '../src/sandbox/stripe-objects.ts'
 import { sign } from '../src/sandbox/webhooks.ts'
 import { assertOneLine, eventually, get, isRefused } from './support/cli.ts'
 import { engines, runSql } from './support/engines.ts'
+import { openRaw, parseAnswers, readRss, sendRaw } from './support/raw-client.ts'
 import {
   assertTruth,
   createSyncWorld,
@@ -161,6 +162,34 @@ describe('webhooks', { concurrency: 5 }, () => {
     assert.deepEqual((await readStored(world.url)).records.get(id), trueRecord(account, id) ?? undefined)
   })
 
+  it('of the thin kind name no customer, and a deleted draft is taken away all the same', async t => {
+    const world = await createSyncWorld(t, { invoices: 40, seed: 24 })
+    const { account } = world
+    onlyWebhooks(world)
+    const receiver = await world.receive()
+    const id = account.change('create')
+    assert.equal(
+      await post(receiver.url, JSON.stringify(thinEvent('v1.invoice.created', 'invoice', id))),
+      200,
+    )
+    assert.ok((await readStored(world.url)).records.has(id))
+    account.change('delete', id)
+    assert.equal(
+      await post(receiver.url, JSON.stringify(thinEvent('v1.invoice.deleted', 'invoice', id))),
+      200,
+    )
+    assert.equal((await readStored(world.url)).records.size, 0)
+
+    // A customer's tax id changed: the customer's invoices are looked at.
+    const owned = [...account.invoices.values()].find(({ customer }) => customer !== null) ?? assert.fail()
+    const changed = {
+      ...thinEvent('v1.customer.tax_id.created', 'tax_id', 'txi_1'),
+      related_object: { id: 'txi_1', type: 'tax_id', url: `/v1/customers/${owned.customer}/tax_ids/txi_1` },
+    }
+    assert.equal(await post(receiver.url, JSON.stringify(changed)), 200)
+    assert.ok((await readStored(world.url)).records.has(owned.id))
+  })
+
   it('are never acknowledged while Stripe does not tell the state', async t => {
     const world = await createSyncWorld(t, { invoices: 60, seed: 24 })
     onlyWebhooks(world)
@@ -177,6 +206,25 @@ describe('webhooks', { concurrency: 5 }, () => {
     assert.deepEqual([again?.event.id, again?.status], [refused?.event.id, 200])
     const id = aboutOf(again?.event as StripeEvent)
     assert.deepEqual((await readStored(world.url)).records.get(id), trueRecord(account, id) ?? undefined)
+  })
+
+  it('are answered in time however long Stripe takes, and are applied all the same', async t => {
+    const world = await createSyncWorld(t, { invoices: 60, seed: 32 })
+    const { sandbox, account } = world
+    const receiver = await receiveAfterSync(world)
+    const id = account.change('finalize')
+    const event = account.events.at(-1) as StripeEvent
+    sandbox.faults.set('retrieve_invoice', 'too_many', { times: 1, retryAfter: '6' })
+    const before = performance.now()
+    assert.equal(await postEvent(receiver.url, event), 503)
+    assert.ok(performance.now() - before < 5_000, `${performance.now() - before} ms`)
+    await eventually('it is applied', async () => {
+      const { records } = await readStored(world.url)
+      return records.get(id)?.invoice.status === trueRecord(account, id)?.invoice.status
+    })
+    const asked = sandbox.requests.get('retrieve_invoice')
+    assert.equal(await postEvent(receiver.url, event), 200)
+    assert.equal(sandbox.requests.get('retrieve_invoice'), asked, 'what was applied is not fetched again')
   })
 
   it('are not acknowledged when the store fails, and what the database says of the record is not logged', async t => {
@@ -339,7 +387,10 @@ describe('fatura up', { concurrency: 6 }, () => {
       sandbox.requests.clear()
       const finished = postEvent(receiver.url, event)
       await eventually('it is in flight', () => sandbox.requests.get('retrieve_invoice') === 1)
-      const slow = request(receiver.url, { method: 'POST', headers: { 'content-length': 10 } })
+      const slow = request(receiver.url, {
+        method: 'POST',
+        headers: { 'content-length': 10, 'stripe-signature': 't=1' },
+      })
       slow.on('error', () => {})
       slow.write('{')
       await once(slow, 'socket')
@@ -379,8 +430,74 @@ describe('fatura up', { concurrency: 6 }, () => {
     const receiver = await world.receive()
     for (const command of [['sync'], ['up', '--port', '0']]) {
       const args = [...command, '--webhooks', String(receiver.port)]
-      const outcome = await world.run(args, { env: { LOG_LEVEL: 'silent' } })
+      // With a store of its own: on the receiver's it would wait for its turn.
+      const env = { LOG_LEVEL: 'silent', DATABASE_URL: 'sqlite:data/other.db' }
+      const outcome = await world.run(args, { env })
       assertOneLine(outcome, /Cannot receive webhooks on 127\.0\.0\.1:\d+/)
     }
+  })
+})
+
+describe('a body whose sender is not known yet', { concurrency: 3 }, () => {
+  const head = (...headers: string[]) => `${['POST / HTTP/1.1', 'Host: x', ...headers].join('\r\n')}\r\n\r\n`
+  const signed = 'Stripe-Signature: t=1,v1=00'
+
+  it('is refused before it is read: without a signature, by its length, and by what it holds', async t => {
+    const world = await createSyncWorld(t, { invoices: 1, seed: 31 })
+    onlyWebhooks(world)
+    const { port } = await world.receive()
+    // None of these ever sends its body: the answer comes all the same.
+    for (const [bytes, status] of [
+      [head('Content-Length: 10'), 400],
+      [head('Stripe-Signature:', 'Content-Length: 10'), 400],
+      [head(signed, 'Content-Length: 1048577'), 413],
+      [head(signed, 'Content-Length: 999999999999'), 413],
+      [head(signed, 'Content-Length: 1048577', 'Expect: 100-continue'), 413],
+      [head(signed, 'Host: y', 'Content-Length: 10'), 400],
+      [head(signed, 'Transfer-Encoding: xchunked'), 400],
+    ] as const) {
+      const started = Date.now()
+      const [answer, ...others] = await sendRaw(port, bytes)
+      assert.deepEqual([answer?.status, answer?.json, others.length], [status, { received: false }, 0], bytes)
+      assert.equal(answer?.headers.connection, 'close')
+      assert.equal(answer?.headers['x-content-type-options'], 'nosniff')
+      assert.ok(Date.now() - started < 5_000)
+    }
+    const chunk = `10000\r\n${'x'.repeat(65_536)}\r\n`
+    const endless = await sendRaw(port, head(signed, 'Transfer-Encoding: chunked') + chunk.repeat(40))
+    assert.deepEqual(
+      endless.map(({ status }) => status),
+      [413],
+    )
+  })
+
+  it('takes little memory, however many there are, and keeps no event out', { timeout: 60_000 }, async t => {
+    const world = await createSyncWorld(t, { invoices: 5, seed: 32 })
+    onlyWebhooks(world)
+    const receiver = await world.receive()
+    const event = () => {
+      world.account.change('create')
+      return world.account.events.at(-1) as StripeEvent
+    }
+    assert.equal(await postEvent(receiver.url, event()), 200)
+    const before = await readRss(receiver.pid)
+    // Each sends all but the last byte of the most it may, and waits; some in pieces of one byte.
+    const clients = Array.from({ length: 60 }, (_, i) =>
+      i % 6 === 0
+        ? openRaw(receiver.port, head(signed, 'Transfer-Encoding: chunked') + '1\r\nx\r\n'.repeat(100_000))
+        : openRaw(receiver.port, head(signed, 'Content-Length: 1048576') + 'x'.repeat(1_048_575)),
+    )
+    t.after(() => {
+      for (const { socket } of clients) socket.destroy()
+    })
+    await eventually('some are given up', () => clients.some(({ raw }) => raw.includes(' 503 ')))
+    assert.equal(await postEvent(receiver.url, event()), 200)
+    const added = ((await readRss(receiver.pid)) - before) / 1024 / 1024
+    t.diagnostic(`60 bodies of up to 1 MiB add ${added.toFixed(0)} MB`)
+    assert.ok(added < 128, `${added.toFixed(0)} MB`)
+    await Promise.all(clients.map(({ ended }) => ended))
+    const statuses = clients.flatMap(({ raw }) => parseAnswers(raw).map(({ status }) => status))
+    assert.deepEqual([...new Set(statuses)].sort(), [408, 503])
+    assert.equal(statuses.length, clients.length)
   })
 })

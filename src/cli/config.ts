@@ -9,7 +9,12 @@ import type { StripeOptions } from '../stripe/client.ts'
 import type { MetadataKeys } from '../stripe/map-claim.ts'
 import type { LinkRules } from '../sync/link.ts'
 import { CliError } from './cli-error.ts'
-import { parseCreatingTimeout, parseMetadataKeys, parseRateLimit } from './parse-settings.ts'
+import {
+  parseCreatingTimeout,
+  parseMetadataKeys,
+  parseRateLimit,
+  parseShutdownDelay,
+} from './parse-settings.ts'
 import { type Setting, settings } from './settings.ts'
 
 export type Flags = Partial<Record<Setting, string>>
@@ -186,6 +191,11 @@ export function readLogLevel(flags: Flags): string {
   return text
 }
 
+/** In milliseconds. */
+export function readShutdownDelay(flags: Flags): number {
+  return parseShutdownDelay(read('SHUTDOWN_DELAY', flags))
+}
+
 export function readWorkers(flags: Flags): number {
   const text = read('WORKERS', flags)
   if (text === 'auto') return availableParallelism()
@@ -215,6 +225,7 @@ const readers: Record<Setting, (flags: Flags) => unknown> = {
   LINK_CREATING_TIMEOUT: readCreatingTimeout,
   RATE_LIMIT: readRateLimit,
   LOG_LEVEL: readLogLevel,
+  SHUTDOWN_DELAY: readShutdownDelay,
   WORKERS: readWorkers,
 }
 

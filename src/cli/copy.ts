@@ -1,7 +1,8 @@
 import { Command } from 'commander'
+import { kindNames, kinds, tellCount } from '../store/contents.ts'
+import { checkTarget, copyStore, type Digest, digestStore } from '../store/copy-store.ts'
 import { migrateStore, openWriteStore } from '../store/open-store.ts'
 import type { WriteStore } from '../store/store.ts'
-import { type CopyResult, copyStore, digestStore } from '../sync/copy-store.ts'
 import { CliError } from './cli-error.ts'
 import { createProgress } from './progress.ts'
 
@@ -15,9 +16,14 @@ export function copyCommand(): Command {
     .addHelpText(
       'after',
       `
-Invoices, lines, tokens and freshness are copied. Only what is missing or differs is written, so a copy that was stopped
-goes on where it was cut off. In the end both stores are read whole and their counts and hashes compared. What the target
-holds and the source does not is left alone, and makes the comparison fail. Stop other writers of both stores meanwhile.`,
+Everything is copied: invoices and lines, documents and what ties them to invoices, the journal, deleted invoices, tokens,
+streams. First both stores are compared: a target that holds anything which the source does not know is refused, and
+nothing is written. Then only what is missing or differs is written, so a copy that was stopped goes on where it was cut
+off. At the end both stores are read whole, and their counts and hashes compared. A token that is revoked on either side
+stays revoked. Stop other writers of both stores meanwhile.
+
+Example:
+  fatura copy sqlite:data/fatura.db postgres://fatura_owner:secret@127.0.0.1:5432/fatura`,
     )
     .action(runCopy)
 }
@@ -39,24 +45,34 @@ async function runCopy(fromUrl: string, toUrl: string): Promise<void> {
 }
 
 async function copyAndCompare(from: WriteStore, to: WriteStore): Promise<void> {
-  const progress = createProgress('invoices')
+  const progress = createProgress('things')
   try {
-    const result = await copyStore(from, to, done => progress.update('copied', done))
-    process.stdout.write(`Copied: ${describe(result)} (${progress.pace(result.written + result.alike)}).\n`)
-    const source = await digestStore(from, done => progress.update('of the source compared', done))
-    const target = await digestStore(to, done => progress.update('of the target compared', done))
+    await checkTarget(from, to, (kind, done) => progress.update(`(${kinds[kind].names[1]}) checked`, done))
+    const { written, alike, removed } = await copyStore(from, to, (kind, done) =>
+      progress.update(`(${kinds[kind].names[1]}) copied`, done),
+    )
+    process.stdout.write(
+      `Copied: ${written} written, ${alike} there already, ${removed} removed (${progress.pace(written + alike)}).\n`,
+    )
+    const source = await digestStore(from, (kind, done) =>
+      progress.update(`(${kinds[kind].names[1]}) of the source compared`, done),
+    )
+    const target = await digestStore(to, (kind, done) =>
+      progress.update(`(${kinds[kind].names[1]}) of the target compared`, done),
+    )
     if (source.sha256 !== target.sha256)
       throw new CliError(
-        result.extra > 0
-          ? `The target holds ${result.extra} more than the source; what it holds alone was left there. Copy into an empty store.`
-          : `The stores differ: ${source.invoices} and ${target.invoices} invoices. Did something write meanwhile? Run it again.`,
+        `The stores differ: ${describe(source)} in the source, ${describe(target)} in the target. Did something write meanwhile? Run it again.`,
       )
-    process.stdout.write(`Compared: ${source.invoices} invoices on both sides, sha256 ${source.sha256}.\n`)
+    process.stdout.write(`Compared, equal on both sides: ${describe(source)}; sha256 ${source.sha256}.\n`)
   } finally {
     progress.end()
   }
 }
 
-function describe({ written, alike }: CopyResult): string {
-  return `${written} invoices written, ${alike} there already`
+function describe({ counts }: Digest): string {
+  return kindNames
+    .filter(name => counts[name] > 0)
+    .map(name => tellCount(name, counts[name]))
+    .join(', ')
 }

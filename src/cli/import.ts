@@ -1,7 +1,8 @@
-import { closeSync, createReadStream, createWriteStream, fstatSync, openSync } from 'node:fs'
+import { closeSync, createReadStream, createWriteStream, fstatSync, openSync, read } from 'node:fs'
 import { rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
+import { promisify } from 'node:util'
 import { Command } from 'commander'
 import { openWriteStore, prepareStore } from '../store/open-store.ts'
 import type { WriteStore } from '../store/store.ts'
@@ -99,6 +100,7 @@ interface Input {
 }
 
 const chunkSize = 256 * 1024
+const readAt = promisify(read)
 
 async function openInput(file: string): Promise<Input> {
   const found = file === '-' ? fstatSync(0) : await stat(file).catch(() => null)
@@ -115,8 +117,18 @@ async function keepInput(source: NodeJS.ReadableStream): Promise<Input> {
   await rm(folder, { recursive: true })
   await pipeline(source, createWriteStream('', { fd, autoClose: false }))
   return {
-    read: () => createReadStream('', { fd, start: 0, autoClose: false, highWaterMark: chunkSize }),
+    read: () => readFrom(fd),
     close: () => closeSync(fd),
+  }
+}
+
+/** From the first byte on. A stream would close the file when it is left before its end. */
+async function* readFrom(fd: number): AsyncGenerator<Uint8Array> {
+  for (let place = 0; ; ) {
+    const { bytesRead, buffer } = await readAt(fd, Buffer.allocUnsafe(chunkSize), 0, chunkSize, place)
+    if (bytesRead === 0) return
+    yield buffer.subarray(0, bytesRead)
+    place += bytesRead
   }
 }
 

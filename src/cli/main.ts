@@ -2,11 +2,13 @@
 import { Command, CommanderError } from 'commander'
 import manifest from '../../package.json' with { type: 'json' }
 import { StoreError } from '../store/store.ts'
+import { accountCommand } from './account.ts'
 import { CliError } from './cli-error.ts'
 import { copyCommand } from './copy.ts'
 import { demoCommand } from './demo.ts'
 import { doctorCommand } from './doctor.ts'
 import { explainCommand } from './explain.ts'
+import { hideTokens } from './hide-tokens.ts'
 import { importCommand } from './import.ts'
 import { migrateCommand } from './migrate.ts'
 import { openapiCommand } from './openapi.ts'
@@ -28,6 +30,7 @@ const program = new Command('fatura')
   .addCommand(syncCommand())
   .addCommand(upCommand())
   .addCommand(statusCommand())
+  .addCommand(accountCommand())
   .addCommand(doctorCommand())
   .addCommand(reconcileCommand())
   .addCommand(explainCommand())
@@ -54,17 +57,22 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.
 
 try {
   for (const command of [program, ...program.commands, ...program.commands.flatMap(c => c.commands)])
-    command.exitOverride().showHelpAfterError(`(${nameOf(command)} --help shows what it takes)`)
+    command
+      .exitOverride()
+      .showHelpAfterError(`(${nameOf(command)} --help shows what it takes)`)
+      .configureOutput({ writeErr: text => process.stderr.write(hideTokens(text)) })
   await program.parseAsync()
 } catch (error) {
   if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : 2
   else if (error instanceof CliError || error instanceof StoreError) {
-    process.stderr.write(`fatura: ${error.message}\n`)
+    process.stderr.write(hideTokens(`fatura: ${error.message}\n`))
     process.exitCode = error instanceof CliError ? error.exitCode : 1
   } else {
     // A fault of ours. Only its words and where it happened: an error may carry data beside them.
     process.stderr.write(
-      `fatura: unexpected failure, please report it: ${error instanceof Error ? error.stack : error}\n`,
+      hideTokens(
+        `fatura: unexpected failure, please report it: ${error instanceof Error ? error.stack : error}\n`,
+      ),
     )
     process.exitCode ||= 1
   }

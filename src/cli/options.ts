@@ -10,6 +10,7 @@ const flags: Partial<Record<Setting, string>> = {
   PORT: '--port <port>',
   RATE_LIMIT: '--rate-limit <limit>',
   LOG_LEVEL: '--log-level <level>',
+  SHUTDOWN_DELAY: '--shutdown-delay <seconds>',
   WORKERS: '--workers <count>',
 }
 

@@ -32,6 +32,19 @@ export function parseMetadataKeys(text: string): MetadataKeys {
   return keys
 }
 
+/** Longer than any proxy takes to notice. */
+const longestDelay = 600
+
+/** In milliseconds. */
+export function parseShutdownDelay(text: string): number {
+  const [, seconds] = /^(\d{1,3})s$/.exec(text) ?? []
+  if (seconds === undefined || Number(seconds) > longestDelay)
+    throw new CliError(
+      `SHUTDOWN_DELAY must be a number of seconds and s, from 0s to ${longestDelay}s, like 5s, not '${text}'.`,
+    )
+  return Number(seconds) * 1_000
+}
+
 const windows: Record<string, number> = { s: 1, m: 60, h: 3_600 }
 
 export function parseRateLimit(text: string): RateLimit | null {

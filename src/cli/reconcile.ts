@@ -1,20 +1,19 @@
 import { once } from 'node:events'
 import { Command, Option } from 'commander'
-import { isCalendarDay } from '../http/parameters.ts'
-import { type InvoiceKey, isCustomerId } from '../invoice.ts'
-import type { LinkedInvoice } from '../store/document-store.ts'
+import type { Document } from '../document.ts'
+import type { InvoiceKey } from '../invoice.ts'
+import type { KnownDocument, LinkedInvoice } from '../store/document-store.ts'
 import { openWriteStore } from '../store/open-store.ts'
 import { StoreError, type Stream, type WriteStore } from '../store/store.ts'
 import { allStream, openStream } from '../sync/documents.ts'
-import { type Difference, differenceKinds, findDifferences } from '../sync/reconcile.ts'
+import { invoiceIdOf, type LinkRules, referenceOf } from '../sync/link.ts'
+import { type Difference, describeUnlinked, differenceKinds, findDifferences } from '../sync/reconcile.ts'
 import { CliError } from './cli-error.ts'
 import { readDatabaseUrl, readLinkRules } from './config.ts'
 import { addSettings, readFlags } from './options.ts'
 import { createProgress, type Progress } from './progress.ts'
-import { createLongTable, printable } from './table.ts'
-
-const formats = ['table', 'csv', 'json'] as const
-type Format = (typeof formats)[number]
+import { createWriter, type Format, formats, summarize, type Write } from './reconcile-output.ts'
+import { readScope, type Scope } from './reconcile-scope.ts'
 
 export function reconcileCommand(): Command {
   return addSettings(
@@ -23,14 +22,18 @@ export function reconcileCommand(): Command {
         "List where the payment platform's side of an invoice and its document differ. Reads the store only.",
       )
       .option('--customer <id>', 'only the invoices of this customer, cus_…')
-      .option('--from <day>', 'only those issued on this day or later, YYYY-MM-DD in UTC')
+      .option('--month <month>', 'only those issued in this month, YYYY-MM')
+      .option('--from <day>', 'only those issued on this day or later, YYYY-MM-DD')
       .option('--to <day>', 'only those issued on this day or earlier')
+      .option('--timezone <name>', 'where these days are, as in Europe/Lisbon', 'UTC')
+      .option('--unlinked', 'also list documents in force that no invoice is tied to', false)
       .addOption(
         new Option('--format <format>', 'table for people; csv; json is one object a line')
           .choices(formats)
           .default('table'),
       ),
     'DATABASE_URL',
+    'LINK_REFERENCE',
     'LINK_IGNORE_ZERO',
     'LINK_IGNORE_BEFORE',
     'LINK_CREATING_TIMEOUT',
@@ -39,19 +42,16 @@ export function reconcileCommand(): Command {
       'after',
       `
 Kinds: ${differenceKinds.join(', ')}.
+The last two come with --unlinked alone.
 Exit code: 0 when there is no difference, 1 when there is one, 2 when it could not be checked.
 In csv, a cell that a spreadsheet would take for a formula begins with an apostrophe.`,
     )
     .action(reconcile)
 }
 
-interface Scope {
-  customer: string | null
-  from: string | null
-  to: string | null
-}
-
-async function reconcile(options: { format: Format } & Record<string, unknown>): Promise<void> {
+async function reconcile(
+  options: { format: Format; unlinked: boolean } & Record<string, unknown>,
+): Promise<void> {
   try {
     const scope = readScope(options)
     const rules = readLinkRules(true)
@@ -59,19 +59,29 @@ async function reconcile(options: { format: Format } & Record<string, unknown>):
     const progress = createProgress('invoices')
     try {
       await refuseUnread(store, scope, progress)
-      const writer = createWriter(options.format, createOutput(progress))
+      const writer = createWriter(options.format, scope.zone.dayOf, createOutput(progress))
       const counts = new Map<string, number>()
+      const report = async (difference: Difference) => {
+        counts.set(difference.kind, (counts.get(difference.kind) ?? 0) + 1)
+        await writer.add(difference)
+      }
       const now = Date.now()
       let checked = 0
-      for await (const linked of readScoped(store, scope)) {
+      for await (const { linked, known } of readChecked(store, scope, rules)) {
         progress.update('checked', ++checked)
-        for (const difference of findDifferences(linked, rules, now)) {
-          counts.set(difference.kind, (counts.get(difference.kind) ?? 0) + 1)
-          await writer.add(difference)
-        }
+        for (const difference of findDifferences(linked, known, rules, now)) await report(difference)
+      }
+      let unlinked = 0
+      for await (const document of readUnlinked(store, scope, rules)) {
+        unlinked++
+        if (options.unlinked) await report(describeUnlinked(document, rules))
       }
       await writer.end()
       progress.say(summarize(counts, checked))
+      if (unlinked > 0 && !options.unlinked)
+        progress.say(
+          `Besides, ${unlinked} ${unlinked === 1 ? 'document in force is' : 'documents in force are'} tied to no invoice: --unlinked lists ${unlinked === 1 ? 'it' : 'them'}.`,
+        )
       process.exitCode = counts.size === 0 ? 0 : 1
     } finally {
       progress.end()
@@ -86,31 +96,61 @@ async function reconcile(options: { format: Format } & Record<string, unknown>):
   }
 }
 
-function readScope(options: Record<string, unknown>): Scope {
-  const [customer = null, from = null, to = null] = [options.customer, options.from, options.to] as string[]
-  if (customer !== null && !isCustomerId(customer))
-    throw new CliError(`--customer must be an ID like cus_PeR0ABnnQ5iOEe, not '${printable(customer)}'.`)
-  for (const [name, day] of Object.entries({ '--from': from, '--to': to }))
-    if (day !== null && !isCalendarDay(day))
-      throw new CliError(`${name} must be a calendar day, written YYYY-MM-DD, not '${printable(day)}'.`)
-  if (from !== null && to !== null && from > to)
-    throw new CliError(`--from ${from} is after --to ${to}: no day lies between them.`)
-  return { customer, from, to }
-}
-
 const batchSize = 500
 
 /** In the order of their keys, batch by batch. */
-async function* readScoped(store: WriteStore, { customer, from, to }: Scope): AsyncGenerator<LinkedInvoice> {
+async function* readBatches(
+  store: WriteStore,
+  { customer, days, from, to }: Scope,
+): AsyncGenerator<LinkedInvoice[]> {
   let after: InvoiceKey | null = null
   for (;;) {
     const batch: LinkedInvoice[] = await store.readLinked(after, batchSize, customer)
-    for (const linked of batch) {
-      const day = from === null && to === null ? '' : JSON.parse(linked.summary).issued_at.slice(0, 10)
-      if ((from === null || day >= from) && (to === null || day <= to)) yield linked
-    }
+    yield batch.filter(({ summary }) => {
+      const moment = days === null ? 0 : Date.parse(JSON.parse(summary).issued_at)
+      return moment >= from && moment < to
+    })
     if (batch.length < batchSize) return
     after = batch.at(-1) ?? null
+  }
+}
+
+/** Each with the documents that refer to it, and maybe some of others. */
+async function* readChecked(
+  store: WriteStore,
+  scope: Scope,
+  rules: LinkRules,
+): AsyncGenerator<{ linked: LinkedInvoice; known: KnownDocument[] }> {
+  for await (const batch of readBatches(store, scope)) {
+    const references = batch.map(({ id }) => referenceOf(id, rules))
+    const ids = batch.flatMap(({ claim }) => claim?.ix_id ?? [])
+    const documents = batch.length === 0 ? [] : await store.findDocuments({ ids, references })
+    const byReference = Map.groupBy(documents, ({ document }) => document?.reference ?? null)
+    const byId = new Map(documents.map(known => [known.id, known]))
+    for (const linked of batch) {
+      const referring = byReference.get(referenceOf(linked.id, rules)) ?? []
+      yield { linked, known: [...referring, ...[byId.get(linked.claim?.ix_id ?? 0) ?? []].flat()] }
+    }
+  }
+}
+
+/** Documents that are in force and that no invoice is tied to. Those of one customer cannot be told. */
+async function* readUnlinked(
+  store: WriteStore,
+  { customer, days }: Scope,
+  rules: LinkRules,
+): AsyncGenerator<Document> {
+  for (let after = 0; customer === null; ) {
+    const batch = await store.readInForce(after, batchSize, days)
+    const tied = await store.findTied({
+      documents: batch.map(({ id }) => id),
+      invoices: batch.flatMap(({ reference }) => invoiceIdOf(reference, rules) ?? []),
+    })
+    const [documents, invoices] = [new Set(tied.documents), new Set<string | null>(tied.invoices)]
+    for (const document of batch)
+      if (!documents.has(document.id) && !invoices.has(invoiceIdOf(document.reference, rules))) yield document
+    if (batch.length < batchSize) return
+    after = batch.at(-1)?.id ?? after
   }
 }
 
@@ -125,9 +165,10 @@ async function refuseUnread(store: WriteStore, scope: Scope, progress: Progress)
   const streams = new Map((await store.listStreams()).map(stream => [stream.name, stream]))
   if (succeededAt(streams, allStream) === null) {
     let looked = 0
-    for await (const { claim } of readScoped(store, scope)) {
-      progress.update('looked at', ++looked)
-      if (claim !== null)
+    for await (const batch of readBatches(store, scope)) {
+      looked += batch.length
+      progress.update('looked at', looked)
+      if (batch.some(({ claim }) => claim !== null))
         throw new CliError(
           'The documents were never read to their end, so nothing can be compared. Run fatura sync with InvoiceXpress connected until fatura status shows a success of ix:all.',
         )
@@ -145,72 +186,10 @@ function succeededAt(streams: ReadonlyMap<string, Stream>, name: string): number
   return streams.get(name)?.succeeded_at ?? null
 }
 
-type Write = (text: string) => Promise<void>
-
 /** No faster than it is read, and over no line of progress. */
 function createOutput(progress: Progress): Write {
   return async text => {
     progress.end()
     if (!process.stdout.write(text)) await once(process.stdout, 'drain')
   }
-}
-
-interface DifferenceWriter {
-  add(difference: Difference): Promise<void>
-  end(): Promise<void>
-}
-
-const noEnd = async () => {}
-
-function createWriter(format: Format, write: Write): DifferenceWriter {
-  if (format === 'json')
-    return { add: difference => write(`${JSON.stringify(toObject(difference))}\n`), end: noEnd }
-  if (format === 'csv') {
-    let header = csvRow(csvColumns)
-    const flush = async (row: string) => {
-      const text = header + row
-      header = ''
-      await write(text)
-    }
-    return {
-      add: ({ kind, customer_id, id, number, issued_at, detail }) =>
-        flush(csvRow([kind, customer_id, id, number ?? '', issued_at, detail])),
-      end: () => flush(''),
-    }
-  }
-  const table = createLongTable(['KIND', 'CUSTOMER', 'INVOICE', 'NUMBER', 'ISSUED', 'DETAIL'], write)
-  let isEmpty = true
-  return {
-    add({ kind, customer_id, id, number, issued_at, detail }) {
-      isEmpty = false
-      const row = [kind, customer_id, id, number ?? '', issued_at.slice(0, 10), detail]
-      return table.add(row.map(printable))
-    },
-    async end() {
-      if (!isEmpty) await table.end()
-    },
-  }
-}
-
-const csvColumns = ['kind', 'customer_id', 'invoice_id', 'number', 'issued_at', 'detail']
-
-function toObject({ kind, customer_id, id, number, issued_at, ix_id, detail }: Difference) {
-  return { kind, customer_id, invoice_id: id, number, issued_at, ix_id, detail }
-}
-
-/** RFC 4180. What a spreadsheet would take for a formula becomes text. */
-function csvRow(cells: readonly string[]): string {
-  const quoted = cells.map(cell => {
-    const text = /^[=+\-@\t\r]/.test(cell) ? `'${cell}` : cell
-    return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
-  })
-  return `${quoted.join(',')}\r\n`
-}
-
-function summarize(counts: ReadonlyMap<string, number>, checked: number): string {
-  const total = [...counts.values()].reduce((sum, count) => sum + count, 0)
-  const invoices = `${checked} ${checked === 1 ? 'invoice' : 'invoices'} checked`
-  if (total === 0) return `No differences in ${invoices}.`
-  const kinds = differenceKinds.filter(kind => counts.has(kind)).map(kind => `${counts.get(kind)} ${kind}`)
-  return `${total} ${total === 1 ? 'difference' : 'differences'} in ${invoices}: ${kinds.join(', ')}.`
 }

@@ -1,5 +1,6 @@
 /** The checks of `fatura doctor`, one after the other: each goes by what the ones before it found. */
 import { checkClock } from '../doctor/check-clock.ts'
+import { checkAccounts, checkConnector } from '../doctor/check-connector.ts'
 import { checkCounters, checkDatabase, checkReadStore, readFreshness } from '../doctor/check-database.ts'
 import { checkInvoiceXpress, quickPace } from '../doctor/check-invoicexpress.ts'
 import { checkSample } from '../doctor/check-sample.ts'
@@ -24,6 +25,8 @@ import {
   readStripe,
   readWebhookSecret,
 } from './config.ts'
+import { accountsOf } from './open-connector.ts'
+import { createProgress } from './progress.ts'
 
 interface Connections {
   /** Null when it is not connected, or its settings are wrong. */
@@ -48,6 +51,10 @@ export async function runChecks(report: Reporter, flags: Flags, { sample, repair
     if (payments !== null) checkClock(report, 'Stripe', payments.clock)
     const invoicing = invoiceXpress && (await checkInvoiceXpress(report, invoiceXpress))
     if (invoicing !== null) checkClock(report, 'InvoiceXpress', invoicing.clock)
+    if (store !== null && stripe !== null && payments?.mayRead === true) {
+      const source = createBillingSource({ ...stripe, timeout: answerLimit }, { ...quickPace, perSecond: 20 })
+      await checkAccounts(report, store, { ...accountsOf({ stripe, invoiceXpress }), source })
+    }
     await compareSample(report, store, connections, sample, {
       payments: payments?.mayRead === true,
       documents: invoicing?.mayRead === true,
@@ -152,7 +159,12 @@ async function checkStore(
   const streams = await attempt(report, 'Streams', 'Look at the database first.', () => store.listStreams())
   const connected = { stripe: stripe !== null, invoiceXpress: invoiceXpress !== null }
   if (streams !== null) checkStreams(report, streams, connected, Date.now())
-  await checkCounters(report, store, repair)
+  await checkConnector(report, store)
+  const progress = createProgress('invoices')
+  await checkCounters(report, store, repair, (invoices, of) =>
+    progress.update('counted', invoices, of === null ? null : Math.min(1, invoices / of)),
+  )
+  progress.end()
   return store
 }
 

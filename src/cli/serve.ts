@@ -1,6 +1,7 @@
 import cluster from 'node:cluster'
 import { Command } from 'commander'
 import { migrateStore } from '../store/open-store.ts'
+import { keepServing } from './close-connections.ts'
 import {
   readDatabaseUrl,
   readHost,
@@ -9,12 +10,13 @@ import {
   readPort,
   readRateLimit,
   readReadUrl,
+  readShutdownDelay,
   readStripe,
   readWorkers,
 } from './config.ts'
 import { createLog } from './log.ts'
 import { addSettings, invoiceXpressSettings, readFlags, stripeSettings } from './options.ts'
-import { waitForSignal } from './signals.ts'
+import { delayAfter, waitForSignal } from './signals.ts'
 import { runWorkers, serveAsWorker } from './workers.ts'
 
 export function serveCommand(): Command {
@@ -27,6 +29,7 @@ export function serveCommand(): Command {
     'RATE_LIMIT',
     'LOG_LEVEL',
     'WORKERS',
+    'SHUTDOWN_DELAY',
     ...stripeSettings,
     ...invoiceXpressSettings,
     'INVOICEXPRESS_PDF_ORIGINS',
@@ -50,15 +53,20 @@ async function serve(options: Record<string, unknown>): Promise<void> {
     log,
   }
   // Loaded here alone, so that the commands that serve nothing start fast.
-  const start = async () => (await import('./start-api.ts')).startApi(api)
+  const prepare = async () => (await import('./start-api.ts')).prepareApi(api)
 
+  const shutdownDelayMs = readShutdownDelay(flags)
   const signal = waitForSignal()
-  if (cluster.isWorker) return serveAsWorker(start, signal)
+  const delay = signal.then(name => delayAfter(name, shutdownDelayMs))
+  if (cluster.isWorker) return serveAsWorker(prepare, delay)
   if (options.migrate === true) await migrateStore(readDatabaseUrl(flags))
-  if (workers > 1) return runWorkers(workers, log, signal)
-  const { address, stop } = await start()
+  if (workers > 1) return runWorkers(workers, log, delay)
+  const { address, leave, stop } = await (await prepare()).listen()
   log.info({ address }, 'listening')
-  await signal
+  const delayMs = await delay
+  leave()
+  if (delayMs > 0) log.info({ delay_ms: delayMs }, 'stopping')
+  await keepServing(delayMs)
   await stop()
   log.info('stopped')
 }

@@ -70,6 +70,11 @@ export const settings = {
     default: 'info',
     meaning: 'What is logged: `debug`, `info` (a line per request), `warn`, `error` or `silent`.',
   },
+  SHUTDOWN_DELAY: {
+    default: '5s',
+    meaning:
+      'After SIGTERM, go on serving for so long while `/ready` answers 503: a number of seconds and `s`; `0s` for not at all.',
+  },
   WORKERS: {
     default: '1',
     meaning: 'How many processes serve the address, 1 to 256; `auto` is one for each core.',

@@ -1,7 +1,4 @@
 /** The API's wiring: the only place that knows the store, the access rules and the HTTP application together. */
-import type { Server } from 'node:http'
-import type { Socket } from 'node:net'
-import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
 import { createAuthenticate } from '../access/authenticate.ts'
 import { readApiDescription } from '../http/api-description.ts'
@@ -11,6 +8,7 @@ import type { InvoiceXpressOptions } from '../invoicexpress/client.ts'
 import { openReadStore } from '../store/open-store.ts'
 import type { StripeOptions } from '../stripe/client.ts'
 import { CliError } from './cli-error.ts'
+import { closeGently, endConnectionsByAnswers, holdConnections } from './close-connections.ts'
 
 export interface ApiOptions {
   url: string
@@ -29,13 +27,31 @@ export interface ApiOptions {
 export interface RunningApi {
   /** Where it listens, as in http://127.0.0.1:3000. */
   address: string
+  /**
+   * The end is near. All is still served, over new connections too, but every answer ends its connection; and `/ready`
+   * answers 503, unless other processes go on serving the address.
+   */
+  leave(othersServe?: boolean): void
   /** Lets the requests in flight finish, then lets go of the port and the store. */
   stop(): Promise<void>
 }
 
+/** Everything that can be done before anybody may connect. */
+export interface PreparedApi {
+  listen(): Promise<RunningApi>
+  /** Instead of listening. */
+  discard(): Promise<void>
+}
+
 export async function startApi(options: ApiOptions): Promise<RunningApi> {
+  return (await prepareApi(options)).listen()
+}
+
+export async function prepareApi(options: ApiOptions): Promise<PreparedApi> {
   const { url, host, port, rateLimit, stripe, invoiceXpress, workers = 1, log } = options
   const store = await openReadStore(url, workers)
+  const ending = new AbortController()
+  let hasLeft = false
   const app = createApp({
     store,
     payments: stripe && (await import('../stripe/payment-platform.ts')).createPaymentPlatform(stripe),
@@ -46,17 +62,30 @@ export async function startApi(options: ApiOptions): Promise<RunningApi> {
     rateLimit,
     log,
     apiDescription: readApiDescription(),
+    ending: ending.signal,
   })
-  holdBusyConnections(app.server)
+  holdConnections(app.server)
   const stop = async () => {
-    await closeApp(app)
+    await closeGently(app.server, () => app.close())
     await store.close()
   }
-  try {
-    return { address: await app.listen({ host, port }), stop }
-  } catch (error) {
-    await stop()
-    throw new CliError(explain(error as NodeJS.ErrnoException, host, port), { cause: error })
+  return {
+    discard: stop,
+    async listen() {
+      try {
+        return { address: await app.listen({ host, port }), leave, stop }
+      } catch (error) {
+        await stop()
+        throw new CliError(explain(error as NodeJS.ErrnoException, host, port), { cause: error })
+      }
+    },
+  }
+
+  function leave(othersServe = false): void {
+    if (!othersServe) ending.abort()
+    if (hasLeft) return
+    hasLeft = true
+    endConnectionsByAnswers(app.server)
   }
 }
 
@@ -73,41 +102,4 @@ function explain({ code, message }: NodeJS.ErrnoException, host: string, port: n
     default:
       return `Cannot listen on ${host}:${port}: ${message}`
   }
-}
-
-/** How long a client that asks on and on has, in milliseconds, to be told that its connection closes. */
-const farewell = 250
-
-/**
- * When the server closes, Node closes every connection without a request under way, though its client may be about to
- * send one, or still be reading the last answer. Here, connections stay open at first: what arrives is answered with
- * `Connection: close`. After that, none is closed while bytes of any answer wait for their client. Connections are
- * looked at only then: a request costs nothing for it.
- */
-function holdBusyConnections(server: Server): void {
-  const connections = new Set<Socket>()
-  let closingSince: number | undefined
-  server.on('connection', (socket: Socket) => {
-    connections.add(socket)
-    socket.once('close', () => connections.delete(socket))
-  })
-  const closeIdleConnections = server.closeIdleConnections.bind(server)
-  server.closeIdleConnections = () => {
-    closingSince ??= performance.now()
-    if (performance.now() - closingSince < farewell) return
-    for (const { writableLength } of connections) if (writableLength > 0) return
-    closeIdleConnections()
-  }
-}
-
-/** Longer than a request takes; what is not done by then is cut off. */
-const patience = 9_000
-
-async function closeApp(app: FastifyInstance): Promise<void> {
-  // A connection that was busy when the closing began is let go as soon as it falls idle.
-  const letGo = setInterval(() => app.server.closeIdleConnections(), 50)
-  const cutOff = setTimeout(() => app.server.closeAllConnections(), patience)
-  await app.close()
-  clearInterval(letGo)
-  clearTimeout(cutOff)
 }

@@ -4,27 +4,30 @@ import type { Server } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { InvoiceXpressOptions } from '../invoicexpress/client.ts'
-import { openWriteStore } from '../store/open-store.ts'
-import type { WriteStore } from '../store/store.ts'
+import { type Notification, SourceError } from '../sources.ts'
 import { createBillingSource } from '../stripe/billing-source.ts'
 import type { StripeOptions } from '../stripe/client.ts'
 import type { MetadataKeys } from '../stripe/map-claim.ts'
 import { createWebhookServer } from '../stripe/webhook.ts'
 import type { Applied } from '../sync/apply.ts'
-import { backfillStream, type Connector, createConnector } from '../sync/connector.ts'
-import { allStream, createDocumentSync, type DocumentSync, type Swept } from '../sync/documents.ts'
+import { advice, tellHeld } from '../sync/brake.ts'
+import { type Connector, createConnector } from '../sync/connector.ts'
+import { createDocumentSync, type DocumentSync, type Swept } from '../sync/documents.ts'
+import { LeaseLost } from '../sync/lease.ts'
 import type { LinkRules } from '../sync/link.ts'
 import { ageClaims } from '../sync/link-invoices.ts'
+import {
+  customerPatience,
+  documentRounds,
+  eventsEvery,
+  invoiceRounds,
+  retryAside,
+  type Tell,
+} from '../sync/rhythm.ts'
+import { createTimer, realClocks, runDue, type Step } from '../sync/schedule.ts'
 import { CliError } from './cli-error.ts'
+import { type OpenConnector, openConnector } from './open-connector.ts'
 
-/** How often what happened is asked for: the bound on how late a change is seen without webhooks. */
-const eventsEvery = 10_000
-/** How often everything that may still change is looked at again. */
-const unsettledEvery = 15 * 60_000
-/** How often new documents are looked for, those that still change are looked at, and all of them are. */
-const recentEvery = 60_000
-const openEvery = 5 * 60_000
-const allEvery = 24 * 60 * 60_000
 /** After a failure, so long until the next try. */
 const patience = 5_000
 /** After the signal, what is in flight has so long; what is left then is asked for again next time. */
@@ -43,22 +46,33 @@ export interface SyncOptions {
   signal: AbortSignal
   onProgress?(step: string, invoices: number, part: number | null): void
   onDocuments?(documents: number): void
-  /** Whether to find out, by some more questions, how long the way is. */
-  estimate?: boolean
+  /** Whether everything is to be listed again, whatever was listed before. */
+  isFull?: boolean
+  /** Whether to wait, before everything once, for another process that synchronizes; otherwise it is an error. */
+  wait?: boolean
+  /** Whether what the brake holds back by now may go. */
+  letThrough?: boolean
+}
+
+/** As the connector: with a store that is its own, until the signal or until another process takes over. */
+type Opened = SyncOptions & OpenConnector
+
+async function open(given: SyncOptions, isOnce: boolean): Promise<Opened> {
+  const { wait = true, letThrough = false } = given
+  return { ...given, ...(await openConnector({ ...given, isOnce, wait, letThrough })) }
 }
 
 /** Everything once: the whole account, what happened since, what may still change; then the documents likewise. */
-export async function syncOnce(options: SyncOptions): Promise<void> {
-  const { url, log, signal } = options
-  const store = await openWriteStore(url)
+export async function syncOnce(given: SyncOptions): Promise<void> {
+  const options = await open(given, true)
+  const { store, brake, log, signal } = options
   try {
     const steps = async () => {
-      const connector = await connectStripe(options, store)
-      tell(log, 'backfill', await connector.backfill())
-      tell(log, 'catchUp', await connector.catchUp())
-      tell(log, 'rereadUnsettled', await connector.rereadUnsettled(connector.startedAt))
-      const documents = await connectDocuments(options, store, Number.POSITIVE_INFINITY)
-      if (documents === null) await ageClaims(store, options.rules)
+      await options.settle()
+      const connector = await connectStripe(options)
+      await bringEverything(connector, options)
+      const documents = await connectDocuments(options, true)
+      if (documents === null) await ageClaims(store, options.rules, brake)
       else {
         while ((await documents.sweepMonth()) !== null);
         tell(log, 'sweepRecent', await documents.sweepRecent())
@@ -66,20 +80,39 @@ export async function syncOnce(options: SyncOptions): Promise<void> {
       }
     }
     await Promise.race([steps(), graceAfter(signal).then(() => signal.throwIfAborted())])
+    const held = tellHeld({ deletion: brake.held('deletion'), downgrade: brake.held('downgrade') })
+    if (held !== null) throw new CliError(`The brake holds back what is implausible: ${held}; ${advice}.`)
   } finally {
     await store.close()
   }
 }
 
-/** Goes on until the signal, whatever fails meanwhile. */
-export async function syncOn(options: SyncOptions): Promise<void> {
-  const { url, stripe, webhooks, log, signal } = options
-  const store = await openWriteStore(url)
-  const connector = await connectStripe(options, store)
-  const documents = await connectDocuments(options, store)
-  const server =
-    webhooks &&
-    createWebhookServer({ stripe, secret: webhooks.secret, apply: connector.applyNotification, log })
+/** Goes on until the signal, whatever fails meanwhile. Whenever another process takes over, it waits for its turn again. */
+export async function syncOn(given: SyncOptions): Promise<void> {
+  while (!given.signal.aborted) {
+    try {
+      await follow(await open(given, false))
+    } catch (error) {
+      if (error === given.signal.reason) return
+      if (!(error instanceof LeaseLost)) throw error
+    }
+    if (!given.signal.aborted) given.log.error('another process took over the synchronization of this store')
+  }
+}
+
+/** Goes on until the signal. */
+async function follow(options: Opened): Promise<void> {
+  const { store, stripe, webhooks, log, signal } = options
+  const connector = await connectStripe(options)
+  const documents = await connectDocuments(options)
+  let isSettled = false
+  const settled = Promise.withResolvers<void>()
+  const apply = async (notification: Notification) => {
+    if (!isSettled) await Promise.race([settled.promise, pause(patience, signal)])
+    if (!isSettled) throw new SourceError('failed', 'It is not known yet whose records these are')
+    return connector.applyNotification(notification)
+  }
+  const server = webhooks && createWebhookServer({ stripe, secret: webhooks.secret, apply, log })
   try {
     if (server !== null && webhooks !== null) {
       server.listen(webhooks.port, webhooks.host)
@@ -88,40 +121,71 @@ export async function syncOn(options: SyncOptions): Promise<void> {
       })
       log.info({ address: server.address() }, 'receiving webhooks')
     }
-    const following = [
-      followInvoices(connector, store, options),
-      documents && followDocuments(documents, store, options),
-    ]
+    const followAll = async () => {
+      await options.settle()
+      isSettled = true
+      settled.resolve()
+      const rounds = await planRounds(connector, documents, options)
+      await Promise.all(rounds.map(steps => repeat(() => runDue(steps), log, signal)))
+    }
     await Promise.all([
-      Promise.race([Promise.all(following), graceAfter(signal)]),
+      Promise.race([followAll(), graceAfter(signal)]),
       server && aborted(signal).then(() => closeServer(server)),
     ])
   } finally {
+    server?.close()
+    server?.closeAllConnections()
     await store.close()
   }
 }
 
-function connectStripe(options: SyncOptions, store: WriteStore): Promise<Connector> {
-  const { stripe, keys, rules, log, signal, onProgress, estimate = false } = options
+/** What goes on side by side, each with steps of its own. */
+async function planRounds(
+  connector: Connector,
+  documents: DocumentSync | null,
+  { store, brake, invoiceXpress, rules, log, isFull = false }: Opened,
+): Promise<Step[][]> {
+  const told: Tell = (step, done) => tell(log, step, done)
+  const rounds = await invoiceRounds({
+    connector,
+    store,
+    clocks: realClocks,
+    tell: told,
+    isFull,
+    // Otherwise the documents' own round does it.
+    afterReread: async () => invoiceXpress === null && ageClaims(store, rules, brake),
+  })
+  return documents === null
+    ? rounds
+    : [...rounds, ...(await documentRounds(documents, store, realClocks, told))]
+}
+
+function connectStripe(options: Opened): Promise<Connector> {
+  const { store, brake, stripe, keys, rules, log, signal, onProgress } = options
   const source = createBillingSource(stripe, undefined, keys)
-  return createConnector({ source, store, rules, log, signal, estimate, ...(onProgress && { onProgress }) })
+  const common = { source, store, brake, rules, log, signal }
+  return createConnector({ ...common, ...(onProgress && { onProgress }) })
 }
 
 /** Null when no invoicing system is connected. */
 async function connectDocuments(
-  { invoiceXpress, rules, log, signal, onDocuments }: SyncOptions,
-  store: WriteStore,
-  fetchesPerRun?: number,
+  { store, brake, invoiceXpress, rules, log, signal, onDocuments }: Opened,
+  isOnce = false,
 ): Promise<DocumentSync | null> {
   if (invoiceXpress === null) return null
   const { createDocumentSource } = await import('../invoicexpress/document-source.ts')
+  const source = createDocumentSource(invoiceXpress)
   return createDocumentSync({
-    source: createDocumentSource(invoiceXpress),
+    source,
     store,
+    brake,
     rules,
     log,
     signal,
-    ...(fetchesPerRun !== undefined && { fetchesPerRun }),
+    // What goes on beside other rounds leaves them half of the pace.
+    ...(isOnce
+      ? { isOneRound: true, fetchesPerRun: Number.POSITIVE_INFINITY }
+      : { sweepSource: source.atHalfPace }),
     ...(onDocuments && { onProgress: onDocuments }),
   })
 }
@@ -163,66 +227,34 @@ async function repeat(step: () => Promise<number>, log: Logger, signal: AbortSig
   }
 }
 
-function followInvoices(connector: Connector, store: WriteStore, options: SyncOptions): Promise<void> {
-  const { log, signal, rules, invoiceXpress } = options
-  let rereadAt = 0
-  // What the first round has just listed needs no second look.
-  let unlessSince: number | undefined = connector.startedAt
-  return repeat(
-    async () => {
-      tell(log, 'backfill', await connector.backfill())
-      tell(log, 'catchUp', await connector.catchUp())
-      if (Date.now() < rereadAt) return eventsEvery
-      tell(log, 'rereadUnsettled', await connector.rereadUnsettled(unlessSince))
-      unlessSince = undefined
-      // Otherwise the documents' own round does it.
-      if (invoiceXpress === null) await ageClaims(store, rules)
-      rereadAt = Date.now() + unsettledEvery
-      return eventsEvery
-    },
-    log,
-    signal,
-  )
+/** Everything that is there now. What happens meanwhile is followed too: the list of a large account takes hours. */
+async function bringEverything(connector: Connector, options: Opened): Promise<void> {
+  const { store, log, signal, isFull = false } = options
+  do {
+    tell(log, 'backfill', await whileFollowing(connector, options, connector.backfill()))
+    tell(log, 'catchUp', await connector.catchUp())
+    // The events had a gap that only the list can close.
+  } while (!(await connector.isListed()))
+  signal.throwIfAborted()
+  if (isFull) tell(log, 'relist', await whileFollowing(connector, options, connector.relist(true)))
+  tell(log, 'rereadUnsettled', await connector.rereadUnsettled(connector.startedAt))
+  await retryAside(connector, store, (step, done) => tell(log, step, done))
 }
 
-/**
- * Whatever is due most often goes first, and everything is read month by month in between: so a change is seen in time
- * however many documents there are.
- */
-async function followDocuments(
-  documents: DocumentSync,
-  store: WriteStore,
-  { log, signal }: SyncOptions,
-): Promise<void> {
-  const all = (await store.listStreams()).find(({ name }) => name === allStream)
-  const isWhole = all?.cursor === null && all.succeeded_at !== null
-  const due = { recent: 0, open: 0, all: isWhole ? (all.succeeded_at ?? 0) + allEvery : 0 }
-  return repeat(
-    async () => {
-      const now = Date.now()
-      // A step's next turn is settled before it runs: one that fails must not keep the others from theirs.
-      if (now >= due.recent) {
-        due.recent = now + recentEvery
-        tell(log, 'sweepRecent', await documents.sweepRecent())
-      } else if (now >= due.open) {
-        due.open = now + openEvery
-        tell(log, 'refreshOpen', await documents.refreshOpen())
-      } else if (now >= due.all && (await isBackfilled(store))) {
-        const swept = await documents.sweepMonth()
-        if (swept === null) due.all = now + allEvery
-        else tell(log, 'sweepMonth', swept)
-      } else return Math.max(0, Math.min(due.recent, due.open, Math.max(due.all, now + patience)) - now)
-      return 0
-    },
-    log,
-    signal,
-  )
-}
-
-/** How far back documents are read is told by the invoices: all of them must be there. */
-async function isBackfilled(store: WriteStore): Promise<boolean> {
-  const streams = await store.listStreams()
-  return streams.some(({ name, succeeded_at }) => name === backfillStream && succeeded_at !== null)
+async function whileFollowing<T>(connector: Connector, options: SyncOptions, work: Promise<T>): Promise<T> {
+  const done = new AbortController()
+  const signal = AbortSignal.any([options.signal, done.signal])
+  const timer = createTimer(eventsEvery, realClocks, eventsEvery)
+  const steps = [{ timer, run: () => connector.catchUp(customerPatience) }]
+  const following = repeat(() => runDue(steps), options.log, signal)
+  try {
+    const result = await work
+    done.abort()
+    await following
+    return result
+  } finally {
+    done.abort()
+  }
 }
 
 async function pause(milliseconds: number, signal: AbortSignal): Promise<void> {

@@ -30,7 +30,19 @@ export function syncCommand(): Command {
     ...linkSettings,
   )
     .option('--once', 'stop when everything is there; without it, go on until a signal')
+    .option(
+      '--full',
+      'first list the whole account again, whatever was listed before: finds what no event told of',
+    )
     .option('--webhooks <port>', "also receive Stripe's webhooks on this port (needs STRIPE_WEBHOOK_SECRET)")
+    .option(
+      '--no-wait',
+      'with --once: end at once, with exit code 1, when another process synchronizes this store',
+    )
+    .option(
+      '--let-through',
+      'let through, this once, what the brake holds back: drafts that vanished and documents that were lost, many at once',
+    )
     .addHelpText(
       'after',
       `
@@ -40,7 +52,15 @@ cut off goes on where it was. Without INVOICEXPRESS_API_KEY the documents stay a
     .action(runSync)
 }
 
-async function runSync(options: { once?: true; webhooks?: string } & Record<string, unknown>): Promise<void> {
+interface SyncFlags extends Record<string, unknown> {
+  once?: true
+  full?: true
+  webhooks?: string
+  wait: boolean
+  letThrough?: true
+}
+
+async function runSync(options: SyncFlags): Promise<void> {
   const flags = readFlags(options)
   const url = readDatabaseUrl(flags)
   const stripe = readStripe()
@@ -50,12 +70,24 @@ async function runSync(options: { once?: true; webhooks?: string } & Record<stri
   const keys = readMetadataKeys()
   const webhooks = readWebhooks(options.webhooks, readHost(flags))
   if (options.once === true && webhooks !== null) throw new CliError('Give --once or --webhooks, not both.')
+  if (options.once !== true && !options.wait) throw new CliError('Give --no-wait with --once only.')
   const log = createLog(readLogLevel(flags))
   const stop = new AbortController()
   void waitForSignal().then(() => stop.abort())
   await prepareStore(url)
   const { leave, syncOn, syncOnce } = await import('./start-sync.ts')
-  const common = { url, stripe, invoiceXpress, rules, keys, webhooks, log, signal: stop.signal }
+  const common = {
+    url,
+    stripe,
+    invoiceXpress,
+    rules,
+    keys,
+    webhooks,
+    log,
+    letThrough: options.letThrough === true,
+    signal: stop.signal,
+    isFull: options.full === true,
+  }
   if (options.once !== true) {
     await syncOn(common)
     return leave()
@@ -63,12 +95,11 @@ async function runSync(options: { once?: true; webhooks?: string } & Record<stri
   const progress = createProgress('invoices')
   const documents = createProgress('documents')
   try {
-    // What remains is for somebody who watches.
     await syncOnce({
       ...common,
+      wait: options.wait,
       onProgress: progress.update,
       onDocuments: count => documents.update('read', count),
-      estimate: process.stderr.isTTY === true,
     })
   } catch (error) {
     if (stop.signal.aborted) {

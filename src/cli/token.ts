@@ -1,10 +1,11 @@
 import { Command } from 'commander'
-import { createToken } from '../access/token.ts'
+import { createToken, isToken, readTokenId } from '../access/token.ts'
 import { isCustomerId } from '../invoice.ts'
 import { openWriteStore, prepareStore } from '../store/open-store.ts'
 import type { StoredToken, WriteStore } from '../store/store.ts'
 import { CliError } from './cli-error.ts'
 import { readDatabaseUrl } from './config.ts'
+import { hideTokens } from './hide-tokens.ts'
 import { addSettings, readFlags } from './options.ts'
 import { formatTable } from './table.ts'
 
@@ -24,7 +25,7 @@ export function tokenCommand(): Command {
     .action(listAll)
   const revoke = new Command('revoke')
     .description('End a token at once: every running process refuses it within a second.')
-    .argument('<id>', 'the id that list shows, which is also how the token begins')
+    .argument('<token>', 'the id that list shows, which is how the token begins; or the whole token')
     .action(revokeOne)
   for (const command of [create, list, revoke]) addSettings(command, 'DATABASE_URL')
   return new Command('token')
@@ -52,6 +53,7 @@ async function createOne(options: CreateOptions): Promise<void> {
   const name = options.name ?? ''
   if (!/^[^\p{Cc}]{0,100}$/u.test(name))
     throw new CliError('--name must be one line of at most 100 characters.')
+  if (hideTokens(name) !== name) throw new CliError('--name must not hold a token: lists show it.')
   const { id, token, hash } = createToken()
   await withStore(options, store =>
     store.saveToken({ id, name, hash, customers, created_at: now, expires_at, revoked_at: null }),
@@ -105,10 +107,20 @@ async function listAll(options: { json?: true } & Record<string, unknown>): Prom
   process.stdout.write(formatTable([['ID', 'STATE', 'EXPIRES', 'MAY READ', 'NAME'], ...rows]))
 }
 
-async function revokeOne(id: string, options: Record<string, unknown>): Promise<void> {
+async function revokeOne(idOrToken: string, options: Record<string, unknown>): Promise<void> {
+  const id = readId(idOrToken.trim())
   const token = await withStore(options, store => store.revokeToken(id, Date.now()))
   if (token === null) throw new CliError(`There is no token ${id}. "fatura token list" shows them.`)
   process.stdout.write(`Revoked ${id}: every process refuses it within a second.\n`)
+}
+
+/** What is neither is not repeated: it may hold a part of a secret. */
+function readId(idOrToken: string): string {
+  if (isToken(idOrToken)) return readTokenId(idOrToken)
+  if (/^fat_[0-9A-Za-z]{12}$/.test(idOrToken)) return idOrToken
+  throw new CliError(
+    'This is neither a whole token nor the id of one, which is its first 16 characters: fat_ and 12 more. "fatura token list" shows the ids.',
+  )
 }
 
 async function withStore<T>(

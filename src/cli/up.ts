@@ -1,6 +1,7 @@
 import { Command } from 'commander'
 import { migrateStore } from '../store/open-store.ts'
 import { CliError } from './cli-error.ts'
+import { keepServing } from './close-connections.ts'
 import {
   readDatabaseUrl,
   readHost,
@@ -11,11 +12,12 @@ import {
   readPort,
   readRateLimit,
   readReadUrl,
+  readShutdownDelay,
   readStripe,
 } from './config.ts'
 import { createLog } from './log.ts'
 import { addSettings, invoiceXpressSettings, linkSettings, readFlags, stripeSettings } from './options.ts'
-import { waitForSignal } from './signals.ts'
+import { delayAfter, waitForSignal } from './signals.ts'
 import { readWebhooks } from './sync.ts'
 
 export function upCommand(): Command {
@@ -29,6 +31,7 @@ export function upCommand(): Command {
     'PORT',
     'RATE_LIMIT',
     'LOG_LEVEL',
+    'SHUTDOWN_DELAY',
     ...stripeSettings,
     'STRIPE_WEBHOOK_SECRET',
     ...invoiceXpressSettings,
@@ -55,12 +58,21 @@ async function up(options: { webhooks?: string } & Record<string, unknown>): Pro
   const log = createLog(readLogLevel(flags))
 
   const stop = new AbortController()
-  const signal = waitForSignal().then(() => stop.abort())
+  const shutdownDelayMs = readShutdownDelay(flags)
+  const delay = waitForSignal().then(signal => {
+    stop.abort()
+    return delayAfter(signal, shutdownDelayMs)
+  })
   await migrateStore(url)
   const { startApi } = await import('./start-api.ts')
   const api = await startApi({ url: readReadUrl(flags), host, port, rateLimit, stripe, invoiceXpress, log })
   log.info({ address: api.address }, 'listening')
-  const stopped = signal.then(api.stop)
+  const stopped = delay.then(async delayMs => {
+    api.leave()
+    if (delayMs > 0) log.info({ delay_ms: delayMs }, 'stopping')
+    await keepServing(delayMs)
+    await api.stop()
+  })
   const { leave, syncOn } = await import('./start-sync.ts')
   if (stripe === null) log.warn('STRIPE_API_KEY is not set: serving what is stored, synchronizing nothing')
   else

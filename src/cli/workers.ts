@@ -3,14 +3,16 @@ import cluster, { type Worker } from 'node:cluster'
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
-import type { RunningApi } from './start-api.ts'
+import { keepServing } from './close-connections.ts'
+import type { PreparedApi } from './start-api.ts'
 
 /** What a worker says once it listens. */
 interface Started {
   address: string
 }
 
-/** What a worker is told when everything is to end. A signal would end it at once if it had one already. */
+/** What a worker is told when the end is near, and when it has come. A signal would end it at once if it had one already. */
+const leaveMessage = 'leave'
 const stopMessage = 'stop'
 
 /** A worker that lives shorter than this, in milliseconds, counts as crashed at its start. */
@@ -22,26 +24,38 @@ const longestWait = 10_000
 const patience = 9_500
 
 /**
- * Starts `count` workers and keeps as many running until `signal`, then lets all finish their requests. When the first
- * one cannot start, it has said why, and no other is tried: what stops one stops all.
+ * Starts `count` workers and keeps as many running until `delay` resolves; then lets them go on serving for so many
+ * milliseconds, and then finish their requests. When the first one cannot start, it has said why, and no other is tried:
+ * what stops one stops all.
  *
  * The connections are taken here and handed out in turn. Were each worker to listen for itself (SO_REUSEPORT), the ones
  * waiting for a worker that ends would be lost.
  */
-export async function runWorkers(count: number, log: Logger, signal: Promise<void>): Promise<void> {
+export async function runWorkers(count: number, log: Logger, delay: Promise<number>): Promise<void> {
+  const leaving = new AbortController()
   const ending = new AbortController()
-  const ended = signal.then(() => ending.abort())
+  /** Those that listened: a worker that never did has nothing to finish. */
+  const listened = new WeakSet<Worker>()
+  const left = delay.then(delayMs => {
+    leaving.abort()
+    tellAll(leaveMessage)
+    return delayMs
+  })
   const first = fork()
-  const started = await Promise.race([listening(first), ended])
+  const started = await Promise.race([listening(first), left])
   if (started === null) {
     process.exitCode = first.process.exitCode || 1
     return
   }
-  if (started !== undefined) log.info({ workers: count, address: started.address }, 'listening')
+  if (typeof started === 'object') log.info({ workers: count, address: started.address }, 'listening')
 
   const places = [keepRunning(first)]
-  while (places.length < count && !ending.signal.aborted) places.push(keepRunning(fork()))
-  await ended
+  while (places.length < count && !leaving.signal.aborted) places.push(keepRunning(fork()))
+  const delayMs = await left
+  if (delayMs > 0) log.info({ delay_ms: delayMs }, 'stopping')
+  // Nobody waits for workers that are gone.
+  await Promise.race([keepServing(delayMs), Promise.all(places)])
+  ending.abort()
   const codes = await Promise.all(places)
   process.exitCode = codes.every(code => code === 0) ? 0 : 1
   log.info('stopped')
@@ -49,6 +63,7 @@ export async function runWorkers(count: number, log: Logger, signal: Promise<voi
   function fork(): Worker {
     const worker = cluster.fork()
     log.debug({ pid: worker.process.pid }, 'a worker started')
+    worker.once('listening', () => listened.add(worker))
     return worker
   }
 
@@ -57,14 +72,20 @@ export async function runWorkers(count: number, log: Logger, signal: Promise<voi
     for (let wait = shortestWait; ; ) {
       const since = performance.now()
       const code = await waitForEnd(worker, ending.signal)
-      if (ending.signal.aborted) return code
+      if (leaving.signal.aborted) return listened.has(worker) ? code : 0
       wait = performance.now() - since > soon ? shortestWait : Math.min(wait * 2, longestWait)
       log.error({ pid: worker.process.pid, code, again_in_ms: wait }, 'a worker ended; starting another')
-      await sleep(wait, undefined, { signal: ending.signal }).catch(() => {})
-      if (ending.signal.aborted) return 0
+      await sleep(wait, undefined, { signal: leaving.signal }).catch(() => {})
+      if (leaving.signal.aborted) return 0
       worker = fork()
     }
   }
+}
+
+function tellAll(message: string): void {
+  // One that is ending by itself may be gone before it hears.
+  for (const worker of Object.values(cluster.workers ?? {}))
+    if (worker?.isConnected()) worker.send(message, () => {})
 }
 
 /** Null when the worker ends before it listens. */
@@ -79,7 +100,6 @@ function waitForEnd(worker: Worker, ending: AbortSignal): Promise<number> {
   return new Promise(resolve => {
     let giveUp: NodeJS.Timeout | undefined
     const stop = () => {
-      // One that is ending by itself may be gone before it hears.
       if (worker.isConnected()) worker.send(stopMessage, () => {})
       giveUp = setTimeout(() => worker.process.kill('SIGKILL'), patience)
     }
@@ -93,18 +113,39 @@ function waitForEnd(worker: Worker, ending: AbortSignal): Promise<number> {
   })
 }
 
-/** A worker's own part: serves until a signal, or until it is told to stop. */
-export async function serveAsWorker(start: () => Promise<RunningApi>, signal: Promise<void>): Promise<void> {
-  const told = new Promise<void>(resolve => {
-    process.on('message', message => message === stopMessage && resolve())
-  })
+/**
+ * A worker's own part: serves until it is told to stop, or for so many milliseconds after `delay` resolves with them. One
+ * that hears of the end before it listens does not begin to.
+ */
+export async function serveAsWorker(
+  prepare: () => Promise<PreparedApi>,
+  delay: Promise<number>,
+): Promise<void> {
+  const heard = new AbortController()
+  const leave = hear(leaveMessage)
+  const stop = hear(stopMessage)
+  for (const end of [leave, stop, delay]) void end.then(() => heard.abort())
   try {
-    const { address, stop } = await start()
-    process.send?.({ address } satisfies Started)
-    await Promise.race([signal, told])
-    await stop()
+    const prepared = await prepare()
+    if (heard.signal.aborted) return await prepared.discard()
+    const api = await prepared.listen()
+    process.send?.({ address: api.address } satisfies Started)
+    void leave.then(() => api.leave())
+    const alone = delay.then(async delayMs => {
+      // Whether it is the only one to go, the first process knows, and tells.
+      api.leave(true)
+      await keepServing(delayMs)
+    })
+    await Promise.race([stop, alone])
+    await api.stop()
   } finally {
     // Only the connection to the first process is left to keep this one alive.
     cluster.worker?.disconnect()
   }
+}
+
+function hear(expected: string): Promise<void> {
+  return new Promise(resolve => {
+    process.on('message', message => message === expected && resolve())
+  })
 }

@@ -1,11 +1,15 @@
 /** The store, as an operator must know it: reachable, of the right version, written and read by the right users. */
-import type { FileFacts, ServerFacts, StoreFacts } from '../store/facts.ts'
-import type { ReadStore, WriteStore } from '../store/store.ts'
+import {
+  type FileFacts,
+  type ServerFacts,
+  type StoreFacts,
+  supportedMajors,
+  whatServerLacks,
+} from '../store/facts.ts'
+import type { OnRecounted, ReadStore, WriteStore } from '../store/store.ts'
 import { checkClock, tellSpan } from './check-clock.ts'
 import { attempt, type Reporter } from './findings.ts'
 
-/** What the suite runs on. */
-const testedMajor = 18
 /** A replica that is further behind shows it to whoever reads. */
 const lagToWarn = 60_000
 
@@ -24,11 +28,16 @@ export async function checkDatabase(
   if (facts === null) return false
   const after = Date.now()
   const { engine, server, file } = facts
-  if (server !== null && server.major < testedMajor)
+  const lack = server && whatServerLacks(server)
+  if (lack !== null) {
+    report.fail('Database', lack.found, lack.next)
+    return false
+  }
+  if (server !== null && server.major > supportedMajors.newest)
     report.warn(
       'Database',
       `${engine} answers`,
-      `Fatura is tested on PostgreSQL ${testedMajor}; upgrade when you can.`,
+      `Fatura is tested on PostgreSQL ${supportedMajors.oldest} to ${supportedMajors.newest}; look for a newer Fatura.`,
     )
   else report.ok('Database', `${engine} answers${server?.hasCitus ? ', with Citus' : ''}`)
   const isCurrent = checkSchema(report, 'Database: schema', facts)
@@ -38,12 +47,13 @@ export async function checkDatabase(
   return isCurrent && checkRights(report, server)
 }
 
-function checkSchema(report: Reporter, check: string, { schema, needed }: StoreFacts): boolean {
-  if (schema === needed) report.ok(check, `version ${schema}`)
-  else if (schema < needed)
-    report.fail(check, `version ${schema}, this Fatura needs ${needed}`, 'Run: fatura migrate')
-  else report.fail(check, `version ${schema}, newer than this Fatura's ${needed}`, 'Upgrade Fatura.')
-  return schema === needed
+function checkSchema(report: Reporter, check: string, { schema, schemaProblem }: StoreFacts): boolean {
+  if (schemaProblem === null) report.ok(check, `version ${schema}`)
+  else {
+    const [what = '', ...toDo] = schemaProblem.split(/(?<=\.) /)
+    report.fail(check, what.replace(/\.$/, ''), toDo.join(' '))
+  }
+  return schemaProblem === null
 }
 
 function checkFile(
@@ -103,7 +113,7 @@ export async function checkReadStore(
   const check = 'Database: reading'
   const found = await attempt(report, check, 'Mend DATABASE_READ_URL or the replica.', async () => {
     const facts = await readFacts()
-    return { facts, synced_at: facts.schema === facts.needed ? await readFreshness(openRead) : null }
+    return { facts, synced_at: facts.schemaProblem === null ? await readFreshness(openRead) : null }
   })
   if (found === null) return
   const { facts, synced_at } = found
@@ -138,17 +148,18 @@ export async function readFreshness(openRead: () => Promise<ReadStore>): Promise
   }
 }
 
-/** All the rows are counted, which takes a while in a large store. */
-const recountLimit = 15 * 60_000
+/** All the rows are counted, which takes a while in a large store: about a minute a million, at most. */
+const recountLimit = 2 * 60 * 60_000
 
 /** Whether what is counted ahead of time equals a recount; with `repair`, what is wrong is counted anew. */
 export async function checkCounters(
   report: Reporter,
   store: Pick<WriteStore, 'checkCounts' | 'repairCounts'>,
   repair: boolean,
+  onProgress: OnRecounted,
 ): Promise<void> {
   const check = 'Database: counters'
-  const count = () => (repair ? store.repairCounts() : store.checkCounts())
+  const count = () => (repair ? store.repairCounts(onProgress) : store.checkCounts(onProgress))
   const wrong = await attempt(report, check, 'Try again when the database is less busy.', count, recountLimit)
   if (wrong === null) return
   if (wrong === 0) report.ok(check, 'every one is right')

@@ -4,7 +4,7 @@ import type { Invoice, InvoiceKey, Line } from '../invoice.ts'
 import { type BillingSource, type DocumentSource, SourceError } from '../sources.ts'
 import type { KnownDocument, LinkedInvoice } from '../store/document-store.ts'
 import type { WriteStore } from '../store/store.ts'
-import { deriveLink, type LinkRules, referenceOf } from '../sync/link.ts'
+import { deriveLink, type LinkRules, referenceOf, withReference } from '../sync/link.ts'
 import { compareDocument, compareInvoice, compareLines, compareLink, type Difference } from './compare.ts'
 import { explain, type Reporter, within } from './findings.ts'
 import { pickSample } from './pick-sample.ts'
@@ -26,7 +26,7 @@ const failuresAtMost = 2
 
 const check = 'Sample'
 const next =
-  'Run fatura sync --once and look again: an invoice that changed within the last minute may differ. A difference that stays is a bug worth reporting.'
+  'Run fatura sync --once --full, which lists everything again, and look again: an invoice that changed within the last minute may differ. A difference that stays is a bug worth reporting.'
 
 export async function checkSample(report: Reporter, options: SampleOptions): Promise<void> {
   const { store, count } = options
@@ -109,7 +109,7 @@ async function findDifferences(
   const wanted = new Map<number, DocumentType | null>()
   if (claim.ix_id !== null) wanted.set(claim.ix_id, claim.ix_type)
   for (const { id, document } of known) wanted.set(id, document?.type ?? wanted.get(id) ?? null)
-  const answers = documents === null ? null : await fetchEach(documents, wanted)
+  const answers = documents === null ? null : await fetchEach(documents, wanted, rules)
   const fresh = answers === null ? known : applyAnswers(known, answers)
   const link = deriveLink(record.invoice, claim, fresh, rules, Date.now())
   return [
@@ -152,9 +152,13 @@ async function readKnown(
 async function fetchEach(
   documents: DocumentSource,
   wanted: ReadonlyMap<number, DocumentType | null>,
+  rules: LinkRules,
 ): Promise<Map<number, Document | null>> {
   const answers = new Map<number, Document | null>()
-  for (const [id, type] of wanted) answers.set(id, await documents.fetchDocument(id, type))
+  for (const [id, type] of wanted) {
+    const document = await documents.fetchDocument(id, type)
+    answers.set(id, document && withReference(document, rules))
+  }
   return answers
 }
 

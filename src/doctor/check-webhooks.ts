@@ -1,31 +1,9 @@
 /** Whether Stripe sends what it should to whoever receives webhooks. They only make it faster: nothing here fails. */
 import type Stripe from 'stripe'
 import { apiVersion } from '../stripe/client.ts'
+import { neededEvents } from '../stripe/needed-events.ts'
 import type { Asked } from './ask-stripe.ts'
 import type { Reporter } from './findings.ts'
-
-/** What an endpoint must be told by name: it takes no pattern but that for everything. */
-export const neededEvents = [
-  'invoice.created',
-  'invoice.deleted',
-  'invoice.finalization_failed',
-  'invoice.finalized',
-  'invoice.marked_uncollectible',
-  'invoice.overdue',
-  'invoice.overpaid',
-  'invoice.paid',
-  'invoice.payment_action_required',
-  'invoice.payment_failed',
-  'invoice.payment_succeeded',
-  'invoice.sent',
-  'invoice.updated',
-  'invoice.voided',
-  'customer.updated',
-  'customer.deleted',
-  'customer.tax_id.created',
-  'customer.tax_id.updated',
-  'customer.tax_id.deleted',
-] as const satisfies readonly Stripe.WebhookEndpointCreateParams.EnabledEvent[]
 
 const check = 'Stripe: webhook endpoint'
 const polling = 'Without it, changes are seen by asking, within about 10 s.'
@@ -82,6 +60,7 @@ function tellVersion({ api_version }: Stripe.WebhookEndpoint): string {
   return api_version === apiVersion ? version : `${version}, which does no harm: events only notify`
 }
 
+/** An endpoint is told events by name: it takes no pattern but that for everything. */
 function missingOf({ enabled_events }: Stripe.WebhookEndpoint): string[] {
   return enabled_events.includes('*') ? [] : neededEvents.filter(type => !enabled_events.includes(type))
 }

@@ -42,7 +42,7 @@ export function guardCustomerRoutes(scope: FastifyInstance, { authenticate, rate
       done(error)
     }
     try {
-      const grant = authenticate(readAuthorization(request))
+      const grant = authenticate(readAuthorization(request), request.raw.socket)
       if (grant instanceof Promise) {
         admitLater(request, reply, grant).then(() => done(), refuse)
         return

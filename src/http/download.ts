@@ -7,12 +7,23 @@ import type { DocumentKind, Invoice } from '../invoice.ts'
 import { type InvoicingSystem, type PaymentPlatform, type Pdf, SourceError } from '../sources.ts'
 import type { ReadStore } from '../store/store.ts'
 import { contentDisposition } from './content-disposition.ts'
+import { createFairTurns, type TurnLimits } from './fair-turns.ts'
 import { findInvoice } from './get-invoice.ts'
 import { downloadSchemas } from './schemas.ts'
 import type { TypedApp } from './typed-app.ts'
 
 /** A whole download, from the first question to the last byte. */
 const downloadDeadline = 30_000
+
+/** For each kind of document: the two kinds come from different systems. */
+const limits: Omit<TurnLimits, 'inAllSecond'> = {
+  perCustomer: 4,
+  perCustomerSecond: 5,
+  perToken: 16,
+  inAll: 64,
+  waitingPerToken: 500,
+  waitMs: 10_000,
+}
 
 export interface DocumentSources {
   store: ReadStore
@@ -23,14 +34,23 @@ export interface DocumentSources {
 
 /** Until the first byte a failure is answered as an error; after it the connection breaks, and never looks whole. */
 export function addDownload(app: TypedApp, kind: DocumentKind, sources: DocumentSources): void {
+  const source = kind === 'payments' ? sources.payments : sources.documents
+  const takeTurn = createFairTurns({ ...limits, inAllSecond: source?.perSecond ?? Number.POSITIVE_INFINITY })
   app.get(
     `/invoice/:invoiceId/${kind}/download`,
     { schema: downloadSchemas[kind] },
     async (request, reply) => {
       const stored = await findInvoice(sources.store, request.params)
       const invoice: Invoice = JSON.parse(stored.summary)
-      const signal = startTransfer(reply.raw)
-      const opening = openPdf(kind, invoice, sources, signal).then(pdf => awaitFirstBytes(pdf, signal))
+      const openPdf = findPdf(kind, invoice, sources)
+      const refusal = source?.refusal?.() ?? null
+      if (refusal !== null) refuse(refusal)
+      const { signal, startClock } = startTransfer(reply.raw)
+      const endTurn = await takeTurn(request.grant?.token_id ?? '', request.params.customerId, signal)
+      startClock()
+      const opening = openPdf(signal).then(pdf => awaitFirstBytes(pdf, signal))
+      // The turn lasts as long as the upstream is at work, whether or not the client is still there.
+      opening.then(({ body }) => finished(body, endTurn), endTurn)
       const { body, size } = await Promise.race([opening, rejectOnAbort(signal)]).catch(error =>
         refuse(signal.aborted ? signal.reason : error),
       )
@@ -57,18 +77,23 @@ class ClientGone extends ApiError {
   }
 }
 
-/** Aborted when the client goes away, and at the deadline. */
-function startTransfer(response: ServerResponse): AbortSignal {
+/** Aborted when the client goes away, and at the deadline, once its clock runs. */
+function startTransfer(response: ServerResponse): { signal: AbortSignal; startClock(): void } {
   const transfer = new AbortController()
-  const overdue = () => transfer.abort(new SourceError('timeout', 'The download took too long.'))
-  const timer = setTimeout(overdue, downloadDeadline)
+  let timer: NodeJS.Timeout | undefined
   const end = () => {
     clearTimeout(timer)
     transfer.abort(new ClientGone())
   }
   if (response.destroyed) end()
   else response.once('close', end)
-  return transfer.signal
+  return {
+    signal: transfer.signal,
+    startClock() {
+      const overdue = () => transfer.abort(new SourceError('timeout', 'The download took too long.'))
+      if (!transfer.signal.aborted) timer = setTimeout(overdue, downloadDeadline)
+    },
+  }
 }
 
 /** A body that comes after the end of its transfer is destroyed, too. */
@@ -89,47 +114,63 @@ function rejectOnAbort(signal: AbortSignal): Promise<never> {
   })
 }
 
-async function openPdf(
+/** How to open the PDF; throws when there is none to open. */
+function findPdf(
   kind: DocumentKind,
-  invoice: Invoice,
+  { id, status, ix_id, ix_status }: Invoice,
   { payments, documents }: DocumentSources,
-  signal: AbortSignal,
-): Promise<Pdf> {
+): (signal: AbortSignal) => Promise<Pdf> {
   if (kind === 'payments') {
-    if (invoice.status === 'draft') throw notIssued('The invoice is a draft: it has no PDF yet.')
-    if (payments === null) throw new SourceError('failed', 'The payment platform is not connected.')
-    return payments.openPdf(invoice.id, signal)
+    if (status === 'draft') throw notIssued('The invoice is a draft: it has no PDF yet.')
+    if (payments === null) throw notConnected('The payment platform is not connected.')
+    return signal => payments.openPdf(id, signal)
   }
-  if (invoice.ix_id === null)
+  if (ix_id === null)
     throw new ApiError('document_not_found', 'No external document is associated with this invoice.')
-  if (invoice.ix_status === 'draft') throw notIssued('The external document is a draft: it has no PDF yet.')
-  if (documents === null) throw new SourceError('failed', 'The external invoicing system is not connected.')
-  return documents.openPdf(invoice.ix_id, signal)
+  if (ix_status === 'draft') throw notIssued('The external document is a draft: it has no PDF yet.')
+  if (documents === null) throw notConnected('The external invoicing system is not connected.')
+  return signal => documents.openPdf(ix_id, signal)
 }
 
 function notIssued(message: string): ApiError {
   return new ApiError('document_not_issued', message)
 }
 
+function notConnected(message: string): ApiError {
+  return new ApiError('upstream_failed', 'The system that holds this document could not deliver it.', {
+    cause: new SourceError('failed', message),
+  })
+}
+
+/** In seconds, when a source does not say when to come again though it makes sense to. */
+const usualRetry = 5
+
 /** What a source failed with, in the API's words; the source's own words go to the log alone. */
 function refuse(error: unknown): never {
   if (!(error instanceof SourceError)) throw error
-  switch (error.failure) {
+  const { failure, retryAfter = failure === 'not_ready' || failure === 'timeout' ? usualRetry : undefined } =
+    error
+  const details = { cause: error, ...(retryAfter !== undefined && { retryAfter }) }
+  switch (failure) {
     case 'missing':
       throw new ApiError('document_not_found', 'The system that held this document no longer has it.', {
         cause: error,
       })
     case 'not_ready':
       throw new ApiError('document_not_ready', 'The PDF is being made; try again shortly.', {
-        retryAfter: error.retryAfter ?? 5,
+        retryAfter: retryAfter ?? usualRetry,
       })
     case 'timeout':
-      throw new ApiError('upstream_timeout', 'The system that holds this document did not answer in time.', {
-        cause: error,
-      })
+      throw new ApiError(
+        'upstream_timeout',
+        'The system that holds this document did not answer in time.',
+        details,
+      )
     case 'failed':
-      throw new ApiError('upstream_failed', 'The system that holds this document could not deliver it.', {
-        cause: error,
-      })
+      throw new ApiError(
+        'upstream_failed',
+        'The system that holds this document could not deliver it.',
+        details,
+      )
   }
 }

@@ -1,22 +1,23 @@
 /** Every error leaves in one JSON shape, whichever layer it comes from: a handler, Fastify, or Node's HTTP parser. */
-import { STATUS_CODES } from 'node:http'
-import type { Duplex } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import { ApiError, errorCodes } from '../errors.ts'
+import { writeBareAnswer } from '../server/bare-answer.ts'
+import { tunnelRequested, type UnreadableRequest } from '../server/guarded-server.ts'
 import { StoreUnavailable } from '../store/store.ts'
-import { allowedMethods, refuseMethod } from './methods.ts'
+import { maxUrlBytes } from './check-request.ts'
+import { allowedMethods, answerOptions, refuseMethod } from './methods.ts'
 import { createRequestId } from './request-id.ts'
 import { sendJson } from './send-json.ts'
-
-export const maximumUrlLength = 8_192
 
 export function writeError({ code, message, param }: ApiError, requestId: string): string {
   return JSON.stringify({ error: { code, message, param, request_id: requestId } })
 }
 
 export function handleErrors(app: FastifyInstance, log: Logger): void {
-  app.setNotFoundHandler(async () => {
+  app.setNotFoundHandler(async (request, reply) => {
+    // Asked of the server as a whole (RFC 9110, section 9.3.7).
+    if (request.method === 'OPTIONS' && request.raw.url === '*') return answerOptions(reply)
     throw new ApiError(
       'route_not_found',
       'Nothing is served at this path; /api/v1/openapi.json lists what is.',
@@ -48,40 +49,38 @@ function translate(error: Error & { code?: string }): ApiError {
   )
 }
 
-/** Answers on the bare socket: what Node's parser refused never becomes a request. */
-export function answerOnSocket(refusal: ApiError, socket: Duplex, log: Logger): void {
+/** The whole answer to what never became a request, and its line in the log. */
+export function refuseUnreadable(error: UnreadableRequest, log: Logger): string {
+  const refusal = explainUnreadable(error)
   const { status } = errorCodes[refusal.code]
   const requestId = createRequestId()
-  const body = writeError(refusal, requestId)
-  const head = [
-    `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
-    'content-type: application/json',
-    `content-length: ${Buffer.byteLength(body)}`,
-    'cache-control: no-store',
-    `request-id: ${requestId}`,
-    ...(status === 405 ? [`allow: ${allowedMethods}`] : []),
-    'connection: close',
-  ]
   log.info({ request_id: requestId, method: null, route: null, status }, 'request')
-  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`)
+  const headers = {
+    'cache-control': 'no-store',
+    'request-id': requestId,
+    ...(status === 405 && { allow: allowedMethods }),
+  }
+  return writeBareAnswer(status, headers, writeError(refusal, requestId))
 }
 
-/** What Node says when it could not read a request. */
-export type ParserError = Error & { code?: string; rawPacket?: Buffer }
+const requestLine = /^[A-Z-]+ \S+ HTTP\/1\.[01]\r\n/
 
-export function explainParserError({ code, rawPacket }: ParserError): ApiError {
+function explainUnreadable({ code, rawPacket, bytesParsed = 0 }: UnreadableRequest): ApiError {
   const packet = rawPacket?.toString('latin1') ?? ''
   switch (code) {
     case 'HPE_HEADER_OVERFLOW':
-      return packet.search('\n') === -1 || packet.search('\n') > maximumUrlLength
-        ? new ApiError('uri_too_long', `The URL is longer than ${maximumUrlLength} bytes.`)
+      return packet.search('\n') === -1 || packet.search('\n') > maxUrlBytes
+        ? new ApiError('uri_too_long', `The URL is longer than ${maxUrlBytes} bytes.`)
         : new ApiError('headers_too_large', 'The request headers are larger than 16 KiB.')
     case 'HPE_CHUNK_EXTENSIONS_OVERFLOW':
       return new ApiError('payload_too_large', 'Requests of this API carry no body.')
     case 'ERR_HTTP_REQUEST_TIMEOUT':
       return new ApiError('request_timeout', 'The request did not arrive completely in time.')
+    case tunnelRequested:
+      return refuseMethod()
     case 'HPE_INVALID_METHOD':
-      if (/^[A-Z-]+ \S+ HTTP\/1\.[01]\r\n/.test(packet)) return refuseMethod()
+      // Requests that were read may stand before it in the packet.
+      if (requestLine.test(packet.slice(packet.lastIndexOf('\n', bytesParsed) + 1))) return refuseMethod()
   }
   return new ApiError('invalid_request', 'This is not a valid HTTP/1.1 request.')
 }

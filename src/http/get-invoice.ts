@@ -1,16 +1,27 @@
 import { hash } from 'node:crypto'
+import type { FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import { ApiError } from '../errors.ts'
 import { writeDetail, writeLines } from '../invoice.ts'
 import type { PaymentPlatform } from '../sources.ts'
 import type { ReadStore, StoredInvoice } from '../store/store.ts'
 import { isHeldByClient, setReadHeaders } from './conditional.ts'
+import { createFairTurns, type TakeTurn, type TurnLimits } from './fair-turns.ts'
 import { getInvoiceSchema, type InvoiceParams } from './schemas.ts'
 import { sendJson } from './send-json.ts'
 import type { TypedApp } from './typed-app.ts'
 
 /** How long a client waits for lines that are not stored; after that the invoice is answered without them. */
 const linesDeadline = 800
+
+const limits: Omit<TurnLimits, 'inAllSecond'> = {
+  perCustomer: 8,
+  perCustomerSecond: 10,
+  perToken: 32,
+  inAll: 64,
+  waitingPerToken: 500,
+  waitMs: linesDeadline,
+}
 
 export interface InvoiceSources {
   store: ReadStore
@@ -19,10 +30,13 @@ export interface InvoiceSources {
 }
 
 export function addGetInvoice(app: TypedApp, { store, payments, log }: InvoiceSources): void {
+  const takeTurn = createFairTurns({
+    ...limits,
+    inAllSecond: payments?.perSecond ?? Number.POSITIVE_INFINITY,
+  })
   app.get('/invoice/:invoiceId', { schema: getInvoiceSchema }, async (request, reply) => {
     const stored = await findInvoice(store, request.params)
-    const { invoiceId } = request.params
-    const lines = stored.lines ?? (payments && (await fetchLines(payments, invoiceId, request.id, log)))
+    const lines = stored.lines ?? (payments && (await fetchLines(payments, takeTurn, request, log)))
     const body = writeDetail(stored.summary, lines)
     const etag = `"${hash('sha1', body, 'base64url')}"`
     setReadHeaders(reply, etag, stored.synced_at)
@@ -41,16 +55,20 @@ export async function findInvoice(store: ReadStore, params: InvoiceParams): Prom
 /** The lines' JSON text, or null when the platform has none to give in time: the invoice is answered either way. */
 async function fetchLines(
   payments: PaymentPlatform,
-  invoiceId: string,
-  requestId: string,
+  takeTurn: TakeTurn,
+  { id, grant, params }: Pick<FastifyRequest, 'id' | 'grant'> & { params: InvoiceParams },
   log: Logger,
 ): Promise<string | null> {
   const deadline = AbortSignal.timeout(linesDeadline)
   try {
-    const lines = await Promise.race([payments.fetchLines(invoiceId, deadline), rejectOnAbort(deadline)])
+    const refusal = payments.refusal?.() ?? null
+    if (refusal !== null) throw refusal
+    const endTurn = await takeTurn(grant?.token_id ?? '', params.customerId, deadline)
+    const fetching = payments.fetchLines(params.invoiceId, deadline).finally(endTurn)
+    const lines = await Promise.race([fetching, rejectOnAbort(deadline)])
     return lines && writeLines(lines)
   } catch (error) {
-    log.warn({ request_id: requestId, invoice_id: invoiceId, err: error }, 'lines unavailable')
+    log.warn({ request_id: id, invoice_id: params.invoiceId, err: error }, 'lines unavailable')
     return null
   }
 }

@@ -1,8 +1,10 @@
 import manifest from '../../package.json' with { type: 'json' }
+import { ApiError } from '../errors.ts'
 import { clampPage, clampPageSize, writePage } from '../invoice.ts'
-import { searchWords } from '../store/search.ts'
+import { maxSearchWords, type SearchWord, searchWords } from '../store/search.ts'
 import type { InvoiceQuery, ReadStore, Snapshot } from '../store/store.ts'
 import { isHeldByClient, setReadHeaders } from './conditional.ts'
+import { limitExpensive } from './expensive.ts'
 import { type CustomerParams, type ListQuery, listInvoicesSchema } from './schemas.ts'
 import { sendJson } from './send-json.ts'
 import type { TypedApp } from './typed-app.ts'
@@ -10,25 +12,30 @@ import type { TypedApp } from './typed-app.ts'
 const day = 24 * 60 * 60 * 1000
 
 export function addListInvoices(app: TypedApp, store: ReadStore): void {
+  const runExpensive = limitExpensive()
   app.get('/invoices', { schema: listInvoicesSchema }, async (request, reply) => {
     const query = readQuery(request.params, request.query)
     if (request.headers['if-none-match'] !== undefined) {
       const snapshot = await store.readSnapshot(query.customer_id)
-      const etag = etagOf(snapshot)
+      const etag = etagOf(query.customer_id, snapshot)
       if (isHeldByClient(request, etag)) {
         setReadHeaders(reply, etag, snapshot.synced_at)
         return reply.code(304).send()
       }
     }
-    const page = await store.listInvoices(query)
-    setReadHeaders(reply, etagOf(page), page.synced_at)
+    const list = () => store.listInvoices(query)
+    const page = await (query.words === undefined ? list() : runExpensive(request, reply, list))
+    setReadHeaders(reply, etagOf(query.customer_id, page), page.synced_at)
     return sendJson(reply, writePage(page, query.page_size))
   })
 }
 
-/** Any change of the customer's invoices changes it, so it can be answered without reading one of them. */
-function etagOf({ version }: Snapshot): string {
-  return `"${manifest.version}-${version}"`
+/**
+ * Any change of the customer's invoices changes it, so it can be answered without reading one of them. Customers whose
+ * invoices were written together have the same version, so the customer is named as well.
+ */
+function etagOf(customerId: string, { version }: Snapshot): string {
+  return `"${manifest.version}-${version}-${customerId}"`
 }
 
 function readQuery({ customerId }: CustomerParams, query: ListQuery): InvoiceQuery {
@@ -42,6 +49,17 @@ function readQuery({ customerId }: CustomerParams, query: ListQuery): InvoiceQue
     ...(ix_status !== undefined && { ix_status }),
     ...(date_from !== undefined && { issued_from: Date.parse(date_from) }),
     ...(date_to !== undefined && { issued_before: Date.parse(date_to) + day }),
-    ...(q && { words: searchWords(q) }),
+    ...(q && { words: readWords(q) }),
   }
+}
+
+function readWords(q: string): SearchWord[] {
+  const words = searchWords(q)
+  if (words.length > maxSearchWords)
+    throw new ApiError(
+      'invalid_parameter',
+      `q must have at most ${maxSearchWords} different words, and has ${words.length}; a word that is part of another does not count.`,
+      { param: 'q' },
+    )
+  return words
 }

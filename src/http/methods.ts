@@ -22,10 +22,14 @@ export function addOtherMethods(app: FastifyInstance): void {
       method: 'OPTIONS',
       url,
       schema: { hide: true },
-      handler: (_request, reply) => reply.code(204).header('allow', allowedMethods).send(),
+      handler: (_request, reply) => answerOptions(reply),
     })
     app.route({ method: refusedMethods, url, schema: { hide: true }, onRequest: refuse, handler: refuse })
   })
+}
+
+export function answerOptions(reply: FastifyReply): FastifyReply {
+  return reply.code(204).header('allow', allowedMethods).send()
 }
 
 // As a hook it answers before a body would be read.

@@ -1,4 +1,5 @@
 /** How many requests one token may send: a fixed window per token, counted in this process. */
+import { createWindows, secondsLeft } from '../access/windows.ts'
 
 export interface RateLimit {
   requests: number
@@ -8,34 +9,19 @@ export interface RateLimit {
 export interface Allowance {
   allowed: boolean
   remaining: number
-  /** Seconds until the window ends and the count begins anew. */
+  /** Seconds until the window ends and the count begins again. */
   reset: number
 }
 
-/** Windows of tokens that fell silent are dropped once so many are held. */
-const heldAtMost = 10_000
-
-export function createRateLimiter(
-  { requests, seconds }: RateLimit,
-  now: () => number = Date.now,
-): (tokenId: string) => Allowance {
-  const windows = new Map<string, { count: number; ends: number }>()
-
+export function createRateLimiter({ requests, seconds }: RateLimit): (tokenId: string) => Allowance {
+  const windows = createWindows(seconds)
   return tokenId => {
-    const time = now()
-    let window = windows.get(tokenId)
-    // A window that would last longer than one does comes from a clock that was set back.
-    if (window === undefined || window.ends <= time || window.ends > time + seconds * 1000) {
-      if (windows.size >= heldAtMost)
-        for (const [id, { ends }] of windows) if (ends <= time) windows.delete(id)
-      window = { count: 0, ends: time + seconds * 1000 }
-      windows.set(tokenId, window)
-    }
-    window.count++
+    const nowMs = performance.now()
+    const window = windows.add(tokenId, nowMs)
     return {
       allowed: window.count <= requests,
       remaining: Math.max(0, requests - window.count),
-      reset: Math.ceil((window.ends - time) / 1000),
+      reset: secondsLeft(window, nowMs),
     }
   }
 }

@@ -124,7 +124,7 @@ function errorResponse(status: number, codes: readonly ErrorCode[]) {
                   code,
                   message: exampleMessages[code] ?? errorCodes[code].meaning,
                   ...(exampleParams[code] && { param: exampleParams[code] }),
-                  request_id: 'req_0f3a9c51d2e70000002s',
+                  request_id: 'req_0f3a9c51d2e78b4406fd1c95a3e27b60',
                 },
               },
             },
@@ -145,5 +145,7 @@ const statusHeaders: Record<number, Record<string, { type: string; description: 
   401: challengeHeader,
   403: { ...challengeHeader, ...rateLimitHeaders },
   429: { ...retryHeader, ...rateLimitHeaders },
+  502: retryHeader,
   503: retryHeader,
+  504: retryHeader,
 }

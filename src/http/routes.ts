@@ -22,15 +22,17 @@ export interface RouteDependencies {
   authenticate: Authenticate
   rateLimit: RateLimit | null
   log: Logger
+  /** Aborted when the service is about to end: `/ready` then says so. */
+  ending?: AbortSignal
   /** The OpenAPI document's text. */
-  apiDescription: string
+  apiDescription: Buffer
 }
 
 export function addRoutes(app: FastifyInstance, dependencies: RouteDependencies): void {
-  const { store, apiDescription } = dependencies
+  const { store, apiDescription, ending } = dependencies
   for (const component of components) app.addSchema(component)
 
-  addHealth(app as TypedApp, store)
+  addHealth(app as TypedApp, store, ending)
   app.get('/api/v1/openapi.json', { schema: openapiSchema }, async (_request, reply) => {
     return sendJson(reply, apiDescription)
   })

@@ -9,6 +9,7 @@ import {
   invoiceStatuses,
   maximumPageSize,
 } from '../invoice.ts'
+import { maxSearchWords } from '../store/search.ts'
 import { exampleInvoice } from './examples.ts'
 import { errorResponses, jsonContent, notModifiedResponse, pdfResponse, readHeaders } from './responses.ts'
 
@@ -62,7 +63,8 @@ const listQuery = Type.Object({
       maxLength: 200,
       description:
         'Free text. Every word must occur in the ID, number, names, e-mail, tax ID or external document ID; ' +
-        'case, accents and separators do not matter, and no character is a wildcard.',
+        'case, accents and separators do not matter, and no character is a wildcard. ' +
+        `At most ${maxSearchWords} different words.`,
       examples: ['2026-00012'],
     }),
   ),
@@ -81,6 +83,7 @@ const guarded = [
   'insufficient_scope',
   'rate_limited',
   'unavailable',
+  'overloaded',
 ] as const
 const conditional = Type.Object({
   'if-none-match': Type.Optional(
@@ -173,6 +176,7 @@ export const readySchema = healthSchema(
   'Can requests be served?',
   'Asks the store. Send traffic to this process only while this answers 200.',
   'unavailable',
+  'overloaded',
 )
 
 export const openapiSchema = {
@@ -188,6 +192,6 @@ export const openapiSchema = {
         'application/json': { schema: { type: 'object', description: 'An OpenAPI 3.1 document.' } },
       },
     },
-    ...errorResponses(),
+    ...errorResponses('overloaded'),
   },
 }

@@ -1,12 +1,17 @@
 /** What the connector asks of InvoiceXpress: documents by pages, one document, and whom it is made out to. */
-import Type from 'typebox'
-import { Compile } from 'typebox/compile'
 import { type Document, type DocumentType, documentTypes } from '../document.ts'
-import { type DocumentPage, type DocumentQuery, type DocumentSource, SourceError } from '../sources.ts'
-import { createPacedCall, type Pace } from '../upstream/paced-calls.ts'
+import {
+  type DocumentPage,
+  type DocumentQuery,
+  type DocumentSource,
+  type Misfit,
+  SourceError,
+} from '../sources.ts'
+import { createPacedCall, type Pace, type PacedCall } from '../upstream/paced-calls.ts'
 import { type Answer, createClient, type InvoiceXpressOptions, isInvoiceXpressOwn } from './client.ts'
-import { mapClient, mapDocument, writeDate } from './map-document.ts'
-import { invoiceXpressFailures, readAs, readObject, readWrapped, unfit } from './read-answer.ts'
+import { mapClient, mapDocument, readId, writeDate } from './map-document.ts'
+import { invoiceXpressFailures, readWrapped, unfit } from './read-answer.ts'
+import { readPage } from './read-page.ts'
 
 /** 480 a minute of the 780 that an account may: the rest is for downloads, and for whatever else uses the account. */
 const ownPace: Pace = { perSecond: 8, attempts: 6, patience: 60_000 }
@@ -30,59 +35,100 @@ const paths: Record<DocumentType, string> = {
   CashInvoice: 'cash_invoices',
 }
 
-const count = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })
-const list = Compile(
-  Type.Object({
-    invoices: Type.Array(Type.Unknown()),
-    pagination: Type.Object({ current_page: count, total_pages: count, total_entries: count }),
-  }),
-)
+export interface PacedDocumentSource extends DocumentSource {
+  /** The same, for what has time: it takes no more than half of the pace, and leaves the rest to the others. */
+  atHalfPace: DocumentSource
+}
 
 export function createDocumentSource(
   options: InvoiceXpressOptions,
   pace: Pace = paceFor(options.base),
-): DocumentSource {
+): PacedDocumentSource {
   const ask = createClient(options)
   const call = createPacedCall(pace, invoiceXpressFailures)
+  // Each call waits for its turn among those that have time, and then among all.
+  const turns = createPacedCall(
+    { perSecond: pace.perSecond / 2, attempts: 0, patience: longestCall },
+    invoiceXpressFailures,
+  )
+  return {
+    ...createQuestions(ask, call),
+    atHalfPace: createQuestions(ask, question => turns(() => call(question))),
+  }
+}
 
+/** In milliseconds, with all its retries and pauses: longer than any takes. */
+const longestCall = 60 * 60_000
+
+function createQuestions(ask: ReturnType<typeof createClient>, call: PacedCall): DocumentSource {
   /** What does not fit is asked for again, like what failed: so it is read within the call. */
   async function fetchRecord<T extends { id: number }>(
     path: string,
     id: number,
-    map: (payload: unknown) => T | null,
+    map: (answer: Answer) => T | null,
   ): Promise<T | null> {
     return unlessMissing(
       call(async () => {
-        const record = map(readWrapped(await ask(path)))
+        const record = map(await ask(path))
         if (record !== null && record.id !== id)
-          throw new SourceError('failed', 'InvoiceXpress sent another record than the one asked for')
+          throw new SourceError('failed', 'InvoiceXpress sent another record than the one asked for', {
+            scope: 'record',
+          })
         return record
       }),
     )
   }
 
   return {
-    listDocuments: (query, page) =>
-      call(async () => readPage(await ask('/invoices.json', writeQuery(query, page)), page)),
+    async listDocuments(query, page) {
+      let unreadable: { page: DocumentPage; error: SourceError } | undefined
+      try {
+        return await call(async () => {
+          const { records, pages, total } = readPage(
+            await ask('/invoices.json', writeQuery(query, page)),
+            page,
+          )
+          const read = { ...readDocuments(records), pages, total }
+          if (records.length === 0 || read.misfits.length < records.length) return read
+          // It may be the answer and not the documents: so it is asked for again, and believed at last.
+          unreadable = { page: read, error: unfit('a page') }
+          throw unreadable.error
+        })
+      } catch (error) {
+        if (unreadable !== undefined && error === unreadable.error) return unreadable.page
+        throw error
+      }
+    },
     async fetchDocument(id, type) {
       for (const each of type === null ? documentTypes : [type]) {
-        const document = await fetchRecord(`/${paths[each]}/${id}.json`, id, mapDocument)
+        const path = paths[each]
+        const map = (answer: Answer) => {
+          const [key, record] = readWrapped(answer)
+          return mapDocument(key === 'invoice' || path === `${key}s` ? withType(record, each) : record)
+        }
+        const document = await fetchRecord(`/${path}/${id}.json`, id, map)
         if (document !== null) return document
       }
       return null
     },
-    fetchClient: id => fetchRecord(`/clients/${id}.json`, id, mapClient),
+    fetchClient: id => fetchRecord(`/clients/${id}.json`, id, answer => mapClient(readWrapped(answer)[1])),
   }
 }
 
+/** A document that does not say its type is of the type that was asked for. */
+function withType(record: unknown, type: DocumentType): unknown {
+  return typeof record === 'object' && record !== null ? { type, ...record } : record
+}
+
 function writeQuery(
-  { from, to, statuses = listStatuses }: DocumentQuery,
+  { from, to, statuses = listStatuses, isArchived = false }: DocumentQuery,
   page: number,
 ): [name: string, value: string][] {
   return [
     ...documentTypes.map((type): [string, string] => ['type[]', type]),
     ...statuses.map((status): [string, string] => ['status[]', status]),
-    ['non_archived', 'true'],
+    // One of the two, and not both: what they mean together is nowhere told.
+    [isArchived ? 'archived' : 'non_archived', 'true'],
     ...(from === undefined ? [] : [['date[from]', writeDate(from)] as [string, string]]),
     ...(to === undefined ? [] : [['date[to]', writeDate(to)] as [string, string]]),
     ['page', String(page)],
@@ -90,32 +136,19 @@ function writeQuery(
   ]
 }
 
-/** The page that was asked for and no other: else one might be read for ever, or in another's place. */
-function readPage(answer: Answer, page: number): DocumentPage {
-  const { invoices, pagination } = readAs(list, readObject(answer), 'a list')
-  const { current_page, total_pages, total_entries } = pagination
-  // A list that grew shorter since its last page was read ends before this one.
-  const isBeyond = total_entries === 0 || page > total_pages
-  const fits =
-    current_page === page && total_pages <= Math.max(1, total_entries) && isBeyond === (invoices.length === 0)
-  if (!fits) throw unfit('a page')
-  return { ...readDocuments(invoices), pages: total_pages, total: total_entries }
-}
-
-/** One document that does not fit is left out, so that it keeps no other back; when none fits, the list does not. */
-function readDocuments(payloads: readonly unknown[]): { documents: Document[]; refused: number } {
+/** One document that does not fit keeps no other back. */
+function readDocuments(records: readonly unknown[]): { documents: Document[]; misfits: Misfit[] } {
   const documents: Document[] = []
-  let refused = 0
-  for (const payload of payloads) {
+  const misfits: Misfit[] = []
+  for (const record of records) {
     try {
-      const document = mapDocument(payload)
+      const document = mapDocument(record)
       if (document !== null) documents.push(document)
     } catch (error) {
-      refused++
-      if (refused === payloads.length) throw error
+      misfits.push({ id: readId(record), reason: (error as SourceError).message })
     }
   }
-  return { documents, refused }
+  return { documents, misfits }
 }
 
 /** Null when InvoiceXpress does not know what was asked for. */

@@ -2,11 +2,14 @@
 import Type from 'typebox'
 import { Compile } from 'typebox/compile'
 import { type Document, type DocumentType, documentTypes } from '../document.ts'
+import { isIxStatus } from '../invoice.ts'
 import type { DocumentClient } from '../sources.ts'
 import { readAs, unfit } from './read-answer.ts'
 
-const id = Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER })
-const text = Type.Optional(Type.Union([Type.String(), Type.Null()]))
+const positive = Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER })
+/** Numbers come as text now and then, and text as numbers. */
+const id = Type.Union([positive, Type.String({ pattern: '^[1-9][0-9]{0,14}$' })])
+const text = Type.Optional(Type.Union([Type.String(), Type.Number(), Type.Null()]))
 
 const anyDocument = Compile(Type.Object({ type: Type.String({ minLength: 1 }) }))
 
@@ -17,13 +20,15 @@ const certifyingDocument = Compile(
     status: Type.String({ minLength: 1 }),
     sequence_number: text,
     reference: text,
-    date: text,
+    proprietary_uid: text,
+    date: Type.Optional(Type.Union([Type.String(), Type.Null()])),
     total: Type.Union([Type.Number(), Type.String()]),
     currency: text,
-    client: Type.Optional(Type.Union([Type.Object({ id }), Type.Null()])),
+    client: Type.Optional(Type.Unknown()),
   }),
 )
 
+const anyId = Compile(Type.Object({ id }))
 const client = Compile(Type.Object({ id, fiscal_id: text }))
 
 /** Null for a document of a type that certifies no invoice, whatever else it holds. */
@@ -31,25 +36,46 @@ export function mapDocument(payload: unknown): Document | null {
   const { type } = readAs(anyDocument, payload, 'a document')
   if (!documentTypes.includes(type as DocumentType)) return null
   const document = readAs(certifyingDocument, payload, 'a document')
-  const { status, sequence_number, reference, currency } = document
-  if (![status, sequence_number, reference, currency].every(isStorable)) throw unfit('a document')
+  const { status } = document
+  const [number, reference, uid, currency] = [
+    document.sequence_number,
+    document.reference,
+    document.proprietary_uid,
+    document.currency,
+  ].map(readText)
+  if (![status, number, reference, uid, currency].every(isStorable) || !isIxStatus(status))
+    throw unfit('a document')
   return {
-    id: document.id,
+    id: Number(document.id),
     type: document.type,
     status,
     // Exactly as it is: it is compared with an invoice's id.
-    reference: reference || null,
-    number: sequence_number === 'draft' ? null : sequence_number || null,
+    reference: reference ?? null,
+    ...(uid && { uid }),
+    number: number === 'draft' ? null : (number ?? null),
     date: document.date ? mapDate(document.date) : null,
     total: mapTotal(document.total),
-    currency: currency || null,
-    client_id: document.client?.id ?? null,
+    currency: currency ?? null,
+    // Whom it is made out to is no reason to do without the document.
+    client_id: readId(document.client),
   }
 }
 
 export function mapClient(payload: unknown): DocumentClient {
   const { id, fiscal_id } = readAs(client, payload, 'a client')
-  return { id, tax_id: fiscal_id || null }
+  const taxId = readText(fiscal_id)
+  if (!isStorable(taxId)) throw unfit('a client')
+  return { id: Number(id), tax_id: taxId }
+}
+
+/** The id of a record, whatever else is wrong with it; null when it has none. */
+export function readId(payload: unknown): number | null {
+  return anyId.Check(payload) ? Number((payload as { id: number | string }).id) : null
+}
+
+/** Null when there is none. */
+function readText(value: string | number | null | undefined): string | null {
+  return value === undefined || value === null || value === '' ? null : String(value)
 }
 
 /** Whether every engine can hold it. */

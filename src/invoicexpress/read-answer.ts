@@ -1,10 +1,10 @@
 /** What InvoiceXpress answers, believed only once it fits. */
 import type { Static, TSchema } from 'typebox'
 import type { Validator } from 'typebox/compile'
-import { SourceError, type SourceFailure } from '../sources.ts'
+import { type FailureScope, SourceError, type SourceFailure } from '../sources.ts'
 import type { Failures } from '../upstream/failures.ts'
 import { readRetryAfter } from '../upstream/retry-after.ts'
-import { type Answer, Withdrawn } from './client.ts'
+import type { Answer } from './client.ts'
 
 /** An answer with another status than the one for what was asked. */
 export class Refused extends SourceError {
@@ -14,7 +14,7 @@ export class Refused extends SourceError {
 
   constructor({ status, retryAfter }: Answer) {
     const [failure, message] = explainStatus(status)
-    super(failure, message)
+    super(failure, message, { scope: scopeOf(status) })
     this.status = status
     this.after = retryAfter
   }
@@ -34,6 +34,12 @@ function explainStatus(status: number): [SourceFailure, string] {
   }
 }
 
+/** What stands before InvoiceXpress, and its limits, are about no record; whatever it says itself is about the one asked for. */
+function scopeOf(status: number): FailureScope {
+  if (status === 401 || status === 403) return 'access'
+  return [408, 429, 502, 503, 504].includes(status) ? 'source' : 'record'
+}
+
 /** The body of a 200, an object; an error in such a body is one all the same. */
 export function readObject(answer: Answer): Record<string, unknown> {
   if (answer.status !== 200) throw new Refused(answer)
@@ -41,15 +47,15 @@ export function readObject(answer: Answer): Record<string, unknown> {
   if (typeof body !== 'object' || body === null || Array.isArray(body))
     throw new SourceError('failed', 'InvoiceXpress answered what cannot be read')
   if (['errors', 'error', 'reason'].some(key => Object.hasOwn(body, key)))
-    throw new SourceError('failed', 'InvoiceXpress answered an error as a success')
+    throw new SourceError('failed', 'InvoiceXpress answered an error as a success', { scope: 'record' })
   return body as Record<string, unknown>
 }
 
 /** A record stands alone in an object, under a key that varies with its type. */
-export function readWrapped(answer: Answer): unknown {
-  const values = Object.values(readObject(answer))
-  if (values.length !== 1) throw unfit('a record')
-  return values[0]
+export function readWrapped(answer: Answer): [key: string, record: unknown] {
+  const [sole, ...others] = Object.entries(readObject(answer))
+  if (sole === undefined || others.length > 0) throw unfit('a record')
+  return sole
 }
 
 /** The value, when it fits the schema. */
@@ -58,12 +64,23 @@ export function readAs<Schema extends TSchema>(
   value: unknown,
   what: string,
 ): Static<Schema> {
-  if (!schema.Check(value)) throw unfit(what)
+  if (!schema.Check(value)) throw unfit(what, nameMisfit(schema, value))
   return value as Static<Schema>
 }
 
-export function unfit(what: string): SourceError {
-  return new SourceError('failed', `InvoiceXpress sent ${what} that does not fit`)
+/** The field that does not fit: its name, and never what is in it. */
+function nameMisfit(schema: Validator<Record<never, never>, TSchema>, value: unknown): string {
+  const [first] = schema.Errors(value)
+  const required = first?.keyword === 'required' ? first.params.requiredProperties.join(', ') : ''
+  return required || (first?.instancePath ?? '').slice(1).replaceAll('/', '.')
+}
+
+/** `field` names what is wrong, where one field is. */
+export function unfit(what: string, field = ''): SourceError {
+  const where = field === '' ? '' : `: ${field}`
+  return new SourceError('failed', `InvoiceXpress sent ${what} that does not fit${where}`, {
+    scope: 'record',
+  })
 }
 
 /**
@@ -77,8 +94,8 @@ export const invoiceXpressFailures: Failures = {
   /** A refusal of the key or of the question will be the same next time; anything else may pass. */
   mayPass: error =>
     !(error instanceof Refused) || error.status === 408 || error.status === 429 || error.status >= 500,
-  isFault: error =>
-    !(error instanceof Withdrawn || (error instanceof Refused && [404, 422].includes(error.status))),
+  /** Not an answer that is about the question, the key or how often it was asked: then InvoiceXpress works. */
+  isFault: error => !(error instanceof Refused && error.status >= 400 && error.status < 500),
   pauseFor: error =>
     error instanceof Refused && error.status === 429
       ? readRetryAfter(error.after, Date.now(), usualPause)

@@ -21,6 +21,10 @@ export interface PdfGuard {
 
 const maximumRedirects = 3
 
+/** In seconds, after a failure that may pass. */
+const usualRetry = 5
+const longestRetry = 60
+
 const headers = { accept: 'application/pdf', 'accept-encoding': 'identity', 'user-agent': 'fatura' }
 
 /**
@@ -101,7 +105,11 @@ function ask(url: URL, { allowPrivate }: PdfGuard, signal: AbortSignal): Promise
     // Without an error, when the upstream wants another protocol. A promise settles only once.
     request.on('close', () => {
       signal.removeEventListener('abort', stop)
-      reject(new SourceError('failed', 'The PDF’s system closed the connection without an answer.'))
+      reject(
+        new SourceError('failed', 'The PDF’s system closed the connection without an answer.', {
+          retryAfter: usualRetry,
+        }),
+      )
     })
     request.end()
   })
@@ -111,7 +119,7 @@ function ask(url: URL, { allowPrivate }: PdfGuard, signal: AbortSignal): Promise
 function readSize({ statusCode, headers }: IncomingMessage, maximumBytes: number): number | null {
   if (statusCode === 404 || statusCode === 410)
     throw new SourceError('missing', 'The PDF’s system no longer has it.')
-  if (statusCode !== 200) throw new SourceError('failed', `The PDF’s system answered ${statusCode}.`)
+  if (statusCode !== 200) throw refuseStatus(statusCode, headers['retry-after'])
   if (!/^(identity)?$/i.test(headers['content-encoding'] ?? ''))
     throw new SourceError('failed', 'The PDF came in an encoding that was not asked for.')
   const length = headers['content-length']
@@ -124,6 +132,14 @@ function readSize({ statusCode, headers }: IncomingMessage, maximumBytes: number
   if (length === undefined) return null
   if (Number(length) > maximumBytes) throw tooLarge()
   return Number(length)
+}
+
+/** What is the question's fault stays as it is. */
+function refuseStatus(status = 0, retryAfter: string | undefined): SourceError {
+  const message = `The PDF’s system answered ${status}.`
+  if (status < 500 && status !== 429) return new SourceError('failed', message)
+  const seconds = /^[1-9]\d{0,3}$/.test(retryAfter ?? '') ? Number(retryAfter) : usualRetry
+  return new SourceError('failed', message, { retryAfter: Math.min(seconds, longestRetry) })
 }
 
 function openBody(response: IncomingMessage, maximumBytes: number, signal: AbortSignal): Promise<Readable> {
@@ -152,7 +168,7 @@ function explainAbort({ reason }: AbortSignal): SourceError {
 }
 
 function overdue(): SourceError {
-  return new SourceError('timeout', 'The PDF did not arrive in time.')
+  return new SourceError('timeout', 'The PDF did not arrive in time.', { retryAfter: usualRetry })
 }
 
 /** Of what Node or the network says, only the code is kept. */
@@ -164,5 +180,6 @@ function redact(error: unknown, signal: AbortSignal): SourceError {
   return new SourceError(
     code === 'ETIMEDOUT' ? 'timeout' : 'failed',
     `The PDF could not be fetched (${reason}).`,
+    { retryAfter: usualRetry },
   )
 }

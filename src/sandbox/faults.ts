@@ -15,6 +15,7 @@ export const faultNames = [
   'wrong_type',
   'missing_id',
   'looping_page',
+  'gateway_404',
 ] as const
 export type Fault = (typeof faultNames)[number]
 
@@ -25,6 +26,8 @@ export const documentFaultNames = [
   'unauthorized',
   'never_ready',
   'not_found',
+  'repeating_pages',
+  'endless_pages',
 ] as const
 export type DocumentFault = (typeof documentFaultNames)[number]
 
@@ -35,6 +38,7 @@ export const routeNames = [
   'list_events',
   'retrieve_customer',
   'retrieve_tax_rate',
+  'retrieve_account',
   'pdf',
 ] as const
 export type RouteName = (typeof routeNames)[number]
@@ -66,8 +70,8 @@ export interface ActiveFault {
 }
 
 /**
- * What chance chooses from when it is not told: faults that end at once and that a reader can tell from the truth. A
- * false 404 or a page that comes twice cannot be told, so they are never a matter of chance alone.
+ * What chance chooses from when it is not told: faults that end at once and that every reader can tell from the truth. A
+ * false 404 or a page that comes twice may not be told, so they are never a matter of chance alone.
  */
 const passing = [
   'too_many',

@@ -2,7 +2,7 @@
 import { type Ledger, nothing } from './invoicexpress-ledger.ts'
 import { type IxDocument, toMajor } from './invoicexpress-objects.ts'
 import { fittingStatus, recordCreating, recordFailed } from './invoicexpress-states.ts'
-import { integer, pick } from './random.ts'
+import { integer, letters, pick } from './random.ts'
 import type { StripeInvoice } from './stripe-objects.ts'
 
 export const differenceKinds = [
@@ -19,24 +19,57 @@ export const differenceKinds = [
   'failed',
   /** A client with another tax id than the invoice. */
   'tax_id',
+  /** A paid invoice whose document is only final. */
+  'paid_not_settled',
+  /** A second document in force for one invoice. */
+  'several_documents',
+  /** A document in force that refers to an invoice which never was. */
+  'document_of_unknown_invoice',
+  /** A document in force that refers to nothing. */
+  'document_without_invoice',
 ] as const
 export type DifferenceKind = (typeof differenceKinds)[number]
 
 export interface Planted {
   kind: DifferenceKind
-  invoice_id: string
   /** Null when the difference is that there is none. */
+  invoice_id: string | null
   document_id: number | null
 }
 
-type Plant = (ledger: Ledger, invoice: StripeInvoice, document: IxDocument) => void
+/** Says where the difference is, when it is not at the invoice and its document. */
+type Plant = (
+  ledger: Ledger,
+  invoice: StripeInvoice,
+  document: IxDocument,
+) => Pick<Planted, 'invoice_id' | 'document_id'> | undefined
 
 const threeDays = 3 * 86_400_000
 
 const plants: Record<DifferenceKind, Plant> = {
-  paid_without_document: unlink,
-  live_document_of_void: (ledger, _invoice, document) => ledger.put({ ...document, status: 'final' }),
-  total_by_smallest_unit: (ledger, invoice, document) => raiseTotal(ledger, invoice, document, 1),
+  paid_without_document(ledger, invoice, document) {
+    unlink(ledger, invoice, document)
+  },
+  live_document_of_void(ledger, _invoice, document) {
+    ledger.put({ ...document, status: 'final' })
+  },
+  paid_not_settled(ledger, _invoice, document) {
+    ledger.put({ ...document, status: 'final' })
+  },
+  several_documents(ledger, invoice, { status }) {
+    ledger.issue(invoice, { status })
+  },
+  document_of_unknown_invoice(ledger, invoice) {
+    const reference = `in_1${letters(ledger.random, 24)}`
+    return { invoice_id: reference, document_id: ledger.issue(invoice, { status: 'settled', reference }).id }
+  },
+  document_without_invoice(ledger, invoice) {
+    const { id } = ledger.issue(invoice, { status: 'settled', reference: null })
+    return { invoice_id: null, document_id: id }
+  },
+  total_by_smallest_unit(ledger, invoice, document) {
+    raiseTotal(ledger, invoice, document, 1)
+  },
   total(ledger, invoice, document) {
     raiseTotal(ledger, invoice, document, integer(ledger.random, 500, 9_999))
   },
@@ -71,7 +104,7 @@ function raiseTotal(ledger: Ledger, { total, currency }: StripeInvoice, document
 function fits(kind: DifferenceKind, invoice: StripeInvoice): boolean {
   if (kind === 'live_document_of_void') return invoice.status === 'void'
   if (kind === 'tax_id') return invoice.status !== 'void' && (invoice.customer_tax_ids ?? []).length > 0
-  if (kind === 'paid_without_document') return invoice.status === 'paid'
+  if (kind === 'paid_without_document' || kind === 'paid_not_settled') return invoice.status === 'paid'
   return invoice.status !== 'void' && invoice.status !== 'draft'
 }
 
@@ -93,6 +126,7 @@ export function plantDifference(
   if (found.length === 0)
     throw new Error(`There is no ${invoiceId ?? 'invoice'} with a matching document where ${kind} fits.`)
   const [invoice, document] = pick(random, found)
-  plants[kind](ledger, invoice, document)
+  const elsewhere = plants[kind](ledger, invoice, document)
+  if (elsewhere !== undefined) return { kind, ...elsewhere }
   return { kind, invoice_id: invoice.id, document_id: documents.has(document.id) ? document.id : null }
 }

@@ -27,6 +27,7 @@ export interface Draft {
   type?: IxType
   status?: IxStatus
   reference?: string | null
+  proprietary_uid?: string | null
   client?: IxClient
 }
 
@@ -86,8 +87,9 @@ export function createLedger(account: StripeAccount, random: Random): Ledger {
     open() {
       isOpen = true
     },
-    issue(invoice, { type = 'Invoice', status = 'final', reference = invoice.id, client } = {}) {
-      const { id, name, country } = client ?? findClient(invoice)
+    issue(invoice, draft = {}) {
+      const { type = 'Invoice', status = 'final', reference = invoice.id, proprietary_uid = null } = draft
+      const { id, name, country } = draft.client ?? findClient(invoice)
       return ledger.put({
         id: skipId(),
         status,
@@ -96,6 +98,7 @@ export function createLedger(account: StripeAccount, random: Random): Ledger {
         sequence_number: status === 'draft' ? null : ledger.number(type),
         ...daysOf(invoice),
         reference,
+        proprietary_uid,
         observations: null,
         ...amountsOf(invoice),
         currency: currencyOf(invoice.currency).name,

@@ -50,7 +50,7 @@ function readFilters(search: URLSearchParams): (document: IxDocument) => boolean
   if (statuses.has('sent')) statuses.add('final')
   const from = readDay(search, 'date[from]') ?? 0
   const to = readDay(search, 'date[to]') ?? Number.POSITIVE_INFINITY
-  const isCurrent = search.get('non_archived') === 'true'
+  const isArchived = search.get('archived') === 'true'
   const reference = search.get('reference') ?? ''
   const text = (search.get('text') ?? '').toLowerCase()
   return document => {
@@ -60,7 +60,8 @@ function readFilters(search: URLSearchParams): (document: IxDocument) => boolean
       (statuses.size === 0 || statuses.has(document.status)) &&
       day >= from &&
       day <= to &&
-      !(isCurrent && document.archived) &&
+      // What was put away is in no list but its own.
+      document.archived === isArchived &&
       // Found anywhere inside, whatever the case: who wants the very same must compare.
       (reference === '' || (document.reference ?? '').toLowerCase().includes(reference.toLowerCase())) &&
       (text === '' || textOf(document).includes(text))

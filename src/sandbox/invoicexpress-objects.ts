@@ -57,6 +57,8 @@ export interface IxDocument {
   date: string
   due_date: string
   reference: string | null
+  /** Whoever made it may call it something, once in the account. */
+  proprietary_uid: string | null
   observations: string | null
   sum: number
   discount: number

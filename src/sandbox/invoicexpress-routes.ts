@@ -3,7 +3,7 @@ import type { DocumentRouteName } from './faults.ts'
 import type { DocumentAccount } from './invoicexpress-account.ts'
 import { notFound } from './invoicexpress-errors.ts'
 import { listDocuments } from './invoicexpress-list.ts'
-import { type IxDocument, ixTypes } from './invoicexpress-objects.ts'
+import { type IxClient, type IxDocument, ixTypes } from './invoicexpress-objects.ts'
 import type { Pdfs } from './invoicexpress-pdfs.ts'
 import { type Answer, jsonAnswer } from './spoil.ts'
 
@@ -31,7 +31,10 @@ export const ixRoutes: readonly IxRoute[] = [
   {
     name: 'ix_list',
     path: /^\/invoices\.json$/,
-    answer: ({ documents, lag }, search) => jsonAnswer(200, listDocuments(documents, search, lag)),
+    answer({ documents, lag }, search) {
+      const { invoices, pagination } = listDocuments(documents, search, lag)
+      return jsonAnswer(200, { invoices: invoices.map(writeOddly), pagination })
+    },
   },
   {
     name: 'ix_document',
@@ -48,7 +51,7 @@ export const ixRoutes: readonly IxRoute[] = [
     answer({ documents }, _search, [id]) {
       const client = documents.clients.get(Number(id))
       if (client === undefined) throw notFound('client')
-      return jsonAnswer(200, { client })
+      return jsonAnswer(200, { client: writeClientOddly(client) })
     },
   },
   {
@@ -80,5 +83,35 @@ function renderDocument(document: IxDocument): object {
     quantity: Number(item.quantity),
     unit_price: Number(item.unit_price),
   }))
-  return { ...document, items }
+  return writeOddly({ ...document, items })
+}
+
+/** As seen at the real one: now and then text for a number, and numbers for truth. */
+function writeOddly<T extends Omit<IxDocument, 'items'> & { items: { tax: { value: number } }[] }>(
+  document: T,
+): object {
+  const { id, archived, total, client } = document
+  const isOdd = id % 3 === 0
+  if (!isOdd) return document
+  const items = document.items.map(item => ({
+    ...item,
+    tax: { ...item.tax, value: writeRate(item.tax.value) },
+  }))
+  return {
+    ...document,
+    archived: archived ? 1 : 0,
+    total: String(total),
+    client: { ...client, id: String(client.id) },
+    items,
+  }
+}
+
+function writeRate(value: number): string {
+  return Number.isInteger(value) ? value.toFixed(1) : String(value)
+}
+
+function writeClientOddly(client: IxClient): object {
+  if (client.id % 2 === 0) return client
+  const fiscal_id = /^[1-9]\d*$/.test(client.fiscal_id ?? '') ? Number(client.fiscal_id) : client.fiscal_id
+  return { ...client, id: String(client.id), fiscal_id }
 }

@@ -1,10 +1,12 @@
 /** A local InvoiceXpress on a port of its own: the part of its API that a reader needs, and a way to make it fail. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { answerControl, controlPath } from './control.ts'
 import { createFaults, type DocumentFault, type DocumentRouteName, type Faults } from './faults.ts'
 import type { DocumentAccount } from './invoicexpress-account.ts'
 import { ixControls } from './invoicexpress-control.ts'
 import { createErrorWriter, IxError, notFound } from './invoicexpress-errors.ts'
+import type { IxPage } from './invoicexpress-list.ts'
 import { createPdfs } from './invoicexpress-pdfs.ts'
 import { ixRoutes } from './invoicexpress-routes.ts'
 import { createRandom } from './random.ts'
@@ -26,6 +28,8 @@ export interface InvoiceXpressOptions {
   pdfDelay?: number
   /** How long the address of a PDF is good, in milliseconds. */
   pdfLifetime?: number
+  /** How long an answer takes, in milliseconds. */
+  latency?: number
   /** The share of requests that a random fault spoils, from 0 to 1. */
   chaos?: number
   seed?: number
@@ -47,7 +51,7 @@ export async function startInvoiceXpressSandbox(
   options: InvoiceXpressOptions,
 ): Promise<InvoiceXpressSandbox> {
   const { documents, host = '127.0.0.1', port = 0, apiKey, seed = 1, chaos = 0 } = options
-  const { lag = 0, pdfDelay: delay = 1, pdfLifetime: lifetime = 60_000 } = options
+  const { lag = 0, latency = 0, pdfDelay: delay = 1, pdfLifetime: lifetime = 60_000 } = options
   const faults = createFaults<DocumentFault, DocumentRouteName>(createRandom(seed ^ 0x2545f491))
   faults.setChaos(chaos)
   const pdfs = createPdfs(documents, createRandom(seed ^ 0x510e527f), { delay, lifetime })
@@ -74,15 +78,21 @@ export async function startInvoiceXpressSandbox(
     const route = method === 'GET' ? ixRoutes.find(route => route.path.test(path)) : undefined
     if (route !== undefined) serving.count(route.name)
     const fault = route === undefined ? null : faults.take(route.name)
+    const asked = new URLSearchParams(search)
     const answer = attempt(() => {
       if (!route?.isOpen) checkKey(search.get('api_key'), apiKey)
       if (!hasTurn()) throw new IxError(429, 'Too many requests.')
       if (route === undefined) throw notFound('resource')
       // The same page for ever: the first one.
       if (fault?.fault === 'looping_page') search.delete('page')
+      // The first two pages by turns.
+      if (fault?.fault === 'repeating_pages') search.set('page', String(2 - (Number(search.get('page')) % 2)))
+      if (fault?.fault === 'endless_pages') search.set('page', '1')
       const [, ...parts] = route.path.exec(path) ?? []
-      return route.answer(world, search, parts)
+      const answer = route.answer(world, search, parts)
+      return fault === null ? answer : pretendMore(answer, fault.fault, Number(asked.get('page') ?? 1))
     })
+    if (latency > 0) await sleep(latency)
     await serving.send(response, answer, fault === null ? undefined : { fault, path, writeError })
   }
 
@@ -101,6 +111,19 @@ export async function startInvoiceXpressSandbox(
     close: serving.close,
   }
   return sandbox
+}
+
+/** A list that says it is on the page that was asked for, with another one behind it; `endless_pages` of new documents. */
+function pretendMore(answer: Answer, fault: DocumentFault, page: number): Answer {
+  if (!/^(repeating|endless)_pages$/.test(fault) || answer.status !== 200) return answer
+  const { invoices, pagination } = JSON.parse(answer.body.toString()) as IxPage
+  const shift = fault === 'endless_pages' ? page * 100_000_000 : 0
+  const per_page = pagination.per_page
+  const total_pages = fault === 'endless_pages' ? page + 1 : 1_000
+  return jsonAnswer(200, {
+    invoices: invoices.map(document => ({ ...document, id: document.id + shift })),
+    pagination: { per_page, current_page: page, total_pages, total_entries: total_pages * per_page },
+  })
 }
 
 function checkKey(key: string | null, expected: string | undefined): void {

@@ -111,6 +111,7 @@ const kinds: Record<string, Kind> = {
   ...Object.fromEntries([...certifying, ...standing, ...about, ...lookalikes]),
   by_id_other_reference: (ledger, invoice) =>
     issueOrdinary(ledger, invoice, { reference: `Encomenda ${integer(ledger.random, 100, 999)}` }),
+  by_uid: (ledger, invoice) => issue(ledger, invoice, { reference: 'Stripe', proprietary_uid: invoice.id }),
   by_id_no_reference: (ledger, invoice) => issueOrdinary(ledger, invoice, { reference: null }),
   creating: (ledger, invoice) => recordCreating(ledger, invoice, 120_000),
   creating_for_long: (ledger, invoice) => recordCreating(ledger, invoice, 72 * hour),

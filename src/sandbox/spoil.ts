@@ -52,10 +52,11 @@ export async function sendSpoilt(
   else if (fault === 'reset') response.socket?.resetAndDestroy()
   else if (fault === 'never_ready')
     response.writeHead(202, { 'content-type': 'application/json', ...after }).end('{}')
-  else if (fault === 'error_503') {
+  else if (fault === 'error_503' || fault === 'gateway_404') {
     // Written by whatever stands before the API, so not in its shape.
-    const page = '<html><body><h1>503 Service Unavailable</h1></body></html>'
-    response.writeHead(503, { 'content-type': 'text/html', ...after }).end(page)
+    const [sent, reason] = fault === 'error_503' ? [503, 'Service Unavailable'] : [404, 'Not Found']
+    const page = `<html><body><h1>${sent} ${reason}</h1></body></html>`
+    response.writeHead(sent, { 'content-type': 'text/html', ...after }).end(page)
   } else if (fault === 'redirect') response.writeHead(302, { location: elsewhere }).end()
   else if (fault === 'truncated') {
     response.writeHead(status, { ...head, 'content-length': body.length })

@@ -21,6 +21,8 @@ export interface AccountOptions {
   customers?: number
   /** Seconds since 1970 of the simulated clock. */
   now?: number
+  /** How many lines each invoice begins with; a few, and now and then very many, when not given. */
+  lines?: number
 }
 
 const changeKinds = ['create', 'finalize', 'pay', 'void', 'uncollectible', 'delete', 'update'] as const
@@ -56,9 +58,10 @@ const span = 730 * day
 const pause = 1_800
 
 export function createAccount(options: AccountOptions = {}): StripeAccount {
-  const { seed = 1, invoices: count = 200, now = defaultNow } = options
+  const { seed = 1, invoices: count = 200, now = defaultNow, lines } = options
   const { customers: payerCount = Math.max(12, Math.ceil(count / 25)) } = options
   const random = createRandom(seed)
+  const coupons = createRandom(seed ^ 0x2545f491)
   const start = now - span
   const [rates, taxations] = createTaxRates(random, start)
   const taxRates = new Map(rates.map(rate => [rate.id, rate]))
@@ -76,12 +79,13 @@ export function createAccount(options: AccountOptions = {}): StripeAccount {
   let serial = 0
 
   function draft(payer: Payer, created: number): StripeInvoice {
-    const [invoice, plan] = createDraft(random, {
+    const [invoice, plan] = createDraft(random, coupons, {
       payer,
       serial: serial++,
       created,
       taxations,
       rates: taxRates,
+      ...(lines !== undefined && { lines }),
     })
     plans.set(invoice.id, plan)
     return invoice
@@ -145,7 +149,7 @@ export function createAccount(options: AccountOptions = {}): StripeAccount {
     },
     update(invoice) {
       const plan = plans.get(invoice.id)
-      const longer = plan === undefined ? invoice : addLine(random, invoice, plan, taxRates)
+      const longer = plan === undefined ? invoice : addLine(random, coupons, invoice, plan, taxRates)
       const metadata = { ...invoice.metadata, revisao: letters(random, 6) }
       const { subtotal, total } = invoice
       const updated = put({ ...longer, metadata })

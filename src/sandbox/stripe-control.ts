@@ -2,7 +2,7 @@
 import { type Control, ControlError, faultControls, readChoice, readNumber } from './control.ts'
 import { type Faults, faultNames, routeNames } from './faults.ts'
 import type { StripeAccount } from './stripe-account.ts'
-import { type Permission, permissions } from './stripe-routes.ts'
+import { type Permission, permissions } from './stripe-permissions.ts'
 import type { DeliverOptions, Delivery } from './webhooks.ts'
 
 export interface Controlled {

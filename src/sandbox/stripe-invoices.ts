@@ -52,10 +52,12 @@ export interface DraftOptions {
   created: number
   taxations: Taxations
   rates: Rates
+  /** How many lines; as chance has it when not given. */
+  lines?: number
 }
 
 /** A draft, and the plan by which lines may be added to it. */
-export function createDraft(random: Random, options: DraftOptions): [StripeInvoice, Plan] {
+export function createDraft(random: Random, coupons: Random, options: DraftOptions): [StripeInvoice, Plan] {
   const { payer, serial, created, taxations, rates } = options
   const id = `in_1${letters(random, 17)}${serial.toString(36).padStart(6, '0')}`
   const { currency, price } = payer
@@ -63,8 +65,11 @@ export function createDraft(random: Random, options: DraftOptions): [StripeInvoi
   const percents = random() < 0.25 ? (random() < 0.3 ? [10, 5] : [pick(random, [10, 12.5, 25])]) : []
   const discounts = percents.map(percent => ({ id: `di_1${letters(random, 23)}`, percent }))
   const period = { start: created - 30 * 86_400, end: created }
-  const plan: Plan = { invoice: id, currency, price, period, taxation, discounts }
-  const lines = Array.from({ length: countLines(random, serial) }, () => createLine(random, plan))
+  const hasItemDiscounts = coupons() < 0.15
+  const plan: Plan = { invoice: id, currency, price, period, taxation, discounts, hasItemDiscounts }
+  const lines = Array.from({ length: options.lines ?? countLines(random, serial) }, () =>
+    createLine(random, coupons, plan),
+  )
   const isEmbedded = !taxation.mixed && random() < 0.6
   const draft: StripeInvoice = {
     ...fixed,
@@ -110,8 +115,14 @@ function countLines(random: Random, serial: number): number {
   return integer(random, 1, 5)
 }
 
-export function addLine(random: Random, draft: StripeInvoice, plan: Plan, rates: Rates): StripeInvoice {
-  return withLines(draft, [...draft.lines.data, createLine(random, plan)], rates)
+export function addLine(
+  random: Random,
+  coupons: Random,
+  draft: StripeInvoice,
+  plan: Plan,
+  rates: Rates,
+): StripeInvoice {
+  return withLines(draft, [...draft.lines.data, createLine(random, coupons, plan)], rates)
 }
 
 function withLines(draft: StripeInvoice, data: StripeLine[], rates: Rates): StripeInvoice {

@@ -9,10 +9,7 @@ import type {
   StripeTaxRate,
 } from './stripe-objects.ts'
 
-export interface Discount {
-  id: string
-  percent: number
-}
+export type Discount = { id: string } & ({ percent: number } | { amountOff: number })
 
 /** What all the lines of an invoice have in common. */
 export interface Plan {
@@ -21,7 +18,10 @@ export interface Plan {
   price: number
   period: { start: number; end: number }
   taxation: Taxation
+  /** Of the whole invoice. */
   discounts: Discount[]
+  /** Whether single items may have discounts of their own, which come before the invoice's. */
+  hasItemDiscounts: boolean
 }
 
 const products = [
@@ -32,11 +32,12 @@ const products = [
   'Formação à distância',
 ]
 
-export function createLine(random: Random, plan: Plan): StripeLine {
+/** `coupons` is a sequence of its own: with coupons on items or without, all else is the same. */
+export function createLine(random: Random, coupons: Random, plan: Plan): StripeLine {
   const product = integer(random, 0, products.length - 1)
   const { proration, ...priced } = priceLine(random, plan.price * (product + 1))
-  const discounts = proration ? [] : plan.discounts
-  const discount_amounts = discountLine(priced.amount, discounts)
+  const own = plan.hasItemDiscounts && !proration ? createItemDiscounts(coupons, plan.price) : []
+  const discount_amounts = discountLine(priced.amount, proration ? [] : [...own, ...plan.discounts])
   const net = priced.amount - sum(discount_amounts)
   const rates = plan.taxation.mixed ? [pick(random, plan.taxation.rates)] : plan.taxation.rates
   return {
@@ -46,7 +47,8 @@ export function createLine(random: Random, plan: Plan): StripeLine {
     description: random() < 0.04 ? null : `${products[product]}${proration ? ' (tempo não usado)' : ''}`,
     discount_amounts,
     discountable: !proration,
-    discounts: discounts.map(({ id }) => id),
+    // Its own alone, though what it is discounted by holds its share of the invoice's too.
+    discounts: own.map(({ id }) => id),
     invoice: plan.invoice,
     livemode: false,
     metadata: {},
@@ -111,13 +113,25 @@ function priceLine(random: Random, unit: number): Priced {
   return { amount: unit * quantity, pricing: pricing(String(unit)), ...whole }
 }
 
+/** None, one or two; a percentage, or an amount that may be more than the item costs. */
+function createItemDiscounts(coupons: Random, price: number): Discount[] {
+  const count = pick(coupons, [0, 1, 1, 2])
+  return Array.from({ length: count }, () => {
+    const id = `di_1${letters(coupons, 23)}`
+    return coupons() < 0.6
+      ? { id, percent: pick(coupons, [10, 15, 33.33, 50]) }
+      : { id, amountOff: integer(coupons, 1, price * 2) }
+  })
+}
+
 /** Each discount is taken from what those before it left. */
 function discountLine(amount: number, discounts: readonly Discount[]): StripeDiscountAmount[] {
   let left = amount
-  return discounts.map(({ id, percent }) => {
-    const part = round((left * percent) / 100)
+  return discounts.map(discount => {
+    const part =
+      'percent' in discount ? round((left * discount.percent) / 100) : Math.min(discount.amountOff, left)
     left -= part
-    return { amount: part, discount: id }
+    return { amount: part, discount: discount.id }
   })
 }
 
@@ -153,13 +167,18 @@ export function totalsOf(lines: readonly StripeLine[], rates: ReadonlyMap<string
   const taxes = new Map<string, StripeTax>()
   let subtotal = 0
   let subtotal_excluding_tax = 0
+  let invoice_discount = 0
   for (const line of lines) {
-    subtotal += line.subtotal
+    const own = line.discount_amounts.filter(({ discount }) => line.discounts.includes(discount))
+    // As Stripe has it: without the discounts of items, before those of the invoice.
+    const reduced = line.subtotal - sum(own)
+    subtotal += reduced
+    invoice_discount += sum(line.discount_amounts) - sum(own)
     const [tax] = line.taxes
     subtotal_excluding_tax +=
       tax?.tax_behavior === 'inclusive'
-        ? withoutTax(line.subtotal, rates.get(tax.tax_rate_details.tax_rate)?.percentage ?? 0)
-        : line.subtotal
+        ? withoutTax(reduced, rates.get(tax.tax_rate_details.tax_rate)?.percentage ?? 0)
+        : reduced
     for (const part of line.discount_amounts) {
       const known = discounts.get(part.discount)
       if (known === undefined) discounts.set(part.discount, { ...part })
@@ -177,7 +196,7 @@ export function totalsOf(lines: readonly StripeLine[], rates: ReadonlyMap<string
   const total_taxes = [...taxes.values()]
   const total_discount_amounts = [...discounts.values()]
   const exclusive = total_taxes.filter(({ tax_behavior }) => tax_behavior === 'exclusive')
-  const total = subtotal - sum(total_discount_amounts) + sum(exclusive)
+  const total = subtotal - invoice_discount + sum(exclusive)
   return {
     subtotal,
     subtotal_excluding_tax,

@@ -34,6 +34,8 @@ export interface StripeLine {
   currency: string
   description: string | null
   discount_amounts: StripeDiscountAmount[]
+  /** Of the item itself: its share of the invoice's discounts is in `discount_amounts` alone. */
+  discounts: string[]
   pricing: { unit_amount_decimal: string | null; [field: string]: unknown } | null
   quantity: number | null
   quantity_decimal: string | null
@@ -65,6 +67,8 @@ export interface StripeInvoice {
   customer_tax_ids: { type: string; value: string }[] | null
   default_tax_rates: StripeTaxRate[]
   description: string | null
+  /** Of the invoice as a whole. */
+  discounts: string[]
   effective_at: number | null
   invoice_pdf: string | null
   /** In the account: all of them. On the wire: the first ten. */

@@ -62,6 +62,8 @@ export function readQuery(search: URLSearchParams, allowed: Parameters): Query {
         message: `Received unknown parameter: ${key}`,
         param: key,
       })
+    if (value === '')
+      throw invalid(key, `You passed an empty string for '${key}'.`, 'parameter_invalid_empty')
     const slot = kind === 'many' ? name : key
     if (kind !== 'many' && values.has(slot)) throw invalid(key, `Received twice: ${key}`)
     values.set(slot, [...(values.get(slot) ?? []), value])
@@ -74,18 +76,24 @@ export function readQuery(search: URLSearchParams, allowed: Parameters): Query {
       throw invalid(name, `Invalid integer: ${text}`, 'parameter_invalid_integer')
     return Number(text)
   }
+  const moment = (name: string): number | undefined => {
+    const seconds = whole(name)
+    if (seconds !== undefined && seconds < 0) throw invalid(name, `Invalid timestamp: ${seconds}`)
+    return seconds
+  }
   return {
     one,
     many: name => values.get(name) ?? [],
     range(name) {
       const range: Range = {}
-      const exact = whole(name)
-      if (exact !== undefined) return { gte: exact, lte: exact }
       for (const bound of bounds) {
-        const value = whole(`${name}[${bound}]`)
+        const value = moment(`${name}[${bound}]`)
         if (value !== undefined) range[bound] = value
       }
-      return range
+      const exact = moment(name)
+      if (exact === undefined) return range
+      if (Object.keys(range).length > 0) throw invalid(name, `Invalid ${name}: a moment, or bounds, not both`)
+      return { gte: exact, lte: exact }
     },
     limit() {
       const limit = whole('limit') ?? 10
@@ -123,6 +131,8 @@ export interface Sequence<T> {
   /** Where the object with this id stands; -1 when it is not there. */
   indexOf(id: string): number
   what: string
+  /** Where the items that can match are, from low to before high; anywhere, when not given. */
+  bounds?: { low: number; high: number }
 }
 
 export interface Page<T> {
@@ -146,10 +156,12 @@ export function readPage<T>(query: Query, list: Sequence<T>, matches: (item: T) 
     throw invalid('starting_after', 'Only one of starting_after and ending_before may be given.')
   const found: T[] = []
   const step = before === undefined ? -1 : 1
+  const { low, high } = list.bounds ?? { low: 0, high: list.length }
   let index = list.length - 1
   if (after !== undefined) index = placeOf(list, after, 'starting_after') - 1
   else if (before !== undefined) index = placeOf(list, before, 'ending_before') + 1
-  for (; index >= 0 && index < list.length && found.length <= limit; index += step) {
+  index = step < 0 ? Math.min(index, high - 1) : Math.max(index, low)
+  for (; index >= low && index < high && found.length <= limit; index += step) {
     const item = list.at(index)
     if (matches(item)) found.push(item)
   }

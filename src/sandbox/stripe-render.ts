@@ -4,6 +4,8 @@ import { apiVersion, type StripeEvent, type StripeInvoice, withFirstLines } from
 
 export interface World {
   account: StripeAccount
+  /** Of the account itself, as in acct_1SandboxFatura. */
+  accountId: string
   /** What the addresses of PDFs begin with. */
   address: string
   /** Where events are sent to; null before anybody subscribed. */
@@ -21,6 +23,17 @@ export function renderEvent(world: World, event: StripeEvent): StripeEvent {
   if (event.data.object.object !== 'invoice') return event
   const object = withAddress(world, event.data.object as unknown as StripeInvoice)
   return { ...event, data: { ...event.data, object } }
+}
+
+/** The same objects for a test key and for a live one, but for the mode that each tells. */
+export function inMode<T>(value: T, livemode: boolean): T {
+  if (!livemode || typeof value !== 'object' || value === null) return value
+  if (Array.isArray(value)) return value.map(item => inMode(item, livemode)) as T
+  const entries = Object.entries(value).map(([name, item]) => [
+    name,
+    name === 'livemode' ? livemode : inMode(item, livemode),
+  ])
+  return Object.fromEntries(entries)
 }
 
 function withAddress({ address }: World, invoice: StripeInvoice): StripeInvoice {

@@ -2,6 +2,7 @@
 import type { RouteName } from './faults.ts'
 import { createPdf } from './pdf.ts'
 import type { StripeEvent, StripeInvoice, StripeLine } from './stripe-objects.ts'
+import type { Permission } from './stripe-permissions.ts'
 import {
   invalid,
   isWithin,
@@ -16,10 +17,6 @@ import {
 } from './stripe-query.ts'
 import { renderEndpoints, renderEvent, renderInvoice, type World } from './stripe-render.ts'
 
-/** What a restricted key may or may not read. */
-export const permissions = ['invoices', 'customers', 'events', 'tax_rates', 'webhook_endpoints'] as const
-export type Permission = (typeof permissions)[number]
-
 export interface Route {
   name: RouteName | OtherRoute
   path: RegExp
@@ -32,12 +29,7 @@ export interface Route {
 }
 
 /** Those that faults reach only by `*`. */
-type OtherRoute =
-  | 'retrieve_event'
-  | 'list_customers'
-  | 'list_tax_rates'
-  | 'list_webhook_endpoints'
-  | 'retrieve_account'
+type OtherRoute = 'retrieve_event' | 'list_customers' | 'list_tax_rates' | 'list_webhook_endpoints'
 
 const retrieving: Parameters = { expand: 'many' }
 const eventDays = 30
@@ -76,7 +68,8 @@ export const routes: readonly Route[] = [
     permission: 'events',
     path: /^\/v1\/events\/([^/]+)$/,
     parameters: retrieving,
-    answer(world, _query, id) {
+    answer(world, query, id) {
+      isExpanded(query)
       const event = recentEvents(world).find(event => event.id === id)
       if (event === undefined) throw missing('event', id)
       return renderEvent(world, event)
@@ -94,7 +87,8 @@ export const routes: readonly Route[] = [
     permission: 'customers',
     path: /^\/v1\/customers\/([^/]+)$/,
     parameters: retrieving,
-    answer({ account }, _query, id) {
+    answer({ account }, query, id) {
+      isExpanded(query)
       const customer = account.customers.get(id)
       if (customer === undefined) throw missing('customer', id)
       return customer
@@ -127,7 +121,8 @@ export const routes: readonly Route[] = [
     permission: 'tax_rates',
     path: /^\/v1\/tax_rates\/([^/]+)$/,
     parameters: retrieving,
-    answer({ account }, _query, id) {
+    answer({ account }, query, id) {
+      isExpanded(query)
       const rate = account.taxRates.get(id)
       if (rate === undefined) throw missing('tax_rate', id)
       return rate
@@ -135,18 +130,23 @@ export const routes: readonly Route[] = [
   },
   {
     name: 'retrieve_account',
+    permission: 'account',
     path: /^\/v1\/account$/,
     parameters: retrieving,
-    answer: () => ({
-      id: 'acct_1SandboxFatura',
-      object: 'account',
-      business_type: 'company',
-      country: 'PT',
-      default_currency: 'eur',
-      email: null,
-      settings: { dashboard: { display_name: 'Sandbox, Lda.', timezone: 'Europe/Lisbon' } },
-      type: 'standard',
-    }),
+    answer({ accountId }, query) {
+      isExpanded(query)
+      // It tells no mode: an account has both, and a key is of one.
+      return {
+        id: accountId,
+        object: 'account',
+        business_type: 'company',
+        country: 'PT',
+        default_currency: 'eur',
+        email: null,
+        settings: { dashboard: { display_name: 'Sandbox, Lda.', timezone: 'Europe/Lisbon' } },
+        type: 'standard',
+      }
+    },
   },
   {
     name: 'pdf',
@@ -179,6 +179,17 @@ function listInvoices(world: World, query: Query): object {
       const invoice = account.invoices.get(id)
       return invoice === undefined ? -1 : account.order.place(invoice)
     },
+    // Found, not walked to: an old part of a long list costs what a new one does.
+    bounds: {
+      low: account.order.place({ id: '', created: Math.max(created.gte ?? 0, (created.gt ?? -1) + 1) }),
+      high: account.order.place({
+        id: '',
+        created: Math.min(
+          created.lt ?? Number.MAX_SAFE_INTEGER,
+          (created.lte ?? Number.MAX_SAFE_INTEGER) + 1,
+        ),
+      }),
+    },
   }
   const page = readPage(
     query,
@@ -192,7 +203,7 @@ function listInvoices(world: World, query: Query): object {
 }
 
 function listLines(world: World, query: Query, id: string): object {
-  isExpanded(query, 'data.discounts')
+  isExpanded(query)
   const lines = findInvoice(world, id).lines.data.toReversed()
   return list(`/v1/invoices/${id}/lines`, readPage(query, sequenceOf('line item', lines), everything), same)
 }
@@ -200,17 +211,11 @@ function listLines(world: World, query: Query, id: string): object {
 function listEvents(world: World, query: Query): object {
   isExpanded(query)
   const created = query.range('created')
-  const type = query.one('type')
-  const types = query.many('types')
-  if (type !== undefined && types.length > 0)
-    throw invalid('type', 'Only one of type and types may be given.')
-  const patterns = (type === undefined ? types : [type]).map(wildcard)
+  const isWanted = readTypes(query)
   const page = readPage(
     query,
     sequenceOf('event', recentEvents(world)),
-    event =>
-      isWithin(event.created, created) &&
-      (patterns.length === 0 || patterns.some(pattern => pattern.test(event.type))),
+    event => isWithin(event.created, created) && isWanted(event.type),
   )
   return list('/v1/events', page, event => renderEvent(world, event))
 }
@@ -253,9 +258,22 @@ function recentEvents({ account }: World): StripeEvent[] {
   return account.events.filter(({ created }) => created >= oldest)
 }
 
-/** As Stripe has it: a name, or the beginning of one and a star. */
-function wildcard(type: string): RegExp {
-  return new RegExp(`^${type.replace(/[.*+?^${}()|[\]\\]/g, '\\$&').replaceAll('\\*', '.*')}$`)
+const mostTypes = 20
+const eventName = /^[a-z0-9_]+(\.[a-z0-9_]+)+$/
+
+/** As Stripe has it: `type` is one name, or a group of them with a star; `types` are up to 20 names, without any star. */
+function readTypes(query: Query): (type: string) => boolean {
+  const type = query.one('type')
+  const types = query.many('types')
+  if (type !== undefined && types.length > 0)
+    throw invalid('type', 'You may only specify one of these parameters: type, types.')
+  if (types.length > mostTypes)
+    throw invalid('types', `Invalid array: there may be at most ${mostTypes} event types`)
+  for (const name of types) if (!eventName.test(name)) throw invalid('types', `Invalid event type: ${name}`)
+  if (type === undefined) return name => types.length === 0 || types.includes(name)
+  const [, group] = /^((?:[a-z0-9_]+\.)*)\*$/.exec(type) ?? []
+  if (group === undefined && !eventName.test(type)) throw invalid('type', `Invalid event type: ${type}`)
+  return name => (group === undefined ? name === type : name.startsWith(group))
 }
 
 function findInvoice({ account }: World, id: string): StripeInvoice {

@@ -1,5 +1,6 @@
 /** A local Stripe on a port of its own: what the official client needs to work unchanged, and a way to make it fail. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { answerControl, controlPath } from './control.ts'
 import { type ActiveFault, createFaults, type Fault, type Faults, type RouteName } from './faults.ts'
 import { createRandom, letters } from './random.ts'
@@ -8,9 +9,10 @@ import { type Answer, jsonAnswer } from './spoil.ts'
 import { type AccountOptions, createAccount, type StripeAccount } from './stripe-account.ts'
 import { stripeControls } from './stripe-control.ts'
 import { apiVersion } from './stripe-objects.ts'
+import type { Permission } from './stripe-permissions.ts'
 import { readQuery, StripeError } from './stripe-query.ts'
-import { renderEvent, type World } from './stripe-render.ts'
-import { type Permission, type Route, routes } from './stripe-routes.ts'
+import { inMode, renderEvent, type World } from './stripe-render.ts'
+import { type Route, routes } from './stripe-routes.ts'
 import { createWebhooks, type DeliverOptions, type Delivery } from './webhooks.ts'
 
 export interface SandboxOptions extends AccountOptions {
@@ -19,10 +21,16 @@ export interface SandboxOptions extends AccountOptions {
   /** 0 or nothing takes a free one. */
   port?: number
   host?: string
-  /** The only key that is accepted; without it, all that look like one. */
+  /** The only key that is accepted; without it, all that look like one. A live key sees live objects. */
   apiKey?: string
+  /** What the account is called: acct_1SandboxFatura when not given. */
+  accountId?: string
   /** Requests a second before 429; null for as many as come. */
   ratePerSecond?: number | null
+  /** The same for each endpoint alone: Stripe has both limits. */
+  ratePerEndpoint?: number | null
+  /** How long each answer takes, in milliseconds. */
+  latency?: number
   /** The share of requests that a random fault spoils, from 0 to 1. */
   chaos?: number
   /** What the key may not read, as a restricted one. */
@@ -52,13 +60,19 @@ export async function startStripeSandbox(options: SandboxOptions = {}): Promise<
   const forbidden = new Set(options.forbidden)
   const random = createRandom(seed ^ 0x5bd1e995)
   const hasTurn = createTurns(options.ratePerSecond ?? null, 1_000)
-  const webhooks = createWebhooks(random, account.events, event => renderEvent(world, event))
-  const world: World = { account, address: '', endpoint: webhooks.endpoint }
+  const endpointTurns = new Map<string, () => boolean>(
+    routes.map(({ name }) => [name, createTurns(options.ratePerEndpoint ?? null, 1_000)]),
+  )
+  const webhooks = createWebhooks(random, account.events, event =>
+    inMode(renderEvent(world, event), isLive(options.apiKey)),
+  )
+  const { accountId = 'acct_1SandboxFatura' } = options
+  const world: World = { account, accountId, address: '', endpoint: webhooks.endpoint }
 
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     response.setHeader('request-id', `req_${letters(random, 14)}`)
     response.setHeader('date', new Date(account.clock * 1000).toUTCString())
-    response.setHeader('stripe-version', request.headers['stripe-version'] ?? apiVersion)
+    response.setHeader('stripe-version', apiVersion)
     const method = request.method ?? 'GET'
     const url = new URL(request.url ?? '/', 'http://sandbox')
     const path = url.pathname
@@ -67,17 +81,21 @@ export async function startStripeSandbox(options: SandboxOptions = {}): Promise<
     const route = method === 'GET' ? routes.find(route => route.path.test(path)) : undefined
     if (route !== undefined) serving.count(route.name)
     const fault = route === undefined ? null : faults.take(route.name)
+    // It is answered with what is true now; the rest is the way.
     const answer = attempt(() => {
       const key = keyOf(request)
       if (!route?.isOpen) checkKey(key, options.apiKey)
-      if (!hasTurn())
+      checkVersion(request)
+      if (!hasTurn() || endpointTurns.get(route?.name ?? '')?.() === false)
         throw new StripeError(429, { code: 'rate_limit', message: 'Request rate limit exceeded.' })
       if (route === undefined)
         throw new StripeError(404, { message: `Unrecognized request URL (${method}: ${path}).` })
       if (route.permission !== undefined && forbidden.has(route.permission))
         throw notPermitted(key, route.permission)
-      return answerRoute(world, route, url, fault)
+      const made = answerRoute(world, route, url, fault)
+      return Buffer.isBuffer(made) ? made : inMode(made, isLive(key))
     })
+    if (options.latency) await sleep(options.latency)
     await serving.send(response, answer, fault === null ? undefined : { fault, path, writeError })
   }
 
@@ -141,6 +159,18 @@ function keyOf({ headers }: IncomingMessage): string | null {
 
 function checkKey(key: string | null, expected: string | undefined): void {
   if (key === null) throw new StripeError(401, { message: 'You did not provide an API key.' })
-  if (expected === undefined ? !/^[sr]k_/.test(key) : key !== expected)
+  if (expected === undefined ? !/^[sr]k_(test|live)_\w+$/.test(key) : key !== expected)
     throw new StripeError(401, { message: `Invalid API Key provided: ${key.slice(0, 7)}****` })
+}
+
+/** Whether it is a key for the objects that are about real money. */
+function isLive(key: string | null | undefined): boolean {
+  return /^[sr]k_live_/.test(key ?? '')
+}
+
+/** Objects are here in one version: who asks for another would be sent what it does not expect. */
+function checkVersion({ headers }: IncomingMessage): void {
+  const asked = headers['stripe-version'] ?? apiVersion
+  if (asked !== apiVersion)
+    throw new StripeError(400, { message: `Invalid Stripe API version: ${asked}. Here it is ${apiVersion}.` })
 }

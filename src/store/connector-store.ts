@@ -41,6 +41,9 @@ export interface SetAside {
 
 export type SetAsideKey = Pick<SetAside, 'system' | 'kind' | 'id'>
 
+/** What an invoice can lose: a draft itself, an invoice its document. */
+export type Loss = 'deletion' | 'downgrade'
+
 export interface ConnectorReads {
   listPins(): Promise<Pin[]>
   readLease(): Promise<Lease>
@@ -50,8 +53,8 @@ export interface ConnectorReads {
   renewLease(epoch: number): Promise<boolean>
   /** Lets the next one have it at once. Does nothing when it is another's by now. */
   releaseLease(epoch: number): Promise<void>
-  /** Those tried longest ago first; of one system when one is given. */
-  listSetAside(limit: number, system?: string): Promise<SetAside[]>
+  /** Those tried longest ago first, unless the newest are wanted; of one system when one is given. */
+  listSetAside(limit: number, system?: string, newestFirst?: boolean): Promise<SetAside[]>
   /** How many are set aside, by system and kind. */
   countSetAside(): Promise<{ system: string; kind: string; count: number }[]>
 }
@@ -61,6 +64,8 @@ export interface ConnectorWrites {
   holdsLease(epoch: number): Promise<boolean>
   /** Replaces the account of the pin's system. */
   savePin(pin: Pin): Promise<void>
+  /** How many drafts there are, or how many invoices with a document. */
+  countAtRisk(loss: Loss): Promise<number>
   setAside(record: SetAsideKey & { reason: string }, at: number): Promise<void>
   /** They fit now, or are gone. */
   clearSetAside(keys: readonly SetAsideKey[]): Promise<void>

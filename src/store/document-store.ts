@@ -55,11 +55,19 @@ export interface LinkedInvoice extends InvoiceKey {
   client_tax_id: string | null | undefined
 }
 
+export interface Tied {
+  documents: number[]
+  invoices: string[]
+}
+
 export interface DocumentWrites {
   /** What was observed later stays. Whatever was missed before is there again. */
   saveDocuments(documents: readonly Document[], observedAt: number): Promise<void>
-  /** The system said that there is no such document. */
-  missDocument(id: number, observedAt: number): Promise<void>
+  /**
+   * The system said that there is no such document. Of a document that was missed after `unlessSince` already, it says
+   * nothing new, and is not counted.
+   */
+  missDocument(id: number, observedAt: number, unlessSince?: number): Promise<void>
   saveClient(id: number, taxId: string | null, observedAt: number): Promise<void>
   findDocuments(wanted: { ids: readonly number[]; references: readonly string[] }): Promise<KnownDocument[]>
   /** The invoices from the payment platform that claim one of the documents, are tied to one, or have one of the ids. */
@@ -71,16 +79,20 @@ export interface DocumentWrites {
 }
 
 export interface DocumentReads {
-  /** The documents that may still change, or of a span of days; in the order of their ids, after one of them. */
+  /**
+   * The documents that may still change, or of a span of days, that were last looked at before a stamp; in the order of
+   * their ids, after one of them.
+   */
   readDocuments(
     which: 'open' | { from: string; to: string },
+    observedBefore: number,
     after: number,
     limit: number,
   ): Promise<DocumentKey[]>
   /** The documents that invoices claim or are tied to, in the order of their ids, after one of them. */
   readClaimed(after: number, limit: number): Promise<ClaimedDocument[]>
-  /** Clients of documents that invoices are tied to, not read since a moment. */
-  readClients(readBefore: number, limit: number): Promise<number[]>
+  /** Clients of documents that invoices are tied to, not read since a moment; in the order of their ids, after one of them. */
+  readClients(readBefore: number, after: number, limit: number): Promise<number[]>
   /** Invoices whose document is claimed to be in the making. */
   readCreating(after: InvoiceKey | null, limit: number): Promise<InvoiceKey[]>
   /** The day of the first invoice of all, in milliseconds; null without any. */
@@ -89,6 +101,12 @@ export interface DocumentReads {
   readLinked(after: InvoiceKey | null, limit: number, customerId: string | null): Promise<LinkedInvoice[]>
   /** Those with this id, of whatever customer. */
   findLinkedById(invoiceId: string): Promise<LinkedInvoice[]>
+  /** Documents by their ids and their references, as told by what is committed. */
+  findDocuments(wanted: { ids: readonly number[]; references: readonly string[] }): Promise<KnownDocument[]>
+  /** Documents that are in force, in the order of their ids, after one of them; of a span of days when one is given. */
+  readInForce(after: number, limit: number, days: { from: string; to: string } | null): Promise<Document[]>
+  /** Those of the documents that an invoice claims or is tied to, and those of the invoices that came from the payment platform. */
+  findTied(wanted: { documents: readonly number[]; invoices: readonly string[] }): Promise<Tied>
   /** All that is known of documents by their references. */
   findReferenced(reference: string): Promise<KnownDocument[]>
   /** Newest first. */

@@ -5,6 +5,8 @@ export interface StoreFacts {
   /** The schema's version, and the one that this Fatura needs. */
   schema: number
   needed: number
+  /** What is wrong with the schema, and what to do; null when it is this Fatura's. */
+  schemaProblem: string | null
   /** Whether the API's way of opening it refuses to write. */
   isReadOnly: boolean
   /** Of a server; null for a file. */
@@ -13,8 +15,31 @@ export interface StoreFacts {
   file: FileFacts | null
 }
 
+/** The versions of PostgreSQL that the suite runs on. */
+export const supportedMajors = { oldest: 15, newest: 18 } as const
+
+/** What keeps a server or its database from being used, and what to do about it; null when nothing does. */
+export function whatServerLacks({
+  major,
+  encoding,
+}: Pick<ServerFacts, 'major' | 'encoding'>): { found: string; next: string } | null {
+  if (major < supportedMajors.oldest)
+    return {
+      found: `PostgreSQL ${major} is too old`,
+      next: `Fatura needs ${supportedMajors.oldest} or newer: upgrade the server.`,
+    }
+  if (encoding !== 'UTF8')
+    return {
+      found: `the database's encoding is ${encoding}, and Fatura needs UTF8`,
+      next: "Create another: CREATE DATABASE fatura ENCODING 'UTF8' TEMPLATE template0",
+    }
+  return null
+}
+
 export interface ServerFacts {
   major: number
+  /** Of the database, as PostgreSQL names it; UTF8 unless it was made otherwise. */
+  encoding: string
   /** In milliseconds since the epoch. */
   clock: number
   /** How far a replica is behind what it was told, in milliseconds; null on a primary. */

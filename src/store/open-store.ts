@@ -1,5 +1,6 @@
 /** From an address to an engine. An engine is loaded only when it is used. */
 import type { StoreFacts } from './facts.ts'
+import type { MigrationOutcome, OnRewrite } from './migrations.ts'
 import { notAnAddress, type ReadStore, StoreError, type WriteStore } from './store.ts'
 
 type Engine = { name: 'sqlite'; path: string } | { name: 'postgres'; url: string }
@@ -25,12 +26,15 @@ export async function openReadStore(url: string, sharedBy = 1): Promise<ReadStor
     : (await import('./postgres/reader.ts')).openPostgresReader(engine.url, sharedBy)
 }
 
-/** Opens for writing, on a schema of exactly this version; creates nothing. */
-export async function openWriteStore(url: string): Promise<WriteStore> {
+/**
+ * Opens for writing, on a schema of exactly this version; creates nothing. `lockPatience` is how long to wait for another
+ * writer, in milliseconds.
+ */
+export async function openWriteStore(url: string, lockPatience?: number): Promise<WriteStore> {
   const engine = engineOf(url)
   return engine.name === 'sqlite'
-    ? (await import('./sqlite/writer.ts')).openSqliteWriter(engine.path)
-    : (await import('./postgres/writer.ts')).openPostgresWriter(engine.url)
+    ? (await import('./sqlite/writer.ts')).openSqliteWriter(engine.path, lockPatience)
+    : (await import('./postgres/writer.ts')).openPostgresWriter(engine.url, lockPatience)
 }
 
 /** Whether an address is one at all; throws what a start would say. */
@@ -48,11 +52,11 @@ export async function readFacts(url: string): Promise<StoreFacts> {
 }
 
 /** Brings the schema to this version, creating the store when there is none; says from which version it came. */
-export async function migrateStore(url: string): Promise<{ from: number; to: number }> {
+export async function migrateStore(url: string, onRewrite?: OnRewrite): Promise<MigrationOutcome> {
   const engine = engineOf(url)
   return engine.name === 'sqlite'
-    ? (await import('./sqlite/migrations.ts')).migrateSqlite(engine.path)
-    : (await import('./postgres/migrate.ts')).migratePostgres(engine.url)
+    ? (await import('./sqlite/migrations.ts')).migrateSqlite(engine.path, onRewrite)
+    : (await import('./postgres/migrate.ts')).migratePostgres(engine.url, onRewrite)
 }
 
 /** Creates or migrates a store that lives in a file. The schema of a server changes with `fatura migrate` alone. */

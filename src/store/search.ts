@@ -6,6 +6,9 @@
 import { createHash } from 'node:crypto'
 import type { Invoice } from '../invoice.ts'
 
+/** How many words a query may have, when those that others imply are left out: each makes a search slower. */
+export const maxSearchWords = 10
+
 /** One word of a query: any of the alternatives may occur. */
 export type SearchWord = readonly string[]
 
@@ -36,6 +39,7 @@ export interface SearchText {
   party_id: number
 }
 
+/** In bytes of UTF-8. */
 const longestOwn = 500
 
 /** Every id begins so: what is found in it is found in every invoice. */
@@ -47,7 +51,7 @@ export function searchText(invoice: Invoice): SearchText {
   const fields = [idPrefix, display_name, customer_name, customer_email, company_name]
   let own = joinFields([id, number, ix_id])
   // What is too long for an index lies with a party of its own.
-  if (own.length > longestOwn) {
+  if (own.length * 3 > longestOwn && Buffer.byteLength(own) > longestOwn) {
     fields.push(id, number)
     own = joinFields([ix_id])
   }
@@ -87,15 +91,33 @@ const countryCode = /^[a-z]{2}$/
 
 /**
  * The words of a query that holds more than white space. Words of separators alone say nothing and are left out;
- * a query of nothing else becomes a word that no text holds, and so matches nothing.
+ * a query of nothing else becomes a word that no text holds, and so matches nothing. A word that is found wherever another one is
+ * is left out as well.
  */
 export function searchWords(query: string): SearchWord[] {
   const words = query.split(gap).map(foldText).filter(Boolean)
   if (words.length === 0) return [[taxIdStart + taxIdStart]]
-  return words.map((word, index) => {
+  const sought = words.map((word, index) => {
     const taxId = unprefixedTaxId(word, words.slice(index + 1))
     return taxId === null ? [word] : [word, taxIdStart + taxId]
   })
+  return dropImplied(sought)
+}
+
+/** Of words that imply each other, the first stays. */
+function dropImplied(words: readonly SearchWord[]): SearchWord[] {
+  const left: SearchWord[] = []
+  for (const word of words) {
+    if (left.some(other => implies(other, word))) continue
+    const kept = left.filter(other => !implies(word, other))
+    left.splice(0, left.length, ...kept, word)
+  }
+  return left
+}
+
+/** Whether a text that holds one word holds another as well, whichever of the alternatives it holds. */
+function implies(one: SearchWord, other: SearchWord): boolean {
+  return one.every(held => other.some(text => held.includes(text)))
 }
 
 /** What a tax id begins with when this word is, or begins with, its country's code: `PT509442013`, `PT 509 442 013`. */

@@ -5,6 +5,7 @@
 import type { Claim } from '../document.ts'
 import type { InvoiceKey, InvoiceRecord, InvoiceStatus } from '../invoice.ts'
 import type { ConnectorReads, ConnectorWrites } from './connector-store.ts'
+import type { ContentsReads, ContentsWrites } from './contents.ts'
 import type { DocumentReads, DocumentWrites } from './document-store.ts'
 import type { SearchWord } from './search.ts'
 
@@ -98,14 +99,17 @@ export interface ReadStore {
 }
 
 /** All that is written within one transaction: committed together, or not at all. */
-export interface WriteTransaction extends DocumentWrites, ConnectorWrites {
+export interface WriteTransaction extends DocumentWrites, ConnectorWrites, ContentsWrites {
   /**
    * Inserts or replaces each record whole, its lines included; says how many differed from what was stored. What was
-   * observed later stays as it is: `observedAt` is the stamp of the moment before the source was asked.
+   * observed later stays as it is: `observedAt` is the stamp of the moment before the source was asked, of all records or
+   * of each.
    */
-  saveInvoices(records: readonly InvoiceRecord[], observedAt?: number): Promise<number>
+  saveInvoices(records: readonly InvoiceRecord[], observedAt?: number | readonly number[]): Promise<number>
   /** Says whether there was such an invoice. That it is gone is remembered, so that no older observation revives it. */
   deleteInvoice(customerId: string, invoiceId: string, observedAt?: number): Promise<boolean>
+  /** Takes an invoice from a customer whose it is no longer. Unlike a deletion it is not remembered: it may come back. */
+  removeInvoice(customerId: string, invoiceId: string): Promise<void>
   /** What is known of invoices, deleted ones included. Until the end, no other writer changes these customers. */
   findKnown(keys: readonly InvoiceKey[]): Promise<KnownInvoice[]>
   saveStream(stream: Stream): Promise<void>
@@ -113,7 +117,11 @@ export interface WriteTransaction extends DocumentWrites, ConnectorWrites {
   saveSuccess(stream: string, at: number): Promise<void>
 }
 
-export interface WriteStore extends DocumentReads, ConnectorReads {
+export interface WriteStore extends DocumentReads, ConnectorReads, ContentsReads {
+  /**
+   * Where two transactions wait for each other, an engine ends one and calls its `work` again from the beginning: it does
+   * nothing outside of the transaction that must not be done twice.
+   */
   transaction<T>(work: (tx: WriteTransaction) => Promise<T>): Promise<T>
   /** Records of every customer, in the order of their keys, from the first one after a key. */
   readInvoices(after: InvoiceKey | null, limit: number): Promise<StoredRecord[]>
@@ -124,10 +132,13 @@ export interface WriteStore extends DocumentReads, ConnectorReads {
   readUnsettled(after: InvoiceKey | null, limit: number, observedBefore: number): Promise<InvoiceKey[]>
   /** The latest stamp at which anything stored was observed; 0 before the first. */
   readLastObserved(): Promise<number>
-  /** How many totals, counters and searchable texts differ from what a recount of the rows says. */
-  checkCounts(): Promise<number>
-  /** Counts those customers anew, and says how many counters were wrong. */
-  repairCounts(): Promise<number>
+  /**
+   * How many totals, counters and searchable texts differ from what a recount of the rows says; and names that no invoice
+   * is made out to. Nobody waits for it, and nothing is written.
+   */
+  checkCounts(onProgress?: OnRecounted): Promise<number>
+  /** Counts anew those customers of whom something is wrong, and says how much was. */
+  repairCounts(onProgress?: OnRecounted): Promise<number>
   listStreams(): Promise<Stream[]>
   /** A token that is known already takes over the revocation. */
   saveToken(token: StoredToken): Promise<void>
@@ -138,16 +149,21 @@ export interface WriteStore extends DocumentReads, ConnectorReads {
   close(): Promise<void>
 }
 
+/** How many invoices were looked at so far, and of how many; null when nobody can tell. */
+export type OnRecounted = (invoices: number, of: number | null) => void
+
 /** A moment of observation: in microseconds, so that every question has its own, however fast they come. */
 export function observationStamp(milliseconds = Date.now()): number {
   return milliseconds * 1000
 }
 
-/** What to do about a schema of another version. */
-export function schemaMismatch(where: string, version: number, needed: number): string {
-  return version < needed
-    ? `${where} has schema version ${version}, this Fatura needs ${needed}. Run: fatura migrate`
-    : `${where} has schema version ${version}, newer than this Fatura's ${needed}. Upgrade Fatura.`
+/** The stamp of one of several records. */
+export function stampOf(observedAt: number | readonly number[], index: number): number {
+  return typeof observedAt === 'number' ? observedAt : (observedAt[index] ?? 0)
+}
+
+export function lastStamp(observedAt: number | readonly number[]): number {
+  return typeof observedAt === 'number' ? observedAt : observedAt.reduce((a, b) => Math.max(a, b), 0)
 }
 
 /** A store that cannot be used; the message says what to do about it. */

@@ -1,68 +1,100 @@
 /** What the connector asks of Stripe: every invoice, one invoice, and what happened. */
 import type Stripe from 'stripe'
 import type { Invoice } from '../invoice.ts'
-import { type BillingSource, type Notification, type Observation, SourceError } from '../sources.ts'
+import {
+  type BillingSource,
+  type Notification,
+  type Observation,
+  SourceError,
+  type Unfit,
+  UnfitRecord,
+  type Urgency,
+} from '../sources.ts'
 import { createPacedCall, type Pace } from '../upstream/paced-calls.ts'
-import { createStripe, isStripesOwn, type StripeOptions } from './client.ts'
-import { stripeFailures } from './failures.ts'
+import { checkInvoice, checkPage, checkPercentage, nextOf, unreadable } from './check-answer.ts'
+import { createStripe, type StripeOptions } from './client.ts'
+import { invoicesToFollow } from './customer-changes.ts'
+import { stripeFailures, unlessGone } from './failures.ts'
+import { identifyAccount } from './identify-account.ts'
 import { listLines, readLinePage } from './list-lines.ts'
 import { type MetadataKeys, mapClaim, usualKeys } from './map-claim.ts'
-import { mapInvoice, percentageOf, rateIds, type TaxRates } from './map-invoice.ts'
+import { addsUp, mapInvoice, rateIds, type TaxRates } from './map-invoice.ts'
+import { neededEvents } from './needed-events.ts'
+import { paceFor } from './pace.ts'
+import { searchFirst } from './search-first.ts'
 
 const pageSize = 100
 
-/** Below the 25 a second that Stripe allows for one endpoint. */
-const stripesPace: Pace = { perSecond: 20, attempts: 6, patience: 60_000 }
-/** A sandbox has limits only when it is told to. */
-const sandboxPace: Pace = { perSecond: 10_000, attempts: 6, patience: 60_000 }
-
-/** Events that concern invoices: their own, and those of customers, whose names and tax ids drafts follow. */
-export const eventTypes = ['invoice.*', 'customer.updated', 'customer.deleted', 'customer.tax_id.*']
-
 export function createBillingSource(
   options: StripeOptions,
-  pace: Pace = isStripesOwn(options.base) ? stripesPace : sandboxPace,
+  pace: Pace = paceFor(options),
   keys: MetadataKeys = usualKeys,
 ): BillingSource {
   const stripe = createStripe(options)
   const call = createPacedCall(pace, stripeFailures)
-  const percentages = new Map<string, number>()
-
   /** A rate's percentage cannot change, so it is asked for once. */
-  async function ratesFor(invoice: Stripe.Invoice): Promise<TaxRates> {
-    for (const id of rateIds(invoice))
-      if (!percentages.has(id))
-        percentages.set(id, await call(async () => checkPercentage(await stripe.taxRates.retrieve(id))))
-    return percentages
+  const percentages = new Map<string, Promise<number>>()
+  const known = new Map<string, number>()
+
+  async function ratesFor(invoice: Stripe.Invoice, urgency: Urgency): Promise<TaxRates> {
+    for (const id of rateIds(invoice)) {
+      if (known.has(id)) continue
+      const asking = percentages.get(id) ?? askPercentage(id, urgency)
+      percentages.set(id, asking)
+      known.set(id, await asking.finally(() => percentages.delete(id)))
+    }
+    return known
   }
 
-  async function retrieve(id: string, customerId: string | null, isAgain: boolean): Promise<Observation> {
-    const invoice = await unlessMissing(
-      call(async () => {
-        const answer = await stripe.invoices.retrieve(id, { expand: ['customer'] })
-        return isDeleted(answer) ? null : checkInvoice(answer)
-      }),
+  async function askPercentage(id: string, urgency: Urgency): Promise<number> {
+    const asking = { endpoint: 'tax_rates', urgency }
+    const rate = await unlessMissing(
+      call(async () => checkPercentage(await stripe.taxRates.retrieve(id)), asking),
     )
-    return invoice === null ? { id, customer_id: customerId, map: null } : observe(invoice, isAgain)
+    if (rate === null) throw new UnfitRecord('Stripe does not know the tax rate of an invoice')
+    return rate
   }
 
-  async function observe(invoice: Stripe.Invoice, isAgain = false): Promise<Observation> {
+  async function retrieve(
+    id: string,
+    customerId: string | null,
+    urgency: Urgency,
+    isAgain = false,
+  ): Promise<Observation> {
+    const invoice = await call(
+      () =>
+        unlessGone(id, async () => {
+          const answer = await stripe.invoices.retrieve(id, { expand: ['customer'] })
+          if (answer.id !== id)
+            throw new SourceError('failed', 'Stripe sent another invoice than was asked for')
+          return isDeleted(answer) ? null : checkInvoice(answer)
+        }),
+      { endpoint: 'invoice', urgency },
+    )
+    return invoice === null ? { id, customer_id: customerId, map: null } : observe(invoice, urgency, isAgain)
+  }
+
+  async function observe(invoice: Stripe.Invoice, urgency: Urgency, isAgain = false): Promise<Observation> {
     const customer_id =
       typeof invoice.customer === 'string' ? invoice.customer : (invoice.customer?.id ?? null)
-    const rates = await ratesFor(invoice)
     const list = (params: Stripe.InvoiceListLineItemsParams) =>
-      call(async () => readLinePage(await stripe.invoices.listLineItems(invoice.id, params)))
-    const lines = await unlessMissing(
-      listLines(list, invoice.lines.has_more ? undefined : readLinePage(invoice.lines)),
-    )
-    // Since it was read, a line was deleted, or the invoice itself.
-    if (lines === null && !isAgain) return retrieve(invoice.id, customer_id, true)
-    if (lines === null) throw new SourceError('failed', 'Stripe does not know the lines of an invoice')
+      call(async () => readLinePage(await stripe.invoices.listLineItems(invoice.id, params)), {
+        endpoint: 'lines',
+        urgency,
+      })
+    const [rates, lines] = await Promise.all([
+      ratesFor(invoice, urgency),
+      unlessMissing(listLines(list, invoice.lines.has_more ? undefined : readLinePage(invoice.lines))),
+    ])
+    // Since it was read, a line was added or deleted, or the invoice itself.
+    const isOld = lines === null || (invoice.lines.has_more && !addsUp(invoice, lines))
+    if (isOld && !isAgain) return retrieve(invoice.id, customer_id, urgency, true)
+    if (lines === null) throw new UnfitRecord('Stripe does not know the lines of an invoice')
     return {
       id: invoice.id,
       customer_id,
       map: (previous: Invoice | null) => {
-        const mapped = mapInvoice(invoice, rates, previous)
+        const mapped = mapInvoice(invoice, rates, previous, lines)
         return 'refusal' in mapped
           ? mapped
           : { invoice: mapped.invoice, lines, claim: mapClaim(invoice.metadata, keys) }
@@ -71,59 +103,87 @@ export function createBillingSource(
   }
 
   return {
-    async listInvoices(after, customerId) {
-      const page = await call(async () => {
-        const answer = await stripe.invoices.list({
-          limit: pageSize,
-          expand: ['data.customer'],
-          ...(after !== null && { starting_after: after }),
-          ...(customerId !== undefined && { customer: customerId }),
-        })
-        checkPage(answer, after).data.forEach(checkInvoice)
-        return answer
-      })
+    async listInvoices(after, { customerId, status, from, before } = {}, urgency = 'soon') {
+      const created = {
+        ...(from !== undefined && { gte: from }),
+        ...(before !== undefined && { lt: before }),
+      }
+      const page = await call(
+        async () => {
+          const answer = await stripe.invoices.list({
+            limit: pageSize,
+            expand: ['data.customer'],
+            ...(after !== null && { starting_after: after }),
+            ...(customerId !== undefined && { customer: customerId }),
+            ...(status !== undefined && { status }),
+            ...(Object.keys(created).length > 0 && { created }),
+          })
+          return { ...sortOut(checkPage(answer, after).data), next: nextOf(answer), data: answer.data }
+        },
+        { endpoint: 'invoices', urgency },
+      )
+      const results = await Promise.allSettled(page.fitting.map(invoice => observe(invoice, urgency)))
       const observations: Observation[] = []
-      for (const invoice of page.data) observations.push(await observe(invoice))
-      return { observations, next: nextOf(page), reached: page.data.at(-1)?.created ?? 0 }
+      const unfit = [...page.unfit]
+      for (const [index, result] of results.entries())
+        if (result.status === 'fulfilled') observations.push(result.value)
+        else if (result.reason instanceof UnfitRecord)
+          unfit.push({ id: page.fitting[index]?.id ?? '', reason: result.reason.message })
+        else throw result.reason
+      const [first] = unfit
+      if (observations.length === 0 && first !== undefined) throw new UnfitRecord(first.reason)
+      return {
+        observations,
+        unfit,
+        next: page.next,
+        began: page.data[0]?.created ?? 0,
+        reached: page.data.at(-1)?.created ?? 0,
+      }
     },
-    async estimateFirst() {
+    estimateFirst() {
       const newestBefore = async (moment: number): Promise<number | null> => {
-        const { data } = await call(() => stripe.invoices.list({ limit: 1, created: { lt: moment } }))
+        const { data } = await call(() => stripe.invoices.list({ limit: 1, created: { lt: moment } }), {
+          endpoint: 'invoices',
+        })
         return data[0]?.created ?? null
       }
       return searchFirst(newestBefore)
     },
-    fetchInvoice: (id, customerId) => retrieve(id, customerId, false),
+    fetchInvoice: (id, customerId, urgency = 'now') => retrieve(id, customerId, urgency),
     async listNotifications(since, after) {
-      const page = await call(async () =>
-        checkPage(
-          await stripe.events.list({
-            limit: pageSize,
-            types: eventTypes,
-            created: { gte: since },
-            ...(after !== null && { starting_after: after }),
-          }),
-          after,
-        ),
+      const page = await call(
+        async () =>
+          checkPage(
+            await stripe.events.list({
+              limit: pageSize,
+              types: [...neededEvents],
+              created: { gte: since },
+              ...(after !== null && { starting_after: after }),
+            }),
+            after,
+          ),
+        { endpoint: 'events', urgency: 'now' },
       )
       const notifications = page.data.flatMap(event => readEvent(event) ?? [])
       return { notifications, next: nextOf(page), now: readClock(page) }
     },
+    identify: () => identifyAccount(stripe, options.apiKey, call),
   }
 }
 
-const day = 86_400
-
-/** Stripe lists newest first and counts nothing: steps back twice as far each time until there is nothing left. */
-async function searchFirst(newestBefore: (moment: number) => Promise<number | null>): Promise<number | null> {
-  let first = await newestBefore(Math.floor(Date.now() / 1000) + day)
-  if (first === null) return null
-  for (let step = day; step < first; step *= 2) {
-    const earlier = await newestBefore(first - step)
-    if (earlier === null) return first - step
-    first = earlier
-  }
-  return first
+/** One that does not fit keeps none of the others back. */
+function sortOut(invoices: readonly Stripe.Invoice[]): { fitting: Stripe.Invoice[]; unfit: Unfit[] } {
+  const fitting: Stripe.Invoice[] = []
+  const unfit: Unfit[] = []
+  for (const invoice of invoices)
+    try {
+      fitting.push(checkInvoice(invoice))
+    } catch (error) {
+      unfit.push({ id: invoice.id, reason: error instanceof SourceError ? error.message : unreadable })
+    }
+  const [first] = unfit
+  if (fitting.length === 0 && first !== undefined) throw new UnfitRecord(first.reason)
+  return { fitting, unfit }
 }
 
 /** What an event says happened, and to what; null when it concerns no invoice. Its data is not used: it may be old. */
@@ -139,9 +199,9 @@ export function readEvent({ id, type, created, data }: Stripe.Event): Notificati
     // A preview of what is to come has no id, and is no invoice.
     return invoice_id?.startsWith('in_') ? { id, type, created, invoice_id, customer_id } : null
   }
-  return type.startsWith('customer.') && customer_id !== null
-    ? { id, type, created, invoice_id: null, customer_id }
-    : null
+  const scope = type.startsWith('customer.') ? invoicesToFollow(type, data?.previous_attributes) : 'none'
+  if (customer_id === null || scope === 'none') return null
+  return { id, type, created, invoice_id: null, customer_id, ...(scope === 'draft' && { only: scope }) }
 }
 
 /** Null when Stripe does not know what was asked for. */
@@ -165,51 +225,3 @@ function readClock(answer: object): number {
   const told = Date.parse(lastResponse?.headers?.date ?? '')
   return Math.floor((Number.isNaN(told) ? Date.now() : told) / 1000)
 }
-
-type Page<T> = { data: T[]; has_more: boolean }
-
-/** A page whose records have ids, none of them where the last page ended: else it would be read for ever. */
-function checkPage<T extends { id: string }>(page: Page<T>, after: string | null): Page<T> {
-  const fits =
-    Array.isArray(page.data) &&
-    typeof page.has_more === 'boolean' &&
-    page.data.every(({ id }) => typeof id === 'string' && id !== '' && id !== after) &&
-    !(page.has_more && page.data.length === 0)
-  if (!fits) throw new SourceError('failed', 'Stripe sent a page that does not fit')
-  return page
-}
-
-function nextOf<T extends { id: string }>({ data, has_more }: Page<T>): string | null {
-  return has_more ? (data.at(-1)?.id ?? null) : null
-}
-
-/** What the mapping relies on, whatever Stripe sent: asked again, it may fit. */
-function checkInvoice(invoice: Stripe.Invoice): Stripe.Invoice {
-  const amounts = [invoice.subtotal, invoice.total, invoice.created]
-  const fits =
-    invoice.object === 'invoice' &&
-    typeof invoice.id === 'string' &&
-    amounts.every(Number.isSafeInteger) &&
-    isWholeOrNull(invoice.total_excluding_tax) &&
-    typeof invoice.currency === 'string' &&
-    /^[a-z]{3}$/.test(invoice.currency) &&
-    [invoice.number, invoice.customer_name, invoice.customer_email].every(isTextOrNull) &&
-    [invoice.total_taxes, invoice.total_discount_amounts].every(isAmountsOrNull)
-  if (!fits) throw new SourceError('failed', 'Stripe sent an invoice that does not fit')
-  if (!invoice.lines?.has_more) readLinePage(invoice.lines)
-  return invoice
-}
-
-function checkPercentage(rate: Stripe.TaxRate): number {
-  const percentage = percentageOf(rate)
-  if (!Number.isFinite(percentage))
-    throw new SourceError('failed', 'Stripe sent a tax rate that does not fit')
-  return percentage
-}
-
-const isTextOrNull = (value: unknown) => value === null || value === undefined || typeof value === 'string'
-const isWholeOrNull = (value: unknown) => value === null || value === undefined || Number.isSafeInteger(value)
-const isAmountsOrNull = (value: unknown) =>
-  value === null ||
-  value === undefined ||
-  (Array.isArray(value) && value.every(({ amount }) => Number.isSafeInteger(amount)))

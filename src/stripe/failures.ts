@@ -7,8 +7,12 @@ import { readRetryAfter } from '../upstream/retry-after.ts'
 export const stripeFailures: Failures = {
   name: 'Stripe',
   mayPass,
-  /** Anything but an answer that says there is no such thing. */
-  isFault: error => !(error instanceof Stripe.errors.StripeInvalidRequestError && error.statusCode === 404),
+  /** Not Stripe's own answer about the question, the key or how often it was asked: with such a one Stripe works. */
+  isFault: error => {
+    if (!(error instanceof Stripe.errors.StripeError) || error.statusCode === undefined) return true
+    if (error.statusCode === 404) return error.code !== 'resource_missing'
+    return error.statusCode < 400 || error.statusCode >= 500
+  },
   pauseFor: error =>
     error instanceof Stripe.errors.StripeRateLimitError
       ? readRetryAfter(error.headers?.['retry-after'], Date.now())
@@ -16,24 +20,58 @@ export const stripeFailures: Failures = {
   explain,
 }
 
+/**
+ * What `ask` resolves to, or null when Stripe itself says that there is no object of this very id. Any other 404 is a
+ * failure: a gateway or a proxy on the way answers one too, and nothing is deleted on its word.
+ */
+export async function unlessGone<T>(id: string, ask: () => Promise<T>): Promise<T | null> {
+  try {
+    return await ask()
+  } catch (error) {
+    if (!isMissing(error)) throw error
+    const { statusCode, message } = error as Stripe.errors.StripeInvalidRequestError
+    if (statusCode === 404 && message.includes(`'${id}'`)) return null
+    throw new SourceError(
+      'failed',
+      'Stripe says of another object than was asked for that it does not know it',
+    )
+  }
+}
+
+/** Stripe's own word that it has no such object, whichever it was. */
+function isMissing(error: unknown): boolean {
+  return (
+    error instanceof Stripe.errors.StripeInvalidRequestError &&
+    error.code === 'resource_missing' &&
+    !isOfOtherMode(error)
+  )
+}
+
+/** The object is there, but for a live key and not for a test key, or the other way round. */
+function isOfOtherMode({ message }: Error): boolean {
+  return /similar object exists in (live|test) mode/.test(message)
+}
+
 /** A refusal of the key or of the question will be the same next time; anything else may pass. */
 function mayPass(error: unknown): boolean {
   if (error instanceof SourceError) return error.failure !== 'missing'
   if (!(error instanceof Stripe.errors.StripeError)) return true
-  return (
-    error.statusCode === undefined ||
-    error.statusCode === 429 ||
-    error.statusCode === 409 ||
-    error.statusCode >= 500
-  )
+  const { statusCode } = error
+  // A 404 that is not Stripe's own comes from what is in between.
+  if (statusCode === 404) return error.code !== 'resource_missing'
+  return statusCode === undefined || statusCode === 429 || statusCode === 409 || statusCode >= 500
 }
 
 function explain(error: unknown): SourceError {
   if (error instanceof SourceError) return error
   if (!(error instanceof Stripe.errors.StripeError))
     return new SourceError('failed', 'Stripe answered what cannot be read')
-  if (error.statusCode === 404 || error.code === 'resource_missing')
-    return new SourceError('missing', 'Stripe does not know it')
+  if (isMissing(error)) return new SourceError('missing', 'Stripe does not know it')
+  if (isOfOtherMode(error))
+    return new SourceError(
+      'failed',
+      'Stripe has it in the other mode: the key is for test mode and the invoices are live, or the other way round',
+    )
   if (error.statusCode === 401 || error.statusCode === 403)
     return new SourceError(
       'failed',

@@ -1,7 +1,7 @@
 /** All the lines of an invoice or a failure: never a part of them. */
 import type Stripe from 'stripe'
 import type { Line } from '../invoice.ts'
-import { SourceError } from '../sources.ts'
+import { UnfitRecord } from '../sources.ts'
 import { mapLine } from './map-lines.ts'
 
 /** Far more than an invoice has; what goes on beyond is a loop. */
@@ -44,8 +44,8 @@ export async function listLines(
   throw unfit()
 }
 
-function unfit(): SourceError {
-  return new SourceError('failed', 'Stripe sent lines that do not fit')
+function unfit(): UnfitRecord {
+  return new UnfitRecord('Stripe sent lines that do not fit')
 }
 
 /** What the contract calls a line, whatever Stripe sent. */

@@ -1,6 +1,13 @@
 /** From Stripe's invoice to ours. Pure: what it needs beyond the invoice is given to it. */
 import type { Stripe } from 'stripe'
-import { type Invoice, type InvoiceStatus, invoiceStatuses, isCustomerId, isInvoiceId } from '../invoice.ts'
+import {
+  type Invoice,
+  type InvoiceStatus,
+  invoiceStatuses,
+  isCustomerId,
+  isInvoiceId,
+  type Line,
+} from '../invoice.ts'
 
 /** Why an invoice of Stripe's is not one of ours. */
 export type Refusal = 'preview' | 'no_customer' | 'unknown_status'
@@ -17,11 +24,13 @@ export function rateIds(source: Stripe.Invoice): string[] {
 /**
  * `previous` is what is stored already. Names follow the customer until the invoice is finalized, then stay; a deleted
  * customer has none, so what is stored stays too. The external document's fields belong to another system and are kept.
+ * `lines` are all of the invoice's.
  */
 export function mapInvoice(
   source: Stripe.Invoice,
   rates: TaxRates,
   previous: Invoice | null,
+  lines: readonly Line[],
 ): { invoice: Invoice } | { refusal: Refusal } {
   if (typeof source.id !== 'string' || !isInvoiceId(source.id)) return { refusal: 'preview' }
   const customer_id = typeof source.customer === 'string' ? source.customer : source.customer?.id
@@ -36,7 +45,7 @@ export function mapInvoice(
       customer_id,
       customer_tax_id: taxIdOf(source),
       issued_at: moment(source.effective_at ?? source.status_transitions?.finalized_at ?? source.created),
-      subtotal_cents: source.subtotal,
+      subtotal_cents: addsUp(source, lines) ? subtotalOf(lines) : ownSubtotal(source),
       discount_cents: sumOf(source.total_discount_amounts),
       tax_cents,
       tax_percent: taxPercentOf(source, tax_cents, rates),
@@ -78,6 +87,34 @@ function taxIdOf({ customer_tax_ids }: Stripe.Invoice): string | null {
     ids.find(({ type }) => type === 'eu_vat') ??
     ids[0]
   return best?.value ?? null
+}
+
+/**
+ * Whether the lines, before discounts, come to the invoice's total once its discounts, credits, taxes and shipping are
+ * counted. If not, the invoice changed between two answers, or something was charged that is on no line.
+ */
+export function addsUp(source: Stripe.Invoice, lines: readonly Line[]): boolean {
+  const { total_discount_amounts, total_pretax_credit_amounts, total_taxes, amount_shipping, total } = source
+  // The list of credits repeats the discounts.
+  const grants = (total_pretax_credit_amounts ?? []).filter(({ type }) => type !== 'discount')
+  const added = (total_taxes ?? []).filter(({ tax_behavior }) => tax_behavior === 'exclusive')
+  const net = subtotalOf(lines) - sumOf(total_discount_amounts) - sumOf(grants)
+  return net + sumOf(added) + (amount_shipping ?? 0) === total
+}
+
+function subtotalOf(lines: readonly Line[]): number {
+  return lines.reduce((sum, { subtotal_cents }) => sum + subtotal_cents, 0)
+}
+
+/**
+ * Before every discount, by the invoice alone. Stripe takes the discounts of single items off its `subtotal`; those of
+ * the invoice not.
+ */
+function ownSubtotal({ subtotal, discounts, total_discount_amounts }: Stripe.Invoice): number {
+  const idOf = (discount: string | { id: string }) => (typeof discount === 'string' ? discount : discount.id)
+  const ofInvoice = new Set((discounts ?? []).map(idOf))
+  const ofItems = (total_discount_amounts ?? []).filter(({ discount }) => !ofInvoice.has(idOf(discount)))
+  return subtotal + sumOf(ofItems)
 }
 
 function taxOf({ total, total_excluding_tax, total_taxes }: Stripe.Invoice): number {

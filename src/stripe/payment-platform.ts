@@ -3,12 +3,15 @@ import { fetchPdf, type PdfGuard } from '../pdf/fetch-pdf.ts'
 import { type PaymentPlatform, SourceError } from '../sources.ts'
 import { createGuardedCall } from '../upstream/guarded-calls.ts'
 import { createStripe, isStripesOwn, type StripeOptions } from './client.ts'
-import { stripeFailures } from './failures.ts'
+import { stripeFailures, unlessGone } from './failures.ts'
 import { listLines, readLinePage } from './list-lines.ts'
 
 /** Below what a client of ours waits for lines, so that a silent Stripe counts as a failure of Stripe's. */
 const linesTimeout = 700
 const retrieveTimeout = 5_000
+
+/** For lines and for PDFs each; with the connector's 20, well below the 100 that Stripe takes. */
+const perSecond = 20
 
 /** Stripe's PDFs, and the pages that lead to them. */
 const pdfOrigins = ['https://pay.stripe.com', 'https://invoice.stripe.com', 'https://files.stripe.com']
@@ -19,25 +22,28 @@ export function createPaymentPlatform(options: StripeOptions): PaymentPlatform {
   const guard = pdfGuard(options.base)
 
   return {
+    ...(isStripesOwn(options.base) && { perSecond }),
+    refusal: guarded.refusal,
     async fetchLines(invoiceId, signal) {
-      return guarded(linesTimeout, given =>
-        listLines(async params => {
-          given.throwIfAborted()
-          signal.throwIfAborted()
-          return readLinePage(
-            await stripe.invoices.listLineItems(invoiceId, params, { timeout: linesTimeout }),
-          )
-        }),
-      ).catch(error => {
-        if (error instanceof SourceError && error.failure === 'missing') return null
-        throw error
-      })
+      return guarded(linesTimeout, signal, given =>
+        unlessGone(invoiceId, () =>
+          listLines(async params => {
+            given.throwIfAborted()
+            signal.throwIfAborted()
+            return readLinePage(
+              await stripe.invoices.listLineItems(invoiceId, params, { timeout: linesTimeout }),
+            )
+          }),
+        ),
+      )
     },
     async openPdf(invoiceId, signal) {
-      const { invoice_pdf } = await guarded(retrieveTimeout, () =>
-        stripe.invoices.retrieve(invoiceId, {}, { timeout: retrieveTimeout }),
+      const invoice = await guarded(retrieveTimeout, signal, () =>
+        unlessGone(invoiceId, () => stripe.invoices.retrieve(invoiceId, {}, { timeout: retrieveTimeout })),
       )
+      if (invoice === null) throw new SourceError('missing', 'Stripe does not know it')
       // A new address for every download: it holds a secret, and it expires.
+      const { invoice_pdf } = invoice
       if (!invoice_pdf) throw new SourceError('not_ready', 'Stripe has no PDF of this invoice yet')
       return fetchPdf(invoice_pdf, guard, signal)
     },

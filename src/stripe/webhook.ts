@@ -1,15 +1,18 @@
 /** Receives Stripe's webhooks, on a port of its own: an answer of 2xx means that the change is committed. */
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Logger } from 'pino'
 import type Stripe from 'stripe'
+import { writeBareAnswer } from '../server/bare-answer.ts'
+import { findFault } from '../server/find-fault.ts'
+import { createGuardedServer, tunnelRequested, type UnreadableRequest } from '../server/guarded-server.ts'
 import type { Notification } from '../sources.ts'
 import { readEvent } from './billing-source.ts'
 import { createStripe, type StripeOptions } from './client.ts'
+import { createBodyReader, maxBodyBytes } from './read-body.ts'
 
-/** Far more than an event holds. */
-const maximumBody = 1024 * 1024
-/** A sender has so long to send its request. */
-const requestTimeout = 10_000
+/** A change that is not committed by then is refused, so that it is sent again; meanwhile its work goes on. */
+const answerWithin = 2_000
+const keepAliveMs = 5_000
 
 export interface WebhookOptions {
   stripe: StripeOptions
@@ -21,19 +24,22 @@ export interface WebhookOptions {
 
 export function createWebhookServer({ stripe, secret, apply, log }: WebhookOptions): Server {
   const client = createStripe(stripe)
-  const timeouts = { requestTimeout, headersTimeout: requestTimeout, connectionsCheckingInterval: 1_000 }
-  const server = createServer(timeouts, (request, response) => {
-    receive(request, response).catch(error => {
-      log.error({ err: error }, 'webhook failed')
-      answer(response, 503, { 'retry-after': '5' })
-    })
-  })
+  const readBody = createBodyReader()
 
   async function receive(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    if (request.method !== 'POST') return answer(response, 405, { allow: 'POST' })
+    const signature = request.headers['stripe-signature']
+    if (findFault(request) !== null) return refuse(response, 400)
+    if (request.method !== 'POST') return refuse(response, 405, { allow: 'POST' })
+    if (typeof signature !== 'string' || signature === '') {
+      log.warn('webhook refused: it is not signed')
+      return refuse(response, 400)
+    }
+    if (Number(request.headers['content-length'] ?? 0) > maxBodyBytes) return refuse(response, 413)
+    if (request.headers.expect !== undefined) response.writeContinue()
     const body = await readBody(request)
-    if (body === null) return answer(response, 413, { connection: 'close' })
-    const signature = String(request.headers['stripe-signature'] ?? '')
+    if (body === 'gone') return
+    if (body === 'too_large') return refuse(response, 413)
+    if (body === 'given_up') return refuse(response, 503, { 'retry-after': '5' })
     const event = verify(client, body, signature, secret)
     if (event === null) {
       log.warn('webhook refused: its signature is not ours')
@@ -41,11 +47,42 @@ export function createWebhookServer({ stripe, secret, apply, log }: WebhookOptio
     }
     const notification = event.notification
     // What is not about an invoice is not ours: acknowledged, so that it is not sent again, and counted in the log.
-    if (notification !== null) await apply(notification)
+    if (notification !== null && !(await isDoneInTime(apply(notification), event.id)))
+      return answer(response, 503, { 'retry-after': '5' })
     log.info({ event_id: event.id, type: event.type, applied: notification !== null }, 'webhook')
     answer(response, 200)
   }
-  return server
+
+  /** False when it takes longer than a sender is to wait. */
+  async function isDoneInTime(work: Promise<unknown>, eventId: string): Promise<boolean> {
+    const { promise: late, resolve } = Promise.withResolvers<boolean>()
+    const timer = setTimeout(() => {
+      log.warn({ event_id: eventId }, 'webhook takes long: refused for now, and worked on')
+      work.catch(error => log.error({ err: error }, 'webhook failed'))
+      resolve(false)
+    }, answerWithin)
+    try {
+      return await Promise.race([work.then(() => true), late])
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  return createGuardedServer({
+    handle: (request, response) => {
+      receive(request, response).catch(error => {
+        log.error({ err: error }, 'webhook failed')
+        answer(response, 503, { 'retry-after': '5' })
+      })
+    },
+    refuse: refuseUnreadable,
+    keepAliveMs,
+  })
+}
+
+function refuseUnreadable({ code }: UnreadableRequest): string {
+  if (code === tunnelRequested) return writeBareAnswer(405, { allow: 'POST' }, refused)
+  return writeBareAnswer(code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 408 : 400, {}, refused)
 }
 
 interface VerifiedEvent {
@@ -72,7 +109,7 @@ interface ThinEvent {
   id: string
   type: string
   created: string | Date
-  related_object?: { id?: string; type?: string } | null
+  related_object?: { id?: string; type?: string; url?: string } | null
 }
 
 /** Events of the newer kind carry no data, only what they are about. */
@@ -81,31 +118,31 @@ function isThin(body: Buffer): boolean {
 }
 
 function readThinEvent({ id, type, created, related_object }: ThinEvent): Notification | null {
-  const { id: about, type: kind } = related_object ?? {}
+  const { id: about, type: kind, url = '' } = related_object ?? {}
   const event = { id, type, created: Math.floor(new Date(created).getTime() / 1000) }
   if (kind === 'invoice' && about?.startsWith('in_'))
     return { ...event, invoice_id: about, customer_id: null }
-  if (kind === 'customer' && about?.startsWith('cus_'))
-    return { ...event, invoice_id: null, customer_id: about }
-  return null
+  // A tax id is told by its address, which begins with its customer's.
+  const [, customer] = /^\/v1\/customers\/(cus_\w+)\/tax_ids\//.exec(url) ?? []
+  const customer_id = kind === 'customer' ? about : kind === 'tax_id' ? customer : undefined
+  return customer_id?.startsWith('cus_') ? { ...event, invoice_id: null, customer_id } : null
 }
 
-/**
- * The raw bytes, for the signature is over them; null when they are too many. These are read to their end all the same,
- * though not kept: a sender that is cut off while it sends does not see the answer.
- */
-async function readBody(request: IncomingMessage): Promise<Buffer | null> {
-  const chunks: Buffer[] = []
-  let length = 0
-  for await (const chunk of request) {
-    length += chunk.length
-    if (length <= maximumBody) chunks.push(chunk)
-  }
-  return length > maximumBody ? null : Buffer.concat(chunks)
+const received = '{"received":true}'
+const refused = '{"received":false}'
+
+/** Answers before the body is read, or without: the connection cannot be used again. */
+function refuse(response: ServerResponse, status: number, headers: Record<string, string> = {}): void {
+  answer(response, status, { ...headers, connection: 'close' })
 }
 
 function answer(response: ServerResponse, status: number, headers: Record<string, string> = {}): void {
   if (response.headersSent) return
-  response.writeHead(status, { 'content-type': 'application/json', ...headers })
-  response.end(status === 200 ? '{"received":true}' : '{"received":false}')
+  const body = status === 200 ? received : refused
+  response.writeHead(status, {
+    'content-type': 'application/json',
+    'content-length': String(body.length),
+    ...headers,
+  })
+  response.end(body)
 }

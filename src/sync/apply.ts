@@ -9,7 +9,8 @@ import {
 import type { Observation } from '../sources.ts'
 import type { JournalEntry, JournalOutcome } from '../store/document-store.ts'
 import type { KnownInvoice, WriteTransaction } from '../store/store.ts'
-import { type LinkRules, usualRules } from './link.ts'
+import { type Brake, noBrake } from './brake.ts'
+import { fieldsOf, type LinkRules, usualRules } from './link.ts'
 import { linkInvoices } from './link-invoices.ts'
 
 export interface Applied {
@@ -39,6 +40,7 @@ export interface ApplyOptions {
   rules?: LinkRules
   /** Null: nothing told of it, it was looked at on our own account. */
   cause?: Cause | null
+  brake?: Brake
 }
 
 /**
@@ -49,7 +51,7 @@ export async function applyObservations(
   tx: WriteTransaction,
   observations: readonly Observation[],
   askedAt: number,
-  { isOpen = () => false, rules = usualRules, cause = null }: ApplyOptions = {},
+  { isOpen = () => false, rules = usualRules, cause = null, brake = noBrake }: ApplyOptions = {},
 ): Promise<Applied> {
   const applied: Applied = { changed: 0, deleted: 0, superseded: 0, refused: {} }
   const entries: JournalEntry[] = []
@@ -62,13 +64,19 @@ export async function applyObservations(
   const refuse = (reason: string) => {
     applied.refused[reason] = (applied.refused[reason] ?? 0) + 1
   }
+  const stored = await findStored(tx, observations)
   const owned = observations.flatMap(({ id, customer_id, map }) => {
-    if (customer_id !== null) return [{ id, customer_id, map }]
+    // Of an invoice that is gone the platform may not say whose it was, or say whose it became: we know where it lies.
+    const lies = stored.get(id)?.at(-1)?.customer_id
+    const owner = map === null ? (lies ?? customer_id) : customer_id
+    if (owner !== null) return [{ id, customer_id: owner, map }]
     refuse('no_customer')
     return []
   })
-  const known = new Map((await tx.findKnown(owned)).map(invoice => [keyOf(invoice), invoice]))
+  const keys = new Map([...owned, ...[...stored.values()].flat()].map(key => [keyOf(key), key]))
+  const known = new Map((await tx.findKnown([...keys.values()])).map(invoice => [keyOf(invoice), invoice]))
   const records: InvoiceRecord[] = []
+  const moved = new Map<string, string>()
   const supersede = (key: InvoiceKey, why: string) => {
     applied.superseded++
     note(key, 'superseded', why)
@@ -76,9 +84,12 @@ export async function applyObservations(
   for (const observation of owned) {
     const before = known.get(keyOf(observation))
     const previous = readInvoice(before)
-    const isTie = before?.observed_at === askedAt || isOpen(observation.id)
-    if (before !== undefined && before.observed_at > askedAt)
-      supersede(observation, 'a later answer was applied already')
+    const elsewhere = (stored.get(observation.id) ?? [])
+      .filter(({ customer_id }) => customer_id !== observation.customer_id)
+      .flatMap(key => known.get(keyOf(key)) ?? [])
+    const seenAt = [before, ...elsewhere].map(seen => seen?.observed_at ?? 0)
+    const isTie = seenAt.includes(askedAt) || isOpen(observation.id)
+    if (Math.max(...seenAt) > askedAt) supersede(observation, 'a later answer was applied already')
     else if (isTie && before !== undefined && previous === null)
       supersede(observation, 'it was deleted since')
     else if (observation.map === null) {
@@ -90,31 +101,58 @@ export async function applyObservations(
           'ignored',
           `not found, though it is ${previous.status}: only a draft can be deleted`,
         )
+      } else if (previous !== null && !(await brake.allows(tx, 'deletion', [observation]))) {
+        refuse('held_back')
+        note(observation, 'ignored', 'deleted, but so many were that the brake holds it back')
       } else if (await tx.deleteInvoice(observation.customer_id, observation.id, askedAt)) {
         applied.deleted++
         note(observation, 'applied', 'deleted')
       }
     } else {
       const record = observation.map(previous)
+      const last = previous ?? readInvoice(elsewhere[0])
       if ('refusal' in record) {
         refuse(record.refusal)
         note(observation, 'ignored', `none of ours: ${record.refusal}`)
-      } else if (isTie && isEarlier(record.invoice, previous))
-        supersede(observation, `asked at the same time as an answer that was further: ${previous?.status}`)
-      else records.push(record)
+      } else if (isTie && isEarlier(record.invoice, last))
+        supersede(observation, `asked at the same time as an answer that was further: ${last?.status}`)
+      else {
+        for (const other of elsewhere) {
+          await tx.removeInvoice(other.customer_id, other.id)
+          moved.set(other.id, other.customer_id)
+          record.invoice = { ...record.invoice, ...fieldsOf(readInvoice(other) ?? record.invoice) }
+        }
+        records.push(record)
+      }
     }
   }
-  const linked = await linkRecords(tx, records, rules, now)
+  await brake.forget(
+    tx,
+    'deletion',
+    records.map(({ invoice }) => invoice),
+  )
+  const linked = await linkRecords(tx, records, rules, now, brake)
   applied.changed = await tx.saveInvoices(linked, askedAt)
   if (cause !== null)
     for (const { invoice } of linked) {
       const change = describeChange(readInvoice(known.get(keyOf(invoice))), invoice)
+      const from = moved.get(invoice.id)
+      if (from !== undefined) note(invoice, 'applied', `it belonged to ${from} before`)
       // Of a customer's many invoices, only those that changed are told of.
-      if (change !== null) note(invoice, 'applied', change)
+      else if (change !== null) note(invoice, 'applied', change)
       else if (observations.length === 1) note(invoice, 'unchanged', 'nothing differed from what was stored')
     }
   await tx.saveEntries(entries)
   return applied
+}
+
+/** Where the platform's invoices lie by now: an id is one invoice there, so it belongs to one customer here. */
+async function findStored(
+  tx: WriteTransaction,
+  observations: readonly Observation[],
+): Promise<Map<string, InvoiceKey[]>> {
+  const keys = await tx.findLinked({ documents: [], invoices: observations.map(({ id }) => id) })
+  return Map.groupBy(keys, ({ id }) => id)
 }
 
 /** What is recorded of documents may have changed with the invoices. Those without any claim are left as they are. */
@@ -123,10 +161,11 @@ async function linkRecords(
   records: readonly InvoiceRecord[],
   rules: LinkRules,
   now: number,
+  brake: Brake,
 ): Promise<InvoiceRecord[]> {
   const claimed = records.flatMap(({ invoice, claim }) => (claim === undefined ? [] : [{ invoice, claim }]))
   if (claimed.length === 0) return [...records]
-  const linked = await linkInvoices(tx, claimed, rules, now)
+  const linked = await linkInvoices(tx, claimed, rules, now, brake)
   const byKey = new Map(linked.map(({ invoice }) => [keyOf(invoice), invoice]))
   return records.map(record => ({ ...record, invoice: byKey.get(keyOf(record.invoice)) ?? record.invoice }))
 }

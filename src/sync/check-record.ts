@@ -6,8 +6,10 @@ import {
   invoiceStatuses,
   isCustomerId,
   isInvoiceId,
+  isIxStatus,
   type Line,
   lineFields,
+  longestIxStatus,
   syncStates,
 } from '../invoice.ts'
 
@@ -78,7 +80,12 @@ const invoiceChecks: Record<keyof Invoice, Check> = {
   status: oneOf(invoiceStatuses),
   ix_sync_state: oneOf(syncStates),
   ix_id: orNull(whole),
-  ix_status: orNull(text),
+  ix_status: orNull(
+    check(
+      `text of at most ${longestIxStatus} characters, without NUL`,
+      value => isText(value) && isIxStatus(value),
+    ),
+  ),
 }
 
 const lineChecks: Record<keyof Line, Check> = {

@@ -1,49 +1,53 @@
 /**
  * From an invoicing system to the store. Nothing tells of a change there, so it is looked at again and again: what is
- * recent and what still changes often, everything now and then.
+ * recent and what still changes often, everything in turn.
  */
 import type { Logger } from 'pino'
-import type { DocumentType } from '../document.ts'
-import { type DocumentQuery, type DocumentSource, SourceError } from '../sources.ts'
+import type { DocumentSource } from '../sources.ts'
 import type { DocumentKey } from '../store/document-store.ts'
-import { observationStamp, type WriteStore, type WriteTransaction } from '../store/store.ts'
-import { invoiceIdOf, type LinkRules } from './link.ts'
-import { ageClaims, relinkInvoices } from './link-invoices.ts'
+import { observationStamp, type Stream, type WriteStore } from '../store/store.ts'
+import { type Brake, noBrake } from './brake.ts'
+import { createClientReader } from './document-clients.ts'
+import { createDocumentLooks, nothingSwept, type Round, type Swept } from './document-looks.ts'
+import { createSetAside } from './documents-set-aside.ts'
+import type { LinkRules } from './link.ts'
+import { ageClaims } from './link-invoices.ts'
 import { createStamps, type NextStamp } from './stamps.ts'
 import { createStreams, succeed } from './streams.ts'
+
+export type { Swept } from './document-looks.ts'
 
 export const allStream = 'ix:all'
 export const recentStream = 'ix:recent'
 export const openStream = 'ix:open'
 
-const day = 24 * 60 * 60 * 1000
+const minute = 60 * 1000
+const day = 24 * 60 * minute
 /** A document carries the day on which it is made, or one shortly before. */
 const recentDays = 3
 /** Clocks differ, and days do around the world. */
 const daysAhead = 2
-/** Documents may be moved from one page to another while a list is read: then it is read again, so often at most. */
-const passesAtMost = 3
+/** A little less than lies between two rounds over what may still change. */
+const usuallyApart = 4 * minute
 const batchSize = 500
 
 export interface DocumentSyncOptions {
   source: DocumentSource
+  /** What everything is read from in turn: it may have a slower pace than the rest. */
+  sweepSource?: DocumentSource
   store: WriteStore
   rules: LinkRules
+  brake?: Brake
   log: Logger
   signal: AbortSignal
   /** How many single documents and clients one run may ask for; the next goes on with the rest. */
   fetchesPerRun?: number
+  /** Whether all that is done is one round, as when it is done only once: a document is then missed once at most. */
+  isOneRound?: boolean
+  /** Otherwise, how many milliseconds must lie between two misses of a document: less is one outage, told twice. */
+  missesApart?: number
   /** How many documents were read so far, by all steps together. */
   onProgress?(documents: number): void
-}
-
-export interface Swept {
-  /** Documents seen. */
-  documents: number
-  /** Documents that the system said it does not have. */
-  missed: number
-  /** Invoices that say something else of their document than before. */
-  changed: number
 }
 
 export interface DocumentSync {
@@ -56,183 +60,147 @@ export interface DocumentSync {
 }
 
 export async function createDocumentSync(options: DocumentSyncOptions): Promise<DocumentSync> {
-  const { source, store, rules, log, signal, fetchesPerRun = 200, onProgress } = options
+  const { source, sweepSource = source, store, rules, log, signal, fetchesPerRun = 200, onProgress } = options
+  const { isOneRound = false, missesApart = usuallyApart, brake = noBrake } = options
   const nextStamp: NextStamp = createStamps(await store.readLastObserved())
+  const startedAt = nextStamp()
   const streams = createStreams(store, signal)
-  let read = 0
+  const setAside = await createSetAside(store, log)
+  const looks = createDocumentLooks({ store, rules, brake, log, signal, nextStamp, setAside, onProgress })
+  const readClients = createClientReader({ source, store, log, signal, nextStamp, setAside })
+  await announce(store)
 
-  /** Commits what was seen of documents, and what it means for their invoices. */
-  async function commit(
-    documents: readonly { id: number; reference: string | null }[],
-    write: (tx: WriteTransaction) => Promise<void>,
-    cause: string,
-  ): Promise<number> {
-    return store.transaction(async tx => {
-      await write(tx)
-      const wanted = {
-        documents: documents.map(({ id }) => id),
-        invoices: documents.flatMap(({ reference }) => invoiceIdOf(reference, rules) ?? []),
-      }
-      const changed = await relinkInvoices(tx, wanted, rules, cause)
-      for (const { invoice, candidates } of changed)
-        if (candidates.length > 0)
-          log.warn(
-            { invoice_id: invoice.id, documents: candidates, chosen: invoice.ix_id },
-            'several documents for one invoice',
-          )
-      return changed.length
-    })
+  function begin(): Round {
+    const [at, stamp] = [Date.now(), nextStamp()]
+    return { at, stamp, missedBefore: isOneRound ? startedAt : stamp - observationStamp(missesApart) }
   }
 
-  /** Reads a list to its end. Adds the ids that it holds to `seen`. */
-  async function readList(query: DocumentQuery, seen: Set<number>, swept: Swept): Promise<void> {
-    for (let pass = 1; ; pass++) {
-      const listed = new Set<number>()
-      let [pages, total, refused] = [1, 0, 0]
-      for (let page = 1; page <= pages; page++) {
-        signal.throwIfAborted()
-        const askedAt = nextStamp()
-        const answer = await source.listDocuments(query, page)
-        ;({ pages, total } = answer)
-        const { documents } = answer
-        refused += answer.refused
-        swept.changed += await commit(documents, tx => tx.saveDocuments(documents, askedAt), 'list')
-        for (const { id } of documents) listed.add(id)
-        read += documents.length
-        onProgress?.(read)
-      }
-      for (const id of listed) seen.add(id)
-      swept.documents += listed.size
-      if (refused > 0) log.warn({ refused }, 'documents that do not fit were left out')
-      if (listed.size + refused >= total || pass === passesAtMost) return
+  /** What a list should have held, and did not: whatever was not looked at since the round began. */
+  async function* unlisted(which: 'open' | Span, { stamp }: Round, from = 0): AsyncGenerator<DocumentKey> {
+    const read = (after: number) => store.readDocuments(which, stamp, after, batchSize)
+    for await (const key of inBatches(from, read)) if (!setAside.has('document', key.id)) yield key
+  }
+
+  /** What is claimed and was never seen, or was missed in an earlier round. */
+  async function* unseen({ missedBefore }: Round): AsyncGenerator<DocumentKey> {
+    for await (const key of inBatches(0, after => store.readClaimed(after, batchSize))) {
+      const isDue = key.misses === null || (key.misses === 1 && key.observed_at <= missedBefore)
+      if (isDue && !setAside.has('document', key.id)) yield key
     }
   }
 
-  /** Asks for one document by its id: the only answer by which one is missed. */
-  async function look({ id, type }: DocumentKey, swept: Swept): Promise<void> {
-    signal.throwIfAborted()
-    const askedAt = nextStamp()
-    const document = await source.fetchDocument(id, type)
-    swept.documents++
-    if (document === null) swept.missed++
-    swept.changed += await commit(
-      [document ?? { id, reference: null }],
-      tx => (document === null ? tx.missDocument(id, askedAt) : tx.saveDocuments([document], askedAt)),
-      'document',
+  /** What was set aside and was tried longest ago. */
+  async function tryAgain(round: Round, swept: Swept): Promise<void> {
+    const { documents, clients } = await setAside.due(round.at)
+    const known = new Map(
+      (await store.findDocuments({ ids: documents, references: [] })).map(each => [each.id, each]),
     )
+    const keys = documents.map(id => ({ id, type: known.get(id)?.document?.type ?? null }))
+    await looks.lookAtEach(source, keys, round, swept)
+    await readClients(clients)
   }
 
-  /**
-   * One that cannot be read keeps no other back; that some could not is told at the end. Resolves with the id after which
-   * to go on the next time; null when all were looked at.
-   */
-  async function lookAtEach(
-    keys: AsyncIterable<DocumentKey>,
-    swept: Swept,
-    atMost: number = Number.POSITIVE_INFINITY,
-  ): Promise<number | null> {
-    const failures: SourceError[] = []
-    let looked = 0
-    let last: number | null = null
-    for await (const key of keys) {
-      if (looked++ === atMost) return last
-      last = key.id
-      await look(key, swept).catch(error => {
-        if (!(error instanceof SourceError) || failures.push(error) === failuresAtMost) throw error
-      })
-    }
-    const [failure] = failures
-    if (failure !== undefined) throw failure
-    return null
-  }
-
-  /** What a list should have held, and did not. */
-  async function* unlisted(which: 'open' | Span, seen: ReadonlySet<number>, from = 0) {
-    for await (const key of inBatches(from, after => store.readDocuments(which, after, batchSize)))
-      if (!seen.has(key.id)) yield key
-  }
-
-  /** What is claimed and was never seen, or was missed the last time: but not what was missed a moment ago. */
-  async function* unseen(now: number) {
-    for await (const key of inBatches(0, after => store.readClaimed(after, batchSize)))
-      if (key.misses === null || (key.misses === 1 && key.observed_at < now)) yield key
-  }
-
-  async function readClients(): Promise<void> {
+  async function* dueClients(): AsyncGenerator<number> {
     const before = observationStamp(Date.now() - day)
-    for (const id of await store.readClients(before, Math.min(fetchesPerRun, batchSize))) {
-      signal.throwIfAborted()
-      const askedAt = nextStamp()
-      const client = await source.fetchClient(id)
-      await store.transaction(tx => tx.saveClient(id, client?.tax_id ?? null, askedAt))
+    let left = fetchesPerRun
+    const read = async (after: number) =>
+      (await store.readClients(before, after, batchSize)).map(id => ({ id }))
+    for await (const { id } of inBatches(0, read)) {
+      if (setAside.has('client', id)) continue
+      if (left-- <= 0) return
+      yield id
     }
+  }
+
+  /** The round's end, as of when it began; or where the next run goes on with it. */
+  async function end(stream: Stream, { at }: Round, next: string | null): Promise<void> {
+    const since = readCursor(stream)?.since ?? at
+    await store.transaction(
+      next === null
+        ? succeed(stream, null, since)
+        : tx => tx.saveStream({ ...stream, cursor: writeCursor(next, since) }),
+    )
   }
 
   return {
     sweepMonth() {
       return streams.run(allStream, async stream => {
-        const now = Date.now()
-        const thisMonth = monthOf(now)
-        const first = (await store.readFirstIssued()) ?? now
-        const month = stream.cursor ?? thisMonth
-        const from = `${month}-01`
-        const to = month >= thisMonth ? dayOf(now + 31 * day) : lastDayOf(month)
-        const [seen, swept] = [new Set<number>(), nothingSwept()]
-        await readList({ from, to }, seen, swept)
-        await lookAtEach(unlisted({ from, to }, seen), swept)
+        const round = begin()
+        const thisMonth = monthOf(round.at)
+        const first = (await store.readFirstIssued()) ?? round.at
+        const month = readCursor(stream)?.next ?? thisMonth
+        const span = {
+          from: `${month}-01`,
+          to: month >= thisMonth ? dayOf(round.at + 31 * day) : lastDayOf(month),
+        }
+        const swept = nothingSwept()
+        await looks.readLists(sweepSource, span, swept)
+        await looks.lookAtEach(sweepSource, unlisted(span, round), round, swept)
         const next = monthBefore(month)
         // A document may carry a day that is a little before its invoice's.
         const isDone = next < monthOf(first - 31 * day)
-        await store.transaction(
-          isDone ? succeed(stream, null) : tx => tx.saveStream({ ...stream, cursor: next }),
-        )
+        await end(stream, round, isDone ? null : next)
         return isDone ? null : swept
       })
     },
     sweepRecent() {
       return streams.run(recentStream, async stream => {
-        const now = Date.now()
-        const span = { from: dayOf(now - recentDays * day), to: dayOf(now + daysAhead * day) }
-        const [seen, swept] = [new Set<number>(), nothingSwept()]
-        await readList(span, seen, swept)
-        await lookAtEach(unlisted(span, seen), swept, fetchesPerRun)
-        await store.transaction(succeed(stream, null, now))
+        const round = begin()
+        const span = { from: dayOf(round.at - recentDays * day), to: dayOf(round.at + daysAhead * day) }
+        const swept = nothingSwept()
+        await looks.readLists(source, span, swept)
+        const keys = unlisted(span, round, Number(readCursor(stream)?.next ?? 0))
+        const last = await looks.lookAtEach(source, keys, round, swept, fetchesPerRun)
+        await end(stream, round, last === null ? null : String(last))
         return swept
       })
     },
     refreshOpen() {
       return streams.run(openStream, async stream => {
-        const now = Date.now()
-        const begun = nextStamp()
-        const [seen, swept] = [new Set<number>(), nothingSwept()]
-        await readList({ statuses: ['draft', 'sent'] }, seen, swept)
-        const last = await lookAtEach(
-          unlisted('open', seen, Number(stream.cursor ?? 0)),
-          swept,
-          fetchesPerRun,
-        )
-        await lookAtEach(unseen(begun), swept, fetchesPerRun)
-        swept.changed += await ageClaims(store, rules)
-        await readClients()
-        await store.transaction(succeed(stream, last === null ? null : String(last), now))
+        const round = begin()
+        const swept = nothingSwept()
+        await looks.readLists(source, { statuses: ['draft', 'sent'] }, swept)
+        const keys = unlisted('open', round, Number(readCursor(stream)?.next ?? 0))
+        const last = await looks.lookAtEach(source, keys, round, swept, fetchesPerRun)
+        const left = await looks.lookAtEach(source, unseen(round), round, swept, fetchesPerRun)
+        swept.changed += await ageClaims(store, rules, brake)
+        await end(stream, round, last === null && left === null ? null : String(last ?? 0))
+        // The API does not tell of these: they are no part of what the round has to look at.
+        await tryAgain(round, swept)
+        await readClients(dueClients())
         return swept
       })
     },
   }
 }
 
+/** Before all documents were read once, nothing may be told to be up to date: so the streams are there from the start. */
+async function announce(store: WriteStore): Promise<void> {
+  const known = new Set((await store.listStreams()).map(({ name }) => name))
+  const missing = [allStream, recentStream, openStream].filter(name => !known.has(name))
+  if (missing.length === 0) return
+  await store.transaction(async tx => {
+    for (const name of missing)
+      await tx.saveStream({ name, cursor: null, succeeded_at: null, failed_at: null, error: null })
+  })
+}
+
 /** Days as YYYY-MM-DD, both inclusive. */
 type Span = { from: string; to: string }
 
-/** So many single failures in one run mean that the system fails, and not its documents. */
-const failuresAtMost = 5
+/** Where a round goes on, and when it began: a cursor that tells neither is none. */
+function readCursor({ cursor }: Stream): { next: string; since: number } | null {
+  const [, next = '', moment = ''] = /^(\S+) since (\S+)$/.exec(cursor ?? '') ?? []
+  const since = Date.parse(moment)
+  return Number.isNaN(since) ? null : { next, since }
+}
 
-function nothingSwept(): Swept {
-  return { documents: 0, missed: 0, changed: 0 }
+function writeCursor(next: string, since: number): string {
+  return `${next} since ${new Date(since).toISOString()}`
 }
 
 /** What lies in the order of its ids, read batch by batch: what is changed meanwhile is not read twice. */
-async function* inBatches<T extends { id: number; type: DocumentType | null }>(
+async function* inBatches<T extends { id: number }>(
   from: number,
   readBatch: (after: number) => Promise<T[]>,
 ): AsyncGenerator<T> {

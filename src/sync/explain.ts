@@ -107,11 +107,11 @@ function tellNext(
     const at = streams.find(stream => stream.name === name)?.succeeded_at ?? null
     return `${name}, last success ${at === null ? 'never' : new Date(at).toISOString()}`
   }
-  const isSettled = status !== 'draft' && status !== 'open'
+  const isSettled = status === 'paid' || status === 'void'
   const told = [
     isSettled
       ? `The invoice is looked at when an event tells of it (${last('stripe:events')}).`
-      : `The invoice is looked at when an event tells of it (${last('stripe:events')}), and with every draft and open one (${last('stripe:unsettled')}).`,
+      : `The invoice is looked at when an event tells of it (${last('stripe:events')}), and with every draft, open and uncollectible one (${last('stripe:unsettled')}).`,
   ]
   if (!isConnected) return [...told, 'No invoicing system was ever read: documents are not looked at.']
   const wanted = ix_id ?? claim.ix_id

@@ -3,6 +3,7 @@ import type { InvoiceRecord } from '../invoice.ts'
 import type { WriteStore } from '../store/store.ts'
 import { type Problem, readRecord } from './check-record.ts'
 import { readLines, type TextLine } from './read-lines.ts'
+import { createStamps } from './stamps.ts'
 
 /** Large enough to be fast, small enough to be nothing in memory. */
 const batchSize = 500
@@ -37,7 +38,7 @@ export async function importInvoices(
 ): Promise<ImportResult> {
   const checked = await checkAll(openInput(), options)
   if (checked.refused > 0 && !options.skipInvalid) return { ...checked, changed: 0, committed: false }
-  const changed = await saveAll(openInput(), store, options)
+  const changed = await saveAll(openInput, store, options)
   return { ...checked, changed, committed: true }
 }
 
@@ -58,21 +59,23 @@ async function checkAll(bytes: AsyncIterable<Uint8Array>, { onRefusal, onProgres
 }
 
 async function saveAll(
-  bytes: AsyncIterable<Uint8Array>,
+  openInput: () => AsyncIterable<Uint8Array>,
   store: WriteStore,
   { skipInvalid, onProgress }: ImportOptions,
 ): Promise<number> {
+  // Later than anything stored, whatever our clock says: what is imported is meant to be the newest.
+  const observedAt = createStamps(await store.readLastObserved())()
   return store.transaction(async tx => {
     let saved = 0
     let changed = 0
     let batch: InvoiceRecord[] = []
     const flush = async () => {
-      changed += await tx.saveInvoices(batch)
+      changed += await tx.saveInvoices(batch, observedAt)
       saved += batch.length
       batch = []
       onProgress('saved', saved)
     }
-    for await (const line of readLines(bytes)) {
+    for await (const line of readLines(openInput())) {
       const read = readLine(line)
       if ('record' in read) batch.push(read.record)
       else if (!skipInvalid) throw new InputChanged()

@@ -3,7 +3,16 @@ import type { Claim } from '../document.ts'
 import type { Invoice, InvoiceKey } from '../invoice.ts'
 import type { JournalEntry } from '../store/document-store.ts'
 import type { WriteStore, WriteTransaction } from '../store/store.ts'
-import { deriveLink, invoiceIdOf, type Link, type LinkRules, referenceOf } from './link.ts'
+import { type Brake, noBrake } from './brake.ts'
+import {
+  deriveLink,
+  fieldsOf,
+  invoiceIdOf,
+  type Link,
+  type LinkFields,
+  type LinkRules,
+  referenceOf,
+} from './link.ts'
 
 export interface Claimed {
   /** With what was derived the last time. */
@@ -17,12 +26,13 @@ export interface Linked extends Link {
   isChanged: boolean
 }
 
-/** In the order given. Nothing is written. */
+/** In the order given. Nothing is written, but what the brake holds back: that stays as it was. */
 export async function linkInvoices(
   tx: WriteTransaction,
   given: readonly Claimed[],
   rules: LinkRules,
   now: number,
+  brake: Brake = noBrake,
 ): Promise<Linked[]> {
   const documents = await tx.findDocuments({
     ids: [...new Set(given.flatMap(({ invoice, claim }) => [claim.ix_id ?? [], invoice.ix_id ?? []].flat()))],
@@ -30,12 +40,25 @@ export async function linkInvoices(
   })
   const byId = new Map(documents.map(known => [known.id, known]))
   const byInvoice = Map.groupBy(documents, ({ document }) => invoiceIdOf(document?.reference ?? null, rules))
-  return given.map(({ invoice, claim }) => {
+  const linked = given.map(({ invoice, claim }): Linked => {
     const ids = [claim.ix_id, invoice.ix_id].flatMap(id => byId.get(id ?? -1) ?? [])
     const known = [...new Set([...ids, ...(byInvoice.get(invoice.id) ?? [])])]
     const link = deriveLink(invoice, claim, known, rules, now)
     return { ...link, invoice: { ...invoice, ...link.fields }, isChanged: differs(invoice, link.fields) }
   })
+  const losing = linked.filter(({ invoice }, i) => isSynced(given[i]?.invoice) && !isSynced(invoice))
+  await brake.forget(tx, 'downgrade', linked.map(({ invoice }) => invoice).filter(isSynced))
+  const keys = losing.map(({ invoice }) => invoice)
+  if (losing.length === 0 || (await brake.allows(tx, 'downgrade', keys))) return linked
+  return linked.map((link, i) => {
+    const before = given[i]?.invoice
+    if (before === undefined || !losing.includes(link)) return link
+    return { ...link, fields: fieldsOf(before), invoice: before, isChanged: false }
+  })
+}
+
+function isSynced(invoice: Invoice | undefined): boolean {
+  return invoice?.ix_sync_state === 'synced'
 }
 
 /**
@@ -48,13 +71,14 @@ export async function relinkInvoices(
   rules: LinkRules,
   cause: string,
   now: number = Date.now(),
+  brake: Brake = noBrake,
 ): Promise<Linked[]> {
   const keys = await tx.findLinked(wanted)
   if (keys.length === 0) return []
   const claimed = (await tx.findKnown(keys)).flatMap(({ summary, claim }) =>
     summary === null || claim === null ? [] : [{ invoice: JSON.parse(summary) as Invoice, claim }],
   )
-  const linked = await linkInvoices(tx, claimed, rules, now)
+  const linked = await linkInvoices(tx, claimed, rules, now, brake)
   const changed = linked.filter(({ isChanged }) => isChanged)
   await tx.relinkInvoices(changed.map(({ invoice }) => invoice))
   await tx.saveEntries(changed.map(link => documentEntry(link, cause, now)))
@@ -64,13 +88,20 @@ export async function relinkInvoices(
 const batchSize = 500
 
 /** That a document is in the making means something else once it is too long. Says how many invoices changed. */
-export async function ageClaims(store: WriteStore, rules: LinkRules): Promise<number> {
+export async function ageClaims(
+  store: WriteStore,
+  rules: LinkRules,
+  brake: Brake = noBrake,
+): Promise<number> {
   let changed = 0
   let after: InvoiceKey | null = null
   for (;;) {
     const keys: InvoiceKey[] = await store.readCreating(after, batchSize)
     const wanted = { documents: [], invoices: keys.map(({ id }) => id) }
-    changed += (await store.transaction(tx => relinkInvoices(tx, wanted, rules, 'time'))).length
+    const relinked = await store.transaction(tx =>
+      relinkInvoices(tx, wanted, rules, 'time', Date.now(), brake),
+    )
+    changed += relinked.length
     if (keys.length < batchSize) return changed
     after = keys.at(-1) ?? null
   }
@@ -90,6 +121,6 @@ function documentEntry({ invoice, fields, why }: Linked, cause: string, now: num
   }
 }
 
-function differs(invoice: Invoice, fields: Link['fields']): boolean {
-  return Object.entries(fields).some(([name, value]) => invoice[name as keyof Link['fields']] !== value)
+function differs(invoice: Invoice, fields: LinkFields): boolean {
+  return Object.entries(fields).some(([name, value]) => invoice[name as keyof LinkFields] !== value)
 }

@@ -50,6 +50,14 @@ export function invoiceIdOf(reference: string | null, { reference: pattern }: Li
   return isInvoiceId(id) ? id : null
 }
 
+/** As the convention has it: one whose reference names no invoice may name it as what its maker calls it. */
+export function withReference(document: Document, rules: LinkRules): Document {
+  const { reference, uid } = document
+  return uid !== undefined && isInvoiceId(uid) && invoiceIdOf(reference, rules) === null
+    ? { ...document, reference: referenceOf(uid, rules) }
+    : document
+}
+
 /**
  * `invoice` says what was derived the last time; `known` holds what is known of the documents that it claims, is tied
  * to, or is referred to by. The first rule that fits decides. That nothing was found is no reason to give up a document
@@ -159,6 +167,7 @@ export function isOverdue({ attempted_at }: Claim, atMost: number, now: number):
   return attempted_at !== null && now - Date.parse(attempted_at) > atMost
 }
 
-function fieldsOf({ ix_sync_state, ix_id, ix_status, ix_created_at }: Invoice): LinkFields {
+/** What an invoice says of its document. */
+export function fieldsOf({ ix_sync_state, ix_id, ix_status, ix_created_at }: Invoice): LinkFields {
   return { ix_sync_state, ix_id, ix_status, ix_created_at }
 }

@@ -1,41 +1,63 @@
 /** Where the payment platform and the invoicing system disagree about an invoice. Pure. */
-import { type Claim, type Document, noClaim } from '../document.ts'
-import type { Invoice, InvoiceKey } from '../invoice.ts'
-import type { LinkedInvoice } from '../store/document-store.ts'
-import { ignoredBecause, type LinkRules } from './link.ts'
+import { type Claim, type Document, isInForce, noClaim } from '../document.ts'
+import type { Invoice } from '../invoice.ts'
+import type { KnownDocument, LinkedInvoice } from '../store/document-store.ts'
+import { ignoredBecause, invoiceIdOf, isGone, type LinkRules, referenceOf } from './link.ts'
 import { currencyOf, isSameAmount, writeAmount } from './money.ts'
 
 export const differenceKinds = [
   'paid_without_document',
+  'paid_not_settled',
+  'several_documents',
   'document_on_void',
   'total_differs',
   'stuck_creating',
   'failed',
   'tax_id_differs',
+  'document_of_unknown_invoice',
+  'document_without_invoice',
 ] as const
 export type DifferenceKind = (typeof differenceKinds)[number]
 
-export interface Difference extends InvoiceKey {
+/** As it is written: the invoice's side, the document's side, and what is wrong. Null where there is none. */
+export interface Difference {
   kind: DifferenceKind
+  customer_id: string | null
+  customer_name: string | null
+  invoice_id: string | null
   number: string | null
-  issued_at: string
-  /** The document concerned; null when there is none. */
-  ix_id: number | null
+  issued_at: string | null
+  currency: string | null
+  /** A decimal in the currency's major unit, as the document's. */
+  total: string | null
+  document_id: number | null
+  document_number: string | null
+  document_status: string | null
+  document_currency: string | null
+  document_total: string | null
   /** For people. */
   detail: string
 }
 
-/** All there are, in the order of the kinds. */
-export function findDifferences(linked: LinkedInvoice, rules: LinkRules, now: number): Difference[] {
+/** All there are, in the order of the kinds. `known` holds, among others, the documents that refer to the invoice. */
+export function findDifferences(
+  linked: LinkedInvoice,
+  known: readonly KnownDocument[],
+  rules: LinkRules,
+  now: number,
+): Difference[] {
   const invoice = JSON.parse(linked.summary) as Invoice
   const claim = linked.claim ?? noClaim
-  const { customer_id, id, number, issued_at, ix_id } = invoice
-  const found: Difference[] = []
-  const add = (kind: DifferenceKind, detail: string | null) => {
-    if (detail !== null) found.push({ kind, customer_id, id, number, issued_at, ix_id, detail })
-  }
+  const { ix_id } = invoice
   const document = ix_id !== null && linked.document?.id === ix_id ? linked.document.document : null
+  const found: Difference[] = []
+  const sides = { ...invoiceSide(invoice), ...documentSide(document), document_id: ix_id }
+  const add = (kind: DifferenceKind, detail: string | null) => {
+    if (detail !== null) found.push({ kind, ...sides, detail })
+  }
   add('paid_without_document', findMissing(invoice, claim, document, rules))
+  add('paid_not_settled', findUnsettled(invoice, document))
+  if (linked.claim !== null) add('several_documents', findSeveral(invoice, claim, linked, known, rules))
   add('document_on_void', findOnVoid(invoice, document))
   // A canceled document says nothing any more: its numbers need not be right.
   const isCounted = document !== null && document.status !== 'canceled' && document.status !== 'deleted'
@@ -46,6 +68,76 @@ export function findDifferences(linked: LinkedInvoice, rules: LinkRules, now: nu
   }
   if (isCounted) add('tax_id_differs', compareTaxIds(invoice, linked.client_tax_id))
   return found
+}
+
+/** A document in force that no invoice is tied to. */
+export function describeUnlinked(document: Document, rules: LinkRules): Difference {
+  const invoiceId = invoiceIdOf(document.reference, rules)
+  const side = { ...invoiceSide(null), ...documentSide(document), invoice_id: invoiceId }
+  const { id, date, status, reference } = document
+  const what = `document ${id} of ${date ?? 'nobody knows when'} is ${status}, and refers to`
+  return invoiceId === null
+    ? {
+        kind: 'document_without_invoice',
+        ...side,
+        detail: `${what} ${reference === null ? 'nothing' : `'${reference}'`}`,
+      }
+    : {
+        kind: 'document_of_unknown_invoice',
+        ...side,
+        detail: `${what} ${invoiceId}, which is not in the store`,
+      }
+}
+
+function invoiceSide(invoice: Invoice | null) {
+  return {
+    customer_id: invoice?.customer_id ?? null,
+    customer_name: invoice?.display_name ?? null,
+    invoice_id: invoice?.id ?? null,
+    number: invoice?.number ?? null,
+    issued_at: invoice?.issued_at ?? null,
+    currency: invoice?.currency ?? null,
+    total: invoice === null ? null : writeAmount(invoice.total_cents, invoice.currency),
+  }
+}
+
+function documentSide(document: Document | null) {
+  return {
+    document_id: document?.id ?? null,
+    document_number: document?.number ?? null,
+    document_status: document?.status ?? null,
+    document_currency: document?.currency ?? null,
+    document_total: document?.total ?? null,
+  }
+}
+
+function findUnsettled({ status, ix_status }: Invoice, document: Document | null): string | null {
+  const itsStatus = document?.status ?? ix_status
+  if (status !== 'paid' || (itsStatus !== 'final' && itsStatus !== 'sent')) return null
+  return `paid, but ${document === null ? 'its document' : `document ${document.id}`} is ${itsStatus}, and not settled`
+}
+
+/** More than one document in force certifies one sale twice. */
+function findSeveral(
+  invoice: Invoice,
+  claim: Claim,
+  linked: LinkedInvoice,
+  known: readonly KnownDocument[],
+  rules: LinkRules,
+): string | null {
+  const reference = referenceOf(invoice.id, rules)
+  const all = [...(linked.document === null ? [] : [linked.document]), ...known]
+  const theirs = new Map<number, Document>()
+  for (const each of all) {
+    const { document } = each
+    if (document === null || isGone(each) || !isInForce(document)) continue
+    const isTheirs =
+      document.reference === reference || document.id === claim.ix_id || document.id === invoice.ix_id
+    if (isTheirs) theirs.set(document.id, document)
+  }
+  if (theirs.size < 2) return null
+  const named = [...theirs.values()].sort((a, b) => a.id - b.id).map(({ id, status }) => `${id} (${status})`)
+  return `documents ${named.join(' and ')} are all in force`
 }
 
 function findMissing(

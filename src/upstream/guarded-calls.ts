@@ -1,7 +1,9 @@
 /** Calls of the API to an upstream, while a client waits: bounded in time, and not made when they are bound to fail. */
+import { performance } from 'node:perf_hooks'
 import {
   BrokenCircuitError,
   type CircuitBreakerPolicy,
+  CircuitState,
   ConsecutiveBreaker,
   circuitBreaker,
   handleWhen,
@@ -16,30 +18,104 @@ import type { Failures } from './failures.ts'
 const failuresToBreak = 5
 const breakFor = 10_000
 
-/** The signal is aborted when the time for the whole call is over, whatever of it is still to come. */
-export type GuardedCall = <T>(limit: number, call: (given: AbortSignal) => Promise<T>) => Promise<T>
+/** In seconds, after a failure that may pass and of which nothing else is known. */
+const usualRetry = 5
+
+/** Above this share of its time, this process is too busy to say whether an upstream was late. */
+const busyShare = 0.9
+
+/**
+ * The signal is aborted when the time for the whole call is over, whatever of it is still to come. What a call fails
+ * with once `wanted` is aborted says nothing of the upstream.
+ */
+export interface GuardedCall {
+  <T>(limit: number, wanted: AbortSignal, call: (given: AbortSignal) => Promise<T>): Promise<T>
+  /** Why a call would fail at once; null when it would be made. */
+  refusal(): SourceError | null
+}
+
+/** An upstream was silent for so long that the call's time was over, though this process had time to listen. */
+class Overdue extends Error {}
+
+/** The call's time was over, and it may be this process that was late. */
+class TooBusy extends Error {}
+
+/** Nobody waits for the answer any more. */
+class Unwanted extends Error {}
 
 /** Fails at once while the upstream asked for a pause, or failed too often; says in our words why a call failed. */
 export function createGuardedCall(failures: Failures): GuardedCall {
   const { name } = failures
   const breaker: CircuitBreakerPolicy = circuitBreaker(
-    handleWhen(error => error instanceof TaskCancelledError || failures.isFault(error)),
+    handleWhen(error => {
+      if (error instanceof TooBusy || error instanceof Unwanted) return false
+      return error instanceof Overdue || failures.isFault(error)
+    }),
     { halfOpenAfter: breakFor, breaker: new ConsecutiveBreaker(failuresToBreak) },
   )
   let pausedUntil = 0
-  return async (limit, call) => {
-    if (Date.now() < pausedUntil) throw new SourceError('failed', `${name} asked for a pause`)
-    const bounded = timeout(limit, TimeoutStrategy.Aggressive)
+  let brokenUntil = 0
+  breaker.onBreak(() => {
+    brokenUntil = performance.now() + breakFor
+  })
+
+  async function attempt<T>(
+    limit: number,
+    wanted: AbortSignal,
+    call: (given: AbortSignal) => Promise<T>,
+  ): Promise<T> {
+    const before = performance.eventLoopUtilization()
     try {
-      return await breaker.execute(() => bounded.execute(({ signal }) => call(signal)))
+      return await timeout(limit, TimeoutStrategy.Aggressive).execute(({ signal }) => call(signal))
     } catch (error) {
-      const pause = failures.pauseFor(error)
-      if (pause > 0) pausedUntil = Math.max(pausedUntil, Date.now() + pause)
-      if (error instanceof TaskCancelledError)
-        throw new SourceError('timeout', `${name} did not answer in time`)
-      if (error instanceof BrokenCircuitError)
-        throw new SourceError('failed', `${name} failed too often and is left alone for a while`)
-      throw failures.explain(error)
+      if (error instanceof TaskCancelledError || failures.explain(error).failure === 'timeout')
+        throw performance.eventLoopUtilization(before).utilization > busyShare ? new TooBusy() : new Overdue()
+      throw wanted.aborted ? new Unwanted() : error
     }
   }
+
+  function explain(error: unknown): SourceError {
+    if (error instanceof Overdue || error instanceof TooBusy)
+      return new SourceError('timeout', `${name} did not answer in time`, { retryAfter: usualRetry })
+    if (error instanceof Unwanted) return new SourceError('failed', `${name} was no longer asked`)
+    if (error instanceof BrokenCircuitError) return leftAlone()
+    const pause = failures.pauseFor(error)
+    if (pause > 0) pausedUntil = Math.max(pausedUntil, performance.now() + pause)
+    const { failure, message, retryAfter } = failures.explain(error)
+    const wait = pause > 0 ? secondsUntil(pausedUntil) : failures.mayPass(error) ? usualRetry : retryAfter
+    return new SourceError(failure, message, wait === undefined ? {} : { retryAfter: wait })
+  }
+
+  function leftAlone(): SourceError {
+    return new SourceError('failed', `${name} failed too often and is left alone for a while`, {
+      retryAfter: secondsUntil(brokenUntil),
+    })
+  }
+
+  function refusal(): SourceError | null {
+    const now = performance.now()
+    if (now < pausedUntil)
+      return new SourceError('failed', `${name} asked for a pause`, { retryAfter: secondsUntil(pausedUntil) })
+    return breaker.state === CircuitState.Open && now < brokenUntil ? leftAlone() : null
+  }
+
+  async function guarded<T>(
+    limit: number,
+    wanted: AbortSignal,
+    call: (given: AbortSignal) => Promise<T>,
+  ): Promise<T> {
+    const refused = refusal()
+    if (refused !== null) throw refused
+    try {
+      return await breaker.execute(() => attempt(limit, wanted, call))
+    } catch (error) {
+      throw explain(error)
+    }
+  }
+  return Object.assign(guarded, { refusal })
+}
+
+/** At least one: whoever is told 0 asks at once. */
+function secondsUntil(moment: number): number {
+  return Math.max(1, Math.ceil((moment - performance.now()) / 1000))
 }

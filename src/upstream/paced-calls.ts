@@ -1,5 +1,4 @@
 /** Calls of the connector to an upstream: at a bounded rate, retried as the upstream asks. */
-import { setTimeout as sleep } from 'node:timers/promises'
 import {
   ExponentialBackoff,
   handleWhen,
@@ -8,42 +7,47 @@ import {
   TimeoutStrategy,
   timeout,
 } from 'cockatiel'
-import { SourceError } from '../sources.ts'
+import { SourceError, type Urgency } from '../sources.ts'
 import type { Failures } from './failures.ts'
+import { createTurns, type Rates } from './turns.ts'
 
-export interface Pace {
-  perSecond: number
+export interface Pace extends Rates {
   /** How often a call that failed is tried again. */
   attempts: number
   /** In milliseconds, for the whole of one answer: a client may bound only the silence between two bytes. */
   patience: number
 }
 
-export type PacedCall = <T>(call: () => Promise<T>) => Promise<T>
+export interface Asking {
+  /** What is asked, where the upstream has a rate for each kind of question. */
+  endpoint?: string
+  urgency?: Urgency
+}
 
-/** Every call waits for its turn, and again for as long as the upstream asked for after a refusal. */
-export function createPacedCall({ perSecond, attempts, patience }: Pace, failures: Failures): PacedCall {
-  const waitForTurn = createTurns(perSecond)
-  let pausedUntil = 0
-  const bounded = timeout(patience, TimeoutStrategy.Aggressive)
+export type PacedCall = <T>(call: () => Promise<T>, asking?: Asking) => Promise<T>
+
+/** Every call waits for its turn. After a refusal, all of them wait for as long as the upstream asked for. */
+export function createPacedCall(pace: Pace, failures: Failures): PacedCall {
+  const turns = createTurns(pace)
+  const bounded = timeout(pace.patience, TimeoutStrategy.Aggressive)
   const policy = retry(
     handleWhen(error => error instanceof TaskCancelledError || failures.mayPass(error)),
     {
-      maxAttempts: attempts,
+      maxAttempts: pace.attempts,
       backoff: new ExponentialBackoff({ initialDelay: 200, maxDelay: 5_000 }),
     },
   )
-  return async call => {
+  return async (call, { endpoint = '', urgency = 'soon' } = {}) => {
     try {
       return await policy.execute(async () => {
-        await sleep(Math.max(0, pausedUntil - Date.now()))
-        await waitForTurn()
+        await turns.take(endpoint, urgency)
         try {
           return await bounded.execute(call)
         } catch (error) {
-          const pause = failures.pauseFor(error)
-          if (pause > 0) pausedUntil = Math.max(pausedUntil, Date.now() + pause)
+          turns.pause(failures.pauseFor(error))
           throw error
+        } finally {
+          turns.done()
         }
       })
     } catch (error) {
@@ -51,17 +55,5 @@ export function createPacedCall({ perSecond, attempts, patience }: Pace, failure
         throw new SourceError('timeout', `${failures.name} did not answer in time`)
       throw failures.explain(error)
     }
-  }
-}
-
-/** Evenly spaced, so that no second ever holds more than it may. */
-function createTurns(perSecond: number): () => Promise<void> {
-  const spacing = 1000 / perSecond
-  let next = 0
-  return async () => {
-    const now = performance.now()
-    const turn = Math.max(now, next)
-    next = turn + spacing
-    if (turn > now) await sleep(turn - now)
   }
 }

@@ -144,6 +144,8 @@ function startProgram(folder: string, args: readonly string[], options: ProgramO
       HOME: folder,
       TMPDIR: folder,
       NODE_COMPILE_CACHE: compileCache,
+      // A test that is not about it does not wait for it.
+      SHUTDOWN_DELAY: '0s',
       ...env,
     },
   }) as ChildProcessWithoutNullStreams

@@ -20,7 +20,9 @@ export function trueFields(invoice: StripeInvoice, documents: Iterable<IxDocumen
     ({ type, status }) => (documentTypes as readonly string[]).includes(type) && status !== 'deleted',
   )
   const claimed = certifying.find(({ id }) => String(id) === ix_id)
-  const referring = certifying.filter(({ reference }) => reference === invoice.id).sort((a, b) => a.id - b.id)
+  const referring = certifying
+    .filter(document => namedBy(document) === invoice.id)
+    .sort((a, b) => a.id - b.id)
   const found = claimed ?? referring.find(({ status }) => status !== 'canceled') ?? referring[0]
   if (found !== undefined) {
     const [day, month, year] = found.date.split('/')
@@ -40,6 +42,12 @@ export function trueFields(invoice: StripeInvoice, documents: Iterable<IxDocumen
   return { ix_sync_state: /^\d+$/.test(ix_id ?? '') ? 'failed' : 'not_synced', ...none }
 }
 
+/** What names the invoice: the reference, or what its maker calls it where the reference names none. */
+function namedBy({ reference, proprietary_uid }: IxDocument): string | null {
+  const isInvoice = (text: string | null) => /^in_[A-Za-z0-9]+$/.test(text ?? '')
+  return !isInvoice(reference) && isInvoice(proprietary_uid) ? proprietary_uid : reference
+}
+
 /** The fields that do not fit, by invoice: none when the store follows both systems. */
 export async function differingFields(
   store: WriteStore,
@@ -47,7 +55,7 @@ export async function differingFields(
   { documents }: DocumentAccount,
 ): Promise<Record<string, { stored: Fields; truth: Fields }>> {
   const stored = await readAll(store)
-  const byReference = Map.groupBy(documents.values(), ({ reference }) => reference)
+  const byReference = Map.groupBy(documents.values(), namedBy)
   const differing: Record<string, { stored: Fields; truth: Fields }> = {}
   for (const { id, summary } of stored) {
     const invoice = account.invoices.get(id)

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { TestContext } from 'node:test'
+import { after, type TestContext } from 'node:test'
 import pg from 'pg'
 import { migrateStore } from '../../src/store/open-store.ts'
 
@@ -23,6 +23,11 @@ const sqlite: Engine = {
 }
 
 let template: Promise<string> | undefined
+
+// A server that was given outlives the run: nothing of ours stays on it.
+after(async () => {
+  if (template !== undefined) await runSql(postgresServer(), `DROP DATABASE IF EXISTS ${await template}`)
+})
 
 /** A migrated database that others are copied from: faster than to migrate each. */
 async function createTemplate(server: string): Promise<string> {

@@ -56,13 +56,15 @@ export interface Service {
   store: WriteStore
   /** Every log line so far, as text. */
   logs: string[]
+  /** The token ids that the store was asked for. */
+  lookups: string[]
   save(...records: InvoiceRecord[]): Promise<void>
   createToken(options?: TokenOptions): Promise<string>
   get(path: string, options?: RequestOptions): Promise<Answer>
   /** Lists a customer's invoices; the path is what follows /invoices. */
   list(query?: string, options?: RequestOptions & { customer?: string }): Promise<Answer>
   /** Sends bytes as they are, and resolves with all that came back once the server closed the connection. */
-  send(bytes: string, then?: 'wait' | 'hang up'): Promise<string>
+  send(bytes: string | Buffer, then?: 'wait' | 'hang up'): Promise<string>
 }
 
 export async function startService(
@@ -74,11 +76,15 @@ export async function startService(
   const writer = await openWriteStore(url)
   const reader = await openReadStore(url)
   const logs: string[] = []
+  const lookups: string[] = []
   const app = createApp({
     store: reader,
     payments: options.payments ?? null,
     documents: options.documents ?? null,
-    authenticate: createAuthenticate(id => reader.findToken(id)),
+    authenticate: createAuthenticate(id => {
+      lookups.push(id)
+      return reader.findToken(id)
+    }),
     rateLimit: options.rateLimit ?? null,
     log: pino({ level: 'debug', base: null }, { write: line => void logs.push(line) }),
     apiDescription: readApiDescription(),
@@ -101,6 +107,7 @@ export async function startService(
     url,
     store: writer,
     logs,
+    lookups,
     async save(...records) {
       await writer.transaction(tx => tx.saveInvoices(records))
     },
@@ -162,7 +169,7 @@ function exchange(
   })
 }
 
-function sendBytes(port: number, bytes: string, then: 'wait' | 'hang up'): Promise<string> {
+function sendBytes(port: number, bytes: string | Buffer, then: 'wait' | 'hang up'): Promise<string> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
     const socket = connect(port, '127.0.0.1', () => {

@@ -161,7 +161,7 @@ export function truthOf(account: StripeAccount, stored: readonly StoredRecord[] 
   )
   const records = [...account.invoices.values()].flatMap(invoice => {
     const previous = renamed.has(invoice.customer) ? (before.get(invoice.id) ?? null) : null
-    const mapped = mapInvoice(renderInvoice(account, invoice), rates, previous)
+    const mapped = mapInvoice(renderInvoice(account, invoice), rates, previous, linesOf(invoice))
     if ('refusal' in mapped) return []
     const { customer_id, id } = mapped.invoice
     return [{ customer_id, id, summary: writeSummary(mapped.invoice), lines: writeLines(linesOf(invoice)) }]
@@ -204,7 +204,7 @@ export function createDirectSource(account: StripeAccount, pageSize = 2): Billin
       id: invoice.id,
       customer_id: typeof invoice.customer === 'string' ? invoice.customer : null,
       map(previous) {
-        const mapped = mapInvoice(rendered, rates, previous)
+        const mapped = mapInvoice(rendered, rates, previous, lines)
         return 'refusal' in mapped ? mapped : { invoice: mapped.invoice, lines }
       },
     }
@@ -218,14 +218,26 @@ export function createDirectSource(account: StripeAccount, pageSize = 2): Billin
   }
 
   return {
-    async listInvoices(after, customerId) {
+    async listInvoices(
+      after,
+      { customerId, status: wanted, from = 0, before = Number.POSITIVE_INFINITY } = {},
+    ) {
       const ids = Array.from({ length: account.order.length }, (_, index) => account.order.at(index))
+      ids.reverse()
+      if (after !== null && !ids.includes(after)) throw new SourceError('missing', 'there is no such cursor')
       const invoices = ids
-        .reverse()
+        .slice(after === null ? 0 : ids.indexOf(after) + 1)
         .map(id => account.invoices.get(id) as StripeInvoice)
-        .filter(({ customer }) => customerId === undefined || customer === customerId)
-      const { page, next } = cut(invoices, after, pageSize)
-      return { observations: page.map(observe), next, reached: page.at(-1)?.created ?? 0 }
+        .filter(
+          ({ customer, status, created }) =>
+            (customerId === undefined || customer === customerId) &&
+            (wanted === undefined || status === wanted) &&
+            created >= from &&
+            created < before,
+        )
+      const { page, next } = cut(invoices, null, pageSize)
+      const [began = 0, reached = 0] = [page[0]?.created, page.at(-1)?.created]
+      return { observations: page.map(observe), unfit: [], next, began, reached }
     },
     async estimateFirst() {
       return account.invoices.get(account.order.at(0))?.created ?? null
@@ -240,6 +252,7 @@ export function createDirectSource(account: StripeAccount, pageSize = 2): Billin
       const notifications = page.flatMap(event => readEvent(event as unknown as Stripe.Event) ?? [])
       return { notifications, next, now: account.clock }
     },
+    identify: async () => ({ id: 'acct_1SandboxFatura', mode: 'test' }),
   }
 }
 
@@ -317,6 +330,7 @@ export function holdSource(source: BillingSource, delays: readonly Delay[]): Hel
     estimateFirst: source.estimateFirst,
     fetchInvoice: delayed(source.fetchInvoice),
     listNotifications: delayed(source.listNotifications),
+    identify: source.identify,
     release: index => held.splice(index % Math.max(1, held.length), 1)[0]?.(),
     releaseAll() {
       isOver = true

@@ -21,14 +21,19 @@ export interface Counting {
   lock(customerIds: readonly string[]): Promise<void>
   /** An invoice of these moments came, went or changed: the customer's version rises, and it is counted anew. */
   note(customerId: string, ...moments: number[]): void
+  /** An invoice of this party went, or is made out to another: if it was the last one, the party goes too. */
+  leaveParty(customerId: string, partyId: number): void
   /** Before the transaction ends. */
   flush(): Promise<void>
 }
 
 export function keepCounts(client: PoolClient): Counting {
   let changes = new Changes()
+  const left = new Map<string, { customerId: string; partyId: number }>()
 
   async function flush(): Promise<void> {
+    await dropParties(client, [...left.values()])
+    left.clear()
     const changed = [...changes.customers]
     changes = new Changes()
     if (changed.length === 0) return
@@ -63,8 +68,26 @@ export function keepCounts(client: PoolClient): Counting {
     note(customerId, ...moments) {
       changes.note(customerId, ...moments)
     },
+    leaveParty(customerId, partyId) {
+      left.set(`${customerId} ${partyId}`, { customerId, partyId })
+    },
     flush,
   }
+}
+
+async function dropParties(
+  client: PoolClient,
+  left: readonly { customerId: string; partyId: number }[],
+): Promise<void> {
+  if (left.length === 0) return
+  await client.query({
+    name: 'drop-parties',
+    text: `
+      DELETE FROM fatura.parties y USING unnest($1::text[], $2::bigint[]) AS gone (customer_id, party_id)
+      WHERE y.customer_id = gone.customer_id AND y.party_id = gone.party_id AND NOT EXISTS (
+        SELECT FROM fatura.invoices i WHERE i.customer_id = gone.customer_id AND i.party_id = gone.party_id)`,
+    values: [left.map(({ customerId }) => customerId), left.map(({ partyId }) => partyId)],
+  })
 }
 
 async function countRows(client: PoolClient, customerIds: readonly string[]): Promise<Map<string, number>> {
@@ -170,13 +193,8 @@ async function saveSmall(client: PoolClient, totals: ReadonlyMap<string, number>
     name: 'save-small',
     text: `
       UPDATE fatura.customers AS stored SET version = ${nextVersion('$3')}, total = changed.total,
-        head = coalesce(found.head, '')
-      FROM unnest($1::text[], $2::bigint[]) AS changed (customer_id, total) LEFT JOIN (
-        SELECT customer_id, string_agg(summary, ',' ORDER BY place) AS head FROM (
-          SELECT customer_id, summary,
-            row_number() OVER (PARTITION BY customer_id ORDER BY issued_at DESC, id DESC) AS place
-          FROM fatura.invoices WHERE customer_id = ANY ($1)) newest
-        WHERE place <= ${headSize} GROUP BY customer_id) found USING (customer_id)
+        head = ${readHead('changed.customer_id')}
+      FROM unnest($1::text[], $2::bigint[]) AS changed (customer_id, total)
       WHERE stored.customer_id = changed.customer_id`,
     values: [[...totals.keys()], [...totals.values()], Date.now()],
   })

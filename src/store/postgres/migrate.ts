@@ -1,25 +1,47 @@
 /** Brings a database to this version's schema, one migration a transaction, one process at a time. */
 import type { PoolClient } from 'pg'
-import { StoreError, schemaMismatch } from '../store.ts'
+import { whatServerLacks } from '../facts.ts'
+import {
+  checkState,
+  type Migration,
+  type MigrationOutcome,
+  madeElsewhere,
+  type OnRewrite,
+  rewrites,
+} from '../migrations.ts'
+import { StoreError } from '../store.ts'
 import { customerFunctions } from './functions.ts'
 import { openWritePool, translate } from './pool.ts'
-import { distributedTables, migrations, referenceTables } from './schema.ts'
-import { schemaVersion } from './schema-version.ts'
+import { distributedTables, referenceTables } from './schema.ts'
+import { migrations } from './schema-version.ts'
+import { createDb } from './shared-db.ts'
 
 /** Any number, as long as it is always this one. */
 const lock = 7_261_328_547
 
-export async function migratePostgres(url: string): Promise<{ from: number; to: number }> {
+const where = 'The database'
+
+export async function migratePostgres(
+  url: string,
+  onRewrite: OnRewrite = () => {},
+): Promise<MigrationOutcome> {
   const pool = openWritePool(url)
   try {
     const client = await pool.connect()
     try {
-      const from = await inLock(client, () => readVersion(client))
-      if (from > schemaVersion) throw new StoreError(schemaMismatch('The database', from, schemaVersion))
-      for (let version = from; version < schemaVersion; version++)
-        await inLock(client, () => runMigration(client, version))
+      await checkServer(client)
+      const from = await inLock(client, async () => {
+        const version = await readVersion(client)
+        if (version > migrations.length)
+          checkState(where, { version, sha256: null, isRewriting: false }, migrations)
+        if (version > 0) await checkHistory(client, version)
+        return version
+      })
+      for (const migration of migrations.slice(from))
+        await inLock(client, () => runMigration(client, migration))
+      for (const { version } of migrations) await runRewrite(client, version, onRewrite)
       await inLock(client, () => distribute(client))
-      return { from, to: schemaVersion }
+      return { from, to: migrations.length }
     } finally {
       client.release()
     }
@@ -30,11 +52,23 @@ export async function migratePostgres(url: string): Promise<{ from: number; to: 
   }
 }
 
+/** Before anything is made: what cannot be used is left as it is. */
+async function checkServer(client: PoolClient): Promise<void> {
+  const { rows } = await client.query<{ major: number; encoding: string }>(
+    `SELECT current_setting('server_version_num')::integer / 10000 AS major, current_setting('server_encoding') AS encoding`,
+  )
+  const [server] = rows
+  const lack = server === undefined ? null : whatServerLacks(server)
+  if (lack !== null) throw new StoreError(`The database cannot be used: ${lack.found}. ${lack.next}`)
+}
+
 /** A transaction that holds the migrations' lock: a kill at any moment leaves a whole version behind. */
 async function inLock<T>(client: PoolClient, work: () => Promise<T>): Promise<T> {
   await client.query('BEGIN')
   try {
     await client.query('SELECT pg_advisory_xact_lock($1)', [lock])
+    // A step may rewrite a large table, and what is built for an index takes its time.
+    await client.query('SET LOCAL statement_timeout = 0')
     const result = await work()
     await client.query('COMMIT')
     return result
@@ -49,17 +83,119 @@ async function readVersion(client: PoolClient): Promise<number> {
   const { rows: found } = await client.query("SELECT to_regclass('fatura.migrations') AS found")
   if (found[0].found === null) {
     await client.query('CREATE SCHEMA IF NOT EXISTS fatura')
-    await client.query('CREATE TABLE fatura.migrations (version integer PRIMARY KEY)')
+    await client.query(`
+      CREATE TABLE fatura.migrations (
+        version integer PRIMARY KEY, sha256 text COLLATE "C", rewriting text COLLATE "C")`)
   }
   const { rows } = await client.query('SELECT coalesce(max(version), 0) AS version FROM fatura.migrations')
   return rows[0].version
 }
 
-async function runMigration(client: PoolClient, version: number): Promise<void> {
+/** Throws when a file that made this store is not the one of that number here. */
+async function checkHistory(client: PoolClient, version: number): Promise<void> {
+  if (!(await hasHistory(client))) {
+    const difference = await differenceFromFirst(client)
+    if (difference !== null) throw madeElsewhere(where, version, difference)
+    return
+  }
+  const { rows } = await client.query('SELECT version, sha256 FROM fatura.migrations ORDER BY version')
+  for (const row of rows)
+    if (row.sha256 !== migrations[row.version - 1]?.sha256) throw madeElsewhere(where, row.version)
+}
+
+/** Stores of version 1 did not keep what made them. */
+async function hasHistory(client: PoolClient): Promise<boolean> {
+  const { rowCount } = await client.query(
+    "SELECT FROM pg_attribute WHERE attrelid = 'fatura.migrations'::regclass AND attname = 'sha256'",
+  )
+  return rowCount === 1
+}
+
+/** The columns, indexes and functions of a schema, in words that tell them apart. */
+const objects = `
+  SELECT 'column ' || c.relname || '.' || a.attname AS name,
+    format_type(a.atttypid, a.atttypmod) || a.attnotnull AS body
+  FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid
+  WHERE c.relnamespace = $1::text::regnamespace AND c.relkind IN ('r', 'p', 'v') AND a.attnum > 0 AND NOT a.attisdropped
+    AND c.relname <> 'migrations'
+  UNION ALL
+  SELECT 'index ' || indexname, replace(indexdef, $1::text || '.', '') FROM pg_indexes
+  WHERE schemaname = $1::text AND tablename <> 'migrations'
+  UNION ALL
+  SELECT 'function ' || proname, md5(regexp_replace(replace(prosrc, $1::text || '.', ''), '[[:space:]]+', '', 'g')) FROM pg_proc
+  WHERE pronamespace = $1::text::regnamespace`
+
+/**
+ * What a store of version 1 lacks, or has too much; null when it is the released one. That is made beside it, within this
+ * transaction, and taken away again.
+ */
+async function differenceFromFirst(client: PoolClient): Promise<string | null> {
+  const beside = 'fatura_as_released'
+  const read = async (schema: string): Promise<Map<string, string>> => {
+    const { rows } = await client.query(objects, [schema])
+    return new Map(rows.map(({ name, body }) => [name, body]))
+  }
+  await client.query('SAVEPOINT beside')
+  await client.query(
+    `CREATE SCHEMA ${beside}; CREATE TABLE ${beside}.migrations (version integer PRIMARY KEY)`,
+  )
+  await client.query((migrations[0]?.sql ?? '').replaceAll('fatura.', `${beside}.`))
+  const wanted = await read(beside)
+  await client.query('ROLLBACK TO SAVEPOINT beside')
+  const found = await read('fatura')
+  for (const [name, body] of wanted) {
+    const other = found.get(name)
+    if (other === undefined) return `it has no ${name}`
+    if (other !== body) return `its ${name} is another`
+  }
+  const extra = [...found.keys()].find(name => !wanted.has(name))
+  return extra === undefined ? null : `it has a ${extra}`
+}
+
+async function runMigration(client: PoolClient, { version, sql, sha256 }: Migration): Promise<void> {
   // Another process may have run it while this one waited for the lock.
-  if ((await readVersion(client)) !== version) return
-  await client.query(migrations[version] ?? '')
-  await client.query('INSERT INTO fatura.migrations (version) VALUES ($1)', [version + 1])
+  if ((await readVersion(client)) !== version - 1) return
+  if (!(await hasHistory(client))) await keepHistory(client, version)
+  await client.query(sql)
+  await client.query('INSERT INTO fatura.migrations (version, sha256, rewriting) VALUES ($1, $2, $3)', [
+    version,
+    sha256,
+    rewrites[version] === undefined ? null : '',
+  ])
+}
+
+/** For a store of version 1, which was held against the file before. */
+async function keepHistory(client: PoolClient, version: number): Promise<void> {
+  await client.query(
+    'ALTER TABLE fatura.migrations ADD COLUMN sha256 text COLLATE "C", ADD COLUMN rewriting text COLLATE "C"',
+  )
+  for (const earlier of migrations.slice(0, version - 1))
+    await client.query('UPDATE fatura.migrations SET sha256 = $2 WHERE version = $1', [
+      earlier.version,
+      earlier.sha256,
+    ])
+}
+
+/** Runs what is left of a pass over the rows, if anything is. */
+async function runRewrite(client: PoolClient, version: number, onRewrite: OnRewrite): Promise<void> {
+  const rewrite = rewrites[version]
+  if (rewrite === undefined) return
+  const db = createDb((sql, values) => client.query(sql, values))
+  for (let done = 0; ; ) {
+    const customers = await inLock(client, async () => {
+      const { rows } = await client.query('SELECT rewriting FROM fatura.migrations WHERE version = $1', [
+        version,
+      ])
+      const after: string | null = rows[0].rewriting
+      if (after === null) return null
+      const { next, customers } = await rewrite.step(db, after)
+      await client.query('UPDATE fatura.migrations SET rewriting = $2 WHERE version = $1', [version, next])
+      return customers
+    })
+    if (customers === null) return
+    done += customers
+    onRewrite(rewrite.title, done)
+  }
 }
 
 /** On Citus, spreads the tables by customer; elsewhere does nothing. What is spread already stays as it is. */

@@ -1,6 +1,7 @@
 /** Connections to PostgreSQL: how they are opened, and what their failures mean. */
 import pg from 'pg'
 import { notAnAddress, StoreError, StoreUnavailable } from '../store.ts'
+import { writeOptions } from './write-limits.ts'
 
 /** Counts and moments are 64 bits wide in PostgreSQL, and all of them fit a number here. */
 const bigint = 20
@@ -12,18 +13,25 @@ const types: pg.CustomTypesConfig = {
 /** How long a request waits for a connection; then the store counts as out of reach. */
 const connectionPatience = 1_500
 
+/** How many reads may wait for one connection of a pool; what comes on top is refused at once. */
+const maxWaiting = 200
+
 /** Longer than any read takes, and longer than any by a key does; a server that fell silent is given up on. */
 const [readPatience, keyPatience] = [5_000, 2_000]
 
-/** What a machine's API processes take together. Of the latter, each keeps two, so that one slow read stops no other. */
-const readConnections = { lanes: 2, others: 8 }
+/** What a machine's API processes take together. Of `others`, each keeps two, so that one slow read stops no other. */
+const readConnections = { lanes: 2, others: 6, searches: 2 }
 
-/** The API's connections: some for reads by a key, which share them, the others for what may take longer. */
-export function openReadPools(url: string, sharedBy = 1): { lanes: pg.Pool; others: pg.Pool } {
-  const { lanes, others } = readConnections
+/**
+ * The API's connections: some for reads by a key, which share them, others for what may take longer, and a few for searches,
+ * which may take longest: however many searches there are, no list waits for one.
+ */
+export function openReadPools(url: string, sharedBy = 1): Record<keyof typeof readConnections, pg.Pool> {
+  const { lanes, others, searches } = readConnections
   return {
     lanes: openReadPool(url, keyPatience, { max: Math.max(1, Math.floor(lanes / sharedBy)), pipeline: true }),
     others: openReadPool(url, readPatience, { max: Math.max(2, Math.floor(others / sharedBy)) }),
+    searches: openReadPool(url, readPatience, { max: Math.max(1, Math.floor(searches / sharedBy)) }),
   }
 }
 
@@ -35,7 +43,8 @@ export function openReadPool(
 ): pg.Pool {
   return watch(
     new pg.Pool({
-      ...configure(url, `-c default_transaction_read_only=on -c statement_timeout=${patience}`),
+      // What is read is planned once and takes microseconds; to compile it would take the server a hundred times as long.
+      ...configure(url, `-c default_transaction_read_only=on -c statement_timeout=${patience} -c jit=off`),
       ...shape,
       application_name: 'fatura-api',
       connectionTimeoutMillis: connectionPatience,
@@ -44,12 +53,12 @@ export function openReadPool(
   )
 }
 
-/** A writer's connections: few, and patient. */
-export function openWritePool(url: string): pg.Pool {
+/** A writer's connections: few, and patient; enough that two that wait for another writer's locks keep no third back. */
+export function openWritePool(url: string, lockPatienceMs?: number): pg.Pool {
   return watch(
     new pg.Pool({
-      ...configure(url, '-c lock_timeout=30000'),
-      max: 2,
+      ...configure(url, writeOptions(lockPatienceMs)),
+      max: 5,
       application_name: 'fatura-writer',
       connectionTimeoutMillis: 10_000,
     }),
@@ -85,6 +94,7 @@ export async function read<Row extends pg.QueryResultRow>(
   pool: pg.Pool,
   query: pg.QueryConfig,
 ): Promise<Row[]> {
+  if (pool.waitingCount >= maxWaiting) throw new StoreUnavailable('Too many reads wait for a connection.')
   return (await twiceIfBroken(() => pool.query<Row>(query))).rows
 }
 
@@ -109,12 +119,23 @@ function isBroken(error: unknown): boolean {
     code === 'ECONNRESET' ||
     code === 'EPIPE' ||
     code === '57P01' ||
-    /terminated unexpectedly|not queryable/.test(message)
+    /terminated unexpectedly|not queryable/.test(message) ||
+    bouncerLostServer.test(message)
   )
 }
 
+/** What PgBouncer says, with various codes, when a server it had given to us went away, or it has none for us yet. */
+const bouncerLostServer =
+  /server conn crashed|server closed the connection|server_login_retry|query_wait_timeout|client_idle_timeout|pgbouncer cannot connect/i
+
+/** Two transactions waited for each other, or could not be put in an order: what was ended may be done again. */
+export function isCrossing(error: unknown): boolean {
+  const { cause = error } = error as Error
+  return /^40(P01|001)$/.test((cause as NodeJS.ErrnoException).code ?? '')
+}
+
 /** Connection failures, lack of resources, shutdown, start-up, cancellation, deadlock, a lock held: what may pass. */
-const passing = /^(08|53|57|40|55P03)/
+const passing = /^(08|53|57|58000|40|25P03|55P03)/
 
 /** What a failure means: a store that may be back shortly, one that needs somebody, or a fault. */
 export function translate(error: unknown): unknown {
@@ -141,6 +162,22 @@ export function translate(error: unknown): unknown {
       {
         cause: error,
       },
+    )
+  // An index row that is too large: every engine takes texts of the same length, so this came from elsewhere.
+  if (isServersWord && code === '54000')
+    return new StoreError(`The database cannot hold a record, a text of it is too long: ${message}.`, {
+      cause: error,
+    })
+  if (isServersWord && (code === '22P05' || code === '22021'))
+    return new StoreError(
+      `The database cannot hold a text: ${message}. Its encoding must be UTF8; see fatura doctor.`,
+      { cause: error },
+    )
+  // A statement that was prepared is there already, or is not: what is in between gave us another's session.
+  if (isServersWord && (code === '42P05' || code === '26000'))
+    return new StoreError(
+      `PgBouncer does not keep prepared statements apart: ${message}. Use 1.21 or newer with max_prepared_statements = 100, or pool_mode = session.`,
+      { cause: error },
     )
   if (message.includes('unsupported startup parameter'))
     return new StoreError(

@@ -11,7 +11,7 @@ import {
   readLinkedRow,
 } from '../document-store.ts'
 
-import { documentColumns } from './write-documents.ts'
+import { documentColumns, findDocuments } from './write-documents.ts'
 
 const linked = `
   SELECT i.customer_id, i.id, i.summary, i.observed_at, l.claim, d.id AS document_id, d.body, d.misses,
@@ -25,17 +25,19 @@ type Query = <Row extends object>(text: string, values?: unknown[]) => Promise<R
 
 export function documentReads(query: Query): DocumentReads {
   return {
-    async readDocuments(which, after, limit) {
+    async readDocuments(which, observedBefore, after, limit) {
       return which === 'open'
         ? query<DocumentKey>(
             `SELECT id, body::json ->> 'type' AS type FROM fatura.documents
-             WHERE status IN ('draft', 'final', 'sent') AND misses < 2 AND id > $1 ORDER BY id LIMIT $2`,
-            [after, limit],
+             WHERE status IN ('draft', 'final', 'sent') AND misses < 2 AND id > $1
+               AND observed_at < $2 ORDER BY id LIMIT $3`,
+            [after, observedBefore, limit],
           )
         : query<DocumentKey>(
             `SELECT id, body::json ->> 'type' AS type FROM fatura.documents
-             WHERE date >= $1 AND date <= $2 AND status <> 'deleted' AND misses < 2 AND id > $3 ORDER BY id LIMIT $4`,
-            [which.from, which.to, after, limit],
+             WHERE date >= $1 AND date <= $2 AND status <> 'deleted' AND misses < 2 AND id > $3
+               AND observed_at < $4 ORDER BY id LIMIT $5`,
+            [which.from, which.to, after, observedBefore, limit],
           )
     },
     async readClaimed(after, limit) {
@@ -51,10 +53,10 @@ export function documentReads(query: Query): DocumentReads {
         [after, limit],
       )
     },
-    async readClients(readBefore, limit) {
+    async readClients(readBefore, after, limit) {
       const rows = await query<{ id: number }>(
-        'SELECT id FROM fatura.document_clients WHERE observed_at < $1 ORDER BY id LIMIT $2',
-        [readBefore, limit],
+        'SELECT id FROM fatura.document_clients WHERE observed_at < $1 AND id > $2 ORDER BY id LIMIT $3',
+        [readBefore, after, limit],
       )
       return rows.map(({ id }) => id)
     },
@@ -86,6 +88,31 @@ export function documentReads(query: Query): DocumentReads {
     },
     async findLinkedById(invoiceId) {
       return (await query<LinkedRow>(`${linked} WHERE i.id = $1`, [invoiceId])).map(readLinkedRow)
+    },
+    async findDocuments({ ids, references }) {
+      return (await query<DocumentRow>(findDocuments, [ids, references])).map(readDocumentRow)
+    },
+    async readInForce(after, limit, days) {
+      const rows = await query<{ body: string }>(
+        `SELECT body FROM fatura.documents
+         WHERE id > $1 AND status NOT IN ('draft', 'canceled', 'deleted') AND misses < 2
+           AND ($2::text IS NULL OR date BETWEEN $2 AND $3) ORDER BY id LIMIT $4`,
+        [after, days?.from ?? null, days?.to ?? null, limit],
+      )
+      return rows.map(({ body }) => JSON.parse(body))
+    },
+    async findTied({ documents, invoices }) {
+      const tied = await query<{ id: number }>(
+        `SELECT claimed_id AS id FROM fatura.links WHERE claimed_id = ANY ($1)
+         UNION
+         SELECT ix_id FROM fatura.links WHERE ix_id = ANY ($1)`,
+        [documents],
+      )
+      const known = await query<{ id: string }>(
+        'SELECT invoice_id AS id FROM fatura.links WHERE invoice_id = ANY ($1)',
+        [invoices],
+      )
+      return { documents: tied.map(({ id }) => id), invoices: known.map(({ id }) => id) }
     },
     async findReferenced(reference) {
       const rows = await query<DocumentRow>(

@@ -1,12 +1,14 @@
 import type { StoreFacts } from '../facts.ts'
+import { explainState } from '../migrations.ts'
 import { openReadPool, read } from './pool.ts'
-import { readVersion, schemaVersion } from './schema-version.ts'
+import { migrations, readState } from './schema-version.ts'
 
 /** A replica that has replayed all that it was sent is not behind, however long ago that was. */
 const serverQuery = `
   SELECT
     current_setting('server_version') AS version,
     current_setting('server_version_num')::integer / 10000 AS major,
+    current_setting('server_encoding') AS encoding,
     current_setting('transaction_read_only') = 'on' AS read_only,
     current_user AS role,
     (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS clock,
@@ -32,14 +34,17 @@ export async function readPostgresFacts(url: string): Promise<StoreFacts> {
   try {
     const [server] = (await ask<ServerRow>(serverQuery)) as [ServerRow]
     const tables = await ask<{ name: string; is_writable: boolean }>(tablesQuery)
-    const { major, clock, lag, role } = server
+    const { major, encoding, clock, lag, role } = server
+    const state = await readState(ask)
     return {
       engine: `PostgreSQL ${server.version.split(' ')[0]}`,
-      schema: await readVersion(() => ask('SELECT fatura.schema_version() AS version')),
-      needed: schemaVersion,
+      schema: state.version,
+      needed: migrations.length,
+      schemaProblem: explainState('The database', state, migrations),
       isReadOnly: server.read_only,
       server: {
         major,
+        encoding,
         clock,
         lag,
         hasCitus: server.has_citus,
@@ -57,6 +62,7 @@ export async function readPostgresFacts(url: string): Promise<StoreFacts> {
 interface ServerRow {
   version: string
   major: number
+  encoding: string
   read_only: boolean
   role: string
   clock: number

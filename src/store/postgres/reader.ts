@@ -23,14 +23,15 @@ export async function openPostgresReader(url: string, sharedBy = 1): Promise<Rea
     twiceIfBroken(() => askLanes<Row>({ name, text: calls[name], values }))
   /** Reads what may take longer. */
   const call = <Row extends object>(name: keyof typeof calls, ...values: unknown[]) =>
-    read<Row>(pools.others, { name, text: calls[name], values })
+    read<Row>(name === 'search' ? pools.searches : pools.others, { name, text: calls[name], values })
   const end = async () => {
+    await pools.searches.end()
     await pools.others.end()
     await pools.lanes.end()
   }
 
   try {
-    await checkSchema(() => call('version'))
+    await checkSchema(sql => read(pools.others, { text: sql }))
   } catch (error) {
     await end()
     throw error

@@ -1,7 +1,10 @@
-/** Holds what is kept of customers' invoices beside them against the rows. */
+/** Holds what is kept of customers' invoices beside them against the rows: without a lock, and without writing. */
+import type pg from 'pg'
 import type { PoolClient } from 'pg'
 import { countedAbove, spans } from '../counting.ts'
+import type { OnRecounted } from '../store.ts'
 import {
+  type Counting,
   countAll,
   countedStates,
   dayOfIssue,
@@ -11,73 +14,135 @@ import {
   saveCustomer,
 } from './counts.ts'
 import { dayTexts } from './search-days.ts'
+import { explain, transact } from './transact.ts'
 
-/** So many customers are looked at in one transaction. */
-export const recountedAtOnce = 200
+/** So many customers are looked at together. */
+const customersAtOnce = 200
 
-/** Customers in their order, after one of them. */
-export async function nextCustomers(client: PoolClient, after: string): Promise<string[]> {
-  const { rows } = await client.query<{ customer_id: string }>(
-    `SELECT customer_id FROM fatura.customers WHERE customer_id > $1
-     UNION SELECT customer_id FROM (SELECT DISTINCT customer_id FROM fatura.invoices WHERE customer_id > $1) i
-     UNION SELECT customer_id FROM (SELECT DISTINCT customer_id FROM fatura.counts WHERE customer_id > $1) k
-     UNION SELECT customer_id FROM (SELECT DISTINCT customer_id FROM fatura.search_days WHERE customer_id > $1) s
-     ORDER BY customer_id LIMIT ${recountedAtOnce}`,
-    [after],
-  )
-  return rows.map(({ customer_id }) => customer_id)
+/** Customers in their order: from one up to, not including, another. */
+interface Stretch {
+  from: string
+  end: string
 }
 
-/** How many counters and texts of each of these customers are wrong; those of which none is are left out. */
-export async function checkCustomers(
-  client: PoolClient,
-  customerIds: readonly string[],
-): Promise<Map<string, number>> {
-  const { rows } = await client.query<{ customer_id: string; wrong: number }>(
-    `WITH
-       given AS (
-         SELECT g.customer_id, coalesce(c.total, 0) AS total, coalesce(c.counted, false) AS counted,
-           coalesce(c.head, '') AS head
-         FROM unnest($1::text[]) AS g (customer_id) LEFT JOIN fatura.customers c USING (customer_id)),
-       found AS (SELECT customer_id, count(*) AS n FROM fatura.invoices WHERE customer_id = ANY ($1) GROUP BY customer_id),
-       days AS (
-         SELECT customer_id, day, ${countedStates} FROM (
-           SELECT customer_id, ${dayOfIssue} AS day, status, ix_status FROM fatura.invoices
-           WHERE customer_id IN (SELECT customer_id FROM given WHERE counted)) i
-         GROUP BY customer_id, day, ${everyState}),
-       texts AS (
-         SELECT customer_id, day, ${dayTexts} FROM (
-           SELECT customer_id, ${dayOfIssue} AS day, issued_at, id, own_text, party_id FROM fatura.invoices
-           WHERE customer_id IN (SELECT customer_id FROM given WHERE counted)) i
-         GROUP BY customer_id, day),
-       expected AS (
-         SELECT customer_id, ${spans.day} AS span, day AS start, status, ix, n FROM days
-         UNION ALL
-         SELECT customer_id, ${spans.stretch}, day & ${-spans.stretch}, status, ix, sum(n) FROM days GROUP BY 1, 3, 4, 5
-         UNION ALL
-         SELECT customer_id, ${spans.all}, 0, status, ix, sum(n) FROM days GROUP BY 1, 4, 5),
-       wrong AS (
-         SELECT customer_id FROM given LEFT JOIN found USING (customer_id)
-         WHERE total <> coalesce(n, 0) OR NOT counted AND coalesce(n, 0) > ${countedAbove}
-         UNION ALL
-         SELECT customer_id FROM given WHERE head <> ${readHead('given.customer_id')}
-         UNION ALL
-         SELECT customer_id FROM expected e
-         FULL JOIN (SELECT * FROM fatura.counts WHERE customer_id = ANY ($1)) k
-           USING (customer_id, span, start, status, ix)
-         WHERE e.n IS DISTINCT FROM k.n
-         UNION ALL
-         SELECT customer_id FROM texts e
-         FULL JOIN (SELECT * FROM fatura.search_days WHERE customer_id = ANY ($1)) s USING (customer_id, day)
-         WHERE (e.texts, e.parties, e.joined) IS DISTINCT FROM (s.texts, s.parties, s.joined))
-     SELECT customer_id, count(*) AS wrong FROM wrong GROUP BY customer_id ORDER BY customer_id`,
-    [customerIds],
+const firstOfAll = ''
+/** After every customer; and between a customer and the next. */
+const [lastOfAll, nextOne] = ['\u{10ffff}', '\u0001']
+
+const within = 'customer_id >= $1 AND customer_id < $2'
+
+const checkQuery = `
+  WITH
+    kept AS (SELECT customer_id, total, counted, head FROM fatura.customers WHERE ${within}),
+    found AS (SELECT customer_id, count(*) AS n FROM fatura.invoices WHERE ${within} GROUP BY customer_id),
+    large AS (
+      SELECT customer_id, ${dayOfIssue} AS day, issued_at, id, status, ix_status, own_text, party_id FROM fatura.invoices
+      WHERE ${within} AND customer_id IN (SELECT customer_id FROM kept WHERE counted)),
+    days AS (SELECT customer_id, day, ${countedStates} FROM large GROUP BY customer_id, day, ${everyState}),
+    texts AS (SELECT customer_id, day, ${dayTexts} FROM large GROUP BY customer_id, day),
+    expected AS (
+      SELECT customer_id, ${spans.day} AS span, day AS start, status, ix, n FROM days
+      UNION ALL
+      SELECT customer_id, ${spans.stretch}, day & ${-spans.stretch}, status, ix, sum(n) FROM days GROUP BY 1, 3, 4, 5
+      UNION ALL
+      SELECT customer_id, ${spans.all}, 0, status, ix, sum(n) FROM days GROUP BY 1, 4, 5),
+    wrong AS (
+      SELECT customer_id FROM kept FULL JOIN found USING (customer_id)
+      WHERE coalesce(total, 0) <> coalesce(n, 0) OR NOT coalesce(counted, false) AND coalesce(n, 0) > ${countedAbove}
+      UNION ALL
+      SELECT customer_id FROM (SELECT customer_id, head FROM kept FULL JOIN found USING (customer_id)) each
+      WHERE coalesce(head, '') <> ${readHead('each.customer_id')}
+      UNION ALL
+      SELECT customer_id FROM expected e
+      FULL JOIN (SELECT * FROM fatura.counts WHERE ${within}) k USING (customer_id, span, start, status, ix)
+      WHERE e.n IS DISTINCT FROM k.n
+      UNION ALL
+      SELECT customer_id FROM texts e
+      FULL JOIN (SELECT * FROM fatura.search_days WHERE ${within}) s USING (customer_id, day)
+      WHERE (e.texts, e.parties, e.joined) IS DISTINCT FROM (s.texts, s.parties, s.joined)
+      UNION ALL
+      SELECT y.customer_id FROM fatura.parties y WHERE ${within} AND NOT EXISTS (
+        SELECT FROM fatura.invoices i WHERE i.customer_id = y.customer_id AND i.party_id = y.party_id))
+  SELECT coalesce(sum(n), 0)::bigint AS invoices, (
+    SELECT coalesce(json_object_agg(customer_id, n), '{}')
+    FROM (SELECT customer_id, count(*) AS n FROM wrong GROUP BY customer_id) each) AS wrong
+  FROM found`
+
+interface Checked {
+  invoices: number
+  /** How many counters and texts of each customer are wrong; those of which none is are left out. */
+  wrong: Record<string, number>
+}
+
+async function check(client: PoolClient, { from, end }: Stretch): Promise<Checked> {
+  const { rows } = await client.query<Checked>(checkQuery, [from, end])
+  return rows[0] as Checked
+}
+
+/** What is wrong of a stretch of customers, as it was at one moment; and where the next one begins. */
+async function checkNext(pool: pg.Pool, from: string): Promise<Checked & { next: string }> {
+  const client = await pool.connect()
+  let broken: Error | undefined
+  try {
+    await client.query(
+      "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL jit = off; SET LOCAL work_mem = '64MB'; SET LOCAL enable_seqscan = off",
+    )
+    const { rows } = await client.query<{ customer_id: string }>(
+      `SELECT customer_id FROM fatura.customers WHERE customer_id >= $1 ORDER BY customer_id OFFSET ${customersAtOnce} LIMIT 1`,
+      [from],
+    )
+    const next = rows[0]?.customer_id ?? lastOfAll
+    return { ...(await check(client, { from, end: next })), next }
+  } finally {
+    await client.query('ROLLBACK').catch((failure: Error) => {
+      broken = failure
+    })
+    client.release(broken)
+  }
+}
+
+/** An estimate, as the server keeps it; null when it has none. */
+async function estimateInvoices(pool: pg.Pool): Promise<number | null> {
+  const { rows } = await pool.query<{ n: number }>(
+    "SELECT reltuples::bigint AS n FROM pg_class WHERE oid = 'fatura.invoices'::regclass",
   )
-  return new Map(rows.map(({ customer_id, wrong }) => [customer_id, wrong]))
+  const n = rows[0]?.n ?? 0
+  return n > 0 ? n : null
+}
+
+/** Says how much is wrong; with `repair`, customers of whom something is are locked, one at a time, and counted anew. */
+export async function recount(pool: pg.Pool, repair: boolean, onProgress?: OnRecounted): Promise<number> {
+  const all = onProgress === undefined ? null : await explain(estimateInvoices(pool))
+  let [wrong, invoices] = [0, 0]
+  for (let from = firstOfAll; from !== lastOfAll; ) {
+    const checked = await explain(checkNext(pool, from))
+    for (const [customerId, found] of Object.entries(checked.wrong))
+      wrong += repair ? await repairCustomer(pool, customerId) : found
+    from = checked.next
+    invoices += checked.invoices
+    onProgress?.(invoices, all)
+  }
+  return wrong
+}
+
+/** What was wrong a moment ago may be right by now; what is wrong still is counted anew. */
+function repairCustomer(pool: pg.Pool, customerId: string): Promise<number> {
+  return transact(pool, async ({ client, counting }) => {
+    await explain(counting.lock([customerId]))
+    const { wrong } = await explain(check(client, { from: customerId, end: customerId + nextOne }))
+    const found = wrong[customerId] ?? 0
+    if (found > 0) await explain(recountCustomer(client, counting, customerId))
+    return found
+  })
 }
 
 /** Counts a customer anew, whatever was kept of it. The caller has locked it. */
-export async function recountCustomer(client: PoolClient, customerId: string): Promise<void> {
+async function recountCustomer(client: PoolClient, counting: Counting, customerId: string): Promise<void> {
+  const { rows: parties } = await client.query<{ party_id: number }>(
+    'SELECT party_id FROM fatura.parties WHERE customer_id = $1',
+    [customerId],
+  )
+  for (const { party_id } of parties) counting.leaveParty(customerId, party_id)
   const { rows } = await client.query<{ n: number }>(
     'SELECT count(*) AS n FROM fatura.invoices WHERE customer_id = $1',
     [customerId],

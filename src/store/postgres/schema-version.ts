@@ -1,24 +1,35 @@
-import { StoreError, schemaMismatch } from '../store.ts'
-import { migrations } from './schema.ts'
+import { checkState, readMigrations, type SchemaState } from '../migrations.ts'
 
-export const schemaVersion = migrations.length
+export const migrations = readMigrations(new URL('./migrations/', import.meta.url))
 
-type Ask = () => Promise<{ version: number }[]>
+/** What a database says of its schema, through functions: the API's role may read no table. */
+export type AskSchema = <Row extends object>(sql: string) => Promise<Row[]>
 
-/** 0 where there is no schema yet. */
-export function readVersion(ask: Ask): Promise<number> {
-  return ask().then(
-    ([row]) => row?.version ?? 0,
-    error => {
-      // No such schema, or no such function in it.
-      if (error.code === '3F000' || error.code === '42883') return 0
-      throw error
-    },
+export async function readState(ask: AskSchema): Promise<SchemaState> {
+  const [state] = await unlessAbsent(() => ask<SchemaRow>('SELECT * FROM fatura.schema_state()'))
+  if (state !== undefined)
+    return { version: state.version, sha256: state.sha256, isRewriting: state.is_rewriting }
+  // Version 1 has no such function.
+  const [old] = await unlessAbsent(() =>
+    ask<{ version: number }>('SELECT fatura.schema_version() AS version'),
   )
+  return { version: old?.version ?? 0, sha256: null, isRewriting: false }
+}
+
+type SchemaRow = { version: number; sha256: string | null; is_rewriting: boolean }
+
+/** Nothing where there is no such schema, or no such function in it. */
+async function unlessAbsent<Row>(ask: () => Promise<Row[]>): Promise<Row[]> {
+  try {
+    return await ask()
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code === '3F000' || code === '42883') return []
+    throw error
+  }
 }
 
 /** Throws unless the schema is exactly the one this version of Fatura knows. */
-export async function checkSchema(ask: Ask): Promise<void> {
-  const version = await readVersion(ask)
-  if (version !== schemaVersion) throw new StoreError(schemaMismatch('The database', version, schemaVersion))
+export async function checkSchema(ask: AskSchema): Promise<void> {
+  checkState('The database', await readState(ask), migrations)
 }

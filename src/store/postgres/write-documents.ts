@@ -6,47 +6,71 @@ import {
   type DocumentRow,
   type DocumentWrites,
   type JournalEntry,
+  type KnownDocument,
   readDocumentRow,
 } from '../document-store.ts'
 import { type SearchText, searchText } from '../search.ts'
 import type { Counting } from './counts.ts'
-import { raiseObserved } from './versions.ts'
+import type { SharedRows } from './shared-rows.ts'
 
 const entriesKept = 50
 
-/** Any number, as long as it is always this one and no other lock's. */
-const linkLock = 7_261_328_548
-
-/**
- * Whoever reads documents to tie invoices to them shares this lock, and whoever changes documents has it alone: else a
- * document and its invoice that arrive at the same moment would not see each other. It is taken before any other.
- */
-export async function shareDocuments(client: PoolClient): Promise<void> {
-  await client.query('SELECT pg_advisory_xact_lock_shared($1)', [linkLock])
+/** What a document is found by. */
+interface Names {
+  ids: readonly number[]
+  references: readonly string[]
 }
 
-async function lockDocuments(client: PoolClient): Promise<void> {
-  await client.query('SELECT pg_advisory_xact_lock($1)', [linkLock])
+/**
+ * Whoever reads documents to tie invoices to them shares their names, and whoever changes documents has their names alone:
+ * else a document and its invoice that arrive at the same moment would not see each other. Always in one order.
+ */
+async function lockNames(
+  client: PoolClient,
+  how: 'alone' | 'shared',
+  { ids, references }: Names,
+): Promise<void> {
+  const lock = how === 'alone' ? 'pg_advisory_xact_lock' : 'pg_advisory_xact_lock_shared'
+  await client.query({
+    name: `lock-names-${how}`,
+    text: `
+      SELECT ${lock}(name) FROM (
+        SELECT DISTINCT hashtextextended(given, 1) AS name FROM unnest($1::text[]) given ORDER BY name) names`,
+    values: [[...ids.map(id => `document ${id}`), ...references.map(text => `reference ${text}`)]],
+  })
 }
 
 export const documentColumns = 'id, body, misses, observed_at'
 
-export function documentWrites(client: PoolClient, counting: Counting): DocumentWrites {
+export const findDocuments = `
+  SELECT ${documentColumns} FROM fatura.documents WHERE id = ANY ($1)
+  UNION
+  SELECT ${documentColumns} FROM fatura.documents WHERE reference = ANY ($2)
+  ORDER BY id`
+
+export function documentWrites(
+  client: PoolClient,
+  counting: Counting,
+  shared: Pick<SharedRows, 'raiseObserved'>,
+): DocumentWrites {
   return {
     async saveDocuments(documents, observedAt) {
-      await lockDocuments(client)
+      await lockNames(client, 'alone', {
+        ids: documents.map(({ id }) => id),
+        references: documents.flatMap(({ reference }) => reference ?? []),
+      })
       await saveDocuments(client, documents, observedAt)
-      await raiseObserved(client, observedAt)
+      shared.raiseObserved(observedAt)
     },
-    async missDocument(id, observedAt) {
-      await lockDocuments(client)
+    async missDocument(id, observedAt, unlessSince = observedAt) {
+      await lockNames(client, 'alone', { ids: [id], references: [] })
       await client.query(
         `INSERT INTO fatura.documents AS stored (id, misses, observed_at) VALUES ($1, 1, $2)
          ON CONFLICT (id) DO UPDATE SET misses = stored.misses + 1, observed_at = excluded.observed_at
-         WHERE stored.observed_at <= excluded.observed_at`,
-        [id, observedAt],
+         WHERE stored.observed_at <= excluded.observed_at AND (stored.misses = 0 OR stored.observed_at <= $3)`,
+        [id, observedAt, unlessSince],
       )
-      await raiseObserved(client, observedAt)
+      shared.raiseObserved(observedAt)
     },
     async saveClient(id, taxId, observedAt) {
       await client.query(
@@ -55,17 +79,14 @@ export function documentWrites(client: PoolClient, counting: Counting): Document
         [id, taxId, observedAt],
       )
     },
-    async findDocuments({ ids, references }) {
-      const { rows } = await client.query<DocumentRow>({
-        name: 'find-documents',
-        text: `
-          SELECT ${documentColumns} FROM fatura.documents WHERE id = ANY ($1)
-          UNION
-          SELECT ${documentColumns} FROM fatura.documents WHERE reference = ANY ($2)
-          ORDER BY id`,
-        values: [ids, references],
-      })
-      return rows.map(readDocumentRow)
+    async findDocuments(wanted) {
+      await lockNames(client, 'shared', wanted)
+      const found = await readDocuments(client, wanted)
+      // What was found by its reference alone may be about to lose it.
+      const others = found.map(({ id }) => id).filter(id => !wanted.ids.includes(id))
+      if (others.length === 0) return found
+      await lockNames(client, 'shared', { ids: others, references: [] })
+      return readDocuments(client, wanted)
     },
     async findLinked({ documents, invoices }) {
       const { rows } = await client.query<InvoiceKey>({
@@ -87,6 +108,15 @@ export function documentWrites(client: PoolClient, counting: Counting): Document
       await saveEntries(client, entries)
     },
   }
+}
+
+async function readDocuments(client: PoolClient, { ids, references }: Names): Promise<KnownDocument[]> {
+  const { rows } = await client.query<DocumentRow>({
+    name: 'find-documents',
+    text: findDocuments,
+    values: [ids, references],
+  })
+  return rows.map(readDocumentRow)
 }
 
 async function saveDocuments(client: PoolClient, documents: readonly Document[], observedAt: number) {
@@ -154,6 +184,8 @@ async function wantClients(client: PoolClient, invoices: readonly Invoice[]): Pr
   })
 }
 
+type Relinked = { customer_id: string; issued_at: number; left_id: number; party_id: number }
+
 async function relinkInvoices(
   client: PoolClient,
   counting: Counting,
@@ -167,15 +199,16 @@ async function relinkInvoices(
     invoices.map(({ customer_id }, i) => ({ customer_id, search: searches[i] as SearchText })),
   )
   const keys = [invoices.map(({ customer_id }) => customer_id), invoices.map(({ id }) => id)]
-  const { rows: relinked } = await client.query<{ customer_id: string; issued_at: number }>({
+  const { rows: relinked } = await client.query<Relinked>({
     name: 'relink-invoices',
     text: `
       UPDATE fatura.invoices AS stored SET ix_status = given.ix_status, party_id = given.party_id,
         own_text = convert_to(given.own_text, 'UTF8'), summary = given.summary
       FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::text[], $6::text[])
         AS given (customer_id, id, ix_status, party_id, own_text, summary)
+      JOIN fatura.invoices AS before USING (customer_id, id)
       WHERE stored.customer_id = given.customer_id AND stored.id = given.id
-      RETURNING stored.customer_id, stored.issued_at`,
+      RETURNING stored.customer_id, stored.issued_at, before.party_id AS left_id, stored.party_id`,
     values: [
       ...keys,
       invoices.map(({ ix_status }) => ix_status),
@@ -184,7 +217,10 @@ async function relinkInvoices(
       invoices.map(writeSummary),
     ],
   })
-  for (const { customer_id, issued_at } of relinked) counting.note(customer_id, issued_at)
+  for (const { customer_id, issued_at, left_id, party_id } of relinked) {
+    counting.note(customer_id, issued_at)
+    if (left_id !== party_id) counting.leaveParty(customer_id, left_id)
+  }
   await client.query({
     name: 'relink',
     text: `

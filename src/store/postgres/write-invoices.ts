@@ -2,19 +2,19 @@
 import type { PoolClient } from 'pg'
 import { type InvoiceKey, type InvoiceRecord, writeLines, writeSummary } from '../../invoice.ts'
 import { type SearchText, searchText } from '../search.ts'
-import type { KnownInvoice, Stream } from '../store.ts'
+import { type KnownInvoice, stampOf } from '../store.ts'
 import type { Counting } from './counts.ts'
-import { raiseObserved, saveFreshness } from './versions.ts'
-import { saveLinks, saveParties, shareDocuments } from './write-documents.ts'
+import { saveLinks, saveParties } from './write-documents.ts'
 
 /** Says how many records differed from what was stored. */
 export async function saveInvoices(
   client: PoolClient,
   counting: Counting,
   records: readonly InvoiceRecord[],
-  observedAt: number,
+  observedAt: number | readonly number[],
 ): Promise<number> {
-  const given = inKeyOrder(records).map(record => ({
+  const stamped = records.map((record, index) => ({ ...record, observed_at: stampOf(observedAt, index) }))
+  const given: Row[] = inKeyOrder(stamped).map(record => ({
     ...record,
     search: searchText(record.invoice),
     summary: writeSummary(record.invoice),
@@ -23,15 +23,17 @@ export async function saveInvoices(
   await counting.lock(given.map(({ invoice }) => invoice.customer_id))
   const stored = await readRows(client, given)
   // What was observed later than this stays as it is, its lines included.
-  const batch = given.filter(({ invoice }) => !((stored.get(keyOf(invoice))?.observed_at ?? 0) > observedAt))
+  const batch = given.filter(
+    ({ invoice, observed_at }) => !((stored.get(keyOf(invoice))?.observed_at ?? 0) > observed_at),
+  )
   const isAlike = ({ invoice, search, summary }: Row) => {
     const row = stored.get(keyOf(invoice))
     return row?.summary === summary && row.own_text === search.own && row.party_id === search.party_id
   }
   const issued = new Map(batch.map(({ invoice }) => [keyOf(invoice), Date.parse(invoice.issued_at)]))
-  await touchRows(client, batch.filter(isAlike), observedAt)
+  await touchRows(client, batch.filter(isAlike))
   const differing = batch.filter(row => !isAlike(row))
-  await saveRows(client, differing, observedAt)
+  await saveRows(client, differing)
   const changed = [
     ...differing.map(({ invoice }) => invoice),
     ...(await saveLines(
@@ -48,12 +50,20 @@ export async function saveInvoices(
     const [before, now] = [stored.get(keyOf(key))?.issued_at, issued.get(keyOf(key))]
     counting.note(key.customer_id, ...[before, now].filter(moment => moment !== undefined))
   }
-  await raiseObserved(client, observedAt)
+  for (const { invoice, search } of differing) {
+    const before = stored.get(keyOf(invoice))
+    if (before !== undefined && before.party_id !== search.party_id)
+      counting.leaveParty(invoice.customer_id, before.party_id)
+  }
   return new Set(changed.map(keyOf)).size
 }
 
+interface Stamped extends InvoiceRecord {
+  observed_at: number
+}
+
 /** A record with the texts that are stored of it. */
-interface Row extends InvoiceRecord {
+interface Row extends Stamped {
   search: SearchText
   summary: string
 }
@@ -89,29 +99,25 @@ async function readRows(
 }
 
 /** Seen as it is stored: only when it was seen changes. */
-async function touchRows(
-  client: PoolClient,
-  records: readonly InvoiceRecord[],
-  observedAt: number,
-): Promise<void> {
+async function touchRows(client: PoolClient, records: readonly Stamped[]): Promise<void> {
   if (records.length === 0) return
   await client.query({
     name: 'touch-rows',
     text: `
-      UPDATE fatura.invoices AS stored SET observed_at = greatest(stored.observed_at, $3)
-      FROM unnest($1::text[], $2::text[]) AS given (customer_id, id)
+      UPDATE fatura.invoices AS stored SET observed_at = greatest(stored.observed_at, given.observed_at)
+      FROM unnest($1::text[], $2::text[], $3::bigint[]) AS given (customer_id, id, observed_at)
       WHERE stored.customer_id = given.customer_id AND stored.id = given.id`,
-    values: [...keysOf(records), observedAt],
+    values: [...keysOf(records), records.map(({ observed_at }) => observed_at)],
   })
 }
 
 /** Each key once, the last one given; and always in one order, so that two writers cannot deadlock. */
-function inKeyOrder(records: readonly InvoiceRecord[]): InvoiceRecord[] {
+function inKeyOrder<Given extends InvoiceRecord>(records: readonly Given[]): Given[] {
   const byKey = new Map(records.map(record => [`${record.invoice.customer_id} ${record.invoice.id}`, record]))
   return [...byKey].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, record]) => record)
 }
 
-async function saveRows(client: PoolClient, rows: readonly Row[], observedAt: number): Promise<void> {
+async function saveRows(client: PoolClient, rows: readonly Row[]): Promise<void> {
   if (rows.length === 0) return
   const invoices = rows.map(({ invoice }) => invoice)
   await saveParties(
@@ -123,9 +129,9 @@ async function saveRows(client: PoolClient, rows: readonly Row[], observedAt: nu
     text: `
       INSERT INTO fatura.invoices AS stored
         (customer_id, id, issued_at, status, ix_status, party_id, own_text, summary, observed_at)
-      SELECT customer_id, id, issued_at, status, ix_status, party_id, convert_to(own_text, 'UTF8'), summary, $9::bigint
-      FROM unnest($1::text[], $2::text[], $3::bigint[], $4::text[], $5::text[], $6::bigint[], $7::text[], $8::text[])
-        AS given (customer_id, id, issued_at, status, ix_status, party_id, own_text, summary)
+      SELECT customer_id, id, issued_at, status, ix_status, party_id, convert_to(own_text, 'UTF8'), summary, observed_at
+      FROM unnest($1::text[], $2::text[], $3::bigint[], $4::text[], $5::text[], $6::bigint[], $7::text[], $8::text[], $9::bigint[])
+        AS given (customer_id, id, issued_at, status, ix_status, party_id, own_text, summary, observed_at)
       ON CONFLICT (customer_id, id) DO UPDATE SET
         issued_at = excluded.issued_at, status = excluded.status, ix_status = excluded.ix_status,
         party_id = excluded.party_id, own_text = excluded.own_text, summary = excluded.summary,
@@ -139,7 +145,7 @@ async function saveRows(client: PoolClient, rows: readonly Row[], observedAt: nu
       rows.map(({ search }) => search.party_id),
       rows.map(({ search }) => search.own),
       rows.map(({ summary }) => summary),
-      observedAt,
+      rows.map(({ observed_at }) => observed_at),
     ],
   })
 }
@@ -181,27 +187,39 @@ export async function deleteInvoice(
   invoiceId: string,
   observedAt: number,
 ): Promise<boolean> {
+  const wasThere = await removeInvoice(client, counting, customerId, invoiceId)
+  await client.query(
+    `INSERT INTO fatura.tombstones AS stored (customer_id, id, observed_at) VALUES ($1, $2, $3)
+     ON CONFLICT (customer_id, id) DO UPDATE SET observed_at = greatest(stored.observed_at, excluded.observed_at)`,
+    [customerId, invoiceId, observedAt],
+  )
+  return wasThere
+}
+
+/** Says whether there was such an invoice. That it is gone is not remembered. */
+export async function removeInvoice(
+  client: PoolClient,
+  counting: Counting,
+  customerId: string,
+  invoiceId: string,
+): Promise<boolean> {
   const key = [customerId, invoiceId]
   await counting.lock([customerId])
-  const { rows } = await client.query<{ issued_at: number }>(
-    'DELETE FROM fatura.invoices WHERE customer_id = $1 AND id = $2 RETURNING issued_at',
+  const { rows } = await client.query<{ issued_at: number; party_id: number }>(
+    'DELETE FROM fatura.invoices WHERE customer_id = $1 AND id = $2 RETURNING issued_at, party_id',
     key,
   )
   await client.query('DELETE FROM fatura.invoice_lines WHERE customer_id = $1 AND invoice_id = $2', key)
   await client.query('DELETE FROM fatura.links WHERE customer_id = $1 AND invoice_id = $2', key)
-  await client.query(
-    `INSERT INTO fatura.tombstones AS stored (customer_id, id, observed_at) VALUES ($1, $2, $3)
-     ON CONFLICT (customer_id, id) DO UPDATE SET observed_at = greatest(stored.observed_at, excluded.observed_at)`,
-    [...key, observedAt],
-  )
-  await raiseObserved(client, observedAt)
-  for (const { issued_at } of rows) counting.note(customerId, issued_at)
+  for (const { issued_at, party_id } of rows) {
+    counting.note(customerId, issued_at)
+    counting.leaveParty(customerId, party_id)
+  }
   return rows.length !== 0
 }
 
 /** Takes a lock for each customer, always in one order, so that two writers neither cross nor deadlock. */
 export async function findKnown(client: PoolClient, keys: readonly InvoiceKey[]): Promise<KnownInvoice[]> {
-  await shareDocuments(client)
   const customers = [...new Set(keys.map(({ customer_id }) => customer_id))].sort()
   await client.query(
     'SELECT pg_advisory_xact_lock(hashtextextended(customer_id, 0)) FROM unnest($1::text[]) AS given (customer_id)',
@@ -218,16 +236,4 @@ export async function findKnown(client: PoolClient, keys: readonly InvoiceKey[])
     [keys.map(({ customer_id }) => customer_id), keys.map(({ id }) => id)],
   )
   return rows.map(row => ({ ...row, claim: row.claim === null ? null : JSON.parse(row.claim) }))
-}
-
-export async function saveStream(client: PoolClient, stream: Stream): Promise<void> {
-  const { name, cursor, succeeded_at, failed_at, error } = stream
-  await saveFreshness(client, () =>
-    client.query(
-      `INSERT INTO fatura.streams (name, cursor, succeeded_at, failed_at, error) VALUES ($1, $2, $3, $4, $5)
-       ON CONFLICT (name) DO UPDATE SET cursor = excluded.cursor, succeeded_at = excluded.succeeded_at,
-         failed_at = excluded.failed_at, error = excluded.error`,
-      [name, cursor, succeeded_at, failed_at, error],
-    ),
-  )
 }

@@ -1,99 +1,49 @@
-import type { PoolClient, QueryResult } from 'pg'
 import type { InvoiceKey } from '../../invoice.ts'
+import type { ConnectorWrites } from '../connector-store.ts'
+import type { ContentsWrites } from '../contents.ts'
 import type { DocumentWrites } from '../document-store.ts'
 import { connectorReads, connectorWrites } from '../shared/connector-state.ts'
-import type { Db } from '../shared/db.ts'
+import { contentsReads, contentsWrites } from '../shared/contents.ts'
 import {
+  lastStamp,
   observationStamp,
   type StoredRecord,
   type StoredToken,
   type Stream,
   type WriteStore,
+  type WriteTransaction,
 } from '../store.ts'
-import { type Counting, keepCounts } from './counts.ts'
-import { openWritePool, translate } from './pool.ts'
+import { openWritePool } from './pool.ts'
 import { documentReads } from './read-documents.ts'
-import { checkCustomers, nextCustomers, recountCustomer } from './recount.ts'
+import { recount } from './recount.ts'
 import { checkSchema } from './schema-version.ts'
+import { createDb } from './shared-db.ts'
+import { explain, transact, type Writing } from './transact.ts'
 import { documentWrites } from './write-documents.ts'
-import { deleteInvoice, findKnown, saveInvoices, saveStream } from './write-invoices.ts'
+import { deleteInvoice, findKnown, removeInvoice, saveInvoices } from './write-invoices.ts'
 
 const tokenColumns = 'id, name, hash, customers, created_at, expires_at, revoked_at'
 
-export async function openPostgresWriter(url: string): Promise<WriteStore> {
-  const pool = openWritePool(url)
+export async function openPostgresWriter(url: string, lockPatience?: number): Promise<WriteStore> {
+  const pool = openWritePool(url, lockPatience)
   const query = async <Row extends object>(text: string, values: unknown[] = []): Promise<Row[]> => {
     return (await explain(pool.query<Row>(text, values))).rows
   }
   try {
-    await checkSchema(() => query('SELECT fatura.schema_version() AS version'))
+    await checkSchema(query)
   } catch (error) {
     await pool.end()
     throw error
   }
 
-  /** Commits what `work` did, its counters included, or nothing of it. */
-  async function transact<T>(work: (client: PoolClient, counting: Counting) => Promise<T>): Promise<T> {
-    const client = await explain(pool.connect())
-    let broken: Error | undefined
-    try {
-      await explain(client.query('BEGIN'))
-      const counting = keepCounts(client)
-      const result = await work(client, counting)
-      await explain(counting.flush())
-      await explain(client.query('COMMIT'))
-      return result
-    } catch (error) {
-      // A connection that cannot even roll back is thrown away; the server rolls back by itself.
-      await client.query('ROLLBACK').catch((failure: Error) => {
-        broken = failure
-      })
-      throw error
-    } finally {
-      client.release(broken)
-    }
-  }
-
-  /** A few customers at a time, each few in a transaction, so that other writers get their turn. */
-  async function recount(repair: boolean): Promise<number> {
-    let wrong = 0
-    for (let after: string | undefined = ''; after !== undefined; ) {
-      const last: string = after
-      after = await transact(async (client, counting) => {
-        const customers = await explain(nextCustomers(client, last))
-        if (customers.length > 0) await explain(counting.lock(customers))
-        for (const [customerId, found] of await explain(checkCustomers(client, customers))) {
-          wrong += found
-          if (repair) await explain(recountCustomer(client, customerId))
-        }
-        return customers.at(-1)
-      })
-    }
-    return wrong
-  }
-
+  const shared = createDb((sql, values) => pool.query(sql, values))
   return {
-    transaction: work =>
-      transact((client, counting) =>
-        work({
-          ...explainAll(documentWrites(client, counting)),
-          ...connectorWrites(createDb((sql, values) => client.query(sql, values))),
-          saveInvoices: (records, observedAt = observationStamp()) =>
-            explain(saveInvoices(client, counting, records, observedAt)),
-          deleteInvoice: (customerId, invoiceId, observedAt = observationStamp()) =>
-            explain(deleteInvoice(client, counting, customerId, invoiceId, observedAt)),
-          findKnown: keys => explain(findKnown(client, keys)),
-          saveStream: stream => explain(saveStream(client, stream)),
-          saveSuccess: (name, at) =>
-            explain(
-              saveStream(client, { name, cursor: null, succeeded_at: at, failed_at: null, error: null }),
-            ),
-        }),
-      ),
-    checkCounts: () => recount(false),
-    repairCounts: () => recount(true),
+    transaction: work => transact(pool, writing => work(writesOf(writing))),
+    checkCounts: onProgress => recount(pool, false, onProgress),
+    repairCounts: onProgress => recount(pool, true, onProgress),
     ...documentReads(query),
-    ...connectorReads(createDb((sql, values) => pool.query(sql, values))),
+    ...connectorReads(shared),
+    ...contentsReads(shared),
     async readInvoices(after, limit) {
       return query<StoredRecord>(
         `SELECT i.customer_id, i.id, i.summary, l.lines
@@ -106,7 +56,7 @@ export async function openPostgresWriter(url: string): Promise<WriteStore> {
     async readUnsettled(after, limit, observedBefore) {
       return query<InvoiceKey>(
         `SELECT customer_id, id FROM fatura.invoices
-         WHERE status IN ('draft', 'open') AND (customer_id, id) > ($1, $2) AND observed_at < $4
+         WHERE status IN ('draft', 'open', 'uncollectible') AND (customer_id, id) > ($1, $2) AND observed_at < $4
          ORDER BY customer_id, id LIMIT $3`,
         [after?.customer_id ?? '', after?.id ?? '', limit, observedBefore],
       )
@@ -143,21 +93,27 @@ export async function openPostgresWriter(url: string): Promise<WriteStore> {
   }
 }
 
-/** What the statements that the engines share run on: a connection within a transaction, or the pool. */
-function createDb(ask: (sql: string, values: unknown[]) => Promise<QueryResult>): Db {
-  return {
-    query: async (sql, ...values) => (await explain(ask(sql, values))).rows,
-    keepRow: 'FOR SHARE',
+function writesOf({ client, counting, shared }: Writing): WriteTransaction {
+  const db = createDb((sql, values) => client.query(sql, values))
+  const writes: Omit<WriteTransaction, keyof ConnectorWrites | keyof ContentsWrites> = {
+    ...explainAll(documentWrites(client, counting, shared)),
+    saveInvoices(records, observedAt = observationStamp()) {
+      shared.raiseObserved(lastStamp(observedAt))
+      return explain(saveInvoices(client, counting, records, observedAt))
+    },
+    deleteInvoice(customerId, invoiceId, observedAt = observationStamp()) {
+      shared.raiseObserved(observedAt)
+      return explain(deleteInvoice(client, counting, customerId, invoiceId, observedAt))
+    },
+    async removeInvoice(customerId, invoiceId) {
+      await explain(removeInvoice(client, counting, customerId, invoiceId))
+    },
+    findKnown: keys => explain(findKnown(client, keys)),
+    saveStream: async stream => shared.saveStream(stream),
+    saveSuccess: async (name, at) =>
+      shared.saveStream({ name, cursor: null, succeeded_at: at, failed_at: null, error: null }),
   }
-}
-
-/** Says what a failure of the database means. What else fails within a transaction is not the database's, and stays as it is. */
-async function explain<T>(asked: Promise<T>): Promise<T> {
-  try {
-    return await asked
-  } catch (error) {
-    throw translate(error)
-  }
+  return { ...writes, ...connectorWrites(db), ...contentsWrites(db, writes) }
 }
 
 /** The same functions, each of whose failures is explained. */

@@ -1,5 +1,5 @@
 /** Pins, the lease and the records set aside: small tables that no request of the API reads. */
-import type { ConnectorReads, ConnectorWrites, Lease, Pin, SetAside } from '../connector-store.ts'
+import type { ConnectorReads, ConnectorWrites, Lease, Loss, Pin, SetAside } from '../connector-store.ts'
 import type { Db } from './db.ts'
 
 export function connectorReads(db: Db): ConnectorReads {
@@ -30,10 +30,10 @@ export function connectorReads(db: Db): ConnectorReads {
     async releaseLease(epoch) {
       await db.query('UPDATE fatura.lease SET holder = NULL WHERE epoch = $1', epoch)
     },
-    listSetAside: (limit, system) =>
+    listSetAside: (limit, system, newestFirst = false) =>
       db.query<SetAside>(
         `SELECT system, kind, id, reason, first_at, last_at, tries FROM fatura.set_aside
-         WHERE system = coalesce($1, system) ORDER BY last_at, system, kind, id LIMIT $2`,
+         WHERE system = coalesce($1, system) ORDER BY last_at ${newestFirst ? 'DESC' : ''}, system, kind, id LIMIT $2`,
         system ?? null,
         limit,
       ),
@@ -42,6 +42,12 @@ export function connectorReads(db: Db): ConnectorReads {
         'SELECT system, kind, count(*) AS count FROM fatura.set_aside GROUP BY system, kind ORDER BY system, kind',
       ),
   }
+}
+
+const atRisk: Record<Loss, string> = {
+  // As the index of unsettled invoices has it, and of these the drafts.
+  deletion: "fatura.invoices WHERE status IN ('draft', 'open') AND status = 'draft'",
+  downgrade: 'fatura.links WHERE ix_id IS NOT NULL',
 }
 
 export function connectorWrites(db: Db): ConnectorWrites {
@@ -61,6 +67,10 @@ export function connectorWrites(db: Db): ConnectorWrites {
         account,
         pinned_at,
       )
+    },
+    async countAtRisk(loss) {
+      const [row] = await db.query<{ count: number }>(`SELECT count(*) AS count FROM ${atRisk[loss]}`)
+      return row?.count ?? 0
     },
     async setAside({ system, kind, id, reason }, at) {
       await db.query(

@@ -7,4 +7,8 @@ export interface Db {
   query<Row extends object>(sql: string, ...values: (string | number | null)[]): Promise<Row[]>
   /** What keeps a row that was read from being changed by others until the transaction's end; empty where nobody else can. */
   keepRow: string
+  /** A token's column `customers` as JSON text, under its own name. */
+  customersAsJson: string
+  /** The value of that column from JSON text. */
+  customersFromJson(value: string): string
 }

@@ -49,6 +49,10 @@ export function keepCounts(db: DatabaseSync) {
     SELECT ?1, ?3, status, ix, ?4, sum(n) FROM counts
     ${ofEachState} AND span = ?5 AND start >= ?6 AND start < ?7 GROUP BY status, ix`)
   const deleteAllCounts = db.prepare('DELETE FROM counts WHERE customer_id = ?1')
+  const deleteLeftParties = db.prepare(`
+    DELETE FROM parties WHERE customer_id = ?1 AND NOT EXISTS (
+      SELECT 1 FROM invoices INDEXED BY invoices_by_party
+      WHERE invoices.customer_id = ?1 AND invoices.party_id = parties.party_id)`)
   const readTotal = db.prepare(
     `SELECT n FROM counts WHERE customer_id = ?1 AND span = ${spans.all} AND status = '' AND ix = '' AND start = 0`,
   )
@@ -125,6 +129,7 @@ export function keepCounts(db: DatabaseSync) {
     flush,
     /** Counts a customer anew, whatever was kept of it. */
     recount(customerId: string): void {
+      deleteLeftParties.run(customerId)
       deleteAllCounts.run(customerId)
       blocks.deleteAll(customerId)
       const total = Number(countInvoices.get(customerId)?.n)

@@ -22,12 +22,15 @@ export function openReadOnly(path: string): DatabaseSync {
 }
 
 /** Opens for writing. Every commit is on the disk before it returns: WAL with synchronous=FULL. */
-export function openReadWrite(path: string, { create }: { create: boolean }): DatabaseSync {
+export function openReadWrite(
+  path: string,
+  { create, patience = writerPatience }: { create: boolean; patience?: number },
+): DatabaseSync {
   if (create) translate(path, () => createFolder(dirname(path)))
   else if (!existsSync(path))
     throw new StoreError(`There is no database at ${path}. Create it with: fatura migrate`)
   return translate(path, () => {
-    const db = openOwn(path, { timeout: writerPatience })
+    const db = openOwn(path, { timeout: patience })
     db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA cache_size = -32768')
     return db
   })

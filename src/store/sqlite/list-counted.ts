@@ -16,7 +16,7 @@ import {
 } from '../counting.ts'
 import type { InvoiceQuery } from '../store.ts'
 import { joinSummaries, type Value } from './list-statement.ts'
-import { searchCounted } from './search-counted.ts'
+import { type Steps, searchCounted } from './search-counted.ts'
 
 export interface CountedPage {
   total: number
@@ -99,19 +99,18 @@ export function listCounted(db: DatabaseSync, prepare: (sql: string) => Statemen
     return { total, page, summaries: prepare(sql).get(...values)?.summaries as Uint8Array }
   }
 
-  function searchMatching(query: InvoiceQuery): CountedPage {
+  function* searchMatching(query: InvoiceQuery): Steps<CountedPage> {
     if (search.isEvery(query)) return listMatching(query)
     const { page_size } = query
     const days = daysOf(query)
-    const asked = search.find(query, days, (query.page - 1) * page_size)
+    const asked = yield* search.find(query, days, (query.page - 1) * page_size)
     const page = clamp(query.page, asked.total, page_size)
     // Only the total tells that there is no such page; then the last one is looked for.
-    const found = page === query.page ? asked : search.find(query, days, (page - 1) * page_size)
+    const found = page === query.page ? asked : yield* search.find(query, days, (page - 1) * page_size)
     return { ...found, page }
   }
 
-  return (query: InvoiceQuery): CountedPage =>
-    query.words === undefined ? listMatching(query) : searchMatching(query)
+  return { list: listMatching, search: searchMatching }
 }
 
 function daysOf({ issued_from, issued_before }: InvoiceQuery): Days {

@@ -1,236 +1,131 @@
 /**
- * The schema, one migration a version. Each runs in a transaction that also records its version, so that a kill
- * at any moment leaves a whole version behind and the next run goes on from there.
+ * Brings a file to this version's schema. Each migration runs in a transaction that also records its version, so that a
+ * kill at any moment leaves a whole version behind and the next run goes on from there.
  */
-import type { DatabaseSync } from 'node:sqlite'
-import { StoreError, schemaMismatch } from '../store.ts'
+import { DatabaseSync } from 'node:sqlite'
+import {
+  checkState,
+  type Migration,
+  type MigrationOutcome,
+  madeElsewhere,
+  type OnRewrite,
+  readMigrations,
+  rewrites,
+  type SchemaState,
+} from '../migrations.ts'
 import { applicationId, openReadWrite, translate } from './database.ts'
+import { createDb } from './shared-db.ts'
 
-const migrations: readonly string[] = [
-  `
-  -- The read model. Beside the columns that filters need, a row holds its summary as the text that is sent.
-  CREATE TABLE invoices (
-    customer_id TEXT NOT NULL,
-    id          TEXT NOT NULL,
-    issued_at   INTEGER NOT NULL,
-    status      TEXT NOT NULL,
-    ix_status   TEXT,
-    party_id    INTEGER NOT NULL,
-    own_text    TEXT NOT NULL,
-    summary     TEXT NOT NULL,
-    observed_at INTEGER NOT NULL,
-    PRIMARY KEY (customer_id, id)
-  ) STRICT;
+export const migrations = readMigrations(new URL('./migrations/', import.meta.url))
 
-  -- What may still change or be deleted at its source, to be looked at again.
-  CREATE INDEX invoices_unsettled ON invoices (customer_id, id) WHERE status IN ('draft', 'open');
-
-  -- What was deleted at its source: an older observation must not revive it.
-  CREATE TABLE tombstones (
-    customer_id TEXT NOT NULL,
-    id          TEXT NOT NULL,
-    observed_at INTEGER NOT NULL,
-    PRIMARY KEY (customer_id, id)
-  ) STRICT, WITHOUT ROWID;
-
-  -- The list's order, with the filters' columns: counting and skipping never touch the rows.
-  CREATE INDEX invoices_in_order ON invoices (customer_id, issued_at DESC, id DESC, status, ix_status);
-
-  -- The list's order within each state, however rare the state is.
-  CREATE INDEX invoices_by_state ON invoices (customer_id, status, ix_status, issued_at DESC, id DESC);
-
-  -- The other part of the text that invoices are found by: whom they are made out to, each once.
-  CREATE TABLE parties (
-    customer_id TEXT NOT NULL,
-    party_id    INTEGER NOT NULL,
-    text        TEXT NOT NULL,
-    PRIMARY KEY (customer_id, party_id)
-  ) STRICT, WITHOUT ROWID;
-
-  -- Apart from the rows, so that a list reads past none of them. No row: the lines are not known.
-  CREATE TABLE invoice_lines (
-    customer_id TEXT NOT NULL,
-    invoice_id  TEXT NOT NULL,
-    lines       TEXT NOT NULL,
-    PRIMARY KEY (customer_id, invoice_id)
-  ) STRICT;
-
-  CREATE TABLE customers (
-    customer_id TEXT NOT NULL PRIMARY KEY,
-    version     INTEGER NOT NULL,
-    total       INTEGER NOT NULL DEFAULT 0,
-    -- Whether there are counters, and searchable blocks: only for a customer of many invoices.
-    counted     INTEGER NOT NULL DEFAULT 0,
-    -- The newest summaries, joined as they are sent: the page that most ask for.
-    head        BLOB NOT NULL DEFAULT x''
-  ) STRICT;
-
-  -- How many invoices of a state a customer has: in all (span 0), in 32 days, in a day. Days count from the epoch.
-  -- '' is any status; ix is '=' and the ix_status, '-' for none, or '' for any.
-  CREATE TABLE counts (
-    customer_id TEXT NOT NULL,
-    span        INTEGER NOT NULL,
-    status      TEXT NOT NULL,
-    ix          TEXT NOT NULL,
-    start       INTEGER NOT NULL,
-    n           INTEGER NOT NULL,
-    PRIMARY KEY (customer_id, span, status, ix, start)
-  ) STRICT, WITHOUT ROWID;
-
-  -- What invoices are found by, some hundred together: of the days from the first one on, up to the next block's.
-  CREATE TABLE search_blocks (
-    customer_id TEXT NOT NULL,
-    first       INTEGER NOT NULL,
-    days        TEXT NOT NULL,
-    states      TEXT NOT NULL,
-    marks       BLOB NOT NULL,
-    parties     TEXT NOT NULL,
-    texts       TEXT NOT NULL,
-    PRIMARY KEY (customer_id, first)
-  ) STRICT;
-
-  CREATE TABLE streams (
-    name         TEXT NOT NULL PRIMARY KEY,
-    cursor       TEXT,
-    succeeded_at INTEGER,
-    failed_at    INTEGER,
-    error        TEXT
-  ) STRICT, WITHOUT ROWID;
-
-  -- Until when the records follow their sources: until the last time that all events were applied and the documents
-  -- that change were looked at, once everything was read to its end. An import counts only where nothing else brings
-  -- records.
-  CREATE VIEW current_freshness AS
-    SELECT CASE WHEN count(*) = count(succeeded_at)
-      THEN coalesce(min(CASE WHEN name LIKE '%:events' OR name LIKE 'ix:%' AND name <> 'ix:all' THEN succeeded_at END),
-        min(succeeded_at)) END AS synced_at
-    FROM streams
-    WHERE name NOT LIKE '%:unsettled' AND (name <> 'import' OR NOT EXISTS (SELECT 1 FROM streams WHERE name <> 'import'));
-
-  -- The same, as of the last time that a stream was saved: every answer tells it.
-  CREATE TABLE freshness (
-    synced_at INTEGER
-  ) STRICT;
-  INSERT INTO freshness (synced_at) VALUES (NULL);
-
-  -- What is recorded at the payment platform of the document of each invoice that came from there, and which it is.
-  CREATE TABLE links (
-    customer_id TEXT NOT NULL,
-    invoice_id  TEXT NOT NULL,
-    state       TEXT,
-    claimed_id  INTEGER,
-    ix_id       INTEGER,
-    claim       TEXT NOT NULL,
-    PRIMARY KEY (customer_id, invoice_id)
-  ) STRICT, WITHOUT ROWID;
-  CREATE INDEX links_by_invoice ON links (invoice_id);
-  CREATE INDEX links_by_claim ON links (claimed_id) WHERE claimed_id IS NOT NULL;
-  CREATE INDEX links_by_document ON links (ix_id) WHERE ix_id IS NOT NULL;
-  CREATE INDEX links_creating ON links (customer_id, invoice_id) WHERE state = 'creating';
-
-  -- The invoicing system's documents; one that was asked for and never seen has no body.
-  CREATE TABLE documents (
-    id          INTEGER NOT NULL PRIMARY KEY,
-    status      TEXT,
-    reference   TEXT,
-    date        TEXT,
-    client_id   INTEGER,
-    body        TEXT,
-    misses      INTEGER NOT NULL,
-    observed_at INTEGER NOT NULL
-  ) STRICT;
-  CREATE INDEX documents_by_reference ON documents (reference) WHERE reference IS NOT NULL;
-  CREATE INDEX documents_by_date ON documents (date, id);
-  CREATE INDEX documents_open ON documents (id) WHERE status IN ('draft', 'final', 'sent');
-
-  CREATE TABLE document_clients (
-    id          INTEGER NOT NULL PRIMARY KEY,
-    tax_id      TEXT,
-    observed_at INTEGER NOT NULL
-  ) STRICT;
-
-  -- What happened to each invoice lately, and what came of it.
-  CREATE TABLE journal (
-    customer_id TEXT NOT NULL,
-    invoice_id  TEXT NOT NULL,
-    cause       TEXT NOT NULL,
-    type        TEXT NOT NULL,
-    happened_at INTEGER,
-    at          INTEGER NOT NULL,
-    outcome     TEXT NOT NULL,
-    detail      TEXT NOT NULL,
-    PRIMARY KEY (customer_id, invoice_id, cause)
-  ) STRICT, WITHOUT ROWID;
-
-  CREATE TABLE observation (
-    last_at INTEGER NOT NULL
-  ) STRICT;
-  INSERT INTO observation (last_at) VALUES (0);
-
-  CREATE TABLE tokens (
-    id         TEXT NOT NULL PRIMARY KEY,
-    name       TEXT NOT NULL,
-    hash       TEXT NOT NULL,
-    customers  TEXT,
-    created_at INTEGER NOT NULL,
-    expires_at INTEGER,
-    revoked_at INTEGER
-  ) STRICT;
-  `,
-  `
-  -- The account of each upstream system that the records come from.
-  CREATE TABLE pins (
-    system    TEXT NOT NULL PRIMARY KEY,
-    account   TEXT NOT NULL,
-    pinned_at INTEGER NOT NULL
-  ) STRICT, WITHOUT ROWID;
-
-  -- Which process may write as the connector. One row.
-  CREATE TABLE lease (
-    holder TEXT,
-    epoch  INTEGER NOT NULL,
-    beats  INTEGER NOT NULL
-  ) STRICT;
-  INSERT INTO lease (holder, epoch, beats) VALUES (NULL, 0, 0);
-
-  -- Records of an upstream system that do not fit: tried again later, and counted until then.
-  CREATE TABLE set_aside (
-    system   TEXT NOT NULL,
-    kind     TEXT NOT NULL,
-    id       TEXT NOT NULL,
-    reason   TEXT NOT NULL,
-    first_at INTEGER NOT NULL,
-    last_at  INTEGER NOT NULL,
-    tries    INTEGER NOT NULL,
-    PRIMARY KEY (system, kind, id)
-  ) STRICT, WITHOUT ROWID;
-  `,
-]
-
-export const schemaVersion = migrations.length
-
-export function migrateSqlite(path: string): { from: number; to: number } {
+export async function migrateSqlite(
+  path: string,
+  onRewrite: OnRewrite = () => {},
+): Promise<MigrationOutcome> {
+  const where = `The database ${path}`
   const db = openReadWrite(path, { create: true })
   try {
-    const from = translate(path, () => readVersion(db))
-    if (from > schemaVersion)
-      throw new StoreError(schemaMismatch(`The database ${path}`, from, schemaVersion))
-    for (let version = from; version < schemaVersion; version++)
-      translate(path, () => runMigration(db, version))
-    return { from, to: schemaVersion }
+    const from = translate(path, () => readState(db)).version
+    if (from > migrations.length)
+      checkState(
+        where,
+        translate(path, () => readState(db)),
+        migrations,
+      )
+    if (from > 0) translate(path, () => checkHistory(db, where, from))
+    for (const migration of migrations.slice(from)) translate(path, () => runMigration(db, migration))
+    for (const { version } of migrations) await runRewrite(db, path, version, onRewrite)
+    return { from, to: migrations.length }
   } finally {
     db.close()
   }
 }
 
-function runMigration(db: DatabaseSync, version: number): void {
+/** Throws unless the schema is exactly the one this version of Fatura knows. */
+export function checkSchema(db: DatabaseSync, path: string): void {
+  checkState(
+    `The database ${path}`,
+    translate(path, () => readState(db)),
+    migrations,
+  )
+}
+
+export function readState(db: DatabaseSync): SchemaState {
+  const version = Number(db.prepare('PRAGMA user_version').get()?.user_version)
+  if (!hasHistory(db)) return { version, sha256: null, isRewriting: false }
+  const row = db
+    .prepare(
+      `SELECT (SELECT sha256 FROM migrations WHERE version = ?1) AS sha256,
+         EXISTS (SELECT 1 FROM migrations WHERE rewriting IS NOT NULL) AS is_rewriting`,
+    )
+    .get(version)
+  return { version, sha256: (row?.sha256 as string | null) ?? null, isRewriting: row?.is_rewriting === 1 }
+}
+
+/** Stores of version 1 did not keep what made them. */
+function hasHistory(db: DatabaseSync): boolean {
+  return (
+    db.prepare("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'migrations'").get() !== undefined
+  )
+}
+
+/** Throws when a file that made this store is not the one of that number here. */
+function checkHistory(db: DatabaseSync, where: string, version: number): void {
+  if (!hasHistory(db)) {
+    const difference = differenceFromFirst(db)
+    if (difference !== null) throw madeElsewhere(where, version, difference)
+    return
+  }
+  for (const row of db.prepare('SELECT version, sha256 FROM migrations ORDER BY version').all())
+    if (row.sha256 !== migrations[Number(row.version) - 1]?.sha256)
+      throw madeElsewhere(where, Number(row.version))
+}
+
+/** What the tables and indexes of a store of version 1 lack, or have too much; null when they are the released ones. */
+function differenceFromFirst(db: DatabaseSync): string | null {
+  const first = new DatabaseSync(':memory:')
+  try {
+    first.exec(migrations[0]?.sql ?? '')
+    const objectsOf = (one: DatabaseSync) =>
+      new Map(
+        one
+          .prepare("SELECT type || ' ' || name AS name, sql FROM sqlite_schema WHERE sql IS NOT NULL")
+          .all()
+          .map(({ name, sql }) => [String(name), String(sql).replaceAll(/--.*|\s+/g, '')]),
+      )
+    const [wanted, found] = [objectsOf(first), objectsOf(db)]
+    for (const [name, sql] of wanted) {
+      const other = found.get(name)
+      if (other === undefined) return `it has no ${name}`
+      if (other !== sql) return `its ${name} is another`
+    }
+    const extra = [...found.keys()].find(name => !wanted.has(name))
+    return extra === undefined ? null : `it has a ${extra}`
+  } finally {
+    first.close()
+  }
+}
+
+function runMigration(db: DatabaseSync, { version, sql, sha256 }: Migration): void {
   db.exec('BEGIN IMMEDIATE')
   try {
     // Another process may have run it while this one waited for the lock.
-    if (readVersion(db) === version)
-      db.exec(
-        `${migrations[version]}; PRAGMA user_version = ${version + 1}; PRAGMA application_id = ${applicationId}`,
+    if (readState(db).version === version - 1) {
+      db.exec(`${sql}; PRAGMA user_version = ${version}; PRAGMA application_id = ${applicationId};
+        CREATE TABLE IF NOT EXISTS migrations (
+          version   INTEGER NOT NULL PRIMARY KEY,
+          sha256    TEXT NOT NULL,
+          -- Where a pass over the rows goes on; NULL when there is none, or none any more.
+          rewriting TEXT
+        ) STRICT`)
+      const record = db.prepare(
+        'INSERT OR IGNORE INTO migrations (version, sha256, rewriting) VALUES (?, ?, ?)',
       )
+      // What made an earlier version was held against the files before.
+      for (const earlier of migrations.slice(0, version - 1))
+        record.run(earlier.version, earlier.sha256, null)
+      record.run(version, sha256, rewrites[version] === undefined ? null : '')
+    }
     db.exec('COMMIT')
   } catch (error) {
     // SQLite has rolled back by itself after some failures, a full disk among them.
@@ -239,13 +134,31 @@ function runMigration(db: DatabaseSync, version: number): void {
   }
 }
 
-/** Throws unless the schema is exactly the one this version of Fatura knows. */
-export function checkSchema(db: DatabaseSync, path: string): void {
-  const version = translate(path, () => readVersion(db))
-  if (version !== schemaVersion)
-    throw new StoreError(schemaMismatch(`The database ${path}`, version, schemaVersion))
-}
-
-export function readVersion(db: DatabaseSync): number {
-  return Number(db.prepare('PRAGMA user_version').get()?.user_version)
+/** Runs what is left of a pass over the rows, if anything is. */
+async function runRewrite(
+  db: DatabaseSync,
+  path: string,
+  version: number,
+  onRewrite: OnRewrite,
+): Promise<void> {
+  const rewrite = rewrites[version]
+  if (rewrite === undefined) return
+  const shared = createDb(db, path)
+  const readPlace = db.prepare('SELECT rewriting FROM migrations WHERE version = ?')
+  const savePlace = db.prepare('UPDATE migrations SET rewriting = ? WHERE version = ?')
+  let done = 0
+  for (;;) {
+    translate(path, () => db.exec('BEGIN IMMEDIATE'))
+    try {
+      const after = readPlace.get(version)?.rewriting as string | null
+      if (after === null) return
+      const { next, customers } = await rewrite.step(shared, after)
+      savePlace.run(next, version)
+      translate(path, () => db.exec('COMMIT'))
+      done += customers
+      onRewrite(rewrite.title, done)
+    } finally {
+      if (db.isTransaction) db.exec('ROLLBACK')
+    }
+  }
 }

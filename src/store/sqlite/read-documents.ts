@@ -13,7 +13,7 @@ import {
   readLinkedRow,
 } from '../document-store.ts'
 
-import { documentColumns } from './write-documents.ts'
+import { documentColumns, selectDocuments } from './write-documents.ts'
 
 const keyColumns = "id, json_extract(body, '$.type') AS type"
 
@@ -28,15 +28,16 @@ const linkedTables = `
 
 /** `attempt` runs a statement, and says what a failure means. */
 export function documentReads(db: DatabaseSync, attempt: <T>(work: () => T) => T): DocumentReads {
-  const all = <Row>(statement: StatementSync, ...values: (string | number)[]) =>
+  const all = <Row>(statement: StatementSync, ...values: (string | number | null)[]) =>
     attempt(() => statement.all(...values)) as unknown as Row[]
 
   const readOpen = db.prepare(`
     SELECT ${keyColumns} FROM documents INDEXED BY documents_open
-    WHERE status IN ('draft', 'final', 'sent') AND misses < 2 AND id > ?1 ORDER BY id LIMIT ?2`)
+    WHERE status IN ('draft', 'final', 'sent') AND misses < 2 AND observed_at < ?1 AND id > ?2 ORDER BY id LIMIT ?3`)
   const readSpan = db.prepare(`
     SELECT ${keyColumns} FROM documents
-    WHERE date >= ?1 AND date <= ?2 AND status <> 'deleted' AND misses < 2 AND id > ?3 ORDER BY id LIMIT ?4`)
+    WHERE date >= ?1 AND date <= ?2 AND status <> 'deleted' AND misses < 2 AND observed_at < ?3 AND id > ?4
+    ORDER BY id LIMIT ?5`)
   const readClaimed = db.prepare(`
     SELECT wanted.id, coalesce(json_extract(body, '$.type'), max(wanted.type)) AS type, misses,
       coalesce(observed_at, 0) AS observed_at FROM (
@@ -48,7 +49,19 @@ export function documentReads(db: DatabaseSync, attempt: <T>(work: () => T) => T
     ) wanted LEFT JOIN documents d ON d.id = wanted.id
     GROUP BY wanted.id ORDER BY wanted.id LIMIT ?2`)
   const readClients = db.prepare(
-    'SELECT id FROM document_clients WHERE observed_at < ?1 ORDER BY id LIMIT ?2',
+    'SELECT id FROM document_clients WHERE observed_at < ?1 AND id > ?2 ORDER BY id LIMIT ?3',
+  )
+  const findDocuments = db.prepare(selectDocuments)
+  const readInForce = db.prepare(`
+    SELECT body FROM documents
+    WHERE id > ?1 AND status NOT IN ('draft', 'canceled', 'deleted') AND misses < 2
+      AND (?2 IS NULL OR date BETWEEN ?2 AND ?3) ORDER BY id LIMIT ?4`)
+  const findTied = db.prepare(`
+    SELECT claimed_id AS id FROM links WHERE claimed_id IN (SELECT value FROM json_each(?1))
+    UNION
+    SELECT ix_id FROM links WHERE ix_id IN (SELECT value FROM json_each(?1))`)
+  const findInvoices = db.prepare(
+    'SELECT invoice_id AS id FROM links WHERE invoice_id IN (SELECT value FROM json_each(?1))',
   )
   const readCreating = db.prepare(`
     SELECT customer_id, invoice_id AS id FROM links
@@ -70,16 +83,16 @@ export function documentReads(db: DatabaseSync, attempt: <T>(work: () => T) => T
   const findTombstone = db.prepare('SELECT customer_id, id, observed_at FROM tombstones WHERE id = ?1')
 
   return {
-    async readDocuments(which, after, limit) {
+    async readDocuments(which, observedBefore, after, limit) {
       return which === 'open'
-        ? all<DocumentKey>(readOpen, after, limit)
-        : all<DocumentKey>(readSpan, which.from, which.to, after, limit)
+        ? all<DocumentKey>(readOpen, observedBefore, after, limit)
+        : all<DocumentKey>(readSpan, which.from, which.to, observedBefore, after, limit)
     },
     async readClaimed(after, limit) {
       return all<ClaimedDocument>(readClaimed, after, limit)
     },
-    async readClients(readBefore, limit) {
-      return all<{ id: number }>(readClients, readBefore, limit).map(({ id }) => id)
+    async readClients(readBefore, after, limit) {
+      return all<{ id: number }>(readClients, readBefore, after, limit).map(({ id }) => id)
     },
     async readCreating(after, limit) {
       return all<InvoiceKey>(readCreating, after?.customer_id ?? '', after?.id ?? '', limit)
@@ -96,6 +109,19 @@ export function documentReads(db: DatabaseSync, attempt: <T>(work: () => T) => T
     },
     async findLinkedById(invoiceId) {
       return all<LinkedRow>(findLinkedById, invoiceId).map(readLinkedRow)
+    },
+    async findDocuments({ ids, references }) {
+      const rows = all<DocumentRow>(findDocuments, JSON.stringify(ids), JSON.stringify(references))
+      return rows.map(readDocumentRow)
+    },
+    async readInForce(after, limit, days) {
+      const rows = all<{ body: string }>(readInForce, after, days?.from ?? null, days?.to ?? null, limit)
+      return rows.map(({ body }) => JSON.parse(body))
+    },
+    async findTied({ documents, invoices }) {
+      const tied = all<{ id: number }>(findTied, JSON.stringify(documents))
+      const known = all<{ id: string }>(findInvoices, JSON.stringify(invoices))
+      return { documents: tied.map(({ id }) => id), invoices: known.map(({ id }) => id) }
     },
     async findReferenced(reference) {
       return all<DocumentRow>(findReferenced, reference).map(readDocumentRow)

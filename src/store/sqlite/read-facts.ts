@@ -1,8 +1,9 @@
 import { accessSync, constants, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import type { FileFacts, StoreFacts } from '../facts.ts'
+import { explainState } from '../migrations.ts'
 import { openReadOnly, translate } from './database.ts'
-import { readVersion, schemaVersion } from './migrations.ts'
+import { migrations, readState } from './migrations.ts'
 
 export function readSqliteFacts(path: string): StoreFacts {
   const db = openReadOnly(path)
@@ -11,8 +12,9 @@ export function readSqliteFacts(path: string): StoreFacts {
       const pragma = (name: string) => db.prepare(`PRAGMA ${name}`).get()?.[name]
       return {
         engine: `SQLite ${db.prepare('SELECT sqlite_version() AS version').get()?.version}`,
-        schema: readVersion(db),
-        needed: schemaVersion,
+        schema: readState(db).version,
+        needed: migrations.length,
+        schemaProblem: explainState(`The database ${path}`, readState(db), migrations),
         isReadOnly: pragma('query_only') === 1,
         server: null,
         file: { journalMode: String(pragma('journal_mode')), ...readFile(path) },

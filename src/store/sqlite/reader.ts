@@ -1,15 +1,12 @@
-import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { countPages } from '../../invoice.ts'
 import { isForHead } from '../counting.ts'
 import type { InvoicePage, InvoiceQuery, ReadStore, Snapshot, StoredInvoice } from '../store.ts'
 import { attemptRead, openReadOnly } from './database.ts'
-import { listCounted } from './list-counted.ts'
 import { listStatement } from './list-statement.ts'
 import { checkSchema } from './migrations.ts'
+import { prepareOnce, readCounted } from './read-counted.ts'
+import { openSearchThread } from './search-thread.ts'
 import { readToken, type TokenRow, tokenColumns } from './tokens.ts'
-
-/** Filters come in a few dozen combinations; only a search of many words makes more. */
-const preparedAtMost = 256
 
 export function openSqliteReader(path: string): ReadStore {
   const db = openReadOnly(path)
@@ -21,14 +18,10 @@ export function openSqliteReader(path: string): ReadStore {
   }
 
   const prepareList = prepareOnce(db)
-  const readCounted = listCounted(db, prepareList)
-  const begin = db.prepare('BEGIN')
-  const end = db.prepare('ROLLBACK')
+  const counted = readCounted(db, prepareList)
+  const searches = openSearchThread(path)
   const firstPage = db.prepare(`
     SELECT total, head AS summaries, version, synced_at FROM freshness LEFT JOIN customers ON customer_id = ?1`)
-  const snapshot = db.prepare(`
-    SELECT (SELECT version FROM customers WHERE customer_id = ?1) AS version,
-           (SELECT synced_at FROM freshness) AS synced_at`)
   const invoice = db.prepare(`
     SELECT summary, lines, (SELECT synced_at FROM freshness) AS synced_at
     FROM invoices
@@ -37,33 +30,34 @@ export function openSqliteReader(path: string): ReadStore {
   const token = db.prepare(`SELECT ${tokenColumns} FROM tokens WHERE id = ?1`)
   const ping = db.prepare('SELECT count(*) FROM streams')
 
-  function listInvoices(query: InvoiceQuery): InvoicePage {
-    if (isForHead(query)) return pageOf(firstPage.get(query.customer_id) as unknown as PageRow, 1)
-    const { sql, values } = listStatement(query)
-    const row = prepareList(sql).get(...values) as unknown as PageRow
-    if (row.summaries === null && row.counted === 1) return listInSnapshot(query)
-    return pageOf(row, Math.max(1, Math.min(query.page, countPages(row.total ?? 0, query.page_size))))
-  }
-
-  /** Several statements, all from one snapshot. */
-  function listInSnapshot(query: InvoiceQuery): InvoicePage {
-    begin.run()
-    try {
-      const { version, synced_at } = snapshot.get(query.customer_id) as unknown as SnapshotRow
-      const { total, page, summaries } = readCounted(query)
-      return { total, page, summaries: summaries ?? nothing, version: version ?? 0, synced_at }
-    } finally {
-      end.run()
+  async function listInvoices(query: InvoiceQuery): Promise<InvoicePage> {
+    if (isForHead(query))
+      return attemptRead(() => pageOf(firstPage.get(query.customer_id) as unknown as PageRow, 1))
+    // A customer's counters may go between the two questions: then it is small by now, and the first one answers.
+    for (;;) {
+      const page =
+        attemptRead(() => listByStatement(query)) ?? (await attemptRead(() => listByCounters(query)))
+      if (page !== null) return page
     }
   }
 
+  /** Null when there are no counters any more. */
+  function listByCounters(query: InvoiceQuery): InvoicePage | null | Promise<InvoicePage | null> {
+    return query.words === undefined ? counted.list(query) : searches.search(query)
+  }
+
+  /** One statement, so of one snapshot; null when the customer has counters, by which it is to be read. */
+  function listByStatement(query: InvoiceQuery): InvoicePage | null {
+    const { sql, values } = listStatement(query)
+    const row = prepareList(sql).get(...values) as unknown as PageRow
+    if (row.summaries === null && row.counted === 1) return null
+    return pageOf(row, Math.max(1, Math.min(query.page, countPages(row.total ?? 0, query.page_size))))
+  }
+
   return {
-    async listInvoices(query) {
-      return attemptRead(() => listInvoices(query))
-    },
+    listInvoices,
     async readSnapshot(customerId) {
-      const row = attemptRead(() => snapshot.get(customerId)) as unknown as SnapshotRow
-      return { version: row.version ?? 0, synced_at: row.synced_at }
+      return attemptRead(() => counted.readSnapshot(customerId))
     },
     async findInvoice(customerId, invoiceId) {
       const row = attemptRead(() => invoice.get(customerId, invoiceId))
@@ -77,33 +71,21 @@ export function openSqliteReader(path: string): ReadStore {
       attemptRead(() => ping.get())
     },
     async close() {
+      await searches.close()
       db.close()
     },
   }
 }
 
-type SnapshotRow = Omit<Snapshot, 'version'> & { version: number | null }
-type PageRow = SnapshotRow & {
+type PageRow = Omit<Snapshot, 'version'> & {
+  version: number | null
+  counted: number | null
   total: number | null
   summaries: Uint8Array | null
-  counted: number | null
 }
 
 const nothing = new Uint8Array()
 
 function pageOf({ total, summaries, version, synced_at }: PageRow, page: number): InvoicePage {
   return { total: total ?? 0, page, summaries: summaries ?? nothing, version: version ?? 0, synced_at }
-}
-
-function prepareOnce(db: DatabaseSync): (sql: string) => StatementSync {
-  const prepared = new Map<string, StatementSync>()
-  return sql => {
-    let statement = prepared.get(sql)
-    if (statement === undefined) {
-      if (prepared.size >= preparedAtMost) prepared.clear()
-      statement = db.prepare(sql)
-      prepared.set(sql, statement)
-    }
-    return statement
-  }
 }

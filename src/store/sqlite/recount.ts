@@ -9,7 +9,15 @@ export function recounts(db: DatabaseSync) {
     SELECT min(customer_id) AS customer_id FROM (
       SELECT min(customer_id) AS customer_id FROM customers WHERE customer_id > ?1
       UNION ALL SELECT min(customer_id) FROM invoices WHERE customer_id > ?1
-      UNION ALL SELECT min(customer_id) FROM counts WHERE customer_id > ?1)`)
+      UNION ALL SELECT min(customer_id) FROM counts WHERE customer_id > ?1
+      UNION ALL SELECT min(customer_id) FROM search_blocks WHERE customer_id > ?1
+      UNION ALL SELECT min(customer_id) FROM parties WHERE customer_id > ?1)`)
+  const countInvoices = db.prepare('SELECT count(*) AS n FROM invoices WHERE customer_id = ?1')
+  const countLeft = db.prepare(`
+    SELECT count(*) AS n FROM parties WHERE customer_id = ?1 AND NOT EXISTS (
+      SELECT 1 FROM invoices INDEXED BY invoices_by_party
+      WHERE invoices.customer_id = ?1 AND invoices.party_id = parties.party_id)`)
+  const sumTotals = db.prepare('SELECT coalesce(sum(total), 0) AS n FROM customers')
   const readCustomer = db.prepare(
     `SELECT total, counted, head <> ${currentHead} AS is_head_wrong FROM customers WHERE customer_id = ?1`,
   )
@@ -29,27 +37,30 @@ export function recounts(db: DatabaseSync) {
     return stored.map(({ party_id, ...row }) => ({ ...row, party: parties.get(party_id) ?? '' }))
   }
 
-  /** How many counters and blocks of a customer are wrong. */
-  function check(customerId: string): number {
-    const rows = rowsOf(customerId)
+  /** How many counters and blocks of a customer are wrong, and how many invoices there are. */
+  function check(customerId: string): { wrong: number; invoices: number } {
+    const invoices = Number(countInvoices.get(customerId)?.n)
     const customer = readCustomer.get(customerId)
     const isCounted = customer?.counted === 1
-    let wrong =
-      Number(customer?.total ?? 0) === rows.length && (isCounted || rows.length <= countedAbove) ? 0 : 1
+    let wrong = Number(customer?.total ?? 0) === invoices && (isCounted || invoices <= countedAbove) ? 0 : 1
     if (customer?.is_head_wrong === 1) wrong++
-    const days = Map.groupBy(isCounted ? rows : [], ({ issued_at }) => dayOf(issued_at))
+    wrong += Number(countLeft.get(customerId)?.n)
+    return { wrong: wrong + checkCounters(customerId, isCounted), invoices }
+  }
+
+  function checkCounters(customerId: string, isCounted: boolean): number {
+    const days = Map.groupBy(isCounted ? rowsOf(customerId) : [], ({ issued_at }) => dayOf(issued_at))
     const expected = new Map<string, string | number>()
-    const add = (span: number, start: number, part: readonly SearchRow[]) => {
-      for (const { status, ix, n } of countStates(part)) {
-        const name = JSON.stringify([span, start, status, ix])
-        expected.set(name, Number(expected.get(name) ?? 0) + n)
-      }
-    }
-    for (const [day, part] of days) {
-      add(spans.day, day, part)
-      add(spans.stretch, stretchOf(day), part)
-      add(spans.all, 0, part)
-    }
+    for (const [day, part] of days)
+      for (const { status, ix, n } of countStates(part))
+        for (const [span, start] of [
+          [spans.day, day],
+          [spans.stretch, stretchOf(day)],
+          [spans.all, 0],
+        ]) {
+          const name = JSON.stringify([span, start, status, ix])
+          expected.set(name, Number(expected.get(name) ?? 0) + n)
+        }
     const stored = new Map<string, unknown>()
     for (const { span, start, status, ix, n } of readCounts.all(customerId))
       stored.set(JSON.stringify([span, start, status, ix]), n)
@@ -64,6 +75,7 @@ export function recounts(db: DatabaseSync) {
       const made = makeBlock(part.map(([day, rows]): SearchDay => ({ day, rows })))
       expected.set(`block ${first}`, nameBlock(made))
     }
+    let wrong = 0
     for (const [name, value] of expected) if (stored.get(name) !== value) wrong++
     for (const name of stored.keys()) if (!expected.has(name)) wrong++
     return wrong
@@ -71,6 +83,10 @@ export function recounts(db: DatabaseSync) {
 
   return {
     check,
+    /** How many invoices there are, as the totals say. */
+    estimate(): number {
+      return Number(sumTotals.get()?.n)
+    },
     *customers(): Generator<string> {
       for (let last = ''; ; ) {
         const next = nextCustomer.get(last)?.customer_id

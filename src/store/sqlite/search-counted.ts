@@ -15,6 +15,9 @@ import {
 /** Up to so many parties, it is worth looking first whether all of them are meant. */
 const partiesAtMost = 32
 
+/** Work in small steps: the caller decides after each when to go on, if at all. */
+export type Steps<Result> = Generator<void, Result, void>
+
 export function searchCounted(db: DatabaseSync) {
   const readParties = db.prepare(`SELECT text FROM parties WHERE customer_id = ?1 LIMIT ${partiesAtMost + 1}`)
   const readBlocks = db.prepare(`
@@ -40,8 +43,8 @@ export function searchCounted(db: DatabaseSync) {
       )
     },
 
-    /** How many invoices are found, and a page's rows' texts from a place on. */
-    find(query: InvoiceQuery, days: Days, skip: number): { total: number; summaries: Uint8Array } {
+    /** How many invoices are found, and a page's rows' texts from a place on. Stops after each block, and can be left there. */
+    *find(query: InvoiceQuery, days: Days, skip: number): Steps<{ total: number; summaries: Uint8Array }> {
       const { customer_id, words = [], page_size } = query
       const isAnyDay = days.first === everyDay.first && days.end === everyDay.end
       const sought: Sought = {
@@ -66,6 +69,7 @@ export function searchCounted(db: DatabaseSync) {
           summaries.push(String(row?.summary))
         }
         total += n
+        yield
       }
       return { total, summaries: Buffer.from(summaries.join(',')) }
     },

@@ -8,7 +8,7 @@ export function createDb(db: DatabaseSync, path: string): Db {
   function prepare(sql: string): StatementSync {
     const known = prepared.get(sql)
     if (known !== undefined) return known
-    const statement = db.prepare(sql.replaceAll('fatura.', '').replaceAll(/\$(\d)/g, '?$1'))
+    const statement = db.prepare(sql.replaceAll('fatura.', '').replaceAll(/\$(\d+)/g, '?$1'))
     prepared.set(sql, statement)
     return statement
   }
@@ -18,5 +18,7 @@ export function createDb(db: DatabaseSync, path: string): Db {
     },
     // A write transaction is the only one: nobody else changes anything.
     keepRow: '',
+    customersAsJson: 'customers',
+    customersFromJson: value => value,
   }
 }

@@ -14,6 +14,13 @@ const entriesKept = 50
 
 export const documentColumns = 'id, body, misses, observed_at'
 
+/** By their ids and their references. */
+export const selectDocuments = `
+  SELECT ${documentColumns} FROM documents WHERE id IN (SELECT value FROM json_each(?1))
+  UNION
+  SELECT ${documentColumns} FROM documents WHERE reference IN (SELECT value FROM json_each(?2))
+  ORDER BY id`
+
 export function writeDocuments(db: DatabaseSync) {
   const saveDocument = db.prepare(`
     INSERT INTO documents (id, status, reference, date, client_id, body, misses, observed_at)
@@ -24,18 +31,14 @@ export function writeDocuments(db: DatabaseSync) {
   const missDocument = db.prepare(`
     INSERT INTO documents (id, misses, observed_at) VALUES (?1, 1, ?2)
     ON CONFLICT (id) DO UPDATE SET misses = misses + 1, observed_at = excluded.observed_at
-    WHERE observed_at <= excluded.observed_at`)
+    WHERE observed_at <= excluded.observed_at AND (misses = 0 OR observed_at <= ?3)`)
   const saveClient = db.prepare(`
     INSERT INTO document_clients (id, tax_id, observed_at) VALUES (?1, ?2, ?3)
     ON CONFLICT (id) DO UPDATE SET tax_id = excluded.tax_id, observed_at = excluded.observed_at`)
   const wantClient = db.prepare(`
     INSERT INTO document_clients (id, observed_at) SELECT client_id, 0 FROM documents
     WHERE id = ?1 AND client_id IS NOT NULL ON CONFLICT DO NOTHING`)
-  const findDocuments = db.prepare(`
-    SELECT ${documentColumns} FROM documents WHERE id IN (SELECT value FROM json_each(?1))
-    UNION
-    SELECT ${documentColumns} FROM documents WHERE reference IN (SELECT value FROM json_each(?2))
-    ORDER BY id`)
+  const findDocuments = db.prepare(selectDocuments)
   const findLinked = db.prepare(`
     SELECT customer_id, invoice_id AS id FROM links WHERE claimed_id IN (SELECT value FROM json_each(?1))
     UNION
@@ -55,6 +58,10 @@ export function writeDocuments(db: DatabaseSync) {
   const saveParty = db.prepare(
     'INSERT INTO parties (customer_id, party_id, text) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING',
   )
+  const dropParty = db.prepare(`
+    DELETE FROM parties WHERE customer_id = ?1 AND party_id = ?2 AND NOT EXISTS (
+      SELECT 1 FROM invoices INDEXED BY invoices_by_party WHERE customer_id = ?1 AND party_id = ?2)`)
+  const findParty = db.prepare('SELECT party_id FROM invoices WHERE customer_id = ?1 AND id = ?2')
   const relink = db.prepare('UPDATE links SET ix_id = ?3 WHERE customer_id = ?1 AND invoice_id = ?2')
   const saveEntry = db.prepare(`
     INSERT INTO journal (customer_id, invoice_id, cause, type, happened_at, at, outcome, detail)
@@ -70,8 +77,8 @@ export function writeDocuments(db: DatabaseSync) {
         saveDocument.run(id, status, reference, date, client_id, JSON.stringify(document), observedAt)
       }
     },
-    missDocument(id: number, observedAt: number): void {
-      missDocument.run(id, observedAt)
+    missDocument(id: number, observedAt: number, unlessSince: number): void {
+      missDocument.run(id, observedAt, unlessSince)
     },
     saveClient(id: number, taxId: string | null, observedAt: number): void {
       saveClient.run(id, taxId, observedAt)
@@ -98,10 +105,15 @@ export function writeDocuments(db: DatabaseSync) {
     saveParty(customerId: string, { party_id, party }: SearchText): void {
       saveParty.run(customerId, party_id, party)
     },
+    /** An invoice of this party went, or is made out to another: if it was the last one, the party goes too. */
+    leaveParty(customerId: string, partyId: number): void {
+      dropParty.run(customerId, partyId)
+    },
     /** Says when the invoice was issued. */
     relink(invoice: Invoice): number {
       const { customer_id, id, ix_id, ix_status } = invoice
       const search = searchText(invoice)
+      const left = Number(findParty.get(customer_id, id)?.party_id)
       saveParty.run(customer_id, search.party_id, search.party)
       const row = relinkInvoice.get(
         customer_id,
@@ -111,6 +123,7 @@ export function writeDocuments(db: DatabaseSync) {
         search.own,
         writeSummary(invoice),
       )
+      if (left !== search.party_id) dropParty.run(customer_id, left)
       relink.run(customer_id, id, ix_id)
       if (ix_id !== null) wantClient.run(ix_id)
       return Number(row?.issued_at)

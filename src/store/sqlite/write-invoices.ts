@@ -2,7 +2,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { type Invoice, type InvoiceKey, type InvoiceRecord, writeLines, writeSummary } from '../../invoice.ts'
 import { searchText } from '../search.ts'
-import type { KnownInvoice, Stream } from '../store.ts'
+import { type KnownInvoice, lastStamp, type Stream, stampOf } from '../store.ts'
 import type { keepCounts } from './counts.ts'
 import type { writeDocuments } from './write-documents.ts'
 
@@ -29,7 +29,7 @@ export function writeInvoices(
     INSERT INTO invoice_lines (customer_id, invoice_id, lines) VALUES (?1, ?2, ?3)
     ON CONFLICT (customer_id, invoice_id) DO UPDATE SET lines = excluded.lines WHERE lines <> excluded.lines`)
   const deleteInvoice = db.prepare(
-    'DELETE FROM invoices WHERE customer_id = ?1 AND id = ?2 RETURNING issued_at',
+    'DELETE FROM invoices WHERE customer_id = ?1 AND id = ?2 RETURNING issued_at, party_id',
   )
   const deleteLines = db.prepare('DELETE FROM invoice_lines WHERE customer_id = ?1 AND invoice_id = ?2')
   const raiseObserved = db.prepare('UPDATE observation SET last_at = max(last_at, ?1)')
@@ -66,6 +66,8 @@ export function writeInvoices(
         summary,
         observedAt,
       )
+      if (stored !== undefined && stored.party_id !== search.party_id)
+        links.leaveParty(customer_id, Number(stored.party_id))
     } else touchInvoice.run(customer_id, id, observedAt)
     const { changes } =
       lines === null ? deleteLines.run(customer_id, id) : saveLines.run(customer_id, id, writeLines(lines))
@@ -75,21 +77,30 @@ export function writeInvoices(
     return true
   }
 
+  /** Says whether there was such an invoice. */
+  function remove(customerId: string, invoiceId: string): boolean {
+    const gone = deleteInvoice.get(customerId, invoiceId)
+    deleteLines.run(customerId, invoiceId)
+    links.deleteLink(customerId, invoiceId)
+    if (gone === undefined) return false
+    links.leaveParty(customerId, Number(gone.party_id))
+    counts.note(customerId, Number(gone.issued_at))
+    return true
+  }
+
   return {
-    save(records: readonly InvoiceRecord[], observedAt: number): number {
+    save(records: readonly InvoiceRecord[], observedAt: number | readonly number[]): number {
       let changed = 0
-      for (const record of records) if (saveOne(record, observedAt)) changed++
-      raiseObserved.run(observedAt)
+      for (const [index, record] of records.entries())
+        if (saveOne(record, stampOf(observedAt, index))) changed++
+      raiseObserved.run(lastStamp(observedAt))
       return changed
     },
-    remove(customerId: string, invoiceId: string, observedAt: number): boolean {
-      const gone = deleteInvoice.get(customerId, invoiceId)
-      deleteLines.run(customerId, invoiceId)
-      links.deleteLink(customerId, invoiceId)
+    remove,
+    delete(customerId: string, invoiceId: string, observedAt: number): boolean {
       saveTombstone.run(customerId, invoiceId, observedAt)
       raiseObserved.run(observedAt)
-      if (gone !== undefined) counts.note(customerId, Number(gone.issued_at))
-      return gone !== undefined
+      return remove(customerId, invoiceId)
     },
     findKnown(keys: readonly InvoiceKey[]): KnownInvoice[] {
       return keys.flatMap(({ customer_id, id }): KnownInvoice[] => {

@@ -1,6 +1,10 @@
 import type { InvoiceKey } from '../../invoice.ts'
+import type { ConnectorWrites } from '../connector-store.ts'
+import type { ContentsWrites } from '../contents.ts'
 import { connectorReads, connectorWrites } from '../shared/connector-state.ts'
+import { contentsReads, contentsWrites } from '../shared/contents.ts'
 import {
+  type OnRecounted,
   observationStamp,
   type StoredRecord,
   type Stream,
@@ -17,8 +21,8 @@ import { readToken, type TokenRow, tokenColumns } from './tokens.ts'
 import { writeDocuments } from './write-documents.ts'
 import { writeInvoices } from './write-invoices.ts'
 
-export function openSqliteWriter(path: string): WriteStore {
-  const db = openReadWrite(path, { create: false })
+export function openSqliteWriter(path: string, patience?: number): WriteStore {
+  const db = openReadWrite(path, { create: false, ...(patience !== undefined && { patience }) })
   try {
     checkSchema(db, path)
   } catch (error) {
@@ -36,7 +40,7 @@ export function openSqliteWriter(path: string): WriteStore {
     WHERE (invoices.customer_id, id) > (?1, ?2) ORDER BY invoices.customer_id, id LIMIT ?3`)
   const readUnsettled = db.prepare(`
     SELECT customer_id, id FROM invoices INDEXED BY invoices_unsettled
-    WHERE status IN ('draft', 'open') AND (customer_id, id) > (?1, ?2) AND observed_at < ?4
+    WHERE status IN ('draft', 'open', 'uncollectible') AND (customer_id, id) > (?1, ?2) AND observed_at < ?4
     ORDER BY customer_id, id LIMIT ?3`)
   const readLastObserved = db.prepare('SELECT last_at FROM observation')
   const listStreams = db.prepare(
@@ -52,21 +56,21 @@ export function openSqliteWriter(path: string): WriteStore {
 
   const shared = createDb(db, path)
   const within = <T>(work: () => T): Promise<T> => new Promise(resolve => resolve(translate(path, work)))
-  const tx: WriteTransaction = {
-    ...connectorWrites(shared),
+  const writes: Omit<WriteTransaction, keyof ConnectorWrites | keyof ContentsWrites> = {
     saveInvoices: (records, observedAt = observationStamp()) =>
       within(() => invoices.save(records, observedAt)),
     deleteInvoice: (customerId, invoiceId, observedAt = observationStamp()) =>
-      within(() => invoices.remove(customerId, invoiceId, observedAt)),
+      within(() => invoices.delete(customerId, invoiceId, observedAt)),
+    removeInvoice: (customerId, invoiceId) => within(() => void invoices.remove(customerId, invoiceId)),
     findKnown: keys => within(() => invoices.findKnown(keys)),
     saveDocuments: (given, observedAt) =>
       within(() => {
         documents.saveDocuments(given, observedAt)
         invoices.raiseObserved(observedAt)
       }),
-    missDocument: (id, observedAt) =>
+    missDocument: (id, observedAt, unlessSince = observedAt) =>
       within(() => {
-        documents.missDocument(id, observedAt)
+        documents.missDocument(id, observedAt, unlessSince)
         invoices.raiseObserved(observedAt)
       }),
     saveClient: (id, taxId, observedAt) => within(() => documents.saveClient(id, taxId, observedAt)),
@@ -80,6 +84,7 @@ export function openSqliteWriter(path: string): WriteStore {
         invoices.saveStream({ name, cursor: null, succeeded_at: at, failed_at: null, error: null }),
       ),
   }
+  const tx: WriteTransaction = { ...writes, ...connectorWrites(shared), ...contentsWrites(shared, writes) }
 
   async function runTransaction<T>(work: (tx: WriteTransaction) => Promise<T>): Promise<T> {
     exec('BEGIN IMMEDIATE')
@@ -98,34 +103,55 @@ export function openSqliteWriter(path: string): WriteStore {
 
   const recounting = recounts(db)
 
-  /** Customer by customer, each in a transaction, so that other writers get their turn. */
-  async function recount(repair: boolean): Promise<number> {
-    let wrong = 0
-    for (const customerId of recounting.customers())
-      wrong += await transact(async () =>
-        translate(path, () => {
-          const found = recounting.check(customerId)
-          if (repair && found > 0) counts.recount(customerId)
-          return found
-        }),
-      )
+  /** Customer by customer, each at one moment. Only to repair one is it locked, and then looked at again. */
+  async function recount(repair: boolean, onProgress?: OnRecounted): Promise<number> {
+    const all = onProgress === undefined ? null : recounting.estimate()
+    let [wrong, invoices] = [0, 0]
+    for (const customerId of recounting.customers()) {
+      const found = await inTurn(() => readOnce(() => recounting.check(customerId)))
+      wrong +=
+        repair && found.wrong > 0 ? await transact(async () => repairCustomer(customerId)) : found.wrong
+      invoices += found.invoices
+      onProgress?.(invoices, all)
+    }
     return wrong
+  }
+
+  function repairCustomer(customerId: string): number {
+    return translate(path, () => {
+      const { wrong } = recounting.check(customerId)
+      if (wrong > 0) counts.recount(customerId)
+      return wrong
+    })
+  }
+
+  /** Several statements, all from one snapshot; no other writer waits for it. */
+  async function readOnce<T>(read: () => T): Promise<T> {
+    exec('BEGIN')
+    try {
+      return translate(path, read)
+    } finally {
+      db.exec('ROLLBACK')
+    }
   }
 
   // A connection has one transaction at a time: the next one waits for the last.
   let last: Promise<unknown> = Promise.resolve()
-  function transact<T>(work: (tx: WriteTransaction) => Promise<T>): Promise<T> {
-    const next = last.then(() => runTransaction(work))
+  function inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const next = last.then(work)
     last = next.catch(() => {})
     return next
   }
+  const transact = <T>(work: (tx: WriteTransaction) => Promise<T>): Promise<T> =>
+    inTurn(() => runTransaction(work))
 
   return {
     transaction: transact,
-    checkCounts: () => recount(false),
-    repairCounts: () => recount(true),
+    checkCounts: onProgress => recount(false, onProgress),
+    repairCounts: onProgress => recount(true, onProgress),
     ...documentReads(db, work => translate(path, work)),
     ...connectorReads(shared),
+    ...contentsReads(shared),
     async readUnsettled(after, limit, observedBefore) {
       const { customer_id, id } = after ?? { customer_id: '', id: '' }
       const rows = translate(path, () => readUnsettled.all(customer_id, id, limit, observedBefore))

@@ -1,0 +1,50 @@
+/** Counts by key, each within a window of time that begins with the key's first count. */
+import { RecentMap } from './recent-map.ts'
+
+export interface Window {
+  count: number
+  /** When it ends, by the monotonic clock: setting the machine's clock neither opens nor closes one. */
+  endsMs: number
+}
+
+export interface Windows {
+  /** Counts one more, and gives the window it fell into. */
+  add(key: string, nowMs: number): Window
+  /** The key's window; undefined when there is none, or it ended. */
+  find(key: string, nowMs: number): Window | undefined
+}
+
+/**
+ * How many windows may begin within the length of one. When more begin, the oldest are forgotten: those keys begin a new
+ * window early, so they may be counted up to their limit once more.
+ */
+export const maxWindows = 100_000
+
+/** Each `nowMs` is `performance.now()`. */
+export function createWindows(seconds: number): Windows {
+  const lengthMs = seconds * 1000
+  const windows = new RecentMap<Window>({ keepMs: lengthMs, maxEntries: maxWindows })
+
+  function find(key: string, nowMs: number): Window | undefined {
+    const window = windows.get(key)
+    return window !== undefined && window.endsMs > nowMs ? window : undefined
+  }
+
+  return {
+    find,
+    add(key, nowMs) {
+      let window = find(key, nowMs)
+      if (window === undefined) {
+        window = { count: 0, endsMs: nowMs + lengthMs }
+        windows.set(key, window, nowMs)
+      }
+      window.count++
+      return window
+    },
+  }
+}
+
+/** Whole seconds until a window ends: what `Retry-After` says. */
+export function secondsLeft({ endsMs }: Window, nowMs: number): number {
+  return Math.max(1, Math.ceil((endsMs - nowMs) / 1000))
+}

@@ -1,0 +1,46 @@
+/** Whose records the store holds, which process brings them in, and what did not fit. */
+import type { WriteStore } from '../store/store.ts'
+import { advice, tellHeld } from '../sync/brake.ts'
+import { type Accounts, compareAccounts, tellAccount } from '../sync/pins.ts'
+import { readState } from '../sync/read-state.ts'
+import { attempt, type Reporter } from './findings.ts'
+
+export async function checkConnector(report: Reporter, store: WriteStore): Promise<void> {
+  const state = await attempt(report, 'Connector', 'Look at the database first.', () => readState(store))
+  if (state === null) return
+  const { lease, setAside, held } = state
+  report.ok('Connector', `${lease.holder ?? 'no process'} synchronizes this store`)
+  const told = tellHeld(held)
+  if (told !== null)
+    report.fail(
+      'Brake',
+      `holds back what is implausible: ${told}`,
+      `${advice[0]?.toUpperCase()}${advice.slice(1)}.`,
+    )
+  const [newest] = setAside.newest
+  if (newest !== undefined)
+    report.warn(
+      'Set aside',
+      `${setAside.count} records do not fit; the newest is ${newest.system} ${newest.kind} ${newest.id}: ${newest.reason}`,
+      'They are tried again by themselves. See fatura status; if they stay, correct them where they are, or report it.',
+    )
+}
+
+/** Asks as `fatura sync` does at its start. */
+export async function checkAccounts(report: Reporter, store: WriteStore, accounts: Accounts): Promise<void> {
+  const compared = await attempt(report, 'Accounts', 'See what is found of Stripe above.', () =>
+    compareAccounts(store, accounts),
+  )
+  for (const { system, pinned, found, verdict } of compared ?? []) {
+    const check = `Account of ${system}`
+    if (verdict === 'other')
+      report.fail(
+        check,
+        `the settings lead to ${tellAccount(system, found)}, and the store holds ${pinned === null ? 'invoices that are not there' : `what came from ${tellAccount(system, pinned)}`}`,
+        "Use that account's key, or another store. On purpose: fatura account change.",
+      )
+    else if (pinned === null)
+      report.ok(check, `${tellAccount(system, found)}, to be pinned by the first fatura sync`)
+    else report.ok(check, `${tellAccount(system, found)}, as the store's`)
+  }
+}

@@ -1,0 +1,44 @@
+import type { IncomingMessage } from 'node:http'
+
+/**
+ * What makes a request invalid that Node's parser lets pass, in words for its sender, or null. Where the next request on
+ * such a connection begins, or whom it is for, cannot be known: the answer must close the connection.
+ */
+export function findFault(request: IncomingMessage): string | null {
+  const { headers, httpVersionMajor, httpVersionMinor, rawHeaders } = request
+  if (httpVersionMajor !== 1) return 'Use HTTP/1.1 or HTTP/1.0; no other version is served.'
+  const { host } = headers
+  if (host === undefined) {
+    if (httpVersionMinor === 1) return 'The Host header is missing.'
+  } else if (!isHost(host)) return 'The Host header must be a host name, with or without a port.'
+  else if (isRepeated('host', rawHeaders)) return 'Send the Host header once.'
+  if (headers['transfer-encoding'] !== undefined && !isChunked(request))
+    return 'The only transfer coding that is understood is chunked, once, in HTTP/1.1.'
+  return null
+}
+
+export function isChunked({ headers, httpVersionMinor }: IncomingMessage): boolean {
+  return httpVersionMinor === 1 && headers['transfer-encoding']?.toLowerCase() === 'chunked'
+}
+
+// RFC 3986: a name, an IPv4 address, or an IPv6 one in brackets.
+const hostForm = /^(?:\[[0-9A-Fa-f:.]+\]|(?:[\w.~!$&'()*+,;=-]|%[0-9A-Fa-f]{2})*)(?::\d*)?$/
+let lastHost = ''
+
+/** Most requests name the same host: its form is looked at once. */
+function isHost(host: string): boolean {
+  if (host === lastHost) return true
+  if (!hostForm.test(host)) return false
+  lastHost = host
+  return true
+}
+
+/** Node keeps only the first of two; the raw list has both. */
+function isRepeated(name: string, rawHeaders: readonly string[]): boolean {
+  let given = 0
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const header = rawHeaders[i] as string
+    if (header.length === name.length && header.toLowerCase() === name) given++
+  }
+  return given > 1
+}

@@ -1,0 +1,240 @@
+/**
+ * An HTTP server that no client stops, fills or confuses: what every connection of this service goes through, on
+ * whichever port. Requests on one connection are answered one at a time, in their order; every socket is watched to its
+ * end, those that leave Node's own handling included.
+ */
+import {
+  createServer,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerResponse,
+} from 'node:http'
+import type { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
+import { SecureResponse } from './secure-response.ts'
+import { watchReaders } from './watch-readers.ts'
+
+/** A client has this long to send its request; a slower one is answered 408 and let go. */
+const requestTimeoutMs = 10_000
+
+/** After an answer that closes the connection, the client has this long to read it and to close its side. */
+const lingerMs = 1_000
+
+/** Requests that may wait on one connection while another is answered; later ones are dropped, and it closes. */
+const maxWaiting = 32
+
+/** The same over all connections together: a waiting request takes some 4 KB. */
+const maxWaitingInAll = 4_000
+
+/** What Node says when it could not read a request, and what is said here of one that asks for a tunnel. */
+export type UnreadableRequest = Error & { code?: string; rawPacket?: Buffer; bytesParsed?: number }
+
+export const tunnelRequested = 'TUNNEL_REQUESTED'
+
+export interface ServerShell {
+  /** Answers a request. The next one of the same connection waits until this one's answer is sent. */
+  handle: RequestListener
+  /** The whole answer, head and body, to what never became a request. It must say `Connection: close`. */
+  refuse(error: UnreadableRequest): string
+  /** How long a connection may stay open without a request. */
+  keepAliveMs: number
+}
+
+interface Exchange {
+  request: IncomingMessage
+  response: ServerResponse
+}
+
+interface Connection {
+  socket: Socket
+  /** The request that is being answered, or was last. */
+  current: Exchange | null
+  waiting: Exchange[]
+  /** What could not be read, once there is something; it is answered after all that came before. */
+  unreadable: UnreadableRequest | null
+  /** Whether requests were dropped: the connection closes after the answer to the last that was not. */
+  full: boolean
+  /** Whether the end of the current answer is listened to. */
+  followed: boolean
+  /** Whether the last answer is given: whatever comes now is dropped. */
+  closing: boolean
+}
+
+export function createGuardedServer({ handle, refuse, keepAliveMs }: ServerShell): Server {
+  const connections = new Map<Socket, Connection>()
+  let waitingInAll = 0
+  const server = createServer({
+    ServerResponse: SecureResponse,
+    requestTimeout: requestTimeoutMs,
+    headersTimeout: requestTimeoutMs,
+    keepAliveTimeout: keepAliveMs,
+    connectionsCheckingInterval: 1_000,
+    // Node would answer without a body.
+    requireHostHeader: false,
+  })
+
+  server.on('connection', (socket: Socket) => {
+    const connection: Connection = {
+      socket,
+      current: null,
+      waiting: [],
+      unreadable: null,
+      full: false,
+      followed: false,
+      closing: false,
+    }
+    connections.set(socket, connection)
+    // Node takes its own listener off sockets that it hands out; an error without a listener ends the process.
+    socket.on('error', ignore)
+    socket.once('close', () => {
+      drop(connection)
+      connections.delete(socket)
+    })
+    // What Node calls after an answer that closes the connection.
+    socket.destroySoon = () => linger(connection)
+  })
+  server.on('request', receive)
+  // With listeners of these two, Node sends neither "100 Continue" nor a bare 417 by itself.
+  server.on('checkContinue', receive)
+  server.on('checkExpectation', receive)
+  server.on('clientError', (error: UnreadableRequest, socket) => fail(error, socket as Socket))
+  server.on('connect', ({ socket }, tunnel: Duplex) => {
+    tunnel.on('error', ignore)
+    // Node no longer passes this on, and an answer in flight waits for it.
+    socket.on('drain', () => connections.get(socket)?.current?.response.emit('drain'))
+    fail(Object.assign(new Error('A tunnel was asked for'), { code: tunnelRequested }), socket)
+  })
+  watchReaders(server, connections)
+  return server
+
+  function receive(request: IncomingMessage, response: ServerResponse): void {
+    const connection = connections.get(request.socket)
+    if (connection === undefined || connection.closing || connection.full) return
+    // The one method that Node reads and does not name among its methods: the preface of HTTP/2.
+    if (request.method === 'PRI')
+      fail(Object.assign(new Error('HTTP/2'), { code: 'HPE_INVALID_METHOD' }), request.socket)
+    else if (isAnswering(connection)) wait(connection, { request, response })
+    else begin(connection, { request, response })
+  }
+
+  function begin(connection: Connection, exchange: Exchange): void {
+    connection.current = exchange
+    // Node drops what follows such a request in the same packet, though nothing is upgraded.
+    if (exchange.request.headers.upgrade !== undefined) exchange.response.shouldKeepAlive = false
+    handle(exchange.request, exchange.response)
+  }
+
+  function wait(connection: Connection, exchange: Exchange): void {
+    const { socket, waiting } = connection
+    if (waiting.length < maxWaiting && waitingInAll < maxWaitingInAll) {
+      waiting.push(exchange)
+      waitingInAll++
+    } else {
+      connection.full = true
+      stopParser(socket)
+      const last = waiting.at(-1)
+      if (last !== undefined) last.response.shouldKeepAlive = false
+    }
+    socket.pause()
+    follow(connection)
+  }
+
+  function follow(connection: Connection): void {
+    if (connection.followed) return
+    connection.followed = true
+    connection.current?.response.once('close', () => {
+      connection.followed = false
+      goOn(connection)
+    })
+  }
+
+  function goOn(connection: Connection): void {
+    const { socket, waiting, unreadable, full } = connection
+    if (connection.closing || socket.destroyed) return
+    const next = waiting.shift()
+    if (next !== undefined) {
+      waitingInAll--
+      const isLast = waiting.length === 0 && unreadable === null && !full
+      if (isLast) socket.resume()
+      begin(connection, next)
+      if (!isLast) follow(connection)
+    } else if (unreadable !== null) answerUnreadable(connection, unreadable)
+    else if (full) linger(connection)
+  }
+
+  function fail(error: UnreadableRequest, socket: Socket): void {
+    const connection = connections.get(socket)
+    if (connection === undefined || !socket.writable || isSocketError(error)) {
+      socket.destroy()
+      return
+    }
+    if (connection.closing || connection.full || connection.unreadable !== null) return
+    connection.unreadable = error
+    if (connection.waiting.length === 0 && (!isAnswering(connection) || isCutShort(connection)))
+      answerUnreadable(connection, error)
+    else {
+      socket.pause()
+      follow(connection)
+    }
+  }
+
+  function answerUnreadable(connection: Connection, error: UnreadableRequest): void {
+    const { socket, current } = connection
+    // What its handler may still say must not follow the refusal.
+    if (isAnswering(connection)) current?.response.detachSocket(socket)
+    socket.write(refuse(error))
+    linger(connection)
+  }
+
+  /**
+   * Closes our side and reads on, without a look at it, until the client closes its own: were the socket closed over
+   * unread bytes, the answer could be lost on its way (RFC 9112, section 9.6).
+   */
+  function linger(connection: Connection): void {
+    const { socket } = connection
+    if (connection.closing) return
+    connection.closing = true
+    drop(connection)
+    socket.removeAllListeners('data')
+    socket.on('data', ignore)
+    socket.resume()
+    socket.end(() => {
+      if (socket.destroyed) return
+      const cutOff = setTimeout(() => socket.destroy(), lingerMs)
+      socket.once('close', () => clearTimeout(cutOff))
+    })
+  }
+
+  function drop(connection: Connection): void {
+    waitingInAll -= connection.waiting.length
+    connection.waiting = []
+  }
+}
+
+/**
+ * Node reads a packet to its end, and makes objects of all the requests in it: thousands, of one packet. To be told that
+ * a request begins another protocol is the one thing that makes its parser stop; what follows is dropped.
+ */
+function stopParser(socket: Socket): void {
+  const { parser } = socket as { parser?: { onIncoming: () => number } | null }
+  if (parser) parser.onIncoming = () => beginsAnotherProtocol
+}
+
+const beginsAnotherProtocol = 2
+
+function isAnswering({ current }: Connection): boolean {
+  return current !== null && !current.response.writableFinished && !current.response.destroyed
+}
+
+/** Whether the request that could not be read to its end is the very one to be answered, and no byte of that is sent. */
+function isCutShort({ current }: Connection): boolean {
+  return current !== null && !current.request.complete && !current.response.headersSent
+}
+
+/** A reset, a broken pipe: nobody is there to be answered. */
+function isSocketError({ code = '' }: UnreadableRequest): boolean {
+  return !code.startsWith('HPE_') && !code.startsWith('ERR_HTTP_') && code !== tunnelRequested
+}
+
+function ignore(): void {}

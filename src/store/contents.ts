@@ -1,0 +1,138 @@
+/**
+ * All that a store holds, in one list. Whoever copies, compares or checks a whole store walks this list; a test holds it
+ * against the tables of both engines, so that nothing new is forgotten.
+ */
+
+export type Value = string | number | null
+
+/** A thing as it lies in a store: its values in the order of its kind's columns. */
+export type Content = readonly Value[]
+
+export interface Kind {
+  /** What one is called, and several are. */
+  names: readonly [one: string, several: string]
+  /** The tables it lies in. */
+  tables: readonly string[]
+  columns: readonly string[]
+  /** The first columns, by which things are told apart and ordered. */
+  keyLength: number
+  /**
+   * What a copy does with a thing that only its target holds: `refuse`, since it comes from elsewhere; or `remove`, since
+   * the source had it once and has it no more.
+   */
+  extra: 'refuse' | 'remove'
+}
+
+/** In the order in which a copy writes them: what tells how fresh the rest is comes last. */
+export const kinds = {
+  pins: {
+    names: ['account', 'accounts'],
+    tables: ['pins'],
+    columns: ['system', 'account', 'pinned_at'],
+    keyLength: 2,
+    extra: 'refuse',
+  },
+  invoices: {
+    names: ['invoice', 'invoices'],
+    tables: ['invoices', 'invoice_lines'],
+    columns: ['customer_id', 'id', 'summary', 'lines', 'observed_at'],
+    keyLength: 2,
+    extra: 'refuse',
+  },
+  tombstones: {
+    names: ['deleted invoice', 'deleted invoices'],
+    tables: ['tombstones'],
+    columns: ['customer_id', 'id', 'observed_at'],
+    keyLength: 2,
+    extra: 'remove',
+  },
+  documents: {
+    names: ['document', 'documents'],
+    tables: ['documents'],
+    columns: ['id', 'status', 'reference', 'date', 'client_id', 'body', 'misses', 'observed_at'],
+    keyLength: 1,
+    extra: 'refuse',
+  },
+  clients: {
+    names: ['client of documents', 'clients of documents'],
+    tables: ['document_clients'],
+    columns: ['id', 'tax_id', 'observed_at'],
+    keyLength: 1,
+    extra: 'remove',
+  },
+  links: {
+    names: ['link', 'links'],
+    tables: ['links'],
+    columns: ['customer_id', 'invoice_id', 'state', 'claimed_id', 'ix_id', 'claim'],
+    keyLength: 2,
+    extra: 'remove',
+  },
+  journal: {
+    names: ['journal entry', 'journal entries'],
+    tables: ['journal'],
+    columns: ['customer_id', 'invoice_id', 'cause', 'type', 'happened_at', 'at', 'outcome', 'detail'],
+    keyLength: 3,
+    extra: 'remove',
+  },
+  setAside: {
+    names: ['record set aside', 'records set aside'],
+    tables: ['set_aside'],
+    columns: ['system', 'kind', 'id', 'reason', 'first_at', 'last_at', 'tries'],
+    keyLength: 3,
+    extra: 'remove',
+  },
+  tokens: {
+    names: ['token', 'tokens'],
+    tables: ['tokens'],
+    columns: ['id', 'name', 'hash', 'customers', 'created_at', 'expires_at', 'revoked_at'],
+    keyLength: 1,
+    extra: 'refuse',
+  },
+  stamps: {
+    names: ['stamp', 'stamps'],
+    tables: ['observation'],
+    columns: ['last_at'],
+    keyLength: 0,
+    extra: 'remove',
+  },
+  streams: {
+    names: ['stream', 'streams'],
+    tables: ['streams'],
+    columns: ['name', 'cursor', 'succeeded_at', 'failed_at', 'error'],
+    keyLength: 1,
+    extra: 'refuse',
+  },
+} as const satisfies Record<string, Kind>
+
+export type KindName = keyof typeof kinds
+
+/** As in "12 invoices". */
+export function tellCount(kind: KindName, n: number): string {
+  const [one, several] = kinds[kind].names
+  return `${n} ${n === 1 ? one : several}`
+}
+
+export const kindNames = Object.keys(kinds) as KindName[]
+
+/** Tables that no copy carries over, each with the reason. */
+export const otherTables = {
+  customers: 'made from the invoices',
+  counts: 'made from the invoices',
+  parties: 'made from the invoices',
+  search_blocks: 'made from the invoices',
+  search_days: 'made from the invoices',
+  freshness: 'made from the streams',
+  lease: 'of the process that runs now',
+  migrations: 'of the schema itself',
+} as const
+
+export interface ContentsReads {
+  /** Things of a kind in the order of their keys, from the first one after a key. */
+  readContents(kind: KindName, after: Content | null, limit: number): Promise<Content[]>
+}
+
+export interface ContentsWrites {
+  /** Puts things as they are, whatever was there under their keys; but what was revoked stays revoked. */
+  writeContents(kind: KindName, contents: readonly Content[]): Promise<void>
+  removeContents(kind: KindName, contents: readonly Content[]): Promise<void>
+}

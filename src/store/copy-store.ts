@@ -1,0 +1,162 @@
+/** From one store to another, of whatever engine: all that a store holds, checked first and compared at the end. */
+import { createHash } from 'node:crypto'
+import { type Content, type Kind, type KindName, kindNames, kinds, tellCount } from './contents.ts'
+import { StoreError, type WriteStore, type WriteTransaction } from './store.ts'
+
+const batchSize = 500
+
+export interface CopyResult {
+  /** Things that were missing in the target, or differed there. */
+  written: number
+  /** Things that were in the target already, as they are in the source. */
+  alike: number
+  /** Things that the source had once, and no more: they left the target. */
+  removed: number
+}
+
+export interface Digest {
+  /** How many things there are of each kind. */
+  counts: Record<KindName, number>
+  /** SHA-256 over all of them, in the order of their kinds and keys. */
+  sha256: string
+}
+
+/** Tells how many things of a kind are done. */
+export type OnThings = (kind: KindName, done: number) => void
+
+/**
+ * Throws unless the target holds nothing but what the source holds or held: then it is empty, or an earlier copy. Nothing
+ * is written.
+ */
+export async function checkTarget(from: WriteStore, to: WriteStore, onProgress: OnThings): Promise<void> {
+  const foreign: string[] = []
+  for (const name of kindNames) {
+    let extra = 0
+    for await (const [wanted, present] of walkBoth(from, to, name, onProgress))
+      if (wanted === null && present !== null && !(await mayGo(from, name, present))) extra++
+    if (extra > 0) foreign.push(tellCount(name, extra))
+  }
+  if (foreign.length > 0)
+    throw new StoreError(
+      `Nothing was copied: the target holds ${foreign.join(' and ')} that the source does not. Copy into an empty store.`,
+    )
+}
+
+/** Whether something that only the target holds is gone from the source, and not from elsewhere. */
+async function mayGo(from: WriteStore, name: KindName, [, id]: Content): Promise<boolean> {
+  if (name === 'invoices') return (await from.findTombstone(String(id))) !== null
+  return kinds[name].extra === 'remove'
+}
+
+/**
+ * Writes what is missing or differs, and removes what the source no longer has. A copy that was interrupted goes on where
+ * it was cut off at the cost of reading, and one that is complete writes nothing.
+ */
+export async function copyStore(from: WriteStore, to: WriteStore, onProgress: OnThings): Promise<CopyResult> {
+  const result: CopyResult = { written: 0, alike: 0, removed: 0 }
+  for (const name of kindNames) {
+    const write = inBatches(to, (tx, batch) => tx.writeContents(name, batch))
+    const remove = inBatches(to, (tx, batch) => tx.removeContents(name, batch))
+    for await (const [wanted, present] of walkBoth(from, to, name, onProgress)) {
+      if (wanted !== null && present !== null && isAlike(name, wanted, present)) result.alike++
+      else if (wanted !== null) {
+        result.written++
+        await write.add(wanted)
+      } else if (present !== null) {
+        result.removed++
+        await remove.add(present)
+      }
+    }
+    await remove.flush()
+    await write.flush()
+  }
+  return result
+}
+
+function inBatches(store: WriteStore, work: (tx: WriteTransaction, batch: Content[]) => Promise<void>) {
+  let batch: Content[] = []
+  async function flush(): Promise<void> {
+    if (batch.length === 0) return
+    const full = batch
+    batch = []
+    await store.transaction(tx => work(tx, full))
+  }
+  return {
+    flush,
+    async add(content: Content): Promise<void> {
+      if (batch.push(content) === batchSize) await flush()
+    },
+  }
+}
+
+/** What tells two stores apart, whatever their engines. */
+export async function digestStore(store: WriteStore, onProgress: OnThings): Promise<Digest> {
+  const hash = createHash('sha256')
+  const counts = Object.fromEntries(kindNames.map(name => [name, 0])) as Record<KindName, number>
+  for (const name of kindNames) {
+    hash.update(name)
+    for await (const content of readAll(store, name)) {
+      hash.update(JSON.stringify(compared(name, content)))
+      if (++counts[name] % batchSize === 0) onProgress(name, counts[name])
+    }
+  }
+  return { counts, sha256: hash.digest('hex') }
+}
+
+/** A token may be revoked in the target alone: a copy never gives it back. The last stamp only rises. */
+function compared(name: KindName, content: Content): Content {
+  if (name === 'stamps') return []
+  return name === 'tokens' ? content.slice(0, kinds.tokens.columns.indexOf('revoked_at')) : content
+}
+
+function isAlike(name: KindName, wanted: Content, present: Content): boolean {
+  const revokedAt = kinds.tokens.columns.indexOf('revoked_at')
+  if (name === 'tokens' && present[revokedAt] !== wanted[revokedAt]) return wanted[revokedAt] === null
+  // What was observed last is kept by the target, too.
+  if (name === 'stamps') return Number(present[0]) >= Number(wanted[0])
+  return wanted.every((value, i) => value === present[i])
+}
+
+async function* readAll(store: WriteStore, name: KindName): AsyncGenerator<Content> {
+  let last: Content | null = null
+  for (;;) {
+    const contents: Content[] = await store.readContents(name, last, batchSize)
+    yield* contents
+    if (contents.length < batchSize) return
+    last = contents.at(-1) ?? null
+  }
+}
+
+/** Pairs the things of equal keys; null stands where one side has none. What is read of one side is not changed meanwhile. */
+async function* walkBoth(
+  from: WriteStore,
+  to: WriteStore,
+  name: KindName,
+  onProgress: OnThings,
+): AsyncGenerator<[Content | null, Content | null]> {
+  const [left, right] = [readAll(from, name), readAll(to, name)]
+  let [a, b] = [await next(left), await next(right)]
+  for (let done = 1; a !== null || b !== null; done++) {
+    const order: number = a === null ? 1 : b === null ? -1 : compareKeys(kinds[name], a, b)
+    yield [order <= 0 ? a : null, order >= 0 ? b : null]
+    if (order <= 0) a = await next(left)
+    if (order >= 0) b = await next(right)
+    if (done % batchSize === 0) onProgress(name, done)
+  }
+}
+
+async function next(contents: AsyncGenerator<Content>): Promise<Content | null> {
+  const { value, done } = await contents.next()
+  return done ? null : value
+}
+
+/** Keys are numbers, or texts in the order of their bytes. */
+function compareKeys({ keyLength }: Kind, a: Content, b: Content): number {
+  for (let i = 0; i < keyLength; i++) {
+    const [left, right] = [a[i], b[i]]
+    if (left === right) continue
+    if (typeof left === 'number' && typeof right === 'number') return left - right
+    return Buffer.compare(Buffer.from(String(left)), Buffer.from(String(right)))
+  }
+  return 0
+}

@@ -1,0 +1,61 @@
+/** Transactions of a writer: their limits, and what happens to two that cross. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import type pg from 'pg'
+import { type Counting, keepCounts } from './counts.ts'
+import { isCrossing, translate } from './pool.ts'
+import { gatherSharedRows, type SharedRows } from './shared-rows.ts'
+import { beginWriting } from './write-limits.ts'
+
+export interface Writing {
+  client: pg.PoolClient
+  counting: Counting
+  shared: SharedRows
+}
+
+/** How often one that crossed another is done again. */
+const repeatsAtMost = 5
+
+/**
+ * Commits what `work` did, its counters included, or nothing of it. Two transactions that wait for each other are told
+ * apart by the server, which ends one: that one is done again, so `work` must do the same when it is called once more.
+ */
+export async function transact<T>(pool: pg.Pool, work: (writing: Writing) => Promise<T>): Promise<T> {
+  for (let repeats = 0; ; repeats++) {
+    try {
+      return await transactOnce(pool, work)
+    } catch (error) {
+      if (!isCrossing(error) || repeats === repeatsAtMost) throw error
+      await sleep(Math.random() * 100 * 2 ** repeats)
+    }
+  }
+}
+
+async function transactOnce<T>(pool: pg.Pool, work: (writing: Writing) => Promise<T>): Promise<T> {
+  const client = await explain(pool.connect())
+  let broken: Error | undefined
+  try {
+    await explain(client.query(beginWriting))
+    const writing = { client, counting: keepCounts(client), shared: gatherSharedRows() }
+    const result = await work(writing)
+    await explain(writing.counting.flush())
+    await explain(writing.shared.commit(client))
+    return result
+  } catch (error) {
+    // A connection that cannot even roll back is thrown away; the server rolls back by itself.
+    await client.query('ROLLBACK').catch((failure: Error) => {
+      broken = failure
+    })
+    throw error
+  } finally {
+    client.release(broken)
+  }
+}
+
+/** Says what a failure of the database means. What else fails within a transaction is not the database's, and stays as it is. */
+export async function explain<T>(asked: Promise<T>): Promise<T> {
+  try {
+    return await asked
+  } catch (error) {
+    throw translate(error)
+  }
+}

@@ -1,0 +1,31 @@
+/** What a writer's session is held to, however it reaches the server. */
+
+/**
+ * In milliseconds. Whoever waits for a writer that stands still, such as a process that was stopped, outlives it: a
+ * session that does nothing within a transaction is ended before the patience of those who wait for it is.
+ */
+const limits = {
+  lock_timeout: 30_000,
+  idle_in_transaction_session_timeout: 20_000,
+  statement_timeout: 15 * 60_000,
+}
+
+/** As a session's options. JIT only makes statements slower that are this short. */
+export function writeOptions(lockPatienceMs = limits.lock_timeout): string {
+  return Object.entries({ ...limits, lock_timeout: lockPatienceMs, jit: 'off' })
+    .map(([name, value]) => `-c ${name}=${value}`)
+    .join(' ')
+}
+
+/**
+ * Begins a transaction. What is on the way, such as PgBouncer, may have dropped the session's options: whatever has no
+ * limit then gets it for the transaction.
+ */
+export const beginWriting = `
+  BEGIN;
+  SELECT set_config(name, value, true) FROM (VALUES
+    ${Object.entries(limits)
+      .map(([name, value]) => `('${name}', '${value}')`)
+      .join(', ')}) AS given (name, value)
+  WHERE current_setting(name) = '0';
+  SET LOCAL jit = off`

@@ -1,0 +1,134 @@
+/** Reads and writes of whole stores, kind by kind. */
+import type { Invoice, InvoiceRecord } from '../../invoice.ts'
+import {
+  type Content,
+  type ContentsReads,
+  type ContentsWrites,
+  type Kind,
+  type KindName,
+  kinds,
+  type Value,
+} from '../contents.ts'
+import type { Stream, WriteTransaction } from '../store.ts'
+import type { Db } from './db.ts'
+
+/** The same kind on every engine, and so the same statements. */
+export function contentsReads(db: Db): ContentsReads {
+  return {
+    async readContents(name, after, limit) {
+      const kind: Kind = kinds[name]
+      const key = kind.columns.slice(0, kind.keyLength)
+      const isFirst = after === null || key.length === 0
+      // What has no key is one thing.
+      if (after !== null && key.length === 0) return []
+      const condition = isFirst
+        ? ''
+        : `WHERE (${key.join(', ')}) > (${key.map((_, i) => `$${i + 1}`).join(', ')})`
+      const order = key.length === 0 ? '' : `ORDER BY ${key.join(', ')}`
+      const values = isFirst ? [] : after.slice(0, key.length)
+      const rows = await db.query<Record<string, Value>>(
+        `SELECT ${columnsOf(db, name)} FROM ${sourceOf(name)} ${condition} ${order} LIMIT $${values.length + 1}`,
+        ...values,
+        limit,
+      )
+      return rows.map(row => kind.columns.map(column => row[column] ?? null))
+    },
+  }
+}
+
+function columnsOf(db: Db, name: KindName): string {
+  return kinds[name].columns.map(column => (column === 'customers' ? db.customersAsJson : column)).join(', ')
+}
+
+function sourceOf(name: KindName): string {
+  return name === 'invoices'
+    ? `(SELECT i.customer_id, i.id, i.summary, l.lines, i.observed_at FROM fatura.invoices i
+        LEFT JOIN fatura.invoice_lines l ON l.customer_id = i.customer_id AND l.invoice_id = i.id) AS whole`
+    : `fatura.${kinds[name].tables[0]}`
+}
+
+type InvoiceWrites = Pick<
+  WriteTransaction,
+  'saveInvoices' | 'deleteInvoice' | 'removeInvoice' | 'findKnown' | 'saveStream'
+>
+
+/** Invoices and streams are written as always, for other tables follow from them; everything else as rows. */
+export function contentsWrites(db: Db, tx: InvoiceWrites): ContentsWrites {
+  return {
+    async writeContents(name, contents) {
+      if (name === 'invoices') {
+        await removeLater(tx, contents)
+        await tx.saveInvoices(contents.map(readRecord), contents.map(stampOf))
+      } else if (name === 'streams') for (const content of contents) await tx.saveStream(readStream(content))
+      else await writeRows(db, name, contents)
+    },
+    async removeContents(name, contents) {
+      if (name !== 'invoices') return removeRows(db, name, contents)
+      for (const content of contents) {
+        const [customerId, id] = content
+        await tx.deleteInvoice(String(customerId), String(id), stampOf(content))
+      }
+    },
+  }
+}
+
+/** What was observed later would stay as it is. */
+async function removeLater(tx: InvoiceWrites, contents: readonly Content[]): Promise<void> {
+  const stamps = new Map(contents.map(content => [`${content[0]} ${content[1]}`, stampOf(content)]))
+  const keys = contents.map(([customerId, id]) => ({ customer_id: String(customerId), id: String(id) }))
+  for (const { customer_id, id, observed_at } of await tx.findKnown(keys))
+    if (observed_at > (stamps.get(`${customer_id} ${id}`) ?? 0)) await tx.removeInvoice(customer_id, id)
+}
+
+function readRecord([, , summary, lines]: Content): InvoiceRecord {
+  return {
+    invoice: JSON.parse(String(summary)) as Invoice,
+    lines: lines === null ? null : JSON.parse(String(lines)),
+  }
+}
+
+function stampOf([, , , , observedAt]: Content): number {
+  return Number(observedAt)
+}
+
+function readStream([name, cursor, succeeded_at, failed_at, error]: Content): Stream {
+  return { name, cursor, succeeded_at, failed_at, error } as Stream
+}
+
+function writeRows(db: Db, name: KindName, contents: readonly Content[]): Promise<unknown> {
+  const { columns, keyLength, tables }: Kind = kinds[name]
+  const table = `fatura.${tables[0]}`
+  if (name === 'stamps')
+    return db.query(`UPDATE ${table} SET last_at = $1 WHERE last_at < $1`, contents[0]?.[0] ?? 0)
+  const places = contents.map((_, row) =>
+    columns.map((column, i) => place(db, column, row * columns.length + i + 1)),
+  )
+  const values = places.map(row => `(${row.join(', ')})`).join(', ')
+  return db.query(
+    `INSERT INTO ${table} AS stored (${columns.join(', ')}) VALUES ${values}
+     ON CONFLICT (${columns.slice(0, name === 'pins' ? 1 : keyLength).join(', ')}) DO UPDATE SET ${columns
+       .slice(keyLength)
+       .map(column => `${column} = ${newValue(column)}`)
+       .join(', ')}`,
+    ...contents.flat(),
+  )
+}
+
+function place(db: Db, column: string, n: number): string {
+  return column === 'customers' ? db.customersFromJson(`$${n}`) : `$${n}`
+}
+
+/** A token that was revoked on either side stays revoked, since the first time. */
+function newValue(column: string): string {
+  return column === 'revoked_at'
+    ? 'CASE WHEN stored.revoked_at <= excluded.revoked_at OR excluded.revoked_at IS NULL THEN stored.revoked_at ELSE excluded.revoked_at END'
+    : `excluded.${column}`
+}
+
+async function removeRows(db: Db, name: KindName, contents: readonly Content[]): Promise<void> {
+  const { columns, keyLength, tables }: Kind = kinds[name]
+  const key = columns.slice(0, keyLength)
+  const condition = key.map((column, i) => `${column} = $${i + 1}`).join(' AND ')
+  for (const content of contents)
+    await db.query(`DELETE FROM fatura.${tables[0]} WHERE ${condition}`, ...content.slice(0, keyLength))
+}

@@ -1,0 +1,20 @@
+/** The thread that searches: takes questions, and answers each when it is done. Its data is the path of the database. */
+import { parentPort, workerData } from 'node:worker_threads'
+import { StoreUnavailable } from '../store.ts'
+import { createRunSearch } from './run-searches.ts'
+import type { Answer, Question } from './search-thread.ts'
+
+const runSearch = createRunSearch(workerData as string)
+
+parentPort?.on('message', async ({ id, query }: Question) => {
+  parentPort?.postMessage(await answer(id, query))
+})
+
+async function answer(id: number, query: Question['query']): Promise<Answer> {
+  try {
+    return { id, page: await runSearch(query) }
+  } catch (error) {
+    const { message, stack } = error as Error
+    return error instanceof StoreUnavailable ? { id, unavailable: message } : { id, fault: stack ?? message }
+  }
+}

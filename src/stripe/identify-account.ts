@@ -1,0 +1,39 @@
+/** Whose account a key leads to, and in which mode. */
+import type Stripe from 'stripe'
+import { type BillingAccount, SourceError } from '../sources.ts'
+import type { PacedCall } from '../upstream/paced-calls.ts'
+
+export async function identifyAccount(
+  stripe: Stripe,
+  apiKey: string,
+  call: PacedCall,
+): Promise<BillingAccount> {
+  const account = await call(() => unlessForbidden(stripe.accounts.retrieveCurrent()), {
+    endpoint: 'account',
+    urgency: 'now',
+  })
+  const id = accountId(account)
+  // A key tells its mode; one of another form is told by what it reads.
+  const [, mode] = /^[sr]k_(live|test)_/.exec(apiKey) ?? []
+  if (mode === 'live' || mode === 'test') return { id, mode }
+  const { data } = await call(() => stripe.invoices.list({ limit: 1 }), {
+    endpoint: 'invoices',
+    urgency: 'now',
+  })
+  const [invoice] = data
+  return { id, mode: invoice === undefined ? null : invoice.livemode ? 'live' : 'test' }
+}
+
+/** Null when the key may not read it, as a restricted one may not unless it was told so. */
+async function unlessForbidden<T>(answer: Promise<T>): Promise<T | null> {
+  return answer.catch(error => {
+    if ((error as { statusCode?: number }).statusCode === 403) return null
+    throw error
+  })
+}
+
+function accountId(account: Stripe.Account | null): string | null {
+  if (account !== null && !/^acct_\w+$/.test(String(account.id)))
+    throw new SourceError('failed', 'Stripe sent an account that does not fit')
+  return account?.id ?? null
+}

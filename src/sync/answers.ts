@@ -1,0 +1,124 @@
+/** What the platform answered, on its way into the store: stamped before it was asked, committed with what must not run ahead of it. */
+import type { Logger } from 'pino'
+import type { Observation, Unfit } from '../sources.ts'
+import type { WriteStore, WriteTransaction } from '../store/store.ts'
+import { type Applied, addApplied, applyObservations, type Cause, nothingApplied } from './apply.ts'
+import type { Brake } from './brake.ts'
+import type { LinkRules } from './link.ts'
+import { createStamps } from './stamps.ts'
+
+export interface Answer {
+  /** The stamp before the question. */
+  askedAt: number
+  observations: readonly Observation[]
+  unfit?: readonly Unfit[]
+}
+
+export interface Answers {
+  /** The stamp before the first question of this process. */
+  startedAt: number
+  nextStamp(): number
+  /** Asks, with a stamp of its own. */
+  ask<T>(question: () => Promise<T>): Promise<T & { askedAt: number }>
+  /** Commits answers, and with them whatever else must not run ahead of them. */
+  commit(
+    answers: readonly Answer[],
+    cause?: Cause | null,
+    alongside?: (tx: WriteTransaction) => Promise<void>,
+  ): Promise<Applied>
+  /** Remembers that these are set aside, so that they are cleared once they fit. */
+  expect(ids: readonly string[]): void
+}
+
+/** More are told apart by reading them from the store when they are tried again. */
+const asideAtStart = 10_000
+/** A question that is open for longer, in microseconds, was left behind: no call takes so long. */
+const longestOpen = 30 * 60 * 1_000_000
+/** However many are open: an answer that is forgotten too early is at worst followed by a later look. */
+const rememberedAtMost = 200_000
+
+export interface AnswersOptions {
+  store: WriteStore
+  rules: LinkRules
+  brake: Brake
+  log: Logger
+}
+
+export async function createAnswers({ store, rules, brake, log }: AnswersOptions): Promise<Answers> {
+  const nextStamp = createStamps(await store.readLastObserved())
+  /** When the last answer about an invoice was there. Of questions asked before, it is open which saw more. */
+  const answered = new Map<string, number>()
+  /** The stamps of questions that are not answered yet, the oldest first. */
+  const open = new Set<number>()
+  const aside = new Set((await store.listSetAside(asideAtStart, 'stripe')).map(({ id }) => id))
+
+  function remember(id: string): void {
+    answered.delete(id)
+    answered.set(id, nextStamp())
+  }
+
+  /** What was answered before every open question was asked has nothing left to say. */
+  function forget(): void {
+    const now = nextStamp()
+    for (const stamp of open) {
+      if (now - stamp < longestOpen) break
+      open.delete(stamp)
+    }
+    const oldest = open.values().next().value ?? now
+    for (const [id, at] of answered) {
+      if (at >= oldest && answered.size <= rememberedAtMost) break
+      answered.delete(id)
+    }
+  }
+
+  async function apply(tx: WriteTransaction, answer: Answer, cause: Cause | null): Promise<Applied> {
+    const { askedAt, observations, unfit = [] } = answer
+    const isOpen = (id: string) => (answered.get(id) ?? 0) > askedAt
+    const applied = await applyObservations(tx, observations, askedAt, { isOpen, rules, cause, brake })
+    for (const { id } of observations) remember(id)
+    for (const { id, reason } of unfit)
+      await tx.setAside({ system: 'stripe', kind: 'invoice', id, reason }, Date.now())
+    const cleared = observations.filter(({ id }) => aside.has(id))
+    if (cleared.length > 0)
+      await tx.clearSetAside(cleared.map(({ id }) => ({ system: 'stripe', kind: 'invoice', id })))
+    return applied
+  }
+
+  return {
+    startedAt: nextStamp(),
+    nextStamp,
+    async ask(question) {
+      const askedAt = nextStamp()
+      open.add(askedAt)
+      try {
+        return { ...(await question()), askedAt }
+      } catch (error) {
+        open.delete(askedAt)
+        throw error
+      }
+    },
+    async commit(answers, cause = null, alongside) {
+      const total = await store.transaction(async tx => {
+        let applied = nothingApplied
+        for (const answer of answers) applied = addApplied(applied, await apply(tx, answer, cause))
+        await alongside?.(tx)
+        return applied
+      })
+      for (const { askedAt, observations, unfit = [] } of answers) {
+        open.delete(askedAt)
+        for (const { id } of observations) aside.delete(id)
+        for (const { id, reason } of unfit) {
+          aside.add(id)
+          log.warn({ invoice: id, reason }, 'an invoice does not fit and is set aside')
+        }
+      }
+      forget()
+      for (const [reason, count] of Object.entries(total.refused))
+        log.debug({ reason, count }, 'invoices refused')
+      return total
+    },
+    expect(ids) {
+      for (const id of ids) aside.add(id)
+    },
+  }
+}

@@ -1,0 +1,114 @@
+/** Lists the whole account once, in parts side by side; goes on where it was cut off. */
+import type { Stream } from '../store/store.ts'
+import { type Applied, addApplied, nothingApplied } from './apply.ts'
+import { listRanges } from './list-ranges.ts'
+import { readCursor, wholeList, writeCursor } from './ranges.ts'
+import { backfillStream, eventsStream, relistStream } from './stream-names.ts'
+import { succeed } from './streams.ts'
+import type { World } from './world.ts'
+
+/** How many parts are read at once: with half a second for an answer, enough for every turn that the platform gives. */
+export const partsAtOnce = 16
+
+export interface Backfill {
+  /** Whether the list reached its end. */
+  isDone(): Promise<boolean>
+  /** Does nothing once it reached its end. */
+  run(): Promise<Applied>
+  /** From now on everything is to be listed again, and events are to be read from this moment of the platform's on. */
+  listAgain(since: number): Promise<void>
+  /** Resolves when a list that is about to begin has stored where events are to be read from. */
+  begun(): Promise<void>
+}
+
+export function createBackfill(
+  world: World,
+  onProgress?: (step: string, invoices: number, part: number | null) => void,
+): Backfill {
+  const { source, store, streams, answers, signal } = world
+  let running: { stop: AbortController; ended: Promise<Applied> } | null = null
+  let beginning: Promise<void> = Promise.resolve()
+  let resetting: Promise<void> = Promise.resolve()
+
+  const isDone = async () => {
+    const { succeeded_at, cursor } = await streams.read(backfillStream)
+    return succeeded_at !== null && cursor === null
+  }
+
+  /** What happens while the list is read is told by events: they are to be read from before its first page. */
+  async function begin(stream: Stream, since: number | null): Promise<Stream> {
+    const events = await streams.read(eventsStream)
+    if (since === null && events.cursor !== null && stream.cursor !== null) return stream
+    const now = since ?? (await source.listNotifications(0, null)).now
+    // From here on the list alone tells what the events before did: until its end there is no success.
+    const cursor = writeCursor({ since: answers.nextStamp(), isForced: false, ranges: [wholeList] })
+    const begun = { ...stream, succeeded_at: null, cursor }
+    await store.transaction(async tx => {
+      await tx.saveStream({ ...events, cursor: String(now) })
+      await tx.saveStream(begun)
+    })
+    return begun
+  }
+
+  async function list(stream: Stream, stop: AbortSignal, onBegun: () => void): Promise<Applied> {
+    const begun = await begin(stream, null)
+    onBegun()
+    const { ranges, ...about } = readCursor(begun.cursor)
+    let total = nothingApplied
+    const listing = listRanges({
+      ...world,
+      signal: AbortSignal.any([signal, stop]),
+      ranges,
+      parallel: partsAtOnce,
+      async store(pages, left) {
+        const cursor = writeCursor({ ...about, ranges: left })
+        const applied = await answers.commit(pages, null, async tx => {
+          if (left.length > 0) return tx.saveStream({ ...begun, cursor })
+          await succeed(begun, null)(tx)
+          // Everything was listed just now: the next time is a while from here.
+          await succeed({ ...begun, name: relistStream }, null)(tx)
+        })
+        total = addApplied(total, applied)
+      },
+      onProgress: (invoices, part) => onProgress?.('listed', invoices, part),
+    })
+    await listing.catch(error => {
+      // It is to begin again: that is no failure.
+      if (!stop.aborted || signal.aborted) throw error
+    })
+    return total
+  }
+
+  return {
+    isDone,
+    begun: () => beginning,
+    run() {
+      if (running !== null) return running.ended
+      const stop = new AbortController()
+      const begun = Promise.withResolvers<void>()
+      beginning = begun.promise
+      const ended = runOnce(stop.signal, begun.resolve).finally(() => {
+        begun.resolve()
+        running = null
+      })
+      running = { stop, ended }
+      return ended
+    },
+    listAgain(since) {
+      resetting = reset(since)
+      return resetting
+    },
+  }
+
+  async function runOnce(stop: AbortSignal, onBegun: () => void): Promise<Applied> {
+    await resetting.catch(() => {})
+    if (await isDone()) return nothingApplied
+    return streams.run(backfillStream, stream => list(stream, stop, onBegun))
+  }
+
+  async function reset(since: number): Promise<void> {
+    running?.stop.abort()
+    await running?.ended.catch(() => {})
+    await begin({ ...(await streams.read(backfillStream)), failed_at: null, error: null }, since)
+  }
+}

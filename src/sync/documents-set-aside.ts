@@ -1,0 +1,56 @@
+/** Records of the invoicing system that did not fit: kept apart, told once, and tried again later. */
+import type { Logger } from 'pino'
+import type { SetAsideKey } from '../store/connector-store.ts'
+import type { WriteStore, WriteTransaction } from '../store/store.ts'
+
+const system = 'invoicexpress'
+/** So many are tried again in one round. */
+const triesPerRound = 20
+/** So many are known by heart. What is beyond is tried as if it had not been set aside. */
+const rememberedAtMost = 10_000
+
+export type RecordKind = 'document' | 'client'
+
+export interface SetAsideRecords {
+  has(kind: RecordKind, id: number): boolean
+  add(kind: RecordKind, id: number, reason: string): Promise<void>
+  /** They fit now, or are gone. Does nothing about those that were not set aside. */
+  clear(tx: WriteTransaction, kind: RecordKind, ids: readonly number[]): Promise<void>
+  /** The ids of those that were tried longest ago, and not since a moment. */
+  due(since: number): Promise<{ documents: number[]; clients: number[] }>
+}
+
+export async function createSetAside(store: WriteStore, log: Logger): Promise<SetAsideRecords> {
+  const known = new Set((await store.listSetAside(rememberedAtMost, system)).map(nameOf))
+  return {
+    has: (kind, id) => known.has(nameOf(keyOf(kind, id))),
+    async add(kind, id, reason) {
+      const key = keyOf(kind, id)
+      await store.transaction(tx => tx.setAside({ ...key, reason }, Date.now()))
+      if (known.has(nameOf(key))) return
+      known.add(nameOf(key))
+      log.warn({ kind, id, reason }, 'a record that does not fit was set aside')
+    },
+    async clear(tx, kind, ids) {
+      const keys = ids.map(id => keyOf(kind, id)).filter(key => known.has(nameOf(key)))
+      if (keys.length === 0) return
+      await tx.clearSetAside(keys)
+      for (const key of keys) known.delete(nameOf(key))
+    },
+    async due(since) {
+      const oldest = await store.listSetAside(triesPerRound, system)
+      const due = oldest.filter(({ last_at }) => last_at <= since)
+      for (const key of due) known.add(nameOf(key))
+      const ids = (kind: RecordKind) => due.filter(each => each.kind === kind).map(({ id }) => Number(id))
+      return { documents: ids('document'), clients: ids('client') }
+    },
+  }
+}
+
+function keyOf(kind: RecordKind, id: number): SetAsideKey {
+  return { system, kind, id: String(id) }
+}
+
+function nameOf({ kind, id }: SetAsideKey): string {
+  return `${kind} ${id}`
+}

@@ -1,0 +1,240 @@
+/** Reads a long list in parts side by side, so that the way to the platform and back does not bound how fast it goes. */
+import { setImmediate } from 'node:timers/promises'
+import type { Logger } from 'pino'
+import {
+  type BillingSource,
+  type InvoiceFilter,
+  type ObservationPage,
+  SourceError,
+  type Urgency,
+} from '../sources.ts'
+import type { Answers } from './answers.ts'
+import type { Range } from './ranges.ts'
+
+/** A list that is over by then is not worth the questions that it takes to cut it. */
+const pagesInOnePiece = 5
+/** What is over in so few pages is left in one piece. */
+const fewestPages = 3
+/** So many pages are stored together when they come faster than they are stored. */
+const pagesAtOnce = 4
+
+export interface ListedPage extends ObservationPage {
+  /** The stamp before it was asked for. */
+  askedAt: number
+}
+
+export interface ListOptions {
+  source: BillingSource
+  log: Logger
+  signal: AbortSignal
+  filter?: InvoiceFilter
+  urgency?: Urgency
+  /** What is to be read. */
+  ranges: readonly Range[]
+  /** How many parts at once. */
+  parallel: number
+  answers: Answers
+  /** Stores pages, and with them what is then left to read: nothing, at the end. */
+  store(pages: readonly ListedPage[], left: readonly Range[]): Promise<void>
+  /** `part` is how much of the way is done, from 0 to 1; null when nobody can tell. */
+  onProgress?(invoices: number, part: number | null): void
+}
+
+/** A part that is being read. */
+interface Walk {
+  range: Range
+  /** When the last invoice that was read was created; null before the first page. */
+  reached: number | null
+  /** How many seconds its last page spans, or that of the part it was cut from. */
+  pageSpan: number
+  /** Where pages began. */
+  starts: Set<string>
+  /** The last page's invoices: when the last of them is gone, the list goes on after the one before. */
+  trail: string[]
+}
+
+interface Arrival {
+  walk: Walk
+  page: ListedPage
+  stored: PromiseWithResolvers<void>
+}
+
+/** Resolves when all is stored. When something fails or the signal comes, what was asked for already is stored first. */
+export async function listRanges(options: ListOptions): Promise<void> {
+  const { source, log, signal, filter = {}, urgency = 'soon', parallel, answers, store, onProgress } = options
+  const walks = new Set<Walk>()
+  const walking: Promise<void>[] = []
+  const arrivals: Arrival[] = []
+  let failure: unknown = null
+  let isStoring = false
+  let pages = 0
+  let invoices = 0
+  let whole = 0
+  /** Not known until it is worth asking. */
+  let first: number | 'asking' | null = null
+  const isStopped = () => signal.aborted || failure !== null
+
+  function start(range: Range, pageSpan: number): void {
+    const walk: Walk = { range, reached: null, pageSpan, starts: new Set(), trail: [] }
+    walks.add(walk)
+    walking.push(
+      follow(walk).catch(error => {
+        failure ??= error
+      }),
+    )
+  }
+
+  async function ask(walk: Walk, after: string | null): Promise<ListedPage> {
+    const { from, before } = walk.range
+    const within = { ...filter, ...(from !== null && { from }), ...(before !== null && { before }) }
+    try {
+      return await answers.ask(() => source.listInvoices(after, within, urgency))
+    } catch (error) {
+      if (!isMissing(error) || after === null) throw error
+      const previous = walk.trail.pop() ?? null
+      if (previous === null) {
+        log.warn('the invoice where the list was cut off is gone; listing from the beginning')
+        walk.starts.clear()
+      }
+      return ask(walk, previous)
+    }
+  }
+
+  async function follow(walk: Walk): Promise<void> {
+    let asked: Promise<ListedPage> | null = ask(walk, walk.range.after)
+    while (asked !== null) {
+      const page = endWithin(walk.range, await asked)
+      asked = null
+      // Its last page is here: there is nothing left to cut.
+      if (page.next === null) walk.pageSpan = Number.POSITIVE_INFINITY
+      else {
+        if (walk.starts.has(page.next))
+          throw new SourceError('failed', 'the pages of a list lead in a circle')
+        walk.starts.add(page.next)
+        walk.trail = [...page.observations, ...page.unfit].map(({ id }) => id).filter(id => id !== page.next)
+        // The next page is on its way while this one is stored; once it is to stop, none is asked for.
+        if (!isStopped()) {
+          asked = ask(walk, page.next)
+          // Noticed when it is waited for, which it is not once this page could not be stored.
+          asked.catch(() => {})
+        }
+      }
+      await arrive(walk, page)
+    }
+  }
+
+  function arrive(walk: Walk, page: ListedPage): Promise<void> {
+    const stored = Promise.withResolvers<void>()
+    arrivals.push({ walk, page, stored })
+    if (!isStoring) void storeArrivals()
+    return stored.promise
+  }
+
+  async function storeArrivals(): Promise<void> {
+    isStoring = true
+    for (let some = arrivals.splice(0, pagesAtOnce); some.length > 0; some = arrivals.splice(0, pagesAtOnce))
+      try {
+        const ended = new Set(some.filter(({ page }) => page.next === null).map(({ walk }) => walk))
+        const reached = new Map(some.map(({ walk, page }) => [walk, page.next]))
+        const left = [...walks]
+          .filter(walk => !ended.has(walk))
+          .map(walk => ({ ...walk.range, after: reached.get(walk) ?? walk.range.after }))
+        await store(
+          some.map(({ page }) => page),
+          left,
+        )
+        for (const { walk, page, stored } of some) {
+          advance(walk, page)
+          stored.resolve()
+        }
+        share()
+        onProgress?.(invoices, tellPart())
+        // A store within the process keeps it busy: what happened just now has its turn in between.
+        await setImmediate()
+      } catch (error) {
+        for (const { stored } of some) stored.reject(error)
+      }
+    isStoring = false
+  }
+
+  function advance(walk: Walk, page: ListedPage): void {
+    const { next, began, reached } = page
+    pages++
+    invoices += page.observations.length + page.unfit.length
+    if (next === null) {
+      walks.delete(walk)
+      return
+    }
+    walk.pageSpan = Math.max(1, began - reached)
+    walk.reached = reached
+    walk.range = { ...walk.range, after: next }
+  }
+
+  /** Gives those that have nothing left to read a half of what takes longest. */
+  function share(): void {
+    const isCut = walks.size > 1 || [...walks].some(({ range }) => range.from !== null)
+    if (parallel === 1 || isStopped() || (!isCut && pages < pagesInOnePiece)) return
+    if (first === null && [...walks].some(({ range }) => range.from === null)) {
+      first = 'asking'
+      source.estimateFirst().then(
+        estimate => {
+          first = estimate ?? 0
+          share()
+        },
+        // Cut by halves from the beginning of time, the parts soon find where the list is.
+        () => {
+          first = 0
+        },
+      )
+    }
+    while (walks.size < parallel) {
+      const [longest, span] = findLongest()
+      if (longest === null || longest.reached === null) return
+      const middle = longest.reached - Math.floor(span / 2)
+      start({ from: longest.range.from, before: middle, after: null }, longest.pageSpan)
+      longest.range = { ...longest.range, from: middle }
+    }
+  }
+
+  /** Of the parts that are worth cutting, the one with the most pages to come, as far as the last one tells. */
+  function findLongest(): [Walk | null, number] {
+    const spans = [...walks].map(walk => [walk, spanOf(walk)] as [Walk, number])
+    const worth = spans.filter(
+      ([{ pageSpan, reached }, span]) => reached !== null && span >= 2 && span / pageSpan >= fewestPages,
+    )
+    return worth.reduce<[Walk | null, number]>(
+      (best, each) => (each[1] / each[0].pageSpan > best[1] / (best[0]?.pageSpan ?? 1) ? each : best),
+      [null, 0],
+    )
+  }
+
+  /** How many seconds are left of a part; 0 when that is not known. */
+  function spanOf({ range, reached }: Walk): number {
+    const from = range.from ?? (typeof first === 'number' ? first : null)
+    const until = reached ?? range.before
+    return from === null || until === null ? 0 : Math.max(0, until - from)
+  }
+
+  function tellPart(): number | null {
+    if ([...walks].some(walk => walk.range.from === null && typeof first !== 'number')) return null
+    const left = [...walks].reduce((sum, walk) => sum + spanOf(walk), 0)
+    whole = Math.max(whole, left)
+    return whole === 0 ? null : 1 - left / whole
+  }
+
+  signal.throwIfAborted()
+  for (const range of options.ranges) start(range, 1)
+  // Parts are added while others are read.
+  for (let done = 0; done < walking.length; done++) await walking[done]
+  if (failure !== null) throw failure
+  if (walks.size > 0) signal.throwIfAborted()
+}
+
+/** A page that was asked for before its part was cut may reach beyond: what follows is another's. */
+function endWithin({ from }: Range, page: ListedPage): ListedPage {
+  return from !== null && page.next !== null && page.reached < from ? { ...page, next: null } : page
+}
+
+export function isMissing(error: unknown): boolean {
+  return error instanceof SourceError && error.failure === 'missing'
+}

@@ -1,0 +1,158 @@
+/** Looks at one invoice, or at those of one customer: on account of a notification, or on our own. */
+import { type Notification, UnfitRecord, type Urgency } from '../sources.ts'
+import type { JournalEntry } from '../store/document-store.ts'
+import { type Applied, addApplied, nothingApplied } from './apply.ts'
+import { coalesce } from './coalesce.ts'
+import { isMissing, listRanges } from './list-ranges.ts'
+import { wholeList } from './ranges.ts'
+import type { World } from './world.ts'
+
+export interface Looks {
+  /** Applies what notifications of one invoice or one customer tell of; once it resolves, the change is committed. */
+  follow(notifications: readonly Notification[]): Promise<Applied>
+  /** Fetches one invoice, whatever told of it. */
+  lookAt(id: string, customerId: string | null, urgency: Urgency): Promise<Applied>
+}
+
+/** How many parts of one customer's list are read at once. */
+const parallel = 8
+/** How many events are remembered as applied: they come by webhook and in the list, and again when they are read twice. */
+const rememberedEvents = 20_000
+
+interface InvoiceCause {
+  customerId: string | null
+  urgency: Urgency
+  /** None: nobody told, it is looked at on our own account. */
+  notifications: readonly Notification[]
+}
+
+export interface HandledEvents {
+  has(id: string): boolean
+  add(id: string): void
+}
+
+export function createLooks(world: World, handled: HandledEvents): Looks {
+  const { source, answers, signal } = world
+
+  const fetchOne = coalesce(async (id: string, causes: readonly InvoiceCause[]) => {
+    signal.throwIfAborted()
+    const customerId = causes.find(cause => cause.customerId !== null)?.customerId ?? null
+    const isUrgent = causes.some(({ urgency }) => urgency === 'now')
+    const told = causes.flatMap(({ notifications }) => notifications)
+    const [cause, alongside] = tell(told, id)
+    try {
+      const { askedAt, ...observation } = await answers.ask(() =>
+        source.fetchInvoice(id, customerId, isUrgent ? 'now' : 'soon'),
+      )
+      return await answers.commit([{ askedAt, observations: [observation] }], cause, alongside)
+    } catch (error) {
+      if (!(error instanceof UnfitRecord)) throw error
+      const unfit = [{ id, reason: error.message }]
+      return answers.commit([{ askedAt: answers.nextStamp(), observations: [], unfit }])
+    }
+  }, nothingApplied)
+
+  const listCustomer = coalesce(async (customerId: string, causes: readonly (readonly Notification[])[]) => {
+    const notifications = causes.flat()
+    const [cause] = tell(notifications, null)
+    const isDraftsOnly = notifications.every(({ only }) => only === 'draft')
+    let total = nothingApplied
+    try {
+      await listRanges({
+        ...world,
+        filter: { customerId, ...(isDraftsOnly && { status: 'draft' }) },
+        ranges: [wholeList],
+        parallel,
+        async store(pages) {
+          total = addApplied(total, await answers.commit(pages, cause))
+        },
+      })
+    } catch (error) {
+      // The customer is gone, and has nothing.
+      if (!isMissing(error)) throw error
+    }
+    return total
+  }, nothingApplied)
+
+  /** Events that are being applied. */
+  const following = new Map<string, Promise<unknown>>()
+
+  async function apply(notifications: readonly Notification[]): Promise<Applied> {
+    const [{ invoice_id, customer_id } = nobody] = notifications
+    if (invoice_id !== null)
+      return fetchOne(invoice_id, { customerId: customer_id, urgency: 'now', notifications })
+    return customer_id === null ? nothingApplied : listCustomer(customer_id, notifications)
+  }
+
+  return {
+    async follow(notifications) {
+      // The same event again adds nothing to what is seen after it.
+      const again = notifications.flatMap(({ id }) => following.get(id) ?? [])
+      const fresh = notifications.filter(({ id }) => !handled.has(id) && !following.has(id))
+      const applying = apply(fresh)
+      for (const { id } of fresh) following.set(id, applying)
+      try {
+        await Promise.all([applying, ...again])
+        for (const { id } of fresh) handled.add(id)
+        return await applying
+      } finally {
+        for (const { id } of fresh) following.delete(id)
+      }
+    },
+    lookAt: (id, customerId, urgency) => fetchOne(id, { customerId, urgency, notifications: [] }),
+  }
+}
+
+const nobody = { invoice_id: null, customer_id: null }
+
+/** The newest is told as the cause; the others, that they were read together with it. */
+function tell(notifications: readonly Notification[], invoiceId: string | null) {
+  const [newest, ...others] = notifications.toSorted((a, b) => b.created - a.created)
+  if (newest === undefined) return [null, undefined] as const
+  const { id, type, created } = newest
+  const entries = invoiceId === null ? [] : tellMerged(id, others)
+  const alongside: Parameters<World['answers']['commit']>[2] =
+    entries.length === 0 ? undefined : tx => tx.saveEntries(entries)
+  return [{ id, type, happened_at: created * 1000 }, alongside] as const
+}
+
+export function tellMerged(newest: string, others: readonly Notification[]): JournalEntry[] {
+  const at = Date.now()
+  return others.flatMap(({ id: cause, type, created, invoice_id, customer_id }): JournalEntry[] => {
+    if (invoice_id === null || customer_id === null || cause === newest) return []
+    const detail = `read together with ${newest}: the invoice was fetched once, as it is now`
+    const happened_at = created * 1000
+    return [{ customer_id, id: invoice_id, cause, type, happened_at, at, outcome: 'ignored', detail }]
+  })
+}
+
+export function rememberEvents(): HandledEvents {
+  const ids = new Set<string>()
+  return {
+    has: id => ids.has(id),
+    add(id) {
+      ids.delete(id)
+      ids.add(id)
+      if (ids.size > rememberedEvents) ids.delete(ids.values().next().value as string)
+    },
+  }
+}
+
+/** Runs a step for each, several at once. When one fails, no further one is begun. */
+export async function eachOf<T>(
+  items: readonly T[],
+  atOnce: number,
+  step: (item: T) => Promise<void>,
+): Promise<void> {
+  const queue = [...items]
+  let isFailed = false
+  const work = async () => {
+    for (let item = queue.shift(); item !== undefined && !isFailed; item = queue.shift())
+      await step(item).catch(error => {
+        isFailed = true
+        throw error
+      })
+  }
+  const results = await Promise.allSettled(Array.from({ length: Math.min(atOnce, items.length) }, work))
+  for (const result of results) if (result.status === 'rejected') throw result.reason
+}

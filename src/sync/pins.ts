@@ -1,0 +1,146 @@
+/**
+ * Whose records a store holds. The accounts are pinned at the first synchronization; from then on a key of another account,
+ * or of another mode, is refused before anything is written.
+ */
+import type { InvoiceKey } from '../invoice.ts'
+import { type BillingAccount, type BillingSource, SourceError } from '../sources.ts'
+import type { Pin } from '../store/connector-store.ts'
+import type { WriteStore } from '../store/store.ts'
+
+export const stripeSystem = 'stripe'
+export const invoiceXpressSystem = 'invoicexpress'
+
+/** What the settings lead to. */
+export interface Accounts {
+  source: BillingSource
+  /** The account's name at InvoiceXpress; null when it is not connected. */
+  invoiceXpress: string | null
+}
+
+/** What a system's pin says of the account that the settings lead to. */
+export interface Comparison {
+  system: string
+  /** Null before the first synchronization. */
+  pinned: string | null
+  found: string
+  /** `kept`: the same. `pinned`: to be pinned, or to be named where it could not be before. `other`: another account. */
+  verdict: 'kept' | 'pinned' | 'other'
+}
+
+export async function compareAccounts(store: WriteStore, accounts: Accounts): Promise<Comparison[]> {
+  const pins = new Map((await store.listPins()).map(({ system, account }) => [system, account]))
+  const stripe = await compareStripe(store, accounts.source, pins.get(stripeSystem) ?? null)
+  if (accounts.invoiceXpress === null) return [stripe]
+  const [pinned, found] = [pins.get(invoiceXpressSystem) ?? null, accounts.invoiceXpress]
+  const verdict = pinned === null ? 'pinned' : pinned === found ? 'kept' : 'other'
+  return [stripe, { system: invoiceXpressSystem, pinned, found, verdict }]
+}
+
+async function compareStripe(
+  store: WriteStore,
+  source: BillingSource,
+  pinned: string | null,
+): Promise<Comparison> {
+  const account = await source.identify()
+  const found = writeAccount(account)
+  const compared = { system: stripeSystem, pinned, found }
+  const before = pinned === null ? null : readAccount(pinned)
+  if (before !== null && differ(before.mode, account.mode)) return { ...compared, verdict: 'other' }
+  if (before !== null && differ(before.id, account.id)) return { ...compared, verdict: 'other' }
+  if (before?.id === undefined || before.id === null || account.id === null) {
+    if (!(await findsStored(store, source))) return { ...compared, verdict: 'other' }
+    const merged = { id: account.id ?? before?.id ?? null, mode: account.mode ?? before?.mode ?? null }
+    return {
+      ...compared,
+      found: writeAccount(merged),
+      verdict: pinned === writeAccount(merged) ? 'kept' : 'pinned',
+    }
+  }
+  return { ...compared, verdict: 'kept' }
+}
+
+/** How many stored invoices are looked for, and among how many rows they are picked. */
+const sampleSize = 5
+const [rowsAtATime, rowsAtMost] = [500, 10_000]
+
+/**
+ * Whether the key finds any of some stored invoices: where an account has no name, that tells it. Only what came from the
+ * platform counts, and no drafts, for these may be deleted. True when there is nothing to look for.
+ */
+async function findsStored(store: WriteStore, source: BillingSource): Promise<boolean> {
+  const sample = await pickStored(store)
+  let failure: SourceError | null = null
+  for (const { id, customer_id } of sample)
+    try {
+      if ((await source.fetchInvoice(id, customer_id)).map !== null) return true
+    } catch (error) {
+      if (!(error instanceof SourceError)) throw error
+      failure = error
+    }
+  if (failure !== null) throw failure
+  return sample.length === 0
+}
+
+async function pickStored(store: WriteStore): Promise<InvoiceKey[]> {
+  const picked: InvoiceKey[] = []
+  let after: InvoiceKey | null = null
+  for (let rows = 0; rows < rowsAtMost && picked.length < sampleSize; rows += rowsAtATime) {
+    const some = await store.readLinked(after, rowsAtATime, null)
+    picked.push(
+      ...some.filter(({ claim, summary }) => claim !== null && JSON.parse(summary).status !== 'draft'),
+    )
+    if (some.length < rowsAtATime) break
+    after = some.at(-1) ?? null
+  }
+  return picked.slice(0, sampleSize)
+}
+
+/** Pins what is to be pinned. */
+export async function savePins(store: WriteStore, compared: readonly Comparison[]): Promise<void> {
+  const pins = compared.filter(({ verdict }) => verdict === 'pinned').map(toPin)
+  if (pins.length === 0) return
+  await store.transaction(async tx => {
+    for (const pin of pins) await tx.savePin(pin)
+  })
+}
+
+/** Pins the accounts that were found in place of others, and lets the streams of their systems begin again. */
+export async function changePins(store: WriteStore, compared: readonly Comparison[]): Promise<void> {
+  const streams = await store.listStreams()
+  await store.transaction(async tx => {
+    for (const pin of compared.map(toPin)) {
+      await tx.savePin(pin)
+      const prefix = pin.system === stripeSystem ? 'stripe:' : 'ix:'
+      for (const { name } of streams.filter(({ name }) => name.startsWith(prefix)))
+        await tx.saveStream({ name, cursor: null, succeeded_at: null, failed_at: null, error: null })
+    }
+  })
+}
+
+function toPin({ system, found }: Comparison): Pin {
+  return { system, account: found, pinned_at: Date.now() }
+}
+
+function differ(a: string | null, b: string | null): boolean {
+  return a !== null && b !== null && a !== b
+}
+
+const unknown = '?'
+
+/** As in "acct_1 test"; a question mark stands for what the key may not read. */
+function writeAccount({ id, mode }: BillingAccount): string {
+  return `${id ?? unknown} ${mode ?? unknown}`
+}
+
+function readAccount(text: string): BillingAccount {
+  const [id = unknown, mode = unknown] = text.split(' ')
+  return { id: id === unknown ? null : id, mode: mode === 'live' || mode === 'test' ? mode : null }
+}
+
+/** An account in words. */
+export function tellAccount(system: string, account: string): string {
+  if (system !== stripeSystem) return `the InvoiceXpress account ${account}`
+  const { id, mode } = readAccount(account)
+  const name = id === null ? 'a Stripe account that the key may not name' : `the Stripe account ${id}`
+  return mode === null ? name : `${name}, ${mode} mode`
+}

@@ -1,0 +1,53 @@
+/** A long list in parts, by when invoices were created. What is left of them is a stream's cursor. Pure. */
+
+/** A part of the list that is still to be read. Moments are in seconds of the platform's clock. */
+export interface Range {
+  /** Created from here on; null: from the very first. */
+  from: number | null
+  /** Created before; null: up to the newest. */
+  before: number | null
+  /** The last invoice of it that is stored, the list being newest first; null when none is. */
+  after: string | null
+}
+
+export interface ListCursor {
+  /** The stamp before the list's first question; null when it was not kept. */
+  since: number | null
+  /** Whether somebody asked for it, rather than its time had come. */
+  isForced: boolean
+  ranges: readonly Range[]
+}
+
+export const wholeList: Range = { from: null, before: null, after: null }
+
+export function writeCursor({ since, isForced, ranges }: ListCursor): string {
+  const parts = ranges.map(({ from, before, after }) => [from, before, after])
+  return JSON.stringify({ ...(since !== null && { since }), ...(isForced && { forced: true }), parts })
+}
+
+/** Before lists had parts, the cursor was the last invoice that was stored. What cannot be read begins again. */
+export function readCursor(text: string | null): ListCursor {
+  const beginning: ListCursor = { since: null, isForced: false, ranges: [wholeList] }
+  if (text === null) return beginning
+  if (!text.startsWith('{')) return { ...beginning, ranges: [{ ...wholeList, after: text }] }
+  try {
+    const { since = null, forced = false, parts } = JSON.parse(text)
+    const ranges = (parts as [number | null, number | null, string | null][]).map(
+      ([from, before, after]): Range => ({ from, before, after }),
+    )
+    return ranges.length === 0 ? beginning : { since, isForced: forced, ranges }
+  } catch {
+    return beginning
+  }
+}
+
+/** In a few words, for people. Other streams' cursors are told as they are. */
+export function tellCursor(text: string): string {
+  if (!text.startsWith('{"')) return text
+  const { ranges } = readCursor(text)
+  const reached = ranges.map(({ before }) => before).filter(before => before !== null)
+  const newest = reached.length < ranges.length ? null : Math.max(...reached)
+  const until =
+    newest === null ? '' : `, the newest before ${new Date(newest * 1000).toISOString().slice(0, 10)}`
+  return `${ranges.length} ${ranges.length === 1 ? 'part' : 'parts'} left${until}`
+}

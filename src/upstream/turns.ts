@@ -1,0 +1,109 @@
+/** When each call may be made: within the upstream's rates, what is urgent first, and never too many at once. */
+import type { Urgency } from '../sources.ts'
+
+const urgencies: readonly Urgency[] = ['now', 'soon', 'slowly']
+
+export interface Rates {
+  perSecond: number
+  /** For the questions of one kind; as many as in all when not given. */
+  perEndpoint?: number
+  /** For all that is asked slowly; as many as in all when not given. */
+  slowlyPerSecond?: number
+  /** How many calls may be under way at once. */
+  inFlight?: number
+}
+
+export interface Turns {
+  /** Resolves when the call may be made. `done` must follow it. */
+  take(endpoint: string, urgency: Urgency): Promise<void>
+  done(): void
+  /** No turn before so many milliseconds have passed. */
+  pause(milliseconds: number): void
+}
+
+const usualInFlight = 64
+/** So many more may be under way when they are urgent: what is listed must not keep them out. */
+const urgentInFlight = 16
+/** A timer comes late by so much, in milliseconds: turns missed meanwhile are made up for. */
+const lateness = 5
+
+/** A rate, kept by evenly spaced turns, so that no second ever holds more than it may. */
+class Gate {
+  opensAt = 0
+  private readonly spacing: number
+
+  constructor(perSecond: number) {
+    this.spacing = 1000 / perSecond
+  }
+
+  pass(now: number): void {
+    this.opensAt = Math.max(this.opensAt, now - lateness) + this.spacing
+  }
+}
+
+export function createTurns(rates: Rates, clock: () => number = () => performance.now()): Turns {
+  const { perSecond, perEndpoint, slowlyPerSecond, inFlight = usualInFlight } = rates
+  const all = new Gate(perSecond)
+  const slowly = slowlyPerSecond === undefined ? null : new Gate(slowlyPerSecond)
+  const endpoints = new Map<string, Gate>()
+  const waiting = new Map(urgencies.map(urgency => [urgency, new Map<string, (() => void)[]>()]))
+  let underWay = 0
+  let pausedUntil = 0
+  let timer: NodeJS.Timeout | undefined
+
+  function gatesOf(endpoint: string, urgency: Urgency): Gate[] {
+    const gates = [all]
+    if (perEndpoint !== undefined) {
+      const gate = endpoints.get(endpoint) ?? new Gate(perEndpoint)
+      endpoints.set(endpoint, gate)
+      gates.push(gate)
+    }
+    if (urgency === 'slowly' && slowly !== null) gates.push(slowly)
+    return gates
+  }
+
+  /** Lets go whatever may go now, and comes back when the next one may. */
+  function advance(): void {
+    clearTimeout(timer)
+    timer = undefined
+    let next = Number.POSITIVE_INFINITY
+    for (const [urgency, queues] of waiting) {
+      const room = urgency === 'now' ? inFlight + urgentInFlight : inFlight
+      for (const [endpoint, queue] of queues) {
+        const gates = gatesOf(endpoint, urgency)
+        while (queue.length > 0 && underWay < room) {
+          const now = clock()
+          const opensAt = Math.max(pausedUntil, ...gates.map(gate => gate.opensAt))
+          if (opensAt > now) {
+            next = Math.min(next, opensAt - now)
+            break
+          }
+          for (const gate of gates) gate.pass(now)
+          underWay++
+          queue.shift()?.()
+        }
+        if (queue.length === 0) queues.delete(endpoint)
+      }
+    }
+    if (next < Number.POSITIVE_INFINITY) timer = setTimeout(advance, next)
+  }
+
+  return {
+    take(endpoint, urgency) {
+      return new Promise(resolve => {
+        const queues = waiting.get(urgency) as Map<string, (() => void)[]>
+        const queue = queues.get(endpoint) ?? []
+        queues.set(endpoint, queue)
+        queue.push(resolve)
+        advance()
+      })
+    },
+    done() {
+      underWay--
+      advance()
+    },
+    pause(milliseconds) {
+      pausedUntil = Math.max(pausedUntil, clock() + milliseconds)
+    },
+  }
+}

@@ -1,0 +1,107 @@
+/** Both systems, a store, and the connectors between them. */
+import assert from 'node:assert/strict'
+import type { TestContext } from 'node:test'
+import type { Invoice } from '../../src/invoice.ts'
+import { createDocumentSource } from '../../src/invoicexpress/document-source.ts'
+import {
+  createDocuments,
+  type DocumentAccount,
+  type DocumentOptions,
+} from '../../src/sandbox/invoicexpress-account.ts'
+import {
+  type InvoiceXpressSandbox,
+  type InvoiceXpressOptions as SandboxOptions,
+  startInvoiceXpressSandbox,
+} from '../../src/sandbox/invoicexpress-server.ts'
+import { createDocumentSync, type DocumentSync, type DocumentSyncOptions } from '../../src/sync/documents.ts'
+import { type LinkRules, usualRules } from '../../src/sync/link.ts'
+import type { Pace } from '../../src/upstream/paced-calls.ts'
+import type { Engine } from './engines.ts'
+import { createLog, type Rig, type RigOptions, readAll, startRig } from './sync.ts'
+
+export interface DocumentRig extends Rig {
+  documents: DocumentAccount
+  ix: InvoiceXpressSandbox
+  sync: DocumentSync
+  /** All of both systems, once. */
+  syncAll(): Promise<void>
+  reconnect(options?: Partial<DocumentSyncOptions>): Promise<DocumentSync>
+  invoice(id: string): Promise<Invoice>
+  /** Those whose document is not as it should be. */
+  unusual(): Promise<Invoice[]>
+  warned: { level: number; msg: string }[]
+}
+
+const key = 'canary_key_of_invoicexpress'
+
+export async function startDocuments(
+  t: TestContext,
+  engine: Engine,
+  options: RigOptions & {
+    documents?: DocumentOptions
+    ix?: Partial<SandboxOptions>
+    rules?: Partial<LinkRules>
+    attempts?: number
+    ixPace?: Partial<Pace>
+  } = {},
+): Promise<DocumentRig> {
+  const { documents: wanted, ix: server, rules: given, attempts = 4, ixPace, ...rest } = options
+  const rig = await startRig(t, engine, rest)
+  const documents = createDocuments(rig.account, wanted)
+  const ix = await startInvoiceXpressSandbox({ documents, apiKey: key, ...server })
+  t.after(() => ix.close())
+  const source = createDocumentSource(
+    { account: null, apiKey: key, base: ix.address, timeout: 700 },
+    { perSecond: 10_000, attempts, patience: 5_000, ...ixPace },
+  )
+  const { log, logged: warned } = createLog()
+  const rules = { ...usualRules, ...given }
+  const reconnect: DocumentRig['reconnect'] = more =>
+    createDocumentSync({
+      source,
+      store: rig.store,
+      rules,
+      log,
+      signal: new AbortController().signal,
+      fetchesPerRun: Number.POSITIVE_INFINITY,
+      // Rounds follow each other at once here.
+      missesApart: 0,
+      ...more,
+    })
+  const connector = await rig.connect({ rules })
+  const sync = await reconnect()
+  t.after(() => assert.ok(!JSON.stringify([warned, rig.logged]).includes(key), 'the key is in a log line'))
+  return {
+    ...rig,
+    connector,
+    documents,
+    ix,
+    sync,
+    warned,
+    reconnect,
+    async syncAll() {
+      await connector.backfill()
+      await connector.catchUp()
+      while ((await sync.sweepMonth()) !== null);
+      await sync.sweepRecent()
+      await sync.refreshOpen()
+    },
+    async unusual() {
+      const records = await readAll(rig.store)
+      return records.filter(({ id }) => documents.states.has(id)).map(({ summary }) => JSON.parse(summary))
+    },
+    async invoice(id) {
+      const [found] = await rig.store.findLinkedById(id)
+      assert.ok(found !== undefined, `there is no ${id}`)
+      return JSON.parse(found.summary)
+    },
+  }
+}
+
+/** The id of an invoice that is as it should be, with its document. */
+export function anyOrdinary({ account, documents }: DocumentRig, status = 'paid'): [string, number] {
+  for (const { id, metadata, status: found } of account.invoices.values())
+    if (found === status && !documents.states.has(id) && metadata.ix_id !== undefined)
+      return [id, Number(metadata.ix_id)]
+  throw new Error(`no ordinary ${status} invoice`)
+}

@@ -1,0 +1,50 @@
+/** A process that takes a large customer's counters away and brings them back, until it is told to stop. */
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+import { DatabaseSync } from 'node:sqlite'
+import type { TestContext } from 'node:test'
+
+export interface Flipping {
+  /** Says how often they went and came. */
+  stop(): Promise<number>
+}
+
+export async function flipCounters(t: TestContext, url: string): Promise<Flipping> {
+  const child: ChildProcess = fork(new URL(import.meta.url).pathname, [url.slice('sqlite:'.length)])
+  t.after(() => child.kill('SIGKILL'))
+  await once(child, 'message')
+  return {
+    async stop() {
+      child.send('stop')
+      const [flips] = await once(child, 'message')
+      await once(child, 'exit')
+      return flips
+    },
+  }
+}
+
+async function flip(path: string): Promise<void> {
+  const db = new DatabaseSync(path, { timeout: 10_000 })
+  db.exec('PRAGMA synchronous = OFF; CREATE TEMP TABLE kept AS SELECT * FROM counts')
+  let [flips, isOver] = [0, false]
+  process.on('message', () => {
+    isOver = true
+  })
+  process.send?.('flipping')
+  while (!isOver) {
+    db.exec(
+      "BEGIN IMMEDIATE; DELETE FROM counts; UPDATE customers SET counted = 0 WHERE customer_id = 'cus_ana'; COMMIT",
+    )
+    db.exec(
+      "BEGIN IMMEDIATE; INSERT INTO counts SELECT * FROM kept; UPDATE customers SET counted = 1 WHERE customer_id = 'cus_ana'; COMMIT",
+    )
+    flips++
+    await new Promise(resolve => setImmediate(resolve))
+  }
+  db.close()
+  process.send?.(flips)
+  process.disconnect?.()
+}
+
+if (process.send !== undefined && process.argv[1] === new URL(import.meta.url).pathname)
+  await flip(process.argv[2] ?? '')

@@ -1,0 +1,120 @@
+/** A client that keeps no rules: bytes as they are, and answers read strictly. */
+import assert from 'node:assert/strict'
+import { readdirSync, readlinkSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { connect, type Socket } from 'node:net'
+import type { Answer } from './service.ts'
+
+/** A connection whose own side stays open until it is destroyed, whatever the server does. */
+export interface RawClient {
+  socket: Socket
+  /** Everything that came back so far. */
+  readonly raw: Buffer
+  /** Resolves when the server closed its side, or broke the connection off. */
+  ended: Promise<void>
+}
+
+export function openRaw(port: number, bytes: string | Buffer = ''): RawClient {
+  const chunks: Buffer[] = []
+  const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true })
+  const ended = new Promise<void>(resolve => {
+    socket.on('end', resolve).on('close', () => resolve())
+  })
+  socket.on('error', () => {})
+  socket.on('data', (chunk: Buffer) => chunks.push(chunk))
+  if (bytes.length > 0) socket.write(bytes)
+  return {
+    socket,
+    ended,
+    get raw() {
+      return Buffer.concat(chunks)
+    },
+  }
+}
+
+/** Sends the bytes and resolves with all the answers, once the server closed its side. */
+export async function sendRaw(port: number, bytes: string | Buffer): Promise<Answer[]> {
+  const client = openRaw(port, bytes)
+  await client.ended
+  client.socket.destroy()
+  return parseAnswers(client.raw)
+}
+
+/** Whole answers, one after the other, and nothing else. Fails on a byte that is none of theirs. */
+export function parseAnswers(raw: Buffer): Answer[] {
+  const { answers, rest } = parseStream(raw)
+  assert.equal(rest.toString('latin1').slice(0, 500), '', 'bytes that are no whole answer')
+  return answers
+}
+
+const statusLine = /^HTTP\/1\.1 (\d{3}) [A-Z][A-Za-z' -]*$/
+const headerLine = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+): ?([\x20-\x7e]*)$/
+
+/** The whole answers, and what follows the last of them: the beginning of another, if anything. */
+export function parseStream(raw: Buffer): { answers: Answer[]; rest: Buffer } {
+  const answers: Answer[] = []
+  let rest = raw
+  for (;;) {
+    const headEnd = rest.indexOf('\r\n\r\n')
+    if (headEnd === -1) return { answers, rest }
+    const [first = '', ...lines] = rest.toString('latin1', 0, headEnd).split('\r\n')
+    const status = Number(
+      statusLine.exec(first)?.[1] ?? assert.fail(`no status line: ${first.slice(0, 200)}`),
+    )
+    const headers: Record<string, string> = {}
+    for (const line of lines) {
+      const [, name = '', value = ''] = headerLine.exec(line) ?? assert.fail(`no header: ${line}`)
+      assert.ok(!(name.toLowerCase() in headers), `${name} twice`)
+      headers[name.toLowerCase()] = value
+    }
+    rest = rest.subarray(headEnd + 4)
+    if (status === 100) continue
+    const body = readBody(rest, status, headers)
+    if (body === null) return { answers, rest: Buffer.concat([Buffer.from('…'), rest]) }
+    rest = rest.subarray(body.taken)
+    const text = body.bytes.toString()
+    const isJson = headers['content-type'] === 'application/json' && text !== ''
+    answers.push({ status, headers, text, json: isJson ? JSON.parse(text) : undefined })
+  }
+}
+
+function readBody(
+  bytes: Buffer,
+  status: number,
+  headers: Record<string, string>,
+): { bytes: Buffer; taken: number } | null {
+  if (status === 204 || status === 304) return { bytes: Buffer.alloc(0), taken: 0 }
+  if (headers['transfer-encoding'] === 'chunked') {
+    const chunks: Buffer[] = []
+    for (let at = 0; ; ) {
+      const line = bytes.indexOf('\r\n', at)
+      if (line === -1) return null
+      const size = Number.parseInt(bytes.toString('latin1', at, line), 16)
+      assert.ok(size >= 0, 'no chunk size')
+      if (bytes.length < line + 2 + size + 2) return null
+      chunks.push(bytes.subarray(line + 2, line + 2 + size))
+      at = line + 2 + size + 2
+      if (size === 0) return { bytes: Buffer.concat(chunks), taken: at }
+    }
+  }
+  const length = Number(headers['content-length'] ?? assert.fail('neither Content-Length nor chunked'))
+  return bytes.length < length ? null : { bytes: bytes.subarray(0, length), taken: length }
+}
+
+/** How many sockets a process holds. */
+export function countSockets(pid: number): number {
+  let count = 0
+  for (const fd of readdirSync(`/proc/${pid}/fd`))
+    try {
+      if (readlinkSync(`/proc/${pid}/fd/${fd}`).startsWith('socket:')) count++
+    } catch {
+      // Closed meanwhile.
+    }
+  return count
+}
+
+/** The memory a process holds right now, in bytes. */
+export async function readRss(pid: number): Promise<number> {
+  const status = await readFile(`/proc/${pid}/status`, 'utf8')
+  return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]) * 1024
+}
