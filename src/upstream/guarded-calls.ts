@@ -13,6 +13,7 @@ import {
 } from 'cockatiel'
 import { SourceError } from '../sources.ts'
 import type { Failures } from './failures.ts'
+import { longestPause } from './retry-after.ts'
 
 /** After so many failures in a row an upstream is left alone for a while, and is then asked again. */
 const failuresToBreak = 5
@@ -56,7 +57,7 @@ export function createGuardedCall(failures: Failures): GuardedCall {
   let pausedUntil = 0
   let brokenUntil = 0
   breaker.onBreak(() => {
-    brokenUntil = performance.now() + breakFor
+    brokenUntil = Date.now() + breakFor
   })
 
   async function attempt<T>(
@@ -80,7 +81,7 @@ export function createGuardedCall(failures: Failures): GuardedCall {
     if (error instanceof Unwanted) return new SourceError('failed', `${name} was no longer asked`)
     if (error instanceof BrokenCircuitError) return leftAlone()
     const pause = failures.pauseFor(error)
-    if (pause > 0) pausedUntil = Math.max(pausedUntil, performance.now() + pause)
+    if (pause > 0) pausedUntil = Math.max(pausedUntil, Date.now() + pause)
     const { failure, message, retryAfter } = failures.explain(error)
     const wait = pause > 0 ? secondsUntil(pausedUntil) : failures.mayPass(error) ? usualRetry : retryAfter
     return new SourceError(failure, message, wait === undefined ? {} : { retryAfter: wait })
@@ -93,10 +94,9 @@ export function createGuardedCall(failures: Failures): GuardedCall {
   }
 
   function refusal(): SourceError | null {
-    const now = performance.now()
-    if (now < pausedUntil)
+    if (isAhead(pausedUntil, longestPause))
       return new SourceError('failed', `${name} asked for a pause`, { retryAfter: secondsUntil(pausedUntil) })
-    return breaker.state === CircuitState.Open && now < brokenUntil ? leftAlone() : null
+    return breaker.state === CircuitState.Open && isAhead(brokenUntil, breakFor) ? leftAlone() : null
   }
 
   async function guarded<T>(
@@ -115,7 +115,13 @@ export function createGuardedCall(failures: Failures): GuardedCall {
   return Object.assign(guarded, { refusal })
 }
 
+/** What lies further ahead than it could comes from a clock that was set back. */
+function isAhead(moment: number, longest: number): boolean {
+  const left = moment - Date.now()
+  return left > 0 && left <= longest
+}
+
 /** At least one: whoever is told 0 asks at once. */
 function secondsUntil(moment: number): number {
-  return Math.max(1, Math.ceil((moment - performance.now()) / 1000))
+  return Math.max(1, Math.ceil((moment - Date.now()) / 1000))
 }

@@ -1,5 +1,5 @@
 /** However long an upstream asks us to wait, we look again after this. */
-const longestPause = 60_000
+export const longestPause = 60_000
 
 /**
  * What `Retry-After` asks for, in milliseconds: seconds or a date, never more than a minute. Garbage is passed over, as
