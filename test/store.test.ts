@@ -155,7 +155,7 @@ describe('sqlite', () => {
   test('the writer commits durably: WAL with synchronous=FULL', async t => {
     const file = await path(t)
     await migrateStore(`sqlite:${file}`)
-    const db = openReadWrite(file, { create: false })
+    const db = await openReadWrite(file, { create: false })
     assert.equal(db.prepare('PRAGMA journal_mode').get()?.journal_mode, 'wal')
     assert.equal(db.prepare('PRAGMA synchronous').get()?.synchronous, 2)
     db.close()

@@ -9,6 +9,7 @@ import { readDatabaseUrl, readInvoiceXpress, readLogLevel, readStripe } from './
 import { createLog } from './log.ts'
 import { addSettings, invoiceXpressSettings, readFlags, stripeSettings } from './options.ts'
 import { hasEnded, nameProcess } from './process-name.ts'
+import { sayWaiting } from './progress.ts'
 import { formatTable } from './table.ts'
 
 export function accountCommand(): Command {
@@ -36,7 +37,7 @@ async function withStore<T>(
   options: Record<string, unknown>,
   work: (store: WriteStore) => Promise<T>,
 ): Promise<T> {
-  const store = await openWriteStore(readDatabaseUrl(readFlags(options)))
+  const store = await openWriteStore(readDatabaseUrl(readFlags(options)), { onWait: sayWaiting })
   try {
     return await work(store)
   } finally {

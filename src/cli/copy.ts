@@ -4,7 +4,7 @@ import { checkTarget, copyStore, type Digest, digestStore } from '../store/copy-
 import { migrateStore, openWriteStore } from '../store/open-store.ts'
 import type { WriteStore } from '../store/store.ts'
 import { CliError } from './cli-error.ts'
-import { createProgress } from './progress.ts'
+import { createProgress, type Progress, sayWaiting } from './progress.ts'
 
 export function copyCommand(): Command {
   return new Command('copy')
@@ -30,12 +30,14 @@ Example:
 
 async function runCopy(fromUrl: string, toUrl: string): Promise<void> {
   if (fromUrl === toUrl) throw new CliError('The two addresses are the same; there is nothing to copy.')
+  const progress = createProgress('things')
+  const wait = { onWait: (path: string) => sayWaiting(path, progress) }
   const from = await openWriteStore(fromUrl)
   try {
-    await migrateStore(toUrl)
-    const to = await openWriteStore(toUrl)
+    await migrateStore(toUrl, undefined, wait)
+    const to = await openWriteStore(toUrl, wait)
     try {
-      await copyAndCompare(from, to)
+      await copyAndCompare(from, to, progress)
     } finally {
       await to.close()
     }
@@ -44,8 +46,7 @@ async function runCopy(fromUrl: string, toUrl: string): Promise<void> {
   }
 }
 
-async function copyAndCompare(from: WriteStore, to: WriteStore): Promise<void> {
-  const progress = createProgress('things')
+async function copyAndCompare(from: WriteStore, to: WriteStore, progress: Progress): Promise<void> {
   try {
     await checkTarget(from, to, (kind, done) => progress.update(`(${kinds[kind].names[1]}) checked`, done))
     const { written, alike, removed } = await copyStore(from, to, (kind, done) =>

@@ -11,7 +11,7 @@ import { InputChanged, importInvoices } from '../sync/import-invoices.ts'
 import { CliError } from './cli-error.ts'
 import { readDatabaseUrl } from './config.ts'
 import { addSettings, readFlags } from './options.ts'
-import { createProgress } from './progress.ts'
+import { createProgress, type Progress, sayWaiting } from './progress.ts'
 import { createTemporaryFolder } from './temporary-folder.ts'
 
 export function importCommand(): Command {
@@ -50,10 +50,12 @@ async function runImport(
   const url = readDatabaseUrl(readFlags(options))
   const input = await openInput(file)
   try {
-    await prepareStore(url)
-    const store = await openWriteStore(url)
+    const progress = createProgress('invoices')
+    const wait = { onWait: (path: string) => sayWaiting(path, progress) }
+    await prepareStore(url, wait)
+    const store = await openWriteStore(url, wait)
     try {
-      await importFrom(input, store, options.skipInvalid === true)
+      await importFrom(input, store, options.skipInvalid === true, progress)
     } finally {
       await store.close()
     }
@@ -68,8 +70,12 @@ async function runImport(
   }
 }
 
-async function importFrom(input: Input, store: WriteStore, skipInvalid: boolean): Promise<void> {
-  const progress = createProgress('invoices')
+async function importFrom(
+  input: Input,
+  store: WriteStore,
+  skipInvalid: boolean,
+  progress: Progress,
+): Promise<void> {
   let refusals = 0
   try {
     const { valid, refused, changed, committed } = await importInvoices(input.read, store, {

@@ -10,6 +10,11 @@ export function createLog(level: string): Logger {
   )
 }
 
+/** For a store that is opened: logs which file's other writer is waited for. */
+export function logWaiting(log: Logger): (path: string) => void {
+  return path => log.warn({ path }, 'waiting: another process writes to this store')
+}
+
 /** What a pipe takes whole or not at all (PIPE_BUF on Linux): lines of several processes then never mix. */
 const writtenAtOnce = 4_096
 

@@ -2,7 +2,7 @@ import { Command } from 'commander'
 import { migrateStore } from '../store/open-store.ts'
 import { readDatabaseUrl } from './config.ts'
 import { addSettings, readFlags } from './options.ts'
-import { createProgress } from './progress.ts'
+import { createProgress, sayWaiting } from './progress.ts'
 
 export function migrateCommand(): Command {
   return addSettings(
@@ -15,9 +15,9 @@ export function migrateCommand(): Command {
 
 async function migrate(options: Record<string, unknown>): Promise<void> {
   const progress = createProgress('customers')
-  const { from, to } = await migrateStore(readDatabaseUrl(readFlags(options)), progress.update).finally(
-    progress.end,
-  )
+  const { from, to } = await migrateStore(readDatabaseUrl(readFlags(options)), progress.update, {
+    onWait: path => sayWaiting(path, progress),
+  }).finally(progress.end)
   process.stdout.write(
     from === to
       ? `The schema is up to date: version ${to}.\n`

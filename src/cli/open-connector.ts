@@ -16,10 +16,11 @@ import { relinkInvoices } from '../sync/link-invoices.ts'
 import { type Accounts, type Comparison, compareAccounts, savePins, tellAccount } from '../sync/pins.ts'
 import { createStreams } from '../sync/streams.ts'
 import { CliError } from './cli-error.ts'
+import { logWaiting } from './log.ts'
 import { hasEnded, nameProcess } from './process-name.ts'
 
 /** The lease is asked for again anyway: in milliseconds, how long one question waits for another writer. */
-const lockPatience = 200
+const leasePatienceMs = 200
 /** After a failure, so long until the next try. */
 const patience = 5_000
 const batchSize = 100
@@ -52,8 +53,8 @@ export interface OpenConnector {
 /** Waits until this process is the connector. */
 export async function openConnector(access: ConnectorAccess): Promise<OpenConnector> {
   const { url, log, wait, signal } = access
-  const store = await openWriteStore(url)
-  const leases = await openWriteStore(url, lockPatience)
+  const store = await openWriteStore(url, { onWait: logWaiting(log) })
+  const leases = await openWriteStore(url, { patienceMs: leasePatienceMs })
   const accounts = accountsOf(access)
   let lease: HeldLease | undefined
   const close = async () => {

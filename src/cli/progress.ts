@@ -13,6 +13,11 @@ export interface Progress {
 /** What takes less needs no progress. */
 const patience = 2_000
 
+/** Says, on a line that stays, which store's other writer is waited for. */
+export function sayWaiting(path: string, { say }: Pick<Progress, 'say'> = createProgress('')): void {
+  say(`Waiting for another process that writes to ${path} …`)
+}
+
 export function createProgress(what: string, output: NodeJS.WriteStream = process.stderr): Progress {
   const every = output.isTTY ? 200 : 10_000
   const started = Date.now()

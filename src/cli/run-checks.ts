@@ -26,7 +26,7 @@ import {
   readWebhookSecret,
 } from './config.ts'
 import { accountsOf } from './open-connector.ts'
-import { createProgress } from './progress.ts'
+import { createProgress, sayWaiting } from './progress.ts'
 
 interface Connections {
   /** Null when it is not connected, or its settings are wrong. */
@@ -140,7 +140,7 @@ async function checkStore(
   const isUsable = await checkDatabase(report, () => readFacts(url))
   const store = isUsable
     ? await attempt(report, 'Database: opening', 'Mend DATABASE_URL or the database.', () =>
-        openWriteStore(url),
+        openWriteStore(url, { onWait: sayWaiting }),
       )
     : null
   if (isSet('DATABASE_READ_URL', flags)) {

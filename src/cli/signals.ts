@@ -19,3 +19,15 @@ export async function waitForSignal(): Promise<EndSignal> {
 export function delayAfter(signal: EndSignal, shutdownDelayMs: number): number {
   return signal === 'SIGTERM' ? shutdownDelayMs : 0
 }
+
+/** Waits for work that stops at the signal, whether it came to its end or not. */
+export async function unlessAborted(signal: AbortSignal, work: Promise<unknown>): Promise<void> {
+  await work.catch(error => {
+    if (error !== signal.reason) throw error
+  })
+}
+
+/** A call to Stripe cannot be called off, and would keep the process for minutes: it is left behind. */
+export function leave(): void {
+  setTimeout(() => process.exit(), 100).unref()
+}

@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { InvoiceXpressOptions } from '../invoicexpress/client.ts'
 import { type Notification, SourceError } from '../sources.ts'
+import { StoreError } from '../store/store.ts'
 import { createBillingSource } from '../stripe/billing-source.ts'
 import type { StripeOptions } from '../stripe/client.ts'
 import type { MetadataKeys } from '../stripe/map-claim.ts'
@@ -90,11 +91,20 @@ export async function syncOnce(given: SyncOptions): Promise<void> {
 /** Goes on until the signal, whatever fails meanwhile. Whenever another process takes over, it waits for its turn again. */
 export async function syncOn(given: SyncOptions): Promise<void> {
   while (!given.signal.aborted) {
+    let opened: Opened | undefined
     try {
-      await follow(await open(given, false))
+      opened = await open(given, false)
+      await follow(opened)
     } catch (error) {
       if (error === given.signal.reason) return
-      if (!(error instanceof LeaseLost)) throw error
+      if (!(error instanceof StoreError)) throw error
+      if (!(error instanceof LeaseLost)) {
+        // A store that could not be opened is for somebody to look at; one that was may be free, or back, a moment later.
+        if (opened === undefined) throw error
+        given.log.error({ err: error }, 'sync failed; trying again')
+        await pause(patience, given.signal)
+        continue
+      }
     }
     if (!given.signal.aborted) given.log.error('another process took over the synchronization of this store')
   }
@@ -188,11 +198,6 @@ async function connectDocuments(
       : { sweepSource: source.atHalfPace }),
     ...(onDocuments && { onProgress: onDocuments }),
   })
-}
-
-/** A call to Stripe cannot be called off, and would keep the process for minutes: it is left behind. */
-export function leave(): void {
-  setTimeout(() => process.exit(), 100).unref()
 }
 
 async function aborted(signal: AbortSignal): Promise<void> {

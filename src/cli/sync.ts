@@ -12,10 +12,10 @@ import {
   readStripe,
   readWebhookSecret,
 } from './config.ts'
-import { createLog } from './log.ts'
+import { createLog, logWaiting } from './log.ts'
 import { addSettings, invoiceXpressSettings, linkSettings, readFlags, stripeSettings } from './options.ts'
 import { createProgress } from './progress.ts'
-import { waitForSignal } from './signals.ts'
+import { leave, unlessAborted, waitForSignal } from './signals.ts'
 
 export function syncCommand(): Command {
   return addSettings(
@@ -74,8 +74,8 @@ async function runSync(options: SyncFlags): Promise<void> {
   const log = createLog(readLogLevel(flags))
   const stop = new AbortController()
   void waitForSignal().then(() => stop.abort())
-  await prepareStore(url)
-  const { leave, syncOn, syncOnce } = await import('./start-sync.ts')
+  await unlessAborted(stop.signal, prepareStore(url, { onWait: logWaiting(log), signal: stop.signal }))
+  const { syncOn, syncOnce } = await import('./start-sync.ts')
   const common = {
     url,
     stripe,

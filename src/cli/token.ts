@@ -7,6 +7,7 @@ import { CliError } from './cli-error.ts'
 import { readDatabaseUrl } from './config.ts'
 import { hideTokens } from './hide-tokens.ts'
 import { addSettings, readFlags } from './options.ts'
+import { sayWaiting } from './progress.ts'
 import { formatTable } from './table.ts'
 
 export function tokenCommand(): Command {
@@ -128,8 +129,8 @@ async function withStore<T>(
   work: (store: WriteStore) => Promise<T>,
 ): Promise<T> {
   const url = readDatabaseUrl(readFlags(options))
-  await prepareStore(url)
-  const store = await openWriteStore(url)
+  await prepareStore(url, { onWait: sayWaiting })
+  const store = await openWriteStore(url, { onWait: sayWaiting })
   try {
     return await work(store)
   } finally {

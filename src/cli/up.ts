@@ -15,10 +15,11 @@ import {
   readShutdownDelay,
   readStripe,
 } from './config.ts'
-import { createLog } from './log.ts'
+import { createLog, logWaiting } from './log.ts'
 import { addSettings, invoiceXpressSettings, linkSettings, readFlags, stripeSettings } from './options.ts'
-import { delayAfter, waitForSignal } from './signals.ts'
+import { delayAfter, leave, unlessAborted, waitForSignal } from './signals.ts'
 import { readWebhooks } from './sync.ts'
+import { syncInThread } from './sync-thread.ts'
 
 export function upCommand(): Command {
   return addSettings(
@@ -55,7 +56,8 @@ async function up(options: { webhooks?: string } & Record<string, unknown>): Pro
   const webhooks = readWebhooks(options.webhooks, host)
   if (stripe === null && webhooks !== null)
     throw new CliError('To receive webhooks, set STRIPE_API_KEY: what they tell of is fetched.')
-  const log = createLog(readLogLevel(flags))
+  const logLevel = readLogLevel(flags)
+  const log = createLog(logLevel)
 
   const stop = new AbortController()
   const shutdownDelayMs = readShutdownDelay(flags)
@@ -63,7 +65,9 @@ async function up(options: { webhooks?: string } & Record<string, unknown>): Pro
     stop.abort()
     return delayAfter(signal, shutdownDelayMs)
   })
-  await migrateStore(url)
+  const wait = { onWait: logWaiting(log), signal: stop.signal }
+  await unlessAborted(stop.signal, migrateStore(url, undefined, wait))
+  if (stop.signal.aborted) return end()
   const { startApi } = await import('./start-api.ts')
   const api = await startApi({ url: readReadUrl(flags), host, port, rateLimit, stripe, invoiceXpress, log })
   log.info({ address: api.address }, 'listening')
@@ -73,16 +77,19 @@ async function up(options: { webhooks?: string } & Record<string, unknown>): Pro
     await keepServing(delayMs)
     await api.stop()
   })
-  const { leave, syncOn } = await import('./start-sync.ts')
   if (stripe === null) log.warn('STRIPE_API_KEY is not set: serving what is stored, synchronizing nothing')
   else
-    await syncOn({ url, stripe, invoiceXpress, rules, keys, webhooks, log, signal: stop.signal }).catch(
+    await syncInThread({ url, stripe, invoiceXpress, rules, keys, webhooks, logLevel }, stop.signal).catch(
       async error => {
         await api.stop()
         throw error
       },
     )
   await stopped
-  log.info('stopped')
-  leave()
+  end()
+
+  function end(): void {
+    log.info('stopped')
+    leave()
+  }
 }

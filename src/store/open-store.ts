@@ -1,7 +1,7 @@
 /** From an address to an engine. An engine is loaded only when it is used. */
 import type { StoreFacts } from './facts.ts'
 import type { MigrationOutcome, OnRewrite } from './migrations.ts'
-import { notAnAddress, type ReadStore, StoreError, type WriteStore } from './store.ts'
+import { type LockWait, notAnAddress, type ReadStore, StoreError, type WriteStore } from './store.ts'
 
 type Engine = { name: 'sqlite'; path: string } | { name: 'postgres'; url: string }
 
@@ -27,14 +27,14 @@ export async function openReadStore(url: string, sharedBy = 1): Promise<ReadStor
 }
 
 /**
- * Opens for writing, on a schema of exactly this version; creates nothing. `lockPatience` is how long to wait for another
- * writer, in milliseconds.
+ * Opens for writing, on a schema of exactly this version; creates nothing. `wait` is how this store waits for another
+ * writer, each time.
  */
-export async function openWriteStore(url: string, lockPatience?: number): Promise<WriteStore> {
+export async function openWriteStore(url: string, wait: LockWait = {}): Promise<WriteStore> {
   const engine = engineOf(url)
   return engine.name === 'sqlite'
-    ? (await import('./sqlite/writer.ts')).openSqliteWriter(engine.path, lockPatience)
-    : (await import('./postgres/writer.ts')).openPostgresWriter(engine.url, lockPatience)
+    ? (await import('./sqlite/writer.ts')).openSqliteWriter(engine.path, wait)
+    : (await import('./postgres/writer.ts')).openPostgresWriter(engine.url, wait.patienceMs)
 }
 
 /** Whether an address is one at all; throws what a start would say. */
@@ -52,14 +52,18 @@ export async function readFacts(url: string): Promise<StoreFacts> {
 }
 
 /** Brings the schema to this version, creating the store when there is none; says from which version it came. */
-export async function migrateStore(url: string, onRewrite?: OnRewrite): Promise<MigrationOutcome> {
+export async function migrateStore(
+  url: string,
+  onRewrite?: OnRewrite,
+  wait?: LockWait,
+): Promise<MigrationOutcome> {
   const engine = engineOf(url)
   return engine.name === 'sqlite'
-    ? (await import('./sqlite/migrations.ts')).migrateSqlite(engine.path, onRewrite)
+    ? (await import('./sqlite/migrations.ts')).migrateSqlite(engine.path, onRewrite, wait)
     : (await import('./postgres/migrate.ts')).migratePostgres(engine.url, onRewrite)
 }
 
 /** Creates or migrates a store that lives in a file. The schema of a server changes with `fatura migrate` alone. */
-export async function prepareStore(url: string): Promise<void> {
-  if (engineOf(url).name === 'sqlite') await migrateStore(url)
+export async function prepareStore(url: string, wait?: LockWait): Promise<void> {
+  if (engineOf(url).name === 'sqlite') await migrateStore(url, undefined, wait)
 }

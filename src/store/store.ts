@@ -166,6 +166,16 @@ export function lastStamp(observedAt: number | readonly number[]): number {
   return typeof observedAt === 'number' ? observedAt : observedAt.reduce((a, b) => Math.max(a, b), 0)
 }
 
+/** How to wait for another writer. */
+export interface LockWait {
+  /** How long, in milliseconds, until it is a failure. */
+  patienceMs?: number
+  /** Called once in a wait of over 2 s, with the path of the file that another process writes to. SQLite alone calls it. */
+  onWait?(path: string): void
+  /** Ends a wait, with its reason. SQLite alone looks at it. */
+  signal?: AbortSignal
+}
+
 /** A store that cannot be used; the message says what to do about it. */
 export class StoreError extends Error {}
 

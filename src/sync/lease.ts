@@ -12,6 +12,8 @@ export const renewEvery = 3_000
 /** Beats that stood still for so long, as the one who waits has seen it, mean that the holder is gone. */
 export const takeOverAfter = 15_000
 const lookEvery = 500
+/** A store that cannot be written to for so long is told, once. */
+const tellKeptOutAfter = 2_000
 /** How often it is told again that one waits. */
 const tellEvery = 60_000
 
@@ -50,10 +52,17 @@ export async function waitForLease(store: WriteStore, options: LeaseOptions): Pr
   let lookedAt = performance.now()
   let stillFor = 0
   let toldAt: number | null = null
+  let keptOutAt: number | null = null
+  let isToldKeptOut = false
   for (;;) {
     if (seen.holder === null || stillFor >= takeOverAfter || isGone(seen.holder)) {
-      const taken = await unlessOutOfReach(store.takeLease(seen, holder))
-      if (taken !== null) return keepLease(store, taken)
+      const answer = await unlessOutOfReach(store.takeLease(seen, holder).then(taken => ({ taken })))
+      if (answer?.taken) return keepLease(store, answer.taken)
+      keptOutAt = answer === null ? (keptOutAt ?? lookedAt) : null
+      if (keptOutAt !== null && lookedAt - keptOutAt >= tellKeptOutAfter && !isToldKeptOut) {
+        isToldKeptOut = true
+        log.warn('waiting: another process writes to this store, or it is out of reach')
+      }
       // It is another's by now, or a writer kept us out of the store: then it kept the holder's beats out, too.
       stillFor = 0
     } else if (!wait)

@@ -13,17 +13,21 @@ import {
   rewrites,
   type SchemaState,
 } from '../migrations.ts'
-import { applicationId, openReadWrite, translate } from './database.ts'
+import type { LockWait } from '../store.ts'
+import { applicationId, openReadWrite } from './database.ts'
+import { translate } from './failures.ts'
 import { createDb } from './shared-db.ts'
+import { beginWriting } from './wait-for-lock.ts'
 
 export const migrations = readMigrations(new URL('./migrations/', import.meta.url))
 
 export async function migrateSqlite(
   path: string,
   onRewrite: OnRewrite = () => {},
+  wait: LockWait = {},
 ): Promise<MigrationOutcome> {
   const where = `The database ${path}`
-  const db = openReadWrite(path, { create: true })
+  const db = await openReadWrite(path, { create: true, ...wait })
   try {
     const from = translate(path, () => readState(db)).version
     if (from > migrations.length)
@@ -33,8 +37,11 @@ export async function migrateSqlite(
         migrations,
       )
     if (from > 0) translate(path, () => checkHistory(db, where, from))
-    for (const migration of migrations.slice(from)) translate(path, () => runMigration(db, migration))
-    for (const { version } of migrations) await runRewrite(db, path, version, onRewrite)
+    for (const migration of migrations.slice(from)) {
+      await beginWriting(db, path, wait)
+      translate(path, () => runMigration(db, migration))
+    }
+    for (const { version } of migrations) await runRewrite(db, path, version, onRewrite, wait)
     return { from, to: migrations.length }
   } finally {
     db.close()
@@ -106,8 +113,8 @@ function differenceFromFirst(db: DatabaseSync): string | null {
   }
 }
 
+/** Within a transaction, which it ends. */
 function runMigration(db: DatabaseSync, { version, sql, sha256 }: Migration): void {
-  db.exec('BEGIN IMMEDIATE')
   try {
     // Another process may have run it while this one waited for the lock.
     if (readState(db).version === version - 1) {
@@ -140,17 +147,20 @@ async function runRewrite(
   path: string,
   version: number,
   onRewrite: OnRewrite,
+  wait: LockWait,
 ): Promise<void> {
   const rewrite = rewrites[version]
   if (rewrite === undefined) return
   const shared = createDb(db, path)
   const readPlace = db.prepare('SELECT rewriting FROM migrations WHERE version = ?')
   const savePlace = db.prepare('UPDATE migrations SET rewriting = ? WHERE version = ?')
+  const findPlace = () => translate(path, () => readPlace.get(version)?.rewriting) as string | null
   let done = 0
-  for (;;) {
-    translate(path, () => db.exec('BEGIN IMMEDIATE'))
+  // Nobody is waited for when there is nothing to write.
+  while (findPlace() !== null) {
+    await beginWriting(db, path, wait)
     try {
-      const after = readPlace.get(version)?.rewriting as string | null
+      const after = findPlace()
       if (after === null) return
       const { next, customers } = await rewrite.step(shared, after)
       savePlace.run(next, version)

@@ -2,7 +2,8 @@ import { accessSync, constants, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import type { FileFacts, StoreFacts } from '../facts.ts'
 import { explainState } from '../migrations.ts'
-import { openReadOnly, translate } from './database.ts'
+import { openReadOnly } from './database.ts'
+import { translate } from './failures.ts'
 import { migrations, readState } from './migrations.ts'
 
 export function readSqliteFacts(path: string): StoreFacts {

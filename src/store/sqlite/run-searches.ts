@@ -5,7 +5,8 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { setImmediate as loopTurn } from 'node:timers/promises'
 import { type InvoicePage, type InvoiceQuery, StoreUnavailable } from '../store.ts'
-import { attemptRead, openReadOnly } from './database.ts'
+import { openReadOnly } from './database.ts'
+import { attemptRead } from './failures.ts'
 import { prepareOnce, readCounted } from './read-counted.ts'
 import type { Steps } from './search-counted.ts'
 

@@ -1,6 +1,6 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { Db } from '../shared/db.ts'
-import { translate } from './database.ts'
+import { translate } from './failures.ts'
 
 /** Runs the statements that the engines share; each is prepared once. */
 export function createDb(db: DatabaseSync, path: string): Db {

@@ -4,6 +4,7 @@ import type { ContentsWrites } from '../contents.ts'
 import { connectorReads, connectorWrites } from '../shared/connector-state.ts'
 import { contentsReads, contentsWrites } from '../shared/contents.ts'
 import {
+  type LockWait,
   type OnRecounted,
   observationStamp,
   type StoredRecord,
@@ -12,17 +13,19 @@ import {
   type WriteTransaction,
 } from '../store.ts'
 import { keepCounts } from './counts.ts'
-import { openReadWrite, translate } from './database.ts'
+import { openReadWrite } from './database.ts'
+import { translate } from './failures.ts'
 import { checkSchema } from './migrations.ts'
 import { documentReads } from './read-documents.ts'
 import { recounts } from './recount.ts'
 import { createDb } from './shared-db.ts'
 import { readToken, type TokenRow, tokenColumns } from './tokens.ts'
+import { beginWriting } from './wait-for-lock.ts'
 import { writeDocuments } from './write-documents.ts'
 import { writeInvoices } from './write-invoices.ts'
 
-export function openSqliteWriter(path: string, patience?: number): WriteStore {
-  const db = openReadWrite(path, { create: false, ...(patience !== undefined && { patience }) })
+export async function openSqliteWriter(path: string, wait: LockWait = {}): Promise<WriteStore> {
+  const db = await openReadWrite(path, { create: false, ...wait })
   try {
     checkSchema(db, path)
   } catch (error) {
@@ -87,7 +90,7 @@ export function openSqliteWriter(path: string, patience?: number): WriteStore {
   const tx: WriteTransaction = { ...writes, ...connectorWrites(shared), ...contentsWrites(shared, writes) }
 
   async function runTransaction<T>(work: (tx: WriteTransaction) => Promise<T>): Promise<T> {
-    exec('BEGIN IMMEDIATE')
+    await beginWriting(db, path, wait)
     try {
       counts.begin()
       const result = await work(tx)
@@ -144,13 +147,17 @@ export function openSqliteWriter(path: string, patience?: number): WriteStore {
   }
   const transact = <T>(work: (tx: WriteTransaction) => Promise<T>): Promise<T> =>
     inTurn(() => runTransaction(work))
+  const connector = connectorReads(shared)
 
   return {
     transaction: transact,
     checkCounts: onProgress => recount(false, onProgress),
     repairCounts: onProgress => recount(true, onProgress),
     ...documentReads(db, work => translate(path, work)),
-    ...connectorReads(shared),
+    ...connector,
+    takeLease: (seen, holder) => transact(() => connector.takeLease(seen, holder)),
+    renewLease: epoch => transact(() => connector.renewLease(epoch)),
+    releaseLease: epoch => transact(() => connector.releaseLease(epoch)),
     ...contentsReads(shared),
     async readUnsettled(after, limit, observedBefore) {
       const { customer_id, id } = after ?? { customer_id: '', id: '' }
@@ -170,13 +177,17 @@ export function openSqliteWriter(path: string, patience?: number): WriteStore {
     async saveToken(token) {
       const customers = token.customers === null ? null : JSON.stringify(token.customers)
       const { id, name, hash, created_at, expires_at, revoked_at } = token
-      translate(path, () => saveToken.run(id, name, hash, customers, created_at, expires_at, revoked_at))
+      await transact(() =>
+        within(() => void saveToken.run(id, name, hash, customers, created_at, expires_at, revoked_at)),
+      )
     },
     async listTokens() {
       return (translate(path, () => listTokens.all()) as unknown as TokenRow[]).map(readToken)
     },
     async revokeToken(id, at) {
-      const row = translate(path, () => revokeToken.get(id, at)) as unknown as TokenRow | undefined
+      const row = (await transact(() => within(() => revokeToken.get(id, at)))) as unknown as
+        | TokenRow
+        | undefined
       return row === undefined ? null : readToken(row)
     },
     async close() {

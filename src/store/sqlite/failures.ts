@@ -1,0 +1,64 @@
+/** What failures of SQLite and of its file mean to people. */
+import { StoreError, StoreUnavailable } from '../store.ts'
+
+/** Runs `work`, and turns what SQLite or the file system says of `path` into a line for people. */
+export function translate<T>(path: string, work: () => T): T {
+  try {
+    return work()
+  } catch (error) {
+    if (error instanceof StoreError) throw error
+    throw new StoreError(explain(path, error as SqliteError), {
+      cause: error,
+    })
+  }
+}
+
+// Busy, locked, out of memory, I/O error, full, cannot open: what may pass. https://sqlite.org/rescode.html
+const passing = new Set([5, 6, 7, 10, 13, 14])
+
+/** Runs a read, and tells a failure that may pass from a fault. */
+export function attemptRead<T>(work: () => T): T {
+  try {
+    return work()
+  } catch (error) {
+    if (passing.has(primaryCode(error as SqliteError) ?? 0))
+      throw new StoreUnavailable((error as Error).message, { cause: error })
+    throw error
+  }
+}
+
+type SqliteError = NodeJS.ErrnoException & { errcode?: number }
+
+/** The low byte of a result code. */
+function primaryCode({ errcode }: SqliteError): number | undefined {
+  return errcode === undefined ? undefined : errcode & 0xff
+}
+
+/** Whether another process keeps what is asked for locked: it may be free a moment later. */
+export function isBusy(error: unknown): boolean {
+  return primaryCode(error as SqliteError) === 5
+}
+
+function explain(path: string, error: SqliteError): string {
+  switch (primaryCode(error)) {
+    case 5:
+    case 6:
+      return `The database ${path} is locked by another writer. Wait for it to finish, then try again.`
+    case 8:
+      return `The database ${path} is read-only here. Check who owns the file and its folder.`
+    case 13:
+      return `The disk that holds ${path} is full. Free some space, then try again; nothing was written.`
+    case 14:
+      return cannotOpen(path)
+    case 26:
+      return `${path} is not a SQLite database. Point DATABASE_URL at another file.`
+  }
+  if (error.syscall === 'open') return cannotOpen(path)
+  if (error.syscall !== undefined)
+    return `Cannot create the folder of ${path} (${error.code}). Check its permissions, or point DATABASE_URL elsewhere.`
+  return `The database ${path} failed: ${error.message}`
+}
+
+function cannotOpen(path: string): string {
+  return `Cannot open the database ${path}. Check that its folder exists and can be written to.`
+}
