@@ -34,6 +34,13 @@ const commands: [command: string, mentions: string[]][] = [
   ['token revoke', [...storing.flat(), '<token>']],
   ['doctor', [...storing.flat(), '--sample', '--json', 'STRIPE_API_KEY', 'INVOICEXPRESS_API_KEY']],
   ['migrate', storing.flat()],
+  ['sync', [...storing.flat(), '--once', '--full', '--webhooks', 'INVOICEXPRESS_API_KEY', 'LINK_REFERENCE']],
+  ['up', [...serving.flat(), ...storing.flat(), '--webhooks', 'LINK_REFERENCE']],
+  ['status', [...storing.flat(), '--json']],
+  ['account show', storing.flat()],
+  ['account change', [...storing.flat(), '--confirm']],
+  ['copy', ['<from>', '<to>']],
+  ['sandbox', ['--seed', '--invoices', '--differences']],
   ['openapi', []],
 ]
 
@@ -44,6 +51,8 @@ describe('fatura --help', { concurrency: 3 }, () => {
       const { code, stdout, stderr } = await cli.run([...words(command), '--help'])
       assert.equal(code, 0)
       assert.equal(stderr, '')
+      assert.doesNotMatch(stdout, /default: (\[\]|false)/, 'nothing that says nothing')
+      if (command !== '' && command !== 'token') assert.match(stdout, /\nExample:\n {2}(\w+=\S+ )?fatura /)
       assert.ok(stdout.startsWith(`Usage: ${`fatura ${command}`.trim()} `), stdout)
       for (const mention of mentions) assert.ok(stdout.includes(mention), `${mention} in: ${stdout}`)
     })

@@ -146,6 +146,34 @@ describe('fatura import', { concurrency: 3 }, () => {
     }
   })
 
+  it('says once that a file is no NDJSON, whatever it is instead', async t => {
+    const cli = await createCli(t)
+    const pdf = Buffer.concat([
+      Buffer.from('%PDF-1.4\n%\xe2\xe3\xcf\xd3\n1 0 obj\n', 'latin1'),
+      ...Array.from({ length: 2_000 }, (_, n) => Buffer.from(`${n}\n\x1b[31m\0\xff stream\n`, 'latin1')),
+      Buffer.from('startxref\n116\n%%EOF\n'),
+    ])
+    const others: [what: string, input: string | Uint8Array][] = [
+      ['a PDF', pdf],
+      ['an archive', Buffer.from('PK\x03\x04\x14\0\0\0\x08\0\n\0\0\n\xff\xfe', 'latin1')],
+      ['a table', 'id,customer_id\nin_1,cus_1\nin_2,cus_2\n'],
+      ['JSON over many lines', JSON.stringify([makeInvoice(), makeInvoice()], null, 2)],
+      ['numbers', '1\n2\n'],
+    ]
+    for (const [what, input] of others)
+      for (const options of [[], ['--skip-invalid']]) {
+        const file = join(cli.folder, 'some.file')
+        await writeFile(file, input)
+        const outcome = await cli.run(['import', file, ...options])
+        assertOneLine(outcome, /^fatura: Nothing was imported: .*some\.file is not NDJSON, .*\(line 1: /)
+        assert.doesNotMatch(outcome.stderr.trimEnd(), /\p{Cc}/u, what)
+      }
+    const late = `${'no json\n'.repeat(25)}${JSON.stringify(makeInvoice())}\n`
+    const told = await cli.run(['import', '-'], { input: late })
+    assertNothingImported(told, '25 of 26 lines')
+    assert.equal(told.stderr.split('\n').filter(line => line.startsWith('line ')).length, 20)
+  })
+
   it('takes a line of 16 MiB exactly', async t => {
     const cli = await createCli(t)
     const line = lineWith('id', '"in_long"')

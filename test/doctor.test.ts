@@ -1,11 +1,13 @@
 /** `fatura doctor` against the two sandboxes: each thing that can be wrong has a line that says what to do. */
 import assert from 'node:assert/strict'
-import { chmod } from 'node:fs/promises'
+import { chmod, stat } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, it, type TestContext } from 'node:test'
-import type { Finding } from '../src/doctor/findings.ts'
+import { checkClock } from '../src/doctor/check-clock.ts'
+import { createReporter, type Finding } from '../src/doctor/findings.ts'
 import { pickSample, type ReadKeys } from '../src/doctor/pick-sample.ts'
 import type { InvoiceKey } from '../src/invoice.ts'
 import { createDocuments, type DocumentAccount } from '../src/sandbox/invoicexpress-account.ts'
@@ -276,21 +278,50 @@ describe('fatura doctor', { concurrency: 3 }, () => {
     assert.equal(wrong['Stripe: webhook endpoint']?.result, 'skip')
   })
 
-  it('compares clocks: a minute is a warning, ten are a failure', async t => {
+  it('compares clocks: a minute is a warning, ten are a failure', () => {
+    const found: Finding[] = []
+    const report = createReporter(
+      () => {},
+      finding => found.push(finding),
+    )
+    const at = (skewMs: number) => ({
+      theirs: 1_000_000 + skewMs,
+      before: 999_900,
+      after: 1_000_100,
+      grain: 0,
+    })
+    for (const whose of ['Stripe', 'InvoiceXpress', 'the database'] as const)
+      for (const skew of [4_000, 60_000, -600_000]) checkClock(report, whose, at(skew))
+    assert.deepEqual(
+      found.map(({ result, detail }) => `${result} ${detail}`),
+      [
+        ['ok ours agrees with it within 5 s'],
+        ['warn ours is 60 s behind it'],
+        ["FAIL ours is 10 min ahead of it: beyond 300 s, webhooks are refused for their signature's age"],
+        ...Array(2).fill([
+          'ok ours agrees with it within 5 s',
+          'warn ours is 60 s behind it',
+          'FAIL ours is 10 min ahead of it',
+        ]),
+      ].flat(),
+    )
+  })
+
+  it('expects the simulated clock of a sandbox to differ', async t => {
     const clinic = await open(t)
     await clinic.sync()
-    clinic.setSkew(60)
-    const minute = await clinic.examine(['--sample', '0'])
-    assert.deepEqual(resultsOf(minute.wrong), {
-      'Clock: Stripe': 'warn',
-      'Clock: InvoiceXpress': 'warn',
-      Sample: 'skip',
-    })
-    assert.match(minute.wrong['Clock: Stripe']?.detail ?? '', /^ours is (59|60) s behind it/)
-    clinic.setSkew(-600)
-    const { wrong } = await clinic.examine(['--sample', '0'])
-    assert.equal(wrong['Clock: Stripe']?.result, 'FAIL')
-    assert.match(wrong['Clock: Stripe']?.detail ?? '', /^ours is 10 min ahead of it.*300 s/)
+    for (const [skew, told] of [
+      [60, /^a sandbox has a simulated clock; ours is (59|60) s behind it$/],
+      [-18 * 86_400, /^a sandbox has a simulated clock; ours is 18 days ahead of it$/],
+    ] as const) {
+      clinic.setSkew(skew)
+      const { wrong, code } = await clinic.examine(['--sample', '0'])
+      assert.deepEqual(
+        [resultsOf(wrong), code],
+        [{ 'Clock: Stripe': 'skip', 'Clock: InvoiceXpress': 'skip', Sample: 'skip' }, 0],
+      )
+      assert.match(wrong['Clock: Stripe']?.detail ?? '', told)
+    }
   })
 
   it('finds what differs in the sample, and does not show what is personal', async t => {
@@ -431,7 +462,7 @@ describe('fatura doctor on a database', { concurrency: 3 }, () => {
     assert.match(file.wrong.Database?.detail ?? '', /fatura migrate/)
     const url = 'postgres://fatura:canarySecret@127.0.0.1:9/fatura'
     const { wrong } = await clinic.examine(['--sample', '0'], { DATABASE_URL: url })
-    assert.match(wrong.Database?.detail ?? '', /cannot be reached/)
+    assert.match(wrong.Database?.detail ?? '', /The database at 127\.0\.0\.1:9 cannot be reached: /)
     const empty = `fatura_doctor_${process.pid}`
     await runSql(postgresServer(), `CREATE DATABASE ${empty}`)
     t.after(() => runSql(postgresServer(), `DROP DATABASE ${empty} WITH (FORCE)`))
@@ -443,7 +474,9 @@ describe('fatura doctor on a database', { concurrency: 3 }, () => {
     const clinic = await open(t)
     await clinic.sync()
     const path = clinic.url.slice('sqlite:'.length)
-    await chmod(clinic.cli.folder, 0o755)
+    const { mode } = await stat(dirname(path))
+    assert.equal(mode & 0o007, 0, 'a folder that was made for the store is closed to others')
+    for (const folder of [clinic.cli.folder, dirname(path)]) await chmod(folder, 0o755)
     await chmod(path, 0o644)
     const db = new DatabaseSync(path)
     db.exec('PRAGMA journal_mode = DELETE')

@@ -245,7 +245,10 @@ describe('a database restart is a blip', () => {
       ['token', 'list'],
     ]
     for (const args of commands)
-      assertOneLine(await cli.run(args, { env: { DATABASE_URL: url } }), /cannot be reached/, /ECONNREFUSED/)
+      assertOneLine(
+        await cli.run(args, { env: { DATABASE_URL: url } }),
+        /The database at [\w.]+:\d+ cannot be reached: .*ECONNREFUSED.* Is PostgreSQL running there\? Check DATABASE_URL\.$/m,
+      )
     await start()
   })
 })
@@ -604,7 +607,8 @@ describe('what answers in the place of PostgreSQL', { concurrency: true }, () =>
       const outcomes = await Promise.all(
         [['serve', '--port', '0'], ['migrate']].map(args => cli.run(args, { env, patience: 15_000 })),
       )
-      for (const outcome of outcomes) assertOneLine(outcome, /The database cannot be reached: ./)
+      for (const outcome of outcomes)
+        assertOneLine(outcome, /The database at 127\.0\.0\.1:\d+ cannot be reached: ./)
     })
 
   it('names several addresses that all refuse: the reason is told', () => {

@@ -282,6 +282,42 @@ for (const engine of engines) {
       )
     })
 
+    test('a fourth word costs hardly more than a third, and so does one that only some parties hold', async t => {
+      const names = ['Oficina Norte', 'Padaria Sul', 'Talho Leste']
+      const records = Array.from({ length: 3_000 }, (_, n) =>
+        makeRecord({
+          ...nobody,
+          id: `in_${n}AbCdEf`,
+          number: `OKE9VGHT-${n}`,
+          display_name: names[n % names.length] as string,
+          issued_at: new Date(Date.UTC(2025, 0, 1) + n * 3_600_000).toISOString(),
+        }),
+      )
+      const service = await startService(t, engine, { records })
+      const best = async (q: string, total: number) => {
+        let least = Infinity
+        for (let round = 0; round < 9; round++) {
+          const begun = performance.now()
+          const { json } = await service.list(`?q=${encodeURIComponent(q)}`)
+          least = Math.min(least, performance.now() - begun)
+          assert.equal(json.total, total, q)
+        }
+        return least
+      }
+      const three = await best('oke9 vght abc', 3_000)
+      for (const [q, total] of [
+        ['oke9 vght abc def', 3_000],
+        ['oke9 vght abc def in_ ght', 3_000],
+        ['oke9 vght abc padaria', 1_000],
+        ['oke9 vght abc def padaria sul', 1_000],
+        ['oke9 vght abc def padaria norte', 0],
+        ['oke9 vght abc def xyz', 0],
+      ] as const) {
+        const took = await best(q, total)
+        assert.ok(took < 4 * three + 5, `${q}: ${took} ms, and three words ${three} ms`)
+      }
+    })
+
     test('a search follows the invoice when it changes', async t => {
       const service = await startService(t, engine, { records: [makeRecord({ id: 'in_1', number: 'old' })] })
       await service.save(makeRecord({ id: 'in_1', number: 'new' }))

@@ -4,6 +4,7 @@ import { checkTarget, copyStore, type Digest, digestStore } from '../store/copy-
 import { migrateStore, openWriteStore } from '../store/open-store.ts'
 import type { WriteStore } from '../store/store.ts'
 import { CliError } from './cli-error.ts'
+import { printResult } from './moving-line.ts'
 import { createProgress, type Progress, sayWaiting } from './progress.ts'
 
 export function copyCommand(): Command {
@@ -52,7 +53,7 @@ async function copyAndCompare(from: WriteStore, to: WriteStore, progress: Progre
     const { written, alike, removed } = await copyStore(from, to, (kind, done) =>
       progress.update(`(${kinds[kind].names[1]}) copied`, done),
     )
-    process.stdout.write(
+    printResult(
       `Copied: ${written} written, ${alike} there already, ${removed} removed (${progress.pace(written + alike)}).\n`,
     )
     const source = await digestStore(from, (kind, done) =>
@@ -65,7 +66,7 @@ async function copyAndCompare(from: WriteStore, to: WriteStore, progress: Progre
       throw new CliError(
         `The stores differ: ${describe(source)} in the source, ${describe(target)} in the target. Did something write meanwhile? Run it again.`,
       )
-    process.stdout.write(`Compared, equal on both sides: ${describe(source)}; sha256 ${source.sha256}.\n`)
+    printResult(`Compared, equal on both sides: ${describe(source)}; sha256 ${source.sha256}.\n`)
   } finally {
     progress.end()
   }

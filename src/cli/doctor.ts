@@ -1,6 +1,7 @@
 import { Command } from 'commander'
 import { createReporter, type Finding } from '../doctor/findings.ts'
 import { CliError } from './cli-error.ts'
+import { movingLine, printResult } from './moving-line.ts'
 import { addSettings, invoiceXpressSettings, linkSettings, readFlags, stripeSettings } from './options.ts'
 import { printable } from './table.ts'
 
@@ -14,7 +15,7 @@ export function doctorCommand(): Command {
         'Check settings, database, keys and their permissions, clocks, and a sample of the invoices against both systems.',
       )
       .option('--sample <count>', 'how many invoices to compare with both systems; 0 for none', '10')
-      .option('--repair', 'count anew what the store counted wrong')
+      .option('--repair', 'count again what the store counted wrong')
       .option('--json', 'one JSON object a line'),
     'DATABASE_URL',
     'DATABASE_READ_URL',
@@ -65,23 +66,12 @@ const columns = { result: 4, check: 30 }
 
 /** On a terminal a line below the findings says what is being looked at. */
 function createScreen(isJson: boolean): Screen {
-  const { stdout, stderr } = process
-  const clear = () => {
-    if (stderr.isTTY) stderr.write('\r\x1b[K')
-  }
   return {
     begin(check) {
-      clear()
-      if (stderr.isTTY) stderr.write(`… ${printable(check)}`)
+      if (movingLine.canMove) movingLine.draw(`… ${printable(check)}`)
     },
-    print(finding) {
-      clear()
-      stdout.write(isJson ? `${JSON.stringify(finding)}\n` : format(finding))
-    },
-    end(summary) {
-      clear()
-      if (!isJson) stdout.write(`\n${summary}\n`)
-    },
+    print: finding => printResult(isJson ? `${JSON.stringify(finding)}\n` : format(finding)),
+    end: summary => printResult(isJson ? '' : `\n${summary}\n`),
   }
 }
 

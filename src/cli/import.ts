@@ -7,11 +7,13 @@ import { Command } from 'commander'
 import { openWriteStore, prepareStore } from '../store/open-store.ts'
 import type { WriteStore } from '../store/store.ts'
 import type { Problem } from '../sync/check-record.ts'
-import { InputChanged, importInvoices } from '../sync/import-invoices.ts'
+import { InputChanged, importInvoices, NotNdjson } from '../sync/import-invoices.ts'
 import { CliError } from './cli-error.ts'
 import { readDatabaseUrl } from './config.ts'
+import { printResult } from './moving-line.ts'
 import { addSettings, readFlags } from './options.ts'
 import { createProgress, type Progress, sayWaiting } from './progress.ts'
+import { printable } from './table.ts'
 import { createTemporaryFolder } from './temporary-folder.ts'
 
 export function importCommand(): Command {
@@ -62,6 +64,10 @@ async function runImport(
   } catch (error) {
     if (error instanceof InputChanged)
       throw new CliError(`Nothing was imported: ${file} changed while it was read.`)
+    if (error instanceof NotNdjson)
+      throw new CliError(
+        `Nothing was imported: ${file === '-' ? 'standard input' : file} is not NDJSON, no line of it is a JSON object (${describe(error.line, error.problems)}). "fatura import --help" shows a line.`,
+      )
     if (isReadFailure(error))
       throw new CliError(`Nothing was imported: reading ${file} failed (${error.message}).`)
     throw error
@@ -88,10 +94,10 @@ async function importFrom(
     if (refusals > shownRefusals) progress.say(`… and ${refusals - shownRefusals} more invalid lines.`)
     if (!committed)
       throw new CliError(
-        `Nothing was imported: ${refused} of ${refused + valid} lines are invalid. Mend them, or import the rest with --skip-invalid.`,
+        `Nothing was imported: ${refused} of ${refused + valid} lines are invalid. Correct them, or import the rest with --skip-invalid.`,
       )
     const skipped = refused === 0 ? '' : `, ${refused} invalid lines skipped`
-    process.stdout.write(
+    printResult(
       `Imported ${valid} ${valid === 1 ? 'invoice' : 'invoices'}: ${changed} new or changed, ${valid - changed} as before${skipped} (${progress.pace(valid)}).\n`,
     )
   } finally {
@@ -144,6 +150,6 @@ function isReadFailure(error: unknown): error is NodeJS.ErrnoException {
 
 function describe(line: number, problems: readonly Problem[]): string {
   return problems
-    .map(({ field, reason }) => `line ${line}: ${field === null ? 'the line' : field} ${reason}`)
+    .map(({ field, reason }) => printable(`line ${line}: ${field === null ? 'the line' : field} ${reason}`))
     .join('\n')
 }

@@ -1,12 +1,13 @@
 import { isatty } from 'node:tty'
 import { type Logger, pino } from 'pino'
+import { movingLine } from './moving-line.ts'
 
 /** One JSON object a line, on standard output. What is logged just before a kill -9 may be lost, and nothing else. */
 export function createLog(level: string): Logger {
   const output = pino.destination({ dest: 1, sync: true })
   return pino(
     { level, base: null, timestamp: createClock(), serializers: { err: error => describeError(error) } },
-    isatty(1) ? output : gatherLines(output),
+    isatty(1) ? besideMovingLine(output) : gatherLines(output),
   )
 }
 
@@ -23,6 +24,16 @@ const gatherFor = 100
 
 interface Output {
   write(text: string): unknown
+}
+
+/** On a terminal a line is seen at once, and never behind one that moves. */
+function besideMovingLine(output: Output): Output {
+  return {
+    write(line) {
+      movingLine.clear()
+      output.write(line)
+    },
+  }
 }
 
 /** A write to a file costs more than all else of a request's line, so lines go out together, each whole. */

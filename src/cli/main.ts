@@ -7,10 +7,12 @@ import { CliError } from './cli-error.ts'
 import { copyCommand } from './copy.ts'
 import { demoCommand } from './demo.ts'
 import { doctorCommand } from './doctor.ts'
+import { examples } from './examples.ts'
 import { explainCommand } from './explain.ts'
 import { hideTokens } from './hide-tokens.ts'
 import { importCommand } from './import.ts'
 import { migrateCommand } from './migrate.ts'
+import { movingLine } from './moving-line.ts'
 import { openapiCommand } from './openapi.ts'
 import { reconcileCommand } from './reconcile.ts'
 import { sandboxCommand } from './sandbox.ts'
@@ -56,13 +58,17 @@ Settings are environment variables; "fatura serve --help" lists them.`,
 process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1))
 
 try {
-  for (const command of [program, ...program.commands, ...program.commands.flatMap(c => c.commands)])
+  for (const command of [program, ...program.commands, ...program.commands.flatMap(c => c.commands)]) {
+    const example = examples[nameOf(command).slice('fatura '.length)]
+    if (example !== undefined) command.addHelpText('after', `\nExample:\n  ${example}`)
     command
       .exitOverride()
       .showHelpAfterError(`(${nameOf(command)} --help shows what it takes)`)
       .configureOutput({ writeErr: text => process.stderr.write(hideTokens(text)) })
+  }
   await program.parseAsync()
 } catch (error) {
+  movingLine.clear()
   if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : 2
   else if (error instanceof CliError || error instanceof StoreError) {
     process.stderr.write(hideTokens(`fatura: ${error.message}\n`))

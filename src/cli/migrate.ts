@@ -1,6 +1,7 @@
 import { Command } from 'commander'
 import { migrateStore } from '../store/open-store.ts'
 import { readDatabaseUrl } from './config.ts'
+import { printResult } from './moving-line.ts'
 import { addSettings, readFlags } from './options.ts'
 import { createProgress, sayWaiting } from './progress.ts'
 
@@ -18,7 +19,7 @@ async function migrate(options: Record<string, unknown>): Promise<void> {
   const { from, to } = await migrateStore(readDatabaseUrl(readFlags(options)), progress.update, {
     onWait: path => sayWaiting(path, progress),
   }).finally(progress.end)
-  process.stdout.write(
+  printResult(
     from === to
       ? `The schema is up to date: version ${to}.\n`
       : `Migrated the schema from version ${from} to ${to}.\n`,

@@ -1,5 +1,7 @@
 /** How far a long command has come: a line that moves on a terminal, now and then a plain line elsewhere. */
 
+import { type MovingLine, movingLine } from './moving-line.ts'
+
 export interface Progress {
   /** `part`, from 0 to 1, tells how much of the way is done, where that is known. */
   update(step: string, done: number, part?: number | null): void
@@ -18,16 +20,10 @@ export function sayWaiting(path: string, { say }: Pick<Progress, 'say'> = create
   say(`Waiting for another process that writes to ${path} …`)
 }
 
-export function createProgress(what: string, output: NodeJS.WriteStream = process.stderr): Progress {
-  const every = output.isTTY ? 200 : 10_000
+export function createProgress(what: string, line: MovingLine = movingLine): Progress {
+  const every = line.canMove ? 200 : 10_000
   const started = Date.now()
   let next = started + Math.max(patience, every)
-  let drawn = false
-
-  function clear(): void {
-    if (drawn) output.write('\r\x1b[K')
-    drawn = false
-  }
 
   function pace(done: number): string {
     const seconds = (Date.now() - started) / 1000
@@ -45,16 +41,12 @@ export function createProgress(what: string, output: NodeJS.WriteStream = proces
     update(step, done, part = null) {
       if (Date.now() < next) return
       next = Date.now() + every
-      const line = `${done} ${what} ${step} … ${pace(done)}${remaining(part)}`
-      clear()
-      output.write(output.isTTY ? line : `${line}\n`)
-      drawn = output.isTTY
+      const text = `${done} ${what} ${step} … ${pace(done)}${remaining(part)}`
+      if (line.canMove) line.draw(text)
+      else line.print(`${text}\n`)
     },
-    say(line) {
-      clear()
-      output.write(`${line}\n`)
-    },
+    say: text => line.print(`${text}\n`),
     pace,
-    end: clear,
+    end: line.clear,
   }
 }

@@ -26,7 +26,7 @@ export function reconcileCommand(): Command {
       .option('--from <day>', 'only those issued on this day or later, YYYY-MM-DD')
       .option('--to <day>', 'only those issued on this day or earlier')
       .option('--timezone <name>', 'where these days are, as in Europe/Lisbon', 'UTC')
-      .option('--unlinked', 'also list documents in force that no invoice is tied to', false)
+      .option('--unlinked', 'also list documents in force that no invoice is tied to')
       .addOption(
         new Option('--format <format>', 'table for people; csv; json is one object a line')
           .choices(formats)
@@ -50,7 +50,7 @@ In csv, a cell that a spreadsheet would take for a formula begins with an apostr
 }
 
 async function reconcile(
-  options: { format: Format; unlinked: boolean } & Record<string, unknown>,
+  options: { format: Format; unlinked?: true } & Record<string, unknown>,
 ): Promise<void> {
   try {
     const scope = readScope(options)

@@ -48,9 +48,11 @@ export async function runChecks(report: Reporter, flags: Flags, { sample, repair
   const store = await checkStore(report, flags, connections, repair)
   try {
     const payments = stripe && (await checkStripe(report, stripe, hasWebhookSecret))
-    if (payments !== null) checkClock(report, 'Stripe', payments.clock)
+    if (stripe !== null && payments !== null)
+      checkClock(report, 'Stripe', payments.clock, !isStripesOwn(stripe.base))
     const invoicing = invoiceXpress && (await checkInvoiceXpress(report, invoiceXpress))
-    if (invoicing !== null) checkClock(report, 'InvoiceXpress', invoicing.clock)
+    if (invoiceXpress !== null && invoicing !== null)
+      checkClock(report, 'InvoiceXpress', invoicing.clock, !isInvoiceXpressOwn(invoiceXpress.base))
     if (store !== null && stripe !== null && payments?.mayRead === true) {
       const source = createBillingSource({ ...stripe, timeout: answerLimit }, { ...quickPace, perSecond: 20 })
       await checkAccounts(report, store, { ...accountsOf({ stripe, invoiceXpress }), source })
@@ -68,7 +70,7 @@ export async function runChecks(report: Reporter, flags: Flags, { sample, repair
 function checkConfiguration(report: Reporter, flags: Flags): Connections {
   const settings = checkSettings(flags)
   for (const { setting, problem } of settings)
-    if (problem !== null) report.fail(`Setting ${setting}`, problem.replace(/\.$/, ''), 'Mend it.')
+    if (problem !== null) report.fail(`Setting ${setting}`, problem.replace(/\.$/, ''), 'Correct it.')
   const right = settings.filter(({ problem }) => problem === null).map(({ setting }) => setting)
   report.ok('Settings', right.length === 0 ? 'none is set' : `well-formed: ${right.join(', ')}`)
   const read = <T>(readAll: () => T | null): T | null => {
@@ -78,7 +80,7 @@ function checkConfiguration(report: Reporter, flags: Flags): Connections {
       const { message } = error as Error
       // What is wrong with one setting alone was told before.
       if (settings.every(({ problem }) => problem !== message))
-        report.fail('Settings', message.replace(/\.$/, ''), 'Mend it.')
+        report.fail('Settings', message.replace(/\.$/, ''), 'Correct it.')
       return null
     }
   }
@@ -139,7 +141,7 @@ async function checkStore(
   const url = readDatabaseUrl(flags)
   const isUsable = await checkDatabase(report, () => readFacts(url))
   const store = isUsable
-    ? await attempt(report, 'Database: opening', 'Mend DATABASE_URL or the database.', () =>
+    ? await attempt(report, 'Database: opening', 'Correct DATABASE_URL, or repair the database.', () =>
         openWriteStore(url, { onWait: sayWaiting }),
       )
     : null
@@ -180,7 +182,7 @@ async function compareSample(
   if (stripe === null || !may.payments) return report.skip('Sample', 'Stripe cannot be read')
   if (invoiceXpress !== null && !may.documents)
     report.skip('Sample: documents', 'InvoiceXpress cannot be read; the invoices alone are compared')
-  const found = await attempt(report, 'Sample', 'Mend the settings first.', async () => ({
+  const found = await attempt(report, 'Sample', 'Correct the settings first.', async () => ({
     rules: readLinkRules(invoiceXpress !== null),
     keys: readMetadataKeys(),
   }))

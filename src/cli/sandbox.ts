@@ -114,7 +114,7 @@ Look at them:
 
 Let a day pass, and have the documents follow:
 ${post(stripe, 'advance?seconds=86400')}${post(documents, 'follow')}
-Let something go wrong, twice, and mend it:
+Let something go wrong, twice, and repair it:
 ${post(stripe, 'faults?route=list_invoices&fault=error_500&times=2')}${post(stripe, 'clear')}${post(documents, 'faults?route=ix_list&fault=too_many&times=2')}${post(documents, 'clear')}
 Have Stripe's events sent to a webhook, signed:
 ${post(stripe, 'subscribe?url=http://127.0.0.1:4011/&secret=whsec_sandbox')}${post(stripe, 'deliver?order=shuffled&duplicate=0.2')}

@@ -14,7 +14,7 @@ export const settings = {
   STRIPE_API_KEY: {
     default: 'none',
     meaning:
-      'A Stripe key that may read invoices: lines that are not stored, and PDFs, then come from Stripe.',
+      'A Stripe key that may read invoices. sync and up bring them in with it; serve and up fetch PDFs, and lines that are not stored.',
   },
   STRIPE_WEBHOOK_SECRET: {
     default: 'none',
@@ -60,7 +60,8 @@ export const settings = {
   },
   LINK_CREATING_TIMEOUT: {
     default: '1h',
-    meaning: 'So long a document may be in the making before it failed: a number and `s`, `m`, `h` or `d`.',
+    meaning:
+      'How long a document may be in the making before it counts as failed: a number and `s`, `m`, `h` or `d`.',
   },
   RATE_LIMIT: {
     default: '6000/m',
@@ -73,7 +74,7 @@ export const settings = {
   SHUTDOWN_DELAY: {
     default: '5s',
     meaning:
-      'After SIGTERM, go on serving for so long while `/ready` answers 503: a number of seconds and `s`; `0s` for not at all.',
+      'How long to go on serving after SIGTERM, while `/ready` answers 503: a number of seconds and `s`; `0s` stops at once.',
   },
   WORKERS: {
     default: '1',

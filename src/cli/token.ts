@@ -15,7 +15,7 @@ export function tokenCommand(): Command {
     .description(
       'Make a token and print it, alone, on standard output. It is shown once: only a hash is kept.',
     )
-    .option('--customer <id>', 'a customer the token may read; give it again for more', collect, [])
+    .option('--customer <id>', 'a customer the token may read; give it again for more', collect)
     .option('--all-customers', 'the token may read every customer')
     .option('--name <name>', 'what the token is for, to know it by in the list')
     .option('--expires <when>', 'when it ends: a number and h or d, such as 90d; or never', '90d')
@@ -36,12 +36,13 @@ export function tokenCommand(): Command {
     .addCommand(revoke)
 }
 
-function collect(value: string, previous: string[]): string[] {
+/** Without a default: the help would show an empty list as one. */
+function collect(value: string, previous: readonly string[] = []): string[] {
   return [...previous, value]
 }
 
 interface CreateOptions extends Record<string, unknown> {
-  customer: string[]
+  customer?: string[]
   allCustomers?: true
   name?: string
   expires: string
@@ -65,7 +66,7 @@ async function createOne(options: CreateOptions): Promise<void> {
   process.stdout.write(`${token}\n`)
 }
 
-function readScope({ customer, allCustomers }: CreateOptions): string[] | null {
+function readScope({ customer = [], allCustomers }: CreateOptions): string[] | null {
   if (allCustomers === true && customer.length > 0)
     throw new CliError('Give --customer or --all-customers, not both.')
   if (allCustomers === true) return null

@@ -24,7 +24,7 @@ export async function checkDatabase(
   readFacts: () => Promise<StoreFacts>,
 ): Promise<boolean> {
   const before = Date.now()
-  const facts = await attempt(report, 'Database', 'Mend DATABASE_URL or the database.', readFacts)
+  const facts = await attempt(report, 'Database', 'Correct DATABASE_URL, or repair the database.', readFacts)
   if (facts === null) return false
   const after = Date.now()
   const { engine, server, file } = facts
@@ -111,10 +111,15 @@ export async function checkReadStore(
   syncedAt: number | null,
 ): Promise<void> {
   const check = 'Database: reading'
-  const found = await attempt(report, check, 'Mend DATABASE_READ_URL or the replica.', async () => {
-    const facts = await readFacts()
-    return { facts, synced_at: facts.schemaProblem === null ? await readFreshness(openRead) : null }
-  })
+  const found = await attempt(
+    report,
+    check,
+    'Correct DATABASE_READ_URL, or repair the replica.',
+    async () => {
+      const facts = await readFacts()
+      return { facts, synced_at: facts.schemaProblem === null ? await readFreshness(openRead) : null }
+    },
+  )
   if (found === null) return
   const { facts, synced_at } = found
   if (!checkSchema(report, `${check}, schema`, facts)) return

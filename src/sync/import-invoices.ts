@@ -42,20 +42,44 @@ export async function importInvoices(
   return { ...checked, changed, committed: true }
 }
 
+/** When none of so many lines is an object or a list in JSON, the rest is not looked at. */
+const linesBeforeJson = 1_000
+
 async function checkAll(bytes: AsyncIterable<Uint8Array>, { onRefusal, onProgress }: ImportOptions) {
   let valid = 0
   let refused = 0
+  // Of what is something else altogether, such as a PDF, the single lines are of no interest.
+  let held: [line: number, problems: readonly Problem[]][] | null = []
   for await (const line of readLines(bytes)) {
     const read = readLine(line)
+    if (held !== null && read.isJson) {
+      for (const [number, problems] of held) onRefusal(number, problems)
+      held = null
+    }
     if ('record' in read) {
       valid++
       if (valid % batchSize === 0) onProgress('checked', valid)
     } else {
       refused++
-      onRefusal(line.number, read.problems)
+      if (held === null) onRefusal(line.number, read.problems)
+      else if (held.push([line.number, read.problems]) === linesBeforeJson) break
     }
   }
+  const [first] = held ?? []
+  if (first !== undefined) throw new NotNdjson(...first)
   return { valid, refused }
+}
+
+/** No line is JSON; tells what the first one is instead. Nothing was saved. */
+export class NotNdjson extends Error {
+  readonly line: number
+  readonly problems: readonly Problem[]
+
+  constructor(line: number, problems: readonly Problem[]) {
+    super(`Line ${line} is not JSON, nor is any other.`)
+    this.line = line
+    this.problems = problems
+  }
 }
 
 async function saveAll(
@@ -90,11 +114,14 @@ async function saveAll(
 /** The input was valid when it was checked and is not any more; nothing was saved. */
 export class InputChanged extends Error {}
 
-function readLine({ text, reason }: TextLine): ReturnType<typeof readRecord> {
-  if (text === null) return { problems: [{ field: null, reason: reason ?? 'cannot be read' }] }
+/** A number or a text alone is JSON as well, but no sign that the rest is. */
+function readLine({ text, reason }: TextLine): ReturnType<typeof readRecord> & { isJson: boolean } {
+  if (text === null) return { problems: [{ field: null, reason: reason ?? 'cannot be read' }], isJson: false }
   try {
-    return readRecord(JSON.parse(text))
+    const value: unknown = JSON.parse(text)
+    return { ...readRecord(value), isJson: typeof value === 'object' && value !== null }
   } catch (error) {
-    return { problems: [{ field: null, reason: `is not valid JSON: ${(error as Error).message}` }] }
+    const told = `is not valid JSON: ${(error as Error).message}`
+    return { problems: [{ field: null, reason: told }], isJson: false }
   }
 }

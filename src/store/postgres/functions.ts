@@ -17,7 +17,7 @@ const others = `
   CREATE FUNCTION fatura.schema_state(OUT version integer, OUT sha256 text, OUT is_rewriting boolean)
   ${keyAttributes} AS $body$
   BEGIN
-    SELECT m.version, m.sha256, EXISTS (SELECT FROM fatura.migrations o WHERE o.rewriting IS NOT NULL)
+    SELECT m.version, m.sha256, EXISTS (SELECT FROM fatura.migrations o WHERE o.version > 0 AND o.rewriting IS NOT NULL)
     INTO version, sha256, is_rewriting
     FROM fatura.migrations m ORDER BY m.version DESC LIMIT 1;
   END $body$;`

@@ -35,6 +35,18 @@ export function openReadPools(url: string, sharedBy = 1): Record<keyof typeof re
   }
 }
 
+/** A connection that a pool cannot open says where that was: host and port, and no more. The driver mostly does not. */
+class NamedClient extends pg.Client {
+  override connect(): Promise<this>
+  override connect(callback: (error: Error) => void): void
+  override connect(callback?: (error: Error) => void): Promise<this> | undefined {
+    if (callback === undefined) return super.connect() as Promise<this>
+    const triedAddress = `${this.host}:${this.port}`
+    super.connect((error: Error) => callback(error && Object.assign(error, { triedAddress })))
+    return undefined
+  }
+}
+
 /** The session itself refuses to write. */
 export function openReadPool(
   url: string,
@@ -76,6 +88,7 @@ function configure(url: string, options: string): pg.PoolConfig {
     connectionString: given === null ? url : address.href,
     options: given === null ? options : `${given} ${options}`,
     types,
+    Client: NamedClient,
     // A peer that died without a word is found out within half a minute, whatever a statement may take.
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,
@@ -187,7 +200,17 @@ export function translate(error: unknown): unknown {
       },
     )
   if (isServersWord && !passing.test(code)) return error
-  const what = isServersWord ? 'cannot do this right now' : 'cannot be reached'
+  if (isServersWord)
+    return new StoreUnavailable(`The database cannot do this right now: ${message}`, { cause: error })
+  const tried = readTriedAddress(error) ?? readTriedAddress((error as Error).cause)
+  const [where, next] =
+    tried === null ? ['', ''] : [` at ${tried}`, '. Is PostgreSQL running there? Check DATABASE_URL.']
   // Several addresses that all fail are one error without a message.
-  return new StoreUnavailable(`The database ${what}: ${message || code}`, { cause: error })
+  return new StoreUnavailable(`The database${where} cannot be reached: ${message || code}${next}`, {
+    cause: error,
+  })
+}
+
+function readTriedAddress(error: unknown): string | null {
+  return (error as { triedAddress?: string } | undefined)?.triedAddress ?? null
 }

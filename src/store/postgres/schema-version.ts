@@ -8,7 +8,7 @@ export type AskSchema = <Row extends object>(sql: string) => Promise<Row[]>
 export async function readState(ask: AskSchema): Promise<SchemaState> {
   const [state] = await unlessAbsent(() => ask<SchemaRow>('SELECT * FROM fatura.schema_state()'))
   if (state !== undefined)
-    return { version: state.version, sha256: state.sha256, isRewriting: state.is_rewriting }
+    return { version: state.version ?? 0, sha256: state.sha256, isRewriting: state.is_rewriting ?? false }
   // Version 1 has no such function.
   const [old] = await unlessAbsent(() =>
     ask<{ version: number }>('SELECT fatura.schema_version() AS version'),
@@ -16,7 +16,8 @@ export async function readState(ask: AskSchema): Promise<SchemaState> {
   return { version: old?.version ?? 0, sha256: null, isRewriting: false }
 }
 
-type SchemaRow = { version: number; sha256: string | null; is_rewriting: boolean }
+/** All null when the table of migrations is empty. */
+type SchemaRow = { version: number | null; sha256: string | null; is_rewriting: boolean | null }
 
 /** Nothing where there is no such schema, or no such function in it. */
 async function unlessAbsent<Row>(ask: () => Promise<Row[]>): Promise<Row[]> {

@@ -18,6 +18,9 @@ const foundAtOnce = 1_000
 /** Up to so many parties are held in arrays; of more, each invoice's is looked up. */
 const partiesAtMost = 64
 
+/** Up to so many words have variables of their own; a search over HTTP has no more. */
+const wordsAtMost = 10
+
 /**
  * Finds by one pass over the narrow index, which holds the invoices' own texts. The first ones are taken down on the way,
  * the others counted; a page further on is skipped to from the nearer end.
@@ -117,7 +120,13 @@ const readOther = (n: number) => `ARRAY(
 /** The n-th of the words that are left by every party that leaves any. */
 const needed = (n: number) => `convert_to(coalesce(v_needed[${n}], ''), 'UTF8')`
 
-const holdsNeeded = ['v_word', 'v_second', 'v_third'].map(holds).join(' AND ')
+/** As many variables as a search has words: to hold them in an array would cost more at each row than to look for them. */
+const neededWords = ['v_word', ...Array.from({ length: wordsAtMost - 1 }, (_, n) => `v_word_${n + 2}`)]
+const [first3, further] = [neededWords.slice(0, 3), neededWords.slice(3)]
+
+/** Few searches have more than three words, so that these are passed over together. */
+const holdsNeeded = `${first3.map(holds).join(' AND ')}
+            AND (v_needs_3 OR ${further.map(holds).join(' AND ')})`
 
 /**
  * Most rows are decided by the party, when its text holds all words, or by the words that all other parties leave. Only what
@@ -127,7 +136,7 @@ const ofFewParties = `(i.party_id = v_party OR v_is_free AND i.party_id = ANY (v
             OR ${holdsNeeded} AND (v_is_all
               OR ${holds('v_others[array_position(v_parties, i.party_id)]')}
                 AND ${holds('v_further[array_position(v_parties, i.party_id)]')}
-                AND (cardinality(p_words) <= 2 OR NOT EXISTS (
+                AND (v_leaves_2 OR NOT EXISTS (
                   SELECT FROM string_to_table(v_lefts[array_position(v_parties, i.party_id)], E'\\n') w (word)
                   WHERE NOT ${holds("convert_to(w.word, 'UTF8')")}))))`
 
@@ -144,7 +153,8 @@ export const searchInvoices = `
   ${attributes} AS $body$
   DECLARE
     v_parties bigint[]; v_lefts text[]; v_free bigint[]; v_party bigint; v_is_free boolean; v_needed text[];
-    v_word bytea; v_second bytea; v_third bytea; v_others bytea[]; v_further bytea[]; v_is_all boolean;
+    ${neededWords.map(name => `${name} bytea;`).join(' ')}
+    v_needs_3 boolean; v_others bytea[]; v_further bytea[]; v_fits boolean; v_is_all boolean; v_leaves_2 boolean;
     v_ids text[]; v_left bigint; v_last bigint; v_in_days boolean; v_days integer[]; v_ns bigint[];
   BEGIN
     ${readLefts};
@@ -166,12 +176,13 @@ export const searchInvoices = `
         SELECT DISTINCT w.word FROM unnest(p_words) w (word) WHERE NOT EXISTS (
           SELECT FROM unnest(v_lefts) u (words) WHERE u.words <> '' AND w.word <> ALL (string_to_array(u.words, E'\\n'))));
       v_needed := ARRAY(SELECT w.word FROM unnest(v_needed) w (word) ORDER BY length(w.word) DESC);
-      v_word := ${needed(1)};
-      v_second := ${needed(2)};
-      v_third := ${needed(3)};
-      v_is_all := cardinality(v_needed) <= 3 AND NOT EXISTS (
-        SELECT FROM unnest(v_lefts) u (words), string_to_table(u.words, E'\\n') w (word)
-        WHERE u.words <> '' AND w.word <> ALL (v_needed));
+      ${neededWords.map((name, n) => `${name} := ${needed(n + 1)};`).join('\n      ')}
+      v_needs_3 := cardinality(v_needed) <= 3;
+      v_fits := cardinality(v_needed) <= ${wordsAtMost};
+      SELECT v_fits AND coalesce(max(q.others), 0) = 0, v_fits AND coalesce(max(q.others), 0) <= 2
+      INTO v_is_all, v_leaves_2 FROM (
+        SELECT count(*) AS others FROM unnest(v_lefts) WITH ORDINALITY u (words, place), string_to_table(u.words, E'\\n') w (word)
+        WHERE u.words <> '' AND w.word <> ALL (v_needed) GROUP BY u.place) q;
       v_others := ${readOther(1)};
       v_further := ${readOther(2)};
       IF v_in_days AND v_is_all AND num_nonnulls(v_party, v_needed[2]) = 0 THEN ${findInDays(holds('v_word'), texts)}

@@ -247,7 +247,8 @@ SET search_path = pg_catalog SET enable_seqscan = off SET plan_cache_mode = forc
 SET enable_bitmapscan = off SET enable_sort = off SET jit = off AS $body$
 DECLARE
   v_parties bigint[]; v_lefts text[]; v_free bigint[]; v_party bigint; v_is_free boolean; v_needed text[];
-  v_word bytea; v_second bytea; v_third bytea; v_others bytea[]; v_further bytea[]; v_is_all boolean;
+  v_word bytea; v_word_2 bytea; v_word_3 bytea; v_word_4 bytea; v_word_5 bytea; v_word_6 bytea; v_word_7 bytea; v_word_8 bytea; v_word_9 bytea; v_word_10 bytea;
+  v_needs_3 boolean; v_others bytea[]; v_further bytea[]; v_fits boolean; v_is_all boolean; v_leaves_2 boolean;
   v_ids text[]; v_left bigint; v_last bigint; v_in_days boolean; v_days integer[]; v_ns bigint[];
 BEGIN
 
@@ -336,11 +337,21 @@ BEGIN
         SELECT FROM unnest(v_lefts) u (words) WHERE u.words <> '' AND w.word <> ALL (string_to_array(u.words, E'\n'))));
     v_needed := ARRAY(SELECT w.word FROM unnest(v_needed) w (word) ORDER BY length(w.word) DESC);
     v_word := convert_to(coalesce(v_needed[1], ''), 'UTF8');
-    v_second := convert_to(coalesce(v_needed[2], ''), 'UTF8');
-    v_third := convert_to(coalesce(v_needed[3], ''), 'UTF8');
-    v_is_all := cardinality(v_needed) <= 3 AND NOT EXISTS (
-      SELECT FROM unnest(v_lefts) u (words), string_to_table(u.words, E'\n') w (word)
-      WHERE u.words <> '' AND w.word <> ALL (v_needed));
+    v_word_2 := convert_to(coalesce(v_needed[2], ''), 'UTF8');
+    v_word_3 := convert_to(coalesce(v_needed[3], ''), 'UTF8');
+    v_word_4 := convert_to(coalesce(v_needed[4], ''), 'UTF8');
+    v_word_5 := convert_to(coalesce(v_needed[5], ''), 'UTF8');
+    v_word_6 := convert_to(coalesce(v_needed[6], ''), 'UTF8');
+    v_word_7 := convert_to(coalesce(v_needed[7], ''), 'UTF8');
+    v_word_8 := convert_to(coalesce(v_needed[8], ''), 'UTF8');
+    v_word_9 := convert_to(coalesce(v_needed[9], ''), 'UTF8');
+    v_word_10 := convert_to(coalesce(v_needed[10], ''), 'UTF8');
+    v_needs_3 := cardinality(v_needed) <= 3;
+    v_fits := cardinality(v_needed) <= 10;
+    SELECT v_fits AND coalesce(max(q.others), 0) = 0, v_fits AND coalesce(max(q.others), 0) <= 2
+    INTO v_is_all, v_leaves_2 FROM (
+      SELECT count(*) AS others FROM unnest(v_lefts) WITH ORDINALITY u (words, place), string_to_table(u.words, E'\n') w (word)
+      WHERE u.words <> '' AND w.word <> ALL (v_needed) GROUP BY u.place) q;
     v_others := ARRAY(
       SELECT convert_to(coalesce((
         SELECT array_agg(w.word ORDER BY length(w.word) DESC)
@@ -379,7 +390,8 @@ BEGIN
     ELSIF v_in_days AND v_is_all AND v_party IS NULL THEN
     SELECT array_agg(q.day), array_agg(q.n), coalesce(sum(q.n), 0) INTO v_days, v_ns, total FROM (
       SELECT s.day, CASE WHEN octet_length(v_word) > 4 AND position(v_word IN s.joined) = 0 THEN 0
-        ELSE (SELECT count(*) FROM (SELECT unnest(s.texts) AS own_text) i WHERE position(v_word IN i.own_text) > 0 AND position(v_second IN i.own_text) > 0 AND position(v_third IN i.own_text) > 0) END AS n
+        ELSE (SELECT count(*) FROM (SELECT unnest(s.texts) AS own_text) i WHERE position(v_word IN i.own_text) > 0 AND position(v_word_2 IN i.own_text) > 0 AND position(v_word_3 IN i.own_text) > 0
+          AND (v_needs_3 OR position(v_word_4 IN i.own_text) > 0 AND position(v_word_5 IN i.own_text) > 0 AND position(v_word_6 IN i.own_text) > 0 AND position(v_word_7 IN i.own_text) > 0 AND position(v_word_8 IN i.own_text) > 0 AND position(v_word_9 IN i.own_text) > 0 AND position(v_word_10 IN i.own_text) > 0)) END AS n
       FROM fatura.search_days s
       WHERE s.customer_id = p_customer_id AND s.day >= coalesce(p_from / 86400000, -1073741824)
         AND s.day < coalesce(p_before / 86400000, 1073741824)
@@ -396,7 +408,8 @@ BEGIN
         v_ids := v_ids || ARRAY(
           SELECT i.id FROM fatura.invoices i
           WHERE i.customer_id = p_customer_id AND i.issued_at >= v_days[v_at]::bigint * 86400000
-            AND i.issued_at < (v_days[v_at] + 1)::bigint * 86400000 AND position(v_word IN i.own_text) > 0 AND position(v_second IN i.own_text) > 0 AND position(v_third IN i.own_text) > 0
+            AND i.issued_at < (v_days[v_at] + 1)::bigint * 86400000 AND position(v_word IN i.own_text) > 0 AND position(v_word_2 IN i.own_text) > 0 AND position(v_word_3 IN i.own_text) > 0
+          AND (v_needs_3 OR position(v_word_4 IN i.own_text) > 0 AND position(v_word_5 IN i.own_text) > 0 AND position(v_word_6 IN i.own_text) > 0 AND position(v_word_7 IN i.own_text) > 0 AND position(v_word_8 IN i.own_text) > 0 AND position(v_word_9 IN i.own_text) > 0 AND position(v_word_10 IN i.own_text) > 0)
           ORDER BY i.issued_at DESC, i.id DESC LIMIT p_page_size - cardinality(v_ids) OFFSET v_left);
         v_left := 0;
       END IF;
@@ -405,10 +418,11 @@ BEGIN
     SELECT array_agg(q.day), array_agg(q.n), coalesce(sum(q.n), 0) INTO v_days, v_ns, total FROM (
       SELECT s.day, CASE WHEN octet_length(v_word) > 4 AND position(v_word IN s.joined) = 0 THEN (SELECT coalesce(sum(cardinality(array_positions(s.parties, f.party_id))), 0) FROM unnest(v_free) f (party_id))
         ELSE (SELECT count(*) FROM (SELECT unnest(s.texts) AS own_text, unnest(s.parties) AS party_id) i WHERE (i.party_id = v_party OR v_is_free AND i.party_id = ANY (v_free)
-          OR position(v_word IN i.own_text) > 0 AND position(v_second IN i.own_text) > 0 AND position(v_third IN i.own_text) > 0 AND (v_is_all
+          OR position(v_word IN i.own_text) > 0 AND position(v_word_2 IN i.own_text) > 0 AND position(v_word_3 IN i.own_text) > 0
+          AND (v_needs_3 OR position(v_word_4 IN i.own_text) > 0 AND position(v_word_5 IN i.own_text) > 0 AND position(v_word_6 IN i.own_text) > 0 AND position(v_word_7 IN i.own_text) > 0 AND position(v_word_8 IN i.own_text) > 0 AND position(v_word_9 IN i.own_text) > 0 AND position(v_word_10 IN i.own_text) > 0) AND (v_is_all
             OR position(v_others[array_position(v_parties, i.party_id)] IN i.own_text) > 0
               AND position(v_further[array_position(v_parties, i.party_id)] IN i.own_text) > 0
-              AND (cardinality(p_words) <= 2 OR NOT EXISTS (
+              AND (v_leaves_2 OR NOT EXISTS (
                 SELECT FROM string_to_table(v_lefts[array_position(v_parties, i.party_id)], E'\n') w (word)
                 WHERE NOT position(convert_to(w.word, 'UTF8') IN i.own_text) > 0))))) END AS n
       FROM fatura.search_days s
@@ -428,10 +442,11 @@ BEGIN
           SELECT i.id FROM fatura.invoices i
           WHERE i.customer_id = p_customer_id AND i.issued_at >= v_days[v_at]::bigint * 86400000
             AND i.issued_at < (v_days[v_at] + 1)::bigint * 86400000 AND (i.party_id = v_party OR v_is_free AND i.party_id = ANY (v_free)
-          OR position(v_word IN i.own_text) > 0 AND position(v_second IN i.own_text) > 0 AND position(v_third IN i.own_text) > 0 AND (v_is_all
+          OR position(v_word IN i.own_text) > 0 AND position(v_word_2 IN i.own_text) > 0 AND position(v_word_3 IN i.own_text) > 0
+          AND (v_needs_3 OR position(v_word_4 IN i.own_text) > 0 AND position(v_word_5 IN i.own_text) > 0 AND position(v_word_6 IN i.own_text) > 0 AND position(v_word_7 IN i.own_text) > 0 AND position(v_word_8 IN i.own_text) > 0 AND position(v_word_9 IN i.own_text) > 0 AND position(v_word_10 IN i.own_text) > 0) AND (v_is_all
             OR position(v_others[array_position(v_parties, i.party_id)] IN i.own_text) > 0
               AND position(v_further[array_position(v_parties, i.party_id)] IN i.own_text) > 0
-              AND (cardinality(p_words) <= 2 OR NOT EXISTS (
+              AND (v_leaves_2 OR NOT EXISTS (
                 SELECT FROM string_to_table(v_lefts[array_position(v_parties, i.party_id)], E'\n') w (word)
                 WHERE NOT position(convert_to(w.word, 'UTF8') IN i.own_text) > 0))))
           ORDER BY i.issued_at DESC, i.id DESC LIMIT p_page_size - cardinality(v_ids) OFFSET v_left);
@@ -480,7 +495,8 @@ BEGIN
     AND i.issued_at >= coalesce(p_from, -9007199254740991)
     AND i.issued_at < coalesce(p_before, 9007199254740991)
     AND (p_status IS NULL OR i.status = p_status) AND (p_ix_status IS NULL OR i.ix_status = p_ix_status)
-        AND position(v_word IN i.own_text) > 0 AND position(v_second IN i.own_text) > 0 AND position(v_third IN i.own_text) > 0 ORDER BY i.issued_at DESC, i.id DESC LIMIT 1001);
+        AND position(v_word IN i.own_text) > 0 AND position(v_word_2 IN i.own_text) > 0 AND position(v_word_3 IN i.own_text) > 0
+          AND (v_needs_3 OR position(v_word_4 IN i.own_text) > 0 AND position(v_word_5 IN i.own_text) > 0 AND position(v_word_6 IN i.own_text) > 0 AND position(v_word_7 IN i.own_text) > 0 AND position(v_word_8 IN i.own_text) > 0 AND position(v_word_9 IN i.own_text) > 0 AND position(v_word_10 IN i.own_text) > 0) ORDER BY i.issued_at DESC, i.id DESC LIMIT 1001);
     total := cardinality(v_ids);
     IF total > 1000 THEN
       SELECT i.issued_at INTO v_last FROM fatura.invoices i WHERE i.customer_id = p_customer_id AND i.id = v_ids[total];
@@ -489,7 +505,8 @@ BEGIN
     AND i.issued_at >= coalesce(p_from, -9007199254740991)
     AND i.issued_at < coalesce(p_before, 9007199254740991)
     AND (p_status IS NULL OR i.status = p_status) AND (p_ix_status IS NULL OR i.ix_status = p_ix_status)
-        AND position(v_word IN i.own_text) > 0 AND position(v_second IN i.own_text) > 0 AND position(v_third IN i.own_text) > 0 AND (i.issued_at, i.id) < (v_last, v_ids[1001]);
+        AND position(v_word IN i.own_text) > 0 AND position(v_word_2 IN i.own_text) > 0 AND position(v_word_3 IN i.own_text) > 0
+          AND (v_needs_3 OR position(v_word_4 IN i.own_text) > 0 AND position(v_word_5 IN i.own_text) > 0 AND position(v_word_6 IN i.own_text) > 0 AND position(v_word_7 IN i.own_text) > 0 AND position(v_word_8 IN i.own_text) > 0 AND position(v_word_9 IN i.own_text) > 0 AND position(v_word_10 IN i.own_text) > 0) AND (i.issued_at, i.id) < (v_last, v_ids[1001]);
     END IF;
     page := greatest(1, least(p_page, (total + p_page_size - 1) / p_page_size));
     v_left := (page - 1) * p_page_size;
@@ -502,7 +519,8 @@ BEGIN
     AND i.issued_at >= coalesce(p_from, -9007199254740991)
     AND i.issued_at < coalesce(p_before, 9007199254740991)
     AND (p_status IS NULL OR i.status = p_status) AND (p_ix_status IS NULL OR i.ix_status = p_ix_status)
-        AND position(v_word IN i.own_text) > 0 AND position(v_second IN i.own_text) > 0 AND position(v_third IN i.own_text) > 0
+        AND position(v_word IN i.own_text) > 0 AND position(v_word_2 IN i.own_text) > 0 AND position(v_word_3 IN i.own_text) > 0
+          AND (v_needs_3 OR position(v_word_4 IN i.own_text) > 0 AND position(v_word_5 IN i.own_text) > 0 AND position(v_word_6 IN i.own_text) > 0 AND position(v_word_7 IN i.own_text) > 0 AND position(v_word_8 IN i.own_text) > 0 AND position(v_word_9 IN i.own_text) > 0 AND position(v_word_10 IN i.own_text) > 0)
         ORDER BY i.issued_at DESC, i.id DESC LIMIT p_page_size OFFSET v_left) r);
     ELSE
       v_ids := ARRAY(SELECT r.id FROM (
@@ -511,7 +529,8 @@ BEGIN
     AND i.issued_at >= coalesce(p_from, -9007199254740991)
     AND i.issued_at < coalesce(p_before, 9007199254740991)
     AND (p_status IS NULL OR i.status = p_status) AND (p_ix_status IS NULL OR i.ix_status = p_ix_status)
-        AND position(v_word IN i.own_text) > 0 AND position(v_second IN i.own_text) > 0 AND position(v_third IN i.own_text) > 0
+        AND position(v_word IN i.own_text) > 0 AND position(v_word_2 IN i.own_text) > 0 AND position(v_word_3 IN i.own_text) > 0
+          AND (v_needs_3 OR position(v_word_4 IN i.own_text) > 0 AND position(v_word_5 IN i.own_text) > 0 AND position(v_word_6 IN i.own_text) > 0 AND position(v_word_7 IN i.own_text) > 0 AND position(v_word_8 IN i.own_text) > 0 AND position(v_word_9 IN i.own_text) > 0 AND position(v_word_10 IN i.own_text) > 0)
         ORDER BY i.issued_at, i.id LIMIT least(p_page_size, total - v_left) OFFSET greatest(0, total - v_left - p_page_size)) r ORDER BY r.issued_at DESC, r.id DESC);
     END IF;
     ELSE
@@ -521,10 +540,11 @@ BEGIN
     AND i.issued_at < coalesce(p_before, 9007199254740991)
     AND (p_status IS NULL OR i.status = p_status) AND (p_ix_status IS NULL OR i.ix_status = p_ix_status)
         AND (i.party_id = v_party OR v_is_free AND i.party_id = ANY (v_free)
-          OR position(v_word IN i.own_text) > 0 AND position(v_second IN i.own_text) > 0 AND position(v_third IN i.own_text) > 0 AND (v_is_all
+          OR position(v_word IN i.own_text) > 0 AND position(v_word_2 IN i.own_text) > 0 AND position(v_word_3 IN i.own_text) > 0
+          AND (v_needs_3 OR position(v_word_4 IN i.own_text) > 0 AND position(v_word_5 IN i.own_text) > 0 AND position(v_word_6 IN i.own_text) > 0 AND position(v_word_7 IN i.own_text) > 0 AND position(v_word_8 IN i.own_text) > 0 AND position(v_word_9 IN i.own_text) > 0 AND position(v_word_10 IN i.own_text) > 0) AND (v_is_all
             OR position(v_others[array_position(v_parties, i.party_id)] IN i.own_text) > 0
               AND position(v_further[array_position(v_parties, i.party_id)] IN i.own_text) > 0
-              AND (cardinality(p_words) <= 2 OR NOT EXISTS (
+              AND (v_leaves_2 OR NOT EXISTS (
                 SELECT FROM string_to_table(v_lefts[array_position(v_parties, i.party_id)], E'\n') w (word)
                 WHERE NOT position(convert_to(w.word, 'UTF8') IN i.own_text) > 0)))) ORDER BY i.issued_at DESC, i.id DESC LIMIT 1001);
     total := cardinality(v_ids);
@@ -536,10 +556,11 @@ BEGIN
     AND i.issued_at < coalesce(p_before, 9007199254740991)
     AND (p_status IS NULL OR i.status = p_status) AND (p_ix_status IS NULL OR i.ix_status = p_ix_status)
         AND (i.party_id = v_party OR v_is_free AND i.party_id = ANY (v_free)
-          OR position(v_word IN i.own_text) > 0 AND position(v_second IN i.own_text) > 0 AND position(v_third IN i.own_text) > 0 AND (v_is_all
+          OR position(v_word IN i.own_text) > 0 AND position(v_word_2 IN i.own_text) > 0 AND position(v_word_3 IN i.own_text) > 0
+          AND (v_needs_3 OR position(v_word_4 IN i.own_text) > 0 AND position(v_word_5 IN i.own_text) > 0 AND position(v_word_6 IN i.own_text) > 0 AND position(v_word_7 IN i.own_text) > 0 AND position(v_word_8 IN i.own_text) > 0 AND position(v_word_9 IN i.own_text) > 0 AND position(v_word_10 IN i.own_text) > 0) AND (v_is_all
             OR position(v_others[array_position(v_parties, i.party_id)] IN i.own_text) > 0
               AND position(v_further[array_position(v_parties, i.party_id)] IN i.own_text) > 0
-              AND (cardinality(p_words) <= 2 OR NOT EXISTS (
+              AND (v_leaves_2 OR NOT EXISTS (
                 SELECT FROM string_to_table(v_lefts[array_position(v_parties, i.party_id)], E'\n') w (word)
                 WHERE NOT position(convert_to(w.word, 'UTF8') IN i.own_text) > 0)))) AND (i.issued_at, i.id) < (v_last, v_ids[1001]);
     END IF;
@@ -555,10 +576,11 @@ BEGIN
     AND i.issued_at < coalesce(p_before, 9007199254740991)
     AND (p_status IS NULL OR i.status = p_status) AND (p_ix_status IS NULL OR i.ix_status = p_ix_status)
         AND (i.party_id = v_party OR v_is_free AND i.party_id = ANY (v_free)
-          OR position(v_word IN i.own_text) > 0 AND position(v_second IN i.own_text) > 0 AND position(v_third IN i.own_text) > 0 AND (v_is_all
+          OR position(v_word IN i.own_text) > 0 AND position(v_word_2 IN i.own_text) > 0 AND position(v_word_3 IN i.own_text) > 0
+          AND (v_needs_3 OR position(v_word_4 IN i.own_text) > 0 AND position(v_word_5 IN i.own_text) > 0 AND position(v_word_6 IN i.own_text) > 0 AND position(v_word_7 IN i.own_text) > 0 AND position(v_word_8 IN i.own_text) > 0 AND position(v_word_9 IN i.own_text) > 0 AND position(v_word_10 IN i.own_text) > 0) AND (v_is_all
             OR position(v_others[array_position(v_parties, i.party_id)] IN i.own_text) > 0
               AND position(v_further[array_position(v_parties, i.party_id)] IN i.own_text) > 0
-              AND (cardinality(p_words) <= 2 OR NOT EXISTS (
+              AND (v_leaves_2 OR NOT EXISTS (
                 SELECT FROM string_to_table(v_lefts[array_position(v_parties, i.party_id)], E'\n') w (word)
                 WHERE NOT position(convert_to(w.word, 'UTF8') IN i.own_text) > 0))))
         ORDER BY i.issued_at DESC, i.id DESC LIMIT p_page_size OFFSET v_left) r);
@@ -570,10 +592,11 @@ BEGIN
     AND i.issued_at < coalesce(p_before, 9007199254740991)
     AND (p_status IS NULL OR i.status = p_status) AND (p_ix_status IS NULL OR i.ix_status = p_ix_status)
         AND (i.party_id = v_party OR v_is_free AND i.party_id = ANY (v_free)
-          OR position(v_word IN i.own_text) > 0 AND position(v_second IN i.own_text) > 0 AND position(v_third IN i.own_text) > 0 AND (v_is_all
+          OR position(v_word IN i.own_text) > 0 AND position(v_word_2 IN i.own_text) > 0 AND position(v_word_3 IN i.own_text) > 0
+          AND (v_needs_3 OR position(v_word_4 IN i.own_text) > 0 AND position(v_word_5 IN i.own_text) > 0 AND position(v_word_6 IN i.own_text) > 0 AND position(v_word_7 IN i.own_text) > 0 AND position(v_word_8 IN i.own_text) > 0 AND position(v_word_9 IN i.own_text) > 0 AND position(v_word_10 IN i.own_text) > 0) AND (v_is_all
             OR position(v_others[array_position(v_parties, i.party_id)] IN i.own_text) > 0
               AND position(v_further[array_position(v_parties, i.party_id)] IN i.own_text) > 0
-              AND (cardinality(p_words) <= 2 OR NOT EXISTS (
+              AND (v_leaves_2 OR NOT EXISTS (
                 SELECT FROM string_to_table(v_lefts[array_position(v_parties, i.party_id)], E'\n') w (word)
                 WHERE NOT position(convert_to(w.word, 'UTF8') IN i.own_text) > 0))))
         ORDER BY i.issued_at, i.id LIMIT least(p_page_size, total - v_left) OFFSET greatest(0, total - v_left - p_page_size)) r ORDER BY r.issued_at DESC, r.id DESC);
@@ -600,7 +623,7 @@ CREATE OR REPLACE FUNCTION fatura.schema_state(OUT version integer, OUT sha256 t
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog SET enable_seqscan = off AS $body$
 BEGIN
-  SELECT m.version, m.sha256, EXISTS (SELECT FROM fatura.migrations o WHERE o.rewriting IS NOT NULL)
+  SELECT m.version, m.sha256, EXISTS (SELECT FROM fatura.migrations o WHERE o.version > 0 AND o.rewriting IS NOT NULL)
   INTO version, sha256, is_rewriting
   FROM fatura.migrations m ORDER BY m.version DESC LIMIT 1;
 END $body$;

@@ -1,0 +1,43 @@
+/** The line on a terminal that moves while a command works. Whatever else is printed there clears it first. */
+
+export interface MovingLine {
+  /** False where lines stay as they were written, as in a file: there nothing moves. */
+  readonly canMove: boolean
+  /** Takes the place of the line drawn before. Only where it can move. */
+  draw(text: string): void
+  clear(): void
+  /** Prints lines that stay. */
+  print(text: string): void
+}
+
+export function createMovingLine(output: NodeJS.WriteStream): MovingLine {
+  let isDrawn = false
+  function clear(): void {
+    if (isDrawn) output.write('\r\x1b[K')
+    isDrawn = false
+  }
+  return {
+    get canMove() {
+      return output.isTTY === true
+    },
+    draw(text) {
+      clear()
+      output.write(text)
+      isDrawn = true
+    },
+    clear,
+    print(text) {
+      clear()
+      output.write(text)
+    },
+  }
+}
+
+/** A process has one terminal, so all that draw on it share this. */
+export const movingLine = createMovingLine(process.stderr)
+
+/** What a command answers goes to standard output, which may be the same terminal. */
+export function printResult(text: string): void {
+  movingLine.clear()
+  process.stdout.write(text)
+}
