@@ -1,6 +1,6 @@
 /** One client does not slow the others: searches of a token are limited, and what cannot be served is refused at once. */
 import assert from 'node:assert/strict'
-import { connect } from 'node:net'
+import { connect, type Socket } from 'node:net'
 import { describe, test } from 'node:test'
 import { searchWords } from '../src/store/search.ts'
 import { createRunSearch } from '../src/store/sqlite/run-searches.ts'
@@ -39,52 +39,58 @@ for (const engine of engines) {
       for (let n = 0; n < 5; n++)
         assert.equal((await service.list('?q=in_59', { token: greedy })).json.total, 11)
     })
-
-    test('far more requests than can be served are 503 overloaded at once; /live never is, and it passes', async t => {
-      const service = await startService(t, engine, { records: [makeRecord()] })
-      const token = await service.createToken()
-      const request = (path: string) =>
-        `GET ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\n\r\n`
-      // Each connection asks hundreds of times without waiting for an answer.
-      const burst = `${request('/api/v1/client/cus_ana/invoices').repeat(400)}${request('/live')}`
-      let received = ''
-      const sockets = Array.from({ length: 20 }, () => {
-        const socket = connect(service.port, '127.0.0.1')
-        socket.setEncoding('latin1')
-        socket.on('error', () => {})
-        socket.on('data', chunk => {
-          received += chunk
-        })
-        return socket
-      })
-      const isShed = () => received.includes('"code":"overloaded"')
-      for (let round = 0; round < 100 && !isShed(); round++) {
-        const before = countAnswers(received)
-        for (const socket of sockets) socket.write(burst)
-        while (countAnswers(received) < before + 20 * 401)
-          await new Promise(resolve => setTimeout(resolve, 10))
-      }
-      for (const socket of sockets) socket.destroy()
-      assert.ok(isShed(), 'something was shed')
-      const [refusal = ''] = /HTTP\/1\.1 503 [^{]*\{[^}]*\}\}/.exec(received) ?? []
-      for (const header of [
-        /\r\nretry-after: 1\r\n/,
-        /\r\ncache-control: no-store\r\n/,
-        /\r\nrequest-id: req_\w+\r\n/,
-      ])
-        assert.match(refusal, header)
-      assert.match(refusal, /\r\ncontent-type: application\/json\r\n/)
-      assert.match(refusal, /"request_id":"req_\w+"\}\}$/)
-      assert.ok(received.includes('{"status":"ok"}'), '/live answered meanwhile')
-      assert.doesNotMatch(received, /HTTP\/1\.1 (4|500|502)/)
-      assert.equal((await service.list('')).status, 200)
-    })
   })
 }
 
-function countAnswers(received: string): number {
-  return received.split('HTTP/1.1 ').length - 1
-}
+test('far more requests than can be served are 503 overloaded at once; /live never is, and it passes', async t => {
+  // Whatever the store is: it is the event loop that has too much to do.
+  const [sqlite] = engines
+  assert.ok(sqlite !== undefined)
+  const service = await startService(t, sqlite, { records: [makeRecord()] })
+  const token = await service.createToken()
+  const request = (path: string) =>
+    `GET ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\n\r\n`
+  // Each connection asks again and again without waiting for an answer, as often as may wait on one.
+  const asked = 20
+  const burst = request('/api/v1/client/cus_ana/invoices').repeat(asked)
+  let received = ''
+  const open = (): Promise<Socket> =>
+    new Promise(resolve => {
+      const socket = connect(service.port, '127.0.0.1', () => resolve(socket))
+      socket.setEncoding('latin1')
+      socket.on('error', () => {})
+      socket.on('data', chunk => {
+        if (received.length < 50_000_000) received += chunk
+        answers += String(chunk).split('HTTP/1.1 ').length - 1
+      })
+    })
+  let answers = 0
+  const sockets: Socket[] = []
+  while (sockets.length < 1_500) sockets.push(...(await Promise.all(Array.from({ length: 100 }, open))))
+  const [live = await open()] = sockets
+  const isShed = () => received.includes('"code":"overloaded"')
+  for (let round = 0; round < 100 && !isShed(); round++) {
+    answers = 0
+    for (const socket of sockets) socket.write(burst)
+    live.write(request('/live'))
+    // What is shed closes no connection, so every question has its answer.
+    while (answers < asked * sockets.length + 1) await new Promise(resolve => setTimeout(resolve, 10))
+  }
+  for (const socket of sockets) socket.destroy()
+  assert.ok(isShed(), 'something was shed')
+  const [refusal = ''] = /HTTP\/1\.1 503 [^{]*\{[^}]*\}\}/.exec(received) ?? []
+  for (const header of [
+    /\r\nretry-after: 1\r\n/,
+    /\r\ncache-control: no-store\r\n/,
+    /\r\nrequest-id: req_\w+\r\n/,
+  ])
+    assert.match(refusal, header)
+  assert.match(refusal, /\r\ncontent-type: application\/json\r\n/)
+  assert.match(refusal, /"request_id":"req_\w+"\}\}$/)
+  assert.ok(received.includes('{"status":"ok"}'), '/live answered meanwhile')
+  assert.doesNotMatch(received, /HTTP\/1\.1 (4|500|502)/)
+  assert.equal((await service.list('')).status, 200)
+})
 
 test('a search on SQLite is given up after its time, and the next one finds its connection as it was', async t => {
   const [sqlite] = engines
