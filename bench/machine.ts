@@ -1,6 +1,6 @@
 /** The machine in one line: figures mean nothing without it. */
 import { cpus, totalmem } from 'node:os'
-import { hasWrk } from './wrk.ts'
+import { hasWrk } from './load/wrk.ts'
 
 export function describeMachine(postgresVersion: string | null): string {
   const cores = cpus()

@@ -1,7 +1,7 @@
 /** What is to be measured, from the command line. */
 import { parseArgs } from 'node:util'
-import type { Shape } from './corpus.ts'
-import { defaultFolder } from './data-folder.ts'
+import type { Shape } from './seed/corpus.ts'
+import { defaultFolder } from './seed/data-folder.ts'
 
 export const sections = ['rates', 'flat', 'workers'] as const
 export type Section = (typeof sections)[number]

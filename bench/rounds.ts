@@ -1,9 +1,9 @@
 /** Rounds in which every target has its turn, so that whatever else the machine does falls on all of them alike. */
-import { openConnection } from './ask.ts'
-import { loadServer, type Measured } from './load.ts'
-import { type Memory, readMemory } from './process-cost.ts'
+import { openConnection } from './load/ask.ts'
+import { loadServer, type Measured } from './load/load.ts'
+import { type Memory, readMemory } from './load/process-cost.ts'
+import type { Target } from './load/targets.ts'
 import { median } from './statistics.ts'
-import type { Target } from './targets.ts'
 
 export interface Rounds {
   targets: readonly Target[]

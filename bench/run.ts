@@ -1,13 +1,14 @@
 /** `npm run bench`: seeds, starts, loads, stops, and writes down what came out. See README.md beside it. */
-import { cleanUp, cleanUpOnSignals, isInterrupted } from './clean-up.ts'
-import { measureFlat } from './flat.ts'
+
 import { describeMachine } from './machine.ts'
 import { type Options, readOptions, usage } from './options.ts'
-import { measureRates } from './rates.ts'
 import { formatSection, type Measurement, titles, writeReport } from './report.ts'
-import { measureScale } from './scale.ts'
-import { openSeeded, type SeededStore, startEngines } from './stores.ts'
-import { measureWorkers } from './workers.ts'
+import { measureFlat } from './sections/flat.ts'
+import { measureRates } from './sections/rates.ts'
+import { measureScale } from './sections/scale.ts'
+import { measureWorkers } from './sections/workers.ts'
+import { openSeeded, type SeededStore, startEngines } from './seed/stores.ts'
+import { cleanUp, cleanUpOnSignals, isInterrupted } from './servers/clean-up.ts'
 
 const measures = { rates: measureRates, flat: measureFlat, workers: measureWorkers }
 

@@ -7,7 +7,7 @@ import { count, desc, eq, sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/node-postgres'
 import Fastify from 'fastify'
 import pg from 'pg'
-import { invoices } from '../peer-table.ts'
+import { invoices } from '../seed/peer-table.ts'
 import { sayWhere } from './listen.ts'
 
 const db = drizzle(new pg.Pool({ connectionString: process.argv[2], max: 10 }))

@@ -1,10 +1,10 @@
 /** Some of the stored invoices, fetched anew from both systems and compared: what is stored must be what is there. */
 import { type Document, type DocumentType, noClaim } from '../document.ts'
 import type { Invoice, InvoiceKey, Line } from '../invoice.ts'
+import { deriveLink, type LinkRules, referenceOf, withReference } from '../linking/link.ts'
 import { type BillingSource, type DocumentSource, SourceError } from '../sources.ts'
 import type { KnownDocument, LinkedInvoice } from '../store/document-store.ts'
 import type { WriteStore } from '../store/store.ts'
-import { deriveLink, type LinkRules, referenceOf, withReference } from '../sync/link.ts'
 import { compareDocument, compareInvoice, compareLines, compareLink, type Difference } from './compare.ts'
 import { explain, type Reporter, within } from './findings.ts'
 import { pickSample } from './pick-sample.ts'

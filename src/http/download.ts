@@ -9,7 +9,7 @@ import type { ReadStore } from '../store/store.ts'
 import { contentDisposition } from './content-disposition.ts'
 import { createFairTurns, type TurnLimits } from './fair-turns.ts'
 import { findInvoice } from './get-invoice.ts'
-import { downloadSchemas } from './schemas.ts'
+import { downloadSchemas } from './openapi/schemas.ts'
 import type { TypedApp } from './typed-app.ts'
 
 /** A whole download, from the first question to the last byte. */

@@ -7,7 +7,7 @@ import type { PaymentPlatform } from '../sources.ts'
 import type { ReadStore, StoredInvoice } from '../store/store.ts'
 import { isHeldByClient, setReadHeaders } from './conditional.ts'
 import { createFairTurns, type TakeTurn, type TurnLimits } from './fair-turns.ts'
-import { getInvoiceSchema, type InvoiceParams } from './schemas.ts'
+import { getInvoiceSchema, type InvoiceParams } from './openapi/schemas.ts'
 import { sendJson } from './send-json.ts'
 import type { TypedApp } from './typed-app.ts'
 

@@ -1,6 +1,6 @@
 import { ApiError } from '../errors.ts'
 import type { ReadStore } from '../store/store.ts'
-import { liveSchema, readySchema } from './schemas.ts'
+import { liveSchema, readySchema } from './openapi/schemas.ts'
 import { sendJson } from './send-json.ts'
 import type { TypedApp } from './typed-app.ts'
 

@@ -1,11 +1,11 @@
 import manifest from '../../package.json' with { type: 'json' }
 import { ApiError } from '../errors.ts'
 import { clampPage, clampPageSize, writePage } from '../invoice.ts'
-import { maxSearchWords, type SearchWord, searchWords } from '../store/search.ts'
+import { maxSearchWords, type SearchWord, searchWords } from '../store/read-model/search.ts'
 import type { InvoiceQuery, ReadStore, Snapshot } from '../store/store.ts'
 import { isHeldByClient, setReadHeaders } from './conditional.ts'
 import { limitExpensive } from './expensive.ts'
-import { type CustomerParams, type ListQuery, listInvoicesSchema } from './schemas.ts'
+import { type CustomerParams, type ListQuery, listInvoicesSchema } from './openapi/schemas.ts'
 import { sendJson } from './send-json.ts'
 import type { TypedApp } from './typed-app.ts'
 

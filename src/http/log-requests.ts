@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type DestinationStream, type Logger, pino } from 'pino'
 import { isCustomerId, isInvoiceId } from '../invoice.ts'
-import type { InvoiceParams } from './schemas.ts'
+import type { InvoiceParams } from './openapi/schemas.ts'
 
 const { info } = pino.levels.values as { info: number }
 

@@ -1,6 +1,6 @@
 /** Invoices and documents as a PDF of one page, written by hand: a few lines of text in a font that every reader has. */
-import { formatTotal, type IxDocument, ixTypes } from './invoicexpress-objects.ts'
-import type { StripeInvoice } from './stripe-objects.ts'
+import { formatTotal, type IxDocument, ixTypes } from './invoicexpress/objects.ts'
+import type { StripeInvoice } from './stripe/objects.ts'
 
 export function createPdf(invoice: StripeInvoice): Buffer {
   const { number, total, currency, customer_name, effective_at, created } = invoice

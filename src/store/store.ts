@@ -7,7 +7,7 @@ import type { InvoiceKey, InvoiceRecord, InvoiceStatus } from '../invoice.ts'
 import type { ConnectorReads, ConnectorWrites } from './connector-store.ts'
 import type { ContentsReads, ContentsWrites } from './contents.ts'
 import type { DocumentReads, DocumentWrites } from './document-store.ts'
-import type { SearchWord } from './search.ts'
+import type { SearchWord } from './read-model/search.ts'
 
 export interface InvoiceQuery {
   customer_id: string

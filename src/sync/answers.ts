@@ -1,11 +1,11 @@
 /** What the platform answered, on its way into the store: stamped before it was asked, committed with what must not run ahead of it. */
 import type { Logger } from 'pino'
+import type { LinkRules } from '../linking/link.ts'
 import type { Observation, Unfit } from '../sources.ts'
+import { createStamps } from '../store/stamps.ts'
 import type { WriteStore, WriteTransaction } from '../store/store.ts'
 import { type Applied, addApplied, applyObservations, type Cause, nothingApplied } from './apply.ts'
 import type { Brake } from './brake.ts'
-import type { LinkRules } from './link.ts'
-import { createStamps } from './stamps.ts'
 
 export interface Answer {
   /** The stamp before the question. */

@@ -6,11 +6,11 @@ import {
   type InvoiceStatus,
   invoiceFields,
 } from '../invoice.ts'
+import { fieldsOf, type LinkRules, usualRules } from '../linking/link.ts'
 import type { Observation } from '../sources.ts'
 import type { JournalEntry, JournalOutcome } from '../store/document-store.ts'
 import type { KnownInvoice, WriteTransaction } from '../store/store.ts'
 import { type Brake, noBrake } from './brake.ts'
-import { fieldsOf, type LinkRules, usualRules } from './link.ts'
 import { linkInvoices } from './link-invoices.ts'
 
 export interface Applied {

@@ -1,6 +1,7 @@
 /** From a payment platform to the store: everything once, then what happens, and now and then what may have been missed. */
 
 import type { Logger } from 'pino'
+import { type LinkRules, usualRules } from '../linking/link.ts'
 import type { BillingSource, Notification } from '../sources.ts'
 import type { WriteStore } from '../store/store.ts'
 import { createAnswers } from './answers.ts'
@@ -8,7 +9,6 @@ import type { Applied } from './apply.ts'
 import { createBackfill } from './backfill.ts'
 import { type Brake, noBrake } from './brake.ts'
 import { followEvents } from './events.ts'
-import { type LinkRules, usualRules } from './link.ts'
 import { createLooks, rememberEvents } from './looks.ts'
 import { createRelist } from './relist.ts'
 import { createRetry } from './set-aside.ts'

@@ -1,10 +1,10 @@
 /** Whom documents are made out to: only the comparison of tax ids needs it. */
 import type { Logger } from 'pino'
 import { type DocumentClient, type DocumentSource, SourceError } from '../sources.ts'
+import type { NextStamp } from '../store/stamps.ts'
 import type { WriteStore } from '../store/store.ts'
 import type { SetAsideRecords } from './documents-set-aside.ts'
 import { sideBySide } from './side-by-side.ts'
-import type { NextStamp } from './stamps.ts'
 
 const atOnce = 16
 

@@ -1,16 +1,16 @@
 /** Looks at documents, by lists and one by one, and what they change in the store. */
 import type { Logger } from 'pino'
 import type { Document } from '../document.ts'
+import { invoiceIdOf, type LinkRules, withReference } from '../linking/link.ts'
 import { type DocumentPage, type DocumentQuery, type DocumentSource, SourceError } from '../sources.ts'
 import type { DocumentKey } from '../store/document-store.ts'
+import type { NextStamp } from '../store/stamps.ts'
 import type { WriteStore, WriteTransaction } from '../store/store.ts'
 import type { Brake } from './brake.ts'
 import type { SetAsideRecords } from './documents-set-aside.ts'
-import { invoiceIdOf, type LinkRules, withReference } from './link.ts'
 import { relinkInvoices } from './link-invoices.ts'
 import { readList } from './read-list.ts'
 import { createTurns, sideBySide } from './side-by-side.ts'
-import type { NextStamp } from './stamps.ts'
 
 /** So many questions are under way at once: the pace is the bound, and not how long an answer takes. */
 const atOnce = 16

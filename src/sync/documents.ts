@@ -3,16 +3,16 @@
  * recent and what still changes often, everything in turn.
  */
 import type { Logger } from 'pino'
+import type { LinkRules } from '../linking/link.ts'
 import type { DocumentSource } from '../sources.ts'
 import type { DocumentKey } from '../store/document-store.ts'
+import { createStamps, type NextStamp } from '../store/stamps.ts'
 import { observationStamp, type Stream, type WriteStore } from '../store/store.ts'
 import { type Brake, noBrake } from './brake.ts'
 import { createClientReader } from './document-clients.ts'
 import { createDocumentLooks, nothingSwept, type Round, type Swept } from './document-looks.ts'
 import { createSetAside } from './documents-set-aside.ts'
-import type { LinkRules } from './link.ts'
 import { ageClaims } from './link-invoices.ts'
-import { createStamps, type NextStamp } from './stamps.ts'
 import { createStreams, succeed } from './streams.ts'
 
 export type { Swept } from './document-looks.ts'

@@ -1,9 +1,6 @@
 /** Ties invoices to the documents that are stored, within a transaction. */
 import type { Claim } from '../document.ts'
 import type { Invoice, InvoiceKey } from '../invoice.ts'
-import type { JournalEntry } from '../store/document-store.ts'
-import type { WriteStore, WriteTransaction } from '../store/store.ts'
-import { type Brake, noBrake } from './brake.ts'
 import {
   deriveLink,
   fieldsOf,
@@ -12,7 +9,10 @@ import {
   type LinkFields,
   type LinkRules,
   referenceOf,
-} from './link.ts'
+} from '../linking/link.ts'
+import type { JournalEntry } from '../store/document-store.ts'
+import type { WriteStore, WriteTransaction } from '../store/store.ts'
+import { type Brake, noBrake } from './brake.ts'
 
 export interface Claimed {
   /** With what was derived the last time. */

@@ -3,18 +3,18 @@ import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import type { Invoice } from '../../src/invoice.ts'
 import { createDocumentSource } from '../../src/invoicexpress/document-source.ts'
+import { type LinkRules, usualRules } from '../../src/linking/link.ts'
 import {
   createDocuments,
   type DocumentAccount,
   type DocumentOptions,
-} from '../../src/sandbox/invoicexpress-account.ts'
+} from '../../src/sandbox/invoicexpress/account.ts'
 import {
   type InvoiceXpressSandbox,
   type InvoiceXpressOptions as SandboxOptions,
   startInvoiceXpressSandbox,
-} from '../../src/sandbox/invoicexpress-server.ts'
+} from '../../src/sandbox/invoicexpress/server.ts'
 import { createDocumentSync, type DocumentSync, type DocumentSyncOptions } from '../../src/sync/documents.ts'
-import { type LinkRules, usualRules } from '../../src/sync/link.ts'
 import type { Pace } from '../../src/upstream/paced-calls.ts'
 import type { Engine } from './engines.ts'
 import { createLog, type Rig, type RigOptions, readAll, startRig } from './sync.ts'

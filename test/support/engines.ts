@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, type TestContext } from 'node:test'
 import pg from 'pg'
-import { migrateStore } from '../../src/store/open-store.ts'
+import { migrateStore } from '../../src/store/engines.ts'
 
 export interface Engine {
   name: string

@@ -1,4 +1,4 @@
-/** Stores of released versions, kept in `test/stores/`. */
+/** Stores of released versions, kept in `test/store/stores/`. */
 import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
@@ -8,7 +8,7 @@ import type { TestContext } from 'node:test'
 import { gunzipSync } from 'node:zlib'
 import { createFolder, postgresServer, runSql } from './engines.ts'
 
-export const storesFolder = join(import.meta.dirname, '../stores')
+export const storesFolder = join(import.meta.dirname, '../store/stores')
 
 export interface KeptStore {
   url: string

@@ -3,13 +3,13 @@ import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import type { Stripe } from 'stripe'
 import type { InvoiceKey, InvoiceRecord } from '../../src/invoice.ts'
-import type { StripeAccount } from '../../src/sandbox/stripe-account.ts'
+import type { StripeAccount } from '../../src/sandbox/stripe/account.ts'
 import {
   type SandboxOptions,
   type StripeSandbox,
   startStripeSandbox,
-} from '../../src/sandbox/stripe-server.ts'
-import { openWriteStore } from '../../src/store/open-store.ts'
+} from '../../src/sandbox/stripe/server.ts'
+import { openWriteStore } from '../../src/store/engines.ts'
 import type { Stream } from '../../src/store/store.ts'
 import { mapInvoice, percentageOf } from '../../src/stripe/map-invoice.ts'
 import { mapLine } from '../../src/stripe/map-lines.ts'

@@ -11,17 +11,17 @@ import {
   writeLines,
   writeSummary,
 } from '../../src/invoice.ts'
-import type { AccountOptions, StripeAccount } from '../../src/sandbox/stripe-account.ts'
-import type { StripeInvoice } from '../../src/sandbox/stripe-objects.ts'
-import { type StripeSandbox, startStripeSandbox } from '../../src/sandbox/stripe-server.ts'
+import { type LinkRules, usualRules } from '../../src/linking/link.ts'
+import type { AccountOptions, StripeAccount } from '../../src/sandbox/stripe/account.ts'
+import type { StripeInvoice } from '../../src/sandbox/stripe/objects.ts'
+import { type StripeSandbox, startStripeSandbox } from '../../src/sandbox/stripe/server.ts'
 import { type BillingSource, type Observation, SourceError } from '../../src/sources.ts'
-import { openReadStore, openWriteStore } from '../../src/store/open-store.ts'
+import { openReadStore, openWriteStore } from '../../src/store/engines.ts'
 import type { ReadStore, StoredRecord, Stream, WriteStore } from '../../src/store/store.ts'
 import { createBillingSource, readEvent } from '../../src/stripe/billing-source.ts'
 import { mapInvoice, percentageOf } from '../../src/stripe/map-invoice.ts'
 import { mapLine } from '../../src/stripe/map-lines.ts'
 import { type Connector, createConnector } from '../../src/sync/connector.ts'
-import { type LinkRules, usualRules } from '../../src/sync/link.ts'
 import type { Pace } from '../../src/upstream/paced-calls.ts'
 import { type Engine, runSql } from './engines.ts'
 

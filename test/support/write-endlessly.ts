@@ -1,6 +1,6 @@
 /** Writes to a store until it is killed: run with the store's address. */
 import { invoiceStatuses } from '../../src/invoice.ts'
-import { openWriteStore } from '../../src/store/open-store.ts'
+import { openWriteStore } from '../../src/store/engines.ts'
 import { makeRecord, withDocument } from './records.ts'
 
 const store = await openWriteStore(process.argv[2] ?? '')

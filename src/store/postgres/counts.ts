@@ -1,6 +1,6 @@
 /** Totals, counters and searchable days of the customers that a transaction changed: written before it commits. */
 import type { PoolClient } from 'pg'
-import { Changes, countedAbove, dayLength, headSize, spans, stretchOf } from '../counting.ts'
+import { Changes, countedAbove, dayLength, headSize, spans, stretchOf } from '../read-model/counting.ts'
 import { dayTexts, renewDays } from './search-days.ts'
 
 /** So many customers changed within one transaction are held in memory. */

@@ -1,5 +1,5 @@
 /** The list: of any customer by counting its rows, of a large one by its counters. */
-import { dayLength, everyDay, spans } from '../counting.ts'
+import { dayLength, everyDay, spans } from '../read-model/counting.ts'
 import {
   attributes,
   clampPage,

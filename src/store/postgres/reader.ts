@@ -1,4 +1,4 @@
-import { isForHead } from '../counting.ts'
+import { isForHead } from '../read-model/counting.ts'
 import type { InvoicePage, ReadStore, Snapshot, StoredInvoice, StoredToken } from '../store.ts'
 import { openLanes } from './lanes.ts'
 import { openReadPools, read, twiceIfBroken } from './pool.ts'

@@ -1,7 +1,7 @@
 /** Holds what is kept of customers' invoices beside them against the rows: without a lock, and without writing. */
 import type pg from 'pg'
 import type { PoolClient } from 'pg'
-import { countedAbove, spans } from '../counting.ts'
+import { countedAbove, spans } from '../read-model/counting.ts'
 import type { OnRecounted } from '../store.ts'
 import {
   type Counting,

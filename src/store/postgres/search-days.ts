@@ -3,7 +3,7 @@
  * with the counters, for the same days.
  */
 import type { PoolClient } from 'pg'
-import { dayLength } from '../counting.ts'
+import { dayLength } from '../read-model/counting.ts'
 
 const inOrder = 'ORDER BY issued_at DESC, id DESC'
 

@@ -1,5 +1,5 @@
 /** The search within a customer's invoices. */
-import { dayLength, everyDay } from '../counting.ts'
+import { dayLength, everyDay } from '../read-model/counting.ts'
 import {
   attributes,
   clampPage,

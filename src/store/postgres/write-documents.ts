@@ -9,7 +9,7 @@ import {
   type KnownDocument,
   readDocumentRow,
 } from '../document-store.ts'
-import { type SearchText, searchText } from '../search.ts'
+import { type SearchText, searchText } from '../read-model/search.ts'
 import type { Counting } from './counts.ts'
 import type { SharedRows } from './shared-rows.ts'
 

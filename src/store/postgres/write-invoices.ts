@@ -1,7 +1,7 @@
 /** Rows in bulk: one statement a table and batch, its values as arrays. */
 import type { PoolClient } from 'pg'
 import { type InvoiceKey, type InvoiceRecord, writeLines, writeSummary } from '../../invoice.ts'
-import { type SearchText, searchText } from '../search.ts'
+import { type SearchText, searchText } from '../read-model/search.ts'
 import { type KnownInvoice, stampOf } from '../store.ts'
 import type { Counting } from './counts.ts'
 import { saveLinks, saveParties } from './write-documents.ts'

@@ -11,7 +11,7 @@ import {
   type State,
   spans,
   stretchOf,
-} from '../counting.ts'
+} from '../read-model/counting.ts'
 import { keepBlocks } from './keep-blocks.ts'
 import { joinSummaries } from './list-statement.ts'
 import type { SearchDay, SearchRow } from './search-blocks.ts'

@@ -1,6 +1,6 @@
 /** The blocks that a search looks through: made anew where days changed, within the transaction that changes them. */
 import type { DatabaseSync } from 'node:sqlite'
-import { everyDay } from '../counting.ts'
+import { everyDay } from '../read-model/counting.ts'
 import { blockColumns, makeBlock, readBlock, type SearchBlock, type SearchDay } from './search-blocks.ts'
 
 /** A block is cut once each part has so many invoices. Smaller blocks make searches slower, larger ones writes. */

@@ -13,7 +13,7 @@ import {
   type State,
   spans,
   stateAsked,
-} from '../counting.ts'
+} from '../read-model/counting.ts'
 import type { InvoiceQuery } from '../store.ts'
 import { joinSummaries, type Value } from './list-statement.ts'
 import { type Steps, searchCounted } from './search-counted.ts'

@@ -1,5 +1,5 @@
 import { countPages } from '../../invoice.ts'
-import { isForHead } from '../counting.ts'
+import { isForHead } from '../read-model/counting.ts'
 import type { InvoicePage, InvoiceQuery, ReadStore, Snapshot, StoredInvoice } from '../store.ts'
 import { openReadOnly } from './database.ts'
 import { attemptRead } from './failures.ts'

@@ -1,6 +1,6 @@
 /** Holds what is kept of a customer's invoices beside them against the rows, one customer at a time. */
 import type { DatabaseSync } from 'node:sqlite'
-import { countedAbove, dayOf, everyDay, spans, stretchOf } from '../counting.ts'
+import { countedAbove, dayOf, everyDay, spans, stretchOf } from '../read-model/counting.ts'
 import { countStates, currentHead, type StoredRow } from './counts.ts'
 import { blockColumns, makeBlock, type SearchBlock, type SearchDay, type SearchRow } from './search-blocks.ts'
 

@@ -2,8 +2,8 @@
  * Some hundred invoices' texts in one. Row by row, the engine spends more on reaching a row than on looking into its
  * text; a large customer's invoices are therefore also kept as blocks of whole days, and a search looks through those.
  */
-import { type Days, ixOf } from '../counting.ts'
-import type { SearchWord } from '../search.ts'
+import { type Days, ixOf } from '../read-model/counting.ts'
+import type { SearchWord } from '../read-model/search.ts'
 
 export interface SearchRow {
   status: string

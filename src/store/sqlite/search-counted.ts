@@ -1,7 +1,7 @@
 /** A search among a large customer's invoices, block by block. The caller holds a read transaction. */
 import type { DatabaseSync } from 'node:sqlite'
-import { type Days, dayLength, everyDay } from '../counting.ts'
-import { wordsLeft } from '../search.ts'
+import { type Days, dayLength, everyDay } from '../read-model/counting.ts'
+import { wordsLeft } from '../read-model/search.ts'
 import type { InvoiceQuery } from '../store.ts'
 import {
   blockColumns,

@@ -8,7 +8,7 @@ import {
   type KnownDocument,
   readDocumentRow,
 } from '../document-store.ts'
-import { type SearchText, searchText } from '../search.ts'
+import { type SearchText, searchText } from '../read-model/search.ts'
 
 const entriesKept = 50
 

@@ -1,7 +1,7 @@
 /** The statements that write, prepared once; they run within a transaction of the writer's. */
 import type { DatabaseSync } from 'node:sqlite'
 import { type Invoice, type InvoiceKey, type InvoiceRecord, writeLines, writeSummary } from '../../invoice.ts'
-import { searchText } from '../search.ts'
+import { searchText } from '../read-model/search.ts'
 import { type KnownInvoice, lastStamp, type Stream, stampOf } from '../store.ts'
 import type { keepCounts } from './counts.ts'
 import type { writeDocuments } from './write-documents.ts'

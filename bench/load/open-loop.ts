@@ -1,0 +1,57 @@
+/** Sends requests at a given rate from another process, whether or not answers come. */
+import { spawn } from 'node:child_process'
+import { text } from 'node:stream/consumers'
+import { fileURLToPath } from 'node:url'
+import { undoAtEnd } from '../servers/clean-up.ts'
+import type { LoadRequest } from './load.ts'
+
+export interface OpenLoopOptions {
+  address: string
+  requests: readonly LoadRequest[]
+  ratePerSecond: number
+  seconds: number
+  /** When as many wait for their answers, a request that is due is not sent, and counts as such. */
+  maxConnections: number
+  /** How many of them are open before the first request is due; the others are opened when they are needed. */
+  openFirst?: number
+}
+
+export interface OpenLoopResult {
+  seconds: number
+  /** Due, but there was no connection to send it on. */
+  unsent: number
+  /** Sent, and not answered. */
+  failed: number
+  /** Answers of status 503 without `Retry-After`. */
+  withoutRetryAfter: number
+  /** Latencies in milliseconds, from when a request was due to the end of its answer. */
+  byStatus: readonly { status: number; count: number; p50: number; p99: number; max: number }[]
+  /** How much of one core the load itself took. */
+  busy: number
+}
+
+const generator = fileURLToPath(new URL('open-loop-generator.ts', import.meta.url))
+
+export async function runOpenLoop(options: OpenLoopOptions): Promise<OpenLoopResult> {
+  const child = spawn(process.execPath, [generator], { stdio: ['pipe', 'pipe', 'inherit'] })
+  const stop = undoAtEnd(async () => void child.kill('SIGKILL'))
+  child.stdin.on('error', () => {})
+  child.stdin.end(JSON.stringify(options))
+  const answer = await text(child.stdout)
+  await stop()
+  if (answer === '') throw new Error('The load generator ended without an answer.')
+  return JSON.parse(answer)
+}
+
+/** The answers of one status; none is zero of them. */
+export function answersOf({ byStatus }: OpenLoopResult, status: number) {
+  return (
+    byStatus.find(one => one.status === status) ?? {
+      status,
+      count: 0,
+      p50: Number.NaN,
+      p99: Number.NaN,
+      max: Number.NaN,
+    }
+  )
+}

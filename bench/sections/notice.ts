@@ -1,0 +1,105 @@
+/**
+ * How long until a change at InvoiceXpress is seen: a real `fatura sync` that goes on, changes at random moments, and the
+ * store watched until it tells of them. Takes as long as it is told. See README.md beside it.
+ */
+import { spawn } from 'node:child_process'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { parseArgs } from 'node:util'
+import type { Invoice } from '../../src/invoice.ts'
+import { createDocuments } from '../../src/sandbox/invoicexpress/account.ts'
+import { startInvoiceXpressSandbox } from '../../src/sandbox/invoicexpress/server.ts'
+import { startStripeSandbox } from '../../src/sandbox/stripe/server.ts'
+import { migrateStore, openWriteStore } from '../../src/store/engines.ts'
+
+const { values } = parseArgs({
+  options: {
+    invoices: { type: 'string', default: '2000' },
+    minutes: { type: 'string', default: '12' },
+  },
+})
+const folder = await mkdtemp(join(tmpdir(), 'fatura-bench-'))
+const url = `sqlite:${join(folder, 'fatura.db')}`
+const now = Math.floor(Date.now() / 1000)
+const stripe = await startStripeSandbox({ invoices: Number(values.invoices), now })
+const documents = createDocuments(stripe.account, { states: 'ordinary' })
+const ix = await startInvoiceXpressSandbox({ documents })
+await migrateStore(url)
+const program = spawn(process.execPath, [new URL('../../bin/fatura.js', import.meta.url).pathname, 'sync'], {
+  env: {
+    ...process.env,
+    DATABASE_URL: url,
+    STRIPE_API_KEY: 'sk_test_sandbox',
+    STRIPE_API_BASE: stripe.address,
+    INVOICEXPRESS_API_KEY: 'ix_test_sandbox',
+    INVOICEXPRESS_API_BASE: ix.address,
+    LOG_LEVEL: 'error',
+  },
+  stdio: ['ignore', 'inherit', 'inherit'],
+})
+const store = await openWriteStore(url)
+
+async function read(id: string): Promise<Invoice | null> {
+  const [found] = await store.findLinkedById(id)
+  return found === undefined ? null : JSON.parse(found.summary)
+}
+
+/** In seconds. */
+async function waitFor(id: string, isSeen: (invoice: Invoice) => boolean): Promise<number> {
+  const started = performance.now()
+  for (;;) {
+    const invoice = await read(id)
+    if (invoice !== null && isSeen(invoice)) return (performance.now() - started) / 1000
+    await sleep(200)
+  }
+}
+
+/** An open invoice of a customer, whose document is dated long ago. */
+function* oldOpen(): Generator<[string, number]> {
+  for (const { id, status, metadata, created, customer } of stripe.account.invoices.values())
+    if (status === 'open' && customer !== null && metadata.ix_id !== undefined && created < now - 10 * 86_400)
+      yield [id, Number(metadata.ix_id)]
+}
+
+const kinds: Record<string, () => Promise<number>> = {
+  async 'a document made today'() {
+    let id = stripe.account.change('finalize')
+    while (stripe.account.invoices.get(id)?.customer === null) id = stripe.account.change('finalize')
+    const document = documents.change('create', id)
+    return waitFor(id, ({ ix_id }) => ix_id === document)
+  },
+  async 'an old open document settled'() {
+    const [id, document] = candidates.next().value ?? ['', 0]
+    documents.change('settle', document)
+    return waitFor(id, ({ ix_status }) => ix_status === 'settled')
+  },
+}
+const candidates = oldOpen()
+
+try {
+  const streams = async () => (await store.listStreams()).filter(({ succeeded_at }) => succeeded_at !== null)
+  while (!(await streams()).some(({ name }) => name === 'ix:all')) await sleep(200)
+  const until = Date.now() + Number(values.minutes) * 60_000
+  await Promise.all(
+    Object.entries(kinds).map(async ([what, change]) => {
+      const seen: number[] = []
+      while (Date.now() < until) {
+        await sleep(Math.random() * 20_000)
+        seen.push(await change())
+      }
+      seen.sort((a, b) => a - b)
+      const median = seen[Math.floor(seen.length / 2)] ?? 0
+      process.stdout.write(
+        `${what}: ${seen.length} times, seen after ${median.toFixed(0)} s (median), ${seen.at(-1)?.toFixed(0)} s at most\n`,
+      )
+    }),
+  )
+} finally {
+  program.kill()
+  await store.close()
+  await stripe.close()
+  await ix.close()
+  await rm(folder, { recursive: true, force: true })
+}

@@ -1,0 +1,71 @@
+/** How many requests a second, what each costs, and how that stands to what is possible at all. */
+
+import { startTargets } from '../load/targets.ts'
+import type { Options } from '../options.ts'
+import { figures, type Rounds, ratios, runRounds, typical } from '../rounds.ts'
+import type { SeededStore } from '../seed/stores.ts'
+import { formatTable, show, spread } from '../statistics.ts'
+
+/** Whose rate is compared with whose. */
+const pairs = [
+  ['service-sqlite', 'f1', 'Fatura on SQLite / F1'],
+  ['service-sqlite', 'f0', 'Fatura on SQLite / F0'],
+  ['service-postgres', 'f2', 'Fatura on PostgreSQL / F2'],
+  ['service-postgres', 'peer', 'Fatura on PostgreSQL / peer'],
+  ['peer', 'f2', 'Peer / F2'],
+  ['service-sqlite-detail', 'service-sqlite', 'SQLite: detail / list'],
+  ['service-sqlite-304', 'service-sqlite', 'SQLite: 304 / list'],
+  ['service-postgres-detail', 'service-postgres', 'PostgreSQL: detail / list'],
+  ['service-postgres-304', 'service-postgres', 'PostgreSQL: 304 / list'],
+] as const
+
+export async function measureRates(options: Options, stores: readonly SeededStore[]): Promise<string> {
+  const targets = await startTargets(options, stores)
+  const rounds = await runRounds(targets, options.rounds, options.seconds)
+  for (const { stop } of targets) await stop()
+  return [formatRates(rounds), formatRatios(rounds, pairs)].join('\n\n')
+}
+
+export function formatRates(rounds: Rounds): string {
+  const head = [
+    'Page 1 of 10, unless said otherwise',
+    'Requests/s (least–most)',
+    'p50 ms',
+    'p99 ms',
+    'CPU µs/request',
+    'Database CPU µs/request',
+    'Peak memory MB',
+    'Own memory MB',
+    'Load busy',
+  ]
+  const rows = rounds.targets.map(({ key, name }) => {
+    const memory = rounds.memory.get(key)
+    return [
+      name,
+      spread(figures(rounds, key, 'rate'), 0),
+      show(typical(rounds, key, 'p50'), 2),
+      show(typical(rounds, key, 'p99'), 2),
+      show(typical(rounds, key, 'cpu'), 0),
+      show(typical(rounds, key, 'databaseCpu'), 0),
+      show(memory?.peak ?? Number.NaN, 0),
+      show(memory?.own ?? Number.NaN, 0),
+      `${show(typical(rounds, key, 'busy') * 100, 0)} %`,
+    ]
+  })
+  return formatTable(head, rows)
+}
+
+export function formatRatios(
+  rounds: Rounds,
+  compared: readonly (readonly [key: string, to: string, name: string])[],
+): string {
+  const known = compared.filter(([key, to]) => rounds.measured.has(key) && rounds.measured.has(to))
+  return formatTable(
+    ['Ratios within rounds: median (least–most)', 'Requests/s', 'CPU/request'],
+    known.map(([key, to, name]) => [
+      name,
+      spread(ratios(rounds, key, to, 'rate'), 2),
+      spread(ratios(rounds, key, to, 'cpu'), 2),
+    ]),
+  )
+}

@@ -1,0 +1,134 @@
+/** All that is known of one invoice, and why its document's state is what it is. Reads the store, changes nothing. */
+import { type Claim, openDocumentStatuses } from '../document.ts'
+import type { Invoice, InvoiceKey } from '../invoice.ts'
+import { deriveLink, isGone, isOverdue, type Link, type LinkRules, referenceOf } from '../linking/link.ts'
+import type { JournalEntry, KnownDocument, LinkedInvoice } from '../store/document-store.ts'
+import type { Stream, WriteStore } from '../store/store.ts'
+import { allStream, openStream } from '../sync/documents.ts'
+
+export interface Explanation {
+  invoice: Invoice
+  /** A stamp, in microseconds. */
+  observed_at: number
+  /** Null for an invoice that did not come from the payment platform. */
+  claim: Claim | null
+  /** The reference by which a document would be found. */
+  reference: string
+  /** Those that it claims, is tied to, or is referred to by, in the order of their ids. */
+  documents: readonly KnownDocument[]
+  client_tax_id: string | null | undefined
+  /** What follows from all that is stored, by the rules as they are now; null without a claim. */
+  derived: Link | null
+  /** Whether that is something else than what is stored. */
+  isStale: boolean
+  /** Newest first. */
+  journal: readonly JournalEntry[]
+  /** When each side is looked at next, in sentences. */
+  next: readonly string[]
+}
+
+/** An invoice that was deleted where it came from. */
+export interface Deleted extends InvoiceKey {
+  observed_at: number
+  journal: readonly JournalEntry[]
+}
+
+export async function explainInvoice(
+  store: WriteStore,
+  invoiceId: string,
+  rules: LinkRules,
+  now: number,
+): Promise<{ found: Explanation[]; deleted: Deleted | null }> {
+  const streams = await store.listStreams()
+  const found: Explanation[] = []
+  for (const linked of await store.findLinkedById(invoiceId))
+    found.push(await explainOne(store, linked, rules, streams, now))
+  const tombstone = await store.findTombstone(invoiceId)
+  const isBack = found.some(({ invoice }) => invoice.customer_id === tombstone?.customer_id)
+  return {
+    found,
+    deleted:
+      tombstone === null || isBack ? null : { ...tombstone, journal: await store.readJournal(tombstone) },
+  }
+}
+
+async function explainOne(
+  store: WriteStore,
+  linked: LinkedInvoice,
+  rules: LinkRules,
+  streams: readonly Stream[],
+  now: number,
+): Promise<Explanation> {
+  const invoice = JSON.parse(linked.summary) as Invoice
+  const { claim, observed_at, client_tax_id } = linked
+  const reference = referenceOf(invoice.id, rules)
+  const documents = await findDocuments(store, linked, reference)
+  const derived = claim && deriveLink(invoice, claim, documents, rules, now)
+  const names = ['ix_sync_state', 'ix_id', 'ix_status', 'ix_created_at'] as const
+  return {
+    invoice,
+    observed_at,
+    claim,
+    reference,
+    documents,
+    client_tax_id,
+    derived,
+    isStale: derived !== null && names.some(name => derived.fields[name] !== invoice[name]),
+    journal: await store.readJournal(invoice),
+    next: claim === null ? [] : tellNext(invoice, claim, documents, rules, streams, now),
+  }
+}
+
+async function findDocuments(
+  store: WriteStore,
+  { claim, document }: LinkedInvoice,
+  reference: string,
+): Promise<KnownDocument[]> {
+  const claimed = claim?.ix_id ?? null
+  // Only one that is claimed while another is tied cannot be read otherwise.
+  const apart =
+    claimed === null || claimed === document?.id
+      ? []
+      : await store.transaction(tx => tx.findDocuments({ ids: [claimed], references: [] }))
+  const all = [...(document === null ? [] : [document]), ...apart, ...(await store.findReferenced(reference))]
+  const byId = new Map(all.map(known => [known.id, known]))
+  return [...byId.values()].sort((a, b) => a.id - b.id)
+}
+
+function tellNext(
+  { status, ix_id }: Invoice,
+  claim: Claim,
+  documents: readonly KnownDocument[],
+  { creatingAtMost, isConnected }: LinkRules,
+  streams: readonly Stream[],
+  now: number,
+): string[] {
+  const last = (name: string) => {
+    const at = streams.find(stream => stream.name === name)?.succeeded_at ?? null
+    return `${name}, last success ${at === null ? 'never' : new Date(at).toISOString()}`
+  }
+  const isSettled = status === 'paid' || status === 'void'
+  const told = [
+    isSettled
+      ? `The invoice is looked at when an event tells of it (${last('stripe:events')}).`
+      : `The invoice is looked at when an event tells of it (${last('stripe:events')}), and with every draft, open and uncollectible one (${last('stripe:unsettled')}).`,
+  ]
+  if (!isConnected) return [...told, 'No invoicing system was ever read: documents are not looked at.']
+  const wanted = ix_id ?? claim.ix_id
+  const known = documents.find(({ id }) => id === wanted)
+  const open: readonly string[] = openDocumentStatuses
+  if (wanted === null)
+    told.push(`A document is found once one refers to it (${last('ix:recent')}; ${last(allStream)}).`)
+  else if (known === undefined || (known.misses > 0 && !isGone(known)))
+    told.push(`Document ${wanted} is asked for in the next run of ${last(openStream)}.`)
+  else if (isGone(known)) told.push(`Document ${wanted} is gone, and not asked for again.`)
+  else
+    told.push(
+      `Document ${wanted} is looked at with ${open.includes(known.document?.status ?? '') ? `those that may change (${last(openStream)})` : `all the others (${last(allStream)})`}.`,
+    )
+  if (claim.state === 'creating' && claim.attempted_at !== null && !isOverdue(claim, creatingAtMost, now))
+    told.push(
+      `Unless a document is found, it counts as failed from ${new Date(Date.parse(claim.attempted_at) + creatingAtMost).toISOString()} on.`,
+    )
+  return told
+}

@@ -1,0 +1,112 @@
+import { Command } from 'commander'
+import { SourceError } from '../../sources.ts'
+import { openWriteStore } from '../../store/engines.ts'
+import type { WriteStore } from '../../store/store.ts'
+import { fenceStore, waitForLease } from '../../sync/lease.ts'
+import { type Comparison, changePins, compareAccounts, tellAccount } from '../../sync/pins.ts'
+import { readDatabaseUrl, readInvoiceXpress, readLogLevel, readStripe } from '../settings/config.ts'
+import { addSettings, invoiceXpressSettings, readFlags, stripeSettings } from '../settings/options.ts'
+import { CliError } from '../terminal/cli-error.ts'
+import { createLog } from '../terminal/log.ts'
+import { sayWaiting } from '../terminal/progress.ts'
+import { formatTable } from '../terminal/table.ts'
+import { hasEnded, nameProcess } from '../wiring/process-name.ts'
+
+export function accountCommand(): Command {
+  return new Command('account')
+    .description('Show or change the accounts whose records the store holds.')
+    .addCommand(
+      addSettings(
+        new Command('show').description('Show the accounts that the store was filled from.'),
+        'DATABASE_URL',
+      ).action(showAccounts),
+    )
+    .addCommand(
+      addSettings(
+        new Command('change')
+          .description('Follow the accounts of the settings from now on, instead of those before.')
+          .option('--confirm', 'do it; without this flag it only says what would happen'),
+        'DATABASE_URL',
+        ...stripeSettings,
+        ...invoiceXpressSettings,
+      ).action(changeAccounts),
+    )
+}
+
+async function withStore<T>(
+  options: Record<string, unknown>,
+  work: (store: WriteStore) => Promise<T>,
+): Promise<T> {
+  const store = await openWriteStore(readDatabaseUrl(readFlags(options)), { onWait: sayWaiting })
+  try {
+    return await work(store)
+  } finally {
+    await store.close()
+  }
+}
+
+async function showAccounts(options: Record<string, unknown>): Promise<void> {
+  await withStore(options, async store => {
+    const pins = await store.listPins()
+    const rows = pins.map(({ system, account, pinned_at }) => [
+      system,
+      account,
+      new Date(pinned_at).toISOString(),
+    ])
+    process.stdout.write(
+      pins.length === 0
+        ? 'No account is known yet: the first fatura sync notes whose records it brings.\n'
+        : formatTable([['SYSTEM', 'ACCOUNT', 'SINCE'], ...rows]),
+    )
+  })
+}
+
+async function changeAccounts(options: { confirm?: true } & Record<string, unknown>): Promise<void> {
+  const [stripe, invoiceXpress] = [readStripe(), readInvoiceXpress()]
+  if (stripe === null)
+    throw new CliError('Set STRIPE_API_KEY to a key of the account that is to be followed.')
+  const { accountsOf } = await import('../wiring/open-connector.ts')
+  await withStore(options, async store => {
+    const compared = await compareAccounts(store, accountsOf({ stripe, invoiceXpress })).catch(error => {
+      throw error instanceof SourceError ? new CliError(`${error.message}. Nothing was changed.`) : error
+    })
+    const others = compared.filter(({ verdict }) => verdict === 'other')
+    if (others.length === 0) {
+      process.stdout.write(
+        'The settings lead to the accounts that this store holds; there is nothing to change.\n',
+      )
+      return
+    }
+    for (const other of others) process.stdout.write(tellChange(other))
+    if (options.confirm !== true)
+      throw new CliError('Nothing was changed. To do this, run it again with --confirm.')
+    const lease = await waitForLease(store, {
+      holder: nameProcess(),
+      isGone: hasEnded,
+      wait: false,
+      log: createLog(readLogLevel({})),
+      signal: new AbortController().signal,
+    })
+    try {
+      await changePins(fenceStore(store, lease), others)
+    } finally {
+      await lease.release()
+    }
+    process.stdout.write('Changed. The next fatura sync reads everything.\n')
+  })
+}
+
+function tellChange({ system, pinned, found }: Comparison): string {
+  const before = pinned === null ? 'invoices that the key does not find' : tellAccount(system, pinned)
+  const common = `From ${before}\nto ${tellAccount(system, found)}:\n`
+  if (system !== 'stripe')
+    return `${common}  - Everything is read again from the new account.
+  - Invoices whose documents are not there turn failed or not_synced, unless the brake holds that back.
+  - What is known of the old account's documents stays in the store.
+`
+  return `${common}  - The whole new account is listed. Until its end, answers carry no Fatura-Synced-At.
+  - Invoices of the old account stay in the store as they are, and are served; no event reaches them any more.
+  - Drafts of the old account are deleted, unless the brake holds that back.
+  - For a store without the old account's invoices, point DATABASE_URL at a new one instead.
+`
+}

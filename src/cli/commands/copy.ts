@@ -1,0 +1,80 @@
+import { Command } from 'commander'
+import { kindNames, kinds, tellCount } from '../../store/contents.ts'
+import { checkTarget, copyStore, type Digest, digestStore } from '../../store/copy-store.ts'
+import { migrateStore, openWriteStore } from '../../store/engines.ts'
+import type { WriteStore } from '../../store/store.ts'
+import { CliError } from '../terminal/cli-error.ts'
+import { printResult } from '../terminal/moving-line.ts'
+import { createProgress, type Progress, sayWaiting } from '../terminal/progress.ts'
+
+export function copyCommand(): Command {
+  return new Command('copy')
+    .description(
+      'Copy a store to another, of whatever engine, and compare the two. Run it again to go on after a stop.',
+    )
+    .argument('<from>', 'the address of the store to read, like sqlite:data/fatura.db')
+    .argument('<to>', 'the address of the store to fill, like postgres://user:password@host:5432/name')
+    .addHelpText(
+      'after',
+      `
+Everything is copied: invoices and lines, documents and what ties them to invoices, the journal, deleted invoices, tokens,
+streams. First both stores are compared: a target that holds anything which the source does not know is refused, and
+nothing is written. Then only what is missing or differs is written, so a copy that was stopped goes on where it was cut
+off. At the end both stores are read whole, and their counts and hashes compared. A token that is revoked on either side
+stays revoked. Stop other writers of both stores meanwhile.
+
+Example:
+  fatura copy sqlite:data/fatura.db postgres://fatura_owner:secret@127.0.0.1:5432/fatura`,
+    )
+    .action(runCopy)
+}
+
+async function runCopy(fromUrl: string, toUrl: string): Promise<void> {
+  if (fromUrl === toUrl) throw new CliError('The two addresses are the same; there is nothing to copy.')
+  const progress = createProgress('things')
+  const wait = { onWait: (path: string) => sayWaiting(path, progress) }
+  const from = await openWriteStore(fromUrl)
+  try {
+    await migrateStore(toUrl, undefined, wait)
+    const to = await openWriteStore(toUrl, wait)
+    try {
+      await copyAndCompare(from, to, progress)
+    } finally {
+      await to.close()
+    }
+  } finally {
+    await from.close()
+  }
+}
+
+async function copyAndCompare(from: WriteStore, to: WriteStore, progress: Progress): Promise<void> {
+  try {
+    await checkTarget(from, to, (kind, done) => progress.update(`(${kinds[kind].names[1]}) checked`, done))
+    const { written, alike, removed } = await copyStore(from, to, (kind, done) =>
+      progress.update(`(${kinds[kind].names[1]}) copied`, done),
+    )
+    printResult(
+      `Copied: ${written} written, ${alike} there already, ${removed} removed (${progress.pace(written + alike)}).\n`,
+    )
+    const source = await digestStore(from, (kind, done) =>
+      progress.update(`(${kinds[kind].names[1]}) of the source compared`, done),
+    )
+    const target = await digestStore(to, (kind, done) =>
+      progress.update(`(${kinds[kind].names[1]}) of the target compared`, done),
+    )
+    if (source.sha256 !== target.sha256)
+      throw new CliError(
+        `The stores differ: ${describe(source)} in the source, ${describe(target)} in the target. Did something write meanwhile? Run it again.`,
+      )
+    printResult(`Compared, equal on both sides: ${describe(source)}; sha256 ${source.sha256}.\n`)
+  } finally {
+    progress.end()
+  }
+}
+
+function describe({ counts }: Digest): string {
+  return kindNames
+    .filter(name => counts[name] > 0)
+    .map(name => tellCount(name, counts[name]))
+    .join(', ')
+}

@@ -1,0 +1,108 @@
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { Command } from 'commander'
+import { isSet, readHost, readLogLevel, readPort, readRateLimit } from '../settings/config.ts'
+import { addSettings, readFlags } from '../settings/options.ts'
+import { CliError } from '../terminal/cli-error.ts'
+import { createLog } from '../terminal/log.ts'
+import type { DemoWorld } from '../wiring/demo-world.ts'
+import { waitForSignal } from '../wiring/signals.ts'
+import { createTemporaryFolder } from '../wiring/temporary-folder.ts'
+
+export function demoCommand(): Command {
+  return addSettings(
+    new Command('demo').description(
+      'Run a local Stripe and a local InvoiceXpress, synchronize and serve them, all in a temporary folder; Ctrl-C removes every trace. Requests are logged with LOG_LEVEL=info.',
+    ),
+    'HOST',
+    'PORT',
+    'RATE_LIMIT',
+    'LOG_LEVEL',
+  ).action(demo)
+}
+
+async function demo(options: Record<string, unknown>): Promise<void> {
+  const flags = readFlags(options)
+  const host = readHost(flags)
+  const port = readPort(flags)
+  const rateLimit = readRateLimit(flags)
+  // The page of instructions is what is to be read, so requests are logged only when asked for.
+  const log = createLog(isSet('LOG_LEVEL', flags) ? readLogLevel(flags) : 'error')
+
+  const signal = waitForSignal()
+  const folder = await createTemporaryFolder('fatura-demo-')
+  try {
+    const url = `sqlite:${join(folder, 'fatura.db')}`
+    const { startDemoWorld } = await import('../wiring/demo-world.ts')
+    const { startApi } = await import('../wiring/start-api.ts')
+    const world = await startDemoWorld(url, log, line => process.stdout.write(`${line}\n`))
+    try {
+      const api = { url, host, rateLimit, log, stripe: world.stripe, invoiceXpress: world.invoiceXpress }
+      const { address, stop } = await startApi({ ...api, port }).catch(error => {
+        // Nobody chose the default port, so when it is taken any other does as well.
+        if (isSet('PORT', flags) || !(error instanceof CliError)) throw error
+        return startApi({ ...api, port: 0 })
+      })
+      process.stdout.write(introduce(address, world))
+      await signal
+      await stop()
+    } finally {
+      await world.stop()
+    }
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
+  process.stdout.write('\nStopped; nothing is left behind.\n')
+}
+
+function introduce(address: string, { token, customers, sample }: DemoWorld): string {
+  const base = `${address}/api/v1/client`
+  const curl = (path: string, more = '') =>
+    `  curl -s${more} -H 'Authorization: Bearer ${token}' '${base}/${path}'\n`
+  const lines = customers.map(
+    ({ customer_id, name, currency, invoices }) =>
+      `  ${customer_id.padEnd(20)}${String(invoices).padStart(3)} invoices in ${currency}   ${name}\n`,
+  )
+  const [first, other] = [
+    customers[0]?.customer_id,
+    customers.find(({ customer_id }) => customer_id !== sample.customer_id),
+  ]
+  const invoice = `${sample.customer_id}/invoice/${sample.id}`
+  return `
+Fatura is serving at ${address} what it synchronized from a local Stripe and a local InvoiceXpress
+
+${lines.join('')}
+A token for these customers, until you stop the demo:
+  ${token}
+
+Paste these into another terminal:
+
+A billing history, newest first:
+${curl(`${first}/invoices?page_size=3`)}
+What was paid in 2025 and has its certified document settled:
+${curl(`${first}/invoices?status=paid&ix_status=settled&date_from=2025-01-01&date_to=2025-12-31&page_size=3`)}
+Search without minding case, accents or separators:
+${curl(`${sample.customer_id}/invoices?q=${encodeURIComponent(plainName(customers, sample.customer_id))}&page_size=3`)}
+One invoice whole, with its lines and where its PDFs are:
+${curl(invoice)}
+Its PDF, fetched from Stripe as you ask, into invoice.pdf; and that of its certified document, from InvoiceXpress:
+${curl(`${invoice}/payments/download`, ' -o invoice.pdf')}${curl(`${invoice}/ix/download`, ' -o document.pdf')}
+Somebody else's invoice does not exist for you:
+${curl(`${other?.customer_id}/invoice/${sample.id}`)}
+The API's description: ${address}/api/v1/openapi.json
+
+Soon things begin to happen: invoices are paid and documents settled, webhooks arrive, and the answers change.
+Ctrl-C stops the demo and removes its data.
+`
+}
+
+/** The first words of a customer's name, as somebody in a hurry types them. */
+function plainName(customers: DemoWorld['customers'], customerId: string): string {
+  const { name = '' } = customers.find(({ customer_id }) => customer_id === customerId) ?? {}
+  const words = name
+    .normalize('NFD')
+    .replace(/\p{M}/gu, '')
+    .toUpperCase()
+    .split(/[\s,&]+/)
+  return words.slice(0, 2).join(' ')
+}

@@ -1,0 +1,88 @@
+import { Command } from 'commander'
+import { createReporter, type Finding } from '../../doctor/findings.ts'
+import {
+  addSettings,
+  invoiceXpressSettings,
+  linkSettings,
+  readFlags,
+  stripeSettings,
+} from '../settings/options.ts'
+import { CliError } from '../terminal/cli-error.ts'
+import { movingLine, printResult } from '../terminal/moving-line.ts'
+import { printable } from '../terminal/table.ts'
+
+/** More would take long, and load both systems. */
+const sampleAtMost = 1_000
+
+export function doctorCommand(): Command {
+  return addSettings(
+    new Command('doctor')
+      .description(
+        'Check settings, database, keys and their permissions, clocks, and a sample of the invoices against both systems.',
+      )
+      .option('--sample <count>', 'how many invoices to compare with both systems; 0 for none', '10')
+      .option('--repair', 'count again what the store counted wrong')
+      .option('--json', 'one JSON object a line'),
+    'DATABASE_URL',
+    'DATABASE_READ_URL',
+    ...stripeSettings,
+    'STRIPE_WEBHOOK_SECRET',
+    ...invoiceXpressSettings,
+    'INVOICEXPRESS_PDF_ORIGINS',
+    ...linkSettings,
+  )
+    .addHelpText(
+      'after',
+      `
+A line for each check: ok, warn, FAIL or skip, what was found, and what to do. Exit code 0 when nothing fails, else 1.
+Without --repair it changes nothing. It shows no secret. On PostgreSQL it takes a writer's address.`,
+    )
+    .action(runDoctor)
+}
+
+async function runDoctor(
+  options: { sample: string; repair?: true; json?: true } & Record<string, unknown>,
+): Promise<void> {
+  const { sample } = options
+  if (!/^\d{1,4}$/.test(sample) || Number(sample) > sampleAtMost)
+    throw new CliError(
+      `--sample must be a whole number from 0 to ${sampleAtMost}, not '${printable(sample)}'.`,
+    )
+  const counts = { ok: 0, warn: 0, FAIL: 0, skip: 0 }
+  const screen = createScreen(options.json === true)
+  const report = createReporter(screen.begin, finding => {
+    counts[finding.result]++
+    screen.print(finding)
+  })
+  const { runChecks } = await import('../wiring/run-checks.ts')
+  await runChecks(report, readFlags(options), { sample: Number(sample), repair: options.repair === true })
+  screen.end(`${counts.ok} ok, ${counts.warn} warn, ${counts.FAIL} FAIL, ${counts.skip} skip.`)
+  process.exitCode = counts.FAIL === 0 ? 0 : 1
+  // What hangs in a system that does not answer would keep the process.
+  setTimeout(() => process.exit(), 100).unref()
+}
+
+interface Screen {
+  begin(check: string): void
+  print(finding: Finding): void
+  end(summary: string): void
+}
+
+const columns = { result: 4, check: 30 }
+
+/** On a terminal a line below the findings says what is being looked at. */
+function createScreen(isJson: boolean): Screen {
+  return {
+    begin(check) {
+      if (movingLine.canMove) movingLine.draw(`… ${printable(check)}`)
+    },
+    print: finding => printResult(isJson ? `${JSON.stringify(finding)}\n` : format(finding)),
+    end: summary => printResult(isJson ? '' : `\n${summary}\n`),
+  }
+}
+
+function format({ result, check, detail, next }: Finding): string {
+  const [name, found, todo] = [check, detail, next ?? ''].map(printable) as [string, string, string]
+  const advice = todo === '' ? '' : ` → ${todo}`
+  return `${result.padEnd(columns.result)}  ${name.padEnd(columns.check)}  ${found}${advice}\n`
+}

@@ -1,0 +1,192 @@
+import { Command } from 'commander'
+import { type Deleted, type Explanation, explainInvoice } from '../../audit/explain.ts'
+import { writeAmount } from '../../audit/money.ts'
+import { type Claim, noClaim } from '../../document.ts'
+import { isInvoiceId } from '../../invoice.ts'
+import { missesToBelieve } from '../../linking/link.ts'
+import type { JournalEntry, KnownDocument } from '../../store/document-store.ts'
+import { openWriteStore } from '../../store/engines.ts'
+import { readDatabaseUrl, readLinkRules } from '../settings/config.ts'
+import { addSettings, readFlags } from '../settings/options.ts'
+import { CliError } from '../terminal/cli-error.ts'
+import { formatTable, printable } from '../terminal/table.ts'
+
+export function explainCommand(): Command {
+  return addSettings(
+    new Command('explain')
+      .description(
+        'Show all that is known of one invoice: both sides, what happened to it, and why its document is as it is.',
+      )
+      .argument('<id>', "the invoice's ID, in_…")
+      .option('--json', 'one JSON object a line, one for each customer that has such an invoice'),
+    'DATABASE_URL',
+    'LINK_REFERENCE',
+    'LINK_IGNORE_ZERO',
+    'LINK_IGNORE_BEFORE',
+    'LINK_CREATING_TIMEOUT',
+  ).action(explain)
+}
+
+async function explain(id: string, options: { json?: true } & Record<string, unknown>): Promise<void> {
+  if (!isInvoiceId(id))
+    throw new CliError(`An invoice's ID is in_ and letters and digits, not '${printable(id)}'.`)
+  readLinkRules(true)
+  const store = await openWriteStore(readDatabaseUrl(readFlags(options)))
+  try {
+    const streams = await store.listStreams()
+    const rules = readLinkRules(streams.some(({ name }) => name.startsWith('ix:')))
+    const { found, deleted } = await explainInvoice(store, id, rules, Date.now())
+    if (found.length === 0 && deleted === null)
+      throw new CliError(
+        `There is no invoice ${id} in the store. Check the ID and DATABASE_URL, and with fatura status whether the synchronization has come that far.`,
+      )
+    const texts =
+      options.json === true
+        ? [...found.map(toObject), ...(deleted === null ? [] : [toDeletedObject(deleted)])].map(
+            object => `${JSON.stringify(object)}\n`,
+          )
+        : [...found.map(describe), ...(deleted === null ? [] : [describeDeleted(deleted)])]
+    if (texts.length > 1 && options.json !== true)
+      process.stdout.write(`${texts.length} customers have an invoice of this ID.\n\n`)
+    process.stdout.write(texts.join(options.json === true ? '' : '\n'))
+  } finally {
+    await store.close()
+  }
+}
+
+function describe(explanation: Explanation): string {
+  const { invoice, claim, documents, derived, journal, next, observed_at } = explanation
+  const { display_name, customer_email } = invoice
+  const name = display_name === customer_email ? '' : ` (${display_name})`
+  const heading = `Invoice ${invoice.id} of ${invoice.customer_id}${name}`
+  return [
+    printable(heading),
+    '',
+    compareSides(explanation),
+    claim === null
+      ? 'It did not come from Stripe: it was imported, and its document is what the import said.'
+      : `Seen at Stripe ${moment(observed_at)}. Recorded there: ${describeClaim(claim)}.`,
+    '',
+    ...(derived === null ? [] : explainState(explanation, derived)),
+    ...(documents.length === 0
+      ? [`Documents: none is known that is recorded, tied, or refers to ${explanation.reference}.`]
+      : ['Documents:', ...documents.map(known => describeDocument(known, explanation))]),
+    '',
+    ...describeJournal(journal),
+    ...(next.length === 0 ? [] : ['', 'Looked at next:', ...next.map(line => `  ${line}`)]),
+  ]
+    .map(line => (line.includes('\n') ? line : `${line}\n`))
+    .join('')
+}
+
+/** A table, one fact a row. */
+function compareSides({ invoice, documents, client_tax_id }: Explanation): string {
+  const document = documents.find(({ id }) => id === invoice.ix_id)?.document ?? null
+  const taxId = client_tax_id === undefined ? 'not read' : (client_tax_id ?? 'none')
+  const rows = [
+    ['', 'STRIPE', 'DOCUMENT'],
+    ['id', invoice.id, String(invoice.ix_id ?? 'none')],
+    ['number', invoice.number ?? 'none', document?.number ?? ''],
+    ['status', invoice.status, invoice.ix_status ?? ''],
+    [
+      'total',
+      `${writeAmount(invoice.total_cents, invoice.currency)} ${invoice.currency}`,
+      document === null ? '' : `${document.total} ${document.currency ?? ''}`,
+    ],
+    ['day', invoice.issued_at.slice(0, 10), document?.date ?? ''],
+    ['tax id', invoice.customer_tax_id ?? 'none', document === null ? '' : taxId],
+    [
+      'state',
+      '',
+      [invoice.ix_sync_state, invoice.ix_created_at && `created ${invoice.ix_created_at}`]
+        .filter(Boolean)
+        .join(', '),
+    ],
+  ]
+  return `${formatTable(rows.map(row => row.map(printable)))}\n`
+}
+
+function describeClaim(claim: Claim): string {
+  const told = Object.entries(claim).filter(([, value]) => value !== null)
+  return told.length === 0
+    ? 'nothing'
+    : told.map(([name, value]) => `${name} ${printable(String(value))}`).join(', ')
+}
+
+function explainState({ invoice, isStale }: Explanation, { fields, why, candidates }: Link): string[] {
+  const { ix_sync_state } = invoice
+  return [
+    isStale
+      ? `Stored as ${ix_sync_state}, but by what is known now it is ${fields.ix_sync_state}${fields.ix_id === null ? '' : ` with document ${fields.ix_id}, ${fields.ix_status}`}, because ${printable(why)}. The stored state follows when one of the two is looked at next.`
+      : `It is ${ix_sync_state}, because ${printable(why)}.`,
+    ...(candidates.length === 0
+      ? []
+      : [
+          `Several documents fit: ${candidates.join(', ')}. The one recorded is taken first, then the lowest ID that is not canceled.`,
+        ]),
+    '',
+  ]
+}
+
+type Link = NonNullable<Explanation['derived']>
+
+function describeDocument(known: KnownDocument, { invoice, claim, reference }: Explanation): string {
+  const { id, document, misses, observed_at } = known
+  const ties = [
+    id === invoice.ix_id && 'tied',
+    id === (claim ?? noClaim).ix_id && 'recorded at Stripe',
+    document?.reference === reference && 'refers to it',
+  ].filter(Boolean)
+  const seen =
+    document === null
+      ? 'never seen'
+      : `${document.type} ${document.number ?? 'without a number'}, ${document.status}, ${document.total} ${document.currency ?? ''}`.trim()
+  const missed =
+    misses === 0
+      ? ''
+      : `, missed ${misses === 1 ? 'once' : `${misses} times`} in a row${misses < missesToBelieve ? '' : ': gone'}`
+  return `  ${id}: ${printable(seen)} (${ties.join(', ')}); last answer ${moment(observed_at)}${missed}`
+}
+
+function describeJournal(journal: readonly JournalEntry[]): string[] {
+  if (journal.length === 0)
+    return ['Journal: empty. It came with a list or an import, and no event told of it since.']
+  const rows = journal.map(({ at, type, cause, outcome, detail, happened_at }) => [
+    new Date(at).toISOString(),
+    outcome,
+    type,
+    cause,
+    `${detail}${happened_at === null ? '' : ` (happened ${new Date(happened_at).toISOString()})`}`,
+  ])
+  return ['Journal, newest first:', formatTable(rows.map(row => ['', ...row.map(printable)]))]
+}
+
+function describeDeleted({ customer_id, id, observed_at, journal }: Deleted): string {
+  const lines = [
+    `Invoice ${id} of ${customer_id} was a draft, and is deleted: seen ${moment(observed_at)}.`,
+    'Nothing else is kept of it, and it does not come back.',
+    '',
+    ...describeJournal(journal),
+  ]
+  return lines.map(line => (line.endsWith('\n') ? line : `${line}\n`)).join('')
+}
+
+/** A stamp for people. */
+function moment(observedAt: number): string {
+  return observedAt === 0 ? 'nobody knows when' : new Date(Math.floor(observedAt / 1000)).toISOString()
+}
+
+/** For programs: all but the e-mail address, which explains nothing, also where it stands for a name. */
+function toObject({ invoice, isStale, ...rest }: Explanation) {
+  const { customer_email, display_name, ...shown } = invoice
+  return {
+    invoice: { ...shown, ...(display_name !== customer_email && { display_name }) },
+    deleted: false,
+    is_stale: isStale,
+    ...rest,
+  }
+}
+
+function toDeletedObject({ customer_id, id, ...rest }: Deleted) {
+  return { invoice: { id, customer_id }, deleted: true, ...rest }
+}

@@ -1,0 +1,155 @@
+import { closeSync, createReadStream, createWriteStream, fstatSync, openSync, read } from 'node:fs'
+import { rm, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import { promisify } from 'node:util'
+import { Command } from 'commander'
+import type { Problem } from '../../import/check-record.ts'
+import { InputChanged, importInvoices, NotNdjson } from '../../import/import-invoices.ts'
+import { openWriteStore, prepareStore } from '../../store/engines.ts'
+import type { WriteStore } from '../../store/store.ts'
+import { readDatabaseUrl } from '../settings/config.ts'
+import { addSettings, readFlags } from '../settings/options.ts'
+import { CliError } from '../terminal/cli-error.ts'
+import { printResult } from '../terminal/moving-line.ts'
+import { createProgress, type Progress, sayWaiting } from '../terminal/progress.ts'
+import { printable } from '../terminal/table.ts'
+import { createTemporaryFolder } from '../wiring/temporary-folder.ts'
+
+export function importCommand(): Command {
+  return addSettings(
+    new Command('import')
+      .description(
+        'Load invoices from NDJSON: one invoice a line. Importing the same file again changes nothing.',
+      )
+      .argument('<file>', 'the file, or - for standard input')
+      .option(
+        '--skip-invalid',
+        'import the valid lines of a file that has invalid ones; without it, all or nothing',
+      ),
+    'DATABASE_URL',
+  )
+    .addHelpText(
+      'after',
+      `
+Each line is a JSON object with the fields of an invoice as the API lists it, and "lines" when they are known.
+Fields that may be null may be left out. The least a line can hold:
+
+  {"id":"in_1","customer_id":"cus_1","display_name":"Ana Lima","issued_at":"2026-03-02T09:30:00.000Z",
+   "subtotal_cents":1000,"discount_cents":0,"tax_cents":230,"total_cents":1230,"currency":"eur",
+   "status":"paid","ix_sync_state":"not_synced"}                                  (on one line in the file)`,
+    )
+    .action(runImport)
+}
+
+/** More would scroll away the first, and the first are the ones to read. */
+const shownRefusals = 20
+
+async function runImport(
+  file: string,
+  options: { skipInvalid?: true } & Record<string, unknown>,
+): Promise<void> {
+  const url = readDatabaseUrl(readFlags(options))
+  const input = await openInput(file)
+  try {
+    const progress = createProgress('invoices')
+    const wait = { onWait: (path: string) => sayWaiting(path, progress) }
+    await prepareStore(url, wait)
+    const store = await openWriteStore(url, wait)
+    try {
+      await importFrom(input, store, options.skipInvalid === true, progress)
+    } finally {
+      await store.close()
+    }
+  } catch (error) {
+    if (error instanceof InputChanged)
+      throw new CliError(`Nothing was imported: ${file} changed while it was read.`)
+    if (error instanceof NotNdjson)
+      throw new CliError(
+        `Nothing was imported: ${file === '-' ? 'standard input' : file} is not NDJSON, no line of it is a JSON object (${describe(error.line, error.problems)}). "fatura import --help" shows a line.`,
+      )
+    if (isReadFailure(error))
+      throw new CliError(`Nothing was imported: reading ${file} failed (${error.message}).`)
+    throw error
+  } finally {
+    input.close()
+  }
+}
+
+async function importFrom(
+  input: Input,
+  store: WriteStore,
+  skipInvalid: boolean,
+  progress: Progress,
+): Promise<void> {
+  let refusals = 0
+  try {
+    const { valid, refused, changed, committed } = await importInvoices(input.read, store, {
+      skipInvalid,
+      onRefusal: (line, problems) => {
+        if (++refusals <= shownRefusals) progress.say(describe(line, problems))
+      },
+      onProgress: progress.update,
+    })
+    if (refusals > shownRefusals) progress.say(`… and ${refusals - shownRefusals} more invalid lines.`)
+    if (!committed)
+      throw new CliError(
+        `Nothing was imported: ${refused} of ${refused + valid} lines are invalid. Correct them, or import the rest with --skip-invalid.`,
+      )
+    const skipped = refused === 0 ? '' : `, ${refused} invalid lines skipped`
+    printResult(
+      `Imported ${valid} ${valid === 1 ? 'invoice' : 'invoices'}: ${changed} new or changed, ${valid - changed} as before${skipped} (${progress.pace(valid)}).\n`,
+    )
+  } finally {
+    progress.end()
+  }
+}
+
+interface Input {
+  /** From the first byte, every time. */
+  read(): AsyncIterable<Uint8Array>
+  close(): void
+}
+
+const chunkSize = 256 * 1024
+const readAt = promisify(read)
+
+async function openInput(file: string): Promise<Input> {
+  const found = file === '-' ? fstatSync(0) : await stat(file).catch(() => null)
+  if (found === null) throw new CliError(`There is no file ${file}.`)
+  if (found.isDirectory()) throw new CliError(`${file} is a folder; give a file, or - for standard input.`)
+  if (file === '-' || !found.isFile()) return keepInput(file === '-' ? process.stdin : createReadStream(file))
+  return { read: () => createReadStream(file, { highWaterMark: chunkSize }), close: () => {} }
+}
+
+/** What cannot be read twice is kept in a file without a name, which goes away with the process, however it ends. */
+async function keepInput(source: NodeJS.ReadableStream): Promise<Input> {
+  const folder = await createTemporaryFolder('fatura-import-')
+  const fd = openSync(join(folder, 'input.ndjson'), 'w+')
+  await rm(folder, { recursive: true })
+  await pipeline(source, createWriteStream('', { fd, autoClose: false }))
+  return {
+    read: () => readFrom(fd),
+    close: () => closeSync(fd),
+  }
+}
+
+/** From the first byte on. A stream would close the file when it is left before its end. */
+async function* readFrom(fd: number): AsyncGenerator<Uint8Array> {
+  for (let place = 0; ; ) {
+    const { bytesRead, buffer } = await readAt(fd, Buffer.allocUnsafe(chunkSize), 0, chunkSize, place)
+    if (bytesRead === 0) return
+    yield buffer.subarray(0, bytesRead)
+    place += bytesRead
+  }
+}
+
+function isReadFailure(error: unknown): error is NodeJS.ErrnoException {
+  return (error as NodeJS.ErrnoException).syscall !== undefined
+}
+
+function describe(line: number, problems: readonly Problem[]): string {
+  return problems
+    .map(({ field, reason }) => printable(`line ${line}: ${field === null ? 'the line' : field} ${reason}`))
+    .join('\n')
+}

@@ -1,0 +1,56 @@
+/** Which invoices and documents a reconciliation looks at. */
+import { isCalendarDay } from '../../http/parameters.ts'
+import { isCustomerId } from '../../invoice.ts'
+import { CliError } from '../terminal/cli-error.ts'
+import { printable } from '../terminal/table.ts'
+import { createTimeZone, type TimeZone } from './time-zone.ts'
+
+export interface Scope {
+  customer: string | null
+  /** Days of the time zone, YYYY-MM-DD, both inclusive; null when there is no bound at all. */
+  days: { from: string; to: string } | null
+  /** The same, as moments: the first, and the first after it. */
+  from: number
+  to: number
+  zone: TimeZone
+}
+
+export function readScope(options: Record<string, unknown>): Scope {
+  const { customer = null, month, timezone = 'UTC' } = options as Record<string, string | undefined>
+  let { from, to } = options as Record<string, string | undefined>
+  if (customer !== null && !isCustomerId(customer))
+    throw new CliError(`--customer must be an ID like cus_PeR0ABnnQ5iOEe, not '${printable(customer)}'.`)
+  const zone = createTimeZone(timezone)
+  if (month !== undefined) {
+    if (from !== undefined || to !== undefined)
+      throw new CliError('--month stands for --from and --to: give it alone.')
+    ;({ from, to } = daysOf(month))
+  }
+  for (const [name, day] of Object.entries({ '--from': from, '--to': to }))
+    if (day !== undefined && !isCalendarDay(day))
+      throw new CliError(`${name} must be a calendar day, written YYYY-MM-DD, not '${printable(day)}'.`)
+  if (from !== undefined && to !== undefined && from > to)
+    throw new CliError(`--from ${from} is after --to ${to}: no day lies between them.`)
+  const isBounded = from !== undefined || to !== undefined
+  return {
+    customer,
+    days: isBounded ? { from: from ?? '0000-01-01', to: to ?? '9999-12-31' } : null,
+    from: from === undefined ? Number.NEGATIVE_INFINITY : zone.startOf(from),
+    to: to === undefined ? Number.POSITIVE_INFINITY : zone.startOf(nextDay(to)),
+    zone,
+  }
+}
+
+/** The first day of a month and its last. */
+function daysOf(month: string): { from: string; to: string } {
+  if (!/^\d{4}-(0[1-9]|1[0-2])$/.test(month))
+    throw new CliError(`--month must be a calendar month, written YYYY-MM, not '${printable(month)}'.`)
+  const [year = 0, number = 0] = month.split('-').map(Number)
+  const last = new Date(Date.UTC(2000, number, 0))
+  last.setUTCFullYear(year, number, 0)
+  return { from: `${month}-01`, to: `${month}-${String(last.getUTCDate()).padStart(2, '0')}` }
+}
+
+function nextDay(day: string): string {
+  return new Date(Date.parse(day) + 86_400_000).toISOString().slice(0, 10)
+}

@@ -1,0 +1,195 @@
+import { once } from 'node:events'
+import { Command, Option } from 'commander'
+import { type Difference, describeUnlinked, differenceKinds, findDifferences } from '../../audit/reconcile.ts'
+import type { Document } from '../../document.ts'
+import type { InvoiceKey } from '../../invoice.ts'
+import { invoiceIdOf, type LinkRules, referenceOf } from '../../linking/link.ts'
+import type { KnownDocument, LinkedInvoice } from '../../store/document-store.ts'
+import { openWriteStore } from '../../store/engines.ts'
+import { StoreError, type Stream, type WriteStore } from '../../store/store.ts'
+import { allStream, openStream } from '../../sync/documents.ts'
+import { readDatabaseUrl, readLinkRules } from '../settings/config.ts'
+import { addSettings, readFlags } from '../settings/options.ts'
+import { CliError } from '../terminal/cli-error.ts'
+import { createProgress, type Progress } from '../terminal/progress.ts'
+import { createWriter, type Format, formats, summarize, type Write } from './reconcile-output.ts'
+import { readScope, type Scope } from './reconcile-scope.ts'
+
+export function reconcileCommand(): Command {
+  return addSettings(
+    new Command('reconcile')
+      .description(
+        "List where the payment platform's side of an invoice and its document differ. Reads the store only.",
+      )
+      .option('--customer <id>', 'only the invoices of this customer, cus_…')
+      .option('--month <month>', 'only those issued in this month, YYYY-MM')
+      .option('--from <day>', 'only those issued on this day or later, YYYY-MM-DD')
+      .option('--to <day>', 'only those issued on this day or earlier')
+      .option('--timezone <name>', 'where these days are, as in Europe/Lisbon', 'UTC')
+      .option('--unlinked', 'also list documents in force that no invoice is tied to')
+      .addOption(
+        new Option('--format <format>', 'table for people; csv; json is one object a line')
+          .choices(formats)
+          .default('table'),
+      ),
+    'DATABASE_URL',
+    'LINK_REFERENCE',
+    'LINK_IGNORE_ZERO',
+    'LINK_IGNORE_BEFORE',
+    'LINK_CREATING_TIMEOUT',
+  )
+    .addHelpText(
+      'after',
+      `
+Kinds: ${differenceKinds.join(', ')}.
+The last two come with --unlinked alone.
+Exit code: 0 when there is no difference, 1 when there is one, 2 when it could not be checked.
+In csv, a cell that a spreadsheet would take for a formula begins with an apostrophe.`,
+    )
+    .action(reconcile)
+}
+
+async function reconcile(
+  options: { format: Format; unlinked?: true } & Record<string, unknown>,
+): Promise<void> {
+  try {
+    const scope = readScope(options)
+    const rules = readLinkRules(true)
+    const store = await openWriteStore(readDatabaseUrl(readFlags(options)))
+    const progress = createProgress('invoices')
+    try {
+      await refuseUnread(store, scope, progress)
+      const writer = createWriter(options.format, scope.zone.dayOf, createOutput(progress))
+      const counts = new Map<string, number>()
+      const report = async (difference: Difference) => {
+        counts.set(difference.kind, (counts.get(difference.kind) ?? 0) + 1)
+        await writer.add(difference)
+      }
+      const now = Date.now()
+      let checked = 0
+      for await (const { linked, known } of readChecked(store, scope, rules)) {
+        progress.update('checked', ++checked)
+        for (const difference of findDifferences(linked, known, rules, now)) await report(difference)
+      }
+      let unlinked = 0
+      for await (const document of readUnlinked(store, scope, rules)) {
+        unlinked++
+        if (options.unlinked) await report(describeUnlinked(document, rules))
+      }
+      await writer.end()
+      progress.say(summarize(counts, checked))
+      if (unlinked > 0 && !options.unlinked)
+        progress.say(
+          `Besides, ${unlinked} ${unlinked === 1 ? 'document in force is' : 'documents in force are'} tied to no invoice: --unlinked lists ${unlinked === 1 ? 'it' : 'them'}.`,
+        )
+      process.exitCode = counts.size === 0 ? 0 : 1
+    } finally {
+      progress.end()
+      await store.close()
+    }
+  } catch (error) {
+    if (error instanceof CliError || error instanceof StoreError)
+      throw new CliError(error.message, { exitCode: 2, cause: error })
+    // A fault of ours is no difference either.
+    process.exitCode = 2
+    throw error
+  }
+}
+
+const batchSize = 500
+
+/** In the order of their keys, batch by batch. */
+async function* readBatches(
+  store: WriteStore,
+  { customer, days, from, to }: Scope,
+): AsyncGenerator<LinkedInvoice[]> {
+  let after: InvoiceKey | null = null
+  for (;;) {
+    const batch: LinkedInvoice[] = await store.readLinked(after, batchSize, customer)
+    yield batch.filter(({ summary }) => {
+      const moment = days === null ? 0 : Date.parse(JSON.parse(summary).issued_at)
+      return moment >= from && moment < to
+    })
+    if (batch.length < batchSize) return
+    after = batch.at(-1) ?? null
+  }
+}
+
+/** Each with the documents that refer to it, and maybe some of others. */
+async function* readChecked(
+  store: WriteStore,
+  scope: Scope,
+  rules: LinkRules,
+): AsyncGenerator<{ linked: LinkedInvoice; known: KnownDocument[] }> {
+  for await (const batch of readBatches(store, scope)) {
+    const references = batch.map(({ id }) => referenceOf(id, rules))
+    const ids = batch.flatMap(({ claim }) => claim?.ix_id ?? [])
+    const documents = batch.length === 0 ? [] : await store.findDocuments({ ids, references })
+    const byReference = Map.groupBy(documents, ({ document }) => document?.reference ?? null)
+    const byId = new Map(documents.map(known => [known.id, known]))
+    for (const linked of batch) {
+      const referring = byReference.get(referenceOf(linked.id, rules)) ?? []
+      yield { linked, known: [...referring, ...[byId.get(linked.claim?.ix_id ?? 0) ?? []].flat()] }
+    }
+  }
+}
+
+/** Documents that are in force and that no invoice is tied to. Those of one customer cannot be told. */
+async function* readUnlinked(
+  store: WriteStore,
+  { customer, days }: Scope,
+  rules: LinkRules,
+): AsyncGenerator<Document> {
+  for (let after = 0; customer === null; ) {
+    const batch = await store.readInForce(after, batchSize, days)
+    const tied = await store.findTied({
+      documents: batch.map(({ id }) => id),
+      invoices: batch.flatMap(({ reference }) => invoiceIdOf(reference, rules) ?? []),
+    })
+    const [documents, invoices] = [new Set(tied.documents), new Set<string | null>(tied.invoices)]
+    for (const document of batch)
+      if (!documents.has(document.id) && !invoices.has(invoiceIdOf(document.reference, rules))) yield document
+    if (batch.length < batchSize) return
+    after = batch.at(-1)?.id ?? after
+  }
+}
+
+const day = 24 * 60 * 60 * 1000
+
+/** Before the documents were read to their end, every paid invoice would seem to have none. */
+async function refuseUnread(store: WriteStore, scope: Scope, progress: Progress): Promise<void> {
+  if (scope.customer !== null && (await store.readLinked(null, 1, scope.customer)).length === 0)
+    throw new CliError(
+      `There is no invoice of ${scope.customer}. Check the ID, and with fatura status whether its invoices were synchronized.`,
+    )
+  const streams = new Map((await store.listStreams()).map(stream => [stream.name, stream]))
+  if (succeededAt(streams, allStream) === null) {
+    let looked = 0
+    for await (const batch of readBatches(store, scope)) {
+      looked += batch.length
+      progress.update('looked at', looked)
+      if (batch.some(({ claim }) => claim !== null))
+        throw new CliError(
+          'The documents were never read to their end, so nothing can be compared. Run fatura sync with InvoiceXpress connected until fatura status shows a success of ix:all.',
+        )
+    }
+    return
+  }
+  const last = succeededAt(streams, openStream)
+  if (last === null || Date.now() - last > day)
+    progress.say(
+      `Warning: documents were last looked at ${last === null ? 'nobody knows when' : new Date(last).toISOString()}; what changed since is not seen. Is fatura sync running?`,
+    )
+}
+
+function succeededAt(streams: ReadonlyMap<string, Stream>, name: string): number | null {
+  return streams.get(name)?.succeeded_at ?? null
+}
+
+/** No faster than it is read, and over no line of progress. */
+function createOutput(progress: Progress): Write {
+  return async text => {
+    progress.end()
+    if (!process.stdout.write(text)) await once(process.stdout, 'drain')
+  }
+}

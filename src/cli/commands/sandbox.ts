@@ -1,0 +1,123 @@
+import { Command } from 'commander'
+import { CliError } from '../terminal/cli-error.ts'
+import { waitForSignal } from '../wiring/signals.ts'
+
+const stripeKey = 'sk_test_sandbox'
+const documentsKey = 'ix_test_sandbox'
+const most = 1_000_000
+
+export function sandboxCommand(): Command {
+  return new Command('sandbox')
+    .description(
+      'Run a local Stripe and a local InvoiceXpress with invented invoices and documents, for those who have no keys. Keeps nothing.',
+    )
+    .option('--port <port>', "the local Stripe's port; 0 takes a free one", '4010')
+    .option(
+      '--invoicexpress-port <port>',
+      "the local InvoiceXpress's port (default: 4012, or a free one with --port 0)",
+    )
+    .option('--seed <number>', 'the same number gives the same account', '1')
+    .option('--invoices <count>', 'how many invoices it begins with', '200')
+    .option(
+      '--customers <count>',
+      'how many customers they are of (default: 12, or one for every 25 invoices)',
+    )
+    .option('--differences <count>', 'how many differences between the two are planted', '0')
+    .action(sandbox)
+}
+
+async function sandbox(options: Record<string, string>): Promise<void> {
+  const port = readWhole('port', options.port, 0, 65_535)
+  const secondPort = readWhole(
+    'invoicexpress-port',
+    options.invoicexpressPort ?? (port === 0 ? '0' : '4012'),
+    0,
+    65_535,
+  )
+  const seed = readWhole('seed', options.seed, 0, 2 ** 32 - 1)
+  const invoices = readWhole('invoices', options.invoices, 0, most)
+  const customers =
+    options.customers === undefined ? {} : { customers: readWhole('customers', options.customers, 1, most) }
+  const differences = readWhole('differences', options.differences, 0, most)
+  const signal = waitForSignal()
+  const { createDocuments } = await import('../../sandbox/invoicexpress/account.ts')
+  const { startInvoiceXpressSandbox } = await import('../../sandbox/invoicexpress/server.ts')
+  const { createAccount } = await import('../../sandbox/stripe/account.ts')
+  const { startStripeSandbox } = await import('../../sandbox/stripe/server.ts')
+
+  const account = createAccount({ seed, invoices, ...customers })
+  const documents = plantable(() => createDocuments(account, { seed, differences }))
+  const stripe = await startStripeSandbox({ account, seed, port }).catch(refusePort('port', port))
+  const second = { documents, seed, port: secondPort, apiKey: documentsKey }
+  const invoiceXpress = await startInvoiceXpressSandbox(second)
+    .catch(refusePort('invoicexpress-port', secondPort))
+    .catch(async error => {
+      await stripe.close()
+      throw error
+    })
+  const size = { clock: account.clock, invoices: account.invoices.size, customers: account.customers.size }
+  process.stdout.write(
+    introduce(stripe.address, invoiceXpress.address, { ...size, documents: documents.documents.size }),
+  )
+  await signal
+  await Promise.all([stripe.close(), invoiceXpress.close()])
+  process.stdout.write('\nStopped; nothing is left behind.\n')
+}
+
+/** There may be more differences asked for than invoices to plant them at. */
+function plantable<T>(make: () => T): T {
+  try {
+    return make()
+  } catch (error) {
+    throw new CliError(`--differences is too high for so few invoices: ${(error as Error).message}`)
+  }
+}
+
+function refusePort(option: string, port: number) {
+  return (error: NodeJS.ErrnoException): never => {
+    if (error.code === 'EADDRINUSE' || error.code === 'EACCES')
+      throw new CliError(`Port ${port} cannot be used (${error.code}); choose another with --${option}.`)
+    throw error
+  }
+}
+
+function readWhole(name: string, text = '', low: number, high: number): number {
+  const value = Number(text)
+  if (!/^\d{1,10}$/.test(text) || value < low || value > high)
+    throw new CliError(`--${name} must be a whole number from ${low} to ${high}, not '${text}'.`)
+  return value
+}
+
+interface Size {
+  clock: number
+  invoices: number
+  customers: number
+  documents: number
+}
+
+function introduce(stripe: string, documents: string, size: Size): string {
+  const post = (address: string, path: string) => `  curl -s -X POST '${address}/_sandbox/${path}'\n`
+  return `
+A local Stripe is listening at ${stripe}
+A local InvoiceXpress is listening at ${documents}
+
+  ${size.invoices} invoices of ${size.customers} customers, and ${size.documents} documents
+  Their clock stands at ${new Date(size.clock * 1000).toISOString()}
+
+Point the connector at them:
+  export STRIPE_API_BASE=${stripe} STRIPE_API_KEY=${stripeKey}
+  export INVOICEXPRESS_API_BASE=${documents} INVOICEXPRESS_API_KEY=${documentsKey} INVOICEXPRESS_ACCOUNT=sandbox
+
+Look at them:
+  curl -s -u ${stripeKey}: '${stripe}/v1/invoices?limit=3'
+  curl -s '${documents}/invoices.json?per_page=3&api_key=${documentsKey}'
+
+Let a day pass, and have the documents follow:
+${post(stripe, 'advance?seconds=86400')}${post(documents, 'follow')}
+Let something go wrong, twice, and repair it:
+${post(stripe, 'faults?route=list_invoices&fault=error_500&times=2')}${post(stripe, 'clear')}${post(documents, 'faults?route=ix_list&fault=too_many&times=2')}${post(documents, 'clear')}
+Have Stripe's events sent to a webhook, signed:
+${post(stripe, 'subscribe?url=http://127.0.0.1:4011/&secret=whsec_sandbox')}${post(stripe, 'deliver?order=shuffled&duplicate=0.2')}
+Ctrl-C stops both.
+`
+}

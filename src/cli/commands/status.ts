@@ -1,0 +1,86 @@
+import { Command } from 'commander'
+import { tellSpan } from '../../doctor/check-clock.ts'
+import { openWriteStore } from '../../store/engines.ts'
+import type { Stream } from '../../store/store.ts'
+import { advice, tellHeld } from '../../sync/brake.ts'
+import { tellCursor } from '../../sync/ranges.ts'
+import { readState, type SyncState } from '../../sync/read-state.ts'
+import { readDatabaseUrl } from '../settings/config.ts'
+import { addSettings, readFlags } from '../settings/options.ts'
+import { formatTable, printable } from '../terminal/table.ts'
+
+export function statusCommand(): Command {
+  return addSettings(
+    new Command('status')
+      .description(
+        'Show how far each stream of records is, whose records these are, which process synchronizes, and what does not fit.',
+      )
+      .option('--json', 'one JSON object a line'),
+    'DATABASE_URL',
+  ).action(showStatus)
+}
+
+async function showStatus(options: { json?: true } & Record<string, unknown>): Promise<void> {
+  const store = await openWriteStore(readDatabaseUrl(readFlags(options)))
+  try {
+    const state = await readState(store)
+    process.stdout.write(options.json === true ? writeLines(state) : writeText(state))
+  } finally {
+    await store.close()
+  }
+}
+
+/** Each line says its kind. */
+function writeLines({ streams, pins, lease, setAside, held }: SyncState): string {
+  const lines = [
+    ...streams.map(stream => ({ kind: 'stream', ...stream })),
+    ...pins.map(pin => ({ kind: 'account', ...pin })),
+    ...(lease.epoch > 0 ? [{ kind: 'connector', holder: lease.holder }] : []),
+    ...(held.deletion + held.downgrade > 0 ? [{ kind: 'brake', ...held }] : []),
+    ...(setAside.count > 0 ? [{ kind: 'set_aside_total', count: setAside.count }] : []),
+    ...setAside.newest.map(({ kind: record, ...row }) => ({ kind: 'set_aside', record, ...row })),
+  ]
+  return lines.map(line => `${JSON.stringify(line)}\n`).join('')
+}
+
+function writeText({ streams, pins, lease, setAside, held }: SyncState): string {
+  if (streams.length === 0 && pins.length === 0 && lease.holder === null)
+    return 'Nothing was brought in yet. Start with: fatura sync --once, or fatura import FILE\n'
+  const table = [['STREAM', 'LAST SUCCESS', 'AGO', 'CURSOR', 'FAILURE'], ...streams.map(describe)]
+  const facts = [
+    ...pins.map(({ system, account, pinned_at }) => [
+      `Account of ${system}:`,
+      `${account}, since ${new Date(pinned_at).toISOString()}`,
+    ]),
+    ...(lease.epoch > 0 ? [['Synchronizing:', lease.holder ?? 'no process']] : []),
+  ]
+  const brake = tellHeld(held)
+  const aside = setAside.newest.map(({ system, kind, id, reason, tries, last_at }) =>
+    printable(`  ${system} ${kind} ${id}: ${reason} (${tries} tries, last ${agoOf(last_at)})`),
+  )
+  return [
+    streams.length === 0 ? '' : `${formatTable(table)}\n`,
+    formatTable(facts),
+    brake === null ? '' : `\nThe brake holds back what is implausible: ${brake}; ${advice}.\n`,
+    setAside.count === 0
+      ? ''
+      : `\nSet aside, because they do not fit: ${setAside.count}. The newest:\n${aside.join('\n')}\n`,
+  ]
+    .join('')
+    .replace(/\n+$/, '\n')
+}
+
+function describe({ name, succeeded_at, cursor, failed_at, error }: Stream): string[] {
+  const failure = failed_at === null ? '' : `${new Date(failed_at).toISOString()} ${error}`
+  return [
+    name,
+    succeeded_at === null ? 'never' : new Date(succeeded_at).toISOString(),
+    succeeded_at === null ? '' : tellSpan(Date.now() - succeeded_at),
+    cursor === null ? '' : tellCursor(cursor),
+    failure,
+  ]
+}
+
+function agoOf(moment: number): string {
+  return `${tellSpan(Date.now() - moment)} ago`
+}

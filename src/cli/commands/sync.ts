@@ -1,0 +1,128 @@
+import { Command } from 'commander'
+import { SourceError } from '../../sources.ts'
+import { prepareStore } from '../../store/engines.ts'
+import {
+  readDatabaseUrl,
+  readHost,
+  readInvoiceXpress,
+  readLinkRules,
+  readLogLevel,
+  readMetadataKeys,
+  readStripe,
+  readWebhookSecret,
+} from '../settings/config.ts'
+import {
+  addSettings,
+  invoiceXpressSettings,
+  linkSettings,
+  readFlags,
+  stripeSettings,
+} from '../settings/options.ts'
+import { CliError } from '../terminal/cli-error.ts'
+import { createLog, logWaiting } from '../terminal/log.ts'
+import { createProgress } from '../terminal/progress.ts'
+import { leave, unlessAborted, waitForSignal } from '../wiring/signals.ts'
+
+export function syncCommand(): Command {
+  return addSettings(
+    new Command('sync').description(
+      'Bring invoices from Stripe and their documents from InvoiceXpress into the store, and keep them up to date.',
+    ),
+    'DATABASE_URL',
+    'LOG_LEVEL',
+    ...stripeSettings,
+    'STRIPE_WEBHOOK_SECRET',
+    ...invoiceXpressSettings,
+    ...linkSettings,
+  )
+    .option('--once', 'stop when everything is there; without it, go on until a signal')
+    .option(
+      '--full',
+      'first list the whole account again, whatever was listed before: finds what no event told of',
+    )
+    .option('--webhooks <port>', "also receive Stripe's webhooks on this port (needs STRIPE_WEBHOOK_SECRET)")
+    .option(
+      '--no-wait',
+      'with --once: end at once, with exit code 1, when another process synchronizes this store',
+    )
+    .option(
+      '--let-through',
+      'let through, this once, what the brake holds back: drafts that vanished and documents that were lost, many at once',
+    )
+    .addHelpText(
+      'after',
+      `
+Stripe's key comes from STRIPE_API_KEY and needs to read invoices, customers, events and tax rates, nothing else. A run that is
+cut off goes on where it was. Without INVOICEXPRESS_API_KEY the documents stay as they are known. "fatura status" shows how far each stream is.`,
+    )
+    .action(runSync)
+}
+
+interface SyncFlags extends Record<string, unknown> {
+  once?: true
+  full?: true
+  webhooks?: string
+  wait: boolean
+  letThrough?: true
+}
+
+async function runSync(options: SyncFlags): Promise<void> {
+  const flags = readFlags(options)
+  const url = readDatabaseUrl(flags)
+  const stripe = readStripe()
+  if (stripe === null) throw new CliError('Set STRIPE_API_KEY to a Stripe key that may read invoices.')
+  const invoiceXpress = readInvoiceXpress()
+  const rules = readLinkRules(invoiceXpress !== null)
+  const keys = readMetadataKeys()
+  const webhooks = readWebhooks(options.webhooks, readHost(flags))
+  if (options.once === true && webhooks !== null) throw new CliError('Give --once or --webhooks, not both.')
+  if (options.once !== true && !options.wait) throw new CliError('Give --no-wait with --once only.')
+  const log = createLog(readLogLevel(flags))
+  const stop = new AbortController()
+  void waitForSignal().then(() => stop.abort())
+  await unlessAborted(stop.signal, prepareStore(url, { onWait: logWaiting(log), signal: stop.signal }))
+  const { syncOn, syncOnce } = await import('../wiring/start-sync.ts')
+  const common = {
+    url,
+    stripe,
+    invoiceXpress,
+    rules,
+    keys,
+    webhooks,
+    log,
+    letThrough: options.letThrough === true,
+    signal: stop.signal,
+    isFull: options.full === true,
+  }
+  if (options.once !== true) {
+    await syncOn(common)
+    return leave()
+  }
+  const progress = createProgress('invoices')
+  const documents = createProgress('documents')
+  try {
+    await syncOnce({
+      ...common,
+      wait: options.wait,
+      onProgress: progress.update,
+      onDocuments: count => documents.update('read', count),
+    })
+  } catch (error) {
+    if (stop.signal.aborted) {
+      leave()
+      throw new CliError('Stopped before the end; the next run goes on from there.')
+    }
+    if (error instanceof SourceError) throw new CliError(`${error.message}. The next run goes on from there.`)
+    throw error
+  } finally {
+    progress.end()
+    documents.end()
+  }
+}
+
+export function readWebhooks(port: string | undefined, host: string) {
+  if (port === undefined) return null
+  if (!/^\d+$/.test(port) || Number(port) > 65_535)
+    throw new CliError(`--webhooks must be a port from 0 to 65535, not '${port}'.`)
+  return { host, port: Number(port), secret: readWebhookSecret() }
+}

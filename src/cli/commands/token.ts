@@ -1,0 +1,153 @@
+import { Command } from 'commander'
+import { createToken, isToken, readTokenId } from '../../access/token.ts'
+import { isCustomerId } from '../../invoice.ts'
+import { openWriteStore, prepareStore } from '../../store/engines.ts'
+import type { StoredToken, WriteStore } from '../../store/store.ts'
+import { readDatabaseUrl } from '../settings/config.ts'
+import { addSettings, readFlags } from '../settings/options.ts'
+import { CliError } from '../terminal/cli-error.ts'
+import { hideTokens } from '../terminal/hide-tokens.ts'
+import { sayWaiting } from '../terminal/progress.ts'
+import { formatTable } from '../terminal/table.ts'
+
+export function tokenCommand(): Command {
+  const create = new Command('create')
+    .description(
+      'Make a token and print it, alone, on standard output. It is shown once: only a hash is kept.',
+    )
+    .option('--customer <id>', 'a customer the token may read; give it again for more', collect)
+    .option('--all-customers', 'the token may read every customer')
+    .option('--name <name>', 'what the token is for, to know it by in the list')
+    .option('--expires <when>', 'when it ends: a number and h or d, such as 90d; or never', '90d')
+    .action(createOne)
+  const list = new Command('list')
+    .description('List the tokens, newest first. The tokens themselves are not kept and cannot be shown.')
+    .option('--json', 'one JSON object a line')
+    .action(listAll)
+  const revoke = new Command('revoke')
+    .description('End a token at once: every running process refuses it within a second.')
+    .argument('<token>', 'the id that list shows, which is how the token begins; or the whole token')
+    .action(revokeOne)
+  for (const command of [create, list, revoke]) addSettings(command, 'DATABASE_URL')
+  return new Command('token')
+    .description('Make, list and revoke access tokens.')
+    .addCommand(create)
+    .addCommand(list)
+    .addCommand(revoke)
+}
+
+/** Without a default: the help would show an empty list as one. */
+function collect(value: string, previous: readonly string[] = []): string[] {
+  return [...previous, value]
+}
+
+interface CreateOptions extends Record<string, unknown> {
+  customer?: string[]
+  allCustomers?: true
+  name?: string
+  expires: string
+}
+
+async function createOne(options: CreateOptions): Promise<void> {
+  const now = Date.now()
+  const customers = readScope(options)
+  const expires_at = readExpiry(options.expires, now)
+  const name = options.name ?? ''
+  if (!/^[^\p{Cc}]{0,100}$/u.test(name))
+    throw new CliError('--name must be one line of at most 100 characters.')
+  if (hideTokens(name) !== name) throw new CliError('--name must not hold a token: lists show it.')
+  const { id, token, hash } = createToken()
+  await withStore(options, store =>
+    store.saveToken({ id, name, hash, customers, created_at: now, expires_at, revoked_at: null }),
+  )
+  process.stderr.write(
+    `Token ${id} may read ${describeScope(customers)}; it expires ${describeMoment(expires_at)}. Keep it: it is not shown again.\n`,
+  )
+  process.stdout.write(`${token}\n`)
+}
+
+function readScope({ customer = [], allCustomers }: CreateOptions): string[] | null {
+  if (allCustomers === true && customer.length > 0)
+    throw new CliError('Give --customer or --all-customers, not both.')
+  if (allCustomers === true) return null
+  if (customer.length === 0)
+    throw new CliError('Say whom the token may read: --customer cus_… (repeatable), or --all-customers.')
+  const bad = customer.find(id => !isCustomerId(id))
+  if (bad !== undefined) throw new CliError(`--customer must be an ID that begins with cus_, not '${bad}'.`)
+  return [...new Set(customer)]
+}
+
+const units: Record<string, number> = { h: 3_600_000, d: 86_400_000 }
+
+function readExpiry(text: string, now: number): number | null {
+  if (text === 'never') return null
+  const [, count, unit = ''] = /^([1-9]\d{0,4})([hd])$/.exec(text) ?? []
+  const length = units[unit]
+  if (count === undefined || length === undefined)
+    throw new CliError(`--expires must be a number and h or d, such as 12h or 90d, or never, not '${text}'.`)
+  return now + Number(count) * length
+}
+
+async function listAll(options: { json?: true } & Record<string, unknown>): Promise<void> {
+  const tokens = await withStore(options, store => store.listTokens())
+  if (options.json === true) {
+    for (const { hash, ...token } of tokens)
+      process.stdout.write(`${JSON.stringify({ ...token, state: stateOf(token) })}\n`)
+    return
+  }
+  if (tokens.length === 0) {
+    process.stdout.write('There are no tokens yet. Make one with: fatura token create --customer cus_…\n')
+    return
+  }
+  const rows = tokens.map(token => [
+    token.id,
+    stateOf(token),
+    describeMoment(token.expires_at),
+    describeScope(token.customers),
+    token.name,
+  ])
+  process.stdout.write(formatTable([['ID', 'STATE', 'EXPIRES', 'MAY READ', 'NAME'], ...rows]))
+}
+
+async function revokeOne(idOrToken: string, options: Record<string, unknown>): Promise<void> {
+  const id = readId(idOrToken.trim())
+  const token = await withStore(options, store => store.revokeToken(id, Date.now()))
+  if (token === null) throw new CliError(`There is no token ${id}. "fatura token list" shows them.`)
+  process.stdout.write(`Revoked ${id}: every process refuses it within a second.\n`)
+}
+
+/** What is neither is not repeated: it may hold a part of a secret. */
+function readId(idOrToken: string): string {
+  if (isToken(idOrToken)) return readTokenId(idOrToken)
+  if (/^fat_[0-9A-Za-z]{12}$/.test(idOrToken)) return idOrToken
+  throw new CliError(
+    'This is neither a whole token nor the id of one, which is its first 16 characters: fat_ and 12 more. "fatura token list" shows the ids.',
+  )
+}
+
+async function withStore<T>(
+  options: Record<string, unknown>,
+  work: (store: WriteStore) => Promise<T>,
+): Promise<T> {
+  const url = readDatabaseUrl(readFlags(options))
+  await prepareStore(url, { onWait: sayWaiting })
+  const store = await openWriteStore(url, { onWait: sayWaiting })
+  try {
+    return await work(store)
+  } finally {
+    await store.close()
+  }
+}
+
+function stateOf({ revoked_at, expires_at }: Pick<StoredToken, 'revoked_at' | 'expires_at'>): string {
+  if (revoked_at !== null) return 'revoked'
+  return expires_at !== null && expires_at <= Date.now() ? 'expired' : 'active'
+}
+
+function describeScope(customers: readonly string[] | null): string {
+  return customers === null ? 'every customer' : customers.join(', ')
+}
+
+function describeMoment(at: number | null): string {
+  return at === null ? 'never' : new Date(at).toISOString()
+}

@@ -1,9 +1,0 @@
-import { Command } from 'commander'
-
-export function openapiCommand(): Command {
-  return new Command('openapi').description("Print the API's OpenAPI 3.1 document.").action(async () => {
-    // Loaded here alone: no other command needs what derives the document.
-    const { describeApi } = await import('../http/openapi.ts')
-    process.stdout.write(await describeApi())
-  })
-}

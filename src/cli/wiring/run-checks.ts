@@ -1,0 +1,201 @@
+/** The checks of `fatura doctor`, one after the other: each goes by what the ones before it found. */
+import { checkClock } from '../../doctor/check-clock.ts'
+import { checkAccounts, checkConnector } from '../../doctor/check-connector.ts'
+import { checkCounters, checkDatabase, checkReadStore, readFreshness } from '../../doctor/check-database.ts'
+import { checkInvoiceXpress, quickPace } from '../../doctor/check-invoicexpress.ts'
+import { checkSample } from '../../doctor/check-sample.ts'
+import { checkStreams } from '../../doctor/check-streams.ts'
+import { checkStripe, describeKey } from '../../doctor/check-stripe.ts'
+import { answerLimit, attempt, type Reporter } from '../../doctor/findings.ts'
+import { type InvoiceXpressOptions, isInvoiceXpressOwn } from '../../invoicexpress/client.ts'
+import { createDocumentSource } from '../../invoicexpress/document-source.ts'
+import { openReadStore, openWriteStore, readFacts } from '../../store/engines.ts'
+import type { WriteStore } from '../../store/store.ts'
+import { createBillingSource } from '../../stripe/billing-source.ts'
+import { isStripesOwn, type StripeOptions } from '../../stripe/client.ts'
+import {
+  checkSettings,
+  type Flags,
+  isSet,
+  readDatabaseUrl,
+  readInvoiceXpress,
+  readLinkRules,
+  readMetadataKeys,
+  readReadUrl,
+  readStripe,
+  readWebhookSecret,
+} from '../settings/config.ts'
+import { createProgress, sayWaiting } from '../terminal/progress.ts'
+import { accountsOf } from './open-connector.ts'
+
+interface Connections {
+  /** Null when it is not connected, or its settings are wrong. */
+  stripe: StripeOptions | null
+  invoiceXpress: InvoiceXpressOptions | null
+  hasWebhookSecret: boolean
+}
+
+export interface Wanted {
+  /** How many invoices to compare with both systems. */
+  sample: number
+  /** Whether to count anew what is counted wrong. */
+  repair: boolean
+}
+
+export async function runChecks(report: Reporter, flags: Flags, { sample, repair }: Wanted): Promise<void> {
+  const connections = checkConfiguration(report, flags)
+  const { stripe, invoiceXpress, hasWebhookSecret } = connections
+  const store = await checkStore(report, flags, connections, repair)
+  try {
+    const payments = stripe && (await checkStripe(report, stripe, hasWebhookSecret))
+    if (stripe !== null && payments !== null)
+      checkClock(report, 'Stripe', payments.clock, !isStripesOwn(stripe.base))
+    const invoicing = invoiceXpress && (await checkInvoiceXpress(report, invoiceXpress))
+    if (invoiceXpress !== null && invoicing !== null)
+      checkClock(report, 'InvoiceXpress', invoicing.clock, !isInvoiceXpressOwn(invoiceXpress.base))
+    if (store !== null && stripe !== null && payments?.mayRead === true) {
+      const source = createBillingSource({ ...stripe, timeout: answerLimit }, { ...quickPace, perSecond: 20 })
+      await checkAccounts(report, store, { ...accountsOf({ stripe, invoiceXpress }), source })
+    }
+    await compareSample(report, store, connections, sample, {
+      payments: payments?.mayRead === true,
+      documents: invoicing?.mayRead === true,
+    })
+  } finally {
+    await store?.close()
+  }
+}
+
+/** Every setting that is wrong has a line of its own; what is right needs only one. */
+function checkConfiguration(report: Reporter, flags: Flags): Connections {
+  const settings = checkSettings(flags)
+  for (const { setting, problem } of settings)
+    if (problem !== null) report.fail(`Setting ${setting}`, problem.replace(/\.$/, ''), 'Correct it.')
+  const right = settings.filter(({ problem }) => problem === null).map(({ setting }) => setting)
+  report.ok('Settings', right.length === 0 ? 'none is set' : `well-formed: ${right.join(', ')}`)
+  const read = <T>(readAll: () => T | null): T | null => {
+    try {
+      return readAll()
+    } catch (error) {
+      const { message } = error as Error
+      // What is wrong with one setting alone was told before.
+      if (settings.every(({ problem }) => problem !== message))
+        report.fail('Settings', message.replace(/\.$/, ''), 'Correct it.')
+      return null
+    }
+  }
+  const stripe = read(readStripe)
+  const invoiceXpress = read(readInvoiceXpress)
+  const hasWebhookSecret = isSet('STRIPE_WEBHOOK_SECRET', {}) && read(readWebhookSecret) !== null
+  if (stripe !== null)
+    report.ok('Stripe', `connected, ${isStripesOwn(stripe.base) ? 'at Stripe' : 'at a sandbox'}`)
+  else if (!isSet('STRIPE_API_KEY', {}))
+    report.skip('Stripe', 'not connected', 'Set STRIPE_API_KEY to synchronize and to download PDFs.')
+  if (hasWebhookSecret) report.ok('Stripe: webhook secret', 'set, and of the right form')
+  if (invoiceXpress !== null)
+    report.ok(
+      'InvoiceXpress',
+      `connected, ${isInvoiceXpressOwn(invoiceXpress.base) ? 'at InvoiceXpress' : 'at a sandbox'}`,
+    )
+  else if (!isSet('INVOICEXPRESS_API_KEY', {}))
+    report.skip(
+      'InvoiceXpress',
+      'not connected',
+      'Set INVOICEXPRESS_ACCOUNT and INVOICEXPRESS_API_KEY for certified documents.',
+    )
+  checkMix(report, stripe, invoiceXpress)
+  return { stripe, invoiceXpress, hasWebhookSecret }
+}
+
+/** A real key at a sandbox, or a sandbox beside a real system, is hardly meant. */
+function checkMix(
+  report: Reporter,
+  stripe: StripeOptions | null,
+  invoiceXpress: InvoiceXpressOptions | null,
+): void {
+  if (stripe !== null && describeKey(stripe.apiKey).mode === 'live' && !isStripesOwn(stripe.base))
+    report.warn(
+      'Setting STRIPE_API_BASE',
+      'a live key is sent to an address that is not Stripe’s',
+      'Remove STRIPE_API_BASE, or use a test key. Roll the live key if that address is not yours.',
+    )
+  if (
+    stripe !== null &&
+    invoiceXpress !== null &&
+    isStripesOwn(stripe.base) !== isInvoiceXpressOwn(invoiceXpress.base)
+  )
+    report.warn(
+      'Settings',
+      'one of Stripe and InvoiceXpress is a sandbox, the other is not: their records cannot fit',
+      'Remove STRIPE_API_BASE or INVOICEXPRESS_API_BASE, or set both.',
+    )
+}
+
+/** Null when there is no store that could be read. Whoever gets it closes it. */
+async function checkStore(
+  report: Reporter,
+  flags: Flags,
+  { stripe, invoiceXpress }: Connections,
+  repair: boolean,
+): Promise<WriteStore | null> {
+  const url = readDatabaseUrl(flags)
+  const isUsable = await checkDatabase(report, () => readFacts(url))
+  const store = isUsable
+    ? await attempt(report, 'Database: opening', 'Correct DATABASE_URL, or repair the database.', () =>
+        openWriteStore(url, { onWait: sayWaiting }),
+      )
+    : null
+  if (isSet('DATABASE_READ_URL', flags)) {
+    const readUrl = readReadUrl(flags)
+    const syncedAt = store && (await readFreshness(() => openReadStore(url)).catch(() => null))
+    await checkReadStore(
+      report,
+      { readFacts: () => readFacts(readUrl), openRead: () => openReadStore(readUrl) },
+      syncedAt,
+    )
+  }
+  if (store === null) {
+    report.skip('Streams', 'the database cannot be read')
+    return null
+  }
+  const streams = await attempt(report, 'Streams', 'Look at the database first.', () => store.listStreams())
+  const connected = { stripe: stripe !== null, invoiceXpress: invoiceXpress !== null }
+  if (streams !== null) checkStreams(report, streams, connected, Date.now())
+  await checkConnector(report, store)
+  const progress = createProgress('invoices')
+  await checkCounters(report, store, repair, (invoices, of) =>
+    progress.update('counted', invoices, of === null ? null : Math.min(1, invoices / of)),
+  )
+  progress.end()
+  return store
+}
+
+async function compareSample(
+  report: Reporter,
+  store: WriteStore | null,
+  { stripe, invoiceXpress }: Connections,
+  count: number,
+  may: { payments: boolean; documents: boolean },
+): Promise<void> {
+  if (count === 0) return report.skip('Sample', 'not wanted')
+  if (store === null) return report.skip('Sample', 'the database cannot be read')
+  if (stripe === null || !may.payments) return report.skip('Sample', 'Stripe cannot be read')
+  if (invoiceXpress !== null && !may.documents)
+    report.skip('Sample: documents', 'InvoiceXpress cannot be read; the invoices alone are compared')
+  const found = await attempt(report, 'Sample', 'Correct the settings first.', async () => ({
+    rules: readLinkRules(invoiceXpress !== null),
+    keys: readMetadataKeys(),
+  }))
+  if (found === null) return
+  const quick = { timeout: answerLimit }
+  await checkSample(report, {
+    store,
+    payments: createBillingSource({ ...stripe, ...quick }, { ...quickPace, perSecond: 20 }, found.keys),
+    documents:
+      invoiceXpress !== null && may.documents
+        ? createDocumentSource({ ...invoiceXpress, ...quick }, quickPace)
+        : null,
+    rules: found.rules,
+    count,
+  })
+}

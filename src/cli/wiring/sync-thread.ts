@@ -1,0 +1,35 @@
+/**
+ * The connector beside the API. SQLite writes in the thread that asks, and to map what came takes its time on every engine:
+ * in a thread of its own, neither keeps a request waiting.
+ */
+import { once } from 'node:events'
+import { Worker } from 'node:worker_threads'
+import { CliError } from '../terminal/cli-error.ts'
+import type { SyncOptions } from './start-sync.ts'
+
+/** What a thread can be given. */
+export type ThreadOptions = Pick<
+  SyncOptions,
+  'url' | 'stripe' | 'invoiceXpress' | 'rules' | 'keys' | 'webhooks'
+> & { logLevel: string }
+
+/** An end that is no fault: what a `CliError` is made of. */
+export interface Refusal {
+  message: string
+  exitCode: number
+}
+
+/** Goes on until the signal. Rejects when the thread refuses to go on, or crashes. */
+export async function syncInThread(options: ThreadOptions, signal: AbortSignal): Promise<void> {
+  const worker = new Worker(new URL('./sync-worker.ts', import.meta.url), { workerData: options })
+  const stop = () => worker.postMessage('stop')
+  if (signal.aborted) stop()
+  else signal.addEventListener('abort', stop, { once: true })
+  let refusal: Refusal | undefined
+  worker.on('message', (given: Refusal) => {
+    refusal = given
+  })
+  const [code] = await once(worker, 'exit')
+  if (refusal !== undefined) throw new CliError(refusal.message, { exitCode: refusal.exitCode })
+  if (code !== 0) throw new Error(`The thread that synchronizes ended with code ${code}.`)
+}

@@ -1,0 +1,20 @@
+/** The thread that synchronizes: until the first message, which tells it to stop. */
+import { parentPort, workerData } from 'node:worker_threads'
+import { StoreError } from '../../store/store.ts'
+import { CliError } from '../terminal/cli-error.ts'
+import { createLog } from '../terminal/log.ts'
+import { syncOn } from './start-sync.ts'
+import type { Refusal, ThreadOptions } from './sync-thread.ts'
+
+const { logLevel, ...options } = workerData as ThreadOptions
+const stop = new AbortController()
+parentPort?.once('message', () => stop.abort())
+try {
+  await syncOn({ ...options, log: createLog(logLevel), signal: stop.signal })
+} catch (error) {
+  if (!(error instanceof CliError || error instanceof StoreError)) throw error
+  const exitCode = error instanceof CliError ? error.exitCode : 1
+  parentPort?.postMessage({ message: error.message, exitCode } satisfies Refusal)
+}
+// Ends this thread alone. A call to Stripe cannot be called off: it is left behind.
+process.exit()

@@ -1,0 +1,13 @@
+import { mkdtemp } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { CliError } from '../terminal/cli-error.ts'
+
+/** A new folder that its maker removes. */
+export async function createTemporaryFolder(prefix: string): Promise<string> {
+  return mkdtemp(join(tmpdir(), prefix)).catch((error: NodeJS.ErrnoException) => {
+    throw new CliError(
+      `Cannot create a folder in ${tmpdir()} (${error.code}). Point TMPDIR at one that can be written to.`,
+    )
+  })
+}

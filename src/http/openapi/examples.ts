@@ -1,0 +1,59 @@
+/** The one invoice that every example of the OpenAPI document shows. */
+import { downloadPath, type Invoice, type Line } from '../../invoice.ts'
+
+export const exampleInvoice: Invoice = {
+  id: 'in_1QmZ4tFaturaExample01',
+  number: '2026-00012',
+  display_name: 'Padaria São Bento, Lda.',
+  customer_name: 'João Conceição',
+  customer_id: 'cus_SaoBento01',
+  customer_email: 'joao@saobento.example',
+  company_name: 'Padaria São Bento, Lda.',
+  customer_tax_id: 'PT509442013',
+  issued_at: '2026-03-02T09:30:00.000Z',
+  ix_created_at: '2026-03-02T09:31:12.000Z',
+  subtotal_cents: 10000,
+  discount_cents: 1000,
+  tax_cents: 2070,
+  tax_percent: 23,
+  total_cents: 11070,
+  currency: 'eur',
+  status: 'paid',
+  ix_sync_state: 'synced',
+  ix_id: 48213,
+  ix_status: 'settled',
+}
+
+const exampleLine: Line = {
+  id: 'il_1QmZ4tFaturaExample01',
+  description: 'Plano Profissional, março de 2026',
+  quantity: 2,
+  subtotal_cents: 10000,
+  discount_cents: 1000,
+  discount_percent: 10,
+  unit_amount_cents: 5000,
+  amount_cents: 9000,
+  currency: 'eur',
+}
+
+export const examplePage = {
+  invoices: [exampleInvoice],
+  page: 1,
+  page_size: 10,
+  total: 1,
+  total_pages: 1,
+  source: 'synchronized_records',
+}
+
+const { customer_name, customer_email, company_name, customer_tax_id, ix_created_at, ...detailFields } =
+  exampleInvoice
+
+export const exampleDetail = {
+  ...detailFields,
+  lines: [exampleLine],
+  lines_source: 'payments',
+  downloads: {
+    ix: downloadPath(exampleInvoice.customer_id, exampleInvoice.id, 'ix'),
+    payments: downloadPath(exampleInvoice.customer_id, exampleInvoice.id, 'payments'),
+  },
+}

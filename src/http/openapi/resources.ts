@@ -1,0 +1,140 @@
+/** The bodies that go out: the contract's resources, as the OpenAPI document describes them. */
+import Type from 'typebox'
+import {
+  customerIdPattern,
+  invoiceIdPattern,
+  invoiceStatuses,
+  maximumPageSize,
+  syncStates,
+} from '../../invoice.ts'
+import { exampleDetail, exampleInvoice, examplePage } from './examples.ts'
+import { ErrorBody } from './responses.ts'
+
+const text = (description: string) => Type.String({ description })
+const textOrNull = (description: string) =>
+  Type.Unsafe<string | null>({ type: ['string', 'null'], description })
+const wholeOrNull = (description: string) =>
+  Type.Unsafe<number | null>({ type: ['integer', 'null'], description })
+const cents = (description: string) =>
+  Type.Integer({ description: `${description}, in the currency's smallest unit.` })
+const moment = { format: 'date-time', pattern: '^\\d{4}-\\d{2}-\\d{2}T\\d{2}:\\d{2}:\\d{2}\\.\\d{3}Z$' }
+const closed = { additionalProperties: false }
+
+const fields = {
+  id: Type.String({ pattern: invoiceIdPattern, description: "The payment platform's invoice ID." }),
+  number: textOrNull('Invoice number; null until the invoice is finalized.'),
+  display_name: text('Display name of the customer or company.'),
+  customer_name: textOrNull('Customer name.'),
+  customer_id: Type.String({ pattern: customerIdPattern, description: 'Customer ID.' }),
+  customer_email: textOrNull('E-mail address of the customer.'),
+  company_name: textOrNull('Company name.'),
+  customer_tax_id: textOrNull('Tax identifier of the customer.'),
+  issued_at: Type.String({ ...moment, description: 'When the invoice was issued, UTC with milliseconds.' }),
+  ix_created_at: Type.Unsafe<string | null>({
+    type: ['string', 'null'],
+    ...moment,
+    description: 'When the external document was created, UTC with milliseconds; null when not known.',
+  }),
+  subtotal_cents: cents('Subtotal before discounts and exclusive tax'),
+  discount_cents: cents('Sum of the discounts'),
+  tax_cents: cents('Sum of the taxes'),
+  tax_percent: Type.Unsafe<number | null>({
+    type: ['number', 'null'],
+    description: 'Tax rate in percent; null when no single rate describes the invoice.',
+  }),
+  total_cents: cents('Total; negative when it is in favour of the customer'),
+  currency: Type.String({ pattern: '^[a-z]{3}$', description: 'Lower-case ISO 4217 currency code.' }),
+  status: Type.Enum([...invoiceStatuses], {
+    type: 'string',
+    description: "The payment platform's invoice status.",
+  }),
+  ix_sync_state: Type.Enum([...syncStates], {
+    type: 'string',
+    description: "How far the invoice's external document has come.",
+  }),
+  ix_id: wholeOrNull('ID of the external invoicing document; null until one is associated.'),
+  ix_status: textOrNull("The external document's own status, for example `draft` or `settled`."),
+}
+
+const InvoiceSummary = Type.Object(fields, {
+  ...closed,
+  $id: 'InvoiceSummary',
+  description: 'An invoice as it stands in a list.',
+  examples: [exampleInvoice],
+})
+
+const LineItem = Type.Object(
+  {
+    id: text("The payment platform's line ID."),
+    description: textOrNull('What was sold.'),
+    quantity: wholeOrNull('Whole units; null when the line has none.'),
+    subtotal_cents: cents('Before discounts and taxes'),
+    discount_cents: cents("Discounts, the line's share of the invoice's discounts included"),
+    discount_percent: Type.Number({ description: 'Discount in percent of the subtotal.' }),
+    unit_amount_cents: wholeOrNull(
+      "Price of one unit, in the currency's smallest unit; null when it has none.",
+    ),
+    amount_cents: cents('Subtotal less discount'),
+    currency: fields.currency,
+  },
+  { ...closed, $id: 'LineItem', description: 'One line of an invoice.' },
+)
+
+const Downloads = Type.Object(
+  {
+    ix: textOrNull("Path of the external document's PDF; null until one is associated."),
+    payments: text("Path of the payment platform's PDF."),
+  },
+  { ...closed, $id: 'Downloads', description: 'Paths on this host; they take the same Bearer token.' },
+)
+
+const { customer_name, customer_email, company_name, customer_tax_id, ix_created_at, ...detailFields } =
+  fields
+
+const InvoiceDetail = Type.Object(
+  {
+    ...detailFields,
+    lines: Type.Array(Type.Ref('LineItem'), { description: 'All the line items, or none.' }),
+    lines_source: Type.Enum(['payments', 'none'], {
+      type: 'string',
+      description:
+        '`payments` when the lines came from the payment platform, `none` when they are unavailable.',
+    }),
+    downloads: Type.Ref('Downloads'),
+  },
+  { ...closed, $id: 'InvoiceDetail', description: 'One invoice whole.', examples: [exampleDetail] },
+)
+
+const InvoiceList = Type.Object(
+  {
+    invoices: Type.Array(Type.Ref('InvoiceSummary'), {
+      maxItems: maximumPageSize,
+      description: 'The page: newest `issued_at` first, then highest `id`.',
+    }),
+    page: Type.Integer({ minimum: 1, description: 'The page returned.' }),
+    page_size: Type.Integer({ minimum: 1, maximum: maximumPageSize, description: 'Records per page used.' }),
+    total: Type.Integer({ minimum: 0, description: 'All the records that match.' }),
+    total_pages: Type.Integer({ minimum: 0, description: 'Pages in all; 0 when nothing matches.' }),
+    source: Type.Enum(['synchronized_records'], {
+      type: 'string',
+      description: 'Where the data was read from.',
+    }),
+  },
+  { ...closed, $id: 'InvoiceList', description: 'One page of a list.', examples: [examplePage] },
+)
+
+const HealthBody = Type.Object(
+  { status: Type.Enum(['ok'], { type: 'string', description: 'Always `ok`; a failure is an error.' }) },
+  { ...closed, $id: 'Health', description: 'The answer of a healthy process.' },
+)
+
+/** What the routes' schemas refer to by name. */
+export const components = [
+  InvoiceSummary,
+  InvoiceDetail,
+  InvoiceList,
+  LineItem,
+  Downloads,
+  HealthBody,
+  ErrorBody,
+]

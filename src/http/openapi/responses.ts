@@ -1,0 +1,151 @@
+/** The parts of responses that several routes share, as the OpenAPI document describes them. */
+import Type from 'typebox'
+import { type ErrorCode, errorCodes } from '../../errors.ts'
+
+const requestIdHeader = {
+  'request-id': {
+    type: 'string',
+    description: 'Names this request in the logs; quote it when you report a problem.',
+  },
+}
+
+const rateLimitHeaders = {
+  'ratelimit-policy': {
+    type: 'string',
+    description: 'The limit: `q` requests in a window of `w` seconds per token.',
+  },
+  ratelimit: {
+    type: 'string',
+    description: 'What is left: `r` requests, until the window ends in `t` seconds.',
+  },
+}
+
+/** The headers of a list or a detail. */
+export const readHeaders = {
+  etag: {
+    type: 'string',
+    description: 'Send it back in `If-None-Match` to be answered 304 while nothing changed.',
+  },
+  'cache-control': {
+    type: 'string',
+    description: 'Always `private, no-cache`: keep it, but ask before you use it.',
+  },
+  'fatura-synced-at': {
+    type: 'string',
+    format: 'date-time',
+    description:
+      'Until when the records are known to follow their source; absent before the first synchronization.',
+  },
+  ...rateLimitHeaders,
+  ...requestIdHeader,
+}
+
+export const jsonContent = (schema: string) => ({ 'application/json': { schema: Type.Ref(schema) } })
+
+export const notModifiedResponse = {
+  type: 'null',
+  description: 'The client already holds this: `If-None-Match` names its ETag.',
+  headers: readHeaders,
+}
+
+export const pdfResponse = {
+  description: 'The PDF.',
+  headers: {
+    'content-disposition': { type: 'string', description: "A file name made from the invoice's number." },
+    ...rateLimitHeaders,
+    ...requestIdHeader,
+  },
+  content: { 'application/pdf': { schema: { type: 'string', contentMediaType: 'application/pdf' } } },
+}
+
+/** What any route may answer, whatever it does. */
+const everywhere: readonly ErrorCode[] = [
+  'invalid_request',
+  'request_timeout',
+  'payload_too_large',
+  'uri_too_long',
+  'headers_too_large',
+  'internal',
+]
+
+export const ErrorBody = Type.Object(
+  {
+    error: Type.Object(
+      {
+        code: Type.Enum(Object.keys(errorCodes), { type: 'string', description: 'Stable; decide by this.' }),
+        message: Type.String({ description: 'For people: what was wrong and what is allowed.' }),
+        param: Type.Optional(Type.String({ description: 'The parameter at fault.' })),
+        request_id: Type.String({ description: 'Names this request in the logs.' }),
+      },
+      { additionalProperties: false, description: 'What went wrong.' },
+    ),
+  },
+  {
+    additionalProperties: false,
+    $id: 'Error',
+    description: 'Every error, on every route, has this shape.',
+  },
+)
+
+/** A route's error responses, those that every route shares included: one for each status, each code explained. */
+export function errorResponses(...codes: ErrorCode[]) {
+  const all = [...codes, ...everywhere]
+  const statuses = [...new Set(all.map(code => errorCodes[code].status))].sort((a, b) => a - b)
+  return Object.fromEntries(
+    statuses.map(status => [
+      status,
+      errorResponse(
+        status,
+        all.filter(code => errorCodes[code].status === status),
+      ),
+    ]),
+  )
+}
+
+const exampleParams: Partial<Record<ErrorCode, string>> = { invalid_parameter: 'page' }
+const exampleMessages: Partial<Record<ErrorCode, string>> = {
+  invalid_parameter: 'page must be a whole number, written in digits.',
+}
+
+function errorResponse(status: number, codes: readonly ErrorCode[]) {
+  return {
+    description: codes.map(code => `\`${code}\`: ${errorCodes[code].meaning}`).join(' '),
+    headers: { ...statusHeaders[status], ...requestIdHeader },
+    content: {
+      'application/json': {
+        schema: Type.Ref('Error'),
+        examples: Object.fromEntries(
+          codes.map(code => [
+            code,
+            {
+              summary: errorCodes[code].meaning,
+              value: {
+                error: {
+                  code,
+                  message: exampleMessages[code] ?? errorCodes[code].meaning,
+                  ...(exampleParams[code] && { param: exampleParams[code] }),
+                  request_id: 'req_0f3a9c51d2e78b4406fd1c95a3e27b60',
+                },
+              },
+            },
+          ]),
+        ),
+      },
+    },
+  }
+}
+
+const challengeHeader = {
+  'www-authenticate': { type: 'string', description: 'A Bearer challenge after RFC 6750.' },
+}
+const retryHeader = {
+  'retry-after': { type: 'integer', description: 'After how many seconds a new try makes sense.' },
+}
+const statusHeaders: Record<number, Record<string, { type: string; description: string }>> = {
+  401: challengeHeader,
+  403: { ...challengeHeader, ...rateLimitHeaders },
+  429: { ...retryHeader, ...rateLimitHeaders },
+  502: retryHeader,
+  503: retryHeader,
+  504: retryHeader,
+}

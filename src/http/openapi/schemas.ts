@@ -1,0 +1,197 @@
+/** What goes into each route and comes out: the validator, the static types and the OpenAPI document come from here. */
+import Type, { type Static } from 'typebox'
+import type { ErrorCode } from '../../errors.ts'
+import {
+  customerIdPattern,
+  type DocumentKind,
+  defaultPageSize,
+  invoiceIdPattern,
+  invoiceStatuses,
+  maximumPageSize,
+} from '../../invoice.ts'
+import { maxSearchWords } from '../../store/read-model/search.ts'
+import { exampleInvoice } from './examples.ts'
+import { errorResponses, jsonContent, notModifiedResponse, pdfResponse, readHeaders } from './responses.ts'
+
+const customerId = Type.String({
+  pattern: customerIdPattern,
+  description: 'Customer ID; begins with `cus_`.',
+  examples: [exampleInvoice.customer_id],
+})
+const invoiceId = Type.String({
+  pattern: invoiceIdPattern,
+  description: 'Invoice ID; begins with `in_`.',
+  examples: [exampleInvoice.id],
+})
+const day = (description: string, example: string) =>
+  Type.Optional(Type.String({ format: 'date', description, examples: [example] }))
+
+const customerParams = Type.Object({ customerId })
+const invoiceParams = Type.Object({ customerId, invoiceId })
+const listQuery = Type.Object({
+  page: Type.Optional(
+    Type.Integer({
+      default: 1,
+      description: 'Page to return. Below 1 is the first page; above the last is the last.',
+      examples: [1],
+    }),
+  ),
+  page_size: Type.Optional(
+    Type.Integer({
+      default: defaultPageSize,
+      description: `Records per page. Above ${maximumPageSize} is ${maximumPageSize}; below 1 is ${defaultPageSize}.`,
+      examples: [25],
+    }),
+  ),
+  status: Type.Optional(
+    Type.Enum([...invoiceStatuses], {
+      type: 'string',
+      description: "The payment platform's invoice status.",
+      examples: ['paid'],
+    }),
+  ),
+  ix_status: Type.Optional(
+    Type.String({
+      description: "The external document's status, compared exactly; filters independently of `status`.",
+      examples: ['settled'],
+    }),
+  ),
+  date_from: day('First day of `issued_at`, in UTC, inclusive.', '2026-01-01'),
+  date_to: day('Last day of `issued_at`, in UTC, inclusive to its last millisecond.', '2026-03-31'),
+  q: Type.Optional(
+    Type.String({
+      maxLength: 200,
+      description:
+        'Free text. Every word must occur in the ID, number, names, e-mail, tax ID or external document ID; ' +
+        'case, accents and separators do not matter, and no character is a wildcard. ' +
+        `At most ${maxSearchWords} different words.`,
+      examples: ['2026-00012'],
+    }),
+  ),
+})
+
+export type CustomerParams = Static<typeof customerParams>
+export type InvoiceParams = Static<typeof invoiceParams>
+export type ListQuery = Static<typeof listQuery>
+
+const secured = { tags: ['invoices'], security: [{ bearer: [] }] }
+/** What every route behind a token may answer. */
+const guarded = [
+  'invalid_parameter',
+  'missing_token',
+  'invalid_token',
+  'insufficient_scope',
+  'rate_limited',
+  'unavailable',
+  'overloaded',
+] as const
+const conditional = Type.Object({
+  'if-none-match': Type.Optional(
+    Type.String({
+      description: 'ETags the client holds; when one is still true, the answer is 304 without a body.',
+    }),
+  ),
+})
+
+export const listInvoicesSchema = {
+  ...secured,
+  operationId: 'listInvoices',
+  summary: 'List customer invoices',
+  description: "A customer's invoices, newest first, filtered by any combination of the parameters.",
+  params: customerParams,
+  querystring: listQuery,
+  headers: conditional,
+  response: {
+    200: {
+      description: 'One page of the matching invoices; an unknown customer has none.',
+      headers: readHeaders,
+      content: jsonContent('InvoiceList'),
+    },
+    304: notModifiedResponse,
+    ...errorResponses(...guarded),
+  },
+}
+
+export const getInvoiceSchema = {
+  ...secured,
+  operationId: 'getInvoice',
+  summary: 'Retrieve invoice details',
+  description: 'Totals, states, line items when available, and where the PDFs are.',
+  params: invoiceParams,
+  headers: conditional,
+  response: {
+    200: {
+      description: 'The invoice.',
+      headers: readHeaders,
+      content: jsonContent('InvoiceDetail'),
+    },
+    304: notModifiedResponse,
+    ...errorResponses(...guarded, 'invoice_not_found'),
+  },
+}
+
+const documentNames: Record<DocumentKind, string> = {
+  ix: "the external document's PDF",
+  payments: "the payment platform's PDF",
+}
+
+function downloadSchema(kind: DocumentKind) {
+  return {
+    ...secured,
+    operationId: kind === 'ix' ? 'downloadExternalDocument' : 'downloadPaymentDocument',
+    summary: `Download ${documentNames[kind]}`,
+    description: `Streams ${documentNames[kind]}, fetched anew for every request.`,
+    params: invoiceParams,
+    response: {
+      200: pdfResponse,
+      ...errorResponses(
+        ...guarded,
+        'invoice_not_found',
+        'document_not_found',
+        'document_not_issued',
+        'upstream_failed',
+        'document_not_ready',
+        'upstream_timeout',
+      ),
+    },
+  }
+}
+
+export const downloadSchemas = { ix: downloadSchema('ix'), payments: downloadSchema('payments') }
+
+function healthSchema(operationId: string, summary: string, description: string, ...codes: ErrorCode[]) {
+  return {
+    tags: ['operations'],
+    security: [],
+    operationId,
+    summary,
+    description,
+    response: { 200: { description: 'Yes.', content: jsonContent('Health') }, ...errorResponses(...codes) },
+  }
+}
+
+export const liveSchema = healthSchema('isLive', 'Is the process alive?', 'Answers without asking the store.')
+export const readySchema = healthSchema(
+  'isReady',
+  'Can requests be served?',
+  'Asks the store. Send traffic to this process only while this answers 200.',
+  'unavailable',
+  'overloaded',
+)
+
+export const openapiSchema = {
+  tags: ['operations'],
+  security: [],
+  operationId: 'getOpenapi',
+  summary: 'This document',
+  description: 'The OpenAPI description of this API.',
+  response: {
+    200: {
+      description: 'The document.',
+      content: {
+        'application/json': { schema: { type: 'object', description: 'An OpenAPI 3.1 document.' } },
+      },
+    },
+    ...errorResponses('overloaded'),
+  },
+}

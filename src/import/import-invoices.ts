@@ -1,0 +1,127 @@
+/** NDJSON into the store: one invoice a line, all in one transaction. */
+import type { InvoiceRecord } from '../invoice.ts'
+import { createStamps } from '../store/stamps.ts'
+import type { WriteStore } from '../store/store.ts'
+import { type Problem, readRecord } from './check-record.ts'
+import { readLines, type TextLine } from './read-lines.ts'
+
+/** Large enough to be fast, small enough to be nothing in memory. */
+const batchSize = 500
+
+export interface ImportOptions {
+  /** Import the good lines of a file that has bad ones; otherwise such a file changes nothing. */
+  skipInvalid: boolean
+  onRefusal(line: number, problems: readonly Problem[]): void
+  onProgress(step: 'checked' | 'saved', invoices: number): void
+}
+
+export interface ImportResult {
+  /** Lines that hold a valid invoice. */
+  valid: number
+  /** Lines refused. */
+  refused: number
+  /** Invoices that are new, or differ from what was stored. */
+  changed: number
+  /** False when a bad line kept the whole file out. */
+  committed: boolean
+}
+
+/**
+ * Reads the input twice: first every line is checked, then all are saved in one transaction. The store is locked for
+ * the second alone, so that neither a bad file nor a slow sender keeps other writers out. Importing the same file again
+ * changes nothing; of two lines with one customer and id the later wins.
+ */
+export async function importInvoices(
+  openInput: () => AsyncIterable<Uint8Array>,
+  store: WriteStore,
+  options: ImportOptions,
+): Promise<ImportResult> {
+  const checked = await checkAll(openInput(), options)
+  if (checked.refused > 0 && !options.skipInvalid) return { ...checked, changed: 0, committed: false }
+  const changed = await saveAll(openInput, store, options)
+  return { ...checked, changed, committed: true }
+}
+
+/** When none of so many lines is an object or a list in JSON, the rest is not looked at. */
+const linesBeforeJson = 1_000
+
+async function checkAll(bytes: AsyncIterable<Uint8Array>, { onRefusal, onProgress }: ImportOptions) {
+  let valid = 0
+  let refused = 0
+  // Of what is something else altogether, such as a PDF, the single lines are of no interest.
+  let held: [line: number, problems: readonly Problem[]][] | null = []
+  for await (const line of readLines(bytes)) {
+    const read = readLine(line)
+    if (held !== null && read.isJson) {
+      for (const [number, problems] of held) onRefusal(number, problems)
+      held = null
+    }
+    if ('record' in read) {
+      valid++
+      if (valid % batchSize === 0) onProgress('checked', valid)
+    } else {
+      refused++
+      if (held === null) onRefusal(line.number, read.problems)
+      else if (held.push([line.number, read.problems]) === linesBeforeJson) break
+    }
+  }
+  const [first] = held ?? []
+  if (first !== undefined) throw new NotNdjson(...first)
+  return { valid, refused }
+}
+
+/** No line is JSON; tells what the first one is instead. Nothing was saved. */
+export class NotNdjson extends Error {
+  readonly line: number
+  readonly problems: readonly Problem[]
+
+  constructor(line: number, problems: readonly Problem[]) {
+    super(`Line ${line} is not JSON, nor is any other.`)
+    this.line = line
+    this.problems = problems
+  }
+}
+
+async function saveAll(
+  openInput: () => AsyncIterable<Uint8Array>,
+  store: WriteStore,
+  { skipInvalid, onProgress }: ImportOptions,
+): Promise<number> {
+  // Later than anything stored, whatever our clock says: what is imported is meant to be the newest.
+  const observedAt = createStamps(await store.readLastObserved())()
+  return store.transaction(async tx => {
+    let saved = 0
+    let changed = 0
+    let batch: InvoiceRecord[] = []
+    const flush = async () => {
+      changed += await tx.saveInvoices(batch, observedAt)
+      saved += batch.length
+      batch = []
+      onProgress('saved', saved)
+    }
+    for await (const line of readLines(openInput())) {
+      const read = readLine(line)
+      if ('record' in read) batch.push(read.record)
+      else if (!skipInvalid) throw new InputChanged()
+      if (batch.length === batchSize) await flush()
+    }
+    await flush()
+    await tx.saveSuccess('import', Date.now())
+    return changed
+  })
+}
+
+/** The input was valid when it was checked and is not any more; nothing was saved. */
+export class InputChanged extends Error {}
+
+/** A number or a text alone is JSON as well, but no sign that the rest is. */
+function readLine({ text, reason }: TextLine): ReturnType<typeof readRecord> & { isJson: boolean } {
+  if (text === null) return { problems: [{ field: null, reason: reason ?? 'cannot be read' }], isJson: false }
+  try {
+    const value: unknown = JSON.parse(text)
+    return { ...readRecord(value), isJson: typeof value === 'object' && value !== null }
+  } catch (error) {
+    const told = `is not valid JSON: ${(error as Error).message}`
+    return { problems: [{ field: null, reason: told }], isJson: false }
+  }
+}

@@ -1,0 +1,171 @@
+/** The sandbox's certified documents, tied to the invoices of its Stripe. The same seed and the same calls give the same. */
+
+import { createRandom, integer } from '../random.ts'
+import type { StripeAccount } from '../stripe/account.ts'
+import { type DifferenceKind, differenceKinds, type Planted, plantDifference } from './differences.ts'
+import { type Change, createLedger, type Ledger, recordOf } from './ledger.ts'
+import type { IxClient, IxDocument, IxStatus } from './objects.ts'
+import { fittingStatus, fittingType, issueAll } from './states.ts'
+
+export interface DocumentOptions {
+  seed?: number
+  /** `ordinary` gives every finalized invoice the document it should have; `all` also everything that goes wrong. */
+  states?: 'ordinary' | 'all'
+  /** How many differences are planted to begin with, of every kind in turn. */
+  differences?: number
+}
+
+export const documentChangeKinds = [
+  'create',
+  'finalize',
+  'settle',
+  'cancel',
+  'delete',
+  'vanish',
+  'refer',
+] as const
+export type DocumentChangeKind = (typeof documentChangeKinds)[number]
+
+export interface DocumentAccount {
+  /** By id, in the order of ids. Each is never changed, only replaced. */
+  readonly documents: Map<number, IxDocument>
+  readonly clients: Map<number, IxClient>
+  /** What was changed since the beginning, oldest first: lists may lag behind it. */
+  readonly changes: readonly Change[]
+  /** Which invoices are not as they should be, and in what way; by the invoice's id. */
+  readonly states: ReadonlyMap<string, string>
+  readonly planted: readonly Planted[]
+  /** The simulated clock, in seconds: Stripe's. */
+  readonly clock: number
+  /**
+   * One change now, to a document, or to the document of an invoice. `create` wants an invoice, and records what it does
+   * as the convention has it. `vanish` leaves nothing behind, `delete` a document that says so. `refer` changes the
+   * reference. Returns the document's id; throws when the document does not allow it.
+   */
+  change(kind: DocumentChangeKind, target: number | string, reference?: string | null): number
+  /**
+   * Catches up with what happened at Stripe since the last time, as whoever creates documents does: invoices that were
+   * finalized get one, those of paid ones are settled, those of void ones canceled. What is in `states` or `planted`
+   * stays as wrong as it is. Returns how many were changed.
+   */
+  follow(): number
+  /** A difference at this invoice, or at any that is as it should be and that it fits. Throws when there is none. */
+  plant(kind: DifferenceKind, invoiceId?: string): Planted
+}
+
+/** Which statuses a document may have before. */
+const allowed: Record<Exclude<DocumentChangeKind, 'create'>, readonly IxStatus[]> = {
+  finalize: ['draft'],
+  settle: ['final', 'sent'],
+  cancel: ['final', 'sent', 'settled', 'second_copy'],
+  delete: ['draft', 'final', 'sent', 'settled', 'canceled', 'second_copy'],
+  vanish: ['draft', 'final', 'sent', 'settled', 'canceled', 'second_copy', 'deleted'],
+  refer: ['draft', 'final', 'sent', 'settled', 'canceled', 'second_copy'],
+}
+
+export function createDocuments(account: StripeAccount, options: DocumentOptions = {}): DocumentAccount {
+  const { seed = 1, states: wanted = 'all', differences = 0 } = options
+  // A sequence of its own: with documents or without, Stripe's is the same.
+  const ledger = createLedger(account, createRandom(seed ^ 0x1f83d9ab))
+  const { documents, clients, changes, ofInvoice, random } = ledger
+  const states = issueAll(ledger, wanted)
+  const planted: Planted[] = []
+  /** The account's events before this one were followed. */
+  let followed = account.events.length
+
+  const isOrdinary = (id: string) => !states.has(id) && !planted.some(({ invoice_id }) => invoice_id === id)
+
+  function create(invoiceId: string): number {
+    const invoice = account.invoices.get(invoiceId)
+    if (invoice === undefined) throw new Error(`There is no invoice ${invoiceId}.`)
+    if (invoice.status === 'draft') throw new Error(`Invoice ${invoiceId} is a draft: it has no document.`)
+    const at = account.clock * 1000 + integer(random, 0, 999)
+    ledger.record(invoiceId, { ix_state: 'creating', ix_attempted_at: new Date(at).toISOString() })
+    const type = fittingType(random, invoice)
+    const document = ledger.issue(invoice, { type, status: fittingStatus(invoice) })
+    ofInvoice.set(invoiceId, document.id)
+    ledger.record(invoiceId, { ...recordOf(document, at + integer(random, 200, 3_000)), ix_error: '' })
+    return document.id
+  }
+
+  function find(target: number | string): IxDocument {
+    const id = typeof target === 'number' ? target : ofInvoice.get(target)
+    const document = documents.get(id ?? 0)
+    if (document === undefined) throw new Error(`There is no document ${target}.`)
+    return document
+  }
+
+  const steps: Record<
+    Exclude<DocumentChangeKind, 'create' | 'vanish' | 'refer'>,
+    (document: IxDocument) => IxDocument
+  > = {
+    finalize: document => ({
+      ...document,
+      status: 'final',
+      sequence_number: document.sequence_number ?? ledger.number(document.type),
+    }),
+    settle: document => ({ ...document, status: 'settled' }),
+    cancel: document => ({ ...document, status: 'canceled' }),
+    delete: document => ({ ...document, status: 'deleted' }),
+  }
+
+  const made: DocumentAccount = {
+    documents,
+    clients,
+    changes,
+    states,
+    planted,
+    get clock() {
+      return account.clock
+    },
+    change(kind, target, reference = null) {
+      if (kind === 'create') return create(String(target))
+      const document = find(target)
+      if (!allowed[kind].includes(document.status))
+        throw new Error(`Document ${document.id} is ${document.status}: it does not ${kind}.`)
+      if (kind === 'vanish') ledger.remove(document.id)
+      else if (kind === 'refer') ledger.put({ ...document, reference })
+      else ledger.put(steps[kind](document))
+      return document.id
+    },
+    follow() {
+      const touched = new Set<string>()
+      for (const { data } of account.events.slice(followed))
+        if (data.object.object === 'invoice' && typeof data.object.id === 'string')
+          touched.add(data.object.id)
+      let count = 0
+      for (const id of touched) if (catchUp(ledger, made, id, isOrdinary(id))) count++
+      followed = account.events.length
+      return count
+    },
+    plant(kind, invoiceId) {
+      const isOrdinary = (id: string) =>
+        !states.has(id) && !planted.some(({ invoice_id }) => invoice_id === id)
+      const difference = plantDifference(ledger, kind, isOrdinary, invoiceId)
+      planted.push(difference)
+      return difference
+    },
+  }
+  for (let index = 0; index < differences; index++)
+    made.plant(differenceKinds[index % differenceKinds.length] as DifferenceKind)
+  ledger.open()
+  return made
+}
+
+/** Whether something had to be done about the invoice's document. */
+function catchUp(ledger: Ledger, made: DocumentAccount, id: string, isOrdinary: boolean): boolean {
+  const invoice = ledger.account.invoices.get(id)
+  if (invoice === undefined || invoice.status === 'draft') return false
+  const document = ledger.documents.get(ledger.ofInvoice.get(id) ?? 0)
+  if (document === undefined) {
+    // Whatever is recorded was decided before: only a person undoes it.
+    const isDue = isOrdinary && invoice.status !== 'void' && invoice.metadata.ix_state === undefined
+    if (isDue) made.change('create', id)
+    return isDue
+  }
+  const kind = invoice.status === 'paid' ? 'settle' : invoice.status === 'void' ? 'cancel' : null
+  if (kind === null || !allowed[kind].includes(document.status) || (kind === 'cancel' && !isOrdinary))
+    return false
+  made.change(kind, document.id)
+  return true
+}

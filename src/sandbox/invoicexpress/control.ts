@@ -1,0 +1,41 @@
+/** The local InvoiceXpress's own addresses. */
+import { type Control, ControlError, faultControls, readChoice, readNumber, refuse } from '../control.ts'
+import {
+  type DocumentFault,
+  type DocumentRouteName,
+  documentFaultNames,
+  documentRouteNames,
+  type Faults,
+} from '../faults.ts'
+import { type DocumentAccount, documentChangeKinds } from './account.ts'
+import { differenceKinds } from './differences.ts'
+
+export interface IxControlled {
+  documents: DocumentAccount
+  faults: Faults<DocumentFault, DocumentRouteName>
+  finishPdf(id?: number): void
+}
+
+export const ixControls: Record<string, Control<IxControlled>> = {
+  ...faultControls(documentFaultNames, documentRouteNames),
+  change({ documents }, search) {
+    const kind = readChoice(search, 'kind', documentChangeKinds)
+    const invoice = search.get('invoice')
+    const target = invoice ?? readNumber(search, 'document', 0)
+    const id = refuse(() => documents.change(kind, target, search.get('reference')))
+    return { kind, document: id, status: documents.documents.get(id)?.status ?? null }
+  },
+  follow({ documents }) {
+    return { changed: documents.follow() }
+  },
+  plant({ documents }, search) {
+    const kind = readChoice(search, 'kind', differenceKinds)
+    return refuse(() => documents.plant(kind, search.get('invoice') ?? undefined))
+  },
+  ready({ finishPdf }, search) {
+    const id = search.has('document') ? readNumber(search, 'document', 0) : undefined
+    if (id !== undefined && !Number.isInteger(id)) throw new ControlError('document must be an id.')
+    finishPdf(id)
+    return {}
+  },
+}

@@ -1,0 +1,242 @@
+/** The books of the local InvoiceXpress: documents and clients, and what is recorded about them at Stripe. */
+
+import { integer, type Random } from '../random.ts'
+import type { StripeAccount } from '../stripe/account.ts'
+import { mergeMetadata, type StripeInvoice } from '../stripe/objects.ts'
+import {
+  currencyOf,
+  formatDay,
+  type IxClient,
+  type IxDocument,
+  type IxItem,
+  type IxStatus,
+  type IxType,
+  ixTypes,
+  toMajor,
+} from './objects.ts'
+
+/** A change that lists show only after a while. */
+export interface Change {
+  id: number
+  /** When, in milliseconds of `performance.now()`: not simulated, since those who read wait in earnest. */
+  at: number
+  /** What was there; null when nothing was. */
+  before: IxDocument | null
+}
+
+export interface Draft {
+  type?: IxType
+  status?: IxStatus
+  reference?: string | null
+  proprietary_uid?: string | null
+  client?: IxClient
+}
+
+export interface Ledger {
+  readonly account: StripeAccount
+  readonly random: Random
+  /** By id, in the order of ids. */
+  readonly documents: Map<number, IxDocument>
+  readonly clients: Map<number, IxClient>
+  readonly changes: Change[]
+  /** The document that was made for an invoice, by the invoice's id. */
+  readonly ofInvoice: Map<string, number>
+  /** Once opened, changes are remembered and metadata makes events; what was there before has neither. */
+  open(): void
+  /** Files a new document about an invoice: by reference, with its total, on the day it was finalized. */
+  issue(invoice: StripeInvoice, draft?: Draft): IxDocument
+  /** Replaces a document. */
+  put(document: IxDocument): IxDocument
+  /** Takes a document away as if it had never been. */
+  remove(id: number): void
+  /** A new client with the name and tax id of the invoice. */
+  addClient(invoice: StripeInvoice): IxClient
+  /** An id that no document has, nor will have. */
+  skipId(): number
+  /** The next number in a type's series. */
+  number(type: IxType): string
+  record(invoiceId: string, entries: Record<string, string>): void
+}
+
+export function createLedger(account: StripeAccount, random: Random): Ledger {
+  const documents = new Map<number, IxDocument>()
+  const clients = new Map<number, IxClient>()
+  const clientOf = new Map<string, IxClient>()
+  const changes: Change[] = []
+  const numbers = new Map<IxType, number>()
+  let isOpen = false
+  let lastId = 48_000_000
+  let lastClient = 7_100_000
+
+  /** Ids rise, with gaps: the real system has other accounts. */
+  const skipId = () => {
+    lastId += integer(random, 1, 9)
+    return lastId
+  }
+
+  function keep(id: number): void {
+    if (isOpen) changes.push({ id, at: performance.now(), before: documents.get(id) ?? null })
+  }
+
+  const ledger: Ledger = {
+    account,
+    random,
+    documents,
+    clients,
+    changes,
+    ofInvoice: new Map(),
+    open() {
+      isOpen = true
+    },
+    issue(invoice, draft = {}) {
+      const { type = 'Invoice', status = 'final', reference = invoice.id, proprietary_uid = null } = draft
+      const { id, name, country } = draft.client ?? findClient(invoice)
+      return ledger.put({
+        id: skipId(),
+        status,
+        archived: false,
+        type,
+        sequence_number: status === 'draft' ? null : ledger.number(type),
+        ...daysOf(invoice),
+        reference,
+        proprietary_uid,
+        observations: null,
+        ...amountsOf(invoice),
+        currency: currencyOf(invoice.currency).name,
+        client: { id, name, country },
+        items: itemsOf(invoice, account),
+      })
+    },
+    put(document) {
+      keep(document.id)
+      documents.set(document.id, document)
+      return document
+    },
+    remove(id) {
+      keep(id)
+      documents.delete(id)
+    },
+    addClient(invoice) {
+      lastClient += integer(random, 1, 9)
+      const taxId = taxIdOf(invoice)
+      const client: IxClient = {
+        id: lastClient,
+        name: invoice.customer_name ?? 'Consumidor final',
+        code: ownerOf(invoice),
+        email: invoice.customer_email,
+        language: 'pt',
+        address: null,
+        city: null,
+        postal_code: null,
+        country: currencyOf(invoice.currency).country,
+        fiscal_id: taxId === null ? null : asTyped(taxId, clients.size % 2 === 0),
+        website: null,
+        phone: null,
+        observations: null,
+      }
+      clients.set(client.id, client)
+      return client
+    },
+    skipId,
+    number(type) {
+      const number = (numbers.get(type) ?? 0) + 1
+      numbers.set(type, number)
+      return `${number}/${ixTypes[type].series}`
+    },
+    record(invoiceId, entries) {
+      if (isOpen) return account.setMetadata(invoiceId, entries)
+      const invoice = account.invoices.get(invoiceId)
+      if (invoice === undefined) throw new Error(`There is no invoice ${invoiceId}.`)
+      account.invoices.set(invoiceId, { ...invoice, metadata: mergeMetadata(invoice.metadata, entries) })
+    },
+  }
+
+  function findClient(invoice: StripeInvoice): IxClient {
+    const owner = ownerOf(invoice)
+    const client = clientOf.get(owner) ?? ledger.addClient(invoice)
+    clientOf.set(owner, client)
+    // As it is by now.
+    return clients.get(client.id) ?? client
+  }
+
+  return ledger
+}
+
+/** What is written down once a document is there. */
+export function recordOf({ id, type }: IxDocument, at: number): Record<string, string> {
+  return {
+    ix_state: 'synced',
+    ix_id: String(id),
+    ix_type: type,
+    ix_created_at: new Date(at).toISOString(),
+  }
+}
+
+/** Nothing recorded any more. */
+export const nothing: Record<string, string> = {
+  ix_state: '',
+  ix_id: '',
+  ix_type: '',
+  ix_created_at: '',
+  ix_attempted_at: '',
+  ix_error: '',
+}
+
+function ownerOf({ customer, customer_account }: StripeInvoice): string {
+  return typeof customer === 'string' ? customer : (customer_account ?? '')
+}
+
+/** The one that counts in Portugal, else a European one, else the first. */
+function taxIdOf({ customer_tax_ids }: StripeInvoice): string | null {
+  const ids = customer_tax_ids ?? []
+  const best =
+    ids.find(({ type }) => type === 'pt_nif') ??
+    ids.find(({ type, value }) => type === 'eu_vat' && value.startsWith('PT')) ??
+    ids.find(({ type }) => type === 'eu_vat') ??
+    ids[0]
+  return best?.value ?? null
+}
+
+/** A Portuguese one has its country before it or not, whichever way it was typed. */
+function asTyped(taxId: string, hasCountry: boolean): string {
+  const [, digits] = /^(?:PT)?(\d{9})$/.exec(taxId) ?? []
+  return digits === undefined ? taxId : `${hasCountry ? 'PT' : ''}${digits}`
+}
+
+function daysOf({ status_transitions, created }: StripeInvoice): Pick<IxDocument, 'date' | 'due_date'> {
+  const at = status_transitions.finalized_at ?? created
+  return { date: formatDay(at), due_date: formatDay(at + 30 * 86_400) }
+}
+
+type Amounts = Pick<IxDocument, 'sum' | 'discount' | 'before_taxes' | 'taxes' | 'total'>
+
+function amountsOf(invoice: StripeInvoice): Amounts {
+  const { total, currency } = invoice
+  const before = invoice.total_excluding_tax ?? total
+  const discount = invoice.total_discount_amounts.reduce((all, { amount }) => all + amount, 0)
+  const major = (amount: number) => toMajor(amount, currency)
+  return {
+    sum: major(before + discount),
+    discount: major(discount),
+    before_taxes: major(before),
+    taxes: major(total - before),
+    total: major(total),
+  }
+}
+
+function itemsOf({ lines, currency }: StripeInvoice, { taxRates }: StripeAccount): IxItem[] {
+  return lines.data.map(line => {
+    const quantity = Number(line.quantity_decimal ?? line.quantity ?? 1) || 1
+    const percentages = line.taxes.map(tax => taxRates.get(tax.tax_rate_details.tax_rate)?.percentage ?? 0)
+    return {
+      name: line.description ?? 'Serviço',
+      description: line.description ?? '',
+      quantity: quantity.toFixed(1),
+      unit_price: (toMajor(line.subtotal, currency) / quantity).toFixed(4),
+      tax: {
+        name: percentages.length > 0 ? 'IVA' : 'Isento',
+        value: percentages.reduce((all, percentage) => all + percentage, 0),
+      },
+    }
+  })
+}

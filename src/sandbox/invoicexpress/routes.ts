@@ -1,0 +1,117 @@
+/** Every address of the local InvoiceXpress and what it answers. */
+import type { DocumentRouteName } from '../faults.ts'
+import { type Answer, jsonAnswer } from '../spoil.ts'
+import type { DocumentAccount } from './account.ts'
+import { notFound } from './errors.ts'
+import { listDocuments } from './list.ts'
+import { type IxClient, type IxDocument, ixTypes } from './objects.ts'
+import type { Pdfs } from './pdfs.ts'
+
+export interface IxWorld {
+  documents: DocumentAccount
+  pdfs: Pdfs
+  /** What the addresses of PDFs begin with. */
+  address: string
+  /** How long a change takes to be seen in lists, in milliseconds. */
+  lag: number
+}
+
+export interface IxRoute {
+  name: DocumentRouteName
+  path: RegExp
+  /** Read without a key: its address holds a secret. */
+  isOpen?: true
+  /** `parts` is what the path's groups caught. */
+  answer(world: IxWorld, search: URLSearchParams, parts: string[]): Answer
+}
+
+const typePaths = Object.values(ixTypes).map(({ path }) => path)
+
+export const ixRoutes: readonly IxRoute[] = [
+  {
+    name: 'ix_list',
+    path: /^\/invoices\.json$/,
+    answer({ documents, lag }, search) {
+      const { invoices, pagination } = listDocuments(documents, search, lag)
+      return jsonAnswer(200, { invoices: invoices.map(writeOddly), pagination })
+    },
+  },
+  {
+    name: 'ix_document',
+    path: new RegExp(`^/(${typePaths.join('|')})/(\\d{1,15})\\.json$`),
+    answer({ documents }, _search, [path, id]) {
+      const document = documents.documents.get(Number(id))
+      if (document === undefined || ixTypes[document.type].path !== path) throw notFound('document')
+      return jsonAnswer(200, { [ixTypes[document.type].key]: renderDocument(document) })
+    },
+  },
+  {
+    name: 'ix_client',
+    path: /^\/clients\/(\d{1,15})\.json$/,
+    answer({ documents }, _search, [id]) {
+      const client = documents.clients.get(Number(id))
+      if (client === undefined) throw notFound('client')
+      return jsonAnswer(200, { client: writeClientOddly(client) })
+    },
+  },
+  {
+    name: 'ix_pdf',
+    path: /^\/api\/pdf\/(\d{1,15})\.json$/,
+    answer({ pdfs, address }, _search, [id]) {
+      const path = pdfs.ask(Number(id))
+      return path === null
+        ? jsonAnswer(202, {})
+        : jsonAnswer(200, { output: { pdfUrl: `${address}${path}` } })
+    },
+  },
+  {
+    name: 'ix_pdf_file',
+    path: /^\/pdf\/(\d{1,15})\/(\w+)\.pdf$/,
+    isOpen: true,
+    answer: ({ pdfs }, _search, [id, secret = '']) => ({
+      status: 200,
+      type: 'application/pdf',
+      body: pdfs.read(Number(id), secret),
+    }),
+  },
+]
+
+/** By itself a document has numbers where a list has text. */
+function renderDocument(document: IxDocument): object {
+  const items = document.items.map(item => ({
+    ...item,
+    quantity: Number(item.quantity),
+    unit_price: Number(item.unit_price),
+  }))
+  return writeOddly({ ...document, items })
+}
+
+/** As seen at the real one: now and then text for a number, and numbers for truth. */
+function writeOddly<T extends Omit<IxDocument, 'items'> & { items: { tax: { value: number } }[] }>(
+  document: T,
+): object {
+  const { id, archived, total, client } = document
+  const isOdd = id % 3 === 0
+  if (!isOdd) return document
+  const items = document.items.map(item => ({
+    ...item,
+    tax: { ...item.tax, value: writeRate(item.tax.value) },
+  }))
+  return {
+    ...document,
+    archived: archived ? 1 : 0,
+    total: String(total),
+    client: { ...client, id: String(client.id) },
+    items,
+  }
+}
+
+function writeRate(value: number): string {
+  return Number.isInteger(value) ? value.toFixed(1) : String(value)
+}
+
+function writeClientOddly(client: IxClient): object {
+  if (client.id % 2 === 0) return client
+  const fiscal_id = /^[1-9]\d*$/.test(client.fiscal_id ?? '') ? Number(client.fiscal_id) : client.fiscal_id
+  return { ...client, id: String(client.id), fiscal_id }
+}

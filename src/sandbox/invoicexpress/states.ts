@@ -1,0 +1,201 @@
+/** Every state that an invoice's document can be in, as whoever creates documents left it. */
+import { type DocumentType, documentTypes } from '../../document.ts'
+import { integer, pick, type Random } from '../random.ts'
+import type { StripeInvoice } from '../stripe/objects.ts'
+import { type Draft, type Ledger, recordOf } from './ledger.ts'
+import type { IxDocument, IxStatus } from './objects.ts'
+
+const fitting: Record<StripeInvoice['status'], IxStatus> = {
+  draft: 'draft',
+  open: 'final',
+  paid: 'settled',
+  void: 'canceled',
+  uncollectible: 'final',
+}
+
+/** What the document of an invoice should say by now. */
+export function fittingStatus({ status }: StripeInvoice): IxStatus {
+  return fitting[status]
+}
+
+/** Of every certifying type when it is paid; not of those that say it is paid when it is not. */
+export function fittingType(random: Random, { status }: StripeInvoice): DocumentType {
+  const unpaid = ['Invoice', 'Invoice', 'SimplifiedInvoice', 'VatMossInvoice'] as const
+  return pick(random, status === 'paid' ? documentTypes : unpaid)
+}
+
+const hour = 3_600_000
+const attemptFailed = [
+  'A data do documento é anterior à do último documento da série',
+  'O NIF do cliente não é válido',
+  'InvoiceXpress: 503',
+]
+
+/** As it should be: a document by both links. */
+export function issueOrdinary(ledger: Ledger, invoice: StripeInvoice, draft: Draft = {}): IxDocument {
+  const document = issue(ledger, invoice, draft)
+  ledger.record(invoice.id, { ...recordOf(document, momentOf(ledger, invoice)), ...attempt(ledger, invoice) })
+  return document
+}
+
+/** A document that is the invoice's, with nothing recorded at Stripe. */
+function issue(ledger: Ledger, invoice: StripeInvoice, draft: Draft = {}): IxDocument {
+  const type = fittingType(ledger.random, invoice)
+  const document = ledger.issue(invoice, { type, status: fittingStatus(invoice), ...draft })
+  ledger.ofInvoice.set(invoice.id, document.id)
+  return document
+}
+
+/** Some seconds after it was finalized, in milliseconds. */
+function momentOf({ account, random }: Ledger, { status_transitions, created }: StripeInvoice): number {
+  const at = (status_transitions.finalized_at ?? created) * 1000 + integer(random, 2_000, 90_000)
+  return Math.min(at, account.clock * 1000)
+}
+
+function attempt({ account, random }: Ledger, { status_transitions, created }: StripeInvoice) {
+  const at = (status_transitions.finalized_at ?? created) * 1000 + integer(random, 0, 1_999)
+  return { ix_attempted_at: new Date(Math.min(at, account.clock * 1000)).toISOString() }
+}
+
+export function recordCreating(ledger: Ledger, invoice: StripeInvoice, age: number): void {
+  const at = new Date(ledger.account.clock * 1000 - age).toISOString()
+  ledger.record(invoice.id, { ix_state: 'creating', ix_attempted_at: at })
+}
+
+export function recordFailed(ledger: Ledger, invoice: StripeInvoice): void {
+  const ix_error = pick(ledger.random, attemptFailed)
+  ledger.record(invoice.id, { ix_state: 'failed', ix_error, ...attempt(ledger, invoice) })
+}
+
+/** What is recorded of a document other than the one that the reference leads to, or of none at all. */
+function recordId(ledger: Ledger, invoice: StripeInvoice, id: number): void {
+  const document = { id, type: 'Invoice' } as IxDocument
+  ledger.record(invoice.id, recordOf(document, momentOf(ledger, invoice)))
+}
+
+type Kind = (ledger: Ledger, invoice: StripeInvoice) => void
+
+const certifying = documentTypes.map((type): [string, Kind] => [
+  `by_reference_${type}`,
+  (ledger, invoice) => issue(ledger, invoice, { type }),
+])
+
+/** A document of this status, by both links. */
+const standing = (['draft', 'sent', 'second_copy', 'canceled'] as const).map((status): [string, Kind] => [
+  `status_${status}`,
+  (ledger, invoice) => issueOrdinary(ledger, invoice, { type: 'Invoice', status }),
+])
+
+/** A document about the invoice, that certifies nothing, is the only one with its reference. */
+const about = (['CreditNote', 'DebitNote', 'Receipt'] as const).map((type): [string, Kind] => [
+  `only_${type}`,
+  (ledger, invoice) => ledger.issue(invoice, { type }),
+])
+
+/** References that are nearly the invoice's id, and are none. */
+const nearly: Record<string, (id: string) => string> = {
+  prefix: id => id.slice(0, -1),
+  longer: id => `${id}0`,
+  case: id =>
+    id.replace(/[a-z]/gi, letter =>
+      letter === letter.toLowerCase() ? letter.toUpperCase() : letter.toLowerCase(),
+    ),
+  space: id => `${id} `,
+}
+const lookalikes = Object.entries(nearly).map(([name, change]): [string, Kind] => [
+  `nearly_${name}`,
+  (ledger, invoice) => ledger.issue(invoice, { reference: change(invoice.id) }),
+])
+
+const kinds: Record<string, Kind> = {
+  ...Object.fromEntries([...certifying, ...standing, ...about, ...lookalikes]),
+  by_id_other_reference: (ledger, invoice) =>
+    issueOrdinary(ledger, invoice, { reference: `Encomenda ${integer(ledger.random, 100, 999)}` }),
+  by_uid: (ledger, invoice) => issue(ledger, invoice, { reference: 'Stripe', proprietary_uid: invoice.id }),
+  by_id_no_reference: (ledger, invoice) => issueOrdinary(ledger, invoice, { reference: null }),
+  creating: (ledger, invoice) => recordCreating(ledger, invoice, 120_000),
+  creating_for_long: (ledger, invoice) => recordCreating(ledger, invoice, 72 * hour),
+  creating_but_there(ledger, invoice) {
+    issue(ledger, invoice)
+    recordCreating(ledger, invoice, 72 * hour)
+  },
+  failed: recordFailed,
+  failed_but_there(ledger, invoice) {
+    issue(ledger, invoice)
+    recordFailed(ledger, invoice)
+  },
+  ignored: (ledger, invoice) => ledger.record(invoice.id, { ix_state: 'ignored' }),
+  nothing: () => {},
+  unreadable: (ledger, invoice) =>
+    ledger.record(invoice.id, { ix_state: 'done?', ix_id: 'FT 6/G', ix_attempted_at: 'yesterday' }),
+  vanished: (ledger, invoice) => recordId(ledger, invoice, ledger.skipId()),
+  deleted: (ledger, invoice) => issueOrdinary(ledger, invoice, { type: 'Invoice', status: 'deleted' }),
+  archived(ledger, invoice) {
+    ledger.put({ ...issueOrdinary(ledger, invoice), archived: true })
+  },
+  canceled_and_live(ledger, invoice) {
+    ledger.issue(invoice, { status: 'canceled' })
+    issue(ledger, invoice)
+  },
+  live_and_canceled(ledger, invoice) {
+    issue(ledger, invoice)
+    ledger.issue(invoice, { status: 'canceled' })
+  },
+  two_live(ledger, invoice) {
+    issue(ledger, invoice)
+    ledger.issue(invoice, { status: fittingStatus(invoice) })
+  },
+  two_live_one_recorded(ledger, invoice) {
+    ledger.issue(invoice, { status: fittingStatus(invoice) })
+    issueOrdinary(ledger, invoice)
+  },
+  with_credit_note(ledger, invoice) {
+    ledger.issue(invoice, { type: 'CreditNote', status: 'settled' })
+    issueOrdinary(ledger, invoice)
+    ledger.issue(invoice, { type: 'Receipt', status: 'settled' })
+  },
+}
+
+/** The names of all that may be planned for an invoice but the ordinary. */
+export const stateKinds = Object.keys(kinds)
+
+/** One in three until each occurred, then one in nine, so that most are as they should be in a large account too. */
+function kindAt(place: number): string | null {
+  const often = 3 * stateKinds.length
+  if (place < often) return place % 3 === 1 ? (stateKinds[(place - 1) / 3] ?? null) : null
+  return place % 9 === 4 ? (stateKinds[Math.floor(place / 9) % stateKinds.length] ?? null) : null
+}
+
+/**
+ * Gives every finalized invoice what it has at the invoicing system, oldest first. Returns the kind of each that is not
+ * as it should be. A void one always is, so that a live document there is never there by chance.
+ */
+export function issueAll(ledger: Ledger, states: 'ordinary' | 'all'): Map<string, string> {
+  const { account, random } = ledger
+  const found = new Map<string, string>()
+  const finalized: StripeInvoice[] = []
+  for (let index = 0; index < account.order.length; index++) {
+    const invoice = account.invoices.get(account.order.at(index)) as StripeInvoice
+    if (invoice.status !== 'draft') finalized.push(invoice)
+  }
+  // The newest are looked at first, and so should show what there is.
+  let place = finalized.filter(({ status }) => status !== 'void').length
+  for (const [index, invoice] of finalized.entries()) {
+    const kind = states === 'all' && invoice.status !== 'void' ? kindAt(--place) : null
+    if (kind === null) issueOrdinary(ledger, invoice)
+    else {
+      found.set(invoice.id, kind)
+      kinds[kind]?.(ledger, invoice)
+    }
+    if (states === 'all' && index % 15 === 7) issueForeign(ledger, invoice, random)
+  }
+  return found
+}
+
+/** A document that belongs to no invoice: somebody made it by hand. */
+function issueForeign(ledger: Ledger, invoice: StripeInvoice, random: Random): void {
+  const reference = pick(random, [null, '', `Encomenda ${integer(random, 100, 999)}`, 'in_'])
+  const status = pick(random, ['draft', 'final', 'settled'] as const)
+  const document = ledger.issue(invoice, { type: pick(random, documentTypes), status, reference })
+  ledger.put({ ...document, archived: random() < 0.5, observations: 'Feito à mão' })
+}

@@ -1,0 +1,290 @@
+/** The sandbox's world: an account of Stripe's with a simulated clock. The same seed and the same calls give the same account. */
+import { createOrderedIds, type OrderedIds } from '../ordered-ids.ts'
+import { createRandom, letters, pick, type Random } from '../random.ts'
+import { createPayer, createTaxRates, type Payer } from './customers.ts'
+import { addLine, createDraft, finalize, markUncollectible, pay, voidInvoice } from './invoices.ts'
+import type { Plan } from './lines.ts'
+import {
+  apiVersion,
+  type LivingCustomer,
+  mergeMetadata,
+  type StripeCustomer,
+  type StripeEvent,
+  type StripeInvoice,
+  type StripeTaxRate,
+  withFirstLines,
+} from './objects.ts'
+
+export interface AccountOptions {
+  seed?: number
+  invoices?: number
+  customers?: number
+  /** Seconds since 1970 of the simulated clock. */
+  now?: number
+  /** How many lines each invoice begins with; a few, and now and then very many, when not given. */
+  lines?: number
+}
+
+const changeKinds = ['create', 'finalize', 'pay', 'void', 'uncollectible', 'delete', 'update'] as const
+export type ChangeKind = (typeof changeKinds)[number]
+
+export interface StripeAccount {
+  /** Seconds since 1970, simulated. */
+  clock: number
+  /** A deleted customer stays, as Stripe answers for it. */
+  readonly customers: Map<string, StripeCustomer>
+  /** Each with all of its lines, its customer's id, and the path of its PDF. Never changed, only replaced. */
+  readonly invoices: Map<string, StripeInvoice>
+  readonly taxRates: Map<string, StripeTaxRate>
+  /** Everything since the account was created, oldest first. What it began with has no events. */
+  readonly events: StripeEvent[]
+  /** The invoices in their order, oldest first. */
+  readonly order: OrderedIds
+  /** Moves the clock, and lets happen what happens meanwhile. In one step or in many, the same happens. */
+  advance(seconds: number): void
+  /** One change now, to the given invoice or any that it fits. Returns its id; throws when the invoice does not allow it. */
+  change(kind: ChangeKind, invoiceId?: string): string
+  /** Drafts follow; what is finalized keeps the name it was made out to. */
+  renameCustomer(customerId: string, name: string): void
+  /** Adds to what is there, as Stripe does; an empty text takes the entry away. Announced when something changed. */
+  setMetadata(invoiceId: string, entries: Record<string, string>): void
+}
+
+/** Fixed, so that the same seed gives the same dates too. */
+const defaultNow = Date.UTC(2026, 9, 28, 9, 0, 0) / 1000
+const day = 86_400
+const span = 730 * day
+/** On average, from one change to the next. */
+const pause = 1_800
+
+export function createAccount(options: AccountOptions = {}): StripeAccount {
+  const { seed = 1, invoices: count = 200, now = defaultNow, lines } = options
+  const { customers: payerCount = Math.max(12, Math.ceil(count / 25)) } = options
+  const random = createRandom(seed)
+  const coupons = createRandom(seed ^ 0x2545f491)
+  const start = now - span
+  const [rates, taxations] = createTaxRates(random, start)
+  const taxRates = new Map(rates.map(rate => [rate.id, rate]))
+  const payers = Array.from({ length: Math.max(1, payerCount) }, (_, index) =>
+    createPayer(random, index, start),
+  )
+  const payerById = new Map(payers.map(payer => [payer.customer?.id ?? payer.account, payer]))
+  const customers = new Map<string, StripeCustomer>()
+  const invoices = new Map<string, StripeInvoice>()
+  const events: StripeEvent[] = []
+  const order = createOrderedIds()
+  const plans = new Map<string, Plan>()
+  /** Those that can still change, so that one is found without looking at all. */
+  const ids = { draft: [] as string[], open: [] as string[], uncollectible: [] as string[] }
+  let serial = 0
+
+  function draft(payer: Payer, created: number): StripeInvoice {
+    const [invoice, plan] = createDraft(random, coupons, {
+      payer,
+      serial: serial++,
+      created,
+      taxations,
+      rates: taxRates,
+      ...(lines !== undefined && { lines }),
+    })
+    plans.set(invoice.id, plan)
+    return invoice
+  }
+
+  /** Files an invoice as it is now. */
+  function put(invoice: StripeInvoice): StripeInvoice {
+    const before = invoices.get(invoice.id)
+    if (before === undefined) order.add(invoice)
+    if (before?.status !== invoice.status) {
+      if (before !== undefined) forget(before)
+      if (isListed(invoice.status)) ids[invoice.status].push(invoice.id)
+    }
+    if (invoice.status !== 'draft') plans.delete(invoice.id)
+    invoices.set(invoice.id, invoice)
+    return invoice
+  }
+
+  function forget({ id, status }: StripeInvoice): void {
+    if (isListed(status)) ids[status].splice(ids[status].indexOf(id), 1)
+  }
+
+  function emit(type: string, object: object, previous_attributes?: Record<string, unknown>): void {
+    events.push({
+      id: `evt_1${letters(random, 17)}${events.length.toString(36).padStart(6, '0')}`,
+      object: 'event',
+      api_version: apiVersion,
+      created: account.clock,
+      data: {
+        object: object as Record<string, unknown>,
+        ...(previous_attributes === undefined ? {} : { previous_attributes }),
+      },
+      livemode: false,
+      pending_webhooks: 1,
+      request: { id: null, idempotency_key: null },
+      type,
+    })
+  }
+
+  function announce(invoice: StripeInvoice, ...types: string[]): void {
+    for (const type of types) emit(`invoice.${type}`, withFirstLines(invoice))
+  }
+
+  const payerOf = (invoice: StripeInvoice) =>
+    payerById.get((invoice.customer as string | null) ?? invoice.customer_account) as Payer
+
+  const steps: Record<Exclude<ChangeKind, 'create'>, (invoice: StripeInvoice) => void> = {
+    finalize: invoice =>
+      announce(put(finalize(random, invoice, payerOf(invoice), account.clock)), 'finalized'),
+    pay: invoice => announce(put(pay(invoice, account.clock)), 'updated', 'paid', 'payment_succeeded'),
+    void: invoice => announce(put(voidInvoice(invoice, account.clock)), 'voided'),
+    uncollectible: invoice =>
+      announce(put(markUncollectible(invoice, account.clock)), 'marked_uncollectible'),
+    delete(invoice) {
+      invoices.delete(invoice.id)
+      order.remove(invoice)
+      forget(invoice)
+      plans.delete(invoice.id)
+      // As Stripe records it, though no invoice that can be read has this status.
+      emit('invoice.deleted', { ...withFirstLines(invoice), status: 'deleted' })
+    },
+    update(invoice) {
+      const plan = plans.get(invoice.id)
+      const longer = plan === undefined ? invoice : addLine(random, coupons, invoice, plan, taxRates)
+      const metadata = { ...invoice.metadata, revisao: letters(random, 6) }
+      const { subtotal, total } = invoice
+      const updated = put({ ...longer, metadata })
+      const previous = { metadata: { revisao: invoice.metadata.revisao ?? null }, subtotal, total }
+      emit('invoice.updated', withFirstLines(updated), previous)
+    },
+  }
+
+  const account: StripeAccount = {
+    clock: now,
+    customers,
+    invoices,
+    taxRates,
+    events,
+    order,
+    advance(seconds) {
+      const until = account.clock + Math.max(0, Math.floor(seconds))
+      while (nextChange <= until) {
+        account.clock = Math.max(account.clock, nextChange)
+        happen()
+        // Every fourth change falls into the same second as the one before.
+        nextChange += random() < 0.25 ? 0 : Math.ceil(-Math.log(1 - random()) * pause)
+      }
+      account.clock = until
+    },
+    change(kind, invoiceId) {
+      if (kind === 'create') {
+        const living = payers.filter(({ isDeleted }) => !isDeleted)
+        const invoice = put(draft(pick(random, living.length === 0 ? payers : living), account.clock))
+        announce(invoice, 'created')
+        return invoice.id
+      }
+      const id = invoiceId ?? find(kind)
+      const invoice = invoices.get(id)
+      if (invoice === undefined) throw new Error(`There is no invoice ${id} to ${kind}.`)
+      if (!allowed[kind].includes(invoice.status))
+        throw new Error(`Invoice ${id} is ${invoice.status}: it does not ${kind}.`)
+      steps[kind](invoice)
+      return id
+    },
+    renameCustomer(customerId, name) {
+      const customer = customers.get(customerId)
+      if (customer === undefined || customer.deleted) throw new Error(`There is no customer ${customerId}.`)
+      const renamed: LivingCustomer = { ...customer, name }
+      if (customer.business_name !== undefined) renamed.business_name = `${name}, Lda.`
+      customers.set(customerId, renamed)
+      ;(payerById.get(customerId) as Payer).customer = renamed
+      for (const id of ids.draft) {
+        const invoice = invoices.get(id) as StripeInvoice
+        if (invoice.customer === customerId) put({ ...invoice, customer_name: name })
+      }
+      const { name: before, business_name } = customer
+      emit('customer.updated', renamed, {
+        name: before,
+        ...(business_name === undefined ? {} : { business_name }),
+      })
+    },
+    setMetadata(invoiceId, entries) {
+      const invoice = invoices.get(invoiceId)
+      if (invoice === undefined) throw new Error(`There is no invoice ${invoiceId}.`)
+      const metadata = mergeMetadata(invoice.metadata, entries)
+      const changed = Object.keys(entries).filter(name => invoice.metadata[name] !== metadata[name])
+      if (changed.length === 0) return
+      const before = Object.fromEntries(changed.map(name => [name, invoice.metadata[name] ?? null]))
+      emit('invoice.updated', withFirstLines(put({ ...invoice, metadata })), { metadata: before })
+    },
+  }
+
+  /** One that the change fits, made for it if there is none. */
+  function find(kind: Exclude<ChangeKind, 'create'>): string {
+    const fitting = allowed[kind].filter(isListed).flatMap(status => ids[status])
+    if (fitting.length > 0) return pick(random, fitting)
+    const id = account.change('create')
+    return allowed[kind].includes('draft') ? id : account.change('finalize', id)
+  }
+
+  function happen(): void {
+    const chance = random()
+    if (chance < 0.03) {
+      const living = [...customers.values()].filter(customer => !customer.deleted)
+      if (living.length > 0)
+        account.renameCustomer(pick(random, living).id, `Nova Firma ${letters(random, 5)}`)
+    } else if (chance < 0.05) {
+      // A preview: it has no id, and never becomes one of the invoices.
+      const { id: _, ...preview } = draft(pick(random, payers), account.clock)
+      plans.delete(_)
+      emit('invoice.upcoming', withFirstLines(preview as StripeInvoice))
+    } else account.change(kindFor((chance - 0.05) / 0.95))
+  }
+
+  for (let index = 0; index < count; index++) {
+    // Now and then in the same second as the one before.
+    const place = index % 9 === 8 ? index - 1 : index
+    const created = start + Math.floor((place * span) / count)
+    const payer = pick(random, payers)
+    put(grow(random, draft(payer, created), payer, now))
+  }
+  for (const { customer, isDeleted } of payers)
+    if (customer !== null)
+      customers.set(
+        customer.id,
+        isDeleted ? { id: customer.id, object: 'customer', deleted: true } : customer,
+      )
+  let nextChange = now + pause
+  return account
+}
+
+const allowed: Record<Exclude<ChangeKind, 'create'>, StripeInvoice['status'][]> = {
+  finalize: ['draft'],
+  pay: ['open', 'uncollectible'],
+  void: ['open', 'uncollectible'],
+  uncollectible: ['open'],
+  delete: ['draft'],
+  update: ['draft', 'open'],
+}
+
+function isListed(status: StripeInvoice['status']): status is 'draft' | 'open' | 'uncollectible' {
+  return status === 'draft' || status === 'open' || status === 'uncollectible'
+}
+
+/** As many are made as leave, so that drafts neither run out nor pile up. */
+function kindFor(chance: number): ChangeKind {
+  const shares = [0.3, 0.52, 0.72, 0.76, 0.8, 0.87, 1]
+  return changeKinds[shares.findIndex(share => chance < share)] ?? 'update'
+}
+
+/** From a draft to what it is by now: the younger, the likelier it is still at the beginning. */
+function grow(random: Random, draft: StripeInvoice, payer: Payer, now: number): StripeInvoice {
+  const age = now - draft.created
+  const chance = random()
+  if (chance < (age < 5 * day ? 0.5 : 0.03)) return draft
+  const at = Math.min(draft.created + 3_600, now)
+  const open = finalize(random, draft, payer, at)
+  const later = Math.min(at + Math.floor(random() * 20 * day), now)
+  if (chance < (age < 20 * day ? 0.8 : 0.1)) return open
+  if (chance > 0.96) return voidInvoice(open, later)
+  return chance > 0.92 ? markUncollectible(open, later) : pay(open, later)
+}

@@ -1,0 +1,143 @@
+/** Stripe's objects as the wire has them, in API version 2026-10-28.endive: the fields that the sandbox reads or changes. */
+import type { InvoiceStatus } from '../../invoice.ts'
+
+export const apiVersion = '2026-10-28.endive'
+
+export interface StripeTaxRate {
+  id: string
+  object: 'tax_rate'
+  display_name: string
+  percentage: number
+  effective_percentage: number | null
+  inclusive: boolean
+  [field: string]: unknown
+}
+
+export interface StripeTax {
+  amount: number
+  tax_behavior: 'exclusive' | 'inclusive'
+  tax_rate_details: { tax_rate: string }
+  taxability_reason: string
+  taxable_amount: number
+  type: 'tax_rate_details'
+}
+
+export interface StripeDiscountAmount {
+  amount: number
+  discount: string
+}
+
+export interface StripeLine {
+  id: string
+  object: 'line_item'
+  amount: number
+  currency: string
+  description: string | null
+  discount_amounts: StripeDiscountAmount[]
+  /** Of the item itself: its share of the invoice's discounts is in `discount_amounts` alone. */
+  discounts: string[]
+  pricing: { unit_amount_decimal: string | null; [field: string]: unknown } | null
+  quantity: number | null
+  quantity_decimal: string | null
+  subtotal: number
+  taxes: StripeTax[]
+  [field: string]: unknown
+}
+
+export interface StripeList<T> {
+  object: 'list'
+  data: T[]
+  has_more: boolean
+  total_count?: number
+  url: string
+}
+
+export interface StripeInvoice {
+  id: string
+  object: 'invoice'
+  amount_due: number
+  amount_paid: number
+  amount_remaining: number
+  created: number
+  currency: string
+  customer: string | StripeCustomer | null
+  customer_account: string | null
+  customer_email: string | null
+  customer_name: string | null
+  customer_tax_ids: { type: string; value: string }[] | null
+  default_tax_rates: StripeTaxRate[]
+  description: string | null
+  /** Of the invoice as a whole. */
+  discounts: string[]
+  effective_at: number | null
+  invoice_pdf: string | null
+  /** In the account: all of them. On the wire: the first ten. */
+  lines: StripeList<StripeLine>
+  metadata: Record<string, string>
+  number: string | null
+  status: InvoiceStatus
+  status_transitions: {
+    finalized_at: number | null
+    marked_uncollectible_at: number | null
+    paid_at: number | null
+    voided_at: number | null
+  }
+  subtotal: number
+  subtotal_excluding_tax: number | null
+  total: number
+  total_discount_amounts: StripeDiscountAmount[]
+  total_excluding_tax: number | null
+  total_taxes: StripeTax[]
+  [field: string]: unknown
+}
+
+export interface LivingCustomer {
+  id: string
+  object: 'customer'
+  deleted?: undefined
+  business_name?: string
+  created: number
+  email: string | null
+  individual_name?: string
+  invoice_prefix: string
+  name: string | null
+  [field: string]: unknown
+}
+
+export interface DeletedCustomer {
+  id: string
+  object: 'customer'
+  deleted: true
+}
+
+export type StripeCustomer = LivingCustomer | DeletedCustomer
+
+export interface StripeEvent {
+  id: string
+  object: 'event'
+  api_version: string
+  created: number
+  data: { object: Record<string, unknown>; previous_attributes?: Record<string, unknown> }
+  livemode: false
+  pending_webhooks: number
+  request: { id: string | null; idempotency_key: string | null }
+  type: string
+}
+
+/** How many lines an invoice itself carries; the rest is at its own address. */
+const embedded = 10
+
+/** The invoice as the wire has it. */
+export function withFirstLines(invoice: StripeInvoice): StripeInvoice {
+  const { lines } = invoice
+  if (lines.data.length <= embedded) return invoice
+  return { ...invoice, lines: { ...lines, data: lines.data.slice(0, embedded), has_more: true } }
+}
+
+/** What is there and what is new; an empty text takes an entry away. */
+export function mergeMetadata(
+  metadata: Record<string, string>,
+  entries: Record<string, string>,
+): Record<string, string> {
+  return Object.fromEntries(Object.entries({ ...metadata, ...entries }).filter(([, value]) => value !== ''))
+}

@@ -1,0 +1,97 @@
+/** Deliveries of events to a webhook: signed as Stripe signs, in order or not, twice or never. */
+import { createHmac } from 'node:crypto'
+import { request } from 'node:http'
+import { type Random, shuffle } from '../random.ts'
+import type { StripeEvent } from './objects.ts'
+
+export interface DeliverOptions {
+  order?: 'as is' | 'shuffled'
+  /** How many more times an event is sent, on average: 0.2 sends every fifth twice, 1 every one. */
+  duplicate?: number
+  /** The share of events that are never sent, from 0 to 1. */
+  drop?: number
+  /** From which index of the account's events on; by default what was not acknowledged yet. */
+  since?: number
+}
+
+export interface Delivery {
+  event: StripeEvent
+  /** The receiver's answer; 0 when there was none. */
+  status: number
+}
+
+export interface Webhooks {
+  subscribe(url: string, secret: string): void
+  /** Where events are sent to; null before anybody subscribed. */
+  endpoint(): string | null
+  deliver(options?: DeliverOptions): Promise<Delivery[]>
+}
+
+/** `render` gives the event as it is sent. */
+export function createWebhooks(
+  random: Random,
+  events: readonly StripeEvent[],
+  render: (event: StripeEvent) => StripeEvent,
+): Webhooks {
+  let receiver: { url: string; secret: string } | undefined
+  /** Those before were sent once, at least. */
+  let reached = 0
+  /** Sent in vain: they come again, as Stripe tries for days. */
+  const unacknowledged = new Set<StripeEvent>()
+
+  return {
+    subscribe(url, secret) {
+      receiver = { url, secret }
+    },
+    endpoint: () => receiver?.url ?? null,
+    async deliver({ order = 'as is', duplicate = 0, drop = 0, since } = {}) {
+      if (receiver === undefined) throw new Error('Nobody has subscribed to the events.')
+      const { url, secret } = receiver
+      const due = since === undefined ? [...unacknowledged, ...events.slice(reached)] : events.slice(since)
+      reached = events.length
+      const kept = due.filter(event => {
+        const isKept = random() >= drop
+        if (!isKept) unacknowledged.delete(event)
+        return isKept
+      })
+      const sent = kept.flatMap(event =>
+        Array.from({ length: 1 + Math.floor(duplicate + random()) }, () => event),
+      )
+      const deliveries: Delivery[] = []
+      for (const event of order === 'shuffled' ? shuffle(random, sent) : sent) {
+        const status = await post(url, secret, JSON.stringify(render(event), null, 2))
+        if (status >= 200 && status < 300) unacknowledged.delete(event)
+        else unacknowledged.add(event)
+        deliveries.push({ event, status })
+      }
+      return deliveries
+    },
+  }
+}
+
+/** The header's value for a payload, signed now: the receiver compares it with its own clock, not with a simulated one. */
+export function sign(payload: string, secret: string, at = Math.floor(Date.now() / 1000)): string {
+  return `t=${at},v1=${createHmac('sha256', secret).update(`${at}.${payload}`).digest('hex')}`
+}
+
+const patience = 30_000
+
+function post(url: string, secret: string, payload: string): Promise<number> {
+  return new Promise(resolve => {
+    const headers = {
+      'content-type': 'application/json; charset=utf-8',
+      'content-length': Buffer.byteLength(payload),
+      'stripe-signature': sign(payload, secret),
+      'user-agent': 'Stripe/1.0 (+https://stripe.com/docs/webhooks)',
+    }
+    // Without an agent every delivery has a connection of its own, so that none fails by another's end.
+    const outgoing = request(url, { method: 'POST', headers, agent: false, timeout: patience })
+    outgoing.on('response', response => {
+      response.resume()
+      response.on('close', () => resolve(response.statusCode ?? 0))
+    })
+    outgoing.on('timeout', () => outgoing.destroy())
+    outgoing.on('error', () => resolve(0))
+    outgoing.end(payload)
+  })
+}

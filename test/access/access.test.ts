@@ -1,0 +1,448 @@
+/** Tokens and RFC 6750: who gets in, and what the others are told. */
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { createAuthenticate, type TokenRecord } from '../../src/access/authenticate.ts'
+import { createToken, hashToken, isToken, readTokenId } from '../../src/access/token.ts'
+import { ApiError } from '../../src/errors.ts'
+import { createRateLimiter } from '../../src/http/rate-limit.ts'
+import { openWriteStore } from '../../src/store/engines.ts'
+import { engines } from '../support/engines.ts'
+import { makeRecord } from '../support/records.ts'
+import { type Answer, assertError, startService } from '../support/service.ts'
+
+const path = '/api/v1/client/cus_ana/invoices'
+
+describe('tokens', () => {
+  test('have a prefix, at least 160 random bits and a checksum; no two are alike', () => {
+    const tokens = Array.from({ length: 1_000 }, () => createToken())
+    for (const { id, token, hash } of tokens) {
+      assert.match(token, /^fat_[0-9A-Za-z]{48}$/)
+      assert.ok(isToken(token))
+      assert.ok(token.startsWith(id) && id === readTokenId(token) && id.length === 16)
+      assert.equal(hash, hashToken(token))
+      assert.ok(!hash.includes(token.slice(16)))
+    }
+    const secrets = tokens.map(({ token }) => token.slice(16, 46))
+    assert.equal(new Set(secrets).size, 1_000)
+    // 30 characters out of 62 are 178 bits, if every character of the alphabet is in use at every place.
+    assert.ok(30 * Math.log2(62) >= 160)
+    for (let place = 0; place < 30; place++)
+      assert.ok(new Set(secrets.map(secret => secret[place])).size > 50, `place ${place}`)
+  })
+
+  test('a typing error anywhere is told by the checksum, without asking the store', async () => {
+    const { token } = createToken()
+    let asked = 0
+    const authenticate = createAuthenticate(async () => {
+      asked++
+      return null
+    })
+    for (let place = 0; place < token.length; place++) {
+      const wrong = token.slice(0, place) + (token[place] === 'a' ? 'b' : 'a') + token.slice(place + 1)
+      assert.equal(isToken(wrong), false, wrong)
+      await assert.rejects(async () => authenticate(`Bearer ${wrong}`), { code: 'invalid_token' })
+    }
+    for (const wrong of [
+      'x',
+      'fat_',
+      `${token}x`,
+      token.slice(1),
+      token.toUpperCase(),
+      'a.b.c',
+      'x'.repeat(10_000),
+    ])
+      await assert.rejects(async () => authenticate(`Bearer ${wrong}`), { code: 'invalid_token' })
+    assert.equal(asked, 0)
+    await assert.rejects(async () => authenticate(`Bearer ${token}`), { code: 'invalid_token' })
+    assert.equal(asked, 1)
+  })
+
+  test('a good token is looked up at most twice a second, a revocation is seen within a second', async () => {
+    const { id, token, hash } = createToken()
+    const record: TokenRecord = { id, hash, customers: null, expires_at: null, revoked_at: null }
+    let time = 1_000_000
+    let asked = 0
+    const authenticate = createAuthenticate(
+      async () => {
+        asked++
+        return { ...record }
+      },
+      () => time,
+    )
+    for (let i = 0; i < 100; i++) await authenticate(`Bearer ${token}`)
+    assert.equal(asked, 1)
+    record.revoked_at = time
+    time += 999
+    await assert.rejects(async () => authenticate(`Bearer ${token}`), {
+      code: 'invalid_token',
+      message: /revoked/,
+    })
+  })
+
+  test('expiry is to the millisecond, also of a token that is remembered', async () => {
+    const { id, token, hash } = createToken()
+    let time = 1_000_000
+    const record = { id, hash, customers: null, expires_at: time + 100, revoked_at: null }
+    const authenticate = createAuthenticate(
+      async () => record,
+      () => time,
+    )
+    time += 99
+    await authenticate(`Bearer ${token}`)
+    time += 1
+    await assert.rejects(async () => authenticate(`Bearer ${token}`), {
+      code: 'invalid_token',
+      message: /expired/,
+    })
+  })
+
+  test('a header that proved right vouches for no other, and for no longer than the store’s word', async () => {
+    const { id, token, hash } = createToken()
+    const record: TokenRecord = { id, hash, customers: null, expires_at: null, revoked_at: null }
+    let time = 1_000_000
+    const authenticate = createAuthenticate(
+      async () => ({ ...record }),
+      () => time,
+    )
+    const spellings = [`Bearer ${token}`, `bearer ${token}`, `Bearer   ${token} `]
+    for (const spelling of [...spellings, ...spellings])
+      assert.equal((await authenticate(spelling)).token_id, id)
+    const forged = token.slice(0, 16) + createToken().token.slice(16)
+    for (const wrong of [forged, token.slice(0, -1), `${token}0`, ''])
+      await assert.rejects(async () => authenticate(`Bearer ${wrong}`), ApiError, wrong)
+    record.revoked_at = time
+    time += 501
+    for (const spelling of spellings)
+      await assert.rejects(async () => authenticate(spelling), { message: /revoked/ })
+  })
+
+  test('a clock that was set back does not make what is remembered last', async () => {
+    const { id, token, hash } = createToken()
+    const record: TokenRecord = { id, hash, customers: null, expires_at: null, revoked_at: null }
+    let time = 1_000_000_000
+    const authenticate = createAuthenticate(
+      async () => ({ ...record }),
+      () => time,
+    )
+    await authenticate(`Bearer ${token}`)
+    record.revoked_at = time
+    time -= 86_400_000
+    await assert.rejects(async () => authenticate(`Bearer ${token}`), { message: /revoked/ })
+  })
+
+  test('nothing is told of a token until its secret proved right', async () => {
+    const { id, hash } = createToken()
+    const record = { id, hash, customers: null, expires_at: 0, revoked_at: 0 }
+    const authenticate = createAuthenticate(async () => record)
+    const other = createToken()
+    await assert.rejects(async () => authenticate(`Bearer ${other.token}`), {
+      message: 'The access token is not known.',
+    })
+  })
+})
+
+describe('the rate limiter', () => {
+  /** Nanoseconds a request, at the best of some tries: others use this machine, too. */
+  function costOf(tokens: number): number {
+    const ids = Array.from({ length: tokens }, (_, n) => `fat_${n}`)
+    let best = Number.POSITIVE_INFINITY
+    for (let attempt = 0; attempt < 3; attempt++) {
+      const take = createRateLimiter({ requests: 1_000_000, seconds: 3_600 })
+      const begun = performance.now()
+      for (let turn = 0; turn < 2; turn++) for (const id of ids) take(id)
+      best = Math.min(best, ((performance.now() - begun) * 1e6) / (2 * tokens))
+    }
+    return best
+  }
+
+  test('takes as long a request for 100,000 tokens as for 5,000', () => {
+    costOf(5_000)
+    const [few, many] = [costOf(5_000), costOf(100_000)]
+    // A larger Map misses the processor's caches more often; looking at every window would take 1,000 times as long.
+    assert.ok(many < 20 * few + 2_000, `${many} ns a request for 100,000 tokens, ${few} ns for 5,000`)
+  })
+
+  test('counts each of 100,000 active tokens', () => {
+    const take = createRateLimiter({ requests: 2, seconds: 3_600 })
+    for (const allowed of [true, true, false])
+      for (let n = 0; n < 100_000; n++) assert.equal(take(`fat_${n}`).allowed, allowed)
+  })
+
+  test('holds a bounded number of windows: beyond it, the oldest begin again', () => {
+    const take = createRateLimiter({ requests: 1, seconds: 3_600 })
+    for (let n = 0; n < 500_000; n++) take(`fat_${n}`)
+    assert.equal(take('fat_499999').allowed, false, 'the latest is counted')
+    assert.equal(take('fat_0').allowed, true, 'the first is forgotten')
+  })
+})
+
+for (const engine of engines) {
+  describe(`access on ${engine.name}`, () => {
+    test('no credentials are 401 with a bare challenge', async t => {
+      const service = await startService(t, engine)
+      const cases: Record<string, string>[] = [
+        {},
+        { authorization: '' },
+        { authorization: 'Bearer' },
+        { authorization: 'Bearer  ' },
+        { authorization: 'Basic YTpi' },
+        { authorization: 'Bearerfat_x' },
+        { authorization: 'Token x' },
+      ]
+      for (const headers of cases) {
+        const answer = await service.get(path, { token: null, headers })
+        assertError(answer, 401, 'missing_token')
+        assert.equal(answer.headers['www-authenticate'], 'Bearer realm="fatura"')
+      }
+    })
+
+    test('an unknown, malformed, expired or revoked token is 401 invalid_token', async t => {
+      const service = await startService(t, engine)
+      const expired = await service.createToken({ expires_at: Date.now() - 1 })
+      const revoked = await service.createToken({ revoked_at: Date.now() })
+      const bad = [
+        expired,
+        revoked,
+        createToken().token,
+        'x',
+        'fat_x',
+        'a b',
+        `${expired},${expired}`,
+        '"',
+        'é'.normalize('NFKD').slice(0, 1),
+      ]
+      for (const token of bad) {
+        const answer = await service.get(path, { token })
+        assertError(answer, 401, 'invalid_token')
+        assert.match(
+          String(answer.headers['www-authenticate']),
+          /^Bearer realm="fatura", error="invalid_token", error_description="[\x20-\x21\x23-\x5b\x5d-\x7e]+"$/,
+        )
+      }
+    })
+
+    test('only spaces stand between the scheme and the token, and none of its characters is dropped', async t => {
+      const service = await startService(t, engine)
+      const token = await service.createToken()
+      const ask = async (credentials: string) => {
+        const head = `GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: ${credentials}\r\n\r\n`
+        return service.send(Buffer.from(head, 'latin1'))
+      }
+      assert.match(await ask(`Bearer   ${token}  `), /^HTTP\/1\.1 200 /)
+      const wrong = [
+        ...['\u00a0', ' \u00a0', '\t', ' \t', '\t ', '\u0085', ':', ': ', '=', '"', ','].map(
+          gap => `Bearer${gap}${token}`,
+        ),
+        ...['\u00a0', '\u0085', '=', ',', '"', ' x', '\tx', ` ${token}`].map(end => `Bearer ${token}${end}`),
+        `Bearer "${token}"`,
+        `Bearer\u00a0`,
+      ]
+      for (const credentials of wrong) {
+        const raw = await ask(credentials)
+        assert.match(raw, /^HTTP\/1\.1 401 /, JSON.stringify(credentials))
+        assert.match(
+          raw,
+          /www-authenticate: Bearer realm="fatura", error="invalid_token"/,
+          JSON.stringify(credentials),
+        )
+        assert.match(raw, /"code":"invalid_token"/)
+      }
+    })
+
+    test('the scheme is case-insensitive', async t => {
+      const service = await startService(t, engine)
+      const token = await service.createToken()
+      for (const scheme of ['bearer', 'BEARER', 'Bearer '])
+        assert.equal(
+          (await service.get(path, { token: null, headers: { authorization: `${scheme} ${token}` } })).status,
+          200,
+        )
+    })
+
+    test('a token out of scope is 403 insufficient_scope, whether or not the customer exists', async t => {
+      const service = await startService(t, engine, {
+        records: [makeRecord(), makeRecord({ customer_id: 'cus_bob' })],
+      })
+      const token = await service.createToken({ customers: ['cus_bob', 'cus_carla'] })
+      for (const customer of ['cus_ana', 'cus_nobody', 'cus_bo', 'cus_bobb', 'cus_BOB', 'cus_bob_']) {
+        const answer = await service.list('', { customer, token })
+        assertError(answer, 403, 'insufficient_scope')
+        assert.match(
+          String(answer.headers['www-authenticate']),
+          /^Bearer realm="fatura", error="insufficient_scope", /,
+        )
+      }
+      assert.equal((await service.list('', { customer: 'cus_bob', token })).json.total, 1)
+      assert.equal((await service.list('', { customer: 'cus_carla', token })).json.total, 0)
+    })
+
+    test('401 comes before 403, 403 before 400 of the query, 400 on an id of the wrong form', async t => {
+      const service = await startService(t, engine)
+      const token = await service.createToken({ customers: ['cus_bob'] })
+      assertError(await service.list('?page=x', { customer: 'bad', token: null }), 401, 'missing_token')
+      assertError(await service.list('?page=x', { token }), 403, 'insufficient_scope')
+      assertError(
+        await service.list('?page=x', { customer: 'bad', token }),
+        400,
+        'invalid_parameter',
+        'customerId',
+      )
+      assertError(
+        await service.list('?page=x', { customer: 'cus_bob', token }),
+        400,
+        'invalid_parameter',
+        'page',
+      )
+    })
+
+    test('two Authorization headers are 400 invalid_request', async t => {
+      const service = await startService(t, engine)
+      const token = await service.createToken()
+      const lines = [`Authorization: Bearer ${token}`, `authorization: Bearer ${token}`]
+      const raw = await service.send(
+        `GET ${path} HTTP/1.1\r\nHost: x\r\n${lines.join('\r\n')}\r\nConnection: close\r\n\r\n`,
+      )
+      assert.match(raw, /^HTTP\/1\.1 400 /)
+      assert.match(raw, /www-authenticate: Bearer realm="fatura", error="invalid_request"/)
+      assert.match(raw, /"code":"invalid_request"/)
+    })
+
+    test('a token in the query is refused, alone or beside a good header', async t => {
+      const service = await startService(t, engine)
+      const good = await service.createToken()
+      for (const token of [null, good])
+        for (const query of [
+          `?access_token=${good}`,
+          '?access_token=',
+          '?page=1&access_token=x',
+          '?access_token[]=x',
+        ]) {
+          const answer = await service.list(query, { token })
+          assertError(answer, 400, 'invalid_request')
+          assert.match(String(answer.headers['www-authenticate']), /error="invalid_request"/)
+        }
+    })
+
+    test('a revocation through another handle is seen by a running service within a second', async t => {
+      const service = await startService(t, engine)
+      const token = await service.createToken()
+      assert.equal((await service.get(path, { token })).status, 200)
+      const other = await openWriteStore(service.url)
+      const revoked = Date.now()
+      await other.revokeToken(readTokenId(token), revoked)
+      await other.close()
+      while ((await service.get(path, { token })).status === 200)
+        await new Promise(resolve => setTimeout(resolve, 20))
+      assert.ok(Date.now() - revoked < 1_000, `${Date.now() - revoked} ms`)
+    })
+
+    test('a token made through another handle works at once, and revoking twice keeps the first moment', async t => {
+      const service = await startService(t, engine)
+      const token = await service.createToken({ customers: ['cus_ana'] })
+      assert.equal((await service.get(path, { token })).status, 200)
+      const first = await service.store.revokeToken(readTokenId(token), 1_000)
+      const second = await service.store.revokeToken(readTokenId(token), 2_000)
+      assert.deepEqual([first?.revoked_at, second?.revoked_at], [1_000, 1_000])
+      assert.equal(await service.store.revokeToken('fat_none', 1), null)
+    })
+
+    test('forged tokens hardly reach the store: an address that sends many is refused, but not the tokens that work', async t => {
+      const service = await startService(t, engine)
+      const good = await service.createToken()
+      assert.equal((await service.get(path, { token: good })).status, 200)
+      service.lookups.length = 0
+      const forged = 1_000
+      const begun = performance.now()
+      const statuses = new Map<number, number>()
+      let refused: Answer | undefined
+      for (let i = 0; i < forged; i += 50)
+        for (const answer of await Promise.all(
+          Array.from({ length: 50 }, () => service.get(path, { token: createToken().token })),
+        )) {
+          statuses.set(answer.status, (statuses.get(answer.status) ?? 0) + 1)
+          if (answer.status === 429) refused = answer
+        }
+      assert.deepEqual([...statuses.keys()].sort(), [401, 429])
+      // The limit, and the few that were being looked up when it was reached, in each window of 10 s.
+      const windows = 1 + Math.ceil((performance.now() - begun) / 10_000)
+      assert.ok(
+        service.lookups.length <= windows * 120,
+        `${service.lookups.length} lookups of ${forged} forged tokens`,
+      )
+      assert.ok(refused !== undefined)
+      assertError(refused, 429, 'rate_limited')
+      assert.match(String(refused.headers['retry-after']), /^([1-9]|10)$/)
+      // What the process remembers of the good token has run out; the store is asked for it all the same.
+      await new Promise(resolve => setTimeout(resolve, 600))
+      for (let i = 0; i < 20; i++) assert.equal((await service.get(path, { token: good })).status, 200)
+      assertError(await service.get(path, { token: 'fat_x' }), 401, 'invalid_token')
+      assertError(await service.get(path, { token: null }), 401, 'missing_token')
+    })
+
+    test('many good tokens that come together for the first time are all let in', async t => {
+      const service = await startService(t, engine)
+      const tokens = await Promise.all(Array.from({ length: 150 }, () => service.createToken()))
+      const answers = await Promise.all(tokens.map(token => service.get(path, { token })))
+      assert.ok(answers.every(({ status }) => status === 200))
+    })
+
+    test('a token that was asked for too early works within a second of its making', async t => {
+      const service = await startService(t, engine)
+      const { id, token, hash } = createToken()
+      service.lookups.length = 0
+      const early = await Promise.all(Array.from({ length: 30 }, () => service.get(path, { token })))
+      for (const answer of early) assertError(answer, 401, 'invalid_token')
+      // One, unless the thirty took longer than the store's word is remembered.
+      assert.ok(service.lookups.length <= 3, `${service.lookups.length} lookups for 30 requests`)
+      const created_at = Date.now()
+      await service.store.saveToken({
+        ...{ id, hash, name: 'late', customers: null, created_at },
+        ...{ expires_at: null, revoked_at: null },
+      })
+      while ((await service.get(path, { token })).status !== 200)
+        await new Promise(resolve => setTimeout(resolve, 20))
+      assert.ok(Date.now() - created_at < 1_000, `${Date.now() - created_at} ms`)
+    })
+
+    test('RATE_LIMIT counts per token: RateLimit headers on every answer, 429 with Retry-After beyond', async t => {
+      const service = await startService(t, engine, { rateLimit: { requests: 3, seconds: 60 } })
+      const token = await service.createToken({ customers: ['cus_ana'] })
+      const other = await service.createToken()
+      for (const left of [2, 1]) {
+        const { status, headers } = await service.get(path, { token })
+        assert.deepEqual([status, headers['ratelimit-policy']], [200, '"default";q=3;w=60'])
+        assert.match(String(headers.ratelimit), new RegExp(`^"default";r=${left};t=(60|59)$`))
+      }
+      // A refused request counts as well.
+      assertError(await service.list('', { customer: 'cus_bob', token }), 403, 'insufficient_scope')
+      const refused = await service.get(path, { token })
+      assertError(refused, 429, 'rate_limited')
+      assert.match(String(refused.headers['retry-after']), /^(60|59)$/)
+      assert.match(String(refused.headers.ratelimit), /^"default";r=0;t=(60|59)$/)
+      assert.equal((await service.get(path, { token: other })).status, 200)
+      assert.equal((await service.get('/live')).headers.ratelimit, undefined)
+    })
+
+    test('setting the clock neither ends a rate-limit window nor makes it last', async t => {
+      t.mock.timers.enable({ apis: ['Date'], now: Date.now() })
+      const service = await startService(t, engine, { rateLimit: { requests: 2, seconds: 60 } })
+      const token = await service.createToken()
+      assert.equal((await service.get(path, { token })).status, 200)
+      t.mock.timers.setTime(Date.now() + 86_400_000)
+      assert.equal((await service.get(path, { token })).status, 200)
+      t.mock.timers.setTime(Date.now() - 2 * 86_400_000)
+      const refused = await service.get(path, { token })
+      assertError(refused, 429, 'rate_limited')
+      assert.match(String(refused.headers['retry-after']), /^(60|5\d)$/)
+    })
+
+    test('a rate-limit window ends by itself', async t => {
+      const service = await startService(t, engine, { rateLimit: { requests: 1, seconds: 1 } })
+      const token = await service.createToken()
+      assert.equal((await service.get(path, { token })).status, 200)
+      assert.equal((await service.get(path, { token })).status, 429)
+      await new Promise(resolve => setTimeout(resolve, 1_050))
+      assert.equal((await service.get(path, { token })).status, 200)
+    })
+  })
+}

@@ -1,0 +1,269 @@
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import { mkdir, readdir, readFile } from 'node:fs/promises'
+import { type AddressInfo, createServer } from 'node:net'
+import { delimiter, join } from 'node:path'
+import { describe, it } from 'node:test'
+import { promisify } from 'node:util'
+import { type Invoice, invoiceStatuses, syncStates } from '../../src/invoice.ts'
+import { assertOneLine, type Cli, createCli, eventually, get, type Program } from '../support/cli.ts'
+
+describe('fatura demo', { concurrency: 3 }, () => {
+  // First, as it waits longest: the others run beside it.
+  it('goes on: webhooks arrive while one looks, and the answers change', { timeout: 90_000 }, async t => {
+    const demo = await startDemo(await createCli(t))
+    const tags = async () =>
+      Promise.all(
+        demo.customers.map(async ({ id }) =>
+          (await demo.get(`/api/v1/client/${id}/invoices`)).headers.get('etag'),
+        ),
+      )
+    const before = await tags()
+    await demo.program.waitFor(/webhook: invoice\.\w+, applied/)
+    await eventually('an answer changes', async () => JSON.stringify(await tags()) !== JSON.stringify(before))
+  })
+
+  it('prints curl lines that answer as it says', async t => {
+    const demo = await startDemo(await createCli(t))
+    const asked = demo.curls.map(({ url }) => url)
+    assert.equal(asked.length, 7)
+    for (const { url } of demo.curls) assert.ok(url.startsWith(`${demo.address}/api/v1/client/`))
+    const [history, paid, found, whole, pdf, document, foreign] = await Promise.all(
+      demo.curls.map(({ url, token }) => get(url, token)),
+    )
+
+    assert.equal(history?.status, 200)
+    assert.equal(history.json.invoices.length, 3)
+    const moments = history.json.invoices.map(({ issued_at }: Invoice) => issued_at)
+    assert.deepEqual(moments, moments.toSorted().reverse(), 'newest first')
+
+    assert.equal(paid?.status, 200)
+    assert.ok(paid.json.invoices.length > 0)
+    for (const { status, ix_status, issued_at } of paid.json.invoices) {
+      assert.deepEqual([status, ix_status], ['paid', 'settled'])
+      assert.match(issued_at, /^2025-/)
+    }
+
+    assert.equal(found?.status, 200)
+    assert.ok(found.json.invoices.length > 0)
+    assert.match(String(asked[2]), /q=[A-Z]+%20[A-Z]+&/, 'in capitals and without accents')
+    for (const { display_name } of found.json.invoices) assert.match(display_name, /\p{Lu}\p{Ll}+/u)
+
+    assert.equal(whole?.status, 200)
+    assert.equal(whole.json.lines_source, 'payments')
+    assert.ok(whole.json.lines.length > 0)
+    assert.match(whole.json.downloads.payments, /\/payments\/download$/)
+
+    assert.equal(pdf?.status, 200)
+    assert.equal(pdf.headers.get('content-type'), 'application/pdf')
+    assert.match(pdf.text, /^%PDF-/)
+    assert.equal(document?.status, 200)
+    assert.match(document.text, /^%PDF-/)
+    assert.notEqual(document.text, pdf.text, 'the certified document is another one')
+
+    assert.equal(foreign?.status, 404)
+    assert.equal(foreign.json.error.code, 'invoice_not_found')
+    assert.equal((await get(demo.description)).json.openapi.slice(0, 3), '3.1')
+  })
+
+  it('prints curl lines that can be pasted into a shell', {
+    skip: !hasCurl() && 'there is no curl on this machine',
+  }, async t => {
+    const cli = await createCli(t)
+    const demo = await startDemo(cli)
+    for (const [index, { line }] of demo.curls.entries()) {
+      const { stdout } = await promisify(execFile)('sh', ['-c', `${line} -w '\\n%{http_code}'`], {
+        env: { PATH: process.env.PATH ?? '' },
+        cwd: cli.folder,
+      })
+      const [, body = '', status] = /^(.*)\n(\d+)$/s.exec(stdout) ?? []
+      assert.equal(status, index === demo.curls.length - 1 ? '404' : '200', line)
+      const [, file] = / -o (\w+\.pdf) /.exec(line) ?? []
+      if (file !== undefined) assert.match(await readFile(join(cli.folder, file), 'latin1'), /^%PDF-/)
+      else assert.equal(typeof JSON.parse(body), 'object')
+    }
+  })
+
+  it('has something of everything: customers, statuses, sync states, currencies, and lines that add up', async t => {
+    const demo = await startDemo(await createCli(t))
+    assert.ok(demo.customers.length >= 3)
+    const invoices: Invoice[] = []
+    for (const { id, count, currency } of demo.customers) {
+      const theirs = await demo.list(id)
+      assert.equal(theirs.length, count, `${id} has as many as was printed`)
+      for (const invoice of theirs) assert.deepEqual([invoice.customer_id, invoice.currency], [id, currency])
+      invoices.push(...theirs)
+    }
+    const values = (field: keyof Invoice) => new Set(invoices.map(invoice => invoice[field]))
+    assert.ok(invoices.length >= 200, `${invoices.length} invoices`)
+    assert.equal(values('id').size, invoices.length)
+    assert.deepEqual([...values('status')].toSorted(), invoiceStatuses.toSorted())
+    assert.deepEqual([...values('ix_sync_state')].toSorted(), syncStates.toSorted())
+    assert.ok(values('currency').isSupersetOf(new Set(['eur', 'jpy', 'kwd'])))
+    for (const invoice of invoices) {
+      const { subtotal_cents, discount_cents, tax_cents, total_cents } = invoice
+      // Tax is on top, or within.
+      const net = subtotal_cents - discount_cents
+      assert.ok([net, net + tax_cents].includes(total_cents), `the sum of ${invoice.id}`)
+      assert.equal(
+        invoice.ix_id === null,
+        invoice.ix_sync_state !== 'synced',
+        `the document of ${invoice.id}`,
+      )
+    }
+    const sources = new Set<string>()
+    for (const { customer_id, id, subtotal_cents, discount_cents } of invoices) {
+      const { json } = await demo.get(`/api/v1/client/${customer_id}/invoice/${id}`)
+      sources.add(json.lines_source)
+      const sum = (field: string) =>
+        json.lines.reduce((total: number, line: Record<string, number>) => total + (line[field] ?? 0), 0)
+      assert.deepEqual([sum('subtotal_cents'), sum('discount_cents')], [subtotal_cents, discount_cents])
+    }
+    assert.deepEqual([...sources], ['payments'])
+  })
+
+  it('serves the same data every time, under a token of its own', async t => {
+    const cli = await createCli(t)
+    const [first, second] = await Promise.all([startDemo(cli), startDemo(cli)])
+    assert.notEqual(first.token, second.token)
+    assert.deepEqual(first.customers, second.customers)
+    const bodies = async (demo: Demo) => {
+      const texts: string[] = []
+      for (const { id } of demo.customers)
+        for (const invoice of await demo.list(id))
+          texts.push(
+            JSON.stringify(invoice),
+            (await demo.get(`/api/v1/client/${id}/invoice/${invoice.id}`)).text,
+          )
+      return texts
+    }
+    assert.deepEqual(await bodies(first), await bodies(second))
+    const [{ id = '' } = {}] = first.customers
+    assert.equal((await get(`${second.address}/api/v1/client/${id}/invoices`, first.token)).status, 401)
+  })
+
+  for (const signal of ['SIGINT', 'SIGTERM'] as const)
+    it(`at ${signal} exits with 0 and leaves nothing behind`, async t => {
+      const cli = await createCli(t)
+      const temporary = await createTemporary(cli)
+      const demo = await startDemo(cli, { TMPDIR: temporary })
+      assert.match((await readdir(temporary)).join(), /^fatura-demo-\w+$/)
+      const { code, stderr } = await demo.program.stop(signal)
+      assert.deepEqual([code, stderr], [0, ''])
+      assert.deepEqual(await readdir(temporary), [])
+      assert.deepEqual(await readdir(cli.folder), ['temporary'], 'nor in the working directory')
+    })
+
+  it('leaves nothing behind when it is stopped before it is ready', async t => {
+    const cli = await createCli(t)
+    const temporary = await createTemporary(cli)
+    const program = cli.start(['demo', '--port', '0'], { env: { TMPDIR: temporary } })
+    await eventually('it has begun', async () => (await readdir(temporary)).length > 0)
+    const { code, stderr } = await program.stop('SIGINT')
+    assert.deepEqual([code, stderr], [0, ''])
+    assert.deepEqual(await readdir(temporary), [])
+  })
+
+  it('refuses a port in use that somebody chose, and leaves nothing behind', async t => {
+    const cli = await createCli(t)
+    const temporary = await createTemporary(cli)
+    const other = createServer().listen(0, '127.0.0.1')
+    t.after(() => other.close())
+    await once(other, 'listening')
+    const { port } = other.address() as AddressInfo
+    const outcome = await cli.run(['demo', '--port', String(port)], { env: { TMPDIR: temporary } })
+    assertOneLine(outcome, new RegExp(`\\b${port}\\b`), /--port/)
+    assert.deepEqual(await readdir(temporary), [])
+  })
+
+  it('takes another port when the default is in use and nobody chose one', async t => {
+    const other = createServer().listen(3000, '127.0.0.1')
+    t.after(() => other.close())
+    // Whether this holds the port now or something else did already, it is in use.
+    await once(other, 'listening').catch(error => assert.equal(error.code, 'EADDRINUSE'))
+    const demo = await startDemo(await createCli(t), {}, [])
+    assert.notEqual(new URL(demo.address).port, '3000')
+    assert.equal((await get(`${demo.address}/ready`)).status, 200)
+  })
+
+  it('says in one line that there is no folder for temporary files', async t => {
+    const cli = await createCli(t)
+    const outcome = await cli.run(['demo', '--port', '0'], { env: { TMPDIR: join(cli.folder, 'missing') } })
+    assertOneLine(outcome, /missing/)
+  })
+
+  it('logs requests only when asked to', async t => {
+    const cli = await createCli(t)
+    const [quiet, chatty] = await Promise.all([startDemo(cli), startDemo(cli, { LOG_LEVEL: 'info' })])
+    for (const { address } of [quiet, chatty]) await get(`${address}/live`)
+    const [silence, lines] = await Promise.all([quiet.program.stop(), chatty.program.stop()])
+    assert.doesNotMatch(silence.stdout, /"msg":"request"/)
+    assert.match(lines.stdout, /"route":"\/live".*"msg":"request"/)
+  })
+})
+
+interface Demo {
+  program: Program
+  address: string
+  token: string
+  /** Where it says that the API's description is. */
+  description: string
+  /** The lines to paste, whole and taken apart. */
+  curls: { line: string; token: string; url: string }[]
+  customers: { id: string; count: number; currency: string }[]
+  get(path: string): ReturnType<typeof get>
+  /** All the invoices of a customer, page by page. */
+  list(customer: string): Promise<Invoice[]>
+}
+
+async function startDemo(
+  cli: Cli,
+  env: Record<string, string> = {},
+  args: readonly string[] = ['--port', '0'],
+): Promise<Demo> {
+  const program = cli.start(['demo', ...args], { env })
+  await program.waitFor(/Ctrl-C stops the demo[^\n]*\n/)
+  const { stdout } = program
+  const [, address = ''] = /serving at (http:\/\/\S+) what/.exec(stdout) ?? []
+  const [, token = ''] = /\n {2}(fat_\w{48})\n/.exec(stdout) ?? []
+  const [description = ''] = /http:\S+openapi\.json/.exec(stdout) ?? []
+  const curls = [...stdout.matchAll(/^ +(curl .*)$/gm)].map(([, line = '']) => {
+    const [, token = '', url = ''] =
+      /^curl -s(?: -o \w+\.pdf)? -H 'Authorization: Bearer (fat_\w{48})' '(http:[^' ]+)'$/.exec(line) ?? []
+    return { line, token, url }
+  })
+  const customers = [...stdout.matchAll(/^ +(cus_\w+) +(\d+) invoices in ([a-z]{3})\b/gm)].map(
+    ([, id = '', count, currency = '']) => ({ id, count: Number(count), currency }),
+  )
+  const demo: Demo = {
+    program,
+    address,
+    token,
+    description,
+    curls,
+    customers,
+    get: path => get(address + path, token),
+    async list(customer) {
+      const invoices: Invoice[] = []
+      for (let page = 1, pages = 1; page <= pages; page++) {
+        const { json } = await demo.get(`/api/v1/client/${customer}/invoices?page_size=50&page=${page}`)
+        invoices.push(...json.invoices)
+        pages = json.total_pages
+      }
+      return invoices
+    },
+  }
+  return demo
+}
+
+async function createTemporary(cli: Cli): Promise<string> {
+  const temporary = join(cli.folder, 'temporary')
+  await mkdir(temporary)
+  return temporary
+}
+
+function hasCurl(): boolean {
+  return (process.env.PATH ?? '').split(delimiter).some(folder => existsSync(join(folder, 'curl')))
+}

@@ -1,0 +1,225 @@
+/** Both systems through the command line: sync, status, serve, reconcile and explain, as an operator runs them. */
+import assert from 'node:assert/strict'
+import { describe, it, type TestContext } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import {
+  createDocuments,
+  type DocumentAccount,
+  type DocumentOptions,
+} from '../../src/sandbox/invoicexpress/account.ts'
+import type { DifferenceKind, Planted } from '../../src/sandbox/invoicexpress/differences.ts'
+import {
+  type InvoiceXpressSandbox,
+  startInvoiceXpressSandbox,
+} from '../../src/sandbox/invoicexpress/server.ts'
+import { createRandom } from '../../src/sandbox/random.ts'
+import { openWriteStore } from '../../src/store/engines.ts'
+import type { Outcome } from '../support/cli.ts'
+import { assertDocumentsTrue } from '../support/document-truth.ts'
+import { type Engine, engines } from '../support/engines.ts'
+import { createSyncWorld, type SyncWorld } from '../support/sync-truth.ts'
+
+const key = 'ix_canaryKey_0123456789'
+
+interface World extends SyncWorld {
+  documents: DocumentAccount
+  ix: InvoiceXpressSandbox
+  /** A command whose output is for the operator's eyes: it may hold tax ids. */
+  look(args: readonly string[]): Promise<Outcome>
+  /** Runs `sync --once` so often that what is gone was missed twice. */
+  sync(): Promise<void>
+}
+
+async function createWorld(
+  t: TestContext,
+  engine: Engine,
+  invoices: number,
+  options: DocumentOptions = {},
+): Promise<World> {
+  const url = await engine.createStore(t)
+  const world = await createSyncWorld(t, { invoices, seed: 21 }, url)
+  const documents = createDocuments(world.account, options)
+  const ix = await startInvoiceXpressSandbox({ documents, apiKey: key })
+  t.after(() => ix.close())
+  const env = { INVOICEXPRESS_API_KEY: key, INVOICEXPRESS_API_BASE: ix.address }
+  const run: World['run'] = (args, more = {}) => world.run(args, { ...more, env: { ...env, ...more.env } })
+  return {
+    ...world,
+    documents,
+    ix,
+    run,
+    start: (args, more = {}) => world.start(args, { ...more, env: { ...env, ...more.env } }),
+    look: args => world.cli.run(args, { env: { ...world.env, ...env } }),
+    async sync() {
+      for (let time = 0; time < 2; time++) {
+        const { code, stderr } = await run(['sync', '--once'])
+        assert.equal(code, 0, stderr)
+      }
+    },
+  }
+}
+
+async function assertTrue({ url, account, documents }: World): Promise<void> {
+  const store = await openWriteStore(url)
+  try {
+    await assertDocumentsTrue(store, account, documents)
+  } finally {
+    await store.close()
+  }
+}
+
+/** By what was planted, the kind under which it is listed. */
+const kinds: Record<DifferenceKind, string> = {
+  paid_without_document: 'paid_without_document',
+  live_document_of_void: 'document_on_void',
+  total_by_smallest_unit: 'total_differs',
+  total: 'total_differs',
+  stuck_creating: 'stuck_creating',
+  failed: 'failed',
+  tax_id: 'tax_id_differs',
+  paid_not_settled: 'paid_not_settled',
+  several_documents: 'several_documents',
+  document_of_unknown_invoice: 'document_of_unknown_invoice',
+  document_without_invoice: 'document_without_invoice',
+}
+
+for (const engine of engines)
+  describe(`both systems on ${engine.name}`, { concurrency: 3 }, () => {
+    // First, as it waits for ten seconds: the others run beside it.
+    it('the API streams the document’s PDF, and says when it is still being made', async t => {
+      const world = await createWorld(t, engine, 60, { states: 'ordinary' })
+      await world.sync()
+      const paid = [...world.account.invoices.values()].find(
+        ({ status, metadata, customer }) =>
+          status === 'paid' && metadata.ix_id !== undefined && world.account.customers.has(String(customer)),
+      )
+      const path = `/api/v1/client/${paid?.customer}/invoice/${paid?.id}`
+      const { stdout: token } = await world.run(['token', 'create', '--all-customers', '--name', 'test'])
+      const api = world.start(['serve', '--port', '0'])
+      const [, address] = await api.waitFor(/"address":"(http:[^"]+)","msg":"listening"/)
+      const ask = (what: string) =>
+        fetch(`${address}${what}`, { headers: { authorization: `Bearer ${token.trim()}` } })
+      const { downloads } = (await (await ask(path)).json()) as { downloads: { ix: string } }
+      assert.equal(downloads.ix, `${path}/ix/download`)
+      const pdf = await ask(downloads.ix)
+      assert.deepEqual([pdf.status, pdf.headers.get('content-type')], [200, 'application/pdf'])
+      assert.match(await pdf.text(), /^%PDF-/)
+      world.ix.faults.set('ix_pdf', 'never_ready')
+      const started = performance.now()
+      const waiting = await ask(downloads.ix)
+      assert.equal(waiting.status, 503)
+      assert.ok(Number(waiting.headers.get('retry-after')) > 0)
+      assert.equal(((await waiting.json()) as { error: { code: string } }).error.code, 'document_not_ready')
+      assert.ok(performance.now() - started < 13_000, 'within the budget')
+      await api.stop()
+    })
+
+    it('sync --once brings every document of every state, and status tells of its streams', async t => {
+      const world = await createWorld(t, engine, 300)
+      await world.sync()
+      await assertTrue(world)
+      const { stdout } = await world.run(['status', '--json'])
+      const streams = stdout
+        .trim()
+        .split('\n')
+        .map(line => JSON.parse(line))
+      assert.deepEqual(
+        streams.filter(({ name }) => name?.startsWith('ix:')).map(({ name, error }) => [name, error]),
+        [
+          ['ix:all', null],
+          ['ix:open', null],
+          ['ix:recent', null],
+        ],
+      )
+    })
+
+    it('one run of sync --once misses a document once, however often it comes past it', async t => {
+      const world = await createWorld(t, engine, 60, { states: 'ordinary' })
+      const once = async () => assert.equal((await world.run(['sync', '--once'])).code, 0)
+      await once()
+      const open = [...world.account.invoices.values()].find(
+        ({ status, metadata, customer }) => status === 'open' && metadata.ix_id !== undefined && customer,
+      )
+      const { id, metadata } = open ?? assert.fail()
+      world.documents.change('vanish', Number(metadata.ix_id))
+      const explained = async () => (await world.look(['explain', id])).stdout
+      await once()
+      assert.match(await explained(), /It is synced/)
+      await once()
+      assert.match(
+        await explained(),
+        /It is failed, because document \d+ is recorded, but .* no longer has it/,
+      )
+    })
+
+    it('sync --once that is killed at random moments ends as if it never was', async t => {
+      const random = createRandom(5)
+      const world = await createWorld(t, engine, 300)
+      for (let kills = 0; kills < 8; kills++) {
+        const program = world.start(['sync', '--once'])
+        const before = world.ix.requests.get('ix_list') ?? 0
+        const wanted = 1 + Math.floor(random() * 12)
+        while ((world.ix.requests.get('ix_list') ?? 0) < before + wanted && program.child.exitCode === null)
+          await sleep(1)
+        await program.stop('SIGKILL')
+      }
+      await world.sync()
+      await assertTrue(world)
+    })
+
+    it('reconcile finds exactly the planted differences, no more, and exits 1', async t => {
+      const world = await createWorld(t, engine, 400, { states: 'ordinary', differences: 22 })
+      await world.sync()
+      await assertTrue(world)
+      const find = async (...args: string[]) => {
+        const { code, stdout, stderr } = await world.look(['reconcile', '--format', 'json', ...args])
+        assert.equal(code, 1, stderr)
+        const lines = stdout.trim().split('\n')
+        return lines.map(line => JSON.parse(line)).map(({ kind, invoice_id }) => `${invoice_id} ${kind}`)
+      }
+      const isApart = (kind: DifferenceKind) => /^document_(of|without)_/.test(kind)
+      const planted = world.documents.planted
+        // One without a customer is none of ours.
+        .filter(
+          ({ kind, invoice_id }) => isApart(kind) || world.account.invoices.get(invoice_id ?? '')?.customer,
+        )
+      const name = ({ kind, invoice_id }: Planted) => `${invoice_id} ${kinds[kind]}`
+      assert.deepEqual(
+        (await find()).sort(),
+        planted
+          .filter(({ kind }) => !isApart(kind))
+          .map(name)
+          .sort(),
+      )
+      // The documents of invoices that are none of ours refer to what is not in the store.
+      const others = [...world.documents.documents.values()].flatMap(({ reference, status }) => {
+        const invoice = world.account.invoices.get(reference ?? '')
+        return invoice && !invoice.customer && status !== 'canceled'
+          ? `${reference} document_of_unknown_invoice`
+          : []
+      })
+      assert.ok(others.length > 0)
+      assert.deepEqual((await find('--unlinked')).sort(), [...planted.map(name), ...others].sort())
+    })
+
+    it('reconcile finds nothing where nothing is wrong, and exits 0', async t => {
+      const world = await createWorld(t, engine, 200, { states: 'ordinary' })
+      await world.sync()
+      const { code, stdout } = await world.look(['reconcile', '--format', 'json'])
+      assert.deepEqual([code, stdout], [0, ''])
+    })
+
+    it('explain tells what happened to an invoice and to its document, in order', async t => {
+      const world = await createWorld(t, engine, 60, { states: 'ordinary' })
+      await world.sync()
+      const id = world.account.change('finalize')
+      world.documents.change('create', id)
+      world.account.change('pay', id)
+      await world.sync()
+      const { code, stdout } = await world.look(['explain', id])
+      assert.equal(code, 0)
+      assert.match(stdout, /It is synced, because there is a document claimed as \d+/)
+      assert.match(stdout, /applied +invoice\.(paid|payment_succeeded|updated|finalized)/)
+      assert.match(stdout, /ignored +invoice\.\S+ +evt_\w+ +read together with evt_/)
+    })
+  })

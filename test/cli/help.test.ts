@@ -1,0 +1,146 @@
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { readFile } from 'node:fs/promises'
+import { delimiter, join } from 'node:path'
+import { describe, it } from 'node:test'
+import manifest from '../../package.json' with { type: 'json' }
+import { assertOneLine, createCli } from '../support/cli.ts'
+
+const serving = [
+  ['--host', 'HOST'],
+  ['--port', 'PORT'],
+  ['--rate-limit', 'RATE_LIMIT'],
+  ['--log-level', 'LOG_LEVEL'],
+]
+const storing = [['--database-url', 'DATABASE_URL']]
+
+/** Every command, and what its help must speak of: options, the variables behind them, arguments, subcommands. */
+const commands: [command: string, mentions: string[]][] = [
+  ['', ['demo', 'serve', 'reconcile', 'explain', 'import', 'token', 'migrate', 'openapi', '--version']],
+  ['demo', serving.flat()],
+  ['serve', [...serving.flat(), ...storing.flat(), '--migrate', '--workers', 'WORKERS', 'SHUTDOWN_DELAY']],
+  ['import', [...storing.flat(), '<file>', '--skip-invalid', 'standard input']],
+  [
+    'reconcile',
+    [...storing.flat(), '--customer', '--from', '--to', '--format', 'csv', 'Exit code', 'LINK_IGNORE_ZERO'],
+  ],
+  ['explain', [...storing.flat(), '<id>', '--json', 'LINK_REFERENCE']],
+  ['token', ['create', 'list', 'revoke']],
+  [
+    'token create',
+    [...storing.flat(), '--customer', '--all-customers', '--name', '--expires', '90d', 'never'],
+  ],
+  ['token list', [...storing.flat(), '--json']],
+  ['token revoke', [...storing.flat(), '<token>']],
+  ['doctor', [...storing.flat(), '--sample', '--json', 'STRIPE_API_KEY', 'INVOICEXPRESS_API_KEY']],
+  ['migrate', storing.flat()],
+  ['sync', [...storing.flat(), '--once', '--full', '--webhooks', 'INVOICEXPRESS_API_KEY', 'LINK_REFERENCE']],
+  ['up', [...serving.flat(), ...storing.flat(), '--webhooks', 'LINK_REFERENCE']],
+  ['status', [...storing.flat(), '--json']],
+  ['account show', storing.flat()],
+  ['account change', [...storing.flat(), '--confirm']],
+  ['copy', ['<from>', '<to>']],
+  ['sandbox', ['--seed', '--invoices', '--differences']],
+  ['openapi', []],
+]
+
+describe('fatura --help', { concurrency: 3 }, () => {
+  for (const [command, mentions] of commands)
+    it(`of "${`fatura ${command}`.trim()}" speaks of everything that it takes`, async t => {
+      const cli = await createCli(t)
+      const { code, stdout, stderr } = await cli.run([...words(command), '--help'])
+      assert.equal(code, 0)
+      assert.equal(stderr, '')
+      assert.doesNotMatch(stdout, /default: (\[\]|false)/, 'nothing that says nothing')
+      if (command !== '' && command !== 'token') assert.match(stdout, /\nExample:\n {2}(\w+=\S+ )?fatura /)
+      assert.ok(stdout.startsWith(`Usage: ${`fatura ${command}`.trim()} `), stdout)
+      for (const mention of mentions) assert.ok(stdout.includes(mention), `${mention} in: ${stdout}`)
+    })
+
+  it('shows an invoice that import takes', async t => {
+    const cli = await createCli(t)
+    const { stdout } = await cli.run(['import', '--help'])
+    const [example = ''] = /\{"id"[^}]*\}/.exec(stdout) ?? []
+    const outcome = await cli.run(['import', '-'], { input: example.replaceAll('\n', ' ') })
+    assert.equal(outcome.code, 0, outcome.stderr)
+  })
+})
+
+describe('the command line', { concurrency: 3 }, () => {
+  const mistakes: [args: string, says: RegExp][] = [
+    ['serv', /unknown command 'serv'.*serve/s],
+    ['serve --prot 1', /unknown option '--prot'.*--port/s],
+    ['serve --verbose', /unknown option '--verbose'/],
+    ['token create --all', /unknown option '--all'/],
+    ['token make', /unknown command 'make'/],
+    ['import', /missing required argument 'file'/],
+    ['serve --port', /'--port <port>' argument missing/],
+    ['migrate now', /too many arguments/],
+  ]
+  for (const [args, says] of mistakes)
+    it(`answers "fatura ${args}" with exit code 2, what is wrong, and where the help is`, async t => {
+      const cli = await createCli(t)
+      const { code, stdout, stderr } = await cli.run(words(args))
+      assert.equal(code, 2)
+      assert.equal(stdout, '')
+      assert.match(stderr, says)
+      assert.match(stderr, /--help/)
+    })
+
+  it('without a command shows the help as a mistake', async t => {
+    const cli = await createCli(t)
+    const { code, stdout, stderr } = await cli.run([])
+    assert.equal(code, 2)
+    assert.equal(stdout, '')
+    assert.match(stderr, /^Usage: fatura /)
+  })
+
+  it('tells its version', async t => {
+    const cli = await createCli(t)
+    const { code, stdout } = await cli.run(['--version'])
+    assert.deepEqual([code, stdout], [0, `${manifest.version}\n`])
+  })
+
+  it('prints the committed OpenAPI document, byte for byte', async t => {
+    const cli = await createCli(t)
+    const { code, stdout, stderr } = await cli.run(['openapi'])
+    assert.deepEqual([code, stderr], [0, ''])
+    assert.match(JSON.parse(stdout).openapi, /^3\.1\./)
+    const committed = await readFile(new URL('../../openapi.json', import.meta.url), 'utf8')
+    assert.ok(stdout === committed, 'openapi.json is out of date: npm run openapi')
+  })
+
+  it('does not mind when what it prints is no longer read', async t => {
+    const cli = await createCli(t)
+    const program = cli.start(['openapi'])
+    program.child.stdout.destroy()
+    const { code, stderr } = await program.exited
+    assert.deepEqual([code, stderr], [0, ''])
+  })
+
+  const old = findOldNode()
+  it('says in one line that Node is too old', {
+    skip: old === undefined && 'there is no Node older than 24 on this machine',
+  }, async t => {
+    const cli = await createCli(t)
+    assertOneLine(await cli.run(['demo'], { node: old ?? '' }), /Node 24/)
+  })
+})
+
+function words(text: string): string[] {
+  return text === '' ? [] : text.split(' ')
+}
+
+function findOldNode(): string | undefined {
+  const folders = new Set([...(process.env.PATH ?? '').split(delimiter), '/usr/bin', '/usr/local/bin'])
+  return [...folders].map(folder => join(folder, 'node')).find(isOldNode)
+}
+
+function isOldNode(path: string): boolean {
+  try {
+    const version = execFileSync(path, ['--version'], { encoding: 'utf8', stdio: 'pipe' })
+    return Number(/^v(\d+)\./.exec(version)?.[1]) < 24
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,113 @@
+/** How far a long command has come, and how long it will still take. */
+import assert from 'node:assert/strict'
+import { execFileSync, spawnSync } from 'node:child_process'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { createMovingLine } from '../../src/cli/terminal/moving-line.ts'
+import { createProgress } from '../../src/cli/terminal/progress.ts'
+import { startStripeSandbox } from '../../src/sandbox/stripe/server.ts'
+import { createBillingSource } from '../../src/stripe/billing-source.ts'
+
+/** Where a terminal would be; what was written to it is kept. */
+function createScreen(isTTY: boolean) {
+  const written: string[] = []
+  const screen = { isTTY, write: (text: string) => written.push(text) } as unknown as NodeJS.WriteStream
+  return { line: createMovingLine(screen), written }
+}
+
+test('on a terminal a line moves after two seconds, with the rate and what remains', t => {
+  t.mock.timers.enable({ apis: ['Date'], now: 1_000_000 })
+  const { line, written } = createScreen(true)
+  const progress = createProgress('invoices', line)
+  progress.update('listed', 100, 0.1)
+  assert.deepEqual(written, [], 'what takes less needs no progress')
+  t.mock.timers.setTime(1_010_000)
+  progress.update('listed', 1_000, 0.25)
+  progress.update('listed', 1_001, 0.25)
+  assert.deepEqual(written, ['1000 invoices listed … 10.0 s, 100 invoices/s, about 30 s left'])
+  t.mock.timers.setTime(1_100_000)
+  progress.update('listed', 2_000, 0.02)
+  assert.match(written.at(-1) ?? '', /^2000 invoices listed … 100\.0 s, 20 invoices\/s, about 82 min left$/)
+  t.mock.timers.setTime(1_101_000)
+  progress.update('saved', 3_000)
+  assert.doesNotMatch(written.at(-1) ?? '', /left/, 'nothing is promised that nobody knows')
+  progress.end()
+  assert.equal(written.at(-1), '\r\x1b[K')
+})
+
+test('elsewhere a plain line comes now and then, without control characters', t => {
+  t.mock.timers.enable({ apis: ['Date'], now: 1_000_000 })
+  const { line, written } = createScreen(false)
+  const progress = createProgress('invoices', line)
+  for (let seconds = 0; seconds <= 25; seconds++) {
+    t.mock.timers.setTime(1_000_000 + seconds * 1_000)
+    progress.update('listed', seconds, 0.5)
+  }
+  progress.end()
+  assert.equal(written.length, 2)
+  for (const line of written) assert.match(line, /^\d+ invoices listed … [\x20-\x7e]+ left\n$/)
+})
+
+test('several that tell how far they are share one line, and what stays is never behind it', t => {
+  t.mock.timers.enable({ apis: ['Date'], now: 1_000_000 })
+  const { line, written } = createScreen(true)
+  const [invoices, documents] = [createProgress('invoices', line), createProgress('documents', line)]
+  t.mock.timers.setTime(1_010_000)
+  invoices.update('listed', 10)
+  documents.update('read', 20)
+  invoices.say('stays')
+  documents.end()
+  assert.deepEqual(written, [
+    '10 invoices listed … 10.0 s, 1 invoices/s',
+    '\r\x1b[K',
+    '20 documents read … 10.0 s, 2 documents/s',
+    '\r\x1b[K',
+    'stays\n',
+  ])
+})
+
+test('on a terminal a log line and a result clear the line that moves', { skip: !hasScript() }, () => {
+  const code = `
+    import { createLog } from './src/cli/terminal/log.ts'
+    import { movingLine, printResult } from './src/cli/terminal/moving-line.ts'
+    const log = createLog('info')
+    movingLine.draw('10 invoices listed')
+    log.info('first')
+    log.info('second')
+    movingLine.draw('20 invoices listed')
+    printResult('done\\n')`
+  const seen = execFileSync(
+    'script',
+    ['-qec', `'${process.execPath}' --input-type=module -e "$CODE"`, '/dev/null'],
+    { cwd: join(import.meta.dirname, '../..'), env: { ...process.env, CODE: code }, encoding: 'utf8' },
+  )
+  assert.match(
+    seen.replaceAll('\r\n', '\n'),
+    /^10 invoices listed\r\x1b\[K\{[^\n]*"first"\}\n\{[^\n]*"second"\}\n20 invoices listed\r\x1b\[Kdone\n$/,
+  )
+})
+
+/** The one of util-linux runs a command on a terminal of its own. */
+function hasScript(): boolean {
+  return spawnSync('script', ['--version'], { encoding: 'utf8' }).stdout?.includes('util-linux') === true
+}
+
+test('the first invoice of an account is found by few questions, well enough to tell how far a list has come', async t => {
+  for (const invoices of [1, 40, 700]) {
+    const sandbox = await startStripeSandbox({ invoices, seed: invoices })
+    t.after(() => sandbox.close())
+    const source = createBillingSource({ apiKey: 'sk_test_sandbox', base: sandbox.address })
+    const moments = [...sandbox.account.invoices.values()].map(({ created }) => created)
+    const [first, last] = [Math.min(...moments), Math.max(...moments)]
+    const estimate = await source.estimateFirst()
+    assert.ok(estimate !== null && estimate <= first, 'never after the first')
+    assert.ok(last - estimate <= 2 * (last - first) + 2 * 86_400, `${last - estimate} for ${last - first}`)
+    assert.ok(Number(sandbox.requests.get('list_invoices')) <= 16)
+  }
+  const empty = await startStripeSandbox({ invoices: 0 })
+  t.after(() => empty.close())
+  assert.equal(
+    await createBillingSource({ apiKey: 'sk_test_sandbox', base: empty.address }).estimateFirst(),
+    null,
+  )
+})

@@ -1,0 +1,384 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { Agent, get as httpGet } from 'node:http'
+import { type AddressInfo, connect, createServer } from 'node:net'
+import { dirname, join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { describe, it } from 'node:test'
+import { invoiceFields } from '../../src/invoice.ts'
+import { assertOneLine, createCli, eventually, isRefused } from '../support/cli.ts'
+import { makeInvoice, makeLine, withDocument } from '../support/records.ts'
+
+describe('fatura serve', { concurrency: 3 }, () => {
+  it('serves what was imported to whom a token was made for', async t => {
+    const cli = await createCli(t)
+    const invoice = makeInvoice({ id: 'in_1', ...withDocument })
+    const lines = [makeLine(), makeLine()]
+    await cli.load({ ...invoice, lines }, makeInvoice({ customer_id: 'cus_rui' }))
+    const token = await cli.createToken('--customer', 'cus_ana')
+    const api = await cli.serve()
+    assert.match(api.address, /^http:\/\/127\.0\.0\.1:\d+$/)
+
+    const list = await api.get('/api/v1/client/cus_ana/invoices', token)
+    assert.equal(list.status, 200)
+    assert.deepEqual(Object.keys(list.json.invoices[0]), invoiceFields)
+    assert.deepEqual(list.json, {
+      invoices: [invoice],
+      page: 1,
+      page_size: 10,
+      total: 1,
+      total_pages: 1,
+      source: 'synchronized_records',
+    })
+    const detail = await api.get('/api/v1/client/cus_ana/invoice/in_1', token)
+    assert.equal(detail.status, 200)
+    assert.deepEqual(detail.json.lines, lines)
+    assert.equal((await api.get('/api/v1/client/cus_rui/invoices', token)).status, 403)
+    assert.equal((await api.get('/api/v1/client/cus_ana/invoices')).status, 401)
+    for (const path of ['/live', '/ready']) {
+      const { status, json } = await api.get(path)
+      assert.deepEqual({ status, json }, { status: 200, json: { status: 'ok' } })
+    }
+    const committed = await readFile(new URL('../../openapi.json', import.meta.url), 'utf8')
+    assert.equal((await api.get('/api/v1/openapi.json')).text, committed)
+    assert.equal(api.stderr, '')
+  })
+
+  it('logs one JSON line a request, with nothing in it of tokens, e-mail addresses or search terms', async t => {
+    const cli = await createCli(t)
+    await cli.load(makeInvoice({ id: 'in_1', customer_email: 'canary.data@lima.example' }))
+    const token = await cli.createToken()
+    const api = await cli.serve()
+    const asked: [path: string, token: string | undefined, status: number, route: string | null][] = [
+      ['/live', undefined, 200, '/live'],
+      ['/api/v1/client/cus_ana/invoices?q=canary', token, 200, '/api/v1/client/:customerId/invoices'],
+      [
+        '/api/v1/client/cus_ana/invoices?q=canary%40lima.example',
+        token,
+        200,
+        '/api/v1/client/:customerId/invoices',
+      ],
+      ['/api/v1/client/cus_ana/invoices?page=canary', token, 400, '/api/v1/client/:customerId/invoices'],
+      ['/api/v1/client/canary@x.example/invoices', token, 400, '/api/v1/client/:customerId/invoices'],
+      ['/api/v1/client/cus_ana/invoice/in_1', token, 200, '/api/v1/client/:customerId/invoice/:invoiceId'],
+      ['/api/v1/client/cus_ana/invoice/canary', token, 400, '/api/v1/client/:customerId/invoice/:invoiceId'],
+      ['/api/v1/client/cus_ana/invoices', undefined, 401, '/api/v1/client/:customerId/invoices'],
+      ['/api/v1/client/cus_ana/invoices', 'canary', 401, '/api/v1/client/:customerId/invoices'],
+      [
+        `/api/v1/client/cus_ana/invoices?access_token=${token}`,
+        token,
+        400,
+        '/api/v1/client/:customerId/invoices',
+      ],
+      [`/canary/${token}`, token, 404, null],
+    ]
+    const requestIds: (string | null)[] = []
+    for (const [path, credentials, status] of asked) {
+      const answer = await api.get(path, credentials)
+      assert.equal(answer.status, status, path)
+      requestIds.push(answer.headers.get('request-id'))
+    }
+    const { stdout, stderr, code } = await api.stop()
+    assert.equal(code, 0)
+    assert.equal(stderr, '')
+
+    const lines = stdout
+      .trimEnd()
+      .split('\n')
+      .map(line => JSON.parse(line))
+    assert.equal(lines[0].msg, 'listening')
+    assert.equal(lines.at(-1).msg, 'stopped')
+    const requests = lines.slice(1, -1)
+    assert.equal(requests.length, asked.length)
+    for (const [index, [path, , status, route]] of asked.entries()) {
+      const line = requests[index]
+      assert.equal(line.msg, 'request')
+      assert.equal(line.request_id, requestIds[index])
+      assert.equal(line.method, 'GET')
+      assert.equal(line.route, route, path)
+      assert.equal(line.status, status)
+      assert.equal(typeof line.ms, 'number')
+      assert.ok(!Number.isNaN(Date.parse(line.time)))
+    }
+    assert.doesNotMatch(stdout, /canary|@/i)
+    assert.ok(!stdout.includes(token.slice(16, 46)), 'the token')
+  })
+
+  for (const signal of ['SIGTERM', 'SIGINT'] as const)
+    it(`at ${signal} takes no new connection, finishes the requests in flight and exits with 0`, async t => {
+      const cli = await createCli(t)
+      // An answer far larger than what the two sockets hold between them.
+      const description = 'x'.repeat(1_000_000)
+      const lines = Array.from({ length: 14 }, () => makeLine({ description }))
+      await cli.load({ ...makeInvoice({ id: 'in_large' }), lines })
+      const token = await cli.createToken()
+      const api = await cli.serve()
+      const request = (path: string) =>
+        `GET ${path} HTTP/1.1\r\nHost: fatura\r\nAuthorization: Bearer ${token}\r\n`
+
+      const half = connect(api.port, '127.0.0.1')
+      half.write(request('/api/v1/client/cus_ana/invoices'))
+      const slow = connect(api.port, '127.0.0.1')
+      slow.write(`${request('/api/v1/client/cus_ana/invoice/in_large')}\r\n`)
+      await once(slow, 'readable')
+      // Connections are taken in their order, so by now the first of them is the server's too.
+      assert.equal((await api.get('/live')).status, 200)
+
+      api.child.kill(signal)
+      await eventually('nobody listens any more', () => isRefused(api.port))
+      assert.equal(api.child.exitCode, null, 'it waits for what is in flight')
+
+      half.write('\r\n')
+      const [answer, large] = await Promise.all([readAll(half), readAll(slow)])
+      assert.match(answer, /^HTTP\/1\.1 200 OK\r\n/)
+      assert.match(answer, /\r\nconnection: close\r\n/i)
+      assert.equal(JSON.parse(bodyOf(answer)).total, 1)
+      assert.match(large, /^HTTP\/1\.1 200 OK\r\n/)
+      assert.equal(JSON.parse(bodyOf(large)).lines.length, lines.length)
+      const outcome = await api.exited
+      assert.equal(outcome.code, 0, outcome.stderr)
+      assert.match(outcome.stdout, /"msg":"stopped"}\n$/)
+    })
+
+  it('is not kept from its end by idle connections', async t => {
+    const cli = await createCli(t)
+    const api = await cli.serve(['--migrate'])
+    const agent = new Agent({ keepAlive: true })
+    t.after(() => agent.destroy())
+    const [response] = await once(httpGet(`${api.address}/live`, { agent }), 'response')
+    response.resume()
+    await once(response, 'end')
+    const silent = connect(api.port, '127.0.0.1')
+    silent.on('error', () => {})
+    t.after(() => silent.destroy())
+    await once(silent, 'connect')
+
+    const asked = Date.now()
+    const { code } = await api.stop()
+    const took = Date.now() - asked
+    assert.equal(code, 0)
+    assert.ok(took < 4_000, `took ${took} ms`)
+  })
+
+  it('ends at once at a second signal, whatever is in flight', async t => {
+    const cli = await createCli(t)
+    const api = await cli.serve(['--migrate'])
+    const half = connect(api.port, '127.0.0.1')
+    half.on('error', () => {})
+    t.after(() => half.destroy())
+    half.write('GET /live HTTP/1.1\r\n')
+    assert.equal((await api.get('/live')).status, 200)
+    api.child.kill('SIGTERM')
+    await eventually('nobody listens any more', () => isRefused(api.port))
+    const asked = Date.now()
+    const { code } = await api.stop('SIGTERM')
+    const took = Date.now() - asked
+    assert.equal(code, 1)
+    assert.ok(took < 4_000, `took ${took} ms`)
+  })
+
+  it('refuses a port in use and an address of another machine, and says how to choose others', async t => {
+    const cli = await createCli(t)
+    await cli.run(['migrate'])
+    const other = createServer().listen(0, '127.0.0.1')
+    t.after(() => other.close())
+    await once(other, 'listening')
+    const { port } = other.address() as AddressInfo
+    assertOneLine(
+      await cli.run(['serve'], { env: { PORT: String(port) } }),
+      new RegExp(`\\b${port}\\b`),
+      /in use/,
+      /--port/,
+    )
+    assertOneLine(await cli.run(['serve', '--host', '192.0.2.1', '--port', '0']), /192\.0\.2\.1/, /--host/)
+  })
+
+  it('refuses every wrong setting, from the environment or a flag, and names it', async t => {
+    const cli = await createCli(t)
+    const wrong: [setting: string, values: string[]][] = [
+      ['PORT', ['http', '-1', '65536']],
+      ['RATE_LIMIT', ['100', '0/s']],
+      ['LOG_LEVEL', ['loud']],
+      ['DATABASE_URL', ['data/fatura.db', 'sqlite:', 'mysql://localhost/fatura']],
+    ]
+    for (const [setting, values] of wrong) {
+      for (const value of values)
+        assertOneLine(
+          await cli.run(['serve', '--migrate'], { env: { PORT: '0', [setting]: value } }),
+          new RegExp(`^fatura: ${setting} must be `),
+        )
+    }
+    assertOneLine(await cli.run(['serve', '--port', 'http']), /^fatura: PORT must be /)
+  })
+
+  it('prefers a flag to the environment', async t => {
+    const cli = await createCli(t)
+    const elsewhere = join(cli.folder, 'elsewhere.db')
+    const token = await cli.createToken('--all-customers', '--database-url', `sqlite:${elsewhere}`)
+    const api = await cli.serve(
+      [
+        '--host',
+        '127.0.0.1',
+        '--log-level',
+        'info',
+        '--rate-limit',
+        '7/h',
+        '--database-url',
+        `sqlite:${elsewhere}`,
+      ],
+      {
+        env: {
+          HOST: '192.0.2.1',
+          PORT: 'http',
+          LOG_LEVEL: 'loud',
+          RATE_LIMIT: 'none',
+          DATABASE_URL: 'sqlite:missing.db',
+        },
+      },
+    )
+    const { status, headers } = await api.get('/api/v1/client/cus_ana/invoices', token)
+    assert.equal(status, 200)
+    assert.match(headers.get('ratelimit-policy') ?? '', /q=7;w=3600/)
+  })
+
+  it('reads its settings from the environment', async t => {
+    const cli = await createCli(t)
+    const token = await cli.createToken()
+    const occupied = createServer().listen(0, '127.0.0.1')
+    await once(occupied, 'listening')
+    const { port } = occupied.address() as AddressInfo
+    occupied.close()
+    await once(occupied, 'close')
+    // A level at which it does not say that it listens.
+    const program = cli.start(['serve'], {
+      env: {
+        HOST: '127.0.0.1',
+        PORT: String(port),
+        LOG_LEVEL: 'warn',
+        RATE_LIMIT: '2/m',
+        DATABASE_URL: `sqlite:${cli.database}`,
+      },
+    })
+    await eventually('it listens on the port asked for', async () => !(await isRefused(port)))
+    const ask = () =>
+      fetch(`http://127.0.0.1:${port}/api/v1/client/cus_ana/invoices`, {
+        headers: { authorization: `Bearer ${token}` },
+      })
+    const answers = [await ask(), await ask(), await ask()]
+    assert.deepEqual(
+      answers.map(({ status }) => status),
+      [200, 200, 429],
+    )
+    assert.deepEqual(
+      answers.map(({ headers }) => /^"default";r=(\d+);t=(\d+)$/.exec(headers.get('ratelimit') ?? '')?.[1]),
+      ['1', '0', '0'],
+    )
+    const [, , refused] = answers
+    assert.equal(refused?.headers.get('ratelimit-policy'), '"default";q=2;w=60')
+    const wait = Number(refused?.headers.get('retry-after'))
+    assert.ok(wait >= 1 && wait <= 60, `Retry-After: ${wait}`)
+    const body = (await refused?.json()) as { error: { code: string } }
+    assert.equal(body.error.code, 'rate_limited')
+    const { code, stdout } = await program.stop()
+    assert.equal(code, 0)
+    assert.equal(stdout, '')
+  })
+
+  it('says that the database is missing and how to make it, and makes none itself', async t => {
+    const cli = await createCli(t)
+    assertOneLine(await cli.run(['serve', '--port', '0']), /data\/fatura\.db/, /fatura migrate/)
+    assert.ok(!existsSync(dirname(cli.database)))
+  })
+
+  it('with --migrate makes the database in a folder that does not exist', async t => {
+    const cli = await createCli(t)
+    const api = await cli.serve(['--migrate', '--database-url', 'sqlite:deep/down/fatura.db'])
+    assert.equal((await api.get('/ready')).status, 200)
+    assert.ok((await readFile(join(cli.folder, 'deep/down/fatura.db'))).length > 0)
+  })
+
+  it('refuses a schema that is older or newer than its own, and says what to run', async t => {
+    const cli = await createCli(t)
+    await mkdir(dirname(cli.database))
+    await writeFile(cli.database, '')
+    assertOneLine(await cli.run(['serve', '--port', '0']), /version 0/, /fatura migrate/)
+    assert.equal((await cli.run(['migrate'])).code, 0)
+    assert.equal((await (await cli.serve()).stop()).code, 0)
+
+    const db = new DatabaseSync(cli.database)
+    db.exec('PRAGMA user_version = 99')
+    db.close()
+    for (const args of [['serve', '--port', '0'], ['migrate'], ['token', 'list']])
+      assertOneLine(await cli.run(args), /version 99/, /newer/, /[Uu]pgrade/)
+  })
+
+  it('refuses a file that is no database, and leaves it as it was', async t => {
+    const cli = await createCli(t)
+    const notes = join(cli.folder, 'notes.txt')
+    const text = 'These are the notes of somebody who does not expect to lose them.\n'.repeat(100)
+    await writeFile(notes, text)
+    for (const command of ['serve', 'migrate'])
+      assertOneLine(
+        await cli.run([command, '--database-url', `sqlite:${notes}`]),
+        /notes\.txt/,
+        /not a SQLite database/,
+        /DATABASE_URL/,
+      )
+    assert.equal(await readFile(notes, 'utf8'), text)
+  })
+
+  it("refuses another program's database, and leaves it as it was to the last byte", async t => {
+    const cli = await createCli(t)
+    const path = join(cli.folder, 'theirs.db')
+    const db = new DatabaseSync(path)
+    db.exec('CREATE TABLE theirs (a); INSERT INTO theirs VALUES (1)')
+    db.close()
+    const before = await readFile(path)
+    for (const args of [['serve', '--port', '0'], ['serve', '--port', '0', '--migrate'], ['migrate']])
+      assertOneLine(
+        await cli.run([...args, '--database-url', `sqlite:${path}`]),
+        /theirs\.db/,
+        /another program/,
+        /DATABASE_URL/,
+      )
+    assert.ok(before.equals(await readFile(path)), 'the file is as it was')
+  })
+
+  it('says in one line that a folder cannot be written to, or that the database is a folder', async t => {
+    const cli = await createCli(t)
+    await writeFile(join(cli.folder, 'file'), '')
+    await mkdir(join(cli.folder, 'folder'))
+    const url = `sqlite:${join(cli.folder, 'file/data/fatura.db')}`
+    for (const args of [['serve', '--migrate'], ['migrate'], ['import', '-']])
+      assertOneLine(
+        await cli.run([...args, '--database-url', url]),
+        /file\/data\/fatura\.db/,
+        /DATABASE_URL|folder/,
+      )
+    assertOneLine(await cli.run(['serve', '--database-url', url]), /fatura migrate/)
+    for (const command of ['serve', 'migrate'])
+      assertOneLine(await cli.run([command, '--database-url', 'sqlite:folder']), /folder/)
+  })
+
+  it('says in one line that a file system takes no files', {
+    skip: process.platform !== 'linux' && 'there is no /proc',
+  }, async t => {
+    const cli = await createCli(t)
+    const migrate = (path: string) =>
+      cli.run(['migrate', '--database-url', `sqlite:${path}`], { patience: 10_000 })
+    assertOneLine(await migrate('/proc/fatura.db'), /\/proc\/fatura\.db/)
+    assertOneLine(await migrate('/proc/fatura/fatura.db'), /\/proc\/fatura\/fatura\.db/)
+  })
+})
+
+async function readAll(socket: ReturnType<typeof connect>): Promise<string> {
+  const chunks: Buffer[] = []
+  for await (const chunk of socket) chunks.push(chunk)
+  return Buffer.concat(chunks).toString()
+}
+
+function bodyOf(answer: string): string {
+  return answer.slice(answer.indexOf('\r\n\r\n') + 4)
+}

@@ -1,0 +1,67 @@
+/** What `fatura status` and `fatura doctor` show of the connector, besides how far it is. */
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { openWriteStore } from '../../src/store/engines.ts'
+import { createCli } from '../support/cli.ts'
+import { engines } from '../support/engines.ts'
+
+for (const engine of engines)
+  describe(`fatura status on ${engine.name}`, () => {
+    it('shows spans in words, accounts, the process that synchronizes, and what was set aside', async t => {
+      const url = await engine.createStore(t)
+      const store = await openWriteStore(url)
+      t.after(() => store.close())
+      const now = Date.now()
+      await store.transaction(async tx => {
+        const stream = { name: 'stripe:events', cursor: '7', failed_at: null, error: null }
+        await tx.saveStream({ ...stream, succeeded_at: now - 1_441_000 })
+        await tx.savePin({ system: 'stripe', account: 'acct_1 live', pinned_at: now })
+        for (let i = 0; i < 7; i++)
+          await tx.setAside(
+            { system: 'stripe', kind: 'invoice', id: `in_${i}`, reason: 'no total\n' },
+            now - 600_000 + i,
+          )
+        await tx.setAside(
+          { system: 'invoicexpress', kind: 'document', id: '9', reason: 'no id' },
+          now - 500_000,
+        )
+      })
+      await store.takeLease(await store.readLease(), 'process 4711 on web-1')
+      const cli = await createCli(t)
+      const env = { DATABASE_URL: url }
+      const { stdout } = await cli.run(['status'], { env })
+      assert.match(stdout, /^stripe:events +\S+ +24 min +7$/m)
+      assert.match(stdout, /^Account of stripe: +acct_1 live, since \d{4}-\S+Z$/m)
+      assert.match(stdout, /^Synchronizing: +process 4711 on web-1$/m)
+      assert.match(stdout, /^Set aside, because they do not fit: 8\. The newest:$/m)
+      assert.match(stdout, /newest:\n {2}invoicexpress document 9: no id \(1 tries, last 8 min ago\)\n/)
+      assert.match(stdout, /^ {2}stripe invoice in_6: no total {1,2}\(1 tries, last 10 min ago\)$/m)
+      assert.doesNotMatch(stdout, /in_1|brake/)
+
+      const lines = (await cli.run(['status', '--json'], { env })).stdout.trimEnd().split('\n')
+      const kinds = Map.groupBy(
+        lines.map(line => JSON.parse(line)),
+        ({ kind }) => kind,
+      )
+      assert.deepEqual(
+        [...kinds].map(([kind, all]) => [kind, all.length]),
+        [
+          ['stream', 1],
+          ['account', 1],
+          ['connector', 1],
+          ['set_aside_total', 1],
+          ['set_aside', 5],
+        ],
+      )
+      const [newest] = kinds.get('set_aside') ?? []
+      const { record, id, reason, tries } = newest
+      assert.deepEqual([record, id, reason, tries], ['document', '9', 'no id', 1])
+
+      const doctor = await cli.run(['doctor', '--sample', '0'], { env })
+      assert.match(doctor.stdout, /^ok +Connector +process 4711 on web-1 synchronizes this store$/m)
+      assert.match(
+        doctor.stdout,
+        /^warn +Set aside +8 records do not fit; the newest is invoicexpress document 9: no id → /m,
+      )
+    })
+  })

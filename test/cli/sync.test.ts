@@ -1,0 +1,350 @@
+/** `fatura sync --once` and `fatura status` against a sandbox, also when they are killed at any moment. */
+import assert from 'node:assert/strict'
+import { describe, it, type TestContext } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { createRandom, integer } from '../../src/sandbox/random.ts'
+import type { StripeAccount } from '../../src/sandbox/stripe/account.ts'
+import type { StripeInvoice } from '../../src/sandbox/stripe/objects.ts'
+import type { Stream } from '../../src/store/store.ts'
+import { backfillStream } from '../../src/sync/connector.ts'
+import { readCursor } from '../../src/sync/ranges.ts'
+import { assertOneLine, eventually, type Outcome, type Program } from '../support/cli.ts'
+import { engines, postgresServer, runSql } from '../support/engines.ts'
+import {
+  assertTruth,
+  createSyncWorld,
+  type Records,
+  readStored,
+  type SyncWorld,
+  trueRecord,
+  truthOf,
+} from '../support/sync-truth.ts'
+
+const once = ['sync', '--once']
+/** How often a run is killed; the promise itself was tried with more. */
+const kills = { sqlite: 25, postgres: 10 } as const
+
+function stepsOf({ stdout }: Outcome): Record<string, unknown>[] {
+  const lines = stdout.split('\n').filter(line => line.includes('"msg":"synchronized"'))
+  return lines.map(line => JSON.parse(line))
+}
+
+async function succeed(world: SyncWorld, args = once): Promise<Outcome> {
+  const outcome = await world.run(args)
+  assert.equal(outcome.code, 0, outcome.stderr)
+  return outcome
+}
+
+async function createDatabase(t: TestContext): Promise<string> {
+  const name = `fatura_sync_${process.pid}_${Date.now().toString(36)}`
+  await runSql(postgresServer(), `CREATE DATABASE ${name}`)
+  t.after(() => runSql(postgresServer(), `DROP DATABASE ${name} WITH (FORCE)`))
+  return postgresServer() + name
+}
+
+describe('fatura sync --once', { concurrency: 4 }, () => {
+  for (const engine of engines)
+    it(`killed at random moments, ends as if it never was: ${engine.name}`, async t => {
+      const random = createRandom(41)
+      // Enough pages for a list in parts.
+      const world = await createSyncWorld(t, { invoices: 1_600, seed: 15 })
+      const { account } = world
+      const truth = truthOf(account)
+      let killed = 0
+      let completed = 0
+      const goal = kills[engine.name as keyof typeof kills]
+      while (killed < goal) {
+        const url = await engine.createStore(t)
+        const env = { DATABASE_URL: url }
+        // Killed again and again, until some time after the list came to its end; then all over in a new store.
+        for (let isListed = false; killed < goal && !(isListed && random() < 0.5); ) {
+          const program = world.start(once, { env })
+          await reachRequest(world, program, integer(random, 1, 70))
+          await sleep(random() * 10)
+          const { signal, code } = await program.stop('SIGKILL')
+          if (signal === null) assert.equal(code, 0)
+          else killed++
+          isListed = assertNotAhead(account, truth, await readStored(url))
+        }
+        const last = await world.run(once, { env })
+        assert.equal(last.code, 0, last.stderr)
+        const { records } = await readStored(url)
+        assert.deepEqual(records.size, truth.size)
+        for (const [id, record] of truth) assert.deepEqual(records.get(id), record, id)
+        completed++
+      }
+      t.diagnostic(`${engine.name}: ${killed} kills, ${completed} stores of ${truth.size} invoices equal`)
+    })
+
+  for (const engine of ['sqlite', 'postgres'] as const)
+    it(`fills a store with the whole account, and a second run changes nothing: ${engine}`, async t => {
+      const url = engine === 'postgres' ? await createDatabase(t) : undefined
+      const world = await createSyncWorld(t, { invoices: 450, seed: 11 }, url)
+      if (engine === 'postgres') {
+        assertOneLine(await world.run(once), /fatura migrate/)
+        await succeed(world, ['migrate'])
+      }
+      const first = await succeed(world)
+      const truth = truthOf(world.account)
+      assert.ok([...truth.values()].some(({ lines }) => (lines ?? []).length > 10))
+      await assertTruth(world.url, world.account)
+      assert.deepEqual(
+        stepsOf(first).map(({ step, changed }) => [step, changed]),
+        [
+          ['backfill', truth.size],
+          ['catchUp', 0],
+          ['rereadUnsettled', 0],
+        ],
+      )
+
+      assert.equal(world.sandbox.requests.get('retrieve_invoice'), undefined, 'what was just listed')
+
+      const before = await readStored(world.url)
+      world.sandbox.requests.clear()
+      const second = await succeed(world)
+      assert.equal(world.sandbox.requests.get('retrieve_invoice'), undefined, 'what did not change is listed')
+      assert.equal(world.sandbox.requests.get('list_invoices'), 3, 'drafts, open and uncollectible ones')
+      assert.deepEqual(
+        stepsOf(second).map(({ changed, deleted }) => [changed, deleted]),
+        [
+          [0, 0],
+          [0, 0],
+          [0, 0],
+        ],
+      )
+      assert.deepEqual((await readStored(world.url)).records, before.records)
+    })
+
+  it('brings what happened since the last run', async t => {
+    const world = await createSyncWorld(t, { invoices: 120, seed: 12 })
+    await succeed(world)
+    for (const kind of ['create', 'finalize', 'pay', 'void', 'delete', 'update', 'uncollectible'] as const)
+      for (let count = 0; count < 3; count++) world.account.change(kind)
+    const outcome = await succeed(world)
+    assert.ok(Number(stepsOf(outcome)[1]?.changed) > 0)
+    await assertTruth(world.url, world.account)
+  })
+
+  it('ends with one line when the key or the address is missing, wrong or refused', async t => {
+    const world = await createSyncWorld(t, { invoices: 3 })
+    const attempt = (env: Record<string, string>, args = once) => world.run(args, { env })
+    assertOneLine(await attempt({ STRIPE_API_KEY: '' }), /STRIPE_API_KEY/)
+    assertOneLine(await attempt({ STRIPE_API_KEY: 'canaryKey' }), /STRIPE_API_KEY must .*sk_ or rk_/)
+    for (const base of ['sandbox', 'ftp://127.0.0.1', 'http://127.0.0.1/v1', 'http://[::1'])
+      assertOneLine(await attempt({ STRIPE_API_BASE: base }), /STRIPE_API_BASE must/)
+    assertOneLine(await attempt({ STRIPE_API_KEY: 'sk_test_canaryKeyOther' }), /refused the key/)
+    const { records, streams } = await readStored(world.url)
+    assert.equal(records.size, 0)
+    assert.deepEqual(
+      streams.map(({ succeeded_at }) => succeeded_at).filter(at => at !== null),
+      [],
+    )
+    const port = ['sync', '--webhooks']
+    assertOneLine(await attempt({}, [...port, '65536']), /--webhooks must be a port/)
+    assertOneLine(await attempt({ STRIPE_WEBHOOK_SECRET: '' }, [...port, '0']), /STRIPE_WEBHOOK_SECRET must/)
+    assertOneLine(
+      await attempt({ STRIPE_WEBHOOK_SECRET: 'canarySecret' }, [...port, '0']),
+      /begins with whsec_/,
+    )
+  })
+
+  it('ends with one line when nobody answers at the address', async t => {
+    const world = await createSyncWorld(t, { invoices: 3 })
+    assertOneLine(
+      await world.run(once, { env: { STRIPE_API_BASE: 'http://127.0.0.1:9' } }),
+      /Stripe answered/,
+    )
+  })
+
+  it('tells of a failing upstream, and goes on where it was', async t => {
+    const world = await createSyncWorld(t, { invoices: 350, seed: 13 })
+    const { sandbox, account } = world
+    const statusOf = async (): Promise<Stream[]> => {
+      const { stdout } = await succeed(world, ['status', '--json'])
+      return stdout
+        .trimEnd()
+        .split('\n')
+        .map(line => JSON.parse(line))
+        .filter(({ kind }) => kind === 'stream')
+    }
+    const failing = world.run(once)
+    while ((sandbox.requests.get('list_invoices') ?? 0) < 2) await sleep(1)
+    sandbox.faults.set('*', 'error_503')
+    const failed = await failing
+    assert.equal(failed.code, 1)
+    assert.match(failed.stderr, /^fatura: Stripe answered .* The next run goes on from there\.\n$/)
+
+    const streams = await statusOf()
+    const backfill = streams.find(({ name }) => name === backfillStream)
+    assert.equal(backfill?.succeeded_at, null)
+    assert.ok(backfill?.failed_at !== null && /^Stripe answered/.test(backfill?.error ?? ''))
+    const table = await succeed(world, ['status'])
+    assert.match(table.stdout, /^STREAM +LAST SUCCESS +AGO +CURSOR +FAILURE *\n/)
+    assert.match(table.stdout, /^stripe:backfill +never .*\d{4}-\d\d-\d\dT\S+ Stripe answered/m)
+    assertNotAhead(account, truthOf(account), await readStored(world.url))
+
+    sandbox.faults.clear()
+    sandbox.requests.clear()
+    await succeed(world)
+    await assertTruth(world.url, account)
+    // And one for each kind of what may still change.
+    assert.ok((sandbox.requests.get('list_invoices') ?? 0) <= 3 + 3, 'the first page is not read again')
+    const names = ['stripe:backfill', 'stripe:events', 'stripe:relist', 'stripe:unsettled']
+    const after = await statusOf()
+    assert.deepEqual(
+      after.map(({ name }) => name),
+      names,
+    )
+    for (const { name, succeeded_at, failed_at, error } of after) {
+      assert.ok(succeeded_at !== null && Date.now() - succeeded_at < 60_000, name)
+      assert.deepEqual([failed_at, error], [null, null], name)
+    }
+    const mended = await succeed(world, ['status'])
+    for (const name of names)
+      assert.match(mended.stdout, new RegExp(`^${name} +\\d{4}-\\d\\d-\\d\\dT\\S+Z +\\d+ s`, 'm'))
+    assert.doesNotMatch(mended.stdout, /Stripe answered/)
+  })
+
+  it('ends in time at SIGTERM also when Stripe hangs, and goes on from there', async t => {
+    const world = await createSyncWorld(t, { invoices: 250, seed: 16 })
+    world.sandbox.faults.set('list_lines', 'hang')
+    const program = world.start(once)
+    while (!world.sandbox.requests.has('list_lines')) await sleep(1)
+    const before = Date.now()
+    assertOneLine(await program.stop(), /Stopped before the end; the next run goes on from there/)
+    assert.ok(Date.now() - before < 10_000)
+    world.sandbox.faults.clear()
+    await succeed(world)
+    await assertTruth(world.url, world.account)
+  })
+
+  it('passes over faults that go by', async t => {
+    const world = await createSyncWorld(t, { invoices: 250, seed: 14 })
+    world.sandbox.faults.set('list_invoices', 'truncated', { times: 2 })
+    world.sandbox.faults.set('list_lines', 'error_500', { times: 2 })
+    world.sandbox.faults.set('list_events', 'too_many', { times: 1, retryAfter: '1' })
+    await succeed(world)
+    await assertTruth(world.url, world.account)
+  })
+})
+
+describe('fatura sync', { concurrency: 3 }, () => {
+  it('sees what is new while the whole account is listed, however long that takes', async t => {
+    const world = await createSyncWorld(t, { invoices: 250, seed: 17 })
+    const { sandbox, account } = world
+    sandbox.faults.set('list_invoices', 'hang')
+    const program = world.start(['sync'])
+    await eventually('it began', () => sandbox.requests.has('list_invoices'))
+    const id = newInvoice(account)
+    const before = Date.now()
+    await eventually('it is seen', async () => (await readStored(world.url)).records.has(id))
+    assert.ok(Date.now() - before < 10_000, `${Date.now() - before} ms`)
+    const { streams } = await readStored(world.url)
+    assert.equal(streams.find(({ name }) => name === backfillStream)?.succeeded_at, null)
+    assert.equal((await program.stop()).code, 0)
+  })
+
+  it('finds with --full what no event told of', async t => {
+    const world = await createSyncWorld(t, { invoices: 250, seed: 18 })
+    const { account } = world
+    await succeed(world)
+    const told = account.events.length
+    const lost = newInvoice(account)
+    account.change('finalize', lost)
+    account.change('pay', lost)
+    const [changed] =
+      [...truthOf(account)].find(([, { invoice }]) => invoice.status === 'paid') ?? assert.fail()
+    account.setMetadata(changed, { ix_state: 'failed' })
+    account.events.splice(told)
+    await succeed(world)
+    const { records } = await readStored(world.url)
+    assert.equal(records.get(lost), undefined)
+    assert.equal(records.get(changed)?.invoice.ix_sync_state, 'not_synced')
+
+    const full = await succeed(world, ['sync', '--once', '--full'])
+    assert.deepEqual(
+      stepsOf(full).map(({ step, changed }) => [step, changed]),
+      [
+        ['backfill', 0],
+        ['catchUp', 0],
+        ['relist', 2],
+        ['rereadUnsettled', 0],
+      ],
+    )
+    const after = await readStored(world.url)
+    assert.deepEqual(after.records.get(lost), trueRecord(account, lost))
+    assert.equal(after.records.get(changed)?.invoice.ix_sync_state, 'failed')
+    const { stdout } = await succeed(world, ['status'])
+    assert.match(stdout, /^stripe:relist +\d{4}-\d\d-\d\dT\S+Z +\d+ s/m)
+  })
+
+  it('goes on after a record that does not fit, tells of it, and tries it again', async t => {
+    const world = await createSyncWorld(t, { invoices: 250, seed: 19 })
+    const { account } = world
+    const [id] = [...truthOf(account)].find(([, { invoice }]) => invoice.status === 'paid') ?? assert.fail()
+    const sound = account.invoices.get(id) as StripeInvoice
+    account.invoices.set(id, { ...sound, total: 'many' as unknown as number })
+    const first = await succeed(world)
+    assert.match(first.stdout, new RegExp(`"invoice":"${id}".*set aside`))
+    const { records } = await readStored(world.url)
+    account.invoices.set(id, sound)
+    const truth = truthOf(account)
+    assert.equal(records.size, truth.size - 1)
+    assert.ok(!records.has(id))
+    const second = await succeed(world)
+    assert.ok(stepsOf(second).some(({ step, changed }) => step === 'retrySetAside' && changed === 1))
+    await assertTruth(world.url, account)
+    assert.ok(!stepsOf(await succeed(world)).some(({ step }) => step === 'retrySetAside'))
+  })
+})
+
+/** One that is of a customer. */
+function newInvoice(account: StripeAccount): string {
+  for (;;) {
+    const id = account.change('create')
+    if (trueRecord(account, id) !== null) return id
+  }
+}
+
+describe('fatura status', () => {
+  it('says what to do with an empty store', async t => {
+    const world = await createSyncWorld(t, { invoices: 50 })
+    assertOneLine(await world.run(['status']))
+    await succeed(world, ['migrate'])
+    const { stdout } = await succeed(world, ['status'])
+    assert.match(stdout, /^Nothing was brought in yet\. .*fatura sync --once.*\n$/)
+    assert.equal((await succeed(world, ['status', '--json'])).stdout, '')
+  })
+})
+
+/** Resolves once the sandbox has served so many more requests, or the program has ended. */
+async function reachRequest({ sandbox }: SyncWorld, { child }: Program, count: number): Promise<void> {
+  const served = () => sandbox.requests.values().reduce((sum, requests) => sum + requests, 0)
+  const goal = served() + count
+  while (served() < goal && child.exitCode === null) await sleep(1)
+}
+
+/** Whatever the list has outside of what the cursor says is left is stored as it is. Says whether nothing is left. */
+function assertNotAhead(
+  account: StripeAccount,
+  truth: Records,
+  { records, streams }: Awaited<ReturnType<typeof readStored>>,
+): boolean {
+  const backfill = streams.find(({ name }) => name === backfillStream)
+  if (backfill === undefined || (backfill.cursor === null && backfill.succeeded_at === null)) return false
+  const left = backfill.cursor === null ? [] : readCursor(backfill.cursor).ranges
+  const places = new Map(
+    Array.from({ length: account.order.length }, (_, place) => [account.order.at(place), place]),
+  )
+  for (const [id, record] of truth) {
+    const { created } = account.invoices.get(id) as StripeInvoice
+    const isLeft = left.some(
+      ({ from, before, after }) =>
+        created >= (from ?? 0) &&
+        created < (before ?? Number.POSITIVE_INFINITY) &&
+        (after === null || Number(places.get(id)) < Number(places.get(after))),
+    )
+    if (!isLeft) assert.deepEqual(records.get(id), record, id)
+  }
+  return left.length === 0
+}

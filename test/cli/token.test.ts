@@ -1,0 +1,295 @@
+import assert from 'node:assert/strict'
+import { readdir, readFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { describe, it } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { createToken } from '../../src/access/token.ts'
+import { assertOneLine, createCli } from '../support/cli.ts'
+
+const hour = 3_600_000
+const day = 24 * hour
+
+describe('fatura token', { concurrency: 3 }, () => {
+  it('create prints the token alone on standard output, and its id but never the token beside it', async t => {
+    const cli = await createCli(t)
+    const { code, stdout, stderr } = await cli.run(['token', 'create', '--customer', 'cus_ana'])
+    assert.equal(code, 0)
+    assert.match(stdout, /^fat_[0-9A-Za-z]{48}\n$/)
+    assert.ok(stderr.includes(stdout.slice(0, 16)), 'its id is told')
+    assert.ok(stderr.includes('cus_ana'), 'its scope is told')
+    assert.ok(!stderr.includes(stdout.slice(16, 46)), 'its secret is not')
+  })
+
+  it('create refuses what does not say clearly whom the token may read, and then makes none', async t => {
+    const cli = await createCli(t)
+    const refused: [string[], ...RegExp[]][] = [
+      [[], /--customer/, /--all-customers/],
+      [['--customer', 'cus_ana', '--all-customers'], /--customer/, /--all-customers/, /not both/],
+      [['--customer', 'ana'], /--customer/, /cus_/, /'ana'/],
+      [['--customer', 'cus_ana', '--customer', 'cus_'], /--customer/, /'cus_'/],
+      [['--customer', 'cus_ana,cus_rui'], /--customer/, /'cus_ana,cus_rui'/],
+    ]
+    for (const [args, ...patterns] of refused)
+      assertOneLine(await cli.run(['token', 'create', ...args]), ...patterns)
+    const { stdout } = await cli.run(['token', 'list', '--json'])
+    assert.equal(stdout, '')
+  })
+
+  it('create refuses an --expires that is not a number and h or d, or never', async t => {
+    const cli = await createCli(t)
+    for (const expires of ['90', '0d', '1w', ''])
+      assertOneLine(
+        await cli.run(['token', 'create', '--all-customers', `--expires=${expires}`]),
+        /--expires/,
+        /90d/,
+        /never/,
+        new RegExp(`'${expires}'`),
+      )
+  })
+
+  it('create lets a token live for 90 days, or as long as --expires says', async t => {
+    const cli = await createCli(t)
+    const lives: [string[], number | null][] = [
+      [[], 90 * day],
+      [['--expires', '12h'], 12 * hour],
+      [['--expires', 'never'], null],
+    ]
+    const began = Date.now()
+    for (const [args, life] of lives) {
+      const token = await cli.createToken('--all-customers', '--name', String(life), ...args)
+      assert.match(token, /^fat_/)
+    }
+    const listed = await readList(cli.run(['token', 'list', '--json']))
+    assert.equal(listed.length, lives.length)
+    for (const [, life] of lives) {
+      const token = listed.find(({ name }) => name === String(life))
+      assert.ok(token !== undefined)
+      assert.ok(token.created_at >= began && token.created_at <= Date.now())
+      assert.equal(token.expires_at, life === null ? null : token.created_at + life)
+    }
+  })
+
+  it('list shows id, state, expiry, scope and name, newest first, and neither a token nor a hash', async t => {
+    const cli = await createCli(t)
+    const first = await cli.createToken('--customer', 'cus_ana', '--customer', 'cus_rui', '--name', 'portal')
+    const second = await cli.createToken('--all-customers', '--name', 'accountant', '--expires', 'never')
+    assert.notEqual(first.slice(4, 16), second.slice(4, 16), 'no two have one id')
+    assert.notEqual(first.slice(16, 46), second.slice(16, 46), 'nor one secret')
+    const table = await cli.run(['token', 'list'])
+    const json = await cli.run(['token', 'list', '--json'])
+    assert.equal(table.code, 0)
+    assert.equal(json.code, 0)
+
+    const [head = '', ...rows] = table.stdout.trimEnd().split('\n')
+    assert.match(head, /^ID +STATE +EXPIRES +MAY READ +NAME$/)
+    assert.equal(rows.length, 2)
+    assert.match(
+      rows[0] ?? '',
+      new RegExp(`^${second.slice(0, 16)} +active +never +every customer +accountant$`),
+    )
+    assert.match(
+      rows[1] ?? '',
+      new RegExp(`^${first.slice(0, 16)} +active +\\d{4}-\\d\\d-\\d\\dT\\S+Z +cus_ana, cus_rui +portal$`),
+    )
+
+    const listed = await readList(Promise.resolve(json))
+    assert.deepEqual(
+      listed.map(({ id, name, customers, state, revoked_at }) => [id, name, customers, state, revoked_at]),
+      [
+        [second.slice(0, 16), 'accountant', null, 'active', null],
+        [first.slice(0, 16), 'portal', ['cus_ana', 'cus_rui'], 'active', null],
+      ],
+    )
+    for (const output of [table.stdout, json.stdout, table.stderr, json.stderr]) {
+      for (const token of [first, second]) assert.ok(!output.includes(token.slice(16, 46)))
+      assert.doesNotMatch(output, /hash|[0-9a-f]{64}/)
+    }
+  })
+
+  it('list of an empty store says how to make a token, and nothing at all as JSON', async t => {
+    const cli = await createCli(t)
+    const { code, stdout } = await cli.run(['token', 'list'])
+    assert.equal(code, 0)
+    assert.match(stdout, /^[^\n]*fatura token create[^\n]*\n$/)
+    assert.equal((await cli.run(['token', 'list', '--json'])).stdout, '')
+  })
+
+  it('revoke ends one token, keeps the first moment when run again, and leaves the others', async t => {
+    const cli = await createCli(t)
+    const ended = (await cli.createToken('--all-customers', '--name', 'ended')).slice(0, 16)
+    const kept = (await cli.createToken('--all-customers', '--name', 'kept')).slice(0, 16)
+    const revoked = await cli.run(['token', 'revoke', ended])
+    assert.equal(revoked.code, 0)
+    assert.match(revoked.stdout, new RegExp(`^Revoked ${ended}\\b.*\n$`))
+    const moment = async () => {
+      const listed = await readList(cli.run(['token', 'list', '--json']))
+      assert.equal(listed.find(({ id }) => id === kept)?.state, 'active')
+      const token = listed.find(({ id }) => id === ended)
+      assert.equal(token?.state, 'revoked')
+      return token.revoked_at
+    }
+    const first = await moment()
+    assert.equal((await cli.run(['token', 'revoke', ended])).code, 0)
+    assert.equal(await moment(), first)
+    assert.match((await cli.run(['token', 'list'])).stdout, new RegExp(`${ended} +revoked `))
+  })
+
+  it('revoke takes a whole token as well, and shows its id alone', async t => {
+    const cli = await createCli(t)
+    const token = await cli.createToken('--all-customers', '--name', 'ended')
+    const kept = await cli.createToken('--all-customers', '--name', 'kept')
+    const { code, stdout, stderr } = await cli.run(['token', 'revoke', ` ${token}\n`])
+    assert.deepEqual([code, stderr], [0, ''])
+    assert.match(stdout, new RegExp(`^Revoked ${token.slice(0, 16)}:.*\n$`))
+    assertHidden(stdout, token)
+    const listed = await readList(cli.run(['token', 'list', '--json']))
+    assert.deepEqual(
+      listed.map(({ id, state }) => [id, state]),
+      [
+        [kept.slice(0, 16), 'active'],
+        [token.slice(0, 16), 'revoked'],
+      ],
+    )
+  })
+
+  it('revoke of a token that is unknown, cut off or mistyped fails, and repeats nothing of its secret', async t => {
+    const cli = await createCli(t)
+    const token = await cli.createToken()
+    const unknown = createToken().token
+    assertOneLine(await cli.run(['token', 'revoke', unknown]), new RegExp(unknown.slice(0, 16)), /token list/)
+    assertHidden((await cli.run(['token', 'revoke', unknown])).stderr, unknown)
+    const last = token.endsWith('a') ? 'b' : 'a'
+    for (const wrong of [
+      token.slice(0, -1),
+      token.slice(0, -1) + last,
+      token.slice(0, 30),
+      token.slice(1),
+      token.slice(16),
+      `fat_${token.slice(5)}`,
+      `fat-${token.slice(4)}`,
+      token.toUpperCase(),
+      `${token}${token}`,
+      `Bearer ${token}`,
+    ]) {
+      const outcome = await cli.run(['token', 'revoke', wrong])
+      assertOneLine(outcome, /neither a whole token nor the id/, /token list/)
+      assertHidden(outcome.stderr, token)
+    }
+    const [listed] = await readList(cli.run(['token', 'list', '--json']))
+    assert.equal(listed?.state, 'active')
+  })
+
+  it('a token in any other place is not repeated either', async t => {
+    const cli = await createCli(t)
+    const token = await cli.createToken()
+    const places: [given: string, ...place: string[]][] = [
+      [token, 'token', 'list'],
+      [token.slice(3), 'token', 'list'],
+      [token, 'token'],
+      [`x=${token}`],
+      [token, 'token', 'revoke', 'fat_doesnotexist'],
+      [`--${token}`, 'token', 'revoke'],
+      [token, 'token', 'create', '--customer'],
+      [token, 'token', 'create', '--all-customers', '--expires'],
+      [token, 'token', 'create', '--all-customers', '--name'],
+      [token.slice(3), 'serve', '--port'],
+      [token, 'import'],
+    ]
+    for (const [given, ...place] of places) {
+      const { code, stdout, stderr } = await cli.run([...place, given])
+      assert.notEqual(code, 0, place.join(' '))
+      assert.notEqual(stderr, '')
+      assertHidden(stdout + stderr, token)
+    }
+    const listed = await readList(cli.run(['token', 'list', '--json']))
+    assert.equal(listed.length, 1, 'and none is made with one for its name')
+  })
+
+  it('revoke of an id that does not exist fails and says where the ids are', async t => {
+    const cli = await createCli(t)
+    await cli.createToken()
+    assertOneLine(await cli.run(['token', 'revoke', 'fat_doesnotexist']), /fat_doesnotexist/, /token list/)
+  })
+
+  it('a token reads its own customers and nobody else', async t => {
+    const cli = await createCli(t)
+    const both = await cli.createToken('--customer', 'cus_ana', '--customer', 'cus_rui')
+    const all = await cli.createToken('--all-customers')
+    const api = await cli.serve()
+    const ask = async (customer: string, token: string) =>
+      (await api.get(`/api/v1/client/${customer}/invoices`, token)).status
+    assert.equal(await ask('cus_ana', both), 200)
+    assert.equal(await ask('cus_rui', both), 200)
+    assert.equal(await ask('cus_eva', both), 403)
+    assert.equal(await ask('cus_eva', all), 200)
+  })
+
+  it('a revoked token is refused by a running process within a second', async t => {
+    const cli = await createCli(t)
+    const token = await cli.createToken()
+    const api = await cli.serve(['--rate-limit', 'off'])
+    const ask = () => api.get('/api/v1/client/cus_ana/invoices', token)
+    assert.equal((await ask()).status, 200)
+
+    // Asked all the while, so that the process has no reason to look the token up anew.
+    let revokedAt = Number.POSITIVE_INFINITY
+    const revoking = cli.run(['token', 'revoke', token.slice(0, 16)]).then(outcome => {
+      revokedAt = Date.now()
+      assert.equal(outcome.code, 0, outcome.stderr)
+    })
+    let answer = await ask()
+    while (answer.status === 200) {
+      await sleep(20)
+      const sentAt = Date.now()
+      answer = await ask()
+      if (sentAt > revokedAt + 1_000) break
+    }
+    await revoking
+    assert.equal(answer.status, 401, 'more than a second after the revocation')
+    assert.equal(answer.json.error.code, 'invalid_token')
+    assert.equal((await ask()).status, 401)
+  })
+
+  it('only a hash of the token is on the disk', async t => {
+    const cli = await createCli(t)
+    const tokens = [await cli.createToken(), await cli.createToken('--customer', 'cus_ana')]
+    // While a process holds the store open, the journal beside the database is there too.
+    await cli.serve()
+    const folder = dirname(cli.database)
+    const files = await readdir(folder)
+    assert.ok(files.includes('fatura.db'))
+    const bytes = Buffer.concat(await Promise.all(files.map(file => readFile(join(folder, file)))))
+    for (const token of tokens) {
+      assert.ok(bytes.includes(token.slice(0, 16)), 'the id is there')
+      assert.ok(!bytes.includes(token.slice(16)), 'the secret and checksum are not')
+      assert.ok(!bytes.includes(token.slice(16, 46)), 'the secret is not')
+    }
+  })
+})
+
+/** Not even a third of the secret is there. */
+function assertHidden(text: string, token: string): void {
+  for (let from = 16; from < 40; from++)
+    assert.ok(
+      !text.toLowerCase().includes(token.slice(from, from + 10).toLowerCase()),
+      `from ${from}: ${text.length} characters`,
+    )
+}
+
+interface ListedToken {
+  id: string
+  name: string
+  customers: string[] | null
+  created_at: number
+  expires_at: number | null
+  revoked_at: number | null
+  state: string
+}
+
+async function readList(run: Promise<{ stdout: string }>): Promise<ListedToken[]> {
+  const { stdout } = await run
+  return stdout
+    .trimEnd()
+    .split('\n')
+    .map(line => JSON.parse(line))
+}

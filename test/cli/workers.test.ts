@@ -1,0 +1,208 @@
+/** `serve --workers`: several processes, one address. */
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { rename } from 'node:fs/promises'
+import { type AddressInfo, createServer } from 'node:net'
+import { describe, it } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { openReadPools } from '../../src/store/postgres/pool.ts'
+import { assertOneLine, type Cli, createCli, eventually, type Serving } from '../support/cli.ts'
+import { ask, startLoad } from '../support/load.ts'
+import { makeInvoice } from '../support/records.ts'
+import { startTraffic } from '../support/traffic.ts'
+
+const list = '/api/v1/client/cus_ana/invoices'
+
+async function serveWithWorkers(cli: Cli, ...args: string[]) {
+  await cli.load(makeInvoice({ id: 'in_1' }), makeInvoice({ id: 'in_2' }))
+  const token = await cli.createToken()
+  const api = await cli.serve(['--rate-limit', 'off', '--log-level', 'debug', ...args])
+  return { api, token }
+}
+
+/** What stands in a request id for the process that gave it. */
+const processOf = (requestId: unknown) => String(requestId).slice(0, 'req_'.length + 12)
+
+/** Every line so far; each must be a JSON object of its own. */
+const linesOf = (stdout: string) =>
+  stdout
+    .trimEnd()
+    .split('\n')
+    .map(line => JSON.parse(line))
+
+const startedPids = (api: Serving): number[] =>
+  linesOf(api.stdout)
+    .filter(({ msg }) => msg === 'a worker started')
+    .map(({ pid }) => pid)
+
+/** How long it waited each time a worker had ended, in milliseconds. */
+const waitsOf = (api: Serving): number[] =>
+  linesOf(api.stdout)
+    .filter(({ msg }) => msg === 'a worker ended; starting another')
+    .map(({ again_in_ms }) => again_in_ms)
+
+/** Asks over connections of their own until so many processes answered. */
+async function meetProcesses(api: Serving, token: string, count: number): Promise<Set<string>> {
+  const met = new Set<string>()
+  await eventually(`${count} processes answer`, async () => {
+    const { status, headers } = await ask(api.address + list, token)
+    assert.equal(status, 200)
+    met.add(processOf(headers['request-id']))
+    return met.size === count
+  })
+  return met
+}
+
+describe('fatura serve --workers', { concurrency: 2 }, () => {
+  it('serves one address with several processes, and logs every request once, in whole lines', async t => {
+    const cli = await createCli(t)
+    const { api, token } = await serveWithWorkers(cli, '--workers', '3')
+    await meetProcesses(api, token, 3)
+    const load = startLoad({
+      address: api.address,
+      paths: [list],
+      token,
+      loops: 12,
+      pause: 0,
+      atMost: 1_000,
+    })
+    await sleep(1_000)
+    await load.stop()
+    const { code, stdout, stderr } = await api.stop()
+    assert.deepEqual([code, stderr], [0, ''])
+    const lines = linesOf(stdout)
+    const logged = new Set(lines.filter(({ msg }) => msg === 'request').map(line => line.request_id))
+    for (const { status, text, headers } of load.samples) {
+      assert.equal(status, 200, text)
+      assert.ok(logged.has(headers['request-id']), 'every answer is logged')
+    }
+    assert.equal(lines.filter(({ msg }) => msg === 'request').length, logged.size, 'once')
+    assert.deepEqual(
+      lines.filter(({ msg }) => msg === 'listening').map(({ workers, address }) => ({ workers, address })),
+      [{ workers: 3, address: api.address }],
+    )
+    assert.equal(lines.at(-1).msg, 'stopped')
+  })
+
+  it('goes on when a worker is killed, and starts another', async t => {
+    const cli = await createCli(t)
+    const { api, token } = await serveWithWorkers(cli, '--workers', '2')
+    const before = await meetProcesses(api, token, 2)
+    const loops = 6
+    const load = startLoad({ address: api.address, paths: [list], token, loops, pause: 5, atMost: 10_000 })
+    await eventually('the load runs', () => load.samples.length > 100)
+    const [pid = 0] = startedPids(api)
+    process.kill(pid, 'SIGKILL')
+    const killedAt = load.samples.length
+    await eventually('others go on', () => load.samples.length > killedAt + 100)
+    await eventually('another is started', () => startedPids(api).length === 3)
+    await eventually('it answers', async () => {
+      const { headers } = await ask(api.address + list, token)
+      return !before.has(processOf(headers['request-id']))
+    })
+    await load.stop()
+    const failed = load.samples.filter(({ status }) => status !== 200)
+    // A loop has one connection: only what was on the killed worker's may have been lost.
+    assert.ok(failed.length <= loops, `${failed.length} failed: ${failed[0]?.text}`)
+    const { code, stdout } = await api.stop()
+    assert.equal(code, 0)
+    assert.match(stdout, new RegExp(`"pid":${pid},[^\\n]*"msg":"a worker ended; starting another"`))
+  })
+
+  for (const signal of ['SIGTERM', 'SIGINT'] as const)
+    it(`at ${signal} under load fails no request, and exits with 0 within 10 s`, async t => {
+      const cli = await createCli(t)
+      const { api, token } = await serveWithWorkers(cli, '--workers', '2', '--shutdown-delay', '1s')
+      const traffic = startTraffic({
+        address: api.address,
+        paths: [list, '/api/v1/client/cus_ana/invoice/in_1', '/live'],
+        token,
+        busy: 20,
+        idle: 0,
+        fresh: 2,
+        idleFor: [0, 0],
+      })
+      await eventually('the load runs', () => traffic.samples.length > 300)
+      // Without a delay, who connects at the last moment is refused.
+      if (signal === 'SIGINT') {
+        traffic.divert()
+        await sleep(100)
+      }
+      const asked = performance.now()
+      const { code, stdout, stderr } = await api.stop(signal)
+      const took = performance.now() - asked
+      traffic.stop()
+      await traffic.ended
+      assert.deepEqual([code, stderr], [0, ''])
+      assert.ok(took < 10_000, `took ${took} ms`)
+      const failed = traffic.samples.filter(({ status }) => status !== 200)
+      assert.deepEqual(failed, [])
+      const logged = linesOf(stdout).filter(({ msg, route }) => msg === 'request' && route !== '/ready')
+      assert.equal(logged.length, traffic.samples.length, 'no line is lost')
+    })
+
+  it('ends its workers when it is killed itself', async t => {
+    const cli = await createCli(t)
+    const { api } = await serveWithWorkers(cli, '--workers', '2')
+    const pids = startedPids(api)
+    assert.equal(pids.length, 2)
+    api.child.kill('SIGKILL')
+    await eventually('no worker is left', () => pids.every(pid => !isAlive(pid)))
+  })
+
+  it('waits longer and longer for a worker that cannot start, and takes it back when it can', async t => {
+    const cli = await createCli(t)
+    const { api, token } = await serveWithWorkers(cli, '--workers', '2')
+    await meetProcesses(api, token, 2)
+    await rename(cli.database, `${cli.database}.away`)
+    const killed = performance.now()
+    process.kill(startedPids(api)[0] ?? 0, 'SIGKILL')
+    await eventually('three tries failed', () => waitsOf(api).length > 3)
+    const took = performance.now() - killed
+    const [first = 0, ...others] = waitsOf(api).slice(0, 4)
+    assert.ok(first > 0)
+    assert.deepEqual(others, [2 * first, 4 * first, 8 * first])
+    assert.ok(took >= 0.9 * 7 * first, `three tries within ${took} ms`)
+    assert.equal((await ask(api.address + list, token)).status, 200)
+    await rename(`${cli.database}.away`, cli.database)
+    await meetProcesses(api, token, 2)
+    assert.equal((await api.stop()).code, 0)
+  })
+
+  it('says once what keeps it from starting, and ends', async t => {
+    const cli = await createCli(t)
+    const serve = ['serve', '--port', '0', '--workers', '3']
+    assertOneLine(await cli.run(serve), /data\/fatura\.db/, /fatura migrate/)
+    assertOneLine(await cli.run([...serve, '--host', '192.0.2.1', '--migrate']), /192\.0\.2\.1/, /--host/)
+    const other = createServer().listen(0, '127.0.0.1')
+    t.after(() => other.close())
+    await once(other, 'listening')
+    const { port } = other.address() as AddressInfo
+    assertOneLine(await cli.run(['serve', '--workers', '3', '--port', String(port)]), /in use/, /--port/)
+    for (const count of ['0', '-1', '1.5', 'many', '257'])
+      assertOneLine(await cli.run(['serve'], { env: { WORKERS: count } }), /^fatura: WORKERS must be /)
+  })
+
+  it('divides the connections to PostgreSQL among the workers, four each at least', () => {
+    const most = (workers: number) => {
+      const { lanes, others, searches } = openReadPools('postgres://127.0.0.1/none', workers)
+      return lanes.options.max + others.options.max + searches.options.max
+    }
+    assert.deepEqual([1, 2, 3, 4, 8, 64].map(most), [10, 5, 4, 4, 4, 4])
+  })
+
+  it('takes as many workers as there are cores with "auto"', async t => {
+    const cli = await createCli(t)
+    const api = await cli.serve(['--migrate', '--workers', 'auto'])
+    assert.equal((await api.get('/ready')).status, 200)
+    assert.equal((await api.stop()).code, 0)
+  })
+})
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,567 @@
+/** `fatura doctor` against the two sandboxes: each thing that can be wrong has a line that says what to do. */
+import assert from 'node:assert/strict'
+import { chmod, stat } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { dirname } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { describe, it, type TestContext } from 'node:test'
+import { checkClock } from '../../src/doctor/check-clock.ts'
+import { createReporter, type Finding } from '../../src/doctor/findings.ts'
+import { pickSample, type ReadKeys } from '../../src/doctor/pick-sample.ts'
+import type { InvoiceKey } from '../../src/invoice.ts'
+import { createDocuments, type DocumentAccount } from '../../src/sandbox/invoicexpress/account.ts'
+import {
+  type InvoiceXpressSandbox,
+  type InvoiceXpressOptions as IxSandboxOptions,
+  startInvoiceXpressSandbox,
+} from '../../src/sandbox/invoicexpress/server.ts'
+import type { SandboxOptions } from '../../src/sandbox/stripe/server.ts'
+import { openWriteStore } from '../../src/store/engines.ts'
+import { neededEvents } from '../../src/stripe/needed-events.ts'
+import type { Outcome } from '../support/cli.ts'
+import { engines, postgresServer, runSql } from '../support/engines.ts'
+import { apiKey, createSyncWorld, type SyncWorld } from '../support/sync-truth.ts'
+
+const ixKey = 'canaryKeyOfInvoicexpress'
+
+interface Clinic extends SyncWorld {
+  ix: InvoiceXpressSandbox
+  documents: DocumentAccount
+  /** By so many seconds the clock of both systems is ahead of ours. */
+  setSkew(seconds: number): void
+  /** Everything of both systems into the store. */
+  sync(): Promise<void>
+  examine(args?: readonly string[], env?: Record<string, string>): Promise<Examined>
+}
+
+interface Examined extends Outcome {
+  findings: Finding[]
+  /** What is not ok, by its check. */
+  wrong: Record<string, Finding>
+}
+
+type Options = SandboxOptions & { ix?: Partial<IxSandboxOptions>; url?: string }
+
+async function open(t: TestContext, { ix: server, url, ...options }: Options = {}): Promise<Clinic> {
+  const world = await createSyncWorld(t, { invoices: 60, seed: 21, ...options }, url)
+  const documents = createDocuments(world.account)
+  const ix = await startInvoiceXpressSandbox({ documents, apiKey: ixKey, ...server })
+  // The sandbox's clock stands still: here it goes with ours.
+  let skew = 0
+  const setClock = () => {
+    world.account.clock = Math.floor(Date.now() / 1000) + skew
+  }
+  const clock = setInterval(setClock, 100)
+  t.after(async () => {
+    clearInterval(clock)
+    await ix.close()
+  })
+  world.sandbox.subscribe('http://127.0.0.1:9/', 'whsec_canarySecret')
+  const connected = { INVOICEXPRESS_API_KEY: ixKey, INVOICEXPRESS_API_BASE: ix.address, LOG_LEVEL: 'error' }
+  return {
+    ...world,
+    ix,
+    documents,
+    setSkew(seconds) {
+      skew = seconds
+      setClock()
+    },
+    async sync() {
+      const outcome = await world.run(['sync', '--once'], { env: connected })
+      assert.equal(outcome.code, 0, outcome.stderr)
+    },
+    async examine(args = [], env = {}) {
+      const outcome = await world.run(['doctor', '--json', ...args], { env: { ...connected, ...env } })
+      assert.equal(outcome.stderr, '')
+      const findings: Finding[] = outcome.stdout
+        .trimEnd()
+        .split('\n')
+        .map(line => JSON.parse(line))
+      for (const finding of findings) {
+        assert.deepEqual(Object.keys(finding), ['result', 'check', 'detail', 'next'])
+        if (finding.result === 'warn' || finding.result === 'FAIL') assert.ok(finding.next, finding.check)
+      }
+      const wrong = Object.fromEntries(
+        findings.filter(({ result }) => result !== 'ok').map(finding => [finding.check, finding]),
+      )
+      assert.equal(outcome.code, findings.some(({ result }) => result === 'FAIL') ? 1 : 0)
+      return { ...outcome, findings, wrong }
+    },
+  }
+}
+
+const resultsOf = (wrong: Record<string, Finding>) =>
+  Object.fromEntries(Object.entries(wrong).map(([check, { result }]) => [check, result]))
+
+describe('fatura doctor', { concurrency: 3 }, () => {
+  // First, as it takes longest and does nothing meanwhile: the others run beside it.
+  it('ends in time when both systems hang', async t => {
+    const clinic = await open(t)
+    await clinic.sync()
+    clinic.sandbox.faults.set('*', 'hang')
+    clinic.ix.faults.set('*', 'hang')
+    const before = Date.now()
+    const { wrong } = await clinic.examine()
+    assert.ok(Date.now() - before < 20_000)
+    for (const check of ['Stripe: key', 'InvoiceXpress: key'])
+      assert.match(wrong[check]?.detail ?? '', /did not answer in time/)
+    clinic.sandbox.faults.clear()
+    clinic.sandbox.faults.set('retrieve_invoice', 'hang')
+    clinic.ix.faults.clear()
+    const sample = await clinic.examine()
+    assert.ok(Date.now() - before < 60_000)
+    assert.ok(
+      sample.findings.some(
+        ({ check, detail }) => /^Sample: in_/.test(check) && /in time|within/.test(detail),
+      ),
+    )
+  })
+
+  it('finds nothing when all is well, and says so line by line', async t => {
+    const clinic = await open(t)
+    await clinic.sync()
+    const { wrong, code } = await clinic.examine()
+    assert.deepEqual([resultsOf(wrong), code], [{}, 0])
+
+    const env = { INVOICEXPRESS_API_KEY: ixKey, INVOICEXPRESS_API_BASE: clinic.ix.address }
+    const { stdout } = await clinic.run(['doctor'], { env })
+    for (const line of [
+      /^ok {4}Settings +well-formed: .*STRIPE_API_KEY/m,
+      /^ok {4}Stripe +connected, at a sandbox$/m,
+      /^ok {4}Database: schema +version \d+$/m,
+      /^ok {4}Stream ix:recent +last success \d+ s ago$/m,
+      /^ok {4}Stripe: key +secret key, test mode, accepted$/m,
+      /^ok {4}Stripe: read Tax rates +allowed$/m,
+      /^ok {4}Stripe: webhook endpoint +one is enabled/m,
+      /^ok {4}InvoiceXpress: PDF origin +http:\/\/127\.0\.0\.1:\d+ is allowed$/m,
+      /^ok {4}Clock: InvoiceXpress +/m,
+      /^ok {4}Sample +10 of 10 sampled invoices compared with both systems: no difference$/m,
+      /\n\n\d+ ok, 0 warn, 0 FAIL, 0 skip\.\n$/,
+    ])
+      assert.match(stdout, line)
+    assert.doesNotMatch(stdout, /\.pdf/)
+  })
+
+  it('agrees on every invoice of the sample, whatever state its document is in', async t => {
+    const clinic = await open(t, { invoices: 120, seed: 22 })
+    await clinic.sync()
+    const { wrong, findings } = await clinic.examine(['--sample', '100'])
+    assert.deepEqual(wrong, {})
+    assert.match(findings.at(-1)?.detail ?? '', /^100 of 100 sampled/)
+  })
+
+  it('tells each setting that is wrong, as a start would, and goes on', async t => {
+    const clinic = await open(t)
+    await clinic.sync()
+    const { wrong } = await clinic.examine([], {
+      PORT: 'x',
+      RATE_LIMIT: '5',
+      LOG_LEVEL: 'loud',
+      DATABASE_READ_URL: 'mysql://x',
+      STRIPE_WEBHOOK_SECRET: 'canarySecret',
+      INVOICEXPRESS_ACCOUNT: 'Canary.Key',
+      INVOICEXPRESS_PDF_ORIGINS: 'nonsense',
+      LINK_REFERENCE: 'none',
+      LINK_IGNORE_ZERO: 'maybe',
+      LINK_CREATING_TIMEOUT: '1',
+    })
+    const settings = Object.keys(wrong).filter(check => check.startsWith('Setting '))
+    assert.deepEqual(settings.sort(), [
+      'Setting DATABASE_READ_URL',
+      'Setting INVOICEXPRESS_ACCOUNT',
+      'Setting INVOICEXPRESS_PDF_ORIGINS',
+      'Setting LINK_CREATING_TIMEOUT',
+      'Setting LINK_IGNORE_ZERO',
+      'Setting LINK_REFERENCE',
+      'Setting LOG_LEVEL',
+      'Setting PORT',
+      'Setting RATE_LIMIT',
+      'Setting STRIPE_WEBHOOK_SECRET',
+    ])
+    assert.match(wrong['Setting RATE_LIMIT']?.detail ?? '', /RATE_LIMIT must be like/)
+    assert.equal(wrong['Stripe: key'], undefined)
+    assert.equal(wrong.Sample?.result, 'FAIL')
+  })
+
+  it('works without any system connected', async t => {
+    const clinic = await open(t)
+    await clinic.run(['migrate'])
+    const none = { STRIPE_API_KEY: '', INVOICEXPRESS_API_KEY: '', INVOICEXPRESS_API_BASE: '' }
+    const { wrong, code } = await clinic.examine([], { ...none, STRIPE_API_BASE: '' })
+    assert.deepEqual(resultsOf(wrong), {
+      Stripe: 'skip',
+      InvoiceXpress: 'skip',
+      Streams: 'warn',
+      Sample: 'skip',
+    })
+    assert.equal(code, 0)
+  })
+
+  it('warns of a live key at a sandbox, and of one sandbox alone', async t => {
+    const clinic = await open(t)
+    const { wrong } = await clinic.examine(['--sample', '0'], {
+      STRIPE_API_KEY: 'rk_live_canaryKey',
+      INVOICEXPRESS_ACCOUNT: 'name',
+      INVOICEXPRESS_API_BASE: 'https://127.0.0.1.invoicexpress.com',
+    })
+    assert.match(wrong['Setting STRIPE_API_BASE']?.detail ?? '', /live key/)
+    assert.match(wrong.Settings?.detail ?? '', /one of Stripe and InvoiceXpress is a sandbox/)
+  })
+
+  it('tells a wrong key of either system', async t => {
+    const clinic = await open(t)
+    await clinic.sync()
+    const stripe = await clinic.examine([], { STRIPE_API_KEY: 'rk_test_canaryKeyOther' })
+    assert.deepEqual(resultsOf(stripe.wrong), { 'Stripe: key': 'FAIL', Sample: 'skip' })
+    assert.match(stripe.wrong['Stripe: key']?.detail ?? '', /restricted key, test mode/)
+    const ix = await clinic.examine([], { INVOICEXPRESS_API_KEY: 'canaryKeyOther' })
+    assert.deepEqual(resultsOf(ix.wrong), { 'InvoiceXpress: key': 'FAIL', 'Sample: documents': 'skip' })
+    assert.match(ix.findings.at(-1)?.detail ?? '', /Stripe alone: no difference/)
+  })
+
+  it('names each permission that the key lacks', async t => {
+    const clinic = await open(t)
+    await clinic.sync()
+    for (const [permission, name] of [
+      ['invoices', 'Invoices'],
+      ['customers', 'Customers'],
+      ['events', 'Events'],
+      ['tax_rates', 'Tax rates'],
+    ] as const) {
+      clinic.sandbox.forbidden.add(permission)
+      const { wrong } = await clinic.examine(['--sample', '0'])
+      assert.deepEqual(resultsOf(wrong), { [`Stripe: read ${name}`]: 'FAIL', Sample: 'skip' })
+      assert.ok(wrong[`Stripe: read ${name}`]?.next?.includes(`"${name}: Read"`))
+      clinic.sandbox.forbidden.clear()
+    }
+    clinic.sandbox.forbidden.add('webhook_endpoints')
+    const { wrong, code } = await clinic.examine(['--sample', '1'])
+    assert.deepEqual([resultsOf(wrong), code], [{ 'Stripe: webhook endpoint': 'skip' }, 0])
+  })
+
+  it('looks at the endpoints of webhooks: none, disabled, with too few events', async t => {
+    const clinic = await open(t)
+    await clinic.sync()
+    let endpoints: object[] = []
+    const proxy = createServer(async (request, response) => {
+      if (request.url?.startsWith('/v1/webhook_endpoints')) {
+        const list = { object: 'list', url: '/v1/webhook_endpoints', has_more: false, data: endpoints }
+        response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(list))
+        return
+      }
+      const headers = { authorization: request.headers.authorization ?? '' }
+      const answer = await fetch(clinic.sandbox.address + request.url, { headers })
+      response.writeHead(answer.status, { 'content-type': 'application/json' }).end(await answer.text())
+    })
+    await new Promise<void>(resolve => proxy.listen(0, '127.0.0.1', resolve))
+    t.after(() => {
+      proxy.close()
+      proxy.closeAllConnections()
+    })
+    const env = { STRIPE_API_BASE: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}` }
+    const endpoint = { id: 'we_1', status: 'enabled', api_version: null, enabled_events: neededEvents }
+    const look = async () => (await clinic.examine(['--sample', '0'], env)).wrong['Stripe: webhook endpoint']
+
+    assert.match((await look())?.detail ?? '', /has none/)
+    endpoints = [{ ...endpoint, status: 'disabled' }]
+    assert.match((await look())?.detail ?? '', /none of the account is enabled/)
+    const few = neededEvents.filter(type => type !== 'invoice.voided' && type !== 'customer.updated')
+    endpoints = [
+      { ...endpoint, enabled_events: few },
+      { ...endpoint, enabled_events: [] },
+    ]
+    assert.match((await look())?.detail ?? '', /sends invoice\.voided, customer\.updated$/)
+    endpoints.push(endpoint)
+    assert.equal(await look(), undefined)
+    const { wrong } = await clinic.examine(['--sample', '0'], { STRIPE_WEBHOOK_SECRET: '' })
+    assert.equal(wrong['Stripe: webhook endpoint']?.result, 'skip')
+  })
+
+  it('compares clocks: a minute is a warning, ten are a failure', () => {
+    const found: Finding[] = []
+    const report = createReporter(
+      () => {},
+      finding => found.push(finding),
+    )
+    const at = (skewMs: number) => ({
+      theirs: 1_000_000 + skewMs,
+      before: 999_900,
+      after: 1_000_100,
+      grain: 0,
+    })
+    for (const whose of ['Stripe', 'InvoiceXpress', 'the database'] as const)
+      for (const skew of [4_000, 60_000, -600_000]) checkClock(report, whose, at(skew))
+    assert.deepEqual(
+      found.map(({ result, detail }) => `${result} ${detail}`),
+      [
+        ['ok ours agrees with it within 5 s'],
+        ['warn ours is 60 s behind it'],
+        ["FAIL ours is 10 min ahead of it: beyond 300 s, webhooks are refused for their signature's age"],
+        ...Array(2).fill([
+          'ok ours agrees with it within 5 s',
+          'warn ours is 60 s behind it',
+          'FAIL ours is 10 min ahead of it',
+        ]),
+      ].flat(),
+    )
+  })
+
+  it('expects the simulated clock of a sandbox to differ', async t => {
+    const clinic = await open(t)
+    await clinic.sync()
+    for (const [skew, told] of [
+      [60, /^a sandbox has a simulated clock; ours is (59|60) s behind it$/],
+      [-18 * 86_400, /^a sandbox has a simulated clock; ours is 18 days ahead of it$/],
+    ] as const) {
+      clinic.setSkew(skew)
+      const { wrong, code } = await clinic.examine(['--sample', '0'])
+      assert.deepEqual(
+        [resultsOf(wrong), code],
+        [{ 'Clock: Stripe': 'skip', 'Clock: InvoiceXpress': 'skip', Sample: 'skip' }, 0],
+      )
+      assert.match(wrong['Clock: Stripe']?.detail ?? '', told)
+    }
+  })
+
+  it('finds what differs in the sample, and does not show what is personal', async t => {
+    const clinic = await open(t)
+    await clinic.sync()
+    const store = await openWriteStore(clinic.url)
+    const stored = await store.readLinked(null, 1_000, null)
+    const [first] = stored.filter(({ document }) => document?.document?.status === 'settled')
+    assert.ok(first)
+    const invoice = JSON.parse(first.summary)
+    const changed = { ...invoice, total_cents: 77, customer_email: 'canary@example.com' }
+    await store.transaction(async tx => {
+      const [before] = (await store.readInvoices(null, 1_000)).filter(({ id }) => id === first.id)
+      const lines = JSON.parse(before?.lines ?? '[]')
+      await tx.saveInvoices([
+        { invoice: changed, lines: lines.slice(1), claim: first.claim ?? undefined },
+      ] as never)
+    })
+    await store.close()
+    const unsettled = stored.find(({ document }) => document?.document?.status === 'final')?.document
+    clinic.documents.change('settle', unsettled?.id ?? 0)
+
+    const { findings, stdout, code } = await clinic.examine(['--sample', '100'])
+    const told = findings.filter(({ check }) => check === `Sample: ${first.id}`).map(({ detail }) => detail)
+    assert.deepEqual(told.toSorted(), [
+      told.find(detail => /^customer_email: 18 characters \(not shown\) → /.test(detail)),
+      told.find(detail => /^lines: \d+ → \d+$/.test(detail)),
+      `total_cents: 77 → ${invoice.total_cents}`,
+    ])
+    assert.match(stdout, new RegExp(`document ${unsettled?.id} status: final → settled`))
+    assert.match(stdout, /"ix_status: final → settled"/)
+    assert.match(findings.at(-1)?.detail ?? '', /: 2 differ$/)
+    assert.match(findings.at(-1)?.next ?? '', /bug worth reporting/)
+    assert.equal(code, 1)
+
+    await clinic.sync()
+    const after = await clinic.examine(['--sample', '100'])
+    assert.ok(!after.stdout.includes(`document ${unsettled?.id}`))
+  })
+
+  it('refuses a PDF origin that is not allowed, and shows the origin alone', async t => {
+    const clinic = await open(t, { ix: { pdfDelay: Number.POSITIVE_INFINITY } })
+    await clinic.sync()
+    const making = await clinic.examine(['--sample', '0'])
+    assert.equal(making.wrong['InvoiceXpress: PDF origin']?.result, 'skip')
+    clinic.ix.finishPdf()
+    const proxy = createServer(async (request, response) => {
+      const answer = await fetch(clinic.ix.address + request.url)
+      response.writeHead(answer.status, { 'content-type': 'application/json' }).end(await answer.text())
+    })
+    await new Promise<void>(resolve => proxy.listen(0, '127.0.0.1', resolve))
+    t.after(() => {
+      proxy.close()
+      proxy.closeAllConnections()
+    })
+    const base = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`
+    const { wrong } = await clinic.examine(['--sample', '0'], { INVOICEXPRESS_API_BASE: base })
+    const found = wrong['InvoiceXpress: PDF origin']
+    assert.equal(found?.result, 'FAIL')
+    assert.ok(found.detail.startsWith(`${clinic.ix.address} is not among`), found.detail)
+    assert.ok(found.next?.endsWith(`,${clinic.ix.address}`))
+    assert.doesNotMatch(JSON.stringify(found), /\.pdf/)
+  })
+
+  it('tells streams that failed or are stale', async t => {
+    const clinic = await open(t)
+    await clinic.sync()
+    const store = await openWriteStore(clinic.url)
+    const now = Date.now()
+    await store.transaction(async tx => {
+      await tx.saveSuccess('stripe:events', now - 6 * 60_000)
+      await tx.saveSuccess('ix:recent', now - 3 * 60_000)
+      await tx.saveStream({
+        name: 'ix:open',
+        cursor: null,
+        succeeded_at: null,
+        failed_at: now - 1_000,
+        error: 'InvoiceXpress answered 500',
+      })
+    })
+    await store.close()
+    const { wrong } = await clinic.examine(['--sample', '0'])
+    assert.deepEqual(resultsOf(wrong), {
+      'Stream stripe:events': 'warn',
+      'Stream ix:recent': 'warn',
+      'Stream ix:open': 'FAIL',
+      Sample: 'skip',
+    })
+    assert.match(wrong['Stream ix:open']?.detail ?? '', /InvoiceXpress answered 500; last success never/)
+  })
+
+  it('refuses a sample that is no number', async t => {
+    const clinic = await open(t)
+    const outcome = await clinic.run(['doctor', '--sample', 'all'])
+    assert.deepEqual([outcome.code, outcome.stdout], [1, ''])
+    assert.match(outcome.stderr, /--sample must be a whole number/)
+    assert.ok(apiKey.includes('canaryKey'))
+  })
+})
+
+describe('fatura doctor on a database', { concurrency: 3 }, () => {
+  for (const engine of engines)
+    it(`is satisfied with a store that was just synchronized: ${engine.name}`, async t => {
+      const clinic = await open(t, { url: await engine.createStore(t) })
+      await clinic.sync()
+      const { wrong } = await clinic.examine([], { DATABASE_READ_URL: clinic.url })
+      assert.deepEqual(wrong, {})
+    })
+
+  for (const engine of engines)
+    it(`tells a schema of another version: ${engine.name}`, async t => {
+      const url = await engine.createStore(t)
+      const clinic = await open(t, { url })
+      const setVersion = async (version: number) => {
+        if (engine.name === 'postgres')
+          await runSql(
+            url,
+            `DELETE FROM fatura.migrations; INSERT INTO fatura.migrations VALUES (${version})`,
+          )
+        else {
+          const db = new DatabaseSync(url.slice('sqlite:'.length))
+          db.exec(`PRAGMA user_version = ${version}`)
+          db.close()
+        }
+      }
+      await setVersion(0)
+      const behind = await clinic.examine()
+      assert.equal(behind.wrong['Database: schema']?.next, 'Run: fatura migrate')
+      assert.equal(behind.wrong.Sample?.result, 'skip')
+      await setVersion(99)
+      const ahead = await clinic.examine()
+      assert.match(ahead.wrong['Database: schema']?.next ?? '', /Upgrade/)
+    })
+
+  it('tells a database that is not there', async t => {
+    const clinic = await open(t)
+    const file = await clinic.examine(['--sample', '0'])
+    assert.match(file.wrong.Database?.detail ?? '', /fatura migrate/)
+    const url = 'postgres://fatura:canarySecret@127.0.0.1:9/fatura'
+    const { wrong } = await clinic.examine(['--sample', '0'], { DATABASE_URL: url })
+    assert.match(wrong.Database?.detail ?? '', /The database at 127\.0\.0\.1:9 cannot be reached: /)
+    const empty = `fatura_doctor_${process.pid}`
+    await runSql(postgresServer(), `CREATE DATABASE ${empty}`)
+    t.after(() => runSql(postgresServer(), `DROP DATABASE ${empty} WITH (FORCE)`))
+    const fresh = await clinic.examine(['--sample', '0'], { DATABASE_URL: postgresServer() + empty })
+    assert.match(fresh.wrong['Database: schema']?.detail ?? '', /schema version 0, this Fatura needs/)
+  })
+
+  it('looks at the permissions and the journal of a file', async t => {
+    const clinic = await open(t)
+    await clinic.sync()
+    const path = clinic.url.slice('sqlite:'.length)
+    const { mode } = await stat(dirname(path))
+    assert.equal(mode & 0o007, 0, 'a folder that was made for the store is closed to others')
+    for (const folder of [clinic.cli.folder, dirname(path)]) await chmod(folder, 0o755)
+    await chmod(path, 0o644)
+    const db = new DatabaseSync(path)
+    db.exec('PRAGMA journal_mode = DELETE')
+    db.close()
+    const { wrong } = await clinic.examine(['--sample', '0'])
+    assert.match(wrong['Database: file']?.next ?? '', /chmod 600/)
+    assert.equal(wrong['Database: journal']?.result, 'warn')
+    await chmod(path, 0o666)
+    assert.equal((await clinic.examine(['--sample', '0'])).wrong['Database: file']?.result, 'FAIL')
+  })
+
+  it("looks at a role's rights", async t => {
+    const [, postgres] = engines
+    const url = (await postgres?.createStore(t)) ?? ''
+    const role = `fatura_doctor_${process.pid}_${Date.now().toString(36)}`
+    await runSql(
+      url,
+      `CREATE ROLE ${role} LOGIN PASSWORD 'canarySecret'; GRANT USAGE ON SCHEMA fatura TO ${role}`,
+    )
+    // By then the store is gone, and with it whatever the role was granted.
+    t.after(() => runSql(postgresServer(), `DROP ROLE ${role}`))
+    const address = new URL(url)
+    address.username = role
+    address.password = 'canarySecret'
+    const clinic = await open(t, { url: address.href })
+    const api = await clinic.examine(['--sample', '0'])
+    assert.equal(api.wrong['Database: role']?.result, 'warn')
+    assert.equal(api.wrong.Streams?.result, 'skip')
+    await runSql(url, `GRANT SELECT, INSERT, UPDATE, DELETE ON fatura.invoices, fatura.streams TO ${role}`)
+    const { wrong } = await clinic.examine(['--sample', '0'])
+    assert.equal(wrong['Database: role']?.result, 'FAIL')
+    assert.match(wrong['Database: role']?.next ?? '', /GRANT .* ON .*fatura\.documents.* TO fatura_doctor_/)
+  })
+})
+
+describe('counters', () => {
+  for (const engine of engines)
+    it(`tells those that are wrong, and repairs them when told to: ${engine.name}`, async t => {
+      const url = await engine.createStore(t)
+      const clinic = await open(t, { url })
+      await clinic.sync()
+      const table = engine.name === 'sqlite' ? 'customers' : 'fatura.customers'
+      const damage = `UPDATE ${table} SET total = total + 5`
+      if (engine.name === 'sqlite') {
+        const db = new DatabaseSync(url.slice('sqlite:'.length))
+        db.exec(damage)
+        db.close()
+      } else await runSql(url, damage)
+      const examine = async (...args: string[]) =>
+        (await clinic.examine(['--sample', '0', ...args])).findings.find(
+          ({ check }) => check === 'Database: counters',
+        )
+      const found = await examine()
+      assert.equal(found?.result, 'FAIL')
+      assert.match(found?.next ?? '', /fatura doctor --repair/)
+      assert.match((await examine('--repair'))?.detail ?? '', /^\d+ were wrong and are repaired$/)
+      assert.deepEqual((await examine())?.detail, 'every one is right')
+    })
+})
+
+describe('a sample', () => {
+  const readFrom = (keys: readonly InvoiceKey[]): ReadKeys => {
+    const order = ({ customer_id, id }: InvoiceKey) => `${customer_id}\0${id}`
+    const sorted = keys.toSorted((a, b) => (order(a) < order(b) ? -1 : 1))
+    return async (after, limit) =>
+      sorted.filter(key => after === null || order(key) > order(after)).slice(0, limit)
+  }
+  const keysOf = (customers: number, invoices: number) =>
+    Array.from({ length: customers * invoices }, (_, i) => ({
+      customer_id: `cus_same${String((i % customers) * 7919).padStart(9, '0')}`,
+      id: `in_${String(i).padStart(6, '0')}`,
+    }))
+
+  it('holds as many as wanted, each once, of customers from the first to the last', async () => {
+    const keys = keysOf(500, 3)
+    const sample = await pickSample(readFrom(keys), 10)
+    assert.equal(new Set(sample.map(({ id }) => id)).size, 10)
+    const places = sample.map(({ customer_id }) => Number(customer_id.slice(-9)) / (500 * 7919)).sort()
+    assert.ok((places[0] ?? 1) < 0.2 && (places.at(-1) ?? 0) > 0.7, String(places))
+    assert.deepEqual(await pickSample(readFrom(keys), 10), sample)
+  })
+
+  it('holds all there are, when they are fewer, and of one customer alone', async () => {
+    assert.equal((await pickSample(readFrom(keysOf(3, 2)), 50)).length, 6)
+    assert.equal((await pickSample(readFrom(keysOf(1, 40)), 7)).length, 7)
+    assert.deepEqual(await pickSample(readFrom([]), 5), [])
+  })
+})

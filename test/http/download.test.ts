@@ -1,0 +1,153 @@
+/** The download routes: the PDF, or a clear JSON error. */
+import assert from 'node:assert/strict'
+import { Readable } from 'node:stream'
+import { describe, test } from 'node:test'
+import { type Pdf, SourceError, type SourceFailure } from '../../src/sources.ts'
+import { engines } from '../support/engines.ts'
+import { makeRecord, withDocument } from '../support/records.ts'
+import { assertError, startService } from '../support/service.ts'
+
+const path = (invoice: string, kind: string) => `/api/v1/client/cus_ana/invoice/${invoice}/${kind}/download`
+const pdf = (text: string): Pdf => ({ body: Readable.from([Buffer.from(`%PDF-1.7\n${text}`)]), size: null })
+const kinds = ['ix', 'payments'] as const
+
+/** Both systems, each with a PDF for every id it is asked for. */
+const working = {
+  payments: { fetchLines: async () => null, openPdf: async (id: string) => pdf(`payments ${id}`) },
+  documents: { openPdf: async (id: number) => pdf(`ix ${id}`) },
+}
+
+function failing(failure: SourceFailure, retryAfter?: number) {
+  const openPdf = async (): Promise<Pdf> => {
+    throw new SourceError(
+      failure,
+      'words of the upstream alone',
+      retryAfter === undefined ? {} : { retryAfter },
+    )
+  }
+  return { payments: { fetchLines: async () => null, openPdf }, documents: { openPdf } }
+}
+
+for (const engine of engines) {
+  describe(`download on ${engine.name}`, () => {
+    const records = [
+      makeRecord({ id: 'in_1', number: 'FT 2026/7 é', ...withDocument }),
+      makeRecord({ id: 'in_without' }),
+      makeRecord({ id: 'in_draft', status: 'draft', number: null }),
+      makeRecord({ id: 'in_ixdraft', ...withDocument, ix_status: 'draft' }),
+    ]
+
+    test('streams the PDF of each system as application/pdf, named after the invoice number', async t => {
+      const service = await startService(t, engine, { records, ...working })
+      for (const [kind, content] of [
+        ['payments', 'payments in_1'],
+        ['ix', 'ix 4711'],
+      ] as const) {
+        const { status, headers, text } = await service.get(path('in_1', kind))
+        assert.deepEqual(
+          [status, headers['content-type'], text],
+          [200, 'application/pdf', `%PDF-1.7\n${content}`],
+        )
+        assert.equal(
+          headers['content-disposition'],
+          `attachment; filename="FT 2026-7 e.pdf"; filename*=UTF-8''FT%202026-7%20%C3%A9.pdf`,
+        )
+        assert.equal(headers['cache-control'], 'private, no-store')
+      }
+    })
+
+    test('no external document is 404 document_not_found; no such invoice is invoice_not_found', async t => {
+      const service = await startService(t, engine, { records, ...working })
+      assertError(await service.get(path('in_without', 'ix')), 404, 'document_not_found')
+      for (const kind of kinds)
+        assertError(await service.get(path('in_none', kind)), 404, 'invoice_not_found')
+    })
+
+    test('a draft has no PDF yet: 409 document_not_issued', async t => {
+      const service = await startService(t, engine, { records, ...working })
+      assertError(await service.get(path('in_draft', 'payments')), 409, 'document_not_issued')
+      assertError(await service.get(path('in_ixdraft', 'ix')), 409, 'document_not_issued')
+      assert.equal((await service.get(path('in_ixdraft', 'payments'))).status, 200)
+    })
+
+    test('each failure of the upstream has its answer, and none of the upstream’s words', async t => {
+      const answers = [
+        ['not_ready', 503, 'document_not_ready'],
+        ['failed', 502, 'upstream_failed'],
+        ['timeout', 504, 'upstream_timeout'],
+        ['missing', 404, 'document_not_found'],
+      ] as const
+      for (const [failure, status, code] of answers) {
+        const service = await startService(t, engine, { records, ...failing(failure, 7) })
+        for (const kind of kinds) {
+          const answer = await service.get(path('in_1', kind))
+          assertError(answer, status, code)
+          assert.doesNotMatch(answer.text, /words of the upstream/)
+          assert.equal(answer.headers['retry-after'], failure === 'missing' ? undefined : '7')
+        }
+      }
+    })
+
+    test('a system that is not connected is 502 upstream_failed', async t => {
+      const service = await startService(t, engine, { records })
+      for (const kind of kinds) assertError(await service.get(path('in_1', kind)), 502, 'upstream_failed')
+    })
+
+    test('requires the same Bearer token as the other routes', async t => {
+      const service = await startService(t, engine, { records, ...working })
+      const bobs = await service.createToken({ customers: ['cus_bob'] })
+      for (const kind of kinds) {
+        assertError(await service.get(path('in_1', kind), { token: null }), 401, 'missing_token')
+        assertError(await service.get(path('in_1', kind), { token: bobs }), 403, 'insufficient_scope')
+      }
+    })
+
+    test('a file name is one safe header whatever the number holds', async t => {
+      const numbers = [
+        'a\r\nSet-Cookie: x=1',
+        '../../etc/passwd',
+        'a"b\\c',
+        '\u202Efdp.exe',
+        'ａ／ｂ＂',
+        '🧾',
+        '...',
+        ' ',
+        'x'.repeat(300),
+        'é'.repeat(150),
+        '🧾'.repeat(60),
+        `${'x'.repeat(195)}é`,
+        `${'x'.repeat(194)}e\u0301\u0327`,
+        `${'x'.repeat(195)}--${'x'.repeat(9)}`,
+        'क्षि'.repeat(30),
+        "it's (1)*",
+        '%2e%2e',
+        'ﬁn\u0000al',
+      ]
+      for (const number of numbers) {
+        const service = await startService(t, engine, {
+          records: [makeRecord({ id: 'in_1', number: number.replaceAll('\0', '') })],
+          ...working,
+        })
+        const { status, headers } = await service.get(path('in_1', 'payments'))
+        const header = String(headers['content-disposition'])
+        assert.equal(status, 200)
+        assert.equal(headers['set-cookie'], undefined)
+        const [, plain, extended] =
+          /^attachment; filename="([\x20-\x7e]+\.pdf)"(?:; filename\*=UTF-8''([\w.%!#$&+^`|~-]+))?$/.exec(
+            header,
+          ) ?? []
+        assert.ok(plain !== undefined, header)
+        for (const name of [plain, extended === undefined ? plain : decodeURIComponent(extended)]) {
+          assert.doesNotMatch(name, /[/\\"\p{Cc}\p{Cf}]|^\./u, header)
+          assert.ok(Buffer.byteLength(name) <= 200, `${Buffer.byteLength(name)} bytes`)
+          assert.match(name, /[^.\s-]\.pdf$/)
+        }
+        // The longest beginning of the number that fits, and no half character at its end.
+        if (number === 'é'.repeat(150))
+          assert.equal(decodeURIComponent(extended ?? ''), `${'é'.repeat(98)}.pdf`)
+        if (number === '🧾'.repeat(60))
+          assert.equal(decodeURIComponent(extended ?? ''), `${'🧾'.repeat(49)}.pdf`)
+      }
+    })
+  })
+}

@@ -1,0 +1,107 @@
+/** One client does not slow the others: searches of a token are limited, and what cannot be served is refused at once. */
+import assert from 'node:assert/strict'
+import { connect, type Socket } from 'node:net'
+import { describe, test } from 'node:test'
+import { searchWords } from '../../src/store/read-model/search.ts'
+import { createRunSearch } from '../../src/store/sqlite/run-searches.ts'
+import { StoreUnavailable } from '../../src/store/store.ts'
+import { engines } from '../support/engines.ts'
+import { makeRecord } from '../support/records.ts'
+import { assertError, startService } from '../support/service.ts'
+
+/** More than a customer without counters has, so that a search is one of the slow ones. */
+const manyRecords = () =>
+  Array.from({ length: 600 }, (_, n) =>
+    makeRecord({ id: `in_${n}`, issued_at: new Date(Date.UTC(2026, 0, 1 + (n % 300))).toISOString() }),
+  )
+
+for (const engine of engines) {
+  describe(`fairness on ${engine.name}`, () => {
+    test('of one token, two searches run and fifty wait; more are 429 with Retry-After, and other tokens search on', async t => {
+      const service = await startService(t, engine, { records: manyRecords() })
+      const [greedy, other] = [await service.createToken(), await service.createToken()]
+      const [flood, others] = await Promise.all([
+        Promise.all(Array.from({ length: 200 }, () => service.list('?q=in_59', { token: greedy }))),
+        Promise.all(Array.from({ length: 2 }, () => service.list('?q=in_59', { token: other }))),
+      ])
+      const [found, refused] = [200, 429].map(status => flood.filter(answer => answer.status === status))
+      assert.equal((found?.length ?? 0) + (refused?.length ?? 0), 200)
+      assert.ok(found !== undefined && found.length >= 2)
+      for (const { json } of [...found, ...others]) assert.equal(json.total, 11)
+      assert.ok(refused !== undefined && refused.length > 0, 'more than 52 came at once')
+      for (const answer of refused) {
+        assertError(answer, 429, 'rate_limited')
+        assert.equal(answer.headers['retry-after'], '1')
+      }
+      // What is no search is not limited, and nothing is left over from the flood.
+      const pages = await Promise.all(Array.from({ length: 50 }, () => service.list('', { token: greedy })))
+      assert.ok(pages.every(({ status }) => status === 200))
+      for (let n = 0; n < 5; n++)
+        assert.equal((await service.list('?q=in_59', { token: greedy })).json.total, 11)
+    })
+  })
+}
+
+test('far more requests than can be served are 503 overloaded at once; /live never is, and it passes', async t => {
+  // Whatever the store is: it is the event loop that has too much to do.
+  const [sqlite] = engines
+  assert.ok(sqlite !== undefined)
+  const service = await startService(t, sqlite, { records: [makeRecord()] })
+  const token = await service.createToken()
+  const request = (path: string) =>
+    `GET ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\n\r\n`
+  // Each connection asks again and again without waiting for an answer, as often as may wait on one.
+  const asked = 20
+  const burst = request('/api/v1/client/cus_ana/invoices').repeat(asked)
+  let received = ''
+  const open = (): Promise<Socket> =>
+    new Promise(resolve => {
+      const socket = connect(service.port, '127.0.0.1', () => resolve(socket))
+      socket.setEncoding('latin1')
+      socket.on('error', () => {})
+      socket.on('data', chunk => {
+        if (received.length < 50_000_000) received += chunk
+        answers += String(chunk).split('HTTP/1.1 ').length - 1
+      })
+    })
+  let answers = 0
+  const sockets: Socket[] = []
+  while (sockets.length < 1_500) sockets.push(...(await Promise.all(Array.from({ length: 100 }, open))))
+  const [live = await open()] = sockets
+  const isShed = () => received.includes('"code":"overloaded"')
+  for (let round = 0; round < 100 && !isShed(); round++) {
+    answers = 0
+    for (const socket of sockets) socket.write(burst)
+    live.write(request('/live'))
+    // What is shed closes no connection, so every question has its answer.
+    while (answers < asked * sockets.length + 1) await new Promise(resolve => setTimeout(resolve, 10))
+  }
+  for (const socket of sockets) socket.destroy()
+  assert.ok(isShed(), 'something was shed')
+  const [refusal = ''] = /HTTP\/1\.1 503 [^{]*\{[^}]*\}\}/.exec(received) ?? []
+  for (const header of [
+    /\r\nretry-after: 1\r\n/,
+    /\r\ncache-control: no-store\r\n/,
+    /\r\nrequest-id: req_\w+\r\n/,
+  ])
+    assert.match(refusal, header)
+  assert.match(refusal, /\r\ncontent-type: application\/json\r\n/)
+  assert.match(refusal, /"request_id":"req_\w+"\}\}$/)
+  assert.ok(received.includes('{"status":"ok"}'), '/live answered meanwhile')
+  assert.doesNotMatch(received, /HTTP\/1\.1 (4|500|502)/)
+  assert.equal((await service.list('')).status, 200)
+})
+
+test('a search on SQLite is given up after its time, and the next one finds its connection as it was', async t => {
+  const [sqlite] = engines
+  assert.ok(sqlite !== undefined)
+  const service = await startService(t, sqlite, { records: manyRecords() })
+  const path = service.url.slice('sqlite:'.length)
+  const query = { customer_id: 'cus_ana', page: 1, page_size: 10, words: searchWords('in_59') }
+  const hasty = createRunSearch(path, -1)
+  for (let n = 0; n < 5; n++) await assert.rejects(hasty(query), StoreUnavailable)
+  const runSearch = createRunSearch(path)
+  assert.equal((await runSearch(query))?.total, 11)
+  await service.save(makeRecord({ id: 'in_59x' }))
+  assert.equal((await runSearch(query))?.total, 12)
+})

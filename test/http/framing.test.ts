@@ -1,0 +1,264 @@
+/** Where a request begins and ends, and for whom it is: what is unclear is refused once, and never inside an answer. */
+import assert from 'node:assert/strict'
+import { Readable } from 'node:stream'
+import { describe, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { engines } from '../support/engines.ts'
+import { openRaw, parseAnswers, sendRaw } from '../support/raw-client.ts'
+import { makeRecord } from '../support/records.ts'
+import { type Answer, assertError, startService } from '../support/service.ts'
+
+const get = (path: string, ...headers: string[]) =>
+  `${[`GET ${path} HTTP/1.1`, 'Host: x', ...headers].join('\r\n')}\r\n\r\n`
+
+const statuses = (answers: readonly Answer[]) => answers.map(({ status }) => status)
+
+for (const engine of engines)
+  describe(`framing on ${engine.name}`, () => {
+    test('a Host that is missing, repeated or invalid is 400, once, and the connection closes', async t => {
+      const service = await startService(t, engine)
+      for (const lines of [
+        [],
+        ['Host: a.example', 'Host: a.example'],
+        ['Host: a.example', 'host: b.example'],
+        ['Host: a b'],
+        ['Host: a/b'],
+        ['Host: user@a.example'],
+        ['Host: a.example, b.example:x'],
+        ['Host: a.example:port'],
+        ['Host: [::1'],
+        ['Host: a%zz'],
+        ['Host: "a"'],
+        ['Host: \u00e9'],
+      ]) {
+        const head = ['GET /live HTTP/1.1', ...lines].join('\r\n')
+        const answers = await sendRaw(service.port, `${head}\r\n\r\n${get('/live')}`)
+        assert.equal(answers.length, 1, lines.join())
+        assertError(answers[0] as Answer, 400, 'invalid_request')
+      }
+    })
+
+    test('a Host of any valid form is taken, and HTTP/1.0 needs none', async t => {
+      const service = await startService(t, engine)
+      for (const host of [
+        'a',
+        'a.example:80',
+        '127.0.0.1:1',
+        '[::1]:3000',
+        '[::1]',
+        'a_b.example',
+        'a:',
+        '',
+      ]) {
+        const bytes = `GET /live HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`
+        assert.deepEqual(statuses(await sendRaw(service.port, bytes)), [200], host)
+      }
+      assert.deepEqual(statuses(await sendRaw(service.port, 'GET /live HTTP/1.0\r\n\r\n')), [200])
+    })
+
+    test('another transfer coding than chunked, and a bad chunk, is exactly one 400', async t => {
+      const service = await startService(t, engine)
+      const coded = (coding: string, body: string) => get('/live', `Transfer-Encoding: ${coding}`) + body
+      for (const bytes of [
+        coded('xchunked', '0\r\n\r\n'),
+        coded('identity', ''),
+        coded('gzip', 'x'),
+        coded('gzip, chunked', '0\r\n\r\n'),
+        coded('chunked, chunked', '0\r\n\r\n'),
+        coded('chunked\r\nTransfer-Encoding: chunked', '0\r\n\r\n'),
+        coded('chunked', 'zz\r\n\r\n'),
+        coded('chunked', '3\r\nabcd\r\n0\r\n\r\n'),
+        coded('chunked', '3\r\nabc\r\nx\r\n\r\n'),
+        coded('chunked', '-1\r\n\r\n'),
+        coded('chunked', '2\nab\n0\n\n'),
+        'GET /live HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
+        `POST /live HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n`,
+      ]) {
+        const answers = await sendRaw(service.port, bytes + get('/live'))
+        assert.deepEqual(statuses(answers), [400], bytes)
+        assertError(answers[0] as Answer, 400, 'invalid_request')
+      }
+    })
+
+    test('a bad chunk that comes later is exactly one 400, too', async t => {
+      const service = await startService(t, engine)
+      const client = openRaw(service.port, get('/live', 'Transfer-Encoding: chunked'))
+      await sleep(100)
+      client.socket.write('3\r\nabc\r\n')
+      await sleep(100)
+      client.socket.write('zz\r\n')
+      await client.ended
+      client.socket.destroy()
+      assert.deepEqual(statuses(parseAnswers(client.raw)), [400])
+    })
+
+    test('a chunked body is ignored up to 8 KiB, and 413 beyond', async t => {
+      const service = await startService(t, engine)
+      const chunked = (size: number) =>
+        `${get('/live', 'Transfer-Encoding: chunked')}${size.toString(16)}\r\n${'x'.repeat(size)}\r\n0\r\n\r\n`
+      assert.deepEqual(statuses(await sendRaw(service.port, chunked(8_192))), [200])
+      const [refused] = await sendRaw(service.port, chunked(8_193))
+      assertError(refused as Answer, 413, 'payload_too_large')
+    })
+
+    test('of requests sent together, the valid ones are answered in their order, then the 400', async t => {
+      const service = await startService(t, engine, { records: [makeRecord({ id: 'in_1' })] })
+      const token = await service.createToken()
+      const list = get('/api/v1/client/cus_ana/invoices', `Authorization: Bearer ${token}`)
+      for (const [bad, status] of [
+        ['garbage\r\n\r\n', 400],
+        ['GET /live HTTP/1.1\r\nHost: x\r\nbad header\r\n\r\n', 400],
+        ['FOO /live HTTP/1.1\r\nHost: x\r\n\r\n', 405],
+        ['CONNECT x:443 HTTP/1.1\r\nHost: x\r\n\r\n', 405],
+      ] as const) {
+        const answers = await sendRaw(
+          service.port,
+          `${list}${get('/nothing')}${list}${get('/live')}${bad}${list}`,
+        )
+        assert.deepEqual(statuses(answers), [200, 404, 200, 200, status], bad)
+        assert.equal(answers[0]?.json.total, 1)
+        assert.deepEqual(answers[3]?.json, { status: 'ok' })
+      }
+    })
+
+    test('33 requests sent together are answered in their order; of more, the last answer says close', async t => {
+      const service = await startService(t, engine, { records: [makeRecord({ id: 'in_1' })] })
+      const token = await service.createToken()
+      const asked = Array.from({ length: 500 }, (_, i) =>
+        get(`/api/v1/client/cus_${i}/invoice/in_1`, `Authorization: Bearer ${token}`),
+      )
+      for (const count of [32, 500]) {
+        service.logs.length = 0
+        const end = count === 500 ? '' : get('/live', 'Connection: close')
+        const answers = await sendRaw(service.port, `${asked.slice(0, count).join('')}${end}`)
+        assert.equal(answers.length, 33)
+        assert.deepEqual(
+          answers.map(({ headers }) => headers.connection),
+          [...Array(32).fill('keep-alive'), 'close'],
+        )
+        // The log has them in the order in which they were answered.
+        const lines = service.logs.map(line => JSON.parse(line))
+        assert.deepEqual(
+          lines.slice(0, 32).map(({ customer_id }) => customer_id),
+          asked.slice(0, 32).map((_, i) => `cus_${i}`),
+        )
+        assert.deepEqual(
+          answers.map(({ headers }) => headers['request-id']),
+          lines.map(({ request_id }) => request_id),
+        )
+      }
+    })
+
+    test('nothing is written into a PDF that is on its way, whatever its client sends meanwhile', async t => {
+      const size = 3_000_000
+      const service = await startService(t, engine, {
+        records: [makeRecord({ id: 'in_1' })],
+        payments: {
+          fetchLines: async () => null,
+          openPdf: async () => ({ size, body: Readable.from(writeSlowly(size)) }),
+        },
+      })
+      const token = await service.createToken()
+      const download = get(
+        '/api/v1/client/cus_ana/invoice/in_1/payments/download',
+        `Authorization: Bearer ${token}`,
+      )
+      for (const [bytes, after] of [
+        ['garbage\r\n\r\n', [400]],
+        ['FOO / HTTP/1.1\r\n\r\n', [405]],
+        ['CONNECT x:443 HTTP/1.1\r\nHost: x\r\n\r\nxxx', [405]],
+        [`${get('/live')}${get('/nothing')}\0\0\r\n\r\n`, [200, 404, 400]],
+        [get('/live', 'Transfer-Encoding: identity'), [400]],
+      ] as const) {
+        const client = openRaw(service.port, download)
+        while (client.raw.length === 0) await sleep(5)
+        client.socket.write(bytes)
+        await client.ended
+        client.socket.destroy()
+        const [pdf, ...others] = parseAnswers(client.raw)
+        assert.equal(pdf?.status, 200)
+        assert.equal(Buffer.byteLength(pdf?.text ?? ''), size)
+        assert.match(pdf?.text ?? '', /^%PDF-x+$/)
+        assert.deepEqual(statuses(others), after)
+      }
+    })
+
+    test('versions that are not served are 400, in the one shape', async t => {
+      const service = await startService(t, engine)
+      for (const bytes of [
+        'GET /live HTTP/2.0\r\nHost: x\r\n\r\n',
+        'GET /live HTTP/3.0\r\nHost: x\r\n\r\n',
+        'GET /live HTTP/1.2\r\nHost: x\r\n\r\n',
+        'GET /live HTTP/0.9\r\nHost: x\r\n\r\n',
+        'GET /live\r\n\r\n',
+        'GET /% HTTP/2.0\r\nHost: x\r\n\r\n',
+        'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n',
+        'PRI *pHTTP/2.0\r\n\r\nSM\r\n\r\n',
+        'PRI /live HTTP/1.1\r\nHost: x\r\n\r\n',
+      ]) {
+        const answers = await sendRaw(service.port, bytes)
+        assert.deepEqual(statuses(answers), [400], bytes)
+        assertError(answers[0] as Answer, 400, 'invalid_request')
+      }
+    })
+
+    test('OPTIONS * is 204 with Allow; a whole URL is taken as its path', async t => {
+      const service = await startService(t, engine)
+      const [options] = await sendRaw(
+        service.port,
+        'OPTIONS * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n',
+      )
+      assert.deepEqual([options?.status, options?.headers.allow], [204, 'GET, HEAD, OPTIONS'])
+      for (const [target, status] of [
+        ['http://x/live', 200],
+        ['HTTPS://x:1/live?a=b', 200],
+        ['http://x/nothing', 404],
+        ['http://x', 404],
+        ['ftp://x/live', 404],
+        ['*', 404],
+      ] as const)
+        assert.deepEqual(
+          statuses(await sendRaw(service.port, get(target, 'Connection: close'))),
+          [status],
+          target,
+        )
+    })
+
+    test('an upgrade is ignored: the request is answered in HTTP/1.1, and the connection closes', async t => {
+      const service = await startService(t, engine)
+      for (const protocol of ['websocket', 'h2c', 'TLS/1.0']) {
+        const upgrade = get('/live', 'Connection: Upgrade', `Upgrade: ${protocol}`)
+        const [answer, ...others] = await sendRaw(service.port, upgrade + get('/nothing'))
+        assert.deepEqual([answer?.status, answer?.headers.connection], [200, 'close'])
+        assert.deepEqual(others, [])
+      }
+    })
+
+    test('Expect: 100-continue with a body too large is 413 without a 100; with a small one, the answer', async t => {
+      const service = await startService(t, engine)
+      const large = await sendRaw(service.port, get('/live', 'Expect: 100-continue', 'Content-Length: 9000'))
+      assertError(large[0] as Answer, 413, 'payload_too_large')
+      const small = await sendRaw(service.port, get('/live', 'Expect: 100-continue', 'Content-Length: 2'))
+      assert.deepEqual(statuses(small), [200])
+
+      const chunked = openRaw(
+        service.port,
+        get('/live', 'Expect: 100-continue', 'Transfer-Encoding: chunked'),
+      )
+      while (chunked.raw.length === 0) await sleep(5)
+      assert.match(chunked.raw.toString(), /^HTTP\/1\.1 100 Continue\r\n\r\n$/)
+      chunked.socket.write('0\r\n\r\n')
+      await chunked.ended
+      chunked.socket.destroy()
+      assert.deepEqual(statuses(parseAnswers(chunked.raw)), [200])
+    })
+  })
+
+/** A PDF's first bytes and then letters, in pieces with pauses between them. */
+async function* writeSlowly(size: number): AsyncGenerator<Buffer> {
+  yield Buffer.from('%PDF-')
+  for (let left = size - 5; left > 0; left -= 100_000) {
+    await sleep(3)
+    yield Buffer.alloc(Math.min(left, 100_000), 'x')
+  }
+}

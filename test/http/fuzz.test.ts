@@ -1,0 +1,125 @@
+/** Whatever comes in is data: a clear 4xx or a filtered answer, never a 5xx, never an unfiltered one. */
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import fc from 'fast-check'
+import { engines } from '../support/engines.ts'
+import { expectedMatches } from '../support/model.ts'
+import { makeInvoice, makeRecord } from '../support/records.ts'
+import { startService } from '../support/service.ts'
+
+const names = ['page', 'page_size', 'status', 'ix_status', 'date_from', 'date_to', 'q']
+const nasty = fc.constantFrom(
+  '%',
+  '_',
+  '\0',
+  "'",
+  '"',
+  '\\',
+  '--',
+  ';',
+  ' ',
+  '\n',
+  '\u202e',
+  '\ud83e\uddfe',
+  '٣',
+  'null',
+  'NaN',
+  '1e9',
+  '-0',
+  '../../',
+  '$where',
+  '{}',
+  '[]',
+  'true',
+  '%00',
+  "' OR '1'='1",
+  '\uffff',
+)
+const text = fc
+  .array(fc.oneof(nasty, fc.string({ unit: 'binary', maxLength: 5 })), { maxLength: 8 })
+  .map(parts => parts.join(''))
+const encoded = fc.oneof(
+  text.map(encodeURIComponent),
+  fc.stringMatching(/^[!-~]{0,20}$/).filter(raw => !raw.includes('#')),
+)
+const query = fc
+  .array(fc.tuple(fc.oneof(fc.constantFrom(...names), encoded), encoded), { maxLength: 5 })
+  .map(pairs => `?${pairs.map(pair => pair.join('=')).join('&')}`)
+const segment = fc.oneof(
+  fc.constantFrom('cus_ana', 'in_1', '../..', '.', '', 'invoices', 'invoice'),
+  encoded.map(raw => raw.replaceAll('/', '%2f').replaceAll('?', '%3f')),
+)
+
+for (const engine of engines) {
+  describe(`fuzz on ${engine.name}`, () => {
+    test('any query string is answered 200 or 400, in JSON', async t => {
+      const service = await startService(t, engine, { records: [makeRecord({ id: 'in_1' })] })
+      const statuses = new Map<number, number>()
+      await fc.assert(
+        fc.asyncProperty(query, async asked => {
+          const { status, json } = await service.list(asked)
+          assert.ok(status === 200 || status === 400, `${status} for ${JSON.stringify(asked)}`)
+          assert.ok(json !== undefined)
+          statuses.set(status, (statuses.get(status) ?? 0) + 1)
+        }),
+        { numRuns: 3_000, seed: 2026 },
+      )
+      assert.ok(
+        Number(statuses.get(200)) > 100 && Number(statuses.get(400)) > 100,
+        JSON.stringify([...statuses]),
+      )
+    })
+
+    test('any text as q is 400 for a NUL, and otherwise finds what the model finds', async t => {
+      const found = makeInvoice({ id: 'in_1', display_name: "O'Neill & Søn 100% _" })
+      const service = await startService(t, engine, { records: [{ invoice: found, lines: null }] })
+      await fc.assert(
+        fc.asyncProperty(text, async written => {
+          const q = written.toWellFormed()
+          const { status, json } = await service.list(`?q=${encodeURIComponent(q)}`)
+          assert.equal(status, q.includes('\0') ? 400 : 200, JSON.stringify(q))
+          if (status === 200)
+            assert.equal(json.total, expectedMatches([found], 'cus_ana', { q }).length, JSON.stringify(q))
+        }),
+        { numRuns: 3_000, seed: 2026 },
+      )
+    })
+
+    test('any path is answered 200, 400 or 404, in JSON', async t => {
+      const service = await startService(t, engine, { records: [makeRecord({ id: 'in_1' })] })
+      const path = fc.array(segment, { maxLength: 4 }).map(segments => `/api/v1/client/${segments.join('/')}`)
+      await fc.assert(
+        fc.asyncProperty(path, async asked => {
+          const { status, json } = await service.get(asked)
+          assert.ok([200, 400, 404].includes(status), `${status} for ${JSON.stringify(asked)}`)
+          assert.ok(json !== undefined)
+        }),
+        { numRuns: 2_000, seed: 2026 },
+      )
+    })
+
+    test('any bytes on the socket are answered in JSON or by closing, and the service lives on', async t => {
+      const service = await startService(t, engine)
+      const line = fc.oneof(
+        fc.constantFrom(
+          'GET /live HTTP/1.1',
+          'Host: x',
+          'Content-Length: 5',
+          'Transfer-Encoding: chunked',
+          'Authorization: Bearer x',
+          '',
+        ),
+        fc.string({ unit: 'binary-ascii', maxLength: 30 }),
+      )
+      await fc.assert(
+        fc.asyncProperty(fc.array(line, { maxLength: 6 }), async lines => {
+          const raw = await service.send(`${lines.join('\r\n')}\r\n\r\n!\0\r\n\r\n`, 'hang up')
+          assert.doesNotMatch(raw, /^HTTP\/1\.1 5/)
+          if (raw !== '') assert.match(raw, /^HTTP\/1\.1 \d{3} [\s\S]*content-type: application\/json/)
+        }),
+        { numRuns: 500, seed: 2026 },
+      )
+      assert.equal((await service.get('/ready')).status, 200)
+    })
+  })
+}

@@ -1,0 +1,159 @@
+/** No token, path, method or header gets at another customer's data. */
+import assert from 'node:assert/strict'
+import { Readable } from 'node:stream'
+import { describe, test } from 'node:test'
+import fc from 'fast-check'
+import { createToken } from '../../src/access/token.ts'
+import type { Invoice } from '../../src/invoice.ts'
+import type { Pdf } from '../../src/sources.ts'
+import { engines } from '../support/engines.ts'
+import { makeLine, makeRecord, withDocument } from '../support/records.ts'
+import { type Answer, startService } from '../support/service.ts'
+
+const customers = ['cus_ana', 'cus_bob', 'cus_carla'] as const
+
+/** Everything a customer's records hold bears the customer's mark, so that a leak can be told by it. */
+const records = customers.flatMap((customer_id, index) =>
+  [1, 2].map(n =>
+    makeRecord(
+      {
+        ...withDocument,
+        ix_id: index * 10 + n,
+        id: `in_${customer_id}_${n}`,
+        customer_id,
+        number: `MARK-${customer_id}`,
+        display_name: `MARK-${customer_id}`,
+        customer_name: `MARK-${customer_id}`,
+        customer_email: `MARK-${customer_id}@x.example`,
+      },
+      [makeLine({ description: `MARK-${customer_id}` })],
+    ),
+  ),
+)
+const markedPdf = (matches: (invoice: Invoice) => boolean): Pdf => {
+  const owner = records.find(({ invoice }) => matches(invoice))?.invoice.customer_id
+  return { body: Readable.from([`%PDF- MARK-${owner}`]), size: null }
+}
+const sources = {
+  payments: {
+    fetchLines: async () => null,
+    openPdf: async (id: string) => markedPdf(invoice => invoice.id === id),
+  },
+  documents: { openPdf: async (id: number) => markedPdf(invoice => invoice.ix_id === id) },
+}
+
+const routes = [
+  (c: string) => `/api/v1/client/${c}/invoices`,
+  (c: string, i: string) => `/api/v1/client/${c}/invoices?q=${encodeURIComponent(i)}`,
+  (c: string, i: string) =>
+    `/api/v1/client/${c}/invoices?customer_id=cus_bob&customerId=cus_bob&q=MARK&id=${i}`,
+  (c: string, i: string) => `/api/v1/client/${c}/invoice/${i}`,
+  (c: string, i: string) => `/api/v1/client/${c}/invoice/${i}/ix/download`,
+  (c: string, i: string) => `/api/v1/client/${c}/invoice/${i}/payments/download`,
+] as const
+const pathCustomers = [...customers, 'cus_nobody', 'cus_an', 'cus_ana%2Fcus_bob', "cus_ana'--"]
+const invoiceIds = ['in_cus_ana_1', 'in_cus_bob_1', 'in_cus_carla_2', 'in_none', '*', "in_x'--"]
+const methods = ['GET', 'HEAD', 'POST', 'OPTIONS']
+const conditions: Record<string, string>[] = [
+  {},
+  { 'if-none-match': '*' },
+  { 'if-modified-since': 'Sun, 15 Nov 2026 00:00:00 GMT' },
+  { range: 'bytes=0-10' },
+  {
+    'x-http-method-override': 'GET',
+    'x-original-url': '/api/v1/client/cus_bob/invoices',
+    'x-forwarded-for': '127.0.0.1',
+  },
+]
+
+const held = (answer: Answer) => customers.filter(customer => answer.text.includes(`MARK-${customer}`))
+const comparable = ({ status, headers, text }: Answer) => {
+  const { date, 'request-id': id, ratelimit, ...rest } = headers
+  return { status, rest, text: text.replace(String(id), '') }
+}
+
+for (const engine of engines) {
+  describe(`isolation on ${engine.name}`, () => {
+    test('token × customer × invoice × route × method × condition: 0 leaks', async t => {
+      const service = await startService(t, engine, { records, ...sources })
+      const tokens: { token: string | null; scope: readonly string[] }[] = [
+        { token: null, scope: [] },
+        { token: 'fat_nonsense', scope: [] },
+        { token: createToken().token, scope: [] },
+        { token: await service.createToken({ expires_at: 1 }), scope: [] },
+        { token: await service.createToken({ revoked_at: 1 }), scope: [] },
+        { token: await service.createToken({ customers: [] }), scope: [] },
+        { token: await service.createToken({ customers: ['cus_ana'] }), scope: ['cus_ana'] },
+        {
+          token: await service.createToken({ customers: ['cus_bob', 'cus_carla'] }),
+          scope: ['cus_bob', 'cus_carla'],
+        },
+        { token: await service.createToken({ customers: null }), scope: pathCustomers },
+      ]
+      let answered = 0
+      const ask = async (
+        { token, scope }: (typeof tokens)[number],
+        customer: string,
+        path: string,
+        method: string,
+        headers: Record<string, string>,
+      ) => {
+        const answer = await service.get(path, { method, token, headers })
+        const what = `${method} ${path} ${JSON.stringify(headers)} → ${answer.status} ${answer.text}`
+        assert.ok(answer.status < 500, what)
+        for (const owner of held(answer)) {
+          answered++
+          assert.equal(owner, customer, what)
+          assert.ok(scope.includes(owner), what)
+          assert.equal(method, 'GET', what)
+        }
+        if (!scope.includes(customer)) assert.notEqual(answer.status, 304, what)
+        if (!scope.includes(customer) && method !== 'OPTIONS') assert.ok(answer.status >= 400, what)
+      }
+      const questions: Parameters<typeof ask>[] = []
+      for (const token of tokens)
+        for (const customer of pathCustomers)
+          for (const route of routes)
+            for (const invoice of route.length === 1 ? ['-'] : invoiceIds)
+              for (const method of methods)
+                for (const headers of conditions)
+                  questions.push([token, customer, route(customer, invoice), method, headers])
+      assert.ok(questions.length > 30_000, `${questions.length} requests`)
+      for (let i = 0; i < questions.length; i += 32)
+        await Promise.all(questions.slice(i, i + 32).map(question => ask(...question)))
+      assert.ok(answered > 200, `${answered} answers held data: the marks are there to be found`)
+    })
+
+    test('not yours and not existing are identical in status, body and headers', async t => {
+      const service = await startService(t, engine, { records, ...sources })
+      const token = await service.createToken({ customers: ['cus_ana'] })
+      const path = fc.constantFrom(...routes.slice(3))
+      const bobs = fc.constantFrom('in_cus_bob_1', 'in_cus_bob_2', 'in_cus_carla_1')
+      const none = fc.stringMatching(/^in_[A-Za-z0-9]{1,20}$/)
+      const header = fc.constantFrom(...conditions)
+      await fc.assert(
+        fc.asyncProperty(
+          path,
+          bobs,
+          none,
+          fc.constantFrom('GET', 'HEAD'),
+          header,
+          async (route, foreign, missing, method, headers) => {
+            const [a, b] = [foreign, missing].map(id =>
+              service.get(route('cus_ana', id), { method, token, headers }),
+            )
+            assert.deepEqual(
+              comparable(await (a as Promise<Answer>)),
+              comparable(await (b as Promise<Answer>)),
+            )
+            const known = service.get(route('cus_bob', foreign), { method, token, headers })
+            const unknown = service.get(route('cus_nobody', missing), { method, token, headers })
+            assert.deepEqual(comparable(await known), comparable(await unknown))
+            assert.equal((await known).status, 403)
+          },
+        ),
+        { numRuns: 200, seed: 2026 },
+      )
+    })
+  })
+}

@@ -1,0 +1,179 @@
+/** The OpenAPI document is what the routes are, and what the service answers. */
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, test } from 'node:test'
+import { promisify } from 'node:util'
+import { Compile } from 'typebox/schema'
+import { errorCodes } from '../../src/errors.ts'
+import { createApp } from '../../src/http/app.ts'
+import { describeApi } from '../../src/http/describe-api.ts'
+import type { RouteDependencies } from '../../src/http/routes.ts'
+import { createFolder, engines } from '../support/engines.ts'
+import { makeLine, makeRecord, withDocument } from '../support/records.ts'
+import { type Answer, startService } from '../support/service.ts'
+
+const run = promisify(execFile)
+const root = new URL('../..', import.meta.url).pathname
+const committed = await readFile(join(root, 'openapi.json'), 'utf8')
+// biome-ignore lint/suspicious/noExplicitAny: a JSON document, read as it comes
+const document: any = JSON.parse(committed)
+
+test('openapi.json is what the routes’ schemas say now (npm run openapi writes it anew)', async () => {
+  assert.equal(await describeApi(), committed)
+})
+
+test('every route is in the document, and everything in the document is a route', async () => {
+  const app = createApp({ rateLimit: null } as RouteDependencies)
+  await app.ready()
+  const routes = readRoutes(app.printRoutes({ commonPrefix: false, method: 'GET' }))
+  await app.close()
+  const described = Object.entries(document.paths).flatMap(([path, operations]) =>
+    Object.keys(operations as object).map(method => `${method.toUpperCase()} ${path}`),
+  )
+  assert.ok(routes.length >= 7)
+  assert.deepEqual(described.sort(), routes.sort())
+})
+
+/** Fastify prints a tree; a branch continues the path of the line it hangs from. */
+function readRoutes(tree: string): string[] {
+  const above: string[] = []
+  return [...tree.matchAll(/^([│ ]*)[├└]── (\S+) \(GET\)$/gm)].map(([, indent = '', segment = '']) => {
+    const depth = indent.length / 4
+    above[depth] = (depth === 0 ? '' : above[depth - 1]) + segment
+    return `GET ${above[depth]?.replace(/:(\w+)/g, '{$1}')}`
+  })
+}
+
+test('is OpenAPI 3.1, and every operation, parameter, response, header and schema property is described', () => {
+  assert.match(document.openapi, /^3\.1\./)
+  for (const [path, operations] of Object.entries<Record<string, never>>(document.paths))
+    for (const operation of Object.values<never>(operations)) {
+      const { summary, description, operationId, tags, parameters = [], responses } = operation
+      assert.ok(summary && description && operationId && tags, path)
+      for (const parameter of parameters as { name: string; description?: string }[])
+        assert.ok(parameter.description, `${path} ${parameter.name}`)
+      for (const [status, response] of Object.entries<Record<string, Record<string, never>>>(responses)) {
+        assert.ok(response.description, `${path} ${status}`)
+        for (const [name, header] of Object.entries<{ description?: string }>(response.headers ?? {}))
+          assert.ok(header.description, `${path} ${status} ${name}`)
+      }
+    }
+  for (const [name, schema] of Object.entries<{ properties: Record<string, object> }>(
+    document.components.schemas,
+  ))
+    for (const [property, value] of Object.entries(schema.properties))
+      assert.ok('description' in value || '$ref' in value, `${name}.${property}`)
+})
+
+test('every error code is described with an example where it can occur', () => {
+  const described = new Set<string>()
+  for (const operations of Object.values<Record<string, { responses: object }>>(document.paths))
+    for (const { responses } of Object.values(operations))
+      for (const [status, response] of Object.entries<{
+        content?: Record<string, { examples?: Record<string, { value: { error: { code: string } } }> }>
+      }>(responses as never))
+        for (const [code, example] of Object.entries(
+          response.content?.['application/json']?.examples ?? {},
+        )) {
+          assert.equal(example.value.error.code, code)
+          assert.equal(String(errorCodes[code as keyof typeof errorCodes].status), status)
+          described.add(code)
+        }
+  // These two are answered where no operation is.
+  assert.deepEqual(
+    [...described, 'route_not_found', 'method_not_allowed'].sort(),
+    Object.keys(errorCodes).sort(),
+  )
+})
+
+test('passes redocly lint with its recommended rules, without suppressions', {
+  timeout: 120_000,
+}, async () => {
+  const env = { ...process.env, REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true' }
+  const redocly = join(root, 'node_modules/@redocly/cli/bin/cli.js')
+  const { stderr } = await run(process.execPath, [redocly, 'lint', '--extends=recommended', 'openapi.json'], {
+    cwd: root,
+    env,
+  })
+  assert.match(stderr, /Your API description is valid/)
+  assert.doesNotMatch(stderr, /warning|ignored/i)
+})
+
+test('passes spectral lint with spectral:oas, without suppressions', { timeout: 120_000 }, async t => {
+  const rules = join(await createFolder(t), 'rules.json')
+  await writeFile(rules, '{"extends": ["spectral:oas"]}')
+  const spectral = join(root, 'node_modules/@stoplight/spectral-cli/dist/index.js')
+  const { stdout } = await run(
+    process.execPath,
+    [spectral, 'lint', 'openapi.json', '--ruleset', rules, '--fail-severity=hint'],
+    { cwd: root },
+  )
+  assert.match(stdout, /No results with a severity of 'hint' or higher found/)
+})
+
+/** A validator for the schema that the document gives for an answer. */
+function validatorFor(path: string, status: number) {
+  const { schema } = document.paths[path].get.responses[status].content['application/json']
+  return Compile({ ...schema, components: document.components })
+}
+
+function assertDescribed(path: string, answer: Answer): void {
+  const check = validatorFor(path, answer.status)
+  const [valid, errors] = check.Errors(answer.json)
+  assert.ok(valid, `${path} ${answer.status}: ${JSON.stringify(errors)} ${answer.text}`)
+}
+
+for (const engine of engines) {
+  describe(`the document on ${engine.name}`, () => {
+    const base = '/api/v1/client/{customerId}'
+
+    test('is served at /api/v1/openapi.json without a token', async t => {
+      const service = await startService(t, engine)
+      const { status, headers, text } = await service.get('/api/v1/openapi.json', { token: null })
+      assert.deepEqual([status, headers['content-type'], text], [200, 'application/json', committed])
+    })
+
+    test('what the service answers fits the schemas of the document, which allow no other field', async t => {
+      const service = await startService(t, engine, {
+        records: [
+          makeRecord({ id: 'in_1', ...withDocument }, [
+            makeLine(),
+            makeLine({ quantity: null, description: null }),
+          ]),
+          makeRecord({ id: 'in_2', number: null, tax_percent: null, customer_email: null }),
+        ],
+      })
+      const client = '/api/v1/client/cus_ana'
+      assertDescribed(`${base}/invoices`, await service.get(`${client}/invoices`))
+      assertDescribed(`${base}/invoices`, await service.get(`${client}/invoices?status=void`))
+      assertDescribed(`${base}/invoices`, await service.get(`${client}/invoices?page=x`))
+      assertDescribed(`${base}/invoices`, await service.get(`${client}/invoices`, { token: null }))
+      assertDescribed(`${base}/invoice/{invoiceId}`, await service.get(`${client}/invoice/in_1`))
+      assertDescribed(`${base}/invoice/{invoiceId}`, await service.get(`${client}/invoice/in_2`))
+      assertDescribed(`${base}/invoice/{invoiceId}`, await service.get(`${client}/invoice/in_none`))
+      assertDescribed(
+        `${base}/invoice/{invoiceId}/ix/download`,
+        await service.get(`${client}/invoice/in_2/ix/download`),
+      )
+      assertDescribed('/live', await service.get('/live'))
+      assertDescribed('/ready', await service.get('/ready'))
+    })
+
+    test('the schemas refuse a body with a field more, a field less, or of another type', async t => {
+      const service = await startService(t, engine, { records: [makeRecord({ id: 'in_1' }, [makeLine()])] })
+      const { json } = await service.get('/api/v1/client/cus_ana/invoice/in_1')
+      const check = validatorFor(`${base}/invoice/{invoiceId}`, 200)
+      assert.ok(check.Check({ ...json }))
+      const { number, ...less } = json
+      for (const wrong of [
+        { ...json, more: 1 },
+        less,
+        { ...json, total_cents: '1' },
+        { ...json, lines: [{ ...json.lines[0], more: 1 }] },
+      ])
+        assert.ok(!check.Check(wrong), JSON.stringify(wrong))
+    })
+  })
+}

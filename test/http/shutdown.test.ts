@@ -1,0 +1,290 @@
+/** How a running service ends: no request is lost, and nothing keeps it from its end. */
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { Agent, get as httpGet, type IncomingMessage } from 'node:http'
+import { connect } from 'node:net'
+import { buffer } from 'node:stream/consumers'
+import { describe, it, type TestContext } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { campaign } from '../support/campaign.ts'
+import { type Cli, createCli, eventually, isRefused, type Serving, serving } from '../support/cli.ts'
+import { answer, apiKey, startInvoiceXpress } from '../support/invoicexpress-upstream.ts'
+import { ask } from '../support/load.ts'
+import { makePdf, startUpstream } from '../support/pdf-upstream.ts'
+import { makeInvoice, makeLine, withDocument } from '../support/records.ts'
+import { startTraffic, type Traffic } from '../support/traffic.ts'
+
+const list = '/api/v1/client/cus_ana/invoices'
+const detail = '/api/v1/client/cus_ana/invoice/in_1'
+const paths = [list, detail, '/live']
+
+/** After the delay, everything ends within so long, in milliseconds. */
+const endWithin = 10_000
+
+async function load(cli: Cli): Promise<string> {
+  await cli.load({ ...makeInvoice({ id: 'in_1' }), lines: [makeLine()] }, makeInvoice({ id: 'in_2' }))
+  return cli.createToken()
+}
+
+interface Round {
+  args?: readonly string[]
+  /** Lets the traffic run before the signal. */
+  prepare?(api: Serving, traffic: Traffic): Promise<unknown>
+  signal?(api: Serving): void
+}
+
+/** Asserts that a service ends under traffic without the loss of a request; resolves with how many there were. */
+async function endUnderTraffic(
+  cli: Cli,
+  token: string,
+  { args = [], prepare, signal }: Round,
+): Promise<number> {
+  const api = await cli.serve(['--rate-limit', 'off', '--log-level', 'debug', ...args], {
+    env: { SHUTDOWN_DELAY: '2s' },
+  })
+  const { address } = api
+  // Shorter than the delay and the grace after it.
+  const traffic = startTraffic({ address, paths, token, busy: 6, idle: 20, fresh: 4, idleFor: [300, 2_500] })
+  // Until then every idle connection was used.
+  await (prepare?.(api, traffic) ?? sleep(1_200))
+  if (prepare === undefined)
+    await eventually('the traffic runs', () => traffic.samples.length >= campaign(350, 600))
+  const asked = performance.now()
+  const before = traffic.samples.length
+  if (signal === undefined) api.child.kill('SIGTERM')
+  else signal(api)
+  const { code, stderr } = await api.exited
+  const took = performance.now() - asked
+  traffic.stop()
+  await traffic.ended
+  const lost = traffic.samples.filter(({ status }) => status !== 200)
+  assert.deepEqual(
+    lost.map(({ status, text, at }) => [status, text.slice(0, 200), Math.round(at - asked)]),
+    [],
+    `${lost.length} of ${traffic.samples.length} lost`,
+  )
+  assert.deepEqual([code, stderr], [0, ''])
+  assert.ok(took >= 2_000 && took < 2_000 + endWithin, `took ${took} ms`)
+  assert.ok(traffic.samples.length > before, 'it went on serving')
+  return traffic.samples.length
+}
+
+/** Rounds until there were so many requests in all. */
+async function endAgainAndAgain(t: TestContext, rounds: readonly Round[]): Promise<void> {
+  const cli = await createCli(t)
+  const token = await load(cli)
+  let sent = 0
+  let round = 0
+  for (; sent < campaign(1_000, 10_000) || round < rounds.length; round++)
+    sent += await endUnderTraffic(cli, token, rounds[round % rounds.length] as Round)
+  t.diagnostic(`0 of ${sent} requests lost in ${round} shutdowns`)
+}
+
+const pidsOf = (api: Serving): number[] =>
+  [...api.stdout.matchAll(/"pid":(\d+),"msg":"a worker started"/g)].map(([, pid]) => Number(pid))
+
+describe('the end of fatura serve', { concurrency: 2 }, () => {
+  it('at SIGTERM under traffic loses no request, of idle, busy and new connections', async t => {
+    await endAgainAndAgain(t, [{}])
+  })
+
+  it('at SIGTERM with workers loses none either, be they running or still starting', async t => {
+    const args = ['--workers', '2']
+    await endAgainAndAgain(t, [
+      { args },
+      // One serves, the other is on its way.
+      { args, prepare: (_api, traffic) => eventually('it serves', () => traffic.samples.length > 20) },
+      {
+        args,
+        signal: api => {
+          for (const pid of [api.pid, ...pidsOf(api)]) process.kill(pid, 'SIGTERM')
+        },
+      },
+    ])
+  })
+
+  it('a worker that is renewed alone loses none, and /ready stays as it is', async t => {
+    const cli = await createCli(t)
+    const token = await load(cli)
+    const api = await cli.serve(['--rate-limit', 'off', '--log-level', 'debug', '--workers', '2'], {
+      env: { SHUTDOWN_DELAY: '2s' },
+    })
+    const { address } = api
+    const met = new Set<string>()
+    await eventually('both serve', async () => {
+      const { headers } = await ask(`${address}/live`, token)
+      return met.add(String(headers['request-id']).slice(0, 'req_'.length + 12)).size === 2
+    })
+    const traffic = startTraffic({
+      address,
+      paths,
+      token,
+      busy: 4,
+      idle: 10,
+      fresh: 2,
+      idleFor: [300, 2_500],
+    })
+    await sleep(1_200)
+    process.kill(pidsOf(api)[0] ?? 0, 'SIGTERM')
+    await eventually('another runs', () => pidsOf(api).length === 3)
+    for (let time = 0; time < 10; time++) assert.equal((await api.get('/ready')).status, 200)
+    traffic.stop()
+    await traffic.ended
+    assert.deepEqual(
+      traffic.samples.filter(({ status }) => status !== 200),
+      [],
+    )
+    assert.equal((await api.stop('SIGINT')).code, 0)
+  })
+
+  for (const command of ['serve', 'up'] as const)
+    it(`${command} turns /ready first, and serves all who come until the delay is over`, async t => {
+      const cli = await createCli(t)
+      const token = await load(cli)
+      const program = cli.start([command, '--port', '0', '--shutdown-delay', '3s'])
+      const [, address = ''] = await program.waitFor(/"address":"(http:[^"]+)","msg":"listening"/)
+      const api = serving(program, address)
+      const agent = new Agent({ keepAlive: true })
+      t.after(() => agent.destroy())
+      const first = await ask(address + list, token, agent)
+      assert.deepEqual([first.status, first.headers.connection], [200, 'keep-alive'])
+
+      const asked = performance.now()
+      api.child.kill('SIGTERM')
+      await eventually('/ready turns', async () => (await api.get('/ready')).status === 503)
+      const ready = await api.get('/ready')
+      assert.equal(ready.json.error.code, 'unavailable')
+      assert.equal(ready.headers.get('retry-after'), '1')
+      // Over the connection that was open, and over new ones.
+      for (const through of [agent, new Agent({ keepAlive: true })]) {
+        const { status, headers } = await ask(address + list, token, through)
+        assert.deepEqual([status, headers.connection], [200, 'close'])
+        assert.equal(Object.keys(through.freeSockets).length, 0)
+      }
+      assert.equal((await api.get('/live')).status, 200)
+      assert.ok(performance.now() - asked < 2_500, 'this machine is too slow to tell')
+      const { code, stdout } = await api.exited
+      const took = performance.now() - asked
+      assert.equal(code, 0)
+      assert.ok(took >= 3_000 && took < 3_000 + endWithin, `took ${took} ms`)
+      assert.match(stdout, /"delay_ms":3000,"msg":"stopping"/)
+      assert.match(stdout, /"msg":"stopped"}\n$/)
+    })
+
+  it('at SIGINT it does not wait, and still answers what comes over open connections', async t => {
+    const cli = await createCli(t)
+    const token = await load(cli)
+    for (const args of [[], ['--workers', '2']]) {
+      const api = await cli.serve(['--rate-limit', 'off', ...args], { env: { SHUTDOWN_DELAY: '60s' } })
+      const { address } = api
+      // Shorter than the grace alone.
+      const traffic = startTraffic({
+        address,
+        paths,
+        token,
+        busy: 8,
+        idle: 12,
+        fresh: 0,
+        idleFor: [100, 500],
+      })
+      await sleep(1_500)
+      traffic.divert()
+      const asked = performance.now()
+      const { code } = await api.stop('SIGINT')
+      const took = performance.now() - asked
+      await traffic.ended
+      const lost = traffic.samples.filter(({ status }) => status !== 200)
+      assert.deepEqual(lost, [], `of ${traffic.samples.length}`)
+      assert.equal(code, 0)
+      assert.ok(took < 6_000, `took ${took} ms`)
+    }
+  })
+
+  it('a PDF in flight comes whole', async t => {
+    const pdf = makePdf(400_000)
+    const files = await startUpstream(t, async (_request, response) => {
+      response.writeHead(200, { 'content-length': pdf.length })
+      // Longer than the delay.
+      for (let sent = 0; sent < pdf.length; sent += 10_000) {
+        response.write(pdf.subarray(sent, sent + 10_000))
+        await sleep(75)
+      }
+      response.end()
+    })
+    const upstream = await startInvoiceXpress(t, answer({ output: { pdfUrl: `${files.origin}/a.pdf` } }))
+    const cli = await createCli(t)
+    await cli.load(makeInvoice({ id: 'in_1', ...withDocument }))
+    const token = await cli.createToken()
+    for (const args of [[], ['--workers', '2']]) {
+      const api = await cli.serve(args, {
+        env: {
+          SHUTDOWN_DELAY: '1s',
+          INVOICEXPRESS_API_KEY: apiKey,
+          INVOICEXPRESS_API_BASE: upstream.origin,
+          INVOICEXPRESS_PDF_ORIGINS: files.origin,
+        },
+      })
+      const headers = { authorization: `Bearer ${token}` }
+      const [incoming]: [IncomingMessage] = (await once(
+        httpGet(`${api.address}${detail}/ix/download`, { headers }),
+        'response',
+      )) as [IncomingMessage]
+      assert.equal(incoming.statusCode, 200)
+      const asked = performance.now()
+      api.child.kill('SIGTERM')
+      assert.ok((await buffer(incoming)).equals(pdf))
+      assert.ok(performance.now() - asked > 1_000, 'it was in flight when nobody could connect any more')
+      assert.equal((await api.exited).code, 0)
+    }
+  })
+
+  it('a connection that never ends is cut off, and idle ones keep nothing up', async t => {
+    const cli = await createCli(t)
+    const description = 'x'.repeat(1_000_000)
+    const lines = Array.from({ length: 14 }, () => makeLine({ description }))
+    await cli.load({ ...makeInvoice({ id: 'in_1' }), lines })
+    const token = await cli.createToken()
+    for (const isStuck of [true, false]) {
+      const api = await cli.serve([], { env: { SHUTDOWN_DELAY: '1s' } })
+      const socket = connect(api.port, '127.0.0.1')
+      socket.on('error', () => {})
+      t.after(() => socket.destroy())
+      await once(socket, 'connect')
+      // Its answer is never read.
+      if (isStuck) socket.write(`GET ${detail} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${token}\r\n\r\n`)
+      await sleep(500)
+      const asked = performance.now()
+      const { code } = await api.stop('SIGTERM')
+      const took = performance.now() - asked
+      assert.equal(code, 0)
+      const least = isStuck ? 9_400 : 2_000
+      assert.ok(took >= least, `took ${took} ms`)
+      assert.ok(took < 1_000 + endWithin, `took ${took} ms`)
+    }
+  })
+
+  it('a second signal ends it at once, whatever the delay', async t => {
+    const cli = await createCli(t)
+    await load(cli)
+    for (const args of [[], ['--workers', '2']]) {
+      const api = await cli.serve(args, { env: { SHUTDOWN_DELAY: '60s' } })
+      api.child.kill('SIGTERM')
+      await eventually('/ready turns', async () => (await api.get('/ready')).status === 503)
+      const asked = performance.now()
+      const { code } = await api.stop('SIGTERM')
+      assert.equal(code, 1)
+      assert.ok(performance.now() - asked < 4_000)
+      await eventually('nobody is left', () => isRefused(api.port))
+    }
+  })
+
+  it('refuses a delay that is none', async t => {
+    const cli = await createCli(t)
+    for (const delay of ['5', '5m', '-1s', '1.5s', '601s', 'soon'])
+      for (const command of ['serve', 'up']) {
+        const { code, stderr } = await cli.run([command, '--port', '0', `--shutdown-delay=${delay}`])
+        assert.equal(code, 1)
+        assert.match(stderr, /^fatura: SHUTDOWN_DELAY must be [^\n]*0s to 600s[^\n]*\n$/)
+      }
+  })
+})

@@ -1,0 +1,227 @@
+/** What an upstream's PDF must be, how large, and how long it may take. */
+import assert from 'node:assert/strict'
+import type { RequestListener } from 'node:http'
+import type { Readable } from 'node:stream'
+import { describe, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { eventually } from '../support/cli.ts'
+import {
+  assertFails,
+  assertRedacted,
+  get,
+  makePdf,
+  readAll,
+  secret,
+  sendEndlessly,
+  startUpstream,
+} from '../support/pdf-upstream.ts'
+
+const megabyte = 1024 * 1024
+
+describe('a PDF', () => {
+  test('comes as it is, with its size when that is told', async t => {
+    const pdf = makePdf(300_000)
+    const sized = await startUpstream(t, (_request, response) => void response.end(pdf))
+    const first = await get(sized)
+    assert.equal(first.size, pdf.length)
+    assert.deepEqual(await readAll(first), pdf)
+    const chunked = await startUpstream(t, (_request, response) => {
+      response.writeHead(200, { 'content-encoding': 'identity', 'content-type': 'text/html' })
+      for (const byte of pdf.subarray(0, 7)) response.write(Buffer.from([byte]))
+      response.end(pdf.subarray(7))
+    })
+    const second = await get(chunked)
+    assert.equal(second.size, null)
+    assert.deepEqual(await readAll(second), pdf)
+    await eventually('the connections are closed', () => sized.open + chunked.open === 0)
+  })
+
+  test('begins with %PDF-; anything else is no PDF', async t => {
+    const bodies = ['', '%', '%PDF', '<!doctype html><p>%PDF-', '{"error":"%PDF-"}', ' %PDF-1.7', '%pdf-1.7']
+    for (const body of [...bodies, '\ufeff%PDF-1.7', '%PDG-1.7'])
+      for (const chunked of [true, false]) {
+        const upstream = await startUpstream(t, (_request, response) => {
+          response.setHeader('content-type', 'application/pdf')
+          if (chunked) response.flushHeaders()
+          response.end(body)
+        })
+        await assertFails(get(upstream), 'failed', /no PDF/)
+        await eventually('the connection is closed', () => upstream.open === 0)
+      }
+  })
+
+  test('must come with 200, unencoded, in a frame that tells its end', async t => {
+    const pdf = makePdf(100)
+    const answers: [RequestListener, 'missing' | 'failed', RegExp][] = [
+      ...[404, 410].map(status => [status, 'missing', /no longer has it/] as const),
+      ...[201, 204, 206, 300, 304, 400, 401, 403, 429, 500, 503].map(
+        status => [status, 'failed', new RegExp(`answered ${status}`)] as const,
+      ),
+    ].map(([status, failure, message]) => [
+      (_request, response) => void response.writeHead(status).end(pdf),
+      failure,
+      message,
+    ])
+    for (const encoding of ['gzip', 'br', 'identity, gzip', 'x'])
+      answers.push([
+        (_request, response) => void response.writeHead(200, { 'content-encoding': encoding }).end(pdf),
+        'failed',
+        /encoding/,
+      ])
+    const raw = (bytes: string): RequestListener => {
+      return (_request, response) => void response.socket?.end(`HTTP/1.1 ${bytes}`)
+    }
+    answers.push(
+      [raw('200 OK\r\n\r\n%PDF-1.7'), 'failed', /without a length/],
+      [raw('101 Switching Protocols\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n'), 'failed', /PDF/],
+      [raw('garbage\r\n\r\n'), 'failed', /\(HPE_\w+\)/],
+      [raw(`200 OK\r\nx: ${'x'.repeat(70_000)}\r\n\r\n`), 'failed', /\(HPE_HEADER_OVERFLOW\)/],
+      [raw('200 OK\r\ncontent-length: 5\r\ntransfer-encoding: chunked\r\n\r\n'), 'failed', /\(HPE_\w+\)/],
+      [raw('200 OK\r\ncontent-length: 100\r\n\r\n%PD'), 'failed', /\(ECONNRESET\)/],
+      [(_request, response) => void response.destroy(), 'failed', /\(ECONNRESET\)/],
+    )
+    for (const [answer, failure, message] of answers) {
+      const upstream = await startUpstream(t, answer)
+      await assertFails(get(upstream), failure, message)
+      await eventually('the connection is closed', () => upstream.open === 0)
+    }
+  })
+
+  test('that is cut off ends in an error, never as if it were whole', async t => {
+    for (const head of [
+      'content-length: 1000\r\n\r\n%PDF-1.7',
+      'transfer-encoding: chunked\r\n\r\n8\r\n%PDF-1.7\r\n',
+    ]) {
+      const upstream = await startUpstream(t, (_request, response) => {
+        response.socket?.write(`HTTP/1.1 200 OK\r\n${head}`)
+        setTimeout(() => response.socket?.destroy(), 50)
+      })
+      const pdf = await get(upstream)
+      await assertFails(readAll(pdf), 'failed', /\(ECONNRESET\)/)
+    }
+  })
+
+  test('nobody listens: refused', async () => {
+    const nobody = { origin: 'http://127.0.0.1:1' } as Parameters<typeof get>[0]
+    await assertFails(get(nobody), 'failed', /\(ECONNREFUSED\)/)
+  })
+})
+
+describe('limits', () => {
+  test('25 MB pass; one byte more that is declared is refused before it is read', async t => {
+    const largest = await startUpstream(t, (_request, response) => void response.end(makePdf(25 * megabyte)))
+    assert.equal((await readAll(await get(largest))).length, 25 * megabyte)
+    const larger = await startUpstream(t, (_request, response) => {
+      response.writeHead(200, { 'content-length': 25 * megabyte + 1 }).write('%PDF-1.7')
+    })
+    await assertFails(get(larger), 'failed', /larger than allowed/)
+    await eventually('the connection is closed', () => larger.open === 0)
+  })
+
+  test('one that does not tell its size breaks off at the limit', async t => {
+    const upstream = await startUpstream(t, (_request, response) => sendEndlessly(response))
+    const pdf = await get(upstream)
+    let received = 0
+    const body = pdf.body as Readable
+    await assertFails(
+      (async () => {
+        for await (const chunk of body) received += chunk.length
+      })(),
+      'failed',
+      /larger than allowed/,
+    )
+    assert.ok(received <= 25 * megabyte && received > 24 * megabyte, `${received}`)
+    await eventually('the connection is closed', () => upstream.open === 0)
+  })
+
+  test('a reader that pauses holds the upstream, and memory stays', async t => {
+    const upstream = await startUpstream(t, (_request, response) => sendEndlessly(response))
+    const pdf = await get(upstream)
+    const before = process.memoryUsage().rss
+    let sent = -1
+    await eventually('the upstream is held', async () => {
+      const last = sent
+      sent = upstream.sent
+      await sleep(100)
+      return upstream.sent === last
+    })
+    const held = (pdf.body as Readable).readableLength
+    const grown = process.memoryUsage().rss - before
+    t.diagnostic(`sent ${sent} bytes, ${held} of them in the stream; memory grew by ${grown} bytes`)
+    assert.ok(held <= megabyte / 2, `${held}`)
+    // Most of it lies in the buffers of the loopback's sockets.
+    assert.ok(sent <= 12 * megabyte, `${sent}`)
+    assert.ok(grown <= 32 * megabyte, `${grown}`)
+    ;(pdf.body as Readable).destroy()
+    await eventually('the connection is closed', () => upstream.open === 0)
+  })
+})
+
+describe('time', () => {
+  const hanging: [string, RequestListener][] = [
+    ['before the headers', () => {}],
+    ['after the headers', (_request, response) => response.flushHeaders()],
+    ['within the first bytes', (_request, response) => void response.write('%PD')],
+    [
+      'in a slow redirect',
+      (_request, response) => void setTimeout(() => response.writeHead(302, { location: '/' }).end(), 60),
+    ],
+  ]
+
+  test('the deadline ends what hangs, wherever it hangs', async t => {
+    for (const [where, answer] of hanging) {
+      const upstream = await startUpstream(t, answer)
+      const start = performance.now()
+      await assertFails(get(upstream, { deadline: 150 }), 'timeout', /in time/)
+      assert.ok(performance.now() - start < 1_000, where)
+      await eventually('the connection is closed', () => upstream.open === 0)
+    }
+  })
+
+  test('the deadline covers the body, whether the upstream or the reader is slow', async t => {
+    const slow = await startUpstream(t, (_request, response) => {
+      response.write('%PDF-1.7')
+      const timer = setInterval(() => response.write('x'), 20)
+      response.on('close', () => clearInterval(timer))
+    })
+    await assertFails(readAll(await get(slow, { deadline: 200 })), 'timeout', /in time/)
+    const fast = await startUpstream(t, (_request, response) => void response.end(makePdf(megabyte)))
+    const pdf = await get(fast, { deadline: 200 })
+    await sleep(300)
+    await assertFails(readAll(pdf), 'timeout', /in time/)
+    await eventually('the connections are closed', () => slow.open + fast.open === 0)
+  })
+
+  test('an abort ends it at once, wherever it is; a timeout’s is a timeout', async t => {
+    for (const [, answer] of hanging) {
+      const upstream = await startUpstream(t, answer)
+      const gone = new AbortController()
+      setTimeout(() => gone.abort(new Error(secret)), 30)
+      await assertFails(get(upstream, { signal: gone.signal }), 'failed', /no longer wanted/)
+      await eventually('the connection is closed', () => upstream.open === 0)
+      await assertFails(get(upstream, { signal: AbortSignal.timeout(30) }), 'timeout', /in time/)
+    }
+    const upstream = await startUpstream(t, (_request, response) => sendEndlessly(response))
+    const before = new AbortController()
+    before.abort()
+    await assertFails(get(upstream, { signal: before.signal }), 'failed', /no longer wanted/)
+    assert.equal(upstream.connections, 0)
+    const during = new AbortController()
+    const { body } = await get(upstream, { signal: during.signal })
+    const error = new Promise(resolve => body.once('error', resolve))
+    during.abort()
+    assertRedacted(await error)
+    await eventually('the connection is closed', () => upstream.open === 0)
+  })
+
+  test('an error that comes before anybody listens ends no process', async t => {
+    const upstream = await startUpstream(t, (_request, response) => {
+      response.write('%PDF-1.7')
+      setTimeout(() => response.destroy(), 20)
+    })
+    const pdf = await get(upstream)
+    await eventually('the connection is closed', () => upstream.open === 0)
+    await sleep(50)
+    await assertFails(readAll(pdf), 'failed', /\(ECONNRESET\)/)
+  })
+})

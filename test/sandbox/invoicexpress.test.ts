@@ -1,0 +1,1044 @@
+/** The local InvoiceXpress, asked over HTTP. */
+import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { describe, it, type TestContext } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { documentTypes } from '../../src/document.ts'
+import {
+  type DocumentFault,
+  type DocumentRouteName,
+  documentFaultNames,
+  documentRouteNames,
+  routeNames,
+} from '../../src/sandbox/faults.ts'
+import {
+  createDocuments,
+  type DocumentOptions,
+  documentChangeKinds,
+} from '../../src/sandbox/invoicexpress/account.ts'
+import { ixControls } from '../../src/sandbox/invoicexpress/control.ts'
+import {
+  type DifferenceKind,
+  differenceKinds,
+  type Planted,
+} from '../../src/sandbox/invoicexpress/differences.ts'
+import { type IxDocument, ixTypes, toMajor } from '../../src/sandbox/invoicexpress/objects.ts'
+import {
+  type InvoiceXpressOptions,
+  type InvoiceXpressSandbox,
+  startInvoiceXpressSandbox,
+} from '../../src/sandbox/invoicexpress/server.ts'
+import { stateKinds } from '../../src/sandbox/invoicexpress/states.ts'
+import { createAccount } from '../../src/sandbox/stripe/account.ts'
+import { stripeControls } from '../../src/sandbox/stripe/control.ts'
+import type { StripeInvoice } from '../../src/sandbox/stripe/objects.ts'
+import { permissions } from '../../src/sandbox/stripe/permissions.ts'
+import { startStripeSandbox } from '../../src/sandbox/stripe/server.ts'
+import { assertOneLine, createCli, isRefused } from '../support/cli.ts'
+
+const key = 'ix_test_sandbox'
+
+/** A Stripe account, its documents, and the server. */
+async function start(
+  t: TestContext,
+  {
+    invoices = 200,
+    ...options
+  }: DocumentOptions & Partial<InvoiceXpressOptions> & { invoices?: number } = {},
+) {
+  const account = createAccount({ invoices })
+  const documents = createDocuments(account, options)
+  const sandbox = await startInvoiceXpressSandbox({ apiKey: key, ...options, documents })
+  t.after(() => sandbox.close())
+  return { account, documents, sandbox }
+}
+
+interface Asked {
+  status: number
+  headers: Headers
+  // biome-ignore lint/suspicious/noExplicitAny: a test states what it expects of it
+  json: any
+}
+
+async function ask({ address }: { address: string }, path: string, apiKey = key): Promise<Asked> {
+  const url = new URL(path, address)
+  if (!url.searchParams.has('api_key')) url.searchParams.set('api_key', apiKey)
+  const answer = await fetch(url, { redirect: 'manual', signal: AbortSignal.timeout(5_000) })
+  return { status: answer.status, headers: answer.headers, json: await answer.json() }
+}
+
+async function post({ address }: { address: string }, path: string): Promise<Asked> {
+  const answer = await fetch(`${address}/_sandbox/${path}`, { method: 'POST' })
+  return { status: answer.status, headers: answer.headers, json: await answer.json() }
+}
+
+/** As the account has it, whichever way it was written. */
+function plainly<T extends Pick<IxDocument, 'archived' | 'total' | 'client'>>(document: T): T {
+  const { archived, total, client } = document
+  return {
+    ...document,
+    archived: Boolean(archived),
+    total: Number(total),
+    client: { ...client, id: Number(client.id) },
+  }
+}
+
+function plainList(documents: readonly IxDocument[]): IxDocument[] {
+  return documents.map(document => ({
+    ...plainly(document),
+    items: document.items.map(item => ({ ...item, tax: { ...item.tax, value: Number(item.tax.value) } })),
+  }))
+}
+
+/** Every page of a list, of what was not put away. */
+async function listAll(sandbox: { address: string }, filter = ''): Promise<IxDocument[]> {
+  const all: IxDocument[] = []
+  for (let page = 1; ; page++) {
+    const { status, json } = await ask(sandbox, `/invoices.json?per_page=50&page=${page}&${filter}`)
+    assert.equal(status, 200)
+    all.push(...plainList(json.invoices))
+    if (page >= json.pagination.total_pages) return all
+  }
+}
+
+const pathOf = ({ type, id }: IxDocument) => `/${ixTypes[type].path}/${id}.json`
+const newestFirst = (documents: Iterable<IxDocument>) => [...documents].sort((a, b) => b.id - a.id)
+const idsOf = (documents: { id: number }[]) => documents.map(({ id }) => id)
+
+const fitting = { open: 'final', paid: 'settled', void: 'canceled', uncollectible: 'final', draft: '' }
+
+/** Which difference an invoice of an otherwise ordinary account shows, found by looking at nothing but the two. */
+function differenceOf(
+  invoice: StripeInvoice,
+  { documents, clients }: ReturnType<typeof createDocuments>,
+): DifferenceKind | null {
+  const { metadata, status, total, currency } = invoice
+  const document = [...documents.values()].find(({ reference }) => reference === invoice.id)
+  if (document === undefined) {
+    if (metadata.ix_state === 'creating') return 'stuck_creating'
+    if (metadata.ix_state === 'failed') return 'failed'
+    return status === 'draft' ? null : 'paid_without_document'
+  }
+  const all = [...documents.values()].filter(({ reference }) => reference === invoice.id)
+  if (all.length > 1) return 'several_documents'
+  if (status === 'void' && document.status !== 'canceled') return 'live_document_of_void'
+  if (status === 'paid' && document.status === 'final') return 'paid_not_settled'
+  if (document.total === toMajor(total + 1, currency)) return 'total_by_smallest_unit'
+  if (document.total !== toMajor(total, currency)) return 'total'
+  const bare = (text: string | null | undefined) => text?.replace(/^PT/, '') ?? null
+  const taxIds = (invoice.customer_tax_ids ?? []).map(({ value }) => bare(value))
+  const fiscalId = bare(clients.get(document.client.id)?.fiscal_id)
+  if (fiscalId === null ? taxIds.length > 0 : !taxIds.includes(fiscalId)) return 'tax_id'
+  assert.equal(metadata.ix_id, String(document.id))
+  assert.equal(metadata.ix_type, document.type)
+  assert.equal(document.status, fitting[status])
+  return null
+}
+
+describe('the documents', () => {
+  it('are the same for the same seed and the same calls, others for another seed', () => {
+    const build = (seed: number) => {
+      const account = createAccount({ seed: 7 })
+      const documents = createDocuments(account, { seed, differences: 14 })
+      account.advance(20 * 86_400)
+      documents.follow()
+      documents.plant('total')
+      return [[...account.invoices], account.events, [...documents.documents], [...documents.clients]]
+    }
+    assert.deepEqual(build(3), build(3))
+    assert.notDeepEqual(build(3), build(4))
+  })
+
+  it('leave a Stripe account without them as it always was, to the byte', () => {
+    const account = createAccount({ seed: 7, invoices: 120 })
+    account.advance(20 * 86_400)
+    const { invoices, customers, taxRates, events } = account
+    const all = JSON.stringify([[...invoices], [...customers], [...taxRates], events])
+    assert.equal(
+      createHash('sha256').update(all).digest('hex'),
+      'ccc3b14a52e6bd6ec4b92cb3c164c0a68a8fac6a37fa1fb92400d57d4353dead',
+    )
+  })
+
+  it('make no events at Stripe and change nothing there but metadata, nor what happens later', () => {
+    const [plain, tied] = [createAccount({ seed: 7 }), createAccount({ seed: 7 })]
+    createDocuments(tied)
+    assert.deepEqual(tied.events, [])
+    const bare = ({ metadata, ...rest }: StripeInvoice) => ({
+      ...rest,
+      metadata: Object.fromEntries(Object.entries(metadata).filter(([name]) => !name.startsWith('ix_'))),
+    })
+    for (const account of [plain, tied]) account.advance(20 * 86_400)
+    assert.deepEqual([...tied.invoices.values()].map(bare), [...plain.invoices.values()])
+    assert.deepEqual(
+      tied.events.map(({ id }) => id),
+      plain.events.map(({ id }) => id),
+    )
+  })
+
+  it('when ordinary: one by both links for every finalized invoice, right in total, day, status and tax id', () => {
+    const account = createAccount({ invoices: 600 })
+    const documents = createDocuments(account, { states: 'ordinary' })
+    let count = 0
+    for (const invoice of account.invoices.values()) {
+      assert.equal(differenceOf(invoice, documents), null, invoice.id)
+      const found = [...documents.documents.values()].filter(({ reference }) => reference === invoice.id)
+      assert.equal(found.length, invoice.status === 'draft' ? 0 : 1)
+      if (invoice.status === 'draft') {
+        assert.equal(invoice.metadata.ix_state, undefined)
+        continue
+      }
+      count++
+      const [{ date } = assert.fail()] = found
+      const day = new Date((invoice.status_transitions.finalized_at ?? 0) * 1000).toISOString()
+      assert.equal(date.split('/').reverse().join('-'), day.slice(0, 10))
+      const { ix_state, ix_created_at = '', ix_attempted_at = '' } = invoice.metadata
+      assert.equal(ix_state, 'synced')
+      for (const moment of [ix_created_at, ix_attempted_at])
+        assert.equal(new Date(moment).toISOString(), moment)
+      assert.ok(ix_attempted_at <= ix_created_at && Date.parse(ix_created_at) <= account.clock * 1000)
+    }
+    assert.equal(documents.documents.size, count)
+    assert.equal(documents.states.size + documents.planted.length, 0)
+  })
+
+  it('have amounts in the major unit of their currency, which add up, and the currency by name', () => {
+    assert.deepEqual(
+      [toMajor(1_200, 'jpy'), toMajor(1_234, 'kwd'), toMajor(1_234, 'eur')],
+      [1_200, 1.234, 12.34],
+    )
+    const account = createAccount({ invoices: 400 })
+    const { documents } = createDocuments(account, { states: 'ordinary' })
+    const names = { eur: 'Euro', usd: 'US Dollar', jpy: 'Yen', kwd: 'Kuwaiti Dinar' }
+    const places = { eur: 2, usd: 2, jpy: 0, kwd: 3 }
+    const seen = new Set<string>()
+    for (const document of documents.values()) {
+      const { total, currency: code } = account.invoices.get(document.reference ?? '') ?? assert.fail()
+      const digits = places[code as keyof typeof places]
+      assert.equal(document.currency, names[code as keyof typeof names])
+      assert.equal(document.total.toFixed(digits), (total / 10 ** digits).toFixed(digits))
+      assert.equal(String(document.total), String(Number(document.total.toFixed(digits))))
+      const { sum, discount, before_taxes, taxes } = document
+      assert.equal((sum - discount).toFixed(digits), before_taxes.toFixed(digits))
+      assert.equal((before_taxes + taxes).toFixed(digits), document.total.toFixed(digits))
+      seen.add(code)
+    }
+    assert.deepEqual([...seen].sort(), ['eur', 'jpy', 'kwd', 'usd'])
+  })
+
+  it('are in every state: each kind occurs, every type and status, and most invoices are ordinary', () => {
+    const account = createAccount({ invoices: 200 })
+    const { documents, states } = createDocuments(account)
+    assert.deepEqual([...new Set(states.values())].sort(), stateKinds.toSorted())
+    assert.ok(states.size < account.invoices.size / 2)
+    const all = [...documents.values()]
+    assert.deepEqual([...new Set(all.map(({ type }) => type))].sort(), Object.keys(ixTypes).sort())
+    assert.deepEqual(
+      [...new Set(all.map(({ status }) => status))].sort(),
+      ['draft', 'final', 'sent', 'settled', 'canceled', 'deleted', 'second_copy'].sort(),
+    )
+    const claims = new Set([...account.invoices.values()].map(({ metadata }) => metadata.ix_state))
+    for (const claim of ['creating', 'synced', 'failed', 'ignored', undefined]) assert.ok(claims.has(claim))
+    assert.ok(all.some(({ reference }) => reference === null || !reference.startsWith('in_1')))
+    for (const document of all) {
+      assert.equal(document.status === 'draft', document.sequence_number === null)
+      if (document.sequence_number !== null) assert.match(document.sequence_number, /^\d+\/[A-Z]+$/)
+    }
+    const numbers = all.map(({ sequence_number }) => sequence_number).filter(number => number !== null)
+    assert.equal(new Set(numbers).size, numbers.length)
+  })
+
+  it('are in the state that its kind says', () => {
+    const account = createAccount({ invoices: 200 })
+    const { documents, states } = createDocuments(account)
+    const certifying: readonly string[] = documentTypes
+    for (const [id, kind] of states) {
+      const { metadata, status } = account.invoices.get(id) ?? assert.fail()
+      const exact = [...documents.values()].filter(({ reference }) => reference === id)
+      const linked = exact.filter(({ type }) => certifying.includes(type))
+      const named = documents.get(Number(metadata.ix_id))
+      const age = account.clock * 1000 - Date.parse(metadata.ix_attempted_at ?? '')
+      const [group = '', rest = ''] = kind.split(/_(.*)/)
+      assert.notEqual(status, 'void')
+      if (group === 'by' && rest.startsWith('reference'))
+        assert.deepEqual(
+          [linked.length, linked[0]?.type, metadata.ix_id],
+          [1, rest.slice(10), undefined],
+          kind,
+        )
+      else if (kind === 'by_uid') {
+        const called = [...documents.values()].filter(({ proprietary_uid }) => proprietary_uid === id)
+        assert.deepEqual([linked.length, called.length, named], [0, 1, undefined])
+      } else if (group === 'by') assert.deepEqual([linked.length, named !== undefined], [0, true], kind)
+      else if (group === 'status') assert.deepEqual([linked[0]?.id, named?.status], [named?.id, rest], kind)
+      else if (group === 'only')
+        assert.deepEqual([exact[0]?.type, linked.length, metadata.ix_state], [rest, 0, undefined], kind)
+      else if (group === 'nearly') assert.deepEqual([exact.length, metadata.ix_state], [0, undefined], kind)
+      else if (kind === 'creating') assert.ok(linked.length === 0 && age < 600_000)
+      else if (kind === 'creating_for_long') assert.ok(linked.length === 0 && age > 86_400_000)
+      else if (group === 'failed') assert.ok(metadata.ix_error)
+      else if (kind === 'vanished') assert.ok(/^\d+$/.test(metadata.ix_id ?? '') && named === undefined)
+      else if (kind === 'deleted') assert.equal(named?.status, 'deleted')
+      else if (kind === 'archived') assert.equal(named?.archived, true)
+      else if (group === 'two' || kind.endsWith('canceled') || kind.endsWith('and_live'))
+        assert.equal(linked.length, 2, kind)
+      else if (kind === 'with_credit_note') assert.deepEqual([exact.length, linked.length], [3, 1])
+      if (kind === 'two_live_one_recorded') assert.equal(Math.max(...idsOf(linked)), named?.id)
+    }
+    const references = [...documents.values()].map(({ reference }) => reference ?? '')
+    const nearly = (holds: (reference: string, id: string) => boolean) =>
+      references.some(reference =>
+        [...states.keys()].some(id => reference !== id && reference !== '' && holds(reference, id)),
+      )
+    assert.ok(nearly((reference, id) => reference.length > 9 && id.startsWith(reference)))
+    assert.ok(nearly((reference, id) => reference.toLowerCase() === id.toLowerCase()))
+    assert.ok(nearly((reference, id) => reference === `${id} `))
+  })
+
+  it('differ exactly where a difference was planted, of every kind, and nowhere else', () => {
+    const account = createAccount({ invoices: 600 })
+    const documents = createDocuments(account, { states: 'ordinary', differences: differenceKinds.length })
+    assert.deepEqual(account.events, [])
+    for (const kind of differenceKinds) documents.plant(kind)
+    const isApart = ({ kind }: Planted) => /^document_(of|without)_/.test(kind)
+    const atInvoices = documents.planted.filter(each => !isApart(each))
+    const planted = new Map(atInvoices.map(({ invoice_id, kind }) => [invoice_id, kind]))
+    assert.equal(planted.size, 2 * (differenceKinds.length - 2))
+    for (const { kind, invoice_id, document_id } of documents.planted.filter(isApart)) {
+      const { reference, status } = documents.documents.get(document_id ?? 0) ?? assert.fail()
+      assert.deepEqual([reference, status], [invoice_id, 'settled'])
+      assert.equal(invoice_id === null, kind === 'document_without_invoice')
+      assert.ok(!account.invoices.has(invoice_id ?? ''))
+    }
+    for (const invoice of account.invoices.values())
+      assert.equal(differenceOf(invoice, documents), planted.get(invoice.id) ?? null, invoice.id)
+    for (const { invoice_id, document_id, kind } of documents.planted) {
+      const isGone = ['paid_without_document', 'stuck_creating', 'failed'].includes(kind)
+      assert.equal(document_id === null, isGone)
+      if (kind === 'failed') assert.ok(account.invoices.get(invoice_id ?? '')?.metadata.ix_error)
+    }
+    assert.ok(account.events.length > 0, 'those of later are announced')
+    const [taken] = planted.keys()
+    assert.throws(() => documents.plant('total', taken ?? ''), /no in_/)
+    assert.throws(() => documents.plant('live_document_of_void', 'in_none'), /no in_none/)
+  })
+
+  it('change on demand, and refuse what their status does not allow', () => {
+    const account = createAccount({ invoices: 50 })
+    const { documents, change } = createDocuments(account, { states: 'ordinary' })
+    const invoice = account.change('finalize')
+    assert.throws(() => change('settle', invoice), /no document/)
+    const id = change('create', invoice)
+    const made = () => documents.get(id)
+    assert.deepEqual([made()?.reference, made()?.status], [invoice, 'final'])
+    change('settle', id)
+    assert.equal(made()?.status, 'settled')
+    assert.throws(() => change('finalize', id), /is settled/)
+    change('cancel', invoice)
+    assert.equal(made()?.status, 'canceled')
+    change('refer', id, 'outra coisa')
+    assert.equal(made()?.reference, 'outra coisa')
+    change('refer', id)
+    assert.equal(made()?.reference, null)
+    change('delete', id)
+    assert.equal(made()?.status, 'deleted')
+    change('vanish', id)
+    assert.equal(made(), undefined)
+    assert.throws(() => change('create', 'in_none'), /no invoice/)
+    assert.throws(() => change('create', account.change('create')), /draft/)
+    const all = createDocuments(createAccount())
+    const draft = [...all.documents.values()].find(({ status }) => status === 'draft') ?? assert.fail()
+    all.change('finalize', draft.id)
+    assert.match(all.documents.get(draft.id)?.sequence_number ?? '', /^\d+\//)
+  })
+
+  it('record what happens at Stripe as Stripe announces it: creating, then synced', () => {
+    const account = createAccount({ invoices: 50 })
+    const documents = createDocuments(account, { states: 'ordinary' })
+    const invoice = account.change('finalize')
+    const before = account.events.length
+    const id = documents.change('create', invoice)
+    const events = account.events.slice(before)
+    assert.deepEqual(
+      events.map(({ type, data }) => [
+        type,
+        (data.object as { metadata: Record<string, string> }).metadata.ix_state,
+      ]),
+      [
+        ['invoice.updated', 'creating'],
+        ['invoice.updated', 'synced'],
+      ],
+    )
+    const { metadata } = events[1]?.data.previous_attributes ?? {}
+    assert.deepEqual(metadata, { ix_state: 'creating', ix_id: null, ix_type: null, ix_created_at: null })
+    assert.equal(account.invoices.get(invoice)?.metadata.ix_id, String(id))
+    account.setMetadata(invoice, { ix_id: String(id) })
+    assert.equal(account.events.length, before + 2, 'what changes nothing is not announced')
+    account.setMetadata(invoice, { ix_id: '' })
+    assert.equal('ix_id' in (account.invoices.get(invoice)?.metadata ?? {}), false)
+    assert.throws(() => account.setMetadata('in_none', {}), /no invoice/)
+  })
+
+  it('follow what happens at Stripe, once', () => {
+    const account = createAccount({ invoices: 200 })
+    const documents = createDocuments(account, { states: 'ordinary' })
+    documents.plant('paid_without_document')
+    const [gone = assert.fail()] = documents.planted
+    for (let day = 0; day < 30; day++) {
+      account.advance(86_400)
+      documents.follow()
+    }
+    assert.equal(documents.follow(), 0)
+    for (const invoice of account.invoices.values()) {
+      const difference = differenceOf(invoice, documents)
+      // Finalized and voided on the same day: nobody had time to make a document.
+      if (difference === 'paid_without_document' && invoice.status === 'void') continue
+      assert.equal(difference, invoice.id === gone.invoice_id ? 'paid_without_document' : null, invoice.id)
+    }
+    const all = createAccount({ invoices: 200 })
+    const wrong = createDocuments(all)
+    all.advance(30 * 86_400)
+    assert.ok(wrong.follow() > 50)
+    for (const [id, kind] of wrong.states)
+      if (kind === 'nothing') assert.equal(all.invoices.get(id)?.metadata.ix_state, undefined)
+  })
+})
+
+describe('the protocol', () => {
+  it('wants the key in the query, and answers 401 without it', async t => {
+    const { sandbox } = await start(t)
+    assert.equal((await ask(sandbox, '/invoices.json')).status, 200)
+    for (const wrong of ['', 'guessed'])
+      assert.equal((await ask(sandbox, `/invoices.json?api_key=${wrong}`)).status, 401)
+    const headers = { authorization: `Bearer ${key}` }
+    assert.equal((await fetch(`${sandbox.address}/invoices.json`, { headers })).status, 401)
+  })
+
+  it('tells errors in four shapes, one after the other', async t => {
+    const { sandbox } = await start(t)
+    const shapes: string[] = []
+    for (let turn = 0; turn < 5; turn++) {
+      const { json } = await ask(sandbox, '/invoices/1.json')
+      shapes.push(JSON.stringify(json).replace(/"The [^"]*"/, '…'))
+    }
+    const [first] = shapes
+    assert.deepEqual(shapes, [
+      '{"errors":{"error":…}}',
+      '{"errors":[{"error":…}]}',
+      '{"error":{"code":404,"message":…}}',
+      '{"reason":…}',
+      first,
+    ])
+  })
+
+  it('lists every document once, the highest id first, ten a page unless asked, fifty at most', async t => {
+    const { sandbox, documents } = await start(t)
+    const truth = newestFirst(documents.documents.values()).filter(({ archived }) => !archived)
+    assert.deepEqual(await listAll(sandbox), truth)
+    const total_entries = truth.length
+    const sizes = {
+      '': 10,
+      'per_page=3': 3,
+      'per_page=50': 50,
+      'per_page=500': 50,
+      'per_page=x': 10,
+      'per_page=0': 10,
+    }
+    for (const [query, per_page] of Object.entries(sizes)) {
+      const { json } = await ask(sandbox, `/invoices.json?${query}`)
+      assert.equal(json.invoices.length, per_page)
+      const total_pages = Math.ceil(total_entries / per_page)
+      assert.deepEqual(json.pagination, { total_entries, per_page, current_page: 1, total_pages })
+    }
+    const third = await ask(sandbox, '/invoices.json?per_page=7&page=3')
+    assert.deepEqual(idsOf(third.json.invoices), idsOf(truth.slice(14, 21)))
+    const beyond = await ask(sandbox, '/invoices.json?page=999')
+    assert.deepEqual(
+      [beyond.status, beyond.json.invoices, beyond.json.pagination.current_page],
+      [200, [], 999],
+    )
+    const none = await start(t, { invoices: 0 })
+    const { json } = await ask(none.sandbox, '/invoices.json')
+    assert.deepEqual(json, {
+      invoices: [],
+      pagination: { total_entries: 0, per_page: 10, current_page: 1, total_pages: 1 },
+    })
+  })
+
+  it('filters by type, status, days, archive and text; `sent` stands for `final`', async t => {
+    const { sandbox, documents } = await start(t)
+    const truth = newestFirst(documents.documents.values())
+    const day = ({ date }: IxDocument) => date.split('/').reverse().join('')
+    const middle = truth[60] ?? assert.fail()
+    const later = truth[20] ?? assert.fail()
+    const name = middle.client.name
+    const filters: [string, (document: IxDocument) => boolean][] = [
+      ['type[]=Invoice', ({ type }) => type === 'Invoice'],
+      ['type[]=CreditNote&type[]=Receipt', ({ type }) => type === 'CreditNote' || type === 'Receipt'],
+      ['status[]=sent', ({ status }) => status === 'final' || status === 'sent'],
+      ['status[]=draft&status[]=deleted', ({ status }) => status === 'draft' || status === 'deleted'],
+      ['status[]=settled&type[]=CashInvoice', d => d.status === 'settled' && d.type === 'CashInvoice'],
+      ['non_archived=true', ({ archived }) => !archived],
+      ['archived=false', ({ archived }) => !archived],
+      [`date[from]=${middle.date}`, document => day(document) >= day(middle)],
+      [
+        `date[from]=${middle.date}&date[to]=${later.date}`,
+        document => day(document) >= day(middle) && day(document) <= day(later),
+      ],
+      [`text=${encodeURIComponent(name.toUpperCase())}`, ({ client }) => client.name === name],
+      ['text=Feito', ({ observations }) => observations === 'Feito à mão'],
+      ['nothing_known=1', () => true],
+    ]
+    const away = truth.filter(({ archived }) => archived)
+    assert.ok(away.length > 0)
+    assert.deepEqual(idsOf(await listAll(sandbox, 'archived=true')), idsOf(away))
+    for (const [query, holds] of filters) {
+      // What was put away is in no list but its own.
+      const expected = truth.filter(document => !document.archived && holds(document))
+      assert.ok(expected.length > 0, query)
+      assert.deepEqual(idsOf(await listAll(sandbox, query)), idsOf(expected), query)
+    }
+    for (const wrong of ['type[]=Quote', 'status[]=final', 'date[from]=2026-10-01', 'date[to]=31/02/2026'])
+      assert.equal((await ask(sandbox, `/invoices.json?${wrong}`)).status, 422, wrong)
+  })
+
+  it('finds a reference anywhere inside, whatever the case: the reader must compare', async t => {
+    const { sandbox, documents } = await start(t)
+    const found: Record<string, number> = {}
+    for (const [id, kind] of documents.states) {
+      const list = await listAll(sandbox, `reference=${id}`)
+      const truth = newestFirst(documents.documents.values()).filter(
+        ({ reference, archived }) => !archived && reference?.toLowerCase().includes(id.toLowerCase()),
+      )
+      assert.deepEqual(idsOf(list), idsOf(truth))
+      found[kind] = list.length
+    }
+    assert.deepEqual(
+      [found.nearly_space, found.nearly_longer, found.nearly_case, found.nearly_prefix, found.two_live],
+      [1, 1, 1, 0, 2],
+    )
+  })
+
+  it('gives a document by its type and id, wrapped in a key that is the type; 404 by another type', async t => {
+    const { sandbox, documents } = await start(t)
+    const seen = new Set<string>()
+    for (const document of documents.documents.values()) {
+      if (seen.has(document.type)) continue
+      seen.add(document.type)
+      const { status, json } = await ask(sandbox, pathOf(document))
+      assert.equal(status, 200)
+      assert.deepEqual(Object.keys(json), [ixTypes[document.type].key])
+      const { items, ...rest } = json[ixTypes[document.type].key]
+      const { items: listed, ...expected } = document
+      assert.deepEqual(plainly(rest), expected)
+      assert.equal(items.length, listed.length)
+      for (const { path } of Object.values(ixTypes))
+        if (path !== ixTypes[document.type].path)
+          assert.equal((await ask(sandbox, `/${path}/${document.id}.json`)).status, 404)
+    }
+    assert.equal(seen.size, 8)
+    for (const path of ['/invoices/1.json', '/invoices/x.json', '/quotes/1.json', '/'])
+      assert.equal((await ask(sandbox, path)).status, 404, path)
+    const posted = await fetch(`${sandbox.address}/invoices.json?api_key=${key}`, { method: 'POST' })
+    assert.equal(posted.status, 404)
+  })
+
+  it('has days as dd/mm/yyyy, numbers for money, text for quantities in lists, and no time of change', async t => {
+    const { sandbox } = await start(t)
+    for (const document of await listAll(sandbox)) {
+      for (const day of [document.date, document.due_date]) assert.match(day, /^\d\d\/\d\d\/\d{4}$/)
+      for (const amount of ['sum', 'discount', 'before_taxes', 'taxes', 'total'] as const)
+        assert.equal(typeof document[amount], 'number')
+      assert.equal('created_at' in document || 'updated_at' in document, false)
+      assert.ok(Number.isInteger(document.id) && document.items.length > 0)
+      for (const { quantity, unit_price } of document.items)
+        assert.ok(typeof quantity === 'string' && typeof unit_price === 'string')
+    }
+    const [one = assert.fail()] = await listAll(sandbox, 'type[]=Invoice')
+    const { json } = await ask(sandbox, pathOf(one))
+    assert.equal(typeof json.invoice.items[0].quantity, 'number')
+  })
+
+  it('writes some numbers as text and some truths as numbers, as the real one does', async t => {
+    const { sandbox } = await start(t)
+    const { json } = await ask(sandbox, '/invoices.json?per_page=50')
+    const kinds = new Set<string>()
+    for (const { archived, total, client, items } of json.invoices)
+      for (const [name, value] of Object.entries({
+        archived,
+        total,
+        client: client.id,
+        rate: items[0]?.tax.value,
+      }))
+        kinds.add(`${name} ${typeof value}`)
+    for (const odd of ['archived number', 'total string', 'client string', 'rate string'])
+      assert.ok(kinds.has(odd), odd)
+    for (const usual of ['archived boolean', 'total number', 'client number', 'rate number'])
+      assert.ok(kinds.has(usual), usual)
+  })
+
+  it('has the client of a document without tax id; the client by id has it', async t => {
+    const { sandbox, account, documents } = await start(t, { states: 'ordinary' })
+    const prefixed = new Set<boolean>()
+    const written = new Set<string>()
+    const owners = new Map<number, unknown>()
+    for (const document of await listAll(sandbox)) {
+      assert.deepEqual(Object.keys(document.client), ['id', 'name', 'country'])
+      const invoice = account.invoices.get(document.reference ?? '') ?? assert.fail()
+      const owner = invoice.customer ?? invoice.customer_account
+      assert.equal(owners.get(document.client.id) ?? owner, owner, 'one client for a customer')
+      owners.set(document.client.id, owner)
+    }
+    assert.equal(new Set(owners.values()).size, owners.size)
+    for (const [id, client] of documents.clients) {
+      const { status, json } = await ask(sandbox, `/clients/${id}.json`)
+      const { id: given, fiscal_id } = json.client
+      for (const [name, value] of Object.entries({ id: given, fiscal_id }))
+        written.add(`${name} ${typeof value}`)
+      const plain = {
+        ...json.client,
+        id: Number(given),
+        fiscal_id: fiscal_id === null ? null : String(fiscal_id),
+      }
+      assert.deepEqual([status, plain], [200, client])
+      if (/^(PT)?5\d{8}$/.test(client.fiscal_id ?? ''))
+        prefixed.add(client.fiscal_id?.startsWith('PT') === true)
+    }
+    assert.equal(prefixed.size, 2, 'with the country before it, and without')
+    for (const odd of ['id string', 'id number', 'fiscal_id string', 'fiscal_id number'])
+      assert.ok(written.has(odd), odd)
+    assert.equal((await ask(sandbox, '/clients/1.json')).status, 404)
+  })
+
+  it('has a deleted document by id, and none of one that vanished', async t => {
+    const { sandbox, account, documents } = await start(t)
+    for (const [id, kind] of documents.states) {
+      const { ix_id } = account.invoices.get(id)?.metadata ?? {}
+      if (kind === 'vanished') assert.equal((await ask(sandbox, `/invoices/${ix_id}.json`)).status, 404)
+      if (kind !== 'deleted') continue
+      const { status, json } = await ask(sandbox, `/invoices/${ix_id}.json`)
+      assert.deepEqual([status, json.invoice.status], [200, 'deleted'])
+    }
+  })
+
+  it('answers 429 without Retry-After to more requests than a minute has', async t => {
+    const { sandbox } = await start(t, { ratePerMinute: 3 })
+    const answers: Asked[] = []
+    for (let turn = 0; turn < 4; turn++) answers.push(await ask(sandbox, '/invoices.json'))
+    assert.deepEqual(
+      answers.map(({ status }) => status),
+      [200, 200, 200, 429],
+    )
+    assert.equal(answers[3]?.headers.get('retry-after'), null)
+  })
+
+  it('shows a change in lists only after the lag, and at once by id', async t => {
+    const { sandbox, account, documents } = await start(t, { states: 'ordinary', lag: 400 })
+    const [settled] = await listAll(sandbox, 'status[]=settled')
+    const old = settled ?? assert.fail()
+    const invoice = account.change('finalize')
+    const id = documents.change('create', invoice)
+    documents.change('cancel', old.id)
+    documents.change('refer', old.id, 'later')
+    const created = documents.documents.get(id) ?? assert.fail()
+    const late = await listAll(sandbox)
+    assert.equal(
+      late.some(document => document.id === id),
+      false,
+    )
+    assert.deepEqual(
+      late.find(document => document.id === old.id),
+      old,
+    )
+    assert.equal((await ask(sandbox, pathOf(created))).status, 200)
+    const { json } = await ask(sandbox, pathOf(old))
+    assert.equal(json[ixTypes[old.type].key].status, 'canceled')
+    await sleep(450)
+    assert.deepEqual(await listAll(sandbox), newestFirst(documents.documents.values()))
+  })
+})
+
+describe('a document as PDF', () => {
+  const settled = (documents: ReadonlyMap<number, IxDocument>) =>
+    [...documents.values()].filter(({ status }) => status === 'settled')
+
+  it('is being made as often as said, then at an address with a secret and without a key', async t => {
+    const { sandbox, documents } = await start(t, { pdfDelay: 2 })
+    const [one = assert.fail(), other = assert.fail()] = settled(documents.documents)
+    const statuses: number[] = []
+    let last: Asked | undefined
+    for (let turn = 0; turn < 3; turn++) {
+      last = await ask(sandbox, `/api/pdf/${one.id}.json`)
+      statuses.push(last.status)
+      if (last.status === 202) assert.deepEqual(last.json, {})
+    }
+    assert.deepEqual(statuses, [202, 202, 200])
+    const { pdfUrl } = last?.json.output ?? {}
+    assert.equal(new URL(pdfUrl).origin, sandbox.address)
+    assert.equal(pdfUrl.includes(key), false)
+    const answer = await fetch(pdfUrl)
+    const text = Buffer.from(await answer.arrayBuffer()).toString('latin1')
+    assert.deepEqual([answer.status, answer.headers.get('content-type')], [200, 'application/pdf'])
+    assert.match(text, /^%PDF-1\.4.*%%EOF\n$/s)
+    assert.ok(text.includes(one.sequence_number ?? '') && text.includes(String(one.reference)))
+    assert.equal((await fetch(pdfUrl.replace(String(one.id), String(other.id)))).status, 404)
+    assert.equal((await fetch(`${sandbox.address}/pdf/${one.id}/guessed.pdf`)).status, 404)
+  })
+
+  it('is never ready until told', async t => {
+    const { sandbox, documents } = await start(t, { pdfDelay: Number.POSITIVE_INFINITY })
+    const [one = assert.fail(), other = assert.fail()] = settled(documents.documents)
+    const statusOf = async ({ id }: IxDocument) => (await ask(sandbox, `/api/pdf/${id}.json`)).status
+    for (let turn = 0; turn < 5; turn++) assert.equal(await statusOf(one), 202)
+    sandbox.finishPdf(one.id)
+    assert.deepEqual([await statusOf(one), await statusOf(other)], [200, 202])
+    assert.equal((await post(sandbox, 'ready')).status, 200)
+    assert.equal(await statusOf(other), 200)
+  })
+
+  it('has an address that expires, and a new one when asked again', async t => {
+    const { sandbox, documents } = await start(t, { pdfDelay: 0, pdfLifetime: 150 })
+    const [one = assert.fail()] = settled(documents.documents)
+    const address = async () => (await ask(sandbox, `/api/pdf/${one.id}.json`)).json.output.pdfUrl
+    const first = await address()
+    assert.equal((await fetch(first)).status, 200)
+    await sleep(200)
+    assert.equal((await fetch(first)).status, 403)
+    const second = await address()
+    assert.notEqual(second, first)
+    assert.equal((await fetch(second)).status, 200)
+  })
+
+  it('is none: 422 for a draft, 404 for what is deleted or does not exist, 401 without the key', async t => {
+    const { sandbox, documents } = await start(t, { pdfDelay: 0 })
+    const of = (wanted: string) =>
+      [...documents.documents.values()].find(({ status }) => status === wanted)?.id
+    assert.equal((await ask(sandbox, `/api/pdf/${of('draft')}.json`)).status, 422)
+    assert.equal((await ask(sandbox, `/api/pdf/${of('deleted')}.json`)).status, 404)
+    assert.equal((await ask(sandbox, '/api/pdf/1.json')).status, 404)
+    assert.equal((await ask(sandbox, `/api/pdf/${of('settled')}.json`, 'guessed')).status, 401)
+  })
+})
+
+describe('faults of the local InvoiceXpress', () => {
+  type Ask = (query?: string) => Promise<Response>
+  /** What each does to a list of documents. */
+  const effects: Record<DocumentFault, (ask: Ask, sandbox: InvoiceXpressSandbox) => Promise<unknown>> = {
+    hang: ask => assert.rejects(ask(), { name: 'TimeoutError' }),
+    async too_many(ask) {
+      const answer = await ask()
+      assert.deepEqual([answer.status, answer.headers.get('retry-after')], [429, null])
+      assert.deepEqual(Object.keys((await answer.json()) as object), ['errors'])
+    },
+    error_500: async ask => assert.equal((await ask()).status, 500),
+    error_503: async ask => assert.equal((await ask()).status, 503),
+    truncated: async ask => assert.rejects((await ask()).text()),
+    garbled: async ask => assert.rejects((await ask()).json(), SyntaxError),
+    slow_body: async ask => assert.rejects((await ask()).text(), { name: 'TimeoutError' }),
+    reset: ask => assert.rejects(ask(), TypeError),
+    async redirect(ask, sandbox) {
+      const answer = await ask()
+      const location = new URL(answer.headers.get('location') ?? '')
+      assert.deepEqual([answer.status, location.hostname, location.search], [302, '127.0.0.1', ''])
+      assert.notEqual(location.origin, sandbox.address)
+      await (await fetch(location)).text()
+      assert.equal(sandbox.requests.get('redirected'), 1)
+    },
+    async huge(ask) {
+      let bytes = 0
+      for await (const chunk of (await ask()).body ?? []) bytes += chunk.length
+      assert.ok(bytes > 50_000_000)
+    },
+    async wrong_type(ask) {
+      const first = (await (await ask()).json()) as { invoices: object }
+      assert.equal(Array.isArray(first.invoices), false)
+      const second = (await (await ask()).json()) as { invoices: Record<string, unknown>[] }
+      assert.deepEqual(
+        [typeof second.invoices[0]?.total, typeof second.invoices[0]?.id],
+        ['string', 'string'],
+      )
+    },
+    async missing_id(ask) {
+      const { invoices } = (await (await ask()).json()) as { invoices: Record<string, unknown>[] }
+      assert.deepEqual(
+        [invoices.length, invoices[0]?.id, typeof invoices[0]?.type],
+        [10, undefined, 'string'],
+      )
+    },
+    async looping_page(ask) {
+      for (let page = 1; page < 25; page++) {
+        const json = (await (await ask(`&page=${page}`)).json()) as {
+          invoices: { id: number }[]
+          pagination: { current_page: number; total_pages: number }
+        }
+        assert.equal(json.pagination.current_page, 1)
+        assert.ok(json.pagination.total_pages > page)
+        assert.equal(json.invoices.length, 10)
+      }
+    },
+    gateway_404: async ask => assert.match(await (await ask()).text(), /^<html>.*404/),
+    async error_in_200(ask) {
+      const answer = await ask()
+      assert.equal(answer.status, 200)
+      assert.deepEqual(Object.keys((await answer.json()) as object), ['errors'])
+    },
+    unauthorized: async ask => assert.equal((await ask()).status, 401),
+    async never_ready(ask) {
+      for (let turn = 0; turn < 3; turn++) assert.equal((await ask()).status, 202)
+    },
+    not_found: async ask => assert.equal((await ask()).status, 404),
+    async repeating_pages(ask) {
+      const pages = await Promise.all([1, 2, 3, 4].map(page => readIds(ask, page)))
+      assert.deepEqual([pages[2], pages[3]], [pages[0], pages[1]])
+      assert.notDeepEqual(pages[0], pages[1])
+    },
+    async endless_pages(ask) {
+      const pages = await Promise.all(Array.from({ length: 8 }, (_, index) => readIds(ask, index + 1)))
+      assert.equal(new Set(pages.flat()).size, 80)
+    },
+  }
+  /** Of a page that says it is the one asked for, and not the last. */
+  async function readIds(ask: Ask, page: number): Promise<number[]> {
+    const { invoices, pagination } = (await (await ask(`&page=${page}`)).json()) as {
+      invoices: { id: number }[]
+      pagination: { current_page: number; total_pages: number }
+    }
+    assert.equal(pagination.current_page, page)
+    assert.ok(pagination.total_pages > page)
+    return invoices.map(({ id }) => id)
+  }
+  for (const fault of documentFaultNames)
+    it(`${fault} does what it says, and is gone when it is cleared`, async t => {
+      const { sandbox } = await start(t)
+      sandbox.faults.set('ix_list', fault)
+      const timeout = { hang: 400, slow_body: 3_000 }[fault as string] ?? 20_000
+      const url = `${sandbox.address}/invoices.json?api_key=${key}`
+      await effects[fault](
+        (query = '') => fetch(url + query, { redirect: 'manual', signal: AbortSignal.timeout(timeout) }),
+        sandbox,
+      )
+      assert.equal((await ask(sandbox, '/clients/1.json')).status, 404)
+      sandbox.faults.clear()
+      assert.equal((await ask(sandbox, '/invoices.json')).json.invoices.length, 10)
+    })
+
+  it('reach every route, last as often as said, and a route has its own before the one of all', async t => {
+    const { sandbox } = await start(t, { pdfDelay: 0 })
+    const [one = assert.fail()] = await listAll(sandbox, 'type[]=Invoice&status[]=settled')
+    const { json } = await ask(sandbox, `/api/pdf/${one.id}.json`)
+    const paths: Record<DocumentRouteName, string> = {
+      ix_list: '/invoices.json',
+      ix_document: pathOf(one),
+      ix_client: `/clients/${one.client.id}.json`,
+      ix_pdf: `/api/pdf/${one.id}.json`,
+      ix_pdf_file: new URL(json.output.pdfUrl).pathname,
+    }
+    assert.deepEqual(Object.keys(paths).sort(), documentRouteNames.toSorted())
+    sandbox.requests.clear()
+    const statusOf = async (path: string) => {
+      const answer = await fetch(`${sandbox.address}${path}?api_key=${key}`)
+      await answer.arrayBuffer()
+      return answer.status
+    }
+    for (const [route, path] of Object.entries(paths) as [DocumentRouteName, string][]) {
+      sandbox.faults.set(route, 'error_500', { times: 2 })
+      sandbox.faults.set('*', 'error_503', { times: 1 })
+      const statuses: number[] = []
+      for (let turn = 0; turn < 4; turn++) statuses.push(await statusOf(path))
+      assert.deepEqual(statuses, [500, 500, 503, 200], route)
+      assert.equal(sandbox.requests.get(route), 4)
+    }
+    sandbox.faults.set('*', 'missing_id')
+    const document = (await ask(sandbox, paths.ix_document)).json.invoice
+    assert.deepEqual([document.id, document.type], [undefined, 'Invoice'])
+    assert.equal((await ask(sandbox, paths.ix_client)).json.client.id, undefined)
+    assert.deepEqual((await ask(sandbox, paths.ix_pdf)).json, { output: {} })
+    sandbox.faults.set('*', 'wrong_type')
+    assert.equal(typeof (await ask(sandbox, paths.ix_document)).json.invoice.total, 'string')
+    assert.ok(Array.isArray((await ask(sandbox, paths.ix_pdf)).json.output))
+    for (const fault of ['garbled', 'wrong_type', 'missing_id'] as const) {
+      sandbox.faults.set('ix_pdf_file', fault)
+      const answer = await fetch(`${sandbox.address}${paths.ix_pdf_file}`)
+      assert.doesNotMatch(await answer.text(), /^%PDF-/)
+    }
+  })
+
+  it('come by chance to a share of the requests, the same ones at every run, at Stripe too', async t => {
+    const outcomes = async (address: string, path: string, headers: Record<string, string>) => {
+      const seen: string[] = []
+      for (let turn = 0; turn < 60; turn++)
+        seen.push(
+          await fetch(address + path, { headers }).then(
+            async answer => `${answer.status} ${(await answer.text().catch(() => 'cut')).length}`,
+            () => 'reset',
+          ),
+        )
+      return seen
+    }
+    const list = `/invoices.json?api_key=${key}`
+    const runs: string[][] = []
+    for (let run = 0; run < 2; run++) {
+      const { sandbox } = await start(t, { chaos: 0.5 })
+      runs.push(await outcomes(sandbox.address, list, {}))
+    }
+    const [first = [], second] = runs
+    assert.deepEqual(first, second)
+    const { sandbox } = await start(t)
+    const [right] = await outcomes(sandbox.address, list, {})
+    const spoilt = first.filter(outcome => outcome !== right)
+    assert.ok(spoilt.length > 15 && spoilt.length < 45, `${spoilt.length} of 60`)
+    assert.ok(new Set(spoilt).size > 4, spoilt.join())
+    const stripe = await startStripeSandbox({ chaos: 1 })
+    t.after(() => stripe.close())
+    const seen = await outcomes(stripe.address, '/v1/invoices', { authorization: 'Bearer sk_test_x' })
+    assert.ok(new Set(seen).size > 4, seen.join())
+    stripe.faults.clear()
+    const answer = await fetch(`${stripe.address}/v1/account`, {
+      headers: { authorization: 'Bearer sk_test_x' },
+    })
+    assert.equal(answer.status, 200)
+  })
+})
+
+describe('the controls', () => {
+  it('set faults and chance, change, follow, plant and clear', async t => {
+    const { sandbox, account, documents } = await start(t)
+    await post(sandbox, 'faults?route=ix_list&fault=too_many&times=1&retry_after=7')
+    const refused = await ask(sandbox, '/invoices.json')
+    assert.deepEqual([refused.status, refused.headers.get('retry-after')], [429, '7'])
+    assert.deepEqual((await post(sandbox, 'chaos?share=1')).json, { share: 1 })
+    await post(sandbox, 'clear')
+    assert.equal((await ask(sandbox, '/invoices.json')).status, 200)
+    const invoice = account.change('finalize')
+    assert.equal((await post(sandbox, 'follow')).json.changed, 1)
+    const id = Number(account.invoices.get(invoice)?.metadata.ix_id)
+    const settled = await post(sandbox, `change?kind=settle&invoice=${invoice}`)
+    assert.deepEqual(settled.json, { kind: 'settle', document: id, status: 'settled' })
+    await post(sandbox, `change?kind=refer&document=${id}&reference=x`)
+    assert.equal(documents.documents.get(id)?.reference, 'x')
+    const planted = await post(sandbox, 'plant?kind=total')
+    assert.deepEqual(planted.json, documents.planted[0])
+    for (const wrong of [
+      'nothing',
+      'faults?route=list_invoices&fault=hang',
+      'faults?route=*&fault=x',
+      'chaos?share=2',
+      'change?kind=x',
+      'change?kind=settle&document=1',
+      `change?kind=settle&document=${id}`,
+      'plant?kind=total&invoice=in_none',
+    ])
+      assert.ok([400, 404].includes((await post(sandbox, wrong)).status), wrong)
+  })
+})
+
+describe('what the local Stripe has besides', () => {
+  const headers = { authorization: 'Bearer rk_test_restricted' }
+
+  it('lists tax rates, and the webhook endpoint once there is a subscriber', async t => {
+    const sandbox = await startStripeSandbox()
+    t.after(() => sandbox.close())
+    const list = async (path: string) => {
+      const answer = await fetch(`${sandbox.address}/v1/${path}`, { headers })
+      return (await answer.json()) as { has_more: boolean; data: Record<string, unknown>[] }
+    }
+    const rates = await list('tax_rates?limit=100')
+    assert.deepEqual(rates.data.map(({ id }) => id).sort(), [...sandbox.account.taxRates.keys()].sort())
+    assert.equal((await list('tax_rates?limit=2')).has_more, true)
+    assert.deepEqual((await list('webhook_endpoints')).data, [])
+    sandbox.subscribe('http://127.0.0.1:4011/', 'whsec_x')
+    const [endpoint = assert.fail(), ...others] = (await list('webhook_endpoints')).data
+    assert.equal(others.length, 0)
+    const { url, status, enabled_events, api_version } = endpoint
+    assert.deepEqual([url, status, enabled_events], ['http://127.0.0.1:4011/', 'enabled', ['*']])
+    assert.match(String(api_version), /^\d{4}-\d\d-\d\d/)
+    assert.equal(JSON.stringify(endpoint).includes('whsec'), false)
+  })
+
+  it('answers 403 where the key has no permission, and only there', async t => {
+    const sandbox = await startStripeSandbox({ forbidden: ['webhook_endpoints'] })
+    t.after(() => sandbox.close())
+    const { account } = sandbox
+    const [invoice] = account.invoices.keys()
+    const [customer] = account.customers.keys()
+    const [rate] = account.taxRates.keys()
+    const paths: Record<string, string[]> = {
+      invoices: ['invoices', `invoices/${invoice}`, `invoices/${invoice}/lines`],
+      customers: ['customers', `customers/${customer}`],
+      events: ['events'],
+      tax_rates: ['tax_rates', `tax_rates/${rate}`],
+      webhook_endpoints: ['webhook_endpoints'],
+      account: ['account'],
+    }
+    const statusOf = async (path: string) => {
+      const answer = await fetch(`${sandbox.address}/v1/${path}`, { headers })
+      const { error } = (await answer.json()) as { error?: { type: string; message: string } }
+      if (answer.status === 403) {
+        assert.equal(error?.type, 'invalid_request_error')
+        assert.match(error?.message ?? '', /'rk_test_\*+' does not have the required permissions/)
+      }
+      return answer.status
+    }
+    assert.equal(await statusOf('webhook_endpoints'), 403)
+    await post(sandbox, 'permit')
+    for (const permission of Object.keys(paths)) {
+      assert.equal((await post(sandbox, `forbid?permission=${permission}`)).status, 200)
+      for (const [other, each] of Object.entries(paths))
+        for (const path of each) assert.equal(await statusOf(path), other === permission ? 403 : 200, path)
+      await post(sandbox, `permit?permission=${permission}`)
+    }
+    assert.equal((await post(sandbox, 'forbid?permission=charges')).status, 400)
+  })
+})
+
+describe('docs/sandbox.md', () => {
+  it('names every route, fault, kind of change, difference, permission and control', async () => {
+    const page = await readFile(new URL('../../docs/sandbox.md', import.meta.url), 'utf8')
+    const named = [
+      ...[...routeNames, ...documentRouteNames, ...documentFaultNames],
+      ...[...documentChangeKinds, ...differenceKinds, ...permissions],
+    ]
+    for (const name of named) assert.ok(page.includes(`\`${name}\``), name)
+    for (const name of Object.keys({ ...stripeControls, ...ixControls }))
+      assert.ok(page.includes(`\`${name}\``) || page.includes(`/_sandbox/${name}`), name)
+    const faults = [...page.matchAll(/^\| `(\w+)` \| .*$/gm)].map(([, name = '']) => name)
+    const last = documentFaultNames.at(-1) ?? ''
+    assert.deepEqual(faults.slice(faults.indexOf('hang'), faults.indexOf(last) + 1), [...documentFaultNames])
+  })
+})
+
+describe('fatura sandbox', () => {
+  it('serves both, says how to use them, and stops both at a signal', async t => {
+    const cli = await createCli(t)
+    const program = cli.start(['sandbox', '--port=0', '--seed=5', '--invoices=60', '--differences=7'])
+    const [, stripe = ''] = await program.waitFor(/STRIPE_API_BASE=(\S+) STRIPE_API_KEY=sk_test_sandbox\n/)
+    const [, address = '', apiKey = ''] = await program.waitFor(
+      /INVOICEXPRESS_API_BASE=(\S+) INVOICEXPRESS_API_KEY=(\S+) INVOICEXPRESS_ACCOUNT=sandbox\n/,
+    )
+    await program.waitFor(/Ctrl-C/)
+    const account = createAccount({ seed: 5, invoices: 60 })
+    const documents = createDocuments(account, { seed: 5, differences: 7 })
+    const { json } = await ask({ address }, '/invoices.json?per_page=50', apiKey)
+    const listed = newestFirst(documents.documents.values()).filter(({ archived }) => !archived)
+    assert.deepEqual(plainList(json.invoices), listed.slice(0, 50))
+    account.advance(172_800)
+    await post({ address: stripe }, 'advance?seconds=172800')
+    assert.deepEqual((await post({ address }, 'follow')).json, { changed: documents.follow() })
+    const { code, stderr } = await program.stop('SIGTERM')
+    assert.deepEqual([code, stderr], [0, ''])
+    for (const base of [stripe, address]) assert.ok(await isRefused(Number(new URL(base).port)))
+  })
+
+  it('says in one line which port it cannot have, and what else it does not take', async t => {
+    const cli = await createCli(t)
+    const { sandbox } = await start(t)
+    const { port } = new URL(sandbox.address)
+    const second = ['sandbox', '--port', '0', '--invoicexpress-port']
+    assertOneLine(await cli.run([...second, port]), /--invoicexpress-port/)
+    assertOneLine(await cli.run([...second, '70000']), /--invoicexpress-port must be/)
+    assertOneLine(await cli.run(['sandbox', '--port=0', '--differences=x']), /--differences must be/)
+    const few = ['sandbox', '--port=0', '--invoices=2', '--differences=50']
+    assertOneLine(await cli.run(few), /--differences is too high/)
+  })
+})

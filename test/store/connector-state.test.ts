@@ -1,0 +1,80 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { openWriteStore } from '../../src/store/engines.ts'
+import { engines } from '../support/engines.ts'
+
+for (const engine of engines)
+  describe(`what the connector knows of itself, on ${engine.name}`, () => {
+    test('a lease has one holder; whoever saw it stand still takes it over, and the one before is told', async t => {
+      const url = await engine.createStore(t)
+      const [one, other] = [await openWriteStore(url), await openWriteStore(url)]
+      t.after(async () => {
+        await one.close()
+        await other.close()
+      })
+      const free = await one.readLease()
+      assert.equal(free.holder, null)
+      const held = await one.takeLease(free, 'first')
+      assert.equal(held?.holder, 'first')
+      assert.equal(await other.takeLease(free, 'second'), null, 'taken since it was seen')
+
+      const seen = await other.readLease()
+      assert.ok(held && (await one.renewLease(held.epoch)))
+      assert.equal(await other.takeLease(seen, 'second'), null, 'the holder lives')
+
+      const taken = await other.takeLease(await other.readLease(), 'second')
+      assert.equal(taken?.epoch, held.epoch + 1)
+      assert.equal(await one.renewLease(held.epoch), false)
+      assert.equal(await one.transaction(tx => tx.holdsLease(held.epoch)), false)
+      await one.releaseLease(held.epoch)
+      assert.ok(taken && (await other.transaction(tx => tx.holdsLease(taken.epoch))))
+      await other.releaseLease(taken.epoch)
+      assert.equal((await one.readLease()).holder, null)
+      assert.equal(await other.renewLease(taken.epoch), false, 'what was let go of is not held')
+    })
+
+    test('one account a system is pinned, and can be replaced', async t => {
+      const store = await openWriteStore(await engine.createStore(t))
+      t.after(() => store.close())
+      const pin = (system: string, account: string) =>
+        store.transaction(tx => tx.savePin({ system, account, pinned_at: 1 }))
+      await pin('stripe', 'acct_1 test')
+      await pin('invoicexpress', 'ana')
+      await pin('stripe', 'acct_2 live')
+      assert.deepEqual(
+        (await store.listPins()).map(({ system, account }) => [system, account]),
+        [
+          ['invoicexpress', 'ana'],
+          ['stripe', 'acct_2 live'],
+        ],
+      )
+    })
+
+    test('records set aside are kept once, with how often and since when, until they fit', async t => {
+      const store = await openWriteStore(await engine.createStore(t))
+      t.after(() => store.close())
+      const [bad, worse] = [
+        { system: 'stripe', kind: 'invoice', id: 'in_1' },
+        { system: 'invoicexpress', kind: 'client', id: '7' },
+      ]
+      await store.transaction(async tx => {
+        await tx.setAside({ ...bad, reason: 'no total' }, 1)
+        await tx.setAside({ ...worse, reason: 'no id' }, 2)
+        await tx.setAside({ ...bad, reason: 'no currency' }, 3)
+      })
+      assert.deepEqual(
+        (await store.listSetAside(10)).map(row => ({ ...row })),
+        [
+          { ...worse, reason: 'no id', first_at: 2, last_at: 2, tries: 1 },
+          { ...bad, reason: 'no currency', first_at: 1, last_at: 3, tries: 2 },
+        ],
+      )
+      assert.equal((await store.listSetAside(10, 'stripe')).length, 1)
+      assert.equal((await store.listSetAside(1)).length, 1)
+      await store.transaction(tx => tx.clearSetAside([bad]))
+      assert.deepEqual(
+        (await store.countSetAside()).map(row => ({ ...row })),
+        [{ system: 'invoicexpress', kind: 'client', count: 1 }],
+      )
+    })
+  })

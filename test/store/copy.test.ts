@@ -1,0 +1,195 @@
+import assert from 'node:assert/strict'
+import { describe, type TestContext, test } from 'node:test'
+import { kindNames, kinds, otherTables } from '../../src/store/contents.ts'
+import { digestStore } from '../../src/store/copy-store.ts'
+import { migrateStore, openWriteStore } from '../../src/store/engines.ts'
+import { createCli } from '../support/cli.ts'
+import { engines } from '../support/engines.ts'
+import { changeRows, readRows, restoreStore } from '../support/kept-stores.ts'
+import { makeLine, makeRecord } from '../support/records.ts'
+
+const tablesOf = {
+  sqlite: "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name",
+  postgres:
+    "SELECT relname AS name FROM pg_class WHERE relnamespace = 'fatura'::regnamespace AND relkind = 'r' ORDER BY 1",
+}
+const columnsOf = {
+  sqlite: (table: string) => `SELECT name FROM pragma_table_info('${table}')`,
+  postgres: (table: string) =>
+    `SELECT attname AS name FROM pg_attribute WHERE attrelid = 'fatura.${table}'::regclass AND attnum > 0`,
+}
+
+/** What a table holds beside what is carried over, since it follows from that. */
+const derivedColumns: Record<string, readonly string[]> = {
+  invoices: ['issued_at', 'status', 'ix_status', 'party_id', 'own_text'],
+  observation: ['only_one'],
+}
+
+describe('the inventory of a store', () => {
+  for (const engine of ['sqlite', 'postgres'] as const)
+    test(`names every table and every column: ${engine}`, async t => {
+      const url = (await engines.find(({ name }) => name === engine)?.createStore(t)) ?? ''
+      const tables = (await readRows(url, tablesOf[engine])).map(({ name }) => String(name))
+      const carried = kindNames.flatMap(name =>
+        kinds[name].tables.map(table => [table, kinds[name]] as const),
+      )
+      const known = new Set<string>([...carried.map(([table]) => table), ...Object.keys(otherTables)])
+      assert.deepEqual(
+        tables.filter(table => !known.has(table)),
+        [],
+        'a table is neither carried over nor said to be made from others',
+      )
+      for (const [table, { columns }] of carried) {
+        assert.ok(tables.includes(table), table)
+        const found = (await readRows(url, columnsOf[engine](table))).map(({ name }) => String(name))
+        const others = found.filter(
+          name => !(columns as readonly string[]).includes(name) && !derivedColumns[table]?.includes(name),
+        )
+        // The lines' invoice is the invoice itself.
+        assert.deepEqual(others, table === 'invoice_lines' ? ['invoice_id'] : [], table)
+      }
+    })
+})
+
+async function openBoth(t: TestContext, from: 'sqlite' | 'postgres') {
+  const { url: source } = await restoreStore[from](t, 1)
+  await migrateStore(source)
+  const other = engines.find(({ name }) => name !== from)
+  return { cli: await createCli(t), source, target: (await other?.createStore(t)) ?? '' }
+}
+
+async function digestOf(url: string) {
+  const store = await openWriteStore(url)
+  try {
+    return await digestStore(store, () => {})
+  } finally {
+    await store.close()
+  }
+}
+
+describe('fatura copy', { concurrency: 2 }, () => {
+  for (const from of ['sqlite', 'postgres'] as const) {
+    test(`from ${from}: all that the store holds arrives, is compared, and a second run writes nothing`, async t => {
+      const { cli, source, target } = await openBoth(t, from)
+      await changeRows(
+        source,
+        `INSERT INTO fatura.tombstones (customer_id, id, observed_at) VALUES ('cus_big', 'in_gone', 7);
+         INSERT INTO fatura.pins (system, account, pinned_at) VALUES ('stripe', 'acct_1', 5);
+         INSERT INTO fatura.set_aside (system, kind, id, reason, first_at, last_at, tries)
+           VALUES ('stripe', 'invoice', 'in_odd', 'has no total', 1, 2, 3)`,
+      )
+      const first = await cli.run(['copy', source, target])
+      assert.equal(first.code, 0, first.stderr)
+      assert.match(
+        first.stdout,
+        /^Copied: \d+ written, \d there already, 0 removed .*\nCompared, equal on both sides: /,
+      )
+      const [left, right] = [await digestOf(source), await digestOf(target)]
+      assert.deepEqual(right, left)
+      for (const name of kindNames)
+        assert.ok(left.counts[name] > 0, `the source has no ${kinds[name].names[1]}`)
+      const again = await cli.run(['copy', source, target])
+      assert.match(again.stdout, /^Copied: 0 written, \d+ there already, 0 removed/, again.stderr)
+
+      const stamps = 'SELECT last_at FROM fatura.observation'
+      assert.equal(
+        String((await readRows(target, stamps))[0]?.last_at),
+        String((await readRows(source, stamps))[0]?.last_at),
+      )
+      const fresh = 'SELECT synced_at FROM fatura.freshness'
+      assert.equal(
+        String((await readRows(target, fresh))[0]?.synced_at),
+        String((await readRows(source, fresh))[0]?.synced_at),
+      )
+      const store = await openWriteStore(target)
+      assert.equal(await store.checkCounts(), 0, 'what follows from the invoices was made again')
+      await store.close()
+    })
+
+    test(`from ${from}: what was revoked stays revoked, on whichever side it was`, async t => {
+      const { cli, source, target } = await openBoth(t, from)
+      assert.equal((await cli.run(['copy', source, target])).code, 0)
+      const ids = (await readRows(source, 'SELECT id FROM fatura.tokens WHERE revoked_at IS NULL')).map(row =>
+        String(row.id),
+      )
+      assert.equal(ids.length, 1)
+      await cli.run(['token', 'revoke', String(ids[0]), '--database-url', target])
+      const again = await cli.run(['copy', source, target])
+      assert.equal(again.code, 0, again.stderr)
+      const active = 'SELECT id FROM fatura.tokens WHERE revoked_at IS NULL'
+      assert.deepEqual(await readRows(target, active), [])
+
+      const other = await openBoth(t, from)
+      assert.equal((await cli.run(['copy', other.source, other.target])).code, 0)
+      await cli.run(['token', 'revoke', String(ids[0]), '--database-url', other.source])
+      assert.equal((await cli.run(['copy', other.source, other.target])).code, 0)
+      assert.deepEqual(await readRows(other.target, active), [])
+    })
+
+    test(`from ${from}: a target that holds something else is refused before the first write`, async t => {
+      for (const [sql, told] of [
+        ["INSERT INTO fatura.tokens (id, name, hash, created_at) VALUES ('fat_x', 'x', 'x', 1)", '1 token'],
+        ['INSERT INTO fatura.documents (id, misses, observed_at) VALUES (77, 0, 1)', '1 document'],
+        ["INSERT INTO fatura.pins (system, account, pinned_at) VALUES ('stripe', 'acct_2', 1)", '1 account'],
+      ] as const) {
+        const { cli, source, target } = await openBoth(t, from)
+        await changeRows(target, sql)
+        const before = await digestOf(target)
+        const { code, stdout, stderr } = await cli.run(['copy', source, target])
+        assert.equal(code, 1)
+        assert.equal(stdout, '')
+        assert.equal(
+          stderr,
+          `fatura: Nothing was copied: the target holds ${told} that the source does not. Copy into an empty store.\n`,
+        )
+        assert.deepEqual(await digestOf(target), before)
+      }
+    })
+
+    test(`from ${from}: a second copy follows what the source did since, deletions too`, async t => {
+      const { cli, source, target } = await openBoth(t, from)
+      assert.equal((await cli.run(['copy', source, target])).code, 0)
+      const store = await openWriteStore(source)
+      const made = makeRecord({ customer_id: 'cus_big', number: 'nº 7 "é" \\' }, [makeLine()])
+      await store.transaction(async tx => {
+        await tx.saveInvoices([made])
+        await tx.deleteInvoice('cus_big', 'in_big0003')
+      })
+      await store.close()
+      const again = await cli.run(['copy', source, target])
+      assert.equal(again.code, 0, again.stderr)
+      assert.match(again.stdout, /, 1 removed /)
+      assert.deepEqual(await digestOf(target), await digestOf(source))
+    })
+  }
+
+  test('killed at any moment, it goes on when it is run again, and ends equal', async t => {
+    const cli = await createCli(t)
+    const [source, target] = await Promise.all(engines.map(engine => engine.createStore(t)))
+    const store = await openWriteStore(String(source))
+    await store.transaction(tx =>
+      tx.saveInvoices(Array.from({ length: 8_000 }, (_, i) => makeRecord({ customer_id: `cus_${i % 50}` }))),
+    )
+    await store.close()
+    let kills = 0
+    for (const delay of [250, 400, 550, 700, 850]) {
+      const program = cli.start(['copy', String(source), String(target)])
+      await new Promise(resolve => setTimeout(resolve, delay))
+      if ((await program.stop('SIGKILL')).signal === 'SIGKILL') kills++
+    }
+    assert.ok(kills > 0)
+    const { code, stdout, stderr } = await cli.run(['copy', String(source), String(target)])
+    assert.equal(code, 0, stderr)
+    assert.match(stdout, /Compared, equal on both sides: 8000 invoices/)
+  })
+
+  test('refuses to copy a store onto itself, or from nowhere', async t => {
+    const cli = await createCli(t)
+    assert.match((await cli.run(['copy', 'sqlite:a.db', 'sqlite:a.db'])).stderr, /the same/)
+    assert.match(
+      (await cli.run(['copy', 'sqlite:a.db', 'sqlite:b.db'])).stderr,
+      /There is no database at a\.db/,
+    )
+    assert.equal((await cli.run(['copy', 'sqlite:a.db'])).code, 2)
+  })
+})

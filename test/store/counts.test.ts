@@ -1,0 +1,293 @@
+/** Counters agree with the rows, whatever is written; and a large customer's list and search with the model. */
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { DatabaseSync } from 'node:sqlite'
+import { describe, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import fc from 'fast-check'
+import { type Invoice, invoiceStatuses } from '../../src/invoice.ts'
+import { openReadStore, openWriteStore } from '../../src/store/engines.ts'
+import { countedAbove, coverDays } from '../../src/store/read-model/counting.ts'
+import { searchWords } from '../../src/store/read-model/search.ts'
+import type { WriteTransaction } from '../../src/store/store.ts'
+import { engines, runSql } from '../support/engines.ts'
+import { expectedPage, type Question } from '../support/model.ts'
+import { makeInvoice } from '../support/records.ts'
+
+const ixStatuses = [null, 'settled', 'final', '', '-', '=x']
+const names = ['Ana Lima', 'Padaria São Bento 77', 'ACME 100%_']
+const taxIds = [null, 'PT123456789', '509442013']
+
+const someInvoice = fc
+  .record({
+    serial: fc.nat(800),
+    customer_id: fc.constantFrom('cus_ana', 'cus_ana', 'cus_ana', 'cus_bob'),
+    day: fc.nat(150),
+    status: fc.constantFrom(...invoiceStatuses),
+    ix_status: fc.constantFrom(...ixStatuses),
+    display_name: fc.constantFrom(...names),
+    customer_tax_id: fc.constantFrom(...taxIds),
+    ix_id: fc.option(fc.nat(9_999)),
+  })
+  .map(({ serial, day, ...fields }) =>
+    makeInvoice({
+      ...fields,
+      id: `in_${serial}`,
+      number: `2026/${serial * 7919}`,
+      issued_at: new Date(Date.UTC(1969, 10, 1) + day * 86_400_000).toISOString(),
+    }),
+  )
+
+/** Enough to be counted, over several stretches of days. */
+const many = fc.sample(someInvoice, { numRuns: 2_400, seed: 2026 })
+
+type Step = (tx: WriteTransaction, known: Map<string, Invoice>) => Promise<void>
+
+function keyOf({ customer_id, id }: Pick<Invoice, 'customer_id' | 'id'>): string {
+  return `${customer_id} ${id}`
+}
+
+const save: fc.Arbitrary<Step> = fc
+  .array(someInvoice, { minLength: 1, maxLength: 6 })
+  .map(invoices => async (tx, known) => {
+    await tx.saveInvoices(invoices.map(invoice => ({ invoice, lines: null })))
+    for (const invoice of invoices) known.set(keyOf(invoice), invoice)
+  })
+const saveLate: fc.Arbitrary<Step> = someInvoice.map(invoice => async (tx, known) => {
+  await tx.saveInvoices([{ invoice, lines: null }], 5)
+  if (!known.has(keyOf(invoice))) known.set(keyOf(invoice), invoice)
+})
+const remove: fc.Arbitrary<Step> = someInvoice.map(({ customer_id, id }) => async (tx, known) => {
+  await tx.deleteInvoice(customer_id, id)
+  known.delete(keyOf({ customer_id, id }))
+})
+const relink: fc.Arbitrary<Step> = someInvoice.map(
+  ({ customer_id, id, ix_id, ix_status }) =>
+    async (tx, known) => {
+      const stored = known.get(keyOf({ customer_id, id }))
+      if (stored === undefined) return
+      const invoice = { ...stored, ix_id, ix_status }
+      await tx.relinkInvoices([invoice])
+      known.set(keyOf(invoice), invoice)
+    },
+)
+const transaction = fc.record({
+  steps: fc.array(fc.oneof(save, save, saveLate, remove, relink), { minLength: 1, maxLength: 5 }),
+  fails: fc.boolean(),
+})
+
+const someQuestion: fc.Arbitrary<Question> = fc.record(
+  {
+    page: fc.integer({ min: 1, max: 90 }),
+    page_size: fc.integer({ min: 1, max: 50 }),
+    status: fc.constantFrom(...invoiceStatuses),
+    ix_status: fc.constantFrom('settled', 'final', '-', '=x', 'none'),
+    date_from: fc.constantFrom('1969-11-03', '1969-12-01', '1970-01-01', '1970-02-15'),
+    date_to: fc.constantFrom('1969-11-03', '1969-12-31', '1970-01-20', '1970-03-30'),
+    q: fc.constantFrom(
+      '7',
+      '77',
+      'in_',
+      'n',
+      'ana',
+      'padaria 2026',
+      '%',
+      '_',
+      '100%_',
+      '2026 3',
+      'PT509442013',
+      '2026/7919',
+      '79 9 7',
+      'ana 2026 7 9',
+      '7 bento 0 2026 9',
+      'ana 509442013 7 7',
+      'zz',
+      '\\',
+      '-',
+    ),
+  },
+  { requiredKeys: [] },
+)
+
+for (const engine of engines) {
+  describe(`counters on ${engine.name}`, () => {
+    test('agree with the rows after any writes, failed ones included, and lists and searches with the model', async t => {
+      const url = await engine.createStore(t)
+      const [writer, reader] = [await openWriteStore(url), await openReadStore(url)]
+      let known = new Map(many.map(invoice => [keyOf(invoice), invoice]))
+      await writer.transaction(tx => tx.saveInvoices(many.map(invoice => ({ invoice, lines: null }))))
+      const { total } = await reader.listInvoices({ customer_id: 'cus_ana', page: 1, page_size: 1 })
+      assert.ok(total > countedAbove, `${total} are counted`)
+      assert.equal(await writer.checkCounts(), 0)
+      const transactions = fc.array(transaction, { minLength: 1, maxLength: 4 })
+      await fc.assert(
+        fc.asyncProperty(
+          transactions,
+          fc.array(someQuestion, { minLength: 8, maxLength: 8 }),
+          async (given, asked) => {
+            for (const { steps, fails } of given) {
+              const next = new Map(known)
+              const written = writer.transaction(async tx => {
+                for (const step of steps) await step(tx, next)
+                if (fails) throw new Error('on the way')
+              })
+              if (fails) await assert.rejects(written, /on the way/)
+              else {
+                await written
+                known = next
+              }
+            }
+            assert.equal(await writer.checkCounts(), 0)
+            // The one without filters is answered from what is kept of the customer.
+            for (const customer of ['cus_ana', 'cus_bob'])
+              for (const question of [{}, ...asked] as Question[]) {
+                const expected = expectedPage([...known.values()], customer, question)
+                const { summaries, total, page } = await reader.listInvoices({
+                  customer_id: customer,
+                  page: question.page ?? 1,
+                  page_size: question.page_size ?? 10,
+                  ...(question.status && { status: question.status as Invoice['status'] }),
+                  ...(question.ix_status && { ix_status: question.ix_status }),
+                  ...(question.date_from && { issued_from: Date.parse(question.date_from) }),
+                  ...(question.date_to && { issued_before: Date.parse(question.date_to) + 86_400_000 }),
+                  ...(question.q && { words: searchWords(question.q) }),
+                })
+                const ids = JSON.parse(`[${Buffer.from(summaries)}]`).map(({ id }: Invoice) => id)
+                assert.deepEqual(
+                  [total, page, ids],
+                  [expected.total, expected.page, expected.invoices.map(({ id }) => id)],
+                  `${customer} ${JSON.stringify(question)}`,
+                )
+              }
+          },
+        ),
+        { numRuns: 60, seed: 2026 },
+      )
+      await reader.close()
+      await writer.close()
+    })
+
+    test('the kept first page equals the rows, through what comes, changes and goes', async t => {
+      const url = await engine.createStore(t)
+      const [writer, reader] = [await openWriteStore(url), await openReadStore(url)]
+      const at = (hour: number) => new Date(Date.UTC(2026, 0, 1, hour)).toISOString()
+      const records = Array.from({ length: 12 }, (_, i) => ({
+        invoice: makeInvoice({ id: `in_${i}`, issued_at: at(i) }),
+        lines: null,
+      }))
+      const check = async (what: string) => {
+        const first = { customer_id: 'cus_ana', page: 1, page_size: 10 }
+        const [kept, read] = [
+          await reader.listInvoices(first),
+          await reader.listInvoices({ ...first, page_size: 11 }),
+        ]
+        const newest = JSON.parse(`[${Buffer.from(read.summaries)}]`).slice(0, 10)
+        assert.equal(`[${Buffer.from(kept.summaries)}]`, JSON.stringify(newest), what)
+        assert.deepEqual([kept.total, kept.version], [read.total, read.version], what)
+        assert.equal(await writer.checkCounts(), 0, what)
+      }
+      await check('nothing')
+      for (const record of records) {
+        await writer.transaction(tx => tx.saveInvoices([record]))
+        await check('one more')
+      }
+      const last = makeInvoice({ id: 'in_11', issued_at: at(11), status: 'void' })
+      await writer.transaction(tx => tx.saveInvoices([{ invoice: last, lines: null }]))
+      await check('changed')
+      await writer.transaction(tx =>
+        tx.saveInvoices([{ invoice: { ...last, issued_at: at(-9) }, lines: null }]),
+      )
+      await check('moved to the end')
+      for (const { invoice } of records) {
+        await writer.transaction(tx => tx.deleteInvoice('cus_ana', invoice.id))
+        await check('one less')
+      }
+      await reader.close()
+      await writer.close()
+    })
+
+    test('agree with the rows after kills in the midst of writing', async t => {
+      const url = await engine.createStore(t)
+      for (const patience of [1, 37, 90]) {
+        const script = new URL('../support/write-endlessly.ts', import.meta.url).pathname
+        const child = spawn(process.execPath, [script, url], { stdio: ['ignore', 'pipe', 'inherit'] })
+        await once(child.stdout, 'data')
+        await sleep(patience)
+        child.kill('SIGKILL')
+        await once(child, 'exit')
+        const writer = await openWriteStore(url)
+        assert.equal(await writer.checkCounts(), 0)
+        await writer.close()
+      }
+    })
+
+    test('damage is found, counted and repaired, and the list is right again', async t => {
+      const url = await engine.createStore(t)
+      const [writer, reader] = [await openWriteStore(url), await openReadStore(url)]
+      await writer.transaction(tx => tx.saveInvoices(many.map(invoice => ({ invoice, lines: null }))))
+      const damages = [
+        "UPDATE counts SET n = n + 1 WHERE span = 1 AND status = 'paid' AND ix = ''",
+        "DELETE FROM counts WHERE span = 32 AND status = '' AND ix = '=settled'",
+        "INSERT INTO counts (customer_id, span, status, ix, start, n) VALUES ('cus_nobody', 1, 'paid', '', 3, 9)",
+        "UPDATE customers SET total = total + 5 WHERE customer_id = 'cus_bob'",
+        "DELETE FROM customers WHERE customer_id = 'cus_ana'",
+        "UPDATE customers SET counted = false WHERE customer_id = 'cus_ana'",
+        `UPDATE customers SET head = ${engine.name === 'sqlite' ? "x''" : "''"} WHERE customer_id = 'cus_ana'`,
+        ...(engine.name === 'sqlite'
+          ? ["UPDATE search_blocks SET texts = texts || 'x' WHERE first <= 3"]
+          : [
+              "UPDATE search_days SET joined = joined || '\\x78' WHERE day <= 3",
+              'UPDATE search_days SET parties[1] = 0 WHERE day <= 3',
+              'DELETE FROM search_days WHERE day <= 3',
+              "INSERT INTO search_days VALUES ('cus_nobody', 3, '{}', '{}', '')",
+            ]),
+      ]
+      const question = { customer_id: 'cus_ana', page: 9, page_size: 10, ix_status: 'settled' }
+      const ask = async () => {
+        const { version: _, ...page } = await reader.listInvoices(question)
+        const { summaries } = await reader.listInvoices({ customer_id: 'cus_ana', page: 1, page_size: 10 })
+        return { ...page, first: summaries }
+      }
+      const before = await ask()
+      for (const damage of damages) {
+        await damageStore(url, damage)
+        const wrong = await writer.checkCounts()
+        assert.ok(wrong > 0, damage)
+        assert.equal(await writer.repairCounts(), wrong, damage)
+        assert.equal(await writer.checkCounts(), 0, damage)
+        assert.deepEqual(await ask(), before, damage)
+      }
+      await reader.close()
+      await writer.close()
+    })
+  })
+}
+
+async function damageStore(url: string, sql: string): Promise<void> {
+  if (!url.startsWith('sqlite:')) {
+    await runSql(url, `SET search_path = fatura; ${sql}`)
+    return
+  }
+  const db = new DatabaseSync(url.slice('sqlite:'.length))
+  db.exec(sql)
+  db.close()
+}
+
+test('the counters that cover a range of days meet without gap or overlap, also before 1970', () => {
+  const day = fc.integer({ min: -200, max: 200 })
+  fc.assert(
+    fc.property(day, day, (first, end) => {
+      const covered = coverDays({ first, end }).flatMap(part =>
+        Array.from({ length: part.end - part.first }, (_, i) => part.first + i),
+      )
+      const expected = Array.from({ length: Math.max(0, end - first) }, (_, i) => first + i)
+      assert.deepEqual(
+        [...covered].sort((a, b) => a - b),
+        expected,
+      )
+      for (const { span, first: start, end: stop } of coverDays({ first, end }))
+        assert.ok(span === 1 || (start % span === 0 && stop % span === 0) || (start % span) + span === span)
+    }),
+  )
+})

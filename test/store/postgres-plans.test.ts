@@ -1,0 +1,145 @@
+/** What a server with JIT makes of the API's functions: nothing is compiled, and no table is read as a whole. */
+import assert from 'node:assert/strict'
+import { describe, type TestContext, test } from 'node:test'
+import pg from 'pg'
+import { openReadStore, openWriteStore } from '../../src/store/engines.ts'
+import { openReadPool, openWritePool } from '../../src/store/postgres/pool.ts'
+import { engines } from '../support/engines.ts'
+import { makeRecord } from '../support/records.ts'
+
+const postgres = engines.find(({ name }) => name === 'postgres') as (typeof engines)[number]
+
+/** A plan above 100,000 is compiled by a server as it comes. Reads by a key stay far below. */
+const dearest = 1_000
+
+interface Plan {
+  'Node Type': string
+  'Relation Name'?: string
+  'Total Cost': number
+  Plans?: Plan[]
+}
+
+const nodesOf = (plan: Plan): Plan[] => [plan, ...(plan.Plans ?? []).flatMap(nodesOf)]
+
+interface Installed {
+  name: string
+  settings: string[]
+  body: string
+}
+
+/** The functions that the API calls, as the server holds them. */
+async function readFunctions(client: pg.Client): Promise<Installed[]> {
+  const { rows } = await client.query<Installed>(
+    `SELECT proname AS name, proconfig AS settings, prosrc AS body FROM pg_proc
+     WHERE pronamespace = 'fatura'::regnamespace AND prosecdef ORDER BY 1`,
+  )
+  return rows
+}
+
+/** The statements of a body, with values in the place of what the function was given. */
+function statementsOf(body: string): string[] {
+  return [...body.matchAll(/\bSELECT\b[^;]*/g)].map(([statement]) =>
+    statement
+      .replace(/ INTO [\w, ]+?(?=\s+FROM)/, '')
+      .replace(/\)$/, match => (statement.split('(').length === statement.split(')').length ? match : ''))
+      .replace(/\bp_customer_id\b/g, "'cus_ana'")
+      .replace(/\bp_(invoice_)?id\b/g, "'in_1'"),
+  )
+}
+
+async function connect(t: TestContext, url: string): Promise<pg.Client> {
+  // The database goes away before its connections do.
+  const client = new pg.Client(url).on('error', () => {})
+  await client.connect()
+  t.after(() => client.end())
+  return client
+}
+
+describe('plans of the API’s functions', () => {
+  test('those that read by a key read nothing as a whole, and cost too little to be compiled; the others forbid it', async t => {
+    const url = await postgres.createStore(t)
+    const writer = await openWriteStore(url)
+    await writer.transaction(tx => tx.saveInvoices([makeRecord({ id: 'in_1' })]))
+    await writer.close()
+    const client = await connect(t, url)
+    const functions = await readFunctions(client)
+    assert.ok(functions.length >= 7, `${functions.length} functions`)
+    let planned = 0
+    for (const { name, settings, body } of functions) {
+      if (settings.includes('jit=off')) continue
+      for (const setting of settings) await client.query(`SET ${setting}`)
+      for (const statement of statementsOf(body)) {
+        const { rows } = await client.query(`EXPLAIN (FORMAT JSON) ${statement}`)
+        const plan: Plan = rows[0]['QUERY PLAN'][0].Plan
+        assert.ok(plan['Total Cost'] < dearest, `${name}: ${plan['Total Cost']}`)
+        const whole = nodesOf(plan).filter(node => node['Node Type'] === 'Seq Scan')
+        assert.deepEqual(whole, [], name)
+        planned++
+      }
+      await client.query('RESET ALL')
+    }
+    assert.equal(planned, 6, 'one statement of each function that reads by a key')
+  })
+
+  test('an invoice is found by its key, also where most customers have but one and one has many', async t => {
+    const url = await postgres.createStore(t)
+    const writer = await openWriteStore(url)
+    await writer.transaction(async tx => {
+      await tx.saveInvoices(
+        Array.from({ length: 3_000 }, (_, i) => makeRecord({ customer_id: `cus_${i}`, id: `in_${i}` })),
+      )
+      await tx.saveInvoices(Array.from({ length: 450 }, (_, i) => makeRecord({ id: `in_ana_${i}` })))
+    })
+    await writer.close()
+    const client = await connect(t, url)
+    await client.query('ANALYZE; SET plan_cache_mode = force_generic_plan')
+    const statements = {
+      one: 'SELECT summary FROM fatura.invoices WHERE customer_id = $1 AND id = $2',
+      batch: `UPDATE fatura.invoices AS stored SET observed_at = 1 FROM unnest(ARRAY[$1], ARRAY[$2]) AS given (customer_id, id)
+        WHERE stored.customer_id = given.customer_id AND stored.id = given.id`,
+    }
+    for (const [name, statement] of Object.entries(statements)) {
+      await client.query(`PREPARE ${name} (text, text) AS ${statement}`)
+      const { rows } = await client.query(`EXPLAIN EXECUTE ${name} ('cus_ana', 'in_ana_1')`)
+      assert.match(JSON.stringify(rows), /using invoices_pkey/, name)
+    }
+  })
+
+  test('a server with JIT compiles nothing for any request, though nothing in the session forbids it', async t => {
+    const url = await postgres.createStore(t)
+    const client = await connect(t, url)
+    const { rows } = await client.query(
+      "SELECT current_setting('jit') AS jit, pg_jit_available() AS available",
+    )
+    if (!rows[0].available) return t.skip('this server has no JIT')
+    // As behind a PgBouncer that drops the options: only what the functions say themselves holds.
+    await client.query('SET jit = on')
+    const calls = [
+      "fatura.first_page('cus_ana')",
+      "fatura.read_snapshot('cus_ana')",
+      "fatura.find_invoice('cus_ana', 'in_1')",
+      "fatura.find_token('fat_x')",
+      'fatura.schema_version()',
+      "fatura.list_invoices('cus_ana', 2, 10, 'paid', NULL, 0, NULL)",
+      "fatura.search_invoices('cus_ana', 1, 10, NULL, NULL, NULL, NULL, '{lima}', '{NULL}')",
+    ]
+    await client.query(
+      "LOAD 'auto_explain'; SET auto_explain.log_min_duration = 0; SET auto_explain.log_analyze = on",
+    )
+    await client.query('SET auto_explain.log_nested_statements = on; SET client_min_messages = log')
+    const told: string[] = []
+    client.on('notice', ({ message }) => told.push(message ?? ''))
+    for (const call of calls) await client.query(`SELECT * FROM ${call}`)
+    assert.ok(told.length > calls.length, `${told.length} plans`)
+    for (const plan of told) assert.doesNotMatch(plan, /\bJIT:/, plan)
+  })
+
+  test('the sessions of readers and writers have it off', async t => {
+    const url = await postgres.createStore(t)
+    await (await openReadStore(url)).close()
+    for (const pool of [openReadPool(url), openWritePool(url)]) {
+      t.after(() => pool.end())
+      assert.deepEqual((await pool.query('SHOW jit')).rows, [{ jit: 'off' }])
+    }
+  })
+})

@@ -1,0 +1,247 @@
+/** Writers beside each other on PostgreSQL, as processes: who changes other customers never waits, whatever the others do. */
+import assert from 'node:assert/strict'
+import { describe, it, type TestContext } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import pg from 'pg'
+import { openWriteStore } from '../../src/store/engines.ts'
+import { beginWriting } from '../../src/store/postgres/write-limits.ts'
+import { createCli, eventually, ndjson, type Program } from '../support/cli.ts'
+import { engines, runSql } from '../support/engines.ts'
+import { makeInvoice, makeRecord } from '../support/records.ts'
+import { createSyncWorld, webhookSecret } from '../support/sync-truth.ts'
+
+const postgres = engines.find(({ name }) => name === 'postgres') as (typeof engines)[number]
+
+/** Everything here is short, but much of it runs at once on a machine that others may use. */
+const patience = 120_000
+
+const invoicesOf = (customer_id: string, count: number) =>
+  Array.from({ length: count }, (_, i) => makeInvoice({ customer_id, id: `in_${customer_id}_${i}` }))
+
+/** Resolves once the import has written rows that it has not committed, and stands still. */
+async function freeze(program: Program, url: string): Promise<void> {
+  await eventually('it has written rows', async () => {
+    assert.equal(program.child.exitCode, null, program.stderr)
+    const { rowCount } = await runSql(
+      url,
+      `SELECT FROM pg_locks WHERE relation = 'fatura.invoice_lines'::regclass AND mode = 'RowExclusiveLock'
+       AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`,
+    )
+    return rowCount !== 0
+  })
+  process.kill(program.pid, 'SIGSTOP')
+}
+
+/** Watches until it is stopped; then says which statements were seen to wait for a lock. */
+async function watchWaits(t: TestContext, url: string): Promise<() => Promise<string[]>> {
+  const client = new pg.Client(url).on('error', () => {})
+  await client.connect()
+  t.after(() => client.end())
+  const seen = new Set<string>()
+  let isOver = false
+  const watching = (async () => {
+    while (!isOver) {
+      const { rows } = await client.query(
+        `SELECT left(query, 80) || right(query, 6) AS query FROM pg_stat_activity
+         WHERE datname = current_database() AND wait_event_type = 'Lock'
+           -- Not for another transaction, but for the moment in which another makes a file longer.
+           AND wait_event <> 'extend'`,
+      )
+      for (const { query } of rows) seen.add(query)
+      await sleep(5)
+    }
+  })()
+  return async () => {
+    isOver = true
+    await watching
+    return [...seen]
+  }
+}
+
+describe('writers of different customers', () => {
+  it('never wait: an import that stands still in the middle keeps no import, sync, webhook or token back', async t => {
+    const url = await postgres.createStore(t)
+    const world = await createSyncWorld(t, { invoices: 60, seed: 31 }, url)
+    const { cli } = world
+    const env = { DATABASE_URL: url }
+    const receiver = await world.receive()
+    await eventually('the list was read', () => /"step":"backfill"/.test(receiver.stdout))
+
+    const frozen = cli.start(['import', '-'], {
+      // Longer than all of this takes.
+      env: { DATABASE_URL: `${url}?idle_in_transaction_session_timeout=300000` },
+      input: ndjson(...invoicesOf('cus_frozen', 20_000)),
+    })
+    await freeze(frozen, url)
+    const waits = await watchWaits(t, url)
+
+    const other = await cli.run(['import', '-'], { env, input: ndjson(...invoicesOf('cus_other', 700)) })
+    assert.match(other.stdout, /^Imported 700 invoices: 700 new/, other.stderr)
+    assert.equal((await cli.run(['token', 'create', '--all-customers'], { env })).code, 0)
+    world.sandbox.subscribe(receiver.url, webhookSecret)
+    const since = world.account.events.length
+    world.account.change('create')
+    const deliveries = await world.sandbox.deliver({ since })
+    assert.deepEqual(
+      deliveries.map(({ status }) => status),
+      deliveries.map(() => 200),
+    )
+    assert.ok(deliveries.length > 0)
+    assert.equal((await receiver.stop()).code, 0)
+    const synced = await world.run(['sync', '--once'], { patience })
+    assert.equal(synced.code, 0, synced.stderr)
+
+    assert.deepEqual(await waits(), [], 'nobody waited for a lock')
+    const { rowCount } = await runSql(url, "SELECT FROM fatura.invoices WHERE customer_id = 'cus_frozen'")
+    assert.equal(rowCount, 0, 'the first import is still in its midst')
+    process.kill(frozen.pid, 'SIGCONT')
+    const { code, stdout, stderr } = await frozen.exited
+    assert.match(stdout, /^Imported 20000 invoices: 20000 new/, `${code} ${stderr}`)
+  })
+
+  it('side by side as processes, two imports and a sync never wait, and all of it is there', async t => {
+    const url = await postgres.createStore(t)
+    const world = await createSyncWorld(t, { invoices: 120, seed: 32 }, url)
+    const waits = await watchWaits(t, url)
+    const imports = ['cus_one', 'cus_two'].map(customer =>
+      world.cli.run(['import', '-'], {
+        patience,
+        env: { DATABASE_URL: url },
+        input: ndjson(...invoicesOf(customer, 3_000)),
+      }),
+    )
+    const outcomes = await Promise.all([...imports, world.run(['sync', '--once'], { patience })])
+    for (const { code, stderr } of outcomes) assert.equal(code, 0, stderr)
+    // Two commits may meet at the rows that all share: that is over with the commit, and nobody's limit is near.
+    const statements = (await waits()).filter(query => !query.endsWith('COMMIT'))
+    assert.deepEqual(statements, [])
+    const store = await openWriteStore(url)
+    assert.equal(await store.checkCounts(), 0)
+    assert.ok((await store.readLastObserved()) > 0)
+    assert.ok((await store.listStreams()).some(({ name, succeeded_at }) => name === 'import' && succeeded_at))
+    await store.close()
+  })
+
+  it('a document and invoices that have nothing to do with it do not wait for each other', async t => {
+    const store = await openWriteStore(await postgres.createStore(t))
+    t.after(() => store.close())
+    await store.transaction(async tx => {
+      await tx.missDocument(1, 1)
+      await store.transaction(async other => {
+        await other.findKnown([{ customer_id: 'cus_ana', id: 'in_1' }])
+        await other.findDocuments({ ids: [2], references: ['in_1'] })
+        await other.saveInvoices([makeRecord({ id: 'in_1' })])
+      })
+    })
+  })
+})
+
+describe('writers of the same customer', () => {
+  it('outlive one that stands still: its session is ended, and nothing of it stays', async t => {
+    const url = await postgres.createStore(t)
+    const cli = await createCli(t)
+    const frozen = cli.start(['import', '-'], {
+      env: { DATABASE_URL: `${url}?idle_in_transaction_session_timeout=1500` },
+      input: ndjson(...invoicesOf('cus_ana', 20_000)),
+    })
+    await freeze(frozen, url)
+    const next = await cli.run(['import', '-'], {
+      env: { DATABASE_URL: url },
+      input: ndjson(...invoicesOf('cus_ana', 3)),
+    })
+    assert.match(next.stdout, /^Imported 3 invoices: 3 new/, next.stderr)
+    process.kill(frozen.pid, 'SIGCONT')
+    const { code, stdout, stderr } = await frozen.exited
+    assert.deepEqual([code, stdout], [1, ''])
+    assert.match(stderr, /fatura: The database cannot (be reached|do this right now): [^\n]+\n$/)
+    const { rows } = await runSql(url, 'SELECT count(*)::int AS n FROM fatura.invoices')
+    assert.deepEqual(rows, [{ n: 3 }])
+  })
+
+  it('that wait for each other: one is done again, and both are stored', async t => {
+    const url = await postgres.createStore(t)
+    const stores = [await openWriteStore(url), await openWriteStore(url)]
+    t.after(() => Promise.all(stores.map(store => store.close())))
+    let [begun, runs] = [0, 0]
+    const customers = ['cus_ana', 'cus_bob']
+    await Promise.all(
+      stores.map((store, place) =>
+        store.transaction(async tx => {
+          runs++
+          const [first = '', second = ''] = place === 0 ? customers : customers.toReversed()
+          await tx.saveInvoices([makeRecord({ customer_id: first, id: `in_${place}_first` })])
+          begun++
+          for (const until = Date.now() + 10_000; begun < 2 && Date.now() < until; ) await sleep(5)
+          await tx.saveInvoices([makeRecord({ customer_id: second, id: `in_${place}_second` })])
+        }),
+      ),
+    )
+    assert.ok(runs > 2, `${runs} runs: they crossed`)
+    const { rows } = await runSql(url, 'SELECT count(*)::int AS n FROM fatura.invoices')
+    assert.deepEqual(rows, [{ n: 4 }])
+    assert.equal(await stores[0]?.checkCounts(), 0)
+  })
+
+  it('an import that crosses another writer begins again, and imports all of its file', async t => {
+    const url = await postgres.createStore(t)
+    const cli = await createCli(t)
+    const store = await openWriteStore(url)
+    await store.transaction(tx =>
+      tx.saveInvoices(['cus_a', 'cus_b'].map(customer_id => makeRecord({ customer_id }))),
+    )
+    await store.close()
+    const other = new pg.Client(url).on('error', () => {})
+    await other.connect()
+    t.after(() => other.end())
+    const lock = (customer: string) =>
+      other.query('SELECT FROM fatura.customers WHERE customer_id = $1 FOR UPDATE', [customer])
+    await other.query('BEGIN')
+    await lock('cus_b')
+    const importing = cli.start(['import', '-'], {
+      env: { DATABASE_URL: url },
+      input: ndjson(...invoicesOf('cus_a', 500), ...invoicesOf('cus_b', 500)),
+    })
+    await eventually('it waits for the lock', async () => {
+      const { rowCount } = await runSql(
+        url,
+        "SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'",
+      )
+      return rowCount !== 0
+    })
+    // Whoever waited first is the one that finds out.
+    await lock('cus_a')
+    await sleep(300)
+    await other.query('COMMIT')
+    const { code, stdout, stderr } = await importing.exited
+    assert.equal(code, 0, stderr)
+    assert.match(stdout, /^Imported 1000 invoices: 1000 new/)
+  })
+})
+
+describe('a writer’s limits', () => {
+  it('hold also where the session’s options were dropped on the way; what the session has of its own stays', async t => {
+    const url = await postgres.createStore(t)
+    const names = ['lock_timeout', 'idle_in_transaction_session_timeout', 'statement_timeout', 'jit']
+    const limitsOf = async (address: string) => {
+      const client = new pg.Client(address).on('error', () => {})
+      await client.connect()
+      try {
+        await client.query(beginWriting)
+        const { rows } = await client.query(
+          `SELECT ${names.map(name => `current_setting('${name}') AS ${name}`)}`,
+        )
+        return rows[0]
+      } finally {
+        await client.end()
+      }
+    }
+    const limits = {
+      lock_timeout: '30s',
+      idle_in_transaction_session_timeout: '20s',
+      statement_timeout: '15min',
+      jit: 'off',
+    }
+    assert.deepEqual(await limitsOf(url), limits)
+    assert.deepEqual(await limitsOf(`${url}?lock_timeout=300`), { ...limits, lock_timeout: '300ms' })
+  })
+})

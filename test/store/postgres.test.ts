@@ -1,0 +1,332 @@
+/** What only PostgreSQL has: the second wall, one round trip, and what Citus asks of a schema. */
+import assert from 'node:assert/strict'
+import { chmod, mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, type TestContext, test } from 'node:test'
+import type pg from 'pg'
+import type { Invoice } from '../../src/invoice.ts'
+import { migrateStore, openReadStore, openWriteStore } from '../../src/store/engines.ts'
+import { functions } from '../../src/store/postgres/functions.ts'
+import { StoreUnavailable } from '../../src/store/store.ts'
+import { createFolder, engines, postgresServer, runSql } from '../support/engines.ts'
+import { startProxy } from '../support/postgres-proxy.ts'
+import { makeLine, makeRecord } from '../support/records.ts'
+
+const postgres = engines.find(({ name }) => name === 'postgres') as (typeof engines)[number]
+const list = { customer_id: 'cus_ana', page: 1, page_size: 10 }
+
+/** A role with no right but those that docs/operations.md gives to the API's. */
+async function createApiRole(t: TestContext, url: string): Promise<string> {
+  const name = `api_${new URL(url).pathname.slice(1)}`
+  await runSql(url, `CREATE ROLE ${name} LOGIN PASSWORD 'test'; GRANT USAGE ON SCHEMA fatura TO ${name}`)
+  t.after(() => runSql(postgresServer(), `DROP ROLE IF EXISTS ${name}`))
+  const address = new URL(url)
+  address.username = name
+  address.password = 'test'
+  return address.href
+}
+
+describe('the second wall', () => {
+  test('the API’s role serves every request, and can read no table: not even with a statement that forgets its predicate', async t => {
+    const url = await postgres.createStore(t)
+    const writer = await openWriteStore(url)
+    t.after(() => writer.close())
+    await writer.transaction(tx =>
+      tx.saveInvoices([
+        makeRecord({ id: 'in_a' }, [makeLine()]),
+        makeRecord({ id: 'in_b', customer_id: 'cus_bob' }),
+      ]),
+    )
+    const roleUrl = await createApiRole(t, url)
+    const reader = await openReadStore(roleUrl)
+    assert.equal((await reader.listInvoices(list)).total, 1)
+    assert.equal((await reader.listInvoices({ ...list, words: [['ana']] })).total, 1)
+    assert.ok((await reader.findInvoice('cus_ana', 'in_a'))?.lines)
+    assert.equal(await reader.findInvoice('cus_ana', 'in_b'), null)
+    assert.ok((await reader.readSnapshot('cus_ana')).version > 0)
+    await reader.close()
+
+    const tables = [
+      'invoices',
+      'invoice_lines',
+      'customers',
+      'counts',
+      'search_days',
+      'parties',
+      'streams',
+      'pins',
+      'lease',
+      'set_aside',
+      'tokens',
+      'migrations',
+    ]
+    const attempts = [
+      ...tables.map(table => `SELECT * FROM fatura.${table}`),
+      ...tables.map(table => `SELECT count(*) FROM fatura.${table}`),
+      ...tables.map(table => `DELETE FROM fatura.${table}`),
+      'SELECT summary FROM fatura.invoices ORDER BY issued_at DESC, id DESC LIMIT 10',
+      'COPY fatura.invoices TO STDOUT',
+      'CREATE TABLE fatura.mine (x int)',
+      "CREATE FUNCTION fatura.mine() RETURNS int LANGUAGE sql AS 'SELECT 1'",
+    ]
+    for (const sql of attempts) await assert.rejects(runSql(roleUrl, sql), { code: '42501' }, sql)
+  })
+
+  test('the functions, without their predicate and their owner’s rights, are refused to the API’s role', async t => {
+    const url = await postgres.createStore(t)
+    const roleUrl = await createApiRole(t, url)
+    const reading = functionSources().filter(({ body }) => customerTable.test(body))
+    assert.equal(reading.length, 6)
+    for (const { name, source } of reading) {
+      const open = source
+        .replace(name, name.replace('fatura.', 'public.open_'))
+        .replace('SECURITY DEFINER', '')
+        .replace(/\b\w\.customer_id = p_customer_id/g, 'true')
+      assert.ok(!open.includes('.customer_id = p_customer_id'), name)
+      const { rows } = await runSql(url, `SELECT pronargs AS n FROM pg_proc WHERE oid = '${name}'::regproc`)
+      const given = ["'cus_ana'", '1', '10', "'paid'", 'NULL', '0', 'NULL', "'{x}'", "'{NULL}'"]
+      const values = name === 'fatura.find_invoice' ? ["'cus_ana'", "'in_1'"] : given.slice(0, rows[0].n)
+      const call = `SELECT * FROM ${name.replace('fatura.', 'public.open_')}(${values})`
+      await runSql(url, open)
+      await runSql(url, call)
+      await assert.rejects(runSql(roleUrl, call), { code: '42501' }, name)
+    }
+  })
+
+  test('a search path of the caller’s cannot bend the functions', async t => {
+    const url = await postgres.createStore(t)
+    await runSql(
+      url,
+      "CREATE SCHEMA evil; CREATE FUNCTION evil.strpos(text, text) RETURNS int LANGUAGE sql AS 'SELECT 1'; GRANT USAGE ON SCHEMA evil TO public",
+    )
+    const writer = await openWriteStore(url)
+    t.after(() => writer.close())
+    await writer.transaction(tx => tx.saveInvoices([makeRecord()]))
+    const { rows } = await runSql(
+      url,
+      "SET search_path = evil, pg_catalog; SELECT total FROM fatura.search_invoices('cus_ana', 1, 10, NULL, NULL, NULL, NULL, '{nothing}', '{NULL}')",
+    ).then(results => (results as unknown as pg.QueryResult[])[1] as pg.QueryResult)
+    assert.equal(Number(rows[0].total), 0)
+  })
+})
+
+describe('one round trip', () => {
+  test('a first page, a list, a search, a detail and a 304 are each one round trip with a statement prepared before', async t => {
+    const url = await postgres.createStore(t)
+    const proxy = await startProxy(t, url)
+    const writer = await openWriteStore(url)
+    t.after(() => writer.close())
+    await writer.transaction(tx => tx.saveInvoices([makeRecord({ id: 'in_1' }, [makeLine()])]))
+    const reader = await openReadStore(proxy.url)
+    t.after(() => reader.close())
+    const requests = {
+      first: () => reader.listInvoices(list),
+      list: () =>
+        reader.listInvoices({ ...list, status: 'paid', ix_status: 'x', issued_from: 0, issued_before: 9e12 }),
+      search: () => reader.listInvoices({ ...list, words: [['ana'], ['pt', '\t1']] }),
+      detail: () => reader.findInvoice('cus_ana', 'in_1'),
+      snapshot: () => reader.readSnapshot('cus_ana'),
+      token: () => reader.findToken('fat_x'),
+    }
+    for (const [name, request] of Object.entries(requests)) {
+      await request()
+      proxy.messages.length = 0
+      await request()
+      // Bind, describe, execute, sync: no parse, and one sync is one round trip.
+      assert.equal(proxy.messages.join(''), 'BDES', name)
+    }
+  })
+})
+
+describe('connections that reads share', () => {
+  test('answers are the asked customer’s, however many are on their way, also while the connections are cut', async t => {
+    const url = await postgres.createStore(t)
+    const writer = await openWriteStore(url)
+    t.after(() => writer.close())
+    const customers = Array.from({ length: 9 }, (_, i) => `cus_${i}`)
+    const versions = new Map<string, number>()
+    const reader = await openReadStore(url)
+    t.after(() => reader.close())
+    for (const [i, customer_id] of customers.entries()) {
+      const records = Array.from({ length: i + 1 }, (_, n) => makeRecord({ customer_id, id: `in_${i}_${n}` }))
+      await writer.transaction(tx => tx.saveInvoices(records))
+      versions.set(customer_id, (await reader.readSnapshot(customer_id)).version)
+    }
+    const ask = async (i: number): Promise<'answered' | 'unavailable'> => {
+      const place = i % customers.length
+      const customer_id = customers[place] as string
+      try {
+        const page = await reader.listInvoices({ ...list, customer_id })
+        const owners = JSON.parse(`[${Buffer.from(page.summaries)}]`).map((one: Invoice) => one.customer_id)
+        assert.deepEqual(owners, Array(place + 1).fill(customer_id))
+        assert.deepEqual([page.total, page.version], [place + 1, versions.get(customer_id)])
+        assert.equal((await reader.readSnapshot(customer_id)).version, versions.get(customer_id))
+        const found = await reader.findInvoice(customer_id, `in_${place}_0`)
+        assert.equal(JSON.parse(found?.summary ?? '{}').customer_id, customer_id)
+        assert.equal(await reader.findInvoice(customer_id, `in_${(place + 1) % 9}_0`), null)
+        return 'answered'
+      } catch (error) {
+        if (error instanceof StoreUnavailable) return 'unavailable'
+        throw error
+      }
+    }
+    const seen = { answered: 0, unavailable: 0, cuts: 0 }
+    for (let round = 0; round < 40; round++) {
+      const asked = Promise.all(Array.from({ length: 60 }, (_, i) => ask(round + i)))
+      if (round % 2 === 1) {
+        const { rows } = await runSql(
+          url,
+          `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+           WHERE datname = current_database() AND application_name = 'fatura-api'`,
+        )
+        seen.cuts += rows.length
+      }
+      for (const outcome of await asked) seen[outcome]++
+    }
+    t.diagnostic(JSON.stringify(seen))
+    assert.ok(seen.answered > 1_200 && seen.cuts > 10, JSON.stringify(seen))
+  })
+})
+
+describe('order', () => {
+  test('never depends on the server’s locale, which sorts unlike bytes here', async t => {
+    const name = `fatura_order_${process.pid}`
+    await runSql(
+      postgresServer(),
+      `CREATE DATABASE ${name} TEMPLATE template0 ENCODING 'UTF8' LOCALE_PROVIDER icu ICU_LOCALE 'en-US' LOCALE 'C'`,
+    )
+    t.after(() => runSql(postgresServer(), `DROP DATABASE ${name} WITH (FORCE)`))
+    const url = postgresServer() + name
+    await migrateStore(url)
+    const { rows } = await runSql(url, "SELECT 'a' < 'B' AS by_locale, 'a' < 'B' COLLATE \"C\" AS by_bytes")
+    assert.deepEqual(rows, [{ by_locale: true, by_bytes: false }])
+    const { rows: columns } = await runSql(
+      url,
+      `SELECT table_name || '.' || column_name AS name FROM information_schema.columns
+       WHERE table_schema = 'fatura' AND data_type = 'text' AND collation_name IS DISTINCT FROM 'C'`,
+    )
+    assert.deepEqual(columns, [{ name: 'tokens.name' }], 'every text that is compared is compared by bytes')
+  })
+})
+
+describe('what Citus asks for', () => {
+  test('every primary key and index of what belongs to a customer begins with customer_id', async t => {
+    const url = await postgres.createStore(t)
+    const { rows } = await runSql(
+      url,
+      `SELECT c.relname AS index, t.relname AS table, a.attname AS first
+       FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_class t ON t.oid = i.indrelid
+       JOIN pg_namespace n ON n.oid = t.relnamespace
+       JOIN pg_attribute a ON a.attrelid = t.oid AND a.attnum = i.indkey[0]
+       WHERE n.nspname = 'fatura' AND t.relname NOT IN ('tokens', 'streams', 'migrations', 'observation', 'freshness', 'documents', 'document_clients', 'pins', 'lease', 'set_aside')
+         -- The connector comes from a document to its invoice, and asks every shard; the API never does.
+         AND c.relname NOT IN ('links_by_invoice', 'links_by_claim', 'links_by_document')`,
+    )
+    assert.ok(rows.length >= 4)
+    for (const { index, first } of rows) assert.equal(first, 'customer_id', index)
+    const { rows: others } = await runSql(
+      url,
+      `SELECT 'sequence ' || sequencename AS name FROM pg_sequences WHERE schemaname = 'fatura'
+       UNION ALL SELECT 'foreign key ' || conname FROM pg_constraint WHERE contype = 'f' AND connamespace = 'fatura'::regnamespace
+       UNION ALL SELECT 'trigger ' || tgname FROM pg_trigger JOIN pg_class ON pg_class.oid = tgrelid
+         WHERE NOT tgisinternal AND relnamespace = 'fatura'::regnamespace`,
+    )
+    assert.deepEqual(others, [])
+  })
+
+  test('every request-time statement filters each customer’s table by the customer it was given', () => {
+    let checked = 0
+    for (const { name, body } of functionSources()) {
+      const uses = Map.groupBy(body.matchAll(new RegExp(customerTable, 'g')), ([, , alias]) => alias)
+      for (const [alias, of] of uses) {
+        const own = body.split(`${alias}.customer_id = p_customer_id`).length - 1
+        const joined = body.split(`${alias}.customer_id = i.customer_id`).length - 1
+        assert.equal(own + joined, of.length, `${name}: each use of ${of[0]?.[1]} as ${alias}`)
+        checked += of.length
+      }
+    }
+    assert.ok(checked >= 8, `${checked} uses of tables`)
+  })
+
+  test('migrate distributes the tables by customer_id where the extension is present, once', async t => {
+    const server = postgresServer()
+    const { rows } = await runSql(server, "SELECT current_setting('extension_control_path', true) AS path")
+    if (rows[0].path === null) return t.skip('this server cannot load an extension from another folder')
+    const url = `${server}fatura_citus_${process.pid}`
+    await runSql(server, `CREATE DATABASE ${new URL(url).pathname.slice(1)}`)
+    t.after(() => runSql(server, `DROP DATABASE ${new URL(url).pathname.slice(1)} WITH (FORCE)`))
+    await installRecordingCitus(t, url)
+    await migrateStore(url)
+    const expected = [
+      'reference fatura.migrations',
+      'reference fatura.observation',
+      'reference fatura.freshness',
+      'reference fatura.streams',
+      'reference fatura.tokens',
+      'reference fatura.documents',
+      'reference fatura.document_clients',
+      'reference fatura.pins',
+      'reference fatura.lease',
+      'reference fatura.set_aside',
+      'distributed fatura.invoices by customer_id with default',
+      'distributed fatura.invoice_lines by customer_id with fatura.invoices',
+      'distributed fatura.customers by customer_id with fatura.invoices',
+      'distributed fatura.counts by customer_id with fatura.invoices',
+      'distributed fatura.search_days by customer_id with fatura.invoices',
+      'distributed fatura.parties by customer_id with fatura.invoices',
+      'distributed fatura.tombstones by customer_id with fatura.invoices',
+      'distributed fatura.links by customer_id with fatura.invoices',
+      'distributed fatura.journal by customer_id with fatura.invoices',
+    ]
+    const calls = async () =>
+      (await runSql(url, 'SELECT call FROM citus_calls ORDER BY n')).rows.map(({ call }) => call)
+    assert.deepEqual(await calls(), expected)
+    await migrateStore(url)
+    assert.deepEqual(await calls(), expected)
+    const { rows: plans } = await runSql(
+      url,
+      "SELECT proname AS name FROM pg_proc WHERE pronamespace = 'fatura'::regnamespace AND 'plan_cache_mode=force_custom_plan' = ANY (proconfig) ORDER BY 1",
+    )
+    assert.deepEqual(
+      plans.map(({ name }) => name),
+      ['find_invoice', 'first_page', 'list_invoices', 'read_snapshot', 'search_invoices'],
+      'Citus chooses the shard while it plans',
+    )
+    await (await openReadStore(url)).close()
+  })
+})
+
+/** An extension of Citus' name and signatures that only writes down what it is asked for. */
+async function installRecordingCitus(t: TestContext, url: string): Promise<void> {
+  const folder = await createFolder(t)
+  await mkdir(join(folder, 'extension'))
+  await chmod(folder, 0o755)
+  await writeFile(
+    join(folder, 'extension/citus.control'),
+    "default_version = '1.0'\nrelocatable = false\nschema = public\n",
+  )
+  await writeFile(
+    join(folder, 'extension/citus--1.0.sql'),
+    `CREATE TABLE pg_dist_partition (logicalrelid regclass);
+     CREATE TABLE citus_calls (n serial, call text);
+     CREATE FUNCTION create_reference_table(table_name regclass) RETURNS void LANGUAGE sql AS $$
+       INSERT INTO pg_dist_partition VALUES (table_name);
+       INSERT INTO citus_calls (call) VALUES ('reference ' || table_name) $$;
+     CREATE FUNCTION create_distributed_table(table_name regclass, distribution_column text,
+       distribution_type text DEFAULT 'hash', colocate_with text DEFAULT 'default') RETURNS void LANGUAGE sql AS $$
+       INSERT INTO pg_dist_partition VALUES (table_name);
+       INSERT INTO citus_calls (call)
+         VALUES ('distributed ' || table_name || ' by ' || distribution_column || ' with ' || colocate_with) $$;`,
+  )
+  await runSql(url, `SET extension_control_path = '${folder}:$system'; CREATE EXTENSION citus`)
+}
+
+const customerTable = /\bfatura\.(invoices|invoice_lines|customers|counts|search_days|parties) (\w)\b/
+
+/** Each function of the schema, as it is installed. */
+function functionSources(): { name: string; source: string; body: string }[] {
+  const found = functions.matchAll(
+    /CREATE OR REPLACE FUNCTION (fatura\.\w+)(?:(?!CREATE OR REPLACE FUNCTION)[\s\S])*?\$body\$([\s\S]*?)\$body\$/g,
+  )
+  return [...found].map(([source, name = '', body = '']) => ({ name, source, body }))
+}

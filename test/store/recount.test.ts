@@ -1,0 +1,159 @@
+/** The check of what is counted ahead of time: it keeps nobody waiting, writes nothing, and reads every row but a few times. */
+import assert from 'node:assert/strict'
+import { DatabaseSync } from 'node:sqlite'
+import { describe, test } from 'node:test'
+import pg from 'pg'
+import { openReadStore, openWriteStore } from '../../src/store/engines.ts'
+import { engines, runSql } from '../support/engines.ts'
+import { flipCounters } from '../support/flip-counters.ts'
+import { makeRecord } from '../support/records.ts'
+
+const postgres = engines.find(({ name }) => name === 'postgres') as (typeof engines)[number]
+const sqlite = engines.find(({ name }) => name === 'sqlite') as (typeof engines)[number]
+
+/** So many customers of one invoice each, and one of many. */
+async function fill(url: string, customers: number, many = 600): Promise<void> {
+  const store = await openWriteStore(url)
+  const records = Array.from({ length: customers }, (_, i) =>
+    makeRecord({ customer_id: `cus_${String(i).padStart(6, '0')}` }),
+  )
+  await store.transaction(async tx => {
+    await tx.saveInvoices(records)
+    await tx.saveInvoices(Array.from({ length: many }, (_, i) => makeRecord({ id: `in_${i}` })))
+  })
+  await store.close()
+}
+
+describe('a recount on postgres', () => {
+  test('neither writes a row nor waits for one, though every customer is locked', async t => {
+    const url = await postgres.createStore(t)
+    await fill(url, 450)
+    const rowsNow = async () =>
+      (await runSql(url, 'SELECT customer_id, ctid, xmin, xmax FROM fatura.customers ORDER BY 1')).rows
+    const before = await rowsNow()
+    const other = new pg.Client(url).on('error', () => {})
+    await other.connect()
+    t.after(() => other.end())
+    const store = await openWriteStore(`${url}?lock_timeout=2000`)
+    t.after(() => store.close())
+    assert.equal(await store.checkCounts(), 0)
+    assert.deepEqual(await rowsNow(), before, 'nothing was written, not even a lock')
+    await other.query('BEGIN; LOCK TABLE fatura.customers, fatura.invoices IN ROW EXCLUSIVE MODE')
+    await other.query('SELECT FROM fatura.customers FOR UPDATE')
+    assert.equal(await store.checkCounts(), 0)
+  })
+
+  test('reads each invoice a few times, however many customers there are; and says how far it is', async t => {
+    const url = await postgres.createStore(t)
+    const [customers, many] = [4_000, 600]
+    await fill(url, customers, many)
+    await runSql(url, 'ANALYZE')
+    const tuplesRead = async () => {
+      const { rows } = await runSql(
+        url,
+        `SELECT (SELECT sum(seq_tup_read) FROM pg_stat_user_tables WHERE relname = 'invoices')
+           + (SELECT sum(idx_tup_read) FROM pg_stat_user_indexes WHERE relname = 'invoices') AS n`,
+      )
+      return Number(rows[0].n)
+    }
+    const before = await tuplesRead()
+    const store = await openWriteStore(url)
+    const steps: [number, number | null][] = []
+    assert.equal(await store.checkCounts((invoices, of) => steps.push([invoices, of])), 0)
+    // A session tells what it read when it ends.
+    await store.close()
+    const read = (await tuplesRead()) - before
+    t.diagnostic(`${read} rows read of ${customers + many}`)
+    assert.ok(read > customers, `${read} rows read`)
+    assert.ok(read < 6 * (customers + many), `${read} rows read of ${customers + many}`)
+    assert.ok(steps.length >= customers / 200, `${steps.length} steps`)
+    assert.deepEqual(steps.at(-1), [customers + many, customers + many])
+  })
+
+  test('with repair, waits for no customer of whom nothing is wrong', async t => {
+    const url = await postgres.createStore(t)
+    await fill(url, 300)
+    await runSql(url, "UPDATE fatura.customers SET total = 7 WHERE customer_id IN ('cus_000007', 'cus_ana')")
+    const other = new pg.Client(url).on('error', () => {})
+    await other.connect()
+    t.after(() => other.end())
+    await other.query(
+      "BEGIN; SELECT FROM fatura.customers WHERE customer_id NOT IN ('cus_000007', 'cus_ana') FOR UPDATE",
+    )
+    const store = await openWriteStore(`${url}?lock_timeout=2000`)
+    t.after(() => store.close())
+    assert.equal(await store.repairCounts(), 2)
+    assert.equal(await store.checkCounts(), 0)
+  })
+
+  test('to save one invoice of a customer, no more rows are read than to count them, and those kept joined', async t => {
+    const url = await postgres.createStore(t)
+    await fill(url, 3_000, 450)
+    await runSql(url, 'VACUUM ANALYZE')
+    const rowsRead = async (work: () => Promise<void>) => {
+      const read = async () => {
+        const { rows } = await runSql(
+          url,
+          "SELECT seq_tup_read + idx_tup_fetch AS n FROM pg_stat_user_tables WHERE relname = 'invoices'",
+        )
+        return Number(rows[0].n)
+      }
+      const before = await read()
+      await work()
+      return (await read()) - before
+    }
+    const counting = await rowsRead(async () => {
+      const client = new pg.Client(url)
+      await client.connect()
+      await client.query(
+        'SELECT customer_id, count(*) AS n FROM fatura.invoices WHERE customer_id = ANY ($1) GROUP BY customer_id',
+        [['cus_ana']],
+      )
+      await client.end()
+    })
+    const saving = await rowsRead(async () => {
+      const store = await openWriteStore(url)
+      await store.transaction(tx => tx.saveInvoices([makeRecord({ id: 'in_new' })]))
+      await store.close()
+    })
+    t.diagnostic(`${counting} rows read to count, ${saving} to save`)
+    assert.ok(saving > 0 && saving < counting + 100, `${saving} rows read to save, ${counting} to count`)
+  })
+})
+
+describe('a recount on sqlite', () => {
+  test('does not wait for a writer, and keeps none waiting', async t => {
+    const url = await sqlite.createStore(t)
+    await fill(url, 50)
+    const other = new DatabaseSync(url.slice('sqlite:'.length))
+    other.exec('BEGIN IMMEDIATE')
+    const store = await openWriteStore(url)
+    const steps: [number, number | null][] = []
+    assert.equal(await store.checkCounts((invoices, of) => steps.push([invoices, of])), 0)
+    assert.deepEqual(steps.at(-1), [650, 650])
+    other.exec('ROLLBACK')
+    other.close()
+    await store.close()
+  })
+
+  test('a page is never empty while counters come and go', async t => {
+    const url = await sqlite.createStore(t)
+    await fill(url, 1)
+    const flipping = await flipCounters(t, url)
+    const reader = await openReadStore(url)
+    t.after(() => reader.close())
+    const question = { customer_id: 'cus_ana', page: 2, page_size: 10, status: 'paid' } as const
+    const totals = new Map<number, number>()
+    for (const until = Date.now() + 2_500; Date.now() < until; ) {
+      for (let turn = 0; turn < 200; turn++) {
+        const { total, page, summaries } = await reader.listInvoices(question)
+        assert.deepEqual([page, summaries.length > 1_000], [2, true], `${total} invoices`)
+        totals.set(total, (totals.get(total) ?? 0) + 1)
+      }
+    }
+    const flips = await flipping.stop()
+    t.diagnostic(`${[...totals.values()]} answers, ${flips} flips`)
+    assert.deepEqual([...totals.keys()], [600])
+    assert.ok(flips > 20, `${flips} flips`)
+  })
+})

@@ -1,0 +1,237 @@
+/** The store's contract, where HTTP does not reach: transactions, read-only handles, migrations. */
+import assert from 'node:assert/strict'
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { describe, test } from 'node:test'
+import { migrateStore, openReadStore, openWriteStore } from '../../src/store/engines.ts'
+import { openReadOnly, openReadWrite } from '../../src/store/sqlite/database.ts'
+import { StoreError } from '../../src/store/store.ts'
+import { createFolder, engines } from '../support/engines.ts'
+import { makeLine, makeRecord } from '../support/records.ts'
+
+const question = { customer_id: 'cus_ana', page: 1, page_size: 50 }
+
+for (const engine of engines) {
+  describe(`store on ${engine.name}`, () => {
+    test('a transaction is seen whole or not at all, and a failed one leaves nothing', async t => {
+      const url = await engine.createStore(t)
+      const [writer, reader] = [await openWriteStore(url), await openReadStore(url)]
+      const total = async () => (await reader.listInvoices(question)).total
+      await writer.transaction(async tx => {
+        await tx.saveInvoices([makeRecord(), makeRecord()])
+        assert.equal(await total(), 0)
+      })
+      assert.equal(await total(), 2)
+      const failure = writer.transaction(async tx => {
+        await tx.saveInvoices([makeRecord({ id: 'in_never' })])
+        await tx.saveSuccess('import', 1)
+        throw new Error('on the way')
+      })
+      await assert.rejects(failure, /on the way/)
+      assert.equal(await total(), 2)
+      assert.equal((await reader.readSnapshot('cus_ana')).synced_at, null)
+      await writer.transaction(tx => tx.saveInvoices([makeRecord()]))
+      assert.equal(await total(), 3)
+      await reader.close()
+      await writer.close()
+    })
+
+    test('saving says how many records differed from what was stored', async t => {
+      const writer = await openWriteStore(await engine.createStore(t))
+      const [a, b] = [makeRecord({}, [makeLine()]), makeRecord()]
+      const save = (...records: (typeof a)[]) => writer.transaction(tx => tx.saveInvoices(records))
+      assert.equal(await save(a, b), 2)
+      assert.equal(await save(a, b), 0)
+      assert.equal(await save(a, { ...b, lines: [] }), 1)
+      assert.equal(await save({ ...a, lines: null }, b), 2)
+      assert.equal(await save({ invoice: { ...a.invoice, status: 'void' }, lines: null }), 1)
+      assert.equal(await save(), 0)
+      await writer.close()
+    })
+
+    test('the snapshot is the oldest success of all streams', async t => {
+      const url = await engine.createStore(t)
+      const [writer, reader] = [await openWriteStore(url), await openReadStore(url)]
+      await writer.transaction(async tx => {
+        await tx.saveSuccess('a', 2_000)
+        await tx.saveSuccess('b', 1_000)
+      })
+      assert.equal((await reader.readSnapshot('cus_ana')).synced_at, 1_000)
+      await writer.transaction(tx => tx.saveSuccess('b', 3_000))
+      assert.equal((await reader.listInvoices(question)).synced_at, 2_000)
+      await reader.close()
+      await writer.close()
+    })
+
+    test('a version only rises, and is 0 for a customer without invoices', async t => {
+      const url = await engine.createStore(t)
+      const [writer, reader] = [await openWriteStore(url), await openReadStore(url)]
+      const version = async () => (await reader.readSnapshot('cus_ana')).version
+      assert.equal(await version(), 0)
+      let last = 0
+      for (let i = 0; i < 50; i++) {
+        await writer.transaction(tx => tx.saveInvoices([makeRecord({ id: 'in_1' })]))
+        const now = await version()
+        assert.ok(now > last, `${now} after ${last}`)
+        assert.equal((await reader.listInvoices(question)).version, now)
+        last = now
+      }
+      await reader.close()
+      await writer.close()
+    })
+
+    test('a page, its total and its version are of one moment, while a writer works', async t => {
+      const url = await engine.createStore(t)
+      const [writer, reader] = [await openWriteStore(url), await openReadStore(url)]
+      // Every transaction adds one paid and one open invoice: any snapshot holds as many of the one as of the other.
+      const writing = (async () => {
+        for (let i = 0; i < 200; i++)
+          await writer.transaction(async tx => {
+            await tx.saveInvoices([makeRecord({ status: 'paid' })])
+            await new Promise(resolve => setImmediate(resolve))
+            await tx.saveInvoices([makeRecord({ status: 'open' })])
+          })
+      })()
+      let seen = 0
+      while (seen < 400) {
+        const page = await reader.listInvoices({ ...question, page: 1_000_000 })
+        const rows = JSON.parse(`[${Buffer.from(page.summaries)}]`)
+        assert.equal(page.total % 2, 0)
+        assert.equal(page.page, Math.max(1, Math.ceil(page.total / 50)))
+        assert.equal(rows.length, page.total === 0 ? 0 : page.total - (page.page - 1) * 50)
+        seen = page.total
+        await new Promise(resolve => setImmediate(resolve))
+      }
+      await writing
+      await reader.close()
+      await writer.close()
+    })
+
+    test('tokens come back as they were saved, newest first', async t => {
+      const url = await engine.createStore(t)
+      const writer = await openWriteStore(url)
+      const token = {
+        id: 'fat_a',
+        name: "Ana's app",
+        hash: 'h',
+        customers: ['cus_a', 'cus_b'],
+        created_at: 1,
+        expires_at: 5,
+        revoked_at: null,
+      }
+      const other = { ...token, id: 'fat_b', customers: null, created_at: 2, expires_at: null }
+      await writer.saveToken(token)
+      await writer.saveToken(other)
+      assert.deepEqual(await writer.listTokens(), [other, token])
+      const reader = await openReadStore(url)
+      assert.deepEqual({ ...(await reader.findToken('fat_a')) }, token)
+      assert.equal(await reader.findToken('fat_c'), null)
+      await reader.close()
+      await writer.close()
+    })
+  })
+}
+
+describe('sqlite', () => {
+  const path = async (t: Parameters<typeof createFolder>[0]) =>
+    join(await createFolder(t), 'deep/er/fatura.db')
+
+  test('the API’s handle cannot write, by the connection itself', async t => {
+    const file = await path(t)
+    await migrateStore(`sqlite:${file}`)
+    const db = openReadOnly(file)
+    for (const sql of [
+      'DELETE FROM invoices',
+      "INSERT INTO streams (name) VALUES ('x')",
+      'DROP TABLE tokens',
+      'PRAGMA user_version = 9',
+    ])
+      assert.throws(() => db.exec(sql), /readonly|read-only/i, sql)
+    assert.throws(() => db.exec('PRAGMA query_only = OFF; DELETE FROM invoices'), /readonly/i)
+    db.close()
+  })
+
+  test('the writer commits durably: WAL with synchronous=FULL', async t => {
+    const file = await path(t)
+    await migrateStore(`sqlite:${file}`)
+    const db = await openReadWrite(file, { create: false })
+    assert.equal(db.prepare('PRAGMA journal_mode').get()?.journal_mode, 'wal')
+    assert.equal(db.prepare('PRAGMA synchronous').get()?.synchronous, 2)
+    db.close()
+  })
+
+  test('migrations are re-entrant, and a failed one leaves the version it began with', async t => {
+    const file = await path(t)
+    const first = await migrateStore(`sqlite:${file}`)
+    assert.equal(first.from, 0)
+    assert.deepEqual(await migrateStore(`sqlite:${file}`), { from: first.to, to: first.to })
+    // A table in the way makes the first migration fail half-way: nothing of it stays.
+    const db = new DatabaseSync(file)
+    const tables = () => db.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").all().length
+    const others = db
+      .prepare("SELECT name FROM sqlite_schema WHERE type = 'table' AND name <> 'tokens'")
+      .all()
+    db.exec('DROP VIEW current_freshness')
+    for (const { name } of others) db.exec(`DROP TABLE ${name}`)
+    db.exec('PRAGMA user_version = 0')
+    assert.equal(tables(), 1)
+    await assert.rejects(migrateStore(`sqlite:${file}`), StoreError)
+    assert.equal(tables(), 1)
+    assert.equal(db.prepare('PRAGMA user_version').get()?.user_version, 0)
+    db.exec('DROP TABLE tokens')
+    assert.deepEqual(await migrateStore(`sqlite:${file}`), { from: 0, to: first.to })
+    db.close()
+  })
+
+  test('what cannot be opened is refused with a line that says what to do', async t => {
+    const folder = await createFolder(t)
+    const file = join(folder, 'fatura.db')
+    await assert.rejects(openReadStore(`sqlite:${file}`), /There is no database at .*fatura migrate/)
+    await assert.rejects(openWriteStore(`sqlite:${file}`), /There is no database at .*fatura migrate/)
+    for (const url of ['', 'sqlite:', 'sqlite::memory:', 'mysql://x', 'data/fatura.db'])
+      await assert.rejects(openReadStore(url), /DATABASE_URL.* must be sqlite:/, url)
+    await writeFile(file, 'this is no database, but it is long enough to be looked at'.repeat(100))
+    for (const open of [openReadStore, migrateStore])
+      await assert.rejects(open(`sqlite:${file}`), /is not a SQLite database/)
+    const foreign = join(folder, 'foreign.db')
+    const db = new DatabaseSync(foreign)
+    db.exec('CREATE TABLE theirs (x)')
+    db.close()
+    for (const open of [openReadStore, openWriteStore, migrateStore])
+      await assert.rejects(open(`sqlite:${foreign}`), /belongs to another program/)
+    await mkdir(join(folder, 'dir.db'))
+    await assert.rejects(migrateStore(`sqlite:${join(folder, 'dir.db')}`), /Cannot open the database/)
+    await assert.rejects(migrateStore(`sqlite:${join(file, 'below/a/file.db')}`), /Cannot create the folder/)
+  })
+
+  test('a schema that is too old or too new stops the start', async t => {
+    const file = await path(t)
+    const { to } = await migrateStore(`sqlite:${file}`)
+    const db = new DatabaseSync(file)
+    db.exec(`PRAGMA user_version = ${to + 1}`)
+    for (const open of [openReadStore, openWriteStore, migrateStore])
+      await assert.rejects(open(`sqlite:${file}`), /newer than this Fatura.*Upgrade/)
+    db.exec('PRAGMA user_version = 0')
+    for (const open of [openReadStore, openWriteStore])
+      await assert.rejects(open(`sqlite:${file}`), /Run: fatura migrate/)
+    db.close()
+  })
+
+  test('a list counts and skips in the narrow index alone', async t => {
+    const file = await path(t)
+    await migrateStore(`sqlite:${file}`)
+    const { listStatement } = await import('../../src/store/sqlite/list-statement.ts')
+    const db = openReadOnly(file)
+    for (const filters of [{ status: 'paid' }, { ix_status: 'settled' }, { issued_from: 0 }] as const) {
+      const { sql, values } = listStatement({ ...question, ...filters, issued_before: 1 })
+      const plan = db.prepare(`EXPLAIN QUERY PLAN ${sql}`).all(...values)
+      const scans = plan.map(row => String(row.detail)).filter(line => /\binvoices\b/.test(line))
+      assert.equal(scans.length, 2, scans.join('\n'))
+      for (const line of scans)
+        assert.match(line, /USING (COVERING )?INDEX invoices_(in_order|by_state) \(customer_id=\?/)
+      assert.ok(scans.some(line => line.includes('COVERING')))
+    }
+    db.close()
+  })
+})

@@ -1,0 +1,508 @@
+/** Webhooks as `fatura sync` and `fatura up` receive them: an answer of 2xx means that the change is stored. */
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { request } from 'node:http'
+import { describe, it } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { createRandom, pick, type Random } from '../../src/sandbox/random.ts'
+import type { StripeAccount } from '../../src/sandbox/stripe/account.ts'
+import type { StripeEvent } from '../../src/sandbox/stripe/objects.ts'
+import { sign } from '../../src/sandbox/stripe/webhooks.ts'
+import { assertOneLine, eventually, get, isRefused } from '../support/cli.ts'
+import { engines, runSql } from '../support/engines.ts'
+import { openRaw, parseAnswers, readRss, sendRaw } from '../support/raw-client.ts'
+import {
+  assertTruth,
+  createSyncWorld,
+  type Receiver,
+  readStored,
+  type SyncWorld,
+  trueRecord,
+  webhookSecret,
+} from '../support/sync-truth.ts'
+
+interface PostOptions {
+  secret?: string
+  signature?: string
+  method?: string
+}
+
+/** The answer's status; 0 when there was none. */
+function post(url: string, body: string, options: PostOptions = {}): Promise<number> {
+  const { secret = webhookSecret, signature = sign(body, secret), method = 'POST' } = options
+  return new Promise(resolve => {
+    const headers = { 'content-length': Buffer.byteLength(body), 'stripe-signature': signature }
+    const outgoing = request(url, { method, headers, agent: false, timeout: 40_000 })
+    outgoing.on('response', response => {
+      response.resume()
+      response.on('close', () => resolve(response.statusCode ?? 0))
+    })
+    outgoing.on('timeout', () => outgoing.destroy())
+    outgoing.on('error', () => resolve(0))
+    outgoing.end(body)
+  })
+}
+
+const postEvent = (url: string, event: StripeEvent) => post(url, JSON.stringify(event))
+
+const kinds = ['create', 'create', 'finalize', 'pay', 'void', 'uncollectible', 'update', 'delete'] as const
+
+/** So many changes, of any kind. */
+function change(account: StripeAccount, random: Random, count: number): void {
+  for (let done = 0; done < count; done++) account.change(pick(random, kinds))
+}
+
+function aboutOf({ data }: StripeEvent): string {
+  return String(data.object.id)
+}
+
+/** From then on only webhooks bring anything: whatever else the program does waits for events in vain. */
+function onlyWebhooks({ sandbox }: SyncWorld): void {
+  sandbox.faults.set('list_events', 'hang')
+}
+
+/** With the whole account in the store. */
+async function receiveAfterSync(world: SyncWorld, args?: readonly string[]): Promise<Receiver> {
+  const receiver = await world.receive(args)
+  await receiver.waitFor(/"step":"rereadUnsettled".*"msg":"synchronized"/)
+  onlyWebhooks(world)
+  return receiver
+}
+
+describe('webhooks', { concurrency: 5 }, () => {
+  it('are stored when they are acknowledged, in any order and more than once', async t => {
+    const world = await createSyncWorld(t, { invoices: 150, seed: 21 })
+    const { sandbox, account } = world
+    const receiver = await receiveAfterSync(world)
+    sandbox.subscribe(receiver.url, webhookSecret)
+    const random = createRandom(21)
+    let sent = 0
+    for (let round = 0; round < 6; round++) {
+      change(account, random, 20)
+      const deliveries = await sandbox.deliver({ order: 'shuffled', duplicate: 0.4 })
+      assert.deepEqual([...new Set(deliveries.map(({ status }) => status))], [200])
+      sent += deliveries.length
+      await assertTruth(world.url, account)
+    }
+    // All that ever happened, told once more and backwards.
+    for (const event of account.events.toReversed()) assert.equal(await postEvent(receiver.url, event), 200)
+    await assertTruth(world.url, account)
+
+    const draft = [...account.invoices.values()].find(
+      ({ status, id, customer }) =>
+        status === 'draft' &&
+        trueRecord(account, id) !== null &&
+        account.customers.get(String(customer))?.deleted === undefined,
+    )
+    assert.ok(draft)
+    account.renameCustomer(String(draft.customer), 'Firma Nova')
+    await sandbox.deliver()
+    const { records } = await readStored(world.url)
+    assert.equal(records.get(draft.id)?.invoice.customer_name, 'Firma Nova')
+    assert.deepEqual(records.get(draft.id), trueRecord(account, draft.id))
+    assert.equal((await receiver.stop()).code, 0)
+    t.diagnostic(`${sent + account.events.length} deliveries`)
+  })
+
+  it('are refused unless the signature is right for these bytes, now', async t => {
+    const world = await createSyncWorld(t, { invoices: 60, seed: 22 })
+    onlyWebhooks(world)
+    const receiver = await world.receive()
+    const id = world.account.change('finalize')
+    const event = world.account.events.at(-1) as StripeEvent
+    const body = JSON.stringify(event)
+    const refused: PostOptions[] = [
+      { secret: 'whsec_other' },
+      { signature: '' },
+      { signature: 'canary' },
+      { signature: sign(body, webhookSecret, Math.floor(Date.now() / 1000) - 3_600) },
+      { signature: sign(`${body} `, webhookSecret) },
+    ]
+    for (const options of refused) assert.equal(await post(receiver.url, body, options), 400)
+    for (const text of ['', '{}', 'canary', body.slice(0, 100)])
+      assert.equal(await post(receiver.url, text, { secret: 'whsec_other' }), 400, text)
+    const thin = JSON.stringify(thinEvent('v1.invoice.paid', 'invoice', id))
+    assert.equal(await post(receiver.url, thin, { secret: 'whsec_other' }), 400)
+    assert.equal((await readStored(world.url)).records.size, 0)
+    assert.equal(world.sandbox.requests.get('retrieve_invoice'), undefined, 'nothing is asked for')
+    assert.equal(await post(receiver.url, body), 200)
+  })
+
+  it('are acknowledged when they concern no invoice, and refused when they are none', async t => {
+    const world = await createSyncWorld(t, { invoices: 60, seed: 23 })
+    onlyWebhooks(world)
+    const receiver = await world.receive()
+    const { account } = world
+    const id = account.change('create')
+    const event = account.events.at(-1) as StripeEvent
+    const { id: _, ...preview } = event.data.object
+    const others: object[] = [
+      { ...event, type: 'invoice.upcoming', data: { object: preview } },
+      { ...event, type: 'invoice.upcoming', data: { object: { ...preview, id: 'upcoming_in_1' } } },
+      { ...event, type: 'charge.succeeded', data: { object: { id: 'ch_1', object: 'charge' } } },
+      { ...event, type: 'something.new', data: { object: {} } },
+      thinEvent('v1.billing.meter.error_report_triggered', 'billing.meter', 'mtr_1'),
+      { ...thinEvent('v2.core.event_destination.ping', '', ''), related_object: null },
+    ]
+    for (const other of others) assert.equal(await post(receiver.url, JSON.stringify(other)), 200)
+    assert.equal((await readStored(world.url)).records.size, 0)
+    await eventually('each is counted in the log', () => {
+      return receiver.stdout.match(/"applied":false,"msg":"webhook"/g)?.length === others.length
+    })
+
+    for (const size of [1024 * 1024 + 1, 48 * 1024 * 1024])
+      assert.equal(await post(receiver.url, ' '.repeat(size)), 413)
+    for (const method of ['GET', 'PUT', 'DELETE'])
+      assert.equal(await post(receiver.url, '', { method }), 405, method)
+
+    assert.equal(
+      await post(receiver.url, JSON.stringify(thinEvent('v1.invoice.created', 'invoice', id))),
+      200,
+    )
+    assert.deepEqual((await readStored(world.url)).records.get(id), trueRecord(account, id) ?? undefined)
+  })
+
+  it('of the thin kind name no customer, and a deleted draft is taken away all the same', async t => {
+    const world = await createSyncWorld(t, { invoices: 40, seed: 24 })
+    const { account } = world
+    onlyWebhooks(world)
+    const receiver = await world.receive()
+    const id = account.change('create')
+    assert.equal(
+      await post(receiver.url, JSON.stringify(thinEvent('v1.invoice.created', 'invoice', id))),
+      200,
+    )
+    assert.ok((await readStored(world.url)).records.has(id))
+    account.change('delete', id)
+    assert.equal(
+      await post(receiver.url, JSON.stringify(thinEvent('v1.invoice.deleted', 'invoice', id))),
+      200,
+    )
+    assert.equal((await readStored(world.url)).records.size, 0)
+
+    // A customer's tax id changed: the customer's invoices are looked at.
+    const owned = [...account.invoices.values()].find(({ customer }) => customer !== null) ?? assert.fail()
+    const changed = {
+      ...thinEvent('v1.customer.tax_id.created', 'tax_id', 'txi_1'),
+      related_object: { id: 'txi_1', type: 'tax_id', url: `/v1/customers/${owned.customer}/tax_ids/txi_1` },
+    }
+    assert.equal(await post(receiver.url, JSON.stringify(changed)), 200)
+    assert.ok((await readStored(world.url)).records.has(owned.id))
+  })
+
+  it('are never acknowledged while Stripe does not tell the state', async t => {
+    const world = await createSyncWorld(t, { invoices: 60, seed: 24 })
+    onlyWebhooks(world)
+    const receiver = await world.receive()
+    const { sandbox, account } = world
+    sandbox.subscribe(receiver.url, webhookSecret)
+    account.change('create')
+    sandbox.faults.set('retrieve_invoice', 'error_500')
+    const [refused] = await sandbox.deliver()
+    assert.equal(refused?.status, 503)
+    assert.equal((await readStored(world.url)).records.size, 0)
+    sandbox.faults.set('retrieve_invoice', 'missing_id', { times: 1 })
+    // The look that failed may still be on its way, and is waited for no longer than a sender is to wait.
+    let [again] = await sandbox.deliver()
+    for (let tries = 0; again?.status === 503 && tries < 10; tries++) [again] = await sandbox.deliver()
+    assert.deepEqual([again?.event.id, again?.status], [refused?.event.id, 200])
+    const id = aboutOf(again?.event as StripeEvent)
+    assert.deepEqual((await readStored(world.url)).records.get(id), trueRecord(account, id) ?? undefined)
+  })
+
+  it('are answered in time however long Stripe takes, and are applied all the same', async t => {
+    const world = await createSyncWorld(t, { invoices: 60, seed: 32 })
+    const { sandbox, account } = world
+    const receiver = await receiveAfterSync(world)
+    const id = account.change('finalize')
+    const event = account.events.at(-1) as StripeEvent
+    sandbox.faults.set('retrieve_invoice', 'too_many', { times: 1, retryAfter: '6' })
+    const before = performance.now()
+    assert.equal(await postEvent(receiver.url, event), 503)
+    assert.ok(performance.now() - before < 5_000, `${performance.now() - before} ms`)
+    await eventually('it is applied', async () => {
+      const { records } = await readStored(world.url)
+      return records.get(id)?.invoice.status === trueRecord(account, id)?.invoice.status
+    })
+    const asked = sandbox.requests.get('retrieve_invoice')
+    assert.equal(await postEvent(receiver.url, event), 200)
+    assert.equal(sandbox.requests.get('retrieve_invoice'), asked, 'what was applied is not fetched again')
+  })
+
+  it('are not acknowledged when the store fails, and what the database says of the record is not logged', async t => {
+    const [, postgres] = engines
+    assert.ok(postgres)
+    const world = await createSyncWorld(t, { invoices: 60, seed: 31 }, await postgres.createStore(t))
+    const { account, sandbox } = world
+    onlyWebhooks(world)
+    const receiver = await world.receive()
+    const [record] = [...account.invoices.keys()].flatMap(id => trueRecord(account, id) ?? [])
+    const { id } = record?.invoice ?? assert.fail()
+    const event = JSON.stringify(thinEvent('v1.invoice.updated', 'invoice', id))
+    await runSql(world.url, 'ALTER TABLE fatura.invoices ADD CONSTRAINT none CHECK (false) NOT VALID')
+    assert.equal(await post(receiver.url, event), 503)
+    assert.equal((await readStored(world.url)).records.size, 0)
+    await runSql(world.url, 'ALTER TABLE fatura.invoices DROP CONSTRAINT none')
+    assert.equal(await post(receiver.url, event), 200)
+    assert.deepEqual((await readStored(world.url)).records.get(id), record)
+    // Lines are written together, a moment later.
+    await receiver.waitFor(/"msg":"webhook failed"/)
+    assert.equal((await receiver.stop('SIGKILL')).signal, 'SIGKILL')
+
+    await runSql(world.url, 'ALTER TABLE fatura.invoices ADD CONSTRAINT none CHECK (false) NOT VALID')
+    sandbox.faults.clear()
+    const other = world.start(['sync'])
+    await other.waitFor(/"msg":"sync failed; trying again"/)
+    await runSql(world.url, 'ALTER TABLE fatura.invoices DROP CONSTRAINT none')
+    await other.waitFor(/"step":"backfill".*"msg":"synchronized"/)
+    await assertTruth(world.url, account)
+    const stdout = receiver.stdout + other.stdout
+    assert.match(stdout, /"message":"new row .*"msg":"webhook failed"/)
+    assert.ok(!stdout.includes('Failing row'), stdout)
+  })
+})
+
+let thinEvents = 0
+
+function thinEvent(type: string, kind: string, id: string): object {
+  return {
+    // Every event has an id of its own: what was handled is not handled again.
+    id: `evt_test_65Thin${thinEvents++}`,
+    object: 'v2.core.event',
+    type,
+    livemode: false,
+    created: new Date().toISOString(),
+    related_object: { id, type: kind, url: `/v1/${kind}s/${id}` },
+  }
+}
+
+/** How often a receiver is killed; the promise itself was tried with more. */
+const kills = 6
+/** How many events are on their way at once. */
+const senders = 6
+
+describe('webhooks, when the receiver is killed', { concurrency: 2 }, () => {
+  for (const engine of engines)
+    it(`were stored if they were acknowledged: ${engine.name}`, async t => {
+      const world = await createSyncWorld(t, { invoices: 100, seed: 25 }, await engine.createStore(t))
+      onlyWebhooks(world)
+      const { account } = world
+      const random = createRandom(25)
+      let acknowledged = 0
+      let cutOff = 0
+      for (let kill = 0; kill < kills; kill++) {
+        const receiver = await world.receive()
+        const first = account.events.length
+        change(account, random, 150)
+        const due = account.events.slice(first)
+        const goal = random() * due.length * 0.8
+        const answered: StripeEvent[] = []
+        const send = async () => {
+          for (let event = due.shift(); event !== undefined; event = due.shift()) {
+            const status = await postEvent(receiver.url, event)
+            if (status >= 200 && status < 300) answered.push(event)
+            else cutOff++
+            if (answered.length >= goal) receiver.child.kill('SIGKILL')
+          }
+        }
+        await Promise.all(Array.from({ length: senders }, send))
+        await receiver.exited
+        acknowledged += answered.length
+        const { records } = await readStored(world.url)
+        for (const event of answered) {
+          const id = aboutOf(event)
+          assert.deepEqual(records.get(id) ?? null, trueRecord(account, id), `${id} after kill ${kill}`)
+        }
+      }
+      assert.ok(cutOff > kills)
+      t.diagnostic(`${engine.name}: ${kills} kills, ${acknowledged} events acknowledged, none lost`)
+    })
+})
+
+describe('fatura up', { concurrency: 6 }, () => {
+  it('answers while it synchronizes, and tells how fresh it is once everything is there', async t => {
+    const world = await createSyncWorld(t, { invoices: 200, seed: 26 })
+    const { sandbox, account } = world
+    assert.equal((await world.run(['migrate'])).code, 0)
+    const token = await world.cli.createToken()
+    const [record] = [...account.invoices.keys()].flatMap(id => trueRecord(account, id) ?? [])
+    assert.ok(record)
+    const path = `/api/v1/client/${record.invoice.customer_id}/invoices`
+    // The first page has to wait; what is asked meanwhile does not.
+    sandbox.faults.set('list_invoices', 'too_many', { times: 1, retryAfter: '2' })
+    const receiver = await world.receive(['up', '--port', '0'])
+    const [, api] = await receiver.waitFor(/"address":"(http:[^"]+)","msg":"listening"/)
+    const early = await get(api + path, token)
+    assert.deepEqual([early.status, early.json.total], [200, 0])
+    assert.equal(early.headers.get('fatura-synced-at'), null)
+
+    let asked = 0
+    await eventually('it tells how fresh it is', async () => {
+      const answer = await get(api + path, token)
+      asked++
+      assert.equal(answer.status, 200)
+      return answer.headers.has('fatura-synced-at')
+    })
+    await assertTruth(world.url, account)
+    const { json, headers } = await get(api + path, token)
+    assert.ok(json.total > 0)
+    assert.ok(Date.now() - Date.parse(headers.get('fatura-synced-at') ?? '') < 60_000)
+
+    await receiver.waitFor(/"step":"rereadUnsettled"/)
+    onlyWebhooks(world)
+    sandbox.subscribe(receiver.url, webhookSecret)
+    change(account, createRandom(26), 40)
+    for (const { status } of await sandbox.deliver()) assert.equal(status, 200)
+    await assertTruth(world.url, account)
+
+    // Each port has its own task alone.
+    const event = JSON.stringify(account.events.at(-1))
+    assert.equal(await post(`${api}/`, event), 404)
+    assert.ok([404, 405].includes(await post(`${api}${path}`, event)))
+    for (const other of ['live', 'ready', path.slice(1)])
+      assert.equal(await post(receiver.url + other, '', { method: 'GET' }), 405)
+    assert.equal((await receiver.stop()).code, 0)
+    assert.match(receiver.stdout, /"msg":"stopped"}\n$/)
+    assert.equal(receiver.stderr, '')
+    t.diagnostic(`${asked} requests answered before the first success`)
+  })
+
+  it('goes on after a failure, and serves meanwhile', async t => {
+    const world = await createSyncWorld(t, { invoices: 50, seed: 27 })
+    world.sandbox.faults.set('list_events', 'error_500')
+    const receiver = await world.receive(['up', '--port', '0'])
+    const [, api] = await receiver.waitFor(/"address":"(http:[^"]+)","msg":"listening"/)
+    await receiver.waitFor(/"msg":"sync failed; trying again"/)
+    assert.equal((await get(`${api}/ready`)).status, 200)
+    world.sandbox.faults.clear()
+    await receiver.waitFor(/"step":"rereadUnsettled"/)
+    await assertTruth(world.url, world.account)
+    assert.equal((await receiver.stop()).code, 0)
+  })
+
+  for (const command of [['sync'], ['up', '--port', '0']])
+    it(`${command[0]} ends in time at SIGTERM, whatever is in flight`, async t => {
+      const world = await createSyncWorld(t, { invoices: 60, seed: 28 })
+      const { sandbox, account } = world
+      const receiver = await receiveAfterSync(world, command)
+      account.change('create')
+      const event = account.events.at(-1) as StripeEvent
+
+      sandbox.faults.set('retrieve_invoice', 'too_many', { times: 1, retryAfter: '1' })
+      sandbox.requests.clear()
+      const finished = postEvent(receiver.url, event)
+      await eventually('it is in flight', () => sandbox.requests.get('retrieve_invoice') === 1)
+      const slow = request(receiver.url, {
+        method: 'POST',
+        headers: { 'content-length': 10, 'stripe-signature': 't=1' },
+      })
+      slow.on('error', () => {})
+      slow.write('{')
+      await once(slow, 'socket')
+      await sleep(100)
+      const before = Date.now()
+      receiver.child.kill('SIGTERM')
+      await eventually('nobody listens any more', () => isRefused(receiver.port))
+      assert.equal(await finished, 200)
+      const { code, stderr } = await receiver.exited
+      assert.equal(code, 0, stderr)
+      assert.ok(Date.now() - before < 10_000, `${Date.now() - before} ms`)
+      const id = aboutOf(event)
+      assert.deepEqual((await readStored(world.url)).records.get(id) ?? null, trueRecord(account, id))
+    })
+
+  for (const command of [['sync'], ['up', '--port', '0']])
+    it(`${command[0]} ends in time at SIGTERM also when Stripe hangs`, async t => {
+      const world = await createSyncWorld(t, { invoices: 60, seed: 29 })
+      const { sandbox, account } = world
+      onlyWebhooks(world)
+      const receiver = await world.receive(command)
+      account.change('create')
+      sandbox.faults.set('retrieve_invoice', 'hang')
+      const unfinished = postEvent(receiver.url, account.events.at(-1) as StripeEvent)
+      await eventually('it is in flight', () => sandbox.requests.get('retrieve_invoice') === 1)
+      const before = Date.now()
+      const { code, stderr } = await receiver.stop()
+      assert.equal(code, 0, stderr)
+      assert.ok(Date.now() - before < 10_000, `${Date.now() - before} ms`)
+      assert.ok([0, 503].includes(await unfinished))
+      assert.equal((await readStored(world.url)).records.size, 0)
+    })
+
+  it('ends with one line when the port for webhooks is taken', async t => {
+    const world = await createSyncWorld(t, { invoices: 60, seed: 30 })
+    onlyWebhooks(world)
+    const receiver = await world.receive()
+    for (const command of [['sync'], ['up', '--port', '0']]) {
+      const args = [...command, '--webhooks', String(receiver.port)]
+      // With a store of its own: on the receiver's it would wait for its turn.
+      const env = { LOG_LEVEL: 'silent', DATABASE_URL: 'sqlite:data/other.db' }
+      const outcome = await world.run(args, { env })
+      assertOneLine(outcome, /Cannot receive webhooks on 127\.0\.0\.1:\d+/)
+    }
+  })
+})
+
+describe('a body whose sender is not known yet', { concurrency: 3 }, () => {
+  const head = (...headers: string[]) => `${['POST / HTTP/1.1', 'Host: x', ...headers].join('\r\n')}\r\n\r\n`
+  const signed = 'Stripe-Signature: t=1,v1=00'
+
+  it('is refused before it is read: without a signature, by its length, and by what it holds', async t => {
+    const world = await createSyncWorld(t, { invoices: 1, seed: 31 })
+    onlyWebhooks(world)
+    const { port } = await world.receive()
+    // None of these ever sends its body: the answer comes all the same.
+    for (const [bytes, status] of [
+      [head('Content-Length: 10'), 400],
+      [head('Stripe-Signature:', 'Content-Length: 10'), 400],
+      [head(signed, 'Content-Length: 1048577'), 413],
+      [head(signed, 'Content-Length: 999999999999'), 413],
+      [head(signed, 'Content-Length: 1048577', 'Expect: 100-continue'), 413],
+      [head(signed, 'Host: y', 'Content-Length: 10'), 400],
+      [head(signed, 'Transfer-Encoding: xchunked'), 400],
+    ] as const) {
+      const started = Date.now()
+      const [answer, ...others] = await sendRaw(port, bytes)
+      assert.deepEqual([answer?.status, answer?.json, others.length], [status, { received: false }, 0], bytes)
+      assert.equal(answer?.headers.connection, 'close')
+      assert.equal(answer?.headers['x-content-type-options'], 'nosniff')
+      assert.ok(Date.now() - started < 5_000)
+    }
+    const chunk = `10000\r\n${'x'.repeat(65_536)}\r\n`
+    const endless = await sendRaw(port, head(signed, 'Transfer-Encoding: chunked') + chunk.repeat(40))
+    assert.deepEqual(
+      endless.map(({ status }) => status),
+      [413],
+    )
+  })
+
+  it('takes little memory, however many there are, and keeps no event out', { timeout: 60_000 }, async t => {
+    const world = await createSyncWorld(t, { invoices: 5, seed: 32 })
+    onlyWebhooks(world)
+    const receiver = await world.receive()
+    const event = () => {
+      world.account.change('create')
+      return world.account.events.at(-1) as StripeEvent
+    }
+    assert.equal(await postEvent(receiver.url, event()), 200)
+    const before = await readRss(receiver.pid)
+    // Each sends all but the last byte of the most it may, and waits; some in pieces of one byte.
+    const clients = Array.from({ length: 60 }, (_, i) =>
+      i % 6 === 0
+        ? openRaw(receiver.port, head(signed, 'Transfer-Encoding: chunked') + '1\r\nx\r\n'.repeat(100_000))
+        : openRaw(receiver.port, head(signed, 'Content-Length: 1048576') + 'x'.repeat(1_048_575)),
+    )
+    t.after(() => {
+      for (const { socket } of clients) socket.destroy()
+    })
+    await eventually('some are given up', () => clients.some(({ raw }) => raw.includes(' 503 ')))
+    assert.equal(await postEvent(receiver.url, event()), 200)
+    const added = ((await readRss(receiver.pid)) - before) / 1024 / 1024
+    t.diagnostic(`60 bodies of up to 1 MiB add ${added.toFixed(0)} MB`)
+    assert.ok(added < 128, `${added.toFixed(0)} MB`)
+    await Promise.all(clients.map(({ ended }) => ended))
+    const statuses = clients.flatMap(({ raw }) => parseAnswers(raw).map(({ status }) => status))
+    assert.deepEqual([...new Set(statuses)].sort(), [408, 503])
+    assert.equal(statuses.length, clients.length)
+  })
+})

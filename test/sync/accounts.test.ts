@@ -1,0 +1,166 @@
+/** A store follows one account: another one's key is refused before anything is written, and a change is a command. */
+import assert from 'node:assert/strict'
+import { DatabaseSync } from 'node:sqlite'
+import { describe, it, type TestContext } from 'node:test'
+import { createDocuments } from '../../src/sandbox/invoicexpress/account.ts'
+import { startInvoiceXpressSandbox } from '../../src/sandbox/invoicexpress/server.ts'
+import { type SandboxOptions, startStripeSandbox } from '../../src/sandbox/stripe/server.ts'
+import { assertOneLine } from '../support/cli.ts'
+import { engines, runSql } from '../support/engines.ts'
+import { apiKey, createSyncWorld, readStored, type SyncWorld, truthOf } from '../support/sync-truth.ts'
+
+const once = ['sync', '--once']
+
+async function sync(world: SyncWorld, env: Record<string, string> = {}): Promise<void> {
+  const outcome = await world.run(once, { env })
+  assert.equal(outcome.code, 0, outcome.stderr)
+}
+
+/** A second account, and what leads to it. */
+async function openOther(t: TestContext, options: SandboxOptions = {}) {
+  const other = await startStripeSandbox({
+    ...{ invoices: 40, seed: 52, accountId: 'acct_1Other', apiKey, now: Math.floor(Date.now() / 1000) },
+    ...options,
+  })
+  t.after(() => other.close())
+  return { other, env: { STRIPE_API_BASE: other.address, STRIPE_API_KEY: options.apiKey ?? apiKey } }
+}
+
+/** As a store was before accounts were pinned. */
+async function forgetPins(url: string): Promise<void> {
+  if (!url.startsWith('sqlite:')) await runSql(url, 'DELETE FROM fatura.pins')
+  else {
+    const db = new DatabaseSync(url.slice('sqlite:'.length))
+    db.exec('DELETE FROM pins')
+    db.close()
+  }
+}
+
+async function linesOf(world: SyncWorld, kind: string): Promise<Record<string, unknown>[]> {
+  const { stdout } = await world.run(['status', '--json'])
+  const lines = stdout
+    .split('\n')
+    .filter(Boolean)
+    .map(line => JSON.parse(line))
+  return lines.filter(line => line.kind === kind)
+}
+
+describe('whose records a store holds', { concurrency: 3 }, () => {
+  for (const engine of engines) {
+    it(`refuses another account and another mode, and changes nothing: ${engine.name}`, async t => {
+      const world = await createSyncWorld(t, { invoices: 40, seed: 51 }, await engine.createStore(t))
+      await sync(world)
+      const [pin] = await linesOf(world, 'account')
+      assert.deepEqual([pin?.system, pin?.account], ['stripe', 'acct_1SandboxFatura test'])
+      const before = await readStored(world.url)
+      const { other, env } = await openOther(t)
+      const live = await openOther(t, { apiKey: 'sk_live_canaryKey0' })
+      const same = await openOther(t, {
+        accountId: 'acct_1SandboxFatura',
+        apiKey: 'sk_live_canaryKey1',
+      })
+      for (const [settings, words] of [
+        [
+          env,
+          /holds what came from the Stripe account acct_1SandboxFatura, test mode, and STRIPE_API_KEY leads to the Stripe account acct_1Other, test mode\. .*fatura account change/,
+        ],
+        [live.env, /leads to the Stripe account acct_1Other, live mode/],
+        [same.env, /leads to the Stripe account acct_1SandboxFatura, live mode/],
+      ] as const)
+        assertOneLine(await world.run(once, { env: settings }), words)
+      const up = await world.run(['up', '--port', '0'], { env })
+      assert.equal(up.code, 1)
+      assert.match(up.stderr, /^fatura: This store holds what came from [^\n]+\n$/)
+      assert.deepEqual(await readStored(world.url), before)
+      assert.ok(!other.requests.has('list_invoices'), 'not even read')
+
+      const { stdout } = await world.run(['doctor', '--sample', '0'], { env })
+      assert.match(
+        stdout,
+        /^FAIL +Account of stripe +the settings lead to the Stripe account acct_1Other, test mode/m,
+      )
+      const well = await world.run(['doctor', '--sample', '0'])
+      assert.match(well.stdout, /^ok +Account of stripe +the Stripe account acct_1SandboxFatura, test mode/m)
+      await sync(world)
+    })
+
+    it(`a key that may not name its account is told by what it finds: ${engine.name}`, async t => {
+      const forbidden = ['account'] as const
+      const world = await createSyncWorld(
+        t,
+        { invoices: 40, seed: 51, forbidden },
+        await engine.createStore(t),
+      )
+      await sync(world)
+      assert.equal((await linesOf(world, 'account'))[0]?.account, '? test')
+      await sync(world)
+      const before = await readStored(world.url)
+      const nameless = await openOther(t, { forbidden })
+      const named = await openOther(t)
+      assertOneLine(await world.run(once, { env: nameless.env }), /may not name, test mode.*finds none of it/)
+      assertOneLine(await world.run(once, { env: named.env }), /leads to the Stripe account acct_1Other/)
+      assert.deepEqual((await readStored(world.url)).records, before.records)
+
+      world.sandbox.forbidden.clear()
+      await sync(world)
+      assert.equal((await linesOf(world, 'account'))[0]?.account, 'acct_1SandboxFatura test', 'named since')
+      world.sandbox.forbidden.add('account')
+      await sync(world)
+      assert.equal((await linesOf(world, 'account'))[0]?.account, 'acct_1SandboxFatura test')
+      assertOneLine(await world.run(once, { env: nameless.env }), /acct_1SandboxFatura.*STRIPE_API_KEY/)
+
+      await forgetPins(world.url)
+      assertOneLine(await world.run(once, { env: named.env }), /holds invoices that this key does not find/)
+      assert.deepEqual((await readStored(world.url)).records, before.records)
+    })
+
+    it(`the account changes on purpose alone, and says what happens: ${engine.name}`, async t => {
+      const world = await createSyncWorld(t, { invoices: 40, seed: 51 }, await engine.createStore(t))
+      await sync(world)
+      const { other, env } = await openOther(t)
+      const change = ['account', 'change']
+      assert.match((await world.run(change)).stdout, /nothing to change/)
+      const asked = await world.run(change, { env })
+      assert.equal(asked.code, 1)
+      assert.match(asked.stdout, /The whole new account is listed.*old account stay.*DATABASE_URL/s)
+      assert.match(asked.stderr, /^fatura: Nothing was changed\. .*--confirm\.\n$/)
+      assert.equal((await world.run(once, { env })).code, 1)
+
+      const running = await world.receive()
+      const refused = await world.run([...change, '--confirm'], { env })
+      assert.match(refused.stderr, /synchronized already: by process/)
+      await running.stop()
+      const changed = await world.run([...change, '--confirm'], { env })
+      assert.equal(changed.code, 0, changed.stderr)
+      assert.match((await world.run(['account', 'show'])).stdout, /^stripe +acct_1Other test +\d{4}-/m)
+      await sync(world, env)
+      const { records } = await readStored(world.url)
+      for (const [id, record] of truthOf(other.account)) assert.deepEqual(records.get(id), record)
+      for (const [id, record] of truthOf(world.account))
+        if (record.invoice.status !== 'draft') assert.deepEqual(records.get(id), record, 'the old one stays')
+      assert.equal((await world.run(once)).code, 1, 'the old account is another one by now')
+    })
+  }
+
+  it('pins the account at InvoiceXpress as well', async t => {
+    const world = await createSyncWorld(t, { invoices: 30, seed: 51 })
+    const ix = await startInvoiceXpressSandbox({ documents: createDocuments(world.account), apiKey: 'ixKey' })
+    t.after(() => ix.close())
+    const settings = { INVOICEXPRESS_API_KEY: 'ixKey', INVOICEXPRESS_API_BASE: ix.address }
+    await sync(world)
+    await sync(world, { ...settings, INVOICEXPRESS_ACCOUNT: 'ana' })
+    const accounts = await linesOf(world, 'account')
+    assert.deepEqual(
+      accounts.map(({ system, account }) => [system, account]),
+      [
+        ['invoicexpress', 'ana'],
+        ['stripe', 'acct_1SandboxFatura test'],
+      ],
+    )
+    assertOneLine(
+      await world.run(once, { env: { ...settings, INVOICEXPRESS_ACCOUNT: 'rui' } }),
+      /the InvoiceXpress account ana, and INVOICEXPRESS_ACCOUNT leads to the InvoiceXpress account rui/,
+    )
+    await sync(world)
+  })
+})

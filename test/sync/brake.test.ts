@@ -1,0 +1,124 @@
+/** Many drafts that vanish at once, and many documents: held back until somebody lets them through; all else goes on. */
+import assert from 'node:assert/strict'
+import { describe, it, type TestContext } from 'node:test'
+import { createDocuments, type DocumentAccount } from '../../src/sandbox/invoicexpress/account.ts'
+import { startInvoiceXpressSandbox } from '../../src/sandbox/invoicexpress/server.ts'
+import type { StripeAccount } from '../../src/sandbox/stripe/account.ts'
+import { type Engine, engines } from '../support/engines.ts'
+import { createSyncWorld, readStored, type SyncWorld } from '../support/sync-truth.ts'
+
+const once = ['sync', '--once']
+
+async function succeed(world: SyncWorld, args: readonly string[] = once, env = {}): Promise<void> {
+  const outcome = await world.run(args, { env })
+  assert.equal(outcome.code, 0, outcome.stderr)
+}
+
+async function open(t: TestContext, engine: Engine): Promise<SyncWorld> {
+  return createSyncWorld(t, { invoices: 30, customers: 3, seed: 61 }, await engine.createStore(t))
+}
+
+async function draftsOf(world: SyncWorld): Promise<string[]> {
+  const { records } = await readStored(world.url)
+  return [...records.values()]
+    .filter(({ invoice }) => invoice.status === 'draft')
+    .map(({ invoice }) => invoice.id)
+}
+
+function makeDrafts(account: StripeAccount, count: number): string[] {
+  const made: string[] = []
+  while (made.length < count) {
+    const id = account.change('create')
+    if (account.invoices.get(id)?.customer !== null) made.push(id)
+  }
+  return made
+}
+
+async function brakeOf(world: SyncWorld): Promise<{ deletion: number; downgrade: number } | undefined> {
+  const { stdout } = await world.run(['status', '--json'])
+  const lines = stdout.split('\n').filter(Boolean)
+  return lines.map(line => JSON.parse(line)).find(({ kind }) => kind === 'brake')
+}
+
+describe('the brake', { concurrency: 3 }, () => {
+  for (const engine of engines) {
+    it(`holds back the deletion of many drafts, lets all else go on, and can be told to let go: ${engine.name}`, async t => {
+      const world = await open(t, engine)
+      const { account } = world
+      const made = makeDrafts(account, 60)
+      await succeed(world)
+      const before = (await draftsOf(world)).length
+      const [kept = '', ...gone] = made
+      for (const id of gone.slice(0, 35)) account.change('delete', id)
+      account.change('finalize', kept)
+      const stopped = await world.run(once)
+      assert.equal(stopped.code, 1)
+      assert.match(
+        stopped.stderr,
+        /^fatura: The brake holds back .* 15 drafts that are gone .*--let-through\.\n$/,
+      )
+      assert.equal((await draftsOf(world)).length, before - 1 - 20, '20 may go')
+      assert.equal((await readStored(world.url)).records.get(kept)?.invoice.status, 'open')
+      assert.deepEqual(await brakeOf(world), { kind: 'brake', deletion: 15, downgrade: 0 })
+      assert.match((await world.run(['status'])).stdout, /The brake holds back .* 15 drafts/)
+      const doctor = await world.run(['doctor', '--sample', '0'])
+      assert.match(doctor.stdout, /^FAIL +Brake +holds back .* 15 drafts .* → Look with fatura status/m)
+
+      // A restart lets nothing through, nor does a single deletion more.
+      account.change('delete', gone[40])
+      const receiver = await world.receive()
+      await receiver.waitFor(/"step":"rereadUnsettled"/)
+      const created = makeDrafts(account, 1)
+      world.sandbox.subscribe(receiver.url, world.env.STRIPE_WEBHOOK_SECRET as string)
+      account.change('delete', gone[41])
+      for (const { status } of await world.sandbox.deliver({ since: account.events.length - 2 }))
+        assert.equal(status, 200)
+      await receiver.stop()
+      assert.ok((await readStored(world.url)).records.has(created[0] as string))
+      assert.equal((await brakeOf(world))?.deletion, 17)
+
+      await succeed(world, [...once, '--let-through'])
+      assert.equal(await brakeOf(world), undefined)
+      const drafts = await draftsOf(world)
+      for (const id of [...gone.slice(0, 35), gone[40], gone[41]]) assert.ok(!drafts.includes(id as string))
+      account.change('delete', gone[45])
+      await succeed(world)
+      assert.ok(!(await draftsOf(world)).includes(gone[45] as string))
+    })
+
+    it(`keeps documents that vanish all at once, until somebody lets go of them: ${engine.name}`, async t => {
+      const world = await createSyncWorld(t, { invoices: 80, seed: 62 }, await engine.createStore(t))
+      const documents = createDocuments(world.account)
+      const ix = await startInvoiceXpressSandbox({ documents, apiKey: 'ixKey' })
+      t.after(() => ix.close())
+      const env = {
+        INVOICEXPRESS_API_KEY: 'ixKey',
+        INVOICEXPRESS_API_BASE: ix.address,
+        INVOICEXPRESS_ACCOUNT: 'ana',
+      }
+      await succeed(world, once, env)
+      const synced = await countSynced(world)
+      assert.ok(synced > 40, `${synced}`)
+      removeAll(documents)
+      const codes = []
+      for (let run = 0; run < 3; run++) codes.push((await world.run(once, { env })).code)
+      assert.ok(codes.includes(1))
+      const left = await countSynced(world)
+      assert.ok(left >= synced - 20, `${left} of ${synced}`)
+      assert.equal((await brakeOf(world))?.downgrade, left)
+
+      await succeed(world, [...once, '--let-through'], env)
+      assert.equal(await countSynced(world), 0)
+      assert.equal(await brakeOf(world), undefined)
+    })
+  }
+})
+
+async function countSynced(world: SyncWorld): Promise<number> {
+  const { records } = await readStored(world.url)
+  return [...records.values()].filter(({ invoice }) => invoice.ix_sync_state === 'synced').length
+}
+
+function removeAll(documents: DocumentAccount): void {
+  for (const id of [...documents.documents.keys()]) documents.change('vanish', id)
+}

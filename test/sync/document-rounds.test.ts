@@ -1,0 +1,278 @@
+/** What one round over the documents may claim, and what one bad record must not stop. */
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { IxDocument } from '../../src/sandbox/invoicexpress/objects.ts'
+import type { DocumentSync } from '../../src/sync/documents.ts'
+import { assertDocumentsTrue } from '../support/document-truth.ts'
+import { anyOrdinary, type DocumentRig, startDocuments } from '../support/documents.ts'
+import { type Engine, engines } from '../support/engines.ts'
+
+const ordinary = { states: 'ordinary' } as const
+
+async function sweepAll(sync: DocumentSync): Promise<void> {
+  while ((await sync.sweepMonth()) !== null);
+}
+
+async function runOnce(sync: DocumentSync): Promise<void> {
+  await sweepAll(sync)
+  await sync.sweepRecent()
+  await sync.refreshOpen()
+}
+
+/** Makes a record what InvoiceXpress should never send. */
+function spoil({ documents }: DocumentRig, id: number, fields: Record<string, unknown>): void {
+  const document = documents.documents.get(id) ?? assert.fail()
+  documents.documents.set(id, { ...document, ...fields } as IxDocument)
+}
+
+const asideOf = async ({ store }: DocumentRig) =>
+  (await store.listSetAside(100, 'invoicexpress')).map(({ kind, id, reason }) => `${kind} ${id}: ${reason}`)
+
+for (const engine of engines)
+  describe(`rounds over documents on ${engine.name}`, { concurrency: 3 }, () => {
+    test('all that is done once is one round: a document is missed once in it, and gone in the next', async t => {
+      const rig = await startDocuments(t, engine, {
+        invoices: 60,
+        documents: ordinary,
+        now: Math.floor(Date.now() / 1000),
+      })
+      await rig.syncAll()
+      // An open one that is recent: every step looks at it.
+      const open = [...rig.account.invoices.values()].filter(({ status, metadata, customer }) => {
+        return status === 'open' && metadata.ix_id !== undefined && customer
+      })
+      const dayOf = (id: string) => rig.account.invoices.get(id)?.status_transitions.finalized_at ?? 0
+      const [newest] = open.map(({ id }) => id).sort((a, b) => dayOf(b) - dayOf(a))
+      const id = newest ?? assert.fail()
+      const document = Number(rig.account.invoices.get(id)?.metadata.ix_id)
+      rig.documents.change('vanish', document)
+      const asked = () => rig.ix.requests.get('ix_document') ?? 0
+      const before = asked()
+      await runOnce(await rig.reconnect({ isOneRound: true }))
+      assert.ok(asked() > before, 'it was asked for')
+      const once = await rig.invoice(id)
+      assert.deepEqual([once.ix_sync_state, once.ix_id], ['synced', document])
+      await runOnce(await rig.reconnect({ isOneRound: true }))
+      assert.equal((await rig.invoice(id)).ix_sync_state, 'failed')
+    })
+
+    test('misses that follow each other at once are one outage, told twice', async t => {
+      const rig = await startDocuments(t, engine, { invoices: 60, documents: ordinary })
+      await rig.syncAll()
+      const [id, document] = anyOrdinary(rig, 'open')
+      rig.documents.change('vanish', document)
+      const usual = await rig.reconnect({ missesApart: 4 * 60_000 })
+      for (let round = 0; round < 4; round++) {
+        await usual.refreshOpen()
+        await sweepAll(usual)
+      }
+      assert.equal((await rig.invoice(id)).ix_sync_state, 'synced')
+      const [known] = await rig.store.findDocuments({ ids: [document], references: [] })
+      assert.equal(known?.misses, 1)
+      await (await rig.reconnect({ missesApart: 0 })).refreshOpen()
+      assert.equal((await rig.invoice(id)).ix_sync_state, 'failed')
+    })
+
+    test('a listed document that does not fit is set aside, told once, and stored once it fits', async t => {
+      const rig = await startDocuments(t, engine, { invoices: 60, documents: ordinary, attempts: 2 })
+      const [id, document] = anyOrdinary(rig)
+      const { total } = rig.documents.documents.get(document) ?? assert.fail()
+      spoil(rig, document, { total: 'many' })
+      for (let round = 0; round < 2; round++) await rig.syncAll()
+      assert.deepEqual(await asideOf(rig), [
+        `document ${document}: InvoiceXpress sent a total that does not fit`,
+      ])
+      const told = rig.warned.filter(({ msg }) => msg === 'a record that does not fit was set aside')
+      assert.equal(told.length, 1)
+      assert.equal((await rig.invoice(id)).ix_sync_state, 'not_synced')
+      spoil(rig, document, { total })
+      await rig.sync.refreshOpen()
+      assert.deepEqual(await asideOf(rig), [])
+      await assertDocumentsTrue(rig.store, rig.account, rig.documents)
+    })
+
+    test('months with documents that cannot be read do not stop the sweep, known ones or new', async t => {
+      const rig = await startDocuments(t, engine, { invoices: 60, documents: ordinary, attempts: 2 })
+      await rig.syncAll()
+      const known = [...rig.documents.documents.values()]
+      const [one = assert.fail(), other = assert.fail()] = known
+      // Known, in no list any more, and not to be read by itself.
+      spoil(rig, one.id, { date: '01/01/1999', status: null })
+      // All that its month has.
+      const isBeside = ({ id, date }: IxDocument) => id !== one.id && date.slice(3) === other.date.slice(3)
+      for (const { id } of known.filter(isBeside)) rig.documents.documents.delete(id)
+      rig.documents.documents.set(other.id, { ...other, currency: ['Euro'] as never })
+      const before = (await rig.stream('ix:all'))?.succeeded_at ?? 0
+      await sweepAll(rig.sync)
+      const all = await rig.stream('ix:all')
+      assert.deepEqual([all?.cursor, all?.error, (all?.succeeded_at ?? 0) > before], [null, null, true])
+      assert.deepEqual((await asideOf(rig)).sort(), [
+        `document ${one.id}: InvoiceXpress sent a document that does not fit: status`,
+        `document ${other.id}: InvoiceXpress sent a document that does not fit: currency`,
+      ])
+    })
+
+    test('a key that may not read clients is told once, and fails nothing', async t => {
+      const rig = await startDocuments(t, engine, { invoices: 60, documents: ordinary })
+      rig.ix.faults.set('ix_client', 'unauthorized')
+      for (let round = 0; round < 3; round++) await rig.syncAll()
+      const open = await rig.stream('ix:open')
+      assert.deepEqual([open?.error, open?.succeeded_at !== null], [null, true])
+      assert.equal(rig.warned.filter(({ msg }) => /may not read clients/.test(msg)).length, 1)
+      await assertDocumentsTrue(rig.store, rig.account, rig.documents)
+      rig.ix.faults.clear()
+      await rig.sync.refreshOpen()
+      const linked = await rig.store.readLinked(null, 1000, null)
+      assert.ok(linked.some(({ client_tax_id }) => client_tax_id !== undefined))
+      rig.ix.faults.set('*', 'unauthorized')
+      await assert.rejects(rig.sync.refreshOpen(), /refused the key/)
+    })
+
+    test('a client that does not fit is set aside, and keeps no other back', async t => {
+      const rig = await startDocuments(t, engine, { invoices: 60, documents: ordinary, attempts: 2 })
+      const [, document] = anyOrdinary(rig)
+      const whose = rig.documents.documents.get(document)?.client.id ?? 0
+      const bad = rig.documents.clients.get(whose) ?? assert.fail()
+      rig.documents.clients.set(bad.id, { ...bad, fiscal_id: {} as never })
+      await rig.syncAll()
+      assert.deepEqual(await asideOf(rig), [
+        `client ${bad.id}: InvoiceXpress sent a client that does not fit: fiscal_id`,
+      ])
+      const linked = await rig.store.readLinked(null, 1000, null)
+      for (const { document, client_tax_id } of linked)
+        if (document?.document?.client_id)
+          assert.equal(client_tax_id === undefined, document.document.client_id === bad.id)
+      rig.documents.clients.set(bad.id, bad)
+      await rig.sync.refreshOpen()
+      assert.deepEqual(await asideOf(rig), [])
+    })
+
+    test('documents that were put away are found, by every step', async t => {
+      const now = Math.floor(Date.now() / 1000)
+      const rig = await startDocuments(t, engine, { invoices: 120, documents: ordinary, now })
+      for (const [id, document] of rig.documents.documents)
+        rig.documents.documents.set(id, { ...document, archived: true })
+      for (const { id, metadata } of rig.account.invoices.values())
+        if (metadata.ix_id !== undefined) rig.account.setMetadata(id, { ix_id: '', ix_state: '' })
+      await rig.connector.backfill()
+      await rig.connector.catchUp()
+      await rig.sync.refreshOpen()
+      const stored = async () => (await rig.store.readInForce(0, 1_000, null)).map(({ status }) => status)
+      assert.deepEqual([...new Set(await stored())], ['final'])
+      await sweepAll(rig.sync)
+      assert.ok((await stored()).includes('settled'))
+      await assertDocumentsTrue(rig.store, rig.account, rig.documents)
+      assert.equal(rig.ix.requests.get('ix_document'), undefined, 'the lists hold them')
+    })
+
+    for (const fault of ['looping_page', 'repeating_pages', 'endless_pages'] as const)
+      test(`${fault}: a list that does not end is a failure, after a bounded number of requests`, async t => {
+        const rig = await startDocuments(t, engine, { invoices: 150, documents: ordinary, attempts: 1 })
+        await rig.connector.backfill()
+        rig.ix.faults.set('ix_list', fault)
+        await assert.rejects(rig.sync.refreshOpen(), /repeats|does not end|does not fit/)
+        const asked = rig.ix.requests.get('ix_list') ?? 0
+        assert.ok(asked <= 60, `${asked} requests`)
+        assert.ok((await rig.stream('ix:open'))?.error)
+      })
+
+    test('a sweep counts as of its beginning, also one that was cut off and went on', async t => {
+      const rig = await startDocuments(t, engine, { invoices: 60, documents: ordinary })
+      const synced = async () => (await rig.reader.readSnapshot('cus_any')).synced_at
+      await rig.connector.backfill()
+      await rig.connector.catchUp()
+      await rig.sync.sweepRecent()
+      await rig.sync.refreshOpen()
+      assert.equal(await synced(), null)
+      const began = Date.now()
+      assert.notEqual(await rig.sync.sweepMonth(), null)
+      const cutOff = Date.now()
+      await sleep(20)
+      const next = await rig.reconnect()
+      await sweepAll(next)
+      await rig.connector.catchUp()
+      await next.sweepRecent()
+      await next.refreshOpen()
+      const told = (await synced()) ?? assert.fail('it is told')
+      assert.ok(told >= began && told <= cutOff, `${told - began} of ${cutOff - began} ms`)
+      // What is settled changes once more: until the next sweep was through, nothing is claimed of it.
+      const [id, document] = anyOrdinary(rig)
+      const changedAt = Date.now()
+      rig.documents.change('cancel', document)
+      for (const step of [next.sweepRecent, next.refreshOpen, next.sweepMonth]) {
+        await step()
+        if ((await rig.invoice(id)).ix_status !== 'canceled') assert.ok(((await synced()) ?? 0) < changedAt)
+      }
+    })
+
+    test('a round that needs several runs succeeds with the last one, as of the first', async t => {
+      const rig = await startDocuments(t, engine, { invoices: 120, documents: ordinary })
+      await rig.syncAll()
+      const open = [...rig.documents.documents.values()].filter(({ status }) => status === 'final')
+      assert.ok(open.length > 6)
+      for (const { id } of open) rig.documents.change('settle', id)
+      const small = await rig.reconnect({ fetchesPerRun: 3 })
+      const before = (await rig.stream('ix:open'))?.succeeded_at ?? 0
+      const began = Date.now()
+      await small.refreshOpen()
+      const firstOver = Date.now()
+      assert.equal((await rig.stream('ix:open'))?.succeeded_at, before)
+      await sleep(20)
+      for (let run = 1; run * 3 < open.length; run++) await small.refreshOpen()
+      const after = (await rig.stream('ix:open'))?.succeeded_at ?? 0
+      assert.ok(after >= began && after <= firstOver, `${after - began} of ${firstOver - began} ms`)
+      await assertDocumentsTrue(rig.store, rig.account, rig.documents)
+    })
+  })
+
+describe('the pace', () => {
+  const [sqlite] = engines as [Engine]
+  /** InvoiceXpress' own. One after the other, answers of half a second would make two a second. */
+  const perSecond = 8
+
+  /** The rate between the fifth and the last but fifth of so many requests, as a share of the pace. */
+  async function measure(
+    rig: DocumentRig,
+    route: string,
+    count: number,
+    run: () => Promise<unknown>,
+  ): Promise<number> {
+    const served = () => rig.ix.requests.get(route) ?? 0
+    const before = served()
+    const running = run()
+    const until = async (wanted: number) => {
+      while (served() - before < wanted) await sleep(5)
+      return { at: performance.now(), count: served() }
+    }
+    const [from, to] = [await until(5), await until(count - 5)]
+    await running
+    return (((to.count - from.count) / (to.at - from.at)) * 1000) / perSecond
+  }
+
+  test('is reached to nine tenths although an answer takes half a second: lists, documents and clients', async t => {
+    const rig = await startDocuments(t, sqlite, {
+      invoices: 250,
+      customers: 90,
+      documents: ordinary,
+      ix: { latency: 500 },
+      ixPace: { perSecond },
+    })
+    await rig.connector.backfill()
+    const [template = assert.fail()] = [...rig.documents.documents.values()].filter(
+      ({ status }) => status === 'final',
+    )
+    const made = Array.from({ length: 1_800 }, (_, index) => 90_000_000 + index)
+    for (const id of made) rig.documents.documents.set(id, { ...template, id, reference: null })
+    const listing = await rig.reconnect({ fetchesPerRun: 0 })
+    const lists = await measure(rig, 'ix_list', 36, () => listing.refreshOpen())
+    for (const id of made.slice(0, 40)) rig.documents.change('settle', id)
+    const rest = await rig.reconnect({ fetchesPerRun: 40 })
+    const running = rest.refreshOpen()
+    const documents = await measure(rig, 'ix_document', 40, () => sleep(0))
+    const clients = await measure(rig, 'ix_client', 36, () => running)
+    const shares = { lists, documents, clients }
+    t.diagnostic(`achieved/allowed: ${JSON.stringify(shares)}`)
+    for (const [what, share] of Object.entries(shares)) assert.ok(share >= 0.9, `${what}: ${share}`)
+  })
+})

@@ -1,0 +1,90 @@
+/** An invoice that changes its customer is shown to one of the two, never to both. */
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import type { Notification } from '../../src/sources.ts'
+import { applyObservations } from '../../src/sync/apply.ts'
+import { engines } from '../support/engines.ts'
+import { readAll, startRig } from '../support/sync.ts'
+
+for (const engine of engines)
+  describe(`an invoice that changes its customer, on ${engine.name}`, () => {
+    test('leaves the old one, may come back, and no older answer revives it', async t => {
+      const { account, source, store, reader, connector } = await startRig(t, engine, {
+        invoices: 40,
+        seed: 71,
+      })
+      await connector.backfill()
+      const rows = await readAll(store)
+      const paid = rows.find(({ summary }) => JSON.parse(summary).status === 'paid') ?? assert.fail()
+      const { id, customer_id: first } = paid
+      const other = rows.find(({ customer_id }) => customer_id !== first) ?? assert.fail()
+      const second = other.customer_id
+      const totals = async () =>
+        Promise.all(
+          [first, second].map(async customer_id => {
+            const { total } = await reader.listInvoices({ customer_id, page: 1, page_size: 10 })
+            return total
+          }),
+        )
+      const move = (customer: string) => {
+        account.invoices.set(id, { ...(account.invoices.get(id) ?? assert.fail()), customer })
+      }
+      const ownersOf = async () =>
+        (await readAll(store)).filter(row => row.id === id).map(row => row.customer_id)
+      const [before = 0, others = 0] = await totals()
+
+      move(second)
+      await connector.applyNotification(about({ id, customer_id: first }))
+      assert.deepEqual(await ownersOf(), [second])
+      assert.deepEqual(await totals(), [before - 1, others + 1])
+      assert.equal(await reader.findInvoice(first, id), null)
+      assert.match((await store.readJournal({ customer_id: second, id }))[0]?.detail ?? '', new RegExp(first))
+
+      // What was asked before the move and answers after it leads nothing back.
+      const old = await source.fetchInvoice(id, second)
+      const late = { ...old, customer_id: first }
+      const { superseded } = await store.transaction(tx => applyObservations(tx, [late], 1))
+      assert.deepEqual([superseded, await ownersOf()], [1, [second]])
+
+      move(first)
+      await connector.applyNotification(about({ id, customer_id: second }))
+      assert.deepEqual(await ownersOf(), [first])
+      assert.deepEqual(await totals(), [before, others])
+      assert.equal(await store.checkCounts(), 0)
+    })
+
+    test('what a document says of it goes with it', async t => {
+      const { account, store, connector } = await startRig(t, engine, { invoices: 40, seed: 71 })
+      await connector.backfill()
+      const rows = await readAll(store)
+      const settled = rows.filter(({ summary }) => JSON.parse(summary).status === 'paid')
+      const { id, customer_id: first } = settled[0] ?? assert.fail()
+      const second = settled.find(({ customer_id }) => customer_id !== first)?.customer_id ?? assert.fail()
+      const reference = { id: 77, type: 'Invoice', status: 'final', reference: id } as const
+      const rendered = { number: null, date: '2026-01-01', total: '1.00', currency: 'Euro', client_id: null }
+      await store.transaction(tx => tx.saveDocuments([{ ...reference, ...rendered }], 1))
+      await connector.applyNotification(about({ id, customer_id: first }))
+      account.invoices.set(id, { ...(account.invoices.get(id) ?? assert.fail()), customer: second })
+      await connector.applyNotification(about({ id, customer_id: first }))
+      const [row, ...more] = (await readAll(store)).filter(row => row.id === id)
+      const { ix_sync_state, ix_id } = JSON.parse(row?.summary ?? '{}')
+      assert.deepEqual([row?.customer_id, ix_sync_state, ix_id, more.length], [second, 'synced', 77, 0])
+    })
+
+    test('a draft that is gone is deleted also when nobody says whose it was', async t => {
+      const { account, store, connector } = await startRig(t, engine, { invoices: 40, seed: 71 })
+      const id = account.change('create')
+      await connector.backfill()
+      assert.ok((await readAll(store)).some(row => row.id === id))
+      account.change('delete', id)
+      const { deleted, refused } = await connector.applyNotification(about({ id, customer_id: null }))
+      assert.deepEqual([deleted, refused], [1, {}])
+      assert.ok(!(await readAll(store)).some(row => row.id === id))
+    })
+  })
+
+let serial = 0
+
+function about({ id, customer_id }: { id: string; customer_id: string | null }): Notification {
+  return { id: `evt_${serial++}`, type: 'invoice.updated', created: 1, invoice_id: id, customer_id }
+}

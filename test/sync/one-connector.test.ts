@@ -1,0 +1,163 @@
+/** Two processes and one store: one synchronizes, the other waits, and nothing of one that was overtaken is stored. */
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { describe, it, type TestContext } from 'node:test'
+import type { StripeSandbox } from '../../src/sandbox/stripe/server.ts'
+import { openWriteStore } from '../../src/store/engines.ts'
+import { renewEvery, takeOverAfter } from '../../src/sync/lease.ts'
+import { assertOneLine, get, type Program } from '../support/cli.ts'
+import { engines } from '../support/engines.ts'
+import { assertTruth, createSyncWorld, readStored, type SyncWorld } from '../support/sync-truth.ts'
+
+const waiting = /"msg":"waiting: another process synchronizes this store"/
+const receiving = /"msg":"receiving webhooks"/
+const hasStarted = /"step":"rereadUnsettled"/
+
+async function holderOf(world: SyncWorld): Promise<string | null> {
+  const { stdout } = await world.run(['status', '--json'])
+  const lines = stdout
+    .split('\n')
+    .filter(Boolean)
+    .map(line => JSON.parse(line))
+  return lines.find(({ kind }) => kind === 'connector')?.holder ?? null
+}
+
+/** Another `sync`, which has to wait. */
+async function startWaiting(world: SyncWorld, args = ['sync']): Promise<Program> {
+  const program = world.start([...args, '--webhooks', '0'])
+  await program.waitFor(waiting)
+  return program
+}
+
+describe('one connector', { concurrency: 2 }, () => {
+  for (const engine of engines)
+    describe(engine.name, { concurrency: 3 }, () => {
+      it('nothing of one that was frozen and overtaken is stored, and it waits again', async t => {
+        const world = await createSyncWorld(t, { invoices: 30, seed: 31 }, await engine.createStore(t))
+        const { sandbox, account } = world
+        const held = await holdAnswers(t, sandbox)
+        const first = world.start(['sync', '--webhooks', '0'], { env: { STRIPE_API_BASE: held.address } })
+        const [, port] = await first.waitFor(/"port":(\d+)},"msg":"receiving webhooks"/)
+        await first.waitFor(hasStarted)
+        const second = await startWaiting(world)
+
+        const id = account.change('finalize')
+        held.hold(id)
+        sandbox.subscribe(`http://127.0.0.1:${port}/`, world.env.STRIPE_WEBHOOK_SECRET as string)
+        const delivering = sandbox.deliver({ since: account.events.length - 1 })
+        await held.arrived
+        first.child.kill('SIGSTOP')
+        const frozenAt = performance.now()
+        account.change('pay', id)
+        await second.waitFor(receiving)
+        const tookAfter = performance.now() - frozenAt
+        await second.waitFor(hasStarted)
+        assert.equal((await readStored(world.url)).records.get(id)?.invoice.status, 'paid')
+
+        held.release()
+        first.child.kill('SIGCONT')
+        await first.waitFor(/took over the synchronization of this store/)
+        const [delivery] = await delivering
+        assert.notEqual(delivery?.status, 200, 'what is not stored is not acknowledged')
+        await first.waitFor(waiting)
+        assert.match(String(await holderOf(world)), new RegExp(`^process ${second.pid} on `))
+        await assertTruth(world.url, account)
+        assert.ok(tookAfter > takeOverAfter - renewEvery - 1_000, `${tookAfter} ms`)
+
+        await second.stop()
+        await first.waitFor(/(receiving webhooks.*){2}/s)
+        t.diagnostic(`${engine.name}: taken over ${Math.round(tookAfter)} ms after it froze`)
+      })
+
+      it('takes over from another machine that says nothing any more', async t => {
+        const world = await createSyncWorld(t, { invoices: 10 }, await engine.createStore(t))
+        const store = await openWriteStore(world.url)
+        await store.takeLease(await store.readLease(), 'process 4711 on elsewhere (00000000-1)')
+        await store.close()
+        const before = performance.now()
+        const single = world.start(['sync', '--once'])
+        await single.waitFor(waiting)
+        assert.equal((await single.exited).code, 0)
+        assert.ok(performance.now() - before > takeOverAfter)
+        assert.equal(await holderOf(world), null)
+      })
+
+      it('waits, says so and takes over as soon as the first ended, in order or not', async t => {
+        const world = await createSyncWorld(t, { invoices: 30, seed: 32 }, await engine.createStore(t))
+        const first = await world.receive()
+        await first.waitFor(hasStarted)
+        assert.match(String(await holderOf(world)), new RegExp(`^process ${first.pid} on `))
+        const second = await startWaiting(world)
+        const refused = await world.run(['sync', '--once', '--no-wait'])
+        assertOneLine(refused, new RegExp(`synchronized already: by process ${first.pid} on `))
+        assert.doesNotMatch(second.stdout, receiving, 'whoever waits takes no webhooks')
+
+        let before = performance.now()
+        await first.stop('SIGKILL')
+        await second.waitFor(receiving)
+        assert.ok(performance.now() - before < takeOverAfter, 'its machine sees that it is gone')
+
+        const api = world.start(['up', '--port', '0'])
+        await api.waitFor(waiting)
+        const [, address = ''] = await api.waitFor(/"address":"(http:[^"]+)","msg":"listening"/)
+        assert.equal((await get(`${address}/ready`)).status, 200, 'serves while it waits')
+        before = performance.now()
+        assert.equal((await second.stop()).code, 0)
+        await api.waitFor(hasStarted)
+        assert.ok(performance.now() - before < takeOverAfter, 'let go of in order')
+
+        const single = world.start(['sync', '--once'])
+        await single.waitFor(waiting)
+        world.account.change('create')
+        assert.equal((await api.stop()).code, 0)
+        assert.equal((await single.exited).code, 0)
+        assert.equal(await holderOf(world), null)
+        await assertTruth(world.url, world.account)
+      })
+
+      it('stops at a signal while it waits', async t => {
+        const world = await createSyncWorld(t, { invoices: 5 }, await engine.createStore(t))
+        const first = await world.receive()
+        const second = await startWaiting(world)
+        const before = performance.now()
+        assert.equal((await second.stop()).code, 0)
+        assert.ok(performance.now() - before < 5_000)
+        assert.equal((await first.stop()).code, 0)
+      })
+    })
+})
+
+/** The sandbox behind an address of its own, where the answer about one invoice can be held after it was given. */
+async function holdAnswers(t: TestContext, sandbox: StripeSandbox) {
+  const [arrival, departure] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  let held: string | null = null
+  const server = createServer(async (request, response) => {
+    const { authorization = '' } = request.headers
+    const answer = await fetch(sandbox.address + request.url, { headers: { authorization } })
+    const text = await answer.text()
+    if (held !== null && request.url?.startsWith(`/v1/invoices/${held}`)) {
+      arrival.resolve()
+      await departure.promise
+    }
+    const type = answer.headers.get('content-type') ?? ''
+    response
+      .writeHead(answer.status, { 'content-type': type, date: answer.headers.get('date') ?? '' })
+      .end(text)
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.after(() => {
+    server.close()
+    server.closeAllConnections()
+  })
+  return {
+    address: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    arrived: arrival.promise,
+    hold(id: string) {
+      held = id
+    },
+    release: () => departure.resolve(),
+  }
+}

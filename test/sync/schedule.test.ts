@@ -1,0 +1,166 @@
+/** When the connector does what: by a clock that nobody sets. */
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import type { Stream, WriteStore } from '../../src/store/store.ts'
+import { nothingApplied } from '../../src/sync/apply.ts'
+import type { Connector } from '../../src/sync/connector.ts'
+import type { DocumentSync } from '../../src/sync/documents.ts'
+import { documentRounds, invoiceRounds } from '../../src/sync/rhythm.ts'
+import { type Clocks, createTimer, leftSince, runDue, type Step } from '../../src/sync/schedule.ts'
+
+const minute = 60_000
+const day = 24 * 60 * minute
+
+interface World {
+  clocks: Clocks
+  store: WriteStore
+  /** What ran, in order. */
+  ran: string[]
+  /** Lets time pass, and runs whatever becomes due. */
+  pass(milliseconds: number, ...rounds: Step[][]): Promise<void>
+  /** Sets the calendar. */
+  set(milliseconds: number): void
+}
+
+function createWorld(streams: Partial<Stream>[] = []): World {
+  let elapsed = 5_000
+  let calendar = Date.UTC(2026, 10, 15)
+  const none = { cursor: null, succeeded_at: null, failed_at: null, error: null }
+  const store = {
+    listStreams: async () => streams.map(stream => ({ ...none, ...stream })),
+    countSetAside: async () => [],
+  } as unknown as WriteStore
+  return {
+    clocks: { elapsed: () => elapsed, calendar: () => calendar },
+    store,
+    ran: [],
+    async pass(milliseconds, ...rounds) {
+      const end = elapsed + milliseconds
+      for (;;) {
+        let next = end
+        for (const steps of rounds) {
+          let pause = 0
+          while (pause === 0) pause = await runDue(steps)
+          next = Math.min(next, elapsed + pause)
+        }
+        if (elapsed >= end) return
+        calendar += next - elapsed
+        elapsed = next
+      }
+    },
+    set(milliseconds) {
+      calendar += milliseconds
+    },
+  }
+}
+
+function followDocuments({ store, clocks, ran }: World): Promise<Step[][]> {
+  const documents = {
+    sweepRecent: async () => ({}),
+    refreshOpen: async () => ({}),
+    sweepMonth: async () => {
+      ran.push('sweepMonth')
+      return null
+    },
+  } as unknown as DocumentSync
+  return documentRounds(documents, store, clocks, step => ran.push(step))
+}
+
+function followInvoices({ store, clocks, ran }: World): Promise<Step[][]> {
+  const connector = {
+    startedAt: 1,
+    isListed: async () => true,
+    backfill: async () => nothingApplied,
+    catchUp: async () => nothingApplied,
+    rereadUnsettled: async () => nothingApplied,
+    relist: async () => nothingApplied,
+  } as unknown as Connector
+  const tell = (step: string) => ran.push(step)
+  return invoiceRounds({ connector, store, clocks, tell, isFull: false, afterReread: async () => {} })
+}
+
+const count = (ran: readonly string[], step: string) => ran.filter(each => each === step).length
+
+describe('the rhythm', () => {
+  for (const days of [-1, 1, 400])
+    it(`does not care when the clock is set by ${days} days`, async () => {
+      const listed = { name: 'stripe:backfill', succeeded_at: Date.UTC(2026, 10, 15) }
+      const [set, unset] = [createWorld([listed]), createWorld([listed])]
+      for (const world of [set, unset]) {
+        const rounds = [...(await followDocuments(world)), ...(await followInvoices(world))]
+        await world.pass(30 * minute, ...rounds)
+        if (world === set) set.set(days * day)
+        await world.pass(30 * minute, ...rounds)
+      }
+      assert.deepEqual(set.ran, unset.ran)
+      assert.ok(count(set.ran, 'sweepRecent') >= 60)
+      assert.ok(count(set.ran, 'refreshOpen') >= 12)
+      assert.ok(count(set.ran, 'catchUp') >= 720)
+      assert.ok(count(set.ran, 'rereadUnsettled') >= 4)
+    })
+
+  it('takes a stored success in the future for none', async () => {
+    const at = Date.UTC(2026, 10, 15)
+    const backfill = { name: 'stripe:backfill', succeeded_at: at }
+    const ahead = createWorld([backfill, { name: 'ix:all', succeeded_at: at + 3 * day }])
+    await ahead.pass(minute, ...(await followDocuments(ahead)))
+    assert.equal(count(ahead.ran, 'sweepMonth'), 1)
+
+    const recent = createWorld([backfill, { name: 'ix:all', succeeded_at: at - 2 * minute }])
+    const rounds = await followDocuments(recent)
+    await recent.pass(2 * minute, ...rounds)
+    assert.equal(count(recent.ran, 'sweepMonth'), 0)
+    await recent.pass(2 * minute, ...rounds)
+    assert.equal(count(recent.ran, 'sweepMonth'), 1)
+    await recent.pass(3 * minute, ...rounds)
+    assert.equal(count(recent.ran, 'sweepMonth'), 1, 'five minutes from one beginning to the next')
+    await recent.pass(2 * minute, ...rounds)
+    assert.equal(count(recent.ran, 'sweepMonth'), 2)
+  })
+
+  it('lists everything again a day after the last time, and goes on at once with a list that was cut off', async () => {
+    const at = Date.UTC(2026, 10, 15)
+    const whole = createWorld([{ name: 'stripe:relist', succeeded_at: at - 12 * 60 * minute }])
+    const rounds = await followInvoices(whole)
+    await whole.pass(11 * 60 * minute, ...rounds)
+    assert.equal(count(whole.ran, 'relist'), 0)
+    await whole.pass(2 * 60 * minute, ...rounds)
+    assert.equal(count(whole.ran, 'relist'), 1)
+
+    const cut = createWorld([
+      { name: 'stripe:relist', succeeded_at: at, cursor: '{"parts":[[null,null,"in_1"]]}' },
+    ])
+    await cut.pass(minute, ...(await followInvoices(cut)))
+    assert.equal(count(cut.ran, 'relist'), 1)
+  })
+
+  it('settles a step’s next turn before it runs: one that fails keeps no other from its turn', async () => {
+    const { clocks } = createWorld()
+    let others = 0
+    const fails = {
+      timer: createTimer(minute, clocks),
+      run: async () => {
+        throw new Error('no')
+      },
+    }
+    const works = {
+      timer: createTimer(minute, clocks),
+      run: async () => {
+        others++
+      },
+    }
+    await assert.rejects(runDue([fails, works]))
+    assert.equal(await runDue([fails, works]), 0)
+    assert.equal(others, 1)
+    assert.equal(await runDue([fails, works]), minute)
+  })
+
+  it('knows what is left of a pause', () => {
+    const { clocks } = createWorld()
+    const now = clocks.calendar()
+    assert.equal(leftSince(null, day, clocks), 0)
+    assert.equal(leftSince(now - day - 1, day, clocks), 0)
+    assert.equal(leftSince(now - minute, day, clocks), day - minute)
+    assert.equal(leftSince(now + 1, day, clocks), 0)
+  })
+})

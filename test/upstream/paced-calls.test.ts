@@ -1,0 +1,115 @@
+/** Calls to an upstream: within its rates, what is urgent first, and no slower for taking long. */
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { SourceError } from '../../src/sources.ts'
+import { paceFor } from '../../src/stripe/pace.ts'
+import type { Failures } from '../../src/upstream/failures.ts'
+import { createPacedCall, type Pace } from '../../src/upstream/paced-calls.ts'
+
+class Refused extends Error {}
+
+const failures: Failures = {
+  name: 'Upstream',
+  mayPass: () => true,
+  isFault: () => true,
+  pauseFor: error => (error instanceof Refused ? 400 : 0),
+  explain: () => new SourceError('failed', 'no'),
+}
+
+const pace = (rates: Partial<Pace>): Pace => ({ perSecond: 1_000, attempts: 3, patience: 5_000, ...rates })
+
+/** The most of these moments that lie within one second. */
+function mostPerSecond(moments: readonly number[]): number {
+  return Math.max(...moments.map(from => moments.filter(at => at >= from && at < from + 1_000).length))
+}
+
+describe('paced calls', { concurrency: 6 }, () => {
+  it('keep to the rate of each endpoint and of all, and none of it is lost to slow answers', async () => {
+    const call = createPacedCall(pace({ perSecond: 60, perEndpoint: 20 }), failures)
+    const asked: Record<string, number[]> = { a: [], b: [], c: [], d: [] }
+    const ask = (endpoint: string) =>
+      call(
+        async () => {
+          asked[endpoint]?.push(performance.now())
+          await sleep(700)
+        },
+        { endpoint },
+      )
+    const names = Object.keys(asked)
+    const started = performance.now()
+    await Promise.all(names.flatMap(name => Array.from({ length: 40 }, () => ask(name))))
+    const seconds = (performance.now() - started) / 1000
+    for (const name of names) assert.ok(mostPerSecond(asked[name] ?? []) <= 21, name)
+    assert.ok(mostPerSecond(names.flatMap(name => asked[name] ?? [])) <= 61)
+    // 160 calls of 0.7 s at 60 a second: one after the other they would take 112 s.
+    assert.ok(seconds > 2.5 && seconds < 20, `${seconds} s`)
+  })
+
+  it('let what is urgent go first, and what is slow have its small share', async () => {
+    const call = createPacedCall(pace({ perSecond: 50, slowlyPerSecond: 5, inFlight: 4 }), failures)
+    const order: string[] = []
+    const ask = (urgency: 'now' | 'soon' | 'slowly') =>
+      call(
+        async () => {
+          order.push(urgency)
+          await sleep(20)
+        },
+        { endpoint: urgency, urgency },
+      )
+    const listed = Array.from({ length: 60 }, () => ask('soon'))
+    const again = Array.from({ length: 6 }, () => ask('slowly'))
+    await sleep(100)
+    const before = order.length
+    await ask('now')
+    assert.ok(order.indexOf('now') - before <= 4, `${order.indexOf('now') - before} went before`)
+    await Promise.all([...listed, ...again])
+    assert.ok(order.slice(0, 50).filter(urgency => urgency === 'slowly').length <= 8)
+  })
+
+  it('bound how many are under way, and leave room for what is urgent', async () => {
+    const call = createPacedCall(pace({ inFlight: 3 }), failures)
+    let [underWay, most] = [0, 0]
+    const { promise: gate, resolve: open } = Promise.withResolvers<void>()
+    const slow = Array.from({ length: 20 }, () =>
+      call(async () => {
+        most = Math.max(most, ++underWay)
+        await gate
+        underWay--
+      }),
+    )
+    await sleep(100)
+    assert.equal(underWay, 3)
+    assert.equal(await call(async () => 'answered', { urgency: 'now' }), 'answered')
+    open()
+    await Promise.all(slow)
+    assert.equal(most, 3)
+  })
+
+  it('all wait when one is refused', async () => {
+    const call = createPacedCall(pace({ perSecond: 200 }), failures)
+    const asked: number[] = []
+    let refusedAt = 0
+    const ask = () =>
+      call(async () => {
+        asked.push(performance.now())
+        if (asked.length === 5) {
+          refusedAt = performance.now()
+          throw new Refused()
+        }
+      })
+    await Promise.all(Array.from({ length: 40 }, ask))
+    assert.equal(asked.length, 41)
+    const [first = 0] = asked.filter(at => at > refusedAt + 20)
+    assert.ok(first - refusedAt >= 390, `${first - refusedAt} ms`)
+  })
+
+  it('stay below what Stripe allows', () => {
+    const base = 'https://api.stripe.com'
+    for (const apiKey of ['sk_live_x', 'rk_live_x']) {
+      const { perSecond, perEndpoint = 0 } = paceFor({ base, apiKey })
+      assert.ok(perSecond < 100 && perEndpoint < 25)
+    }
+    for (const apiKey of ['sk_test_x', 'rk_test_x']) assert.ok(paceFor({ base, apiKey }).perSecond < 25)
+  })
+})
