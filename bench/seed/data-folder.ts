@@ -3,7 +3,6 @@ import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { EngineName } from '../options.ts'
 import type { Shape } from './corpus.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
@@ -19,7 +18,7 @@ export interface DataName {
   name: string
 }
 
-export function nameStore(engine: EngineName, shape: Shape): DataName {
+export function nameStore(engine: 'sqlite' | 'postgres', shape: Shape): DataName {
   const folder = join('src', 'store', engine)
   const files = readdirSync(join(root, folder)).filter(file => file.endsWith('.ts') && !onlyRead.has(file))
   return nameData('store', shape, [
