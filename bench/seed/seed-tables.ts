@@ -6,7 +6,8 @@ import { DatabaseSync } from 'node:sqlite'
 import { setImmediate } from 'node:timers/promises'
 import pg from 'pg'
 import { createProgress } from '../../src/cli/terminal/progress.ts'
-import { type Invoice, writeSummary } from '../../src/invoice.ts'
+import type { Invoice } from '../../src/invoice.ts'
+import { serializeSummary } from '../../src/invoice-json.ts'
 import { fillDatabase, type PostgresServer } from '../servers/postgres-server.ts'
 import { makeRecords, type Shape } from './corpus.ts'
 import { nameTables } from './data-folder.ts'
@@ -41,7 +42,7 @@ export function seedSqliteFloor(folder: string, shape: Shape): Promise<string> {
     for (const batch of makeInvoices(shape, 'the SQLite floor')) {
       db.exec('BEGIN')
       for (const invoice of batch)
-        insert.run(invoice.customer_id, invoice.issued_at, invoice.id, writeSummary(invoice))
+        insert.run(invoice.customer_id, invoice.issued_at, invoice.id, serializeSummary(invoice))
       db.exec('COMMIT')
       // Lets a signal through.
       await setImmediate()
@@ -65,7 +66,7 @@ export function seedPostgresTables(server: PostgresServer, shape: Shape): Promis
         const column = (name: keyof Invoice) => batch.map(invoice => invoice[name])
         await client.query(
           'INSERT INTO rows SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[])',
-          [column('customer_id'), column('issued_at'), column('id'), batch.map(writeSummary)],
+          [column('customer_id'), column('issued_at'), column('id'), batch.map(serializeSummary)],
         )
         await client.query(insertPeerRows, [JSON.stringify(batch)])
       }

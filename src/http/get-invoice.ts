@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import { ApiError } from '../errors.ts'
-import { writeDetail, writeLines } from '../invoice.ts'
+import { serializeDetail, serializeLines } from '../invoice-json.ts'
 import type { PaymentPlatform } from '../sources.ts'
 import type { ReadStore, StoredInvoice } from '../store/store.ts'
 import { isHeldByClient, setReadHeaders } from './conditional.ts'
@@ -37,7 +37,7 @@ export function addGetInvoice(app: TypedApp, { store, payments, log }: InvoiceSo
   app.get('/invoice/:invoiceId', { schema: getInvoiceSchema }, async (request, reply) => {
     const stored = await findInvoice(store, request.params)
     const lines = stored.lines ?? (payments && (await fetchLines(payments, takeTurn, request, log)))
-    const body = writeDetail(stored.summary, lines)
+    const body = serializeDetail(stored.summary, lines)
     const etag = `"${hash('sha1', body, 'base64url')}"`
     setReadHeaders(reply, etag, stored.synced_at)
     if (isHeldByClient(request, etag)) return reply.code(304).send()
@@ -66,7 +66,7 @@ async function fetchLines(
     const endTurn = await takeTurn(grant?.token_id ?? '', params.customerId, deadline)
     const fetching = payments.fetchLines(params.invoiceId, deadline).finally(endTurn)
     const lines = await Promise.race([fetching, rejectOnAbort(deadline)])
-    return lines && writeLines(lines)
+    return lines && serializeLines(lines)
   } catch (error) {
     log.warn({ request_id: id, invoice_id: params.invoiceId, err: error }, 'lines unavailable')
     return null

@@ -1,6 +1,8 @@
 import manifest from '../../package.json' with { type: 'json' }
+import { dayMs } from '../calendar.ts'
 import { ApiError } from '../errors.ts'
-import { clampPage, clampPageSize, writePage } from '../invoice.ts'
+import { clampPage, clampPageSize } from '../invoice.ts'
+import { serializePage } from '../invoice-json.ts'
 import { maxSearchWords, type SearchWord, searchWords } from '../store/read-model/search.ts'
 import type { InvoiceQuery, ReadStore, Snapshot } from '../store/store.ts'
 import { isHeldByClient, setReadHeaders } from './conditional.ts'
@@ -8,8 +10,6 @@ import { limitExpensive } from './expensive.ts'
 import { type CustomerParams, type ListQuery, listInvoicesSchema } from './openapi/schemas.ts'
 import { sendJson } from './send-json.ts'
 import type { TypedApp } from './typed-app.ts'
-
-const day = 24 * 60 * 60 * 1000
 
 export function addListInvoices(app: TypedApp, store: ReadStore): void {
   const runExpensive = limitExpensive()
@@ -26,7 +26,7 @@ export function addListInvoices(app: TypedApp, store: ReadStore): void {
     const list = () => store.listInvoices(query)
     const page = await (query.words === undefined ? list() : runExpensive(request, reply, list))
     setReadHeaders(reply, etagOf(query.customer_id, page), page.synced_at)
-    return sendJson(reply, writePage(page, query.page_size))
+    return sendJson(reply, serializePage(page, query.page_size))
   })
 }
 
@@ -48,7 +48,7 @@ function readQuery({ customerId }: CustomerParams, query: ListQuery): InvoiceQue
     ...(status !== undefined && { status }),
     ...(ix_status !== undefined && { ix_status }),
     ...(date_from !== undefined && { issued_from: Date.parse(date_from) }),
-    ...(date_to !== undefined && { issued_before: Date.parse(date_to) + day }),
+    ...(date_to !== undefined && { issued_before: Date.parse(date_to) + dayMs }),
     ...(q && { words: readWords(q) }),
   }
 }

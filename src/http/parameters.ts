@@ -2,8 +2,10 @@
  * Path and query parameters. The schema of a route says what each may be; this reads them by it, strictly: what is not
  * allowed is refused with a sentence that says what is, and nothing is guessed or dropped.
  */
+
 import type { FastifySchemaCompiler } from 'fastify'
 import type { TSchema } from 'typebox'
+import { isCalendarDay } from '../calendar.ts'
 import { ApiError } from '../errors.ts'
 
 /** The part of JSON Schema that parameters use. */
@@ -148,10 +150,4 @@ function compileRead({ type, enum: values, format, pattern, maxLength }: Paramet
   // Fewer UTF-16 units than the limit means fewer characters too, so most texts need no count.
   const limit = maxLength ?? Number.POSITIVE_INFINITY
   return text => (text.length <= limit || [...text.trim()].length <= limit ? text : null)
-}
-
-export function isCalendarDay(text: string): boolean {
-  if (!/^\d{4}-\d{2}-\d{2}$/.test(text)) return false
-  const day = new Date(`${text}T00:00:00.000Z`)
-  return !Number.isNaN(day.getTime()) && day.toISOString().startsWith(text)
 }

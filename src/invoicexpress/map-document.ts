@@ -1,6 +1,8 @@
 /** InvoiceXpress' documents and clients to ours. Pure: what does not fit is a failure, and never half a document. */
+
 import Type from 'typebox'
 import { Compile } from 'typebox/compile'
+import { isCalendarDay } from '../calendar.ts'
 import { type Document, type DocumentType, documentTypes } from '../document.ts'
 import { isIxStatus } from '../invoice.ts'
 import type { DocumentClient } from '../sources.ts'
@@ -87,9 +89,7 @@ function isStorable(text: string | null | undefined): boolean {
 function mapDate(date: string): string {
   const [, day, month, year] = /^(\d\d)\/(\d\d)\/([1-9]\d{3})$/.exec(date) ?? []
   const iso = `${year}-${month}-${day}`
-  // The 31st of February would be taken for a day of March.
-  const moment = new Date(`${iso}T00:00:00Z`)
-  if (Number.isNaN(moment.getTime()) || moment.toISOString().slice(0, 10) !== iso) throw unfit('a date')
+  if (!isCalendarDay(iso)) throw unfit('a date')
   return iso
 }
 

@@ -1,4 +1,5 @@
 /** What is recorded of a document in the metadata of Stripe's invoice. Pure. */
+import { isCalendarDay } from '../calendar.ts'
 import {
   type Claim,
   type ClaimedState,
@@ -59,9 +60,4 @@ function readMoment(text: string | null): string | null {
   const told = moment.toISOString()
   // A time zone can lead out of the years of four digits.
   return /^\d{4}-/.test(told) ? told : null
-}
-
-function isCalendarDay(text: string): boolean {
-  const day = new Date(`${text}T00:00:00.000Z`)
-  return !Number.isNaN(day.getTime()) && day.toISOString().startsWith(text)
 }

@@ -2,7 +2,9 @@
  * From an invoicing system to the store. Nothing tells of a change there, so it is looked at again and again: what is
  * recent and what still changes often, everything in turn.
  */
+
 import type { Logger } from 'pino'
+import { dayMs, dayOf, lastDayOf, monthOf } from '../calendar.ts'
 import type { LinkRules } from '../linking/link.ts'
 import type { DocumentSource } from '../sources.ts'
 import type { DocumentKey } from '../store/document-store.ts'
@@ -22,7 +24,6 @@ export const recentStream = 'ix:recent'
 export const openStream = 'ix:open'
 
 const minute = 60 * 1000
-const day = 24 * 60 * minute
 /** A document carries the day on which it is made, or one shortly before. */
 const recentDays = 3
 /** Clocks differ, and days do around the world. */
@@ -101,7 +102,7 @@ export async function createDocumentSync(options: DocumentSyncOptions): Promise<
   }
 
   async function* dueClients(): AsyncGenerator<number> {
-    const before = observationStamp(Date.now() - day)
+    const before = observationStamp(Date.now() - dayMs)
     let left = fetchesPerRun
     const read = async (after: number) =>
       (await store.readClients(before, after, batchSize)).map(id => ({ id }))
@@ -131,14 +132,14 @@ export async function createDocumentSync(options: DocumentSyncOptions): Promise<
         const month = readCursor(stream)?.next ?? thisMonth
         const span = {
           from: `${month}-01`,
-          to: month >= thisMonth ? dayOf(round.at + 31 * day) : lastDayOf(month),
+          to: month >= thisMonth ? dayOf(round.at + 31 * dayMs) : lastDayOf(month),
         }
         const swept = nothingSwept()
         await looks.readLists(sweepSource, span, swept)
         await looks.lookAtEach(sweepSource, unlisted(span, round), round, swept)
         const next = monthBefore(month)
         // A document may carry a day that is a little before its invoice's.
-        const isDone = next < monthOf(first - 31 * day)
+        const isDone = next < monthOf(first - 31 * dayMs)
         await end(stream, round, isDone ? null : next)
         return isDone ? null : swept
       })
@@ -146,7 +147,7 @@ export async function createDocumentSync(options: DocumentSyncOptions): Promise<
     sweepRecent() {
       return streams.run(recentStream, async stream => {
         const round = begin()
-        const span = { from: dayOf(round.at - recentDays * day), to: dayOf(round.at + daysAhead * day) }
+        const span = { from: dayOf(round.at - recentDays * dayMs), to: dayOf(round.at + daysAhead * dayMs) }
         const swept = nothingSwept()
         await looks.readLists(source, span, swept)
         const keys = unlisted(span, round, Number(readCursor(stream)?.next ?? 0))
@@ -213,19 +214,6 @@ async function* inBatches<T extends { id: number }>(
   }
 }
 
-function dayOf(moment: number): string {
-  return new Date(moment).toISOString().slice(0, 10)
-}
-
-function monthOf(moment: number): string {
-  return dayOf(moment).slice(0, 7)
-}
-
 function monthBefore(month: string): string {
-  return monthOf(Date.parse(`${month}-01`) - day)
-}
-
-function lastDayOf(month: string): string {
-  const [year = 0, number = 0] = month.split('-').map(Number)
-  return dayOf(Date.UTC(year, number, 0))
+  return monthOf(Date.parse(`${month}-01`) - dayMs)
 }

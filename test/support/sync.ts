@@ -4,13 +4,8 @@ import { DatabaseSync } from 'node:sqlite'
 import type { TestContext } from 'node:test'
 import { type Logger, pino } from 'pino'
 import type Stripe from 'stripe'
-import {
-  type Invoice,
-  type InvoiceKey,
-  type InvoiceStatus,
-  writeLines,
-  writeSummary,
-} from '../../src/invoice.ts'
+import type { Invoice, InvoiceKey, InvoiceStatus } from '../../src/invoice.ts'
+import { serializeLines, serializeSummary } from '../../src/invoice-json.ts'
 import { type LinkRules, usualRules } from '../../src/linking/link.ts'
 import type { AccountOptions, StripeAccount } from '../../src/sandbox/stripe/account.ts'
 import type { StripeInvoice } from '../../src/sandbox/stripe/objects.ts'
@@ -164,7 +159,9 @@ export function truthOf(account: StripeAccount, stored: readonly StoredRecord[] 
     const mapped = mapInvoice(renderInvoice(account, invoice), rates, previous, linesOf(invoice))
     if ('refusal' in mapped) return []
     const { customer_id, id } = mapped.invoice
-    return [{ customer_id, id, summary: writeSummary(mapped.invoice), lines: writeLines(linesOf(invoice)) }]
+    return [
+      { customer_id, id, summary: serializeSummary(mapped.invoice), lines: serializeLines(linesOf(invoice)) },
+    ]
   })
   const keyOf = ({ customer_id, id }: InvoiceKey) => `${customer_id} ${id}`
   return records.sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1))

@@ -1,5 +1,5 @@
 /** Which invoices and documents a reconciliation looks at. */
-import { isCalendarDay } from '../../http/parameters.ts'
+import { dayMs, dayOf, isCalendarDay, lastDayOf } from '../../calendar.ts'
 import { isCustomerId } from '../../invoice.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { printable } from '../terminal/table.ts'
@@ -45,12 +45,9 @@ export function readScope(options: Record<string, unknown>): Scope {
 function daysOf(month: string): { from: string; to: string } {
   if (!/^\d{4}-(0[1-9]|1[0-2])$/.test(month))
     throw new CliError(`--month must be a calendar month, written YYYY-MM, not '${printable(month)}'.`)
-  const [year = 0, number = 0] = month.split('-').map(Number)
-  const last = new Date(Date.UTC(2000, number, 0))
-  last.setUTCFullYear(year, number, 0)
-  return { from: `${month}-01`, to: `${month}-${String(last.getUTCDate()).padStart(2, '0')}` }
+  return { from: `${month}-01`, to: lastDayOf(month) }
 }
 
 function nextDay(day: string): string {
-  return new Date(Date.parse(day) + 86_400_000).toISOString().slice(0, 10)
+  return dayOf(Date.parse(day) + dayMs)
 }

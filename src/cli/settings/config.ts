@@ -1,6 +1,6 @@
 /** The only reader of the environment. A wrong value stops the start with one line that says what is allowed. */
 import { availableParallelism } from 'node:os'
-import { isCalendarDay } from '../../http/parameters.ts'
+import { isCalendarDay } from '../../calendar.ts'
 import type { RateLimit } from '../../http/rate-limit.ts'
 import type { InvoiceXpressOptions } from '../../invoicexpress/client.ts'
 import type { LinkRules } from '../../linking/link.ts'

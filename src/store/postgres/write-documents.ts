@@ -1,7 +1,8 @@
 /** Documents, links and the journal, written in bulk within a transaction. */
 import type { PoolClient } from 'pg'
 import type { Claim, Document } from '../../document.ts'
-import { type Invoice, type InvoiceKey, type InvoiceRecord, writeSummary } from '../../invoice.ts'
+import type { Invoice, InvoiceKey, InvoiceRecord } from '../../invoice.ts'
+import { serializeSummary } from '../../invoice-json.ts'
 import {
   type DocumentRow,
   type DocumentWrites,
@@ -214,7 +215,7 @@ async function relinkInvoices(
       invoices.map(({ ix_status }) => ix_status),
       searches.map(({ party_id }) => party_id),
       searches.map(({ own }) => own),
-      invoices.map(writeSummary),
+      invoices.map(serializeSummary),
     ],
   })
   for (const { customer_id, issued_at, left_id, party_id } of relinked) {

@@ -1,6 +1,7 @@
 /** Rows in bulk: one statement a table and batch, its values as arrays. */
 import type { PoolClient } from 'pg'
-import { type InvoiceKey, type InvoiceRecord, writeLines, writeSummary } from '../../invoice.ts'
+import type { InvoiceKey, InvoiceRecord } from '../../invoice.ts'
+import { serializeLines, serializeSummary } from '../../invoice-json.ts'
 import { type SearchText, searchText } from '../read-model/search.ts'
 import { type KnownInvoice, stampOf } from '../store.ts'
 import type { Counting } from './counts.ts'
@@ -17,7 +18,7 @@ export async function saveInvoices(
   const given: Row[] = inKeyOrder(stamped).map(record => ({
     ...record,
     search: searchText(record.invoice),
-    summary: writeSummary(record.invoice),
+    summary: serializeSummary(record.invoice),
   }))
   if (given.length === 0) return 0
   await counting.lock(given.map(({ invoice }) => invoice.customer_id))
@@ -160,7 +161,7 @@ async function saveLines(client: PoolClient, records: readonly InvoiceRecord[]):
       ON CONFLICT (customer_id, invoice_id) DO UPDATE SET lines = excluded.lines
       WHERE stored.lines <> excluded.lines
       RETURNING customer_id, invoice_id AS id`,
-    values: [...keysOf(records), records.map(({ lines }) => writeLines(lines ?? []))],
+    values: [...keysOf(records), records.map(({ lines }) => serializeLines(lines ?? []))],
   })
   return rows
 }

@@ -1,7 +1,8 @@
 /** The statements that write documents, links and the journal, prepared once; they run within a transaction. */
 import type { DatabaseSync } from 'node:sqlite'
 import type { Claim, Document } from '../../document.ts'
-import { type Invoice, type InvoiceKey, writeSummary } from '../../invoice.ts'
+import type { Invoice, InvoiceKey } from '../../invoice.ts'
+import { serializeSummary } from '../../invoice-json.ts'
 import {
   type DocumentRow,
   type JournalEntry,
@@ -121,7 +122,7 @@ export function writeDocuments(db: DatabaseSync) {
         ix_status,
         search.party_id,
         search.own,
-        writeSummary(invoice),
+        serializeSummary(invoice),
       )
       if (left !== search.party_id) dropParty.run(customer_id, left)
       relink.run(customer_id, id, ix_id)

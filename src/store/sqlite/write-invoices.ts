@@ -1,6 +1,7 @@
 /** The statements that write, prepared once; they run within a transaction of the writer's. */
 import type { DatabaseSync } from 'node:sqlite'
-import { type Invoice, type InvoiceKey, type InvoiceRecord, writeLines, writeSummary } from '../../invoice.ts'
+import type { Invoice, InvoiceKey, InvoiceRecord } from '../../invoice.ts'
+import { serializeLines, serializeSummary } from '../../invoice-json.ts'
 import { searchText } from '../read-model/search.ts'
 import { type KnownInvoice, lastStamp, type Stream, stampOf } from '../store.ts'
 import type { keepCounts } from './counts.ts'
@@ -48,7 +49,7 @@ export function writeInvoices(
     if (stored !== undefined && Number(stored.observed_at) > observedAt) return false
     const [search, summary, issued] = [
       searchText(invoice),
-      writeSummary(invoice),
+      serializeSummary(invoice),
       Date.parse(invoice.issued_at),
     ]
     const isChanged =
@@ -70,7 +71,9 @@ export function writeInvoices(
         links.leaveParty(customer_id, Number(stored.party_id))
     } else touchInvoice.run(customer_id, id, observedAt)
     const { changes } =
-      lines === null ? deleteLines.run(customer_id, id) : saveLines.run(customer_id, id, writeLines(lines))
+      lines === null
+        ? deleteLines.run(customer_id, id)
+        : saveLines.run(customer_id, id, serializeLines(lines))
     if (claim !== undefined) links.saveLink(invoice, claim)
     if (!isChanged && changes === 0) return false
     counts.note(customer_id, issued, Number(stored?.issued_at ?? issued))

@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { downloadPath, type Invoice, invoiceFields, writeDetail, writeSummary } from '../../src/invoice.ts'
+import { downloadPath, type Invoice, invoiceFields } from '../../src/invoice.ts'
+import { serializeDetail, serializeSummary } from '../../src/invoice-json.ts'
 import { makeInvoice } from '../support/records.ts'
 
 function writeAnew(invoice: Invoice, lines: string | null): string {
@@ -69,8 +70,8 @@ test('a detail is its summary’s fields in their own order, whatever stands in 
     fc.property(fields, fc.constantFrom(null, '[]', '[{"id":"il_1"}]'), (given, lines) => {
       const invoice = makeInvoice(given)
       assert.equal(
-        writeDetail(writeSummary(invoice), lines),
-        writeAnew(JSON.parse(writeSummary(invoice)), lines),
+        serializeDetail(serializeSummary(invoice), lines),
+        writeAnew(JSON.parse(serializeSummary(invoice)), lines),
       )
     }),
     { numRuns: 2_000 },

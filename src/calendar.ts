@@ -1,0 +1,28 @@
+/** Calendar days, written YYYY-MM-DD, in UTC. */
+
+export const dayMs = 86_400_000
+
+/** Whether there is such a day, so that the 31st of February is not taken for a day of March. */
+export function isCalendarDay(text: string): boolean {
+  if (!/^\d{4}-\d{2}-\d{2}$/.test(text)) return false
+  const day = new Date(`${text}T00:00:00.000Z`)
+  return !Number.isNaN(day.getTime()) && day.toISOString().startsWith(text)
+}
+
+/** The day of a moment in milliseconds. */
+export function dayOf(moment: number): string {
+  return new Date(moment).toISOString().slice(0, 10)
+}
+
+/** The month of a moment, written YYYY-MM. */
+export function monthOf(moment: number): string {
+  return dayOf(moment).slice(0, 7)
+}
+
+export function lastDayOf(month: string): string {
+  const [year = 0, number = 0] = month.split('-').map(Number)
+  // Date.UTC takes the years 0 to 99 for those of the last century.
+  const last = new Date(Date.UTC(2000, number, 0))
+  last.setUTCFullYear(year, number, 0)
+  return dayOf(last.getTime())
+}

@@ -1,0 +1,67 @@
+/** The JSON texts that are sent, made when an invoice is saved: no request serializes an invoice. */
+import {
+  countPages,
+  downloadPath,
+  type Invoice,
+  invoiceFields,
+  type Line,
+  type LinesSource,
+  lineFields,
+} from './invoice.ts'
+
+/** The summary as the JSON text that is sent: written once, when the invoice is saved. */
+export function serializeSummary(invoice: Invoice): string {
+  return JSON.stringify(invoice, invoiceFields as unknown as string[])
+}
+
+/** The lines as the JSON text that is sent. */
+export function serializeLines(lines: readonly Line[]): string {
+  return JSON.stringify(lines, lineFields as unknown as string[])
+}
+
+/**
+ * The detail as the JSON text that is sent. `summary` is text of `serializeSummary`, `lines` of `serializeLines` or null when
+ * unavailable. The summary is not parsed: the detail's fields are cut out of it and put into the detail's order. A
+ * field begins where `,"name":` stands, and nowhere else: inside a JSON string, a quote has a backslash before it.
+ */
+export function serializeDetail(summary: string, lines: string | null): string {
+  const number = summary.indexOf(',"number":')
+  const displayName = summary.indexOf(',"display_name":', number)
+  const customerName = summary.indexOf(',"customer_name":', displayName)
+  const customer = summary.indexOf(',"customer_id":', customerName)
+  const email = summary.indexOf(',"customer_email":', customer)
+  const issuedAt = summary.indexOf(',"issued_at":', email)
+  const ixCreatedAt = summary.indexOf(',"ix_created_at":', issuedAt)
+  const subtotal = summary.indexOf(',"subtotal_cents":', ixCreatedAt)
+  const ixId = summary.indexOf(',"ix_id":', subtotal)
+
+  const upToNumber = summary.slice(0, displayName)
+  const customerField = summary.slice(customer, email)
+  const display = summary.slice(displayName, customerName)
+  const issued = summary.slice(issuedAt, ixCreatedAt)
+  const fromSubtotal = summary.slice(subtotal, -1)
+
+  const customerId = summary.slice(customer + ',"customer_id":"'.length, email - 1)
+  const id = summary.slice('{"id":"'.length, number - 1)
+  const hasDocument = !summary.startsWith('null', ixId + ',"ix_id":'.length)
+  const ix = hasDocument ? `"${downloadPath(customerId, id, 'ix')}"` : 'null'
+  const payments = downloadPath(customerId, id, 'payments')
+  const source: LinesSource = lines === null ? 'none' : 'payments'
+  return `${upToNumber}${customerField}${display}${issued}${fromSubtotal},"lines":${lines ?? '[]'},"lines_source":"${source}","downloads":{"ix":${ix},"payments":"${payments}"}}`
+}
+
+const pageStart = Buffer.from('{"invoices":[')
+
+/** One page of the list as the JSON that is sent. `summaries` are texts of `serializeSummary`, joined by commas, in UTF-8. */
+export function serializePage(
+  { summaries, page, total }: { summaries: Uint8Array; page: number; total: number },
+  pageSize: number,
+): Buffer {
+  const end = `],"page":${page},"page_size":${pageSize},"total":${total},"total_pages":${countPages(total, pageSize)},"source":"synchronized_records"}`
+  const length = pageStart.length + summaries.length
+  const written = Buffer.allocUnsafe(length + end.length)
+  written.set(pageStart)
+  written.set(summaries, pageStart.length)
+  written.write(end, length, 'latin1')
+  return written
+}
