@@ -3,7 +3,7 @@ import { type Claim, openDocumentStatuses } from '../document.ts'
 import type { Invoice, InvoiceKey } from '../invoice.ts'
 import { deriveLink, isGone, isOverdue, type Link, type LinkRules, referenceOf } from '../linking/link.ts'
 import type { JournalEntry, KnownDocument, LinkedInvoice } from '../store/document-store.ts'
-import type { Stream, WriteStore } from '../store/store.ts'
+import type { OperatorStore, Stream } from '../store/store.ts'
 import { allStream, openStream } from '../sync/documents.ts'
 
 export interface Explanation {
@@ -34,7 +34,7 @@ export interface Deleted extends InvoiceKey {
 }
 
 export async function explainInvoice(
-  store: WriteStore,
+  store: OperatorStore,
   invoiceId: string,
   rules: LinkRules,
   now: number,
@@ -53,7 +53,7 @@ export async function explainInvoice(
 }
 
 async function explainOne(
-  store: WriteStore,
+  store: OperatorStore,
   linked: LinkedInvoice,
   rules: LinkRules,
   streams: readonly Stream[],
@@ -80,7 +80,7 @@ async function explainOne(
 }
 
 async function findDocuments(
-  store: WriteStore,
+  store: OperatorStore,
   { claim, document }: LinkedInvoice,
   reference: string,
 ): Promise<KnownDocument[]> {
@@ -89,7 +89,7 @@ async function findDocuments(
   const apart =
     claimed === null || claimed === document?.id
       ? []
-      : await store.transaction(tx => tx.findDocuments({ ids: [claimed], references: [] }))
+      : await store.findDocuments({ ids: [claimed], references: [] })
   const all = [...(document === null ? [] : [document]), ...apart, ...(await store.findReferenced(reference))]
   const byId = new Map(all.map(known => [known.id, known]))
   return [...byId.values()].sort((a, b) => a.id - b.id)

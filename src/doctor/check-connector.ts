@@ -1,11 +1,11 @@
 /** Whose records the store holds, which process brings them in, and what did not fit. */
-import type { WriteStore } from '../store/store.ts'
+import type { OperatorStore } from '../store/store.ts'
 import { advice, tellHeld } from '../sync/brake.ts'
 import { type Accounts, compareAccounts, tellAccount } from '../sync/pins.ts'
 import { readState } from '../sync/read-state.ts'
 import { attempt, type Reporter } from './findings.ts'
 
-export async function checkConnector(report: Reporter, store: WriteStore): Promise<void> {
+export async function checkConnector(report: Reporter, store: OperatorStore): Promise<void> {
   const state = await attempt(report, 'Connector', 'Look at the database first.', () => readState(store))
   if (state === null) return
   const { lease, setAside, held } = state
@@ -27,7 +27,11 @@ export async function checkConnector(report: Reporter, store: WriteStore): Promi
 }
 
 /** Asks as `fatura sync` does at its start. */
-export async function checkAccounts(report: Reporter, store: WriteStore, accounts: Accounts): Promise<void> {
+export async function checkAccounts(
+  report: Reporter,
+  store: OperatorStore,
+  accounts: Accounts,
+): Promise<void> {
   const compared = await attempt(report, 'Accounts', 'See what is found of Stripe above.', () =>
     compareAccounts(store, accounts),
   )

@@ -6,7 +6,7 @@ import {
   supportedMajors,
   whatServerLacks,
 } from '../store/facts.ts'
-import type { OnRecounted, ReadStore, WriteStore } from '../store/store.ts'
+import type { OnRecounted, OperatorStore, ReadStore, WriteStore } from '../store/store.ts'
 import { checkClock, tellSpan } from './check-clock.ts'
 import { attempt, type Reporter } from './findings.ts'
 
@@ -156,18 +156,17 @@ export async function readFreshness(openRead: () => Promise<ReadStore>): Promise
 /** All the rows are counted, which takes a while in a large store: about a minute a million, at most. */
 const recountLimit = 2 * 60 * 60_000
 
-/** Whether what is counted ahead of time equals a recount; with `repair`, what is wrong is counted anew. */
+/** Whether what is counted ahead of time equals a recount; with `repair`, what is wrong is counted again. */
 export async function checkCounters(
   report: Reporter,
-  store: Pick<WriteStore, 'checkCounts' | 'repairCounts'>,
-  repair: boolean,
+  counters: { check: OperatorStore['checkCounts']; repair: WriteStore['repairCounts'] | null },
   onProgress: OnRecounted,
 ): Promise<void> {
   const check = 'Database: counters'
-  const count = () => (repair ? store.repairCounts(onProgress) : store.checkCounts(onProgress))
+  const count = () => (counters.repair ?? counters.check)(onProgress)
   const wrong = await attempt(report, check, 'Try again when the database is less busy.', count, recountLimit)
   if (wrong === null) return
   if (wrong === 0) report.ok(check, 'every one is right')
-  else if (repair) report.ok(check, `${wrong} were wrong and are repaired`)
+  else if (counters.repair !== null) report.ok(check, `${wrong} were wrong and are repaired`)
   else report.fail(check, `${wrong} are wrong`, 'Run: fatura doctor --repair. It is a bug worth reporting.')
 }

@@ -4,13 +4,13 @@ import type { Invoice, InvoiceKey, Line } from '../invoice.ts'
 import { deriveLink, type LinkRules, referenceOf, withReference } from '../linking/link.ts'
 import { type BillingSource, type DocumentSource, SourceError } from '../sources.ts'
 import type { KnownDocument, LinkedInvoice } from '../store/document-store.ts'
-import type { WriteStore } from '../store/store.ts'
+import type { OperatorStore } from '../store/store.ts'
 import { compareDocument, compareInvoice, compareLines, compareLink, type Difference } from './compare.ts'
 import { explain, type Reporter, within } from './findings.ts'
 import { pickSample } from './pick-sample.ts'
 
 export interface SampleOptions {
-  store: WriteStore
+  store: OperatorStore
   payments: BillingSource
   /** Null: no invoicing system is connected, or its key is not good. */
   documents: DocumentSource | null
@@ -126,7 +126,7 @@ async function findDifferences(
 }
 
 async function readStored(
-  store: WriteStore,
+  store: OperatorStore,
   { customer_id, id }: InvoiceKey,
 ): Promise<{ linked: LinkedInvoice; invoice: Invoice; lines: Line[] | null } | null> {
   const found = await store.findLinkedById(id)
@@ -140,7 +140,7 @@ async function readStored(
 
 /** What is stored of the documents that it is tied to, claims, or is referred to by. */
 async function readKnown(
-  store: WriteStore,
+  store: OperatorStore,
   { document }: LinkedInvoice,
   reference: string,
 ): Promise<KnownDocument[]> {

@@ -47,16 +47,20 @@ export type Loss = 'deletion' | 'downgrade'
 export interface ConnectorReads {
   listPins(): Promise<Pin[]>
   readLease(): Promise<Lease>
+  /** Those tried longest ago first, unless the newest are wanted; of one system when one is given. */
+  listSetAside(limit: number, system?: string, newestFirst?: boolean): Promise<SetAside[]>
+  /** How many are set aside, by system and kind. */
+  countSetAside(): Promise<{ system: string; kind: string; count: number }[]>
+}
+
+/** Each is a transaction of its own. */
+export interface LeaseWrites {
   /** Takes the lease over from what was seen of it; null when it changed since. */
   takeLease(seen: Lease, holder: string): Promise<Lease | null>
   /** Shows that the holder lives. False when the lease is another's by now. */
   renewLease(epoch: number): Promise<boolean>
   /** Lets the next one have it at once. Does nothing when it is another's by now. */
   releaseLease(epoch: number): Promise<void>
-  /** Those tried longest ago first, unless the newest are wanted; of one system when one is given. */
-  listSetAside(limit: number, system?: string, newestFirst?: boolean): Promise<SetAside[]>
-  /** How many are set aside, by system and kind. */
-  countSetAside(): Promise<{ system: string; kind: string; count: number }[]>
 }
 
 export interface ConnectorWrites {

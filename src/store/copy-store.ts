@@ -1,7 +1,7 @@
 /** From one store to another, of whatever engine: all that a store holds, checked first and compared at the end. */
 import { createHash } from 'node:crypto'
 import { type Content, type Kind, type KindName, kindNames, kinds, tellCount } from './contents.ts'
-import { StoreError, type WriteStore, type WriteTransaction } from './store.ts'
+import { type OperatorStore, StoreError, type WriteStore, type WriteTransaction } from './store.ts'
 
 const batchSize = 500
 
@@ -28,7 +28,7 @@ export type OnThings = (kind: KindName, done: number) => void
  * Throws unless the target holds nothing but what the source holds or held: then it is empty, or an earlier copy. Nothing
  * is written.
  */
-export async function checkTarget(from: WriteStore, to: WriteStore, onProgress: OnThings): Promise<void> {
+export async function checkTarget(from: OperatorStore, to: WriteStore, onProgress: OnThings): Promise<void> {
   const foreign: string[] = []
   for (const name of kindNames) {
     let extra = 0
@@ -43,7 +43,7 @@ export async function checkTarget(from: WriteStore, to: WriteStore, onProgress: 
 }
 
 /** Whether something that only the target holds is gone from the source, and not from elsewhere. */
-async function mayGo(from: WriteStore, name: KindName, [, id]: Content): Promise<boolean> {
+async function mayGo(from: OperatorStore, name: KindName, [, id]: Content): Promise<boolean> {
   if (name === 'invoices') return (await from.findTombstone(String(id))) !== null
   return kinds[name].extra === 'remove'
 }
@@ -52,7 +52,11 @@ async function mayGo(from: WriteStore, name: KindName, [, id]: Content): Promise
  * Writes what is missing or differs, and removes what the source no longer has. A copy that was interrupted goes on where
  * it was cut off at the cost of reading, and one that is complete writes nothing.
  */
-export async function copyStore(from: WriteStore, to: WriteStore, onProgress: OnThings): Promise<CopyResult> {
+export async function copyStore(
+  from: OperatorStore,
+  to: WriteStore,
+  onProgress: OnThings,
+): Promise<CopyResult> {
   const result: CopyResult = { written: 0, alike: 0, removed: 0 }
   for (const name of kindNames) {
     const write = inBatches(to, (tx, batch) => tx.writeContents(name, batch))
@@ -90,7 +94,7 @@ function inBatches(store: WriteStore, work: (tx: WriteTransaction, batch: Conten
 }
 
 /** What tells two stores apart, whatever their engines. */
-export async function digestStore(store: WriteStore, onProgress: OnThings): Promise<Digest> {
+export async function digestStore(store: OperatorStore, onProgress: OnThings): Promise<Digest> {
   const hash = createHash('sha256')
   const counts = Object.fromEntries(kindNames.map(name => [name, 0])) as Record<KindName, number>
   for (const name of kindNames) {
@@ -117,7 +121,7 @@ function isAlike(name: KindName, wanted: Content, present: Content): boolean {
   return wanted.every((value, i) => value === present[i])
 }
 
-async function* readAll(store: WriteStore, name: KindName): AsyncGenerator<Content> {
+async function* readAll(store: OperatorStore, name: KindName): AsyncGenerator<Content> {
   let last: Content | null = null
   for (;;) {
     const contents: Content[] = await store.readContents(name, last, batchSize)
@@ -129,7 +133,7 @@ async function* readAll(store: WriteStore, name: KindName): AsyncGenerator<Conte
 
 /** Pairs the things of equal keys; null stands where one side has none. What is read of one side is not changed meanwhile. */
 async function* walkBoth(
-  from: WriteStore,
+  from: OperatorStore,
   to: WriteStore,
   name: KindName,
   onProgress: OnThings,

@@ -1,29 +1,72 @@
 /** From an address to an engine. An engine is loaded only when it is used. */
 import type { StoreFacts } from './facts.ts'
 import type { MigrationOutcome, OnRewrite } from './migrations.ts'
-import { type LockWait, notAnAddress, type ReadStore, StoreError, type WriteStore } from './store.ts'
+import {
+  type LockWait,
+  notAnAddress,
+  type OperatorStore,
+  type ReadStore,
+  StoreError,
+  type WriteStore,
+} from './store.ts'
 
-type Engine = { name: 'sqlite'; path: string } | { name: 'postgres'; url: string }
+/** What an engine does with an address of its own: the path of a file, or a server's URL. */
+interface Engine {
+  openRead(address: string, sharedBy: number): Promise<ReadStore>
+  openOperator(address: string): Promise<OperatorStore>
+  openWrite(address: string, wait: LockWait): Promise<WriteStore>
+  readFacts(address: string): Promise<StoreFacts>
+  migrate(address: string, onRewrite?: OnRewrite, wait?: LockWait): Promise<MigrationOutcome>
+  isAddress(address: string): boolean
+  /** Whether a store that is not there yet is made when it is needed. A server's is made by `fatura migrate` alone. */
+  createsItself: boolean
+}
 
-function engineOf(url: string): Engine {
-  if (/^postgres(ql)?:\/\//.test(url)) return { name: 'postgres', url }
+const sqlite: Engine = {
+  openRead: async path => (await import('./sqlite/reader.ts')).openSqliteReader(path),
+  openOperator: async path => (await import('./sqlite/operator.ts')).openSqliteOperator(path),
+  openWrite: async (path, wait) => (await import('./sqlite/writer.ts')).openSqliteWriter(path, wait),
+  readFacts: async path => (await import('./sqlite/read-facts.ts')).readSqliteFacts(path),
+  migrate: async (path, onRewrite, wait) =>
+    (await import('./sqlite/migrations.ts')).migrateSqlite(path, onRewrite, wait),
+  isAddress: () => true,
+  createsItself: true,
+}
+
+const postgres: Engine = {
+  openRead: async (url, sharedBy) => (await import('./postgres/reader.ts')).openPostgresReader(url, sharedBy),
+  openOperator: async url => (await import('./postgres/operator.ts')).openPostgresOperator(url),
+  openWrite: async (url, wait) =>
+    (await import('./postgres/writer.ts')).openPostgresWriter(url, wait.patienceMs),
+  readFacts: async url => (await import('./postgres/read-facts.ts')).readPostgresFacts(url),
+  migrate: async (url, onRewrite) => (await import('./postgres/migrate.ts')).migratePostgres(url, onRewrite),
+  isAddress: url => URL.canParse(url),
+  createsItself: false,
+}
+
+function engineOf(url: string): [Engine, address: string] {
+  if (/^postgres(ql)?:\/\//.test(url)) return [postgres, url]
   const path = url.startsWith('sqlite:') ? url.slice('sqlite:'.length).replace(/^\/\/(?=\/)/, '') : ''
   if (path === '' || path === ':memory:')
     throw new StoreError(
       'DATABASE_URL must be sqlite: and the path of a file, like sqlite:data/fatura.db, or postgres://user:password@host:5432/name.',
     )
-  return { name: 'sqlite', path }
+  return [sqlite, path]
 }
 
 /**
- * Opens for reading only, on a schema of exactly this version; creates nothing. `sharedBy` so many processes, what one
- * of them alone would take of a server's connections is divided.
+ * Opens for the API: for reading only, on a schema of exactly this version; creates nothing. `sharedBy` is how many
+ * processes share what one of them alone would take of a server's connections.
  */
 export async function openReadStore(url: string, sharedBy = 1): Promise<ReadStore> {
-  const engine = engineOf(url)
-  return engine.name === 'sqlite'
-    ? (await import('./sqlite/reader.ts')).openSqliteReader(engine.path)
-    : (await import('./postgres/reader.ts')).openPostgresReader(engine.url, sharedBy)
+  const [engine, address] = engineOf(url)
+  return engine.openRead(address, sharedBy)
+}
+
+/** Opens for commands that only look: the store's connections refuse to write. */
+export async function openOperatorStore(url: string): Promise<OperatorStore> {
+  const [engine, address] = engineOf(url)
+  return engine.openOperator(address)
 }
 
 /**
@@ -31,24 +74,20 @@ export async function openReadStore(url: string, sharedBy = 1): Promise<ReadStor
  * writer, each time.
  */
 export async function openWriteStore(url: string, wait: LockWait = {}): Promise<WriteStore> {
-  const engine = engineOf(url)
-  return engine.name === 'sqlite'
-    ? (await import('./sqlite/writer.ts')).openSqliteWriter(engine.path, wait)
-    : (await import('./postgres/writer.ts')).openPostgresWriter(engine.url, wait.patienceMs)
+  const [engine, address] = engineOf(url)
+  return engine.openWrite(address, wait)
 }
 
 /** Whether an address is one at all; throws what a start would say. */
 export function checkAddress(url: string): void {
-  const engine = engineOf(url)
-  if (engine.name === 'postgres' && !URL.canParse(engine.url)) throw notAnAddress()
+  const [engine, address] = engineOf(url)
+  if (!engine.isAddress(address)) throw notAnAddress()
 }
 
 /** Looks at a store of whatever version, and changes nothing. */
 export async function readFacts(url: string): Promise<StoreFacts> {
-  const engine = engineOf(url)
-  return engine.name === 'sqlite'
-    ? (await import('./sqlite/read-facts.ts')).readSqliteFacts(engine.path)
-    : (await import('./postgres/read-facts.ts')).readPostgresFacts(engine.url)
+  const [engine, address] = engineOf(url)
+  return engine.readFacts(address)
 }
 
 /** Brings the schema to this version, creating the store when there is none; says from which version it came. */
@@ -57,13 +96,11 @@ export async function migrateStore(
   onRewrite?: OnRewrite,
   wait?: LockWait,
 ): Promise<MigrationOutcome> {
-  const engine = engineOf(url)
-  return engine.name === 'sqlite'
-    ? (await import('./sqlite/migrations.ts')).migrateSqlite(engine.path, onRewrite, wait)
-    : (await import('./postgres/migrate.ts')).migratePostgres(engine.url, onRewrite)
+  const [engine, address] = engineOf(url)
+  return engine.migrate(address, onRewrite, wait)
 }
 
 /** Creates or migrates a store that lives in a file. The schema of a server changes with `fatura migrate` alone. */
 export async function prepareStore(url: string, wait?: LockWait): Promise<void> {
-  if (engineOf(url).name === 'sqlite') await migrateStore(url, undefined, wait)
+  if (engineOf(url)[0].createsItself) await migrateStore(url, undefined, wait)
 }

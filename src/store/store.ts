@@ -1,10 +1,11 @@
 /**
- * The store's contract. The API sees only `ReadStore`, whose connection cannot write either; the connector,
- * the import and the token commands see `WriteStore`. Every engine meets both, and one suite runs over all.
+ * The store's three contracts, by role: `ReadStore` for the API, `OperatorStore` for commands that only look (status,
+ * explain, reconcile, doctor), `WriteStore` for the connector, the import and the token commands. The connections behind
+ * the first two cannot write. Every engine meets all three, and one suite runs over all engines.
  */
 import type { Claim } from '../document.ts'
 import type { InvoiceKey, InvoiceRecord, InvoiceStatus } from '../invoice.ts'
-import type { ConnectorReads, ConnectorWrites } from './connector-store.ts'
+import type { ConnectorReads, ConnectorWrites, LeaseWrites } from './connector-store.ts'
 import type { ContentsReads, ContentsWrites } from './contents.ts'
 import type { DocumentReads, DocumentWrites } from './document-store.ts'
 import type { SearchWord } from './read-model/search.ts'
@@ -117,12 +118,7 @@ export interface WriteTransaction extends DocumentWrites, ConnectorWrites, Conte
   saveSuccess(stream: string, at: number): Promise<void>
 }
 
-export interface WriteStore extends DocumentReads, ConnectorReads, ContentsReads {
-  /**
-   * Where two transactions wait for each other, an engine ends one and calls its `work` again from the beginning: it does
-   * nothing outside of the transaction that must not be done twice.
-   */
-  transaction<T>(work: (tx: WriteTransaction) => Promise<T>): Promise<T>
+export interface OperatorStore extends DocumentReads, ConnectorReads, ContentsReads {
   /** Records of every customer, in the order of their keys, from the first one after a key. */
   readInvoices(after: InvoiceKey | null, limit: number): Promise<StoredRecord[]>
   /**
@@ -137,16 +133,24 @@ export interface WriteStore extends DocumentReads, ConnectorReads, ContentsReads
    * is made out to. Nobody waits for it, and nothing is written.
    */
   checkCounts(onProgress?: OnRecounted): Promise<number>
-  /** Counts anew those customers of whom something is wrong, and says how much was. */
-  repairCounts(onProgress?: OnRecounted): Promise<number>
   listStreams(): Promise<Stream[]>
-  /** A token that is known already takes over the revocation. */
-  saveToken(token: StoredToken): Promise<void>
   /** Newest first. */
   listTokens(): Promise<StoredToken[]>
+  close(): Promise<void>
+}
+
+export interface WriteStore extends OperatorStore, LeaseWrites {
+  /**
+   * Where two transactions wait for each other, an engine ends one and calls its `work` again from the beginning: it does
+   * nothing outside of the transaction that must not be done twice.
+   */
+  transaction<T>(work: (tx: WriteTransaction) => Promise<T>): Promise<T>
+  /** Counts those customers again of whom something is wrong, and says how much was. */
+  repairCounts(onProgress?: OnRecounted): Promise<number>
+  /** A token that is known already takes over the revocation. */
+  saveToken(token: StoredToken): Promise<void>
   /** Null when there is no such token. Revoking twice keeps the first moment. */
   revokeToken(id: string, at: number): Promise<StoredToken | null>
-  close(): Promise<void>
 }
 
 /** How many invoices were looked at so far, and of how many; null when nobody can tell. */

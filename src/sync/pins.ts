@@ -5,7 +5,7 @@
 import type { InvoiceKey } from '../invoice.ts'
 import { type BillingAccount, type BillingSource, SourceError } from '../sources.ts'
 import type { Pin } from '../store/connector-store.ts'
-import type { WriteStore } from '../store/store.ts'
+import type { OperatorStore, WriteStore } from '../store/store.ts'
 
 export const stripeSystem = 'stripe'
 export const invoiceXpressSystem = 'invoicexpress'
@@ -27,7 +27,7 @@ export interface Comparison {
   verdict: 'kept' | 'pinned' | 'other'
 }
 
-export async function compareAccounts(store: WriteStore, accounts: Accounts): Promise<Comparison[]> {
+export async function compareAccounts(store: OperatorStore, accounts: Accounts): Promise<Comparison[]> {
   const pins = new Map((await store.listPins()).map(({ system, account }) => [system, account]))
   const stripe = await compareStripe(store, accounts.source, pins.get(stripeSystem) ?? null)
   if (accounts.invoiceXpress === null) return [stripe]
@@ -37,7 +37,7 @@ export async function compareAccounts(store: WriteStore, accounts: Accounts): Pr
 }
 
 async function compareStripe(
-  store: WriteStore,
+  store: OperatorStore,
   source: BillingSource,
   pinned: string | null,
 ): Promise<Comparison> {
@@ -67,7 +67,7 @@ const [rowsAtATime, rowsAtMost] = [500, 10_000]
  * Whether the key finds any of some stored invoices: where an account has no name, that tells it. Only what came from the
  * platform counts, and no drafts, for these may be deleted. True when there is nothing to look for.
  */
-async function findsStored(store: WriteStore, source: BillingSource): Promise<boolean> {
+async function findsStored(store: OperatorStore, source: BillingSource): Promise<boolean> {
   const sample = await pickStored(store)
   let failure: SourceError | null = null
   for (const { id, customer_id } of sample)
@@ -81,7 +81,7 @@ async function findsStored(store: WriteStore, source: BillingSource): Promise<bo
   return sample.length === 0
 }
 
-async function pickStored(store: WriteStore): Promise<InvoiceKey[]> {
+async function pickStored(store: OperatorStore): Promise<InvoiceKey[]> {
   const picked: InvoiceKey[] = []
   let after: InvoiceKey | null = null
   for (let rows = 0; rows < rowsAtMost && picked.length < sampleSize; rows += rowsAtATime) {

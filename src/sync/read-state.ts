@@ -1,6 +1,6 @@
 /** What an operator must know of the connector, read from the store alone. */
 import type { Lease, Loss, Pin, SetAside } from '../store/connector-store.ts'
-import type { Stream, WriteStore } from '../store/store.ts'
+import type { OperatorStore, Stream } from '../store/store.ts'
 import { brakeSystem } from './brake.ts'
 
 /** As many as can be read at a glance. */
@@ -16,7 +16,7 @@ export interface SyncState {
   held: Record<Loss, number>
 }
 
-export async function readState(store: WriteStore): Promise<SyncState> {
+export async function readState(store: OperatorStore): Promise<SyncState> {
   const counts = await store.countSetAside()
   const heldOf = (loss: Loss) =>
     counts.find(({ system, kind }) => system === brakeSystem && kind === loss)?.count ?? 0

@@ -1,6 +1,6 @@
 import { Command } from 'commander'
 import { SourceError } from '../../sources.ts'
-import { openWriteStore } from '../../store/engines.ts'
+import { openOperatorStore, openWriteStore } from '../../store/engines.ts'
 import type { WriteStore } from '../../store/store.ts'
 import { fenceStore, waitForLease } from '../../sync/lease.ts'
 import { type Comparison, changePins, compareAccounts, tellAccount } from '../../sync/pins.ts'
@@ -46,7 +46,8 @@ async function withStore<T>(
 }
 
 async function showAccounts(options: Record<string, unknown>): Promise<void> {
-  await withStore(options, async store => {
+  const store = await openOperatorStore(readDatabaseUrl(readFlags(options)))
+  try {
     const pins = await store.listPins()
     const rows = pins.map(({ system, account, pinned_at }) => [
       system,
@@ -58,7 +59,9 @@ async function showAccounts(options: Record<string, unknown>): Promise<void> {
         ? 'No account is known yet: the first fatura sync notes whose records it brings.\n'
         : formatTable([['SYSTEM', 'ACCOUNT', 'SINCE'], ...rows]),
     )
-  })
+  } finally {
+    await store.close()
+  }
 }
 
 async function changeAccounts(options: { confirm?: true } & Record<string, unknown>): Promise<void> {

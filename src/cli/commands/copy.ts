@@ -1,8 +1,8 @@
 import { Command } from 'commander'
 import { kindNames, kinds, tellCount } from '../../store/contents.ts'
 import { checkTarget, copyStore, type Digest, digestStore } from '../../store/copy-store.ts'
-import { migrateStore, openWriteStore } from '../../store/engines.ts'
-import type { WriteStore } from '../../store/store.ts'
+import { migrateStore, openOperatorStore, openWriteStore } from '../../store/engines.ts'
+import type { OperatorStore, WriteStore } from '../../store/store.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { printResult } from '../terminal/moving-line.ts'
 import { createProgress, type Progress, sayWaiting } from '../terminal/progress.ts'
@@ -33,7 +33,7 @@ async function runCopy(fromUrl: string, toUrl: string): Promise<void> {
   if (fromUrl === toUrl) throw new CliError('The two addresses are the same; there is nothing to copy.')
   const progress = createProgress('things')
   const wait = { onWait: (path: string) => sayWaiting(path, progress) }
-  const from = await openWriteStore(fromUrl)
+  const from = await openOperatorStore(fromUrl)
   try {
     await migrateStore(toUrl, undefined, wait)
     const to = await openWriteStore(toUrl, wait)
@@ -47,7 +47,7 @@ async function runCopy(fromUrl: string, toUrl: string): Promise<void> {
   }
 }
 
-async function copyAndCompare(from: WriteStore, to: WriteStore, progress: Progress): Promise<void> {
+async function copyAndCompare(from: OperatorStore, to: WriteStore, progress: Progress): Promise<void> {
   try {
     await checkTarget(from, to, (kind, done) => progress.update(`(${kinds[kind].names[1]}) checked`, done))
     const { written, alike, removed } = await copyStore(from, to, (kind, done) =>

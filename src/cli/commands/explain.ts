@@ -5,7 +5,7 @@ import { type Claim, noClaim } from '../../document.ts'
 import { isInvoiceId } from '../../invoice.ts'
 import { missesToBelieve } from '../../linking/link.ts'
 import type { JournalEntry, KnownDocument } from '../../store/document-store.ts'
-import { openWriteStore } from '../../store/engines.ts'
+import { openOperatorStore } from '../../store/engines.ts'
 import { readDatabaseUrl, readLinkRules } from '../settings/config.ts'
 import { addSettings, readFlags } from '../settings/options.ts'
 import { CliError } from '../terminal/cli-error.ts'
@@ -31,7 +31,7 @@ async function explain(id: string, options: { json?: true } & Record<string, unk
   if (!isInvoiceId(id))
     throw new CliError(`An invoice's ID is in_ and letters and digits, not '${printable(id)}'.`)
   readLinkRules(true)
-  const store = await openWriteStore(readDatabaseUrl(readFlags(options)))
+  const store = await openOperatorStore(readDatabaseUrl(readFlags(options)))
   try {
     const streams = await store.listStreams()
     const rules = readLinkRules(streams.some(({ name }) => name.startsWith('ix:')))

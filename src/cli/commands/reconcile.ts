@@ -5,8 +5,8 @@ import type { Document } from '../../document.ts'
 import type { InvoiceKey } from '../../invoice.ts'
 import { invoiceIdOf, type LinkRules, referenceOf } from '../../linking/link.ts'
 import type { KnownDocument, LinkedInvoice } from '../../store/document-store.ts'
-import { openWriteStore } from '../../store/engines.ts'
-import { StoreError, type Stream, type WriteStore } from '../../store/store.ts'
+import { openOperatorStore } from '../../store/engines.ts'
+import { type OperatorStore, StoreError, type Stream } from '../../store/store.ts'
 import { allStream, openStream } from '../../sync/documents.ts'
 import { readDatabaseUrl, readLinkRules } from '../settings/config.ts'
 import { addSettings, readFlags } from '../settings/options.ts'
@@ -55,7 +55,7 @@ async function reconcile(
   try {
     const scope = readScope(options)
     const rules = readLinkRules(true)
-    const store = await openWriteStore(readDatabaseUrl(readFlags(options)))
+    const store = await openOperatorStore(readDatabaseUrl(readFlags(options)))
     const progress = createProgress('invoices')
     try {
       await refuseUnread(store, scope, progress)
@@ -100,7 +100,7 @@ const batchSize = 500
 
 /** In the order of their keys, batch by batch. */
 async function* readBatches(
-  store: WriteStore,
+  store: OperatorStore,
   { customer, days, from, to }: Scope,
 ): AsyncGenerator<LinkedInvoice[]> {
   let after: InvoiceKey | null = null
@@ -117,7 +117,7 @@ async function* readBatches(
 
 /** Each with the documents that refer to it, and maybe some of others. */
 async function* readChecked(
-  store: WriteStore,
+  store: OperatorStore,
   scope: Scope,
   rules: LinkRules,
 ): AsyncGenerator<{ linked: LinkedInvoice; known: KnownDocument[] }> {
@@ -136,7 +136,7 @@ async function* readChecked(
 
 /** Documents that are in force and that no invoice is tied to. Those of one customer cannot be told. */
 async function* readUnlinked(
-  store: WriteStore,
+  store: OperatorStore,
   { customer, days }: Scope,
   rules: LinkRules,
 ): AsyncGenerator<Document> {
@@ -157,7 +157,7 @@ async function* readUnlinked(
 const day = 24 * 60 * 60 * 1000
 
 /** Before the documents were read to their end, every paid invoice would seem to have none. */
-async function refuseUnread(store: WriteStore, scope: Scope, progress: Progress): Promise<void> {
+async function refuseUnread(store: OperatorStore, scope: Scope, progress: Progress): Promise<void> {
   if (scope.customer !== null && (await store.readLinked(null, 1, scope.customer)).length === 0)
     throw new CliError(
       `There is no invoice of ${scope.customer}. Check the ID, and with fatura status whether its invoices were synchronized.`,

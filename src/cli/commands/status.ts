@@ -1,6 +1,6 @@
 import { Command } from 'commander'
 import { tellSpan } from '../../doctor/check-clock.ts'
-import { openWriteStore } from '../../store/engines.ts'
+import { openOperatorStore } from '../../store/engines.ts'
 import type { Stream } from '../../store/store.ts'
 import { advice, tellHeld } from '../../sync/brake.ts'
 import { tellCursor } from '../../sync/ranges.ts'
@@ -21,7 +21,7 @@ export function statusCommand(): Command {
 }
 
 async function showStatus(options: { json?: true } & Record<string, unknown>): Promise<void> {
-  const store = await openWriteStore(readDatabaseUrl(readFlags(options)))
+  const store = await openOperatorStore(readDatabaseUrl(readFlags(options)))
   try {
     const state = await readState(store)
     process.stdout.write(options.json === true ? writeLines(state) : writeText(state))

@@ -1,7 +1,7 @@
 import { Command } from 'commander'
 import { createToken, isToken, readTokenId } from '../../access/token.ts'
 import { isCustomerId } from '../../invoice.ts'
-import { openWriteStore, prepareStore } from '../../store/engines.ts'
+import { openOperatorStore, openWriteStore, prepareStore } from '../../store/engines.ts'
 import type { StoredToken, WriteStore } from '../../store/store.ts'
 import { readDatabaseUrl } from '../settings/config.ts'
 import { addSettings, readFlags } from '../settings/options.ts'
@@ -89,7 +89,10 @@ function readExpiry(text: string, now: number): number | null {
 }
 
 async function listAll(options: { json?: true } & Record<string, unknown>): Promise<void> {
-  const tokens = await withStore(options, store => store.listTokens())
+  const url = readDatabaseUrl(readFlags(options))
+  await prepareStore(url, { onWait: sayWaiting })
+  const store = await openOperatorStore(url)
+  const tokens = await store.listTokens().finally(() => store.close())
   if (options.json === true) {
     for (const { hash, ...token } of tokens)
       process.stdout.write(`${JSON.stringify({ ...token, state: stateOf(token) })}\n`)

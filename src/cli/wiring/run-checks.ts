@@ -9,8 +9,8 @@ import { checkStripe, describeKey } from '../../doctor/check-stripe.ts'
 import { answerLimit, attempt, type Reporter } from '../../doctor/findings.ts'
 import { type InvoiceXpressOptions, isInvoiceXpressOwn } from '../../invoicexpress/client.ts'
 import { createDocumentSource } from '../../invoicexpress/document-source.ts'
-import { openReadStore, openWriteStore, readFacts } from '../../store/engines.ts'
-import type { WriteStore } from '../../store/store.ts'
+import { openOperatorStore, openReadStore, openWriteStore, readFacts } from '../../store/engines.ts'
+import type { OperatorStore, WriteStore } from '../../store/store.ts'
 import { createBillingSource } from '../../stripe/billing-source.ts'
 import { isStripesOwn, type StripeOptions } from '../../stripe/client.ts'
 import {
@@ -137,12 +137,12 @@ async function checkStore(
   flags: Flags,
   { stripe, invoiceXpress }: Connections,
   repair: boolean,
-): Promise<WriteStore | null> {
+): Promise<OperatorStore | null> {
   const url = readDatabaseUrl(flags)
   const isUsable = await checkDatabase(report, () => readFacts(url))
   const store = isUsable
     ? await attempt(report, 'Database: opening', 'Correct DATABASE_URL, or repair the database.', () =>
-        openWriteStore(url, { onWait: sayWaiting }),
+        openOperatorStore(url),
       )
     : null
   if (isSet('DATABASE_READ_URL', flags)) {
@@ -163,16 +163,29 @@ async function checkStore(
   if (streams !== null) checkStreams(report, streams, connected, Date.now())
   await checkConnector(report, store)
   const progress = createProgress('invoices')
-  await checkCounters(report, store, repair, (invoices, of) =>
+  const counters = { check: store.checkCounts, repair: repair ? repairCounters(url) : null }
+  await checkCounters(report, counters, (invoices, of) =>
     progress.update('counted', invoices, of === null ? null : Math.min(1, invoices / of)),
   )
   progress.end()
   return store
 }
 
+/** To repair is all that doctor ever writes, and only when it is told to. */
+function repairCounters(url: string): WriteStore['repairCounts'] {
+  return async onProgress => {
+    const store = await openWriteStore(url, { onWait: sayWaiting })
+    try {
+      return await store.repairCounts(onProgress)
+    } finally {
+      await store.close()
+    }
+  }
+}
+
 async function compareSample(
   report: Reporter,
-  store: WriteStore | null,
+  store: OperatorStore | null,
   { stripe, invoiceXpress }: Connections,
   count: number,
   may: { payments: boolean; documents: boolean },

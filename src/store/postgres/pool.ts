@@ -65,6 +65,18 @@ export function openReadPool(
   )
 }
 
+/** For commands that only look: as patient as a writer, in sessions that refuse to write. */
+export function openOperatorPool(url: string): pg.Pool {
+  return watch(
+    new pg.Pool({
+      ...configure(url, `${writeOptions()} -c default_transaction_read_only=on`),
+      max: 2,
+      application_name: 'fatura-operator',
+      connectionTimeoutMillis: 10_000,
+    }),
+  )
+}
+
 /** A writer's connections: few, and patient; enough that two that wait for another writer's locks keep no third back. */
 export function openWritePool(url: string, lockPatienceMs?: number): pg.Pool {
   return watch(

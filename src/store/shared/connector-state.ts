@@ -1,5 +1,13 @@
 /** Pins, the lease and the records set aside: small tables that no request of the API reads. */
-import type { ConnectorReads, ConnectorWrites, Lease, Loss, Pin, SetAside } from '../connector-store.ts'
+import type {
+  ConnectorReads,
+  ConnectorWrites,
+  Lease,
+  LeaseWrites,
+  Loss,
+  Pin,
+  SetAside,
+} from '../connector-store.ts'
 import type { Db } from './db.ts'
 
 export function connectorReads(db: Db): ConnectorReads {
@@ -10,6 +18,22 @@ export function connectorReads(db: Db): ConnectorReads {
       if (lease === undefined) throw new Error('The lease has no row: the store is damaged.')
       return lease
     },
+    listSetAside: (limit, system, newestFirst = false) =>
+      db.query<SetAside>(
+        `SELECT system, kind, id, reason, first_at, last_at, tries FROM fatura.set_aside
+         WHERE system = coalesce($1, system) ORDER BY last_at ${newestFirst ? 'DESC' : ''}, system, kind, id LIMIT $2`,
+        system ?? null,
+        limit,
+      ),
+    countSetAside: () =>
+      db.query(
+        'SELECT system, kind, count(*) AS count FROM fatura.set_aside GROUP BY system, kind ORDER BY system, kind',
+      ),
+  }
+}
+
+export function leaseWrites(db: Db): LeaseWrites {
+  return {
     async takeLease({ epoch, beats }, holder) {
       const [taken] = await db.query<Lease>(
         `UPDATE fatura.lease SET holder = $1, epoch = epoch + 1, beats = 0
@@ -30,17 +54,6 @@ export function connectorReads(db: Db): ConnectorReads {
     async releaseLease(epoch) {
       await db.query('UPDATE fatura.lease SET holder = NULL WHERE epoch = $1', epoch)
     },
-    listSetAside: (limit, system, newestFirst = false) =>
-      db.query<SetAside>(
-        `SELECT system, kind, id, reason, first_at, last_at, tries FROM fatura.set_aside
-         WHERE system = coalesce($1, system) ORDER BY last_at ${newestFirst ? 'DESC' : ''}, system, kind, id LIMIT $2`,
-        system ?? null,
-        limit,
-      ),
-    countSetAside: () =>
-      db.query(
-        'SELECT system, kind, count(*) AS count FROM fatura.set_aside GROUP BY system, kind ORDER BY system, kind',
-      ),
   }
 }
 
