@@ -35,7 +35,7 @@ export async function openSeeded(
   return { engine: 'postgres', url, readUrl: await grantReading(server, url), server }
 }
 
-/** The API's role as in docs/operations.md: it may call the functions, and nothing else. */
+/** The API's role as in docs/postgresql.md: it may call the functions, and nothing else. */
 async function grantReading(server: PostgresServer, url: string): Promise<string> {
   const address = new URL(url)
   await server.query(

@@ -60,10 +60,55 @@ test('the lock file holds no download address, and pins every package by hash', 
   }
 })
 
-test('every link between the docs leads somewhere', () => {
+/** What GitHub calls the anchors of a page's headings. */
+const anchorsOf = (path: string) =>
+  [...read(path).matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) =>
+    heading
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N}_\- ]/gu, '')
+      .replaceAll(' ', '-'),
+  )
+
+test('every link between the docs leads to a page, and to a heading that it has', () => {
   for (const page of pages)
-    for (const [, target = ''] of read(page).matchAll(/\]\((?!https?:|mailto:|#)([^)#\s]+)/g))
-      assert.ok(existsSync(join(root, dirname(page), target)), `${page} links to ${target}`)
+    for (const [, path = '', anchor = ''] of read(page).matchAll(
+      /\]\((?!https?:|mailto:)([^)#\s]*)#?([^)\s]*)\)/g,
+    )) {
+      const target = path === '' ? page : join(dirname(page), path)
+      assert.ok(existsSync(join(root, target)), `${page} links to ${path}`)
+      if (anchor !== '' && target.endsWith('.md'))
+        assert.ok(anchorsOf(target).includes(anchor), `${page} links to ${path}#${anchor}`)
+    }
+})
+
+test('every file, folder, table and setting that the docs name is there', () => {
+  const tables = new Set(
+    ['sqlite', 'postgres'].flatMap(engine =>
+      readdirSync(join(root, `src/store/${engine}/migrations`)).flatMap(file =>
+        [
+          ...read(`src/store/${engine}/migrations/${file}`).matchAll(
+            /CREATE (?:UNLOGGED )?TABLE (?:fatura\.)?(\w+)/g,
+          ),
+        ].map(([, name]) => name),
+      ),
+    ),
+  )
+  assert.ok(tables.size > 10)
+  for (const page of pages.filter(page => page !== 'CHANGELOG.md')) {
+    const text = read(page)
+    for (const [, path = ''] of text.matchAll(/`((?:src|test|bench|docs|scripts|bin)\/[\w./-]+\w\/?)`/g))
+      if (!path.includes('000N')) assert.ok(existsSync(join(root, path)), `${page} names ${path}`)
+    for (const [, table = ''] of text.matchAll(/`fatura\.(?!db\b)([a-z_]+)`/g))
+      assert.ok(tables.has(table), `${page} names the table ${table}`)
+    for (const [, name = ''] of text.matchAll(
+      /`((?:DATABASE|STRIPE|INVOICEXPRESS|LINK|RATE|LOG|SHUTDOWN)_[A-Z_]+[A-Z])(?:=[^`]*)?`/g,
+    ))
+      assert.ok(Object.hasOwn(settings, name), `${page} names the setting ${name}`)
+  }
+  const [, readModel = ''] = /^## The read model$(.*?)^## /ms.exec(read('ARCHITECTURE.md')) ?? []
+  for (const [row] of readModel.matchAll(/^\| `.*?\|/gm))
+    for (const [, table = ''] of row.matchAll(/`(\w+)`/g))
+      assert.ok(tables.has(table), `ARCHITECTURE.md describes the table ${table}`)
 })
 
 test('every command that the docs show is one that exists', () => {

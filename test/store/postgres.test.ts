@@ -15,7 +15,7 @@ import { makeLine, makeRecord } from '../support/records.ts'
 const postgres = engines.find(({ name }) => name === 'postgres') as (typeof engines)[number]
 const list = { customer_id: 'cus_ana', page: 1, page_size: 10 }
 
-/** A role with no right but those that docs/operations.md gives to the API's. */
+/** A role with no right but those that docs/postgresql.md gives to the API's. */
 async function createApiRole(t: TestContext, url: string): Promise<string> {
   const name = `api_${new URL(url).pathname.slice(1)}`
   await runSql(url, `CREATE ROLE ${name} LOGIN PASSWORD 'test'; GRANT USAGE ON SCHEMA fatura TO ${name}`)

@@ -183,7 +183,7 @@ export function translate(error: unknown): unknown {
     return new StoreError('The database asks for a password, and DATABASE_URL has none.', { cause: error })
   if (isServersWord && code === '42501')
     return new StoreError(
-      `The database role may not do this: ${message}. See docs/operations.md for its grants.`,
+      `The database role may not do this: ${message}. See docs/postgresql.md for its grants.`,
       {
         cause: error,
       },
