@@ -3,6 +3,7 @@
  * recent and what still changes often, everything in turn.
  */
 import type { Logger } from 'pino'
+import { missesToBelieve, openInLists } from '../document.ts'
 import type { LinkRules } from '../linking/link.ts'
 import type { DocumentSource } from '../sources.ts'
 import type { DocumentKey } from '../store/document-store.ts'
@@ -84,7 +85,8 @@ export async function createDocumentSync(options: DocumentSyncOptions): Promise<
   /** What is claimed and was never seen, or was missed in an earlier round. */
   async function* unseen({ missedBefore }: Round): AsyncGenerator<DocumentKey> {
     for await (const key of inBatches(0, after => store.readClaimed(after, batchSize))) {
-      const isDue = key.misses === null || (key.misses === 1 && key.observed_at <= missedBefore)
+      const { misses, observed_at } = key
+      const isDue = misses === null || (misses > 0 && misses < missesToBelieve && observed_at <= missedBefore)
       if (isDue && !setAside.has('document', key.id)) yield key
     }
   }
@@ -159,7 +161,7 @@ export async function createDocumentSync(options: DocumentSyncOptions): Promise<
       return streams.run(openStream, async stream => {
         const round = begin()
         const swept = nothingSwept()
-        await looks.readLists(source, { statuses: ['draft', 'sent'] }, swept)
+        await looks.readLists(source, { statuses: openInLists }, swept)
         const keys = unlisted('open', round, Number(readCursor(stream)?.next ?? 0))
         const last = await looks.lookAtEach(source, keys, round, swept, fetchesPerRun)
         const left = await looks.lookAtEach(source, unseen(round), round, swept, fetchesPerRun)

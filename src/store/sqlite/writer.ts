@@ -1,14 +1,20 @@
-import type { InvoiceKey } from '../../invoice.ts'
-import type { ConnectorWrites } from '../connector-store.ts'
-import type { ContentsWrites } from '../contents.ts'
 import { connectorReads, connectorWrites } from '../shared/connector-state.ts'
 import { contentsReads, contentsWrites } from '../shared/contents.ts'
+import { documentReads } from '../shared/read-documents.ts'
+import { invoiceReads } from '../shared/read-invoices.ts'
+import {
+  type FreshnessStatements,
+  gatherSharedRows,
+  type SharedRows,
+  sharedReads,
+} from '../shared/shared-rows.ts'
+import { tokens } from '../shared/tokens.ts'
+import { documentWrites } from '../shared/write-documents.ts'
 import {
   type LockWait,
+  lastStamp,
   type OnRecounted,
   observationStamp,
-  type StoredRecord,
-  type Stream,
   type WriteStore,
   type WriteTransaction,
 } from '../store.ts'
@@ -16,13 +22,15 @@ import { keepCounts } from './counts.ts'
 import { openReadWrite } from './database.ts'
 import { translate } from './failures.ts'
 import { checkSchema } from './migrations.ts'
-import { documentReads } from './read-documents.ts'
 import { recounts } from './recount.ts'
 import { createDb } from './shared-db.ts'
-import { readToken, type TokenRow, tokenColumns } from './tokens.ts'
 import { beginWriting } from './wait-for-lock.ts'
-import { writeDocuments } from './write-documents.ts'
 import { writeInvoices } from './write-invoices.ts'
+
+const freshness: FreshnessStatements = {
+  hold: [],
+  save: 'UPDATE fatura.freshness SET synced_at = (SELECT synced_at FROM fatura.current_freshness)',
+}
 
 export async function openSqliteWriter(path: string, wait: LockWait = {}): Promise<WriteStore> {
   const db = await openReadWrite(path, { create: false, ...wait })
@@ -33,68 +41,44 @@ export async function openSqliteWriter(path: string, wait: LockWait = {}): Promi
     throw error
   }
   const exec = (sql: string): void => translate(path, () => db.exec(sql))
-  const documents = writeDocuments(db)
-  const counts = keepCounts(db)
-  const invoices = writeInvoices(db, documents, counts)
-
-  const readInvoices = db.prepare(`
-    SELECT invoices.customer_id, id, summary, lines FROM invoices
-    LEFT JOIN invoice_lines ON invoice_lines.customer_id = invoices.customer_id AND invoice_id = id
-    WHERE (invoices.customer_id, id) > (?1, ?2) ORDER BY invoices.customer_id, id LIMIT ?3`)
-  const readUnsettled = db.prepare(`
-    SELECT customer_id, id FROM invoices INDEXED BY invoices_unsettled
-    WHERE status IN ('draft', 'open', 'uncollectible') AND (customer_id, id) > (?1, ?2) AND observed_at < ?4
-    ORDER BY customer_id, id LIMIT ?3`)
-  const readLastObserved = db.prepare('SELECT last_at FROM observation')
-  const listStreams = db.prepare(
-    'SELECT name, cursor, succeeded_at, failed_at, error FROM streams ORDER BY name',
-  )
-  const saveToken = db.prepare(`
-    INSERT INTO tokens (${tokenColumns}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
-    ON CONFLICT (id) DO UPDATE SET revoked_at = excluded.revoked_at`)
-  const listTokens = db.prepare(`SELECT ${tokenColumns} FROM tokens ORDER BY created_at DESC, id`)
-  const revokeToken = db.prepare(
-    `UPDATE tokens SET revoked_at = coalesce(revoked_at, ?2) WHERE id = ?1 RETURNING ${tokenColumns}`,
-  )
-
   const shared = createDb(db, path)
-  const within = <T>(work: () => T): Promise<T> => new Promise(resolve => resolve(translate(path, work)))
-  const writes: Omit<WriteTransaction, keyof ConnectorWrites | keyof ContentsWrites> = {
-    saveInvoices: (records, observedAt = observationStamp()) =>
-      within(() => invoices.save(records, observedAt)),
-    deleteInvoice: (customerId, invoiceId, observedAt = observationStamp()) =>
-      within(() => invoices.delete(customerId, invoiceId, observedAt)),
-    removeInvoice: (customerId, invoiceId) => within(() => void invoices.remove(customerId, invoiceId)),
-    findKnown: keys => within(() => invoices.findKnown(keys)),
-    saveDocuments: (given, observedAt) =>
-      within(() => {
-        documents.saveDocuments(given, observedAt)
-        invoices.raiseObserved(observedAt)
-      }),
-    missDocument: (id, observedAt, unlessSince = observedAt) =>
-      within(() => {
-        documents.missDocument(id, observedAt, unlessSince)
-        invoices.raiseObserved(observedAt)
-      }),
-    saveClient: (id, taxId, observedAt) => within(() => documents.saveClient(id, taxId, observedAt)),
-    findDocuments: ({ ids, references }) => within(() => documents.findDocuments(ids, references)),
-    findLinked: wanted => within(() => documents.findLinked(wanted.documents, wanted.invoices)),
-    relinkInvoices: given => within(() => invoices.relink(given)),
-    saveEntries: entries => within(() => documents.saveEntries(entries)),
-    saveStream: stream => within(() => invoices.saveStream(stream)),
-    saveSuccess: (name, at) =>
-      within(() =>
-        invoices.saveStream({ name, cursor: null, succeeded_at: at, failed_at: null, error: null }),
-      ),
+  const counts = keepCounts(db)
+  const invoices = writeInvoices(db, shared, counts, work => translate(path, work))
+
+  function writesOf(rows: SharedRows): WriteTransaction {
+    const writes = {
+      saveInvoices(records, observedAt = observationStamp()) {
+        rows.raiseObserved(lastStamp(observedAt))
+        return invoices.save(records, observedAt)
+      },
+      deleteInvoice(customerId, invoiceId, observedAt = observationStamp()) {
+        rows.raiseObserved(observedAt)
+        return invoices.delete(customerId, invoiceId, observedAt)
+      },
+      async removeInvoice(customerId, invoiceId) {
+        await invoices.remove(customerId, invoiceId)
+      },
+      findKnown: invoices.findKnown,
+      relinkInvoices: invoices.relink,
+      saveStream: rows.saveStream,
+      saveSuccess: rows.saveSuccess,
+    } satisfies Partial<WriteTransaction>
+    return {
+      ...writes,
+      ...documentWrites(shared, rows),
+      ...connectorWrites(shared),
+      ...contentsWrites(shared, writes),
+    }
   }
-  const tx: WriteTransaction = { ...writes, ...connectorWrites(shared), ...contentsWrites(shared, writes) }
 
   async function runTransaction<T>(work: (tx: WriteTransaction) => Promise<T>): Promise<T> {
     await beginWriting(db, path, wait)
     try {
       counts.begin()
-      const result = await work(tx)
+      const rows = gatherSharedRows()
+      const result = await work(writesOf(rows))
       translate(path, counts.flush)
+      for (const { sql, values } of rows.statements(freshness)) await shared.query(sql, ...values)
       exec('COMMIT')
       return result
     } catch (error) {
@@ -147,49 +131,23 @@ export async function openSqliteWriter(path: string, wait: LockWait = {}): Promi
   }
   const transact = <T>(work: (tx: WriteTransaction) => Promise<T>): Promise<T> =>
     inTurn(() => runTransaction(work))
-  const connector = connectorReads(shared)
+  const [connector, token] = [connectorReads(shared), tokens(shared)]
 
   return {
     transaction: transact,
     checkCounts: onProgress => recount(false, onProgress),
     repairCounts: onProgress => recount(true, onProgress),
-    ...documentReads(db, work => translate(path, work)),
+    ...documentReads(shared),
     ...connector,
     takeLease: (seen, holder) => transact(() => connector.takeLease(seen, holder)),
     renewLease: epoch => transact(() => connector.renewLease(epoch)),
     releaseLease: epoch => transact(() => connector.releaseLease(epoch)),
     ...contentsReads(shared),
-    async readUnsettled(after, limit, observedBefore) {
-      const { customer_id, id } = after ?? { customer_id: '', id: '' }
-      const rows = translate(path, () => readUnsettled.all(customer_id, id, limit, observedBefore))
-      return rows as unknown as InvoiceKey[]
-    },
-    async readLastObserved() {
-      return Number(translate(path, () => readLastObserved.get())?.last_at)
-    },
-    async readInvoices(after, limit) {
-      const { customer_id, id } = after ?? { customer_id: '', id: '' }
-      return translate(path, () => readInvoices.all(customer_id, id, limit)) as unknown as StoredRecord[]
-    },
-    async listStreams() {
-      return translate(path, () => listStreams.all()) as unknown as Stream[]
-    },
-    async saveToken(token) {
-      const customers = token.customers === null ? null : JSON.stringify(token.customers)
-      const { id, name, hash, created_at, expires_at, revoked_at } = token
-      await transact(() =>
-        within(() => void saveToken.run(id, name, hash, customers, created_at, expires_at, revoked_at)),
-      )
-    },
-    async listTokens() {
-      return (translate(path, () => listTokens.all()) as unknown as TokenRow[]).map(readToken)
-    },
-    async revokeToken(id, at) {
-      const row = (await transact(() => within(() => revokeToken.get(id, at)))) as unknown as
-        | TokenRow
-        | undefined
-      return row === undefined ? null : readToken(row)
-    },
+    ...invoiceReads(shared),
+    ...sharedReads(shared),
+    ...token,
+    saveToken: given => transact(() => token.saveToken(given)),
+    revokeToken: (id, at) => transact(() => token.revokeToken(id, at)),
     async close() {
       db.close()
     },
