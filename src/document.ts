@@ -54,10 +54,18 @@ export const noClaim: Claim = {
   error: null,
 }
 
-/** Whether it certifies something: a draft does not yet, a canceled one no longer. */
+/** A document of these certifies nothing: a draft not yet, a canceled one no longer. */
+export const notInForce: readonly string[] = ['draft', 'canceled', 'deleted']
+
 export function isInForce({ status }: Document): boolean {
-  return status !== 'draft' && status !== 'canceled' && status !== 'deleted'
+  return !notInForce.includes(status)
 }
 
-/** Those that still change; any other is looked at again only now and then. `sent` is the lists' word for `final`. */
+/** So often in a row a document is missed before it counts as gone. */
+export const missesToBelieve = 2
+
+/** Those that still change, in the lists' words; any other is looked at again only now and then. */
+export const openInLists = ['draft', 'sent'] as const
+
+/** The same as documents may have them: `sent` is the lists' word for `final`. */
 export const openDocumentStatuses = ['draft', 'final', 'sent'] as const

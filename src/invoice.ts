@@ -4,6 +4,9 @@ import type { Claim } from './document.ts'
 export const invoiceStatuses = ['draft', 'open', 'paid', 'void', 'uncollectible'] as const
 export type InvoiceStatus = (typeof invoiceStatuses)[number]
 
+/** Those that still change where they come from: what is uncollectible may still be paid. */
+export const unsettledStatuses = ['draft', 'open', 'uncollectible'] as const satisfies InvoiceStatus[]
+
 export const syncStates = ['not_synced', 'creating', 'synced', 'failed', 'ignored'] as const
 export type SyncState = (typeof syncStates)[number]
 

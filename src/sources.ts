@@ -86,8 +86,25 @@ export interface NotificationPage {
   now: number
 }
 
+/** How an upstream system is called. */
+export interface SourceIdentity {
+  /** For people, as in "Stripe". */
+  name: string
+  /** What its account and its records are stored under, such as `stripe`. */
+  system: string
+  /** What the names of its streams begin with. */
+  streamPrefix: string
+}
+
+export interface SourceIdentities {
+  billing: SourceIdentity
+  documents: SourceIdentity
+}
+
 /** What the connector asks of a payment platform. Each call is paced and retried; what remains is a `SourceError`. */
-export interface BillingSource {
+export interface BillingSource extends SourceIdentity {
+  /** For how many days the platform keeps what happened. */
+  eventsKeptDays: number
   /** Invoices, newest first. Lines are complete, or null. */
   listInvoices(after: string | null, filter?: InvoiceFilter, urgency?: Urgency): Promise<ObservationPage>
   /** Rejects with an `UnfitRecord` when what the platform sent is none. */
@@ -142,7 +159,7 @@ export interface DocumentClient {
  * What the connector asks of an invoicing system. Each call is paced and retried; what remains is a `SourceError`. Null
  * is a successful answer that there is no such thing, and never a failure.
  */
-export interface DocumentSource {
+export interface DocumentSource extends SourceIdentity {
   /** `page` counts from 1. A document that was just made may be missing from a list for some seconds. */
   listDocuments(query: DocumentQuery, page: number): Promise<DocumentPage>
   /** Asks for every type in turn when the type is not known. */

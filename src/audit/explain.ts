@@ -1,10 +1,16 @@
 /** All that is known of one invoice, and why its document's state is what it is. Reads the store, changes nothing. */
 import { type Claim, openDocumentStatuses } from '../document.ts'
-import type { Invoice, InvoiceKey } from '../invoice.ts'
+import { type Invoice, type InvoiceKey, unsettledStatuses } from '../invoice.ts'
 import { deriveLink, isGone, isOverdue, type Link, type LinkRules, referenceOf } from '../linking/link.ts'
+import type { SourceIdentities } from '../sources.ts'
 import type { JournalEntry, KnownDocument, LinkedInvoice } from '../store/document-store.ts'
 import type { OperatorStore, Stream } from '../store/store.ts'
-import { allStream, openStream } from '../sync/documents.ts'
+import {
+  type BillingStreams,
+  billingStreams,
+  type DocumentStreams,
+  documentStreams,
+} from '../stream-names.ts'
 
 export interface Explanation {
   invoice: Invoice
@@ -37,12 +43,12 @@ export async function explainInvoice(
   store: OperatorStore,
   invoiceId: string,
   rules: LinkRules,
+  sources: SourceIdentities,
   now: number,
 ): Promise<{ found: Explanation[]; deleted: Deleted | null }> {
-  const streams = await store.listStreams()
   const found: Explanation[] = []
   for (const linked of await store.findLinkedById(invoiceId))
-    found.push(await explainOne(store, linked, rules, streams, now))
+    found.push(await explainOne(store, linked, rules, tellLast(await store.listStreams(), sources), now))
   const tombstone = await store.findTombstone(invoiceId)
   const isBack = found.some(({ invoice }) => invoice.customer_id === tombstone?.customer_id)
   return {
@@ -56,7 +62,7 @@ async function explainOne(
   store: OperatorStore,
   linked: LinkedInvoice,
   rules: LinkRules,
-  streams: readonly Stream[],
+  last: LastSuccesses,
   now: number,
 ): Promise<Explanation> {
   const invoice = JSON.parse(linked.summary) as Invoice
@@ -75,7 +81,7 @@ async function explainOne(
     derived,
     isStale: derived !== null && names.some(name => derived.fields[name] !== invoice[name]),
     journal: await store.readJournal(invoice),
-    next: claim === null ? [] : tellNext(invoice, claim, documents, rules, streams, now),
+    next: claim === null ? [] : tellNext(invoice, claim, documents, rules, last, now),
   }
 }
 
@@ -95,36 +101,44 @@ async function findDocuments(
   return [...byId.values()].sort((a, b) => a.id - b.id)
 }
 
+type LastSuccesses = Record<keyof BillingStreams | keyof DocumentStreams, string>
+
+/** Of each stream, when it last succeeded, in words. */
+function tellLast(streams: readonly Stream[], { billing, documents }: SourceIdentities): LastSuccesses {
+  const names = { ...billingStreams(billing), ...documentStreams(documents) }
+  const told = Object.entries(names).map(([key, name]) => {
+    const at = streams.find(stream => stream.name === name)?.succeeded_at ?? null
+    return [key, `${name}, last success ${at === null ? 'never' : new Date(at).toISOString()}`]
+  })
+  return Object.fromEntries(told)
+}
+
 function tellNext(
   { status, ix_id }: Invoice,
   claim: Claim,
   documents: readonly KnownDocument[],
   { creatingAtMost, isConnected }: LinkRules,
-  streams: readonly Stream[],
+  last: LastSuccesses,
   now: number,
 ): string[] {
-  const last = (name: string) => {
-    const at = streams.find(stream => stream.name === name)?.succeeded_at ?? null
-    return `${name}, last success ${at === null ? 'never' : new Date(at).toISOString()}`
-  }
-  const isSettled = status === 'paid' || status === 'void'
+  const unsettled: readonly string[] = unsettledStatuses
+  const alsoWith = `${unsettled.slice(0, -1).join(', ')} and ${unsettled.at(-1)}`
   const told = [
-    isSettled
-      ? `The invoice is looked at when an event tells of it (${last('stripe:events')}).`
-      : `The invoice is looked at when an event tells of it (${last('stripe:events')}), and with every draft, open and uncollectible one (${last('stripe:unsettled')}).`,
+    unsettled.includes(status)
+      ? `The invoice is looked at when an event tells of it (${last.events}), and with every ${alsoWith} one (${last.unsettled}).`
+      : `The invoice is looked at when an event tells of it (${last.events}).`,
   ]
   if (!isConnected) return [...told, 'No invoicing system was ever read: documents are not looked at.']
   const wanted = ix_id ?? claim.ix_id
   const known = documents.find(({ id }) => id === wanted)
   const open: readonly string[] = openDocumentStatuses
-  if (wanted === null)
-    told.push(`A document is found once one refers to it (${last('ix:recent')}; ${last(allStream)}).`)
+  if (wanted === null) told.push(`A document is found once one refers to it (${last.recent}; ${last.all}).`)
   else if (known === undefined || (known.misses > 0 && !isGone(known)))
-    told.push(`Document ${wanted} is asked for in the next run of ${last(openStream)}.`)
+    told.push(`Document ${wanted} is asked for in the next run of ${last.open}.`)
   else if (isGone(known)) told.push(`Document ${wanted} is gone, and not asked for again.`)
   else
     told.push(
-      `Document ${wanted} is looked at with ${open.includes(known.document?.status ?? '') ? `those that may change (${last(openStream)})` : `all the others (${last(allStream)})`}.`,
+      `Document ${wanted} is looked at with ${open.includes(known.document?.status ?? '') ? `those that may change (${last.open})` : `all the others (${last.all})`}.`,
     )
   if (claim.state === 'creating' && claim.attempted_at !== null && !isOverdue(claim, creatingAtMost, now))
     told.push(

@@ -1,10 +1,10 @@
 /** Amounts of two systems against each other: one counts in the smallest unit, the other writes decimals. No floats. */
 
-/** As Stripe counts them: in whole units. Not UGX, which it has without decimals, and yet counts in hundredths. */
+/** As the payment platform counts them: in whole units. Not UGX, which it has without decimals, and yet counts in hundredths. */
 const withoutDecimals = new Set('bif clp djf gnf jpy kmf krw mga pyg rwf vnd vuv xaf xof xpf'.split(' '))
 const withThreeDecimals = new Set('bhd jod kwd omr tnd'.split(' '))
 
-/** How many decimals the smallest unit of a currency has, as Stripe counts. */
+/** How many decimals the smallest unit of a currency has, as the payment platform counts. */
 export function decimalsOf(currency: string): number {
   return withoutDecimals.has(currency) ? 0 : withThreeDecimals.has(currency) ? 3 : 2
 }

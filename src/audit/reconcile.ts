@@ -2,6 +2,7 @@
 import { type Claim, type Document, isInForce, noClaim } from '../document.ts'
 import type { Invoice } from '../invoice.ts'
 import { ignoredBecause, invoiceIdOf, isGone, type LinkRules, referenceOf } from '../linking/link.ts'
+import type { SourceIdentity } from '../sources.ts'
 import type { KnownDocument, LinkedInvoice } from '../store/document-store.ts'
 import { currencyOf, isSameAmount, writeAmount } from './money.ts'
 
@@ -44,6 +45,7 @@ export function findDifferences(
   linked: LinkedInvoice,
   known: readonly KnownDocument[],
   rules: LinkRules,
+  platform: SourceIdentity,
   now: number,
 ): Difference[] {
   const invoice = JSON.parse(linked.summary) as Invoice
@@ -61,12 +63,12 @@ export function findDifferences(
   add('document_on_void', findOnVoid(invoice, document))
   // A canceled document says nothing any more: its numbers need not be right.
   const isCounted = document !== null && document.status !== 'canceled' && document.status !== 'deleted'
-  if (isCounted) add('total_differs', compareTotals(invoice, document))
+  if (isCounted) add('total_differs', compareTotals(invoice, document, platform))
   if (ignoredBecause(invoice, claim, rules) === null) {
     if (ix_id === null) add('stuck_creating', findStuck(invoice, claim, rules, now))
     add('failed', findFailure(invoice, claim))
   }
-  if (isCounted) add('tax_id_differs', compareTaxIds(invoice, linked.client_tax_id))
+  if (isCounted) add('tax_id_differs', compareTaxIds(invoice, linked.client_tax_id, platform))
   return found
 }
 
@@ -166,8 +168,12 @@ function findOnVoid({ status, ix_id, ix_status }: Invoice, document: Document | 
   return `void, but document ${ix_id} is ${itsStatus ?? 'there'}`
 }
 
-function compareTotals({ total_cents, currency }: Invoice, document: Document): string | null {
-  const both = `${writeAmount(total_cents, currency)} ${currency} at Stripe, ${[document.total, document.currency].filter(Boolean).join(' ')} on the document`
+function compareTotals(
+  { total_cents, currency }: Invoice,
+  document: Document,
+  platform: SourceIdentity,
+): string | null {
+  const both = `${writeAmount(total_cents, currency)} ${currency} at ${platform.name}, ${[document.total, document.currency].filter(Boolean).join(' ')} on the document`
   const other = currencyOf(document.currency)
   if (other !== null && other !== currency) return `${both}: another currency`
   const isSame = isSameAmount(total_cents, currency, document.total)
@@ -190,9 +196,13 @@ function findFailure({ ix_sync_state }: Invoice, claim: Claim): string | null {
     : `document ${claim.ix_id} is recorded, but the invoicing system no longer has it`
 }
 
-function compareTaxIds({ customer_tax_id }: Invoice, other: string | null | undefined): string | null {
+function compareTaxIds(
+  { customer_tax_id }: Invoice,
+  other: string | null | undefined,
+  platform: SourceIdentity,
+): string | null {
   if (!customer_tax_id || other === undefined || isSameTaxId(customer_tax_id, other ?? '')) return null
-  return `${customer_tax_id} at Stripe, ${other || 'none'} of the document's client`
+  return `${customer_tax_id} at ${platform.name}, ${other || 'none'} of the document's client`
 }
 
 /** Whatever the separators and case; a country before it may be left out on one side, but not be another. */

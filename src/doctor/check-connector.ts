@@ -35,16 +35,16 @@ export async function checkAccounts(
   const compared = await attempt(report, 'Accounts', 'See what is found of Stripe above.', () =>
     compareAccounts(store, accounts),
   )
-  for (const { system, pinned, found, verdict } of compared ?? []) {
-    const check = `Account of ${system}`
+  for (const { source, pinned, found, verdict } of compared ?? []) {
+    const check = `Account of ${source.system}`
     if (verdict === 'other')
       report.fail(
         check,
-        `the settings lead to ${tellAccount(system, found)}, and the store holds ${pinned === null ? 'invoices that are not there' : `what came from ${tellAccount(system, pinned)}`}`,
+        `the settings lead to ${tellAccount(source, found)}, and the store holds ${pinned === null ? 'invoices that are not there' : `what came from ${tellAccount(source, pinned)}`}`,
         "Use that account's key, or another store. On purpose: fatura account change.",
       )
     else if (pinned === null)
-      report.ok(check, `${tellAccount(system, found)}, to be pinned by the first fatura sync`)
-    else report.ok(check, `${tellAccount(system, found)}, as the store's`)
+      report.ok(check, `${tellAccount(source, found)}, to be pinned by the first fatura sync`)
+    else report.ok(check, `${tellAccount(source, found)}, as the store's`)
   }
 }

@@ -1,20 +1,24 @@
 /** Whether what brings records in still does: each stream's last success against the rhythm that `fatura sync` keeps. */
+import { invoiceXpressIdentity } from '../invoicexpress/source-identity.ts'
 import type { Stream } from '../store/store.ts'
-import { backfillStream, eventsStream, unsettledStream } from '../sync/connector.ts'
-import { allStream, openStream, recentStream } from '../sync/documents.ts'
+import { billingStreams, documentStreams } from '../stream-names.ts'
+import { stripeIdentity } from '../stripe/source-identity.ts'
+import { openEvery, recentEvery, unsettledEvery } from '../sync/intervals.ts'
 import { tellSpan } from './check-clock.ts'
 import type { Reporter } from './findings.ts'
 
 const minute = 60_000
+const invoices = billingStreams(stripeIdentity)
+const documents = documentStreams(invoiceXpressIdentity)
 
 /** From when on a success is stale: well after the next one was due, for a run takes its time too. */
 const staleAfter: Record<string, number> = {
-  [eventsStream]: 5 * minute,
-  [unsettledStream]: 30 * minute,
-  [recentStream]: 2 * minute,
-  [openStream]: 10 * minute,
+  [invoices.events]: 5 * minute,
+  [invoices.unsettled]: 2 * unsettledEvery,
+  [documents.recent]: 2 * recentEvery,
+  [documents.open]: 2 * openEvery,
   // A sweep of a million documents takes an hour and a half, and counts as of its beginning.
-  [allStream]: 4 * 60 * minute,
+  [documents.all]: 4 * 60 * minute,
 }
 
 const startSync = 'Is fatura sync running? Start it with fatura sync, or fatura up.'
@@ -26,8 +30,8 @@ export function checkStreams(
   now: number,
 ): void {
   const expected = [
-    ...(connected.stripe ? [backfillStream, eventsStream] : []),
-    ...(connected.invoiceXpress && connected.stripe ? [allStream, recentStream, openStream] : []),
+    ...(connected.stripe ? [invoices.backfill, invoices.events] : []),
+    ...(connected.invoiceXpress && connected.stripe ? [documents.all, documents.recent, documents.open] : []),
   ]
   const known = new Map(streams.map(stream => [stream.name, stream]))
   if (known.size === 0 && expected.length === 0)

@@ -2,6 +2,7 @@
 import type { InvoiceRecord } from '../invoice.ts'
 import { createStamps } from '../store/stamps.ts'
 import type { WriteStore } from '../store/store.ts'
+import { importStream } from '../stream-names.ts'
 import { type Problem, readRecord } from './check-record.ts'
 import { readLines, type TextLine } from './read-lines.ts'
 
@@ -106,7 +107,7 @@ async function saveAll(
       if (batch.length === batchSize) await flush()
     }
     await flush()
-    await tx.saveSuccess('import', Date.now())
+    await tx.saveSuccess(importStream, Date.now())
     return changed
   })
 }

@@ -12,6 +12,7 @@ import { type Answer, createClient, type InvoiceXpressOptions, isInvoiceXpressOw
 import { mapClient, mapDocument, readId, writeDate } from './map-document.ts'
 import { invoiceXpressFailures, readWrapped, unfit } from './read-answer.ts'
 import { readPage } from './read-page.ts'
+import { invoiceXpressIdentity } from './source-identity.ts'
 
 /** 480 a minute of the 780 that an account may: the rest is for downloads, and for whatever else uses the account. */
 const ownPace: Pace = { perSecond: 8, attempts: 6, patience: 60_000 }
@@ -80,6 +81,7 @@ function createQuestions(ask: ReturnType<typeof createClient>, call: PacedCall):
   }
 
   return {
+    ...invoiceXpressIdentity,
     async listDocuments(query, page) {
       let unreadable: { page: DocumentPage; error: SourceError } | undefined
       try {

@@ -1,5 +1,5 @@
 /** Which document an invoice is tied to, and what `ix_sync_state` that makes: pure, one rule after the other. */
-import type { Claim, Document } from '../document.ts'
+import { type Claim, type Document, missesToBelieve } from '../document.ts'
 import { type Invoice, isInvoiceId, type SyncState } from '../invoice.ts'
 import type { KnownDocument } from '../store/document-store.ts'
 
@@ -24,9 +24,6 @@ export const usualRules: LinkRules = {
   creatingAtMost: 60 * 60 * 1000,
   isConnected: true,
 }
-
-/** So often in a row a document is missed before it counts as gone. */
-export const missesToBelieve = 2
 
 export type LinkFields = Pick<Invoice, 'ix_sync_state' | 'ix_id' | 'ix_status' | 'ix_created_at'>
 

@@ -22,6 +22,7 @@ import { addsUp, mapInvoice, rateIds, type TaxRates } from './map-invoice.ts'
 import { neededEvents } from './needed-events.ts'
 import { paceFor } from './pace.ts'
 import { searchFirst } from './search-first.ts'
+import { stripeIdentity } from './source-identity.ts'
 
 const pageSize = 100
 
@@ -103,6 +104,8 @@ export function createBillingSource(
   }
 
   return {
+    ...stripeIdentity,
+    eventsKeptDays: 30,
     async listInvoices(after, { customerId, status, from, before } = {}, urgency = 'soon') {
       const created = {
         ...(from !== undefined && { gte: from }),

@@ -38,19 +38,21 @@ const longestOpen = 30 * 60 * 1_000_000
 const rememberedAtMost = 200_000
 
 export interface AnswersOptions {
+  /** What records that do not fit are set aside under. */
+  system: string
   store: WriteStore
   rules: LinkRules
   brake: Brake
   log: Logger
 }
 
-export async function createAnswers({ store, rules, brake, log }: AnswersOptions): Promise<Answers> {
+export async function createAnswers({ system, store, rules, brake, log }: AnswersOptions): Promise<Answers> {
   const nextStamp = createStamps(await store.readLastObserved())
   /** When the last answer about an invoice was there. Of questions asked before, it is open which saw more. */
   const answered = new Map<string, number>()
   /** The stamps of questions that are not answered yet, the oldest first. */
   const open = new Set<number>()
-  const aside = new Set((await store.listSetAside(asideAtStart, 'stripe')).map(({ id }) => id))
+  const aside = new Set((await store.listSetAside(asideAtStart, system)).map(({ id }) => id))
 
   function remember(id: string): void {
     answered.delete(id)
@@ -76,11 +78,9 @@ export async function createAnswers({ store, rules, brake, log }: AnswersOptions
     const isOpen = (id: string) => (answered.get(id) ?? 0) > askedAt
     const applied = await applyObservations(tx, observations, askedAt, { isOpen, rules, cause, brake })
     for (const { id } of observations) remember(id)
-    for (const { id, reason } of unfit)
-      await tx.setAside({ system: 'stripe', kind: 'invoice', id, reason }, Date.now())
+    for (const { id, reason } of unfit) await tx.setAside({ system, kind: 'invoice', id, reason }, Date.now())
     const cleared = observations.filter(({ id }) => aside.has(id))
-    if (cleared.length > 0)
-      await tx.clearSetAside(cleared.map(({ id }) => ({ system: 'stripe', kind: 'invoice', id })))
+    if (cleared.length > 0) await tx.clearSetAside(cleared.map(({ id }) => ({ system, kind: 'invoice', id })))
     return applied
   }
 

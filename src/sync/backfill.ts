@@ -3,7 +3,6 @@ import type { Stream } from '../store/store.ts'
 import { type Applied, addApplied, nothingApplied } from './apply.ts'
 import { listRanges } from './list-ranges.ts'
 import { readCursor, wholeList, writeCursor } from './ranges.ts'
-import { backfillStream, eventsStream, relistStream } from './stream-names.ts'
 import { succeed } from './streams.ts'
 import type { World } from './world.ts'
 
@@ -25,19 +24,19 @@ export function createBackfill(
   world: World,
   onProgress?: (step: string, invoices: number, part: number | null) => void,
 ): Backfill {
-  const { source, store, streams, answers, signal } = world
+  const { source, store, streams, names, answers, signal } = world
   let running: { stop: AbortController; ended: Promise<Applied> } | null = null
   let beginning: Promise<void> = Promise.resolve()
   let resetting: Promise<void> = Promise.resolve()
 
   const isDone = async () => {
-    const { succeeded_at, cursor } = await streams.read(backfillStream)
+    const { succeeded_at, cursor } = await streams.read(names.backfill)
     return succeeded_at !== null && cursor === null
   }
 
   /** What happens while the list is read is told by events: they are to be read from before its first page. */
   async function begin(stream: Stream, since: number | null): Promise<Stream> {
-    const events = await streams.read(eventsStream)
+    const events = await streams.read(names.events)
     if (since === null && events.cursor !== null && stream.cursor !== null) return stream
     const now = since ?? (await source.listNotifications(0, null)).now
     // From here on the list alone tells what the events before did: until its end there is no success.
@@ -66,7 +65,7 @@ export function createBackfill(
           if (left.length > 0) return tx.saveStream({ ...begun, cursor })
           await succeed(begun, null)(tx)
           // Everything was listed just now: the next time is a while from here.
-          await succeed({ ...begun, name: relistStream }, null)(tx)
+          await succeed({ ...begun, name: names.relist }, null)(tx)
         })
         total = addApplied(total, applied)
       },
@@ -103,12 +102,12 @@ export function createBackfill(
   async function runOnce(stop: AbortSignal, onBegun: () => void): Promise<Applied> {
     await resetting.catch(() => {})
     if (await isDone()) return nothingApplied
-    return streams.run(backfillStream, stream => list(stream, stop, onBegun))
+    return streams.run(names.backfill, stream => list(stream, stop, onBegun))
   }
 
   async function reset(since: number): Promise<void> {
     running?.stop.abort()
     await running?.ended.catch(() => {})
-    await begin({ ...(await streams.read(backfillStream)), failed_at: null, error: null }, since)
+    await begin({ ...(await streams.read(names.backfill)), failed_at: null, error: null }, since)
   }
 }

@@ -100,14 +100,14 @@ export async function createBrake(store: WriteStore, log: Logger, letThrough: bo
 export const advice = 'look with fatura status, and let it through with fatura sync --once --let-through'
 
 const reasons: Record<Loss, string> = {
-  deletion: 'the draft is gone at Stripe',
+  deletion: 'the draft is gone at the payment platform',
   downgrade: 'its document is not found any more',
 }
 
 /** In words; null when nothing is held back. */
 export function tellHeld(held: Record<Loss, number>): string | null {
   const told = [
-    held.deletion > 0 ? `${held.deletion} drafts that are gone at Stripe are still shown` : [],
+    held.deletion > 0 ? `${held.deletion} drafts that are gone at the payment platform are still shown` : [],
     held.downgrade > 0 ? `${held.downgrade} invoices keep documents that are not found any more` : [],
   ].flat()
   return told.length === 0 ? null : told.join('; ')

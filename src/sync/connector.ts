@@ -2,8 +2,9 @@
 
 import type { Logger } from 'pino'
 import { type LinkRules, usualRules } from '../linking/link.ts'
-import type { BillingSource, Notification } from '../sources.ts'
+import type { BillingSource, Notification, SourceIdentity } from '../sources.ts'
 import type { WriteStore } from '../store/store.ts'
+import { billingStreams } from '../stream-names.ts'
 import { createAnswers } from './answers.ts'
 import type { Applied } from './apply.ts'
 import { createBackfill } from './backfill.ts'
@@ -15,8 +16,6 @@ import { createRetry } from './set-aside.ts'
 import { createStreams } from './streams.ts'
 import { createReread } from './unsettled.ts'
 import type { World } from './world.ts'
-
-export { backfillStream, eventsStream, relistStream, unsettledStream } from './stream-names.ts'
 
 export interface ConnectorOptions {
   source: BillingSource
@@ -33,6 +32,8 @@ export interface ConnectorOptions {
 
 /** What it does may go on side by side. */
 export interface Connector {
+  /** Where the invoices come from. */
+  source: SourceIdentity
   /** The stamp before its first question. */
   startedAt: number
   /** Lists the whole account; goes on where it was cut off, and does nothing once it reached the end. */
@@ -60,13 +61,15 @@ export interface Connector {
 
 export async function createConnector(options: ConnectorOptions): Promise<Connector> {
   const { source, store, log, signal, onProgress, rules = usualRules, brake = noBrake } = options
-  const answers = await createAnswers({ store, rules, brake, log })
-  const world: World = { source, store, log, signal, answers, streams: createStreams(store, signal) }
+  const answers = await createAnswers({ system: source.system, store, rules, brake, log })
+  const streams = createStreams(store, signal)
+  const world: World = { source, store, log, signal, answers, streams, names: billingStreams(source) }
   const handled = rememberEvents()
   const looks = createLooks(world, handled)
   const backfill = createBackfill(world, onProgress)
   const readEvents = followEvents(world, { looks, handled, listAgain: backfill.listAgain })
   return {
+    source,
     startedAt: answers.startedAt,
     backfill: backfill.run,
     isListed: backfill.isDone,

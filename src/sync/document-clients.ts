@@ -44,7 +44,7 @@ export function createClientReader(options: ClientReaderOptions) {
     } catch (error) {
       if (!(error instanceof SourceError && error.scope === 'access')) throw error
       if (!isToldForbidden)
-        log.warn('the InvoiceXpress key may not read clients: their tax ids are not compared')
+        log.warn(`the ${source.name} key may not read clients: their tax ids are not compared`)
       isToldForbidden = true
     }
   }

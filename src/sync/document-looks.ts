@@ -193,7 +193,7 @@ export function createDocumentLooks(options: DocumentLooksOptions): DocumentLook
       if (failure !== undefined) throw failure
       const misfits = swept.misfits - before.misfits
       if (misfits >= misfitsToDoubt && swept.documents === before.documents)
-        throw new SourceError('failed', `InvoiceXpress sent ${misfits} documents, none of which fits`)
+        throw new SourceError('failed', `${source.name} sent ${misfits} documents, none of which fits`)
       return isCut ? last : null
     },
   }

@@ -3,7 +3,6 @@ import type { Logger } from 'pino'
 import type { SetAsideKey } from '../store/connector-store.ts'
 import type { WriteStore, WriteTransaction } from '../store/store.ts'
 
-const system = 'invoicexpress'
 /** So many are tried again in one round. */
 const triesPerRound = 20
 /** So many are known by heart. What is beyond is tried as if it had not been set aside. */
@@ -20,7 +19,13 @@ export interface SetAsideRecords {
   due(since: number): Promise<{ documents: number[]; clients: number[] }>
 }
 
-export async function createSetAside(store: WriteStore, log: Logger): Promise<SetAsideRecords> {
+/** Under the name of the `system` that they come from. */
+export async function createSetAside(
+  system: string,
+  store: WriteStore,
+  log: Logger,
+): Promise<SetAsideRecords> {
+  const keyOf = (kind: RecordKind, id: number): SetAsideKey => ({ system, kind, id: String(id) })
   const known = new Set((await store.listSetAside(rememberedAtMost, system)).map(nameOf))
   return {
     has: (kind, id) => known.has(nameOf(keyOf(kind, id))),
@@ -45,10 +50,6 @@ export async function createSetAside(store: WriteStore, log: Logger): Promise<Se
       return { documents: ids('document'), clients: ids('client') }
     },
   }
-}
-
-function keyOf(kind: RecordKind, id: number): SetAsideKey {
-  return { system, kind, id: String(id) }
 }
 
 function nameOf({ kind, id }: SetAsideKey): string {

@@ -5,23 +5,22 @@
 
 import type { Logger } from 'pino'
 import { dayMs, dayOf, lastDayOf, monthOf } from '../calendar.ts'
+import { missesToBelieve, openInLists } from '../document.ts'
 import type { LinkRules } from '../linking/link.ts'
-import type { DocumentSource } from '../sources.ts'
+import type { DocumentSource, SourceIdentity } from '../sources.ts'
 import type { DocumentKey } from '../store/document-store.ts'
 import { createStamps, type NextStamp } from '../store/stamps.ts'
 import { observationStamp, type Stream, type WriteStore } from '../store/store.ts'
+import { documentStreams } from '../stream-names.ts'
 import { type Brake, noBrake } from './brake.ts'
 import { createClientReader } from './document-clients.ts'
 import { createDocumentLooks, nothingSwept, type Round, type Swept } from './document-looks.ts'
 import { createSetAside } from './documents-set-aside.ts'
+import { openEvery } from './intervals.ts'
 import { ageClaims } from './link-invoices.ts'
 import { createStreams, succeed } from './streams.ts'
 
 export type { Swept } from './document-looks.ts'
-
-export const allStream = 'ix:all'
-export const recentStream = 'ix:recent'
-export const openStream = 'ix:open'
 
 const minute = 60 * 1000
 /** A document carries the day on which it is made, or one shortly before. */
@@ -29,7 +28,7 @@ const recentDays = 3
 /** Clocks differ, and days do around the world. */
 const daysAhead = 2
 /** A little less than lies between two rounds over what may still change. */
-const usuallyApart = 4 * minute
+const usuallyApart = openEvery - minute
 const batchSize = 500
 
 export interface DocumentSyncOptions {
@@ -52,6 +51,8 @@ export interface DocumentSyncOptions {
 }
 
 export interface DocumentSync {
+  /** Where the documents come from. */
+  source: SourceIdentity
   /** Reads the documents of one more month, the newest month first. Resolves with null once all were read. */
   sweepMonth(): Promise<Swept | null>
   /** Reads the documents of the last days. */
@@ -66,10 +67,11 @@ export async function createDocumentSync(options: DocumentSyncOptions): Promise<
   const nextStamp: NextStamp = createStamps(await store.readLastObserved())
   const startedAt = nextStamp()
   const streams = createStreams(store, signal)
-  const setAside = await createSetAside(store, log)
+  const names = documentStreams(source)
+  const setAside = await createSetAside(source.system, store, log)
   const looks = createDocumentLooks({ store, rules, brake, log, signal, nextStamp, setAside, onProgress })
   const readClients = createClientReader({ source, store, log, signal, nextStamp, setAside })
-  await announce(store)
+  await announce(store, Object.values(names))
 
   function begin(): Round {
     const [at, stamp] = [Date.now(), nextStamp()]
@@ -85,7 +87,8 @@ export async function createDocumentSync(options: DocumentSyncOptions): Promise<
   /** What is claimed and was never seen, or was missed in an earlier round. */
   async function* unseen({ missedBefore }: Round): AsyncGenerator<DocumentKey> {
     for await (const key of inBatches(0, after => store.readClaimed(after, batchSize))) {
-      const isDue = key.misses === null || (key.misses === 1 && key.observed_at <= missedBefore)
+      const { misses, observed_at } = key
+      const isDue = misses === null || (misses > 0 && misses < missesToBelieve && observed_at <= missedBefore)
       if (isDue && !setAside.has('document', key.id)) yield key
     }
   }
@@ -124,8 +127,9 @@ export async function createDocumentSync(options: DocumentSyncOptions): Promise<
   }
 
   return {
+    source,
     sweepMonth() {
-      return streams.run(allStream, async stream => {
+      return streams.run(names.all, async stream => {
         const round = begin()
         const thisMonth = monthOf(round.at)
         const first = (await store.readFirstIssued()) ?? round.at
@@ -145,7 +149,7 @@ export async function createDocumentSync(options: DocumentSyncOptions): Promise<
       })
     },
     sweepRecent() {
-      return streams.run(recentStream, async stream => {
+      return streams.run(names.recent, async stream => {
         const round = begin()
         const span = { from: dayOf(round.at - recentDays * dayMs), to: dayOf(round.at + daysAhead * dayMs) }
         const swept = nothingSwept()
@@ -157,10 +161,10 @@ export async function createDocumentSync(options: DocumentSyncOptions): Promise<
       })
     },
     refreshOpen() {
-      return streams.run(openStream, async stream => {
+      return streams.run(names.open, async stream => {
         const round = begin()
         const swept = nothingSwept()
-        await looks.readLists(source, { statuses: ['draft', 'sent'] }, swept)
+        await looks.readLists(source, { statuses: openInLists }, swept)
         const keys = unlisted('open', round, Number(readCursor(stream)?.next ?? 0))
         const last = await looks.lookAtEach(source, keys, round, swept, fetchesPerRun)
         const left = await looks.lookAtEach(source, unseen(round), round, swept, fetchesPerRun)
@@ -176,9 +180,9 @@ export async function createDocumentSync(options: DocumentSyncOptions): Promise<
 }
 
 /** Before all documents were read once, nothing may be told to be up to date: so the streams are there from the start. */
-async function announce(store: WriteStore): Promise<void> {
+async function announce(store: WriteStore, names: readonly string[]): Promise<void> {
   const known = new Set((await store.listStreams()).map(({ name }) => name))
-  const missing = [allStream, recentStream, openStream].filter(name => !known.has(name))
+  const missing = names.filter(name => !known.has(name))
   if (missing.length === 0) return
   await store.transaction(async tx => {
     for (const name of missing)

@@ -3,12 +3,9 @@ import { type Notification, type NotificationPage, SourceError } from '../source
 import type { Stream } from '../store/store.ts'
 import { type Applied, addApplied, nothingApplied } from './apply.ts'
 import { eachOf, type HandledEvents, type Looks, tellMerged } from './looks.ts'
-import { eventsStream } from './stream-names.ts'
 import { succeed } from './streams.ts'
 import type { World } from './world.ts'
 
-/** Events are kept for 30 days; a gap nearly as long is closed by listing everything again. */
-const longestGap = 29 * 24 * 60 * 60
 /** Events may become visible a little late; what was read already is not fetched again. */
 const overlap = 300
 const atOnce = 16
@@ -22,7 +19,9 @@ export interface EventsOptions {
 
 /** `patience` is how long to wait for the lists of whole customers, in milliseconds; until their end when not given. */
 export function followEvents(world: World, options: EventsOptions): (patience?: number) => Promise<Applied> {
-  const { source, store, streams, log } = world
+  const { source, store, streams, names, log } = world
+  // A gap nearly as long as events are kept is closed by listing everything again.
+  const longestGap = (source.eventsKeptDays - 1) * 24 * 60 * 60
   const { looks, handled, listAgain } = options
 
   const readPage = (since: number, after: string | null) =>
@@ -84,7 +83,7 @@ export function followEvents(world: World, options: EventsOptions): (patience?: 
   }
 
   return patience =>
-    streams.run(eventsStream, async stream => {
+    streams.run(names.events, async stream => {
       // Until the list has begun, there is no moment to go on from: it will tell everything.
       if (stream.cursor === null) return nothingApplied
       const since = Number(stream.cursor)
@@ -92,7 +91,10 @@ export function followEvents(world: World, options: EventsOptions): (patience?: 
       const page = await readPage(since, null)
       const gap = page.now - since
       if (gap <= longestGap) return readEvents(stream, page, askedAt, patience)
-      log.warn({ days: Math.round(gap / 86_400) }, 'events reach back 30 days only; listing everything again')
+      log.warn(
+        { days: Math.round(gap / 86_400) },
+        `events reach back ${source.eventsKeptDays} days only; listing everything again`,
+      )
       await listAgain(page.now)
       return nothingApplied
     })

@@ -3,23 +3,21 @@
  * or of another mode, is refused before anything is written.
  */
 import type { InvoiceKey } from '../invoice.ts'
-import { type BillingAccount, type BillingSource, SourceError } from '../sources.ts'
+import { type BillingAccount, type BillingSource, SourceError, type SourceIdentity } from '../sources.ts'
 import type { Pin } from '../store/connector-store.ts'
 import type { OperatorStore, WriteStore } from '../store/store.ts'
-
-export const stripeSystem = 'stripe'
-export const invoiceXpressSystem = 'invoicexpress'
+import { isStreamOf } from '../stream-names.ts'
 
 /** What the settings lead to. */
 export interface Accounts {
   source: BillingSource
-  /** The account's name at InvoiceXpress; null when it is not connected. */
-  invoiceXpress: string | null
+  /** The invoicing system, with the account's name there; null when it is not connected. */
+  invoicing: { source: SourceIdentity; account: string } | null
 }
 
 /** What a system's pin says of the account that the settings lead to. */
 export interface Comparison {
-  system: string
+  source: SourceIdentity
   /** Null before the first synchronization. */
   pinned: string | null
   found: string
@@ -29,21 +27,22 @@ export interface Comparison {
 
 export async function compareAccounts(store: OperatorStore, accounts: Accounts): Promise<Comparison[]> {
   const pins = new Map((await store.listPins()).map(({ system, account }) => [system, account]))
-  const stripe = await compareStripe(store, accounts.source, pins.get(stripeSystem) ?? null)
-  if (accounts.invoiceXpress === null) return [stripe]
-  const [pinned, found] = [pins.get(invoiceXpressSystem) ?? null, accounts.invoiceXpress]
+  const { source, invoicing } = accounts
+  const billing = await compareBilling(store, source, pins.get(source.system) ?? null)
+  if (invoicing === null) return [billing]
+  const [pinned, found] = [pins.get(invoicing.source.system) ?? null, invoicing.account]
   const verdict = pinned === null ? 'pinned' : pinned === found ? 'kept' : 'other'
-  return [stripe, { system: invoiceXpressSystem, pinned, found, verdict }]
+  return [billing, { source: invoicing.source, pinned, found, verdict }]
 }
 
-async function compareStripe(
+async function compareBilling(
   store: OperatorStore,
   source: BillingSource,
   pinned: string | null,
 ): Promise<Comparison> {
   const account = await source.identify()
   const found = writeAccount(account)
-  const compared = { system: stripeSystem, pinned, found }
+  const compared = { source, pinned, found }
   const before = pinned === null ? null : readAccount(pinned)
   if (before !== null && differ(before.mode, account.mode)) return { ...compared, verdict: 'other' }
   if (before !== null && differ(before.id, account.id)) return { ...compared, verdict: 'other' }
@@ -108,17 +107,16 @@ export async function savePins(store: WriteStore, compared: readonly Comparison[
 export async function changePins(store: WriteStore, compared: readonly Comparison[]): Promise<void> {
   const streams = await store.listStreams()
   await store.transaction(async tx => {
-    for (const pin of compared.map(toPin)) {
-      await tx.savePin(pin)
-      const prefix = pin.system === stripeSystem ? 'stripe:' : 'ix:'
-      for (const { name } of streams.filter(({ name }) => name.startsWith(prefix)))
+    for (const comparison of compared) {
+      await tx.savePin(toPin(comparison))
+      for (const { name } of streams.filter(({ name }) => isStreamOf(comparison.source, name)))
         await tx.saveStream({ name, cursor: null, succeeded_at: null, failed_at: null, error: null })
     }
   })
 }
 
-function toPin({ system, found }: Comparison): Pin {
-  return { system, account: found, pinned_at: Date.now() }
+function toPin({ source, found }: Comparison): Pin {
+  return { system: source.system, account: found, pinned_at: Date.now() }
 }
 
 function differ(a: string | null, b: string | null): boolean {
@@ -138,9 +136,8 @@ function readAccount(text: string): BillingAccount {
 }
 
 /** An account in words. */
-export function tellAccount(system: string, account: string): string {
-  if (system !== stripeSystem) return `the InvoiceXpress account ${account}`
+export function tellAccount({ name }: SourceIdentity, account: string): string {
   const { id, mode } = readAccount(account)
-  const name = id === null ? 'a Stripe account that the key may not name' : `the Stripe account ${id}`
-  return mode === null ? name : `${name}, ${mode} mode`
+  const told = id === null ? `a ${name} account that the key may not name` : `the ${name} account ${id}`
+  return mode === null ? told : `${told}, ${mode} mode`
 }

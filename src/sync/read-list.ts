@@ -35,6 +35,7 @@ async function readPass(
   { source, atOnce, beforePage, onPage }: ListOptions,
 ): Promise<{ listed: number; isWhole: boolean }> {
   const ids = new Set<number>()
+  const doubt = (what: string) => new SourceError('failed', `${source.name} ${what}`)
   let [pages, total, latest, misfits, repeats] = [1, 0, 0, 0, 0]
 
   async function readPage(page: number): Promise<void> {
@@ -63,10 +64,6 @@ async function readPass(
   }
   // A list that grew shorter was moved up while it was read, and something may have been passed over.
   return { listed: ids.size, isWhole: ids.size + misfits >= total && total >= atFirst }
-}
-
-function doubt(what: string): SourceError {
-  return new SourceError('failed', `InvoiceXpress ${what}`)
 }
 
 function* range(first: number, last: number): Generator<number> {

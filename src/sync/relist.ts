@@ -4,7 +4,6 @@ import { partsAtOnce } from './backfill.ts'
 import { listRanges } from './list-ranges.ts'
 import type { Looks } from './looks.ts'
 import { readCursor, writeCursor } from './ranges.ts'
-import { backfillStream, relistStream } from './stream-names.ts'
 import { succeed } from './streams.ts'
 import { lookAtLeft } from './unsettled.ts'
 import type { World } from './world.ts'
@@ -15,16 +14,16 @@ export function createRelist(
   looks: Looks,
   onProgress?: (step: string, invoices: number, part: number | null) => void,
 ): (isForced: boolean) => Promise<Applied> {
-  const { streams, answers, store } = world
+  const { streams, names, answers, store } = world
   return isForced =>
-    streams.run(relistStream, async found => {
+    streams.run(names.relist, async found => {
       const kept = readCursor(found.cursor)
       const isAnew = found.cursor === null || kept.since === null || (isForced && !kept.isForced)
       const about = isAnew
         ? { since: answers.nextStamp(), isForced }
         : { since: kept.since ?? 0, isForced: kept.isForced }
       // The first time, everything was last listed by the backfill: that this list is under way is no lack of it.
-      const listed_at = found.succeeded_at ?? (await streams.read(backfillStream)).succeeded_at
+      const listed_at = found.succeeded_at ?? (await streams.read(names.backfill)).succeeded_at
       const stream = { ...found, succeeded_at: listed_at }
       let total = nothingApplied
       await listRanges({

@@ -7,15 +7,17 @@ const batchSize = 100
 const atOnce = 16
 
 /** Those that were tried longest ago first; goes on for as long as some of them fit. */
-export function createRetry({ store, answers, signal }: World, looks: Looks): () => Promise<Applied> {
+export function createRetry({ source, store, answers, signal }: World, looks: Looks): () => Promise<Applied> {
   const count = async () => {
     const counts = await store.countSetAside()
-    return Number(counts.find(({ system, kind }) => system === 'stripe' && kind === 'invoice')?.count ?? 0)
+    return Number(
+      counts.find(({ system, kind }) => system === source.system && kind === 'invoice')?.count ?? 0,
+    )
   }
   return async () => {
     let total = nothingApplied
     for (let before = await count(); before > 0 && !signal.aborted; ) {
-      const aside = await store.listSetAside(batchSize, 'stripe')
+      const aside = await store.listSetAside(batchSize, source.system)
       const invoices = aside.filter(({ kind }) => kind === 'invoice').map(({ id }) => id)
       answers.expect(invoices)
       await eachOf(invoices, atOnce, async id => {

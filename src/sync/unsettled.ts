@@ -1,29 +1,26 @@
 /** Looks again at what may still change or be deleted, in case an event was missed. */
-import type { InvoiceKey, InvoiceStatus } from '../invoice.ts'
+import { type InvoiceKey, unsettledStatuses } from '../invoice.ts'
 import { type Applied, addApplied, nothingApplied } from './apply.ts'
 import { listRanges } from './list-ranges.ts'
 import { eachOf, type Looks } from './looks.ts'
 import { wholeList } from './ranges.ts'
-import { unsettledStream } from './stream-names.ts'
 import { succeed } from './streams.ts'
 import type { World } from './world.ts'
 
-/** What is uncollectible may still be paid. */
-const unsettled: readonly InvoiceStatus[] = ['draft', 'open', 'uncollectible']
 const parallel = 8
 const batchSize = 100
 const atOnce = 16
 
 /** With a stamp, it does nothing when everything that may change was looked at since. */
 export function createReread(world: World, looks: Looks): (unlessSince?: number) => Promise<Applied> {
-  const { store, streams, answers } = world
+  const { store, streams, names, answers } = world
   return unlessSince =>
-    streams.run(unsettledStream, async stream => {
+    streams.run(names.unsettled, async stream => {
       const since = answers.nextStamp()
       let total = nothingApplied
       const [left] = await store.readUnsettled(null, 1, unlessSince ?? since)
       if (left !== undefined) {
-        for (const status of unsettled)
+        for (const status of unsettledStatuses)
           await listRanges({
             ...world,
             filter: { status },

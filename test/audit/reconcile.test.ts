@@ -10,6 +10,7 @@ import type { Invoice } from '../../src/invoice.ts'
 import { usualRules } from '../../src/linking/link.ts'
 import type { LinkedInvoice } from '../../src/store/document-store.ts'
 import { observationStamp, type WriteStore } from '../../src/store/store.ts'
+import { stripeIdentity } from '../../src/stripe/source-identity.ts'
 import { relinkInvoices } from '../../src/sync/link-invoices.ts'
 import { createCli, type Outcome } from '../support/cli.ts'
 import { type Engine, engines } from '../support/engines.ts'
@@ -710,7 +711,7 @@ describe('findDifferences', () => {
           client_tax_id: clients[taxId],
         }
         assert.deepEqual(
-          findDifferences(linked, known, usualRules, now).map(({ kind }) => kind),
+          findDifferences(linked, known, usualRules, stripeIdentity, now).map(({ kind }) => kind),
           kinds,
         )
       }),

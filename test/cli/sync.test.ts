@@ -6,10 +6,10 @@ import { createRandom, integer } from '../../src/sandbox/random.ts'
 import type { StripeAccount } from '../../src/sandbox/stripe/account.ts'
 import type { StripeInvoice } from '../../src/sandbox/stripe/objects.ts'
 import type { Stream } from '../../src/store/store.ts'
-import { backfillStream } from '../../src/sync/connector.ts'
 import { readCursor } from '../../src/sync/ranges.ts'
 import { assertOneLine, eventually, type Outcome, type Program } from '../support/cli.ts'
 import { engines, postgresServer, runSql } from '../support/engines.ts'
+import { backfillStream } from '../support/sync.ts'
 import {
   assertTruth,
   createSyncWorld,

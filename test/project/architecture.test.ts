@@ -13,7 +13,7 @@ const filesOf = (folder: string) =>
     .filter(path => path.endsWith('.ts') && !path.includes('node_modules'))
     .map(path => `${folder}/${path}`)
 
-const sources = filesOf('src')
+const sourceFiles = filesOf('src')
 const benchmarks = filesOf('bench')
 
 interface Rule {
@@ -34,6 +34,9 @@ const engineImports = [...domain, ...storeContracts, 'src/store/read-model/', 's
 /** What those who use a store see of it: its contracts, no engine. */
 const storeSeen = ['store', 'document-store', 'connector-store', 'stamps'].map(name => `src/store/${name}.ts`)
 
+/** What is asked of an upstream system, and how it is called. */
+const sources = ['src/sources.ts', 'src/stream-names.ts']
+
 /** The first match decides. A place may always import from itself. */
 const rules: Record<string, Rule> = {
   'src/invoice.ts': { ours: ['src/document.ts'], packages: [] },
@@ -42,6 +45,7 @@ const rules: Record<string, Rule> = {
   'src/document.ts': { ours: [], packages: [] },
   'src/errors.ts': { ours: [], packages: [] },
   'src/sources.ts': { ours: domain, packages: [] },
+  'src/stream-names.ts': { ours: ['src/sources.ts'], packages: [] },
   'src/store/postgres/': { ours: engineImports, packages: ['pg'] },
   'src/store/sqlite/': { ours: engineImports, packages: [] },
   'src/store/shared/': { ours: [...domain, ...storeContracts], packages: [] },
@@ -49,12 +53,12 @@ const rules: Record<string, Rule> = {
   'src/store/': { ours: domain, packages: [] },
   'src/access/': { ours: domain, packages: [] },
   'src/linking/': { ours: [...domain, 'src/store/document-store.ts'], packages: [] },
-  'src/import/': { ours: [...domain, ...storeSeen], packages: [] },
-  'src/sync/': { ours: [...domain, 'src/sources.ts', ...storeSeen, 'src/linking/'], packages: ['pino'] },
-  'src/audit/': { ours: [...domain, ...storeSeen, 'src/linking/', 'src/sync/documents.ts'], packages: [] },
+  'src/import/': { ours: [...domain, ...storeSeen, 'src/stream-names.ts'], packages: [] },
+  'src/sync/': { ours: [...domain, ...sources, ...storeSeen, 'src/linking/'], packages: ['pino'] },
+  'src/audit/': { ours: [...domain, ...sources, ...storeSeen, 'src/linking/'], packages: [] },
   'src/doctor/': {
     ours: [
-      ...[...domain, 'src/sources.ts', ...storeSeen, 'src/store/facts.ts', 'src/linking/', 'src/sync/'],
+      ...[...domain, ...sources, ...storeSeen, 'src/store/facts.ts', 'src/linking/', 'src/sync/'],
       ...['src/stripe/', 'src/invoicexpress/', 'src/upstream/', 'src/pdf/'],
     ],
     packages: ['stripe'],
@@ -101,15 +105,7 @@ const rules: Record<string, Rule> = {
   },
   'src/cli/wiring/': {
     ours: [
-      ...[
-        ...domain,
-        'src/sources.ts',
-        'src/store/',
-        'src/access/',
-        'src/linking/',
-        'src/sync/',
-        'src/sandbox/',
-      ],
+      ...[...domain, ...sources, 'src/store/', 'src/access/', 'src/linking/', 'src/sync/', 'src/sandbox/'],
       ...['src/http/', 'src/stripe/', 'src/invoicexpress/', 'src/doctor/'],
       ...['src/cli/settings/', 'src/cli/terminal/'],
     ],
@@ -117,15 +113,7 @@ const rules: Record<string, Rule> = {
   },
   'src/cli/': {
     ours: [
-      ...[
-        ...domain,
-        'src/sources.ts',
-        'src/store/',
-        'src/access/',
-        'src/linking/',
-        'src/sync/',
-        'src/import/',
-      ],
+      ...[...domain, ...sources, 'src/store/', 'src/access/', 'src/linking/', 'src/sync/', 'src/import/'],
       ...['src/audit/', 'src/sandbox/', 'src/http/', 'src/doctor/'],
     ],
     packages: ['commander'],
@@ -181,13 +169,13 @@ function objection(path: string, target: string): string | null {
 }
 
 test('imports point one way: every import is one the architecture allows', () => {
-  const objections = [...sources, ...benchmarks].flatMap(path =>
+  const objections = [...sourceFiles, ...benchmarks].flatMap(path =>
     importsOf(path)
       .map(target => objection(path, target))
       .filter(Boolean),
   )
   assert.deepEqual(objections, [])
-  assert.ok(sources.length > 20 && sources.flatMap(importsOf).length > 50, 'the imports are found')
+  assert.ok(sourceFiles.length > 20 && sourceFiles.flatMap(importsOf).length > 50, 'the imports are found')
 })
 
 test('an import against the direction would be told', () => {
@@ -210,7 +198,7 @@ test('an import against the direction would be told', () => {
 
 test('no two modules import each other in a circle', () => {
   const graph = new Map(
-    [...sources, ...benchmarks].map(path => [
+    [...sourceFiles, ...benchmarks].map(path => [
       path,
       importsOf(path)
         .filter(target => target.startsWith('.'))
@@ -228,7 +216,7 @@ test('no two modules import each other in a circle', () => {
 })
 
 test('config.ts alone reads the environment, and only the CLI ends the process or listens to signals', () => {
-  for (const path of sources) {
+  for (const path of sourceFiles) {
     const code = read(path)
     if (path !== 'src/cli/settings/config.ts') assert.doesNotMatch(code, /process\.env/, path)
     if (!path.startsWith('src/cli/')) assert.doesNotMatch(code, /process\.(exit|on|once|argv|std)/, path)
@@ -236,7 +224,7 @@ test('config.ts alone reads the environment, and only the CLI ends the process o
 })
 
 test('files are named in kebab-case; there is no utils, common, helpers or types, and no file of over 300 lines', () => {
-  for (const path of sources) {
+  for (const path of sourceFiles) {
     assert.match(path, /^([a-z0-9-]+\/)*[a-z0-9-]+\.ts$/)
     assert.doesNotMatch(path, /\b(utils?|common|helpers?|types|index|misc)\b/)
     assert.ok(read(path).split('\n').length <= 300, `${path} is long`)
@@ -246,7 +234,7 @@ test('files are named in kebab-case; there is no utils, common, helpers or types
 test('only packages of package.json are imported, and every runtime package is', () => {
   const { dependencies } = JSON.parse(read('package.json'))
   const used = new Set(
-    sources
+    sourceFiles
       .flatMap(importsOf)
       .filter(target => !target.startsWith('.') && !target.startsWith('node:'))
       .map(target =>

@@ -13,12 +13,21 @@ import { type StripeSandbox, startStripeSandbox } from '../../src/sandbox/stripe
 import { type BillingSource, type Observation, SourceError } from '../../src/sources.ts'
 import { openReadStore, openWriteStore } from '../../src/store/engines.ts'
 import type { ReadStore, StoredRecord, Stream, WriteStore } from '../../src/store/store.ts'
+import { billingStreams } from '../../src/stream-names.ts'
 import { createBillingSource, readEvent } from '../../src/stripe/billing-source.ts'
 import { mapInvoice, percentageOf } from '../../src/stripe/map-invoice.ts'
 import { mapLine } from '../../src/stripe/map-lines.ts'
+import { stripeIdentity } from '../../src/stripe/source-identity.ts'
 import { type Connector, createConnector } from '../../src/sync/connector.ts'
 import type { Pace } from '../../src/upstream/paced-calls.ts'
 import { type Engine, runSql } from './engines.ts'
+
+export const {
+  backfill: backfillStream,
+  events: eventsStream,
+  relist: relistStream,
+  unsettled: unsettledStream,
+} = billingStreams(stripeIdentity)
 
 /** Enough attempts to get over one failure, and few enough that giving up is quick. */
 const quickPace: Pace = { perSecond: 10_000, attempts: 1, patience: 20_000 }
@@ -215,6 +224,8 @@ export function createDirectSource(account: StripeAccount, pageSize = 2): Billin
   }
 
   return {
+    ...stripeIdentity,
+    eventsKeptDays: 30,
     async listInvoices(
       after,
       { customerId, status: wanted, from = 0, before = Number.POSITIVE_INFINITY } = {},
@@ -323,11 +334,10 @@ export function holdSource(source: BillingSource, delays: readonly Delay[]): Hel
       return answer
     }
   return {
+    ...source,
     listInvoices: delayed(source.listInvoices),
-    estimateFirst: source.estimateFirst,
     fetchInvoice: delayed(source.fetchInvoice),
     listNotifications: delayed(source.listNotifications),
-    identify: source.identify,
     release: index => held.splice(index % Math.max(1, held.length), 1)[0]?.(),
     releaseAll() {
       isOver = true

@@ -1,7 +1,9 @@
 /** When the connector does what: by a clock that nobody sets. */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { invoiceXpressIdentity } from '../../src/invoicexpress/source-identity.ts'
 import type { Stream, WriteStore } from '../../src/store/store.ts'
+import { stripeIdentity } from '../../src/stripe/source-identity.ts'
 import { nothingApplied } from '../../src/sync/apply.ts'
 import type { Connector } from '../../src/sync/connector.ts'
 import type { DocumentSync } from '../../src/sync/documents.ts'
@@ -56,6 +58,7 @@ function createWorld(streams: Partial<Stream>[] = []): World {
 
 function followDocuments({ store, clocks, ran }: World): Promise<Step[][]> {
   const documents = {
+    source: invoiceXpressIdentity,
     sweepRecent: async () => ({}),
     refreshOpen: async () => ({}),
     sweepMonth: async () => {
@@ -63,11 +66,13 @@ function followDocuments({ store, clocks, ran }: World): Promise<Step[][]> {
       return null
     },
   } as unknown as DocumentSync
-  return documentRounds(documents, store, clocks, step => ran.push(step))
+  const connector = { isListed: async () => true } as unknown as Connector
+  return documentRounds(documents, { connector, store, clocks, tell: step => ran.push(step) })
 }
 
 function followInvoices({ store, clocks, ran }: World): Promise<Step[][]> {
   const connector = {
+    source: stripeIdentity,
     startedAt: 1,
     isListed: async () => true,
     backfill: async () => nothingApplied,

@@ -12,31 +12,28 @@ import { type BillingSource, type Observation, SourceError } from '../../src/sou
 import type { StoredRecord, Stream, WriteStore } from '../../src/store/store.ts'
 import { readEvent } from '../../src/stripe/billing-source.ts'
 import { type Applied, applyObservations } from '../../src/sync/apply.ts'
-import {
-  backfillStream,
-  type Connector,
-  createConnector,
-  eventsStream,
-  relistStream,
-  unsettledStream,
-} from '../../src/sync/connector.ts'
+import { type Connector, createConnector } from '../../src/sync/connector.ts'
 import { readCursor } from '../../src/sync/ranges.ts'
 import { type Engine, engines } from '../support/engines.ts'
 import { makeRecord } from '../support/records.ts'
 import {
   assertNothingFalse,
   assertTrue,
+  backfillStream,
   createDirectSource,
   createLog,
   type Delay,
   emptyStore,
+  eventsStream,
   holdSource,
   openStores,
   type Rig,
   readAll,
   recently,
+  relistStream,
   startRig,
   truthOf,
+  unsettledStream,
   watchStore,
 } from '../support/sync.ts'
 

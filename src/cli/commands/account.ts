@@ -10,6 +10,7 @@ import { CliError } from '../terminal/cli-error.ts'
 import { createLog } from '../terminal/log.ts'
 import { sayWaiting } from '../terminal/progress.ts'
 import { formatTable } from '../terminal/table.ts'
+import { knownSources } from '../wiring/known-sources.ts'
 import { hasEnded, nameProcess } from '../wiring/process-name.ts'
 
 export function accountCommand(): Command {
@@ -99,10 +100,10 @@ async function changeAccounts(options: { confirm?: true } & Record<string, unkno
   })
 }
 
-function tellChange({ system, pinned, found }: Comparison): string {
-  const before = pinned === null ? 'invoices that the key does not find' : tellAccount(system, pinned)
-  const common = `From ${before}\nto ${tellAccount(system, found)}:\n`
-  if (system !== 'stripe')
+function tellChange({ source, pinned, found }: Comparison): string {
+  const before = pinned === null ? 'invoices that the key does not find' : tellAccount(source, pinned)
+  const common = `From ${before}\nto ${tellAccount(source, found)}:\n`
+  if (source.system !== knownSources.billing.system)
     return `${common}  - Everything is read again from the new account.
   - Invoices whose documents are not there turn failed or not_synced, unless the brake holds that back.
   - What is known of the old account's documents stays in the store.

@@ -1,15 +1,16 @@
 import { Command } from 'commander'
 import { type Deleted, type Explanation, explainInvoice } from '../../audit/explain.ts'
 import { writeAmount } from '../../audit/money.ts'
-import { type Claim, noClaim } from '../../document.ts'
+import { type Claim, missesToBelieve, noClaim } from '../../document.ts'
 import { isInvoiceId } from '../../invoice.ts'
-import { missesToBelieve } from '../../linking/link.ts'
 import type { JournalEntry, KnownDocument } from '../../store/document-store.ts'
 import { openOperatorStore } from '../../store/engines.ts'
+import { isStreamOf } from '../../stream-names.ts'
 import { readDatabaseUrl, readLinkRules } from '../settings/config.ts'
 import { addSettings, readFlags } from '../settings/options.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { formatTable, printable } from '../terminal/table.ts'
+import { knownSources } from '../wiring/known-sources.ts'
 
 export function explainCommand(): Command {
   return addSettings(
@@ -34,8 +35,8 @@ async function explain(id: string, options: { json?: true } & Record<string, unk
   const store = await openOperatorStore(readDatabaseUrl(readFlags(options)))
   try {
     const streams = await store.listStreams()
-    const rules = readLinkRules(streams.some(({ name }) => name.startsWith('ix:')))
-    const { found, deleted } = await explainInvoice(store, id, rules, Date.now())
+    const rules = readLinkRules(streams.some(({ name }) => isStreamOf(knownSources.documents, name)))
+    const { found, deleted } = await explainInvoice(store, id, rules, knownSources, Date.now())
     if (found.length === 0 && deleted === null)
       throw new CliError(
         `There is no invoice ${id} in the store. Check the ID and DATABASE_URL, and with fatura status whether the synchronization has come that far.`,

@@ -7,13 +7,16 @@ import { invoiceIdOf, type LinkRules, referenceOf } from '../../linking/link.ts'
 import type { KnownDocument, LinkedInvoice } from '../../store/document-store.ts'
 import { openOperatorStore } from '../../store/engines.ts'
 import { type OperatorStore, StoreError, type Stream } from '../../store/store.ts'
-import { allStream, openStream } from '../../sync/documents.ts'
+import { documentStreams } from '../../stream-names.ts'
 import { readDatabaseUrl, readLinkRules } from '../settings/config.ts'
 import { addSettings, readFlags } from '../settings/options.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { createProgress, type Progress } from '../terminal/progress.ts'
+import { knownSources } from '../wiring/known-sources.ts'
 import { createWriter, type Format, formats, summarize, type Write } from './reconcile-output.ts'
 import { readScope, type Scope } from './reconcile-scope.ts'
+
+const documentNames = documentStreams(knownSources.documents)
 
 export function reconcileCommand(): Command {
   return addSettings(
@@ -69,7 +72,8 @@ async function reconcile(
       let checked = 0
       for await (const { linked, known } of readChecked(store, scope, rules)) {
         progress.update('checked', ++checked)
-        for (const difference of findDifferences(linked, known, rules, now)) await report(difference)
+        for (const difference of findDifferences(linked, known, rules, knownSources.billing, now))
+          await report(difference)
       }
       let unlinked = 0
       for await (const document of readUnlinked(store, scope, rules)) {
@@ -163,19 +167,19 @@ async function refuseUnread(store: OperatorStore, scope: Scope, progress: Progre
       `There is no invoice of ${scope.customer}. Check the ID, and with fatura status whether its invoices were synchronized.`,
     )
   const streams = new Map((await store.listStreams()).map(stream => [stream.name, stream]))
-  if (succeededAt(streams, allStream) === null) {
+  if (succeededAt(streams, documentNames.all) === null) {
     let looked = 0
     for await (const batch of readBatches(store, scope)) {
       looked += batch.length
       progress.update('looked at', looked)
       if (batch.some(({ claim }) => claim !== null))
         throw new CliError(
-          'The documents were never read to their end, so nothing can be compared. Run fatura sync with InvoiceXpress connected until fatura status shows a success of ix:all.',
+          `The documents were never read to their end, so nothing can be compared. Run fatura sync with ${knownSources.documents.name} connected until fatura status shows a success of ${documentNames.all}.`,
         )
     }
     return
   }
-  const last = succeededAt(streams, openStream)
+  const last = succeededAt(streams, documentNames.open)
   if (last === null || Date.now() - last > day)
     progress.say(
       `Warning: documents were last looked at ${last === null ? 'nobody knows when' : new Date(last).toISOString()}; what changed since is not seen. Is fatura sync running?`,

@@ -2,15 +2,17 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { InvoiceXpressOptions } from '../../invoicexpress/client.ts'
+import { invoiceXpressIdentity } from '../../invoicexpress/source-identity.ts'
 import type { LinkRules } from '../../linking/link.ts'
 import { SourceError } from '../../sources.ts'
 import type { Lease } from '../../store/connector-store.ts'
 import { openWriteStore } from '../../store/engines.ts'
 import type { WriteStore } from '../../store/store.ts'
+import { billingStreams } from '../../stream-names.ts'
 import { createBillingSource } from '../../stripe/billing-source.ts'
 import type { StripeOptions } from '../../stripe/client.ts'
+import { stripeIdentity } from '../../stripe/source-identity.ts'
 import { type Brake, createBrake } from '../../sync/brake.ts'
-import { backfillStream, eventsStream } from '../../sync/connector.ts'
 import { fenceStore, type HeldLease, waitForLease } from '../../sync/lease.ts'
 import { relinkInvoices } from '../../sync/link-invoices.ts'
 import { type Accounts, type Comparison, compareAccounts, savePins, tellAccount } from '../../sync/pins.ts'
@@ -90,7 +92,10 @@ export function accountsOf({
 }: Pick<ConnectorAccess, 'stripe' | 'invoiceXpress'>): Accounts {
   return {
     source: createBillingSource(stripe),
-    invoiceXpress: invoiceXpress && (invoiceXpress.account ?? new URL(invoiceXpress.base).origin),
+    invoicing: invoiceXpress && {
+      source: invoiceXpressIdentity,
+      account: invoiceXpress.account ?? new URL(invoiceXpress.base).origin,
+    },
   }
 }
 
@@ -118,10 +123,11 @@ async function settleAccounts(
   { log, isOnce, signal }: ConnectorAccess,
 ): Promise<void> {
   const streams = createStreams(store, signal)
-  const isListed = (await streams.read(backfillStream)).succeeded_at !== null
+  const names = billingStreams(accounts.source)
+  const isListed = (await streams.read(names.backfill)).succeeded_at !== null
   for (;;)
     try {
-      const compared = await streams.run(isListed ? eventsStream : backfillStream, () =>
+      const compared = await streams.run(isListed ? names.events : names.backfill, () =>
         compareAccounts(store, accounts),
       )
       refuseOthers(compared)
@@ -142,10 +148,10 @@ async function relinkReleased(store: WriteStore, brake: Brake, rules: LinkRules)
   }
 }
 
-export function tellOther({ system, pinned, found }: Comparison): string {
-  const settings = system === 'stripe' ? 'STRIPE_API_KEY' : 'INVOICEXPRESS_ACCOUNT'
+export function tellOther({ source, pinned, found }: Comparison): string {
+  const settings = source.system === stripeIdentity.system ? 'STRIPE_API_KEY' : 'INVOICEXPRESS_ACCOUNT'
   const holds =
-    pinned === null ? 'invoices that this key does not find' : `what came from ${tellAccount(system, pinned)}`
-  const leads = pinned === found ? 'finds none of it' : `leads to ${tellAccount(system, found)}`
+    pinned === null ? 'invoices that this key does not find' : `what came from ${tellAccount(source, pinned)}`
+  const leads = pinned === found ? 'finds none of it' : `leads to ${tellAccount(source, found)}`
   return `This store holds ${holds}, and ${settings} ${leads}. Nothing was changed. Use that account's key, or another store (DATABASE_URL); to follow the other account from now on: fatura account change.`
 }

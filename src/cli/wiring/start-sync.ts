@@ -15,16 +15,10 @@ import type { Applied } from '../../sync/apply.ts'
 import { advice, tellHeld } from '../../sync/brake.ts'
 import { type Connector, createConnector } from '../../sync/connector.ts'
 import { createDocumentSync, type DocumentSync, type Swept } from '../../sync/documents.ts'
+import { eventsEvery } from '../../sync/intervals.ts'
 import { LeaseLost } from '../../sync/lease.ts'
 import { ageClaims } from '../../sync/link-invoices.ts'
-import {
-  customerPatience,
-  documentRounds,
-  eventsEvery,
-  invoiceRounds,
-  retryAside,
-  type Tell,
-} from '../../sync/rhythm.ts'
+import { customerPatience, documentRounds, invoiceRounds, retryAside, type Tell } from '../../sync/rhythm.ts'
 import { createTimer, realClocks, runDue, type Step } from '../../sync/schedule.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { type OpenConnector, openConnector } from './open-connector.ts'
@@ -156,18 +150,14 @@ async function planRounds(
   { store, brake, invoiceXpress, rules, log, isFull = false }: Opened,
 ): Promise<Step[][]> {
   const told: Tell = (step, done) => tell(log, step, done)
+  const common = { connector, store, clocks: realClocks, tell: told }
   const rounds = await invoiceRounds({
-    connector,
-    store,
-    clocks: realClocks,
-    tell: told,
+    ...common,
     isFull,
     // Otherwise the documents' own round does it.
     afterReread: async () => invoiceXpress === null && ageClaims(store, rules, brake),
   })
-  return documents === null
-    ? rounds
-    : [...rounds, ...(await documentRounds(documents, store, realClocks, told))]
+  return documents === null ? rounds : [...rounds, ...(await documentRounds(documents, common))]
 }
 
 function connectStripe(options: Opened): Promise<Connector> {

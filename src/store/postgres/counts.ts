@@ -1,10 +1,15 @@
 /** Totals, counters and searchable days of the customers that a transaction changed: written before it commits. */
 import type { PoolClient } from 'pg'
-import { Changes, countedAbove, dayLength, headSize, spans, stretchOf } from '../read-model/counting.ts'
+import {
+  Changes,
+  countedAbove,
+  dayLength,
+  headSize,
+  heldAtMost,
+  spans,
+  stretchOf,
+} from '../read-model/counting.ts'
 import { dayTexts, renewDays } from './search-days.ts'
-
-/** So many customers changed within one transaction are held in memory. */
-const heldAtMost = 10_000
 
 /** A moment's day, rounded down also before 1970. */
 export const dayOfIssue = `((issued_at - (issued_at % ${dayLength} + ${dayLength}) % ${dayLength}) / ${dayLength})::integer`

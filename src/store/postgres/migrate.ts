@@ -180,7 +180,7 @@ async function keepHistory(client: PoolClient, version: number): Promise<void> {
 async function runRewrite(client: PoolClient, version: number, onRewrite: OnRewrite): Promise<void> {
   const rewrite = rewrites[version]
   if (rewrite === undefined) return
-  const db = createDb((sql, values) => client.query(sql, values))
+  const db = createDb(client)
   for (let done = 0; ; ) {
     const customers = await inLock(client, async () => {
       const { rows } = await client.query('SELECT rewriting FROM fatura.migrations WHERE version = $1', [

@@ -1,9 +1,10 @@
 /** Transactions of a writer: their limits, and what happens to two that cross. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type pg from 'pg'
+import { gatherSharedRows, type SharedRows } from '../shared/shared-rows.ts'
 import { type Counting, keepCounts } from './counts.ts'
 import { isCrossing, translate } from './pool.ts'
-import { gatherSharedRows, type SharedRows } from './shared-rows.ts'
+import { commit } from './shared-rows.ts'
 import { beginWriting } from './write-limits.ts'
 
 export interface Writing {
@@ -38,7 +39,7 @@ async function transactOnce<T>(pool: pg.Pool, work: (writing: Writing) => Promis
     const writing = { client, counting: keepCounts(client), shared: gatherSharedRows() }
     const result = await work(writing)
     await explain(writing.counting.flush())
-    await explain(writing.shared.commit(client))
+    await explain(commit(client, writing.shared))
     return result
   } catch (error) {
     // A connection that cannot even roll back is thrown away; the server rolls back by itself.

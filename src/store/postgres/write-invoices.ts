@@ -3,9 +3,11 @@ import type { PoolClient } from 'pg'
 import type { InvoiceKey, InvoiceRecord } from '../../invoice.ts'
 import { serializeLines, serializeSummary } from '../../invoice-json.ts'
 import { type SearchText, searchText } from '../read-model/search.ts'
+import { deleteLink, saveLinks, saveTombstone } from '../shared/links.ts'
 import { type KnownInvoice, stampOf } from '../store.ts'
 import type { Counting } from './counts.ts'
-import { saveLinks, saveParties } from './write-documents.ts'
+import { saveParties } from './relink-invoices.ts'
+import { createDb } from './shared-db.ts'
 
 /** Says how many records differed from what was stored. */
 export async function saveInvoices(
@@ -46,7 +48,7 @@ export async function saveInvoices(
       batch.filter(({ lines }) => lines === null),
     )),
   ]
-  await saveLinks(client, batch)
+  await saveLinks(createDb(client, true), batch)
   for (const key of changed) {
     const [before, now] = [stored.get(keyOf(key))?.issued_at, issued.get(keyOf(key))]
     counting.note(key.customer_id, ...[before, now].filter(moment => moment !== undefined))
@@ -189,11 +191,7 @@ export async function deleteInvoice(
   observedAt: number,
 ): Promise<boolean> {
   const wasThere = await removeInvoice(client, counting, customerId, invoiceId)
-  await client.query(
-    `INSERT INTO fatura.tombstones AS stored (customer_id, id, observed_at) VALUES ($1, $2, $3)
-     ON CONFLICT (customer_id, id) DO UPDATE SET observed_at = greatest(stored.observed_at, excluded.observed_at)`,
-    [customerId, invoiceId, observedAt],
-  )
+  await saveTombstone(createDb(client, true), customerId, invoiceId, observedAt)
   return wasThere
 }
 
@@ -211,7 +209,7 @@ export async function removeInvoice(
     key,
   )
   await client.query('DELETE FROM fatura.invoice_lines WHERE customer_id = $1 AND invoice_id = $2', key)
-  await client.query('DELETE FROM fatura.links WHERE customer_id = $1 AND invoice_id = $2', key)
+  await deleteLink(createDb(client, true), customerId, invoiceId)
   for (const { issued_at, party_id } of rows) {
     counting.note(customerId, issued_at)
     counting.leaveParty(customerId, party_id)

@@ -3,13 +3,17 @@
  * has counters of them by day, by stretches of 32 days and over all, each by status and ix_status. They are written in
  * the transaction that changes the rows, by counting anew the days it touched.
  */
+import { defaultPageSize } from '../../invoice.ts'
 import type { InvoiceQuery } from '../store.ts'
 
 /** Above this many invoices a customer has counters; up to it, counting the rows is as fast. */
 export const countedAbove = 500
 
 /** So many of a customer's newest invoices are kept joined as they are sent: the default page is then one row. */
-export const headSize = 10
+export const headSize = defaultPageSize
+
+/** So many customers changed within one transaction are held in memory. */
+export const heldAtMost = 10_000
 
 /** Whether a question is for that page. */
 export function isForHead(query: InvoiceQuery): boolean {

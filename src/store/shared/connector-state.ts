@@ -1,4 +1,5 @@
 /** Pins, the lease and the records set aside: small tables that no request of the API reads. */
+import { unsettledStatuses } from '../../invoice.ts'
 import type {
   ConnectorReads,
   ConnectorWrites,
@@ -9,6 +10,7 @@ import type {
   SetAside,
 } from '../connector-store.ts'
 import type { Db } from './db.ts'
+import { literals } from './literals.ts'
 
 export function connectorReads(db: Db): ConnectorReads {
   return {
@@ -59,7 +61,7 @@ export function leaseWrites(db: Db): LeaseWrites {
 
 const atRisk: Record<Loss, string> = {
   // As the index of unsettled invoices has it, and of these the drafts.
-  deletion: "fatura.invoices WHERE status IN ('draft', 'open') AND status = 'draft'",
+  deletion: `fatura.invoices WHERE status IN (${literals(unsettledStatuses)}) AND status = 'draft'`,
   downgrade: 'fatura.links WHERE ix_id IS NOT NULL',
 }
 

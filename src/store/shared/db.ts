@@ -1,14 +1,38 @@
 /** What the statements that every engine shares run on. */
+export type Value = string | number | null
+
 export interface Db {
   /**
    * `$1`, `$2` … stand for the values, as PostgreSQL writes them. Tables are named with the schema, as in
-   * `fatura.streams`; an engine without schemas leaves it out.
+   * `fatura.streams`; an engine without schemas leaves it out. A value that is a list is for `isAmong`.
    */
-  query<Row extends object>(sql: string, ...values: (string | number | null)[]): Promise<Row[]>
+  query<Row extends object>(
+    sql: string,
+    ...values: (Value | readonly string[] | readonly number[])[]
+  ): Promise<Row[]>
+  /** Inserts rows, each with its values in the order of the columns. No two of them have the same key. */
+  insert(insertion: Insertion, rows: readonly (readonly Value[])[]): Promise<void>
+  /** Whether a column's value is in a list, as in `isAmong('id', '$1')`. */
+  isAmong(column: string, list: string): string
+  /** Follows a table's name, for an engine that has to be told which index holds few of its rows. */
+  byIndex(name: string): string
+  /**
+   * Holds names until the transaction's end: alone, or shared with others who share them. Always in one order, so that
+   * two who hold several do not wait for each other.
+   */
+  holdNames(how: 'alone' | 'shared', names: readonly string[]): Promise<void>
   /** What keeps a row that was read from being changed by others until the transaction's end; empty where nobody else can. */
   keepRow: string
   /** A token's column `customers` as JSON text, under its own name. */
   customersAsJson: string
   /** The value of that column from JSON text. */
   customersFromJson(value: string): string
+}
+
+export interface Insertion {
+  /** As in `fatura.documents`; `stored` names its row in `onConflict`. */
+  into: string
+  columns: Readonly<Record<string, 'text' | 'bigint'>>
+  /** What follows ON CONFLICT. */
+  onConflict: string
 }

@@ -7,6 +7,7 @@ import {
   dayOf,
   everyDay,
   headSize,
+  heldAtMost,
   ixOf,
   type State,
   spans,
@@ -15,9 +16,6 @@ import {
 import { keepBlocks } from './keep-blocks.ts'
 import { joinSummaries } from './list-statement.ts'
 import type { SearchDay, SearchRow } from './search-blocks.ts'
-
-/** So many customers changed within one transaction are held in memory. */
-const heldAtMost = 10_000
 
 /** What a customer's newest invoices are, joined. */
 export const currentHead = `

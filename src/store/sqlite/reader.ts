@@ -1,5 +1,6 @@
 import { countPages } from '../../invoice.ts'
 import { isForHead } from '../read-model/counting.ts'
+import { readToken, type TokenRow, tokenColumns } from '../shared/tokens.ts'
 import type { InvoicePage, InvoiceQuery, ReadStore, Snapshot, StoredInvoice } from '../store.ts'
 import { openReadOnly } from './database.ts'
 import { attemptRead } from './failures.ts'
@@ -7,7 +8,6 @@ import { listStatement } from './list-statement.ts'
 import { checkSchema } from './migrations.ts'
 import { prepareOnce, readCounted } from './read-counted.ts'
 import { openSearchThread } from './search-thread.ts'
-import { readToken, type TokenRow, tokenColumns } from './tokens.ts'
 
 export function openSqliteReader(path: string): ReadStore {
   const db = openReadOnly(path)
@@ -28,7 +28,9 @@ export function openSqliteReader(path: string): ReadStore {
     FROM invoices
     LEFT JOIN invoice_lines ON invoice_lines.customer_id = ?1 AND invoice_id = ?2
     WHERE invoices.customer_id = ?1 AND id = ?2`)
-  const token = db.prepare(`SELECT ${tokenColumns} FROM tokens WHERE id = ?1`)
+  const token = db.prepare(
+    `SELECT ${tokenColumns({ customersAsJson: 'customers' })} FROM tokens WHERE id = ?1`,
+  )
   const ping = db.prepare('SELECT count(*) FROM streams')
 
   async function listInvoices(query: InvoiceQuery): Promise<InvoicePage> {

@@ -13,10 +13,24 @@ export function createDb(db: DatabaseSync, path: string): Db {
     return statement
   }
   return {
-    async query<Row extends object>(sql: string, ...values: (string | number | null)[]): Promise<Row[]> {
-      return translate(path, () => prepare(sql).all(...values)) as unknown as Row[]
+    async query<Row extends object>(sql: string, ...values: Parameters<Db['query']>[1][]): Promise<Row[]> {
+      const given = values.map(value => (typeof value === 'object' && value ? JSON.stringify(value) : value))
+      return translate(path, () => prepare(sql).all(...(given as string[]))) as unknown as Row[]
     },
+    async insert({ into, columns, onConflict }, rows) {
+      const names = Object.keys(columns)
+      const places = names.map((_, i) => `$${i + 1}`)
+      translate(path, () => {
+        const statement = prepare(
+          `INSERT INTO ${into} AS stored (${names.join(', ')}) VALUES (${places.join(', ')}) ON CONFLICT ${onConflict}`,
+        )
+        for (const row of rows) statement.run(...row)
+      })
+    },
+    isAmong: (column, list) => `${column} IN (SELECT value FROM json_each(${list}))`,
+    byIndex: name => `INDEXED BY ${name}`,
     // A write transaction is the only one: nobody else changes anything.
+    async holdNames() {},
     keepRow: '',
     customersAsJson: 'customers',
     customersFromJson: value => value,

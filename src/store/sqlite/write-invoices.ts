@@ -1,16 +1,19 @@
-/** The statements that write, prepared once; they run within a transaction of the writer's. */
+/** The statements that write invoices, prepared once; they run within a transaction of the writer's. */
 import type { DatabaseSync } from 'node:sqlite'
 import type { Invoice, InvoiceKey, InvoiceRecord } from '../../invoice.ts'
 import { serializeLines, serializeSummary } from '../../invoice-json.ts'
 import { searchText } from '../read-model/search.ts'
-import { type KnownInvoice, lastStamp, type Stream, stampOf } from '../store.ts'
+import type { Db } from '../shared/db.ts'
+import { deleteLink, relink, saveLinks, saveTombstone } from '../shared/links.ts'
+import { type KnownInvoice, stampOf } from '../store.ts'
 import type { keepCounts } from './counts.ts'
-import type { writeDocuments } from './write-documents.ts'
 
+/** `attempt` runs statements, and says what a failure means. */
 export function writeInvoices(
   db: DatabaseSync,
-  links: ReturnType<typeof writeDocuments>,
+  shared: Db,
   counts: ReturnType<typeof keepCounts>,
+  attempt: <T>(work: () => T) => T,
 ) {
   const insertInvoice = db.prepare(`
     INSERT INTO invoices (customer_id, id, issued_at, status, ix_status, party_id, own_text, summary, observed_at)
@@ -22,10 +25,10 @@ export function writeInvoices(
   const touchInvoice = db.prepare('UPDATE invoices SET observed_at = ?3 WHERE customer_id = ?1 AND id = ?2')
   const findInvoice = db.prepare(`
     SELECT summary, party_id, own_text, issued_at, observed_at FROM invoices WHERE customer_id = ?1 AND id = ?2`)
+  const findKnown = db.prepare(`
+    SELECT summary, observed_at, claim FROM invoices
+    LEFT JOIN links ON links.customer_id = ?1 AND invoice_id = ?2 WHERE invoices.customer_id = ?1 AND id = ?2`)
   const findTombstone = db.prepare('SELECT observed_at FROM tombstones WHERE customer_id = ?1 AND id = ?2')
-  const saveTombstone = db.prepare(`
-    INSERT INTO tombstones (customer_id, id, observed_at) VALUES (?1, ?2, ?3)
-    ON CONFLICT (customer_id, id) DO UPDATE SET observed_at = max(observed_at, excluded.observed_at)`)
   const saveLines = db.prepare(`
     INSERT INTO invoice_lines (customer_id, invoice_id, lines) VALUES (?1, ?2, ?3)
     ON CONFLICT (customer_id, invoice_id) DO UPDATE SET lines = excluded.lines WHERE lines <> excluded.lines`)
@@ -33,20 +36,22 @@ export function writeInvoices(
     'DELETE FROM invoices WHERE customer_id = ?1 AND id = ?2 RETURNING issued_at, party_id',
   )
   const deleteLines = db.prepare('DELETE FROM invoice_lines WHERE customer_id = ?1 AND invoice_id = ?2')
-  const raiseObserved = db.prepare('UPDATE observation SET last_at = max(last_at, ?1)')
-  const saveStream = db.prepare(`
-    INSERT INTO streams (name, cursor, succeeded_at, failed_at, error) VALUES (?1, ?2, ?3, ?4, ?5)
-    ON CONFLICT (name) DO UPDATE SET cursor = excluded.cursor, succeeded_at = excluded.succeeded_at,
-      failed_at = excluded.failed_at, error = excluded.error`)
-  const saveFreshness = db.prepare(
-    'UPDATE freshness SET synced_at = (SELECT synced_at FROM current_freshness)',
+  const relinkInvoice = db.prepare(`
+    UPDATE invoices SET ix_status = ?3, party_id = ?4, own_text = ?5, summary = ?6
+    WHERE customer_id = ?1 AND id = ?2`)
+  const saveParty = db.prepare(
+    'INSERT INTO parties (customer_id, party_id, text) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING',
   )
+  /** An invoice of this party went, or is made out to another: if it was the last one, the party goes too. */
+  const leaveParty = db.prepare(`
+    DELETE FROM parties WHERE customer_id = ?1 AND party_id = ?2 AND NOT EXISTS (
+      SELECT 1 FROM invoices INDEXED BY invoices_by_party WHERE customer_id = ?1 AND party_id = ?2)`)
 
-  /** Says whether anything but the moment of its observation changed. */
-  function saveOne({ invoice, lines, claim }: InvoiceRecord, observedAt: number): boolean {
+  /** Says whether anything but the moment of its observation changed; null when what is stored was observed later. */
+  function saveOne({ invoice, lines }: InvoiceRecord, observedAt: number): boolean | null {
     const { customer_id, id } = invoice
     const stored = findInvoice.get(customer_id, id)
-    if (stored !== undefined && Number(stored.observed_at) > observedAt) return false
+    if (stored !== undefined && Number(stored.observed_at) > observedAt) return null
     const [search, summary, issued] = [
       searchText(invoice),
       serializeSummary(invoice),
@@ -55,7 +60,7 @@ export function writeInvoices(
     const isChanged =
       stored?.summary !== summary || stored.party_id !== search.party_id || stored.own_text !== search.own
     if (isChanged) {
-      links.saveParty(customer_id, search)
+      saveParty.run(customer_id, search.party_id, search.party)
       insertInvoice.run(
         customer_id,
         id,
@@ -68,66 +73,76 @@ export function writeInvoices(
         observedAt,
       )
       if (stored !== undefined && stored.party_id !== search.party_id)
-        links.leaveParty(customer_id, Number(stored.party_id))
+        leaveParty.run(customer_id, Number(stored.party_id))
     } else touchInvoice.run(customer_id, id, observedAt)
     const { changes } =
       lines === null
         ? deleteLines.run(customer_id, id)
         : saveLines.run(customer_id, id, serializeLines(lines))
-    if (claim !== undefined) links.saveLink(invoice, claim)
     if (!isChanged && changes === 0) return false
     counts.note(customer_id, issued, Number(stored?.issued_at ?? issued))
     return true
   }
 
+  function relinkOne(invoice: Invoice): void {
+    const { customer_id, id, ix_status } = invoice
+    const stored = findInvoice.get(customer_id, id)
+    if (stored === undefined) return
+    const { party_id, party, own } = searchText(invoice)
+    saveParty.run(customer_id, party_id, party)
+    relinkInvoice.run(customer_id, id, ix_status, party_id, own, serializeSummary(invoice))
+    if (stored.party_id !== party_id) leaveParty.run(customer_id, Number(stored.party_id))
+    counts.note(customer_id, Number(stored.issued_at))
+  }
+
   /** Says whether there was such an invoice. */
-  function remove(customerId: string, invoiceId: string): boolean {
-    const gone = deleteInvoice.get(customerId, invoiceId)
-    deleteLines.run(customerId, invoiceId)
-    links.deleteLink(customerId, invoiceId)
-    if (gone === undefined) return false
-    links.leaveParty(customerId, Number(gone.party_id))
-    counts.note(customerId, Number(gone.issued_at))
-    return true
+  async function remove(customerId: string, invoiceId: string): Promise<boolean> {
+    await deleteLink(shared, customerId, invoiceId)
+    return attempt(() => {
+      const gone = deleteInvoice.get(customerId, invoiceId)
+      deleteLines.run(customerId, invoiceId)
+      if (gone === undefined) return false
+      leaveParty.run(customerId, Number(gone.party_id))
+      counts.note(customerId, Number(gone.issued_at))
+      return true
+    })
   }
 
   return {
-    save(records: readonly InvoiceRecord[], observedAt: number | readonly number[]): number {
-      let changed = 0
-      for (const [index, record] of records.entries())
-        if (saveOne(record, stampOf(observedAt, index))) changed++
-      raiseObserved.run(lastStamp(observedAt))
-      return changed
+    /** Says how many differed from what was stored. */
+    async save(records: readonly InvoiceRecord[], observedAt: number | readonly number[]): Promise<number> {
+      const saved = attempt(() =>
+        records.map((record, index) => ({ record, isChanged: saveOne(record, stampOf(observedAt, index)) })),
+      )
+      const applied = saved.filter(({ isChanged }) => isChanged !== null)
+      await saveLinks(
+        shared,
+        applied.map(({ record }) => record),
+      )
+      return applied.filter(({ isChanged }) => isChanged).length
     },
     remove,
-    delete(customerId: string, invoiceId: string, observedAt: number): boolean {
-      saveTombstone.run(customerId, invoiceId, observedAt)
-      raiseObserved.run(observedAt)
+    async delete(customerId: string, invoiceId: string, observedAt: number): Promise<boolean> {
+      await saveTombstone(shared, customerId, invoiceId, observedAt)
       return remove(customerId, invoiceId)
     },
-    findKnown(keys: readonly InvoiceKey[]): KnownInvoice[] {
-      return keys.flatMap(({ customer_id, id }): KnownInvoice[] => {
-        const stored = findInvoice.get(customer_id, id) as
-          | { summary: string; observed_at: number }
-          | undefined
-        const claim = links.findClaim(customer_id, id)
-        if (stored !== undefined)
-          return [{ customer_id, id, summary: stored.summary, observed_at: stored.observed_at, claim }]
-        const gone = findTombstone.get(customer_id, id) as { observed_at: number } | undefined
-        return gone === undefined
-          ? []
-          : [{ customer_id, id, summary: null, observed_at: gone.observed_at, claim }]
-      })
+    async findKnown(keys: readonly InvoiceKey[]): Promise<KnownInvoice[]> {
+      return attempt(() =>
+        keys.flatMap(({ customer_id, id }): KnownInvoice[] => {
+          const key = { customer_id, id }
+          const stored = findKnown.get(customer_id, id) as KnownRow | undefined
+          if (stored !== undefined)
+            return [{ ...key, ...stored, claim: stored.claim === null ? null : JSON.parse(stored.claim) }]
+          const gone = findTombstone.get(customer_id, id) as { observed_at: number } | undefined
+          return gone === undefined ? [] : [{ ...key, ...gone, summary: null, claim: null }]
+        }),
+      )
     },
-    relink(invoices: readonly Invoice[]): void {
-      for (const invoice of invoices) counts.note(invoice.customer_id, links.relink(invoice))
-    },
-    raiseObserved(observedAt: number): void {
-      raiseObserved.run(observedAt)
-    },
-    saveStream({ name, cursor, succeeded_at, failed_at, error }: Stream): void {
-      saveStream.run(name, cursor, succeeded_at, failed_at, error)
-      saveFreshness.run()
+    async relink(invoices: readonly Invoice[]): Promise<void> {
+      attempt(() => invoices.forEach(relinkOne))
+      await relink(shared, invoices)
     },
   }
 }
+
+type KnownRow = { summary: string; observed_at: number; claim: string | null }

@@ -1,19 +1,30 @@
-import type { ConnectorWrites } from '../connector-store.ts'
-import type { ContentsWrites } from '../contents.ts'
 import { connectorWrites, leaseWrites } from '../shared/connector-state.ts'
 import { contentsWrites } from '../shared/contents.ts'
-import { type LockWait, observationStamp, type WriteStore, type WriteTransaction } from '../store.ts'
+import { operatorReads } from '../shared/operator-reads.ts'
+import { type FreshnessStatements, gatherSharedRows, type SharedRows } from '../shared/shared-rows.ts'
+import { tokenWrites } from '../shared/tokens.ts'
+import { documentWrites } from '../shared/write-documents.ts'
+import {
+  type LockWait,
+  lastStamp,
+  observationStamp,
+  type WriteStore,
+  type WriteTransaction,
+} from '../store.ts'
 import { keepCounts } from './counts.ts'
 import { openReadWrite } from './database.ts'
 import { translate } from './failures.ts'
 import { checkSchema } from './migrations.ts'
-import { createTurns, eachCustomer, operatorReads } from './operator.ts'
+import { createTurns, eachCustomer } from './operator.ts'
 import { recounts } from './recount.ts'
 import { createDb } from './shared-db.ts'
-import { readToken, type TokenRow, tokenColumns } from './tokens.ts'
 import { beginWriting } from './wait-for-lock.ts'
-import { writeDocuments } from './write-documents.ts'
 import { writeInvoices } from './write-invoices.ts'
+
+const freshness: FreshnessStatements = {
+  hold: [],
+  save: 'UPDATE fatura.freshness SET synced_at = (SELECT synced_at FROM fatura.current_freshness)',
+}
 
 export async function openSqliteWriter(path: string, wait: LockWait = {}): Promise<WriteStore> {
   const db = await openReadWrite(path, { create: false, ...wait })
@@ -24,55 +35,44 @@ export async function openSqliteWriter(path: string, wait: LockWait = {}): Promi
     throw error
   }
   const exec = (sql: string): void => translate(path, () => db.exec(sql))
-  const documents = writeDocuments(db)
-  const counts = keepCounts(db)
-  const invoices = writeInvoices(db, documents, counts)
-
-  const saveToken = db.prepare(`
-    INSERT INTO tokens (${tokenColumns}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
-    ON CONFLICT (id) DO UPDATE SET revoked_at = excluded.revoked_at`)
-  const revokeToken = db.prepare(
-    `UPDATE tokens SET revoked_at = coalesce(revoked_at, ?2) WHERE id = ?1 RETURNING ${tokenColumns}`,
-  )
-
   const shared = createDb(db, path)
-  const within = <T>(work: () => T): Promise<T> => new Promise(resolve => resolve(translate(path, work)))
-  const writes: Omit<WriteTransaction, keyof ConnectorWrites | keyof ContentsWrites> = {
-    saveInvoices: (records, observedAt = observationStamp()) =>
-      within(() => invoices.save(records, observedAt)),
-    deleteInvoice: (customerId, invoiceId, observedAt = observationStamp()) =>
-      within(() => invoices.delete(customerId, invoiceId, observedAt)),
-    removeInvoice: (customerId, invoiceId) => within(() => void invoices.remove(customerId, invoiceId)),
-    findKnown: keys => within(() => invoices.findKnown(keys)),
-    saveDocuments: (given, observedAt) =>
-      within(() => {
-        documents.saveDocuments(given, observedAt)
-        invoices.raiseObserved(observedAt)
-      }),
-    missDocument: (id, observedAt, unlessSince = observedAt) =>
-      within(() => {
-        documents.missDocument(id, observedAt, unlessSince)
-        invoices.raiseObserved(observedAt)
-      }),
-    saveClient: (id, taxId, observedAt) => within(() => documents.saveClient(id, taxId, observedAt)),
-    findDocuments: ({ ids, references }) => within(() => documents.findDocuments(ids, references)),
-    findLinked: wanted => within(() => documents.findLinked(wanted.documents, wanted.invoices)),
-    relinkInvoices: given => within(() => invoices.relink(given)),
-    saveEntries: entries => within(() => documents.saveEntries(entries)),
-    saveStream: stream => within(() => invoices.saveStream(stream)),
-    saveSuccess: (name, at) =>
-      within(() =>
-        invoices.saveStream({ name, cursor: null, succeeded_at: at, failed_at: null, error: null }),
-      ),
+  const counts = keepCounts(db)
+  const invoices = writeInvoices(db, shared, counts, work => translate(path, work))
+
+  function writesOf(rows: SharedRows): WriteTransaction {
+    const writes = {
+      saveInvoices(records, observedAt = observationStamp()) {
+        rows.raiseObserved(lastStamp(observedAt))
+        return invoices.save(records, observedAt)
+      },
+      deleteInvoice(customerId, invoiceId, observedAt = observationStamp()) {
+        rows.raiseObserved(observedAt)
+        return invoices.delete(customerId, invoiceId, observedAt)
+      },
+      async removeInvoice(customerId, invoiceId) {
+        await invoices.remove(customerId, invoiceId)
+      },
+      findKnown: invoices.findKnown,
+      relinkInvoices: invoices.relink,
+      saveStream: rows.saveStream,
+      saveSuccess: rows.saveSuccess,
+    } satisfies Partial<WriteTransaction>
+    return {
+      ...writes,
+      ...documentWrites(shared, rows),
+      ...connectorWrites(shared),
+      ...contentsWrites(shared, writes),
+    }
   }
-  const tx: WriteTransaction = { ...writes, ...connectorWrites(shared), ...contentsWrites(shared, writes) }
 
   async function runTransaction<T>(work: (tx: WriteTransaction) => Promise<T>): Promise<T> {
     await beginWriting(db, path, wait)
     try {
       counts.begin()
-      const result = await work(tx)
+      const rows = gatherSharedRows()
+      const result = await work(writesOf(rows))
       translate(path, counts.flush)
+      for (const { sql, values } of rows.statements(freshness)) await shared.query(sql, ...values)
       exec('COMMIT')
       return result
     } catch (error) {
@@ -93,31 +93,25 @@ export async function openSqliteWriter(path: string, wait: LockWait = {}): Promi
     )
   }
 
-  const inTurn = createTurns()
   const recounting = recounts(db)
+  const inTurn = createTurns()
+  const checkEach = eachCustomer(db, path, inTurn)
   const transact = <T>(work: (tx: WriteTransaction) => Promise<T>): Promise<T> =>
     inTurn(() => runTransaction(work))
-  const leases = leaseWrites(shared)
+  const [lease, token] = [leaseWrites(shared), tokenWrites(shared)]
 
   return {
-    ...operatorReads(db, path, inTurn),
+    ...operatorReads(shared),
     transaction: transact,
-    repairCounts: onProgress => eachCustomer(db, path, inTurn)(repairCustomer, onProgress),
-    takeLease: (seen, holder) => transact(() => leases.takeLease(seen, holder)),
-    renewLease: epoch => transact(() => leases.renewLease(epoch)),
-    releaseLease: epoch => transact(() => leases.releaseLease(epoch)),
-    async saveToken(token) {
-      const customers = token.customers === null ? null : JSON.stringify(token.customers)
-      const { id, name, hash, created_at, expires_at, revoked_at } = token
-      await transact(() =>
-        within(() => void saveToken.run(id, name, hash, customers, created_at, expires_at, revoked_at)),
-      )
-    },
-    async revokeToken(id, at) {
-      const row = (await transact(() => within(() => revokeToken.get(id, at)))) as unknown as
-        | TokenRow
-        | undefined
-      return row === undefined ? null : readToken(row)
+    checkCounts: onProgress => checkEach(null, onProgress),
+    repairCounts: onProgress => checkEach(repairCustomer, onProgress),
+    takeLease: (seen, holder) => transact(() => lease.takeLease(seen, holder)),
+    renewLease: epoch => transact(() => lease.renewLease(epoch)),
+    releaseLease: epoch => transact(() => lease.releaseLease(epoch)),
+    saveToken: given => transact(() => token.saveToken(given)),
+    revokeToken: (id, at) => transact(() => token.revokeToken(id, at)),
+    async close() {
+      db.close()
     },
   }
 }

@@ -1,0 +1,73 @@
+/** What ties invoices of the payment platform to documents, and what is remembered of those that are gone. */
+import type { Claim } from '../../document.ts'
+import type { Invoice, InvoiceKey, InvoiceRecord } from '../../invoice.ts'
+import type { Db, Insertion } from './db.ts'
+
+const linkInsertion: Insertion = {
+  into: 'fatura.links',
+  columns: {
+    customer_id: 'text',
+    invoice_id: 'text',
+    state: 'text',
+    claimed_id: 'bigint',
+    ix_id: 'bigint',
+    claim: 'text',
+  },
+  onConflict: `(customer_id, invoice_id) DO UPDATE SET state = excluded.state, claimed_id = excluded.claimed_id,
+    ix_id = excluded.ix_id, claim = excluded.claim
+    WHERE stored.claim <> excluded.claim OR stored.ix_id IS DISTINCT FROM excluded.ix_id`,
+}
+
+/** Of records of the payment platform's, which alone have claims; no two of the same invoice. */
+export async function saveLinks(db: Db, records: readonly Omit<InvoiceRecord, 'lines'>[]): Promise<void> {
+  const linked = records.flatMap(({ invoice, claim }) => (claim === undefined ? [] : [{ invoice, claim }]))
+  if (linked.length === 0) return
+  const rows = linked.map(({ invoice: { customer_id, id, ix_id }, claim }) => {
+    return [customer_id, id, claim.state, claim.ix_id, ix_id, JSON.stringify(claim)]
+  })
+  await db.insert(linkInsertion, rows)
+  const documents = linked.flatMap(({ invoice }) => invoice.ix_id ?? [])
+  if (documents.length === 0) return
+  // Whom the documents are made out to is to be read some time.
+  await db.query(
+    `INSERT INTO fatura.document_clients (id, observed_at)
+     SELECT DISTINCT client_id, 0 FROM fatura.documents WHERE ${db.isAmong('id', '$1')} AND client_id IS NOT NULL
+     ORDER BY client_id ON CONFLICT DO NOTHING`,
+    documents,
+  )
+}
+
+/** Ties invoices to other documents. Their customers are nobody else's to change until the end. */
+export async function relink(db: Db, invoices: readonly Invoice[]): Promise<void> {
+  const rows = await db.query<InvoiceKey & { claim: string }>(
+    `SELECT customer_id, invoice_id AS id, claim FROM fatura.links
+     WHERE ${db.isAmong('customer_id', '$1')} AND ${db.isAmong('invoice_id', '$2')}`,
+    [...new Set(invoices.map(({ customer_id }) => customer_id))],
+    invoices.map(({ id }) => id),
+  )
+  const claims = new Map(rows.map(({ customer_id, id, claim }) => [`${customer_id} ${id}`, claim]))
+  const linked = invoices.flatMap(invoice => {
+    const claim = claims.get(`${invoice.customer_id} ${invoice.id}`)
+    return claim === undefined ? [] : [{ invoice, claim: JSON.parse(claim) as Claim }]
+  })
+  await saveLinks(db, linked)
+}
+
+export async function deleteLink(db: Db, customerId: string, invoiceId: string): Promise<void> {
+  await db.query('DELETE FROM fatura.links WHERE customer_id = $1 AND invoice_id = $2', customerId, invoiceId)
+}
+
+/** So that no older observation of a deleted invoice revives it. */
+export async function saveTombstone(
+  db: Db,
+  customerId: string,
+  invoiceId: string,
+  observedAt: number,
+): Promise<void> {
+  await db.query(
+    `INSERT INTO fatura.tombstones AS stored (customer_id, id, observed_at) VALUES ($1, $2, $3)
+     ON CONFLICT (customer_id, id) DO UPDATE SET observed_at = excluded.observed_at
+     WHERE stored.observed_at < excluded.observed_at`,
+    ...[customerId, invoiceId, observedAt],
+  )
+}

@@ -1,0 +1,20 @@
+/** What commands that only look read; the writer reads it over its own connection. */
+import type { OperatorStore } from '../store.ts'
+import { connectorReads } from './connector-state.ts'
+import { contentsReads } from './contents.ts'
+import type { Db } from './db.ts'
+import { documentReads } from './read-documents.ts'
+import { invoiceReads } from './read-invoices.ts'
+import { sharedReads } from './shared-rows.ts'
+import { tokenReads } from './tokens.ts'
+
+export function operatorReads(db: Db): Omit<OperatorStore, 'checkCounts' | 'close'> {
+  return {
+    ...documentReads(db),
+    ...connectorReads(db),
+    ...contentsReads(db),
+    ...invoiceReads(db),
+    ...sharedReads(db),
+    ...tokenReads(db),
+  }
+}

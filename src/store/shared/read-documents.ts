@@ -1,0 +1,208 @@
+/** What the connector and the operator's commands read of documents, links and the journal. */
+import {
+  type Claim,
+  type Document,
+  missesToBelieve,
+  notInForce,
+  openDocumentStatuses,
+} from '../../document.ts'
+import type { InvoiceKey } from '../../invoice.ts'
+import type {
+  DocumentReads,
+  DocumentWrites,
+  JournalEntry,
+  KnownDocument,
+  LinkedInvoice,
+} from '../document-store.ts'
+import type { Db } from './db.ts'
+import { literals } from './literals.ts'
+
+const columns = 'id, body, misses, observed_at'
+const isThere = `misses < ${missesToBelieve}`
+
+/** How a document lies in its table. */
+interface DocumentRow extends Omit<KnownDocument, 'document'> {
+  body: string | null
+}
+
+interface LinkedRow extends InvoiceKey {
+  summary: string
+  observed_at: number
+  claim: string | null
+  document_id: number | null
+  body: string | null
+  misses: number
+  document_observed_at: number
+  client_observed_at: number | null
+  tax_id: string | null
+}
+
+const linked = `
+  SELECT i.customer_id, i.id, i.summary, i.observed_at, l.claim, d.id AS document_id, d.body, d.misses,
+    d.observed_at AS document_observed_at, c.observed_at AS client_observed_at, c.tax_id
+  FROM fatura.invoices i
+  LEFT JOIN fatura.links l ON l.customer_id = i.customer_id AND l.invoice_id = i.id
+  LEFT JOIN fatura.documents d ON d.id = coalesce(l.ix_id, l.claimed_id)
+  LEFT JOIN fatura.document_clients c ON c.id = d.client_id`
+
+/** By their ids and their references. */
+export async function findDocuments(
+  db: Db,
+  { ids, references }: Parameters<DocumentWrites['findDocuments']>[0],
+): Promise<KnownDocument[]> {
+  const rows = await db.query<DocumentRow>(
+    `SELECT ${columns} FROM fatura.documents WHERE ${db.isAmong('id', '$1')}
+     UNION
+     SELECT ${columns} FROM fatura.documents WHERE ${db.isAmong('reference', '$2')}
+     ORDER BY id`,
+    ids,
+    references,
+  )
+  return rows.map(readDocument)
+}
+
+export function documentReads(db: Db): DocumentReads {
+  /** What is claimed, or tied to, after an id; each once. */
+  async function readIds(column: 'claimed_id' | 'ix_id', after: number, limit: number): Promise<number[]> {
+    const rows = await db.query<{ id: number }>(
+      `SELECT DISTINCT ${column} AS id FROM fatura.links WHERE ${column} > $1 ORDER BY ${column} LIMIT $2`,
+      after,
+      limit,
+    )
+    return rows.map(({ id }) => id)
+  }
+
+  return {
+    async readDocuments(which, observedBefore, after, limit) {
+      const rows =
+        which === 'open'
+          ? await db.query<DocumentRow>(
+              `SELECT ${columns} FROM fatura.documents ${db.byIndex('documents_open')}
+               WHERE status IN (${literals(openDocumentStatuses)}) AND ${isThere} AND observed_at < $1 AND id > $2
+               ORDER BY id LIMIT $3`,
+              ...[observedBefore, after, limit],
+            )
+          : await db.query<DocumentRow>(
+              `SELECT ${columns} FROM fatura.documents
+               WHERE date >= $4 AND date <= $5 AND status <> 'deleted' AND ${isThere} AND observed_at < $1 AND id > $2
+               ORDER BY id LIMIT $3`,
+              ...[observedBefore, after, limit, which.from, which.to],
+            )
+      return rows.map(readDocument).map(({ id, document }) => ({ id, type: document?.type ?? null }))
+    },
+    async readClaimed(after, limit) {
+      const [claimed, tied] = [
+        await readIds('claimed_id', after, limit),
+        await readIds('ix_id', after, limit),
+      ]
+      const ids = [...new Set([...claimed, ...tied])].sort((a, b) => a - b).slice(0, limit)
+      const known = new Map((await findDocuments(db, { ids, references: [] })).map(each => [each.id, each]))
+      const unseen = ids.filter(id => !known.get(id)?.document)
+      const claims = await db.query<{ id: number; claim: string }>(
+        `SELECT claimed_id AS id, claim FROM fatura.links WHERE ${db.isAmong('claimed_id', '$1')}`,
+        unseen,
+      )
+      const types = new Map(claims.map(({ id, claim }) => [id, (JSON.parse(claim) as Claim).ix_type]))
+      return ids.map(id => {
+        const { document = null, misses = null, observed_at = 0 } = known.get(id) ?? {}
+        return { id, type: document?.type ?? types.get(id) ?? null, misses, observed_at }
+      })
+    },
+    async readClients(readBefore, after, limit) {
+      const rows = await db.query<{ id: number }>(
+        'SELECT id FROM fatura.document_clients WHERE observed_at < $1 AND id > $2 ORDER BY id LIMIT $3',
+        ...[readBefore, after, limit],
+      )
+      return rows.map(({ id }) => id)
+    },
+    readCreating: (after, limit) =>
+      db.query<InvoiceKey>(
+        `SELECT customer_id, invoice_id AS id FROM fatura.links
+         WHERE state = 'creating' AND (customer_id, invoice_id) > ($1, $2) ORDER BY customer_id, invoice_id LIMIT $3`,
+        ...[after?.customer_id ?? '', after?.id ?? '', limit],
+      ),
+    async readFirstIssued() {
+      const [row] = await db.query<{ first: number | null }>(
+        'SELECT min(issued_at) AS first FROM fatura.invoices',
+      )
+      return row?.first ?? null
+    },
+    async readLinked(after, limit, customerId) {
+      const rows =
+        customerId === null
+          ? await db.query<LinkedRow>(
+              `${linked} WHERE (i.customer_id, i.id) > ($1, $2) ORDER BY i.customer_id, i.id LIMIT $3`,
+              ...[after?.customer_id ?? '', after?.id ?? '', limit],
+            )
+          : await db.query<LinkedRow>(
+              `${linked} WHERE i.customer_id = $1 AND i.id > $2 ORDER BY i.id LIMIT $3`,
+              ...[customerId, after?.id ?? '', limit],
+            )
+      return rows.map(readLinked)
+    },
+    async findLinkedById(invoiceId) {
+      return (await db.query<LinkedRow>(`${linked} WHERE i.id = $1`, invoiceId)).map(readLinked)
+    },
+    findDocuments: wanted => findDocuments(db, wanted),
+    async readInForce(after, limit, days) {
+      const rows = await db.query<{ body: string }>(
+        `SELECT body FROM fatura.documents WHERE id > $1 AND status NOT IN (${literals(notInForce)}) AND ${isThere}
+           ${days === null ? '' : 'AND date BETWEEN $3 AND $4'} ORDER BY id LIMIT $2`,
+        ...[after, limit, ...(days === null ? [] : [days.from, days.to])],
+      )
+      return rows.map(({ body }) => JSON.parse(body) as Document)
+    },
+    async findTied({ documents, invoices }) {
+      const tied = await db.query<{ id: number }>(
+        `SELECT claimed_id AS id FROM fatura.links WHERE ${db.isAmong('claimed_id', '$1')}
+         UNION
+         SELECT ix_id FROM fatura.links WHERE ${db.isAmong('ix_id', '$1')}`,
+        documents,
+      )
+      const known = await db.query<{ id: string }>(
+        `SELECT invoice_id AS id FROM fatura.links WHERE ${db.isAmong('invoice_id', '$1')}`,
+        invoices,
+      )
+      return { documents: tied.map(({ id }) => id), invoices: known.map(({ id }) => id) }
+    },
+    async findReferenced(reference) {
+      const sql = `SELECT ${columns} FROM fatura.documents WHERE reference = $1 ORDER BY id`
+      return (await db.query<DocumentRow>(sql, reference)).map(readDocument)
+    },
+    readJournal: ({ customer_id, id }) =>
+      db.query<JournalEntry>(
+        `SELECT customer_id, invoice_id AS id, cause, type, happened_at, at, outcome, detail FROM fatura.journal
+         WHERE customer_id = $1 AND invoice_id = $2 ORDER BY at DESC, cause`,
+        customer_id,
+        id,
+      ),
+    async findTombstone(invoiceId) {
+      const [row] = await db.query<InvoiceKey & { observed_at: number }>(
+        'SELECT customer_id, id, observed_at FROM fatura.tombstones WHERE id = $1',
+        invoiceId,
+      )
+      return row ?? null
+    },
+  }
+}
+
+function readDocument({ id, body, misses, observed_at }: DocumentRow): KnownDocument {
+  return { id, document: body === null ? null : JSON.parse(body), misses, observed_at }
+}
+
+function readLinked(row: LinkedRow): LinkedInvoice {
+  const { customer_id, id, summary, observed_at, claim, document_id, body, misses } = row
+  return {
+    customer_id,
+    id,
+    summary,
+    observed_at,
+    claim: claim === null ? null : JSON.parse(claim),
+    document:
+      document_id === null
+        ? null
+        : readDocument({ id: document_id, body, misses, observed_at: row.document_observed_at }),
+    // A client that is only known to be wanted has no moment yet.
+    client_tax_id: row.client_observed_at ? row.tax_id : undefined,
+  }
+}

@@ -1,0 +1,25 @@
+/** Invoices as the connector and the operator's commands read them: of every customer, in the order of their keys. */
+import { type InvoiceKey, unsettledStatuses } from '../../invoice.ts'
+import type { OperatorStore, StoredRecord } from '../store.ts'
+import type { Db } from './db.ts'
+import { literals } from './literals.ts'
+
+export function invoiceReads(db: Db): Pick<OperatorStore, 'readInvoices' | 'readUnsettled'> {
+  return {
+    readInvoices: (after, limit) =>
+      db.query<StoredRecord>(
+        `SELECT i.customer_id, i.id, i.summary, l.lines
+         FROM fatura.invoices i
+         LEFT JOIN fatura.invoice_lines l ON l.customer_id = i.customer_id AND l.invoice_id = i.id
+         WHERE (i.customer_id, i.id) > ($1, $2) ORDER BY i.customer_id, i.id LIMIT $3`,
+        ...[after?.customer_id ?? '', after?.id ?? '', limit],
+      ),
+    readUnsettled: (after, limit, observedBefore) =>
+      db.query<InvoiceKey>(
+        `SELECT customer_id, id FROM fatura.invoices ${db.byIndex('invoices_unsettled')}
+         WHERE status IN (${literals(unsettledStatuses)}) AND (customer_id, id) > ($1, $2) AND observed_at < $4
+         ORDER BY customer_id, id LIMIT $3`,
+        ...[after?.customer_id ?? '', after?.id ?? '', limit, observedBefore],
+      ),
+  }
+}

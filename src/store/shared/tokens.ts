@@ -1,0 +1,47 @@
+/** Tokens, as the commands that make and revoke them see them. */
+import type { OperatorStore, StoredToken, WriteStore } from '../store.ts'
+import type { Db } from './db.ts'
+
+/** How a token is read: its customers as JSON text. */
+export type TokenRow = Omit<StoredToken, 'customers'> & { customers: string | null }
+
+const columns = ['id', 'name', 'hash', 'customers', 'created_at', 'expires_at', 'revoked_at']
+
+export function tokenColumns({ customersAsJson }: Pick<Db, 'customersAsJson'>): string {
+  return columns.map(column => (column === 'customers' ? customersAsJson : column)).join(', ')
+}
+
+export function readToken(row: TokenRow): StoredToken {
+  return { ...row, customers: row.customers === null ? null : JSON.parse(row.customers) }
+}
+
+export function tokenReads(db: Db): Pick<OperatorStore, 'listTokens'> {
+  return {
+    async listTokens() {
+      const sql = `SELECT ${tokenColumns(db)} FROM fatura.tokens ORDER BY created_at DESC, id`
+      return (await db.query<TokenRow>(sql)).map(readToken)
+    },
+  }
+}
+
+export function tokenWrites(db: Db): Pick<WriteStore, 'saveToken' | 'revokeToken'> {
+  return {
+    async saveToken({ id, name, hash, customers, created_at, expires_at, revoked_at }) {
+      const given = customers && JSON.stringify(customers)
+      await db.query(
+        `INSERT INTO fatura.tokens (${columns.join(', ')})
+         VALUES ($1, $2, $3, ${db.customersFromJson('$4')}, $5, $6, $7)
+         ON CONFLICT (id) DO UPDATE SET revoked_at = excluded.revoked_at`,
+        ...[id, name, hash, given, created_at, expires_at, revoked_at],
+      )
+    },
+    async revokeToken(id, at) {
+      const [row] = await db.query<TokenRow>(
+        `UPDATE fatura.tokens SET revoked_at = coalesce(revoked_at, $2) WHERE id = $1 RETURNING ${tokenColumns(db)}`,
+        id,
+        at,
+      )
+      return row === undefined ? null : readToken(row)
+    },
+  }
+}

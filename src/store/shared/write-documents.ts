@@ -1,0 +1,139 @@
+/** Documents and the journal, written within a transaction. */
+import type { Document } from '../../document.ts'
+import type { InvoiceKey } from '../../invoice.ts'
+import type { DocumentWrites, JournalEntry } from '../document-store.ts'
+import type { Db, Insertion } from './db.ts'
+import { findDocuments } from './read-documents.ts'
+import type { SharedRows } from './shared-rows.ts'
+
+/** So many of an invoice's entries in the journal are kept. */
+const entriesKept = 50
+
+const documentInsertion: Insertion = {
+  into: 'fatura.documents',
+  columns: {
+    id: 'bigint',
+    status: 'text',
+    reference: 'text',
+    date: 'text',
+    client_id: 'bigint',
+    body: 'text',
+    misses: 'bigint',
+    observed_at: 'bigint',
+  },
+  onConflict: `(id) DO UPDATE SET status = excluded.status, reference = excluded.reference, date = excluded.date,
+    client_id = excluded.client_id, body = excluded.body, misses = 0, observed_at = excluded.observed_at
+    WHERE stored.observed_at <= excluded.observed_at`,
+}
+
+const entryInsertion: Insertion = {
+  into: 'fatura.journal',
+  columns: {
+    customer_id: 'text',
+    invoice_id: 'text',
+    cause: 'text',
+    type: 'text',
+    happened_at: 'bigint',
+    at: 'bigint',
+    outcome: 'text',
+    detail: 'text',
+  },
+  onConflict: 'DO NOTHING',
+}
+
+/** What a document is found by. */
+interface Names {
+  ids: readonly number[]
+  references: readonly string[]
+}
+
+/**
+ * Whoever reads documents to tie invoices to them shares their names, and whoever changes documents has their names alone:
+ * else a document and its invoice that arrive at the same moment would not see each other.
+ */
+function holdDocuments(db: Db, how: 'alone' | 'shared', { ids, references }: Names): Promise<void> {
+  return db.holdNames(how, [
+    ...ids.map(id => `document ${id}`),
+    ...references.map(text => `reference ${text}`),
+  ])
+}
+
+/** But for what changes invoices, which each engine does its own way. */
+export function documentWrites(
+  db: Db,
+  { raiseObserved }: Pick<SharedRows, 'raiseObserved'>,
+): Omit<DocumentWrites, 'relinkInvoices'> {
+  return {
+    async saveDocuments(documents, observedAt) {
+      await holdDocuments(db, 'alone', {
+        ids: documents.map(({ id }) => id),
+        references: documents.flatMap(({ reference }) => reference ?? []),
+      })
+      await saveDocuments(db, documents, observedAt)
+      raiseObserved(observedAt)
+    },
+    async missDocument(id, observedAt, unlessSince = observedAt) {
+      await holdDocuments(db, 'alone', { ids: [id], references: [] })
+      await db.query(
+        `INSERT INTO fatura.documents AS stored (id, misses, observed_at) VALUES ($1, 1, $2)
+         ON CONFLICT (id) DO UPDATE SET misses = stored.misses + 1, observed_at = excluded.observed_at
+         WHERE stored.observed_at <= excluded.observed_at AND (stored.misses = 0 OR stored.observed_at <= $3)`,
+        ...[id, observedAt, unlessSince],
+      )
+      raiseObserved(observedAt)
+    },
+    async saveClient(id, taxId, observedAt) {
+      await db.query(
+        `INSERT INTO fatura.document_clients (id, tax_id, observed_at) VALUES ($1, $2, $3)
+         ON CONFLICT (id) DO UPDATE SET tax_id = excluded.tax_id, observed_at = excluded.observed_at`,
+        ...[id, taxId, observedAt],
+      )
+    },
+    async findDocuments(wanted) {
+      await holdDocuments(db, 'shared', wanted)
+      const found = await findDocuments(db, wanted)
+      // What was found by its reference alone may be about to lose it.
+      const others = found.map(({ id }) => id).filter(id => !wanted.ids.includes(id))
+      if (others.length === 0) return found
+      await holdDocuments(db, 'shared', { ids: others, references: [] })
+      return findDocuments(db, wanted)
+    },
+    findLinked: ({ documents, invoices }) =>
+      db.query<InvoiceKey>(
+        `SELECT customer_id, invoice_id AS id FROM fatura.links WHERE ${db.isAmong('claimed_id', '$1')}
+         UNION
+         SELECT customer_id, invoice_id FROM fatura.links WHERE ${db.isAmong('ix_id', '$1')}
+         UNION
+         SELECT customer_id, invoice_id FROM fatura.links WHERE ${db.isAmong('invoice_id', '$2')}`,
+        documents,
+        invoices,
+      ),
+    saveEntries: entries => saveEntries(db, entries),
+  }
+}
+
+async function saveDocuments(db: Db, documents: readonly Document[], observedAt: number): Promise<void> {
+  // Each once, the last one given: a page may hold one twice while documents are being made.
+  const given = new Map(documents.map(document => [document.id, document])).values()
+  const rows = [...given].map(document => {
+    const { id, status, reference, date, client_id } = document
+    return [id, status, reference, date, client_id, JSON.stringify(document), 0, observedAt]
+  })
+  await db.insert(documentInsertion, rows)
+}
+
+async function saveEntries(db: Db, entries: readonly JournalEntry[]): Promise<void> {
+  const rows = entries.map(({ customer_id, id, cause, type, happened_at, at, outcome, detail }) => {
+    return [customer_id, id, cause, type, happened_at, at, outcome, detail]
+  })
+  await db.insert(entryInsertion, rows)
+  const invoices = new Map(entries.map(entry => [`${entry.customer_id} ${entry.id}`, entry]))
+  for (const { customer_id, id } of invoices.values())
+    await db.query(
+      `DELETE FROM fatura.journal WHERE customer_id = $1 AND invoice_id = $2 AND at < (
+         SELECT at FROM fatura.journal WHERE customer_id = $1 AND invoice_id = $2
+         ORDER BY at DESC LIMIT 1 OFFSET ${entriesKept - 1})`,
+      customer_id,
+      id,
+    )
+}

@@ -1,0 +1,3 @@
+import type { SourceIdentity } from '../sources.ts'
+
+export const stripeIdentity: SourceIdentity = { name: 'Stripe', system: 'stripe', streamPrefix: 'stripe' }

@@ -1,0 +1,35 @@
+/** A released migration never changes: words of the code that stand in one must be those of the code still. */
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { openDocumentStatuses } from '../../src/document.ts'
+import { unsettledStatuses } from '../../src/invoice.ts'
+import { invoiceXpressIdentity } from '../../src/invoicexpress/source-identity.ts'
+import { migrations as ofPostgres } from '../../src/store/postgres/schema-version.ts'
+import { migrations as ofSqlite } from '../../src/store/sqlite/migrations.ts'
+import { billingStreams, importStream } from '../../src/stream-names.ts'
+
+for (const [engine, migrations] of [
+  ['sqlite', ofSqlite],
+  ['postgres', ofPostgres],
+] as const) {
+  /** The quoted words of what was last created under a name. */
+  const wordsOf = (created: string): string[] => {
+    const sql = migrations.map(({ sql }) => sql).join('\n')
+    const found = [...sql.matchAll(new RegExp(`CREATE ${created}\\b[^;]*;`, 'g'))].at(-1)?.[0] ?? ''
+    return [...found.matchAll(/'([^']*)'/g)].map(match => match[1] ?? '')
+  }
+
+  describe(`words in the migrations of ${engine}`, () => {
+    test('the statuses that still change are those of the indexes', () => {
+      assert.deepEqual(wordsOf('INDEX invoices_unsettled'), unsettledStatuses)
+      assert.deepEqual(wordsOf('INDEX documents_open'), openDocumentStatuses)
+    })
+
+    test('the streams that tell how fresh the records are', () => {
+      const { events, unsettled, relist } = billingStreams({ streamPrefix: '%' })
+      const documents = `${invoiceXpressIdentity.streamPrefix}:%`
+      const expected = [events, documents, unsettled, relist, importStream, importStream]
+      assert.deepEqual(wordsOf('VIEW (?:fatura\\.)?current_freshness'), expected)
+    })
+  })
+}
