@@ -2,46 +2,35 @@
 import { Command, CommanderError } from 'commander'
 import manifest from '../../package.json' with { type: 'json' }
 import { StoreError } from '../store/store.ts'
-import { accountCommand } from './commands/account.ts'
-import { copyCommand } from './commands/copy.ts'
-import { demoCommand } from './commands/demo.ts'
-import { doctorCommand } from './commands/doctor.ts'
 import { examples } from './commands/examples.ts'
-import { explainCommand } from './commands/explain.ts'
-import { importCommand } from './commands/import.ts'
-import { migrateCommand } from './commands/migrate.ts'
-import { openapiCommand } from './commands/openapi.ts'
-import { reconcileCommand } from './commands/reconcile.ts'
-import { sandboxCommand } from './commands/sandbox.ts'
-import { serveCommand } from './commands/serve.ts'
-import { statusCommand } from './commands/status.ts'
-import { syncCommand } from './commands/sync.ts'
-import { tokenCommand } from './commands/token.ts'
-import { upCommand } from './commands/up.ts'
 import { CliError } from './terminal/cli-error.ts'
 import { hideTokens } from './terminal/hide-tokens.ts'
 import { movingLine } from './terminal/moving-line.ts'
+
+/** In the order of the help. A command is loaded when it is asked for; all of them are for the help and for what is none. */
+const commands: Record<string, () => Promise<Command>> = {
+  demo: async () => (await import('./commands/demo.ts')).demoCommand(),
+  serve: async () => (await import('./commands/serve.ts')).serveCommand(),
+  sync: async () => (await import('./commands/sync.ts')).syncCommand(),
+  up: async () => (await import('./commands/up.ts')).upCommand(),
+  status: async () => (await import('./commands/status.ts')).statusCommand(),
+  account: async () => (await import('./commands/account.ts')).accountCommand(),
+  doctor: async () => (await import('./commands/doctor.ts')).doctorCommand(),
+  reconcile: async () => (await import('./commands/reconcile.ts')).reconcileCommand(),
+  explain: async () => (await import('./commands/explain.ts')).explainCommand(),
+  import: async () => (await import('./commands/import.ts')).importCommand(),
+  token: async () => (await import('./commands/token.ts')).tokenCommand(),
+  migrate: async () => (await import('./commands/migrate.ts')).migrateCommand(),
+  copy: async () => (await import('./commands/copy.ts')).copyCommand(),
+  openapi: async () => (await import('./commands/openapi.ts')).openapiCommand(),
+  sandbox: async () => (await import('./commands/sandbox.ts')).sandboxCommand(),
+}
 
 const program = new Command('fatura')
   .description(
     "A customer's invoices over HTTP: the payment platform's state and the certified document's, side by side.",
   )
   .version(manifest.version)
-  .addCommand(demoCommand())
-  .addCommand(serveCommand())
-  .addCommand(syncCommand())
-  .addCommand(upCommand())
-  .addCommand(statusCommand())
-  .addCommand(accountCommand())
-  .addCommand(doctorCommand())
-  .addCommand(reconcileCommand())
-  .addCommand(explainCommand())
-  .addCommand(importCommand())
-  .addCommand(tokenCommand())
-  .addCommand(migrateCommand())
-  .addCommand(copyCommand())
-  .addCommand(openapiCommand())
-  .addCommand(sandboxCommand())
   .addHelpText(
     'after',
     `
@@ -58,6 +47,7 @@ Settings are environment variables; "fatura serve --help" lists them.`,
 process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1))
 
 try {
+  for (const load of loadersOf(process.argv[2] ?? '')) program.addCommand(await load())
   for (const command of [program, ...program.commands, ...program.commands.flatMap(c => c.commands)]) {
     const example = examples[nameOf(command).slice('fatura '.length)]
     if (example !== undefined) command.addHelpText('after', `\nExample:\n  ${example}`)
@@ -82,6 +72,12 @@ try {
     )
     process.exitCode ||= 1
   }
+}
+
+function loadersOf(asked: string): (() => Promise<Command>)[] {
+  return Object.entries(commands)
+    .filter(([name]) => name === asked || !Object.hasOwn(commands, asked))
+    .map(([, load]) => load)
 }
 
 function nameOf(command: Command): string {
