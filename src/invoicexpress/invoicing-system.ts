@@ -1,7 +1,6 @@
 /** What the API asks of InvoiceXpress while a client waits: the PDF of a document. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import Type from 'typebox'
-import { Compile } from 'typebox/compile'
+import { Compile } from 'typebox/schema'
 import { fetchPdf, type PdfGuard } from '../pdf/fetch-pdf.ts'
 import { type InvoicingSystem, SourceError } from '../sources.ts'
 import { createGuardedCall } from '../upstream/guarded-calls.ts'
@@ -26,7 +25,17 @@ const longestPause = 2_000
 /** In seconds: by then a PDF is made. */
 const retryAfter = 5
 
-const made = Compile(Type.Object({ output: Type.Object({ pdfUrl: Type.String({ minLength: 1 }) }) }))
+const made = Compile({
+  type: 'object',
+  properties: {
+    output: {
+      type: 'object',
+      properties: { pdfUrl: { type: 'string', minLength: 1 } },
+      required: ['pdfUrl'],
+    },
+  },
+  required: ['output'],
+})
 
 export function createInvoicingSystem(
   options: InvoiceXpressOptions,

@@ -1,37 +1,42 @@
 /** InvoiceXpress' documents and clients to ours. Pure: what does not fit is a failure, and never half a document. */
-
-import Type from 'typebox'
-import { Compile } from 'typebox/compile'
+import { Compile } from 'typebox/schema'
 import { isCalendarDay } from '../calendar.ts'
 import { type Document, type DocumentType, documentTypes } from '../document.ts'
 import { isIxStatus } from '../invoice.ts'
 import type { DocumentClient } from '../sources.ts'
 import { readAs, unfit } from './read-answer.ts'
 
-const positive = Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER })
+const filled = { type: 'string', minLength: 1 } as const
 /** Numbers come as text now and then, and text as numbers. */
-const id = Type.Union([positive, Type.String({ pattern: '^[1-9][0-9]{0,14}$' })])
-const text = Type.Optional(Type.Union([Type.String(), Type.Number(), Type.Null()]))
+const id = {
+  anyOf: [
+    { type: 'integer', minimum: 1, maximum: Number.MAX_SAFE_INTEGER },
+    { type: 'string', pattern: '^[1-9][0-9]{0,14}$' },
+  ],
+} as const
+const text = { anyOf: [{ type: 'string' }, { type: 'number' }, { type: 'null' }] } as const
 
-const anyDocument = Compile(Type.Object({ type: Type.String({ minLength: 1 }) }))
+const anyDocument = Compile({ type: 'object', properties: { type: filled }, required: ['type'] })
 
-const certifyingDocument = Compile(
-  Type.Object({
+const certifyingDocument = Compile({
+  type: 'object',
+  properties: {
     id,
-    type: Type.Enum([...documentTypes]),
-    status: Type.String({ minLength: 1 }),
+    type: { enum: documentTypes },
+    status: filled,
     sequence_number: text,
     reference: text,
     proprietary_uid: text,
-    date: Type.Optional(Type.Union([Type.String(), Type.Null()])),
-    total: Type.Union([Type.Number(), Type.String()]),
+    date: { anyOf: [{ type: 'string' }, { type: 'null' }] },
+    total: { anyOf: [{ type: 'number' }, { type: 'string' }] },
     currency: text,
-    client: Type.Optional(Type.Unknown()),
-  }),
-)
+    client: {},
+  },
+  required: ['id', 'type', 'status', 'total'],
+})
 
-const anyId = Compile(Type.Object({ id }))
-const client = Compile(Type.Object({ id, fiscal_id: text }))
+const anyId = Compile({ type: 'object', properties: { id }, required: ['id'] })
+const client = Compile({ type: 'object', properties: { id, fiscal_id: text }, required: ['id'] })
 
 /** Null for a document of a type that certifies no invoice, whatever else it holds. */
 export function mapDocument(payload: unknown): Document | null {

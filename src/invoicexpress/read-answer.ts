@@ -1,6 +1,6 @@
 /** What InvoiceXpress answers, believed only once it fits. */
-import type { Static, TSchema } from 'typebox'
-import type { Validator } from 'typebox/compile'
+import type { TLocalizedValidationError } from 'typebox/error'
+import type { Validator, XSchema } from 'typebox/schema'
 import { type FailureScope, SourceError, type SourceFailure } from '../sources.ts'
 import type { Failures } from '../upstream/failures.ts'
 import { readRetryAfter } from '../upstream/retry-after.ts'
@@ -59,20 +59,21 @@ export function readWrapped(answer: Answer): [key: string, record: unknown] {
 }
 
 /** The value, when it fits the schema. */
-export function readAs<Schema extends TSchema>(
-  schema: Validator<Record<never, never>, Schema>,
+export function readAs<Schema extends XSchema, Value>(
+  schema: Validator<Schema, Value>,
   value: unknown,
   what: string,
-): Static<Schema> {
-  if (!schema.Check(value)) throw unfit(what, nameMisfit(schema, value))
-  return value as Static<Schema>
+): Value {
+  if (schema.Check(value)) return value
+  const [, [first]] = schema.Errors(value)
+  throw unfit(what, first && nameMisfit(first))
 }
 
 /** The field that does not fit: its name, and never what is in it. */
-function nameMisfit(schema: Validator<Record<never, never>, TSchema>, value: unknown): string {
-  const [first] = schema.Errors(value)
-  const required = first?.keyword === 'required' ? first.params.requiredProperties.join(', ') : ''
-  return required || (first?.instancePath ?? '').slice(1).replaceAll('/', '.')
+function nameMisfit(error: TLocalizedValidationError): string {
+  return error.keyword === 'required'
+    ? error.params.requiredProperties.join(', ')
+    : error.instancePath.slice(1).replaceAll('/', '.')
 }
 
 /** `field` names what is wrong, where one field is. */

@@ -1,15 +1,20 @@
 /** A page of a list, whatever the list is called there. */
-import Type from 'typebox'
-import { Compile } from 'typebox/compile'
+import { Compile } from 'typebox/schema'
 import type { Answer } from './client.ts'
 import { readAs, readObject, unfit } from './read-answer.ts'
 
 /** A number, or its digits as text. */
-const count = Type.Union([
-  Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }),
-  Type.String({ pattern: '^[0-9]{1,15}$' }),
-])
-const pagination = Compile(Type.Object({ current_page: count, total_pages: count, total_entries: count }))
+const count = {
+  anyOf: [
+    { type: 'integer', minimum: 0, maximum: Number.MAX_SAFE_INTEGER },
+    { type: 'string', pattern: '^[0-9]{1,15}$' },
+  ],
+} as const
+const pagination = Compile({
+  type: 'object',
+  properties: { current_page: count, total_pages: count, total_entries: count },
+  required: ['current_page', 'total_pages', 'total_entries'],
+})
 
 export interface Page {
   records: readonly unknown[]

@@ -1,6 +1,7 @@
 /** Stripe's own client, as we use it: one API version, no retries of its own, and held back as Stripe asks. */
-import Stripe from 'stripe'
+import type Stripe from 'stripe'
 import { createHttpClient } from './http-client.ts'
+import { StripeSdk } from './sdk.ts'
 
 export interface StripeOptions {
   apiKey: string
@@ -15,7 +16,7 @@ export const apiVersion = '2026-10-28.endive'
 
 export function createStripe({ apiKey, base, timeout = 20_000 }: StripeOptions): Stripe {
   const { protocol, hostname, port } = new URL(base)
-  return new Stripe(apiKey, {
+  return new StripeSdk(apiKey, {
     apiVersion,
     host: hostname,
     protocol: protocol === 'http:' ? 'http' : 'https',

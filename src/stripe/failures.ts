@@ -1,20 +1,21 @@
 /** What Stripe's client throws, told apart. */
-import Stripe from 'stripe'
+import type Stripe from 'stripe'
 import { SourceError } from '../sources.ts'
 import type { Failures } from '../upstream/failures.ts'
 import { readRetryAfter } from '../upstream/retry-after.ts'
+import { StripeSdk } from './sdk.ts'
 
 export const stripeFailures: Failures = {
   name: 'Stripe',
   mayPass,
   /** Not Stripe's own answer about the question, the key or how often it was asked: with such a one Stripe works. */
   isFault: error => {
-    if (!(error instanceof Stripe.errors.StripeError) || error.statusCode === undefined) return true
+    if (!(error instanceof StripeSdk.errors.StripeError) || error.statusCode === undefined) return true
     if (error.statusCode === 404) return error.code !== 'resource_missing'
     return error.statusCode < 400 || error.statusCode >= 500
   },
   pauseFor: error =>
-    error instanceof Stripe.errors.StripeRateLimitError
+    error instanceof StripeSdk.errors.StripeRateLimitError
       ? readRetryAfter(error.headers?.['retry-after'], Date.now())
       : 0,
   explain,
@@ -41,7 +42,7 @@ export async function unlessGone<T>(id: string, ask: () => Promise<T>): Promise<
 /** Stripe's own word that it has no such object, whichever it was. */
 function isMissing(error: unknown): boolean {
   return (
-    error instanceof Stripe.errors.StripeInvalidRequestError &&
+    error instanceof StripeSdk.errors.StripeInvalidRequestError &&
     error.code === 'resource_missing' &&
     !isOfOtherMode(error)
   )
@@ -55,7 +56,7 @@ function isOfOtherMode({ message }: Error): boolean {
 /** A refusal of the key or of the question will be the same next time; anything else may pass. */
 function mayPass(error: unknown): boolean {
   if (error instanceof SourceError) return error.failure !== 'missing'
-  if (!(error instanceof Stripe.errors.StripeError)) return true
+  if (!(error instanceof StripeSdk.errors.StripeError)) return true
   const { statusCode } = error
   // A 404 that is not Stripe's own comes from what is in between.
   if (statusCode === 404) return error.code !== 'resource_missing'
@@ -64,7 +65,7 @@ function mayPass(error: unknown): boolean {
 
 function explain(error: unknown): SourceError {
   if (error instanceof SourceError) return error
-  if (!(error instanceof Stripe.errors.StripeError))
+  if (!(error instanceof StripeSdk.errors.StripeError))
     return new SourceError('failed', 'Stripe answered what cannot be read')
   if (isMissing(error)) return new SourceError('missing', 'Stripe does not know it')
   if (isOfOtherMode(error))
@@ -78,7 +79,7 @@ function explain(error: unknown): SourceError {
       'Stripe refused the key: it must be valid, and may read invoices, customers, events and tax rates',
     )
   if (
-    error instanceof Stripe.errors.StripeConnectionError &&
+    error instanceof StripeSdk.errors.StripeConnectionError &&
     /timeout|timed out|aborted/i.test(error.message)
   )
     return new SourceError('timeout', 'Stripe did not answer in time')

@@ -1,15 +1,15 @@
 /** Stripe's own HTTP client, with its answers bounded: any bytes at all must end in an answer or an error. */
 import type { IncomingMessage } from 'node:http'
-import Stripe from 'stripe'
+import { StripeSdk } from './sdk.ts'
 
 /** Far more than a page of a hundred invoices. */
 const maximumBytes = 32 * 1024 * 1024
 
-type Client = ReturnType<typeof Stripe.createNodeHttpClient>
+type Client = ReturnType<typeof StripeSdk.createNodeHttpClient>
 type Answer = Awaited<ReturnType<Client['makeRequest']>>
 
 export function createHttpClient(): Client {
-  const client = Stripe.createNodeHttpClient()
+  const client = StripeSdk.createNodeHttpClient()
   return {
     getClientName: () => client.getClientName(),
     makeRequest: async (...request) => bound(await client.makeRequest(...request)),
