@@ -7,6 +7,7 @@ import type { StripeAccount } from '../../src/sandbox/stripe/account.ts'
 import type { StripeInvoice } from '../../src/sandbox/stripe/objects.ts'
 import type { Stream } from '../../src/store/store.ts'
 import { readCursor } from '../../src/sync/ranges.ts'
+import { campaign } from '../support/campaign.ts'
 import { assertOneLine, eventually, type Outcome, type Program } from '../support/cli.ts'
 import { engines, postgresServer, runSql } from '../support/engines.ts'
 import { backfillStream } from '../support/sync.ts'
@@ -21,8 +22,8 @@ import {
 } from '../support/sync-truth.ts'
 
 const once = ['sync', '--once']
-/** How often a run is killed; the promise itself was tried with more. */
-const kills = { sqlite: 25, postgres: 10 } as const
+/** How often a run is killed. */
+const kills = { sqlite: campaign(8, 25), postgres: campaign(4, 10) }
 
 function stepsOf({ stdout }: Outcome): Record<string, unknown>[] {
   const lines = stdout.split('\n').filter(line => line.includes('"msg":"synchronized"'))

@@ -11,6 +11,7 @@ import { openReadStore, openWriteStore } from '../../src/store/engines.ts'
 import { countedAbove, coverDays } from '../../src/store/read-model/counting.ts'
 import { searchWords } from '../../src/store/read-model/search.ts'
 import type { WriteTransaction } from '../../src/store/store.ts'
+import { campaign } from '../support/campaign.ts'
 import { engines, runSql } from '../support/engines.ts'
 import { expectedPage, type Question } from '../support/model.ts'
 import { makeInvoice } from '../support/records.ts'
@@ -162,7 +163,7 @@ for (const engine of engines) {
               }
           },
         ),
-        { numRuns: 60, seed: 2026 },
+        { numRuns: campaign(20, 300), seed: 2026 },
       )
       await reader.close()
       await writer.close()

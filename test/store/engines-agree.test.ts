@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { type Invoice, invoiceStatuses } from '../../src/invoice.ts'
+import { campaign } from '../support/campaign.ts'
 import { engines } from '../support/engines.ts'
 import { type Question, writeQuestion } from '../support/model.ts'
 import { makeInvoice, makeLine } from '../support/records.ts'
@@ -68,7 +69,9 @@ const someQuestion: fc.Arbitrary<Question> = fc.oneof(
   { weight: 2, arbitrary: fc.record({ ...filters, q }, { requiredKeys: [] }) },
 )
 
-test('6,000 random questions about a random corpus are answered alike by every engine, byte for byte', async t => {
+const asked = campaign(1_500, 20_000)
+
+test(`${asked} random questions about a random corpus are answered alike by every engine, byte for byte`, async t => {
   const invoices = fc.sample(someInvoice, { numRuns: 600, seed: 2026 })
   const records = invoices.map((invoice, i) => ({
     invoice,
@@ -76,7 +79,7 @@ test('6,000 random questions about a random corpus are answered alike by every e
   }))
   const services = await Promise.all(engines.map(engine => startService(t, engine, { records })))
   assert.ok(services.length >= 2)
-  const questions = fc.sample(fc.tuple(fc.nat(3), someQuestion), { numRuns: 6_000, seed: 2026 })
+  const questions = fc.sample(fc.tuple(fc.nat(3), someQuestion), { numRuns: asked, seed: 2026 })
   const seen = { matches: 0, none: 0, refused: 0 }
   for (const [customer, question] of questions) {
     const path = `/api/v1/client/cus_${customer}/invoices${writeQuestion(question)}`
@@ -87,10 +90,13 @@ test('6,000 random questions about a random corpus are answered alike by every e
     }
     seen[first?.status !== 200 ? 'refused' : first.json.total > 0 ? 'matches' : 'none']++
   }
-  assert.ok(seen.matches > 1_000 && seen.none > 500 && seen.refused > 100, JSON.stringify(seen))
+  assert.ok(
+    seen.matches > asked / 6 && seen.none > asked / 12 && seen.refused > asked / 60,
+    JSON.stringify(seen),
+  )
 
-  const keys = new Map(invoices.map(({ customer_id, id }: Invoice) => [`${customer_id}/invoice/${id}`, true]))
-  for (const key of [...keys.keys(), 'cus_0/invoice/in_none'])
+  const keys = new Set(invoices.map(({ customer_id, id }: Invoice) => `${customer_id}/invoice/${id}`))
+  for (const key of [...[...keys].slice(0, campaign(200, 600)), 'cus_0/invoice/in_none'])
     for (const suffix of ['', '/ix/download', '/payments/download']) {
       const [first, ...others] = await Promise.all(
         services.map(service => service.get(`/api/v1/client/${key}${suffix}`)),

@@ -8,6 +8,7 @@ import { createRandom, pick, type Random } from '../../src/sandbox/random.ts'
 import type { StripeAccount } from '../../src/sandbox/stripe/account.ts'
 import type { StripeEvent } from '../../src/sandbox/stripe/objects.ts'
 import { sign } from '../../src/sandbox/stripe/webhooks.ts'
+import { campaign } from '../support/campaign.ts'
 import { assertOneLine, eventually, get, isRefused } from '../support/cli.ts'
 import { engines, runSql } from '../support/engines.ts'
 import { openRaw, parseAnswers, readRss, sendRaw } from '../support/raw-client.ts'
@@ -276,8 +277,8 @@ function thinEvent(type: string, kind: string, id: string): object {
   }
 }
 
-/** How often a receiver is killed; the promise itself was tried with more. */
-const kills = 6
+/** How often a receiver is killed. */
+const kills = campaign(3, 20)
 /** How many events are on their way at once. */
 const senders = 6
 

@@ -14,6 +14,7 @@ import { readEvent } from '../../src/stripe/billing-source.ts'
 import { type Applied, applyObservations } from '../../src/sync/apply.ts'
 import { type Connector, createConnector } from '../../src/sync/connector.ts'
 import { readCursor } from '../../src/sync/ranges.ts'
+import { campaign } from '../support/campaign.ts'
 import { type Engine, engines } from '../support/engines.ts'
 import { makeRecord } from '../support/records.ts'
 import {
@@ -50,7 +51,7 @@ function read({ summary }: StoredRecord): Invoice {
 }
 
 /** On SQLite a run takes milliseconds. */
-const runs: Record<string, number> = { sqlite: 2_000, postgres: 100 }
+const runs: Record<string, number> = { sqlite: campaign(400, 5_000), postgres: campaign(40, 500) }
 
 const kinds = ['create', 'finalize', 'pay', 'void', 'uncollectible', 'delete', 'update'] as const
 
@@ -726,7 +727,7 @@ for (const engine of engines) {
           const [stored] = await readAll(store)
           assert.equal(stored ? read(stored).status : 'gone', life.at(-1))
         }),
-        { numRuns: engine.name === 'sqlite' ? 300 : 30, seed: 2026 },
+        { numRuns: engine.name === 'sqlite' ? campaign(100, 2_000) : campaign(20, 200), seed: 2026 },
       )
     })
 
