@@ -328,12 +328,17 @@ for (const engine of engines) {
       const token = await service.createToken()
       assert.equal((await service.get(path, { token })).status, 200)
       const other = await openWriteStore(service.url)
-      const revoked = Date.now()
-      await other.revokeToken(readTokenId(token), revoked)
-      await other.close()
-      while ((await service.get(path, { token })).status === 200)
+      await other.revokeToken(readTokenId(token), Date.now())
+      const revoked = performance.now()
+      for (
+        let asked = revoked;
+        (await service.get(path, { token })).status === 200;
+        asked = performance.now()
+      ) {
+        assert.ok(asked - revoked < 1_000, `asked after ${asked - revoked} ms`)
         await new Promise(resolve => setTimeout(resolve, 20))
-      assert.ok(Date.now() - revoked < 1_000, `${Date.now() - revoked} ms`)
+      }
+      await other.close()
     })
 
     test('a token made through another handle works at once, and revoking twice keeps the first moment', async t => {
@@ -394,14 +399,15 @@ for (const engine of engines) {
       for (const answer of early) assertError(answer, 401, 'invalid_token')
       // One, unless the thirty took longer than the store's word is remembered.
       assert.ok(service.lookups.length <= 3, `${service.lookups.length} lookups for 30 requests`)
-      const created_at = Date.now()
       await service.store.saveToken({
-        ...{ id, hash, name: 'late', customers: null, created_at },
+        ...{ id, hash, name: 'late', customers: null, created_at: Date.now() },
         ...{ expires_at: null, revoked_at: null },
       })
-      while ((await service.get(path, { token })).status !== 200)
+      const made = performance.now()
+      for (let asked = made; (await service.get(path, { token })).status !== 200; asked = performance.now()) {
+        assert.ok(asked - made < 1_000, `asked after ${asked - made} ms`)
         await new Promise(resolve => setTimeout(resolve, 20))
-      assert.ok(Date.now() - created_at < 1_000, `${Date.now() - created_at} ms`)
+      }
     })
 
     test('RATE_LIMIT counts per token: RateLimit headers on every answer, 429 with Retry-After beyond', async t => {

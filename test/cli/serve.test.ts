@@ -159,7 +159,8 @@ describe('fatura serve', { concurrency: 3 }, () => {
     const { code } = await api.stop()
     const took = Date.now() - asked
     assert.equal(code, 0)
-    assert.ok(took < 4_000, `took ${took} ms`)
+    // What is in flight is waited for longer than this.
+    assert.ok(took < 8_000, `took ${took} ms`)
   })
 
   it('ends at once at a second signal, whatever is in flight', async t => {
@@ -176,7 +177,7 @@ describe('fatura serve', { concurrency: 3 }, () => {
     const { code } = await api.stop('SIGTERM')
     const took = Date.now() - asked
     assert.equal(code, 1)
-    assert.ok(took < 4_000, `took ${took} ms`)
+    assert.ok(took < 8_000, `took ${took} ms`)
   })
 
   it('refuses a port in use and an address of another machine, and says how to choose others', async t => {

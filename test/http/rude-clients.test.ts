@@ -5,6 +5,7 @@ import type { Socket } from 'node:net'
 import { Readable } from 'node:stream'
 import { describe, it, type TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { campaign } from '../support/campaign.ts'
 import { createCli, eventually, type Program, type Serving } from '../support/cli.ts'
 import { type Engine, engines } from '../support/engines.ts'
 import { ask } from '../support/load.ts'
@@ -120,7 +121,7 @@ describe('a connection that was answered and stays open on its client’s side',
       for (const client of clients) assert.equal(parseAnswers(client.raw).length, 1, String(client.raw))
       await eventually('let go', () => countSockets(api.pid) <= left)
       const took = Date.now() - answeredAt
-      assert.ok(took < 2_000, `${took} ms`)
+      assert.ok(took < campaign(6_000, 2_000), `${took} ms`)
     }
   })
 
@@ -131,7 +132,7 @@ describe('a connection that was answered and stays open on its client’s side',
     await Promise.all(clients.map(({ ended }) => ended))
     const asked = Date.now()
     assert.equal((await api.stop()).code, 0)
-    assert.ok(Date.now() - asked < 4_000, `took ${Date.now() - asked} ms`)
+    assert.ok(Date.now() - asked < 8_000, `took ${Date.now() - asked} ms`)
   })
 
   it('is let go by the receiver of webhooks as well', async t => {

@@ -141,7 +141,7 @@ describe('the end of fatura serve', { concurrency: 2 }, () => {
     it(`${command} turns /ready first, and serves all who come until the delay is over`, async t => {
       const cli = await createCli(t)
       const token = await load(cli)
-      const program = cli.start([command, '--port', '0', '--shutdown-delay', '3s'])
+      const program = cli.start([command, '--port', '0', '--shutdown-delay', '6s'])
       const [, address = ''] = await program.waitFor(/"address":"(http:[^"]+)","msg":"listening"/)
       const api = serving(program, address)
       const agent = new Agent({ keepAlive: true })
@@ -162,12 +162,12 @@ describe('the end of fatura serve', { concurrency: 2 }, () => {
         assert.equal(Object.keys(through.freeSockets).length, 0)
       }
       assert.equal((await api.get('/live')).status, 200)
-      assert.ok(performance.now() - asked < 2_500, 'this machine is too slow to tell')
+      assert.ok(performance.now() - asked < 5_500, 'this machine is too slow to tell')
       const { code, stdout } = await api.exited
       const took = performance.now() - asked
       assert.equal(code, 0)
-      assert.ok(took >= 3_000 && took < 3_000 + endWithin, `took ${took} ms`)
-      assert.match(stdout, /"delay_ms":3000,"msg":"stopping"/)
+      assert.ok(took >= 6_000 && took < 6_000 + endWithin, `took ${took} ms`)
+      assert.match(stdout, /"delay_ms":6000,"msg":"stopping"/)
       assert.match(stdout, /"msg":"stopped"}\n$/)
     })
 
@@ -196,7 +196,7 @@ describe('the end of fatura serve', { concurrency: 2 }, () => {
       const lost = traffic.samples.filter(({ status }) => status !== 200)
       assert.deepEqual(lost, [], `of ${traffic.samples.length}`)
       assert.equal(code, 0)
-      assert.ok(took < 6_000, `took ${took} ms`)
+      assert.ok(took < 8_000, `took ${took} ms`)
     }
   })
 
@@ -273,7 +273,7 @@ describe('the end of fatura serve', { concurrency: 2 }, () => {
       const asked = performance.now()
       const { code } = await api.stop('SIGTERM')
       assert.equal(code, 1)
-      assert.ok(performance.now() - asked < 4_000)
+      assert.ok(performance.now() - asked < 20_000)
       await eventually('nobody is left', () => isRefused(api.port))
     }
   })

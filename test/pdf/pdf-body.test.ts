@@ -173,7 +173,7 @@ describe('time', () => {
       const upstream = await startUpstream(t, answer)
       const start = performance.now()
       await assertFails(get(upstream, { deadline: 150 }), 'timeout', /in time/)
-      assert.ok(performance.now() - start < 1_000, where)
+      assert.ok(performance.now() - start < 5_000, where)
       await eventually('the connection is closed', () => upstream.open === 0)
     }
   })

@@ -12,6 +12,7 @@ import { migrateStore, openReadStore, openWriteStore } from '../../src/store/eng
 import { openReadPool, translate } from '../../src/store/postgres/pool.ts'
 import { migrations } from '../../src/store/postgres/schema-version.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
+import { campaign } from '../support/campaign.ts'
 import {
   assertOneLine,
   type Cli,
@@ -207,7 +208,7 @@ describe('a database restart is a blip', () => {
     }
     await answered(0)
 
-    for (const [index, how] of rounds.entries()) {
+    for (const [index, how] of rounds.slice(0, campaign(4, rounds.length)).entries()) {
       const before = load.samples.length
       await stop(how)
       await sleep(300)
@@ -219,7 +220,7 @@ describe('a database restart is a blip', () => {
       t.diagnostic(
         `restart ${index + 1} (${how}): 200 after ${figure(recovery)}, ${refused} of ${during.length} refused, worst ${figure(worst(during))}`,
       )
-      assert.ok(recovery < 2_000, `the first 200 came ${figure(recovery)} after the restart`)
+      assert.ok(recovery < campaign(5_000, 2_000), `the first 200 came ${figure(recovery)} after the restart`)
       assert.ok(refused > 0, 'the restart was noticed')
       await sleep(200)
     }
@@ -227,7 +228,7 @@ describe('a database restart is a blip', () => {
     await load.stop()
     for (const sample of load.samples) assertBlip(sample)
     t.diagnostic(`${load.samples.length} requests, worst ${figure(worst(load.samples))}`)
-    assert.ok(worst(load.samples) < 2_000, `a request took ${figure(worst(load.samples))}`)
+    assert.ok(worst(load.samples) < campaign(5_000, 2_000), `a request took ${figure(worst(load.samples))}`)
     assert.ok((await countBackends(url, 'fatura-api')) <= poolSize)
     await assertFewSockets(api.pid, socketsAtFirst)
     assertCleanEnd(await api.stop())
@@ -337,7 +338,7 @@ describe('PostgreSQL that is there', () => {
       `${waited.length} had no connection, worst ${figure(worst(waited))}; the others' worst ${figure(worst(burst))}; /live's worst of ${live.samples.length} ${figure(worst(live.samples))}; /ready's ${figure(worst(ready.samples))}`,
     )
     assert.ok(waited.length >= 2 * poolSize, 'who gets no connection does not wait for those who have one')
-    assert.ok(worst(live.samples) <= 200, `/live took ${figure(worst(live.samples))}`)
+    assert.ok(worst(live.samples) <= campaign(2_000, 200), `/live took ${figure(worst(live.samples))}`)
     for (const { status } of live.samples) assert.equal(status, 200)
     assert.ok((await countBackends(url, 'fatura-api')) <= poolSize)
 
@@ -556,7 +557,7 @@ describe('what answers in the place of PostgreSQL', { concurrency: true }, () =>
       proxy[how]()
       const recovery = await untilAnswered(api.address + list, token)
       t.diagnostic(`${how}: worst ${figure(worst(samples))}, 200 again after ${figure(recovery)}`)
-      assert.ok(recovery < 2_000, `it recovered after ${figure(recovery)}`)
+      assert.ok(recovery < campaign(5_000, 2_000), `it recovered after ${figure(recovery)}`)
       await assertFewSockets(api.pid, socketsAtFirst)
     }
     proxy.freeze()
@@ -602,7 +603,7 @@ describe('what answers in the place of PostgreSQL', { concurrency: true }, () =>
       const asked = performance.now()
       await assert.rejects(openReadStore(url), StoreUnavailable)
       const took = performance.now() - asked
-      assert.ok(took < 4_000, `took ${figure(took)}`)
+      assert.ok(took < 10_000, `took ${figure(took)}`)
       const env = { DATABASE_URL: url }
       const outcomes = await Promise.all(
         [['serve', '--port', '0'], ['migrate']].map(args => cli.run(args, { env, patience: 15_000 })),

@@ -70,7 +70,10 @@ describe('fatura up on sqlite', () => {
     const [usual, slowest] = [quantile(samples, 0.95), quantile(samples, 1)]
     t.diagnostic(`locked: p95 ${usual.toFixed(1)} ms, slowest ${slowest.toFixed(1)} ms of ${samples.length}`)
     // Every single one would be, on a machine that has nothing else to do.
-    assert.ok(usual < 250 && slowest < 2_000, `p95 ${usual} ms, slowest ${slowest} ms`)
+    assert.ok(
+      usual < campaign(1_000, 250) && slowest < campaign(4_000, 2_000),
+      `p95 ${usual} ms, slowest ${slowest} ms`,
+    )
 
     const signalled = performance.now()
     const { code, stderr } = await first.program.stop()
@@ -130,7 +133,7 @@ describe('fatura up on sqlite', () => {
     await program.waitFor(/"msg":"waiting: another process writes to this store"/)
     const signalled = performance.now()
     assert.equal((await program.stop()).code, 0)
-    assert.ok(performance.now() - signalled < 5_000)
+    assert.ok(performance.now() - signalled < 10_000)
   })
 
   it('serves fast while an import writes and the account is listed', async t => {

@@ -217,10 +217,10 @@ describe('webhooks', { concurrency: 5 }, () => {
     const receiver = await receiveAfterSync(world)
     const id = account.change('finalize')
     const event = account.events.at(-1) as StripeEvent
-    sandbox.faults.set('retrieve_invoice', 'too_many', { times: 1, retryAfter: '6' })
+    sandbox.faults.set('retrieve_invoice', 'too_many', { times: 1, retryAfter: '12' })
     const before = performance.now()
     assert.equal(await postEvent(receiver.url, event), 503)
-    assert.ok(performance.now() - before < 5_000, `${performance.now() - before} ms`)
+    assert.ok(performance.now() - before < 10_000, `${performance.now() - before} ms`)
     await eventually('it is applied', async () => {
       const { records } = await readStored(world.url)
       return records.get(id)?.invoice.status === trueRecord(account, id)?.invoice.status
@@ -467,7 +467,7 @@ describe('a body whose sender is not known yet', { concurrency: 3 }, () => {
       assert.deepEqual([answer?.status, answer?.json, others.length], [status, { received: false }, 0], bytes)
       assert.equal(answer?.headers.connection, 'close')
       assert.equal(answer?.headers['x-content-type-options'], 'nosniff')
-      assert.ok(Date.now() - started < 5_000)
+      assert.ok(Date.now() - started < 8_000)
     }
     const chunk = `10000\r\n${'x'.repeat(65_536)}\r\n`
     const endless = await sendRaw(port, head(signed, 'Transfer-Encoding: chunked') + chunk.repeat(40))

@@ -12,7 +12,7 @@ import { createFolder } from './engines.ts'
 export const entryPoint = fileURLToPath(new URL('../../bin/fatura.js', import.meta.url))
 
 /** Far longer than anything here takes, so that only a hang reaches it. */
-const patience = 30_000
+const patience = 120_000
 
 export interface Outcome {
   code: number | null

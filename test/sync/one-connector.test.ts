@@ -123,7 +123,7 @@ describe('one connector', { concurrency: 2 }, () => {
         const second = await startWaiting(world)
         const before = performance.now()
         assert.equal((await second.stop()).code, 0)
-        assert.ok(performance.now() - before < 5_000)
+        assert.ok(performance.now() - before < 10_000)
         assert.equal((await first.stop()).code, 0)
       })
     })
