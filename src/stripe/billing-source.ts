@@ -1,6 +1,6 @@
 /** What the connector asks of Stripe: every invoice, one invoice, and what happened. */
 import type Stripe from 'stripe'
-import type { Invoice } from '../invoice.ts'
+import type { Invoice, Line } from '../invoice.ts'
 import {
   type BillingSource,
   type Notification,
@@ -11,12 +11,19 @@ import {
   type Urgency,
 } from '../sources.ts'
 import { createPacedCall, type Pace } from '../upstream/paced-calls.ts'
-import { checkInvoice, checkPage, checkPercentage, nextOf, unreadable } from './check-answer.ts'
+import {
+  type CheckedInvoice,
+  checkInvoice,
+  checkPage,
+  checkPercentage,
+  nextOf,
+  unreadable,
+} from './check-answer.ts'
 import { createStripe, type StripeOptions } from './client.ts'
 import { invoicesToFollow } from './customer-changes.ts'
 import { stripeFailures, unlessGone } from './failures.ts'
 import { identifyAccount } from './identify-account.ts'
-import { listLines, readLinePage } from './list-lines.ts'
+import { areDistinct, listLines, readLinePage } from './list-lines.ts'
 import { type MetadataKeys, mapClaim, usualKeys } from './map-claim.ts'
 import { addsUp, mapInvoice, rateIds, type TaxRates } from './map-invoice.ts'
 import { neededEvents } from './needed-events.ts'
@@ -62,7 +69,7 @@ export function createBillingSource(
     urgency: Urgency,
     isAgain = false,
   ): Promise<Observation> {
-    const invoice = await call(
+    const checked = await call(
       () =>
         unlessGone(id, async () => {
           const answer = await stripe.invoices.retrieve(id, { expand: ['customer'] })
@@ -72,12 +79,26 @@ export function createBillingSource(
         }),
       { endpoint: 'invoice', urgency },
     )
-    return invoice === null ? { id, customer_id: customerId, map: null } : observe(invoice, urgency, isAgain)
+    return checked === null ? { id, customer_id: customerId, map: null } : observe(checked, urgency, isAgain)
   }
 
-  async function observe(invoice: Stripe.Invoice, urgency: Urgency, isAgain = false): Promise<Observation> {
-    const customer_id =
-      typeof invoice.customer === 'string' ? invoice.customer : (invoice.customer?.id ?? null)
+  /** At once when nothing more has to be asked. */
+  function observe(
+    checked: CheckedInvoice,
+    urgency: Urgency,
+    isAgain = false,
+  ): Promise<Observation> | Observation {
+    const { invoice, lines } = checked
+    const isWhole = lines !== null && areDistinct(lines.lines) && rateIds(invoice).every(id => known.has(id))
+    return isWhole ? observed(invoice, lines.lines, known) : complete(checked, urgency, isAgain)
+  }
+
+  async function complete(
+    { invoice, lines: carried }: CheckedInvoice,
+    urgency: Urgency,
+    isAgain: boolean,
+  ): Promise<Observation> {
+    const customer_id = customerOf(invoice)
     const list = (params: Stripe.InvoiceListLineItemsParams) =>
       call(async () => readLinePage(await stripe.invoices.listLineItems(invoice.id, params)), {
         endpoint: 'lines',
@@ -85,15 +106,19 @@ export function createBillingSource(
       })
     const [rates, lines] = await Promise.all([
       ratesFor(invoice, urgency),
-      unlessMissing(listLines(list, invoice.lines.has_more ? undefined : readLinePage(invoice.lines))),
+      unlessMissing(listLines(list, carried ?? undefined)),
     ])
     // Since it was read, a line was added or deleted, or the invoice itself.
-    const isOld = lines === null || (invoice.lines.has_more && !addsUp(invoice, lines))
+    const isOld = lines === null || (carried === null && !addsUp(invoice, lines))
     if (isOld && !isAgain) return retrieve(invoice.id, customer_id, urgency, true)
     if (lines === null) throw new UnfitRecord('Stripe does not know the lines of an invoice')
+    return observed(invoice, lines, rates)
+  }
+
+  function observed(invoice: Stripe.Invoice, lines: readonly Line[], rates: TaxRates): Observation {
     return {
       id: invoice.id,
-      customer_id,
+      customer_id: customerOf(invoice),
       map: (previous: Invoice | null) => {
         const mapped = mapInvoice(invoice, rates, previous, lines)
         return 'refusal' in mapped
@@ -125,13 +150,13 @@ export function createBillingSource(
         },
         { endpoint: 'invoices', urgency },
       )
-      const results = await Promise.allSettled(page.fitting.map(invoice => observe(invoice, urgency)))
+      const results = await Promise.allSettled(page.fitting.map(checked => observe(checked, urgency)))
       const observations: Observation[] = []
       const unfit = [...page.unfit]
       for (const [index, result] of results.entries())
         if (result.status === 'fulfilled') observations.push(result.value)
         else if (result.reason instanceof UnfitRecord)
-          unfit.push({ id: page.fitting[index]?.id ?? '', reason: result.reason.message })
+          unfit.push({ id: page.fitting[index]?.invoice.id ?? '', reason: result.reason.message })
         else throw result.reason
       const [first] = unfit
       if (observations.length === 0 && first !== undefined) throw new UnfitRecord(first.reason)
@@ -175,8 +200,8 @@ export function createBillingSource(
 }
 
 /** One that does not fit keeps none of the others back. */
-function sortOut(invoices: readonly Stripe.Invoice[]): { fitting: Stripe.Invoice[]; unfit: Unfit[] } {
-  const fitting: Stripe.Invoice[] = []
+function sortOut(invoices: readonly Stripe.Invoice[]): { fitting: CheckedInvoice[]; unfit: Unfit[] } {
+  const fitting: CheckedInvoice[] = []
   const unfit: Unfit[] = []
   for (const invoice of invoices)
     try {
@@ -205,6 +230,10 @@ export function readEvent({ id, type, created, data }: Stripe.Event): Notificati
   const scope = type.startsWith('customer.') ? invoicesToFollow(type, data?.previous_attributes) : 'none'
   if (customer_id === null || scope === 'none') return null
   return { id, type, created, invoice_id: null, customer_id, ...(scope === 'draft' && { only: scope }) }
+}
+
+function customerOf({ customer }: Stripe.Invoice): string | null {
+  return typeof customer === 'string' ? customer : (customer?.id ?? null)
 }
 
 /** Null when Stripe does not know what was asked for. */

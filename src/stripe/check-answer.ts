@@ -1,7 +1,7 @@
 /** What is relied on of Stripe's answers, whatever they hold. */
 import type Stripe from 'stripe'
 import { SourceError, UnfitRecord } from '../sources.ts'
-import { readLinePage } from './list-lines.ts'
+import { type LinePage, readLinePage } from './list-lines.ts'
 import { percentageOf } from './map-invoice.ts'
 
 export const unreadable = 'Stripe sent an invoice that does not fit'
@@ -23,8 +23,14 @@ export function nextOf<T extends { id: string }>({ data, has_more }: Page<T>): s
   return has_more ? (data.at(-1)?.id ?? null) : null
 }
 
+/** An invoice that fits, with its lines when it carries all of them. */
+export interface CheckedInvoice {
+  invoice: Stripe.Invoice
+  lines: LinePage | null
+}
+
 /** What the mapping relies on, whatever Stripe sent: asked again, it may fit. */
-export function checkInvoice(invoice: Stripe.Invoice): Stripe.Invoice {
+export function checkInvoice(invoice: Stripe.Invoice): CheckedInvoice {
   const amounts = [invoice.subtotal, invoice.total, invoice.created]
   const fits =
     invoice.object === 'invoice' &&
@@ -39,8 +45,7 @@ export function checkInvoice(invoice: Stripe.Invoice): Stripe.Invoice {
     ) &&
     Array.isArray(invoice.discounts ?? [])
   if (!fits) throw new UnfitRecord(unreadable)
-  if (!invoice.lines?.has_more) readLinePage(invoice.lines)
-  return invoice
+  return { invoice, lines: invoice.lines?.has_more ? null : readLinePage(invoice.lines) }
 }
 
 export function checkPercentage(rate: Stripe.TaxRate): number {

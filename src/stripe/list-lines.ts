@@ -23,6 +23,11 @@ export function readLinePage(page: Stripe.ApiList<Stripe.InvoiceLineItem>): Line
   throw unfit()
 }
 
+/** Whether each has an id of its own. */
+export function areDistinct(lines: readonly Line[]): boolean {
+  return new Set(lines.map(({ id }) => id)).size === lines.length
+}
+
 /** Asks page by page; `first` is what an invoice carries of its lines already. */
 export async function listLines(
   list: (params: Stripe.InvoiceListLineItemsParams) => Promise<LinePage>,

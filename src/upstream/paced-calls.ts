@@ -29,7 +29,8 @@ export type PacedCall = <T>(call: () => Promise<T>, asking?: Asking) => Promise<
 /** Every call waits for its turn. After a refusal, all of them wait for as long as the upstream asked for. */
 export function createPacedCall(pace: Pace, failures: Failures): PacedCall {
   const turns = createTurns(pace)
-  const bounded = timeout(pace.patience, TimeoutStrategy.Aggressive)
+  // No call heeds the signal, and to abort it costs more than the rest of the policy.
+  const bounded = timeout(pace.patience, { strategy: TimeoutStrategy.Aggressive, abortOnReturn: false })
   const policy = retry(
     handleWhen(error => error instanceof TaskCancelledError || failures.mayPass(error)),
     {

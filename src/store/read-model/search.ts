@@ -3,7 +3,7 @@
  * its words must then occur as a plain substring. Folding removes case, accents and separators, so `JOAO` finds
  * `João` and `2025 05128`, `2025/05128` and `202505128` all find `2025-05128`.
  */
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { Invoice } from '../../invoice.ts'
 
 /** How many words a query may have, when those that others imply are left out: each makes a search slower. */
@@ -21,9 +21,11 @@ const gap = /[\s\p{Cc}]+/u
 const separators = /[\s\p{Cc}\p{Pd}−./,:;'’"()#·]+/gu
 const marks = /[\p{M}\p{Cf}]+/gu
 const plainAscii = /^[\x20-\x7e]*$/
+/** Those of the separators that are plain ASCII. */
+const asciiSeparators = /[ \-./,:;'"()#]+/g
 
 export function foldText(text: string): string {
-  if (plainAscii.test(text)) return text.toLowerCase().replace(separators, '')
+  if (plainAscii.test(text)) return text.toLowerCase().replace(asciiSeparators, '')
   // Through upper case first, so that ß meets ss; sigma has two lower cases and must end as one.
   const cased = text.normalize('NFKD').toUpperCase().toLowerCase().replaceAll('ς', 'σ')
   return cased.normalize('NFKD').replace(marks, '').replace(separators, '')
@@ -47,7 +49,6 @@ const idPrefix = 'in_'
 
 export function searchText(invoice: Invoice): SearchText {
   const { id, number, display_name, customer_name, customer_email, company_name, ix_id } = invoice
-  const taxId = invoice.customer_tax_id === null ? '' : taxIdStart + foldText(invoice.customer_tax_id)
   const fields = [idPrefix, display_name, customer_name, customer_email, company_name]
   let own = joinFields([id, number, ix_id])
   // What is too long for an index lies with a party of its own.
@@ -55,8 +56,24 @@ export function searchText(invoice: Invoice): SearchText {
     fields.push(id, number)
     own = joinFields([ix_id])
   }
-  const party = `${joinFields(fields)}${fieldEnd}${taxId}`
-  return { own, party, party_id: hashText(party) }
+  return { own, ...partyOf(fields, invoice.customer_tax_id) }
+}
+
+type Party = Pick<SearchText, 'party' | 'party_id'>
+
+/** Those met last, by their fields: a customer's invoices are mostly made out to the same few. */
+const parties = new Map<string, Party>()
+const partiesHeld = 2_000
+
+function partyOf(fields: readonly (string | null)[], taxId: string | null): Party {
+  const key = JSON.stringify([fields, taxId])
+  const known = parties.get(key)
+  if (known !== undefined) return known
+  const party = `${joinFields(fields)}${fieldEnd}${taxId === null ? '' : taxIdStart + foldText(taxId)}`
+  const made = { party, party_id: hashText(party) }
+  if (parties.size >= partiesHeld) parties.clear()
+  parties.set(key, made)
+  return made
 }
 
 function joinFields(values: readonly (string | number | null)[]): string {
@@ -65,15 +82,9 @@ function joinFields(values: readonly (string | number | null)[]): string {
   return [...fields].join(fieldEnd)
 }
 
-let lastHashed = { text: '', hash: 0 }
-
-/** 48 bits, so that it is an exact number everywhere. Records of one customer mostly come together. */
+/** 48 bits, so that it is an exact number everywhere. */
 function hashText(text: string): number {
-  if (lastHashed.text !== text) {
-    const hash = createHash('sha1').update(text).digest().readUIntBE(0, 6)
-    lastHashed = { text, hash }
-  }
-  return lastHashed.hash
+  return hash('sha1', text, 'buffer').readUIntBE(0, 6)
 }
 
 /**
