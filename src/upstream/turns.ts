@@ -24,20 +24,34 @@ export interface Turns {
 const usualInFlight = 64
 /** So many more may be under way when they are urgent: what is listed must not keep them out. */
 const urgentInFlight = 16
-/** A timer comes late by so much, in milliseconds: turns missed meanwhile are made up for. */
+/** A timer comes late by so much, in milliseconds: turns missed meanwhile are made up for at once. */
 const lateness = 5
+/** Turns follow each other so much closer than the rate has it: those missed while the process was busy are made up for. */
+const closeness = 0.75
+/** In milliseconds, and a little more: a call may be made some moments after its turn. */
+const second = 1_050
 
-/** A rate, kept by evenly spaced turns, so that no second ever holds more than it may. */
+/** A rate: no second ever holds more turns than it may, nor are they all at its beginning. */
 class Gate {
   opensAt = 0
+  private readonly perSecond: number
   private readonly spacing: number
+  /** The moments of the last turns, as many as a second may hold, each in the place of the one it follows by so many. */
+  private readonly passed: Float64Array
+  private place = 0
 
   constructor(perSecond: number) {
-    this.spacing = 1000 / perSecond
+    this.perSecond = perSecond
+    this.spacing = (1000 / perSecond) * closeness
+    this.passed = new Float64Array(Math.max(1, Math.floor(perSecond))).fill(Number.NEGATIVE_INFINITY)
   }
 
   pass(now: number): void {
-    this.opensAt = Math.max(this.opensAt, now - lateness) + this.spacing
+    this.passed[this.place] = now
+    this.place = (this.place + 1) % this.passed.length
+    const oldest = this.passed[this.place] as number
+    const soonest = Math.max(this.opensAt, now - lateness) + this.spacing
+    this.opensAt = Math.max(soonest, oldest + (second * this.passed.length) / this.perSecond)
   }
 }
 
