@@ -1,13 +1,5 @@
 /** The JSON texts that are sent, made when an invoice is saved: no request serializes an invoice. */
-import {
-  countPages,
-  downloadPath,
-  type Invoice,
-  invoiceFields,
-  type Line,
-  type LinesSource,
-  lineFields,
-} from './invoice.ts'
+import { countPages, downloadPath, type Invoice, type Line, type LinesSource } from './invoice.ts'
 
 /**
  * The summary as the JSON text that is sent: made once, when the invoice is saved. Field by field: to give

@@ -109,8 +109,6 @@ export interface BillingSource extends SourceIdentity {
   listInvoices(after: string | null, filter?: InvoiceFilter, urgency?: Urgency): Promise<ObservationPage>
   /** Rejects with an `UnfitRecord` when what the platform sent is none. */
   fetchInvoice(id: string, customerId: string | null, urgency?: Urgency): Promise<Observation>
-  /** A moment before the first invoice, in seconds, and not long before: enough to cut the list into parts. Null without any. */
-  estimateFirst(): Promise<number | null>
   /** What happened since a moment of the platform's clock, newest first. */
   listNotifications(since: number, after: string | null): Promise<NotificationPage>
   /** Whose invoices these are. */

@@ -28,7 +28,6 @@ import { type MetadataKeys, mapClaim, usualKeys } from './map-claim.ts'
 import { addsUp, mapInvoice, rateIds, type TaxRates } from './map-invoice.ts'
 import { neededEvents } from './needed-events.ts'
 import { paceFor } from './pace.ts'
-import { searchFirst } from './search-first.ts'
 import { stripeIdentity } from './source-identity.ts'
 
 const pageSize = 100
@@ -167,15 +166,6 @@ export function createBillingSource(
         began: page.data[0]?.created ?? 0,
         reached: page.data.at(-1)?.created ?? 0,
       }
-    },
-    estimateFirst() {
-      const newestBefore = async (moment: number): Promise<number | null> => {
-        const { data } = await call(() => stripe.invoices.list({ limit: 1, created: { lt: moment } }), {
-          endpoint: 'invoices',
-        })
-        return data[0]?.created ?? null
-      }
-      return searchFirst(newestBefore)
     },
     fetchInvoice: (id, customerId, urgency = 'now') => retrieve(id, customerId, urgency),
     async listNotifications(since, after) {

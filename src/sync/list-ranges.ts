@@ -11,12 +11,18 @@ import {
 import type { Answers } from './answers.ts'
 import type { Range } from './ranges.ts'
 
-/** A list that is over by then is not worth the questions that it takes to cut it. */
+/** A list that is over by then is not worth the questions that it takes to cut it... */
 const pagesInOnePiece = 5
+/** ...unless a page of it spans less than this, in seconds: then it is most likely long. */
+const spanOfMany = 14 * 86_400
+/** What has no known beginning is cut after so many pages and seconds, then after twice as many, and so on: ten years. */
+const firstPages = 4
+const firstSeconds = 30 * 86_400
+const steps = 8
 /** What is over in so few pages is left in one piece. */
 const fewestPages = 3
 /** So many pages are stored together when they come faster than they are stored. */
-const pagesAtOnce = 4
+const pagesAtOnce = 8
 
 export interface ListedPage extends ObservationPage {
   /** The stamp before it was asked for. */
@@ -33,7 +39,7 @@ export interface ListOptions {
   ranges: readonly Range[]
   /** How many parts at once. */
   parallel: number
-  answers: Answers
+  answers: Pick<Answers, 'ask'>
   /** Stores pages, and with them what is then left to read: nothing, at the end. */
   store(pages: readonly ListedPage[], left: readonly Range[]): Promise<void>
   /** `part` is how much of the way is done, from 0 to 1; null when nobody can tell. */
@@ -70,8 +76,6 @@ export async function listRanges(options: ListOptions): Promise<void> {
   let pages = 0
   let invoices = 0
   let whole = 0
-  /** Not known until it is worth asking. */
-  let first: number | 'asking' | null = null
   const isStopped = () => signal.aborted || failure !== null
 
   function start(range: Range, pageSpan: number): void {
@@ -172,21 +176,8 @@ export async function listRanges(options: ListOptions): Promise<void> {
 
   /** Gives those that have nothing left to read a half of what takes longest. */
   function share(): void {
-    const isCut = walks.size > 1 || [...walks].some(({ range }) => range.from !== null)
-    if (parallel === 1 || isStopped() || (!isCut && pages < pagesInOnePiece)) return
-    if (first === null && [...walks].some(({ range }) => range.from === null)) {
-      first = 'asking'
-      source.estimateFirst().then(
-        estimate => {
-          first = estimate ?? 0
-          share()
-        },
-        // Cut by halves from the beginning of time, the parts soon find where the list is.
-        () => {
-          first = 0
-        },
-      )
-    }
+    if (parallel === 1 || isStopped()) return
+    for (const walk of walks) if (walk.range.from === null) cutOff(walk)
     while (walks.size < parallel) {
       const [longest, span] = findLongest()
       if (longest === null || longest.reached === null) return
@@ -194,6 +185,23 @@ export async function listRanges(options: ListOptions): Promise<void> {
       start({ from: longest.range.from, before: middle, after: null }, longest.pageSpan)
       longest.range = { ...longest.range, from: middle }
     }
+  }
+
+  /**
+   * Cuts a part whose beginning is not known, into parts that double in length: their first pages tell which of them
+   * hold much, and those before the first invoice are over at once.
+   */
+  function cutOff(walk: Walk): void {
+    const { range, reached, pageSpan } = walk
+    const isLong = walks.size > 1 || pages >= pagesInOnePiece || pageSpan < spanOfMany
+    if (reached === null || !isLong || walks.size + steps > parallel) return
+    const first = Math.max(firstSeconds, firstPages * pageSpan)
+    const bounds = Array.from({ length: steps }, (_, step) => reached - first * 2 ** step)
+      // Nothing was created before clocks began.
+      .filter(bound => bound > 0)
+    walk.range = { ...range, from: bounds[0] ?? null }
+    for (const [step, before] of bounds.entries())
+      start({ from: bounds[step + 1] ?? null, before, after: null }, pageSpan)
   }
 
   /** Of the parts that are worth cutting, the one with the most pages to come, as far as the last one tells. */
@@ -210,13 +218,12 @@ export async function listRanges(options: ListOptions): Promise<void> {
 
   /** How many seconds are left of a part; 0 when that is not known. */
   function spanOf({ range, reached }: Walk): number {
-    const from = range.from ?? (typeof first === 'number' ? first : null)
     const until = reached ?? range.before
-    return from === null || until === null ? 0 : Math.max(0, until - from)
+    return range.from === null || until === null ? 0 : Math.max(0, until - range.from)
   }
 
   function tellPart(): number | null {
-    if ([...walks].some(walk => walk.range.from === null && typeof first !== 'number')) return null
+    if ([...walks].some(({ range }) => range.from === null)) return null
     const left = [...walks].reduce((sum, walk) => sum + spanOf(walk), 0)
     whole = Math.max(whole, left)
     return whole === 0 ? null : 1 - left / whole

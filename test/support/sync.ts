@@ -247,9 +247,6 @@ export function createDirectSource(account: StripeAccount, pageSize = 2): Billin
       const [began = 0, reached = 0] = [page[0]?.created, page.at(-1)?.created]
       return { observations: page.map(observe), unfit: [], next, began, reached }
     },
-    async estimateFirst() {
-      return account.invoices.get(account.order.at(0))?.created ?? null
-    },
     async fetchInvoice(id, customerId) {
       const invoice = account.invoices.get(id)
       return invoice === undefined ? { id, customer_id: customerId, map: null } : observe(invoice)
