@@ -32,6 +32,7 @@ const took = new Map<number, number[]>()
 const idle: Connection[] = []
 const open = new Set<Connection>()
 let [unsent, failed, withoutRetryAfter, underWay] = [0, 0, 0, 0]
+let countedFrom = 0
 
 function openConnection(): Connection {
   const socket = connect({ host: hostname, port: Number(port), noDelay: true })
@@ -62,10 +63,7 @@ function receive(connection: Connection, chunk: string): void {
   const length = Number(/content-length: (\d+)/.exec(head)?.[1] ?? 0)
   if (received.length < headEnd + 4 + length) return
   const status = Number(head.slice(9, 12))
-  if (status === 503 && !head.includes('\r\nretry-after: ')) withoutRetryAfter++
-  const times = took.get(status)
-  if (times === undefined) took.set(status, [performance.now() - due])
-  else times.push(performance.now() - due)
+  if (due >= countedFrom) count(status, head, due)
   connection.received = ''
   connection.due = null
   underWay--
@@ -73,10 +71,17 @@ function receive(connection: Connection, chunk: string): void {
   else idle.push(connection)
 }
 
+function count(status: number, head: string, due: number): void {
+  if (status === 503 && !head.includes('\r\nretry-after: ')) withoutRetryAfter++
+  const times = took.get(status)
+  if (times === undefined) took.set(status, [performance.now() - due])
+  else times.push(performance.now() - due)
+}
+
 function send(due: number, turn: number): void {
   const connection = idle.pop() ?? (open.size < options.maxConnections ? openConnection() : undefined)
   if (connection === undefined) {
-    unsent++
+    if (due >= countedFrom) unsent++
     return
   }
   connection.due = due
@@ -90,12 +95,14 @@ for (let n = 0; n < (options.openFirst ?? 1); n++) {
   idle.push(connection)
 }
 const cpuBefore = process.cpuUsage()
+const { leadSeconds = 0 } = options
 const begun = performance.now()
+countedFrom = begun + leadSeconds * 1_000
 const interval = 1_000 / options.ratePerSecond
-const count = Math.round(options.ratePerSecond * options.seconds)
-for (let sent = 0; sent < count; ) {
+const toSend = Math.round(options.ratePerSecond * (leadSeconds + options.seconds))
+for (let sent = 0; sent < toSend; ) {
   const now = performance.now()
-  for (; sent < count && begun + sent * interval <= now; sent++) send(begun + sent * interval, sent)
+  for (; sent < toSend && begun + sent * interval <= now; sent++) send(begun + sent * interval, sent)
   await sleep(1)
 }
 const ended = performance.now()
@@ -103,7 +110,7 @@ while (underWay > 0 && performance.now() - ended < patience) await sleep(5)
 failed += underWay
 const { user, system } = process.cpuUsage(cpuBefore)
 const result: OpenLoopResult = {
-  seconds: (ended - begun) / 1000,
+  seconds: (ended - countedFrom) / 1000,
   unsent,
   failed,
   withoutRetryAfter,

@@ -14,6 +14,8 @@ export interface OpenLoopOptions {
   maxConnections: number
   /** How many of them are open before the first request is due; the others are opened when they are needed. */
   openFirst?: number
+  /** What is due within the first so many seconds is sent, and not counted. */
+  leadSeconds?: number
 }
 
 export interface OpenLoopResult {

@@ -2,6 +2,7 @@
  * What happens when three times as many requests come as can be served, from clients that do not wait for each other: how many
  * are still served against the peak, how fast the others are refused, and whether /live answers.
  */
+import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { answersOf, type OpenLoopOptions, runOpenLoop } from '../load/open-loop.ts'
 import { cpuSince, readCpu } from '../load/process-cost.ts'
@@ -29,6 +30,8 @@ const [rounds, seconds, times] = [values.rounds, values.seconds, values.times].m
   number,
   number,
 ]
+/** Overload is told from a burst by how long it lasts; what is measured begins after that. */
+const leadSeconds = 2
 const shape: Shape = { customers: 1_000, each: 40, large: [100_000] }
 
 /** Pages of 50 of a large customer, with filters: what a reconciliation asks for. And page 1, which is kept ready. */
@@ -42,6 +45,14 @@ const filters = [
 const workloads = {
   'pages of 50': (page: number) => `?page_size=50&page=${page}${filters[page % filters.length]}`,
   'page 1': () => '',
+}
+
+/** The CPU that the server uses a second, in microseconds, amid what is measured. */
+async function readBusy(pid: number): Promise<number> {
+  await sleep((leadSeconds + 1) * 1_000)
+  const [before, begun] = [readCpu(pid), performance.now()]
+  await sleep((seconds - 1) * 1_000)
+  return (1_000 * cpuSince(before, pid)) / (performance.now() - begun)
 }
 
 async function measure(engine: EngineName): Promise<string[][]> {
@@ -63,23 +74,23 @@ async function measure(engine: EngineName): Promise<string[][]> {
       const before = readCpu(service.pid)
       const atPeak = await runOpenLoop(closed)
       const peakCpu = cpuSince(before, service.pid)
-      const beforeOverload = readCpu(service.pid)
       const peak = answersOf(atPeak, 200).count / atPeak.seconds
       const overload = runOpenLoop({
         ...closed,
         ratePerSecond: times * peak,
         maxConnections: 1_000,
         openFirst: 1_000,
+        leadSeconds,
       })
+      const busy = readBusy(service.pid)
       const live = await runOpenLoop({
-        ...{ address, ratePerSecond: 20, seconds, maxConnections: 20, openFirst: 20 },
+        ...{ address, ratePerSecond: 20, seconds, maxConnections: 20, openFirst: 20, leadSeconds },
         requests: [{ path: '/live', headers: {} }],
       })
       const result = await overload
       const [good, shed, alive] = [answersOf(result, 200), answersOf(result, 503), answersOf(live, 200)]
       const goodput = good.count / result.seconds
-      const cpu = cpuSince(beforeOverload, service.pid)
-      const [costAtPeak, cost] = [peakCpu / answersOf(atPeak, 200).count, cpu / good.count]
+      const [costAtPeak, cost] = [peakCpu / answersOf(atPeak, 200).count, (await busy) / goodput]
       figures.push({
         ...{
           peak,

@@ -5,7 +5,7 @@ import { maxUrlBytes, prepareRequests, refuseRequest } from './check-request.ts'
 import { handleErrors, refuseUnreadable, sendError } from './errors.ts'
 import { logRequests } from './log-requests.ts'
 import { addOtherMethods } from './methods.ts'
-import { shedOverload } from './overload.ts'
+import { refuseExcess } from './overload.ts'
 import { compileParameters, parseQuery } from './parameters.ts'
 import { createRequestId } from './request-id.ts'
 import { addRoutes, type RouteDependencies } from './routes.ts'
@@ -23,6 +23,7 @@ export function createApp(dependencies: RouteDependencies): FastifyInstance {
         handle: prepareRequests(handle),
         refuse: error => refuseUnreadable(error, log),
         keepAliveMs,
+        excess: refuseExcess(log),
       }),
     // The server sees to it; Fastify's own would write into answers that have begun.
     clientErrorHandler: () => {},
@@ -39,7 +40,6 @@ export function createApp(dependencies: RouteDependencies): FastifyInstance {
   app.setSerializerCompiler(() => JSON.stringify)
   app.decorateRequest('grant', null)
   handleErrors(app, log)
-  shedOverload(app)
   checkRequests(app)
   logRequests(app, log)
   addOtherMethods(app)

@@ -17,12 +17,20 @@ interface LineParts {
  */
 export function logRequests(app: FastifyInstance, log: Logger): void {
   app.addHook('onResponse', (request, reply, done) => {
-    if (log.levelVal <= info) {
-      const { [pino.symbols.streamSym]: stream, [pino.symbols.timeSym]: time } = log as unknown as LineParts
-      stream.write(`{"level":${info}${time()},${describe(request, reply)},"msg":"request"}\n`)
-    }
+    if (log.levelVal <= info) writeLine(log, describe(request, reply))
     done()
   })
+}
+
+/** The line of a request that was refused before it was looked at. */
+export function logRefusal(log: Logger, requestId: string, status: number): void {
+  if (log.levelVal <= info)
+    writeLine(log, `"request_id":"${requestId}","method":null,"route":null,"status":${status}`)
+}
+
+function writeLine(log: Logger, fields: string): void {
+  const { [pino.symbols.streamSym]: stream, [pino.symbols.timeSym]: time } = log as unknown as LineParts
+  stream.write(`{"level":${info}${time()},${fields},"msg":"request"}\n`)
 }
 
 function describe(request: FastifyRequest, reply: FastifyReply): string {

@@ -10,8 +10,13 @@ export const securityHeaders = [
 
 export const securityLines = securityHeaders.map(([name, value]) => `${name}: ${value}`).join('\r\n')
 
-/** A whole answer of JSON, for a socket on which there is no request to answer. */
-export function writeBareAnswer(status: number, headers: Record<string, string>, body: string): string {
+/** A whole answer of JSON, for a socket on which there is no request to answer. It closes the connection, unless told. */
+export function writeBareAnswer(
+  status: number,
+  headers: Record<string, string>,
+  body: string,
+  connection = 'close',
+): string {
   const lines = [
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
     `date: ${new Date().toUTCString()}`,
@@ -19,7 +24,7 @@ export function writeBareAnswer(status: number, headers: Record<string, string>,
     `content-length: ${Buffer.byteLength(body)}`,
     ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
     securityLines,
-    'connection: close',
+    `connection: ${connection}`,
   ]
   return `${lines.join('\r\n')}\r\n\r\n${body}`
 }

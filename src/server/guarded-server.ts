@@ -12,8 +12,10 @@ import {
 } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
+import { refuseUnread } from './refuse-unread.ts'
 import { SecureResponse } from './secure-response.ts'
 import { watchReaders } from './watch-readers.ts'
+import { watchTurns } from './watch-turns.ts'
 
 /** A client has this long to send its request; a slower one is answered 408 and let go. */
 const requestTimeoutMs = 10_000
@@ -39,7 +41,19 @@ export interface ServerShell {
   refuse(error: UnreadableRequest): string
   /** How long a connection may stay open without a request. */
   keepAliveMs: number
+  /** What is said when more requests come than can be served. Without it, all of them wait. */
+  excess?: ExcessShell
 }
+
+export interface ExcessShell {
+  isSpared(path: string): boolean
+  answer(response: ServerResponse): void
+  /** The same, as a whole answer that keeps the connection. */
+  write(): string
+}
+
+/** Emitted on a server when from now on every answer ends its connection. */
+export const leaving = 'fatura:leaving'
 
 interface Exchange {
   request: IncomingMessage
@@ -59,11 +73,19 @@ interface Connection {
   followed: boolean
   /** Whether the last answer is given: whatever comes now is dropped. */
   closing: boolean
+  /** The request that was read last. */
+  latest: IncomingMessage | null
+  /** Whether what arrives is looked at before it is read. */
+  watched: boolean
+  /** Whether that look counted the request that is now read. */
+  counted: boolean
 }
 
-export function createGuardedServer({ handle, refuse, keepAliveMs }: ServerShell): Server {
+export function createGuardedServer({ handle, refuse, keepAliveMs, excess }: ServerShell): Server {
   const connections = new Map<Socket, Connection>()
+  const turns = watchTurns()
   let waitingInAll = 0
+  let isLeaving = false
   const server = createServer({
     ServerResponse: SecureResponse,
     requestTimeout: requestTimeoutMs,
@@ -83,6 +105,9 @@ export function createGuardedServer({ handle, refuse, keepAliveMs }: ServerShell
       full: false,
       followed: false,
       closing: false,
+      latest: null,
+      watched: false,
+      counted: false,
     }
     connections.set(socket, connection)
     // Node takes its own listener off sockets that it hands out; an error without a listener ends the process.
@@ -105,12 +130,16 @@ export function createGuardedServer({ handle, refuse, keepAliveMs }: ServerShell
     socket.on('drain', () => connections.get(socket)?.current?.response.emit('drain'))
     fail(Object.assign(new Error('A tunnel was asked for'), { code: tunnelRequested }), socket)
   })
+  server.once(leaving, () => {
+    isLeaving = true
+  })
   watchReaders(server, connections)
   return server
 
   function receive(request: IncomingMessage, response: ServerResponse): void {
     const connection = connections.get(request.socket)
     if (connection === undefined || connection.closing || connection.full) return
+    connection.latest = request
     // The one method that Node reads and does not name among its methods: the preface of HTTP/2.
     if (request.method === 'PRI')
       fail(Object.assign(new Error('HTTP/2'), { code: 'HPE_INVALID_METHOD' }), request.socket)
@@ -120,9 +149,40 @@ export function createGuardedServer({ handle, refuse, keepAliveMs }: ServerShell
 
   function begin(connection: Connection, exchange: Exchange): void {
     connection.current = exchange
+    if (isExcess(connection, exchange.request.url) && excess !== undefined) {
+      excess.answer(exchange.response)
+      watch(connection, excess)
+      return
+    }
     // Node drops what follows such a request in the same packet, though nothing is upgraded.
     if (exchange.request.headers.upgrade !== undefined) exchange.response.shouldKeepAlive = false
     handle(exchange.request, exchange.response)
+  }
+
+  function isExcess(connection: Connection, path = ''): boolean {
+    const { counted } = connection
+    connection.counted = false
+    return excess !== undefined && !counted && turns.isExcess() && !excess.isSpared(path)
+  }
+
+  function watch(connection: Connection, { isSpared, write }: ExcessShell): void {
+    if (connection.watched) return
+    connection.watched = true
+    refuseUnread(connection.socket, {
+      isShedding: () => turns.isShedding() && !isLeaving,
+      isOver: () => isOver(connection),
+      isIdle: () => !isOver(connection) && connection.waiting.length === 0 && !isAnswering(connection),
+      refuse(path) {
+        if (turns.isExcess() && !isSpared(path)) return write()
+        connection.counted = true
+        return null
+      },
+      takeLatest() {
+        const { latest } = connection
+        connection.latest = null
+        return latest
+      },
+    })
   }
 
   function wait(connection: Connection, exchange: Exchange): void {
@@ -225,6 +285,11 @@ const beginsAnotherProtocol = 2
 
 function isAnswering({ current }: Connection): boolean {
   return current !== null && !current.response.writableFinished && !current.response.destroyed
+}
+
+/** Whether nothing that comes now is read. */
+function isOver({ unreadable, full, closing }: Connection): boolean {
+  return unreadable !== null || full || closing
 }
 
 /** Whether the request that could not be read to its end is the very one to be answered, and no byte of that is sent. */

@@ -2,6 +2,7 @@
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
 import { setImmediate as immediate, setTimeout as sleep } from 'node:timers/promises'
+import { leaving } from '../../server/guarded-server.ts'
 
 /** How long all must have been silent, in milliseconds, before connections without a request are closed. */
 const grace = 1_000
@@ -11,6 +12,7 @@ export function endConnectionsByAnswers(server: Server): void {
   server.prependListener('request', (_request, response) => {
     response.shouldKeepAlive = false
   })
+  server.emit(leaving)
 }
 
 /**

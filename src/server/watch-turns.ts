@@ -1,0 +1,65 @@
+/**
+ * Tells which requests come on top of what can be served. The event loop takes the requests that arrived in turns, one after
+ * the other: a turn that lasts long means that requests wait long. When turns stay long, each serves for a while, and the
+ * others that are waiting are excess. See docs/decisions/0010-shedding-by-turns.md.
+ */
+
+/** How long a turn serves requests. */
+const maxTurnMs = 50
+
+/** And how many it serves in any case: as few as this at once are no overload, however slow the machine is. */
+const minServed = 50
+
+/** For how long turns must have been long, as one may be because of a pause of the machine; and then short, to end it. */
+const patienceMs = 1_000
+
+/** Of this many requests, one has its turn measured, until a turn is long: then every turn is. */
+const measuredEvery = 16
+
+export interface TurnWatch {
+  /** Counts a request that arrived; whether it is to be refused. */
+  isExcess(): boolean
+  /** Whether requests are being refused. */
+  isShedding(): boolean
+}
+
+export function watchTurns(): TurnWatch {
+  let requests = 0
+  /** -1 while no turn is measured. */
+  let turnBegan = -1
+  let served = 0
+  /** Since when every turn was long, and when the last of them ended. */
+  let longSince = Number.POSITIVE_INFINITY
+  let lastLong = 0
+  let sheds = false
+
+  function endTurn(): void {
+    const now = performance.now()
+    if (now - turnBegan >= maxTurnMs) {
+      longSince = Math.min(longSince, turnBegan)
+      lastLong = now
+    } else if (!sheds || now - lastLong > patienceMs) {
+      longSince = Number.POSITIVE_INFINITY
+      sheds = false
+    }
+    turnBegan = -1
+  }
+
+  function isExcess(): boolean {
+    if (turnBegan === -1) {
+      if (++requests % measuredEvery === 0 || longSince !== Number.POSITIVE_INFINITY) {
+        turnBegan = performance.now()
+        served = 1
+        setImmediate(endTurn)
+      }
+      return false
+    }
+    if (++served <= minServed) return false
+    const now = performance.now()
+    if (now - turnBegan <= maxTurnMs) return false
+    sheds ||= now - Math.min(longSince, turnBegan) > patienceMs
+    return sheds
+  }
+
+  return { isExcess, isShedding: () => sheds }
+}
