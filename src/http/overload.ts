@@ -1,8 +1,9 @@
 /** What is said to a request that comes on top of what can be served: one text, made once a second but for its request id. */
-import type { ServerResponse } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import type { Logger } from 'pino'
 import { ApiError, errorCodes } from '../errors.ts'
 import { writeBareAnswer } from '../server/bare-answer.ts'
+import { findFault } from '../server/find-fault.ts'
 import type { ExcessShell } from '../server/guarded-server.ts'
 import { writeError } from './errors.ts'
 import { logRefusal } from './log-requests.ts'
@@ -11,6 +12,9 @@ import { createRequestId } from './request-id.ts'
 const refusal = new ApiError('overloaded', 'More requests come than can be served; try again shortly.')
 const { status } = errorCodes[refusal.code]
 const headers = { 'cache-control': 'no-store', 'retry-after': '1' }
+
+/** Also as a whole URL. */
+const live = /^(?:https?:\/\/[^/?]*)?\/live$/i
 
 export function refuseExcess(log: Logger): ExcessShell {
   const place = createRequestId()
@@ -25,8 +29,9 @@ export function refuseExcess(log: Logger): ExcessShell {
   }
 
   return {
-    isSpared: path => path === '/live',
-    answer(response: ServerResponse) {
+    isSpared: path => live.test(path),
+    answer(request, response) {
+      if (hasUnknownEnd(request)) response.shouldKeepAlive = false
       const requestId = begin()
       const text = body.join(requestId)
       response
@@ -48,4 +53,10 @@ export function refuseExcess(log: Logger): ExcessShell {
       return whole.join(begin())
     },
   }
+}
+
+/** Whether what follows on the connection may not be a request: nobody reads this one's body. */
+function hasUnknownEnd(request: IncomingMessage): boolean {
+  const { 'content-length': length = '0', 'transfer-encoding': coding } = request.headers
+  return length !== '0' || coding !== undefined || findFault(request) !== null
 }

@@ -47,7 +47,7 @@ export interface ServerShell {
 
 export interface ExcessShell {
   isSpared(path: string): boolean
-  answer(response: ServerResponse): void
+  answer(request: IncomingMessage, response: ServerResponse): void
   /** The same, as a whole answer that keeps the connection. */
   write(): string
 }
@@ -149,14 +149,14 @@ export function createGuardedServer({ handle, refuse, keepAliveMs, excess }: Ser
 
   function begin(connection: Connection, exchange: Exchange): void {
     connection.current = exchange
-    if (isExcess(connection, exchange.request.url) && excess !== undefined) {
-      excess.answer(exchange.response)
-      watch(connection, excess)
-      return
-    }
     // Node drops what follows such a request in the same packet, though nothing is upgraded.
     if (exchange.request.headers.upgrade !== undefined) exchange.response.shouldKeepAlive = false
-    handle(exchange.request, exchange.response)
+    if (excess === undefined || !isExcess(connection, exchange.request.url)) {
+      handle(exchange.request, exchange.response)
+      return
+    }
+    excess.answer(exchange.request, exchange.response)
+    watch(connection, excess)
   }
 
   function isExcess(connection: Connection, path = ''): boolean {

@@ -1,4 +1,5 @@
 /** Connections to PostgreSQL: how they are opened, and what their failures mean. */
+import { availableParallelism } from 'node:os'
 import pg from 'pg'
 import { notAnAddress, StoreError, StoreUnavailable } from '../store.ts'
 import { writeOptions } from './write-limits.ts'
@@ -19,8 +20,11 @@ const maxWaiting = 200
 /** Longer than any read takes, and longer than any by a key does; a server that fell silent is given up on. */
 const [readPatience, keyPatience] = [5_000, 2_000]
 
-/** What a machine's API processes take together. Of `others`, each keeps two, so that one slow read stops no other. */
-const readConnections = { lanes: 2, others: 6, searches: 2 }
+/**
+ * What a machine's API processes take together. Of `others`, each keeps two, so that one slow read stops no other. A search
+ * takes a whole core of the database while it runs: on a small machine, two at once would leave none for pages.
+ */
+const readConnections = { lanes: 2, others: 6, searches: availableParallelism() < 4 ? 1 : 2 }
 
 /**
  * The API's connections: some for reads by a key, which share them, others for what may take longer, and a few for searches,
