@@ -12,6 +12,15 @@ import {
 } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
+import {
+  type Connection,
+  createConnection,
+  type Exchange,
+  isAnswering,
+  isCutShort,
+  isOver,
+  type UnreadableRequest,
+} from './connection.ts'
 import { refuseUnread } from './refuse-unread.ts'
 import { SecureResponse } from './secure-response.ts'
 import { watchReaders } from './watch-readers.ts'
@@ -28,9 +37,6 @@ const maxWaiting = 32
 
 /** The same over all connections together: a waiting request takes some 4 KB. */
 const maxWaitingInAll = 4_000
-
-/** What Node says when it could not read a request, and what is said here of one that asks for a tunnel. */
-export type UnreadableRequest = Error & { code?: string; rawPacket?: Buffer; bytesParsed?: number }
 
 export const tunnelRequested = 'TUNNEL_REQUESTED'
 
@@ -55,32 +61,6 @@ export interface ExcessShell {
 /** Emitted on a server when from now on every answer ends its connection. */
 export const leaving = 'fatura:leaving'
 
-interface Exchange {
-  request: IncomingMessage
-  response: ServerResponse
-}
-
-interface Connection {
-  socket: Socket
-  /** The request that is being answered, or was last. */
-  current: Exchange | null
-  waiting: Exchange[]
-  /** What could not be read, once there is something; it is answered after all that came before. */
-  unreadable: UnreadableRequest | null
-  /** Whether requests were dropped: the connection closes after the answer to the last that was not. */
-  full: boolean
-  /** Whether the end of the current answer is listened to. */
-  followed: boolean
-  /** Whether the last answer is given: whatever comes now is dropped. */
-  closing: boolean
-  /** The request that was read last. */
-  latest: IncomingMessage | null
-  /** Whether what arrives is looked at before it is read. */
-  watched: boolean
-  /** Whether that look counted the request that is now read. */
-  counted: boolean
-}
-
 export function createGuardedServer({ handle, refuse, keepAliveMs, excess }: ServerShell): Server {
   const connections = new Map<Socket, Connection>()
   const turns = watchTurns()
@@ -97,18 +77,7 @@ export function createGuardedServer({ handle, refuse, keepAliveMs, excess }: Ser
   })
 
   server.on('connection', (socket: Socket) => {
-    const connection: Connection = {
-      socket,
-      current: null,
-      waiting: [],
-      unreadable: null,
-      full: false,
-      followed: false,
-      closing: false,
-      latest: null,
-      watched: false,
-      counted: false,
-    }
+    const connection = createConnection(socket)
     connections.set(socket, connection)
     // Node takes its own listener off sockets that it hands out; an error without a listener ends the process.
     socket.on('error', ignore)
@@ -282,20 +251,6 @@ function stopParser(socket: Socket): void {
 }
 
 const beginsAnotherProtocol = 2
-
-function isAnswering({ current }: Connection): boolean {
-  return current !== null && !current.response.writableFinished && !current.response.destroyed
-}
-
-/** Whether nothing that comes now is read. */
-function isOver({ unreadable, full, closing }: Connection): boolean {
-  return unreadable !== null || full || closing
-}
-
-/** Whether the request that could not be read to its end is the very one to be answered, and no byte of that is sent. */
-function isCutShort({ current }: Connection): boolean {
-  return current !== null && !current.request.complete && !current.response.headersSent
-}
 
 /** A reset, a broken pipe: nobody is there to be answered. */
 function isSocketError({ code = '' }: UnreadableRequest): boolean {

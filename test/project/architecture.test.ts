@@ -106,7 +106,7 @@ const rules: Record<string, Rule> = {
   'src/cli/wiring/': {
     ours: [
       ...[...domain, ...sources, 'src/store/', 'src/access/', 'src/linking/', 'src/sync/', 'src/sandbox/'],
-      ...['src/http/', 'src/stripe/', 'src/invoicexpress/', 'src/doctor/'],
+      ...['src/http/', 'src/server/', 'src/stripe/', 'src/invoicexpress/', 'src/doctor/'],
       ...['src/cli/settings/', 'src/cli/terminal/'],
     ],
     packages: ['pino'],

@@ -1,0 +1,61 @@
+/** One client's connection: which of its requests is being answered, and which ones wait. */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+
+/** What Node says when it could not read a request, and what is said here of one that asks for a tunnel. */
+export type UnreadableRequest = Error & { code?: string; rawPacket?: Buffer; bytesParsed?: number }
+
+export interface Exchange {
+  request: IncomingMessage
+  response: ServerResponse
+}
+
+export interface Connection {
+  socket: Socket
+  /** The request that is being answered, or was last. */
+  current: Exchange | null
+  waiting: Exchange[]
+  /** What could not be read, once there is something; it is answered after all that came before. */
+  unreadable: UnreadableRequest | null
+  /** Whether requests were dropped: the connection closes after the answer to the last that was not. */
+  full: boolean
+  /** Whether the end of the current answer is listened to. */
+  followed: boolean
+  /** Whether the last answer is given: whatever comes now is dropped. */
+  closing: boolean
+  /** The request that was read last. */
+  latest: IncomingMessage | null
+  /** Whether what arrives is looked at before it is read. */
+  watched: boolean
+  /** Whether that look counted the request that is now read. */
+  counted: boolean
+}
+
+export function createConnection(socket: Socket): Connection {
+  return {
+    socket,
+    current: null,
+    waiting: [],
+    unreadable: null,
+    full: false,
+    followed: false,
+    closing: false,
+    latest: null,
+    watched: false,
+    counted: false,
+  }
+}
+
+export function isAnswering({ current }: Connection): boolean {
+  return current !== null && !current.response.writableFinished && !current.response.destroyed
+}
+
+/** Whether nothing that comes now is read. */
+export function isOver({ unreadable, full, closing }: Connection): boolean {
+  return unreadable !== null || full || closing
+}
+
+/** Whether the request that could not be read to its end is the very one to be answered, and no byte of that is sent. */
+export function isCutShort({ current }: Connection): boolean {
+  return current !== null && !current.request.complete && !current.response.headersSent
+}
