@@ -1,17 +1,17 @@
 /** From an address to an engine. An engine is loaded only when it is used. */
 import type { StoreFacts } from './facts.ts'
 import type { MigrationOutcome, OnRewrite } from './migrations.ts'
-import { type LockWait, notAnAddress, type ReadStore, StoreError, type WriteStore } from './store.ts'
+import { type LockWait, type ReadStore, StoreError, type WriteStore } from './store.ts'
+
+const addressForm =
+  'must be sqlite: and the path of a file, like sqlite:data/fatura.db, or postgres://user:password@host:5432/name'
 
 type Engine = { name: 'sqlite'; path: string } | { name: 'postgres'; url: string }
 
 function engineOf(url: string): Engine {
   if (/^postgres(ql)?:\/\//.test(url)) return { name: 'postgres', url }
   const path = url.startsWith('sqlite:') ? url.slice('sqlite:'.length).replace(/^\/\/(?=\/)/, '') : ''
-  if (path === '' || path === ':memory:')
-    throw new StoreError(
-      'DATABASE_URL must be sqlite: and the path of a file, like sqlite:data/fatura.db, or postgres://user:password@host:5432/name.',
-    )
+  if (path === '' || path === ':memory:') throw new StoreError(`DATABASE_URL ${addressForm}.`)
   return { name: 'sqlite', path }
 }
 
@@ -37,10 +37,15 @@ export async function openWriteStore(url: string, wait: LockWait = {}): Promise<
     : (await import('./postgres/writer.ts')).openPostgresWriter(engine.url, wait.patienceMs)
 }
 
-/** Whether an address is one at all; throws what a start would say. */
-export function checkAddress(url: string): void {
-  const engine = engineOf(url)
-  if (engine.name === 'postgres' && !URL.canParse(engine.url)) throw notAnAddress()
+/** What is wrong with an address, as in "must be …"; null when it is one. */
+export function findAddressProblem(url: string): string | null {
+  try {
+    const engine = engineOf(url)
+    return engine.name === 'postgres' && !URL.canParse(engine.url) ? addressForm : null
+  } catch (error) {
+    if (error instanceof StoreError) return addressForm
+    throw error
+  }
 }
 
 /** Looks at a store of whatever version, and changes nothing. */

@@ -4,13 +4,17 @@ import { openWriteStore } from '../../store/engines.ts'
 import type { WriteStore } from '../../store/store.ts'
 import { fenceStore, waitForLease } from '../../sync/lease.ts'
 import { type Comparison, changePins, compareAccounts, tellAccount } from '../../sync/pins.ts'
-import { readDatabaseUrl, readInvoiceXpress, readLogLevel, readStripe } from '../settings/config.ts'
-import { addSettings, invoiceXpressSettings, readFlags, stripeSettings } from '../settings/options.ts'
+import { invoiceXpressOf, invoiceXpressSettings, stripeOf, stripeSettings } from '../settings/connections.ts'
+import { addSettings } from '../settings/options.ts'
+import { type Options, readSettings } from '../settings/read-settings.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { createLog } from '../terminal/log.ts'
 import { sayWaiting } from '../terminal/progress.ts'
 import { formatTable } from '../terminal/table.ts'
 import { hasEnded, nameProcess } from '../wiring/process-name.ts'
+
+const usedByShow = ['DATABASE_URL'] as const
+const usedByChange = ['DATABASE_URL', 'LOG_LEVEL', ...stripeSettings, ...invoiceXpressSettings] as const
 
 export function accountCommand(): Command {
   return new Command('account')
@@ -18,7 +22,7 @@ export function accountCommand(): Command {
     .addCommand(
       addSettings(
         new Command('show').description('Show the accounts that the store was filled from.'),
-        'DATABASE_URL',
+        usedByShow,
       ).action(showAccounts),
     )
     .addCommand(
@@ -26,18 +30,13 @@ export function accountCommand(): Command {
         new Command('change')
           .description('Follow the accounts of the settings from now on, instead of those before.')
           .option('--confirm', 'do it; without this flag it only says what would happen'),
-        'DATABASE_URL',
-        ...stripeSettings,
-        ...invoiceXpressSettings,
+        usedByChange,
       ).action(changeAccounts),
     )
 }
 
-async function withStore<T>(
-  options: Record<string, unknown>,
-  work: (store: WriteStore) => Promise<T>,
-): Promise<T> {
-  const store = await openWriteStore(readDatabaseUrl(readFlags(options)), { onWait: sayWaiting })
+async function withStore<T>(url: string, work: (store: WriteStore) => Promise<T>): Promise<T> {
+  const store = await openWriteStore(url, { onWait: sayWaiting })
   try {
     return await work(store)
   } finally {
@@ -45,8 +44,8 @@ async function withStore<T>(
   }
 }
 
-async function showAccounts(options: Record<string, unknown>): Promise<void> {
-  await withStore(options, async store => {
+async function showAccounts(options: Options): Promise<void> {
+  await withStore(readSettings(options, usedByShow).DATABASE_URL, async store => {
     const pins = await store.listPins()
     const rows = pins.map(({ system, account, pinned_at }) => [
       system,
@@ -61,12 +60,13 @@ async function showAccounts(options: Record<string, unknown>): Promise<void> {
   })
 }
 
-async function changeAccounts(options: { confirm?: true } & Record<string, unknown>): Promise<void> {
-  const [stripe, invoiceXpress] = [readStripe(), readInvoiceXpress()]
+async function changeAccounts(options: { confirm?: true } & Options): Promise<void> {
+  const settings = readSettings(options, usedByChange)
+  const [stripe, invoiceXpress] = [stripeOf(settings), invoiceXpressOf(settings)]
   if (stripe === null)
     throw new CliError('Set STRIPE_API_KEY to a key of the account that is to be followed.')
   const { accountsOf } = await import('../wiring/open-connector.ts')
-  await withStore(options, async store => {
+  await withStore(settings.DATABASE_URL, async store => {
     const compared = await compareAccounts(store, accountsOf({ stripe, invoiceXpress })).catch(error => {
       throw error instanceof SourceError ? new CliError(`${error.message}. Nothing was changed.`) : error
     })
@@ -84,7 +84,7 @@ async function changeAccounts(options: { confirm?: true } & Record<string, unkno
       holder: nameProcess(),
       isGone: hasEnded,
       wait: false,
-      log: createLog(readLogLevel({})),
+      log: createLog(settings.LOG_LEVEL),
       signal: new AbortController().signal,
     })
     try {

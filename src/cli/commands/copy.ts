@@ -3,6 +3,7 @@ import { kindNames, kinds, tellCount } from '../../store/contents.ts'
 import { checkTarget, copyStore, type Digest, digestStore } from '../../store/copy-store.ts'
 import { migrateStore, openWriteStore } from '../../store/engines.ts'
 import type { WriteStore } from '../../store/store.ts'
+import { loadEnvFile } from '../settings/environment.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { printResult } from '../terminal/moving-line.ts'
 import { createProgress, type Progress, sayWaiting } from '../terminal/progress.ts'
@@ -31,6 +32,8 @@ Example:
 
 async function runCopy(fromUrl: string, toUrl: string): Promise<void> {
   if (fromUrl === toUrl) throw new CliError('The two addresses are the same; there is nothing to copy.')
+  // The driver takes from the environment what an address leaves out, such as PGPASSWORD.
+  loadEnvFile()
   const progress = createProgress('things')
   const wait = { onWait: (path: string) => sayWaiting(path, progress) }
   const from = await openWriteStore(fromUrl)

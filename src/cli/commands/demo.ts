@@ -1,33 +1,35 @@
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Command } from 'commander'
-import { isSet, readHost, readLogLevel, readPort, readRateLimit } from '../settings/config.ts'
-import { addSettings, readFlags } from '../settings/options.ts'
+import { addSettings } from '../settings/options.ts'
+import { isSet, type Options, readSettings } from '../settings/read-settings.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { createLog } from '../terminal/log.ts'
 import type { DemoWorld } from '../wiring/demo-world.ts'
 import { waitForSignal } from '../wiring/signals.ts'
 import { createTemporaryFolder } from '../wiring/temporary-folder.ts'
 
+const used = ['HOST', 'PORT', 'RATE_LIMIT', 'LOG_LEVEL'] as const
+
 export function demoCommand(): Command {
   return addSettings(
     new Command('demo').description(
       'Run a local Stripe and a local InvoiceXpress, synchronize and serve them, all in a temporary folder; Ctrl-C removes every trace. Requests are logged with LOG_LEVEL=info.',
     ),
-    'HOST',
-    'PORT',
-    'RATE_LIMIT',
-    'LOG_LEVEL',
+    used,
   ).action(demo)
 }
 
-async function demo(options: Record<string, unknown>): Promise<void> {
-  const flags = readFlags(options)
-  const host = readHost(flags)
-  const port = readPort(flags)
-  const rateLimit = readRateLimit(flags)
+async function demo(options: Options): Promise<void> {
+  // A file .env is for a real service. The demo is safe to run beside one: it takes neither its keys nor its address.
+  const {
+    HOST: host,
+    PORT: port,
+    RATE_LIMIT: rateLimit,
+    LOG_LEVEL: logLevel,
+  } = readSettings(options, used, { envFile: false })
   // The page of instructions is what is to be read, so requests are logged only when asked for.
-  const log = createLog(isSet('LOG_LEVEL', flags) ? readLogLevel(flags) : 'error')
+  const log = createLog(isSet('LOG_LEVEL', options) ? logLevel : 'error')
 
   const signal = waitForSignal()
   const folder = await createTemporaryFolder('fatura-demo-')
@@ -40,7 +42,7 @@ async function demo(options: Record<string, unknown>): Promise<void> {
       const api = { url, host, rateLimit, log, stripe: world.stripe, invoiceXpress: world.invoiceXpress }
       const { address, stop } = await startApi({ ...api, port }).catch(error => {
         // Nobody chose the default port, so when it is taken any other does as well.
-        if (isSet('PORT', flags) || !(error instanceof CliError)) throw error
+        if (isSet('PORT', options) || !(error instanceof CliError)) throw error
         return startApi({ ...api, port: 0 })
       })
       process.stdout.write(introduce(address, world))

@@ -6,10 +6,13 @@ import { isInvoiceId } from '../../invoice.ts'
 import { missesToBelieve } from '../../linking/link.ts'
 import type { JournalEntry, KnownDocument } from '../../store/document-store.ts'
 import { openWriteStore } from '../../store/engines.ts'
-import { readDatabaseUrl, readLinkRules } from '../settings/config.ts'
-import { addSettings, readFlags } from '../settings/options.ts'
+import { linkRulesOf, linkSettings } from '../settings/connections.ts'
+import { addSettings } from '../settings/options.ts'
+import { type Options, readSettings } from '../settings/read-settings.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { formatTable, printable } from '../terminal/table.ts'
+
+const used = ['DATABASE_URL', ...linkSettings] as const
 
 export function explainCommand(): Command {
   return addSettings(
@@ -19,22 +22,19 @@ export function explainCommand(): Command {
       )
       .argument('<id>', "the invoice's ID, in_…")
       .option('--json', 'one JSON object a line, one for each customer that has such an invoice'),
-    'DATABASE_URL',
-    'LINK_REFERENCE',
-    'LINK_IGNORE_ZERO',
-    'LINK_IGNORE_BEFORE',
-    'LINK_CREATING_TIMEOUT',
+    used,
   ).action(explain)
 }
 
-async function explain(id: string, options: { json?: true } & Record<string, unknown>): Promise<void> {
+async function explain(id: string, options: { json?: true } & Options): Promise<void> {
   if (!isInvoiceId(id))
     throw new CliError(`An invoice's ID is in_ and letters and digits, not '${printable(id)}'.`)
-  readLinkRules(true)
-  const store = await openWriteStore(readDatabaseUrl(readFlags(options)))
+  const settings = readSettings(options, used)
+  const store = await openWriteStore(settings.DATABASE_URL)
   try {
     const streams = await store.listStreams()
-    const rules = readLinkRules(streams.some(({ name }) => name.startsWith('ix:')))
+    const isConnected = streams.some(({ name }) => name.startsWith('ix:'))
+    const rules = linkRulesOf(settings, isConnected)
     const { found, deleted } = await explainInvoice(store, id, rules, Date.now())
     if (found.length === 0 && deleted === null)
       throw new CliError(

@@ -8,13 +8,15 @@ import type { Problem } from '../../import/check-record.ts'
 import { InputChanged, importInvoices, NotNdjson } from '../../import/import-invoices.ts'
 import { openWriteStore, prepareStore } from '../../store/engines.ts'
 import type { WriteStore } from '../../store/store.ts'
-import { readDatabaseUrl } from '../settings/config.ts'
-import { addSettings, readFlags } from '../settings/options.ts'
+import { addSettings } from '../settings/options.ts'
+import { type Options, readSettings } from '../settings/read-settings.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { printResult } from '../terminal/moving-line.ts'
 import { createProgress, type Progress, sayWaiting } from '../terminal/progress.ts'
 import { printable } from '../terminal/table.ts'
 import { createTemporaryFolder } from '../wiring/temporary-folder.ts'
+
+const used = ['DATABASE_URL'] as const
 
 export function importCommand(): Command {
   return addSettings(
@@ -27,7 +29,7 @@ export function importCommand(): Command {
         '--skip-invalid',
         'import the valid lines of a file that has invalid ones; without it, all or nothing',
       ),
-    'DATABASE_URL',
+    used,
   )
     .addHelpText(
       'after',
@@ -45,11 +47,8 @@ Fields that may be null may be left out. The least a line can hold:
 /** More would scroll away the first, and the first are the ones to read. */
 const shownRefusals = 20
 
-async function runImport(
-  file: string,
-  options: { skipInvalid?: true } & Record<string, unknown>,
-): Promise<void> {
-  const url = readDatabaseUrl(readFlags(options))
+async function runImport(file: string, options: { skipInvalid?: true } & Options): Promise<void> {
+  const { DATABASE_URL: url } = readSettings(options, used)
   const input = await openInput(file)
   try {
     const progress = createProgress('invoices')

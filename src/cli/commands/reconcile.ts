@@ -8,12 +8,15 @@ import type { KnownDocument, LinkedInvoice } from '../../store/document-store.ts
 import { openWriteStore } from '../../store/engines.ts'
 import { StoreError, type Stream, type WriteStore } from '../../store/store.ts'
 import { allStream, openStream } from '../../sync/documents.ts'
-import { readDatabaseUrl, readLinkRules } from '../settings/config.ts'
-import { addSettings, readFlags } from '../settings/options.ts'
+import { linkRulesOf, linkSettings } from '../settings/connections.ts'
+import { addSettings } from '../settings/options.ts'
+import { type Options, readSettings } from '../settings/read-settings.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { createProgress, type Progress } from '../terminal/progress.ts'
 import { createWriter, type Format, formats, summarize, type Write } from './reconcile-output.ts'
 import { readScope, type Scope } from './reconcile-scope.ts'
+
+const used = ['DATABASE_URL', ...linkSettings] as const
 
 export function reconcileCommand(): Command {
   return addSettings(
@@ -32,11 +35,7 @@ export function reconcileCommand(): Command {
           .choices(formats)
           .default('table'),
       ),
-    'DATABASE_URL',
-    'LINK_REFERENCE',
-    'LINK_IGNORE_ZERO',
-    'LINK_IGNORE_BEFORE',
-    'LINK_CREATING_TIMEOUT',
+    used,
   )
     .addHelpText(
       'after',
@@ -49,13 +48,12 @@ In csv, a cell that a spreadsheet would take for a formula begins with an apostr
     .action(reconcile)
 }
 
-async function reconcile(
-  options: { format: Format; unlinked?: true } & Record<string, unknown>,
-): Promise<void> {
+async function reconcile(options: { format: Format; unlinked?: true } & Options): Promise<void> {
   try {
     const scope = readScope(options)
-    const rules = readLinkRules(true)
-    const store = await openWriteStore(readDatabaseUrl(readFlags(options)))
+    const settings = readSettings(options, used)
+    const rules = linkRulesOf(settings, true)
+    const store = await openWriteStore(settings.DATABASE_URL)
     const progress = createProgress('invoices')
     try {
       await refuseUnread(store, scope, progress)

@@ -5,9 +5,11 @@ import type { Stream } from '../../store/store.ts'
 import { advice, tellHeld } from '../../sync/brake.ts'
 import { tellCursor } from '../../sync/ranges.ts'
 import { readState, type SyncState } from '../../sync/read-state.ts'
-import { readDatabaseUrl } from '../settings/config.ts'
-import { addSettings, readFlags } from '../settings/options.ts'
+import { addSettings } from '../settings/options.ts'
+import { type Options, readSettings } from '../settings/read-settings.ts'
 import { formatTable, printable } from '../terminal/table.ts'
+
+const used = ['DATABASE_URL'] as const
 
 export function statusCommand(): Command {
   return addSettings(
@@ -16,12 +18,13 @@ export function statusCommand(): Command {
         'Show how far each stream of records is, whose records these are, which process synchronizes, and what does not fit.',
       )
       .option('--json', 'one JSON object a line'),
-    'DATABASE_URL',
+    used,
   ).action(showStatus)
 }
 
-async function showStatus(options: { json?: true } & Record<string, unknown>): Promise<void> {
-  const store = await openWriteStore(readDatabaseUrl(readFlags(options)))
+async function showStatus(options: { json?: true } & Options): Promise<void> {
+  const { DATABASE_URL: url } = readSettings(options, used)
+  const store = await openWriteStore(url)
   try {
     const state = await readState(store)
     process.stdout.write(options.json === true ? writeLines(state) : writeText(state))

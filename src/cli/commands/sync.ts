@@ -2,38 +2,38 @@ import { Command } from 'commander'
 import { SourceError } from '../../sources.ts'
 import { prepareStore } from '../../store/engines.ts'
 import {
-  readDatabaseUrl,
-  readHost,
-  readInvoiceXpress,
-  readLinkRules,
-  readLogLevel,
-  readMetadataKeys,
-  readStripe,
-  readWebhookSecret,
-} from '../settings/config.ts'
-import {
-  addSettings,
+  invoiceXpressOf,
   invoiceXpressSettings,
+  linkRulesOf,
   linkSettings,
-  readFlags,
+  stripeOf,
   stripeSettings,
-} from '../settings/options.ts'
+} from '../settings/connections.ts'
+import { addSettings } from '../settings/options.ts'
+import { type Options, readSettings } from '../settings/read-settings.ts'
+import type { Settings } from '../settings/settings.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { createLog, logWaiting } from '../terminal/log.ts'
 import { createProgress } from '../terminal/progress.ts'
 import { leave, unlessAborted, waitForSignal } from '../wiring/signals.ts'
+
+const used = [
+  'DATABASE_URL',
+  'LOG_LEVEL',
+  'HOST',
+  ...stripeSettings,
+  'STRIPE_WEBHOOK_SECRET',
+  ...invoiceXpressSettings,
+  ...linkSettings,
+  'LINK_METADATA_KEYS',
+] as const
 
 export function syncCommand(): Command {
   return addSettings(
     new Command('sync').description(
       'Bring invoices from Stripe and their documents from InvoiceXpress into the store, and keep them up to date.',
     ),
-    'DATABASE_URL',
-    'LOG_LEVEL',
-    ...stripeSettings,
-    'STRIPE_WEBHOOK_SECRET',
-    ...invoiceXpressSettings,
-    ...linkSettings,
+    used,
   )
     .option('--once', 'stop when everything is there; without it, go on until a signal')
     .option(
@@ -58,7 +58,7 @@ cut off goes on where it was. Without INVOICEXPRESS_API_KEY the documents stay a
     .action(runSync)
 }
 
-interface SyncFlags extends Record<string, unknown> {
+interface SyncFlags extends Options {
   once?: true
   full?: true
   webhooks?: string
@@ -67,17 +67,16 @@ interface SyncFlags extends Record<string, unknown> {
 }
 
 async function runSync(options: SyncFlags): Promise<void> {
-  const flags = readFlags(options)
-  const url = readDatabaseUrl(flags)
-  const stripe = readStripe()
+  const settings = readSettings(options, used)
+  const { DATABASE_URL: url, LINK_METADATA_KEYS: keys } = settings
+  const stripe = stripeOf(settings)
   if (stripe === null) throw new CliError('Set STRIPE_API_KEY to a Stripe key that may read invoices.')
-  const invoiceXpress = readInvoiceXpress()
-  const rules = readLinkRules(invoiceXpress !== null)
-  const keys = readMetadataKeys()
-  const webhooks = readWebhooks(options.webhooks, readHost(flags))
+  const invoiceXpress = invoiceXpressOf(settings)
+  const rules = linkRulesOf(settings, invoiceXpress !== null)
+  const webhooks = readWebhooks(options.webhooks, settings)
   if (options.once === true && webhooks !== null) throw new CliError('Give --once or --webhooks, not both.')
   if (options.once !== true && !options.wait) throw new CliError('Give --no-wait with --once only.')
-  const log = createLog(readLogLevel(flags))
+  const log = createLog(settings.LOG_LEVEL)
   const stop = new AbortController()
   void waitForSignal().then(() => stop.abort())
   await unlessAborted(stop.signal, prepareStore(url, { onWait: logWaiting(log), signal: stop.signal }))
@@ -120,9 +119,16 @@ async function runSync(options: SyncFlags): Promise<void> {
   }
 }
 
-export function readWebhooks(port: string | undefined, host: string) {
+export function readWebhooks(
+  port: string | undefined,
+  { HOST: host, STRIPE_WEBHOOK_SECRET: secret }: Pick<Settings, 'HOST' | 'STRIPE_WEBHOOK_SECRET'>,
+) {
   if (port === undefined) return null
   if (!/^\d+$/.test(port) || Number(port) > 65_535)
     throw new CliError(`--webhooks must be a port from 0 to 65535, not '${port}'.`)
-  return { host, port: Number(port), secret: readWebhookSecret() }
+  if (secret === null)
+    throw new CliError(
+      'STRIPE_WEBHOOK_SECRET must be set with --webhooks: to the secret that Stripe shows, which begins with whsec_.',
+    )
+  return { host, port: Number(port), secret }
 }

@@ -3,12 +3,14 @@ import { createToken, isToken, readTokenId } from '../../access/token.ts'
 import { isCustomerId } from '../../invoice.ts'
 import { openWriteStore, prepareStore } from '../../store/engines.ts'
 import type { StoredToken, WriteStore } from '../../store/store.ts'
-import { readDatabaseUrl } from '../settings/config.ts'
-import { addSettings, readFlags } from '../settings/options.ts'
+import { addSettings } from '../settings/options.ts'
+import { type Options, readSettings } from '../settings/read-settings.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { hideTokens } from '../terminal/hide-tokens.ts'
 import { sayWaiting } from '../terminal/progress.ts'
 import { formatTable } from '../terminal/table.ts'
+
+const used = ['DATABASE_URL'] as const
 
 export function tokenCommand(): Command {
   const create = new Command('create')
@@ -28,7 +30,7 @@ export function tokenCommand(): Command {
     .description('End a token at once: every running process refuses it within a second.')
     .argument('<token>', 'the id that list shows, which is how the token begins; or the whole token')
     .action(revokeOne)
-  for (const command of [create, list, revoke]) addSettings(command, 'DATABASE_URL')
+  for (const command of [create, list, revoke]) addSettings(command, used)
   return new Command('token')
     .description('Make, list and revoke access tokens.')
     .addCommand(create)
@@ -41,7 +43,7 @@ function collect(value: string, previous: readonly string[] = []): string[] {
   return [...previous, value]
 }
 
-interface CreateOptions extends Record<string, unknown> {
+interface CreateOptions extends Options {
   customer?: string[]
   allCustomers?: true
   name?: string
@@ -88,7 +90,7 @@ function readExpiry(text: string, now: number): number | null {
   return now + Number(count) * length
 }
 
-async function listAll(options: { json?: true } & Record<string, unknown>): Promise<void> {
+async function listAll(options: { json?: true } & Options): Promise<void> {
   const tokens = await withStore(options, store => store.listTokens())
   if (options.json === true) {
     for (const { hash, ...token } of tokens)
@@ -109,7 +111,7 @@ async function listAll(options: { json?: true } & Record<string, unknown>): Prom
   process.stdout.write(formatTable([['ID', 'STATE', 'EXPIRES', 'MAY READ', 'NAME'], ...rows]))
 }
 
-async function revokeOne(idOrToken: string, options: Record<string, unknown>): Promise<void> {
+async function revokeOne(idOrToken: string, options: Options): Promise<void> {
   const id = readId(idOrToken.trim())
   const token = await withStore(options, store => store.revokeToken(id, Date.now()))
   if (token === null) throw new CliError(`There is no token ${id}. "fatura token list" shows them.`)
@@ -125,11 +127,8 @@ function readId(idOrToken: string): string {
   )
 }
 
-async function withStore<T>(
-  options: Record<string, unknown>,
-  work: (store: WriteStore) => Promise<T>,
-): Promise<T> {
-  const url = readDatabaseUrl(readFlags(options))
+async function withStore<T>(options: Options, work: (store: WriteStore) => Promise<T>): Promise<T> {
+  const { DATABASE_URL: url } = readSettings(options, used)
   await prepareStore(url, { onWait: sayWaiting })
   const store = await openWriteStore(url, { onWait: sayWaiting })
   try {
