@@ -65,7 +65,7 @@ describe('origins', () => {
           new AbortController().signal,
         ),
         'failed',
-        /carries credentials/,
+        /contains a user name or a password/,
       )
     assert.equal(canary.connections, 0)
   })
@@ -144,7 +144,7 @@ describe('redirects', () => {
     for (const [location, message] of [
       [`${canary.origin}/${secret}`, /not allowed/],
       [`//127.0.0.1:${canary.port}/`, /not allowed/],
-      [`http://user:pass@127.0.0.1:${canary.port}/`, /carries credentials/],
+      [`http://user:pass@127.0.0.1:${canary.port}/`, /contains a user name or a password/],
       ['file:///etc/passwd', /not allowed/],
       ['http://[', /no URL/],
       [undefined, /no URL/],

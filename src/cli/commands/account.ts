@@ -28,7 +28,7 @@ export function accountCommand(): Command {
     .addCommand(
       addSettings(
         new Command('change')
-          .description('Follow the accounts of the settings from now on, instead of those before.')
+          .description('From now on, synchronize the accounts of the settings instead of those before.')
           .option('--confirm', 'do it; without this flag it only says what would happen'),
         usedByChange,
       ).action(changeAccounts),
@@ -54,7 +54,7 @@ async function showAccounts(options: Options): Promise<void> {
     ])
     process.stdout.write(
       pins.length === 0
-        ? 'No account is known yet: the first fatura sync notes whose records it brings.\n'
+        ? 'No account is known yet: the first fatura sync stores it.\n'
         : formatTable([['SYSTEM', 'ACCOUNT', 'SINCE'], ...rows]),
     )
   })
@@ -63,8 +63,7 @@ async function showAccounts(options: Options): Promise<void> {
 async function changeAccounts(options: { confirm?: true } & Options): Promise<void> {
   const settings = readSettings(options, usedByChange)
   const [stripe, invoiceXpress] = [stripeOf(settings), invoiceXpressOf(settings)]
-  if (stripe === null)
-    throw new CliError('Set STRIPE_API_KEY to a key of the account that is to be followed.')
+  if (stripe === null) throw new CliError('Set STRIPE_API_KEY to a key of the account to synchronize.')
   const { accountsOf } = await import('../wiring/open-connector.ts')
   await withStore(settings.DATABASE_URL, async store => {
     const compared = await compareAccounts(store, accountsOf({ stripe, invoiceXpress })).catch(error => {
@@ -73,7 +72,7 @@ async function changeAccounts(options: { confirm?: true } & Options): Promise<vo
     const others = compared.filter(({ verdict }) => verdict === 'other')
     if (others.length === 0) {
       process.stdout.write(
-        'The settings lead to the accounts that this store holds; there is nothing to change.\n',
+        'The settings are for the accounts that this store holds; there is nothing to change.\n',
       )
       return
     }
@@ -104,8 +103,8 @@ function tellChange({ system, pinned, found }: Comparison): string {
   - Invoices whose documents are not there turn failed or not_synced, unless the brake holds that back.
   - What is known of the old account's documents stays in the store.
 `
-  return `${common}  - The whole new account is listed. Until its end, answers carry no Fatura-Synced-At.
-  - Invoices of the old account stay in the store as they are, and are served; no event reaches them any more.
+  return `${common}  - The whole new account is listed. Until that is done, answers have no Fatura-Synced-At header.
+  - Invoices of the old account stay in the store as they are, and are served; no event changes them any more.
   - Drafts of the old account are deleted, unless the brake holds that back.
   - For a store without the old account's invoices, point DATABASE_URL at a new one instead.
 `

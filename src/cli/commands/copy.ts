@@ -11,7 +11,7 @@ import { createProgress, type Progress, sayWaiting } from '../terminal/progress.
 export function copyCommand(): Command {
   return new Command('copy')
     .description(
-      'Copy a store to another, of whatever engine, and compare the two. Run it again to go on after a stop.',
+      'Copy a store to another, on any engine, and compare the two. Run it again to continue after a stop.',
     )
     .argument('<from>', 'the address of the store to read, like sqlite:data/fatura.db')
     .argument('<to>', 'the address of the store to fill, like postgres://user:password@host:5432/name')
@@ -19,10 +19,10 @@ export function copyCommand(): Command {
       'after',
       `
 Everything is copied: invoices and lines, documents and what ties them to invoices, the journal, deleted invoices, tokens,
-streams. First both stores are compared: a target that holds anything which the source does not know is refused, and
-nothing is written. Then only what is missing or differs is written, so a copy that was stopped goes on where it was cut
-off. At the end both stores are read whole, and their counts and hashes compared. A token that is revoked on either side
-stays revoked. Stop other writers of both stores meanwhile.
+streams. First both stores are compared: if the target holds anything that the source does not have, nothing is written.
+Then only what is missing or different is written, so a copy that was stopped continues where it was. At the end both
+stores are read completely, and their counts and hashes are compared. A token that is revoked in one store stays revoked.
+Stop other programs that write to one of the stores first.
 
 Example:
   fatura copy sqlite:data/fatura.db postgres://fatura_owner:secret@127.0.0.1:5432/fatura`,
@@ -67,7 +67,7 @@ async function copyAndCompare(from: WriteStore, to: WriteStore, progress: Progre
     )
     if (source.sha256 !== target.sha256)
       throw new CliError(
-        `The stores differ: ${describe(source)} in the source, ${describe(target)} in the target. Did something write meanwhile? Run it again.`,
+        `The stores differ: ${describe(source)} in the source, ${describe(target)} in the target. Another program may have written to one of them. Run it again.`,
       )
     printResult(`Compared, equal on both sides: ${describe(source)}; sha256 ${source.sha256}.\n`)
   } finally {

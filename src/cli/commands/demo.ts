@@ -14,7 +14,7 @@ const used = ['HOST', 'PORT', 'RATE_LIMIT', 'LOG_LEVEL'] as const
 export function demoCommand(): Command {
   return addSettings(
     new Command('demo').description(
-      'Run a local Stripe and a local InvoiceXpress, synchronize and serve them, all in a temporary folder; Ctrl-C removes every trace. Requests are logged with LOG_LEVEL=info.',
+      'Run a local Stripe and a local InvoiceXpress, synchronize and serve them, all in a temporary folder; Ctrl-C removes all of it. Requests are logged with LOG_LEVEL=info.',
     ),
     used,
   ).action(demo)
@@ -71,7 +71,7 @@ function introduce(address: string, { token, customers, sample }: DemoWorld): st
   ]
   const invoice = `${sample.customer_id}/invoice/${sample.id}`
   return `
-Fatura is serving at ${address} what it synchronized from a local Stripe and a local InvoiceXpress
+Fatura is serving at ${address} the invoices of a local Stripe and the documents of a local InvoiceXpress
 
 ${lines.join('')}
 A token for these customers, until you stop the demo:
@@ -81,19 +81,19 @@ Paste these into another terminal:
 
 A billing history, newest first:
 ${curl(`${first}/invoices?page_size=3`)}
-What was paid in 2025 and has its certified document settled:
+Invoices paid in 2025 whose certified document is settled:
 ${curl(`${first}/invoices?status=paid&ix_status=settled&date_from=2025-01-01&date_to=2025-12-31&page_size=3`)}
-Search without minding case, accents or separators:
+Search that ignores case, accents and separators:
 ${curl(`${sample.customer_id}/invoices?q=${encodeURIComponent(plainName(customers, sample.customer_id))}&page_size=3`)}
-One invoice whole, with its lines and where its PDFs are:
+One complete invoice, with its lines and the paths of its PDFs:
 ${curl(invoice)}
-Its PDF, fetched from Stripe as you ask, into invoice.pdf; and that of its certified document, from InvoiceXpress:
+Its PDF from Stripe, saved as invoice.pdf; and the PDF of its certified document from InvoiceXpress, saved as document.pdf:
 ${curl(`${invoice}/payments/download`, ' -o invoice.pdf')}${curl(`${invoice}/ix/download`, ' -o document.pdf')}
 Somebody else's invoice does not exist for you:
 ${curl(`${other?.customer_id}/invoice/${sample.id}`)}
 The API's description: ${address}/api/v1/openapi.json
 
-Soon things begin to happen: invoices are paid and documents settled, webhooks arrive, and the answers change.
+After 20 seconds the first changes come: invoices are paid, documents are settled, webhooks arrive, and the answers change.
 Ctrl-C stops the demo and removes its data.
 `
 }

@@ -25,7 +25,7 @@ export function doctorCommand(): Command {
       'after',
       `
 A line for each check: ok, warn, FAIL or skip, what was found, and what to do. Exit code 0 when nothing fails, else 1.
-Without --repair it changes nothing. It shows no secret. On PostgreSQL it takes a writer's address.`,
+Without --repair it changes nothing. It shows no secret. On PostgreSQL it needs the address of a role that may write.`,
     )
     .action(runDoctor)
 }

@@ -18,7 +18,7 @@ export function explainCommand(): Command {
   return addSettings(
     new Command('explain')
       .description(
-        'Show all that is known of one invoice: both sides, what happened to it, and why its document is as it is.',
+        'Show everything that is known about one invoice: both sides, its history, and why its document has its state.',
       )
       .argument('<id>', "the invoice's ID, in_…")
       .option('--json', 'one JSON object a line, one for each customer that has such an invoice'),
@@ -38,7 +38,7 @@ async function explain(id: string, options: { json?: true } & Options): Promise<
     const { found, deleted } = await explainInvoice(store, id, rules, Date.now())
     if (found.length === 0 && deleted === null)
       throw new CliError(
-        `There is no invoice ${id} in the store. Check the ID and DATABASE_URL, and with fatura status whether the synchronization has come that far.`,
+        `There is no invoice ${id} in the store. Check the ID and DATABASE_URL; fatura status shows how far the synchronization is.`,
       )
     const texts =
       options.json === true
@@ -69,7 +69,7 @@ function describe(explanation: Explanation): string {
     '',
     ...(derived === null ? [] : explainState(explanation, derived)),
     ...(documents.length === 0
-      ? [`Documents: none is known that is recorded, tied, or refers to ${explanation.reference}.`]
+      ? [`Documents: no known document is recorded, tied, or refers to ${explanation.reference}.`]
       : ['Documents:', ...documents.map(known => describeDocument(known, explanation))]),
     '',
     ...describeJournal(journal),
@@ -150,7 +150,7 @@ function describeDocument(known: KnownDocument, { invoice, claim, reference }: E
 
 function describeJournal(journal: readonly JournalEntry[]): string[] {
   if (journal.length === 0)
-    return ['Journal: empty. It came with a list or an import, and no event told of it since.']
+    return ['Journal: empty. It came with a list or an import, and no event about it came since.']
   const rows = journal.map(({ at, type, cause, outcome, detail, happened_at }) => [
     new Date(at).toISOString(),
     outcome,
@@ -173,7 +173,7 @@ function describeDeleted({ customer_id, id, observed_at, journal }: Deleted): st
 
 /** A stamp for people. */
 function moment(observedAt: number): string {
-  return observedAt === 0 ? 'nobody knows when' : new Date(Math.floor(observedAt / 1000)).toISOString()
+  return observedAt === 0 ? 'at an unknown time' : new Date(Math.floor(observedAt / 1000)).toISOString()
 }
 
 /** For programs: all but the e-mail address, which explains nothing, also where it stands for a name. */

@@ -28,7 +28,7 @@ export function reconcileCommand(): Command {
       .option('--month <month>', 'only those issued in this month, YYYY-MM')
       .option('--from <day>', 'only those issued on this day or later, YYYY-MM-DD')
       .option('--to <day>', 'only those issued on this day or earlier')
-      .option('--timezone <name>', 'where these days are, as in Europe/Lisbon', 'UTC')
+      .option('--timezone <name>', 'the time zone of these days, such as Europe/Lisbon', 'UTC')
       .option('--unlinked', 'also list documents in force that no invoice is tied to')
       .addOption(
         new Option('--format <format>', 'table for people; csv; json is one object a line')
@@ -41,7 +41,7 @@ export function reconcileCommand(): Command {
       'after',
       `
 Kinds: ${differenceKinds.join(', ')}.
-The last two come with --unlinked alone.
+The last two appear only with --unlinked.
 Exit code: 0 when there is no difference, 1 when there is one, 2 when it could not be checked.
 In csv, a cell that a spreadsheet would take for a formula begins with an apostrophe.`,
     )
@@ -78,7 +78,7 @@ async function reconcile(options: { format: Format; unlinked?: true } & Options)
       progress.say(summarize(counts, checked))
       if (unlinked > 0 && !options.unlinked)
         progress.say(
-          `Besides, ${unlinked} ${unlinked === 1 ? 'document in force is' : 'documents in force are'} tied to no invoice: --unlinked lists ${unlinked === 1 ? 'it' : 'them'}.`,
+          `Also, ${unlinked} ${unlinked === 1 ? 'document in force is' : 'documents in force are'} tied to no invoice: --unlinked lists ${unlinked === 1 ? 'it' : 'them'}.`,
         )
       process.exitCode = counts.size === 0 ? 0 : 1
     } finally {
@@ -158,7 +158,7 @@ const day = 24 * 60 * 60 * 1000
 async function refuseUnread(store: WriteStore, scope: Scope, progress: Progress): Promise<void> {
   if (scope.customer !== null && (await store.readLinked(null, 1, scope.customer)).length === 0)
     throw new CliError(
-      `There is no invoice of ${scope.customer}. Check the ID, and with fatura status whether its invoices were synchronized.`,
+      `There is no invoice of ${scope.customer}. Check the ID; fatura status shows whether its invoices were synchronized.`,
     )
   const streams = new Map((await store.listStreams()).map(stream => [stream.name, stream]))
   if (succeededAt(streams, allStream) === null) {
@@ -168,7 +168,7 @@ async function refuseUnread(store: WriteStore, scope: Scope, progress: Progress)
       progress.update('looked at', looked)
       if (batch.some(({ claim }) => claim !== null))
         throw new CliError(
-          'The documents were never read to their end, so nothing can be compared. Run fatura sync with InvoiceXpress connected until fatura status shows a success of ix:all.',
+          'The documents were never read completely, so nothing can be compared. Run fatura sync with InvoiceXpress connected until fatura status shows a success of ix:all.',
         )
     }
     return
@@ -176,7 +176,7 @@ async function refuseUnread(store: WriteStore, scope: Scope, progress: Progress)
   const last = succeededAt(streams, openStream)
   if (last === null || Date.now() - last > day)
     progress.say(
-      `Warning: documents were last looked at ${last === null ? 'nobody knows when' : new Date(last).toISOString()}; what changed since is not seen. Is fatura sync running?`,
+      `Warning: documents were last read ${last === null ? 'at an unknown time' : new Date(last).toISOString()}; later changes are not seen. Is fatura sync running?`,
     )
 }
 

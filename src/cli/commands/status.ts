@@ -15,7 +15,7 @@ export function statusCommand(): Command {
   return addSettings(
     new Command('status')
       .description(
-        'Show how far each stream of records is, whose records these are, which process synchronizes, and what does not fit.',
+        'Show the progress of each stream, the accounts, the process that synchronizes, and the records that do not fit.',
       )
       .option('--json', 'one JSON object a line'),
     used,
@@ -48,7 +48,7 @@ function writeLines({ streams, pins, lease, setAside, held }: SyncState): string
 
 function writeText({ streams, pins, lease, setAside, held }: SyncState): string {
   if (streams.length === 0 && pins.length === 0 && lease.holder === null)
-    return 'Nothing was brought in yet. Start with: fatura sync --once, or fatura import FILE\n'
+    return 'Nothing was synchronized or imported yet. Start with: fatura sync --once, or fatura import FILE\n'
   const table = [['STREAM', 'LAST SUCCESS', 'AGO', 'CURSOR', 'FAILURE'], ...streams.map(describe)]
   const facts = [
     ...pins.map(({ system, account, pinned_at }) => [
@@ -64,7 +64,7 @@ function writeText({ streams, pins, lease, setAside, held }: SyncState): string 
   return [
     streams.length === 0 ? '' : `${formatTable(table)}\n`,
     formatTable(facts),
-    brake === null ? '' : `\nThe brake holds back what is implausible: ${brake}; ${advice}.\n`,
+    brake === null ? '' : `\nThe brake holds back changes that look wrong: ${brake}; ${advice}.\n`,
     setAside.count === 0
       ? ''
       : `\nSet aside, because they do not fit: ${setAside.count}. The newest:\n${aside.join('\n')}\n`,

@@ -35,25 +35,23 @@ export function syncCommand(): Command {
     ),
     used,
   )
-    .option('--once', 'stop when everything is there; without it, go on until a signal')
-    .option(
-      '--full',
-      'first list the whole account again, whatever was listed before: finds what no event told of',
-    )
+    .option('--once', 'stop when everything is synchronized; without it, continue until a signal')
+    .option('--full', 'first list the whole account again: finds changes that no event reported')
     .option('--webhooks <port>', "also receive Stripe's webhooks on this port (needs STRIPE_WEBHOOK_SECRET)")
     .option(
       '--no-wait',
-      'with --once: end at once, with exit code 1, when another process synchronizes this store',
+      'with --once: stop immediately, with exit code 1, when another process synchronizes this store',
     )
     .option(
       '--let-through',
-      'let through, this once, what the brake holds back: drafts that vanished and documents that were lost, many at once',
+      'apply, this once, the changes that the brake holds back: many drafts or documents that disappeared at once',
     )
     .addHelpText(
       'after',
       `
-Stripe's key comes from STRIPE_API_KEY and needs to read invoices, customers, events and tax rates, nothing else. A run that is
-cut off goes on where it was. Without INVOICEXPRESS_API_KEY the documents stay as they are known. "fatura status" shows how far each stream is.`,
+The key in STRIPE_API_KEY must be allowed to read invoices, customers, events and tax rates, and nothing else. A run that was
+stopped continues where it was. Without INVOICEXPRESS_API_KEY the documents stay as they are. "fatura status" shows the
+progress of each stream.`,
     )
     .action(runSync)
 }
@@ -74,8 +72,8 @@ async function runSync(options: SyncFlags): Promise<void> {
   const invoiceXpress = invoiceXpressOf(settings)
   const rules = linkRulesOf(settings, invoiceXpress !== null)
   const webhooks = readWebhooks(options.webhooks, settings)
-  if (options.once === true && webhooks !== null) throw new CliError('Give --once or --webhooks, not both.')
-  if (options.once !== true && !options.wait) throw new CliError('Give --no-wait with --once only.')
+  if (options.once === true && webhooks !== null) throw new CliError('Use --once or --webhooks, not both.')
+  if (options.once !== true && !options.wait) throw new CliError('--no-wait works only with --once.')
   const log = createLog(settings.LOG_LEVEL)
   const stop = new AbortController()
   void waitForSignal().then(() => stop.abort())
@@ -109,9 +107,10 @@ async function runSync(options: SyncFlags): Promise<void> {
   } catch (error) {
     if (stop.signal.aborted) {
       leave()
-      throw new CliError('Stopped before the end; the next run goes on from there.')
+      throw new CliError('Stopped before the end; the next run continues from there.')
     }
-    if (error instanceof SourceError) throw new CliError(`${error.message}. The next run goes on from there.`)
+    if (error instanceof SourceError)
+      throw new CliError(`${error.message}. The next run continues from there.`)
     throw error
   } finally {
     progress.end()

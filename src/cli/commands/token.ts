@@ -19,8 +19,8 @@ export function tokenCommand(): Command {
     )
     .option('--customer <id>', 'a customer the token may read; give it again for more', collect)
     .option('--all-customers', 'the token may read every customer')
-    .option('--name <name>', 'what the token is for, to know it by in the list')
-    .option('--expires <when>', 'when it ends: a number and h or d, such as 90d; or never', '90d')
+    .option('--name <name>', 'what the token is for; the list shows it')
+    .option('--expires <when>', 'when it expires: a number and h or d, such as 90d; or never', '90d')
     .action(createOne)
   const list = new Command('list')
     .description('List the tokens, newest first. The tokens themselves are not kept and cannot be shown.')
@@ -28,7 +28,7 @@ export function tokenCommand(): Command {
     .action(listAll)
   const revoke = new Command('revoke')
     .description('End a token at once: every running process refuses it within a second.')
-    .argument('<token>', 'the id that list shows, which is how the token begins; or the whole token')
+    .argument('<token>', 'the id that list shows, which is the start of the token; or the whole token')
     .action(revokeOne)
   for (const command of [create, list, revoke]) addSettings(command, used)
   return new Command('token')
@@ -70,10 +70,12 @@ async function createOne(options: CreateOptions): Promise<void> {
 
 function readScope({ customer = [], allCustomers }: CreateOptions): string[] | null {
   if (allCustomers === true && customer.length > 0)
-    throw new CliError('Give --customer or --all-customers, not both.')
+    throw new CliError('Use --customer or --all-customers, not both.')
   if (allCustomers === true) return null
   if (customer.length === 0)
-    throw new CliError('Say whom the token may read: --customer cus_… (repeatable), or --all-customers.')
+    throw new CliError(
+      'Say which customers the token may read: --customer cus_… (repeatable), or --all-customers.',
+    )
   const bad = customer.find(id => !isCustomerId(id))
   if (bad !== undefined) throw new CliError(`--customer must be an ID that begins with cus_, not '${bad}'.`)
   return [...new Set(customer)]
