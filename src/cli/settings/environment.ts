@@ -7,16 +7,19 @@ export function readVariable(name: string): string | undefined {
   return process.env[name]
 }
 
+let isLoaded = false
+
 /** The environment wins over the file, also with an empty value. No message repeats anything of the file: it holds secrets. */
 export function loadEnvFile(): void {
-  const text = readEnvFile()
-  if (text === null) return
+  if (isLoaded) return
+  const text = readEnvFile() ?? ''
   const wrong = findWrongLine(text)
   if (wrong !== null)
     throw new CliError(
       `Line ${wrong} of the file .env must be NAME=value, a comment that begins with #, or empty. Close every quote, and save the file as UTF-8.`,
     )
   for (const [name, value] of Object.entries(parseEnv(text))) process.env[name] ??= value
+  isLoaded = true
 }
 
 /** Null when there is none. */

@@ -21,7 +21,7 @@ import {
   stripeOf,
   stripeSettings,
 } from '../settings/connections.ts'
-import { checkSettings, isSet, type Options, readSettings } from '../settings/read-settings.ts'
+import { checkSettings, type Options, readSettings } from '../settings/read-settings.ts'
 import type { Setting, Settings } from '../settings/settings.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { createProgress, sayWaiting } from '../terminal/progress.ts'
@@ -87,6 +87,9 @@ function checkConfiguration(report: Reporter, options: Options): Connections {
       return null
     }
   }
+  const isWrong = (name: Setting) =>
+    settings.some(({ setting, problem }) => setting === name && problem !== null)
+  const isAbsent = (name: Setting) => readRight(options, name) === null && !isWrong(name)
   const stripe = read(() => stripeOf(readSettings(options, stripeSettings)))
   const invoiceXpress = read(() =>
     invoiceXpressOf(readSettings(options, [...invoiceXpressSettings, 'INVOICEXPRESS_PDF_ORIGINS'])),
@@ -95,7 +98,7 @@ function checkConfiguration(report: Reporter, options: Options): Connections {
   const hasWebhookSecret = secret !== null
   if (stripe !== null)
     report.ok('Stripe', `connected, ${isStripesOwn(stripe.base) ? 'at Stripe' : 'at a sandbox'}`)
-  else if (!isSet('STRIPE_API_KEY', options))
+  else if (isAbsent('STRIPE_API_KEY'))
     report.skip('Stripe', 'not connected', 'Set STRIPE_API_KEY to synchronize and to download PDFs.')
   if (hasWebhookSecret) report.ok('Stripe: webhook secret', 'set, and of the right form')
   if (invoiceXpress !== null)
@@ -103,7 +106,7 @@ function checkConfiguration(report: Reporter, options: Options): Connections {
       'InvoiceXpress',
       `connected, ${isInvoiceXpressOwn(invoiceXpress.base) ? 'at InvoiceXpress' : 'at a sandbox'}`,
     )
-  else if (!isSet('INVOICEXPRESS_API_KEY', options))
+  else if (isAbsent('INVOICEXPRESS_API_KEY'))
     report.skip(
       'InvoiceXpress',
       'not connected',
