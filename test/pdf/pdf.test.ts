@@ -55,7 +55,7 @@ describe('origins', () => {
       await assertFails(
         fetchPdf(url, { origins: [canary.origin], allowPrivate: true }, new AbortController().signal),
         'failed',
-        /no URL/,
+        /is not a URL/,
       )
     for (const user of ['user:c4nary@', 'user@', ':c4nary@'])
       await assertFails(
@@ -146,8 +146,8 @@ describe('redirects', () => {
       [`//127.0.0.1:${canary.port}/`, /not allowed/],
       [`http://user:pass@127.0.0.1:${canary.port}/`, /contains a user name or a password/],
       ['file:///etc/passwd', /not allowed/],
-      ['http://[', /no URL/],
-      [undefined, /no URL/],
+      ['http://[', /is not a URL/],
+      [undefined, /is not a URL/],
     ] as const) {
       const upstream = await startUpstream(t, redirect(location))
       await assertFails(get(upstream), 'failed', message)
