@@ -1,6 +1,6 @@
 /** Every error the API can answer, with its HTTP status and its meaning. Imports nothing. */
 export const errorCodes = {
-  invalid_request: { status: 400, meaning: 'The request itself is malformed; `message` says what to mend.' },
+  invalid_request: { status: 400, meaning: 'The request itself is malformed; `message` says what to fix.' },
   invalid_parameter: {
     status: 400,
     meaning: '`param` names a path or query parameter whose value is not allowed; `message` says what is.',

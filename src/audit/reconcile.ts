@@ -77,7 +77,7 @@ export function describeUnlinked(document: Document, rules: LinkRules): Differen
   const invoiceId = invoiceIdOf(document.reference, rules)
   const side = { ...invoiceSide(null), ...documentSide(document), invoice_id: invoiceId }
   const { id, date, status, reference } = document
-  const what = `document ${id} of ${date ?? 'nobody knows when'} is ${status}, and refers to`
+  const what = `document ${id} of ${date ?? 'an unknown day'} is ${status}, and refers to`
   return invoiceId === null
     ? {
         kind: 'document_without_invoice',
@@ -185,8 +185,8 @@ function findStuck(invoice: Invoice, claim: Claim, rules: LinkRules, now: number
   const since = claim.attempted_at ?? invoice.issued_at
   if (now - Date.parse(since) <= rules.creatingAtMost) return null
   return claim.attempted_at === null
-    ? `in the making since nobody knows when; issued ${since}`
-    : `in the making since ${since}`
+    ? `creating since an unknown time; issued ${since}`
+    : `creating since ${since}`
 }
 
 function findFailure({ ix_sync_state }: Invoice, claim: Claim): string | null {

@@ -40,7 +40,7 @@ First minutes:
   fatura token create --customer cus_… --name app make a token; it is printed once
   fatura serve                                    serve them on http://127.0.0.1:3000
 
-Settings are environment variables; "fatura serve --help" lists them.`,
+Settings are environment variables, or lines of a file .env; "fatura serve --help" lists them.`,
   )
 
 // What is piped into a program that ends early, such as head, is no failure of ours.

@@ -29,20 +29,26 @@ export function checkClock(
 ): void {
   const check = `Clock: ${whose}`
   if (reading === null) {
-    report.skip(check, 'no answer told the time')
+    report.skip(check, 'no answer contained the time')
     return
   }
   const { theirs, before, after, grain } = reading
   const skew = theirs + grain / 2 - (before + after) / 2
   const distance = `${tellSpan(Math.abs(skew))} ${skew > 0 ? 'behind' : 'ahead of'} it`
   const next = 'Let NTP or chrony set the clock of this machine.'
-  if (Math.abs(skew) <= warnAbove) report.ok(check, 'ours agrees with it within 5 s')
-  else if (isSimulated) report.skip(check, `a sandbox has a simulated clock; ours is ${distance}`)
-  else if (Math.abs(skew) <= failAbove) report.warn(check, `ours is ${distance}`, next)
-  else report.fail(check, `ours is ${distance}${whose === 'Stripe' ? beyondTolerance : ''}`, next)
+  if (Math.abs(skew) <= warnAbove) report.ok(check, 'the clock of this machine is within 5 s of it')
+  else if (isSimulated)
+    report.skip(check, `a sandbox has a simulated clock; the clock of this machine is ${distance}`)
+  else if (Math.abs(skew) <= failAbove) report.warn(check, `the clock of this machine is ${distance}`, next)
+  else
+    report.fail(
+      check,
+      `the clock of this machine is ${distance}${whose === 'Stripe' ? beyondTolerance : ''}`,
+      next,
+    )
 }
 
-const beyondTolerance = ": beyond 300 s, webhooks are refused for their signature's age"
+const beyondTolerance = ': webhooks are refused when the clocks differ by more than 300 s'
 
 export function tellSpan(milliseconds: number): string {
   const seconds = Math.round(milliseconds / 1000)

@@ -14,7 +14,7 @@ export async function checkConnector(report: Reporter, store: OperatorStore): Pr
   if (told !== null)
     report.fail(
       'Brake',
-      `holds back what is implausible: ${told}`,
+      `holds back changes that look wrong: ${told}`,
       `${advice[0]?.toUpperCase()}${advice.slice(1)}.`,
     )
   const [newest] = setAside.newest
@@ -22,7 +22,7 @@ export async function checkConnector(report: Reporter, store: OperatorStore): Pr
     report.warn(
       'Set aside',
       `${setAside.count} records do not fit; the newest is ${newest.system} ${newest.kind} ${newest.id}: ${newest.reason}`,
-      'They are tried again by themselves. See fatura status; if they stay, correct them where they are, or report it.',
+      'They are tried again automatically. See fatura status. If they stay, correct them in the other system, or report a bug.',
     )
 }
 
@@ -32,7 +32,7 @@ export async function checkAccounts(
   store: OperatorStore,
   accounts: Accounts,
 ): Promise<void> {
-  const compared = await attempt(report, 'Accounts', 'See what is found of Stripe above.', () =>
+  const compared = await attempt(report, 'Accounts', 'See the findings about Stripe above.', () =>
     compareAccounts(store, accounts),
   )
   for (const { source, pinned, found, verdict } of compared ?? []) {
@@ -41,10 +41,10 @@ export async function checkAccounts(
       report.fail(
         check,
         `the settings lead to ${tellAccount(source, found)}, and the store holds ${pinned === null ? 'invoices that are not there' : `what came from ${tellAccount(source, pinned)}`}`,
-        "Use that account's key, or another store. On purpose: fatura account change.",
+        "Use that account's key, or another store. If this is on purpose: fatura account change.",
       )
     else if (pinned === null)
-      report.ok(check, `${tellAccount(source, found)}, to be pinned by the first fatura sync`)
-    else report.ok(check, `${tellAccount(source, found)}, as the store's`)
+      report.ok(check, `${tellAccount(source, found)}; the first fatura sync stores it`)
+    else report.ok(check, `${tellAccount(source, found)}, the same as in the store`)
   }
 }

@@ -66,7 +66,7 @@ function checkFile(
     report.fail(
       check,
       'this user may not write to the file or its folder',
-      'SQLite needs both even to read. Run it as the owner of the two.',
+      'SQLite needs this even to read. Run it as the owner of the file and the folder.',
     )
   else if (isOpenToAll) report.fail(check, 'every user of this machine may change it', next)
   else if (isPublic) report.warn(check, 'every user of this machine may read it', next)
@@ -83,7 +83,7 @@ function checkFile(
 /** Says whether the role may read the tables that the other checks need. */
 function checkRights(report: Reporter, { role, tables, unwritable, lag }: ServerFacts): boolean {
   const check = 'Database: role'
-  const writer = "fatura doctor needs the writer's address to go on; fatura serve does not."
+  const writer = "fatura doctor needs the writer's address to continue; fatura serve does not."
   if (lag !== null) {
     report.warn(check, `${role} is on a replica: fatura sync cannot write there`, writer)
     return unwritable.length < tables.length
@@ -93,7 +93,7 @@ function checkRights(report: Reporter, { role, tables, unwritable, lag }: Server
     return true
   }
   if (unwritable.length === tables.length) {
-    report.warn(check, `${role} may write to no table, as the API's role`, writer)
+    report.warn(check, `${role} may not write to any table, like the API's role`, writer)
     return false
   }
   report.fail(
@@ -127,18 +127,18 @@ export async function checkReadStore(
   else
     report.warn(
       check,
-      'its sessions may write: something on the way drops their options, as PgBouncer does',
+      'its sessions may write: something in between, such as PgBouncer, drops their options',
       'Run: ALTER ROLE … SET default_transaction_read_only = on',
     )
   const older = syncedAt === null ? 0 : syncedAt - (synced_at ?? 0)
   const behind = Math.max(facts.server?.lag ?? 0, older)
   if (synced_at === null && syncedAt !== null)
-    report.warn(`${check}, delay`, 'it holds nothing of what DATABASE_URL holds', 'Is it a replica of it?')
+    report.warn(`${check}, delay`, 'it has none of the data of DATABASE_URL', 'Is it a replica of it?')
   else if (behind > lagToWarn)
     report.warn(
       `${check}, delay`,
       `${tellSpan(behind)} behind DATABASE_URL`,
-      'Look at the replication: what the API answers is as old.',
+      'Look at the replication: the answers of the API are as old.',
     )
   else report.ok(`${check}, delay`, `${tellSpan(behind)} behind DATABASE_URL`)
 }
@@ -166,7 +166,8 @@ export async function checkCounters(
   const count = () => (counters.repair ?? counters.check)(onProgress)
   const wrong = await attempt(report, check, 'Try again when the database is less busy.', count, recountLimit)
   if (wrong === null) return
-  if (wrong === 0) report.ok(check, 'every one is right')
+  if (wrong === 0) report.ok(check, 'all are right')
   else if (counters.repair !== null) report.ok(check, `${wrong} were wrong and are repaired`)
-  else report.fail(check, `${wrong} are wrong`, 'Run: fatura doctor --repair. It is a bug worth reporting.')
+  else
+    report.fail(check, `${wrong} are wrong`, 'Run: fatura doctor --repair. Please report it: this is a bug.')
 }

@@ -75,7 +75,7 @@ function checkKey(
     report.fail(
       check,
       `InvoiceXpress refused the key ${whose}`,
-      'Copy it anew from the account: Account, Integrations, API. Check that INVOICEXPRESS_ACCOUNT is whose key it is.',
+      'Copy it again from the account: Account, Integrations, API. Check that it is the key of INVOICEXPRESS_ACCOUNT.',
     )
     return false
   }
@@ -92,17 +92,17 @@ function checkKey(
 /** Lists issued documents and asks for one of them; null when there is none, or it cannot be read. */
 async function checkDocuments(report: Reporter, source: DocumentSource): Promise<Document | null> {
   const check = 'InvoiceXpress: read documents'
-  const found = await attempt(report, check, 'Try again; if it stays, report it.', async () => {
+  const found = await attempt(report, check, 'Try again; if it fails again, report it.', async () => {
     const { documents } = await source.listDocuments({ statuses: ['sent', 'settled'] }, 1)
     const [first] = documents
     return { first, again: first === undefined ? null : await source.fetchDocument(first.id, first.type) }
   })
   if (found === null) return null
-  if (found.first === undefined) report.ok(check, 'allowed; there are no issued ones')
+  if (found.first === undefined) report.ok(check, 'allowed; there are no issued documents')
   else if (found.again === null)
     report.warn(
       check,
-      `document ${found.first.id} is listed, but cannot be read alone`,
+      `document ${found.first.id} is listed, but cannot be read on its own`,
       'The key may lack a permission; or the document was deleted just now: try again.',
     )
   else report.ok(check, 'allowed')
@@ -132,7 +132,7 @@ async function checkPdf(
   const found = await attempt(
     report,
     check,
-    'Downloads would fail too. Try again; if it stays, report it.',
+    'Downloads would fail too. Try again; if it fails again, report it.',
     async signal => {
       for (let left = pdfTries; left > 0 && !signal.aborted; left--) {
         const answer = await ask(`/api/pdf/${id}.json`)
@@ -152,7 +152,7 @@ async function checkPdf(
     report.fail(
       check,
       `${found.origin} is not among ${origins.join(', ')}: downloads are refused`,
-      `When it is InvoiceXpress', set INVOICEXPRESS_PDF_ORIGINS=${[...(options.pdfOrigins ?? origins), found.origin].join(',')}`,
+      `If this address belongs to InvoiceXpress, set INVOICEXPRESS_PDF_ORIGINS=${[...(options.pdfOrigins ?? origins), found.origin].join(',')}`,
     )
 }
 

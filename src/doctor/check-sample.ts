@@ -26,7 +26,7 @@ const failuresAtMost = 2
 
 const check = 'Sample'
 const next =
-  'Run fatura sync --once --full, which lists everything again, and look again: an invoice that changed within the last minute may differ. A difference that stays is a bug worth reporting.'
+  'Run fatura sync --once --full, which lists everything again, then run this again: an invoice that changed in the last minute may differ. If a difference stays, please report it as a bug.'
 
 export async function checkSample(report: Reporter, options: SampleOptions): Promise<void> {
   const { store, count } = options

@@ -37,7 +37,7 @@ export function checkStreams(
   if (known.size === 0 && expected.length === 0)
     report.warn(
       'Streams',
-      'nothing was brought in yet',
+      'nothing was synchronized or imported yet',
       'Connect Stripe and run fatura sync, or run fatura import FILE.',
     )
   for (const name of [...new Set([...expected, ...known.keys()])]) {
@@ -55,13 +55,13 @@ function checkStream(report: Reporter, stream: Stream, now: number): void {
   if (failed_at !== null)
     report.fail(
       check,
-      `failed ${tellSpan(now - failed_at)} ago: ${error ?? 'nobody knows why'}; last success ${last}`,
-      'It is tried again by itself while fatura sync runs. See what is found below of the system it reads.',
+      `failed ${tellSpan(now - failed_at)} ago: ${error ?? 'the reason is not known'}; last success ${last}`,
+      'It is tried again automatically while fatura sync runs. See the findings below about the system that it reads.',
     )
   else if (succeeded_at === null)
     report.warn(
       check,
-      'under way, and not at its end yet',
+      'running, and not finished yet',
       'Let fatura sync run; fatura status shows how far it is.',
     )
   else if (limit !== undefined && now - succeeded_at > limit)

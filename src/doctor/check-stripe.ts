@@ -39,12 +39,12 @@ export async function checkStripe(
   const [first] = permissions as [(typeof permissions)[number]]
   const invoices = await asker.ask(first[1])
   const key = describeKey(options.apiKey)
-  const shown = `${key.kind}, ${key.mode === 'unknown' ? 'mode not told' : `${key.mode} mode`}`
+  const shown = `${key.kind}, ${key.mode === 'unknown' ? 'mode not known' : `${key.mode} mode`}`
   if (invoices.kind === 'refused' && invoices.status === 401) {
     report.fail(
       'Stripe: key',
       `Stripe does not know this ${shown}`,
-      'Copy it anew from the dashboard: Developers, API keys. It may be revoked, expired, or of another account.',
+      'Copy it again from the dashboard: Developers, API keys. It may be revoked, expired, or belong to another account.',
     )
     return { mayRead: false, clock: asker.clock }
   }
@@ -67,10 +67,10 @@ export async function checkStripe(
     else if (answer.kind === 'refused')
       report.fail(
         check,
-        'the key may not',
+        'the key is not allowed to',
         `Give the key the permission "${name}: Read" in the dashboard: Developers, API keys, Edit key.`,
       )
-    else report.fail(check, answer.why, 'Try again; if it stays, look at https://status.stripe.com.')
+    else report.fail(check, answer.why, 'Try again; if it fails again, look at https://status.stripe.com.')
   }
   checkVersion(report, answers.get('Events'))
   await checkEndpoints(report, hasWebhookSecret, () =>
@@ -86,9 +86,9 @@ function checkVersion(report: Reporter, events: Asked | undefined): void {
   const theirs = event?.api_version ?? null
   const note =
     theirs === null
-      ? "the account's own is not told"
+      ? "the account's own version is not known"
       : theirs === apiVersion
-        ? "the account's own is the same"
-        : `the account's own is ${theirs}, which does no harm: events only notify`
+        ? "the account's own version is the same"
+        : `the account's own version is ${theirs}, which does no harm: events only notify`
   report.ok('Stripe: API version', `${apiVersion} is asked for; ${note}`)
 }

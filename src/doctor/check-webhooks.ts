@@ -6,7 +6,7 @@ import type { Asked } from './ask-stripe.ts'
 import type { Reporter } from './findings.ts'
 
 const check = 'Stripe: webhook endpoint'
-const polling = 'Without it, changes are seen by asking, within about 10 s.'
+const polling = 'Without it, changes are found by polling, within about 10 s.'
 
 type Endpoints = Stripe.ApiList<Stripe.WebhookEndpoint>
 
@@ -26,7 +26,7 @@ export async function checkEndpoints(
   if (answer.kind === 'refused')
     return report.skip(
       check,
-      'the key may not read webhook endpoints, and need not',
+      'the key may not read webhook endpoints, and does not need to',
       'Look in the dashboard, or add "Webhook Endpoints: Read" for this check.',
     )
   if (answer.kind === 'failed') return report.skip(check, answer.why, 'Try again.')
@@ -43,16 +43,20 @@ function judge(report: Reporter, endpoints: readonly Stripe.WebhookEndpoint[]): 
   if (best === undefined)
     report.warn(
       check,
-      endpoints.length === 0 ? 'the account has none' : 'none of the account is enabled',
+      endpoints.length === 0 ? 'the account has no endpoint' : 'no endpoint of the account is enabled',
       `Create or enable one in the dashboard: Developers, Webhooks. ${polling}`,
     )
   else if (best.missing.length > 0)
     report.warn(
       check,
-      `no enabled one sends ${best.missing.join(', ')}`,
+      `no enabled endpoint sends ${best.missing.join(', ')}`,
       `Add them to its events in the dashboard: Developers, Webhooks. ${polling}`,
     )
-  else report.ok(check, `one is enabled and sends every event that is used, ${tellVersion(best.endpoint)}`)
+  else
+    report.ok(
+      check,
+      `an endpoint is enabled and sends every event that is used, ${tellVersion(best.endpoint)}`,
+    )
 }
 
 function tellVersion({ api_version }: Stripe.WebhookEndpoint): string {

@@ -149,8 +149,8 @@ function deriveWithout(
     return ['failed', `it is recorded as failed: ${claim.error ?? 'no reason given'}`]
   if (claim.state === 'creating')
     return isOverdue(claim, creatingAtMost, now)
-      ? ['failed', `it has been in the making since ${claim.attempted_at}, which is too long`]
-      : ['creating', `it is recorded as in the making since ${claim.attempted_at ?? 'nobody knows when'}`]
+      ? ['failed', `it has been creating since ${claim.attempted_at}, which is too long`]
+      : ['creating', `it is recorded as creating since ${claim.attempted_at ?? 'an unknown time'}`]
   const claimed = known.find(({ id }) => id === claim.ix_id)
   if (claimed !== undefined && isGone(claimed))
     return ['failed', `document ${claimed.id} is recorded, but the invoicing system no longer has it`]

@@ -23,7 +23,7 @@ function readOrigin(origin: string): URL {
   if (url === null)
     throw new SourceError(
       'failed',
-      `The allowed origin ${origin} is none: expected https://host or https://host:port.`,
+      `The allowed origin ${origin} is not an origin: expected https://host or https://host:port.`,
     )
   return url
 }

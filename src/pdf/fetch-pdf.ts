@@ -71,15 +71,15 @@ async function follow(start: URL | null, guard: PdfGuard, signal: AbortSignal): 
     const { location } = response.headers
     url = location === undefined ? null : URL.parse(location, url)
   }
-  throw new SourceError('failed', `The PDF lies behind more than ${maximumRedirects} redirects.`)
+  throw new SourceError('failed', `The PDF is behind more than ${maximumRedirects} redirects.`)
 }
 
 function check(url: URL | null, { origins, allowPrivate }: PdfGuard): asserts url is URL {
-  if (url === null) throw new SourceError('failed', 'The PDF’s address is no URL.')
+  if (url === null) throw new SourceError('failed', 'The address of the PDF is not a URL.')
   if (url.username !== '' || url.password !== '')
-    throw new SourceError('failed', 'The PDF’s address carries credentials.')
+    throw new SourceError('failed', 'The address of the PDF contains a user name or a password.')
   if (!isAllowed(url, origins))
-    throw new SourceError('failed', 'The PDF lies at an origin that is not allowed.')
+    throw new SourceError('failed', 'The PDF is at an origin that is not allowed.')
   // A name is checked when it is resolved; Node resolves no literal address.
   const host = url.hostname.replace(/^\[|\]$/g, '')
   if (!allowPrivate && isIP(host) !== 0 && !isPublicAddress(host)) throw refuseAddress()
@@ -106,7 +106,7 @@ function ask(url: URL, { allowPrivate }: PdfGuard, signal: AbortSignal): Promise
     request.on('close', () => {
       signal.removeEventListener('abort', stop)
       reject(
-        new SourceError('failed', 'The PDF’s system closed the connection without an answer.', {
+        new SourceError('failed', 'The server of the PDF closed the connection without a response.', {
           retryAfter: usualRetry,
         }),
       )
@@ -118,17 +118,14 @@ function ask(url: URL, { allowPrivate }: PdfGuard, signal: AbortSignal): Promise
 /** The declared size, or null. Throws unless the answer can hold a whole PDF. */
 function readSize({ statusCode, headers }: IncomingMessage, maximumBytes: number): number | null {
   if (statusCode === 404 || statusCode === 410)
-    throw new SourceError('missing', 'The PDF’s system no longer has it.')
+    throw new SourceError('missing', 'The server no longer has the PDF.')
   if (statusCode !== 200) throw refuseStatus(statusCode, headers['retry-after'])
   if (!/^(identity)?$/i.test(headers['content-encoding'] ?? ''))
-    throw new SourceError('failed', 'The PDF came in an encoding that was not asked for.')
+    throw new SourceError('failed', 'The PDF was sent in an encoding that was not requested.')
   const length = headers['content-length']
   // Then the connection's end is the body's, and a PDF that was cut off looks whole.
   if (length === undefined && headers['transfer-encoding'] === undefined)
-    throw new SourceError(
-      'failed',
-      'The PDF came without a length or chunks: whether it is whole cannot be told.',
-    )
+    throw new SourceError('failed', 'The PDF was sent without a length or chunks, so it may be incomplete.')
   if (length === undefined) return null
   if (Number(length) > maximumBytes) throw tooLarge()
   return Number(length)
@@ -136,7 +133,7 @@ function readSize({ statusCode, headers }: IncomingMessage, maximumBytes: number
 
 /** What is the question's fault stays as it is. */
 function refuseStatus(status = 0, retryAfter: string | undefined): SourceError {
-  const message = `The PDF’s system answered ${status}.`
+  const message = `The server of the PDF answered ${status}.`
   if (status < 500 && status !== 429) return new SourceError('failed', message)
   const seconds = /^[1-9]\d{0,3}$/.test(retryAfter ?? '') ? Number(retryAfter) : usualRetry
   return new SourceError('failed', message, { retryAfter: Math.min(seconds, longestRetry) })
@@ -164,7 +161,7 @@ function openBody(response: IncomingMessage, maximumBytes: number, signal: Abort
 function explainAbort({ reason }: AbortSignal): SourceError {
   return reason instanceof Error && reason.name === 'TimeoutError'
     ? overdue()
-    : new SourceError('failed', 'The PDF was no longer wanted.')
+    : new SourceError('failed', 'The request for the PDF was canceled.')
 }
 
 function overdue(): SourceError {

@@ -33,7 +33,7 @@ function startsLike(head: Buffer): boolean {
 }
 
 function noPdf(): SourceError {
-  return new SourceError('failed', 'What came is no PDF.')
+  return new SourceError('failed', 'The response is not a PDF.')
 }
 
 export function tooLarge(): SourceError {

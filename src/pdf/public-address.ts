@@ -52,7 +52,7 @@ export function isPublicAddress(address: string): boolean {
 }
 
 export function refuseAddress(): SourceError {
-  return new SourceError('failed', 'The PDF lies at an address that is not public.')
+  return new SourceError('failed', 'The PDF is at an address that is not public.')
 }
 
 /**

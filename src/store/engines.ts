@@ -1,14 +1,10 @@
 /** From an address to an engine. An engine is loaded only when it is used. */
 import type { StoreFacts } from './facts.ts'
 import type { MigrationOutcome, OnRewrite } from './migrations.ts'
-import {
-  type LockWait,
-  notAnAddress,
-  type OperatorStore,
-  type ReadStore,
-  StoreError,
-  type WriteStore,
-} from './store.ts'
+import { type LockWait, type OperatorStore, type ReadStore, StoreError, type WriteStore } from './store.ts'
+
+const addressForm =
+  'must be sqlite: and the path of a file, like sqlite:data/fatura.db, or postgres://user:password@host:5432/name'
 
 /** What an engine does with an address of its own: the path of a file, or a server's URL. */
 interface Engine {
@@ -47,10 +43,7 @@ const postgres: Engine = {
 function engineOf(url: string): [Engine, address: string] {
   if (/^postgres(ql)?:\/\//.test(url)) return [postgres, url]
   const path = url.startsWith('sqlite:') ? url.slice('sqlite:'.length).replace(/^\/\/(?=\/)/, '') : ''
-  if (path === '' || path === ':memory:')
-    throw new StoreError(
-      'DATABASE_URL must be sqlite: and the path of a file, like sqlite:data/fatura.db, or postgres://user:password@host:5432/name.',
-    )
+  if (path === '' || path === ':memory:') throw new StoreError(`DATABASE_URL ${addressForm}.`)
   return [sqlite, path]
 }
 
@@ -78,10 +71,15 @@ export async function openWriteStore(url: string, wait: LockWait = {}): Promise<
   return engine.openWrite(address, wait)
 }
 
-/** Whether an address is one at all; throws what a start would say. */
-export function checkAddress(url: string): void {
-  const [engine, address] = engineOf(url)
-  if (!engine.isAddress(address)) throw notAnAddress()
+/** What is wrong with an address, as in "must be …"; null when it is one. */
+export function findAddressProblem(url: string): string | null {
+  try {
+    const [engine, address] = engineOf(url)
+    return engine.isAddress(address) ? null : addressForm
+  } catch (error) {
+    if (error instanceof StoreError) return addressForm
+    throw error
+  }
 }
 
 /** Looks at a store of whatever version, and changes nothing. */

@@ -103,7 +103,7 @@ export function explainState(
   if (version > needed)
     return `${where} has schema version ${version}, newer than this Fatura's ${needed}. Upgrade Fatura.`
   if (sha256 !== migrations.at(-1)?.sha256) return madeElsewhere(where, version).message
-  return isRewriting ? `${where} is not migrated to its end. Wait for fatura migrate, or run it again.` : null
+  return isRewriting ? `${where} is not completely migrated. Wait for fatura migrate, or run it again.` : null
 }
 
 /** What the same number means in another checkout is another schema. */

@@ -103,7 +103,7 @@ export async function applyObservations(
         )
       } else if (previous !== null && !(await brake.allows(tx, 'deletion', [observation]))) {
         refuse('held_back')
-        note(observation, 'ignored', 'deleted, but so many were that the brake holds it back')
+        note(observation, 'ignored', 'deleted, but the brake holds it back because many were deleted at once')
       } else if (await tx.deleteInvoice(observation.customer_id, observation.id, askedAt)) {
         applied.deleted++
         note(observation, 'applied', 'deleted')

@@ -61,7 +61,7 @@ export async function createBrake(store: WriteStore, log: Logger, letThrough: bo
     }
     state.done += count
     if (state.done <= state.limit) return true
-    log.error({ loss, limit: state.limit }, `the brake holds back what is implausible: ${advice}`)
+    log.error({ loss, limit: state.limit }, `the brake holds back changes that look wrong: ${advice}`)
     return false
   }
 

@@ -194,7 +194,7 @@ const expected: readonly [id: string, kind: DifferenceKind, detail: RegExp][] = 
   ['in_d06', 'total_differs', /^12300 jpy at Stripe, 123\.00 Yen on the document$/],
   ['in_d08', 'total_differs', /12,3 Euro on the document: the latter cannot be read/],
   ['in_e01', 'stuck_creating', new RegExp(`since ${ago(2 * hour)}`)],
-  ['in_e02', 'stuck_creating', /nobody knows when; issued 2026-03-02/],
+  ['in_e02', 'stuck_creating', /creating since an unknown time; issued 2026-03-02/],
   ['in_f01', 'failed', /^Client is\ninvalid$/],
   ['in_f02', 'failed', /no reason is recorded/],
   ['in_f03', 'failed', /document 53 is recorded, but the invoicing system no longer has it/],
@@ -233,7 +233,7 @@ for (const engine of engines)
       assert.match(stdout, /^failed +cus_ana +in_f01 +2026-\d+ +2026-03-02 +Client is invalid$/m)
       assert.equal(
         stderr,
-        `27 differences in ${world.length} invoices checked: 6 paid_without_document, 2 paid_not_settled, 3 several_documents, 2 document_on_void, 5 total_differs, 2 stuck_creating, 4 failed, 3 tax_id_differs.\nBesides, 1 document in force is tied to no invoice: --unlinked lists it.\n`,
+        `27 differences in ${world.length} invoices checked: 6 paid_without_document, 2 paid_not_settled, 3 several_documents, 2 document_on_void, 5 total_differs, 2 stuck_creating, 4 failed, 3 tax_id_differs.\nAlso, 1 document in force is tied to no invoice: --unlinked lists it.\n`,
       )
     })
 
@@ -267,7 +267,7 @@ for (const engine of engines)
       await succeed(store)
       const quiet = await run()
       assert.deepEqual([quiet.code, quiet.stdout], [0, ''])
-      assert.match(quiet.stderr, /^No differences in 2 invoices checked\.\nBesides, 3 documents in force are/)
+      assert.match(quiet.stderr, /^No differences in 2 invoices checked\.\nAlso, 3 documents in force are/)
       assert.deepEqual(await find('--unlinked'), [
         [
           'in_unknown',
@@ -278,7 +278,7 @@ for (const engine of engines)
         [
           null,
           'document_without_invoice',
-          "document 14 of nobody knows when is settled, and refers to 'Order 14'",
+          "document 14 of an unknown day is settled, and refers to 'Order 14'",
         ],
       ])
       assert.deepEqual((await find('--unlinked', '--month', '2026-04')).length, 1)
@@ -376,7 +376,7 @@ for (const engine of engines)
       await plant(store, [{ invoice: { id: 'in_1', customer_id: 'cus_a' }, claim: null }])
       assert.equal((await find()).length, 1, 'imported invoices say what they know')
       await plant(store, [{ invoice: { id: 'in_2', customer_id: 'cus_b' } }])
-      const refusal = /never read to their end.*fatura sync with InvoiceXpress/
+      const refusal = /never read completely.*fatura sync with InvoiceXpress/
       assertUnchecked(await run(), refusal)
       await store.transaction(tx =>
         tx.saveStream({ name: 'ix:all', cursor: '2026-01', succeeded_at: null, failed_at: now, error: 'E' }),
@@ -385,7 +385,7 @@ for (const engine of engines)
       assert.equal((await find('--customer', 'cus_a')).length, 1)
 
       await succeed(store, ['ix:all'], now - 30 * 24 * hour)
-      assert.match((await run()).stderr, /^Warning: .*nobody knows when.*\n2 differences/)
+      assert.match((await run()).stderr, /^Warning: .*last read at an unknown time.*\n2 differences/)
       await succeed(store, ['ix:open'], now - 25 * hour)
       assert.match((await run()).stderr, new RegExp(`^Warning: .*${ago(25 * hour)}.*fatura sync`))
       await succeed(store, ['ix:open'], now - 23 * hour)
@@ -503,7 +503,7 @@ describe('fatura reconcile', { concurrency: 2 }, () => {
     [['--to', 'today'], {}, /--to must be a calendar day/],
     [['--from', '2026-03-03', '--to', '2026-03-02'], {}, /--from 2026-03-03 is after --to 2026-03-02/],
     [['--month', '2026-13'], {}, /--month must be a calendar month, written YYYY-MM, not '2026-13'/],
-    [['--month', '2026-03', '--to', '2026-03-02'], {}, /--month stands for --from and --to/],
+    [['--month', '2026-03', '--to', '2026-03-02'], {}, /Use --month, or --from and --to, not both/],
     [['--timezone', 'Lisbon'], {}, /--timezone must be the name of a time zone, such as Europe\/Lisbon/],
     [[], { DATABASE_URL: 'sqlite:nowhere.db' }, /no database at nowhere\.db/],
     [[], { DATABASE_URL: 'mysql://x' }, /DATABASE_URL must be/],

@@ -4,6 +4,7 @@ import { readFile } from 'node:fs/promises'
 import { delimiter, join } from 'node:path'
 import { describe, it } from 'node:test'
 import manifest from '../../package.json' with { type: 'json' }
+import { settingNames } from '../../src/cli/settings/settings.ts'
 import { assertOneLine, createCli } from '../support/cli.ts'
 
 const serving = [
@@ -55,6 +56,8 @@ describe('fatura --help', { concurrency: 3 }, () => {
       if (command !== '' && command !== 'token') assert.match(stdout, /\nExample:\n {2}(\w+=\S+ )?fatura /)
       assert.ok(stdout.startsWith(`Usage: ${`fatura ${command}`.trim()} `), stdout)
       for (const mention of mentions) assert.ok(stdout.includes(mention), `${mention} in: ${stdout}`)
+      if (command === 'doctor') assert.deepEqual(settingsIn(stdout), [...settingNames].sort())
+      else assert.deepEqual(settingsIn(stdout), await documentedSettings(command))
     })
 
   it('shows an invoice that import takes', async t => {
@@ -126,6 +129,21 @@ describe('the command line', { concurrency: 3 }, () => {
     assertOneLine(await cli.run(['demo'], { node: old ?? '' }), /Node 24/)
   })
 })
+
+/** The settings that a help text offers. */
+function settingsIn(help: string): string[] {
+  const found = help.matchAll(/\(env:\s+([A-Z_]+),|^([A-Z_]+) \(environment only/gm)
+  return [...found].map(match => match[1] ?? match[2] ?? '').sort()
+}
+
+/** Those that the command's section in docs/configuration.md lists after "Settings:". */
+async function documentedSettings(command: string): Promise<string[]> {
+  const page = await readFile(new URL('../../docs/configuration.md', import.meta.url), 'utf8')
+  const heading = new RegExp(`^\`fatura ${command}(\`| <)`)
+  const section = page.split('\n### ').find(text => heading.test(text)) ?? ''
+  const [, list = ''] = /^Settings: ([^.]*)\./m.exec(section) ?? []
+  return [...list.matchAll(/`([A-Z_]+)`/g)].map(([, name = '']) => name).sort()
+}
 
 function words(text: string): string[] {
   return text === '' ? [] : text.split(' ')

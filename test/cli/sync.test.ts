@@ -173,7 +173,7 @@ describe('fatura sync --once', { concurrency: 4 }, () => {
     sandbox.faults.set('*', 'error_503')
     const failed = await failing
     assert.equal(failed.code, 1)
-    assert.match(failed.stderr, /^fatura: Stripe answered .* The next run goes on from there\.\n$/)
+    assert.match(failed.stderr, /^fatura: Stripe answered .* The next run continues from there\.\n$/)
 
     const streams = await statusOf()
     const backfill = streams.find(({ name }) => name === backfillStream)
@@ -212,7 +212,7 @@ describe('fatura sync --once', { concurrency: 4 }, () => {
     const program = world.start(once)
     while (!world.sandbox.requests.has('list_lines')) await sleep(1)
     const before = Date.now()
-    assertOneLine(await program.stop(), /Stopped before the end; the next run goes on from there/)
+    assertOneLine(await program.stop(), /Stopped before the end; the next run continues from there/)
     assert.ok(Date.now() - before < 10_000)
     world.sandbox.faults.clear()
     await succeed(world)
@@ -313,7 +313,7 @@ describe('fatura status', () => {
     assertOneLine(await world.run(['status']))
     await succeed(world, ['migrate'])
     const { stdout } = await succeed(world, ['status'])
-    assert.match(stdout, /^Nothing was brought in yet\. .*fatura sync --once.*\n$/)
+    assert.match(stdout, /^Nothing was synchronized or imported yet\. .*fatura sync --once.*\n$/)
     assert.equal((await succeed(world, ['status', '--json'])).stdout, '')
   })
 })

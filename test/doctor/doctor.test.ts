@@ -133,7 +133,7 @@ describe('fatura doctor', { concurrency: 3 }, () => {
       /^ok {4}Stream ix:recent +last success \d+ s ago$/m,
       /^ok {4}Stripe: key +secret key, test mode, accepted$/m,
       /^ok {4}Stripe: read Tax rates +allowed$/m,
-      /^ok {4}Stripe: webhook endpoint +one is enabled/m,
+      /^ok {4}Stripe: webhook endpoint +an endpoint is enabled/m,
       /^ok {4}InvoiceXpress: PDF origin +http:\/\/127\.0\.0\.1:\d+ is allowed$/m,
       /^ok {4}Clock: InvoiceXpress +/m,
       /^ok {4}Sample +10 of 10 sampled invoices compared with both systems: no difference$/m,
@@ -295,11 +295,13 @@ describe('fatura doctor', { concurrency: 3 }, () => {
     assert.deepEqual(
       found.map(({ result, detail }) => `${result} ${detail}`),
       [
-        ['ok ours agrees with it within 5 s'],
+        ['ok the clock of this machine is within 5 s of it'],
         ['warn ours is 60 s behind it'],
-        ["FAIL ours is 10 min ahead of it: beyond 300 s, webhooks are refused for their signature's age"],
+        [
+          'FAIL the clock of this machine is 10 min ahead of it: webhooks are refused when the clocks differ by more than 300 s',
+        ],
         ...Array(2).fill([
-          'ok ours agrees with it within 5 s',
+          'ok the clock of this machine is within 5 s of it',
           'warn ours is 60 s behind it',
           'FAIL ours is 10 min ahead of it',
         ]),
@@ -311,8 +313,8 @@ describe('fatura doctor', { concurrency: 3 }, () => {
     const clinic = await open(t)
     await clinic.sync()
     for (const [skew, told] of [
-      [60, /^a sandbox has a simulated clock; ours is (59|60) s behind it$/],
-      [-18 * 86_400, /^a sandbox has a simulated clock; ours is 18 days ahead of it$/],
+      [60, /^a sandbox has a simulated clock; the clock of this machine is (59|60) s behind it$/],
+      [-18 * 86_400, /^a sandbox has a simulated clock; the clock of this machine is 18 days ahead of it$/],
     ] as const) {
       clinic.setSkew(skew)
       const { wrong, code } = await clinic.examine(['--sample', '0'])
@@ -354,7 +356,7 @@ describe('fatura doctor', { concurrency: 3 }, () => {
     assert.match(stdout, new RegExp(`document ${unsettled?.id} status: final → settled`))
     assert.match(stdout, /"ix_status: final → settled"/)
     assert.match(findings.at(-1)?.detail ?? '', /: 2 differ$/)
-    assert.match(findings.at(-1)?.next ?? '', /bug worth reporting/)
+    assert.match(findings.at(-1)?.next ?? '', /please report it as a bug/)
     assert.equal(code, 1)
 
     await clinic.sync()
@@ -533,7 +535,7 @@ describe('counters', () => {
       assert.equal(found?.result, 'FAIL')
       assert.match(found?.next ?? '', /fatura doctor --repair/)
       assert.match((await examine('--repair'))?.detail ?? '', /^\d+ were wrong and are repaired$/)
-      assert.deepEqual((await examine())?.detail, 'every one is right')
+      assert.deepEqual((await examine())?.detail, 'all are right')
     })
 })
 

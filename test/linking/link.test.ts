@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext, test } from 'node:test'
 import fc from 'fast-check'
-import { readLinkRules, readMetadataKeys } from '../../src/cli/settings/config.ts'
+import { linkRulesOf, linkSettings } from '../../src/cli/settings/connections.ts'
+import { readSettings } from '../../src/cli/settings/read-settings.ts'
 import { type Claim, type Document, noClaim } from '../../src/document.ts'
 import type { Invoice } from '../../src/invoice.ts'
 import { deriveLink, invoiceIdOf, type LinkRules, referenceOf, usualRules } from '../../src/linking/link.ts'
@@ -424,6 +425,10 @@ describe('mapClaim', () => {
 })
 
 describe('the settings', () => {
+  const readLinkRules = (isConnected: boolean) =>
+    linkRulesOf(readSettings({}, linkSettings, { envFile: false }), isConnected)
+  const readMetadataKeys = () =>
+    readSettings({}, ['LINK_METADATA_KEYS'], { envFile: false }).LINK_METADATA_KEYS
   const set = (t: TestContext, env: Record<string, string>) => {
     for (const [name, value] of Object.entries(env)) process.env[name] = value
     t.after(() => {

@@ -45,7 +45,7 @@ describe('a PDF', () => {
           if (chunked) response.flushHeaders()
           response.end(body)
         })
-        await assertFails(get(upstream), 'failed', /no PDF/)
+        await assertFails(get(upstream), 'failed', /is not a PDF/)
         await eventually('the connection is closed', () => upstream.open === 0)
       }
   })
@@ -53,7 +53,7 @@ describe('a PDF', () => {
   test('must come with 200, unencoded, in a frame that tells its end', async t => {
     const pdf = makePdf(100)
     const answers: [RequestListener, 'missing' | 'failed', RegExp][] = [
-      ...[404, 410].map(status => [status, 'missing', /no longer has it/] as const),
+      ...[404, 410].map(status => [status, 'missing', /no longer has the PDF/] as const),
       ...[201, 204, 206, 300, 304, 400, 401, 403, 429, 500, 503].map(
         status => [status, 'failed', new RegExp(`answered ${status}`)] as const,
       ),
@@ -197,14 +197,14 @@ describe('time', () => {
       const upstream = await startUpstream(t, answer)
       const gone = new AbortController()
       setTimeout(() => gone.abort(new Error(secret)), 30)
-      await assertFails(get(upstream, { signal: gone.signal }), 'failed', /no longer wanted/)
+      await assertFails(get(upstream, { signal: gone.signal }), 'failed', /request for the PDF was canceled/)
       await eventually('the connection is closed', () => upstream.open === 0)
       await assertFails(get(upstream, { signal: AbortSignal.timeout(30) }), 'timeout', /in time/)
     }
     const upstream = await startUpstream(t, (_request, response) => sendEndlessly(response))
     const before = new AbortController()
     before.abort()
-    await assertFails(get(upstream, { signal: before.signal }), 'failed', /no longer wanted/)
+    await assertFails(get(upstream, { signal: before.signal }), 'failed', /request for the PDF was canceled/)
     assert.equal(upstream.connections, 0)
     const during = new AbortController()
     const { body } = await get(upstream, { signal: during.signal })

@@ -55,7 +55,7 @@ describe('origins', () => {
       await assertFails(
         fetchPdf(url, { origins: [canary.origin], allowPrivate: true }, new AbortController().signal),
         'failed',
-        /no URL/,
+        /is not a URL/,
       )
     for (const user of ['user:c4nary@', 'user@', ':c4nary@'])
       await assertFails(
@@ -65,7 +65,7 @@ describe('origins', () => {
           new AbortController().signal,
         ),
         'failed',
-        /carries credentials/,
+        /contains a user name or a password/,
       )
     assert.equal(canary.connections, 0)
   })
@@ -144,10 +144,10 @@ describe('redirects', () => {
     for (const [location, message] of [
       [`${canary.origin}/${secret}`, /not allowed/],
       [`//127.0.0.1:${canary.port}/`, /not allowed/],
-      [`http://user:pass@127.0.0.1:${canary.port}/`, /carries credentials/],
+      [`http://user:pass@127.0.0.1:${canary.port}/`, /contains a user name or a password/],
       ['file:///etc/passwd', /not allowed/],
-      ['http://[', /no URL/],
-      [undefined, /no URL/],
+      ['http://[', /is not a URL/],
+      [undefined, /is not a URL/],
     ] as const) {
       const upstream = await startUpstream(t, redirect(location))
       await assertFails(get(upstream), 'failed', message)

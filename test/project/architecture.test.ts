@@ -215,10 +215,10 @@ test('no two modules import each other in a circle', () => {
   for (const path of graph.keys()) visit(path, [])
 })
 
-test('config.ts alone reads the environment, and only the CLI ends the process or listens to signals', () => {
+test('environment.ts alone reads the environment, and only the CLI ends the process or listens to signals', () => {
   for (const path of sourceFiles) {
     const code = read(path)
-    if (path !== 'src/cli/settings/config.ts') assert.doesNotMatch(code, /process\.env/, path)
+    if (path !== 'src/cli/settings/environment.ts') assert.doesNotMatch(code, /process\.env/, path)
     if (!path.startsWith('src/cli/')) assert.doesNotMatch(code, /process\.(exit|on|once|argv|std)/, path)
   }
 })

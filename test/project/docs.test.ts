@@ -4,7 +4,8 @@ import { execFileSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
-import { settings } from '../../src/cli/settings/settings.ts'
+import { withSettingsTable } from '../../scripts/settings-table.ts'
+import { type SettingDefinition, settingNames, settings } from '../../src/cli/settings/settings.ts'
 import { errorCodes } from '../../src/errors.ts'
 
 const root = new URL('../..', import.meta.url).pathname
@@ -33,11 +34,22 @@ test('docs/errors.md lists every error code with its status, and no other', () =
   )
 })
 
-test('docs/configuration.md lists every setting with its default, and no other', () => {
-  const listed = rows('docs/configuration.md').filter(({ name }) => /^[A-Z_]+$/.test(name))
-  assert.deepEqual(listed.map(({ name }) => name).sort(), Object.keys(settings).sort())
-  for (const { name, rest } of listed)
-    assert.ok(rest.includes(`\`${settings[name as keyof typeof settings].default}\``), `${name}: ${rest}`)
+test('docs/configuration.md lists every setting as the table of settings does, and no other', () => {
+  const page = read('docs/configuration.md')
+  const listed = rows('docs/configuration.md').map(({ name }) => name)
+  assert.deepEqual(
+    listed.filter(name => /^[A-Z_]+$/.test(name)),
+    settingNames,
+  )
+  assert.ok(withSettingsTable(page) === page, 'docs/configuration.md is out of date: npm run settings')
+})
+
+test('every default is a value that the setting takes, and every flag is named after its setting', () => {
+  for (const name of settingNames) {
+    const { default: value, flag, parse }: SettingDefinition = settings[name]
+    assert.doesNotThrow(() => parse(value), name)
+    if (flag !== null) assert.equal(flag.split(' ')[0], `--${name.toLowerCase().replaceAll('_', '-')}`)
+  }
 })
 
 test('docs/dependencies.md names every direct dependency with its reason, and no other; at most 15 at run time', () => {

@@ -437,7 +437,7 @@ describe('PostgreSQL that is there', () => {
     assert.equal(rows.length, migrations.length)
   })
 
-  it('keeps a whole version when a migration is killed, and the next run goes on from there', async t => {
+  it('keeps a whole version when a migration is killed, and the next run continues from there', async t => {
     const cli = await createCli(t)
     const found: string[] = []
     for (const delay of [0, 2, 4, 8, 12, 16, 24, 40]) {

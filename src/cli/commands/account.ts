@@ -4,8 +4,9 @@ import { openOperatorStore, openWriteStore } from '../../store/engines.ts'
 import type { WriteStore } from '../../store/store.ts'
 import { fenceStore, waitForLease } from '../../sync/lease.ts'
 import { type Comparison, changePins, compareAccounts, tellAccount } from '../../sync/pins.ts'
-import { readDatabaseUrl, readInvoiceXpress, readLogLevel, readStripe } from '../settings/config.ts'
-import { addSettings, invoiceXpressSettings, readFlags, stripeSettings } from '../settings/options.ts'
+import { invoiceXpressOf, invoiceXpressSettings, stripeOf, stripeSettings } from '../settings/connections.ts'
+import { addSettings } from '../settings/options.ts'
+import { type Options, readSettings } from '../settings/read-settings.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { createLog } from '../terminal/log.ts'
 import { sayWaiting } from '../terminal/progress.ts'
@@ -13,32 +14,30 @@ import { formatTable } from '../terminal/table.ts'
 import { knownSources } from '../wiring/known-sources.ts'
 import { hasEnded, nameProcess } from '../wiring/process-name.ts'
 
+const usedByShow = ['DATABASE_URL'] as const
+const usedByChange = ['DATABASE_URL', 'LOG_LEVEL', ...stripeSettings, ...invoiceXpressSettings] as const
+
 export function accountCommand(): Command {
   return new Command('account')
     .description('Show or change the accounts whose records the store holds.')
     .addCommand(
       addSettings(
         new Command('show').description('Show the accounts that the store was filled from.'),
-        'DATABASE_URL',
+        usedByShow,
       ).action(showAccounts),
     )
     .addCommand(
       addSettings(
         new Command('change')
-          .description('Follow the accounts of the settings from now on, instead of those before.')
+          .description('From now on, synchronize the accounts of the settings instead of those before.')
           .option('--confirm', 'do it; without this flag it only says what would happen'),
-        'DATABASE_URL',
-        ...stripeSettings,
-        ...invoiceXpressSettings,
+        usedByChange,
       ).action(changeAccounts),
     )
 }
 
-async function withStore<T>(
-  options: Record<string, unknown>,
-  work: (store: WriteStore) => Promise<T>,
-): Promise<T> {
-  const store = await openWriteStore(readDatabaseUrl(readFlags(options)), { onWait: sayWaiting })
+async function withStore<T>(url: string, work: (store: WriteStore) => Promise<T>): Promise<T> {
+  const store = await openWriteStore(url, { onWait: sayWaiting })
   try {
     return await work(store)
   } finally {
@@ -46,8 +45,8 @@ async function withStore<T>(
   }
 }
 
-async function showAccounts(options: Record<string, unknown>): Promise<void> {
-  const store = await openOperatorStore(readDatabaseUrl(readFlags(options)))
+async function showAccounts(options: Options): Promise<void> {
+  const store = await openOperatorStore(readSettings(options, usedByShow).DATABASE_URL)
   try {
     const pins = await store.listPins()
     const rows = pins.map(({ system, account, pinned_at }) => [
@@ -57,7 +56,7 @@ async function showAccounts(options: Record<string, unknown>): Promise<void> {
     ])
     process.stdout.write(
       pins.length === 0
-        ? 'No account is known yet: the first fatura sync notes whose records it brings.\n'
+        ? 'No account is known yet: the first fatura sync stores it.\n'
         : formatTable([['SYSTEM', 'ACCOUNT', 'SINCE'], ...rows]),
     )
   } finally {
@@ -65,19 +64,19 @@ async function showAccounts(options: Record<string, unknown>): Promise<void> {
   }
 }
 
-async function changeAccounts(options: { confirm?: true } & Record<string, unknown>): Promise<void> {
-  const [stripe, invoiceXpress] = [readStripe(), readInvoiceXpress()]
-  if (stripe === null)
-    throw new CliError('Set STRIPE_API_KEY to a key of the account that is to be followed.')
+async function changeAccounts(options: { confirm?: true } & Options): Promise<void> {
+  const settings = readSettings(options, usedByChange)
+  const [stripe, invoiceXpress] = [stripeOf(settings), invoiceXpressOf(settings)]
+  if (stripe === null) throw new CliError('Set STRIPE_API_KEY to a key of the account to synchronize.')
   const { accountsOf } = await import('../wiring/open-connector.ts')
-  await withStore(options, async store => {
+  await withStore(settings.DATABASE_URL, async store => {
     const compared = await compareAccounts(store, accountsOf({ stripe, invoiceXpress })).catch(error => {
       throw error instanceof SourceError ? new CliError(`${error.message}. Nothing was changed.`) : error
     })
     const others = compared.filter(({ verdict }) => verdict === 'other')
     if (others.length === 0) {
       process.stdout.write(
-        'The settings lead to the accounts that this store holds; there is nothing to change.\n',
+        'The settings are for the accounts that this store holds; there is nothing to change.\n',
       )
       return
     }
@@ -88,7 +87,7 @@ async function changeAccounts(options: { confirm?: true } & Record<string, unkno
       holder: nameProcess(),
       isGone: hasEnded,
       wait: false,
-      log: createLog(readLogLevel({})),
+      log: createLog(settings.LOG_LEVEL),
       signal: new AbortController().signal,
     })
     try {
@@ -108,8 +107,8 @@ function tellChange({ source, pinned, found }: Comparison): string {
   - Invoices whose documents are not there turn failed or not_synced, unless the brake holds that back.
   - What is known of the old account's documents stays in the store.
 `
-  return `${common}  - The whole new account is listed. Until its end, answers carry no Fatura-Synced-At.
-  - Invoices of the old account stay in the store as they are, and are served; no event reaches them any more.
+  return `${common}  - The whole new account is listed. Until that is done, answers have no Fatura-Synced-At header.
+  - Invoices of the old account stay in the store as they are, and are served; no event changes them any more.
   - Drafts of the old account are deleted, unless the brake holds that back.
   - For a store without the old account's invoices, point DATABASE_URL at a new one instead.
 `

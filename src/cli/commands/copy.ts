@@ -3,6 +3,7 @@ import { kindNames, kinds, tellCount } from '../../store/contents.ts'
 import { checkTarget, copyStore, type Digest, digestStore } from '../../store/copy-store.ts'
 import { migrateStore, openOperatorStore, openWriteStore } from '../../store/engines.ts'
 import type { OperatorStore, WriteStore } from '../../store/store.ts'
+import { loadEnvFile } from '../settings/environment.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { printResult } from '../terminal/moving-line.ts'
 import { createProgress, type Progress, sayWaiting } from '../terminal/progress.ts'
@@ -10,7 +11,7 @@ import { createProgress, type Progress, sayWaiting } from '../terminal/progress.
 export function copyCommand(): Command {
   return new Command('copy')
     .description(
-      'Copy a store to another, of whatever engine, and compare the two. Run it again to go on after a stop.',
+      'Copy a store to another, on any engine, and compare the two. Run it again to continue after a stop.',
     )
     .argument('<from>', 'the address of the store to read, like sqlite:data/fatura.db')
     .argument('<to>', 'the address of the store to fill, like postgres://user:password@host:5432/name')
@@ -18,10 +19,10 @@ export function copyCommand(): Command {
       'after',
       `
 Everything is copied: invoices and lines, documents and what ties them to invoices, the journal, deleted invoices, tokens,
-streams. First both stores are compared: a target that holds anything which the source does not know is refused, and
-nothing is written. Then only what is missing or differs is written, so a copy that was stopped goes on where it was cut
-off. At the end both stores are read whole, and their counts and hashes compared. A token that is revoked on either side
-stays revoked. Stop other writers of both stores meanwhile.
+streams. First both stores are compared: if the target holds anything that the source does not have, nothing is written.
+Then only what is missing or different is written, so a copy that was stopped continues where it was. At the end both
+stores are read completely, and their counts and hashes are compared. A token that is revoked in one store stays revoked.
+Stop other programs that write to one of the stores first.
 
 Example:
   fatura copy sqlite:data/fatura.db postgres://fatura_owner:secret@127.0.0.1:5432/fatura`,
@@ -31,6 +32,8 @@ Example:
 
 async function runCopy(fromUrl: string, toUrl: string): Promise<void> {
   if (fromUrl === toUrl) throw new CliError('The two addresses are the same; there is nothing to copy.')
+  // The driver takes from the environment what an address leaves out, such as PGPASSWORD.
+  loadEnvFile()
   const progress = createProgress('things')
   const wait = { onWait: (path: string) => sayWaiting(path, progress) }
   const from = await openOperatorStore(fromUrl)
@@ -64,7 +67,7 @@ async function copyAndCompare(from: OperatorStore, to: WriteStore, progress: Pro
     )
     if (source.sha256 !== target.sha256)
       throw new CliError(
-        `The stores differ: ${describe(source)} in the source, ${describe(target)} in the target. Did something write meanwhile? Run it again.`,
+        `The stores differ: ${describe(source)} in the source, ${describe(target)} in the target. Another program may have written to one of them. Run it again.`,
       )
     printResult(`Compared, equal on both sides: ${describe(source)}; sha256 ${source.sha256}.\n`)
   } finally {

@@ -1,33 +1,35 @@
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Command } from 'commander'
-import { isSet, readHost, readLogLevel, readPort, readRateLimit } from '../settings/config.ts'
-import { addSettings, readFlags } from '../settings/options.ts'
+import { addSettings } from '../settings/options.ts'
+import { isSet, type Options, readSettings } from '../settings/read-settings.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { createLog } from '../terminal/log.ts'
 import type { DemoWorld } from '../wiring/demo-world.ts'
 import { waitForSignal } from '../wiring/signals.ts'
 import { createTemporaryFolder } from '../wiring/temporary-folder.ts'
 
+const used = ['HOST', 'PORT', 'RATE_LIMIT', 'LOG_LEVEL'] as const
+
 export function demoCommand(): Command {
   return addSettings(
     new Command('demo').description(
-      'Run a local Stripe and a local InvoiceXpress, synchronize and serve them, all in a temporary folder; Ctrl-C removes every trace. Requests are logged with LOG_LEVEL=info.',
+      'Run a local Stripe and a local InvoiceXpress, synchronize and serve them, all in a temporary folder; Ctrl-C removes all of it. Requests are logged with LOG_LEVEL=info.',
     ),
-    'HOST',
-    'PORT',
-    'RATE_LIMIT',
-    'LOG_LEVEL',
+    used,
   ).action(demo)
 }
 
-async function demo(options: Record<string, unknown>): Promise<void> {
-  const flags = readFlags(options)
-  const host = readHost(flags)
-  const port = readPort(flags)
-  const rateLimit = readRateLimit(flags)
+async function demo(options: Options): Promise<void> {
+  // A file .env is for a real service. The demo is safe to run beside one: it takes neither its keys nor its address.
+  const {
+    HOST: host,
+    PORT: port,
+    RATE_LIMIT: rateLimit,
+    LOG_LEVEL: logLevel,
+  } = readSettings(options, used, { envFile: false })
   // The page of instructions is what is to be read, so requests are logged only when asked for.
-  const log = createLog(isSet('LOG_LEVEL', flags) ? readLogLevel(flags) : 'error')
+  const log = createLog(isSet('LOG_LEVEL', options) ? logLevel : 'error')
 
   const signal = waitForSignal()
   const folder = await createTemporaryFolder('fatura-demo-')
@@ -40,7 +42,7 @@ async function demo(options: Record<string, unknown>): Promise<void> {
       const api = { url, host, rateLimit, log, stripe: world.stripe, invoiceXpress: world.invoiceXpress }
       const { address, stop } = await startApi({ ...api, port }).catch(error => {
         // Nobody chose the default port, so when it is taken any other does as well.
-        if (isSet('PORT', flags) || !(error instanceof CliError)) throw error
+        if (isSet('PORT', options) || !(error instanceof CliError)) throw error
         return startApi({ ...api, port: 0 })
       })
       process.stdout.write(introduce(address, world))
@@ -69,7 +71,7 @@ function introduce(address: string, { token, customers, sample }: DemoWorld): st
   ]
   const invoice = `${sample.customer_id}/invoice/${sample.id}`
   return `
-Fatura is serving at ${address} what it synchronized from a local Stripe and a local InvoiceXpress
+Fatura is serving at ${address} the invoices of a local Stripe and the documents of a local InvoiceXpress
 
 ${lines.join('')}
 A token for these customers, until you stop the demo:
@@ -79,19 +81,19 @@ Paste these into another terminal:
 
 A billing history, newest first:
 ${curl(`${first}/invoices?page_size=3`)}
-What was paid in 2025 and has its certified document settled:
+Invoices paid in 2025 whose certified document is settled:
 ${curl(`${first}/invoices?status=paid&ix_status=settled&date_from=2025-01-01&date_to=2025-12-31&page_size=3`)}
-Search without minding case, accents or separators:
+Search that ignores case, accents and separators:
 ${curl(`${sample.customer_id}/invoices?q=${encodeURIComponent(plainName(customers, sample.customer_id))}&page_size=3`)}
-One invoice whole, with its lines and where its PDFs are:
+One complete invoice, with its lines and the paths of its PDFs:
 ${curl(invoice)}
-Its PDF, fetched from Stripe as you ask, into invoice.pdf; and that of its certified document, from InvoiceXpress:
+Its PDF from Stripe, saved as invoice.pdf; and the PDF of its certified document from InvoiceXpress, saved as document.pdf:
 ${curl(`${invoice}/payments/download`, ' -o invoice.pdf')}${curl(`${invoice}/ix/download`, ' -o document.pdf')}
 Somebody else's invoice does not exist for you:
 ${curl(`${other?.customer_id}/invoice/${sample.id}`)}
 The API's description: ${address}/api/v1/openapi.json
 
-Soon things begin to happen: invoices are paid and documents settled, webhooks arrive, and the answers change.
+After 20 seconds the first changes come: invoices are paid, documents are settled, webhooks arrive, and the answers change.
 Ctrl-C stops the demo and removes its data.
 `
 }

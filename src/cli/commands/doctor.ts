@@ -1,12 +1,8 @@
 import { Command } from 'commander'
 import { createReporter, type Finding } from '../../doctor/findings.ts'
-import {
-  addSettings,
-  invoiceXpressSettings,
-  linkSettings,
-  readFlags,
-  stripeSettings,
-} from '../settings/options.ts'
+import { addSettings } from '../settings/options.ts'
+import type { Options } from '../settings/read-settings.ts'
+import { settingNames } from '../settings/settings.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { movingLine, printResult } from '../terminal/moving-line.ts'
 import { printable } from '../terminal/table.ts'
@@ -23,26 +19,18 @@ export function doctorCommand(): Command {
       .option('--sample <count>', 'how many invoices to compare with both systems; 0 for none', '10')
       .option('--repair', 'count again what the store counted wrong')
       .option('--json', 'one JSON object a line'),
-    'DATABASE_URL',
-    'DATABASE_READ_URL',
-    ...stripeSettings,
-    'STRIPE_WEBHOOK_SECRET',
-    ...invoiceXpressSettings,
-    'INVOICEXPRESS_PDF_ORIGINS',
-    ...linkSettings,
+    settingNames,
   )
     .addHelpText(
       'after',
       `
 A line for each check: ok, warn, FAIL or skip, what was found, and what to do. Exit code 0 when nothing fails, else 1.
-Without --repair it changes nothing. It shows no secret. On PostgreSQL it takes a writer's address.`,
+Without --repair it changes nothing. It shows no secret. On PostgreSQL it needs the address of a role that may write.`,
     )
     .action(runDoctor)
 }
 
-async function runDoctor(
-  options: { sample: string; repair?: true; json?: true } & Record<string, unknown>,
-): Promise<void> {
+async function runDoctor(options: { sample: string; repair?: true; json?: true } & Options): Promise<void> {
   const { sample } = options
   if (!/^\d{1,4}$/.test(sample) || Number(sample) > sampleAtMost)
     throw new CliError(
@@ -55,7 +43,7 @@ async function runDoctor(
     screen.print(finding)
   })
   const { runChecks } = await import('../wiring/run-checks.ts')
-  await runChecks(report, readFlags(options), { sample: Number(sample), repair: options.repair === true })
+  await runChecks(report, options, { sample: Number(sample), repair: options.repair === true })
   screen.end(`${counts.ok} ok, ${counts.warn} warn, ${counts.FAIL} FAIL, ${counts.skip} skip.`)
   process.exitCode = counts.FAIL === 0 ? 0 : 1
   // What hangs in a system that does not answer would keep the process.

@@ -6,40 +6,40 @@ import { isInvoiceId } from '../../invoice.ts'
 import type { JournalEntry, KnownDocument } from '../../store/document-store.ts'
 import { openOperatorStore } from '../../store/engines.ts'
 import { isStreamOf } from '../../stream-names.ts'
-import { readDatabaseUrl, readLinkRules } from '../settings/config.ts'
-import { addSettings, readFlags } from '../settings/options.ts'
+import { linkRulesOf, linkSettings } from '../settings/connections.ts'
+import { addSettings } from '../settings/options.ts'
+import { type Options, readSettings } from '../settings/read-settings.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { formatTable, printable } from '../terminal/table.ts'
 import { knownSources } from '../wiring/known-sources.ts'
+
+const used = ['DATABASE_URL', ...linkSettings] as const
 
 export function explainCommand(): Command {
   return addSettings(
     new Command('explain')
       .description(
-        'Show all that is known of one invoice: both sides, what happened to it, and why its document is as it is.',
+        'Show everything that is known about one invoice: both sides, its history, and why its document has its state.',
       )
       .argument('<id>', "the invoice's ID, in_…")
       .option('--json', 'one JSON object a line, one for each customer that has such an invoice'),
-    'DATABASE_URL',
-    'LINK_REFERENCE',
-    'LINK_IGNORE_ZERO',
-    'LINK_IGNORE_BEFORE',
-    'LINK_CREATING_TIMEOUT',
+    used,
   ).action(explain)
 }
 
-async function explain(id: string, options: { json?: true } & Record<string, unknown>): Promise<void> {
+async function explain(id: string, options: { json?: true } & Options): Promise<void> {
   if (!isInvoiceId(id))
     throw new CliError(`An invoice's ID is in_ and letters and digits, not '${printable(id)}'.`)
-  readLinkRules(true)
-  const store = await openOperatorStore(readDatabaseUrl(readFlags(options)))
+  const settings = readSettings(options, used)
+  const store = await openOperatorStore(settings.DATABASE_URL)
   try {
     const streams = await store.listStreams()
-    const rules = readLinkRules(streams.some(({ name }) => isStreamOf(knownSources.documents, name)))
+    const isConnected = streams.some(({ name }) => isStreamOf(knownSources.documents, name))
+    const rules = linkRulesOf(settings, isConnected)
     const { found, deleted } = await explainInvoice(store, id, rules, knownSources, Date.now())
     if (found.length === 0 && deleted === null)
       throw new CliError(
-        `There is no invoice ${id} in the store. Check the ID and DATABASE_URL, and with fatura status whether the synchronization has come that far.`,
+        `There is no invoice ${id} in the store. Check the ID and DATABASE_URL; fatura status shows how far the synchronization is.`,
       )
     const texts =
       options.json === true
@@ -70,7 +70,7 @@ function describe(explanation: Explanation): string {
     '',
     ...(derived === null ? [] : explainState(explanation, derived)),
     ...(documents.length === 0
-      ? [`Documents: none is known that is recorded, tied, or refers to ${explanation.reference}.`]
+      ? [`Documents: no known document is recorded, tied, or refers to ${explanation.reference}.`]
       : ['Documents:', ...documents.map(known => describeDocument(known, explanation))]),
     '',
     ...describeJournal(journal),
@@ -151,7 +151,7 @@ function describeDocument(known: KnownDocument, { invoice, claim, reference }: E
 
 function describeJournal(journal: readonly JournalEntry[]): string[] {
   if (journal.length === 0)
-    return ['Journal: empty. It came with a list or an import, and no event told of it since.']
+    return ['Journal: empty. It came with a list or an import, and no event about it came since.']
   const rows = journal.map(({ at, type, cause, outcome, detail, happened_at }) => [
     new Date(at).toISOString(),
     outcome,
@@ -174,7 +174,7 @@ function describeDeleted({ customer_id, id, observed_at, journal }: Deleted): st
 
 /** A stamp for people. */
 function moment(observedAt: number): string {
-  return observedAt === 0 ? 'nobody knows when' : new Date(Math.floor(observedAt / 1000)).toISOString()
+  return observedAt === 0 ? 'at an unknown time' : new Date(Math.floor(observedAt / 1000)).toISOString()
 }
 
 /** For programs: all but the e-mail address, which explains nothing, also where it stands for a name. */

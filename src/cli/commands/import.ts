@@ -8,13 +8,15 @@ import type { Problem } from '../../import/check-record.ts'
 import { InputChanged, importInvoices, NotNdjson } from '../../import/import-invoices.ts'
 import { openWriteStore, prepareStore } from '../../store/engines.ts'
 import type { WriteStore } from '../../store/store.ts'
-import { readDatabaseUrl } from '../settings/config.ts'
-import { addSettings, readFlags } from '../settings/options.ts'
+import { addSettings } from '../settings/options.ts'
+import { type Options, readSettings } from '../settings/read-settings.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { printResult } from '../terminal/moving-line.ts'
 import { createProgress, type Progress, sayWaiting } from '../terminal/progress.ts'
 import { printable } from '../terminal/table.ts'
 import { createTemporaryFolder } from '../wiring/temporary-folder.ts'
+
+const used = ['DATABASE_URL'] as const
 
 export function importCommand(): Command {
   return addSettings(
@@ -27,13 +29,13 @@ export function importCommand(): Command {
         '--skip-invalid',
         'import the valid lines of a file that has invalid ones; without it, all or nothing',
       ),
-    'DATABASE_URL',
+    used,
   )
     .addHelpText(
       'after',
       `
 Each line is a JSON object with the fields of an invoice as the API lists it, and "lines" when they are known.
-Fields that may be null may be left out. The least a line can hold:
+Fields that may be null may be left out. The shortest line that is valid:
 
   {"id":"in_1","customer_id":"cus_1","display_name":"Ana Lima","issued_at":"2026-03-02T09:30:00.000Z",
    "subtotal_cents":1000,"discount_cents":0,"tax_cents":230,"total_cents":1230,"currency":"eur",
@@ -45,11 +47,8 @@ Fields that may be null may be left out. The least a line can hold:
 /** More would scroll away the first, and the first are the ones to read. */
 const shownRefusals = 20
 
-async function runImport(
-  file: string,
-  options: { skipInvalid?: true } & Record<string, unknown>,
-): Promise<void> {
-  const url = readDatabaseUrl(readFlags(options))
+async function runImport(file: string, options: { skipInvalid?: true } & Options): Promise<void> {
+  const { DATABASE_URL: url } = readSettings(options, used)
   const input = await openInput(file)
   try {
     const progress = createProgress('invoices')

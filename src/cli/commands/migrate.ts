@@ -1,22 +1,25 @@
 import { Command } from 'commander'
 import { migrateStore } from '../../store/engines.ts'
-import { readDatabaseUrl } from '../settings/config.ts'
-import { addSettings, readFlags } from '../settings/options.ts'
+import { addSettings } from '../settings/options.ts'
+import { type Options, readSettings } from '../settings/read-settings.ts'
 import { printResult } from '../terminal/moving-line.ts'
 import { createProgress, sayWaiting } from '../terminal/progress.ts'
+
+const used = ['DATABASE_URL'] as const
 
 export function migrateCommand(): Command {
   return addSettings(
     new Command('migrate').description(
       'Create the store, or bring its schema up to date. Safe to run again.',
     ),
-    'DATABASE_URL',
+    used,
   ).action(migrate)
 }
 
-async function migrate(options: Record<string, unknown>): Promise<void> {
+async function migrate(options: Options): Promise<void> {
+  const { DATABASE_URL: url } = readSettings(options, used)
   const progress = createProgress('customers')
-  const { from, to } = await migrateStore(readDatabaseUrl(readFlags(options)), progress.update, {
+  const { from, to } = await migrateStore(url, progress.update, {
     onWait: path => sayWaiting(path, progress),
   }).finally(progress.end)
   printResult(

@@ -23,14 +23,14 @@ export function readScope(options: Record<string, unknown>): Scope {
   const zone = createTimeZone(timezone)
   if (month !== undefined) {
     if (from !== undefined || to !== undefined)
-      throw new CliError('--month stands for --from and --to: give it alone.')
+      throw new CliError('Use --month, or --from and --to, not both.')
     ;({ from, to } = daysOf(month))
   }
   for (const [name, day] of Object.entries({ '--from': from, '--to': to }))
     if (day !== undefined && !isCalendarDay(day))
       throw new CliError(`${name} must be a calendar day, written YYYY-MM-DD, not '${printable(day)}'.`)
   if (from !== undefined && to !== undefined && from > to)
-    throw new CliError(`--from ${from} is after --to ${to}: no day lies between them.`)
+    throw new CliError(`--from ${from} is after --to ${to}: there is no day between them.`)
   const isBounded = from !== undefined || to !== undefined
   return {
     customer,

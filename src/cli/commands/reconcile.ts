@@ -8,8 +8,9 @@ import type { KnownDocument, LinkedInvoice } from '../../store/document-store.ts
 import { openOperatorStore } from '../../store/engines.ts'
 import { type OperatorStore, StoreError, type Stream } from '../../store/store.ts'
 import { documentStreams } from '../../stream-names.ts'
-import { readDatabaseUrl, readLinkRules } from '../settings/config.ts'
-import { addSettings, readFlags } from '../settings/options.ts'
+import { linkRulesOf, linkSettings } from '../settings/connections.ts'
+import { addSettings } from '../settings/options.ts'
+import { type Options, readSettings } from '../settings/read-settings.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { createProgress, type Progress } from '../terminal/progress.ts'
 import { knownSources } from '../wiring/known-sources.ts'
@@ -17,6 +18,7 @@ import { createWriter, type Format, formats, summarize, type Write } from './rec
 import { readScope, type Scope } from './reconcile-scope.ts'
 
 const documentNames = documentStreams(knownSources.documents)
+const used = ['DATABASE_URL', ...linkSettings] as const
 
 export function reconcileCommand(): Command {
   return addSettings(
@@ -28,37 +30,32 @@ export function reconcileCommand(): Command {
       .option('--month <month>', 'only those issued in this month, YYYY-MM')
       .option('--from <day>', 'only those issued on this day or later, YYYY-MM-DD')
       .option('--to <day>', 'only those issued on this day or earlier')
-      .option('--timezone <name>', 'where these days are, as in Europe/Lisbon', 'UTC')
+      .option('--timezone <name>', 'the time zone of these days, such as Europe/Lisbon', 'UTC')
       .option('--unlinked', 'also list documents in force that no invoice is tied to')
       .addOption(
         new Option('--format <format>', 'table for people; csv; json is one object a line')
           .choices(formats)
           .default('table'),
       ),
-    'DATABASE_URL',
-    'LINK_REFERENCE',
-    'LINK_IGNORE_ZERO',
-    'LINK_IGNORE_BEFORE',
-    'LINK_CREATING_TIMEOUT',
+    used,
   )
     .addHelpText(
       'after',
       `
 Kinds: ${differenceKinds.join(', ')}.
-The last two come with --unlinked alone.
+The last two appear only with --unlinked.
 Exit code: 0 when there is no difference, 1 when there is one, 2 when it could not be checked.
 In csv, a cell that a spreadsheet would take for a formula begins with an apostrophe.`,
     )
     .action(reconcile)
 }
 
-async function reconcile(
-  options: { format: Format; unlinked?: true } & Record<string, unknown>,
-): Promise<void> {
+async function reconcile(options: { format: Format; unlinked?: true } & Options): Promise<void> {
   try {
     const scope = readScope(options)
-    const rules = readLinkRules(true)
-    const store = await openOperatorStore(readDatabaseUrl(readFlags(options)))
+    const settings = readSettings(options, used)
+    const rules = linkRulesOf(settings, true)
+    const store = await openOperatorStore(settings.DATABASE_URL)
     const progress = createProgress('invoices')
     try {
       await refuseUnread(store, scope, progress)
@@ -84,7 +81,7 @@ async function reconcile(
       progress.say(summarize(counts, checked))
       if (unlinked > 0 && !options.unlinked)
         progress.say(
-          `Besides, ${unlinked} ${unlinked === 1 ? 'document in force is' : 'documents in force are'} tied to no invoice: --unlinked lists ${unlinked === 1 ? 'it' : 'them'}.`,
+          `Also, ${unlinked} ${unlinked === 1 ? 'document in force is' : 'documents in force are'} tied to no invoice: --unlinked lists ${unlinked === 1 ? 'it' : 'them'}.`,
         )
       process.exitCode = counts.size === 0 ? 0 : 1
     } finally {
@@ -164,7 +161,7 @@ const day = 24 * 60 * 60 * 1000
 async function refuseUnread(store: OperatorStore, scope: Scope, progress: Progress): Promise<void> {
   if (scope.customer !== null && (await store.readLinked(null, 1, scope.customer)).length === 0)
     throw new CliError(
-      `There is no invoice of ${scope.customer}. Check the ID, and with fatura status whether its invoices were synchronized.`,
+      `There is no invoice of ${scope.customer}. Check the ID; fatura status shows whether its invoices were synchronized.`,
     )
   const streams = new Map((await store.listStreams()).map(stream => [stream.name, stream]))
   if (succeededAt(streams, documentNames.all) === null) {
@@ -174,7 +171,7 @@ async function refuseUnread(store: OperatorStore, scope: Scope, progress: Progre
       progress.update('looked at', looked)
       if (batch.some(({ claim }) => claim !== null))
         throw new CliError(
-          `The documents were never read to their end, so nothing can be compared. Run fatura sync with ${knownSources.documents.name} connected until fatura status shows a success of ${documentNames.all}.`,
+          `The documents were never read completely, so nothing can be compared. Run fatura sync with ${knownSources.documents.name} connected until fatura status shows a success of ${documentNames.all}.`,
         )
     }
     return
@@ -182,7 +179,7 @@ async function refuseUnread(store: OperatorStore, scope: Scope, progress: Progre
   const last = succeededAt(streams, documentNames.open)
   if (last === null || Date.now() - last > day)
     progress.say(
-      `Warning: documents were last looked at ${last === null ? 'nobody knows when' : new Date(last).toISOString()}; what changed since is not seen. Is fatura sync running?`,
+      `Warning: documents were last read ${last === null ? 'at an unknown time' : new Date(last).toISOString()}; later changes are not seen. Is fatura sync running?`,
     )
 }
 

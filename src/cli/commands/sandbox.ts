@@ -9,7 +9,7 @@ const most = 1_000_000
 export function sandboxCommand(): Command {
   return new Command('sandbox')
     .description(
-      'Run a local Stripe and a local InvoiceXpress with invented invoices and documents, for those who have no keys. Keeps nothing.',
+      'Run a local Stripe and a local InvoiceXpress with invented invoices and documents, for use without keys. Keeps nothing.',
     )
     .option('--port <port>', "the local Stripe's port; 0 takes a free one", '4010')
     .option(
@@ -17,12 +17,12 @@ export function sandboxCommand(): Command {
       "the local InvoiceXpress's port (default: 4012, or a free one with --port 0)",
     )
     .option('--seed <number>', 'the same number gives the same account', '1')
-    .option('--invoices <count>', 'how many invoices it begins with', '200')
+    .option('--invoices <count>', 'how many invoices it starts with', '200')
     .option(
       '--customers <count>',
-      'how many customers they are of (default: 12, or one for every 25 invoices)',
+      'how many customers they belong to (default: 12, or one for every 25 invoices)',
     )
-    .option('--differences <count>', 'how many differences between the two are planted', '0')
+    .option('--differences <count>', 'how many differences to plant between the two', '0')
     .action(sandbox)
 }
 
@@ -69,7 +69,7 @@ function plantable<T>(make: () => T): T {
   try {
     return make()
   } catch (error) {
-    throw new CliError(`--differences is too high for so few invoices: ${(error as Error).message}`)
+    throw new CliError(`--differences is too high for this number of invoices: ${(error as Error).message}`)
   }
 }
 
@@ -102,7 +102,7 @@ A local Stripe is listening at ${stripe}
 A local InvoiceXpress is listening at ${documents}
 
   ${size.invoices} invoices of ${size.customers} customers, and ${size.documents} documents
-  Their clock stands at ${new Date(size.clock * 1000).toISOString()}
+  Their clock shows ${new Date(size.clock * 1000).toISOString()}
 
 Point the connector at them:
   export STRIPE_API_BASE=${stripe} STRIPE_API_KEY=${stripeKey}

@@ -2,64 +2,63 @@ import cluster from 'node:cluster'
 import { Command } from 'commander'
 import { migrateStore } from '../../store/engines.ts'
 import {
-  readDatabaseUrl,
-  readHost,
-  readInvoiceXpress,
-  readLogLevel,
-  readPort,
-  readRateLimit,
-  readReadUrl,
-  readShutdownDelay,
-  readStripe,
-  readWorkers,
-} from '../settings/config.ts'
-import { addSettings, invoiceXpressSettings, readFlags, stripeSettings } from '../settings/options.ts'
+  invoiceXpressOf,
+  invoiceXpressSettings,
+  readUrlOf,
+  stripeOf,
+  stripeSettings,
+} from '../settings/connections.ts'
+import { addSettings } from '../settings/options.ts'
+import { type Options, readSettings } from '../settings/read-settings.ts'
 import { createLog } from '../terminal/log.ts'
 import { keepServing } from '../wiring/close-connections.ts'
 import { delayAfter, waitForSignal } from '../wiring/signals.ts'
 import { runWorkers, serveAsWorker } from '../wiring/workers.ts'
 
+const used = [
+  'DATABASE_URL',
+  'DATABASE_READ_URL',
+  'HOST',
+  'PORT',
+  'RATE_LIMIT',
+  'LOG_LEVEL',
+  'WORKERS',
+  'SHUTDOWN_DELAY',
+  ...stripeSettings,
+  ...invoiceXpressSettings,
+  'INVOICEXPRESS_PDF_ORIGINS',
+] as const
+
 export function serveCommand(): Command {
   return addSettings(
     new Command('serve').description('Serve the API. It reads the store and never writes to it.'),
-    'DATABASE_URL',
-    'DATABASE_READ_URL',
-    'HOST',
-    'PORT',
-    'RATE_LIMIT',
-    'LOG_LEVEL',
-    'WORKERS',
-    'SHUTDOWN_DELAY',
-    ...stripeSettings,
-    ...invoiceXpressSettings,
-    'INVOICEXPRESS_PDF_ORIGINS',
+    used,
   )
     .option('--migrate', 'first create the store, or bring its schema up to date')
     .action(serve)
 }
 
-async function serve(options: Record<string, unknown>): Promise<void> {
-  const flags = readFlags(options)
-  const log = createLog(readLogLevel(flags))
-  const workers = readWorkers(flags)
+async function serve(options: { migrate?: true } & Options): Promise<void> {
+  const settings = readSettings(options, used)
+  const { WORKERS: workers, SHUTDOWN_DELAY: shutdownDelayMs } = settings
+  const log = createLog(settings.LOG_LEVEL)
   const api = {
-    url: readReadUrl(flags),
-    host: readHost(flags),
-    port: readPort(flags),
-    rateLimit: readRateLimit(flags),
-    stripe: readStripe(),
-    invoiceXpress: readInvoiceXpress(),
+    url: readUrlOf(settings),
+    host: settings.HOST,
+    port: settings.PORT,
+    rateLimit: settings.RATE_LIMIT,
+    stripe: stripeOf(settings),
+    invoiceXpress: invoiceXpressOf(settings),
     workers,
     log,
   }
   // Loaded here alone, so that the commands that serve nothing start fast.
   const prepare = async () => (await import('../wiring/start-api.ts')).prepareApi(api)
 
-  const shutdownDelayMs = readShutdownDelay(flags)
   const signal = waitForSignal()
   const delay = signal.then(name => delayAfter(name, shutdownDelayMs))
   if (cluster.isWorker) return serveAsWorker(prepare, delay)
-  if (options.migrate === true) await migrateStore(readDatabaseUrl(flags))
+  if (options.migrate === true) await migrateStore(settings.DATABASE_URL)
   if (workers > 1) return runWorkers(workers, log, delay)
   const { address, leave, stop } = await (await prepare()).listen()
   log.info({ address }, 'listening')

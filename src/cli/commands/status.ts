@@ -5,23 +5,26 @@ import type { Stream } from '../../store/store.ts'
 import { advice, tellHeld } from '../../sync/brake.ts'
 import { tellCursor } from '../../sync/ranges.ts'
 import { readState, type SyncState } from '../../sync/read-state.ts'
-import { readDatabaseUrl } from '../settings/config.ts'
-import { addSettings, readFlags } from '../settings/options.ts'
+import { addSettings } from '../settings/options.ts'
+import { type Options, readSettings } from '../settings/read-settings.ts'
 import { formatTable, printable } from '../terminal/table.ts'
+
+const used = ['DATABASE_URL'] as const
 
 export function statusCommand(): Command {
   return addSettings(
     new Command('status')
       .description(
-        'Show how far each stream of records is, whose records these are, which process synchronizes, and what does not fit.',
+        'Show the progress of each stream, the accounts, the process that synchronizes, and the records that do not fit.',
       )
       .option('--json', 'one JSON object a line'),
-    'DATABASE_URL',
+    used,
   ).action(showStatus)
 }
 
-async function showStatus(options: { json?: true } & Record<string, unknown>): Promise<void> {
-  const store = await openOperatorStore(readDatabaseUrl(readFlags(options)))
+async function showStatus(options: { json?: true } & Options): Promise<void> {
+  const { DATABASE_URL: url } = readSettings(options, used)
+  const store = await openOperatorStore(url)
   try {
     const state = await readState(store)
     process.stdout.write(options.json === true ? writeLines(state) : writeText(state))
@@ -45,7 +48,7 @@ function writeLines({ streams, pins, lease, setAside, held }: SyncState): string
 
 function writeText({ streams, pins, lease, setAside, held }: SyncState): string {
   if (streams.length === 0 && pins.length === 0 && lease.holder === null)
-    return 'Nothing was brought in yet. Start with: fatura sync --once, or fatura import FILE\n'
+    return 'Nothing was synchronized or imported yet. Start with: fatura sync --once, or fatura import FILE\n'
   const table = [['STREAM', 'LAST SUCCESS', 'AGO', 'CURSOR', 'FAILURE'], ...streams.map(describe)]
   const facts = [
     ...pins.map(({ system, account, pinned_at }) => [
@@ -61,7 +64,7 @@ function writeText({ streams, pins, lease, setAside, held }: SyncState): string 
   return [
     streams.length === 0 ? '' : `${formatTable(table)}\n`,
     formatTable(facts),
-    brake === null ? '' : `\nThe brake holds back what is implausible: ${brake}; ${advice}.\n`,
+    brake === null ? '' : `\nThe brake holds back changes that look wrong: ${brake}; ${advice}.\n`,
     setAside.count === 0
       ? ''
       : `\nSet aside, because they do not fit: ${setAside.count}. The newest:\n${aside.join('\n')}\n`,

@@ -2,63 +2,61 @@ import { Command } from 'commander'
 import { SourceError } from '../../sources.ts'
 import { prepareStore } from '../../store/engines.ts'
 import {
-  readDatabaseUrl,
-  readHost,
-  readInvoiceXpress,
-  readLinkRules,
-  readLogLevel,
-  readMetadataKeys,
-  readStripe,
-  readWebhookSecret,
-} from '../settings/config.ts'
-import {
-  addSettings,
+  invoiceXpressOf,
   invoiceXpressSettings,
+  linkRulesOf,
   linkSettings,
-  readFlags,
+  stripeOf,
   stripeSettings,
-} from '../settings/options.ts'
+} from '../settings/connections.ts'
+import { addSettings } from '../settings/options.ts'
+import { type Options, readSettings } from '../settings/read-settings.ts'
+import type { Settings } from '../settings/settings.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { createLog, logWaiting } from '../terminal/log.ts'
 import { createProgress } from '../terminal/progress.ts'
 import { leave, unlessAborted, waitForSignal } from '../wiring/signals.ts'
+
+const used = [
+  'DATABASE_URL',
+  'LOG_LEVEL',
+  'HOST',
+  ...stripeSettings,
+  'STRIPE_WEBHOOK_SECRET',
+  ...invoiceXpressSettings,
+  ...linkSettings,
+  'LINK_METADATA_KEYS',
+] as const
 
 export function syncCommand(): Command {
   return addSettings(
     new Command('sync').description(
       'Bring invoices from Stripe and their documents from InvoiceXpress into the store, and keep them up to date.',
     ),
-    'DATABASE_URL',
-    'LOG_LEVEL',
-    ...stripeSettings,
-    'STRIPE_WEBHOOK_SECRET',
-    ...invoiceXpressSettings,
-    ...linkSettings,
+    used,
   )
-    .option('--once', 'stop when everything is there; without it, go on until a signal')
-    .option(
-      '--full',
-      'first list the whole account again, whatever was listed before: finds what no event told of',
-    )
+    .option('--once', 'stop when everything is synchronized; without it, continue until a signal')
+    .option('--full', 'first list the whole account again: finds changes that no event reported')
     .option('--webhooks <port>', "also receive Stripe's webhooks on this port (needs STRIPE_WEBHOOK_SECRET)")
     .option(
       '--no-wait',
-      'with --once: end at once, with exit code 1, when another process synchronizes this store',
+      'with --once: stop immediately, with exit code 1, when another process synchronizes this store',
     )
     .option(
       '--let-through',
-      'let through, this once, what the brake holds back: drafts that vanished and documents that were lost, many at once',
+      'apply, this once, the changes that the brake holds back: many drafts or documents that disappeared at once',
     )
     .addHelpText(
       'after',
       `
-Stripe's key comes from STRIPE_API_KEY and needs to read invoices, customers, events and tax rates, nothing else. A run that is
-cut off goes on where it was. Without INVOICEXPRESS_API_KEY the documents stay as they are known. "fatura status" shows how far each stream is.`,
+The key in STRIPE_API_KEY must be allowed to read invoices, customers, events and tax rates, and nothing else. A run that was
+stopped continues where it was. Without INVOICEXPRESS_API_KEY the documents stay as they are. "fatura status" shows the
+progress of each stream.`,
     )
     .action(runSync)
 }
 
-interface SyncFlags extends Record<string, unknown> {
+interface SyncFlags extends Options {
   once?: true
   full?: true
   webhooks?: string
@@ -67,17 +65,16 @@ interface SyncFlags extends Record<string, unknown> {
 }
 
 async function runSync(options: SyncFlags): Promise<void> {
-  const flags = readFlags(options)
-  const url = readDatabaseUrl(flags)
-  const stripe = readStripe()
+  const settings = readSettings(options, used)
+  const { DATABASE_URL: url, LINK_METADATA_KEYS: keys } = settings
+  const stripe = stripeOf(settings)
   if (stripe === null) throw new CliError('Set STRIPE_API_KEY to a Stripe key that may read invoices.')
-  const invoiceXpress = readInvoiceXpress()
-  const rules = readLinkRules(invoiceXpress !== null)
-  const keys = readMetadataKeys()
-  const webhooks = readWebhooks(options.webhooks, readHost(flags))
-  if (options.once === true && webhooks !== null) throw new CliError('Give --once or --webhooks, not both.')
-  if (options.once !== true && !options.wait) throw new CliError('Give --no-wait with --once only.')
-  const log = createLog(readLogLevel(flags))
+  const invoiceXpress = invoiceXpressOf(settings)
+  const rules = linkRulesOf(settings, invoiceXpress !== null)
+  const webhooks = readWebhooks(options.webhooks, settings)
+  if (options.once === true && webhooks !== null) throw new CliError('Use --once or --webhooks, not both.')
+  if (options.once !== true && !options.wait) throw new CliError('--no-wait works only with --once.')
+  const log = createLog(settings.LOG_LEVEL)
   const stop = new AbortController()
   void waitForSignal().then(() => stop.abort())
   await unlessAborted(stop.signal, prepareStore(url, { onWait: logWaiting(log), signal: stop.signal }))
@@ -110,9 +107,10 @@ async function runSync(options: SyncFlags): Promise<void> {
   } catch (error) {
     if (stop.signal.aborted) {
       leave()
-      throw new CliError('Stopped before the end; the next run goes on from there.')
+      throw new CliError('Stopped before the end; the next run continues from there.')
     }
-    if (error instanceof SourceError) throw new CliError(`${error.message}. The next run goes on from there.`)
+    if (error instanceof SourceError)
+      throw new CliError(`${error.message}. The next run continues from there.`)
     throw error
   } finally {
     progress.end()
@@ -120,9 +118,16 @@ async function runSync(options: SyncFlags): Promise<void> {
   }
 }
 
-export function readWebhooks(port: string | undefined, host: string) {
+export function readWebhooks(
+  port: string | undefined,
+  { HOST: host, STRIPE_WEBHOOK_SECRET: secret }: Pick<Settings, 'HOST' | 'STRIPE_WEBHOOK_SECRET'>,
+) {
   if (port === undefined) return null
   if (!/^\d+$/.test(port) || Number(port) > 65_535)
     throw new CliError(`--webhooks must be a port from 0 to 65535, not '${port}'.`)
-  return { host, port: Number(port), secret: readWebhookSecret() }
+  if (secret === null)
+    throw new CliError(
+      'STRIPE_WEBHOOK_SECRET must be set with --webhooks: to the secret that Stripe shows, which begins with whsec_.',
+    )
+  return { host, port: Number(port), secret }
 }

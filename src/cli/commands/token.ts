@@ -3,12 +3,14 @@ import { createToken, isToken, readTokenId } from '../../access/token.ts'
 import { isCustomerId } from '../../invoice.ts'
 import { openOperatorStore, openWriteStore, prepareStore } from '../../store/engines.ts'
 import type { StoredToken, WriteStore } from '../../store/store.ts'
-import { readDatabaseUrl } from '../settings/config.ts'
-import { addSettings, readFlags } from '../settings/options.ts'
+import { addSettings } from '../settings/options.ts'
+import { type Options, readSettings } from '../settings/read-settings.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { hideTokens } from '../terminal/hide-tokens.ts'
 import { sayWaiting } from '../terminal/progress.ts'
 import { formatTable } from '../terminal/table.ts'
+
+const used = ['DATABASE_URL'] as const
 
 export function tokenCommand(): Command {
   const create = new Command('create')
@@ -17,8 +19,8 @@ export function tokenCommand(): Command {
     )
     .option('--customer <id>', 'a customer the token may read; give it again for more', collect)
     .option('--all-customers', 'the token may read every customer')
-    .option('--name <name>', 'what the token is for, to know it by in the list')
-    .option('--expires <when>', 'when it ends: a number and h or d, such as 90d; or never', '90d')
+    .option('--name <name>', 'what the token is for; the list shows it')
+    .option('--expires <when>', 'when it expires: a number and h or d, such as 90d; or never', '90d')
     .action(createOne)
   const list = new Command('list')
     .description('List the tokens, newest first. The tokens themselves are not kept and cannot be shown.')
@@ -26,9 +28,9 @@ export function tokenCommand(): Command {
     .action(listAll)
   const revoke = new Command('revoke')
     .description('End a token at once: every running process refuses it within a second.')
-    .argument('<token>', 'the id that list shows, which is how the token begins; or the whole token')
+    .argument('<token>', 'the id that list shows, which is the start of the token; or the whole token')
     .action(revokeOne)
-  for (const command of [create, list, revoke]) addSettings(command, 'DATABASE_URL')
+  for (const command of [create, list, revoke]) addSettings(command, used)
   return new Command('token')
     .description('Make, list and revoke access tokens.')
     .addCommand(create)
@@ -41,7 +43,7 @@ function collect(value: string, previous: readonly string[] = []): string[] {
   return [...previous, value]
 }
 
-interface CreateOptions extends Record<string, unknown> {
+interface CreateOptions extends Options {
   customer?: string[]
   allCustomers?: true
   name?: string
@@ -68,10 +70,12 @@ async function createOne(options: CreateOptions): Promise<void> {
 
 function readScope({ customer = [], allCustomers }: CreateOptions): string[] | null {
   if (allCustomers === true && customer.length > 0)
-    throw new CliError('Give --customer or --all-customers, not both.')
+    throw new CliError('Use --customer or --all-customers, not both.')
   if (allCustomers === true) return null
   if (customer.length === 0)
-    throw new CliError('Say whom the token may read: --customer cus_… (repeatable), or --all-customers.')
+    throw new CliError(
+      'Say which customers the token may read: --customer cus_… (repeatable), or --all-customers.',
+    )
   const bad = customer.find(id => !isCustomerId(id))
   if (bad !== undefined) throw new CliError(`--customer must be an ID that begins with cus_, not '${bad}'.`)
   return [...new Set(customer)]
@@ -88,8 +92,8 @@ function readExpiry(text: string, now: number): number | null {
   return now + Number(count) * length
 }
 
-async function listAll(options: { json?: true } & Record<string, unknown>): Promise<void> {
-  const url = readDatabaseUrl(readFlags(options))
+async function listAll(options: { json?: true } & Options): Promise<void> {
+  const { DATABASE_URL: url } = readSettings(options, used)
   await prepareStore(url, { onWait: sayWaiting })
   const store = await openOperatorStore(url)
   const tokens = await store.listTokens().finally(() => store.close())
@@ -112,7 +116,7 @@ async function listAll(options: { json?: true } & Record<string, unknown>): Prom
   process.stdout.write(formatTable([['ID', 'STATE', 'EXPIRES', 'MAY READ', 'NAME'], ...rows]))
 }
 
-async function revokeOne(idOrToken: string, options: Record<string, unknown>): Promise<void> {
+async function revokeOne(idOrToken: string, options: Options): Promise<void> {
   const id = readId(idOrToken.trim())
   const token = await withStore(options, store => store.revokeToken(id, Date.now()))
   if (token === null) throw new CliError(`There is no token ${id}. "fatura token list" shows them.`)
@@ -128,11 +132,8 @@ function readId(idOrToken: string): string {
   )
 }
 
-async function withStore<T>(
-  options: Record<string, unknown>,
-  work: (store: WriteStore) => Promise<T>,
-): Promise<T> {
-  const url = readDatabaseUrl(readFlags(options))
+async function withStore<T>(options: Options, work: (store: WriteStore) => Promise<T>): Promise<T> {
+  const { DATABASE_URL: url } = readSettings(options, used)
   await prepareStore(url, { onWait: sayWaiting })
   const store = await openWriteStore(url, { onWait: sayWaiting })
   try {

@@ -1,25 +1,16 @@
 import { Command } from 'commander'
 import { migrateStore } from '../../store/engines.ts'
 import {
-  readDatabaseUrl,
-  readHost,
-  readInvoiceXpress,
-  readLinkRules,
-  readLogLevel,
-  readMetadataKeys,
-  readPort,
-  readRateLimit,
-  readReadUrl,
-  readShutdownDelay,
-  readStripe,
-} from '../settings/config.ts'
-import {
-  addSettings,
+  invoiceXpressOf,
   invoiceXpressSettings,
+  linkRulesOf,
   linkSettings,
-  readFlags,
+  readUrlOf,
+  stripeOf,
   stripeSettings,
-} from '../settings/options.ts'
+} from '../settings/connections.ts'
+import { addSettings } from '../settings/options.ts'
+import { type Options, readSettings } from '../settings/read-settings.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { createLog, logWaiting } from '../terminal/log.ts'
 import { keepServing } from '../wiring/close-connections.ts'
@@ -27,55 +18,55 @@ import { delayAfter, leave, unlessAborted, waitForSignal } from '../wiring/signa
 import { syncInThread } from '../wiring/sync-thread.ts'
 import { readWebhooks } from './sync.ts'
 
+const used = [
+  'DATABASE_URL',
+  'DATABASE_READ_URL',
+  'HOST',
+  'PORT',
+  'RATE_LIMIT',
+  'LOG_LEVEL',
+  'SHUTDOWN_DELAY',
+  ...stripeSettings,
+  'STRIPE_WEBHOOK_SECRET',
+  ...invoiceXpressSettings,
+  'INVOICEXPRESS_PDF_ORIGINS',
+  ...linkSettings,
+  'LINK_METADATA_KEYS',
+] as const
+
 export function upCommand(): Command {
   return addSettings(
     new Command('up').description(
       'Serve and synchronize in one process, for one machine. Creates or migrates the store.',
     ),
-    'DATABASE_URL',
-    'DATABASE_READ_URL',
-    'HOST',
-    'PORT',
-    'RATE_LIMIT',
-    'LOG_LEVEL',
-    'SHUTDOWN_DELAY',
-    ...stripeSettings,
-    'STRIPE_WEBHOOK_SECRET',
-    ...invoiceXpressSettings,
-    'INVOICEXPRESS_PDF_ORIGINS',
-    ...linkSettings,
+    used,
   )
     .option('--webhooks <port>', "also receive Stripe's webhooks on this port (needs STRIPE_WEBHOOK_SECRET)")
     .action(up)
 }
 
-async function up(options: { webhooks?: string } & Record<string, unknown>): Promise<void> {
-  const flags = readFlags(options)
-  const url = readDatabaseUrl(flags)
-  const host = readHost(flags)
-  const port = readPort(flags)
-  const rateLimit = readRateLimit(flags)
-  const stripe = readStripe()
-  const invoiceXpress = readInvoiceXpress()
-  const rules = readLinkRules(invoiceXpress !== null)
-  const keys = readMetadataKeys()
-  const webhooks = readWebhooks(options.webhooks, host)
+async function up(options: { webhooks?: string } & Options): Promise<void> {
+  const settings = readSettings(options, used)
+  const { DATABASE_URL: url, HOST: host, PORT: port, RATE_LIMIT: rateLimit, LOG_LEVEL: logLevel } = settings
+  const stripe = stripeOf(settings)
+  const invoiceXpress = invoiceXpressOf(settings)
+  const rules = linkRulesOf(settings, invoiceXpress !== null)
+  const keys = settings.LINK_METADATA_KEYS
+  const webhooks = readWebhooks(options.webhooks, settings)
   if (stripe === null && webhooks !== null)
-    throw new CliError('To receive webhooks, set STRIPE_API_KEY: what they tell of is fetched.')
-  const logLevel = readLogLevel(flags)
+    throw new CliError('STRIPE_API_KEY is required with --webhooks: changed invoices are fetched with it.')
   const log = createLog(logLevel)
 
   const stop = new AbortController()
-  const shutdownDelayMs = readShutdownDelay(flags)
   const delay = waitForSignal().then(signal => {
     stop.abort()
-    return delayAfter(signal, shutdownDelayMs)
+    return delayAfter(signal, settings.SHUTDOWN_DELAY)
   })
   const wait = { onWait: logWaiting(log), signal: stop.signal }
   await unlessAborted(stop.signal, migrateStore(url, undefined, wait))
   if (stop.signal.aborted) return end()
   const { startApi } = await import('../wiring/start-api.ts')
-  const api = await startApi({ url: readReadUrl(flags), host, port, rateLimit, stripe, invoiceXpress, log })
+  const api = await startApi({ url: readUrlOf(settings), host, port, rateLimit, stripe, invoiceXpress, log })
   log.info({ address: api.address }, 'listening')
   const stopped = delay.then(async delayMs => {
     api.leave()

@@ -1,85 +1,215 @@
-/** Every setting: a variable of the environment, and a flag on the commands where people type it. */
+/**
+ * Every setting, once. From this table follow the flags and `--help`, the rows of docs/configuration.md (`npm run settings`),
+ * what `fatura doctor` checks, and the type of each value: what its `parse` returns.
+ */
+import { isOrigin } from '../../pdf/allowed-origins.ts'
+import { findAddressProblem } from '../../store/engines.ts'
+import {
+  parseApiBase,
+  parseDay,
+  parseDurationMs,
+  parseList,
+  parseMatch,
+  parseMetadataKeys,
+  parseOneOf,
+  parsePort,
+  parseRateLimit,
+  parseReference,
+  parseSecondsMs,
+  parseWorkers,
+  refuse,
+  unless,
+} from './parsers.ts'
+
+export interface SettingDefinition {
+  /** A text that `parse` takes, as any other value. */
+  default: string
+  /** Null: environment only. A secret has no flag, because other users of the machine can read a command line. */
+  flag: string | null
+  /** What the docs say, in Markdown; `--help` says the same as plain text. */
+  meaning: string
+  /** Whether the value may be or hold a secret: then no message repeats it. */
+  isSecret?: true
+  /** Throws what `refuse` throws. */
+  parse(text: string): unknown
+}
+
+function parseAddress(text: string): string {
+  const problem = findAddressProblem(text)
+  return problem === null ? text : refuse(problem)
+}
+
+const usualReadUrl = 'as DATABASE_URL'
+const usualPdfOrigins = 'https://*.invoicexpress.com'
+
 export const settings = {
   DATABASE_URL: {
     default: 'sqlite:data/fatura.db',
+    flag: '--database-url <url>',
     meaning:
-      'Where the store is: `sqlite:` and the path of a file, or `postgres://user:password@host:5432/name`.',
+      'Where the store is: `sqlite:` and the path of a file, relative to the working directory or absolute (`sqlite:/var/lib/fatura/fatura.db`); or `postgres://user:password@host:5432/name`.',
+    isSecret: true,
+    parse: parseAddress,
   },
   DATABASE_READ_URL: {
-    default: 'as DATABASE_URL',
-    meaning: 'Where the API reads, when that is not where others write: a replica of the same store.',
+    default: usualReadUrl,
+    flag: '--database-read-url <url>',
+    meaning:
+      'Where the API reads, if not from `DATABASE_URL`: [a replica of the same store](postgresql.md#reading-from-a-replica).',
+    isSecret: true,
+    parse: unless(usualReadUrl, parseAddress),
   },
-  HOST: { default: '127.0.0.1', meaning: 'The address to listen on; `0.0.0.0` or `::` for every interface.' },
-  PORT: { default: '3000', meaning: 'The port to listen on; 0 takes a free one.' },
+  HOST: {
+    default: '127.0.0.1',
+    flag: '--host <address>',
+    meaning:
+      'The address to listen on, for the API and for webhooks; `0.0.0.0` or `::` listens on every interface.',
+    parse: text => text,
+  },
+  PORT: {
+    default: '3000',
+    flag: '--port <port>',
+    meaning: 'The port to listen on, 0 to 65535; 0 takes a free one.',
+    parse: parsePort,
+  },
   STRIPE_API_KEY: {
     default: 'none',
+    flag: null,
     meaning:
-      'A Stripe key that may read invoices. sync and up bring them in with it; serve and up fetch PDFs, and lines that are not stored.',
+      'A Stripe key, `rk_…` or `sk_…`. `sync` and `up` read the invoices of its account; `serve` and `up` fetch PDFs, and lines that are not stored. A [restricted key](sync.md#set-it-up) is enough.',
+    isSecret: true,
+    parse: unless('none', parseMatch(/^[sr]k_\w+$/, 'must be a key that begins with sk_ or rk_')),
   },
   STRIPE_WEBHOOK_SECRET: {
     default: 'none',
-    meaning: 'What Stripe signs its webhooks with; begins with `whsec_`. Needed to receive them.',
+    flag: null,
+    meaning: 'The secret that Stripe signs its webhooks with, `whsec_…`. Required with `--webhooks`.',
+    isSecret: true,
+    parse: unless(
+      'none',
+      parseMatch(/^whsec_/, 'must be the secret that Stripe shows, which begins with whsec_'),
+    ),
   },
   STRIPE_API_BASE: {
     default: 'https://api.stripe.com',
-    meaning: 'Where the Stripe API is; another address is taken for a sandbox.',
+    flag: null,
+    meaning:
+      'Where the Stripe API is: scheme, host and port, without a path. The key is sent there. Any host that is not a host of Stripe counts as a [sandbox](sandbox.md): requests are not limited to the rate that Stripe allows, and PDFs may come from a private address.',
+    isSecret: true,
+    parse: parseApiBase('https://api.stripe.com', 'stripe.com'),
   },
   INVOICEXPRESS_ACCOUNT: {
     default: 'none',
-    meaning: 'The InvoiceXpress account: what stands before `.app.invoicexpress.com` in its address.',
+    flag: null,
+    meaning:
+      'The name of the InvoiceXpress account: the part before `.app.invoicexpress.com` in its address. Required with `INVOICEXPRESS_API_KEY`, unless `INVOICEXPRESS_API_BASE` is set.',
+    isSecret: true,
+    parse: unless(
+      'none',
+      parseMatch(
+        /^[a-z0-9-]+$/,
+        'must be the name alone, the part before .app.invoicexpress.com: lower-case letters, digits and hyphens',
+      ),
+    ),
   },
   INVOICEXPRESS_API_KEY: {
     default: 'none',
+    flag: null,
     meaning:
-      'The key of the InvoiceXpress account: certified documents, and their PDFs, then come from there.',
+      'The key of the InvoiceXpress account. `sync` and `up` read the certified documents with it; `serve` and `up` fetch their PDFs.',
+    isSecret: true,
+    parse: unless(
+      'none',
+      parseMatch(
+        /^[\w-]+$/,
+        'must be a key as InvoiceXpress shows it: letters, digits, hyphens and underscores',
+      ),
+    ),
   },
   INVOICEXPRESS_API_BASE: {
     default: 'https://{account}.app.invoicexpress.com',
-    meaning: 'Where the InvoiceXpress API is; another address is taken for a sandbox.',
+    flag: null,
+    meaning:
+      'Where the InvoiceXpress API is: scheme, host and port, without a path. The key is sent there. Any host that is not a host of InvoiceXpress counts as a sandbox: requests are not limited to the rate that InvoiceXpress allows, and PDFs come from that host, even from a private address.',
+    isSecret: true,
+    parse: parseApiBase('https://{account}.app.invoicexpress.com', 'invoicexpress.com'),
   },
   INVOICEXPRESS_PDF_ORIGINS: {
-    default: 'https://*.invoicexpress.com',
-    meaning: 'Where PDFs of certified documents may come from: origins, separated by commas.',
+    default: usualPdfOrigins,
+    flag: null,
+    meaning:
+      'Where PDFs of certified documents may come from: origins (scheme, host and port), separated by commas; `*.` at the start of a host means its subdomains.',
+    isSecret: true,
+    parse: unless(
+      usualPdfOrigins,
+      parseList(isOrigin, `must be origins like ${usualPdfOrigins}, separated by commas`),
+    ),
   },
   LINK_REFERENCE: {
     default: '{id}',
-    meaning: "What a document's reference is for an invoice: a text with `{id}` in it, for the invoice's ID.",
+    flag: null,
+    meaning:
+      'The reference that a document of an invoice carries: a text that contains `{id}` once, in place of the ID of the invoice.',
+    parse: parseReference,
   },
   LINK_METADATA_KEYS: {
     default: 'none',
+    flag: null,
     meaning:
-      'Other keys of the metadata at Stripe than the usual: pairs like `state=doc_state,ix_id=doc_id`.',
+      'Metadata keys at Stripe that differ from the [usual keys](linking.md#the-convention): pairs like `state=doc_state,ix_id=doc_id`.',
+    parse: parseMetadataKeys,
   },
   LINK_IGNORE_ZERO: {
     default: 'off',
-    meaning: 'Whether invoices that come to nothing need no document: `on` or `off`.',
+    flag: null,
+    meaning: 'Whether invoices with a total of zero need no document: `on` or `off`.',
+    parse: text => parseOneOf(['on', 'off'], 'must be on or off')(text) === 'on',
   },
   LINK_IGNORE_BEFORE: {
     default: 'none',
-    meaning: 'Invoices issued before this day need no document: YYYY-MM-DD.',
+    flag: null,
+    meaning: 'Invoices issued before this day, YYYY-MM-DD in UTC, need no document.',
+    parse: unless('none', parseDay),
   },
   LINK_CREATING_TIMEOUT: {
     default: '1h',
+    flag: null,
     meaning:
-      'How long a document may be in the making before it counts as failed: a number and `s`, `m`, `h` or `d`.',
+      'How long a document may stay `creating` before it counts as [failed](linking.md#how-the-state-is-found): a number and `s`, `m`, `h` or `d`.',
+    parse: parseDurationMs,
   },
   RATE_LIMIT: {
     default: '6000/m',
-    meaning: 'Requests per token and process: a number, `/` and `s`, `m` or `h`; or `off`.',
+    flag: '--rate-limit <limit>',
+    meaning:
+      'How many requests each token may send to one process: a number, `/`, and `s`, `m` or `h`; or `off`.',
+    parse: unless('off', parseRateLimit),
   },
   LOG_LEVEL: {
     default: 'info',
-    meaning: 'What is logged: `debug`, `info` (a line per request), `warn`, `error` or `silent`.',
+    flag: '--log-level <level>',
+    meaning: 'What is logged: `debug`, `info` (a line for each request), `warn`, `error` or `silent`.',
+    parse: parseOneOf(['debug', 'info', 'warn', 'error', 'silent']),
   },
   SHUTDOWN_DELAY: {
     default: '5s',
+    flag: '--shutdown-delay <seconds>',
     meaning:
-      'How long to go on serving after SIGTERM, while `/ready` answers 503: a number of seconds and `s`; `0s` stops at once.',
+      'How long to continue serving after SIGTERM, while `/ready` answers 503: a number of seconds and `s`, `0s` to `600s`. Ctrl-C does not wait. See [stopping](run.md#stopping).',
+    parse: parseSecondsMs(600),
   },
   WORKERS: {
     default: '1',
-    meaning: 'How many processes serve the address, 1 to 256; `auto` is one for each core.',
+    flag: '--workers <count>',
+    meaning:
+      'How many processes serve the address, 1 to 256; `auto` is one for each core. See [several processes](run.md#several-processes).',
+    parse: parseWorkers,
   },
-} as const
+} as const satisfies Record<string, SettingDefinition>
 
 export type Setting = keyof typeof settings
+
+/** What each setting is once it is parsed. */
+export type Settings = { [K in Setting]: ReturnType<(typeof settings)[K]['parse']> }
+
+export const settingNames = Object.keys(settings) as Setting[]

@@ -14,17 +14,16 @@ import type { OperatorStore, WriteStore } from '../../store/store.ts'
 import { createBillingSource } from '../../stripe/billing-source.ts'
 import { isStripesOwn, type StripeOptions } from '../../stripe/client.ts'
 import {
-  checkSettings,
-  type Flags,
-  isSet,
-  readDatabaseUrl,
-  readInvoiceXpress,
-  readLinkRules,
-  readMetadataKeys,
-  readReadUrl,
-  readStripe,
-  readWebhookSecret,
-} from '../settings/config.ts'
+  invoiceXpressOf,
+  invoiceXpressSettings,
+  linkRulesOf,
+  linkSettings,
+  stripeOf,
+  stripeSettings,
+} from '../settings/connections.ts'
+import { checkSettings, type Options, readSettings } from '../settings/read-settings.ts'
+import type { Setting, Settings } from '../settings/settings.ts'
+import { CliError } from '../terminal/cli-error.ts'
 import { createProgress, sayWaiting } from '../terminal/progress.ts'
 import { accountsOf } from './open-connector.ts'
 
@@ -38,14 +37,18 @@ interface Connections {
 export interface Wanted {
   /** How many invoices to compare with both systems. */
   sample: number
-  /** Whether to count anew what is counted wrong. */
+  /** Whether to count again what is counted wrong. */
   repair: boolean
 }
 
-export async function runChecks(report: Reporter, flags: Flags, { sample, repair }: Wanted): Promise<void> {
-  const connections = checkConfiguration(report, flags)
+export async function runChecks(
+  report: Reporter,
+  options: Options,
+  { sample, repair }: Wanted,
+): Promise<void> {
+  const connections = checkConfiguration(report, options)
   const { stripe, invoiceXpress, hasWebhookSecret } = connections
-  const store = await checkStore(report, flags, connections, repair)
+  const store = await checkStore(report, options, connections, repair)
   try {
     const payments = stripe && (await checkStripe(report, stripe, hasWebhookSecret))
     if (stripe !== null && payments !== null)
@@ -57,7 +60,7 @@ export async function runChecks(report: Reporter, flags: Flags, { sample, repair
       const source = createBillingSource({ ...stripe, timeout: answerLimit }, { ...quickPace, perSecond: 20 })
       await checkAccounts(report, store, { ...accountsOf({ stripe, invoiceXpress }), source })
     }
-    await compareSample(report, store, connections, sample, {
+    await compareSample(report, store, options, connections, sample, {
       payments: payments?.mayRead === true,
       documents: invoicing?.mayRead === true,
     })
@@ -67,8 +70,8 @@ export async function runChecks(report: Reporter, flags: Flags, { sample, repair
 }
 
 /** Every setting that is wrong has a line of its own; what is right needs only one. */
-function checkConfiguration(report: Reporter, flags: Flags): Connections {
-  const settings = checkSettings(flags)
+function checkConfiguration(report: Reporter, options: Options): Connections {
+  const settings = checkSettings(options)
   for (const { setting, problem } of settings)
     if (problem !== null) report.fail(`Setting ${setting}`, problem.replace(/\.$/, ''), 'Correct it.')
   const right = settings.filter(({ problem }) => problem === null).map(({ setting }) => setting)
@@ -84,12 +87,18 @@ function checkConfiguration(report: Reporter, flags: Flags): Connections {
       return null
     }
   }
-  const stripe = read(readStripe)
-  const invoiceXpress = read(readInvoiceXpress)
-  const hasWebhookSecret = isSet('STRIPE_WEBHOOK_SECRET', {}) && read(readWebhookSecret) !== null
+  const isWrong = (name: Setting) =>
+    settings.some(({ setting, problem }) => setting === name && problem !== null)
+  const isAbsent = (name: Setting) => readRight(options, name) === null && !isWrong(name)
+  const stripe = read(() => stripeOf(readSettings(options, stripeSettings)))
+  const invoiceXpress = read(() =>
+    invoiceXpressOf(readSettings(options, [...invoiceXpressSettings, 'INVOICEXPRESS_PDF_ORIGINS'])),
+  )
+  const secret = read(() => readSettings(options, ['STRIPE_WEBHOOK_SECRET']).STRIPE_WEBHOOK_SECRET)
+  const hasWebhookSecret = secret !== null
   if (stripe !== null)
     report.ok('Stripe', `connected, ${isStripesOwn(stripe.base) ? 'at Stripe' : 'at a sandbox'}`)
-  else if (!isSet('STRIPE_API_KEY', {}))
+  else if (isAbsent('STRIPE_API_KEY'))
     report.skip('Stripe', 'not connected', 'Set STRIPE_API_KEY to synchronize and to download PDFs.')
   if (hasWebhookSecret) report.ok('Stripe: webhook secret', 'set, and of the right form')
   if (invoiceXpress !== null)
@@ -97,7 +106,7 @@ function checkConfiguration(report: Reporter, flags: Flags): Connections {
       'InvoiceXpress',
       `connected, ${isInvoiceXpressOwn(invoiceXpress.base) ? 'at InvoiceXpress' : 'at a sandbox'}`,
     )
-  else if (!isSet('INVOICEXPRESS_API_KEY', {}))
+  else if (isAbsent('INVOICEXPRESS_API_KEY'))
     report.skip(
       'InvoiceXpress',
       'not connected',
@@ -134,27 +143,28 @@ function checkMix(
 /** Null when there is no store that could be read. Whoever gets it closes it. */
 async function checkStore(
   report: Reporter,
-  flags: Flags,
+  options: Options,
   { stripe, invoiceXpress }: Connections,
   repair: boolean,
 ): Promise<OperatorStore | null> {
-  const url = readDatabaseUrl(flags)
-  const isUsable = await checkDatabase(report, () => readFacts(url))
-  const store = isUsable
-    ? await attempt(report, 'Database: opening', 'Correct DATABASE_URL, or repair the database.', () =>
-        openOperatorStore(url),
-      )
-    : null
-  if (isSet('DATABASE_READ_URL', flags)) {
-    const readUrl = readReadUrl(flags)
-    const syncedAt = store && (await readFreshness(() => openReadStore(url)).catch(() => null))
+  const url = readRight(options, 'DATABASE_URL')
+  const readUrl = readRight(options, 'DATABASE_READ_URL')
+  const store =
+    url !== null && (await checkDatabase(report, () => readFacts(url)))
+      ? await attempt(report, 'Database: opening', 'Correct DATABASE_URL, or repair the database.', () =>
+          openOperatorStore(url),
+        )
+      : null
+  if (readUrl !== null) {
+    const syncedAt =
+      store === null || url === null ? null : await readFreshness(() => openReadStore(url)).catch(() => null)
     await checkReadStore(
       report,
       { readFacts: () => readFacts(readUrl), openRead: () => openReadStore(readUrl) },
       syncedAt,
     )
   }
-  if (store === null) {
+  if (store === null || url === null) {
     report.skip('Streams', 'the database cannot be read')
     return null
   }
@@ -183,9 +193,20 @@ function repairCounters(url: string): WriteStore['repairCounts'] {
   }
 }
 
+/** Null also when it is wrong, which a line has said by then. */
+function readRight<K extends Setting>(options: Options, name: K): Settings[K] | null {
+  try {
+    return readSettings(options, [name])[name]
+  } catch (error) {
+    if (error instanceof CliError) return null
+    throw error
+  }
+}
+
 async function compareSample(
   report: Reporter,
   store: OperatorStore | null,
+  options: Options,
   { stripe, invoiceXpress }: Connections,
   count: number,
   may: { payments: boolean; documents: boolean },
@@ -195,20 +216,29 @@ async function compareSample(
   if (stripe === null || !may.payments) return report.skip('Sample', 'Stripe cannot be read')
   if (invoiceXpress !== null && !may.documents)
     report.skip('Sample: documents', 'InvoiceXpress cannot be read; the invoices alone are compared')
-  const found = await attempt(report, 'Sample', 'Correct the settings first.', async () => ({
-    rules: readLinkRules(invoiceXpress !== null),
-    keys: readMetadataKeys(),
-  }))
-  if (found === null) return
+  const wrong = checkSettings(options).filter(
+    ({ setting, problem }) => problem !== null && setting.startsWith('LINK_'),
+  )
+  if (wrong.length > 0)
+    return report.fail(
+      'Sample',
+      `${wrong.map(({ setting }) => setting).join(', ')} cannot be used`,
+      'Correct the settings first.',
+    )
+  const given = readSettings(options, [...linkSettings, 'LINK_METADATA_KEYS'])
   const quick = { timeout: answerLimit }
   await checkSample(report, {
     store,
-    payments: createBillingSource({ ...stripe, ...quick }, { ...quickPace, perSecond: 20 }, found.keys),
+    payments: createBillingSource(
+      { ...stripe, ...quick },
+      { ...quickPace, perSecond: 20 },
+      given.LINK_METADATA_KEYS,
+    ),
     documents:
       invoiceXpress !== null && may.documents
         ? createDocumentSource({ ...invoiceXpress, ...quick }, quickPace)
         : null,
-    rules: found.rules,
+    rules: linkRulesOf(given, invoiceXpress !== null),
     count,
   })
 }

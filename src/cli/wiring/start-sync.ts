@@ -76,7 +76,7 @@ export async function syncOnce(given: SyncOptions): Promise<void> {
     }
     await Promise.race([steps(), graceAfter(signal).then(() => signal.throwIfAborted())])
     const held = tellHeld({ deletion: brake.held('deletion'), downgrade: brake.held('downgrade') })
-    if (held !== null) throw new CliError(`The brake holds back what is implausible: ${held}; ${advice}.`)
+    if (held !== null) throw new CliError(`The brake holds back changes that look wrong: ${held}; ${advice}.`)
   } finally {
     await store.close()
   }
@@ -113,7 +113,7 @@ async function follow(options: Opened): Promise<void> {
   const settled = Promise.withResolvers<void>()
   const apply = async (notification: Notification) => {
     if (!isSettled) await Promise.race([settled.promise, pause(patience, signal)])
-    if (!isSettled) throw new SourceError('failed', 'It is not known yet whose records these are')
+    if (!isSettled) throw new SourceError('failed', 'The accounts are not checked yet')
     return connector.applyNotification(notification)
   }
   const server = webhooks && createWebhookServer({ stripe, secret: webhooks.secret, apply, log })

@@ -178,7 +178,7 @@ export function translate(error: unknown): unknown {
     })
   if (isServersWord && code === '25006')
     return new StoreError(
-      "This database only reads: it is a replica, or the role is the API's. Use the primary, as a writer.",
+      "This database is read-only here: it is a replica, or the role is the API's. Use the primary, and a role that may write.",
       {
         cause: error,
       },

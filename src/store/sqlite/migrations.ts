@@ -1,6 +1,6 @@
 /**
  * Brings a file to this version's schema. Each migration runs in a transaction that also records its version, so that a
- * kill at any moment leaves a whole version behind and the next run goes on from there.
+ * kill at any moment leaves a whole version behind and the next run continues from there.
  */
 import { DatabaseSync } from 'node:sqlite'
 import {

@@ -1,0 +1,68 @@
+/** The rules over several settings. */
+import type { InvoiceXpressOptions } from '../../invoicexpress/client.ts'
+import type { LinkRules } from '../../linking/link.ts'
+import type { StripeOptions } from '../../stripe/client.ts'
+import { CliError } from '../terminal/cli-error.ts'
+import type { Setting, Settings } from './settings.ts'
+
+export const stripeSettings = ['STRIPE_API_KEY', 'STRIPE_API_BASE'] as const satisfies Setting[]
+
+export const invoiceXpressSettings = [
+  'INVOICEXPRESS_ACCOUNT',
+  'INVOICEXPRESS_API_KEY',
+  'INVOICEXPRESS_API_BASE',
+] as const satisfies Setting[]
+
+/** How invoices are tied to documents. */
+export const linkSettings = [
+  'LINK_REFERENCE',
+  'LINK_IGNORE_ZERO',
+  'LINK_IGNORE_BEFORE',
+  'LINK_CREATING_TIMEOUT',
+] as const satisfies Setting[]
+
+type Given<Names extends readonly Setting[]> = Pick<Settings, Names[number]>
+
+/** Where the API reads. */
+export function readUrlOf({
+  DATABASE_READ_URL,
+  DATABASE_URL,
+}: Pick<Settings, 'DATABASE_READ_URL' | 'DATABASE_URL'>): string {
+  return DATABASE_READ_URL ?? DATABASE_URL
+}
+
+/** Null when no key is set. */
+export function stripeOf({
+  STRIPE_API_KEY: apiKey,
+  STRIPE_API_BASE: base,
+}: Given<typeof stripeSettings>): StripeOptions | null {
+  return apiKey === null ? null : { apiKey, base }
+}
+
+/** Null when no key is set. */
+export function invoiceXpressOf(
+  given: Given<typeof invoiceXpressSettings> & Partial<Pick<Settings, 'INVOICEXPRESS_PDF_ORIGINS'>>,
+): InvoiceXpressOptions | null {
+  const { INVOICEXPRESS_ACCOUNT: account, INVOICEXPRESS_API_KEY: apiKey } = given
+  const { INVOICEXPRESS_API_BASE: base, INVOICEXPRESS_PDF_ORIGINS: pdfOrigins = null } = given
+  if (apiKey === null) return null
+  if (account === null && base.includes('{account}'))
+    throw new CliError('INVOICEXPRESS_ACCOUNT is required when INVOICEXPRESS_API_KEY is set.')
+  return {
+    account,
+    apiKey,
+    base: base.replace('{account}', account ?? ''),
+    ...(pdfOrigins !== null && { pdfOrigins }),
+  }
+}
+
+/** The convention with whoever creates documents. `isConnected`: whether an invoicing system is. */
+export function linkRulesOf(given: Given<typeof linkSettings>, isConnected: boolean): LinkRules {
+  return {
+    reference: given.LINK_REFERENCE,
+    ignoreZero: given.LINK_IGNORE_ZERO,
+    ignoreBefore: given.LINK_IGNORE_BEFORE,
+    creatingAtMost: given.LINK_CREATING_TIMEOUT,
+    isConnected,
+  }
+}

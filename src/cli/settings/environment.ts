@@ -1,0 +1,52 @@
+/** The only reader of the environment. A file `.env` in the working directory adds to it what is not set there. */
+import { readFileSync } from 'node:fs'
+import { parseEnv } from 'node:util'
+import { CliError } from '../terminal/cli-error.ts'
+
+export function readVariable(name: string): string | undefined {
+  return process.env[name]
+}
+
+let isLoaded = false
+
+/** The environment wins over the file, also with an empty value. No message repeats anything of the file: it holds secrets. */
+export function loadEnvFile(): void {
+  if (isLoaded) return
+  const text = readEnvFile() ?? ''
+  const wrong = findWrongLine(text)
+  if (wrong !== null)
+    throw new CliError(
+      `Line ${wrong} of the file .env must be NAME=value, a comment that begins with #, or empty. Close every quote, and save the file as UTF-8.`,
+    )
+  for (const [name, value] of Object.entries(parseEnv(text))) process.env[name] ??= value
+  isLoaded = true
+}
+
+/** Null when there is none. */
+function readEnvFile(): string | null {
+  try {
+    return readFileSync('.env', 'utf8')
+      .replace(/^\uFEFF/, '')
+      .replace(/\r\n?/g, '\n')
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'ENOENT') return null
+    throw new CliError(
+      code === 'EISDIR'
+        ? '.env is a folder. Settings are read from a file of this name: rename the folder, or use another working directory.'
+        : `The file .env cannot be read (${code}). Let this user read it, or use another working directory.`,
+    )
+  }
+}
+
+/** Node's parser skips in silence what it does not understand, and a setting would be missing. */
+const understood =
+  /[ \t]*(?:(?:export[ \t]+)?[A-Za-z_][\w.-]*[ \t]*=[ \t]*(?:"[^"\0]*"|'[^'\0]*'|`[^`\0]*`|[^\s"'`#\0][^\n\0]*)?[ \t]*)?(?:#[^\n]*)?(?:\n|$)/y
+
+/** The number of the first line that is not understood. */
+function findWrongLine(text: string): number | null {
+  understood.lastIndex = 0
+  for (let start = 0; start < text.length; start = understood.lastIndex)
+    if (!understood.test(text)) return text.slice(0, start).split('\n').length
+  return null
+}

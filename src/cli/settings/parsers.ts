@@ -1,0 +1,115 @@
+/** From the text of a setting to its value. */
+import { availableParallelism } from 'node:os'
+import { isCalendarDay } from '../../calendar.ts'
+import type { RateLimit } from '../../http/rate-limit.ts'
+import { type MetadataKeys, usualKeys } from '../../stripe/map-claim.ts'
+
+/** What is wrong with a text, and what is allowed: it is told after the setting's name. */
+export class InvalidSetting extends Error {}
+
+/** `problem` is as in "must be on or off". Whoever reads the setting adds its name and, unless it is secret, its value. */
+export function refuse(problem: string): never {
+  throw new InvalidSetting(problem)
+}
+
+/** Null for the word that stands for no value. */
+export function unless<T>(word: string, parse: (text: string) => T): (text: string) => T | null {
+  return text => (text === word ? null : parse(text))
+}
+
+export function parseMatch(pattern: RegExp, problem: string): (text: string) => string {
+  return text => (pattern.test(text) ? text : refuse(problem))
+}
+
+export function parseOneOf<const T extends string>(
+  words: readonly T[],
+  problem = `must be one of ${words.join(', ')}`,
+): (text: string) => T {
+  return text => words.find(word => word === text) ?? refuse(problem)
+}
+
+export function parseList(isItem: (text: string) => boolean, problem: string): (text: string) => string[] {
+  return text => {
+    const items = text.split(',').map(item => item.trim())
+    return items.every(isItem) ? items : refuse(problem)
+  }
+}
+
+/** Undefined when the text is not a whole number from `low` to `high`. */
+export function readWhole(text: string, low: number, high: number): number | undefined {
+  const value = Number(text)
+  return /^\d{1,10}$/.test(text) && value >= low && value <= high ? value : undefined
+}
+
+export function parsePort(text: string): number {
+  return readWhole(text, 0, 65_535) ?? refuse('must be a whole number from 0 to 65535')
+}
+
+export function parseWorkers(text: string): number {
+  if (text === 'auto') return availableParallelism()
+  return readWhole(text, 1, 256) ?? refuse('must be a whole number from 1 to 256, or auto')
+}
+
+const unitsMs: Record<string, number> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
+
+export function parseDurationMs(text: string): number {
+  const [, count, unit = ''] = /^([1-9]\d{0,5})([smhd])$/.exec(text) ?? []
+  return Number(count) * (unitsMs[unit] ?? refuse('must be like 90s, 30m, 1h or 2d'))
+}
+
+/** A number of seconds and `s`, in milliseconds. */
+export function parseSecondsMs(mostSeconds: number): (text: string) => number {
+  return text => {
+    const seconds = text.endsWith('s') ? readWhole(text.slice(0, -1), 0, mostSeconds) : undefined
+    return (
+      1_000 * (seconds ?? refuse(`must be a number of seconds and s, from 0s to ${mostSeconds}s, like 5s`))
+    )
+  }
+}
+
+const windowSeconds: Record<string, number> = { s: 1, m: 60, h: 3_600 }
+
+export function parseRateLimit(text: string): RateLimit {
+  const [, requests, unit = ''] = /^([1-9]\d{0,8})\/([smh])$/.exec(text) ?? []
+  const seconds = windowSeconds[unit] ?? refuse('must be like 100/s, 6000/m or 50000/h, or off')
+  return { requests: Number(requests), seconds }
+}
+
+export function parseDay(text: string): string {
+  return isCalendarDay(text) ? text : refuse('must be a calendar day, written YYYY-MM-DD, or none')
+}
+
+export function parseReference(text: string): string {
+  const isRight = text.split('{id}').length === 2 && !/\p{Cc}/u.test(text)
+  return isRight ? text : refuse('must contain {id} once, like {id} or Stripe {id}')
+}
+
+/** The address of an API, in which `{account}` may stand for the name of an account. */
+export function parseApiBase(example: string, domain: string): (text: string) => string {
+  return text => {
+    const url = URL.parse(text.replace('{account}', 'name'))
+    if (url === null || !/^https?:$/.test(url.protocol) || url.href !== `${url.origin}/`)
+      return refuse(`must be an address like ${example}, without a path`)
+    if (url.protocol === 'http:' && url.hostname.endsWith(`.${domain}`))
+      return refuse('must begin with https, so that nobody on the way can read the key')
+    return text
+  }
+}
+
+/** The keys of the metadata at Stripe: the usual ones, except those that the text names. */
+export function parseMetadataKeys(text: string): MetadataKeys {
+  if (text === 'none') return usualKeys
+  const pairs = text.split(',').map(pair => pair.split('=').map(part => part.trim()))
+  const keys: MetadataKeys = { ...usualKeys, ...Object.fromEntries(pairs) }
+  const isRight =
+    pairs.every(pair => pair.length === 2 && Object.hasOwn(usualKeys, pair[0] ?? '')) &&
+    new Set(pairs.map(([fact]) => fact)).size === pairs.length &&
+    // What Stripe takes for a key of metadata.
+    Object.values(keys).every(key => /^[^[\]]{1,40}$/.test(key)) &&
+    new Set(Object.values(keys)).size === Object.keys(usualKeys).length
+  return isRight
+    ? keys
+    : refuse(
+        `must be pairs like state=doc_state,ix_id=doc_id, or none; each pair names a different one of ${Object.keys(usualKeys).join(', ')}, and gives it a key that no other has`,
+      )
+}

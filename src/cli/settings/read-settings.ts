@@ -1,0 +1,60 @@
+/** The settings of a command: a flag wins over the environment, which wins over the default. */
+import { CliError } from '../terminal/cli-error.ts'
+import { printable } from '../terminal/table.ts'
+import { loadEnvFile, readVariable } from './environment.ts'
+import { InvalidSetting } from './parsers.ts'
+import { type Setting, type SettingDefinition, type Settings, settingNames, settings } from './settings.ts'
+
+/** What a command was given, as commander names it. */
+export type Options = Readonly<Record<string, unknown>>
+
+/** Exactly these settings, parsed. A wrong value is one line that says what is allowed. */
+export function readSettings<K extends Setting>(
+  options: Options,
+  names: readonly K[],
+  { envFile = true } = {},
+): Pick<Settings, K> {
+  if (envFile) loadEnvFile()
+  return Object.fromEntries(names.map(name => [name, readSetting(name, options)])) as Pick<Settings, K>
+}
+
+/** Whether a flag or the environment has a value. An empty one counts as none. */
+export function isSet(name: Setting, options: Options): boolean {
+  return Boolean(readText(name, options))
+}
+
+/** Each setting that is set, and what a start would say of it; null when it is well-formed. */
+export function checkSettings(options: Options): { setting: Setting; problem: string | null }[] {
+  loadEnvFile()
+  return settingNames
+    .filter(setting => isSet(setting, options))
+    .map(setting => ({ setting, problem: findProblem(setting, options) }))
+}
+
+function findProblem(name: Setting, options: Options): string | null {
+  try {
+    readSetting(name, options)
+    return null
+  } catch (error) {
+    if (error instanceof CliError) return error.message
+    throw error
+  }
+}
+
+function readSetting(name: Setting, options: Options): unknown {
+  const setting: SettingDefinition = settings[name]
+  const text = readText(name, options) || setting.default
+  try {
+    return setting.parse(text)
+  } catch (error) {
+    if (!(error instanceof InvalidSetting)) throw error
+    const value = setting.isSecret === true ? '' : `, not '${printable(text)}'`
+    throw new CliError(`${name} ${error.message}${value}.`)
+  }
+}
+
+function readText(name: Setting, options: Options): string | undefined {
+  const option = name.toLowerCase().replace(/_./g, ([, letter = '']) => letter.toUpperCase())
+  const flag = settings[name].flag === null ? undefined : options[option]
+  return (typeof flag === 'string' && flag) || readVariable(name)
+}

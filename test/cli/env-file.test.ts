@@ -1,0 +1,124 @@
+/** A file .env in the working directory. */
+import assert from 'node:assert/strict'
+import { existsSync } from 'node:fs'
+import { chmod, mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, it, type TestContext } from 'node:test'
+import { assertOneLine, createCli, serving } from '../support/cli.ts'
+
+async function createWithFile(t: TestContext, text: string) {
+  const cli = await createCli(t)
+  await writeFile(join(cli.folder, '.env'), text)
+  const hasStore = (name: string) => existsSync(join(cli.folder, name))
+  return { ...cli, hasStore }
+}
+
+describe('the file .env', { concurrency: 3 }, () => {
+  it('gives settings that neither a flag nor the environment gives', async t => {
+    const cli = await createWithFile(t, 'DATABASE_URL=sqlite:file.db\n')
+    const migrate = async (args: string[], env: Record<string, string>) => {
+      const { code, stderr } = await cli.run(['migrate', ...args], { env })
+      assert.deepEqual([code, stderr], [0, ''])
+    }
+    await migrate(['--database-url', 'sqlite:flag.db'], { DATABASE_URL: 'sqlite:real.db' })
+    assert.deepEqual(['flag.db', 'real.db', 'file.db'].map(cli.hasStore), [true, false, false])
+    await migrate([], { DATABASE_URL: 'sqlite:real.db' })
+    assert.deepEqual(['real.db', 'file.db'].map(cli.hasStore), [true, false])
+    await migrate([], { DATABASE_URL: '' })
+    assert.deepEqual([existsSync(cli.database), cli.hasStore('file.db')], [true, false], 'empty wins too')
+    await migrate([], {})
+    assert.ok(cli.hasStore('file.db'))
+  })
+
+  it('may hold comments, empty lines, quotes, export and the marks of Windows', async t => {
+    const lines = [
+      '\uFEFF# where the store is',
+      '',
+      '  export DATABASE_URL = "sqlite:a #b.db" # in quotes',
+      "OTHER='of\ntwo lines'",
+      'EMPTY=',
+      '#',
+      'LOG_LEVEL=error # as in production',
+      'a.b-c=1',
+    ]
+    const cli = await createWithFile(t, lines.join('\r\n'))
+    const { code, stderr } = await cli.run(['migrate'])
+    assert.deepEqual([code, stderr], [0, ''])
+    assert.ok(cli.hasStore('a #b.db'))
+  })
+
+  it('is read by workers too', async t => {
+    const cli = await createWithFile(t, 'DATABASE_URL=sqlite:file.db\nWORKERS=2\nPORT=0\n')
+    const program = cli.start(['serve', '--migrate'])
+    const [, address = ''] = await program.waitFor(/"workers":2,"address":"(http:[^"]+)"/)
+    assert.equal((await serving(program, address).get('/ready')).status, 200)
+    assert.equal((await program.stop()).code, 0)
+  })
+
+  it('gives keys, and no message shows one', async t => {
+    const keys =
+      'STRIPE_API_KEY=rk_test_canary\nINVOICEXPRESS_API_KEY=canaryIx\nINVOICEXPRESS_ACCOUNT=canary\n'
+    const base = 'STRIPE_API_BASE=http://127.0.0.1:9\nINVOICEXPRESS_API_BASE=http://127.0.0.1:9\n'
+    const cli = await createWithFile(t, keys + base)
+    const { stdout, stderr } = await cli.run(['doctor', '--sample', '0'])
+    assert.match(stdout, /ok {4}Settings +well-formed: STRIPE_API_KEY, .*INVOICEXPRESS_API_KEY/)
+    assert.doesNotMatch(stdout + stderr, /canary/)
+    await writeFile(join(cli.folder, '.env'), 'STRIPE_API_KEY=canary\n')
+    const wrong = await cli.run(['sync', '--once'])
+    assertOneLine(wrong, /STRIPE_API_KEY must be a key that begins with sk_ or rk_/)
+    assert.doesNotMatch(wrong.stderr, /canary/)
+  })
+
+  const malformed: [text: string, line: number][] = [
+    ['canary', 1],
+    ['A=1\n\ncanary line\n', 3],
+    ['A=1\nSTRIPE KEY=canary\n', 2],
+    ['A="canary\nB=1\n', 1],
+    ["A=1\nB='x' canary\n", 2],
+    ['=canary', 1],
+    ['A: canary\n', 1],
+    ['# a comment\nA=can\0ary\n', 2],
+  ]
+  for (const [text, line] of malformed)
+    it(`stops with one line when it is malformed: ${JSON.stringify(text)}`, async t => {
+      const cli = await createWithFile(t, text)
+      const outcome = await cli.run(['migrate'])
+      assertOneLine(outcome, new RegExp(`^fatura: Line ${line} of the file \\.env must be NAME=value`))
+      assert.doesNotMatch(outcome.stderr, /can/)
+      assert.ok(!existsSync(cli.database))
+    })
+
+  it('that is malformed stops every command which reads settings, each as it fails otherwise', async t => {
+    const cli = await createWithFile(t, 'canary')
+    for (const command of ['serve', 'up', 'sync', 'status', 'doctor', 'copy sqlite:a.db sqlite:b.db'])
+      assertOneLine(await cli.run(command.split(' ')), /Line 1 of the file \.env/)
+    const { code, stderr } = await cli.run(['reconcile'])
+    assert.equal(code, 2)
+    assert.match(stderr, /^fatura: Line 1 of the file \.env [^\n]+\n$/)
+  })
+
+  it('that is a folder stops with one line', async t => {
+    const cli = await createCli(t)
+    await mkdir(join(cli.folder, '.env'))
+    assertOneLine(await cli.run(['migrate']), /\.env is a folder/)
+  })
+
+  it('that may not be read stops with one line', {
+    skip: process.getuid?.() === 0 && 'root may read every file',
+  }, async t => {
+    const cli = await createWithFile(t, 'PORT=0\n')
+    await chmod(join(cli.folder, '.env'), 0)
+    assertOneLine(await cli.run(['migrate']), /The file \.env cannot be read \(EACCES\)/)
+  })
+
+  it('is not read by demo, sandbox and openapi, which need no keys', async t => {
+    const cli = await createWithFile(t, 'HOST=192.0.2.1\nSTRIPE_API_KEY=rk_live_canary\nmalformed\n')
+    assert.equal((await cli.run(['openapi'])).code, 0)
+    const sandbox = cli.start(['sandbox', '--port', '0', '--invoices', '3'])
+    await sandbox.waitFor(/Ctrl-C stops both/)
+    assert.equal((await sandbox.stop('SIGINT')).code, 0)
+    const demo = cli.start(['demo', '--port', '0'])
+    await demo.waitFor(/Fatura is serving at http:\/\/127\.0\.0\.1:/)
+    assert.equal((await demo.stop('SIGINT')).code, 0)
+  })
+})
