@@ -1,6 +1,6 @@
 /** How a transaction ends: the rows that all writers share are written in one message with its commit. */
 import pg, { type PoolClient } from 'pg'
-import type { Value } from '../shared/db.ts'
+import type { Value } from '../contents.ts'
 import type { FreshnessStatements, SharedRows } from '../shared/shared-rows.ts'
 
 const freshness: FreshnessStatements = {

@@ -1,6 +1,6 @@
-/** What the statements that every engine shares run on. */
-export type Value = string | number | null
+import type { Value } from '../contents.ts'
 
+/** What the statements that every engine shares run on. */
 export interface Db {
   /**
    * `$1`, `$2` … stand for the values, as PostgreSQL writes them. Tables are named with the schema, as in

@@ -3,8 +3,9 @@
  * gathers what it will write there, and writes it just before its end. So nobody waits for these rows longer than an
  * engine takes for a commit, however long another transaction is.
  */
+import type { Value } from '../contents.ts'
 import type { OperatorStore, Stream, WriteTransaction } from '../store.ts'
-import type { Db, Value } from './db.ts'
+import type { Db } from './db.ts'
 
 export interface SharedRows extends Pick<WriteTransaction, 'saveStream' | 'saveSuccess'> {
   raiseObserved(observedAt: number): void
