@@ -45,6 +45,7 @@ export function createDb(asked: { query(query: QueryConfig): Promise<QueryResult
            SELECT DISTINCT hashtextextended(given, 1) AS name FROM unnest($1::text[]) given ORDER BY name) names`,
         [names],
       )
+      return true
     },
     keepRow: 'FOR SHARE',
     customersAsJson: 'to_json(customers)::text AS customers',

@@ -18,9 +18,10 @@ export interface Db {
   byIndex(name: string): string
   /**
    * Holds names until the transaction's end: alone, or shared with others who share them. Always in one order, so that
-   * two who hold several do not wait for each other.
+   * two who hold several do not wait for each other. Says whether there may be others at all: then what was read before
+   * may have changed.
    */
-  holdNames(how: 'alone' | 'shared', names: readonly string[]): Promise<void>
+  holdNames(how: 'alone' | 'shared', names: readonly string[]): Promise<boolean>
   /** What keeps a row that was read from being changed by others until the transaction's end; empty where nobody else can. */
   keepRow: string
   /** A token's column `customers` as JSON text, under its own name. */

@@ -51,7 +51,7 @@ interface Names {
  * Whoever reads documents to tie invoices to them shares their names, and whoever changes documents has their names alone:
  * else a document and its invoice that arrive at the same moment would not see each other.
  */
-function holdDocuments(db: Db, how: 'alone' | 'shared', { ids, references }: Names): Promise<void> {
+function holdDocuments(db: Db, how: 'alone' | 'shared', { ids, references }: Names): Promise<boolean> {
   return db.holdNames(how, [
     ...ids.map(id => `document ${id}`),
     ...references.map(text => `reference ${text}`),
@@ -93,10 +93,11 @@ export function documentWrites(
       await holdDocuments(db, 'shared', wanted)
       const found = await findDocuments(db, wanted)
       // What was found by its reference alone may be about to lose it.
-      const others = found.map(({ id }) => id).filter(id => !wanted.ids.includes(id))
+      const named = new Set(wanted.ids)
+      const others = found.map(({ id }) => id).filter(id => !named.has(id))
       if (others.length === 0) return found
-      await holdDocuments(db, 'shared', { ids: others, references: [] })
-      return findDocuments(db, wanted)
+      const isDoubtful = await holdDocuments(db, 'shared', { ids: others, references: [] })
+      return isDoubtful ? findDocuments(db, wanted) : found
     },
     findLinked: ({ documents, invoices }) =>
       db.query<InvoiceKey>(

@@ -30,7 +30,7 @@ export function createDb(db: DatabaseSync, path: string): Db {
     isAmong: (column, list) => `${column} IN (SELECT value FROM json_each(${list}))`,
     byIndex: name => `INDEXED BY ${name}`,
     // A write transaction is the only one: nobody else changes anything.
-    async holdNames() {},
+    holdNames: async () => false,
     keepRow: '',
     customersAsJson: 'customers',
     customersFromJson: value => value,
