@@ -223,6 +223,12 @@ test('environment.ts alone reads the environment, and only the CLI ends the proc
   }
 })
 
+test('what synchronizes, links and compares names no upstream system: a source tells its own name', () => {
+  const neutral = sourceFiles.filter(path => /^src\/(sync|linking|audit)\//.test(path))
+  assert.ok(neutral.length > 20)
+  for (const path of neutral) assert.doesNotMatch(read(path), /stripe|invoicexpress|'ix:/i, path)
+})
+
 test('files are named in kebab-case; there is no utils, common, helpers or types, and no file of over 300 lines', () => {
   for (const path of sourceFiles) {
     assert.match(path, /^([a-z0-9-]+\/)*[a-z0-9-]+\.ts$/)

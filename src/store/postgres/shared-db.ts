@@ -43,7 +43,7 @@ export function createDb(asked: { query(query: QueryConfig): Promise<QueryResult
       await ask(
         `SELECT ${lock}(name) FROM (
            SELECT DISTINCT hashtextextended(given, 1) AS name FROM unnest($1::text[]) given ORDER BY name) names`,
-        [names],
+        [names()],
       )
       return true
     },

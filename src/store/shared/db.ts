@@ -21,7 +21,7 @@ export interface Db {
    * two who hold several do not wait for each other. Says whether there may be others at all: then what was read before
    * may have changed.
    */
-  holdNames(how: 'alone' | 'shared', names: readonly string[]): Promise<boolean>
+  holdNames(how: 'alone' | 'shared', names: () => readonly string[]): Promise<boolean>
   /** What keeps a row that was read from being changed by others until the transaction's end; empty where nobody else can. */
   keepRow: string
   /** A token's column `customers` as JSON text, under its own name. */

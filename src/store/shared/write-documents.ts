@@ -41,6 +41,11 @@ const entryInsertion: Insertion = {
   onConflict: 'DO NOTHING',
 }
 
+const trimEntries = `
+  DELETE FROM fatura.journal WHERE customer_id = $1 AND invoice_id = $2 AND at < (
+    SELECT at FROM fatura.journal WHERE customer_id = $1 AND invoice_id = $2
+    ORDER BY at DESC LIMIT 1 OFFSET ${entriesKept - 1})`
+
 /** What a document is found by. */
 interface Names {
   ids: readonly number[]
@@ -52,10 +57,8 @@ interface Names {
  * else a document and its invoice that arrive at the same moment would not see each other.
  */
 function holdDocuments(db: Db, how: 'alone' | 'shared', { ids, references }: Names): Promise<boolean> {
-  return db.holdNames(how, [
-    ...ids.map(id => `document ${id}`),
-    ...references.map(text => `reference ${text}`),
-  ])
+  const names = () => [...ids.map(id => `document ${id}`), ...references.map(text => `reference ${text}`)]
+  return db.holdNames(how, names)
 }
 
 /** But for what changes invoices, which each engine does its own way. */
@@ -129,12 +132,5 @@ async function saveEntries(db: Db, entries: readonly JournalEntry[]): Promise<vo
   })
   await db.insert(entryInsertion, rows)
   const invoices = new Map(entries.map(entry => [`${entry.customer_id} ${entry.id}`, entry]))
-  for (const { customer_id, id } of invoices.values())
-    await db.query(
-      `DELETE FROM fatura.journal WHERE customer_id = $1 AND invoice_id = $2 AND at < (
-         SELECT at FROM fatura.journal WHERE customer_id = $1 AND invoice_id = $2
-         ORDER BY at DESC LIMIT 1 OFFSET ${entriesKept - 1})`,
-      customer_id,
-      id,
-    )
+  for (const { customer_id, id } of invoices.values()) await db.query(trimEntries, customer_id, id)
 }

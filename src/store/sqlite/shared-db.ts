@@ -1,5 +1,5 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import type { Db } from '../shared/db.ts'
+import type { Db, Insertion } from '../shared/db.ts'
 import { translate } from './failures.ts'
 
 /** Runs the statements that the engines share; each is prepared once. */
@@ -12,18 +12,25 @@ export function createDb(db: DatabaseSync, path: string): Db {
     prepared.set(sql, statement)
     return statement
   }
+  const insertions = new Map<Insertion, StatementSync>()
+  function prepareInsertion(insertion: Insertion): StatementSync {
+    const { into, columns, onConflict } = insertion
+    const names = Object.keys(columns)
+    const places = names.map((_, i) => `$${i + 1}`)
+    const statement = prepare(
+      `INSERT INTO ${into} AS stored (${names.join(', ')}) VALUES (${places.join(', ')}) ON CONFLICT ${onConflict}`,
+    )
+    insertions.set(insertion, statement)
+    return statement
+  }
   return {
     async query<Row extends object>(sql: string, ...values: Parameters<Db['query']>[1][]): Promise<Row[]> {
       const given = values.map(value => (typeof value === 'object' && value ? JSON.stringify(value) : value))
       return translate(path, () => prepare(sql).all(...(given as string[]))) as unknown as Row[]
     },
-    async insert({ into, columns, onConflict }, rows) {
-      const names = Object.keys(columns)
-      const places = names.map((_, i) => `$${i + 1}`)
+    async insert(insertion, rows) {
       translate(path, () => {
-        const statement = prepare(
-          `INSERT INTO ${into} AS stored (${names.join(', ')}) VALUES (${places.join(', ')}) ON CONFLICT ${onConflict}`,
-        )
+        const statement = insertions.get(insertion) ?? prepareInsertion(insertion)
         for (const row of rows) statement.run(...row)
       })
     },
