@@ -606,7 +606,7 @@ describe('what answers in the place of PostgreSQL', { concurrency: true }, () =>
       assert.ok(took < 10_000, `took ${figure(took)}`)
       const env = { DATABASE_URL: url }
       const outcomes = await Promise.all(
-        [['serve', '--port', '0'], ['migrate']].map(args => cli.run(args, { env, patience: 15_000 })),
+        [['serve', '--port', '0'], ['migrate']].map(args => cli.run(args, { env, patience: 60_000 })),
       )
       for (const outcome of outcomes)
         assertOneLine(outcome, /The database at 127\.0\.0\.1:\d+ cannot be reached: ./)

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { after, type TestContext } from 'node:test'
+import type { TestContext } from 'node:test'
 import pg from 'pg'
 import { migrateStore } from '../../src/store/engines.ts'
 
@@ -22,28 +22,12 @@ const sqlite: Engine = {
   },
 }
 
-let template: Promise<string> | undefined
-
-// A server that was given outlives the run: nothing of ours stays on it.
-after(async () => {
-  if (template !== undefined) await runSql(postgresServer(), `DROP DATABASE IF EXISTS ${await template}`)
-})
-
-/** A migrated database that others are copied from: faster than to migrate each. */
-async function createTemplate(server: string): Promise<string> {
-  const name = `fatura_template_${process.pid}`
-  await runSql(server, `CREATE DATABASE ${name}`)
-  await migrateStore(server + name)
-  return name
-}
-
 const postgres: Engine = {
   name: 'postgres',
   async createStore(t) {
     const server = postgresServer()
-    template ??= createTemplate(server)
     const name = `fatura_${randomBytes(6).toString('hex')}`
-    await runSql(server, `CREATE DATABASE ${name} TEMPLATE ${await template}`)
+    await runSql(server, `CREATE DATABASE ${name} TEMPLATE ${process.env.TEST_POSTGRES_TEMPLATE}`)
     t.after(() => runSql(server, `DROP DATABASE ${name} WITH (FORCE)`))
     return server + name
   },

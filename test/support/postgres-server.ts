@@ -7,7 +7,9 @@ import { mkdtemp, rm, statfs } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { migrateStore } from '../../src/store/engines.ts'
 import { compileCache } from './compile-cache.ts'
+import { postgresServer, runSql } from './engines.ts'
 
 export interface PostgresServer {
   /** As a superuser, without a database: the name of one is to be appended. */
@@ -93,18 +95,27 @@ async function isRoomy(folder: string): Promise<boolean> {
 }
 
 let started: PostgresServer | undefined
+const template = `fatura_template_${process.pid}`
 
 export async function globalSetup(): Promise<void> {
   // Test files are processes too, and most of them load the same modules.
   process.env.NODE_COMPILE_CACHE ??= compileCache
   if (await isRoomy(memory)) process.env.TMPDIR ??= memory
-  if (process.env.TEST_POSTGRES_URL) return
-  started = await createPostgresServer()
-  await started.start()
-  process.env.TEST_POSTGRES_URL = started.url
+  if (!process.env.TEST_POSTGRES_URL) {
+    started = await createPostgresServer()
+    await started.start()
+    process.env.TEST_POSTGRES_URL = started.url
+  }
+  // A migrated database that the tests' own are copied from: faster than to migrate each.
+  await runSql(postgresServer(), `CREATE DATABASE ${template}`)
+  await migrateStore(postgresServer() + template)
+  await runSql(postgresServer(), `ALTER DATABASE ${template} ALLOW_CONNECTIONS false`)
+  process.env.TEST_POSTGRES_TEMPLATE = template
 }
 
 export async function globalTeardown(): Promise<void> {
+  // A server that was given outlives the run: nothing of ours stays on it.
+  await runSql(postgresServer(), `DROP DATABASE IF EXISTS ${template}`)
   await started?.stop()
   await started?.remove()
 }

@@ -1,6 +1,7 @@
 /** What a service sees behind a proxy that asks `/ready`: connections that are busy, idle for seconds, and new ones. */
 import { Agent } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { campaign } from './campaign.ts'
 import { ask, type Sample } from './load.ts'
 
 export interface TrafficOptions {
@@ -69,7 +70,7 @@ export function startTraffic({ address, paths, token, busy, idle, fresh, idleFor
   const [least, most] = idleFor
   const loops = [
     watch(),
-    ...Array.from({ length: busy }, () => keep(() => 3)),
+    ...Array.from({ length: busy }, () => keep(() => campaign(10, 3))),
     ...Array.from({ length: idle }, () => keep(() => least + Math.random() * (most - least))),
     ...Array.from({ length: fresh }, () => loop(null, () => 10)),
   ]
