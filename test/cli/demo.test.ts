@@ -12,7 +12,7 @@ import { assertOneLine, type Cli, createCli, eventually, get, type Program } fro
 
 describe('fatura demo', { concurrency: 3 }, () => {
   // First, as it waits longest: the others run beside it.
-  it('goes on: webhooks arrive while one looks, and the answers change', { timeout: 90_000 }, async t => {
+  it('goes on: webhooks arrive while one looks, and the answers change', { timeout: 240_000 }, async t => {
     const demo = await startDemo(await createCli(t))
     const tags = async () =>
       Promise.all(

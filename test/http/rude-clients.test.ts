@@ -102,7 +102,7 @@ describe('a connection that was answered and stays open on its client’s side',
     'too late': 'GET /live HTTP/1.1\r\nHos',
   }
 
-  it('is let go within 2 seconds of the answer, whichever layer gave it', { timeout: 60_000 }, async t => {
+  it('is let go within 2 seconds of the answer, whichever layer gave it', { timeout: 240_000 }, async t => {
     const api = await serve(t)
     const before = countSockets(api.pid)
     const { 'too late': late, ...others } = answered
@@ -174,7 +174,7 @@ async function watchUntilLetGo(api: Serving): Promise<{ mostRss: number; tookMs:
 }
 
 describe('clients that do not read', () => {
-  it('fill no memory, keep nobody waiting, and are cut off', { timeout: 90_000 }, async t => {
+  it('fill no memory, keep nobody waiting, and are cut off', { timeout: 240_000 }, async t => {
     const api = await serve(t)
     const usual = await measureLive(api.address, 100)
     const before = await readRss(api.pid)
@@ -199,7 +199,7 @@ describe('clients that do not read', () => {
     assert.ok(tookMs <= 15_000, `${tookMs} ms`)
   })
 
-  it('and send requests on and on fill no memory either', { timeout: 90_000 }, async t => {
+  it('and send requests on and on fill no memory either', { timeout: 240_000 }, async t => {
     const api = await serve(t)
     const before = await readRss(api.pid)
     const flood = Buffer.from('GET /live HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(2_000))
@@ -225,7 +225,7 @@ describe('clients that do not read', () => {
 
 describe('slow clients', { concurrency: 3 }, () => {
   it('200 of them are closed within 15 seconds, and others do not wait longer', {
-    timeout: 90_000,
+    timeout: 240_000,
   }, async t => {
     const api = await serve(t)
     const usual = await measureLive(api.address, 150)
@@ -252,7 +252,7 @@ describe('slow clients', { concurrency: 3 }, () => {
     assert.ok(took <= 15_000, `${took} ms`)
   })
 
-  it('one that reads its answer slowly but steadily gets all of it', { timeout: 60_000 }, async t => {
+  it('one that reads its answer slowly but steadily gets all of it', { timeout: 240_000 }, async t => {
     const cli = await createCli(t)
     const description = 'x'.repeat(1_000_000)
     const lines = Array.from({ length: 12 }, (_, i) => ({ ...line, id: `il_${i}`, description }))

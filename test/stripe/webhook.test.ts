@@ -477,7 +477,7 @@ describe('a body whose sender is not known yet', { concurrency: 3 }, () => {
     )
   })
 
-  it('takes little memory, however many there are, and keeps no event out', { timeout: 60_000 }, async t => {
+  it('takes little memory, however many there are, and keeps no event out', { timeout: 240_000 }, async t => {
     const world = await createSyncWorld(t, { invoices: 5, seed: 32 })
     onlyWebhooks(world)
     const receiver = await world.receive()

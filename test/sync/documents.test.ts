@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { usualRules } from '../../src/linking/link.ts'
+import { campaign } from '../support/campaign.ts'
 import { assertDocumentsTrue, differingFields } from '../support/document-truth.ts'
 import { anyOrdinary, startDocuments } from '../support/documents.ts'
 import { engines } from '../support/engines.ts'
@@ -24,7 +25,7 @@ for (const engine of engines)
         ix: { lag: 300, chaos: 0.1 },
         attempts: 8,
       })
-      for (let round = 0; round < 3; round++) {
+      for (let round = 0; round < campaign(2, 5); round++) {
         rig.account.advance(86_400)
         rig.documents.follow()
         await rig.syncAll().catch(() => {})
