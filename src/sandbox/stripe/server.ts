@@ -11,7 +11,7 @@ import { stripeControls } from './control.ts'
 import { apiVersion } from './objects.ts'
 import type { Permission } from './permissions.ts'
 import { readQuery, StripeError } from './query.ts'
-import { inMode, renderEvent, type World } from './render.ts'
+import { renderEvent, type World, writeInMode } from './render.ts'
 import { type Route, routes } from './routes.ts'
 import { createWebhooks, type DeliverOptions, type Delivery } from './webhooks.ts'
 
@@ -64,7 +64,7 @@ export async function startStripeSandbox(options: SandboxOptions = {}): Promise<
     routes.map(({ name }) => [name, createTurns(options.ratePerEndpoint ?? null, 1_000)]),
   )
   const webhooks = createWebhooks(random, account.events, event =>
-    inMode(renderEvent(world, event), isLive(options.apiKey)),
+    JSON.parse(writeInMode(renderEvent(world, event), isLive(options.apiKey))),
   )
   const { accountId = 'acct_1SandboxFatura' } = options
   const world: World = { account, accountId, address: '', endpoint: webhooks.endpoint }
@@ -93,7 +93,7 @@ export async function startStripeSandbox(options: SandboxOptions = {}): Promise<
       if (route.permission !== undefined && forbidden.has(route.permission))
         throw notPermitted(key, route.permission)
       const made = answerRoute(world, route, url, fault)
-      return Buffer.isBuffer(made) ? made : inMode(made, isLive(key))
+      return Buffer.isBuffer(made) ? made : writeInMode(made, isLive(key))
     })
     if (options.latency) await sleep(options.latency)
     await serving.send(response, answer, fault === null ? undefined : { fault, path, writeError })
@@ -124,11 +124,11 @@ function answerRoute(world: World, route: Route, url: URL, fault: ActiveFault | 
   return route.answer(world, readQuery(search, route.parameters), decodeURIComponent(id), secret)
 }
 
-function attempt(make: () => object | Buffer): Answer {
+function attempt(make: () => string | Buffer): Answer {
   try {
     const made = make()
     if (Buffer.isBuffer(made)) return { status: 200, type: 'application/pdf', body: made }
-    return jsonAnswer(200, made)
+    return { status: 200, type: 'application/json', body: Buffer.from(made) }
   } catch (error) {
     if (error instanceof StripeError) return jsonAnswer(error.status, { error: error.body })
     return jsonAnswer(500, writeError(500, String(error)))
