@@ -4,7 +4,7 @@ import { ApiError } from '../errors.ts'
 import { clampPage, clampPageSize } from '../invoice.ts'
 import { serializePage } from '../invoice-json.ts'
 import { maxSearchWords, type SearchWord, searchWords } from '../store/read-model/search.ts'
-import type { InvoiceQuery, ReadStore, Snapshot } from '../store/store.ts'
+import type { InvoiceQuery, ReadStore, Snapshot, WholeFilter } from '../store/store.ts'
 import { isHeldByClient, setReadHeaders } from './conditional.ts'
 import { limitExpensive } from './expensive.ts'
 import { type CustomerParams, type ListQuery, listInvoicesSchema } from './openapi/schemas.ts'
@@ -41,15 +41,18 @@ function etagOf(customerId: string, { version }: Snapshot): string {
 function readQuery({ customerId }: CustomerParams, query: ListQuery): InvoiceQuery {
   const { status, ix_status, date_from, date_to } = query
   const q = query.q?.trim()
+  const filter: WholeFilter = {
+    status,
+    ix_status,
+    issued_from: date_from === undefined ? undefined : Date.parse(date_from),
+    issued_before: date_to === undefined ? undefined : Date.parse(date_to) + dayMs,
+    words: q ? readWords(q) : undefined,
+  }
   return {
     customer_id: customerId,
     page: clampPage(query.page),
     page_size: clampPageSize(query.page_size),
-    ...(status !== undefined && { status }),
-    ...(ix_status !== undefined && { ix_status }),
-    ...(date_from !== undefined && { issued_from: Date.parse(date_from) }),
-    ...(date_to !== undefined && { issued_before: Date.parse(date_to) + dayMs }),
-    ...(q && { words: readWords(q) }),
+    ...filter,
   }
 }
 

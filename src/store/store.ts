@@ -10,19 +10,31 @@ import type { ContentsReads, ContentsWrites } from './contents.ts'
 import type { DocumentReads, DocumentWrites } from './document-store.ts'
 import type { SearchWord } from './read-model/search.ts'
 
-export interface InvoiceQuery {
+/**
+ * What narrows a list down; a field that is not given does not. Whoever answers a page handles every field, or does not
+ * compile: a filter that somebody forgot would show what was not asked for.
+ */
+export interface InvoiceFilter {
+  status?: InvoiceStatus | undefined
+  ix_status?: string | undefined
+  /** Inclusive, in milliseconds since the epoch; the beginning of a UTC day. */
+  issued_from?: number | undefined
+  /** Exclusive, in milliseconds since the epoch; the beginning of a UTC day. */
+  issued_before?: number | undefined
+  /** Every word must match; none given means no search. */
+  words?: readonly SearchWord[] | undefined
+}
+
+export type FilterName = keyof InvoiceFilter
+
+/** A filter with a word on every field: one that is added later is missing here, and does not compile. */
+export type WholeFilter = { [Name in FilterName]-?: InvoiceFilter[Name] | undefined }
+
+export interface InvoiceQuery extends InvoiceFilter {
   customer_id: string
   /** At least 1. Above the last page, the last page is meant. */
   page: number
   page_size: number
-  status?: InvoiceStatus
-  ix_status?: string
-  /** Inclusive, in milliseconds since the epoch; the beginning of a UTC day. */
-  issued_from?: number
-  /** Exclusive, in milliseconds since the epoch; the beginning of a UTC day. */
-  issued_before?: number
-  /** Every word must match; none given means no search. */
-  words?: readonly SearchWord[]
 }
 
 /** Where a customer's records stand. */

@@ -6,6 +6,8 @@ import {
   filters,
   given,
   inOrder,
+  isFiltered,
+  isUncounted,
   matching,
   page,
   readSummaries,
@@ -17,12 +19,12 @@ export const listInvoices = `
   ${attributes} AS $body$
   DECLARE
     v_counted boolean;
-    v_filtered boolean := num_nonnulls(p_status, p_ix_status, p_from, p_before) > 0;
+    v_filtered boolean := ${isFiltered};
   BEGIN
     SELECT c.total, c.version, c.counted, f.synced_at INTO total, version, v_counted, synced_at
     FROM fatura.freshness f LEFT JOIN fatura.customers c ON c.customer_id = p_customer_id;
     total := coalesce(total, 0);
-    IF v_counted AND (v_filtered OR p_page > 1) THEN
+    IF v_counted AND (v_filtered OR p_page > 1) AND NOT ${isUncounted} THEN
       SELECT l.total, l.page, l.summaries INTO total, page, summaries FROM fatura.list_counted(${given}) l;
       RETURN;
     END IF;

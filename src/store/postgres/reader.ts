@@ -1,5 +1,6 @@
 import { isForHead } from '../read-model/counting.ts'
 import type { InvoicePage, ReadStore, Snapshot, StoredInvoice, StoredToken } from '../store.ts'
+import { filterValues } from './function-parts.ts'
 import { openLanes } from './lanes.ts'
 import { openReadPools, read, twiceIfBroken } from './pool.ts'
 import { checkSchema } from './schema-version.ts'
@@ -39,13 +40,12 @@ export async function openPostgresReader(url: string, sharedBy = 1): Promise<Rea
 
   return {
     async listInvoices(query) {
-      const { customer_id, page, page_size, words } = query
+      const { customer_id, words } = query
       if (isForHead(query)) {
         const [row] = await ask<FirstPageRow>('first', customer_id)
         return readFirstPage(row as FirstPageRow)
       }
-      const { status, ix_status, issued_from, issued_before } = query
-      const filters = [customer_id, page, page_size, status, ix_status, issued_from, issued_before]
+      const filters = filterValues(query)
       const [row] = await (words === undefined
         ? call<PageRow>('list', ...filters)
         : call<PageRow>(

@@ -4,22 +4,40 @@
  * the transaction that changes the rows, by counting anew the days it touched.
  */
 import { defaultPageSize } from '../../invoice.ts'
-import type { InvoiceQuery } from '../store.ts'
+import type { FilterName, InvoiceFilter, InvoiceQuery } from '../store.ts'
 
 /** Above this many invoices a customer has counters; up to it, counting the rows is as fast. */
 export const countedAbove = 500
 
-/** So many of a customer's newest invoices are kept joined as they are sent: the default page is then one row. */
+/** How many of a customer's newest invoices are kept joined as they are sent: the default page is then one row. */
 export const headSize = defaultPageSize
 
 /** So many customers changed within one transaction are held in memory. */
 export const heldAtMost = 10_000
 
-/** Whether a question is for that page. */
+/** What answers each filter for a customer with counters. `rows`: nothing is kept for it, so its rows are looked at. */
+const answeredBy: Record<FilterName, 'state' | 'days' | 'search' | 'rows'> = {
+  status: 'state',
+  ix_status: 'state',
+  issued_from: 'days',
+  issued_before: 'days',
+  words: 'search',
+}
+
+export const filterNames = Object.keys(answeredBy) as FilterName[]
+
+/** The filters for which nothing is kept: with any of them, a large customer is read as a small one is. */
+export const uncountedFilters = filterNames.filter(name => answeredBy[name] === 'rows')
+
+export function isCountable(filter: InvoiceFilter): boolean {
+  return uncountedFilters.every(name => filter[name] === undefined)
+}
+
+/** Whether a question is for the kept page. */
 export function isForHead(query: InvoiceQuery): boolean {
-  const { page, page_size, status, ix_status, issued_from, issued_before, words } = query
-  const isWhole = (status ?? ix_status ?? issued_from ?? issued_before ?? words) === undefined
-  return isWhole && page === 1 && page_size === headSize
+  if (query.page !== 1 || query.page_size !== headSize) return false
+  for (const name of filterNames) if (query[name] !== undefined) return false
+  return true
 }
 
 export const dayLength = 86_400_000
@@ -41,7 +59,7 @@ export function ixOf(ixStatus: string | null): string {
 }
 
 /** The state that a question's filters ask for. */
-export function stateAsked(filters: { status?: string; ix_status?: string }): State {
+export function stateAsked(filters: Pick<InvoiceFilter, 'status' | 'ix_status'>): State {
   const { status = '', ix_status } = filters
   return { status, ix: ix_status === undefined ? '' : ixOf(ix_status) }
 }

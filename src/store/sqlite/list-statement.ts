@@ -2,7 +2,9 @@
  * The list's one statement: total, clamped page, rows, version and freshness, all from one snapshot. It counts rows, so
  * it answers only for a customer without counters; and for the first page of a whole list, whose total is known.
  */
-import type { InvoiceQuery } from '../store.ts'
+import { filterNames, isCountable } from '../read-model/counting.ts'
+import type { SearchWord } from '../read-model/search.ts'
+import type { FilterName, InvoiceFilter, InvoiceQuery } from '../store.ts'
 
 export type Value = string | number
 
@@ -14,25 +16,43 @@ export interface ListStatement {
   values: Value[]
 }
 
+type Bind = (value: Value) => string
+
+/** What each filter asks of a row. */
+const conditionOf: {
+  [Name in FilterName]-?: (value: NonNullable<InvoiceFilter[Name]>, bind: Bind) => string
+} = {
+  status: (value, bind) => `status = ${bind(value)}`,
+  ix_status: (value, bind) => `ix_status = ${bind(value)}`,
+  issued_from: (value, bind) => `issued_at >= ${bind(value)}`,
+  issued_before: (value, bind) => `issued_at < ${bind(value)}`,
+  words: (words, bind) => words.map(word => holdsWord(word, bind)).join(' AND '),
+}
+
+function holdsWord([word = '', ...others]: SearchWord, bind: Bind): string {
+  const own = bind(word)
+  const inParty = [own, ...others.map(bind)].map(text => `instr(text, ${text}) > 0`).join(' OR ')
+  return `(instr(own_text, ${own}) > 0 OR party_id IN (SELECT party_id FROM parties WHERE customer_id = ?1 AND (${inParty})))`
+}
+
+function conditionsOf(filter: InvoiceFilter, bind: Bind): string[] {
+  return filterNames.flatMap(name => {
+    const condition = conditionOf[name] as (value: unknown, bind: Bind) => string
+    return filter[name] === undefined ? [] : [condition(filter[name], bind)]
+  })
+}
+
 /** The SQL depends only on which filters are given, never on their values: it is worth preparing once. */
 export function listStatement(query: InvoiceQuery): ListStatement {
   const values: Value[] = [query.customer_id, query.page_size]
   const bind = (value: Value): string => `?${values.push(value)}`
 
-  const conditions = ['customer_id = ?1']
-  if (query.status !== undefined) conditions.push(`status = ${bind(query.status)}`)
-  if (query.ix_status !== undefined) conditions.push(`ix_status = ${bind(query.ix_status)}`)
-  if (query.issued_from !== undefined) conditions.push(`issued_at >= ${bind(query.issued_from)}`)
-  if (query.issued_before !== undefined) conditions.push(`issued_at < ${bind(query.issued_before)}`)
-  for (const [word = '', ...others] of query.words ?? []) {
-    const own = bind(word)
-    const inParty = [own, ...others.map(bind)].map(text => `instr(text, ${text}) > 0`).join(' OR ')
-    conditions.push(
-      `(instr(own_text, ${own}) > 0 OR party_id IN (SELECT party_id FROM parties WHERE customer_id = ?1 AND (${inParty})))`,
-    )
-  }
+  const conditions = ['customer_id = ?1', ...conditionsOf(query, bind)]
   const matching = conditions.join(' AND ')
   const isWhole = conditions.length === 1
+  /** Nothing is read of a customer with counters, unless no counter knows the filters. */
+  const unlessCounted = (sql: string) =>
+    isCountable(query) ? `CASE WHEN counted = 1 THEN NULL ELSE ${sql} END` : sql
 
   const total = isWhole ? 'total' : `(SELECT count(*) FROM invoices WHERE ${matching})`
   const rows = (offset: string) => `
@@ -41,9 +61,9 @@ export function listStatement(query: InvoiceQuery): ListStatement {
 
   // Most ask for the first page: nothing has to be known before its rows are read.
   if (query.page === 1) {
-    const unlessCounted = (sql: string) => (isWhole ? sql : `CASE WHEN counted = 1 THEN NULL ELSE ${sql} END`)
+    const part = (sql: string) => (isWhole ? sql : unlessCounted(sql))
     const sql = `
-      SELECT ${unlessCounted(total)} AS total, ${unlessCounted(rows(''))} AS summaries, version, counted, synced_at
+      SELECT ${part(total)} AS total, ${part(rows(''))} AS summaries, version, counted, synced_at
       FROM freshness LEFT JOIN customers ON customer_id = ?1`
     return { sql, values }
   }
@@ -53,11 +73,11 @@ export function listStatement(query: InvoiceQuery): ListStatement {
   const offset = `max(0, min(${page}, CAST((total + ?2 - 1) / ?2 AS INTEGER)) - 1) * ?2`
   const sql = `
     WITH found AS MATERIALIZED (
-      SELECT CASE WHEN counted = 1 THEN NULL ELSE ${total} END AS total, version, counted, synced_at
+      SELECT ${unlessCounted(total)} AS total, version, counted, synced_at
       FROM freshness LEFT JOIN customers ON customer_id = ?1
     )
     SELECT total, version, counted, synced_at,
-      CASE WHEN counted = 1 THEN NULL ELSE ${rows(` OFFSET (SELECT coalesce(${offset}, 0) FROM found)`)} END AS summaries
+      ${unlessCounted(rows(` OFFSET (SELECT coalesce(${offset}, 0) FROM found)`))} AS summaries
     FROM found`
   return { sql, values }
 }

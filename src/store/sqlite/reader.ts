@@ -1,5 +1,5 @@
 import { countPages } from '../../invoice.ts'
-import { isForHead } from '../read-model/counting.ts'
+import { isCountable, isForHead } from '../read-model/counting.ts'
 import { readToken, type TokenRow, tokenColumns } from '../shared/tokens.ts'
 import type { InvoicePage, InvoiceQuery, ReadStore, Snapshot, StoredInvoice } from '../store.ts'
 import { openReadOnly } from './database.ts'
@@ -53,7 +53,7 @@ export function openSqliteReader(path: string): ReadStore {
   function listByStatement(query: InvoiceQuery): InvoicePage | null {
     const { sql, values } = listStatement(query)
     const row = prepareList(sql).get(...values) as unknown as PageRow
-    if (row.summaries === null && row.counted === 1) return null
+    if (row.summaries === null && row.counted === 1 && isCountable(query)) return null
     return pageOf(row, Math.max(1, Math.min(query.page, countPages(row.total ?? 0, query.page_size))))
   }
 

@@ -82,8 +82,7 @@ BEGIN RETURN QUERY
   WHERE i.customer_id = p_customer_id AND i.id = p_invoice_id;
 END $body$;
 
-CREATE OR REPLACE FUNCTION fatura.list_counted(p_customer_id text, p_page bigint, p_page_size bigint, p_status text, p_ix_status text,
-p_from bigint, p_before bigint, OUT total bigint, OUT page bigint, OUT summaries text) LANGUAGE plpgsql STABLE AS $body$
+CREATE OR REPLACE FUNCTION fatura.list_counted(p_customer_id text, p_page bigint, p_page_size bigint, p_status text, p_ix_status text, p_from bigint, p_before bigint, OUT total bigint, OUT page bigint, OUT summaries text) LANGUAGE plpgsql STABLE AS $body$
 DECLARE
   v_first integer := coalesce(p_from / 86400000, -1073741824);
   v_end integer := coalesce(p_before / 86400000, 1073741824);
@@ -198,8 +197,7 @@ BEGIN
   END IF;
 END $body$;
 
-CREATE OR REPLACE FUNCTION fatura.list_invoices(p_customer_id text, p_page bigint, p_page_size bigint, p_status text, p_ix_status text,
-p_from bigint, p_before bigint, OUT total bigint, OUT page bigint, OUT summaries text, OUT version bigint, OUT synced_at bigint)
+CREATE OR REPLACE FUNCTION fatura.list_invoices(p_customer_id text, p_page bigint, p_page_size bigint, p_status text, p_ix_status text, p_from bigint, p_before bigint, OUT total bigint, OUT page bigint, OUT summaries text, OUT version bigint, OUT synced_at bigint)
 
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog SET enable_seqscan = off SET plan_cache_mode = force_generic_plan
@@ -211,25 +209,19 @@ BEGIN
   SELECT c.total, c.version, c.counted, f.synced_at INTO total, version, v_counted, synced_at
   FROM fatura.freshness f LEFT JOIN fatura.customers c ON c.customer_id = p_customer_id;
   total := coalesce(total, 0);
-  IF v_counted AND (v_filtered OR p_page > 1) THEN
+  IF v_counted AND (v_filtered OR p_page > 1) AND NOT false THEN
     SELECT l.total, l.page, l.summaries INTO total, page, summaries FROM fatura.list_counted(p_customer_id, p_page, p_page_size, p_status, p_ix_status, p_from, p_before) l;
     RETURN;
   END IF;
   IF v_filtered THEN
     SELECT count(*) INTO total FROM fatura.invoices i WHERE
-    i.customer_id = p_customer_id
-    AND i.issued_at >= coalesce(p_from, -9007199254740991)
-    AND i.issued_at < coalesce(p_before, 9007199254740991)
-    AND (p_status IS NULL OR i.status = p_status) AND (p_ix_status IS NULL OR i.ix_status = p_ix_status);
+    i.customer_id = p_customer_id AND (p_status IS NULL OR i.status = p_status) AND (p_ix_status IS NULL OR i.ix_status = p_ix_status) AND i.issued_at >= coalesce(p_from, -9007199254740991) AND i.issued_at < coalesce(p_before, 9007199254740991);
   END IF;
   page := greatest(1, least(p_page, (total + p_page_size - 1) / p_page_size));
   IF v_filtered THEN
     SELECT string_agg(r.summary, ',') INTO summaries FROM (
       SELECT i.summary FROM fatura.invoices i WHERE
-    i.customer_id = p_customer_id
-    AND i.issued_at >= coalesce(p_from, -9007199254740991)
-    AND i.issued_at < coalesce(p_before, 9007199254740991)
-    AND (p_status IS NULL OR i.status = p_status) AND (p_ix_status IS NULL OR i.ix_status = p_ix_status)
+    i.customer_id = p_customer_id AND (p_status IS NULL OR i.status = p_status) AND (p_ix_status IS NULL OR i.ix_status = p_ix_status) AND i.issued_at >= coalesce(p_from, -9007199254740991) AND i.issued_at < coalesce(p_before, 9007199254740991)
       ORDER BY i.issued_at DESC, i.id DESC LIMIT p_page_size OFFSET (page - 1) * p_page_size) r;
   ELSE
     SELECT string_agg(r.summary, ',') INTO summaries FROM (
@@ -238,8 +230,7 @@ BEGIN
   END IF;
 END $body$;
 
-CREATE OR REPLACE FUNCTION fatura.search_invoices(p_customer_id text, p_page bigint, p_page_size bigint, p_status text, p_ix_status text,
-p_from bigint, p_before bigint, p_words text[], p_alternatives text[],
+CREATE OR REPLACE FUNCTION fatura.search_invoices(p_customer_id text, p_page bigint, p_page_size bigint, p_status text, p_ix_status text, p_from bigint, p_before bigint, p_words text[], p_alternatives text[],
   OUT total bigint, OUT page bigint, OUT summaries text, OUT version bigint, OUT synced_at bigint)
 
 LANGUAGE plpgsql STABLE SECURITY DEFINER
@@ -270,10 +261,7 @@ BEGIN
   IF cardinality(v_parties) > 64 THEN
     v_word := convert_to(p_words[1], 'UTF8');
     v_ids := ARRAY(SELECT i.id FROM fatura.invoices i WHERE
-    i.customer_id = p_customer_id
-    AND i.issued_at >= coalesce(p_from, -9007199254740991)
-    AND i.issued_at < coalesce(p_before, 9007199254740991)
-    AND (p_status IS NULL OR i.status = p_status) AND (p_ix_status IS NULL OR i.ix_status = p_ix_status)
+    i.customer_id = p_customer_id AND (p_status IS NULL OR i.status = p_status) AND (p_ix_status IS NULL OR i.ix_status = p_ix_status) AND i.issued_at >= coalesce(p_from, -9007199254740991) AND i.issued_at < coalesce(p_before, 9007199254740991)
         AND EXISTS (
           SELECT FROM fatura.parties y WHERE y.customer_id = p_customer_id AND y.party_id = i.party_id
             AND (position(v_word IN i.own_text) > 0 OR (strpos(y.text, p_words[1]) > 0 OR strpos(y.text, coalesce(p_alternatives[1], p_words[1])) > 0))
@@ -284,10 +272,7 @@ BEGIN
     IF total > 1000 THEN
       SELECT i.issued_at INTO v_last FROM fatura.invoices i WHERE i.customer_id = p_customer_id AND i.id = v_ids[total];
       SELECT total + count(*) INTO total FROM fatura.invoices i WHERE
-    i.customer_id = p_customer_id
-    AND i.issued_at >= coalesce(p_from, -9007199254740991)
-    AND i.issued_at < coalesce(p_before, 9007199254740991)
-    AND (p_status IS NULL OR i.status = p_status) AND (p_ix_status IS NULL OR i.ix_status = p_ix_status)
+    i.customer_id = p_customer_id AND (p_status IS NULL OR i.status = p_status) AND (p_ix_status IS NULL OR i.ix_status = p_ix_status) AND i.issued_at >= coalesce(p_from, -9007199254740991) AND i.issued_at < coalesce(p_before, 9007199254740991)
         AND EXISTS (
           SELECT FROM fatura.parties y WHERE y.customer_id = p_customer_id AND y.party_id = i.party_id
             AND (position(v_word IN i.own_text) > 0 OR (strpos(y.text, p_words[1]) > 0 OR strpos(y.text, coalesce(p_alternatives[1], p_words[1])) > 0))
@@ -302,10 +287,7 @@ BEGIN
     ELSIF v_left < total / 2 THEN
       v_ids := ARRAY(SELECT r.id FROM (
         SELECT i.id, i.issued_at FROM fatura.invoices i WHERE
-    i.customer_id = p_customer_id
-    AND i.issued_at >= coalesce(p_from, -9007199254740991)
-    AND i.issued_at < coalesce(p_before, 9007199254740991)
-    AND (p_status IS NULL OR i.status = p_status) AND (p_ix_status IS NULL OR i.ix_status = p_ix_status)
+    i.customer_id = p_customer_id AND (p_status IS NULL OR i.status = p_status) AND (p_ix_status IS NULL OR i.ix_status = p_ix_status) AND i.issued_at >= coalesce(p_from, -9007199254740991) AND i.issued_at < coalesce(p_before, 9007199254740991)
         AND EXISTS (
           SELECT FROM fatura.parties y WHERE y.customer_id = p_customer_id AND y.party_id = i.party_id
             AND (position(v_word IN i.own_text) > 0 OR (strpos(y.text, p_words[1]) > 0 OR strpos(y.text, coalesce(p_alternatives[1], p_words[1])) > 0))
@@ -316,10 +298,7 @@ BEGIN
     ELSE
       v_ids := ARRAY(SELECT r.id FROM (
         SELECT i.id, i.issued_at FROM fatura.invoices i WHERE
-    i.customer_id = p_customer_id
-    AND i.issued_at >= coalesce(p_from, -9007199254740991)
-    AND i.issued_at < coalesce(p_before, 9007199254740991)
-    AND (p_status IS NULL OR i.status = p_status) AND (p_ix_status IS NULL OR i.ix_status = p_ix_status)
+    i.customer_id = p_customer_id AND (p_status IS NULL OR i.status = p_status) AND (p_ix_status IS NULL OR i.ix_status = p_ix_status) AND i.issued_at >= coalesce(p_from, -9007199254740991) AND i.issued_at < coalesce(p_before, 9007199254740991)
         AND EXISTS (
           SELECT FROM fatura.parties y WHERE y.customer_id = p_customer_id AND y.party_id = i.party_id
             AND (position(v_word IN i.own_text) > 0 OR (strpos(y.text, p_words[1]) > 0 OR strpos(y.text, coalesce(p_alternatives[1], p_words[1])) > 0))
@@ -455,17 +434,13 @@ BEGIN
     END LOOP;
     ELSIF v_is_all AND num_nonnulls(v_party, v_needed[2], p_status, p_ix_status) = 0 THEN
     v_ids := ARRAY(SELECT i.id FROM fatura.invoices i WHERE
-    i.customer_id = p_customer_id
-    AND i.issued_at >= coalesce(p_from, -9007199254740991)
-    AND i.issued_at < coalesce(p_before, 9007199254740991)
+    i.customer_id = p_customer_id AND i.issued_at >= coalesce(p_from, -9007199254740991) AND i.issued_at < coalesce(p_before, 9007199254740991)
         AND position(v_word IN i.own_text) > 0 ORDER BY i.issued_at DESC, i.id DESC LIMIT 1001);
     total := cardinality(v_ids);
     IF total > 1000 THEN
       SELECT i.issued_at INTO v_last FROM fatura.invoices i WHERE i.customer_id = p_customer_id AND i.id = v_ids[total];
       SELECT total + count(*) INTO total FROM fatura.invoices i WHERE
-    i.customer_id = p_customer_id
-    AND i.issued_at >= coalesce(p_from, -9007199254740991)
-    AND i.issued_at < coalesce(p_before, 9007199254740991)
+    i.customer_id = p_customer_id AND i.issued_at >= coalesce(p_from, -9007199254740991) AND i.issued_at < coalesce(p_before, 9007199254740991)
         AND position(v_word IN i.own_text) > 0 AND (i.issued_at, i.id) < (v_last, v_ids[1001]);
     END IF;
     page := greatest(1, least(p_page, (total + p_page_size - 1) / p_page_size));
@@ -475,36 +450,26 @@ BEGIN
     ELSIF v_left < total / 2 THEN
       v_ids := ARRAY(SELECT r.id FROM (
         SELECT i.id, i.issued_at FROM fatura.invoices i WHERE
-    i.customer_id = p_customer_id
-    AND i.issued_at >= coalesce(p_from, -9007199254740991)
-    AND i.issued_at < coalesce(p_before, 9007199254740991)
+    i.customer_id = p_customer_id AND i.issued_at >= coalesce(p_from, -9007199254740991) AND i.issued_at < coalesce(p_before, 9007199254740991)
         AND position(v_word IN i.own_text) > 0
         ORDER BY i.issued_at DESC, i.id DESC LIMIT p_page_size OFFSET v_left) r);
     ELSE
       v_ids := ARRAY(SELECT r.id FROM (
         SELECT i.id, i.issued_at FROM fatura.invoices i WHERE
-    i.customer_id = p_customer_id
-    AND i.issued_at >= coalesce(p_from, -9007199254740991)
-    AND i.issued_at < coalesce(p_before, 9007199254740991)
+    i.customer_id = p_customer_id AND i.issued_at >= coalesce(p_from, -9007199254740991) AND i.issued_at < coalesce(p_before, 9007199254740991)
         AND position(v_word IN i.own_text) > 0
         ORDER BY i.issued_at, i.id LIMIT least(p_page_size, total - v_left) OFFSET greatest(0, total - v_left - p_page_size)) r ORDER BY r.issued_at DESC, r.id DESC);
     END IF;
     ELSIF v_is_all AND v_party IS NULL THEN
     v_ids := ARRAY(SELECT i.id FROM fatura.invoices i WHERE
-    i.customer_id = p_customer_id
-    AND i.issued_at >= coalesce(p_from, -9007199254740991)
-    AND i.issued_at < coalesce(p_before, 9007199254740991)
-    AND (p_status IS NULL OR i.status = p_status) AND (p_ix_status IS NULL OR i.ix_status = p_ix_status)
+    i.customer_id = p_customer_id AND (p_status IS NULL OR i.status = p_status) AND (p_ix_status IS NULL OR i.ix_status = p_ix_status) AND i.issued_at >= coalesce(p_from, -9007199254740991) AND i.issued_at < coalesce(p_before, 9007199254740991)
         AND position(v_word IN i.own_text) > 0 AND position(v_word_2 IN i.own_text) > 0 AND position(v_word_3 IN i.own_text) > 0
           AND (v_needs_3 OR position(v_word_4 IN i.own_text) > 0 AND position(v_word_5 IN i.own_text) > 0 AND position(v_word_6 IN i.own_text) > 0 AND position(v_word_7 IN i.own_text) > 0 AND position(v_word_8 IN i.own_text) > 0 AND position(v_word_9 IN i.own_text) > 0 AND position(v_word_10 IN i.own_text) > 0) ORDER BY i.issued_at DESC, i.id DESC LIMIT 1001);
     total := cardinality(v_ids);
     IF total > 1000 THEN
       SELECT i.issued_at INTO v_last FROM fatura.invoices i WHERE i.customer_id = p_customer_id AND i.id = v_ids[total];
       SELECT total + count(*) INTO total FROM fatura.invoices i WHERE
-    i.customer_id = p_customer_id
-    AND i.issued_at >= coalesce(p_from, -9007199254740991)
-    AND i.issued_at < coalesce(p_before, 9007199254740991)
-    AND (p_status IS NULL OR i.status = p_status) AND (p_ix_status IS NULL OR i.ix_status = p_ix_status)
+    i.customer_id = p_customer_id AND (p_status IS NULL OR i.status = p_status) AND (p_ix_status IS NULL OR i.ix_status = p_ix_status) AND i.issued_at >= coalesce(p_from, -9007199254740991) AND i.issued_at < coalesce(p_before, 9007199254740991)
         AND position(v_word IN i.own_text) > 0 AND position(v_word_2 IN i.own_text) > 0 AND position(v_word_3 IN i.own_text) > 0
           AND (v_needs_3 OR position(v_word_4 IN i.own_text) > 0 AND position(v_word_5 IN i.own_text) > 0 AND position(v_word_6 IN i.own_text) > 0 AND position(v_word_7 IN i.own_text) > 0 AND position(v_word_8 IN i.own_text) > 0 AND position(v_word_9 IN i.own_text) > 0 AND position(v_word_10 IN i.own_text) > 0) AND (i.issued_at, i.id) < (v_last, v_ids[1001]);
     END IF;
@@ -515,30 +480,21 @@ BEGIN
     ELSIF v_left < total / 2 THEN
       v_ids := ARRAY(SELECT r.id FROM (
         SELECT i.id, i.issued_at FROM fatura.invoices i WHERE
-    i.customer_id = p_customer_id
-    AND i.issued_at >= coalesce(p_from, -9007199254740991)
-    AND i.issued_at < coalesce(p_before, 9007199254740991)
-    AND (p_status IS NULL OR i.status = p_status) AND (p_ix_status IS NULL OR i.ix_status = p_ix_status)
+    i.customer_id = p_customer_id AND (p_status IS NULL OR i.status = p_status) AND (p_ix_status IS NULL OR i.ix_status = p_ix_status) AND i.issued_at >= coalesce(p_from, -9007199254740991) AND i.issued_at < coalesce(p_before, 9007199254740991)
         AND position(v_word IN i.own_text) > 0 AND position(v_word_2 IN i.own_text) > 0 AND position(v_word_3 IN i.own_text) > 0
           AND (v_needs_3 OR position(v_word_4 IN i.own_text) > 0 AND position(v_word_5 IN i.own_text) > 0 AND position(v_word_6 IN i.own_text) > 0 AND position(v_word_7 IN i.own_text) > 0 AND position(v_word_8 IN i.own_text) > 0 AND position(v_word_9 IN i.own_text) > 0 AND position(v_word_10 IN i.own_text) > 0)
         ORDER BY i.issued_at DESC, i.id DESC LIMIT p_page_size OFFSET v_left) r);
     ELSE
       v_ids := ARRAY(SELECT r.id FROM (
         SELECT i.id, i.issued_at FROM fatura.invoices i WHERE
-    i.customer_id = p_customer_id
-    AND i.issued_at >= coalesce(p_from, -9007199254740991)
-    AND i.issued_at < coalesce(p_before, 9007199254740991)
-    AND (p_status IS NULL OR i.status = p_status) AND (p_ix_status IS NULL OR i.ix_status = p_ix_status)
+    i.customer_id = p_customer_id AND (p_status IS NULL OR i.status = p_status) AND (p_ix_status IS NULL OR i.ix_status = p_ix_status) AND i.issued_at >= coalesce(p_from, -9007199254740991) AND i.issued_at < coalesce(p_before, 9007199254740991)
         AND position(v_word IN i.own_text) > 0 AND position(v_word_2 IN i.own_text) > 0 AND position(v_word_3 IN i.own_text) > 0
           AND (v_needs_3 OR position(v_word_4 IN i.own_text) > 0 AND position(v_word_5 IN i.own_text) > 0 AND position(v_word_6 IN i.own_text) > 0 AND position(v_word_7 IN i.own_text) > 0 AND position(v_word_8 IN i.own_text) > 0 AND position(v_word_9 IN i.own_text) > 0 AND position(v_word_10 IN i.own_text) > 0)
         ORDER BY i.issued_at, i.id LIMIT least(p_page_size, total - v_left) OFFSET greatest(0, total - v_left - p_page_size)) r ORDER BY r.issued_at DESC, r.id DESC);
     END IF;
     ELSE
     v_ids := ARRAY(SELECT i.id FROM fatura.invoices i WHERE
-    i.customer_id = p_customer_id
-    AND i.issued_at >= coalesce(p_from, -9007199254740991)
-    AND i.issued_at < coalesce(p_before, 9007199254740991)
-    AND (p_status IS NULL OR i.status = p_status) AND (p_ix_status IS NULL OR i.ix_status = p_ix_status)
+    i.customer_id = p_customer_id AND (p_status IS NULL OR i.status = p_status) AND (p_ix_status IS NULL OR i.ix_status = p_ix_status) AND i.issued_at >= coalesce(p_from, -9007199254740991) AND i.issued_at < coalesce(p_before, 9007199254740991)
         AND (i.party_id = v_party OR v_is_free AND i.party_id = ANY (v_free)
           OR position(v_word IN i.own_text) > 0 AND position(v_word_2 IN i.own_text) > 0 AND position(v_word_3 IN i.own_text) > 0
           AND (v_needs_3 OR position(v_word_4 IN i.own_text) > 0 AND position(v_word_5 IN i.own_text) > 0 AND position(v_word_6 IN i.own_text) > 0 AND position(v_word_7 IN i.own_text) > 0 AND position(v_word_8 IN i.own_text) > 0 AND position(v_word_9 IN i.own_text) > 0 AND position(v_word_10 IN i.own_text) > 0) AND (v_is_all
@@ -551,10 +507,7 @@ BEGIN
     IF total > 1000 THEN
       SELECT i.issued_at INTO v_last FROM fatura.invoices i WHERE i.customer_id = p_customer_id AND i.id = v_ids[total];
       SELECT total + count(*) INTO total FROM fatura.invoices i WHERE
-    i.customer_id = p_customer_id
-    AND i.issued_at >= coalesce(p_from, -9007199254740991)
-    AND i.issued_at < coalesce(p_before, 9007199254740991)
-    AND (p_status IS NULL OR i.status = p_status) AND (p_ix_status IS NULL OR i.ix_status = p_ix_status)
+    i.customer_id = p_customer_id AND (p_status IS NULL OR i.status = p_status) AND (p_ix_status IS NULL OR i.ix_status = p_ix_status) AND i.issued_at >= coalesce(p_from, -9007199254740991) AND i.issued_at < coalesce(p_before, 9007199254740991)
         AND (i.party_id = v_party OR v_is_free AND i.party_id = ANY (v_free)
           OR position(v_word IN i.own_text) > 0 AND position(v_word_2 IN i.own_text) > 0 AND position(v_word_3 IN i.own_text) > 0
           AND (v_needs_3 OR position(v_word_4 IN i.own_text) > 0 AND position(v_word_5 IN i.own_text) > 0 AND position(v_word_6 IN i.own_text) > 0 AND position(v_word_7 IN i.own_text) > 0 AND position(v_word_8 IN i.own_text) > 0 AND position(v_word_9 IN i.own_text) > 0 AND position(v_word_10 IN i.own_text) > 0) AND (v_is_all
@@ -571,10 +524,7 @@ BEGIN
     ELSIF v_left < total / 2 THEN
       v_ids := ARRAY(SELECT r.id FROM (
         SELECT i.id, i.issued_at FROM fatura.invoices i WHERE
-    i.customer_id = p_customer_id
-    AND i.issued_at >= coalesce(p_from, -9007199254740991)
-    AND i.issued_at < coalesce(p_before, 9007199254740991)
-    AND (p_status IS NULL OR i.status = p_status) AND (p_ix_status IS NULL OR i.ix_status = p_ix_status)
+    i.customer_id = p_customer_id AND (p_status IS NULL OR i.status = p_status) AND (p_ix_status IS NULL OR i.ix_status = p_ix_status) AND i.issued_at >= coalesce(p_from, -9007199254740991) AND i.issued_at < coalesce(p_before, 9007199254740991)
         AND (i.party_id = v_party OR v_is_free AND i.party_id = ANY (v_free)
           OR position(v_word IN i.own_text) > 0 AND position(v_word_2 IN i.own_text) > 0 AND position(v_word_3 IN i.own_text) > 0
           AND (v_needs_3 OR position(v_word_4 IN i.own_text) > 0 AND position(v_word_5 IN i.own_text) > 0 AND position(v_word_6 IN i.own_text) > 0 AND position(v_word_7 IN i.own_text) > 0 AND position(v_word_8 IN i.own_text) > 0 AND position(v_word_9 IN i.own_text) > 0 AND position(v_word_10 IN i.own_text) > 0) AND (v_is_all
@@ -587,10 +537,7 @@ BEGIN
     ELSE
       v_ids := ARRAY(SELECT r.id FROM (
         SELECT i.id, i.issued_at FROM fatura.invoices i WHERE
-    i.customer_id = p_customer_id
-    AND i.issued_at >= coalesce(p_from, -9007199254740991)
-    AND i.issued_at < coalesce(p_before, 9007199254740991)
-    AND (p_status IS NULL OR i.status = p_status) AND (p_ix_status IS NULL OR i.ix_status = p_ix_status)
+    i.customer_id = p_customer_id AND (p_status IS NULL OR i.status = p_status) AND (p_ix_status IS NULL OR i.ix_status = p_ix_status) AND i.issued_at >= coalesce(p_from, -9007199254740991) AND i.issued_at < coalesce(p_before, 9007199254740991)
         AND (i.party_id = v_party OR v_is_free AND i.party_id = ANY (v_free)
           OR position(v_word IN i.own_text) > 0 AND position(v_word_2 IN i.own_text) > 0 AND position(v_word_3 IN i.own_text) > 0
           AND (v_needs_3 OR position(v_word_4 IN i.own_text) > 0 AND position(v_word_5 IN i.own_text) > 0 AND position(v_word_6 IN i.own_text) > 0 AND position(v_word_7 IN i.own_text) > 0 AND position(v_word_8 IN i.own_text) > 0 AND position(v_word_9 IN i.own_text) > 0 AND position(v_word_10 IN i.own_text) > 0) AND (v_is_all
