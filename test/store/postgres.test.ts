@@ -239,11 +239,14 @@ describe('what Citus asks for', () => {
     for (const { name, body } of functionSources()) {
       const uses = Map.groupBy(body.matchAll(new RegExp(customerTable, 'g')), ([, , alias]) => alias)
       for (const [alias, of] of uses) {
-        const own = body.split(`${alias}.customer_id = p_customer_id`).length - 1
+        const own = body.split(new RegExp(`${alias}\\.customer_id = (?:p_customer_id|\\$1)`)).length - 1
         const joined = body.split(`${alias}.customer_id = i.customer_id`).length - 1
         assert.equal(own + joined, of.length, `${name}: each use of ${of[0]?.[1]} as ${alias}`)
         checked += of.length
       }
+      // Within a statement that is made at run time, $1 is the customer.
+      const made = body.match(/\bEXECUTE\b/g)?.length ?? 0
+      assert.equal(body.match(/\bUSING p_customer_id\b/g)?.length ?? 0, made, name)
     }
     assert.ok(checked >= 8, `${checked} uses of tables`)
   })

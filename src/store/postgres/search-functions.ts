@@ -1,72 +1,96 @@
-/** The search within a customer's invoices. */
+/**
+ * The search within a customer's invoices. What must hold of an invoice is written down as one condition, for just these
+ * words and this customer's parties, and planned then: each word that it needs not look for makes every row cheaper.
+ */
 import { dayLength, everyDay } from '../read-model/counting.ts'
-import {
-  attributes,
-  clampPage,
-  filters,
-  given,
-  inOrder,
-  matching,
-  ofDays,
-  page,
-  readSummaries,
-} from './function-parts.ts'
+import { attributes, clampPage, filters, given, inOrder, page, readSummaries } from './function-parts.ts'
 
 /** So many are taken down on the way; what follows them is only counted. */
 const foundAtOnce = 1_000
 
-/** Up to so many parties are held in arrays; of more, each invoice's is looked up. */
-const partiesAtMost = 64
+/** A word of so many bytes is mostly rare: it is worth looking first whether a day holds it at all. */
+const longWord = 5
 
-/** Up to so many words have variables of their own; a search over HTTP has no more. */
-const wordsAtMost = 10
+/** Up to so many parties are counted one by one among a day's. */
+const countedApart = 4
+
+/** The statements are made of fixed text and of numbers: words and parties come in as values, and so show in no log. */
+const values = `USING p_customer_id, v_words, v_holders, p_status, p_ix_status,
+      coalesce(p_from, ${Number.MIN_SAFE_INTEGER}), coalesce(p_before, ${Number.MAX_SAFE_INTEGER})`
+
+/** The words that not every party holds, the longest first: it is the rarest, most likely. And which parties hold each. */
+const readWords = `
+    SELECT count(*) INTO v_parties FROM fatura.parties y WHERE y.customer_id = p_customer_id;
+    FOR v_word, v_alternative IN
+      SELECT w.word, coalesce(w.alternative, w.word) FROM unnest(p_words, p_alternatives) w (word, alternative)
+      ORDER BY length(w.word) DESC, w.word
+    LOOP
+      v_of := ARRAY(
+        SELECT y.party_id FROM fatura.parties y WHERE y.customer_id = p_customer_id
+          AND (strpos(y.text, v_word) > 0 OR strpos(y.text, v_alternative) > 0));
+      CONTINUE WHEN cardinality(v_of) = v_parties;
+      v_free := CASE WHEN v_free IS NULL THEN v_of ELSE ARRAY(SELECT unnest(v_free) INTERSECT SELECT unnest(v_of)) END;
+      v_words := v_words || convert_to(v_word, 'UTF8');
+      v_holders := v_holders || v_of;
+      v_ends := v_ends || cardinality(v_holders);
+    END LOOP`
+
+/** Of an invoice: each word is in its own text, or in its party's. */
+const writeCondition = `
+    SELECT string_agg(format('(%s position($2[%s] IN i.own_text) > 0)', CASE v_ends[n] - v_ends[n - 1]
+        WHEN 0 THEN ''
+        WHEN 1 THEN format('i.party_id = $3[%s] OR', v_ends[n])
+        ELSE format('i.party_id = ANY ($3[%s:%s]) OR', v_ends[n - 1] + 1, v_ends[n]) END, n), ' AND ' ORDER BY n)
+    INTO v_condition FROM generate_series(1, cardinality(v_words)) n`
 
 /**
- * Finds by one pass over the narrow index, which holds the invoices' own texts. The first ones are taken down on the way,
- * the others counted; a page further on is skipped to from the nearer end.
+ * One pass over the narrow index, which holds the invoices' own texts. The first ones are taken down on the way, the others
+ * counted; a page further on is skipped to from the nearer end.
  */
-function findPage(condition: string, filtered = matching): string {
-  const found = `FROM fatura.invoices i WHERE ${filtered}
-          AND ${condition}`
-  const skipTo = (order: string, limit: string, offset: string) => `
-          SELECT i.id, i.issued_at ${found}
-          ${order} LIMIT ${limit} OFFSET ${offset}`
-  return `
-      v_ids := ARRAY(SELECT i.id ${found} ${inOrder} LIMIT ${foundAtOnce + 1});
+const findInRows = `
+      v_found := 'FROM fatura.invoices i WHERE i.customer_id = $1 AND i.issued_at >= $6 AND i.issued_at < $7
+        AND ($4 IS NULL OR i.status = $4) AND ($5 IS NULL OR i.ix_status = $5) AND ' || v_condition;
+      EXECUTE 'SELECT ARRAY(SELECT i.id ' || v_found || ' ${inOrder} LIMIT ${foundAtOnce + 1})' INTO v_ids
+      ${values};
       total := cardinality(v_ids);
       IF total > ${foundAtOnce} THEN
-        SELECT i.issued_at INTO v_last FROM fatura.invoices i WHERE i.customer_id = p_customer_id AND i.id = v_ids[total];
-        SELECT total + count(*) INTO total ${found} AND (i.issued_at, i.id) < (v_last, v_ids[${foundAtOnce + 1}]);
+        EXECUTE 'SELECT count(*) ' || v_found INTO total ${values};
       END IF;
       ${clampPage};
       v_left := (page - 1) * p_page_size;
       IF v_left + p_page_size <= ${foundAtOnce} OR total <= ${foundAtOnce} THEN
         v_ids := v_ids[v_left + 1 : v_left + p_page_size];
       ELSIF v_left < total / 2 THEN
-        v_ids := ARRAY(SELECT r.id FROM (${skipTo(inOrder, 'p_page_size', 'v_left')}) r);
+        EXECUTE format('SELECT ARRAY(SELECT i.id %s ${inOrder} LIMIT %s OFFSET %s)', v_found, p_page_size, v_left)
+        INTO v_ids ${values};
       ELSE
-        v_ids := ARRAY(SELECT r.id FROM (${skipTo(
-          'ORDER BY i.issued_at, i.id',
-          'least(p_page_size, total - v_left)',
-          'greatest(0, total - v_left - p_page_size)',
-        )}) r ORDER BY r.issued_at DESC, r.id DESC);
+        EXECUTE format('SELECT ARRAY(SELECT r.id FROM (
+          SELECT i.id, i.issued_at %s ORDER BY i.issued_at, i.id LIMIT %s OFFSET %s) r ORDER BY r.issued_at DESC, r.id DESC)',
+          v_found, least(p_page_size, total - v_left), greatest(0, total - v_left - p_page_size))
+        INTO v_ids ${values};
       END IF;`
-}
 
 /**
  * The same for a customer with counters: each day's texts lie in one row, and are counted there; then the rows of those days
- * are read in which the page lies. A word that is long is mostly rare: where a day lacks it, only its parties count.
+ * are read in which the page lies. Where a day lacks a word that only parties hold which hold all words, those count alone.
  */
-function findInDays(condition: string, columns: string, ofParties = '0'): string {
-  return `
-      SELECT array_agg(q.day), array_agg(q.n), coalesce(sum(q.n), 0) INTO v_days, v_ns, total FROM (
-        SELECT s.day, CASE WHEN octet_length(v_word) > 4 AND position(v_word IN s.joined) = 0 THEN ${ofParties}
-          ELSE (SELECT count(*) FROM (SELECT ${columns}) i WHERE ${condition}) END AS n
-        FROM fatura.search_days s
-        WHERE s.customer_id = p_customer_id AND s.day >= coalesce(p_from / ${dayLength}, ${everyDay.first})
-          AND s.day < coalesce(p_before / ${dayLength}, ${everyDay.end})
-        ORDER BY s.day DESC OFFSET 0) q
-      WHERE q.n > 0;
+const findInDays = `
+      IF cardinality(v_free) <= ${countedApart} THEN
+        SELECT string_agg(format('position($2[%s] IN s.joined) = 0', n), ' OR ') INTO v_lacks
+        FROM generate_series(1, cardinality(v_words)) n
+        WHERE octet_length(v_words[n]) >= ${longWord} AND v_ends[n] - v_ends[n - 1] = cardinality(v_free);
+        SELECT string_agg(format('cardinality(array_positions(s.parties, %s))', f.party_id), ' + ') INTO v_of_free
+        FROM unnest(v_free) f (party_id);
+      END IF;
+      EXECUTE format('SELECT array_agg(q.day), array_agg(q.n), coalesce(sum(q.n), 0) FROM (
+        SELECT s.day, CASE WHEN %s THEN %s ELSE (
+          SELECT count(*) FROM (SELECT unnest(s.texts) AS own_text%s) i WHERE %s) END AS n
+        FROM fatura.search_days s WHERE s.customer_id = $1 AND s.day >= %s AND s.day < %s
+        ORDER BY s.day DESC OFFSET 0) q WHERE q.n > 0',
+        coalesce(v_lacks, 'false'), coalesce(v_of_free, '0'),
+        CASE WHEN cardinality(v_holders) > 0 THEN ', unnest(s.parties) AS party_id' END, v_condition,
+        coalesce(p_from / ${dayLength}, ${everyDay.first}), coalesce(p_before / ${dayLength}, ${everyDay.end}))
+      INTO v_days, v_ns, total ${values};
       ${clampPage};
       v_left := (page - 1) * p_page_size;
       v_ids := '{}';
@@ -75,90 +99,27 @@ function findInDays(condition: string, columns: string, ofParties = '0'): string
         IF v_left >= v_ns[v_at] THEN
           v_left := v_left - v_ns[v_at];
         ELSE
-          v_ids := v_ids || ARRAY(
-            SELECT i.id FROM fatura.invoices i
-            WHERE i.customer_id = p_customer_id AND i.issued_at >= v_days[v_at]::bigint * ${dayLength}
-              AND i.issued_at < (v_days[v_at] + 1)::bigint * ${dayLength} AND ${condition}
-            ${inOrder} LIMIT p_page_size - cardinality(v_ids) OFFSET v_left);
+          EXECUTE format('SELECT $8 || ARRAY(
+            SELECT i.id FROM fatura.invoices i WHERE i.customer_id = $1 AND i.issued_at >= $6 AND i.issued_at < $7 AND %s
+            ${inOrder} LIMIT %s OFFSET %s)', v_condition, p_page_size - cardinality(v_ids), v_left)
+          INTO v_ids USING p_customer_id, v_words, v_holders, p_status, p_ix_status,
+            v_days[v_at]::bigint * ${dayLength}, (v_days[v_at] + 1)::bigint * ${dayLength}, v_ids;
           v_left := 0;
         END IF;
       END LOOP;`
-}
-
-const [texts, textsAndParties] = [
-  'unnest(s.texts) AS own_text',
-  'unnest(s.texts) AS own_text, unnest(s.parties) AS party_id',
-]
-
-/** How many invoices of a day are of parties that hold all words. */
-const ofFreeParties =
-  '(SELECT coalesce(sum(cardinality(array_positions(s.parties, f.party_id))), 0) FROM unnest(v_free) f (party_id))'
-
-const holds = (word: string) => `position(${word} IN i.own_text) > 0`
-
-/** Whether a word, or its alternative, is in a party's text. */
-const partyHolds = (word: string, alternative: string) =>
-  `(strpos(y.text, ${word}) > 0 OR strpos(y.text, coalesce(${alternative}, ${word})) > 0)`
-
-/** The words that a party leaves to be found in the own text, the longest first: it is the rarest, most likely. */
-const readLefts = `
-    SELECT array_agg(q.party_id), array_agg(q.words) INTO v_parties, v_lefts FROM (
-      SELECT y.party_id, (
-        SELECT coalesce(string_agg(w.word, E'\\n' ORDER BY length(w.word) DESC, w.word), '')
-        FROM unnest(p_words, p_alternatives) w (word, alternative)
-        WHERE NOT ${partyHolds('w.word', 'w.alternative')}
-      ) AS words
-      FROM fatura.parties y WHERE y.customer_id = p_customer_id LIMIT ${partiesAtMost + 1}) q`
-
-/** Of each party, the n-th of the words that it leaves and that not all leave. */
-const readOther = (n: number) => `ARRAY(
-        SELECT convert_to(coalesce((
-          SELECT array_agg(w.word ORDER BY length(w.word) DESC)
-          FROM string_to_table(u.words, E'\\n') w (word) WHERE w.word <> ALL (v_needed))[${n}], ''), 'UTF8')
-        FROM unnest(v_lefts) WITH ORDINALITY u (words, place) ORDER BY u.place)`
-
-/** The n-th of the words that are left by every party that leaves any. */
-const needed = (n: number) => `convert_to(coalesce(v_needed[${n}], ''), 'UTF8')`
-
-/** As many variables as a search has words: to hold them in an array would cost more at each row than to look for them. */
-const neededWords = ['v_word', ...Array.from({ length: wordsAtMost - 1 }, (_, n) => `v_word_${n + 2}`)]
-const [first3, further] = [neededWords.slice(0, 3), neededWords.slice(3)]
-
-/** Few searches have more than three words, so that these are passed over together. */
-const holdsNeeded = `${first3.map(holds).join(' AND ')}
-            AND (v_needs_3 OR ${further.map(holds).join(' AND ')})`
-
-/**
- * Most rows are decided by the party, when its text holds all words, or by the words that all other parties leave. Only what
- * passes is looked at with the words of its own party: an array costs at each row more than a look into the text.
- */
-const ofFewParties = `(i.party_id = v_party OR v_is_free AND i.party_id = ANY (v_free)
-            OR ${holdsNeeded} AND (v_is_all
-              OR ${holds('v_others[array_position(v_parties, i.party_id)]')}
-                AND ${holds('v_further[array_position(v_parties, i.party_id)]')}
-                AND (v_leaves_2 OR NOT EXISTS (
-                  SELECT FROM string_to_table(v_lefts[array_position(v_parties, i.party_id)], E'\\n') w (word)
-                  WHERE NOT ${holds("convert_to(w.word, 'UTF8')")}))))`
-
-const ofManyParties = `EXISTS (
-            SELECT FROM fatura.parties y WHERE y.customer_id = p_customer_id AND y.party_id = i.party_id
-              AND (${holds('v_word')} OR ${partyHolds('p_words[1]', 'p_alternatives[1]')})
-              AND (cardinality(p_words) < 2 OR NOT EXISTS (
-                SELECT FROM unnest(p_words, p_alternatives) w (word, alternative)
-                WHERE NOT ${holds("convert_to(w.word, 'UTF8')")} AND NOT ${partyHolds('w.word', 'w.alternative')})))`
 
 export const searchInvoices = `
   CREATE FUNCTION fatura.search_invoices(${filters}, p_words text[], p_alternatives text[],
     ${page}, OUT version bigint, OUT synced_at bigint)
   ${attributes} AS $body$
   DECLARE
-    v_parties bigint[]; v_lefts text[]; v_free bigint[]; v_party bigint; v_is_free boolean; v_needed text[];
-    ${neededWords.map(name => `${name} bytea;`).join(' ')}
-    v_needs_3 boolean; v_others bytea[]; v_further bytea[]; v_fits boolean; v_is_all boolean; v_leaves_2 boolean;
-    v_ids text[]; v_left bigint; v_last bigint; v_in_days boolean; v_days integer[]; v_ns bigint[];
+    v_parties bigint; v_word text; v_alternative text; v_of bigint[]; v_free bigint[];
+    v_words bytea[] := '{}'; v_holders bigint[] := '{}'; v_ends integer[] := '[0:0]={0}';
+    v_condition text; v_found text; v_lacks text; v_of_free text; v_ids text[]; v_left bigint; v_in_days boolean;
+    v_days integer[]; v_ns bigint[];
   BEGIN
-    ${readLefts};
-    IF '' = ALL (v_lefts) AND cardinality(v_parties) <= ${partiesAtMost} THEN
+    ${readWords};
+    IF cardinality(v_words) = 0 THEN
       SELECT l.total, l.page, l.summaries, l.version, l.synced_at INTO total, page, summaries, version, synced_at
       FROM fatura.list_invoices(${given}) l;
       RETURN;
@@ -166,32 +127,9 @@ export const searchInvoices = `
     SELECT c.version, f.synced_at, c.counted AND num_nonnulls(p_status, p_ix_status) = 0
     INTO version, synced_at, v_in_days
     FROM fatura.freshness f LEFT JOIN fatura.customers c ON c.customer_id = p_customer_id;
-    IF cardinality(v_parties) > ${partiesAtMost} THEN
-      v_word := convert_to(p_words[1], 'UTF8'); ${findPage(ofManyParties)}
-    ELSE
-      v_free := ARRAY(SELECT u.party_id FROM unnest(v_parties, v_lefts) u (party_id, words) WHERE u.words = '');
-      v_party := v_free[1];
-      v_is_free := cardinality(v_free) > 1;
-      v_needed := ARRAY(
-        SELECT DISTINCT w.word FROM unnest(p_words) w (word) WHERE NOT EXISTS (
-          SELECT FROM unnest(v_lefts) u (words) WHERE u.words <> '' AND w.word <> ALL (string_to_array(u.words, E'\\n'))));
-      v_needed := ARRAY(SELECT w.word FROM unnest(v_needed) w (word) ORDER BY length(w.word) DESC);
-      ${neededWords.map((name, n) => `${name} := ${needed(n + 1)};`).join('\n      ')}
-      v_needs_3 := cardinality(v_needed) <= 3;
-      v_fits := cardinality(v_needed) <= ${wordsAtMost};
-      SELECT v_fits AND coalesce(max(q.others), 0) = 0, v_fits AND coalesce(max(q.others), 0) <= 2
-      INTO v_is_all, v_leaves_2 FROM (
-        SELECT count(*) AS others FROM unnest(v_lefts) WITH ORDINALITY u (words, place), string_to_table(u.words, E'\\n') w (word)
-        WHERE u.words <> '' AND w.word <> ALL (v_needed) GROUP BY u.place) q;
-      v_others := ${readOther(1)};
-      v_further := ${readOther(2)};
-      IF v_in_days AND v_is_all AND num_nonnulls(v_party, v_needed[2]) = 0 THEN ${findInDays(holds('v_word'), texts)}
-      ELSIF v_in_days AND v_is_all AND v_party IS NULL THEN ${findInDays(holdsNeeded, texts)}
-      ELSIF v_in_days THEN ${findInDays(ofFewParties, textsAndParties, ofFreeParties)}
-      ELSIF v_is_all AND num_nonnulls(v_party, v_needed[2], p_status, p_ix_status) = 0 THEN ${findPage(holds('v_word'), ofDays)}
-      ELSIF v_is_all AND v_party IS NULL THEN ${findPage(holdsNeeded)}
-      ELSE ${findPage(ofFewParties)}
-      END IF;
+    ${writeCondition};
+    IF v_in_days THEN ${findInDays}
+    ELSE ${findInRows}
     END IF;
     ${readSummaries};
   END $body$;`

@@ -237,20 +237,27 @@ LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog SET enable_seqscan = off SET plan_cache_mode = force_generic_plan
 SET enable_bitmapscan = off SET enable_sort = off SET jit = off AS $body$
 DECLARE
-  v_parties bigint[]; v_lefts text[]; v_free bigint[]; v_party bigint; v_is_free boolean; v_needed text[];
-  v_word bytea; v_word_2 bytea; v_word_3 bytea; v_word_4 bytea; v_word_5 bytea; v_word_6 bytea; v_word_7 bytea; v_word_8 bytea; v_word_9 bytea; v_word_10 bytea;
-  v_needs_3 boolean; v_others bytea[]; v_further bytea[]; v_fits boolean; v_is_all boolean; v_leaves_2 boolean;
-  v_ids text[]; v_left bigint; v_last bigint; v_in_days boolean; v_days integer[]; v_ns bigint[];
+  v_parties bigint; v_word text; v_alternative text; v_of bigint[]; v_free bigint[];
+  v_words bytea[] := '{}'; v_holders bigint[] := '{}'; v_ends integer[] := '[0:0]={0}';
+  v_condition text; v_found text; v_lacks text; v_of_free text; v_ids text[]; v_left bigint; v_in_days boolean;
+  v_days integer[]; v_ns bigint[];
 BEGIN
 
-  SELECT array_agg(q.party_id), array_agg(q.words) INTO v_parties, v_lefts FROM (
-    SELECT y.party_id, (
-      SELECT coalesce(string_agg(w.word, E'\n' ORDER BY length(w.word) DESC, w.word), '')
-      FROM unnest(p_words, p_alternatives) w (word, alternative)
-      WHERE NOT (strpos(y.text, w.word) > 0 OR strpos(y.text, coalesce(w.alternative, w.word)) > 0)
-    ) AS words
-    FROM fatura.parties y WHERE y.customer_id = p_customer_id LIMIT 65) q;
-  IF '' = ALL (v_lefts) AND cardinality(v_parties) <= 64 THEN
+  SELECT count(*) INTO v_parties FROM fatura.parties y WHERE y.customer_id = p_customer_id;
+  FOR v_word, v_alternative IN
+    SELECT w.word, coalesce(w.alternative, w.word) FROM unnest(p_words, p_alternatives) w (word, alternative)
+    ORDER BY length(w.word) DESC, w.word
+  LOOP
+    v_of := ARRAY(
+      SELECT y.party_id FROM fatura.parties y WHERE y.customer_id = p_customer_id
+        AND (strpos(y.text, v_word) > 0 OR strpos(y.text, v_alternative) > 0));
+    CONTINUE WHEN cardinality(v_of) = v_parties;
+    v_free := CASE WHEN v_free IS NULL THEN v_of ELSE ARRAY(SELECT unnest(v_free) INTERSECT SELECT unnest(v_of)) END;
+    v_words := v_words || convert_to(v_word, 'UTF8');
+    v_holders := v_holders || v_of;
+    v_ends := v_ends || cardinality(v_holders);
+  END LOOP;
+  IF cardinality(v_words) = 0 THEN
     SELECT l.total, l.page, l.summaries, l.version, l.synced_at INTO total, page, summaries, version, synced_at
     FROM fatura.list_invoices(p_customer_id, p_page, p_page_size, p_status, p_ix_status, p_from, p_before) l;
     RETURN;
@@ -258,296 +265,71 @@ BEGIN
   SELECT c.version, f.synced_at, c.counted AND num_nonnulls(p_status, p_ix_status) = 0
   INTO version, synced_at, v_in_days
   FROM fatura.freshness f LEFT JOIN fatura.customers c ON c.customer_id = p_customer_id;
-  IF cardinality(v_parties) > 64 THEN
-    v_word := convert_to(p_words[1], 'UTF8');
-    v_ids := ARRAY(SELECT i.id FROM fatura.invoices i WHERE
-    i.customer_id = p_customer_id AND (p_status IS NULL OR i.status = p_status) AND (p_ix_status IS NULL OR i.ix_status = p_ix_status) AND i.issued_at >= coalesce(p_from, -9007199254740991) AND i.issued_at < coalesce(p_before, 9007199254740991)
-        AND EXISTS (
-          SELECT FROM fatura.parties y WHERE y.customer_id = p_customer_id AND y.party_id = i.party_id
-            AND (position(v_word IN i.own_text) > 0 OR (strpos(y.text, p_words[1]) > 0 OR strpos(y.text, coalesce(p_alternatives[1], p_words[1])) > 0))
-            AND (cardinality(p_words) < 2 OR NOT EXISTS (
-              SELECT FROM unnest(p_words, p_alternatives) w (word, alternative)
-              WHERE NOT position(convert_to(w.word, 'UTF8') IN i.own_text) > 0 AND NOT (strpos(y.text, w.word) > 0 OR strpos(y.text, coalesce(w.alternative, w.word)) > 0)))) ORDER BY i.issued_at DESC, i.id DESC LIMIT 1001);
-    total := cardinality(v_ids);
-    IF total > 1000 THEN
-      SELECT i.issued_at INTO v_last FROM fatura.invoices i WHERE i.customer_id = p_customer_id AND i.id = v_ids[total];
-      SELECT total + count(*) INTO total FROM fatura.invoices i WHERE
-    i.customer_id = p_customer_id AND (p_status IS NULL OR i.status = p_status) AND (p_ix_status IS NULL OR i.ix_status = p_ix_status) AND i.issued_at >= coalesce(p_from, -9007199254740991) AND i.issued_at < coalesce(p_before, 9007199254740991)
-        AND EXISTS (
-          SELECT FROM fatura.parties y WHERE y.customer_id = p_customer_id AND y.party_id = i.party_id
-            AND (position(v_word IN i.own_text) > 0 OR (strpos(y.text, p_words[1]) > 0 OR strpos(y.text, coalesce(p_alternatives[1], p_words[1])) > 0))
-            AND (cardinality(p_words) < 2 OR NOT EXISTS (
-              SELECT FROM unnest(p_words, p_alternatives) w (word, alternative)
-              WHERE NOT position(convert_to(w.word, 'UTF8') IN i.own_text) > 0 AND NOT (strpos(y.text, w.word) > 0 OR strpos(y.text, coalesce(w.alternative, w.word)) > 0)))) AND (i.issued_at, i.id) < (v_last, v_ids[1001]);
+
+  SELECT string_agg(format('(%s position($2[%s] IN i.own_text) > 0)', CASE v_ends[n] - v_ends[n - 1]
+      WHEN 0 THEN ''
+      WHEN 1 THEN format('i.party_id = $3[%s] OR', v_ends[n])
+      ELSE format('i.party_id = ANY ($3[%s:%s]) OR', v_ends[n - 1] + 1, v_ends[n]) END, n), ' AND ' ORDER BY n)
+  INTO v_condition FROM generate_series(1, cardinality(v_words)) n;
+  IF v_in_days THEN
+    IF cardinality(v_free) <= 4 THEN
+      SELECT string_agg(format('position($2[%s] IN s.joined) = 0', n), ' OR ') INTO v_lacks
+      FROM generate_series(1, cardinality(v_words)) n
+      WHERE octet_length(v_words[n]) >= 5 AND v_ends[n] - v_ends[n - 1] = cardinality(v_free);
+      SELECT string_agg(format('cardinality(array_positions(s.parties, %s))', f.party_id), ' + ') INTO v_of_free
+      FROM unnest(v_free) f (party_id);
     END IF;
+    EXECUTE format('SELECT array_agg(q.day), array_agg(q.n), coalesce(sum(q.n), 0) FROM (
+      SELECT s.day, CASE WHEN %s THEN %s ELSE (
+        SELECT count(*) FROM (SELECT unnest(s.texts) AS own_text%s) i WHERE %s) END AS n
+      FROM fatura.search_days s WHERE s.customer_id = $1 AND s.day >= %s AND s.day < %s
+      ORDER BY s.day DESC OFFSET 0) q WHERE q.n > 0',
+      coalesce(v_lacks, 'false'), coalesce(v_of_free, '0'),
+      CASE WHEN cardinality(v_holders) > 0 THEN ', unnest(s.parties) AS party_id' END, v_condition,
+      coalesce(p_from / 86400000, -1073741824), coalesce(p_before / 86400000, 1073741824))
+    INTO v_days, v_ns, total USING p_customer_id, v_words, v_holders, p_status, p_ix_status,
+    coalesce(p_from, -9007199254740991), coalesce(p_before, 9007199254740991);
     page := greatest(1, least(p_page, (total + p_page_size - 1) / p_page_size));
     v_left := (page - 1) * p_page_size;
-    IF v_left + p_page_size <= 1000 OR total <= 1000 THEN
-      v_ids := v_ids[v_left + 1 : v_left + p_page_size];
-    ELSIF v_left < total / 2 THEN
-      v_ids := ARRAY(SELECT r.id FROM (
-        SELECT i.id, i.issued_at FROM fatura.invoices i WHERE
-    i.customer_id = p_customer_id AND (p_status IS NULL OR i.status = p_status) AND (p_ix_status IS NULL OR i.ix_status = p_ix_status) AND i.issued_at >= coalesce(p_from, -9007199254740991) AND i.issued_at < coalesce(p_before, 9007199254740991)
-        AND EXISTS (
-          SELECT FROM fatura.parties y WHERE y.customer_id = p_customer_id AND y.party_id = i.party_id
-            AND (position(v_word IN i.own_text) > 0 OR (strpos(y.text, p_words[1]) > 0 OR strpos(y.text, coalesce(p_alternatives[1], p_words[1])) > 0))
-            AND (cardinality(p_words) < 2 OR NOT EXISTS (
-              SELECT FROM unnest(p_words, p_alternatives) w (word, alternative)
-              WHERE NOT position(convert_to(w.word, 'UTF8') IN i.own_text) > 0 AND NOT (strpos(y.text, w.word) > 0 OR strpos(y.text, coalesce(w.alternative, w.word)) > 0))))
-        ORDER BY i.issued_at DESC, i.id DESC LIMIT p_page_size OFFSET v_left) r);
-    ELSE
-      v_ids := ARRAY(SELECT r.id FROM (
-        SELECT i.id, i.issued_at FROM fatura.invoices i WHERE
-    i.customer_id = p_customer_id AND (p_status IS NULL OR i.status = p_status) AND (p_ix_status IS NULL OR i.ix_status = p_ix_status) AND i.issued_at >= coalesce(p_from, -9007199254740991) AND i.issued_at < coalesce(p_before, 9007199254740991)
-        AND EXISTS (
-          SELECT FROM fatura.parties y WHERE y.customer_id = p_customer_id AND y.party_id = i.party_id
-            AND (position(v_word IN i.own_text) > 0 OR (strpos(y.text, p_words[1]) > 0 OR strpos(y.text, coalesce(p_alternatives[1], p_words[1])) > 0))
-            AND (cardinality(p_words) < 2 OR NOT EXISTS (
-              SELECT FROM unnest(p_words, p_alternatives) w (word, alternative)
-              WHERE NOT position(convert_to(w.word, 'UTF8') IN i.own_text) > 0 AND NOT (strpos(y.text, w.word) > 0 OR strpos(y.text, coalesce(w.alternative, w.word)) > 0))))
-        ORDER BY i.issued_at, i.id LIMIT least(p_page_size, total - v_left) OFFSET greatest(0, total - v_left - p_page_size)) r ORDER BY r.issued_at DESC, r.id DESC);
-    END IF;
+    v_ids := '{}';
+    FOR v_at IN 1 .. coalesce(cardinality(v_days), 0) LOOP
+      EXIT WHEN cardinality(v_ids) >= p_page_size;
+      IF v_left >= v_ns[v_at] THEN
+        v_left := v_left - v_ns[v_at];
+      ELSE
+        EXECUTE format('SELECT $8 || ARRAY(
+          SELECT i.id FROM fatura.invoices i WHERE i.customer_id = $1 AND i.issued_at >= $6 AND i.issued_at < $7 AND %s
+          ORDER BY i.issued_at DESC, i.id DESC LIMIT %s OFFSET %s)', v_condition, p_page_size - cardinality(v_ids), v_left)
+        INTO v_ids USING p_customer_id, v_words, v_holders, p_status, p_ix_status,
+          v_days[v_at]::bigint * 86400000, (v_days[v_at] + 1)::bigint * 86400000, v_ids;
+        v_left := 0;
+      END IF;
+    END LOOP;
   ELSE
-    v_free := ARRAY(SELECT u.party_id FROM unnest(v_parties, v_lefts) u (party_id, words) WHERE u.words = '');
-    v_party := v_free[1];
-    v_is_free := cardinality(v_free) > 1;
-    v_needed := ARRAY(
-      SELECT DISTINCT w.word FROM unnest(p_words) w (word) WHERE NOT EXISTS (
-        SELECT FROM unnest(v_lefts) u (words) WHERE u.words <> '' AND w.word <> ALL (string_to_array(u.words, E'\n'))));
-    v_needed := ARRAY(SELECT w.word FROM unnest(v_needed) w (word) ORDER BY length(w.word) DESC);
-    v_word := convert_to(coalesce(v_needed[1], ''), 'UTF8');
-    v_word_2 := convert_to(coalesce(v_needed[2], ''), 'UTF8');
-    v_word_3 := convert_to(coalesce(v_needed[3], ''), 'UTF8');
-    v_word_4 := convert_to(coalesce(v_needed[4], ''), 'UTF8');
-    v_word_5 := convert_to(coalesce(v_needed[5], ''), 'UTF8');
-    v_word_6 := convert_to(coalesce(v_needed[6], ''), 'UTF8');
-    v_word_7 := convert_to(coalesce(v_needed[7], ''), 'UTF8');
-    v_word_8 := convert_to(coalesce(v_needed[8], ''), 'UTF8');
-    v_word_9 := convert_to(coalesce(v_needed[9], ''), 'UTF8');
-    v_word_10 := convert_to(coalesce(v_needed[10], ''), 'UTF8');
-    v_needs_3 := cardinality(v_needed) <= 3;
-    v_fits := cardinality(v_needed) <= 10;
-    SELECT v_fits AND coalesce(max(q.others), 0) = 0, v_fits AND coalesce(max(q.others), 0) <= 2
-    INTO v_is_all, v_leaves_2 FROM (
-      SELECT count(*) AS others FROM unnest(v_lefts) WITH ORDINALITY u (words, place), string_to_table(u.words, E'\n') w (word)
-      WHERE u.words <> '' AND w.word <> ALL (v_needed) GROUP BY u.place) q;
-    v_others := ARRAY(
-      SELECT convert_to(coalesce((
-        SELECT array_agg(w.word ORDER BY length(w.word) DESC)
-        FROM string_to_table(u.words, E'\n') w (word) WHERE w.word <> ALL (v_needed))[1], ''), 'UTF8')
-      FROM unnest(v_lefts) WITH ORDINALITY u (words, place) ORDER BY u.place);
-    v_further := ARRAY(
-      SELECT convert_to(coalesce((
-        SELECT array_agg(w.word ORDER BY length(w.word) DESC)
-        FROM string_to_table(u.words, E'\n') w (word) WHERE w.word <> ALL (v_needed))[2], ''), 'UTF8')
-      FROM unnest(v_lefts) WITH ORDINALITY u (words, place) ORDER BY u.place);
-    IF v_in_days AND v_is_all AND num_nonnulls(v_party, v_needed[2]) = 0 THEN
-    SELECT array_agg(q.day), array_agg(q.n), coalesce(sum(q.n), 0) INTO v_days, v_ns, total FROM (
-      SELECT s.day, CASE WHEN octet_length(v_word) > 4 AND position(v_word IN s.joined) = 0 THEN 0
-        ELSE (SELECT count(*) FROM (SELECT unnest(s.texts) AS own_text) i WHERE position(v_word IN i.own_text) > 0) END AS n
-      FROM fatura.search_days s
-      WHERE s.customer_id = p_customer_id AND s.day >= coalesce(p_from / 86400000, -1073741824)
-        AND s.day < coalesce(p_before / 86400000, 1073741824)
-      ORDER BY s.day DESC OFFSET 0) q
-    WHERE q.n > 0;
-    page := greatest(1, least(p_page, (total + p_page_size - 1) / p_page_size));
-    v_left := (page - 1) * p_page_size;
-    v_ids := '{}';
-    FOR v_at IN 1 .. coalesce(cardinality(v_days), 0) LOOP
-      EXIT WHEN cardinality(v_ids) >= p_page_size;
-      IF v_left >= v_ns[v_at] THEN
-        v_left := v_left - v_ns[v_at];
-      ELSE
-        v_ids := v_ids || ARRAY(
-          SELECT i.id FROM fatura.invoices i
-          WHERE i.customer_id = p_customer_id AND i.issued_at >= v_days[v_at]::bigint * 86400000
-            AND i.issued_at < (v_days[v_at] + 1)::bigint * 86400000 AND position(v_word IN i.own_text) > 0
-          ORDER BY i.issued_at DESC, i.id DESC LIMIT p_page_size - cardinality(v_ids) OFFSET v_left);
-        v_left := 0;
-      END IF;
-    END LOOP;
-    ELSIF v_in_days AND v_is_all AND v_party IS NULL THEN
-    SELECT array_agg(q.day), array_agg(q.n), coalesce(sum(q.n), 0) INTO v_days, v_ns, total FROM (
-      SELECT s.day, CASE WHEN octet_length(v_word) > 4 AND position(v_word IN s.joined) = 0 THEN 0
-        ELSE (SELECT count(*) FROM (SELECT unnest(s.texts) AS own_text) i WHERE position(v_word IN i.own_text) > 0 AND position(v_word_2 IN i.own_text) > 0 AND position(v_word_3 IN i.own_text) > 0
-          AND (v_needs_3 OR position(v_word_4 IN i.own_text) > 0 AND position(v_word_5 IN i.own_text) > 0 AND position(v_word_6 IN i.own_text) > 0 AND position(v_word_7 IN i.own_text) > 0 AND position(v_word_8 IN i.own_text) > 0 AND position(v_word_9 IN i.own_text) > 0 AND position(v_word_10 IN i.own_text) > 0)) END AS n
-      FROM fatura.search_days s
-      WHERE s.customer_id = p_customer_id AND s.day >= coalesce(p_from / 86400000, -1073741824)
-        AND s.day < coalesce(p_before / 86400000, 1073741824)
-      ORDER BY s.day DESC OFFSET 0) q
-    WHERE q.n > 0;
-    page := greatest(1, least(p_page, (total + p_page_size - 1) / p_page_size));
-    v_left := (page - 1) * p_page_size;
-    v_ids := '{}';
-    FOR v_at IN 1 .. coalesce(cardinality(v_days), 0) LOOP
-      EXIT WHEN cardinality(v_ids) >= p_page_size;
-      IF v_left >= v_ns[v_at] THEN
-        v_left := v_left - v_ns[v_at];
-      ELSE
-        v_ids := v_ids || ARRAY(
-          SELECT i.id FROM fatura.invoices i
-          WHERE i.customer_id = p_customer_id AND i.issued_at >= v_days[v_at]::bigint * 86400000
-            AND i.issued_at < (v_days[v_at] + 1)::bigint * 86400000 AND position(v_word IN i.own_text) > 0 AND position(v_word_2 IN i.own_text) > 0 AND position(v_word_3 IN i.own_text) > 0
-          AND (v_needs_3 OR position(v_word_4 IN i.own_text) > 0 AND position(v_word_5 IN i.own_text) > 0 AND position(v_word_6 IN i.own_text) > 0 AND position(v_word_7 IN i.own_text) > 0 AND position(v_word_8 IN i.own_text) > 0 AND position(v_word_9 IN i.own_text) > 0 AND position(v_word_10 IN i.own_text) > 0)
-          ORDER BY i.issued_at DESC, i.id DESC LIMIT p_page_size - cardinality(v_ids) OFFSET v_left);
-        v_left := 0;
-      END IF;
-    END LOOP;
-    ELSIF v_in_days THEN
-    SELECT array_agg(q.day), array_agg(q.n), coalesce(sum(q.n), 0) INTO v_days, v_ns, total FROM (
-      SELECT s.day, CASE WHEN octet_length(v_word) > 4 AND position(v_word IN s.joined) = 0 THEN (SELECT coalesce(sum(cardinality(array_positions(s.parties, f.party_id))), 0) FROM unnest(v_free) f (party_id))
-        ELSE (SELECT count(*) FROM (SELECT unnest(s.texts) AS own_text, unnest(s.parties) AS party_id) i WHERE (i.party_id = v_party OR v_is_free AND i.party_id = ANY (v_free)
-          OR position(v_word IN i.own_text) > 0 AND position(v_word_2 IN i.own_text) > 0 AND position(v_word_3 IN i.own_text) > 0
-          AND (v_needs_3 OR position(v_word_4 IN i.own_text) > 0 AND position(v_word_5 IN i.own_text) > 0 AND position(v_word_6 IN i.own_text) > 0 AND position(v_word_7 IN i.own_text) > 0 AND position(v_word_8 IN i.own_text) > 0 AND position(v_word_9 IN i.own_text) > 0 AND position(v_word_10 IN i.own_text) > 0) AND (v_is_all
-            OR position(v_others[array_position(v_parties, i.party_id)] IN i.own_text) > 0
-              AND position(v_further[array_position(v_parties, i.party_id)] IN i.own_text) > 0
-              AND (v_leaves_2 OR NOT EXISTS (
-                SELECT FROM string_to_table(v_lefts[array_position(v_parties, i.party_id)], E'\n') w (word)
-                WHERE NOT position(convert_to(w.word, 'UTF8') IN i.own_text) > 0))))) END AS n
-      FROM fatura.search_days s
-      WHERE s.customer_id = p_customer_id AND s.day >= coalesce(p_from / 86400000, -1073741824)
-        AND s.day < coalesce(p_before / 86400000, 1073741824)
-      ORDER BY s.day DESC OFFSET 0) q
-    WHERE q.n > 0;
-    page := greatest(1, least(p_page, (total + p_page_size - 1) / p_page_size));
-    v_left := (page - 1) * p_page_size;
-    v_ids := '{}';
-    FOR v_at IN 1 .. coalesce(cardinality(v_days), 0) LOOP
-      EXIT WHEN cardinality(v_ids) >= p_page_size;
-      IF v_left >= v_ns[v_at] THEN
-        v_left := v_left - v_ns[v_at];
-      ELSE
-        v_ids := v_ids || ARRAY(
-          SELECT i.id FROM fatura.invoices i
-          WHERE i.customer_id = p_customer_id AND i.issued_at >= v_days[v_at]::bigint * 86400000
-            AND i.issued_at < (v_days[v_at] + 1)::bigint * 86400000 AND (i.party_id = v_party OR v_is_free AND i.party_id = ANY (v_free)
-          OR position(v_word IN i.own_text) > 0 AND position(v_word_2 IN i.own_text) > 0 AND position(v_word_3 IN i.own_text) > 0
-          AND (v_needs_3 OR position(v_word_4 IN i.own_text) > 0 AND position(v_word_5 IN i.own_text) > 0 AND position(v_word_6 IN i.own_text) > 0 AND position(v_word_7 IN i.own_text) > 0 AND position(v_word_8 IN i.own_text) > 0 AND position(v_word_9 IN i.own_text) > 0 AND position(v_word_10 IN i.own_text) > 0) AND (v_is_all
-            OR position(v_others[array_position(v_parties, i.party_id)] IN i.own_text) > 0
-              AND position(v_further[array_position(v_parties, i.party_id)] IN i.own_text) > 0
-              AND (v_leaves_2 OR NOT EXISTS (
-                SELECT FROM string_to_table(v_lefts[array_position(v_parties, i.party_id)], E'\n') w (word)
-                WHERE NOT position(convert_to(w.word, 'UTF8') IN i.own_text) > 0))))
-          ORDER BY i.issued_at DESC, i.id DESC LIMIT p_page_size - cardinality(v_ids) OFFSET v_left);
-        v_left := 0;
-      END IF;
-    END LOOP;
-    ELSIF v_is_all AND num_nonnulls(v_party, v_needed[2], p_status, p_ix_status) = 0 THEN
-    v_ids := ARRAY(SELECT i.id FROM fatura.invoices i WHERE
-    i.customer_id = p_customer_id AND i.issued_at >= coalesce(p_from, -9007199254740991) AND i.issued_at < coalesce(p_before, 9007199254740991)
-        AND position(v_word IN i.own_text) > 0 ORDER BY i.issued_at DESC, i.id DESC LIMIT 1001);
+    v_found := 'FROM fatura.invoices i WHERE i.customer_id = $1 AND i.issued_at >= $6 AND i.issued_at < $7
+      AND ($4 IS NULL OR i.status = $4) AND ($5 IS NULL OR i.ix_status = $5) AND ' || v_condition;
+    EXECUTE 'SELECT ARRAY(SELECT i.id ' || v_found || ' ORDER BY i.issued_at DESC, i.id DESC LIMIT 1001)' INTO v_ids
+    USING p_customer_id, v_words, v_holders, p_status, p_ix_status,
+    coalesce(p_from, -9007199254740991), coalesce(p_before, 9007199254740991);
     total := cardinality(v_ids);
     IF total > 1000 THEN
-      SELECT i.issued_at INTO v_last FROM fatura.invoices i WHERE i.customer_id = p_customer_id AND i.id = v_ids[total];
-      SELECT total + count(*) INTO total FROM fatura.invoices i WHERE
-    i.customer_id = p_customer_id AND i.issued_at >= coalesce(p_from, -9007199254740991) AND i.issued_at < coalesce(p_before, 9007199254740991)
-        AND position(v_word IN i.own_text) > 0 AND (i.issued_at, i.id) < (v_last, v_ids[1001]);
+      EXECUTE 'SELECT count(*) ' || v_found INTO total USING p_customer_id, v_words, v_holders, p_status, p_ix_status,
+    coalesce(p_from, -9007199254740991), coalesce(p_before, 9007199254740991);
     END IF;
     page := greatest(1, least(p_page, (total + p_page_size - 1) / p_page_size));
     v_left := (page - 1) * p_page_size;
     IF v_left + p_page_size <= 1000 OR total <= 1000 THEN
       v_ids := v_ids[v_left + 1 : v_left + p_page_size];
     ELSIF v_left < total / 2 THEN
-      v_ids := ARRAY(SELECT r.id FROM (
-        SELECT i.id, i.issued_at FROM fatura.invoices i WHERE
-    i.customer_id = p_customer_id AND i.issued_at >= coalesce(p_from, -9007199254740991) AND i.issued_at < coalesce(p_before, 9007199254740991)
-        AND position(v_word IN i.own_text) > 0
-        ORDER BY i.issued_at DESC, i.id DESC LIMIT p_page_size OFFSET v_left) r);
+      EXECUTE format('SELECT ARRAY(SELECT i.id %s ORDER BY i.issued_at DESC, i.id DESC LIMIT %s OFFSET %s)', v_found, p_page_size, v_left)
+      INTO v_ids USING p_customer_id, v_words, v_holders, p_status, p_ix_status,
+    coalesce(p_from, -9007199254740991), coalesce(p_before, 9007199254740991);
     ELSE
-      v_ids := ARRAY(SELECT r.id FROM (
-        SELECT i.id, i.issued_at FROM fatura.invoices i WHERE
-    i.customer_id = p_customer_id AND i.issued_at >= coalesce(p_from, -9007199254740991) AND i.issued_at < coalesce(p_before, 9007199254740991)
-        AND position(v_word IN i.own_text) > 0
-        ORDER BY i.issued_at, i.id LIMIT least(p_page_size, total - v_left) OFFSET greatest(0, total - v_left - p_page_size)) r ORDER BY r.issued_at DESC, r.id DESC);
-    END IF;
-    ELSIF v_is_all AND v_party IS NULL THEN
-    v_ids := ARRAY(SELECT i.id FROM fatura.invoices i WHERE
-    i.customer_id = p_customer_id AND (p_status IS NULL OR i.status = p_status) AND (p_ix_status IS NULL OR i.ix_status = p_ix_status) AND i.issued_at >= coalesce(p_from, -9007199254740991) AND i.issued_at < coalesce(p_before, 9007199254740991)
-        AND position(v_word IN i.own_text) > 0 AND position(v_word_2 IN i.own_text) > 0 AND position(v_word_3 IN i.own_text) > 0
-          AND (v_needs_3 OR position(v_word_4 IN i.own_text) > 0 AND position(v_word_5 IN i.own_text) > 0 AND position(v_word_6 IN i.own_text) > 0 AND position(v_word_7 IN i.own_text) > 0 AND position(v_word_8 IN i.own_text) > 0 AND position(v_word_9 IN i.own_text) > 0 AND position(v_word_10 IN i.own_text) > 0) ORDER BY i.issued_at DESC, i.id DESC LIMIT 1001);
-    total := cardinality(v_ids);
-    IF total > 1000 THEN
-      SELECT i.issued_at INTO v_last FROM fatura.invoices i WHERE i.customer_id = p_customer_id AND i.id = v_ids[total];
-      SELECT total + count(*) INTO total FROM fatura.invoices i WHERE
-    i.customer_id = p_customer_id AND (p_status IS NULL OR i.status = p_status) AND (p_ix_status IS NULL OR i.ix_status = p_ix_status) AND i.issued_at >= coalesce(p_from, -9007199254740991) AND i.issued_at < coalesce(p_before, 9007199254740991)
-        AND position(v_word IN i.own_text) > 0 AND position(v_word_2 IN i.own_text) > 0 AND position(v_word_3 IN i.own_text) > 0
-          AND (v_needs_3 OR position(v_word_4 IN i.own_text) > 0 AND position(v_word_5 IN i.own_text) > 0 AND position(v_word_6 IN i.own_text) > 0 AND position(v_word_7 IN i.own_text) > 0 AND position(v_word_8 IN i.own_text) > 0 AND position(v_word_9 IN i.own_text) > 0 AND position(v_word_10 IN i.own_text) > 0) AND (i.issued_at, i.id) < (v_last, v_ids[1001]);
-    END IF;
-    page := greatest(1, least(p_page, (total + p_page_size - 1) / p_page_size));
-    v_left := (page - 1) * p_page_size;
-    IF v_left + p_page_size <= 1000 OR total <= 1000 THEN
-      v_ids := v_ids[v_left + 1 : v_left + p_page_size];
-    ELSIF v_left < total / 2 THEN
-      v_ids := ARRAY(SELECT r.id FROM (
-        SELECT i.id, i.issued_at FROM fatura.invoices i WHERE
-    i.customer_id = p_customer_id AND (p_status IS NULL OR i.status = p_status) AND (p_ix_status IS NULL OR i.ix_status = p_ix_status) AND i.issued_at >= coalesce(p_from, -9007199254740991) AND i.issued_at < coalesce(p_before, 9007199254740991)
-        AND position(v_word IN i.own_text) > 0 AND position(v_word_2 IN i.own_text) > 0 AND position(v_word_3 IN i.own_text) > 0
-          AND (v_needs_3 OR position(v_word_4 IN i.own_text) > 0 AND position(v_word_5 IN i.own_text) > 0 AND position(v_word_6 IN i.own_text) > 0 AND position(v_word_7 IN i.own_text) > 0 AND position(v_word_8 IN i.own_text) > 0 AND position(v_word_9 IN i.own_text) > 0 AND position(v_word_10 IN i.own_text) > 0)
-        ORDER BY i.issued_at DESC, i.id DESC LIMIT p_page_size OFFSET v_left) r);
-    ELSE
-      v_ids := ARRAY(SELECT r.id FROM (
-        SELECT i.id, i.issued_at FROM fatura.invoices i WHERE
-    i.customer_id = p_customer_id AND (p_status IS NULL OR i.status = p_status) AND (p_ix_status IS NULL OR i.ix_status = p_ix_status) AND i.issued_at >= coalesce(p_from, -9007199254740991) AND i.issued_at < coalesce(p_before, 9007199254740991)
-        AND position(v_word IN i.own_text) > 0 AND position(v_word_2 IN i.own_text) > 0 AND position(v_word_3 IN i.own_text) > 0
-          AND (v_needs_3 OR position(v_word_4 IN i.own_text) > 0 AND position(v_word_5 IN i.own_text) > 0 AND position(v_word_6 IN i.own_text) > 0 AND position(v_word_7 IN i.own_text) > 0 AND position(v_word_8 IN i.own_text) > 0 AND position(v_word_9 IN i.own_text) > 0 AND position(v_word_10 IN i.own_text) > 0)
-        ORDER BY i.issued_at, i.id LIMIT least(p_page_size, total - v_left) OFFSET greatest(0, total - v_left - p_page_size)) r ORDER BY r.issued_at DESC, r.id DESC);
-    END IF;
-    ELSE
-    v_ids := ARRAY(SELECT i.id FROM fatura.invoices i WHERE
-    i.customer_id = p_customer_id AND (p_status IS NULL OR i.status = p_status) AND (p_ix_status IS NULL OR i.ix_status = p_ix_status) AND i.issued_at >= coalesce(p_from, -9007199254740991) AND i.issued_at < coalesce(p_before, 9007199254740991)
-        AND (i.party_id = v_party OR v_is_free AND i.party_id = ANY (v_free)
-          OR position(v_word IN i.own_text) > 0 AND position(v_word_2 IN i.own_text) > 0 AND position(v_word_3 IN i.own_text) > 0
-          AND (v_needs_3 OR position(v_word_4 IN i.own_text) > 0 AND position(v_word_5 IN i.own_text) > 0 AND position(v_word_6 IN i.own_text) > 0 AND position(v_word_7 IN i.own_text) > 0 AND position(v_word_8 IN i.own_text) > 0 AND position(v_word_9 IN i.own_text) > 0 AND position(v_word_10 IN i.own_text) > 0) AND (v_is_all
-            OR position(v_others[array_position(v_parties, i.party_id)] IN i.own_text) > 0
-              AND position(v_further[array_position(v_parties, i.party_id)] IN i.own_text) > 0
-              AND (v_leaves_2 OR NOT EXISTS (
-                SELECT FROM string_to_table(v_lefts[array_position(v_parties, i.party_id)], E'\n') w (word)
-                WHERE NOT position(convert_to(w.word, 'UTF8') IN i.own_text) > 0)))) ORDER BY i.issued_at DESC, i.id DESC LIMIT 1001);
-    total := cardinality(v_ids);
-    IF total > 1000 THEN
-      SELECT i.issued_at INTO v_last FROM fatura.invoices i WHERE i.customer_id = p_customer_id AND i.id = v_ids[total];
-      SELECT total + count(*) INTO total FROM fatura.invoices i WHERE
-    i.customer_id = p_customer_id AND (p_status IS NULL OR i.status = p_status) AND (p_ix_status IS NULL OR i.ix_status = p_ix_status) AND i.issued_at >= coalesce(p_from, -9007199254740991) AND i.issued_at < coalesce(p_before, 9007199254740991)
-        AND (i.party_id = v_party OR v_is_free AND i.party_id = ANY (v_free)
-          OR position(v_word IN i.own_text) > 0 AND position(v_word_2 IN i.own_text) > 0 AND position(v_word_3 IN i.own_text) > 0
-          AND (v_needs_3 OR position(v_word_4 IN i.own_text) > 0 AND position(v_word_5 IN i.own_text) > 0 AND position(v_word_6 IN i.own_text) > 0 AND position(v_word_7 IN i.own_text) > 0 AND position(v_word_8 IN i.own_text) > 0 AND position(v_word_9 IN i.own_text) > 0 AND position(v_word_10 IN i.own_text) > 0) AND (v_is_all
-            OR position(v_others[array_position(v_parties, i.party_id)] IN i.own_text) > 0
-              AND position(v_further[array_position(v_parties, i.party_id)] IN i.own_text) > 0
-              AND (v_leaves_2 OR NOT EXISTS (
-                SELECT FROM string_to_table(v_lefts[array_position(v_parties, i.party_id)], E'\n') w (word)
-                WHERE NOT position(convert_to(w.word, 'UTF8') IN i.own_text) > 0)))) AND (i.issued_at, i.id) < (v_last, v_ids[1001]);
-    END IF;
-    page := greatest(1, least(p_page, (total + p_page_size - 1) / p_page_size));
-    v_left := (page - 1) * p_page_size;
-    IF v_left + p_page_size <= 1000 OR total <= 1000 THEN
-      v_ids := v_ids[v_left + 1 : v_left + p_page_size];
-    ELSIF v_left < total / 2 THEN
-      v_ids := ARRAY(SELECT r.id FROM (
-        SELECT i.id, i.issued_at FROM fatura.invoices i WHERE
-    i.customer_id = p_customer_id AND (p_status IS NULL OR i.status = p_status) AND (p_ix_status IS NULL OR i.ix_status = p_ix_status) AND i.issued_at >= coalesce(p_from, -9007199254740991) AND i.issued_at < coalesce(p_before, 9007199254740991)
-        AND (i.party_id = v_party OR v_is_free AND i.party_id = ANY (v_free)
-          OR position(v_word IN i.own_text) > 0 AND position(v_word_2 IN i.own_text) > 0 AND position(v_word_3 IN i.own_text) > 0
-          AND (v_needs_3 OR position(v_word_4 IN i.own_text) > 0 AND position(v_word_5 IN i.own_text) > 0 AND position(v_word_6 IN i.own_text) > 0 AND position(v_word_7 IN i.own_text) > 0 AND position(v_word_8 IN i.own_text) > 0 AND position(v_word_9 IN i.own_text) > 0 AND position(v_word_10 IN i.own_text) > 0) AND (v_is_all
-            OR position(v_others[array_position(v_parties, i.party_id)] IN i.own_text) > 0
-              AND position(v_further[array_position(v_parties, i.party_id)] IN i.own_text) > 0
-              AND (v_leaves_2 OR NOT EXISTS (
-                SELECT FROM string_to_table(v_lefts[array_position(v_parties, i.party_id)], E'\n') w (word)
-                WHERE NOT position(convert_to(w.word, 'UTF8') IN i.own_text) > 0))))
-        ORDER BY i.issued_at DESC, i.id DESC LIMIT p_page_size OFFSET v_left) r);
-    ELSE
-      v_ids := ARRAY(SELECT r.id FROM (
-        SELECT i.id, i.issued_at FROM fatura.invoices i WHERE
-    i.customer_id = p_customer_id AND (p_status IS NULL OR i.status = p_status) AND (p_ix_status IS NULL OR i.ix_status = p_ix_status) AND i.issued_at >= coalesce(p_from, -9007199254740991) AND i.issued_at < coalesce(p_before, 9007199254740991)
-        AND (i.party_id = v_party OR v_is_free AND i.party_id = ANY (v_free)
-          OR position(v_word IN i.own_text) > 0 AND position(v_word_2 IN i.own_text) > 0 AND position(v_word_3 IN i.own_text) > 0
-          AND (v_needs_3 OR position(v_word_4 IN i.own_text) > 0 AND position(v_word_5 IN i.own_text) > 0 AND position(v_word_6 IN i.own_text) > 0 AND position(v_word_7 IN i.own_text) > 0 AND position(v_word_8 IN i.own_text) > 0 AND position(v_word_9 IN i.own_text) > 0 AND position(v_word_10 IN i.own_text) > 0) AND (v_is_all
-            OR position(v_others[array_position(v_parties, i.party_id)] IN i.own_text) > 0
-              AND position(v_further[array_position(v_parties, i.party_id)] IN i.own_text) > 0
-              AND (v_leaves_2 OR NOT EXISTS (
-                SELECT FROM string_to_table(v_lefts[array_position(v_parties, i.party_id)], E'\n') w (word)
-                WHERE NOT position(convert_to(w.word, 'UTF8') IN i.own_text) > 0))))
-        ORDER BY i.issued_at, i.id LIMIT least(p_page_size, total - v_left) OFFSET greatest(0, total - v_left - p_page_size)) r ORDER BY r.issued_at DESC, r.id DESC);
-    END IF;
+      EXECUTE format('SELECT ARRAY(SELECT r.id FROM (
+        SELECT i.id, i.issued_at %s ORDER BY i.issued_at, i.id LIMIT %s OFFSET %s) r ORDER BY r.issued_at DESC, r.id DESC)',
+        v_found, least(p_page_size, total - v_left), greatest(0, total - v_left - p_page_size))
+      INTO v_ids USING p_customer_id, v_words, v_holders, p_status, p_ix_status,
+    coalesce(p_from, -9007199254740991), coalesce(p_before, 9007199254740991);
     END IF;
   END IF;
 
