@@ -121,6 +121,7 @@ export const otherTables = {
   parties: 'made from the invoices',
   search_blocks: 'made from the invoices',
   search_days: 'made from the invoices',
+  search_signs: 'made from the invoices',
   freshness: 'made from the streams',
   lease: 'of the process that runs now',
   migrations: 'of the schema itself',

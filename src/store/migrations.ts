@@ -4,6 +4,8 @@
  */
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
+import { everyDay } from './read-model/counting.ts'
+import { signText } from './read-model/search-signs.ts'
 import type { Db } from './shared/db.ts'
 import { StoreError } from './store.ts'
 
@@ -56,25 +58,47 @@ export interface RewriteStep {
 
 /** By the version whose file they follow. */
 export const rewrites: Readonly<Record<number, Rewrite>> = {
-  2: { title: 'removing names that no invoice has any more', step: removeUnusedParties },
+  2: { title: 'removing names that no invoice has any more, and signing texts', step: tidySearch },
 }
 
 const customersAtOnce = 100
 
-async function removeUnusedParties(db: Db, after: string): Promise<RewriteStep> {
+async function tidySearch(db: Db, after: string): Promise<RewriteStep> {
   const customers = await db.query<{ customer_id: string }>(
     'SELECT DISTINCT customer_id FROM fatura.parties WHERE customer_id > $1 ORDER BY customer_id LIMIT $2',
     after,
     customersAtOnce,
   )
-  for (const { customer_id } of customers)
+  for (const { customer_id } of customers) {
     await db.query(
       `DELETE FROM fatura.parties WHERE customer_id = $1
          AND party_id NOT IN (SELECT party_id FROM fatura.invoices WHERE customer_id = $1)`,
       customer_id,
     )
+    await signTexts(db, customer_id)
+  }
   const next = customers.length < customersAtOnce ? null : (customers.at(-1)?.customer_id ?? null)
   return { next, customers: customers.length }
+}
+
+/** Signs what a customer's invoices are found by; a customer of few has nothing of the kind. */
+async function signTexts(db: Db, customerId: string): Promise<void> {
+  await db.query('DELETE FROM fatura.search_signs WHERE customer_id = $1', customerId)
+  for (let from = everyDay.first; ; ) {
+    const texts = await db.query<{ first: number; text: string }>(db.readTexts, customerId, from)
+    for (const { first, text } of texts)
+      for (const [part, bits] of signText(text).entries())
+        await db.query(
+          'INSERT INTO fatura.search_signs (customer_id, part, first, bits) VALUES ($1, $2, $3, $4)',
+          customerId,
+          part,
+          first,
+          bits,
+        )
+    const last = texts.at(-1)
+    if (last === undefined) return
+    from = last.first + 1
+  }
 }
 
 export interface MigrationOutcome {

@@ -235,6 +235,9 @@ for (const engine of engines) {
         "DELETE FROM customers WHERE customer_id = 'cus_ana'",
         "UPDATE customers SET counted = false WHERE customer_id = 'cus_ana'",
         `UPDATE customers SET head = ${engine.name === 'sqlite' ? "x''" : "''"} WHERE customer_id = 'cus_ana'`,
+        'DELETE FROM search_signs WHERE part = 3',
+        'UPDATE search_signs SET part = 99 WHERE part = 3',
+        `UPDATE search_signs SET bits = ${engine.name === 'sqlite' ? "x'00'" : "'\\x00'"} WHERE part = 7`,
         ...(engine.name === 'sqlite'
           ? ["UPDATE search_blocks SET texts = texts || 'x' WHERE first <= 3"]
           : [

@@ -93,7 +93,7 @@ for (const engine of ['sqlite', 'postgres'] as const)
       await assert.rejects(openReadStore(url), /is not completely migrated/)
       const told: string[] = []
       await migrateStore(url, title => told.push(title))
-      assert.deepEqual(told, ['removing names that no invoice has any more'])
+      assert.deepEqual(told, ['removing names that no invoice has any more, and signing texts'])
       assert.deepEqual(
         await rows('SELECT customer_id, party_id FROM fatura.parties ORDER BY customer_id, party_id'),
         before,

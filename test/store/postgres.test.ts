@@ -52,6 +52,7 @@ describe('the second wall', () => {
       'customers',
       'counts',
       'search_days',
+      'search_signs',
       'parties',
       'streams',
       'pins',
@@ -84,7 +85,7 @@ describe('the second wall', () => {
         .replace(/\b\w\.customer_id = p_customer_id/g, 'true')
       assert.ok(!open.includes('.customer_id = p_customer_id'), name)
       const { rows } = await runSql(url, `SELECT pronargs AS n FROM pg_proc WHERE oid = '${name}'::regproc`)
-      const given = ["'cus_ana'", '1', '10', "'paid'", 'NULL', '0', 'NULL', "'{x}'", "'{NULL}'"]
+      const given = ["'cus_ana'", '1', '10', "'paid'", 'NULL', '0', 'NULL', "'{x}'", "'{NULL}'", "'{}'"]
       const values = name === 'fatura.find_invoice' ? ["'cus_ana'", "'in_1'"] : given.slice(0, rows[0].n)
       const call = `SELECT * FROM ${name.replace('fatura.', 'public.open_')}(${values})`
       await runSql(url, open)
@@ -104,7 +105,7 @@ describe('the second wall', () => {
     await writer.transaction(tx => tx.saveInvoices([makeRecord()]))
     const { rows } = await runSql(
       url,
-      "SET search_path = evil, pg_catalog; SELECT total FROM fatura.search_invoices('cus_ana', 1, 10, NULL, NULL, NULL, NULL, '{nothing}', '{NULL}')",
+      "SET search_path = evil, pg_catalog; SELECT total FROM fatura.search_invoices('cus_ana', 1, 10, NULL, NULL, NULL, NULL, '{nothing}', '{NULL}', '{}')",
     ).then(results => (results as unknown as pg.QueryResult[])[1] as pg.QueryResult)
     assert.equal(Number(rows[0].total), 0)
   })
@@ -276,6 +277,7 @@ describe('what Citus asks for', () => {
       'distributed fatura.customers by customer_id with fatura.invoices',
       'distributed fatura.counts by customer_id with fatura.invoices',
       'distributed fatura.search_days by customer_id with fatura.invoices',
+      'distributed fatura.search_signs by customer_id with fatura.invoices',
       'distributed fatura.parties by customer_id with fatura.invoices',
       'distributed fatura.tombstones by customer_id with fatura.invoices',
       'distributed fatura.links by customer_id with fatura.invoices',
@@ -324,7 +326,8 @@ async function installRecordingCitus(t: TestContext, url: string): Promise<void>
   await runSql(url, `SET extension_control_path = '${folder}:$system'; CREATE EXTENSION citus`)
 }
 
-const customerTable = /\bfatura\.(invoices|invoice_lines|customers|counts|search_days|parties) (\w)\b/
+const customerTable =
+  /\bfatura\.(invoices|invoice_lines|customers|counts|search_days|search_signs|parties) (\w)\b/
 
 /** Each function of the schema, as it is installed. */
 function functionSources(): { name: string; source: string; body: string }[] {

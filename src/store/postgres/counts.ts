@@ -9,7 +9,7 @@ import {
   spans,
   stretchOf,
 } from '../read-model/counting.ts'
-import { dayTexts, renewDays } from './search-days.ts'
+import { dayTexts, readDays, renewDays, signDays } from './search-days.ts'
 
 /** A moment's day, rounded down also before 1970. */
 export const dayOfIssue = `((issued_at - (issued_at % ${dayLength} + ${dayLength}) % ${dayLength}) / ${dayLength})::integer`
@@ -160,6 +160,7 @@ async function sumUp(client: PoolClient, customerId: string): Promise<number> {
 export async function forgetCounts(client: PoolClient, customerId: string): Promise<void> {
   await client.query('DELETE FROM fatura.counts WHERE customer_id = $1', [customerId])
   await client.query('DELETE FROM fatura.search_days WHERE customer_id = $1', [customerId])
+  await client.query('DELETE FROM fatura.search_signs WHERE customer_id = $1', [customerId])
 }
 
 /** Counts all of a customer's invoices anew; says the total. */
@@ -172,6 +173,7 @@ export async function countAll(client: PoolClient, customerId: string): Promise<
      GROUP BY day`,
     [customerId],
   )
+  await signDays(client, customerId, await readDays(client, customerId))
   await client.query(
     `INSERT INTO fatura.counts (customer_id, span, start, status, ix, n)
      SELECT $1, ${spans.day}, day, ${countedStates} FROM (

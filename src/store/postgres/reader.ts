@@ -1,4 +1,5 @@
 import { isForHead } from '../read-model/counting.ts'
+import { groupsOf } from '../read-model/search-signs.ts'
 import type { InvoicePage, ReadStore, Snapshot, StoredInvoice, StoredToken } from '../store.ts'
 import { filterValues } from './function-parts.ts'
 import { openLanes } from './lanes.ts'
@@ -9,7 +10,7 @@ import { checkSchema } from './schema-version.ts'
 const calls = {
   first: 'SELECT fatura.first_page($1)',
   list: 'SELECT * FROM fatura.list_invoices($1, $2, $3, $4, $5, $6, $7)',
-  search: 'SELECT * FROM fatura.search_invoices($1, $2, $3, $4, $5, $6, $7, $8, $9)',
+  search: 'SELECT * FROM fatura.search_invoices($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)',
   snapshot: 'SELECT * FROM fatura.read_snapshot($1)',
   invoice: 'SELECT * FROM fatura.find_invoice($1, $2)',
   token: 'SELECT * FROM fatura.find_token($1)',
@@ -53,6 +54,7 @@ export async function openPostgresReader(url: string, sharedBy = 1): Promise<Rea
             ...filters,
             words.map(word => word[0]),
             words.map(word => word[1]),
+            groupsOf(words),
           ))
       const { summaries, version, ...rest } = row as PageRow
       return { ...rest, summaries: Buffer.from(summaries ?? ''), version: version ?? 0 }

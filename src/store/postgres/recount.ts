@@ -13,7 +13,7 @@ import {
   readHead,
   saveCustomer,
 } from './counts.ts'
-import { dayTexts } from './search-days.ts'
+import { dayTexts, everyPart, makeSigns, readDays } from './search-days.ts'
 import { explain, transact } from './transact.ts'
 
 /** So many customers are looked at together. */
@@ -76,7 +76,38 @@ interface Checked {
 
 async function check(client: PoolClient, { from, end }: Stretch): Promise<Checked> {
   const { rows } = await client.query<Checked>(checkQuery, [from, end])
-  return rows[0] as Checked
+  const { invoices, wrong } = rows[0] as Checked
+  const { rows: signed } = await client.query<{ customer_id: string }>(
+    `SELECT customer_id FROM fatura.customers WHERE ${within} AND counted
+     UNION SELECT customer_id FROM fatura.search_signs WHERE ${within}`,
+    [from, end],
+  )
+  for (const { customer_id } of signed) {
+    const found = await countWrongSigns(client, customer_id)
+    if (found > 0) wrong[customer_id] = (wrong[customer_id] ?? 0) + found
+  }
+  return { invoices, wrong }
+}
+
+/** How many signs of a customer are not those of its days. */
+async function countWrongSigns(client: PoolClient, customerId: string): Promise<number> {
+  const days = await readDays(client, customerId)
+  const { rows } = await client.query<{ n: number }>(
+    `SELECT count(*) AS n FROM fatura.search_signs
+     WHERE customer_id = $1 AND (first <> ALL ($2::integer[]) OR part <> ALL ($3::integer[]))`,
+    [customerId, days, everyPart],
+  )
+  let wrong = rows[0]?.n ?? 0
+  for await (const { parts, firsts, bits } of makeSigns(client, customerId, days)) {
+    const { rows } = await client.query<{ n: number }>(
+      `SELECT count(*) AS n FROM unnest($2::integer[], $3::integer[], $4::bytea[]) AS e (part, first, bits)
+       LEFT JOIN fatura.search_signs g ON g.customer_id = $1 AND g.part = e.part AND g.first = e.first
+       WHERE g.bits IS DISTINCT FROM e.bits`,
+      [customerId, parts, firsts, bits],
+    )
+    wrong += rows[0]?.n ?? 0
+  }
+  return wrong
 }
 
 /** What is wrong of a stretch of customers, as it was at one moment; and where the next one begins. */

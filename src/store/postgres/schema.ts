@@ -24,6 +24,7 @@ export const distributedTables = [
   'fatura.customers',
   'fatura.counts',
   'fatura.search_days',
+  'fatura.search_signs',
   'fatura.parties',
   'fatura.tombstones',
   'fatura.links',

@@ -3,6 +3,7 @@
  * words and this customer's parties, and planned then: each word that it needs not look for makes every row cheaper.
  */
 import { dayLength, everyDay } from '../read-model/counting.ts'
+import { signParts } from '../read-model/search-signs.ts'
 import { attributes, clampPage, filters, given, inOrder, page, readSummaries } from './function-parts.ts'
 
 /** So many are taken down on the way; what follows them is only counted. */
@@ -13,6 +14,12 @@ const longWord = 5
 
 /** Up to so many parties are counted one by one among a day's. */
 const countedApart = 4
+
+/** So few days are read sooner than they are told apart further. */
+const worthReading = 4
+
+const signsWithGroup = `fatura.search_signs g WHERE g.customer_id = p_customer_id
+            AND g.part = v_group >> 27 & ${signParts - 1} AND get_bit(g.bits, v_group & (8 * length(g.bits) - 1)) = 1`
 
 /** The statements are made of fixed text and of numbers: words and parties come in as values, and so show in no log. */
 const values = `USING p_customer_id, v_words, v_holders, p_status, p_ix_status,
@@ -72,7 +79,7 @@ const findInRows = `
 
 /**
  * The same for a customer with counters: each day's texts lie in one row, and are counted there; then the rows of those days
- * are read in which the page lies. Where a day lacks a word that only parties hold which hold all words, those count alone.
+ * are read in which the page lies. Only days are looked through whose signs have the words' groups of letters. Where a day lacks a word that only parties hold which hold all words, those count alone.
  */
 const findInDays = `
       IF cardinality(v_free) <= ${countedApart} THEN
@@ -82,15 +89,22 @@ const findInDays = `
         SELECT string_agg(format('cardinality(array_positions(s.parties, %s))', f.party_id), ' + ') INTO v_of_free
         FROM unnest(v_free) f (party_id);
       END IF;
+      FOREACH v_group IN ARRAY p_groups LOOP
+        EXIT WHEN cardinality(v_signed) <= ${worthReading};
+        v_signed := CASE WHEN v_signed IS NULL
+          THEN ARRAY(SELECT g.first FROM ${signsWithGroup})
+          ELSE ARRAY(SELECT d.first FROM unnest(v_signed) d (first) WHERE (SELECT true FROM ${signsWithGroup} AND g.first = d.first)) END;
+      END LOOP;
       EXECUTE format('SELECT array_agg(q.day), array_agg(q.n), coalesce(sum(q.n), 0) FROM (
         SELECT s.day, CASE WHEN %s THEN %s ELSE (
           SELECT count(*) FROM (SELECT unnest(s.texts) AS own_text%s) i WHERE %s) END AS n
-        FROM fatura.search_days s WHERE s.customer_id = $1 AND s.day >= %s AND s.day < %s
+        FROM fatura.search_days s WHERE s.customer_id = $1 AND s.day >= %s AND s.day < %s%s
         ORDER BY s.day DESC OFFSET 0) q WHERE q.n > 0',
         coalesce(v_lacks, 'false'), coalesce(v_of_free, '0'),
         CASE WHEN cardinality(v_holders) > 0 THEN ', unnest(s.parties) AS party_id' END, v_condition,
-        coalesce(p_from / ${dayLength}, ${everyDay.first}), coalesce(p_before / ${dayLength}, ${everyDay.end}))
-      INTO v_days, v_ns, total ${values};
+        coalesce(p_from / ${dayLength}, ${everyDay.first}), coalesce(p_before / ${dayLength}, ${everyDay.end}),
+        CASE WHEN v_signed IS NOT NULL THEN ' AND s.day = ANY ($8)' END)
+      INTO v_days, v_ns, total ${values}, v_signed;
       ${clampPage};
       v_left := (page - 1) * p_page_size;
       v_ids := '{}';
@@ -110,13 +124,13 @@ const findInDays = `
 
 export const searchInvoices = `
   CREATE FUNCTION fatura.search_invoices(${filters}, p_words text[], p_alternatives text[],
-    ${page}, OUT version bigint, OUT synced_at bigint)
+    p_groups integer[], ${page}, OUT version bigint, OUT synced_at bigint)
   ${attributes} AS $body$
   DECLARE
     v_parties bigint; v_word text; v_alternative text; v_of bigint[]; v_free bigint[];
     v_words bytea[] := '{}'; v_holders bigint[] := '{}'; v_ends integer[] := '[0:0]={0}';
     v_condition text; v_found text; v_lacks text; v_of_free text; v_ids text[]; v_left bigint; v_in_days boolean;
-    v_days integer[]; v_ns bigint[];
+    v_days integer[]; v_ns bigint[]; v_group integer; v_signed integer[];
   BEGIN
     ${readWords};
     IF cardinality(v_words) = 0 THEN

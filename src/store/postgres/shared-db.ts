@@ -1,6 +1,7 @@
 import type { QueryConfig, QueryResult } from 'pg'
 import type { Db } from '../shared/db.ts'
 import { translate } from './pool.ts'
+import { dayText } from './search-days.ts'
 
 /** The same text has the same name on every connection. */
 const names = new Map<string, string>()
@@ -48,6 +49,9 @@ export function createDb(asked: { query(query: QueryConfig): Promise<QueryResult
       return true
     },
     keepRow: 'FOR SHARE',
+    readTexts: `
+      SELECT s.day AS first, ${dayText} AS text FROM fatura.search_days s
+      WHERE s.customer_id = $1 AND s.day >= $2 ORDER BY s.day LIMIT 50`,
     customersAsJson: 'to_json(customers)::text AS customers',
     customersFromJson: value =>
       `CASE WHEN ${value}::text IS NOT NULL THEN ARRAY(SELECT json_array_elements_text(${value}::text::json)) END`,

@@ -8,7 +8,7 @@ export interface Db {
    */
   query<Row extends object>(
     sql: string,
-    ...values: (Value | readonly string[] | readonly number[])[]
+    ...values: (Value | Uint8Array | readonly string[] | readonly number[])[]
   ): Promise<Row[]>
   /** Inserts rows, each with its values in the order of the columns. No two of them have the same key. */
   insert(insertion: Insertion, rows: readonly (readonly Value[])[]): Promise<void>
@@ -24,6 +24,8 @@ export interface Db {
   holdNames(how: 'alone' | 'shared', names: () => readonly string[]): Promise<boolean>
   /** What keeps a row that was read from being changed by others until the transaction's end; empty where nobody else can. */
   keepRow: string
+  /** Reads what a customer's invoices are found by, as `first` and `text`: some from the day $2 on, of customer $1. */
+  readTexts: string
   /** A token's column `customers` as JSON text, under its own name. */
   customersAsJson: string
   /** The value of that column from JSON text. */

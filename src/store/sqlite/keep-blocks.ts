@@ -1,7 +1,15 @@
 /** The blocks that a search looks through: made anew where days changed, within the transaction that changes them. */
 import type { DatabaseSync } from 'node:sqlite'
 import { everyDay } from '../read-model/counting.ts'
-import { blockColumns, makeBlock, readBlock, type SearchBlock, type SearchDay } from './search-blocks.ts'
+import { signParts, signText } from '../read-model/search-signs.ts'
+import {
+  blockColumns,
+  blockText,
+  makeBlock,
+  readBlock,
+  type SearchBlock,
+  type SearchDay,
+} from './search-blocks.ts'
 
 /** A block is cut once each part has so many invoices. Smaller blocks make searches slower, larger ones writes. */
 const blockLeast = 512
@@ -14,15 +22,27 @@ export function keepBlocks(db: DatabaseSync, least = blockLeast) {
   const deleteBlocks = db.prepare('DELETE FROM search_blocks WHERE customer_id = ?1')
   const insertBlock = db.prepare(`
     INSERT INTO search_blocks (customer_id, first, ${blockColumns}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)`)
+  const everyPart = Array.from({ length: signParts }, (_, part) => part).join(', ')
+  const deleteSign = db.prepare(
+    `DELETE FROM search_signs WHERE customer_id = ?1 AND part IN (${everyPart}) AND first = ?2`,
+  )
+  const deleteSigns = db.prepare('DELETE FROM search_signs WHERE customer_id = ?1')
+  const insertSign = db.prepare(
+    'INSERT INTO search_signs (customer_id, part, first, bits) VALUES (?1, ?2, ?3, ?4)',
+  )
 
   function saveBlock(customerId: string, first: number, made: readonly SearchDay[]): void {
-    const { days, states, marks, parties, texts } = makeBlock(made)
+    const block = makeBlock(made)
+    const { days, states, marks, parties, texts } = block
     insertBlock.run(customerId, first, days, states, marks, parties, texts)
+    for (const [part, bits] of signText(blockText(block)).entries())
+      insertSign.run(customerId, part, first, bits)
   }
 
   return {
     deleteAll(customerId: string): void {
       deleteBlocks.run(customerId)
+      deleteSigns.run(customerId)
     },
     /** Puts days as they are read now in the place of what was kept of them. */
     renew(customerId: string, days: Iterable<number>, read: (day: number) => SearchDay): void {
@@ -33,6 +53,7 @@ export function keepBlocks(db: DatabaseSync, least = blockLeast) {
           | undefined
         const first = stored?.first ?? everyDay.first
         deleteBlock.run(customerId, first)
+        deleteSign.run(customerId, first)
         const kept = stored === undefined ? [] : readBlock(stored)
         let [whole, part]: [SearchDay[], SearchDay[]] = [[], []]
         let size = 0

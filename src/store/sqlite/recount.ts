@@ -1,8 +1,16 @@
 /** Holds what is kept of a customer's invoices beside them against the rows, one customer at a time. */
 import type { DatabaseSync } from 'node:sqlite'
 import { countedAbove, dayOf, everyDay, spans, stretchOf } from '../read-model/counting.ts'
+import { signText } from '../read-model/search-signs.ts'
 import { countStates, currentHead, type StoredRow } from './counts.ts'
-import { blockColumns, makeBlock, type SearchBlock, type SearchDay, type SearchRow } from './search-blocks.ts'
+import {
+  blockColumns,
+  blockText,
+  makeBlock,
+  type SearchBlock,
+  type SearchDay,
+  type SearchRow,
+} from './search-blocks.ts'
 
 export function recounts(db: DatabaseSync) {
   const nextCustomer = db.prepare(`
@@ -11,6 +19,7 @@ export function recounts(db: DatabaseSync) {
       UNION ALL SELECT min(customer_id) FROM invoices WHERE customer_id > ?1
       UNION ALL SELECT min(customer_id) FROM counts WHERE customer_id > ?1
       UNION ALL SELECT min(customer_id) FROM search_blocks WHERE customer_id > ?1
+      UNION ALL SELECT min(customer_id) FROM search_signs WHERE customer_id > ?1
       UNION ALL SELECT min(customer_id) FROM parties WHERE customer_id > ?1)`)
   const countInvoices = db.prepare('SELECT count(*) AS n FROM invoices WHERE customer_id = ?1')
   const countLeft = db.prepare(`
@@ -29,6 +38,8 @@ export function recounts(db: DatabaseSync) {
   const readBlocks = db.prepare(
     `SELECT first, ${blockColumns} FROM search_blocks WHERE customer_id = ?1 ORDER BY first DESC`,
   )
+
+  const readSigns = db.prepare('SELECT part, first, bits FROM search_signs WHERE customer_id = ?1')
 
   /** The invoices in the list's order. */
   function rowsOf(customerId: string): (SearchRow & { issued_at: number })[] {
@@ -66,6 +77,8 @@ export function recounts(db: DatabaseSync) {
       stored.set(JSON.stringify([span, start, status, ix]), n)
     const blocks = readBlocks.all(customerId) as unknown as (SearchBlock & { first: number })[]
     for (const { first, ...block } of blocks) stored.set(`block ${first}`, nameBlock(block))
+    for (const { part, first, bits } of readSigns.all(customerId))
+      stored.set(`sign ${first} ${part}`, nameBytes(bits as Uint8Array))
     // Where blocks begin came of the order of the writes; which days they hold follows from it.
     const firsts = blocks.map(({ first }) => first)
     if (isCounted && firsts.at(-1) !== everyDay.first) firsts.push(everyDay.first)
@@ -74,6 +87,8 @@ export function recounts(db: DatabaseSync) {
     for (const [first, part] of held) {
       const made = makeBlock(part.map(([day, rows]): SearchDay => ({ day, rows })))
       expected.set(`block ${first}`, nameBlock(made))
+      for (const [part, bits] of signText(blockText(made)).entries())
+        expected.set(`sign ${first} ${part}`, nameBytes(bits))
     }
     let wrong = 0
     for (const [name, value] of expected) if (stored.get(name) !== value) wrong++
@@ -99,5 +114,9 @@ export function recounts(db: DatabaseSync) {
 }
 
 function nameBlock({ days, states, marks, parties, texts }: SearchBlock): string {
-  return [days, states, Buffer.from(marks).toString('base64'), parties, texts].join(' ')
+  return [days, states, nameBytes(marks), parties, texts].join(' ')
+}
+
+function nameBytes(bytes: Uint8Array): string {
+  return Buffer.from(bytes).toString('base64')
 }

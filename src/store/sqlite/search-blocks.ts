@@ -62,6 +62,11 @@ export function makeBlock(days: readonly SearchDay[]): SearchBlock {
   }
 }
 
+/** All that its invoices are found by. */
+export function blockText({ texts, parties }: Pick<SearchBlock, 'texts' | 'parties'>): string {
+  return texts + textEnd + parties
+}
+
 /** Numbers what is met from 0 on, and keeps where each was met first. */
 class Numbering {
   readonly firsts: number[] = []

@@ -2,6 +2,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { type Days, dayLength, everyDay } from '../read-model/counting.ts'
 import { wordsLeft } from '../read-model/search.ts'
+import { groupsOf, partOf } from '../read-model/search-signs.ts'
 import type { InvoiceQuery } from '../store.ts'
 import {
   blockColumns,
@@ -15,6 +16,14 @@ import {
 /** Up to so many parties, it is worth looking first whether all of them are meant. */
 const partiesAtMost = 32
 
+/** So few blocks are read sooner than they are told apart further. */
+const worthReading = 4
+
+/** Of each bit of a byte, all bytes that have it. */
+const bytesWith = Array.from({ length: 8 }, (_, bit) =>
+  Uint8Array.from({ length: 256 }, (_, byte) => byte).filter(byte => byte & (1 << bit)),
+)
+
 /** Work in small steps: the caller decides after each when to go on, if at all. */
 export type Steps<Result> = Generator<void, Result, void>
 
@@ -24,7 +33,16 @@ export function searchCounted(db: DatabaseSync) {
     SELECT ${blockColumns} FROM search_blocks
     WHERE customer_id = ?1 AND first < ?3
       AND first >= (SELECT max(first) FROM search_blocks WHERE customer_id = ?1 AND first <= ?2)
+      AND (?4 IS NULL OR first IN (SELECT value FROM json_each(?4)))
     ORDER BY first DESC`)
+  // SQL knows no bits of a blob: ?4 holds all bytes that have the bit.
+  const hasBit = `instr(?4, substr(bits, 1 + ((CAST(?3 AS INTEGER) & (8 * length(bits) - 1)) >> 3), 1)) > 0`
+  const findSigns = db.prepare(
+    `SELECT first FROM search_signs WHERE customer_id = ?1 AND part = ?2 AND ${hasBit}`,
+  )
+  const checkSign = db.prepare(
+    `SELECT 1 FROM search_signs WHERE customer_id = ?1 AND part = ?2 AND first = ?5 AND ${hasBit}`,
+  )
   const readSummary = db.prepare(`
     SELECT summary FROM invoices WHERE rowid = (
       SELECT rowid FROM invoices INDEXED BY invoices_in_order
@@ -32,6 +50,20 @@ export function searchCounted(db: DatabaseSync) {
       ORDER BY issued_at DESC, id DESC LIMIT 1 OFFSET ?4)`)
   // Kept from search to search: making one for each block takes longer than looking through it.
   let found = new Uint8Array(4096)
+
+  /** The first days of the blocks that words can be in; null where that is not known. */
+  function findBlocks({ customer_id, words = [] }: InvoiceQuery): number[] | null {
+    let left: number[] | null = null
+    for (const group of groupsOf(words)) {
+      const [part, bytes] = [partOf(group), bytesWith[group & 7] as Uint8Array]
+      left =
+        left === null
+          ? findSigns.all(customer_id, part, group, bytes).map(({ first }) => Number(first))
+          : left.filter(first => checkSign.get(customer_id, part, group, bytes, first) !== undefined)
+      if (left.length <= worthReading) break
+    }
+    return left
+  }
 
   return {
     /** Whether every party holds the words: then a search is a list. False also where there are too many to look at. */
@@ -56,7 +88,9 @@ export function searchCounted(db: DatabaseSync) {
       }
       const summaries: string[] = []
       let total = 0
-      for (const row of readBlocks.iterate(customer_id, days.first, days.end)) {
+      const blocks = findBlocks(query)
+      const among = blocks === null ? null : JSON.stringify(blocks)
+      for (const row of readBlocks.iterate(customer_id, days.first, days.end, among)) {
         const block = row as unknown as SearchBlock
         if (found.length < block.marks.length) found = new Uint8Array(block.marks.length)
         const n = findTexts(block, sought, found)

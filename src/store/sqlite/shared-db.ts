@@ -25,7 +25,7 @@ export function createDb(db: DatabaseSync, path: string): Db {
   }
   return {
     async query<Row extends object>(sql: string, ...values: Parameters<Db['query']>[1][]): Promise<Row[]> {
-      const given = values.map(value => (typeof value === 'object' && value ? JSON.stringify(value) : value))
+      const given = values.map(value => (Array.isArray(value) ? JSON.stringify(value) : value))
       return translate(path, () => prepare(sql).all(...(given as string[]))) as unknown as Row[]
     },
     async insert(insertion, rows) {
@@ -39,6 +39,9 @@ export function createDb(db: DatabaseSync, path: string): Db {
     // A write transaction is the only one: nobody else changes anything.
     holdNames: async () => false,
     keepRow: '',
+    readTexts: `
+      SELECT first, texts || char(13) || parties AS text FROM search_blocks
+      WHERE customer_id = $1 AND first >= $2 ORDER BY first LIMIT 50`,
     customersAsJson: 'customers',
     customersFromJson: value => value,
   }

@@ -40,6 +40,18 @@ CREATE VIEW fatura.current_freshness AS
   WHERE name NOT LIKE '%:unsettled' AND name NOT LIKE '%:relist'
     AND (name <> 'import' OR NOT EXISTS (SELECT 1 FROM fatura.streams WHERE name <> 'import'));
 
+-- In which days a word can be: a part of each one's sign. They are in the order in which they are looked through.
+CREATE TABLE fatura.search_signs (
+  customer_id text COLLATE "C" NOT NULL,
+  part        integer NOT NULL,
+  first       integer NOT NULL,
+  bits        bytea NOT NULL,
+  PRIMARY KEY (customer_id, part, first)
+);
+ALTER TABLE fatura.search_signs ALTER bits SET STORAGE EXTERNAL;
+-- It takes the words' groups of letters, too.
+DROP FUNCTION fatura.search_invoices(text, bigint, bigint, text, text, bigint, bigint, text[], text[]);
+
 -- By it, the last invoice of a party is known for it.
 CREATE INDEX invoices_by_party ON fatura.invoices (customer_id, party_id);
 
@@ -231,7 +243,7 @@ BEGIN
 END $body$;
 
 CREATE OR REPLACE FUNCTION fatura.search_invoices(p_customer_id text, p_page bigint, p_page_size bigint, p_status text, p_ix_status text, p_from bigint, p_before bigint, p_words text[], p_alternatives text[],
-  OUT total bigint, OUT page bigint, OUT summaries text, OUT version bigint, OUT synced_at bigint)
+  p_groups integer[], OUT total bigint, OUT page bigint, OUT summaries text, OUT version bigint, OUT synced_at bigint)
 
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog SET enable_seqscan = off SET plan_cache_mode = force_generic_plan
@@ -240,7 +252,7 @@ DECLARE
   v_parties bigint; v_word text; v_alternative text; v_of bigint[]; v_free bigint[];
   v_words bytea[] := '{}'; v_holders bigint[] := '{}'; v_ends integer[] := '[0:0]={0}';
   v_condition text; v_found text; v_lacks text; v_of_free text; v_ids text[]; v_left bigint; v_in_days boolean;
-  v_days integer[]; v_ns bigint[];
+  v_days integer[]; v_ns bigint[]; v_group integer; v_signed integer[];
 BEGIN
 
   SELECT count(*) INTO v_parties FROM fatura.parties y WHERE y.customer_id = p_customer_id;
@@ -279,16 +291,25 @@ BEGIN
       SELECT string_agg(format('cardinality(array_positions(s.parties, %s))', f.party_id), ' + ') INTO v_of_free
       FROM unnest(v_free) f (party_id);
     END IF;
+    FOREACH v_group IN ARRAY p_groups LOOP
+      EXIT WHEN cardinality(v_signed) <= 4;
+      v_signed := CASE WHEN v_signed IS NULL
+        THEN ARRAY(SELECT g.first FROM fatura.search_signs g WHERE g.customer_id = p_customer_id
+          AND g.part = v_group >> 27 & 31 AND get_bit(g.bits, v_group & (8 * length(g.bits) - 1)) = 1)
+        ELSE ARRAY(SELECT d.first FROM unnest(v_signed) d (first) WHERE (SELECT true FROM fatura.search_signs g WHERE g.customer_id = p_customer_id
+          AND g.part = v_group >> 27 & 31 AND get_bit(g.bits, v_group & (8 * length(g.bits) - 1)) = 1 AND g.first = d.first)) END;
+    END LOOP;
     EXECUTE format('SELECT array_agg(q.day), array_agg(q.n), coalesce(sum(q.n), 0) FROM (
       SELECT s.day, CASE WHEN %s THEN %s ELSE (
         SELECT count(*) FROM (SELECT unnest(s.texts) AS own_text%s) i WHERE %s) END AS n
-      FROM fatura.search_days s WHERE s.customer_id = $1 AND s.day >= %s AND s.day < %s
+      FROM fatura.search_days s WHERE s.customer_id = $1 AND s.day >= %s AND s.day < %s%s
       ORDER BY s.day DESC OFFSET 0) q WHERE q.n > 0',
       coalesce(v_lacks, 'false'), coalesce(v_of_free, '0'),
       CASE WHEN cardinality(v_holders) > 0 THEN ', unnest(s.parties) AS party_id' END, v_condition,
-      coalesce(p_from / 86400000, -1073741824), coalesce(p_before / 86400000, 1073741824))
+      coalesce(p_from / 86400000, -1073741824), coalesce(p_before / 86400000, 1073741824),
+      CASE WHEN v_signed IS NOT NULL THEN ' AND s.day = ANY ($8)' END)
     INTO v_days, v_ns, total USING p_customer_id, v_words, v_holders, p_status, p_ix_status,
-    coalesce(p_from, -9007199254740991), coalesce(p_before, 9007199254740991);
+    coalesce(p_from, -9007199254740991), coalesce(p_before, 9007199254740991), v_signed;
     page := greatest(1, least(p_page, (total + p_page_size - 1) / p_page_size));
     v_left := (page - 1) * p_page_size;
     v_ids := '{}';

@@ -44,3 +44,12 @@ CREATE VIEW current_freshness AS
 
 -- By it, the last invoice of a party is known for it.
 CREATE INDEX invoices_by_party ON invoices (customer_id, party_id);
+
+-- In which blocks a word can be: a part of each one's sign. They are in the order in which they are looked through.
+CREATE TABLE search_signs (
+  customer_id TEXT NOT NULL,
+  part        INTEGER NOT NULL,
+  first       INTEGER NOT NULL,
+  bits        BLOB NOT NULL,
+  PRIMARY KEY (customer_id, part, first)
+) STRICT, WITHOUT ROWID;
