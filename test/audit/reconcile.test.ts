@@ -510,8 +510,8 @@ describe('fatura reconcile', { concurrency: 2 }, () => {
     [[], { LINK_IGNORE_ZERO: 'yes' }, /LINK_IGNORE_ZERO must be on or off, not 'yes'/],
     [[], { LINK_IGNORE_BEFORE: '1.1.2026' }, /LINK_IGNORE_BEFORE must be a calendar day/],
     [[], { LINK_CREATING_TIMEOUT: '1 hour' }, /LINK_CREATING_TIMEOUT must be like 90s/],
-    [[], { LINK_REFERENCE: 'Stripe' }, /LINK_REFERENCE must hold \{id\} once/],
-    [[], { LINK_REFERENCE: '{id}{id}' }, /LINK_REFERENCE must hold \{id\} once/],
+    [[], { LINK_REFERENCE: 'Stripe' }, /LINK_REFERENCE must contain \{id\} once/],
+    [[], { LINK_REFERENCE: '{id}{id}' }, /LINK_REFERENCE must contain \{id\} once/],
   ]
   for (const [args, env, says] of mistakes)
     it(`ends with 2 and one line: ${[...args, ...Object.entries(env).flat()].join(' ')}`, async t => {

@@ -226,7 +226,7 @@ async function startDemo(
   const program = cli.start(['demo', ...args], { env })
   await program.waitFor(/Ctrl-C stops the demo[^\n]*\n/)
   const { stdout } = program
-  const [, address = ''] = /serving at (http:\/\/\S+) what/.exec(stdout) ?? []
+  const [, address = ''] = /serving at (http:\/\/\S+) the invoices/.exec(stdout) ?? []
   const [, token = ''] = /\n {2}(fat_\w{48})\n/.exec(stdout) ?? []
   const [description = ''] = /http:\S+openapi\.json/.exec(stdout) ?? []
   const curls = [...stdout.matchAll(/^ +(curl .*)$/gm)].map(([, line = '']) => {

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { rename } from 'node:fs/promises'
 import { type AddressInfo, createServer } from 'node:net'
+import { availableParallelism } from 'node:os'
 import { describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { openReadPools } from '../../src/store/postgres/pool.ts'
@@ -188,7 +189,9 @@ describe('fatura serve --workers', { concurrency: 2 }, () => {
       const { lanes, others, searches } = openReadPools('postgres://127.0.0.1/none', workers)
       return lanes.options.max + others.options.max + searches.options.max
     }
-    assert.deepEqual([1, 2, 3, 4, 8, 64].map(most), [10, 5, 4, 4, 4, 4])
+    // On a small machine one search at a time leaves a core to everything else.
+    const alone = availableParallelism() < 4 ? 9 : 10
+    assert.deepEqual([1, 2, 3, 4, 8, 64].map(most), [alone, 5, 4, 4, 4, 4])
   })
 
   it('takes as many workers as there are cores with "auto"', async t => {

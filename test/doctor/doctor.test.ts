@@ -263,7 +263,7 @@ describe('fatura doctor', { concurrency: 3 }, () => {
     const endpoint = { id: 'we_1', status: 'enabled', api_version: null, enabled_events: neededEvents }
     const look = async () => (await clinic.examine(['--sample', '0'], env)).wrong['Stripe: webhook endpoint']
 
-    assert.match((await look())?.detail ?? '', /has none/)
+    assert.match((await look())?.detail ?? '', /has no endpoint/)
     endpoints = [{ ...endpoint, status: 'disabled' }]
     assert.match((await look())?.detail ?? '', /none of the account is enabled/)
     const few = neededEvents.filter(type => type !== 'invoice.voided' && type !== 'customer.updated')
@@ -296,14 +296,14 @@ describe('fatura doctor', { concurrency: 3 }, () => {
       found.map(({ result, detail }) => `${result} ${detail}`),
       [
         ['ok the clock of this machine is within 5 s of it'],
-        ['warn ours is 60 s behind it'],
+        ['warn the clock of this machine is 60 s behind it'],
         [
           'FAIL the clock of this machine is 10 min ahead of it: webhooks are refused when the clocks differ by more than 300 s',
         ],
         ...Array(2).fill([
           'ok the clock of this machine is within 5 s of it',
-          'warn ours is 60 s behind it',
-          'FAIL ours is 10 min ahead of it',
+          'warn the clock of this machine is 60 s behind it',
+          'FAIL the clock of this machine is 10 min ahead of it',
         ]),
       ].flat(),
     )

@@ -356,7 +356,7 @@ describe('faults', { concurrency: 4 }, () => {
 })
 
 describe('the pace', () => {
-  test('requests are evenly spaced, those made at once too', async t => {
+  test('requests are spaced, those made at once too: three quarters of the rate’s distance at least', async t => {
     const moments: number[] = []
     const { source } = await start(
       t,
@@ -369,7 +369,7 @@ describe('the pace', () => {
     const began = performance.now()
     await Promise.all(Array.from({ length: 7 }, () => source.fetchClient(1)))
     for (const [turn, moment] of moments.entries())
-      assert.ok(moment - began >= turn * 50 - 5, `turn ${turn} after ${moment - began} ms`)
+      assert.ok(moment - began >= turn * 37.5 - 5, `turn ${turn} after ${moment - began} ms`)
   })
 
   test('is 480 a minute for InvoiceXpress itself, and a sandbox’s own affair', () => {

@@ -372,7 +372,7 @@ describe('fatura serve with InvoiceXpress', { concurrency: 3 }, () => {
     const cli = await createCli(t)
     await cli.load(invoice)
     const token = await cli.createToken()
-    const api = await cli.serve([], { env: { INVOICEXPRESS_ACCOUNT: 'No Account' } })
+    const api = await cli.serve([], { env: { INVOICEXPRESS_ACCOUNT: 'acme' } })
     const got = await api.get(path, token)
     assert.deepEqual([got.status, got.json.error.code], [502, 'upstream_failed'])
   })

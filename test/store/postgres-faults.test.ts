@@ -360,7 +360,7 @@ describe('PostgreSQL that is there', () => {
       [url.replace(':test@', ':wrong@'), /refused the connection/, /password/, /DATABASE_URL/],
       [url.replace('postgres:test', 'nobody:test'), /refused the connection/, /nobody/, /DATABASE_URL/],
       [`${url}_missing`, /refused the connection/, /_missing/, /DATABASE_URL/],
-      [asStranger, /may not/, /permission denied/, /docs\/operations\.md/],
+      [asStranger, /may not/, /permission denied/, /docs\/postgresql\.md/],
     ]
     for (const [wrong, ...patterns] of cases)
       for (const args of [['serve', '--port', '0'], ['token', 'list'], ['migrate']]) {

@@ -40,7 +40,7 @@ describe('the second wall', () => {
     const roleUrl = await createApiRole(t, url)
     const reader = await openReadStore(roleUrl)
     assert.equal((await reader.listInvoices(list)).total, 1)
-    assert.equal((await reader.listInvoices({ ...list, words: [['ana']] })).total, 1)
+    assert.equal((await reader.listInvoices({ ...list, words: [['ana', null]] })).total, 1)
     assert.ok((await reader.findInvoice('cus_ana', 'in_a'))?.lines)
     assert.equal(await reader.findInvoice('cus_ana', 'in_b'), null)
     assert.ok((await reader.readSnapshot('cus_ana')).version > 0)
@@ -124,7 +124,14 @@ describe('one round trip', () => {
       first: () => reader.listInvoices(list),
       list: () =>
         reader.listInvoices({ ...list, status: 'paid', ix_status: 'x', issued_from: 0, issued_before: 9e12 }),
-      search: () => reader.listInvoices({ ...list, words: [['ana'], ['pt', '\t1']] }),
+      search: () =>
+        reader.listInvoices({
+          ...list,
+          words: [
+            ['ana', null],
+            ['pt', '\t1'],
+          ],
+        }),
       detail: () => reader.findInvoice('cus_ana', 'in_1'),
       snapshot: () => reader.readSnapshot('cus_ana'),
       token: () => reader.findToken('fat_x'),

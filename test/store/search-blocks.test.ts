@@ -84,8 +84,8 @@ test('what is found in a block is what each of its texts holds', () => {
       .map(parts => parts.join('')),
   )
   const alternatives: fc.Arbitrary<SearchWord> = fc.oneof(
-    someWord.map(word => [word]),
-    someWord.map(word => [word, `\t${word}`]),
+    someWord.map((word): SearchWord => [word, null]),
+    someWord.map((word): SearchWord => [word, `\t${word}`]),
   )
   const someDays = fc.uniqueArray(fc.record({ day: fc.integer({ min: -9, max: 9 }), rows: someRows }), {
     selector: ({ day }) => day,

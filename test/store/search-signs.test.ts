@@ -6,7 +6,7 @@ import { groupsOf, partOf, signParts, signText } from '../../src/store/read-mode
 
 /** Whether a text can hold a word, by its sign alone. */
 function canHold(parts: readonly Uint8Array[], word: string): boolean {
-  return groupsOf([[word]]).every(group => {
+  return groupsOf([[word, null]]).every(group => {
     const bits = parts[partOf(group)] as Uint8Array
     const place = group & (8 * bits.length - 1)
     return ((bits[place >>> 3] as number) & (1 << (place & 7))) !== 0
@@ -36,7 +36,13 @@ test('a sign denies most words that the text does not hold, at every size of a t
 })
 
 test('words of fewer letters than a group say nothing of where they are; of alternatives, what they share does', () => {
-  assert.deepEqual(groupsOf([['2025'], ['pt', '\t509442013']]), [])
-  assert.equal(groupsOf([['20251']]).length, 1)
-  assert.deepEqual(groupsOf([['pt509442013', '\t509442013']]), groupsOf([['509442013']]))
+  assert.deepEqual(
+    groupsOf([
+      ['2025', null],
+      ['pt', '\t509442013'],
+    ]),
+    [],
+  )
+  assert.equal(groupsOf([['20251', null]]).length, 1)
+  assert.deepEqual(groupsOf([['pt509442013', '\t509442013']]), groupsOf([['509442013', null]]))
 })

@@ -4,7 +4,7 @@
  * A plan serves customers of every size, so whole tables are never read and indexes give the order: one customer who
  * holds most of a table must not make the planner read all of it for everybody.
  */
-import { filterNames, uncountedFilters } from '../read-model/counting.ts'
+import { dayFilters, filterNames, uncountedFilters } from '../read-model/counting.ts'
 import type { FilterName, InvoiceQuery } from '../store.ts'
 
 /** Of a function that reads rows by their keys alone. Each setting costs 1 to 2 µs a call. */
@@ -20,33 +20,37 @@ export const page = 'OUT total bigint, OUT page bigint, OUT summaries text'
 interface FilterPart {
   parameter: string
   type: 'text' | 'bigint'
-  /** What it asks of a row `i`; true of every row when it is null. */
-  condition: string
+  /** What it asks of a row `i`, given its value's name; true of every row when that is null. */
+  condition(value: string): string
 }
 
 /** Each filter as a parameter of the functions. Words have functions of their own. */
 const parts: Record<Exclude<FilterName, 'words'>, FilterPart> = {
-  status: { parameter: 'p_status', type: 'text', condition: '(p_status IS NULL OR i.status = p_status)' },
+  status: {
+    parameter: 'p_status',
+    type: 'text',
+    condition: value => `(${value} IS NULL OR i.status = ${value})`,
+  },
   ix_status: {
     parameter: 'p_ix_status',
     type: 'text',
-    condition: '(p_ix_status IS NULL OR i.ix_status = p_ix_status)',
+    condition: value => `(${value} IS NULL OR i.ix_status = ${value})`,
   },
   issued_from: {
     parameter: 'p_from',
     type: 'bigint',
-    condition: `i.issued_at >= coalesce(p_from, ${Number.MIN_SAFE_INTEGER})`,
+    condition: value => `i.issued_at >= coalesce(${value}, ${Number.MIN_SAFE_INTEGER})`,
   },
   issued_before: {
     parameter: 'p_before',
     type: 'bigint',
-    condition: `i.issued_at < coalesce(p_before, ${Number.MAX_SAFE_INTEGER})`,
+    condition: value => `i.issued_at < coalesce(${value}, ${Number.MAX_SAFE_INTEGER})`,
   },
 }
 
 const partNames = filterNames.filter(name => name !== 'words')
-const partList = partNames.map(name => parts[name])
-const nameList = (names: readonly string[]) => names.map(name => parts[name as keyof typeof parts].parameter)
+const parametersOf = (names: readonly FilterName[]) =>
+  names.filter(name => name !== 'words').map(name => parts[name].parameter)
 
 /** The values of a question, in the order of `filters`. */
 export function filterValues(query: InvoiceQuery): unknown[] {
@@ -55,21 +59,32 @@ export function filterValues(query: InvoiceQuery): unknown[] {
 
 export const filters = [
   'p_customer_id text, p_page bigint, p_page_size bigint',
-  ...partList.map(({ parameter, type }) => `${parameter} ${type}`),
+  ...partNames.map(name => `${parts[name].parameter} ${parts[name].type}`),
 ].join(', ')
-export const given = ['p_customer_id, p_page, p_page_size', ...nameList(partNames)].join(', ')
+export const givenFilters = parametersOf(partNames).join(', ')
+export const given = `p_customer_id, p_page, p_page_size, ${givenFilters}`
 
-/** Whether any filter is given; and whether one is for which no counter is kept. */
-export const isFiltered = `num_nonnulls(${nameList(partNames).join(', ')}) > 0`
-export const isUncounted =
-  uncountedFilters.length === 0 ? 'false' : `num_nonnulls(${nameList(uncountedFilters).join(', ')}) > 0`
+/** Whether any of these filters is given. */
+function isAnyGiven(names: readonly FilterName[]): string {
+  return names.length === 0 ? 'false' : `num_nonnulls(${parametersOf(names).join(', ')}) > 0`
+}
+export const isFiltered = isAnyGiven(partNames)
+/** No counter knows it. */
+export const isUncounted = isAnyGiven(uncountedFilters)
+/** A day's texts do not know it. */
+export const isMoreThanDays = isAnyGiven(partNames.filter(name => !dayFilters.includes(name)))
 
-export const ofDays = `
-      i.customer_id = p_customer_id AND ${parts.issued_from.condition} AND ${parts.issued_before.condition}`
-
-/** The rows that match the filters, but for a search. */
+/** The rows that match the filters, but for a search; `nameOf` tells how a filter's value is named. */
+function match(nameOf: (parameter: string, index: number) => string): string {
+  const conditions = partNames.map((name, i) => parts[name].condition(nameOf(parts[name].parameter, i)))
+  return conditions.join(' AND ')
+}
 export const matching = `
-      i.customer_id = p_customer_id AND ${partList.map(({ condition }) => condition).join(' AND ')}`
+      i.customer_id = p_customer_id AND ${match(parameter => parameter)}`
+/** The same in a statement that is given the customer as $1 and the filters from a place on. */
+export function matchingFrom(place: number): string {
+  return `i.customer_id = $1 AND ${match((_, i) => `$${place + i}`)}`
+}
 
 export const inOrder = 'ORDER BY i.issued_at DESC, i.id DESC'
 

@@ -52,8 +52,8 @@ export async function openPostgresReader(url: string, sharedBy = 1): Promise<Rea
         : call<PageRow>(
             'search',
             ...filters,
-            words.map(word => word[0]),
-            words.map(word => word[1]),
+            words.map(([text]) => text),
+            words.map(([, taxId]) => taxId),
             groupsOf(words),
           ))
       const { summaries, version, ...rest } = row as PageRow

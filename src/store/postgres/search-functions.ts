@@ -4,7 +4,18 @@
  */
 import { dayLength, everyDay } from '../read-model/counting.ts'
 import { signParts } from '../read-model/search-signs.ts'
-import { attributes, clampPage, filters, given, inOrder, page, readSummaries } from './function-parts.ts'
+import {
+  attributes,
+  clampPage,
+  filters,
+  given,
+  givenFilters,
+  inOrder,
+  isMoreThanDays,
+  matchingFrom,
+  page,
+  readSummaries,
+} from './function-parts.ts'
 
 /** So many are taken down on the way; what follows them is only counted. */
 const foundAtOnce = 1_000
@@ -22,8 +33,8 @@ const signsWithGroup = `fatura.search_signs g WHERE g.customer_id = p_customer_i
             AND g.part = v_group >> 27 & ${signParts - 1} AND get_bit(g.bits, v_group & (8 * length(g.bits) - 1)) = 1`
 
 /** The statements are made of fixed text and of numbers: words and parties come in as values, and so show in no log. */
-const values = `USING p_customer_id, v_words, v_holders, p_status, p_ix_status,
-      coalesce(p_from, ${Number.MIN_SAFE_INTEGER}), coalesce(p_before, ${Number.MAX_SAFE_INTEGER})`
+const sought = 'USING p_customer_id, v_words, v_holders'
+const values = `${sought}, ${givenFilters}`
 
 /** The words that not every party holds, the longest first: it is the rarest, most likely. And which parties hold each. */
 const readWords = `
@@ -55,8 +66,7 @@ const writeCondition = `
  * counted; a page further on is skipped to from the nearer end.
  */
 const findInRows = `
-      v_found := 'FROM fatura.invoices i WHERE i.customer_id = $1 AND i.issued_at >= $6 AND i.issued_at < $7
-        AND ($4 IS NULL OR i.status = $4) AND ($5 IS NULL OR i.ix_status = $5) AND ' || v_condition;
+      v_found := 'FROM fatura.invoices i WHERE ${matchingFrom(4)} AND ' || v_condition;
       EXECUTE 'SELECT ARRAY(SELECT i.id ' || v_found || ' ${inOrder} LIMIT ${foundAtOnce + 1})' INTO v_ids
       ${values};
       total := cardinality(v_ids);
@@ -103,8 +113,8 @@ const findInDays = `
         coalesce(v_lacks, 'false'), coalesce(v_of_free, '0'),
         CASE WHEN cardinality(v_holders) > 0 THEN ', unnest(s.parties) AS party_id' END, v_condition,
         coalesce(p_from / ${dayLength}, ${everyDay.first}), coalesce(p_before / ${dayLength}, ${everyDay.end}),
-        CASE WHEN v_signed IS NOT NULL THEN ' AND s.day = ANY ($8)' END)
-      INTO v_days, v_ns, total ${values}, v_signed;
+        CASE WHEN v_signed IS NOT NULL THEN ' AND s.day = ANY ($4)' END)
+      INTO v_days, v_ns, total ${sought}, v_signed;
       ${clampPage};
       v_left := (page - 1) * p_page_size;
       v_ids := '{}';
@@ -113,11 +123,10 @@ const findInDays = `
         IF v_left >= v_ns[v_at] THEN
           v_left := v_left - v_ns[v_at];
         ELSE
-          EXECUTE format('SELECT $8 || ARRAY(
-            SELECT i.id FROM fatura.invoices i WHERE i.customer_id = $1 AND i.issued_at >= $6 AND i.issued_at < $7 AND %s
+          EXECUTE format('SELECT $6 || ARRAY(
+            SELECT i.id FROM fatura.invoices i WHERE i.customer_id = $1 AND i.issued_at >= $4 AND i.issued_at < $5 AND %s
             ${inOrder} LIMIT %s OFFSET %s)', v_condition, p_page_size - cardinality(v_ids), v_left)
-          INTO v_ids USING p_customer_id, v_words, v_holders, p_status, p_ix_status,
-            v_days[v_at]::bigint * ${dayLength}, (v_days[v_at] + 1)::bigint * ${dayLength}, v_ids;
+          INTO v_ids ${sought}, v_days[v_at]::bigint * ${dayLength}, (v_days[v_at] + 1)::bigint * ${dayLength}, v_ids;
           v_left := 0;
         END IF;
       END LOOP;`
@@ -138,7 +147,7 @@ export const searchInvoices = `
       FROM fatura.list_invoices(${given}) l;
       RETURN;
     END IF;
-    SELECT c.version, f.synced_at, c.counted AND num_nonnulls(p_status, p_ix_status) = 0
+    SELECT c.version, f.synced_at, c.counted AND NOT ${isMoreThanDays}
     INTO version, synced_at, v_in_days
     FROM fatura.freshness f LEFT JOIN fatura.customers c ON c.customer_id = p_customer_id;
     ${writeCondition};

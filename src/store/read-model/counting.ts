@@ -29,6 +29,9 @@ export const filterNames = Object.keys(answeredBy) as FilterName[]
 /** The filters for which nothing is kept: with any of them, a large customer is read as a small one is. */
 export const uncountedFilters = filterNames.filter(name => answeredBy[name] === 'rows')
 
+/** The filters that a day's counters and texts know. */
+export const dayFilters = filterNames.filter(name => answeredBy[name] === 'days')
+
 export function isCountable(filter: InvoiceFilter): boolean {
   return uncountedFilters.every(name => filter[name] === undefined)
 }

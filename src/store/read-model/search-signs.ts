@@ -51,11 +51,10 @@ export function signText(text: string): Uint8Array[] {
 /** So many groups tell enough: further ones would only be read. */
 const groupsAtMost = 12
 
-/** What is held whichever of a word's alternatives is: of a tax id with a country before it, all but the country. */
-function sharedPart([word = '', ...alternatives]: SearchWord): string {
-  const [shortest = word] = alternatives
-  const rest = shortest.trimStart()
-  return alternatives.every(text => text.endsWith(rest)) && word.endsWith(rest) ? rest : ''
+/** What is held whichever form of a word is: of a tax id with a country before it, all but the country. */
+function sharedPart([text, taxId]: SearchWord): string {
+  const rest = (taxId ?? text).trimStart()
+  return text.endsWith(rest) ? rest : ''
 }
 
 /** The groups that a text holds if it holds the words. The last ones first: numbers differ at their ends. */

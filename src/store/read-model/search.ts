@@ -9,8 +9,8 @@ import type { Invoice } from '../../invoice.ts'
 /** How many words a query may have, when those that others imply are left out: each makes a search slower. */
 export const maxSearchWords = 10
 
-/** One word of a query: any of the alternatives may occur. */
-export type SearchWord = readonly string[]
+/** One word of a query; and what it may be instead, at the beginning of a tax id alone. Either may occur. */
+export type SearchWord = readonly [text: string, taxId: string | null]
 
 // No folded field holds these, so a word never matches across two fields, nor a mark by accident.
 const fieldEnd = '\n'
@@ -92,8 +92,8 @@ function hashText(text: string): number {
  * the party's text has a tax id, so an alternative is looked for there alone.
  */
 export function wordsLeft(words: readonly SearchWord[], party: string): string[] {
-  const left = words.filter(alternatives => !alternatives.some(text => party.includes(text)))
-  return left.map(([word = '']) => word)
+  const left = words.filter(([text, taxId]) => !party.includes(text) && !(taxId && party.includes(taxId)))
+  return left.map(([text]) => text)
 }
 
 /** As long as a tax id, and with a digit; a country prefix before it is not part of what may be stored. */
@@ -107,10 +107,10 @@ const countryCode = /^[a-z]{2}$/
  */
 export function searchWords(query: string): SearchWord[] {
   const words = query.split(gap).map(foldText).filter(Boolean)
-  if (words.length === 0) return [[taxIdStart + taxIdStart]]
-  const sought = words.map((word, index) => {
+  if (words.length === 0) return [[taxIdStart + taxIdStart, null]]
+  const sought = words.map((word, index): SearchWord => {
     const taxId = unprefixedTaxId(word, words.slice(index + 1))
-    return taxId === null ? [word] : [word, taxIdStart + taxId]
+    return [word, taxId === null ? null : taxIdStart + taxId]
   })
   return dropImplied(sought)
 }
@@ -126,9 +126,14 @@ function dropImplied(words: readonly SearchWord[]): SearchWord[] {
   return left
 }
 
-/** Whether a text that holds one word holds another as well, whichever of the alternatives it holds. */
+/** Whether a text that holds one word holds another as well, whichever form of it that is. */
 function implies(one: SearchWord, other: SearchWord): boolean {
-  return one.every(held => other.some(text => held.includes(text)))
+  return formsOf(one).every(held => formsOf(other).some(text => held.includes(text)))
+}
+
+/** What a text may hold for a word to be found: one form, or two. */
+export function formsOf([text, taxId]: SearchWord): string[] {
+  return taxId === null ? [text] : [text, taxId]
 }
 
 /** What a tax id begins with when this word is, or begins with, its country's code: `PT509442013`, `PT 509 442 013`. */

@@ -3,7 +3,7 @@
  * it answers only for a customer without counters; and for the first page of a whole list, whose total is known.
  */
 import { filterNames, isCountable } from '../read-model/counting.ts'
-import type { SearchWord } from '../read-model/search.ts'
+import { formsOf, type SearchWord } from '../read-model/search.ts'
 import type { FilterName, InvoiceFilter, InvoiceQuery } from '../store.ts'
 
 export type Value = string | number
@@ -29,9 +29,9 @@ const conditionOf: {
   words: (words, bind) => words.map(word => holdsWord(word, bind)).join(' AND '),
 }
 
-function holdsWord([word = '', ...others]: SearchWord, bind: Bind): string {
-  const own = bind(word)
-  const inParty = [own, ...others.map(bind)].map(text => `instr(text, ${text}) > 0`).join(' OR ')
+function holdsWord(word: SearchWord, bind: Bind): string {
+  const [own = '', ...others] = formsOf(word).map(bind)
+  const inParty = [own, ...others].map(text => `instr(text, ${text}) > 0`).join(' OR ')
   return `(instr(own_text, ${own}) > 0 OR party_id IN (SELECT party_id FROM parties WHERE customer_id = ?1 AND (${inParty})))`
 }
 

@@ -3,7 +3,7 @@
  * text; a large customer's invoices are therefore also kept as blocks of whole days, and a search looks through those.
  */
 import { type Days, ixOf } from '../read-model/counting.ts'
-import type { SearchWord } from '../read-model/search.ts'
+import { formsOf, type SearchWord } from '../read-model/search.ts'
 
 export interface SearchRow {
   status: string
@@ -112,7 +112,8 @@ export function readBlock(block: SearchBlock): SearchDay[] {
 /** A word, and what of it is looked for first: `probe`, which stands `lead` letters within it. */
 export interface SoughtWord {
   word: string
-  alternatives: SearchWord
+  /** What a party's text may hold for it. */
+  forms: readonly string[]
   probe: string
   lead: number
 }
@@ -121,11 +122,11 @@ export interface SoughtWord {
 const [fewLetters, manyLetters] = [6, 16]
 
 /** The first letter should be rare: texts are full of digits, and of 0, 1 and 2 from years and padded numbers above all. */
-export function soughtWord(alternatives: SearchWord): SoughtWord {
-  const [word = ''] = alternatives
+export function soughtWord(sought: SearchWord): SoughtWord {
+  const [[word], forms] = [sought, formsOf(sought)]
   const lead = [/\D/, /[3-9]/].map(rare => word.search(rare)).find(place => place !== -1)
-  if (lead === undefined || word.length >= manyLetters) return { word, alternatives, probe: word, lead: 0 }
-  return { word, alternatives, probe: word.slice(lead, lead + fewLetters), lead }
+  if (lead === undefined || word.length >= manyLetters) return { word, forms, probe: word, lead: 0 }
+  return { word, forms, probe: word.slice(lead, lead + fewLetters), lead }
 }
 
 /** Where the word is from a place on; the texts' end when it is nowhere. */
@@ -148,7 +149,7 @@ export interface Sought {
 export function findTexts(block: SearchBlock, sought: Sought, found: Uint8Array): number {
   const wanted: Wanted[] = []
   for (const word of sought.words) {
-    const holders = findHolders(block.parties, word.alternatives)
+    const holders = findHolders(block.parties, word.forms)
     const place = holders === null ? findWord(block.texts, word, 0) : -1
     if (place === block.texts.length) return 0
     if (!holders?.every(Boolean)) wanted.push({ word, holders, place })

@@ -274,7 +274,7 @@ BEGIN
     FROM fatura.list_invoices(p_customer_id, p_page, p_page_size, p_status, p_ix_status, p_from, p_before) l;
     RETURN;
   END IF;
-  SELECT c.version, f.synced_at, c.counted AND num_nonnulls(p_status, p_ix_status) = 0
+  SELECT c.version, f.synced_at, c.counted AND NOT num_nonnulls(p_status, p_ix_status) > 0
   INTO version, synced_at, v_in_days
   FROM fatura.freshness f LEFT JOIN fatura.customers c ON c.customer_id = p_customer_id;
 
@@ -307,9 +307,8 @@ BEGIN
       coalesce(v_lacks, 'false'), coalesce(v_of_free, '0'),
       CASE WHEN cardinality(v_holders) > 0 THEN ', unnest(s.parties) AS party_id' END, v_condition,
       coalesce(p_from / 86400000, -1073741824), coalesce(p_before / 86400000, 1073741824),
-      CASE WHEN v_signed IS NOT NULL THEN ' AND s.day = ANY ($8)' END)
-    INTO v_days, v_ns, total USING p_customer_id, v_words, v_holders, p_status, p_ix_status,
-    coalesce(p_from, -9007199254740991), coalesce(p_before, 9007199254740991), v_signed;
+      CASE WHEN v_signed IS NOT NULL THEN ' AND s.day = ANY ($4)' END)
+    INTO v_days, v_ns, total USING p_customer_id, v_words, v_holders, v_signed;
     page := greatest(1, least(p_page, (total + p_page_size - 1) / p_page_size));
     v_left := (page - 1) * p_page_size;
     v_ids := '{}';
@@ -318,24 +317,20 @@ BEGIN
       IF v_left >= v_ns[v_at] THEN
         v_left := v_left - v_ns[v_at];
       ELSE
-        EXECUTE format('SELECT $8 || ARRAY(
-          SELECT i.id FROM fatura.invoices i WHERE i.customer_id = $1 AND i.issued_at >= $6 AND i.issued_at < $7 AND %s
+        EXECUTE format('SELECT $6 || ARRAY(
+          SELECT i.id FROM fatura.invoices i WHERE i.customer_id = $1 AND i.issued_at >= $4 AND i.issued_at < $5 AND %s
           ORDER BY i.issued_at DESC, i.id DESC LIMIT %s OFFSET %s)', v_condition, p_page_size - cardinality(v_ids), v_left)
-        INTO v_ids USING p_customer_id, v_words, v_holders, p_status, p_ix_status,
-          v_days[v_at]::bigint * 86400000, (v_days[v_at] + 1)::bigint * 86400000, v_ids;
+        INTO v_ids USING p_customer_id, v_words, v_holders, v_days[v_at]::bigint * 86400000, (v_days[v_at] + 1)::bigint * 86400000, v_ids;
         v_left := 0;
       END IF;
     END LOOP;
   ELSE
-    v_found := 'FROM fatura.invoices i WHERE i.customer_id = $1 AND i.issued_at >= $6 AND i.issued_at < $7
-      AND ($4 IS NULL OR i.status = $4) AND ($5 IS NULL OR i.ix_status = $5) AND ' || v_condition;
+    v_found := 'FROM fatura.invoices i WHERE i.customer_id = $1 AND ($4 IS NULL OR i.status = $4) AND ($5 IS NULL OR i.ix_status = $5) AND i.issued_at >= coalesce($6, -9007199254740991) AND i.issued_at < coalesce($7, 9007199254740991) AND ' || v_condition;
     EXECUTE 'SELECT ARRAY(SELECT i.id ' || v_found || ' ORDER BY i.issued_at DESC, i.id DESC LIMIT 1001)' INTO v_ids
-    USING p_customer_id, v_words, v_holders, p_status, p_ix_status,
-    coalesce(p_from, -9007199254740991), coalesce(p_before, 9007199254740991);
+    USING p_customer_id, v_words, v_holders, p_status, p_ix_status, p_from, p_before;
     total := cardinality(v_ids);
     IF total > 1000 THEN
-      EXECUTE 'SELECT count(*) ' || v_found INTO total USING p_customer_id, v_words, v_holders, p_status, p_ix_status,
-    coalesce(p_from, -9007199254740991), coalesce(p_before, 9007199254740991);
+      EXECUTE 'SELECT count(*) ' || v_found INTO total USING p_customer_id, v_words, v_holders, p_status, p_ix_status, p_from, p_before;
     END IF;
     page := greatest(1, least(p_page, (total + p_page_size - 1) / p_page_size));
     v_left := (page - 1) * p_page_size;
@@ -343,14 +338,12 @@ BEGIN
       v_ids := v_ids[v_left + 1 : v_left + p_page_size];
     ELSIF v_left < total / 2 THEN
       EXECUTE format('SELECT ARRAY(SELECT i.id %s ORDER BY i.issued_at DESC, i.id DESC LIMIT %s OFFSET %s)', v_found, p_page_size, v_left)
-      INTO v_ids USING p_customer_id, v_words, v_holders, p_status, p_ix_status,
-    coalesce(p_from, -9007199254740991), coalesce(p_before, 9007199254740991);
+      INTO v_ids USING p_customer_id, v_words, v_holders, p_status, p_ix_status, p_from, p_before;
     ELSE
       EXECUTE format('SELECT ARRAY(SELECT r.id FROM (
         SELECT i.id, i.issued_at %s ORDER BY i.issued_at, i.id LIMIT %s OFFSET %s) r ORDER BY r.issued_at DESC, r.id DESC)',
         v_found, least(p_page_size, total - v_left), greatest(0, total - v_left - p_page_size))
-      INTO v_ids USING p_customer_id, v_words, v_holders, p_status, p_ix_status,
-    coalesce(p_from, -9007199254740991), coalesce(p_before, 9007199254740991);
+      INTO v_ids USING p_customer_id, v_words, v_holders, p_status, p_ix_status, p_from, p_before;
     END IF;
   END IF;
 
