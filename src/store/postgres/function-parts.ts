@@ -57,6 +57,11 @@ export function filterValues(query: InvoiceQuery): unknown[] {
   return [query.customer_id, query.page, query.page_size, ...partNames.map(name => query[name])]
 }
 
+/** The places of these values in a call, and of some more behind them. */
+export function placesOf(more = 0): string {
+  return Array.from({ length: 3 + partNames.length + more }, (_, i) => `$${i + 1}`).join(', ')
+}
+
 export const filters = [
   'p_customer_id text, p_page bigint, p_page_size bigint',
   ...partNames.map(name => `${parts[name].parameter} ${parts[name].type}`),
@@ -81,9 +86,10 @@ function match(nameOf: (parameter: string, index: number) => string): string {
 }
 export const matching = `
       i.customer_id = p_customer_id AND ${match(parameter => parameter)}`
-/** The same in a statement that is given the customer as $1 and the filters from a place on. */
+/** The same within the text of a statement, which is given the customer as $1 and the filters from a place on. */
 export function matchingFrom(place: number): string {
-  return `i.customer_id = $1 AND ${match((_, i) => `$${place + i}`)}`
+  const text = `i.customer_id = $1 AND ${match((_, i) => `$${place + i}`)}`
+  return text.replaceAll("'", "''")
 }
 
 export const inOrder = 'ORDER BY i.issued_at DESC, i.id DESC'

@@ -1,7 +1,7 @@
 import { isForHead } from '../read-model/counting.ts'
 import { groupsOf } from '../read-model/search-signs.ts'
 import type { InvoicePage, ReadStore, Snapshot, StoredInvoice, StoredToken } from '../store.ts'
-import { filterValues } from './function-parts.ts'
+import { filterValues, placesOf } from './function-parts.ts'
 import { openLanes } from './lanes.ts'
 import { openReadPools, read, twiceIfBroken } from './pool.ts'
 import { checkSchema } from './schema-version.ts'
@@ -9,8 +9,8 @@ import { checkSchema } from './schema-version.ts'
 /** Every request is one round trip: a prepared call of one function, which takes the customer. */
 const calls = {
   first: 'SELECT fatura.first_page($1)',
-  list: 'SELECT * FROM fatura.list_invoices($1, $2, $3, $4, $5, $6, $7)',
-  search: 'SELECT * FROM fatura.search_invoices($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)',
+  list: `SELECT * FROM fatura.list_invoices(${placesOf()})`,
+  search: `SELECT * FROM fatura.search_invoices(${placesOf(3)})`,
   snapshot: 'SELECT * FROM fatura.read_snapshot($1)',
   invoice: 'SELECT * FROM fatura.find_invoice($1, $2)',
   token: 'SELECT * FROM fatura.find_token($1)',
