@@ -31,7 +31,7 @@ export async function runRounds(
     )
     const first = round % targets.length
     for (const target of [...targets.slice(first), ...targets.slice(0, first)]) {
-      // Connections to a database that nobody used for 10 s are closed: a long turn begins with opening them anew.
+      // Connections to a database that nobody used for 10 s are closed: a long turn begins with opening them again.
       if (seconds > 1) await loadServer(target, 1)
       measured.get(target.key)?.push(await loadServer(target, seconds))
       target.emptyLog()

@@ -124,7 +124,7 @@ export function isIxStatus(value: string): boolean {
 }
 
 export const defaultPageSize = 10
-export const maximumPageSize = 50
+export const maxPageSize = 50
 
 /** The page asked for: below 1 is the first. The store lowers one above the last to the last. */
 export function clampPage(page = 1): number {
@@ -132,7 +132,7 @@ export function clampPage(page = 1): number {
 }
 
 export function clampPageSize(size = defaultPageSize): number {
-  return size < 1 ? defaultPageSize : Math.min(size, maximumPageSize)
+  return size < 1 ? defaultPageSize : Math.min(size, maxPageSize)
 }
 
 export function countPages(total: number, pageSize: number): number {

@@ -43,7 +43,7 @@ export interface Unfit {
 }
 
 /** Which invoices a list is to hold: all of the account when nothing is given. */
-export interface InvoiceFilter {
+export interface ListFilter {
   customerId?: string
   status?: InvoiceStatus
   /** Created from this moment on, and before that one, by the platform's clock in seconds. */
@@ -106,7 +106,7 @@ export interface BillingSource extends SourceIdentity {
   /** For how many days the platform keeps what happened. */
   eventsKeptDays: number
   /** Invoices, newest first. Lines are complete, or null. */
-  listInvoices(after: string | null, filter?: InvoiceFilter, urgency?: Urgency): Promise<ObservationPage>
+  listInvoices(after: string | null, filter?: ListFilter, urgency?: Urgency): Promise<ObservationPage>
   /** Rejects with an `UnfitRecord` when what the platform sent is none. */
   fetchInvoice(id: string, customerId: string | null, urgency?: Urgency): Promise<Observation>
   /** What happened since a moment of the platform's clock, newest first. */

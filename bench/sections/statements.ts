@@ -1,6 +1,6 @@
 /**
  * What the list costs in the store alone, question by question: customers of 40, 100,000 and 1,000,000 invoices in one
- * store, each question in a tight loop. Stores are kept in bench/.data for the next run; --fresh makes them anew.
+ * store, each question in a tight loop. Stores are kept in bench/.data for the next run; --fresh makes them again.
  */
 import { existsSync, mkdirSync, rmSync, statSync } from 'node:fs'
 import { parseArgs } from 'node:util'

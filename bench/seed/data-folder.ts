@@ -9,7 +9,7 @@ const root = fileURLToPath(new URL('../..', import.meta.url))
 
 export const defaultFolder = join(root, 'bench', '.data')
 
-/** Files of an engine that change neither what is stored nor the schema. Any other change seeds anew. */
+/** Files of an engine that change neither what is stored nor the schema. Any other change seeds again. */
 const onlyRead = new Set(['reader.ts', 'list-statement.ts', 'pool.ts', 'tokens.ts'])
 
 export interface DataName {

@@ -28,7 +28,7 @@ export async function seedStore(
   return `sqlite:${path}`
 }
 
-/** A file under its final name only once it is filled: a run that was interrupted begins anew. */
+/** A file under its final name only once it is filled: a run that was interrupted begins again. */
 export async function fillFile(
   folder: string,
   { prefix, name }: DataName,

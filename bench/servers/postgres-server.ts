@@ -90,7 +90,7 @@ async function waitUntilGone(pid: number): Promise<void> {
   while (existsSync(`/proc/${pid}`)) await sleep(100)
 }
 
-/** A database under its final name only once it is filled: a run that was interrupted begins anew. */
+/** A database under its final name only once it is filled: a run that was interrupted begins again. */
 export async function fillDatabase(
   server: PostgresServer,
   { prefix, name }: { prefix: string; name: string },

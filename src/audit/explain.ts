@@ -117,7 +117,7 @@ function tellNext(
   { status, ix_id }: Invoice,
   claim: Claim,
   documents: readonly KnownDocument[],
-  { creatingAtMost, isConnected }: LinkRules,
+  { creatingTimeoutMs, isConnected }: LinkRules,
   last: LastSuccesses,
   now: number,
 ): string[] {
@@ -140,9 +140,9 @@ function tellNext(
     told.push(
       `Document ${wanted} is looked at with ${open.includes(known.document?.status ?? '') ? `those that may change (${last.open})` : `all the others (${last.all})`}.`,
     )
-  if (claim.state === 'creating' && claim.attempted_at !== null && !isOverdue(claim, creatingAtMost, now))
+  if (claim.state === 'creating' && claim.attempted_at !== null && !isOverdue(claim, creatingTimeoutMs, now))
     told.push(
-      `Unless a document is found, it counts as failed from ${new Date(Date.parse(claim.attempted_at) + creatingAtMost).toISOString()} on.`,
+      `Unless a document is found, it counts as failed from ${new Date(Date.parse(claim.attempted_at) + creatingTimeoutMs).toISOString()} on.`,
     )
   return told
 }

@@ -183,7 +183,7 @@ function compareTotals(
 function findStuck(invoice: Invoice, claim: Claim, rules: LinkRules, now: number): string | null {
   if (claim.state !== 'creating') return null
   const since = claim.attempted_at ?? invoice.issued_at
-  if (now - Date.parse(since) <= rules.creatingAtMost) return null
+  if (now - Date.parse(since) <= rules.creatingTimeoutMs) return null
   return claim.attempted_at === null
     ? `creating since an unknown time; issued ${since}`
     : `creating since ${since}`

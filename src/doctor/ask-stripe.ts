@@ -3,7 +3,7 @@ import type Stripe from 'stripe'
 import { createStripe, type StripeOptions } from '../stripe/client.ts'
 import { stripeFailures } from '../stripe/failures.ts'
 import { type ClockReading, readDateHeader } from './check-clock.ts'
-import { answerLimit, within } from './findings.ts'
+import { answerLimitMs, within } from './findings.ts'
 
 /** What Stripe said, in the three ways that matter. */
 export type Asked<T = object> =
@@ -18,7 +18,7 @@ export interface StripeAsker {
 }
 
 export function createAsker(options: StripeOptions): StripeAsker {
-  const stripe = createStripe({ ...options, timeout: answerLimit })
+  const stripe = createStripe({ ...options, timeoutMs: answerLimitMs })
   let clock: ClockReading | null = null
   return {
     get clock() {
@@ -30,7 +30,7 @@ export function createAsker(options: StripeOptions): StripeAsker {
         clock ??= readDateHeader(headers?.date, before, Date.now())
       }
       try {
-        const body = await within(answerLimit + 1_000, () => call(stripe))
+        const body = await within(answerLimitMs + 1_000, () => call(stripe))
         note((body as { lastResponse?: { headers?: Record<string, string> } }).lastResponse?.headers)
         return { kind: 'answer', body }
       } catch (error) {

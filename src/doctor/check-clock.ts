@@ -1,9 +1,9 @@
 /** Our clock against another: signatures of webhooks are refused when the two are minutes apart. */
 import type { Reporter } from './findings.ts'
 
-const warnAbove = 5_000
+const warnAboveMs = 5_000
 /** As far as Stripe's client lets a signature's moment be from ours. */
-const failAbove = 300_000
+const failAboveMs = 300_000
 
 /** A moment by somebody else's clock, and ours before and after it was asked for. All in milliseconds. */
 export interface ClockReading {
@@ -36,10 +36,10 @@ export function checkClock(
   const skew = theirs + grain / 2 - (before + after) / 2
   const distance = `${tellSpan(Math.abs(skew))} ${skew > 0 ? 'behind' : 'ahead of'} it`
   const next = 'Let NTP or chrony set the clock of this machine.'
-  if (Math.abs(skew) <= warnAbove) report.ok(check, 'the clock of this machine is within 5 s of it')
+  if (Math.abs(skew) <= warnAboveMs) report.ok(check, 'the clock of this machine is within 5 s of it')
   else if (isSimulated)
     report.skip(check, `a sandbox has a simulated clock; the clock of this machine is ${distance}`)
-  else if (Math.abs(skew) <= failAbove) report.warn(check, `the clock of this machine is ${distance}`, next)
+  else if (Math.abs(skew) <= failAboveMs) report.warn(check, `the clock of this machine is ${distance}`, next)
   else
     report.fail(
       check,

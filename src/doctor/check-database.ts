@@ -11,7 +11,7 @@ import { checkClock, tellSpan } from './check-clock.ts'
 import { attempt, type Reporter } from './findings.ts'
 
 /** A replica that is further behind shows it to whoever reads. */
-const lagToWarn = 60_000
+const lagToWarnMs = 60_000
 
 export interface StoreAccess {
   readFacts(): Promise<StoreFacts>
@@ -134,7 +134,7 @@ export async function checkReadStore(
   const behind = Math.max(facts.server?.lag ?? 0, older)
   if (synced_at === null && syncedAt !== null)
     report.warn(`${check}, delay`, 'it has none of the data of DATABASE_URL', 'Is it a replica of it?')
-  else if (behind > lagToWarn)
+  else if (behind > lagToWarnMs)
     report.warn(
       `${check}, delay`,
       `${tellSpan(behind)} behind DATABASE_URL`,
@@ -154,7 +154,7 @@ export async function readFreshness(openRead: () => Promise<ReadStore>): Promise
 }
 
 /** All the rows are counted, which takes a while in a large store: about a minute a million, at most. */
-const recountLimit = 2 * 60 * 60_000
+const recountLimitMs = 2 * 60 * 60_000
 
 /** Whether what is counted ahead of time equals a recount; with `repair`, what is wrong is counted again. */
 export async function checkCounters(
@@ -164,7 +164,13 @@ export async function checkCounters(
 ): Promise<void> {
   const check = 'Database: counters'
   const count = () => (counters.repair ?? counters.check)(onProgress)
-  const wrong = await attempt(report, check, 'Try again when the database is less busy.', count, recountLimit)
+  const wrong = await attempt(
+    report,
+    check,
+    'Try again when the database is less busy.',
+    count,
+    recountLimitMs,
+  )
   if (wrong === null) return
   if (wrong === 0) report.ok(check, 'all are right')
   else if (counters.repair !== null) report.ok(check, `${wrong} were wrong and are repaired`)

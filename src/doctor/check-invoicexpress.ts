@@ -14,11 +14,11 @@ import { isAllowed } from '../pdf/allowed-origins.ts'
 import type { DocumentSource } from '../sources.ts'
 import type { Pace } from '../upstream/paced-calls.ts'
 import { type ClockReading, readDateHeader } from './check-clock.ts'
-import { answerLimit, attempt, checkLimit, explain, type Reporter, within } from './findings.ts'
+import { answerLimitMs, attempt, checkLimitMs, explain, type Reporter, within } from './findings.ts'
 
-export const quickPace: Pace = { perSecond: 8, attempts: 1, patience: answerLimit }
+export const quickPace: Pace = { perSecond: 8, attempts: 1, patienceMs: answerLimitMs }
 
-/** While a PDF is being made it is asked for so often, after so many milliseconds each. */
+/** How often a PDF that is being made is asked for, and how many milliseconds lie between. */
 const pdfTries = 5
 const pdfPause = 700
 
@@ -36,12 +36,12 @@ export async function checkInvoiceXpress(
   report: Reporter,
   options: InvoiceXpressOptions,
 ): Promise<InvoiceXpressFound> {
-  const quick = { ...options, timeout: answerLimit }
+  const quick = { ...options, timeout: answerLimitMs }
   const ask = createClient(quick)
   const source = createDocumentSource(quick, quickPace)
   const before = Date.now()
   report.begin('InvoiceXpress: key')
-  const answer = await within(answerLimit + 1_000, signal =>
+  const answer = await within(answerLimitMs + 1_000, signal =>
     ask('/invoices.json', oneDocument, signal),
   ).catch(explain)
   const clock = typeof answer === 'string' ? null : readDateHeader(answer.date, before, Date.now())
@@ -141,7 +141,7 @@ async function checkPdf(
       }
       return 'making'
     },
-    checkLimit,
+    checkLimitMs,
   )
   if (found === null) return
   if (found === 'making')

@@ -1,4 +1,4 @@
-/** Some of the stored invoices, fetched anew from both systems and compared: what is stored must be what is there. */
+/** Some of the stored invoices, fetched again from both systems and compared: what is stored must be what is there. */
 import { type Document, type DocumentType, noClaim } from '../document.ts'
 import type { Invoice, InvoiceKey, Line } from '../invoice.ts'
 import { deriveLink, type LinkRules, referenceOf, withReference } from '../linking/link.ts'
@@ -19,8 +19,8 @@ export interface SampleOptions {
 }
 
 /** In milliseconds: for one invoice, and for the whole sample. */
-const invoiceLimit = 15_000
-const sampleLimit = 60_000
+const invoiceLimitMs = 15_000
+const sampleLimitMs = 60_000
 /** A system that fails so often does not work: the rest would only take time. */
 const failuresAtMost = 2
 
@@ -32,7 +32,7 @@ export async function checkSample(report: Reporter, options: SampleOptions): Pro
   const { store, count } = options
   report.begin(check)
   const counts: Counts = { picked: 0, compared: 0, differing: 0, imported: 0, failures: 0 }
-  const until = Date.now() + sampleLimit
+  const until = Date.now() + sampleLimitMs
   try {
     const keys = await pickSample((after, limit) => store.readLinked(after, limit, null), count)
     counts.picked = keys.length
@@ -63,7 +63,7 @@ async function compareOne(
   counts: Counts,
 ): Promise<void> {
   try {
-    const differences = await within(invoiceLimit, () => findDifferences(options, key))
+    const differences = await within(invoiceLimitMs, () => findDifferences(options, key))
     if (differences === null) {
       counts.imported++
       return

@@ -7,18 +7,18 @@ import { openEvery, recentEvery, unsettledEvery } from '../sync/intervals.ts'
 import { tellSpan } from './check-clock.ts'
 import type { Reporter } from './findings.ts'
 
-const minute = 60_000
+const minuteMs = 60_000
 const invoices = billingStreams(stripeIdentity)
 const documents = documentStreams(invoiceXpressIdentity)
 
 /** From when on a success is stale: well after the next one was due, for a run takes its time too. */
 const staleAfter: Record<string, number> = {
-  [invoices.events]: 5 * minute,
+  [invoices.events]: 5 * minuteMs,
   [invoices.unsettled]: 2 * unsettledEvery,
   [documents.recent]: 2 * recentEvery,
   [documents.open]: 2 * openEvery,
   // A sweep of a million documents takes an hour and a half, and counts as of its beginning.
-  [documents.all]: 4 * 60 * minute,
+  [documents.all]: 4 * 60 * minuteMs,
 }
 
 const startSync = 'Is fatura sync running? Start it with fatura sync, or fatura up.'

@@ -36,8 +36,8 @@ export function createReporter(begin: (check: string) => void, add: (finding: Fi
 }
 
 /** In milliseconds, for one answer of an upstream, and for one check that takes a few. */
-export const answerLimit = 5_000
-export const checkLimit = 12_000
+export const answerLimitMs = 5_000
+export const checkLimitMs = 12_000
 
 class Overdue extends Error {}
 
@@ -67,7 +67,7 @@ export async function attempt<T>(
   check: string,
   next: string,
   work: (signal: AbortSignal) => Promise<T>,
-  limit = checkLimit,
+  limit = checkLimitMs,
 ): Promise<T | null> {
   report.begin(check)
   try {

@@ -13,7 +13,7 @@ import { downloadSchemas } from './openapi/schemas.ts'
 import type { TypedApp } from './typed-app.ts'
 
 /** A whole download, from the first question to the last byte. */
-const downloadDeadline = 30_000
+const downloadDeadlineMs = 30_000
 
 /** For each kind of document: the two kinds come from different systems. */
 const limits: Omit<TurnLimits, 'inAllSecond'> = {
@@ -91,7 +91,7 @@ function startTransfer(response: ServerResponse): { signal: AbortSignal; startCl
     signal: transfer.signal,
     startClock() {
       const overdue = () => transfer.abort(new SourceError('timeout', 'The download took too long.'))
-      if (!transfer.signal.aborted) timer = setTimeout(overdue, downloadDeadline)
+      if (!transfer.signal.aborted) timer = setTimeout(overdue, downloadDeadlineMs)
     },
   }
 }

@@ -1,5 +1,5 @@
 /**
- * Turns at an upstream, while clients wait: so many at once, and so many a second, for one customer, for one token and in
+ * Turns at an upstream, while clients wait: bounded at once and a second, for one customer, for one token and in
  * all. Those who wait are served in a circle of tokens, and within a token in a circle of its customers: nobody's crowd
  * stands before anybody else's request.
  */
@@ -49,8 +49,8 @@ export function createFairTurns(limits: TurnLimits): TakeTurn {
   const { perCustomer, perCustomerSecond, perToken, inAll, inAllSecond, waitingPerToken, waitMs } = limits
   const circles = new Map<string, Circle>()
   const overall = { running: 0, due: 0 }
-  const laneSpacing = 1000 / perCustomerSecond
-  const spacing = 1000 / inAllSecond
+  const laneSpacingMs = 1000 / perCustomerSecond
+  const spacingMs = 1000 / inAllSecond
   let nextLook: NodeJS.Timeout | undefined
 
   /** In milliseconds; infinite when a turn has to end first. */
@@ -61,10 +61,10 @@ export function createFairTurns(limits: TurnLimits): TakeTurn {
 
   function begin(tokenId: string, customerId: string, circle: Circle, lane: Lane, now: number): () => void {
     overall.running++
-    overall.due = Math.max(overall.due, now) + spacing
+    overall.due = Math.max(overall.due, now) + spacingMs
     circle.running++
     lane.running++
-    lane.due = Math.max(lane.due, now) + laneSpacing
+    lane.due = Math.max(lane.due, now) + laneSpacingMs
     let isOver = false
     return () => {
       if (isOver) return

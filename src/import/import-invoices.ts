@@ -43,7 +43,7 @@ export async function importInvoices(
   return { ...checked, changed, committed: true }
 }
 
-/** When none of so many lines is an object or a list in JSON, the rest is not looked at. */
+/** When none of the first lines is an object or a list in JSON, the rest is not looked at. */
 const linesBeforeJson = 1_000
 
 async function checkAll(bytes: AsyncIterable<Uint8Array>, { onRefusal, onProgress }: ImportOptions) {

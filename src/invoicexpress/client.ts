@@ -13,7 +13,7 @@ export interface InvoiceXpressOptions {
   /** Where the account's API is, as in https://name.app.invoicexpress.com. */
   base: string
   /** In milliseconds, for one request and its whole answer. */
-  timeout?: number
+  timeoutMs?: number
   /** Where PDFs may come from, as the PDF guard takes them. */
   pdfOrigins?: readonly string[]
 }
@@ -47,11 +47,11 @@ export function isInvoiceXpressOwn(base: string): boolean {
 }
 
 /** Far more than a page of fifty documents. */
-const maximumBytes = 32 * 1024 * 1024
+const maxBytes = 32 * 1024 * 1024
 
 const headers = { accept: 'application/json', 'accept-encoding': 'identity', 'user-agent': 'fatura' }
 
-export function createClient({ apiKey, base, timeout = 20_000 }: InvoiceXpressOptions): Ask {
+export function createClient({ apiKey, base, timeoutMs = 20_000 }: InvoiceXpressOptions): Ask {
   // Agents of our own: Node's global ones may be set to go through a proxy.
   const send =
     new URL(base).protocol === 'https:'
@@ -61,7 +61,7 @@ export function createClient({ apiKey, base, timeout = 20_000 }: InvoiceXpressOp
     const url = new URL(path, base)
     for (const [name, value] of [...query, ['api_key', apiKey] as const]) url.searchParams.append(name, value)
     const exchange = new AbortController()
-    const timer = setTimeout(() => exchange.abort(overdue()), timeout)
+    const timer = setTimeout(() => exchange.abort(overdue()), timeoutMs)
     const stop = () => exchange.abort(new Withdrawn())
     signal?.addEventListener('abort', stop, { once: true })
     if (signal?.aborted) stop()
@@ -105,7 +105,7 @@ async function readText(response: IncomingMessage): Promise<string> {
   for await (const chunk of response) {
     length += chunk.length
     // Leaving the loop destroys the response, and its connection.
-    if (length > maximumBytes) throw new SourceError('failed', 'InvoiceXpress answered too much')
+    if (length > maxBytes) throw new SourceError('failed', 'InvoiceXpress answered too much')
     chunks.push(chunk)
   }
   if (!response.complete) throw new SourceError('failed', 'InvoiceXpress broke off its answer')

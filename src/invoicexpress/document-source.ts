@@ -15,9 +15,9 @@ import { readPage } from './read-page.ts'
 import { invoiceXpressIdentity } from './source-identity.ts'
 
 /** 480 a minute of the 780 that an account may: the rest is for downloads, and for whatever else uses the account. */
-const ownPace: Pace = { perSecond: 8, attempts: 6, patience: 60_000 }
+const ownPace: Pace = { perSecond: 8, attempts: 6, patienceMs: 60_000 }
 /** A sandbox has limits only when it is told to. */
-const sandboxPace: Pace = { perSecond: 10_000, attempts: 6, patience: 60_000 }
+const sandboxPace: Pace = { perSecond: 10_000, attempts: 6, patienceMs: 60_000 }
 
 export function paceFor(base: string): Pace {
   return isInvoiceXpressOwn(base) ? ownPace : sandboxPace
@@ -49,7 +49,7 @@ export function createDocumentSource(
   const call = createPacedCall(pace, invoiceXpressFailures)
   // Each call waits for its turn among those that have time, and then among all.
   const turns = createPacedCall(
-    { perSecond: pace.perSecond / 2, attempts: 0, patience: longestCall },
+    { perSecond: pace.perSecond / 2, attempts: 0, patienceMs: longestCallMs },
     invoiceXpressFailures,
   )
   return {
@@ -59,7 +59,7 @@ export function createDocumentSource(
 }
 
 /** In milliseconds, with all its retries and pauses: longer than any takes. */
-const longestCall = 60 * 60_000
+const longestCallMs = 60 * 60_000
 
 function createQuestions(ask: ReturnType<typeof createClient>, call: PacedCall): DocumentSource {
   /** What does not fit is asked for again, like what failed: so it is read within the call. */

@@ -20,7 +20,7 @@ const usualPatience: Patience = { budget: 10_000, answer: 5_000 }
 const perSecond = 4
 
 const firstPause = 250
-const longestPause = 2_000
+const longestPauseMs = 2_000
 
 /** In seconds: by then a PDF is made. */
 const retryAfter = 5
@@ -41,7 +41,7 @@ export function createInvoicingSystem(
   options: InvoiceXpressOptions,
   { budget, answer }: Patience = usualPatience,
 ): InvoicingSystem {
-  const ask = createClient({ ...options, timeout: answer })
+  const ask = createClient({ ...options, timeoutMs: answer })
   const guarded = createGuardedCall(invoiceXpressFailures)
   const guard = pdfGuardFor(options)
 
@@ -61,7 +61,7 @@ export function createInvoicingSystem(
     signal.addEventListener('abort', stop, { once: true })
     if (signal.aborted) stop()
     try {
-      for (let pause = firstPause; ; pause = Math.min(pause * 2, longestPause)) {
+      for (let pause = firstPause; ; pause = Math.min(pause * 2, longestPauseMs)) {
         const url = await findPdf(ixId, polling.signal)
         if (url !== null) return url
         await sleep(pause, undefined, { signal: polling.signal })

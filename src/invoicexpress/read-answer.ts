@@ -88,7 +88,7 @@ export function unfit(what: string, field = ''): SourceError {
  * After a 429 that does not say for how long: the limit is counted by the minute, and the retries of one call then
  * outlast that minute.
  */
-const usualPause = 15_000
+const usualPauseMs = 15_000
 
 export const invoiceXpressFailures: Failures = {
   name: 'InvoiceXpress',
@@ -99,7 +99,7 @@ export const invoiceXpressFailures: Failures = {
   isFault: error => !(error instanceof Refused && error.status >= 400 && error.status < 500),
   pauseFor: error =>
     error instanceof Refused && error.status === 429
-      ? readRetryAfter(error.after, Date.now(), usualPause)
+      ? readRetryAfter(error.after, Date.now(), usualPauseMs)
       : 0,
   explain: error =>
     error instanceof SourceError

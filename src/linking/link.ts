@@ -11,8 +11,8 @@ export interface LinkRules {
   ignoreZero: boolean
   /** Nor do those issued before this day, YYYY-MM-DD. */
   ignoreBefore: string | null
-  /** So long a document may be in the making, in milliseconds; after that it failed. */
-  creatingAtMost: number
+  /** How long a document may stay `creating` before it counts as failed. */
+  creatingTimeoutMs: number
   /** Whether an invoicing system is connected at all. Without one, what is stored of documents stays. */
   isConnected: boolean
 }
@@ -21,7 +21,7 @@ export const usualRules: LinkRules = {
   reference: '{id}',
   ignoreZero: false,
   ignoreBefore: null,
-  creatingAtMost: 60 * 60 * 1000,
+  creatingTimeoutMs: 60 * 60 * 1000,
   isConnected: true,
 }
 
@@ -142,13 +142,13 @@ function deriveWithout(
   rules: LinkRules,
   now: number,
 ): [SyncState | null, string] {
-  const { creatingAtMost, isConnected } = rules
+  const { creatingTimeoutMs, isConnected } = rules
   const ignored = ignoredBecause(invoice, claim, rules)
   if (ignored !== null) return ['ignored', ignored]
   if (claim.state === 'failed')
     return ['failed', `it is recorded as failed: ${claim.error ?? 'no reason given'}`]
   if (claim.state === 'creating')
-    return isOverdue(claim, creatingAtMost, now)
+    return isOverdue(claim, creatingTimeoutMs, now)
       ? ['failed', `it has been creating since ${claim.attempted_at}, which is too long`]
       : ['creating', `it is recorded as creating since ${claim.attempted_at ?? 'an unknown time'}`]
   const claimed = known.find(({ id }) => id === claim.ix_id)

@@ -39,7 +39,7 @@ export async function answerControl<Sandbox>(
   }
 }
 
-/** What both services let go wrong, and mend. */
+/** What both services let go wrong, and put right. */
 export function faultControls<Name extends string, Route extends string>(
   faultNames: readonly Name[],
   routeNames: readonly Route[],

@@ -8,13 +8,13 @@ export interface StripeOptions {
   /** Where the API is, as in https://api.stripe.com. */
   base: string
   /** In milliseconds, for one request. */
-  timeout?: number
+  timeoutMs?: number
 }
 
 /** Pinned: the mapping knows this version's fields. */
 export const apiVersion = '2026-10-28.endive'
 
-export function createStripe({ apiKey, base, timeout = 20_000 }: StripeOptions): Stripe {
+export function createStripe({ apiKey, base, timeoutMs = 20_000 }: StripeOptions): Stripe {
   const { protocol, hostname, port } = new URL(base)
   return new StripeSdk(apiKey, {
     apiVersion,
@@ -24,7 +24,7 @@ export function createStripe({ apiKey, base, timeout = 20_000 }: StripeOptions):
     httpClient: createHttpClient(),
     telemetry: false,
     maxNetworkRetries: 0,
-    timeout,
+    timeout: timeoutMs,
   })
 }
 

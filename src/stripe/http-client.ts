@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http'
 import { StripeSdk } from './sdk.ts'
 
 /** Far more than a page of a hundred invoices. */
-const maximumBytes = 32 * 1024 * 1024
+const maxBytes = 32 * 1024 * 1024
 
 type Client = ReturnType<typeof StripeSdk.createNodeHttpClient>
 type Answer = Awaited<ReturnType<Client['makeRequest']>>
@@ -42,7 +42,7 @@ async function readBody(response: IncomingMessage): Promise<string> {
   for await (const chunk of response) {
     length += chunk.length
     // Leaving the loop destroys the response, and its connection.
-    if (length > maximumBytes) throw new Error('Stripe answered too much')
+    if (length > maxBytes) throw new Error('Stripe answered too much')
     chunks.push(chunk)
   }
   if (!response.complete) throw new Error('Stripe broke off its answer')

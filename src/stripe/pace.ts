@@ -2,7 +2,7 @@
 import type { Pace } from '../upstream/paced-calls.ts'
 import { isStripesOwn, type StripeOptions } from './client.ts'
 
-const patient = { attempts: 6, patience: 60_000 }
+const patient = { attempts: 6, patienceMs: 60_000 }
 /** Below what Stripe allows: 100 a second in live mode, 25 in test mode, and 25 for each endpoint. */
 const livePace: Pace = { perSecond: 80, perEndpoint: 20, slowlyPerSecond: 4, ...patient }
 const testPace: Pace = { ...livePace, perSecond: 20 }

@@ -8,7 +8,7 @@ import { listLines, readLinePage } from './list-lines.ts'
 
 /** Below what a client of ours waits for lines, so that a silent Stripe counts as a failure of Stripe's. */
 const linesTimeout = 700
-const retrieveTimeout = 5_000
+const retrieveTimeoutMs = 5_000
 
 /** For lines and for PDFs each; with the connector's 20, well below the 100 that Stripe takes. */
 const perSecond = 20
@@ -38,8 +38,8 @@ export function createPaymentPlatform(options: StripeOptions): PaymentPlatform {
       )
     },
     async openPdf(invoiceId, signal) {
-      const invoice = await guarded(retrieveTimeout, signal, () =>
-        unlessGone(invoiceId, () => stripe.invoices.retrieve(invoiceId, {}, { timeout: retrieveTimeout })),
+      const invoice = await guarded(retrieveTimeoutMs, signal, () =>
+        unlessGone(invoiceId, () => stripe.invoices.retrieve(invoiceId, {}, { timeout: retrieveTimeoutMs })),
       )
       if (invoice === null) throw new SourceError('missing', 'Stripe does not know it')
       // A new address for every download: it holds a secret, and it expires.

@@ -12,7 +12,7 @@ import { createStripe, type StripeOptions } from './client.ts'
 import { createBodyReader, maxBodyBytes } from './read-body.ts'
 
 /** A change that is not committed by then is refused, so that it is sent again; meanwhile its work goes on. */
-const answerWithin = 2_000
+const answerWithinMs = 2_000
 const keepAliveMs = 5_000
 
 export interface WebhookOptions {
@@ -61,7 +61,7 @@ export function createWebhookServer({ stripe, secret, apply, log }: WebhookOptio
       log.warn({ event_id: eventId }, 'webhook takes long: refused for now, and worked on')
       work.catch(error => log.error({ err: error }, 'webhook failed'))
       resolve(false)
-    }, answerWithin)
+    }, answerWithinMs)
     try {
       return await Promise.race([work.then(() => true), late])
     } finally {

@@ -32,7 +32,7 @@ export interface Answers {
 
 /** More are told apart by reading them from the store when they are tried again. */
 const asideAtStart = 10_000
-/** A question that is open for longer, in microseconds, was left behind: no call takes so long. */
+/** A question that is open for longer, in microseconds, was left behind: no call takes that long. */
 const longestOpen = 30 * 60 * 1_000_000
 /** However many are open: an answer that is forgotten too early is at worst followed by a later look. */
 const rememberedAtMost = 200_000

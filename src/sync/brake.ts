@@ -11,7 +11,7 @@ import type { WriteStore, WriteTransaction } from '../store/store.ts'
 /** What is held back is set aside under this name. */
 export const brakeSystem = 'brake'
 
-/** So many within the span may go whatever the share is, and this share of what there is. */
+/** How many may go within the span whatever the share is, and which share of what there is. */
 const freely = 20
 const share = 0.1
 const span = 60 * 60 * 1000

@@ -12,11 +12,11 @@ import { relinkInvoices } from './link-invoices.ts'
 import { readList } from './read-list.ts'
 import { createTurns, sideBySide } from './side-by-side.ts'
 
-/** So many questions are under way at once: the pace is the bound, and not how long an answer takes. */
+/** How many questions are under way at once: the pace is the bound, not how long an answer takes. */
 const atOnce = 16
-/** So many failures in one run mean that the system fails, and not its documents. */
+/** This many failures in one run mean that the system fails, and not its documents. */
 const failuresAtMost = 5
-/** So do so many documents that do not fit, when none does. */
+/** So does this many documents of which none fits. */
 const misfitsToDoubt = 10
 
 /** One round: every document is looked at once at most, and missed once at most. */

@@ -3,9 +3,9 @@ import type { Logger } from 'pino'
 import type { SetAsideKey } from '../store/connector-store.ts'
 import type { WriteStore, WriteTransaction } from '../store/store.ts'
 
-/** So many are tried again in one round. */
+/** How many are tried again in one round. */
 const triesPerRound = 20
-/** So many are known by heart. What is beyond is tried as if it had not been set aside. */
+/** How many are remembered. Others are tried as if they had not been set aside. */
 const rememberedAtMost = 10_000
 
 export type RecordKind = 'document' | 'client'

@@ -22,13 +22,13 @@ import { createStreams, succeed } from './streams.ts'
 
 export type { Swept } from './document-looks.ts'
 
-const minute = 60 * 1000
+const minuteMs = 60 * 1000
 /** A document carries the day on which it is made, or one shortly before. */
 const recentDays = 3
 /** Clocks differ, and days do around the world. */
 const daysAhead = 2
 /** A little less than lies between two rounds over what may still change. */
-const usuallyApart = openEvery - minute
+const usuallyApart = openEvery - minuteMs
 const batchSize = 500
 
 export interface DocumentSyncOptions {

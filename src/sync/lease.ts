@@ -9,10 +9,10 @@ import type { Lease } from '../store/connector-store.ts'
 import { StoreError, type WriteStore } from '../store/store.ts'
 
 export const renewEvery = 3_000
-/** Beats that stood still for so long, as the one who waits has seen it, mean that the holder is gone. */
+/** When the beats stood still for this long, as the one who waits has seen it, the holder is gone. */
 export const takeOverAfter = 15_000
 const lookEvery = 500
-/** A store that cannot be written to for so long is told, once. */
+/** After this long without a write to the store, a line tells it, once. */
 const tellKeptOutAfter = 2_000
 /** How often it is told again that one waits. */
 const tellEvery = 60_000

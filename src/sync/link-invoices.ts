@@ -62,7 +62,7 @@ function isSynced(invoice: Invoice | undefined): boolean {
 }
 
 /**
- * Derives anew what the invoices of some documents say of them, and writes what changed. Says which changed. `cause` names
+ * Derives again what the invoices of some documents say of them, and writes what changed. Says which changed. `cause` names
  * in the journal what led here.
  */
 export async function relinkInvoices(

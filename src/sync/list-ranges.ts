@@ -3,7 +3,7 @@ import { setImmediate } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import {
   type BillingSource,
-  type InvoiceFilter,
+  type ListFilter,
   type ObservationPage,
   SourceError,
   type Urgency,
@@ -15,13 +15,13 @@ import type { Range } from './ranges.ts'
 const pagesInOnePiece = 5
 /** ...unless a page of it spans less than this, in seconds: then it is most likely long. */
 const spanOfMany = 14 * 86_400
-/** What has no known beginning is cut after so many pages and seconds, then after twice as many, and so on: ten years. */
+/** A list without a known beginning is cut after this many pages and seconds, then after twice as many, and so on: ten years. */
 const firstPages = 4
 const firstSeconds = 30 * 86_400
 const steps = 8
-/** What is over in so few pages is left in one piece. */
+/** A list of at most this many pages is left in one piece. */
 const fewestPages = 3
-/** So many pages are stored together when they come faster than they are stored. */
+/** How many pages are stored together when they come faster than they are stored. */
 const pagesAtOnce = 8
 
 export interface ListedPage extends ObservationPage {
@@ -33,7 +33,7 @@ export interface ListOptions {
   source: BillingSource
   log: Logger
   signal: AbortSignal
-  filter?: InvoiceFilter
+  filter?: ListFilter
   urgency?: Urgency
   /** What is to be read. */
   ranges: readonly Range[]

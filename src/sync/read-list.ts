@@ -4,13 +4,13 @@ import { sideBySide } from './side-by-side.ts'
 
 /** Documents may be moved from one page to another while a list is read: then it is read again, so often at most. */
 const passesAtMost = 3
-/** So many pages a list may grow by while it is read; a large one by a tenth. */
+/** How many pages a list may grow by while it is read; a large one by a tenth. */
 const pagesMore = 20
 /** Five million documents in one list: more than there are. */
 const pagesAtMost = 100_000
 /** Pages of which everything was there before: two may come about by many new documents, no more. */
 const repeatsAtMost = 2
-/** A page with so many documents, none of which fits, tells of the system and not of its documents. */
+/** A page with at least this many documents, none of which fits, tells of the system and not of its documents. */
 const misfitsToDoubt = 10
 
 export interface ListOptions {

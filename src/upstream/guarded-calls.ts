@@ -13,11 +13,11 @@ import {
 } from 'cockatiel'
 import { SourceError } from '../sources.ts'
 import type { Failures } from './failures.ts'
-import { longestPause } from './retry-after.ts'
+import { longestPauseMs } from './retry-after.ts'
 
-/** After so many failures in a row an upstream is left alone for a while, and is then asked again. */
+/** How many failures in a row open the breaker: the upstream is then left alone for a while, and asked again. */
 const failuresToBreak = 5
-const breakFor = 10_000
+const breakMs = 10_000
 
 /** In seconds, after a failure that may pass and of which nothing else is known. */
 const usualRetry = 5
@@ -35,7 +35,7 @@ export interface GuardedCall {
   refusal(): SourceError | null
 }
 
-/** An upstream was silent for so long that the call's time was over, though this process had time to listen. */
+/** The upstream did not answer within the call's time, though this process had time to listen. */
 class Overdue extends Error {}
 
 /** The call's time was over, and it may be this process that was late. */
@@ -52,12 +52,12 @@ export function createGuardedCall(failures: Failures): GuardedCall {
       if (error instanceof TooBusy || error instanceof Unwanted) return false
       return error instanceof Overdue || failures.isFault(error)
     }),
-    { halfOpenAfter: breakFor, breaker: new ConsecutiveBreaker(failuresToBreak) },
+    { halfOpenAfter: breakMs, breaker: new ConsecutiveBreaker(failuresToBreak) },
   )
   let pausedUntil = 0
   let brokenUntil = 0
   breaker.onBreak(() => {
-    brokenUntil = Date.now() + breakFor
+    brokenUntil = Date.now() + breakMs
   })
 
   async function attempt<T>(
@@ -94,9 +94,9 @@ export function createGuardedCall(failures: Failures): GuardedCall {
   }
 
   function refusal(): SourceError | null {
-    if (isAhead(pausedUntil, longestPause))
+    if (isAhead(pausedUntil, longestPauseMs))
       return new SourceError('failed', `${name} asked for a pause`, { retryAfter: secondsUntil(pausedUntil) })
-    return breaker.state === CircuitState.Open && isAhead(brokenUntil, breakFor) ? leftAlone() : null
+    return breaker.state === CircuitState.Open && isAhead(brokenUntil, breakMs) ? leftAlone() : null
   }
 
   async function guarded<T>(

@@ -15,7 +15,7 @@ export interface Pace extends Rates {
   /** How often a call that failed is tried again. */
   attempts: number
   /** In milliseconds, for the whole of one answer: a client may bound only the silence between two bytes. */
-  patience: number
+  patienceMs: number
 }
 
 export interface Asking {
@@ -30,7 +30,7 @@ export type PacedCall = <T>(call: () => Promise<T>, asking?: Asking) => Promise<
 export function createPacedCall(pace: Pace, failures: Failures): PacedCall {
   const turns = createTurns(pace)
   // No call heeds the signal, and to abort it costs more than the rest of the policy.
-  const bounded = timeout(pace.patience, { strategy: TimeoutStrategy.Aggressive, abortOnReturn: false })
+  const bounded = timeout(pace.patienceMs, { strategy: TimeoutStrategy.Aggressive, abortOnReturn: false })
   const policy = retry(
     handleWhen(error => error instanceof TaskCancelledError || failures.mayPass(error)),
     {

@@ -1,16 +1,16 @@
 /** However long an upstream asks us to wait, we look again after this. */
-export const longestPause = 60_000
+export const longestPauseMs = 60_000
 
 /**
  * What `Retry-After` asks for, in milliseconds: seconds or a date, never more than a minute. Garbage is passed over, as
  * if nothing were said: then it is the usual pause.
  */
-export function readRetryAfter(value: string | undefined, now: number, usualPause = 1_000): number {
+export function readRetryAfter(value: string | undefined, now: number, usualPauseMs = 1_000): number {
   const text = value?.trim() ?? ''
   const asked = /^\d+$/.test(text)
     ? Number(text) * 1000
     : /[a-z]{3}/i.test(text)
       ? Date.parse(text) - now
       : Number.NaN
-  return Number.isNaN(asked) ? usualPause : Math.min(Math.max(asked, 0), longestPause)
+  return Number.isNaN(asked) ? usualPauseMs : Math.min(Math.max(asked, 0), longestPauseMs)
 }

@@ -17,32 +17,32 @@ export interface Turns {
   /** Resolves when the call may be made. `done` must follow it. */
   take(endpoint: string, urgency: Urgency): Promise<void>
   done(): void
-  /** No turn before so many milliseconds have passed. */
+  /** Gives no turn until these milliseconds have passed. */
   pause(milliseconds: number): void
 }
 
 const usualInFlight = 64
-/** So many more may be under way when they are urgent: what is listed must not keep them out. */
+/** How many more may be under way when they are urgent: lists must not keep them out. */
 const urgentInFlight = 16
-/** A timer comes late by so much, in milliseconds: turns missed meanwhile are made up for at once. */
-const lateness = 5
-/** Turns follow each other so much closer than the rate has it: those missed while the process was busy are made up for. */
+/** How late a timer may come, in milliseconds: turns missed meanwhile are made up for at once. */
+const latenessMs = 5
+/** The distance between two turns, as a share of what the rate gives. Below 1, turns that a busy process missed are made up for. */
 const closeness = 0.75
 /** In milliseconds, and a little more: a call may be made some moments after its turn. */
-const second = 1_050
+const secondMs = 1_050
 
 /** A rate: no second ever holds more turns than it may, nor are they all at its beginning. */
 class Gate {
   opensAt = 0
   private readonly perSecond: number
-  private readonly spacing: number
-  /** The moments of the last turns, as many as a second may hold, each in the place of the one it follows by so many. */
+  private readonly spacingMs: number
+  /** The moments of the last turns, as many as a second may hold, in a ring: each replaces the one that is that many turns older. */
   private readonly passed: Float64Array
   private place = 0
 
   constructor(perSecond: number) {
     this.perSecond = perSecond
-    this.spacing = (1000 / perSecond) * closeness
+    this.spacingMs = (1000 / perSecond) * closeness
     this.passed = new Float64Array(Math.max(1, Math.floor(perSecond))).fill(Number.NEGATIVE_INFINITY)
   }
 
@@ -50,8 +50,8 @@ class Gate {
     this.passed[this.place] = now
     this.place = (this.place + 1) % this.passed.length
     const oldest = this.passed[this.place] as number
-    const soonest = Math.max(this.opensAt, now - lateness) + this.spacing
-    this.opensAt = Math.max(soonest, oldest + (second * this.passed.length) / this.perSecond)
+    const soonest = Math.max(this.opensAt, now - latenessMs) + this.spacingMs
+    this.opensAt = Math.max(soonest, oldest + (secondMs * this.passed.length) / this.perSecond)
   }
 }
 

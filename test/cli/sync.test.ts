@@ -200,10 +200,10 @@ describe('fatura sync --once', { concurrency: 4 }, () => {
       assert.ok(succeeded_at !== null && Date.now() - succeeded_at < 60_000, name)
       assert.deepEqual([failed_at, error], [null, null], name)
     }
-    const mended = await succeed(world, ['status'])
+    const healed = await succeed(world, ['status'])
     for (const name of names)
-      assert.match(mended.stdout, new RegExp(`^${name} +\\d{4}-\\d\\d-\\d\\dT\\S+Z +\\d+ s`, 'm'))
-    assert.doesNotMatch(mended.stdout, /Stripe answered/)
+      assert.match(healed.stdout, new RegExp(`^${name} +\\d{4}-\\d\\d-\\d\\dT\\S+Z +\\d+ s`, 'm'))
+    assert.doesNotMatch(healed.stdout, /Stripe answered/)
   })
 
   it('ends in time at SIGTERM also when Stripe hangs, and goes on from there', async t => {

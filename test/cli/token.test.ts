@@ -231,7 +231,7 @@ describe('fatura token', { concurrency: 3 }, () => {
     const ask = () => api.get('/api/v1/client/cus_ana/invoices', token)
     assert.equal((await ask()).status, 200)
 
-    // Asked all the while, so that the process has no reason to look the token up anew.
+    // Asked all the while, so that the process has no reason to look the token up again.
     let revokedAt = Number.POSITIVE_INFINITY
     const revoking = cli.run(['token', 'revoke', token.slice(0, 16)]).then(outcome => {
       revokedAt = Date.now()

@@ -1,4 +1,4 @@
-/** The detail's text is cut out of the summary's: it must be what parsing and writing anew would give, to the byte. */
+/** The detail's text is cut out of the summary's: it must be what parsing and writing again would give, to the byte. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'

@@ -20,7 +20,7 @@ const committed = await readFile(join(root, 'openapi.json'), 'utf8')
 // biome-ignore lint/suspicious/noExplicitAny: a JSON document, read as it comes
 const document: any = JSON.parse(committed)
 
-test('openapi.json is what the routes’ schemas say now (npm run openapi writes it anew)', async () => {
+test('openapi.json is what the routes’ schemas say now (npm run openapi writes it again)', async () => {
   assert.equal(await describeApi(), committed)
 })
 

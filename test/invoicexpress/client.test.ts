@@ -22,7 +22,7 @@ const file = new URL('payloads/settled.json', import.meta.url)
 const { payload, expected } = JSON.parse(readFileSync(file, 'utf8'))
 const { id } = expected
 
-const once: Pace = { perSecond: 10_000, attempts: 0, patience: 5_000 }
+const once: Pace = { perSecond: 10_000, attempts: 0, patienceMs: 5_000 }
 
 interface World {
   upstream: InvoiceXpress
@@ -31,7 +31,7 @@ interface World {
 
 async function start(t: TestContext, listener: RequestListener, pace: Partial<Pace> = {}): Promise<World> {
   const upstream = await startInvoiceXpress(t, listener)
-  const source = createDocumentSource({ ...upstream.options, timeout: 2_000 }, { ...once, ...pace })
+  const source = createDocumentSource({ ...upstream.options, timeoutMs: 2_000 }, { ...once, ...pace })
   return { upstream, source }
 }
 
@@ -298,7 +298,7 @@ describe('faults', { concurrency: 4 }, () => {
       for (const { ask, fitting, result } of Object.values(questions)) {
         const upstream = await startInvoiceXpress(t, listener)
         const timeout = failure === 'timeout' ? 150 : 5_000
-        const source = createDocumentSource({ ...upstream.options, timeout }, once)
+        const source = createDocumentSource({ ...upstream.options, timeoutMs: timeout }, once)
         assert.equal((await failureOf(ask(source))).failure, failure)
         assert.equal(upstream.requests.length, 1)
         upstream.script(fitting)
@@ -335,8 +335,8 @@ describe('faults', { concurrency: 4 }, () => {
   test('an answer that never ends is not read beyond 32 MB', async t => {
     const upstream = await startInvoiceXpress(t, faults.huge?.listener ?? assert.fail())
     const source = createDocumentSource(
-      { ...upstream.options, timeout: 20_000 },
-      { ...once, patience: 30_000 },
+      { ...upstream.options, timeoutMs: 20_000 },
+      { ...once, patienceMs: 30_000 },
     )
     assert.match((await failureOf(source.listDocuments({}, 1))).message, /too much/)
     assert.ok(upstream.sent < 64 * 1024 * 1024, `${upstream.sent}`)
@@ -346,7 +346,7 @@ describe('faults', { concurrency: 4 }, () => {
     const { upstream } = await start(t, missing)
     const bases = ['http://c4nary.invalid', 'http://127.0.0.1:1', upstream.origin.replace('http:', 'https:')]
     for (const base of bases) {
-      const source = createDocumentSource({ account: 'c4nary', apiKey, base, timeout: 4_000 }, once)
+      const source = createDocumentSource({ account: 'c4nary', apiKey, base, timeoutMs: 4_000 }, once)
       for (const { ask } of Object.values(questions)) {
         const { message } = await failureOf(ask(source))
         assert.match(message, /\((ENOTFOUND|EAI_AGAIN|ECONNREFUSED|EPROTO|ERR_SSL_\w+)\)|in time/)

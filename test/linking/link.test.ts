@@ -108,7 +108,7 @@ describe('the table, row by row', () => {
   it('4. creating for longer than is allowed: failed; for exactly as long: creating', () => {
     assert.equal(stateOf({ claim: overdue }), 'failed')
     assert.equal(stateOf({ claim: { ...creating, attempted_at: '2026-03-10T11:00:00.000Z' } }), 'creating')
-    assert.equal(stateOf({ claim: overdue, rules: { creatingAtMost: 2 * 3_600_000 } }), 'creating')
+    assert.equal(stateOf({ claim: overdue, rules: { creatingTimeoutMs: 2 * 3_600_000 } }), 'creating')
   })
   it('4. creating since nobody knows when, or since a moment to come: creating', () => {
     assert.equal(stateOf({ claim: { state: 'creating' } }), 'creating')
@@ -452,7 +452,7 @@ describe('the settings', () => {
       reference: 'Stripe {id}',
       ignoreZero: true,
       ignoreBefore: '2026-01-01',
-      creatingAtMost: 172_800_000,
+      creatingTimeoutMs: 172_800_000,
       isConnected: true,
     })
     assert.deepEqual(readMetadataKeys(), { ...usualKeys, state: 'doc_state', ix_id: 'doc' })

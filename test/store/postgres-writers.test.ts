@@ -193,6 +193,9 @@ describe('writers of the same customer', () => {
     const other = new pg.Client(url).on('error', () => {})
     await other.connect()
     t.after(() => other.end())
+    // Whoever waits for this long looks for a deadlock, and is ended: it must be the import, also on a busy machine.
+    await runSql(url, `ALTER DATABASE ${new URL(url).pathname.slice(1)} SET deadlock_timeout = '3s'`)
+    await other.query("SET deadlock_timeout = '60s'")
     const lock = (customer: string) =>
       other.query('SELECT FROM fatura.customers WHERE customer_id = $1 FOR UPDATE', [customer])
     await other.query('BEGIN')

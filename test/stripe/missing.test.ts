@@ -30,7 +30,7 @@ async function answerWith(t: TestContext, status: number, type: string, body: st
   })
   const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   const options = { apiKey: 'sk_test_missing', base }
-  const pace = { perSecond: 1_000, attempts: 1, patience: 5_000 }
+  const pace = { perSecond: 1_000, attempts: 1, patienceMs: 5_000 }
   return {
     source: createBillingSource(options, pace),
     platform: createPaymentPlatform(options),

@@ -218,7 +218,7 @@ describe('amounts as Stripe computes them', () => {
 })
 
 describe('amounts that were read from an account', () => {
-  const pace = { perSecond: 10_000, attempts: 6, patience: 20_000 }
+  const pace = { perSecond: 10_000, attempts: 6, patienceMs: 20_000 }
 
   async function read(t: TestContext, options: { seed: number; invoices: number }) {
     const sandbox = await startStripeSandbox(options)

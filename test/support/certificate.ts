@@ -1,4 +1,4 @@
-/** A certificate for localhost that is its own authority, made anew for each run: no private key lies in the repository. */
+/** A certificate for localhost that is its own authority, made again for each run: no private key lies in the repository. */
 import { generateKeyPairSync, sign } from 'node:crypto'
 
 export function createCertificate(): { key: string; cert: string } {

@@ -216,7 +216,7 @@ function waitFor(
 }
 
 export function serving(program: Program, address: string): Serving {
-  // Not spread: what the program wrote so far is read anew each time.
+  // Not spread: what the program wrote so far is read again each time.
   return Object.create(program, {
     address: { value: address },
     port: { value: Number(new URL(address).port) },
@@ -262,7 +262,7 @@ export function ndjson(...values: readonly unknown[]): string {
   return values.map(value => `${JSON.stringify(value)}\n`).join('')
 }
 
-/** Asserts an end that is the user's to mend: exit code 1, nothing on standard output, one line that says what to do. */
+/** Asserts an end that is the user's to fix: exit code 1, nothing on standard output, one line that says what to do. */
 export function assertOneLine(outcome: Outcome, ...patterns: readonly RegExp[]): void {
   assert.match(outcome.stderr, /^fatura: [^\n]+\n$/)
   for (const pattern of patterns) assert.match(outcome.stderr, pattern)

@@ -51,8 +51,8 @@ export async function startDocuments(
   const ix = await startInvoiceXpressSandbox({ documents, apiKey: key, ...server })
   t.after(() => ix.close())
   const source = createDocumentSource(
-    { account: null, apiKey: key, base: ix.address, timeout: 700 },
-    { perSecond: 10_000, attempts, patience: 5_000, ...ixPace },
+    { account: null, apiKey: key, base: ix.address, timeoutMs: 700 },
+    { perSecond: 10_000, attempts, patienceMs: 5_000, ...ixPace },
   )
   const { log, logged: warned } = createLog()
   const rules = { ...usualRules, ...given }

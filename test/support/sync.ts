@@ -30,7 +30,7 @@ export const {
 } = billingStreams(stripeIdentity)
 
 /** Enough attempts to get over one failure, and few enough that giving up is quick. */
-const quickPace: Pace = { perSecond: 10_000, attempts: 1, patience: 20_000 }
+const quickPace: Pace = { perSecond: 10_000, attempts: 1, patienceMs: 20_000 }
 
 /** A recent moment, in seconds: events reach back 30 days from now. */
 export function recently(): number {

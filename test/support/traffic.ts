@@ -18,7 +18,7 @@ export interface TrafficOptions {
 
 export interface Traffic {
   samples: readonly Sample[]
-  /** From now on nobody connects anew; what is connected goes on until its connection ends. */
+  /** From now on nobody connects again; what is connected goes on until its connection ends. */
   divert(): void
   /** Resolves when every connection has ended, or the patience is over. */
   ended: Promise<unknown>

@@ -177,7 +177,7 @@ for (const engine of engines)
     test('a claim that something is in the making is failed once it is too old, without any event', async t => {
       const rig = await startDocuments(t, engine, {
         invoices: 600,
-        rules: { creatingAtMost: 10 * 365 * 86_400_000 },
+        rules: { creatingTimeoutMs: 10 * 365 * 86_400_000 },
       })
       await rig.syncAll()
       const creating = async () => {
@@ -185,7 +185,7 @@ for (const engine of engines)
         return found.filter(({ ix_sync_state }) => ix_sync_state === 'creating').length
       }
       assert.ok((await creating()) > 0)
-      const strict = await rig.reconnect({ rules: { ...usualRules, creatingAtMost: 0 } })
+      const strict = await rig.reconnect({ rules: { ...usualRules, creatingTimeoutMs: 0 } })
       await strict.refreshOpen()
       assert.equal(await creating(), 0)
     })

@@ -787,7 +787,7 @@ describe('sync with a bad upstream', { concurrency: 13 }, () => {
   ][])
     for (const fault of faultNames)
       test(`${fault} at ${route}: passes, or is told; no row is wrong`, async t => {
-        const pace = { perSecond: 10_000, attempts: 1, patience: 4_000 }
+        const pace = { perSecond: 10_000, attempts: 1, patienceMs: 4_000 }
         const rig = await startRig(t, sqlite, { invoices: 110, seed: 14, pace, timeout: 5_000 })
         const { account, store, connector, sandbox } = rig
         if (step !== 'backfill') {

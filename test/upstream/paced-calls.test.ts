@@ -17,7 +17,7 @@ const failures: Failures = {
   explain: () => new SourceError('failed', 'no'),
 }
 
-const pace = (rates: Partial<Pace>): Pace => ({ perSecond: 1_000, attempts: 3, patience: 5_000, ...rates })
+const pace = (rates: Partial<Pace>): Pace => ({ perSecond: 1_000, attempts: 3, patienceMs: 5_000, ...rates })
 
 /** The most of these moments that lie within one second. */
 function mostPerSecond(moments: readonly number[]): number {

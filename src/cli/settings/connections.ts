@@ -62,7 +62,7 @@ export function linkRulesOf(given: Given<typeof linkSettings>, isConnected: bool
     reference: given.LINK_REFERENCE,
     ignoreZero: given.LINK_IGNORE_ZERO,
     ignoreBefore: given.LINK_IGNORE_BEFORE,
-    creatingAtMost: given.LINK_CREATING_TIMEOUT,
+    creatingTimeoutMs: given.LINK_CREATING_TIMEOUT,
     isConnected,
   }
 }

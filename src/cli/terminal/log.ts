@@ -17,7 +17,7 @@ export function logWaiting(log: Logger): (path: string) => void {
 }
 
 /** What a pipe takes whole or not at all (PIPE_BUF on Linux): lines of several processes then never mix. */
-const writtenAtOnce = 4_096
+const writtenAtOnceBytes = 4_096
 
 /** How long a line waits for others, in milliseconds, to be written together with them. */
 const gatherFor = 100
@@ -50,7 +50,7 @@ function gatherLines(output: Output): Output {
   process.on('exit', flush)
   return {
     write(line) {
-      if (gathered.length + line.length > writtenAtOnce) flush()
+      if (gathered.length + line.length > writtenAtOnceBytes) flush()
       gathered += line
       if (waiting) return
       waiting = true

@@ -13,7 +13,7 @@ export interface Progress {
 }
 
 /** What takes less needs no progress. */
-const patience = 2_000
+const patienceMs = 2_000
 
 /** Says, on a line that stays, which store's other writer is waited for. */
 export function sayWaiting(path: string, { say }: Pick<Progress, 'say'> = createProgress('')): void {
@@ -21,9 +21,9 @@ export function sayWaiting(path: string, { say }: Pick<Progress, 'say'> = create
 }
 
 export function createProgress(what: string, line: MovingLine = movingLine): Progress {
-  const every = line.canMove ? 200 : 10_000
+  const everyMs = line.canMove ? 200 : 10_000
   const started = Date.now()
-  let next = started + Math.max(patience, every)
+  let next = started + Math.max(patienceMs, everyMs)
 
   function pace(done: number): string {
     const seconds = (Date.now() - started) / 1000
@@ -40,7 +40,7 @@ export function createProgress(what: string, line: MovingLine = movingLine): Pro
   return {
     update(step, done, part = null) {
       if (Date.now() < next) return
-      next = Date.now() + every
+      next = Date.now() + everyMs
       const text = `${done} ${what} ${step} … ${pace(done)}${remaining(part)}`
       if (line.canMove) line.draw(text)
       else line.print(`${text}\n`)

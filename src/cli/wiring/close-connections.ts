@@ -5,7 +5,7 @@ import { setImmediate as immediate, setTimeout as sleep } from 'node:timers/prom
 import { leaving } from '../../server/guarded-server.ts'
 
 /** How long all must have been silent, in milliseconds, before connections without a request are closed. */
-const grace = 1_000
+const graceMs = 1_000
 
 /** From now on every answer says `Connection: close`, and ends its connection. All that is asked is still answered. */
 export function endConnectionsByAnswers(server: Server): void {
@@ -36,18 +36,18 @@ export function holdConnections(server: Server): void {
       if (socket.bytesWritten !== written || socket.writableLength > 0) quietSince = now
       connections.set(socket, socket.bytesWritten)
     }
-    if (now - quietSince >= grace) closeIdleConnections()
+    if (now - quietSince >= graceMs) closeIdleConnections()
   }
 }
 
 /** Longer than a request takes; what is not done by then is cut off. */
-const patience = 8_500
+const patienceMs = 8_500
 
 const tick = 100
 const longestExtension = 500
 
 /**
- * Waits for so many milliseconds, and a little longer when this process had no time to serve at their end: whoever
+ * Waits for the given milliseconds, and a little longer when this process had no time to serve at their end: whoever
  * connected meanwhile would be cut off unheard.
  */
 export async function keepServing(delayMs: number): Promise<void> {
@@ -64,7 +64,7 @@ export async function keepServing(delayMs: number): Promise<void> {
 export async function closeGently(server: Server, close: () => Promise<void>): Promise<void> {
   // Right after what has arrived was read.
   const letGo = setInterval(() => setImmediate(() => server.closeIdleConnections()), 50)
-  const cutOff = setTimeout(() => server.closeAllConnections(), patience)
+  const cutOff = setTimeout(() => server.closeAllConnections(), patienceMs)
   // Whoever has connected already is taken in before nobody can any more.
   for (let turn = 0; turn < 2; turn++) await immediate()
   await close()

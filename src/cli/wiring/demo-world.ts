@@ -18,7 +18,7 @@ import { createWebhookServer } from '../../stripe/webhook.ts'
 import { createConnector } from '../../sync/connector.ts'
 import { createDocumentSync } from '../../sync/documents.ts'
 
-/** So long after the start things begin to happen, and so often; and so much time passes each time, in seconds. */
+/** When things begin to happen after the start, how often they do, and how much time passes each time, in seconds. */
 const quietAtFirst = 20_000
 const happensEvery = 5_000
 const timeThatPasses = 3 * 60 * 60
@@ -56,8 +56,8 @@ export async function startDemoWorld(
   const store = await openWriteStore(url)
   const source = createBillingSource(stripe)
   // The sandbox's clock begins at a moment of its own: what is recent there is not too old here.
-  const creatingAtMost = usualRules.creatingAtMost + Date.now() - sandbox.account.clock * 1000
-  const rules = { ...usualRules, creatingAtMost }
+  const creatingTimeoutMs = usualRules.creatingTimeoutMs + Date.now() - sandbox.account.clock * 1000
+  const rules = { ...usualRules, creatingTimeoutMs }
   const connector = await createConnector({ source, store, rules, log, signal: stopping.signal })
   await connector.backfill()
   await connector.catchUp()

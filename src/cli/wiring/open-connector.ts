@@ -23,7 +23,7 @@ import { hasEnded, nameProcess } from './process-name.ts'
 
 /** The lease is asked for again anyway: in milliseconds, how long one question waits for another writer. */
 const leasePatienceMs = 200
-/** After a failure, so long until the next try. */
+/** How long to wait after a failure. */
 const patience = 5_000
 const batchSize = 100
 

@@ -6,7 +6,7 @@ import { checkInvoiceXpress, quickPace } from '../../doctor/check-invoicexpress.
 import { checkSample } from '../../doctor/check-sample.ts'
 import { checkStreams } from '../../doctor/check-streams.ts'
 import { checkStripe, describeKey } from '../../doctor/check-stripe.ts'
-import { answerLimit, attempt, type Reporter } from '../../doctor/findings.ts'
+import { answerLimitMs, attempt, type Reporter } from '../../doctor/findings.ts'
 import { type InvoiceXpressOptions, isInvoiceXpressOwn } from '../../invoicexpress/client.ts'
 import { createDocumentSource } from '../../invoicexpress/document-source.ts'
 import { openOperatorStore, openReadStore, openWriteStore, readFacts } from '../../store/engines.ts'
@@ -57,7 +57,10 @@ export async function runChecks(
     if (invoiceXpress !== null && invoicing !== null)
       checkClock(report, 'InvoiceXpress', invoicing.clock, !isInvoiceXpressOwn(invoiceXpress.base))
     if (store !== null && stripe !== null && payments?.mayRead === true) {
-      const source = createBillingSource({ ...stripe, timeout: answerLimit }, { ...quickPace, perSecond: 20 })
+      const source = createBillingSource(
+        { ...stripe, timeoutMs: answerLimitMs },
+        { ...quickPace, perSecond: 20 },
+      )
       await checkAccounts(report, store, { ...accountsOf({ stripe, invoiceXpress }), source })
     }
     await compareSample(report, store, options, connections, sample, {
@@ -226,7 +229,7 @@ async function compareSample(
       'Correct the settings first.',
     )
   const given = readSettings(options, [...linkSettings, 'LINK_METADATA_KEYS'])
-  const quick = { timeout: answerLimit }
+  const quick = { timeout: answerLimitMs }
   await checkSample(report, {
     store,
     payments: createBillingSource(

@@ -23,9 +23,9 @@ import { createTimer, realClocks, runDue, type Step } from '../../sync/schedule.
 import { CliError } from '../terminal/cli-error.ts'
 import { type OpenConnector, openConnector } from './open-connector.ts'
 
-/** After a failure, so long until the next try. */
+/** How long to wait after a failure. */
 const patience = 5_000
-/** After the signal, what is in flight has so long; what is left then is asked for again next time. */
+/** How long calls in flight may take after the signal. What is left then is asked for next time. */
 const grace = 5_000
 
 export interface SyncOptions {

@@ -16,15 +16,15 @@ const leaveMessage = 'leave'
 const stopMessage = 'stop'
 
 /** A worker that lives shorter than this, in milliseconds, counts as crashed at its start. */
-const soon = 5_000
+const soonMs = 5_000
 const shortestWait = 100
-const longestWait = 10_000
+const longestWaitMs = 10_000
 
 /** Longer than a worker takes to stop. */
-const patience = 9_500
+const patienceMs = 9_500
 
 /**
- * Starts `count` workers and keeps as many running until `delay` resolves; then lets them go on serving for so many
+ * Starts `count` workers and keeps as many running until `delay` resolves; then lets them go on serving for that many
  * milliseconds, and then finish their requests. When the first one cannot start, it has said why, and no other is tried:
  * what stops one stops all.
  *
@@ -73,7 +73,7 @@ export async function runWorkers(count: number, log: Logger, delay: Promise<numb
       const since = performance.now()
       const code = await waitForEnd(worker, ending.signal)
       if (leaving.signal.aborted) return listened.has(worker) ? code : 0
-      wait = performance.now() - since > soon ? shortestWait : Math.min(wait * 2, longestWait)
+      wait = performance.now() - since > soonMs ? shortestWait : Math.min(wait * 2, longestWaitMs)
       log.error({ pid: worker.process.pid, code, again_in_ms: wait }, 'a worker ended; starting another')
       await sleep(wait, undefined, { signal: leaving.signal }).catch(() => {})
       if (leaving.signal.aborted) return 0
@@ -101,7 +101,7 @@ function waitForEnd(worker: Worker, ending: AbortSignal): Promise<number> {
     let giveUp: NodeJS.Timeout | undefined
     const stop = () => {
       if (worker.isConnected()) worker.send(stopMessage, () => {})
-      giveUp = setTimeout(() => worker.process.kill('SIGKILL'), patience)
+      giveUp = setTimeout(() => worker.process.kill('SIGKILL'), patienceMs)
     }
     worker.once('exit', (code: number | null) => {
       clearTimeout(giveUp)
@@ -114,7 +114,7 @@ function waitForEnd(worker: Worker, ending: AbortSignal): Promise<number> {
 }
 
 /**
- * A worker's own part: serves until it is told to stop, or for so many milliseconds after `delay` resolves with them. One
+ * A worker's own part: serves until it is told to stop, or until the milliseconds that `delay` resolves with are over. One
  * that hears of the end before it listens does not begin to.
  */
 export async function serveAsWorker(

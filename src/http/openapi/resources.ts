@@ -4,7 +4,7 @@ import {
   customerIdPattern,
   invoiceIdPattern,
   invoiceStatuses,
-  maximumPageSize,
+  maxPageSize,
   syncStates,
 } from '../../invoice.ts'
 import { exampleDetail, exampleInvoice, examplePage } from './examples.ts'
@@ -108,11 +108,11 @@ const InvoiceDetail = Type.Object(
 const InvoiceList = Type.Object(
   {
     invoices: Type.Array(Type.Ref('InvoiceSummary'), {
-      maxItems: maximumPageSize,
+      maxItems: maxPageSize,
       description: 'The page: newest `issued_at` first, then highest `id`.',
     }),
     page: Type.Integer({ minimum: 1, description: 'The page returned.' }),
-    page_size: Type.Integer({ minimum: 1, maximum: maximumPageSize, description: 'Records per page used.' }),
+    page_size: Type.Integer({ minimum: 1, maximum: maxPageSize, description: 'Records per page used.' }),
     total: Type.Integer({ minimum: 0, description: 'All the records that match.' }),
     total_pages: Type.Integer({ minimum: 0, description: 'Pages in all; 0 when nothing matches.' }),
     source: Type.Enum(['synchronized_records'], {

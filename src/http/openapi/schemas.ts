@@ -7,7 +7,7 @@ import {
   defaultPageSize,
   invoiceIdPattern,
   invoiceStatuses,
-  maximumPageSize,
+  maxPageSize,
 } from '../../invoice.ts'
 import { maxSearchWords } from '../../store/read-model/search.ts'
 import { exampleInvoice } from './examples.ts'
@@ -39,7 +39,7 @@ const listQuery = Type.Object({
   page_size: Type.Optional(
     Type.Integer({
       default: defaultPageSize,
-      description: `Records per page. Above ${maximumPageSize} is ${maximumPageSize}; below 1 is ${defaultPageSize}.`,
+      description: `Records per page. Above ${maxPageSize} is ${maxPageSize}; below 1 is ${defaultPageSize}.`,
       examples: [25],
     }),
   ),
@@ -140,7 +140,7 @@ function downloadSchema(kind: DocumentKind) {
     ...secured,
     operationId: kind === 'ix' ? 'downloadExternalDocument' : 'downloadPaymentDocument',
     summary: `Download ${documentNames[kind]}`,
-    description: `Streams ${documentNames[kind]}, fetched anew for every request.`,
+    description: `Streams ${documentNames[kind]}, fetched again for every request.`,
     params: invoiceParams,
     response: {
       200: pdfResponse,

@@ -24,7 +24,7 @@ export const countedStates = `coalesce(status, '') AS status, coalesce(${ix}, ''
 export interface Counting {
   /** No other writer changes these customers until the end. To be called before their rows are read to be changed. */
   lock(customerIds: readonly string[]): Promise<void>
-  /** An invoice of these moments came, went or changed: the customer's version rises, and it is counted anew. */
+  /** An invoice of these moments came, went or changed: the customer's version rises, and it is counted again. */
   note(customerId: string, ...moments: number[]): void
   /** An invoice of this party went, or is made out to another: if it was the last one, the party goes too. */
   leaveParty(customerId: string, partyId: number): void
@@ -107,7 +107,7 @@ async function countRows(client: PoolClient, customerIds: readonly string[]): Pr
   return totals
 }
 
-/** Counts days anew, and all that is made of them; says the total. */
+/** Counts days again, and all that is made of them; says the total. */
 async function countDays(client: PoolClient, customerId: string, days: readonly number[]): Promise<number> {
   const stretches = [...new Set(days.map(stretchOf))]
   await client.query({
@@ -163,7 +163,7 @@ export async function forgetCounts(client: PoolClient, customerId: string): Prom
   await client.query('DELETE FROM fatura.search_signs WHERE customer_id = $1', [customerId])
 }
 
-/** Counts all of a customer's invoices anew; says the total. */
+/** Counts all of a customer's invoices again; says the total. */
 export async function countAll(client: PoolClient, customerId: string): Promise<number> {
   await forgetCounts(client, customerId)
   await client.query(

@@ -12,13 +12,13 @@ const types: pg.CustomTypesConfig = {
 }
 
 /** How long a request waits for a connection; then the store counts as out of reach. */
-const connectionPatience = 1_500
+const connectionPatienceMs = 1_500
 
 /** How many reads may wait for one connection of a pool; what comes on top is refused at once. */
 const maxWaiting = 200
 
 /** Longer than any read takes, and longer than any by a key does; a server that fell silent is given up on. */
-const [readPatience, keyPatience] = [5_000, 2_000]
+const [readPatienceMs, keyPatienceMs] = [5_000, 2_000]
 
 /**
  * What a machine's API processes take together. Of `others`, each keeps two, so that one slow read stops no other. A search
@@ -33,9 +33,12 @@ const readConnections = { lanes: 2, others: 6, searches: availableParallelism() 
 export function openReadPools(url: string, sharedBy = 1): Record<keyof typeof readConnections, pg.Pool> {
   const { lanes, others, searches } = readConnections
   return {
-    lanes: openReadPool(url, keyPatience, { max: Math.max(1, Math.floor(lanes / sharedBy)), pipeline: true }),
-    others: openReadPool(url, readPatience, { max: Math.max(2, Math.floor(others / sharedBy)) }),
-    searches: openReadPool(url, readPatience, { max: Math.max(1, Math.floor(searches / sharedBy)) }),
+    lanes: openReadPool(url, keyPatienceMs, {
+      max: Math.max(1, Math.floor(lanes / sharedBy)),
+      pipeline: true,
+    }),
+    others: openReadPool(url, readPatienceMs, { max: Math.max(2, Math.floor(others / sharedBy)) }),
+    searches: openReadPool(url, readPatienceMs, { max: Math.max(1, Math.floor(searches / sharedBy)) }),
   }
 }
 
@@ -54,7 +57,7 @@ class NamedClient extends pg.Client {
 /** The session itself refuses to write. */
 export function openReadPool(
   url: string,
-  patience = readPatience,
+  patience = readPatienceMs,
   shape: { max?: number; pipeline?: boolean } = {},
 ): pg.Pool {
   return watch(
@@ -63,7 +66,7 @@ export function openReadPool(
       ...configure(url, `-c default_transaction_read_only=on -c statement_timeout=${patience} -c jit=off`),
       ...shape,
       application_name: 'fatura-api',
-      connectionTimeoutMillis: connectionPatience,
+      connectionTimeoutMillis: connectionPatienceMs,
       query_timeout: patience + 500,
     }),
   )

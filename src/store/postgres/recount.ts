@@ -16,7 +16,7 @@ import {
 import { dayTexts, everyPart, makeSigns, readDays } from './search-days.ts'
 import { explain, transact } from './transact.ts'
 
-/** So many customers are looked at together. */
+/** How many customers are looked at together. */
 const customersAtOnce = 200
 
 /** Customers in their order: from one up to, not including, another. */
@@ -141,7 +141,7 @@ async function estimateInvoices(pool: pg.Pool): Promise<number | null> {
   return n > 0 ? n : null
 }
 
-/** Says how much is wrong; with `repair`, customers of whom something is are locked, one at a time, and counted anew. */
+/** Says how much is wrong; with `repair`, customers of whom something is are locked, one at a time, and counted again. */
 export async function recount(pool: pg.Pool, repair: boolean, onProgress?: OnRecounted): Promise<number> {
   const all = onProgress === undefined ? null : await explain(estimateInvoices(pool))
   let [wrong, invoices] = [0, 0]
@@ -156,7 +156,7 @@ export async function recount(pool: pg.Pool, repair: boolean, onProgress?: OnRec
   return wrong
 }
 
-/** What was wrong a moment ago may be right by now; what is wrong still is counted anew. */
+/** What was wrong a moment ago may be right by now; what is wrong still is counted again. */
 function repairCustomer(pool: pg.Pool, customerId: string): Promise<number> {
   return transact(pool, async ({ client, counting }) => {
     await explain(counting.lock([customerId]))
@@ -167,7 +167,7 @@ function repairCustomer(pool: pg.Pool, customerId: string): Promise<number> {
   })
 }
 
-/** Counts a customer anew, whatever was kept of it. The caller has locked it. */
+/** Counts a customer again, whatever was kept of it. The caller has locked it. */
 async function recountCustomer(client: PoolClient, counting: Counting, customerId: string): Promise<void> {
   const { rows: parties } = await client.query<{ party_id: number }>(
     'SELECT party_id FROM fatura.parties WHERE customer_id = $1',

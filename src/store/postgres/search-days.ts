@@ -37,7 +37,7 @@ export async function renewDays(
   await signDays(client, customerId, days)
 }
 
-/** So many days' texts are held at a time. */
+/** How many days' texts are held at a time. */
 const daysAtOnce = 50
 
 /** All that invoices of a day are found by. */

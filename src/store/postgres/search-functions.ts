@@ -17,16 +17,16 @@ import {
   readSummaries,
 } from './function-parts.ts'
 
-/** So many are taken down on the way; what follows them is only counted. */
+/** How many are noted on the way; those that follow are only counted. */
 const foundAtOnce = 1_000
 
-/** A word of so many bytes is mostly rare: it is worth looking first whether a day holds it at all. */
+/** A word of this many bytes is mostly rare: it is worth looking first whether a day holds it at all. */
 const longWord = 5
 
-/** Up to so many parties are counted one by one among a day's. */
+/** Up to this many parties are counted one by one among a day's. */
 const countedApart = 4
 
-/** So few days are read sooner than they are told apart further. */
+/** This few days are read faster than they are told apart further. */
 const worthReading = 4
 
 const signsWithGroup = `fatura.search_signs g WHERE g.customer_id = p_customer_id

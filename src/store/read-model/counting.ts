@@ -1,7 +1,7 @@
 /**
  * How totals and deep pages stay cheap. Every customer has a total; a customer of more than a few hundred invoices also
  * has counters of them by day, by stretches of 32 days and over all, each by status and ix_status. They are written in
- * the transaction that changes the rows, by counting anew the days it touched.
+ * the transaction that changes the rows, by counting the days it touched again.
  */
 import { defaultPageSize } from '../../invoice.ts'
 import type { FilterName, InvoiceFilter, InvoiceQuery } from '../store.ts'
@@ -12,7 +12,7 @@ export const countedAbove = 500
 /** How many of a customer's newest invoices are kept joined as they are sent: the default page is then one row. */
 export const headSize = defaultPageSize
 
-/** So many customers changed within one transaction are held in memory. */
+/** How many customers that changed within one transaction are held in memory. */
 export const heldAtMost = 10_000
 
 /** What answers each filter for a customer with counters. `rows`: nothing is kept for it, so its rows are looked at. */

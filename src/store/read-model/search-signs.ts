@@ -48,7 +48,7 @@ export function signText(text: string): Uint8Array[] {
   return Array.from({ length: signParts }, (_, part) => bits.subarray(part * size, (part + 1) * size))
 }
 
-/** So many groups tell enough: further ones would only be read. */
+/** This many groups tell enough: further ones would only be read. */
 const groupsAtMost = 12
 
 /** What is held whichever form of a word is: of a tax id with a country before it, all but the country. */

@@ -6,7 +6,7 @@ import type { Db, Insertion } from './db.ts'
 import { findDocuments } from './read-documents.ts'
 import type { SharedRows } from './shared-rows.ts'
 
-/** So many of an invoice's entries in the journal are kept. */
+/** How many entries of the journal are kept for an invoice. */
 const entriesKept = 50
 
 const documentInsertion: Insertion = {

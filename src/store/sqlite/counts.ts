@@ -74,7 +74,7 @@ export function keepCounts(db: DatabaseSync) {
     return { day, rows }
   }
 
-  /** Counts days anew, and all that is made of them; says the total. */
+  /** Counts days again, and all that is made of them; says the total. */
   function countDays(customerId: string, days: Iterable<number>): number {
     const states = new StateSet(String(readStates.get(customerId)?.states))
     const stretches = new Set<number>()
@@ -91,7 +91,7 @@ export function keepCounts(db: DatabaseSync) {
     return Number(readTotal.get(customerId)?.n ?? 0)
   }
 
-  /** Counts all of a customer's invoices anew, and says the total. */
+  /** Counts all of a customer's invoices again, and says the total. */
   function countAll(customerId: string): number {
     deleteAllCounts.run(customerId)
     blocks.deleteAll(customerId)
@@ -115,7 +115,7 @@ export function keepCounts(db: DatabaseSync) {
     begin(): void {
       changes = new Changes()
     },
-    /** An invoice of these moments came, went or changed: the customer's version rises, and it is counted anew. */
+    /** An invoice of these moments came, went or changed: the customer's version rises, and it is counted again. */
     note(customerId: string, ...moments: number[]): void {
       if (!changes.has(customerId)) {
         if (changes.customers.size >= heldAtMost) flush()
@@ -125,7 +125,7 @@ export function keepCounts(db: DatabaseSync) {
     },
     /** Before the transaction ends. */
     flush,
-    /** Counts a customer anew, whatever was kept of it. */
+    /** Counts a customer again, whatever was kept of it. */
     recount(customerId: string): void {
       deleteLeftParties.run(customerId)
       deleteAllCounts.run(customerId)

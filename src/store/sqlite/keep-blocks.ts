@@ -1,4 +1,4 @@
-/** The blocks that a search looks through: made anew where days changed, within the transaction that changes them. */
+/** The blocks that a search looks through: made again where days changed, within the transaction that changes them. */
 import type { DatabaseSync } from 'node:sqlite'
 import { everyDay } from '../read-model/counting.ts'
 import { signParts, signText } from '../read-model/search-signs.ts'
@@ -11,7 +11,7 @@ import {
   type SearchDay,
 } from './search-blocks.ts'
 
-/** A block is cut once each part has so many invoices. Smaller blocks make searches slower, larger ones writes. */
+/** A block is cut once each part has this many invoices. Smaller blocks make searches slower, larger ones writes. */
 const blockLeast = 512
 
 export function keepBlocks(db: DatabaseSync, least = blockLeast) {

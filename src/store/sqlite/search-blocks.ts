@@ -118,7 +118,7 @@ export interface SoughtWord {
   lead: number
 }
 
-// So few letters are looked for by their first one, and many by leaps: both are fast. What lies between is not.
+// A few letters are looked for by their first one, and many by leaps: both are fast. What lies between is not.
 const [fewLetters, manyLetters] = [6, 16]
 
 /** The first letter should be rare: texts are full of digits, and of 0, 1 and 2 from years and padded numbers above all. */

@@ -13,10 +13,10 @@ import {
   soughtWord,
 } from './search-blocks.ts'
 
-/** Up to so many parties, it is worth looking first whether all of them are meant. */
+/** Up to this many parties, it is worth looking first whether all of them are meant. */
 const partiesAtMost = 32
 
-/** So few blocks are read sooner than they are told apart further. */
+/** This few blocks are read faster than they are told apart further. */
 const worthReading = 4
 
 /** Of each bit of a byte, all bytes that have it. */
