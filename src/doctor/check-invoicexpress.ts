@@ -36,7 +36,7 @@ export async function checkInvoiceXpress(
   report: Reporter,
   options: InvoiceXpressOptions,
 ): Promise<InvoiceXpressFound> {
-  const quick = { ...options, timeout: answerLimitMs }
+  const quick = { ...options, timeoutMs: answerLimitMs }
   const ask = createClient(quick)
   const source = createDocumentSource(quick, quickPace)
   const before = Date.now()

@@ -265,7 +265,7 @@ describe('fatura doctor', { concurrency: 3 }, () => {
 
     assert.match((await look())?.detail ?? '', /has no endpoint/)
     endpoints = [{ ...endpoint, status: 'disabled' }]
-    assert.match((await look())?.detail ?? '', /none of the account is enabled/)
+    assert.match((await look())?.detail ?? '', /no endpoint of the account is enabled/)
     const few = neededEvents.filter(type => type !== 'invoice.voided' && type !== 'customer.updated')
     endpoints = [
       { ...endpoint, enabled_events: few },

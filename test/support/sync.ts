@@ -62,7 +62,7 @@ export async function startRig(t: TestContext, engine: Engine, options: RigOptio
   const sandbox = await startStripeSandbox({ now: recently(), ...account })
   t.after(() => sandbox.close())
   const { store, reader } = await openStores(t, engine)
-  const stripe = { apiKey: 'sk_test_sandbox', base: sandbox.address, ...(timeout && { timeout }) }
+  const stripe = { apiKey: 'sk_test_sandbox', base: sandbox.address, ...(timeout && { timeoutMs: timeout }) }
   const source = createBillingSource(stripe, pace)
   const { log, logged } = createLog()
   const connect: Rig['connect'] = ({

@@ -229,7 +229,7 @@ async function compareSample(
       'Correct the settings first.',
     )
   const given = readSettings(options, [...linkSettings, 'LINK_METADATA_KEYS'])
-  const quick = { timeout: answerLimitMs }
+  const quick = { timeoutMs: answerLimitMs }
   await checkSample(report, {
     store,
     payments: createBillingSource(
