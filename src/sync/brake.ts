@@ -40,7 +40,8 @@ interface State {
   /** By a clock that is never set. */
   since: number
   done: number
-  limit: number
+  /** Asked for once a span: whoever comes meanwhile waits for the same answer. */
+  limit: Promise<number>
 }
 
 /** With `letThrough`, what is held back by now may go, and nothing else that is implausible. */
@@ -55,14 +56,22 @@ export async function createBrake(store: WriteStore, log: Logger, letThrough: bo
     const state = states[loss]
     // Once something is held back, somebody has to look: the next hour does not let it through.
     if (state.held.size > 0) return false
-    if (performance.now() - state.since > span) {
-      const limit = Math.max(freely, Math.floor((await tx.countAtRisk(loss)) * share))
-      Object.assign(state, { since: performance.now(), done: 0, limit })
-    }
+    if (performance.now() - state.since > span)
+      Object.assign(state, { since: performance.now(), done: 0, limit: findLimit(tx, loss) })
+    // Several transactions may ask at once: each has its own place in the count, taken before anything is waited for.
     state.done += count
-    if (state.done <= state.limit) return true
-    log.error({ loss, limit: state.limit }, `the brake holds back changes that look wrong: ${advice}`)
+    const place = state.done
+    const limit = await state.limit
+    if (place <= limit) return true
+    log.error({ loss, limit }, `the brake holds back changes that look wrong: ${advice}`)
     return false
+  }
+
+  function findLimit(tx: WriteTransaction, loss: Loss): Promise<number> {
+    const limit = tx.countAtRisk(loss).then(count => Math.max(freely, Math.floor(count * share)))
+    // Whoever comes next asks again.
+    limit.catch(() => Object.assign(states[loss], { since: Number.NEGATIVE_INFINITY }))
+    return limit
   }
 
   const brake: Brake = {
@@ -74,7 +83,7 @@ export async function createBrake(store: WriteStore, log: Logger, letThrough: bo
         await brake.forget(tx, loss, keys)
         return true
       }
-      const reason = `${reasons[loss]}: more than ${state.limit || 'was plausible'} within an hour`
+      const reason = `${reasons[loss]}: more than ${(await state.limit) || 'was plausible'} within an hour`
       for (const id of names) {
         await tx.setAside({ system: brakeSystem, kind: loss, id, reason }, Date.now())
         state.held.add(id)
@@ -114,7 +123,13 @@ export function tellHeld(held: Record<Loss, number>): string | null {
 }
 
 function createState(): State {
-  return { held: new Set(), released: new Set(), since: Number.NEGATIVE_INFINITY, done: 0, limit: 0 }
+  return {
+    held: new Set(),
+    released: new Set(),
+    since: Number.NEGATIVE_INFINITY,
+    done: 0,
+    limit: Promise.resolve(0),
+  }
 }
 
 function nameOf({ customer_id, id }: InvoiceKey): string {

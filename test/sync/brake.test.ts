@@ -1,9 +1,12 @@
 /** Many drafts that vanish at once, and many documents: held back until somebody lets them through; all else goes on. */
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
+import { pino } from 'pino'
 import { createDocuments, type DocumentAccount } from '../../src/sandbox/invoicexpress/account.ts'
 import { startInvoiceXpressSandbox } from '../../src/sandbox/invoicexpress/server.ts'
 import type { StripeAccount } from '../../src/sandbox/stripe/account.ts'
+import { openWriteStore } from '../../src/store/engines.ts'
+import { createBrake } from '../../src/sync/brake.ts'
 import { type Engine, engines } from '../support/engines.ts'
 import { createSyncWorld, readStored, type SyncWorld } from '../support/sync-truth.ts'
 
@@ -84,6 +87,17 @@ describe('the brake', { concurrency: 3 }, () => {
       account.change('delete', gone[45])
       await succeed(world)
       assert.ok(!(await draftsOf(world)).includes(gone[45] as string))
+    })
+
+    it(`lets exactly as many go as are plausible, however many transactions ask at once: ${engine.name}`, async t => {
+      const store = await openWriteStore(await engine.createStore(t))
+      t.after(() => store.close())
+      const brake = await createBrake(store, pino({ level: 'silent' }), false)
+      const asked = Array.from({ length: 30 }, (_, i) =>
+        store.transaction(tx => brake.allows(tx, 'deletion', [{ customer_id: `cus_${i}`, id: 'in_1' }])),
+      )
+      const allowed = (await Promise.all(asked)).filter(Boolean).length
+      assert.deepEqual([allowed, brake.held('deletion')], [20, 10])
     })
 
     it(`keeps documents that vanish all at once, until somebody lets go of them: ${engine.name}`, async t => {

@@ -51,7 +51,7 @@ function read({ summary }: StoredRecord): Invoice {
 }
 
 /** On SQLite a run takes milliseconds. */
-const runs: Record<string, number> = { sqlite: campaign(400, 5_000), postgres: campaign(40, 500) }
+const runs: Record<string, number> = { sqlite: campaign(200, 5_000), postgres: campaign(30, 500) }
 
 const kinds = ['create', 'finalize', 'pay', 'void', 'uncollectible', 'delete', 'update'] as const
 
@@ -727,7 +727,7 @@ for (const engine of engines) {
           const [stored] = await readAll(store)
           assert.equal(stored ? read(stored).status : 'gone', life.at(-1))
         }),
-        { numRuns: engine.name === 'sqlite' ? campaign(100, 2_000) : campaign(20, 200), seed: 2026 },
+        { numRuns: engine.name === 'sqlite' ? campaign(50, 2_000) : campaign(15, 200), seed: 2026 },
       )
     })
 
