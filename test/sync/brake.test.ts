@@ -93,6 +93,8 @@ describe('the brake', { concurrency: 3 }, () => {
       const store = await openWriteStore(await engine.createStore(t))
       t.after(() => store.close())
       const brake = await createBrake(store, pino({ level: 'silent' }), false)
+      // With all connections open, the first ones really ask at once.
+      await Promise.all(Array.from({ length: 5 }, () => store.transaction(tx => tx.countAtRisk('deletion'))))
       const asked = Array.from({ length: 30 }, (_, i) =>
         store.transaction(tx => brake.allows(tx, 'deletion', [{ customer_id: `cus_${i}`, id: 'in_1' }])),
       )
