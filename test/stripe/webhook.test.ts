@@ -485,7 +485,12 @@ describe('a body whose sender is not known yet', { concurrency: 3 }, () => {
       world.account.change('create')
       return world.account.events.at(-1) as StripeEvent
     }
-    assert.equal(await postEvent(receiver.url, event()), 200)
+    // On a busy machine an answer may not be ready within 2 s: it is 503 then, and Stripe sends the event again.
+    const deliver = async (sent: StripeEvent, tries = 3): Promise<number> => {
+      const status = await postEvent(receiver.url, sent)
+      return status === 503 && tries > 1 ? deliver(sent, tries - 1) : status
+    }
+    assert.equal(await deliver(event()), 200)
     const before = await readRss(receiver.pid)
     // Each sends all but the last byte of the most it may, and waits; some in pieces of one byte.
     const clients = Array.from({ length: 60 }, (_, i) =>
@@ -497,7 +502,7 @@ describe('a body whose sender is not known yet', { concurrency: 3 }, () => {
       for (const { socket } of clients) socket.destroy()
     })
     await eventually('some are given up', () => clients.some(({ raw }) => raw.includes(' 503 ')))
-    assert.equal(await postEvent(receiver.url, event()), 200)
+    assert.equal(await deliver(event()), 200)
     const added = ((await readRss(receiver.pid)) - before) / 1024 / 1024
     t.diagnostic(`60 bodies of up to 1 MiB add ${added.toFixed(0)} MB`)
     assert.ok(added < 128, `${added.toFixed(0)} MB`)
