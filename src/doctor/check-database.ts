@@ -39,10 +39,11 @@ export async function checkDatabase(
       `${engine} answers`,
       `Fatura is tested on PostgreSQL ${supportedMajors.oldest} to ${supportedMajors.newest}; look for a newer Fatura.`,
     )
-  else report.ok('Database', `${engine} answers${server?.hasCitus ? ', with Citus' : ''}`)
+  else report.ok('Database', `${engine} answers${server?.misplaced ? ', with Citus' : ''}`)
   const isCurrent = checkSchema(report, 'Database: schema', facts)
   if (file !== null) checkFile(report, file)
   if (server === null) return isCurrent
+  if (isCurrent && server.misplaced !== null) checkPlaces(report, server.misplaced)
   checkClock(report, 'the database', { theirs: server.clock, before, after, grain: 0 })
   return isCurrent && checkRights(report, server)
 }
@@ -54,6 +55,18 @@ function checkSchema(report: Reporter, check: string, { schema, schemaProblem }:
     report.fail(check, what.replace(/\.$/, ''), toDo.join(' '))
   }
   return schemaProblem === null
+}
+
+/** On Citus a table that was not spread is read and written all the same, by one node alone. */
+function checkPlaces(report: Reporter, misplaced: readonly string[]): void {
+  const check = 'Database: Citus'
+  if (misplaced.length === 0) report.ok(check, 'every table and function lies where it should')
+  else
+    report.fail(
+      check,
+      `not spread as they should be: ${misplaced.join(', ')}`,
+      'Stop what writes, and run: fatura migrate',
+    )
 }
 
 function checkFile(

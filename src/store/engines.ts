@@ -30,14 +30,23 @@ const sqlite: Engine = {
 }
 
 const postgres: Engine = {
-  openRead: async (url, sharedBy) => (await import('./postgres/reader.ts')).openPostgresReader(url, sharedBy),
+  openRead: async (url, sharedBy) => {
+    const urls = splitAddresses(url)
+    if (urls.length > 1) return (await import('./postgres/spread-reader.ts')).openSpreadReader(urls, sharedBy)
+    return (await import('./postgres/reader.ts')).openPostgresReader(url, sharedBy)
+  },
   openOperator: async url => (await import('./postgres/operator.ts')).openPostgresOperator(url),
   openWrite: async (url, wait) =>
     (await import('./postgres/writer.ts')).openPostgresWriter(url, wait.patienceMs),
   readFacts: async url => (await import('./postgres/read-facts.ts')).readPostgresFacts(url),
   migrate: async (url, onRewrite) => (await import('./postgres/migrate.ts')).migratePostgres(url, onRewrite),
-  isAddress: url => URL.canParse(url),
+  isAddress: url => URL.canParse(url) && splitAddresses(url).length === 1,
   createsItself: false,
+}
+
+/** Several nodes of one store, where it is only read: addresses with commas between them. */
+export function splitAddresses(url: string): string[] {
+  return url.split(/,(?=postgres(?:ql)?:\/\/)/)
 }
 
 function engineOf(url: string): [Engine, address: string] {

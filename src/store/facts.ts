@@ -44,7 +44,8 @@ export interface ServerFacts {
   clock: number
   /** How far a replica is behind what it was told, in milliseconds; null on a primary. */
   lag: number | null
-  hasCitus: boolean
+  /** Tables and functions that do not lie on Citus as they should; null where there is no Citus. */
+  misplaced: readonly string[] | null
   role: string
   /** The schema's tables, and those of them that the role may not both read and write. */
   tables: readonly string[]

@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { everyDay } from './read-model/counting.ts'
 import { signText } from './read-model/search-signs.ts'
-import type { Db } from './shared/db.ts'
+import type { Db, Insertion } from './shared/db.ts'
 import { StoreError } from './store.ts'
 
 export interface Migration {
@@ -81,20 +81,21 @@ async function tidySearch(db: Db, after: string): Promise<RewriteStep> {
   return { next, customers: customers.length }
 }
 
+const signInsertion: Insertion = {
+  into: 'fatura.search_signs',
+  columns: { customer_id: 'text', part: 'integer', first: 'integer', bits: 'bytea' },
+  onConflict: 'DO NOTHING',
+}
+
 /** Signs what a customer's invoices are found by; a customer of few has nothing of the kind. */
 async function signTexts(db: Db, customerId: string): Promise<void> {
   await db.query('DELETE FROM fatura.search_signs WHERE customer_id = $1', customerId)
   for (let from = everyDay.first; ; ) {
     const texts = await db.query<{ first: number; text: string }>(db.readTexts, customerId, from)
-    for (const { first, text } of texts)
-      for (const [part, bits] of signText(text).entries())
-        await db.query(
-          'INSERT INTO fatura.search_signs (customer_id, part, first, bits) VALUES ($1, $2, $3, $4)',
-          customerId,
-          part,
-          first,
-          bits,
-        )
+    const signs = texts.flatMap(({ first, text }) =>
+      [...signText(text).entries()].map(([part, bits]) => [customerId, part, first, bits]),
+    )
+    await db.insert(signInsertion, signs)
     const last = texts.at(-1)
     if (last === undefined) return
     from = last.first + 1

@@ -1,14 +1,12 @@
 /** What only PostgreSQL has: the second wall, one round trip, and what Citus asks of a schema. */
 import assert from 'node:assert/strict'
-import { chmod, mkdir, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import type pg from 'pg'
 import type { Invoice } from '../../src/invoice.ts'
 import { migrateStore, openReadStore, openWriteStore } from '../../src/store/engines.ts'
 import { functions } from '../../src/store/postgres/functions.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
-import { createFolder, engines, postgresServer, runSql } from '../support/engines.ts'
+import { engines, postgresServer, runSql } from '../support/engines.ts'
 import { startProxy } from '../support/postgres-proxy.ts'
 import { makeLine, makeRecord } from '../support/records.ts'
 
@@ -258,80 +256,7 @@ describe('what Citus asks for', () => {
     }
     assert.ok(checked >= 8, `${checked} uses of tables`)
   })
-
-  test('migrate distributes the tables by customer_id where the extension is present, once', async t => {
-    const server = postgresServer()
-    const { rows } = await runSql(server, "SELECT current_setting('extension_control_path', true) AS path")
-    if (rows[0].path === null) return t.skip('this server cannot load an extension from another folder')
-    const url = `${server}fatura_citus_${process.pid}`
-    await runSql(server, `CREATE DATABASE ${new URL(url).pathname.slice(1)}`)
-    t.after(() => runSql(server, `DROP DATABASE ${new URL(url).pathname.slice(1)} WITH (FORCE)`))
-    await installRecordingCitus(t, url)
-    await migrateStore(url)
-    const expected = [
-      'reference fatura.migrations',
-      'reference fatura.observation',
-      'reference fatura.freshness',
-      'reference fatura.streams',
-      'reference fatura.tokens',
-      'reference fatura.documents',
-      'reference fatura.document_clients',
-      'reference fatura.pins',
-      'reference fatura.lease',
-      'reference fatura.set_aside',
-      'distributed fatura.invoices by customer_id with default',
-      'distributed fatura.invoice_lines by customer_id with fatura.invoices',
-      'distributed fatura.customers by customer_id with fatura.invoices',
-      'distributed fatura.counts by customer_id with fatura.invoices',
-      'distributed fatura.search_days by customer_id with fatura.invoices',
-      'distributed fatura.search_signs by customer_id with fatura.invoices',
-      'distributed fatura.parties by customer_id with fatura.invoices',
-      'distributed fatura.tombstones by customer_id with fatura.invoices',
-      'distributed fatura.links by customer_id with fatura.invoices',
-      'distributed fatura.journal by customer_id with fatura.invoices',
-    ]
-    const calls = async () =>
-      (await runSql(url, 'SELECT call FROM citus_calls ORDER BY n')).rows.map(({ call }) => call)
-    assert.deepEqual(await calls(), expected)
-    await migrateStore(url)
-    assert.deepEqual(await calls(), expected)
-    const { rows: plans } = await runSql(
-      url,
-      "SELECT proname AS name FROM pg_proc WHERE pronamespace = 'fatura'::regnamespace AND 'plan_cache_mode=force_custom_plan' = ANY (proconfig) ORDER BY 1",
-    )
-    assert.deepEqual(
-      plans.map(({ name }) => name),
-      ['find_invoice', 'first_page', 'list_invoices', 'read_snapshot', 'search_invoices'],
-      'Citus chooses the shard while it plans',
-    )
-    await (await openReadStore(url)).close()
-  })
 })
-
-/** An extension of Citus' name and signatures that only writes down what it is asked for. */
-async function installRecordingCitus(t: TestContext, url: string): Promise<void> {
-  const folder = await createFolder(t)
-  await mkdir(join(folder, 'extension'))
-  await chmod(folder, 0o755)
-  await writeFile(
-    join(folder, 'extension/citus.control'),
-    "default_version = '1.0'\nrelocatable = false\nschema = public\n",
-  )
-  await writeFile(
-    join(folder, 'extension/citus--1.0.sql'),
-    `CREATE TABLE pg_dist_partition (logicalrelid regclass);
-     CREATE TABLE citus_calls (n serial, call text);
-     CREATE FUNCTION create_reference_table(table_name regclass) RETURNS void LANGUAGE sql AS $$
-       INSERT INTO pg_dist_partition VALUES (table_name);
-       INSERT INTO citus_calls (call) VALUES ('reference ' || table_name) $$;
-     CREATE FUNCTION create_distributed_table(table_name regclass, distribution_column text,
-       distribution_type text DEFAULT 'hash', colocate_with text DEFAULT 'default') RETURNS void LANGUAGE sql AS $$
-       INSERT INTO pg_dist_partition VALUES (table_name);
-       INSERT INTO citus_calls (call)
-         VALUES ('distributed ' || table_name || ' by ' || distribution_column || ' with ' || colocate_with) $$;`,
-  )
-  await runSql(url, `SET extension_control_path = '${folder}:$system'; CREATE EXTENSION citus`)
-}
 
 const customerTable =
   /\bfatura\.(invoices|invoice_lines|customers|counts|search_days|search_signs|parties) (\w)\b/

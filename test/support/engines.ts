@@ -4,8 +4,11 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
-import pg from 'pg'
 import { migrateStore } from '../../src/store/engines.ts'
+import { createCitusDatabase, skipCitus } from './citus-cluster.ts'
+import { runSql } from './run-sql.ts'
+
+export { runSql }
 
 export interface Engine {
   name: string
@@ -33,7 +36,16 @@ const postgres: Engine = {
   },
 }
 
-export const engines: readonly Engine[] = [sqlite, postgres]
+/** PostgreSQL with the extension, on several nodes. */
+const citus: Engine = {
+  name: 'citus',
+  async createStore(t) {
+    const [coordinator = ''] = await createCitusDatabase(t, process.env.TEST_CITUS_TEMPLATE)
+    return coordinator
+  },
+}
+
+export const engines: readonly Engine[] = [sqlite, postgres, ...(skipCitus ? [] : [citus])]
 
 /** The address of the run's server, to which a database's name is to be appended. */
 export function postgresServer(): string {
@@ -43,17 +55,6 @@ export function postgresServer(): string {
       'There is no PostgreSQL: run the tests with npm test, or one file with npm run test:file -- FILE',
     )
   return url.endsWith('/') ? url : `${url}/`
-}
-
-/** Runs SQL as the server's superuser, on its own connection. */
-export async function runSql(url: string, sql: string): Promise<pg.QueryResult> {
-  const client = new pg.Client(url.endsWith('/') ? `${url}postgres` : url)
-  await client.connect()
-  try {
-    return await client.query(sql)
-  } finally {
-    await client.end()
-  }
 }
 
 /** A folder that goes away with the test. */

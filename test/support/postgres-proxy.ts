@@ -7,16 +7,20 @@ export interface Proxy {
   url: string
   /** The types of the messages sent by clients so far, as the protocol's letters: P(arse), B(ind), E(xecute), S(ync), Q(uery). */
   messages: string[]
+  /** What the server sent so far, byte by byte. */
+  answers: string[]
 }
 
 export async function startProxy(t: TestContext, url: string): Promise<Proxy> {
   const target = new URL(url)
   const port = Number(target.port)
   const messages: string[] = []
+  const answers: string[] = []
   const server = createServer(client => {
     const upstream = connect(port, target.hostname)
     const read = createReader(messages)
     client.on('data', read)
+    upstream.on('data', chunk => answers.push(chunk.toString('latin1')))
     client.pipe(upstream).pipe(client)
     for (const [socket, other] of [
       [client, upstream],
@@ -27,7 +31,7 @@ export async function startProxy(t: TestContext, url: string): Promise<Proxy> {
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   t.after(() => server.close())
   target.port = String((server.address() as AddressInfo).port)
-  return { url: target.href, messages }
+  return { url: target.href, messages, answers }
 }
 
 /** The first message has no type: it is a length and the start-up parameters. */

@@ -8,6 +8,7 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { migrateStore } from '../../src/store/engines.ts'
+import { forgetCitus, prepareCitus } from './citus-cluster.ts'
 import { compileCache } from './compile-cache.ts'
 import { postgresServer, runSql } from './engines.ts'
 
@@ -111,10 +112,12 @@ export async function globalSetup(): Promise<void> {
   await migrateStore(postgresServer() + template)
   await runSql(postgresServer(), `ALTER DATABASE ${template} ALLOW_CONNECTIONS false`)
   process.env.TEST_POSTGRES_TEMPLATE = template
+  await prepareCitus()
 }
 
 export async function globalTeardown(): Promise<void> {
   // A server that was given outlives the run: nothing of ours stays on it.
+  await forgetCitus()
   await runSql(postgresServer(), `DROP DATABASE IF EXISTS ${template}`)
   await started?.stop()
   await started?.remove()

@@ -3,7 +3,7 @@
  * what `fatura doctor` checks, and the type of each value: what its `parse` returns.
  */
 import { isOrigin } from '../../pdf/allowed-origins.ts'
-import { findAddressProblem } from '../../store/engines.ts'
+import { findAddressProblem, splitAddresses } from '../../store/engines.ts'
 import {
   parseApiBase,
   parseDay,
@@ -39,6 +39,14 @@ function parseAddress(text: string): string {
   return problem === null ? text : refuse(problem)
 }
 
+/** Of one store, or of several servers that serve the same one. */
+function parseAddresses(text: string): string {
+  const addresses = splitAddresses(text).map(parseAddress)
+  if (addresses.length > 1 && addresses[0]?.startsWith('sqlite:'))
+    return refuse('must be one address, or several of PostgreSQL with commas between them')
+  return addresses.join(',')
+}
+
 const usualReadUrl = 'as DATABASE_URL'
 const usualPdfOrigins = 'https://*.invoicexpress.com'
 
@@ -55,9 +63,9 @@ export const settings = {
     default: usualReadUrl,
     flag: '--database-read-url <url>',
     meaning:
-      'Where the API reads, if not from `DATABASE_URL`: [a replica of the same store](postgresql.md#reading-from-a-replica).',
+      'Where the API reads, if not from `DATABASE_URL`: [a replica of the same store](postgresql.md#reading-from-a-replica). Several addresses of servers, with commas between them, are read from in turn: [nodes of Citus](citus.md), or replicas.',
     isSecret: true,
-    parse: unless(usualReadUrl, parseAddress),
+    parse: unless(usualReadUrl, parseAddresses),
   },
   HOST: {
     default: '127.0.0.1',

@@ -9,7 +9,13 @@ import { checkStripe, describeKey } from '../../doctor/check-stripe.ts'
 import { answerLimitMs, attempt, type Reporter } from '../../doctor/findings.ts'
 import { type InvoiceXpressOptions, isInvoiceXpressOwn } from '../../invoicexpress/client.ts'
 import { createDocumentSource } from '../../invoicexpress/document-source.ts'
-import { openOperatorStore, openReadStore, openWriteStore, readFacts } from '../../store/engines.ts'
+import {
+  openOperatorStore,
+  openReadStore,
+  openWriteStore,
+  readFacts,
+  splitAddresses,
+} from '../../store/engines.ts'
 import type { OperatorStore, WriteStore } from '../../store/store.ts'
 import { createBillingSource } from '../../stripe/billing-source.ts'
 import { isStripesOwn, type StripeOptions } from '../../stripe/client.ts'
@@ -161,11 +167,12 @@ async function checkStore(
   if (readUrl !== null) {
     const syncedAt =
       store === null || url === null ? null : await readFreshness(() => openReadStore(url)).catch(() => null)
-    await checkReadStore(
-      report,
-      { readFacts: () => readFacts(readUrl), openRead: () => openReadStore(readUrl) },
-      syncedAt,
-    )
+    for (const one of splitAddresses(readUrl))
+      await checkReadStore(
+        report,
+        { readFacts: () => readFacts(one), openRead: () => openReadStore(one) },
+        syncedAt,
+      )
   }
   if (store === null || url === null) {
     report.skip('Streams', 'the database cannot be read')

@@ -9,7 +9,9 @@ import {
   spans,
   stretchOf,
 } from '../read-model/counting.ts'
+import { insertRows } from './insert-rows.ts'
 import { dayTexts, readDays, renewDays, signDays } from './search-days.ts'
+import { isSpread, ofCustomers } from './spread.ts'
 
 /** A moment's day, rounded down also before 1970. */
 export const dayOfIssue = `((issued_at - (issued_at % ${dayLength} + ${dayLength}) % ${dayLength}) / ${dayLength})::integer`
@@ -31,6 +33,14 @@ export interface Counting {
   /** Before the transaction ends. */
   flush(): Promise<void>
 }
+
+/** Nothing is updated but the lock. */
+const customerLock = {
+  into: 'fatura.customers',
+  columns: { customer_id: 'text', version: 'bigint' },
+  onConflict: '(customer_id) DO UPDATE SET version = stored.version',
+  returning: 'customer_id, counted',
+} as const
 
 export function keepCounts(client: PoolClient): Counting {
   let changes = new Changes()
@@ -59,15 +69,11 @@ export function keepCounts(client: PoolClient): Counting {
       if (changes.customers.size >= heldAtMost) await flush()
       const unknown = [...new Set(customerIds)].filter(id => !changes.has(id))
       if (unknown.length === 0) return
-      const { rows } = await client.query<{ customer_id: string; counted: boolean }>({
-        name: 'lock-customers',
-        // Nothing is updated but the lock.
-        text: `
-          INSERT INTO fatura.customers AS stored (customer_id, version)
-          SELECT customer_id, 0 FROM unnest($1::text[]) AS given (customer_id) ORDER BY customer_id COLLATE "C"
-          ON CONFLICT (customer_id) DO UPDATE SET version = stored.version RETURNING customer_id, counted`,
-        values: [unknown],
-      })
+      const rows = await insertRows<{ customer_id: string; counted: boolean }>(
+        client,
+        customerLock,
+        unknown.sort().map(customerId => [customerId, 0]),
+      )
       for (const { customer_id, counted } of rows) changes.add(customer_id, counted)
     },
     note(customerId, ...moments) {
@@ -90,7 +96,8 @@ async function dropParties(
     text: `
       DELETE FROM fatura.parties y USING unnest($1::text[], $2::bigint[]) AS gone (customer_id, party_id)
       WHERE y.customer_id = gone.customer_id AND y.party_id = gone.party_id AND NOT EXISTS (
-        SELECT FROM fatura.invoices i WHERE i.customer_id = gone.customer_id AND i.party_id = gone.party_id)`,
+        SELECT FROM fatura.invoices i WHERE i.customer_id = y.customer_id AND i.party_id = y.party_id)
+        ${ofCustomers(client, 'y.customer_id', '$1')}`,
     values: [left.map(({ customerId }) => customerId), left.map(({ partyId }) => partyId)],
   })
 }
@@ -198,14 +205,28 @@ async function saveSmall(client: PoolClient, totals: ReadonlyMap<string, number>
   if (totals.size === 0) return
   await client.query({
     name: 'save-small',
-    text: `
-      UPDATE fatura.customers AS stored SET version = ${nextVersion('$3')}, total = changed.total,
-        head = ${readHead('changed.customer_id')}
-      FROM unnest($1::text[], $2::bigint[]) AS changed (customer_id, total)
-      WHERE stored.customer_id = changed.customer_id`,
+    text: isSpread(client) ? saveSmallOnShards : saveSmallAtOnce,
     values: [[...totals.keys()], [...totals.values()], Date.now()],
   })
 }
+
+const saveSmallAtOnce = `
+  UPDATE fatura.customers AS stored SET version = ${nextVersion('$3')}, total = changed.total,
+    head = ${readHead('changed.customer_id')}
+  FROM unnest($1::text[], $2::bigint[]) AS changed (customer_id, total)
+  WHERE stored.customer_id = changed.customer_id`
+
+/** Citus passes on to the shards only what reads each customer's rows apart. */
+const saveSmallOnShards = `
+  UPDATE fatura.customers AS stored SET version = ${nextVersion('$3')}, total = changed.total, head = coalesce(newest.head, '')
+  FROM unnest($1::text[], $2::bigint[]) AS changed (customer_id, total), (
+    SELECT c.customer_id, string_agg(i.summary, ',' ORDER BY i.issued_at DESC, i.id DESC) AS head
+    FROM fatura.customers c LEFT JOIN (
+      SELECT customer_id, summary, issued_at, id,
+        row_number() OVER (PARTITION BY customer_id ORDER BY issued_at DESC, id DESC) AS place
+      FROM fatura.invoices WHERE customer_id = ANY ($1)) i ON i.customer_id = c.customer_id AND i.place <= ${headSize}
+    WHERE c.customer_id = ANY ($1) GROUP BY c.customer_id) newest
+  WHERE stored.customer_id = changed.customer_id AND stored.customer_id = newest.customer_id AND stored.customer_id = ANY ($1)`
 
 /** The newest invoices of a customer, as they are sent. */
 export function readHead(customerId: string): string {

@@ -32,12 +32,3 @@ export const functions = [keyFunctions, listCounted, listInvoices, searchInvoice
 
 /** The line in a migration that the functions follow. */
 export const functionsMark = '-- Functions, written here by npm run functions.\n'
-
-/** The functions that read what belongs to a customer. */
-export const customerFunctions = [
-  'fatura.first_page',
-  'fatura.list_invoices',
-  'fatura.search_invoices',
-  'fatura.read_snapshot',
-  'fatura.find_invoice',
-]

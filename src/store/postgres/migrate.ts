@@ -10,16 +10,20 @@ import {
   rewrites,
 } from '../migrations.ts'
 import { StoreError } from '../store.ts'
-import { customerFunctions } from './functions.ts'
+import { changeOneAfterAnother, distribute, hasCitus } from './distribute.ts'
 import { openWritePool, translate } from './pool.ts'
-import { distributedTables, referenceTables } from './schema.ts'
-import { migrations } from './schema-version.ts'
+import { type AskSchema, migrations } from './schema-version.ts'
 import { createDb } from './shared-db.ts'
+import { noteSpread } from './spread.ts'
 
 /** Any number, as long as it is always this one. */
 const lock = 7_261_328_547
 
 const where = 'The database'
+
+function askOf(client: PoolClient): AskSchema {
+  return async <Row extends object>(sql: string) => (await client.query(sql)).rows as Row[]
+}
 
 export async function migratePostgres(
   url: string,
@@ -30,6 +34,7 @@ export async function migratePostgres(
     const client = await pool.connect()
     try {
       await checkServer(client)
+      if (await hasCitus(askOf(client))) noteSpread(client)
       const from = await inLock(client, async () => {
         const version = await readVersion(client)
         if (version > migrations.length)
@@ -40,7 +45,8 @@ export async function migratePostgres(
       for (const migration of migrations.slice(from))
         await inLock(client, () => runMigration(client, migration))
       for (const { version } of migrations) await runRewrite(client, version, onRewrite)
-      await inLock(client, () => distribute(client))
+      // The extension may have come after the store.
+      await inLock(client, () => distribute(askOf(client)))
       return { from, to: migrations.length }
     } finally {
       client.release()
@@ -69,6 +75,7 @@ async function inLock<T>(client: PoolClient, work: () => Promise<T>): Promise<T>
     await client.query('SELECT pg_advisory_xact_lock($1)', [lock])
     // A step may rewrite a large table, and what is built for an index takes its time.
     await client.query('SET LOCAL statement_timeout = 0')
+    await changeOneAfterAnother(askOf(client))
     const result = await work()
     await client.query('COMMIT')
     return result
@@ -156,12 +163,19 @@ async function runMigration(client: PoolClient, { version, sql, sha256 }: Migrat
   // Another process may have run it while this one waited for the lock.
   if ((await readVersion(client)) !== version - 1) return
   if (!(await hasHistory(client))) await keepHistory(client, version)
-  await client.query(sql)
+  // Citus takes each statement alone.
+  for (const statement of statementsOf(sql)) await client.query(statement)
   await client.query('INSERT INTO fatura.migrations (version, sha256, rewriting) VALUES ($1, $2, $3)', [
     version,
     sha256,
     rewrites[version] === undefined ? null : '',
   ])
+  await distribute(askOf(client))
+}
+
+/** Each ends with a semicolon that is neither in a comment nor in a function's body. */
+function statementsOf(sql: string): readonly string[] {
+  return sql.match(/(?:\$body\$[\s\S]*?\$body\$|--.*|[^;])+;/g) ?? []
 }
 
 /** For a store of version 1, which was held against the file before. */
@@ -196,24 +210,4 @@ async function runRewrite(client: PoolClient, version: number, onRewrite: OnRewr
     done += customers
     onRewrite(rewrite.title, done)
   }
-}
-
-/** On Citus, spreads the tables by customer; elsewhere does nothing. What is spread already stays as it is. */
-async function distribute(client: PoolClient): Promise<void> {
-  const { rowCount } = await client.query("SELECT FROM pg_extension WHERE extname = 'citus'")
-  if (rowCount === 0) return
-  const { rows } = await client.query('SELECT logicalrelid::regclass::text AS name FROM pg_dist_partition')
-  const spread = new Set(rows.map(({ name }) => name))
-  for (const table of referenceTables)
-    if (!spread.has(table)) await client.query('SELECT create_reference_table($1)', [table])
-  for (const table of distributedTables)
-    if (!spread.has(table))
-      await client.query('SELECT create_distributed_table($1, $2, colocate_with => $3)', [
-        table,
-        'customer_id',
-        table === distributedTables[0] ? 'default' : distributedTables[0],
-      ])
-  // Citus chooses the shard while it plans, so it must know the customer then: no plan serves all of them.
-  for (const name of customerFunctions)
-    await client.query(`ALTER FUNCTION ${name} SET plan_cache_mode = force_custom_plan`)
 }

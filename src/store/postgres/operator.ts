@@ -5,12 +5,14 @@ import { openOperatorPool } from './pool.ts'
 import { recount } from './recount.ts'
 import { checkSchema } from './schema-version.ts'
 import { createDb } from './shared-db.ts'
+import { noteWhetherSpread } from './spread.ts'
 
 export async function openPostgresOperator(url: string): Promise<OperatorStore> {
   const pool = openOperatorPool(url)
   const db = createDb(pool)
   try {
     await checkSchema(sql => db.query(sql))
+    await noteWhetherSpread(pool)
   } catch (error) {
     await pool.end()
     throw error

@@ -1,5 +1,6 @@
 import type { StoreFacts } from '../facts.ts'
 import { explainState } from '../migrations.ts'
+import { findMisplaced } from './distribute.ts'
 import { openReadPool, read } from './pool.ts'
 import { migrations, readState } from './schema-version.ts'
 
@@ -16,8 +17,7 @@ const serverQuery = `
       WHEN NOT pg_is_in_recovery() THEN NULL
       WHEN pg_last_wal_receive_lsn() = pg_last_wal_replay_lsn() THEN 0
       ELSE (extract(epoch FROM clock_timestamp() - pg_last_xact_replay_timestamp()) * 1000)::bigint
-    END AS lag,
-    EXISTS (SELECT FROM pg_extension WHERE extname = 'citus') AS has_citus`
+    END AS lag`
 
 /** Rights are asked for one by one: a list of them would be granted by any. */
 const tablesQuery = `
@@ -47,7 +47,7 @@ export async function readPostgresFacts(url: string): Promise<StoreFacts> {
         encoding,
         clock,
         lag,
-        hasCitus: server.has_citus,
+        misplaced: await findMisplaced(ask),
         role,
         tables: tables.map(({ name }) => name),
         unwritable: tables.filter(({ is_writable }) => !is_writable).map(({ name }) => name),
@@ -67,5 +67,4 @@ interface ServerRow {
   role: string
   clock: number
   lag: number | null
-  has_citus: boolean
 }

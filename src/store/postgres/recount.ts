@@ -14,6 +14,7 @@ import {
   saveCustomer,
 } from './counts.ts'
 import { dayTexts, everyPart, makeSigns, readDays } from './search-days.ts'
+import { isSpread } from './spread.ts'
 import { explain, transact } from './transact.ts'
 
 /** How many customers are looked at together. */
@@ -29,9 +30,9 @@ const firstOfAll = ''
 /** After every customer; and between a customer and the next. */
 const [lastOfAll, nextOne] = ['\u{10ffff}', '\u0001']
 
-const within = 'customer_id >= $1 AND customer_id < $2'
+const ofStretch = 'customer_id >= $1 AND customer_id < $2'
 
-const checkQuery = `
+const makeCheck = (within: string, headOf: string) => `
   WITH
     kept AS (SELECT customer_id, total, counted, head FROM fatura.customers WHERE ${within}),
     found AS (SELECT customer_id, count(*) AS n FROM fatura.invoices WHERE ${within} GROUP BY customer_id),
@@ -51,7 +52,7 @@ const checkQuery = `
       WHERE coalesce(total, 0) <> coalesce(n, 0) OR NOT coalesce(counted, false) AND coalesce(n, 0) > ${countedAbove}
       UNION ALL
       SELECT customer_id FROM (SELECT customer_id, head FROM kept FULL JOIN found USING (customer_id)) each
-      WHERE coalesce(head, '') <> ${readHead('each.customer_id')}
+      WHERE coalesce(head, '') <> ${readHead(headOf)}
       UNION ALL
       SELECT customer_id FROM expected e
       FULL JOIN (SELECT * FROM fatura.counts WHERE ${within}) k USING (customer_id, span, start, status, ix)
@@ -68,6 +69,10 @@ const checkQuery = `
     FROM (SELECT customer_id, count(*) AS n FROM wrong GROUP BY customer_id) each) AS wrong
   FROM found`
 
+const checkStretch = makeCheck(ofStretch, 'each.customer_id')
+/** On Citus, a statement sees one moment only within one shard. */
+const checkCustomer = makeCheck('customer_id = $1', '$1')
+
 interface Checked {
   invoices: number
   /** How many counters and texts of each customer are wrong; those of which none is are left out. */
@@ -75,11 +80,10 @@ interface Checked {
 }
 
 async function check(client: PoolClient, { from, end }: Stretch): Promise<Checked> {
-  const { rows } = await client.query<Checked>(checkQuery, [from, end])
-  const { invoices, wrong } = rows[0] as Checked
+  const { invoices, wrong } = await (isSpread(client) ? checkApart : checkTogether)(client, { from, end })
   const { rows: signed } = await client.query<{ customer_id: string }>(
-    `SELECT customer_id FROM fatura.customers WHERE ${within} AND counted
-     UNION SELECT customer_id FROM fatura.search_signs WHERE ${within}`,
+    `SELECT customer_id FROM fatura.customers WHERE ${ofStretch} AND counted
+     UNION SELECT customer_id FROM fatura.search_signs WHERE ${ofStretch}`,
     [from, end],
   )
   for (const { customer_id } of signed) {
@@ -87,6 +91,30 @@ async function check(client: PoolClient, { from, end }: Stretch): Promise<Checke
     if (found > 0) wrong[customer_id] = (wrong[customer_id] ?? 0) + found
   }
   return { invoices, wrong }
+}
+
+async function checkTogether(client: PoolClient, { from, end }: Stretch): Promise<Checked> {
+  const { rows } = await client.query<Checked>(checkStretch, [from, end])
+  return rows[0] as Checked
+}
+
+async function checkApart(client: PoolClient, { from, end }: Stretch): Promise<Checked> {
+  const anything = ['customers', 'invoices', 'counts', 'search_days', 'parties']
+  const { rows: customers } = await client.query<{ customer_id: string }>(
+    anything.map(table => `SELECT customer_id FROM fatura.${table} WHERE ${ofStretch}`).join(' UNION '),
+    [from, end],
+  )
+  const all: Checked = { invoices: 0, wrong: {} }
+  for (const { customer_id } of customers) {
+    const { rows } = await client.query<Checked>({
+      name: 'check-customer',
+      text: checkCustomer,
+      values: [customer_id],
+    })
+    all.invoices += rows[0]?.invoices ?? 0
+    Object.assign(all.wrong, rows[0]?.wrong)
+  }
+  return all
 }
 
 /** How many signs of a customer are not those of its days. */

@@ -3,9 +3,12 @@ import type { PoolClient } from 'pg'
 import type { Invoice, InvoiceKey } from '../../invoice.ts'
 import { serializeSummary } from '../../invoice-json.ts'
 import { type SearchText, searchText } from '../read-model/search.ts'
+import type { Insertion } from '../shared/db.ts'
 import { relink } from '../shared/links.ts'
 import type { Counting } from './counts.ts'
+import { insertRows } from './insert-rows.ts'
 import { createDb } from './shared-db.ts'
+import { ofCustomers } from './spread.ts'
 
 type Relinked = InvoiceKey & { issued_at: number; party_id: number }
 
@@ -25,8 +28,9 @@ export async function relinkInvoices(
   const { rows: before } = await client.query<Relinked>({
     name: 'read-parties',
     text: `
-      SELECT customer_id, id, issued_at, party_id FROM fatura.invoices
-      JOIN unnest($1::text[], $2::text[]) AS given (customer_id, id) USING (customer_id, id)`,
+      SELECT i.customer_id, i.id, i.issued_at, i.party_id FROM fatura.invoices i
+      JOIN unnest($1::text[], $2::text[]) AS given (customer_id, id)
+        ON i.customer_id = given.customer_id AND i.id = given.id${ofCustomers(client, 'i.customer_id', '$1')}`,
     values: keys,
   })
   await client.query({
@@ -36,7 +40,8 @@ export async function relinkInvoices(
         own_text = given.own_text, summary = given.summary
       FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::bytea[], $6::text[])
         AS given (customer_id, id, ix_status, party_id, own_text, summary)
-      WHERE stored.customer_id = given.customer_id AND stored.id = given.id`,
+      WHERE stored.customer_id = given.customer_id AND stored.id = given.id
+        ${ofCustomers(client, 'stored.customer_id', '$1')}`,
     values: [
       ...keys,
       invoices.map(({ ix_status }) => ix_status),
@@ -53,21 +58,21 @@ export async function relinkInvoices(
   await relink(createDb(client, true), invoices)
 }
 
+const partyInsertion: Insertion = {
+  into: 'fatura.parties',
+  columns: { customer_id: 'text', party_id: 'bigint', text: 'text' },
+  onConflict: 'DO NOTHING',
+}
+
 /** Whom invoices are made out to, each once. */
 export async function saveParties(
   client: PoolClient,
   given: readonly { customer_id: string; search: SearchText }[],
 ): Promise<void> {
   const parties = new Map(given.map(each => [`${each.customer_id} ${each.search.party_id}`, each]))
-  await client.query({
-    name: 'save-parties',
-    text: `
-      INSERT INTO fatura.parties (customer_id, party_id, text)
-      SELECT * FROM unnest($1::text[], $2::bigint[], $3::text[]) ON CONFLICT DO NOTHING`,
-    values: [
-      [...parties.values()].map(({ customer_id }) => customer_id),
-      [...parties.values()].map(({ search }) => search.party_id),
-      [...parties.values()].map(({ search }) => search.party),
-    ],
-  })
+  await insertRows(
+    client,
+    partyInsertion,
+    [...parties.values()].map(({ customer_id, search }) => [customer_id, search.party_id, search.party]),
+  )
 }

@@ -3,11 +3,14 @@ import type { PoolClient } from 'pg'
 import type { InvoiceKey, InvoiceRecord } from '../../invoice.ts'
 import { serializeLines, serializeSummary } from '../../invoice-json.ts'
 import { type SearchText, searchText } from '../read-model/search.ts'
+import type { Insertion } from '../shared/db.ts'
 import { deleteLink, saveLinks, saveTombstone } from '../shared/links.ts'
 import { type KnownInvoice, stampOf } from '../store.ts'
 import type { Counting } from './counts.ts'
+import { insertRows } from './insert-rows.ts'
 import { saveParties } from './relink-invoices.ts'
 import { createDb } from './shared-db.ts'
+import { ofCustomers } from './spread.ts'
 
 /** Says how many records differed from what was stored. */
 export async function saveInvoices(
@@ -94,8 +97,9 @@ async function readRows(
   const { rows } = await client.query<StoredRow>({
     name: 'read-rows',
     text: `
-      SELECT customer_id, id, summary, party_id, convert_from(own_text, 'UTF8') AS own_text, issued_at, observed_at FROM fatura.invoices
-      JOIN unnest($1::text[], $2::text[]) AS given (customer_id, id) USING (customer_id, id)`,
+      SELECT i.customer_id, i.id, i.summary, i.party_id, convert_from(i.own_text, 'UTF8') AS own_text, i.issued_at, i.observed_at
+      FROM fatura.invoices i JOIN unnest($1::text[], $2::text[]) AS given (customer_id, id)
+        ON i.customer_id = given.customer_id AND i.id = given.id${ofCustomers(client, 'i.customer_id', '$1')}`,
     values: keysOf(records),
   })
   return new Map(rows.map(row => [keyOf(row), row]))
@@ -109,7 +113,8 @@ async function touchRows(client: PoolClient, records: readonly Stamped[]): Promi
     text: `
       UPDATE fatura.invoices AS stored SET observed_at = greatest(stored.observed_at, given.observed_at)
       FROM unnest($1::text[], $2::text[], $3::bigint[]) AS given (customer_id, id, observed_at)
-      WHERE stored.customer_id = given.customer_id AND stored.id = given.id`,
+      WHERE stored.customer_id = given.customer_id AND stored.id = given.id
+        ${ofCustomers(client, 'stored.customer_id', '$1')}`,
     values: [...keysOf(records), records.map(({ observed_at }) => observed_at)],
   })
 }
@@ -122,50 +127,61 @@ function inKeyOrder<Given extends InvoiceRecord>(records: readonly Given[]): Giv
 
 async function saveRows(client: PoolClient, rows: readonly Row[]): Promise<void> {
   if (rows.length === 0) return
-  const invoices = rows.map(({ invoice }) => invoice)
   await saveParties(
     client,
     rows.map(({ invoice, search }) => ({ customer_id: invoice.customer_id, search })),
   )
-  await client.query({
-    name: 'save-rows',
-    text: `
-      INSERT INTO fatura.invoices AS stored
-        (customer_id, id, issued_at, status, ix_status, party_id, own_text, summary, observed_at)
-      SELECT customer_id, id, issued_at, status, ix_status, party_id, convert_to(own_text, 'UTF8'), summary, observed_at
-      FROM unnest($1::text[], $2::text[], $3::bigint[], $4::text[], $5::text[], $6::bigint[], $7::text[], $8::text[], $9::bigint[])
-        AS given (customer_id, id, issued_at, status, ix_status, party_id, own_text, summary, observed_at)
-      ON CONFLICT (customer_id, id) DO UPDATE SET
-        issued_at = excluded.issued_at, status = excluded.status, ix_status = excluded.ix_status,
-        party_id = excluded.party_id, own_text = excluded.own_text, summary = excluded.summary,
-        observed_at = excluded.observed_at
-      WHERE stored.observed_at <= excluded.observed_at`,
-    values: [
-      ...keysOf(rows),
-      invoices.map(({ issued_at }) => Date.parse(issued_at)),
-      invoices.map(({ status }) => status),
-      invoices.map(({ ix_status }) => ix_status),
-      rows.map(({ search }) => search.party_id),
-      rows.map(({ search }) => search.own),
-      rows.map(({ summary }) => summary),
-      rows.map(({ observed_at }) => observed_at),
-    ],
-  })
+  await insertRows(
+    client,
+    rowInsertion,
+    rows.map(({ invoice, search, summary, observed_at }) => [
+      invoice.customer_id,
+      invoice.id,
+      Date.parse(invoice.issued_at),
+      invoice.status,
+      invoice.ix_status,
+      search.party_id,
+      search.own,
+      summary,
+      observed_at,
+    ]),
+  )
 }
 
-async function saveLines(client: PoolClient, records: readonly InvoiceRecord[]): Promise<InvoiceKey[]> {
-  if (records.length === 0) return []
-  const { rows } = await client.query<InvoiceKey>({
-    name: 'save-lines',
-    text: `
-      INSERT INTO fatura.invoice_lines AS stored (customer_id, invoice_id, lines)
-      SELECT * FROM unnest($1::text[], $2::text[], $3::text[])
-      ON CONFLICT (customer_id, invoice_id) DO UPDATE SET lines = excluded.lines
-      WHERE stored.lines <> excluded.lines
-      RETURNING customer_id, invoice_id AS id`,
-    values: [...keysOf(records), records.map(({ lines }) => serializeLines(lines ?? []))],
-  })
-  return rows
+const rowInsertion: Insertion = {
+  into: 'fatura.invoices',
+  columns: {
+    customer_id: 'text',
+    id: 'text',
+    issued_at: 'bigint',
+    status: 'text',
+    ix_status: 'text',
+    party_id: 'bigint',
+    own_text: 'utf8',
+    summary: 'text',
+    observed_at: 'bigint',
+  },
+  onConflict: `(customer_id, id) DO UPDATE SET
+    issued_at = excluded.issued_at, status = excluded.status, ix_status = excluded.ix_status,
+    party_id = excluded.party_id, own_text = excluded.own_text, summary = excluded.summary,
+    observed_at = excluded.observed_at
+    WHERE stored.observed_at <= excluded.observed_at`,
+}
+
+const lineInsertion = {
+  into: 'fatura.invoice_lines',
+  columns: { customer_id: 'text', invoice_id: 'text', lines: 'text' },
+  onConflict:
+    '(customer_id, invoice_id) DO UPDATE SET lines = excluded.lines WHERE stored.lines <> excluded.lines',
+  returning: 'customer_id, invoice_id AS id',
+} as const
+
+function saveLines(client: PoolClient, records: readonly InvoiceRecord[]): Promise<InvoiceKey[]> {
+  return insertRows(
+    client,
+    lineInsertion,
+    records.map(({ invoice, lines }) => [invoice.customer_id, invoice.id, serializeLines(lines ?? [])]),
+  )
 }
 
 async function deleteLines(client: PoolClient, records: readonly InvoiceRecord[]): Promise<InvoiceKey[]> {
@@ -176,6 +192,7 @@ async function deleteLines(client: PoolClient, records: readonly InvoiceRecord[]
       DELETE FROM fatura.invoice_lines AS stored
       USING unnest($1::text[], $2::text[]) AS gone (customer_id, id)
       WHERE stored.customer_id = gone.customer_id AND stored.invoice_id = gone.id
+        ${ofCustomers(client, 'stored.customer_id', '$1')}
       RETURNING stored.customer_id, stored.invoice_id AS id`,
     values: keysOf(records),
   })
@@ -225,12 +242,14 @@ export async function findKnown(client: PoolClient, keys: readonly InvoiceKey[])
     [customers],
   )
   const { rows } = await client.query<Omit<KnownInvoice, 'claim'> & { claim: string | null }>(
-    `WITH given AS (SELECT * FROM unnest($1::text[], $2::text[]) AS given (customer_id, id))
-     SELECT i.customer_id, i.id, i.summary, i.observed_at, l.claim
-     FROM fatura.invoices i JOIN given USING (customer_id, id)
+    `SELECT i.customer_id, i.id, i.summary, i.observed_at, l.claim
+     FROM unnest($1::text[], $2::text[]) AS given (customer_id, id)
+     JOIN fatura.invoices i ON i.customer_id = given.customer_id AND i.id = given.id${ofCustomers(client, 'i.customer_id', '$1')}
      LEFT JOIN fatura.links l ON l.customer_id = i.customer_id AND l.invoice_id = i.id
      UNION ALL
-     SELECT t.customer_id, t.id, NULL, t.observed_at, NULL FROM fatura.tombstones t JOIN given USING (customer_id, id)
+     SELECT t.customer_id, t.id, NULL, t.observed_at, NULL
+     FROM unnest($1::text[], $2::text[]) AS given (customer_id, id)
+     JOIN fatura.tombstones t ON t.customer_id = given.customer_id AND t.id = given.id${ofCustomers(client, 't.customer_id', '$1')}
      WHERE NOT EXISTS (SELECT FROM fatura.invoices i WHERE i.customer_id = t.customer_id AND i.id = t.id)`,
     [keys.map(({ customer_id }) => customer_id), keys.map(({ id }) => id)],
   )

@@ -9,6 +9,7 @@ import { recount } from './recount.ts'
 import { relinkInvoices } from './relink-invoices.ts'
 import { checkSchema } from './schema-version.ts'
 import { createDb } from './shared-db.ts'
+import { noteWhetherSpread } from './spread.ts'
 import { explain, transact, type Writing } from './transact.ts'
 import { deleteInvoice, findKnown, removeInvoice, saveInvoices } from './write-invoices.ts'
 
@@ -17,6 +18,7 @@ export async function openPostgresWriter(url: string, lockPatience?: number): Pr
   const db = createDb(pool)
   try {
     await checkSchema(sql => db.query(sql))
+    await noteWhetherSpread(pool)
   } catch (error) {
     await pool.end()
     throw error

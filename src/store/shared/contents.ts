@@ -100,9 +100,7 @@ function writeRows(db: Db, name: KindName, contents: readonly Content[]): Promis
   const table = `fatura.${tables[0]}`
   if (name === 'stamps')
     return db.query(`UPDATE ${table} SET last_at = $1 WHERE last_at < $1`, contents[0]?.[0] ?? 0)
-  const places = contents.map((_, row) =>
-    columns.map((column, i) => place(db, column, row * columns.length + i + 1)),
-  )
+  const places = contents.map((_, row) => columns.map((_, i) => `$${row * columns.length + i + 1}`))
   const values = places.map(row => `(${row.join(', ')})`).join(', ')
   return db.query(
     `INSERT INTO ${table} AS stored (${columns.join(', ')}) VALUES ${values}
@@ -110,12 +108,12 @@ function writeRows(db: Db, name: KindName, contents: readonly Content[]): Promis
        .slice(keyLength)
        .map(column => `${column} = ${newValue(column)}`)
        .join(', ')}`,
-    ...contents.flat(),
+    ...contents.flatMap(content => content.map((value, i) => valueAt(db, columns[i], value))),
   )
 }
 
-function place(db: Db, column: string, n: number): string {
-  return column === 'customers' ? db.customersFromJson(`$${n}`) : `$${n}`
+function valueAt(db: Db, column: string | undefined, value: Value): Value | readonly string[] {
+  return column === 'customers' ? db.customersFromJson(value as string | null) : value
 }
 
 /** A token that was revoked on either side stays revoked, since the first time. */

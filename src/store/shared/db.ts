@@ -11,7 +11,7 @@ export interface Db {
     ...values: (Value | Uint8Array | readonly string[] | readonly number[])[]
   ): Promise<Row[]>
   /** Inserts rows, each with its values in the order of the columns. No two of them have the same key. */
-  insert(insertion: Insertion, rows: readonly (readonly Value[])[]): Promise<void>
+  insert(insertion: Insertion, rows: readonly (readonly (Value | Uint8Array)[])[]): Promise<void>
   /** Whether a column's value is in a list, as in `isAmong('id', '$1')`. */
   isAmong(column: string, list: string): string
   /** Follows a table's name, for an engine that has to be told which index holds few of its rows. */
@@ -29,13 +29,16 @@ export interface Db {
   /** A token's column `customers` as JSON text, under its own name. */
   customersAsJson: string
   /** The value of that column from JSON text. */
-  customersFromJson(value: string): string
+  customersFromJson(json: string | null): string | readonly string[] | null
 }
+
+/** `utf8` is text that is stored as its bytes. */
+export type ColumnType = 'text' | 'bigint' | 'integer' | 'bytea' | 'utf8'
 
 export interface Insertion {
   /** As in `fatura.documents`; `stored` names its row in `onConflict`. */
   into: string
-  columns: Readonly<Record<string, 'text' | 'bigint'>>
+  columns: Readonly<Record<string, ColumnType>>
   /** What follows ON CONFLICT. */
   onConflict: string
 }

@@ -102,7 +102,12 @@ export function documentReads(db: Db): DocumentReads {
         `SELECT claimed_id AS id, claim FROM fatura.links WHERE ${db.isAmong('claimed_id', '$1')}`,
         unseen,
       )
-      const types = new Map(claims.map(({ id, claim }) => [id, (JSON.parse(claim) as Claim).ix_type]))
+      const types = new Map<number, Claim['ix_type']>()
+      for (const { id, claim } of claims) {
+        const { ix_type } = JSON.parse(claim) as Claim
+        // Of several who claim it, not all need know.
+        if (ix_type !== null) types.set(id, ix_type)
+      }
       return ids.map(id => {
         const { document = null, misses = null, observed_at = 0 } = known.get(id) ?? {}
         return { id, type: document?.type ?? types.get(id) ?? null, misses, observed_at }

@@ -27,10 +27,10 @@ export function tokenReads(db: Db): Pick<OperatorStore, 'listTokens'> {
 export function tokenWrites(db: Db): Pick<WriteStore, 'saveToken' | 'revokeToken'> {
   return {
     async saveToken({ id, name, hash, customers, created_at, expires_at, revoked_at }) {
-      const given = customers && JSON.stringify(customers)
+      const given = db.customersFromJson(customers && JSON.stringify(customers))
       await db.query(
         `INSERT INTO fatura.tokens (${columns.join(', ')})
-         VALUES ($1, $2, $3, ${db.customersFromJson('$4')}, $5, $6, $7)
+         VALUES ($1, $2, $3, $4, $5, $6, $7)
          ON CONFLICT (id) DO UPDATE SET revoked_at = excluded.revoked_at`,
         ...[id, name, hash, given, created_at, expires_at, revoked_at],
       )

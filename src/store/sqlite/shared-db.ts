@@ -43,6 +43,6 @@ export function createDb(db: DatabaseSync, path: string): Db {
       SELECT first, texts || char(13) || parties AS text FROM search_blocks
       WHERE customer_id = $1 AND first >= $2 ORDER BY first LIMIT 50`,
     customersAsJson: 'customers',
-    customersFromJson: value => value,
+    customersFromJson: json => json,
   }
 }

@@ -1,0 +1,102 @@
+/** On Citus: spreads the tables and the functions by customer, and holds the catalog against what should be there. */
+
+import { customerFunctions, distributedTables, everywhereFunctions, referenceTables } from './schema.ts'
+import type { AskSchema } from './schema-version.ts'
+
+/** What the others are colocated with. */
+const anchor = 'fatura.invoices'
+
+/** Settings of a transaction that changes the schema of spread tables; elsewhere none is needed. */
+const oneAfterAnother = "SET LOCAL citus.multi_shard_modify_mode = 'sequential'"
+
+export async function hasCitus(ask: AskSchema): Promise<boolean> {
+  return (await ask("SELECT FROM pg_extension WHERE extname = 'citus'")).length > 0
+}
+
+/** Before anything else in a transaction: what made a table must be the connection that changes it. */
+export async function changeOneAfterAnother(ask: AskSchema): Promise<void> {
+  if (await hasCitus(ask)) await ask(oneAfterAnother)
+}
+
+/** Within the transaction that changed the schema. What is spread already stays as it is; rows move with their table. */
+export async function distribute(ask: AskSchema): Promise<void> {
+  if (!(await hasCitus(ask))) return
+  const { tables, functions } = await readPlaces(ask)
+  for (const table of referenceTables)
+    if (tables.get(table)?.way === null) await ask(`SELECT create_reference_table('${table}')`)
+  for (const table of distributedTables)
+    if (tables.get(table)?.way === null)
+      await ask(
+        `SELECT create_distributed_table('${table}', 'customer_id', colocate_with => '${table === anchor ? 'none' : anchor}')`,
+      )
+  for (const name of [...customerFunctions, ...everywhereFunctions]) {
+    const place = functions.get(name)
+    if (place === undefined) continue
+    const byCustomer = customerFunctions.includes(name)
+    // Citus chooses the shard while it plans, so it must know the customer then: no plan serves all of them.
+    if (byCustomer && !place.isPlannedEachTime)
+      await ask(`ALTER FUNCTION ${place.signature} SET plan_cache_mode = force_custom_plan`)
+    if (place.argument === null && (byCustomer || !place.isSpread))
+      await ask(
+        `SELECT create_distributed_function('${place.signature}'${byCustomer ? `, 'p_customer_id', colocate_with => '${anchor}'` : ''})`,
+      )
+  }
+}
+
+/** What does not lie where it should, in words; null where there is no Citus. */
+export async function findMisplaced(ask: AskSchema): Promise<string[] | null> {
+  if (!(await hasCitus(ask))) return null
+  const { tables, functions } = await readPlaces(ask)
+  const together = tables.get(anchor)?.colocation
+  const isRight = (name: string) => {
+    const table = tables.get(name)
+    if (referenceTables.includes(name)) return table?.way === 'reference'
+    return table?.way === 'customer_id' && table.colocation === together
+  }
+  const isCallable = (name: string) => {
+    const place = functions.get(name)
+    if (everywhereFunctions.includes(name)) return place?.isSpread === true
+    return place?.argument === 0 && place.colocation === together && place.isPlannedEachTime
+  }
+  return [
+    ...[...referenceTables, ...distributedTables].filter(name => !isRight(name)),
+    ...[...customerFunctions, ...everywhereFunctions]
+      .filter(name => !isCallable(name))
+      .map(name => `${name}()`),
+  ]
+}
+
+interface TablePlace {
+  name: string
+  /** `reference`, or the column it is spread by; null when it lies on one node. */
+  way: string | null
+  colocation: number | null
+}
+
+interface FunctionPlace {
+  name: string
+  signature: string
+  isSpread: boolean
+  /** Which argument says the node, from 0; null when none does. */
+  argument: number | null
+  colocation: number | null
+  isPlannedEachTime: boolean
+}
+
+async function readPlaces(ask: AskSchema) {
+  const tables = await ask<TablePlace>(`
+    SELECT c.oid::regclass::text AS name, p.colocationid AS colocation,
+      CASE p.partmethod WHEN 'h' THEN column_to_column_name(p.logicalrelid, p.partkey) WHEN 'n' THEN 'reference' END AS way
+    FROM pg_class c LEFT JOIN pg_dist_partition p ON p.logicalrelid = c.oid
+    WHERE c.relnamespace = to_regnamespace('fatura') AND c.relkind = 'r'`)
+  const functions = await ask<FunctionPlace>(`
+    SELECT 'fatura.' || f.proname AS name, f.oid::regprocedure::text AS signature, o.objid IS NOT NULL AS "isSpread",
+      o.distribution_argument_index AS argument, o.colocationid AS colocation,
+      coalesce('plan_cache_mode=force_custom_plan' = ANY (f.proconfig), false) AS "isPlannedEachTime"
+    FROM pg_proc f LEFT JOIN pg_dist_object o ON o.classid = 'pg_proc'::regclass AND o.objid = f.oid
+    WHERE f.pronamespace = to_regnamespace('fatura')`)
+  return {
+    tables: new Map(tables.map(table => [table.name, table])),
+    functions: new Map(functions.map(place => [place.name, place])),
+  }
+}

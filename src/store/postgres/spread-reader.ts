@@ -1,0 +1,63 @@
+/** Reads from several nodes that serve the same store, in turn. One that is out of reach is left out for a while. */
+import { type ReadStore, StoreUnavailable } from '../store.ts'
+import { openPostgresReader } from './reader.ts'
+
+/** How long a node that failed is asked last. */
+const restMs = 1_000
+
+interface Node {
+  url: string
+  store: Promise<ReadStore> | null
+  restsUntil: number
+}
+
+/** A node that cannot be reached at first is tried again later; all of them must not be. */
+export async function openSpreadReader(urls: readonly string[], sharedBy: number): Promise<ReadStore> {
+  const nodes: Node[] = urls.map(url => ({ url, store: null, restsUntil: 0 }))
+  let turn = 0
+
+  function open(node: Node): Promise<ReadStore> {
+    node.store ??= openPostgresReader(node.url, sharedBy).catch(error => {
+      node.store = null
+      throw error
+    })
+    return node.store
+  }
+
+  async function ask<T>(question: (store: ReadStore) => Promise<T>): Promise<T> {
+    const first = turn++ % nodes.length
+    const inTurn = [...nodes.slice(first), ...nodes.slice(0, first)]
+    const now = performance.now()
+    const isResting = ({ restsUntil }: Node) => restsUntil > now
+    let failure: unknown
+    for (const node of [...inTurn.filter(node => !isResting(node)), ...inTurn.filter(isResting)])
+      try {
+        return await question(await open(node))
+      } catch (error) {
+        if (!(error instanceof StoreUnavailable)) throw error
+        node.restsUntil = performance.now() + restMs
+        failure = error
+      }
+    throw failure
+  }
+
+  async function close(): Promise<void> {
+    for (const { store } of nodes) await (await store?.catch(() => null))?.close()
+  }
+
+  const opened = await Promise.allSettled(nodes.map(open))
+  const failures = opened.flatMap(each => (each.status === 'rejected' ? [each.reason as unknown] : []))
+  const fatal = failures.find(failure => !(failure instanceof StoreUnavailable))
+  if (fatal !== undefined || failures.length === nodes.length) {
+    await close()
+    throw fatal ?? failures[0]
+  }
+  return {
+    listInvoices: query => ask(store => store.listInvoices(query)),
+    readSnapshot: customerId => ask(store => store.readSnapshot(customerId)),
+    findInvoice: (customerId, invoiceId) => ask(store => store.findInvoice(customerId, invoiceId)),
+    findToken: id => ask(store => store.findToken(id)),
+    ping: () => ask(store => store.ping()),
+    close,
+  }
+}

@@ -1,0 +1,27 @@
+/** Which connections lead to Citus, where rows are spread over nodes by customer, and what statements need there. */
+import type pg from 'pg'
+import { hasCitus } from './distribute.ts'
+
+const spread = new WeakSet<object>()
+
+/** To be called once the pool's server can be asked. */
+export async function noteWhetherSpread(pool: pg.Pool): Promise<void> {
+  const ask = async <Row extends object>(sql: string) => (await pool.query(sql)).rows as Row[]
+  if (await hasCitus(ask)) pool.on('acquire', noteSpread)
+}
+
+export function noteSpread(client: object): void {
+  spread.add(client)
+}
+
+export function isSpread(client: object): boolean {
+  return spread.has(client)
+}
+
+/**
+ * Follows a condition that joins a table with what is given as arrays: on Citus, only the shards of these customers are
+ * asked then. Elsewhere it would only add work.
+ */
+export function ofCustomers(client: object, column: string, customers: string): string {
+  return isSpread(client) ? ` AND ${column} = ANY (${customers})` : ''
+}

@@ -1,0 +1,204 @@
+/** What only Citus has, on a real cluster: what is spread where. The suites that loop over all engines run there as well. */
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, type TestContext, test } from 'node:test'
+import { gunzipSync } from 'node:zlib'
+import { migrateStore, openReadStore, openWriteStore, readFacts } from '../../src/store/engines.ts'
+import { distributedTables, referenceTables } from '../../src/store/postgres/schema.ts'
+import { type ReadStore, StoreUnavailable } from '../../src/store/store.ts'
+import { campaign } from '../support/campaign.ts'
+import { createCitusDatabase, skipCitus } from '../support/citus-cluster.ts'
+import { postgresServer, runSql } from '../support/engines.ts'
+import { storesFolder } from '../support/kept-stores.ts'
+import { startProxy } from '../support/postgres-proxy.ts'
+import { makeLine, makeRecord } from '../support/records.ts'
+
+async function misplaced(url: string): Promise<readonly string[] | null | undefined> {
+  return (await readFacts(url)).server?.misplaced
+}
+
+/** A store of version 1 with its rows, as it lies on one node. */
+async function restoreFirst(t: TestContext): Promise<string> {
+  const [url = ''] = await createCitusDatabase(t)
+  await runSql(url, gunzipSync(readFileSync(join(storesFolder, '1.sql.gz'))).toString())
+  return url
+}
+
+const totals = `SELECT (SELECT count(*) FROM fatura.invoices) AS invoices, (SELECT count(*) FROM fatura.links) AS links,
+  (SELECT count(*) FROM fatura.tokens) AS tokens, (SELECT sum(n) FROM fatura.counts) AS counted`
+
+describe('migrate on Citus', { skip: skipCitus }, () => {
+  test('a new store is spread, and every node knows it', async t => {
+    const nodes = await createCitusDatabase(t)
+    await migrateStore(nodes[0] as string)
+    assert.deepEqual(await misplaced(nodes[0] as string), [])
+    for (const node of nodes) {
+      assert.deepEqual(await misplaced(node), [])
+      const store = await openReadStore(node)
+      t.after(() => store.close())
+      assert.equal((await store.readSnapshot('cus_ana')).version, 0)
+      assert.equal(await store.findToken('none'), null)
+    }
+  })
+
+  test('what fails leaves nothing behind, and goes on once the reason is gone', async t => {
+    const [coordinator = '', worker = ''] = await createCitusDatabase(t)
+    if (worker === '') return t.skip('the cluster has no worker')
+    await runSql(
+      worker,
+      'SET citus.enable_ddl_propagation = off; CREATE SCHEMA fatura; CREATE TABLE fatura.links (odd integer)',
+    )
+    await assert.rejects(migrateStore(coordinator), /links/)
+    assert.equal((await readFacts(coordinator)).schema, 0)
+    await runSql(worker, 'SET citus.enable_ddl_propagation = off; DROP TABLE fatura.links')
+    assert.deepEqual(await migrateStore(coordinator), { from: 0, to: 2 })
+    assert.deepEqual(await misplaced(coordinator), [])
+  })
+
+  test('a store of the first version is upgraded and spread with its rows', async t => {
+    const url = await restoreFirst(t)
+    const { rows: before } = await runSql(url, totals)
+    assert.deepEqual(await migrateStore(url), { from: 1, to: 2 })
+    assert.deepEqual((await runSql(url, totals)).rows, before)
+    assert.deepEqual(await misplaced(url), [])
+  })
+
+  test('so is one that was spread before', async t => {
+    const url = await restoreFirst(t)
+    const { rows: before } = await runSql(url, totals)
+    const { rows: there } = await runSql(
+      url,
+      "SELECT oid::regclass::text AS name FROM pg_class WHERE relnamespace = 'fatura'::regnamespace AND relkind = 'r'",
+    )
+    const isThere = (table: string) => there.some(({ name }) => name === table)
+    for (const table of referenceTables.filter(isThere))
+      await runSql(url, `SELECT create_reference_table('${table}')`)
+    for (const table of distributedTables.filter(isThere))
+      await runSql(url, `SELECT create_distributed_table('${table}', 'customer_id')`)
+    assert.deepEqual(await migrateStore(url), { from: 1, to: 2 })
+    assert.deepEqual((await runSql(url, totals)).rows, before)
+    assert.deepEqual(await misplaced(url), [])
+  })
+
+  test('what is not spread is named, and the next migrate spreads it', async t => {
+    const [url = ''] = await createCitusDatabase(t, process.env.TEST_CITUS_TEMPLATE)
+    await runSql(url, "SELECT undistribute_table('fatura.journal')")
+    await runSql(url, 'DROP FUNCTION fatura.first_page(text)')
+    assert.deepEqual(await misplaced(url), ['fatura.journal', 'fatura.first_page()'])
+    await migrateStore(url)
+    assert.deepEqual(await misplaced(url), ['fatura.first_page()'])
+  })
+})
+
+/** The commands that Citus sent to other nodes for what `work` asked of a store at this address. */
+async function countCommands(
+  t: TestContext,
+  url: string,
+  work: (store: ReadStore) => Promise<unknown>,
+): Promise<number> {
+  const proxy = await startProxy(t, url)
+  const telling = '-c citus.log_remote_commands=on -c client_min_messages=notice'
+  const store = await openReadStore(`${proxy.url}?options=${encodeURIComponent(telling)}`)
+  proxy.answers.length = 0
+  await work(store)
+  await store.close()
+  return proxy.answers.join('').split('issuing ').length - 1
+}
+
+describe('reads on Citus', { skip: skipCitus }, () => {
+  test('each is one command to one node, from whichever it is asked', async t => {
+    const nodes = await createCitusDatabase(t, process.env.TEST_CITUS_TEMPLATE)
+    const writer = await openWriteStore(nodes[0] as string)
+    t.after(() => writer.close())
+    const many = Array.from({ length: 600 }, (_, i) =>
+      makeRecord({ id: `in_${i}`, customer_id: 'cus_many', issued_at: new Date(i * 36e5).toISOString() }, [
+        makeLine(),
+      ]),
+    )
+    await writer.transaction(tx => tx.saveInvoices([makeRecord({ id: 'in_a' }, [makeLine()]), ...many]))
+    const sent: number[] = []
+    for (const node of nodes)
+      for (const customer_id of ['cus_ana', 'cus_many']) {
+        const list = { customer_id, page: 1, page_size: 10 }
+        const requests: ((store: ReadStore) => Promise<unknown>)[] = [
+          store => store.listInvoices(list),
+          store => store.listInvoices({ ...list, page: 9 }),
+          store => store.listInvoices({ ...list, status: 'open', issued_from: 0 }),
+          store => store.listInvoices({ ...list, words: [['ana']] }),
+          store => store.listInvoices({ ...list, words: [['in_a']], page: 2 }),
+          store => store.findInvoice(customer_id, 'in_a'),
+          store => store.readSnapshot(customer_id),
+        ]
+        for (const request of requests) sent.push(await countCommands(t, node, request))
+        assert.equal(await countCommands(t, node, store => store.findToken('none')), 0)
+      }
+    assert.ok(
+      sent.every(commands => commands <= 1),
+      String(sent),
+    )
+    assert.ok(sent.includes(1), 'no node has all the rows')
+  })
+
+  test('each is of one moment, at every node: a version has one body, whatever is written meanwhile', async t => {
+    const nodes = await createCitusDatabase(t, process.env.TEST_CITUS_TEMPLATE)
+    const writer = await openWriteStore(nodes[0] as string)
+    const reader = await openReadStore(nodes.join(','))
+    t.after(() => Promise.all([writer.close(), reader.close()]))
+    const customers = ['cus_ana', 'cus_bob', 'cus_cid', 'cus_dan']
+    const until = Date.now() + campaign(6_000, 120_000)
+    const writing = (async () => {
+      for (let turn = 0; Date.now() < until; turn++)
+        await writer.transaction(async tx => {
+          const changed = customers.flatMap(customer_id =>
+            [turn % 7, turn % 31].map(i =>
+              makeRecord({
+                id: `in_${i}`,
+                customer_id,
+                status: turn % 2 ? 'paid' : 'open',
+                total_cents: turn,
+              }),
+            ),
+          )
+          await tx.saveInvoices(changed)
+          await tx.deleteInvoice(customers[turn % 4] as string, `in_${turn % 5}`)
+        })
+      return Date.now()
+    })()
+    const bodies = new Map<string, string>()
+    let reads = 0
+    const read = async (seed: number) => {
+      for (let i = seed; Date.now() < until; i++) {
+        const customer_id = customers[i % 4] as string
+        const query = [
+          { page: 1, page_size: 10 },
+          { page: 2, page_size: 7 },
+          { page: 1, page_size: 50, status: 'paid' as const },
+          { page: 1, page_size: 50, words: [['in_1']] as [string][] },
+        ][(i >> 2) % 4] as { page: number; page_size: number }
+        const { version, total, summaries } = await reader.listInvoices({ customer_id, ...query })
+        const key = `${customer_id} ${version} ${JSON.stringify(query)}`
+        const body = `${total} ${Buffer.from(summaries)}`
+        assert.equal(body, bodies.get(key) ?? body, key)
+        bodies.set(key, body)
+        reads++
+      }
+    }
+    await Promise.all([writing, ...[0, 1, 2, 3, 5, 7].map(read)])
+    assert.ok(reads > 200 && bodies.size > 20, `${reads} reads of ${bodies.size} bodies`)
+    t.diagnostic(`${reads} reads of ${bodies.size} bodies`)
+  })
+
+  test('several addresses are read from in turn, without those that are out of reach', async t => {
+    const [url = ''] = await createCitusDatabase(t, process.env.TEST_CITUS_TEMPLATE)
+    const gone = 'postgres://postgres@127.0.0.1:1/none'
+    await assert.rejects(openReadStore(`${gone},${gone}`), StoreUnavailable)
+    const reader = await openReadStore(`${gone},${url}`)
+    t.after(() => reader.close())
+    for (let i = 0; i < 4; i++) assert.equal((await reader.readSnapshot('cus_ana')).version, 0)
+  })
+})
+
+test('without the extension nothing is misplaced', async () => {
+  assert.equal(await misplaced(`${postgresServer()}postgres`), null)
+})

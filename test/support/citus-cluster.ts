@@ -1,0 +1,71 @@
+/**
+ * A Citus cluster for the tests, which outlives the run: TEST_CITUS_URL is the address of its coordinator, whose database
+ * `postgres` has the extension and knows the workers. ops/citus/start-cluster.sh makes one.
+ */
+import { randomBytes } from 'node:crypto'
+import type { TestContext } from 'node:test'
+import { migrateStore } from '../../src/store/engines.ts'
+import { runSql } from './run-sql.ts'
+
+/** Why nothing runs on Citus; false where it does. */
+export const skipCitus = process.env.TEST_CITUS_URL ? false : 'TEST_CITUS_URL names no cluster'
+
+/** The addresses of all nodes, to which a database's name is to be appended: the coordinator's first. */
+export async function citusNodes(): Promise<string[]> {
+  const coordinator = new URL('/', process.env.TEST_CITUS_URL)
+  const { rows } = await runSql(
+    `${coordinator}postgres`,
+    'SELECT nodename AS host, nodeport AS port FROM pg_dist_node WHERE isactive AND groupid <> 0 ORDER BY nodeid',
+  )
+  const workers = rows.map(({ host, port }) => {
+    const worker = new URL(coordinator)
+    worker.hostname = host
+    worker.port = String(port)
+    return worker.href
+  })
+  return [coordinator.href, ...workers]
+}
+
+/** A database of its own on every node, which know each other there, and nothing in it. Says the nodes' addresses. */
+export async function createCitusDatabase(t: TestContext, template?: string): Promise<string[]> {
+  const name = `fatura_${randomBytes(6).toString('hex')}`
+  const nodes = await citusNodes()
+  t.after(() => dropDatabase(name))
+  await makeDatabase(nodes, name, template)
+  return nodes.map(node => node + name)
+}
+
+/** A migrated database that the tests' own are copied from, node by node: faster than to spread each. */
+export async function prepareCitus(): Promise<void> {
+  if (skipCitus) return
+  const template = `fatura_template_${process.pid}`
+  const nodes = await citusNodes()
+  await makeDatabase(nodes, template)
+  await migrateStore(nodes[0] + template)
+  for (const node of nodes)
+    await runSql(
+      node,
+      `ALTER DATABASE ${template} ALLOW_CONNECTIONS false;
+       SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = '${template}'`,
+    )
+  process.env.TEST_CITUS_TEMPLATE = template
+}
+
+export async function forgetCitus(): Promise<void> {
+  if (process.env.TEST_CITUS_TEMPLATE) await dropDatabase(process.env.TEST_CITUS_TEMPLATE)
+}
+
+async function makeDatabase(nodes: readonly string[], name: string, template = 'template1'): Promise<void> {
+  await Promise.all(nodes.map(node => runSql(node, `CREATE DATABASE ${name} TEMPLATE ${template}`)))
+  if (template !== 'template1') return
+  const [coordinator = '', ...workers] = nodes
+  for (const node of nodes) await runSql(node + name, 'CREATE EXTENSION IF NOT EXISTS citus')
+  const { hostname, port } = new URL(coordinator)
+  await runSql(coordinator + name, `SELECT citus_set_coordinator_host('${hostname}', ${port})`)
+  for (const { hostname, port } of workers.map(worker => new URL(worker)))
+    await runSql(coordinator + name, `SELECT citus_add_node('${hostname}', ${port})`)
+}
+
+async function dropDatabase(name: string): Promise<void> {
+  for (const node of await citusNodes()) await runSql(node, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`)
+}
