@@ -125,8 +125,8 @@ describe('reads on Citus', { skip: skipCitus }, () => {
           store => store.listInvoices(list),
           store => store.listInvoices({ ...list, page: 9 }),
           store => store.listInvoices({ ...list, status: 'open', issued_from: 0 }),
-          store => store.listInvoices({ ...list, words: [['ana']] }),
-          store => store.listInvoices({ ...list, words: [['in_a']], page: 2 }),
+          store => store.listInvoices({ ...list, words: [['ana', null]] }),
+          store => store.listInvoices({ ...list, words: [['in_a', null]], page: 2 }),
           store => store.findInvoice(customer_id, 'in_a'),
           store => store.readSnapshot(customer_id),
         ]
