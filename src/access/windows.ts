@@ -46,5 +46,6 @@ export function createWindows(seconds: number): Windows {
 
 /** Whole seconds until a window ends: what `Retry-After` says. */
 export function secondsLeft({ endsMs }: Window, nowMs: number): number {
-  return Math.max(1, Math.ceil((endsMs - nowMs) / 1000))
+  // To milliseconds first: the difference of two moments is not exact, and a hair above 60 s would be told as 61.
+  return Math.max(1, Math.ceil(Math.round(endsMs - nowMs) / 1000))
 }
