@@ -1,8 +1,9 @@
 /**
- * Connections on which questions follow one another without waiting for the answers: a read by its key takes the server
- * less than the way there and back. Answers come in the order of the questions, so only such reads share a connection.
+ * Connections on which questions follow one another without waiting for the answers: such a read takes the server less than
+ * the way there and back. Answers come in the order of the questions, so only reads of a kind share a connection.
  */
 import type pg from 'pg'
+import { StoreUnavailable } from '../store.ts'
 
 /** As long as anything is on its way, a lane holds one connection of the pool. */
 interface Trip {
@@ -15,10 +16,13 @@ interface Trip {
 export type Ask = <Row extends pg.QueryResultRow>(query: pg.QueryConfig) => Promise<Row[]>
 
 /** As many lanes as the pool may have connections; a question takes the one with the fewest others on their way. */
-export function openLanes(pool: pg.Pool): Ask {
+export function openLanes(pool: pg.Pool, maxUnderway = Number.POSITIVE_INFINITY): Ask {
   const lanes: (Trip | null)[] = Array(pool.options.max).fill(null)
+  let underway = 0
 
   return async query => {
+    if (underway >= maxUnderway) throw new StoreUnavailable('Too many reads wait for a connection.')
+    underway++
     let lane = 0
     for (const [place, trip] of lanes.entries())
       if ((trip?.underway ?? 0) < (lanes[lane]?.underway ?? 0)) lane = place
@@ -32,6 +36,7 @@ export function openLanes(pool: pg.Pool): Ask {
       throw trip.failure
     } finally {
       trip.underway--
+      underway--
       // After a failure, whatever it was, the next question takes another connection.
       if (lanes[lane] === trip && (trip.underway === 0 || trip.failure !== undefined)) lanes[lane] = null
       if (trip.underway === 0)

@@ -15,7 +15,7 @@ const types: pg.CustomTypesConfig = {
 const connectionPatienceMs = 1_500
 
 /** How many reads may wait for one connection of a pool; what comes on top is refused at once. */
-const maxWaiting = 200
+export const maxWaiting = 200
 
 /** Longer than any read takes, and longer than any by a key does; a server that fell silent is given up on. */
 const [readPatienceMs, keyPatienceMs] = [5_000, 2_000]
@@ -37,7 +37,10 @@ export function openReadPools(url: string, sharedBy = 1): Record<keyof typeof re
       max: Math.max(1, Math.floor(lanes / sharedBy)),
       pipeline: true,
     }),
-    others: openReadPool(url, readPatienceMs, { max: Math.max(2, Math.floor(others / sharedBy)) }),
+    others: openReadPool(url, readPatienceMs, {
+      max: Math.max(2, Math.floor(others / sharedBy)),
+      pipeline: true,
+    }),
     searches: openReadPool(url, readPatienceMs, { max: Math.max(1, Math.floor(searches / sharedBy)) }),
   }
 }

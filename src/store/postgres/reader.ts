@@ -3,7 +3,7 @@ import { groupsOf } from '../read-model/search-signs.ts'
 import type { InvoicePage, ReadStore, Snapshot, StoredInvoice, StoredToken } from '../store.ts'
 import { filterValues, placesOf } from './function-parts.ts'
 import { openLanes } from './lanes.ts'
-import { openReadPools, read, twiceIfBroken } from './pool.ts'
+import { maxWaiting, openReadPools, read, twiceIfBroken } from './pool.ts'
 import { checkSchema } from './schema-version.ts'
 
 /** Every request is one round trip: a prepared call of one function, which takes the customer. */
@@ -19,13 +19,16 @@ const calls = {
 
 export async function openPostgresReader(url: string, sharedBy = 1): Promise<ReadStore> {
   const pools = openReadPools(url, sharedBy)
-  const askLanes = openLanes(pools.lanes)
+  const [askByKey, askOthers] = [openLanes(pools.lanes), openLanes(pools.others, maxWaiting)]
   /** Reads rows by their keys. */
   const ask = <Row extends object>(name: keyof typeof calls, ...values: string[]) =>
-    twiceIfBroken(() => askLanes<Row>({ name, text: calls[name], values }))
-  /** Reads what may take longer. */
+    twiceIfBroken(() => askByKey<Row>({ name, text: calls[name], values }))
+  /** Reads what may take some milliseconds. */
   const call = <Row extends object>(name: keyof typeof calls, ...values: unknown[]) =>
-    read<Row>(name === 'search' ? pools.searches : pools.others, { name, text: calls[name], values })
+    twiceIfBroken(() => askOthers<Row>({ name, text: calls[name], values }))
+  /** Reads what may take seconds. */
+  const search = <Row extends object>(...values: unknown[]) =>
+    read<Row>(pools.searches, { name: 'search', text: calls.search, values })
   const end = async () => {
     await pools.searches.end()
     await pools.others.end()
@@ -49,8 +52,7 @@ export async function openPostgresReader(url: string, sharedBy = 1): Promise<Rea
       const filters = filterValues(query)
       const [row] = await (words === undefined
         ? call<PageRow>('list', ...filters)
-        : call<PageRow>(
-            'search',
+        : search<PageRow>(
             ...filters,
             words.map(([text]) => text),
             words.map(([, taxId]) => taxId),
