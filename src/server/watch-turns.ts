@@ -8,7 +8,7 @@
 const maxTurnMs = 25
 
 /** And how many it serves in any case: as few as this at once are no overload, however slow the machine is. */
-const minServed = 25
+const minServed = 32
 
 /** For how long turns must have been long, as one may be because of a pause of the machine; and then short, to end it. */
 const patienceMs = 1_000
