@@ -15,7 +15,10 @@ interface Trip {
 
 export type Ask = <Row extends pg.QueryResultRow>(query: pg.QueryConfig) => Promise<Row[]>
 
-/** As many lanes as the pool may have connections; a question takes the one with the fewest others on their way. */
+/**
+ * As many lanes as the pool may have connections; a question takes the one with the fewest others on their way. Beyond
+ * `maxUnderway` of them, the next is refused at once.
+ */
 export function openLanes(pool: pg.Pool, maxUnderway = Number.POSITIVE_INFINITY): Ask {
   const lanes: (Trip | null)[] = Array(pool.options.max).fill(null)
   let underway = 0
