@@ -96,6 +96,24 @@ export function parseApiBase(example: string, domain: string): (text: string) =>
   }
 }
 
+/** An address without a `/` at its end. Plain http is for this machine alone: what is sent there must stay unread. */
+export function parseSecureUrl(example: string): (text: string) => string {
+  return text => {
+    const url = URL.parse(text)
+    if (url === null || !/^https?:$/.test(url.protocol) || /[?#]/.test(text) || url.username + url.password)
+      return refuse(`must be an address like ${example}, without a query`)
+    if (url.protocol === 'http:' && !isLoopback(url.hostname))
+      return refuse(
+        'must begin with https; http is allowed for this machine alone, as in http://127.0.0.1:3000',
+      )
+    return url.href.replace(/\/+$/, '')
+  }
+}
+
+function isLoopback(hostname: string): boolean {
+  return hostname === 'localhost' || hostname === '[::1]' || /^127\.\d+\.\d+\.\d+$/.test(hostname)
+}
+
 /** The keys of the metadata at Stripe: the usual ones, except those that the text names. */
 export function parseMetadataKeys(text: string): MetadataKeys {
   if (text === 'none') return usualKeys

@@ -16,6 +16,7 @@ import {
   parseRateLimit,
   parseReference,
   parseSecondsMs,
+  parseSecureUrl,
   parseWorkers,
   refuse,
   unless,
@@ -79,6 +80,13 @@ export const settings = {
     flag: '--port <port>',
     meaning: 'The port to listen on, 0 to 65535; 0 takes a free one.',
     parse: parsePort,
+  },
+  PUBLIC_URL: {
+    default: 'none',
+    flag: '--public-url <url>',
+    meaning:
+      'The address under which clients reach the API, as in `https://billing.example.com`. [Customer links](access.md#customer-links) are made for it, and work only where it is set.',
+    parse: unless('none', parseSecureUrl('https://billing.example.com')),
   },
   STRIPE_API_KEY: {
     default: 'none',
