@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type DestinationStream, type Logger, pino } from 'pino'
 import { isCustomerId, isInvoiceId } from '../invoice.ts'
+import { requestEnded, requestShed } from '../telemetry.ts'
 import type { InvoiceParams } from './openapi/schemas.ts'
 
 const { info } = pino.levels.values as { info: number }
@@ -17,6 +18,10 @@ interface LineParts {
  */
 export function logRequests(app: FastifyInstance, log: Logger): void {
   app.addHook('onResponse', (request, reply, done) => {
+    if (requestEnded.isHeard) {
+      const { url: route = null } = request.routeOptions
+      requestEnded.tell({ route, status: reply.statusCode, seconds: reply.elapsedTime / 1000 })
+    }
     if (log.levelVal <= info) writeLine(log, describe(request, reply))
     done()
   })
@@ -24,6 +29,7 @@ export function logRequests(app: FastifyInstance, log: Logger): void {
 
 /** The line of a request that was refused before it was looked at. */
 export function logRefusal(log: Logger, requestId: string, status: number): void {
+  if (requestShed.isHeard) requestShed.tell(null)
   if (log.levelVal <= info)
     writeLine(log, `"request_id":"${requestId}","method":null,"route":null,"status":${status}`)
 }

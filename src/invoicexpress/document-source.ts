@@ -8,6 +8,7 @@ import {
   SourceError,
 } from '../sources.ts'
 import { createPacedCall, type Pace, type PacedCall } from '../upstream/paced-calls.ts'
+import { createTurns } from '../upstream/turns.ts'
 import { type Answer, createClient, type InvoiceXpressOptions, isInvoiceXpressOwn } from './client.ts'
 import { mapClient, mapDocument, readId, writeDate } from './map-document.ts'
 import { invoiceXpressFailures, readWrapped, unfit } from './read-answer.ts'
@@ -48,18 +49,19 @@ export function createDocumentSource(
   const ask = createClient(options)
   const call = createPacedCall(pace, invoiceXpressFailures)
   // Each call waits for its turn among those that have time, and then among all.
-  const turns = createPacedCall(
-    { perSecond: pace.perSecond / 2, attempts: 0, patienceMs: longestCallMs },
-    invoiceXpressFailures,
-  )
+  const turns = createTurns({ perSecond: pace.perSecond / 2 })
   return {
     ...createQuestions(ask, call),
-    atHalfPace: createQuestions(ask, question => turns(() => call(question))),
+    atHalfPace: createQuestions(ask, async question => {
+      await turns.take('', 'soon')
+      try {
+        return await call(question)
+      } finally {
+        turns.done()
+      }
+    }),
   }
 }
-
-/** In milliseconds, with all its retries and pauses: longer than any takes. */
-const longestCallMs = 60 * 60_000
 
 function createQuestions(ask: ReturnType<typeof createClient>, call: PacedCall): DocumentSource {
   /** What does not fit is asked for again, like what failed: so it is read within the call. */

@@ -1,5 +1,6 @@
 import { Transform } from 'node:stream'
 import { SourceError } from '../sources.ts'
+import { pdfPassed } from '../telemetry.ts'
 
 const signature = Buffer.from('%PDF-')
 
@@ -14,6 +15,7 @@ export function createPdfCheck(maximumBytes: number, proven: () => void): Transf
     transform(chunk: Buffer, _encoding, done) {
       received += chunk.length
       if (received > maximumBytes) return done(tooLarge())
+      if (pdfPassed.isHeard) pdfPassed.tell({ bytes: chunk.length })
       if (head === null) return done(null, chunk)
       head = Buffer.concat([head, chunk])
       if (!startsLike(head)) return done(noPdf())

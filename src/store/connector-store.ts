@@ -41,6 +41,12 @@ export interface SetAside {
 
 export type SetAsideKey = Pick<SetAside, 'system' | 'kind' | 'id'>
 
+/** How many stored invoices were compared with their sources, and how many of them differed. */
+export interface Drift {
+  compared: number
+  differing: number
+}
+
 /** What an invoice can lose: a draft itself, an invoice its document. */
 export type Loss = 'deletion' | 'downgrade'
 
@@ -49,6 +55,10 @@ export interface ConnectorReads {
   readLease(): Promise<Lease>
   /** Those tried longest ago first, unless the newest are wanted; of one system when one is given. */
   listSetAside(limit: number, system?: string, newestFirst?: boolean): Promise<SetAside[]>
+  /** Of the hours from this one on, each counted since the epoch. */
+  readDrift(sinceHour: number): Promise<Drift>
+  /** How many paid invoices, issued before a moment in milliseconds, have no document in force though they need one. */
+  countUncertified(issuedBefore: number): Promise<number>
   /** How many are set aside, by system and kind. */
   countSetAside(): Promise<{ system: string; kind: string; count: number }[]>
 }
@@ -70,6 +80,8 @@ export interface ConnectorWrites {
   savePin(pin: Pin): Promise<void>
   /** How many drafts there are, or how many invoices with a document. */
   countAtRisk(loss: Loss): Promise<number>
+  /** Adds to what was compared within an hour, and forgets the hours before another. */
+  addDrift(hour: number, drift: Drift, forgetBefore: number): Promise<void>
   setAside(record: SetAsideKey & { reason: string }, at: number): Promise<void>
   /** They fit now, or are gone. */
   clearSetAside(keys: readonly SetAsideKey[]): Promise<void>

@@ -131,6 +131,7 @@ export const otherTables = {
   search_signs: 'made from the invoices',
   freshness: 'made from the streams',
   lease: 'of the process that runs now',
+  drift: 'of this very store: a copy is compared by itself',
   migrations: 'of the schema itself',
 } as const
 

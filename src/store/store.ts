@@ -112,6 +112,16 @@ export interface KnownInvoice extends InvoiceKey {
   claim: Claim | null
 }
 
+/** How busy one kind of the API's connections to a database server is. */
+export interface ConnectionUse {
+  /** As in `searches`. */
+  kind: string
+  open: number
+  idle: number
+  /** Reads that are on their way, or wait for a connection. */
+  reads: number
+}
+
 export interface ReadStore {
   listInvoices(query: InvoiceQuery): Promise<InvoicePage>
   readSnapshot(customerId: string): Promise<Snapshot>
@@ -119,6 +129,8 @@ export interface ReadStore {
   findInvoice(customerId: string, invoiceId: string): Promise<StoredInvoice | null>
   findToken(id: string): Promise<StoredToken | null>
   findKey(kid: string): Promise<StoredKey | null>
+  /** Empty for an engine without connections. */
+  readConnections(): Promise<ConnectionUse[]>
   /** Resolves when the store answers. */
   ping(): Promise<void>
   close(): Promise<void>

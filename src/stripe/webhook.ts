@@ -7,6 +7,7 @@ import type { UnreadableRequest } from '../server/connection.ts'
 import { findFault } from '../server/find-fault.ts'
 import { createGuardedServer, tunnelRequested } from '../server/guarded-server.ts'
 import type { Notification } from '../sources.ts'
+import { webhookAnswered } from '../telemetry.ts'
 import { readEvent } from './billing-source.ts'
 import { createStripe, type StripeOptions } from './client.ts'
 import { createBodyReader, maxBodyBytes } from './read-body.ts'
@@ -139,6 +140,7 @@ function refuse(response: ServerResponse, status: number, headers: Record<string
 
 function answer(response: ServerResponse, status: number, headers: Record<string, string> = {}): void {
   if (response.headersSent) return
+  if (webhookAnswered.isHeard) webhookAnswered.tell({ status })
   const body = status === 200 ? received : refused
   response.writeHead(status, {
     'content-type': 'application/json',

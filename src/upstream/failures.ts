@@ -1,4 +1,5 @@
 import type { SourceError } from '../sources.ts'
+import type { UpstreamOutcome } from '../telemetry.ts'
 
 /** How one upstream's failures are told apart, whatever its client throws. */
 export interface Failures {
@@ -12,4 +13,9 @@ export interface Failures {
   pauseFor(error: unknown): number
   /** In our words: the upstream's may hold an address or a part of a key. */
   explain(error: unknown): SourceError
+}
+
+/** How a call that failed is counted. */
+export function outcomeOf({ failure }: SourceError, pauseMs: number): UpstreamOutcome {
+  return pauseMs > 0 ? 'throttled' : failure
 }

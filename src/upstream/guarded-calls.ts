@@ -12,7 +12,8 @@ import {
   timeout,
 } from 'cockatiel'
 import { SourceError } from '../sources.ts'
-import type { Failures } from './failures.ts'
+import { breakerTurned, type UpstreamOutcome, upstreamCalled } from '../telemetry.ts'
+import { type Failures, outcomeOf } from './failures.ts'
 import { longestPauseMs } from './retry-after.ts'
 
 /** How many failures in a row open the breaker: the upstream is then left alone for a while, and asked again. */
@@ -58,7 +59,9 @@ export function createGuardedCall(failures: Failures): GuardedCall {
   let brokenUntil = 0
   breaker.onBreak(() => {
     brokenUntil = Date.now() + breakMs
+    breakerTurned.tell({ system: name, isOpen: true })
   })
+  breaker.onReset(() => breakerTurned.tell({ system: name, isOpen: false }))
 
   async function attempt<T>(
     limit: number,
@@ -105,11 +108,24 @@ export function createGuardedCall(failures: Failures): GuardedCall {
     call: (given: AbortSignal) => Promise<T>,
   ): Promise<T> {
     const refused = refusal()
-    if (refused !== null) throw refused
+    if (refused !== null) {
+      upstreamCalled.tell({ system: name, outcome: 'not_asked', seconds: 0 })
+      throw refused
+    }
+    const began = performance.now()
+    const tell = (outcome: UpstreamOutcome) =>
+      upstreamCalled.tell({ system: name, outcome, seconds: (performance.now() - began) / 1000 })
     try {
-      return await breaker.execute(() => attempt(limit, wanted, call))
+      const answer = await breaker.execute(() => attempt(limit, wanted, call))
+      tell('ok')
+      return answer
     } catch (error) {
-      throw explain(error)
+      const explained = explain(error)
+      if (!(error instanceof Unwanted))
+        tell(
+          error instanceof BrokenCircuitError ? 'not_asked' : outcomeOf(explained, failures.pauseFor(error)),
+        )
+      throw explained
     }
   }
   return Object.assign(guarded, { refusal })

@@ -8,7 +8,8 @@ import {
   timeout,
 } from 'cockatiel'
 import { SourceError, type Urgency } from '../sources.ts'
-import type { Failures } from './failures.ts'
+import { type UpstreamOutcome, upstreamCalled, upstreamWaiting } from '../telemetry.ts'
+import { type Failures, outcomeOf } from './failures.ts'
 import { createTurns, type Rates } from './turns.ts'
 
 export interface Pace extends Rates {
@@ -38,14 +39,29 @@ export function createPacedCall(pace: Pace, failures: Failures): PacedCall {
       backoff: new ExponentialBackoff({ initialDelay: 200, maxDelay: 5_000 }),
     },
   )
+  const system = failures.name
+
+  async function takeTurn(endpoint: string, urgency: Urgency): Promise<void> {
+    upstreamWaiting.tell({ system, change: 1 })
+    await turns.take(endpoint, urgency)
+    upstreamWaiting.tell({ system, change: -1 })
+  }
+
   return async (call, { endpoint = '', urgency = 'soon' } = {}) => {
     try {
       return await policy.execute(async () => {
-        await turns.take(endpoint, urgency)
+        await takeTurn(endpoint, urgency)
+        const began = performance.now()
+        const tell = (outcome: UpstreamOutcome) =>
+          upstreamCalled.tell({ system, outcome, seconds: (performance.now() - began) / 1000 })
         try {
-          return await bounded.execute(call)
+          const answer = await bounded.execute(call)
+          tell('ok')
+          return answer
         } catch (error) {
-          turns.pause(failures.pauseFor(error))
+          const pauseMs = failures.pauseFor(error)
+          turns.pause(pauseMs)
+          tell(error instanceof TaskCancelledError ? 'timeout' : outcomeOf(failures.explain(error), pauseMs))
           throw error
         } finally {
           turns.done()

@@ -45,6 +45,7 @@ const rules: Record<string, Rule> = {
   'src/document.ts': { ours: [], packages: [] },
   'src/errors.ts': { ours: [], packages: [] },
   'src/sources.ts': { ours: domain, packages: [] },
+  'src/telemetry.ts': { ours: [], packages: [] },
   'src/stream-names.ts': { ours: ['src/sources.ts'], packages: [] },
   'src/store/postgres/': { ours: engineImports, packages: ['pg'] },
   'src/store/sqlite/': { ours: engineImports, packages: [] },
@@ -63,19 +64,27 @@ const rules: Record<string, Rule> = {
     ],
     packages: ['stripe'],
   },
+  'src/drift/': {
+    ours: [...domain, 'src/sources.ts', ...storeSeen, 'src/linking/', 'src/doctor/'],
+    packages: [],
+  },
+  'src/metrics/': {
+    ours: ['src/telemetry.ts', 'src/drift/', ...storeSeen],
+    packages: ['@prometheus-io/client'],
+  },
   'src/sandbox/stripe/': { ours: [...domain, 'src/sandbox/'], packages: [] },
   'src/sandbox/invoicexpress/': { ours: [...domain, 'src/sandbox/'], packages: [] },
   'src/sandbox/': { ours: domain, packages: [] },
   'src/stripe/': {
-    ours: [...domain, 'src/sources.ts', 'src/pdf/', 'src/upstream/', 'src/server/'],
+    ours: [...domain, 'src/sources.ts', 'src/telemetry.ts', 'src/pdf/', 'src/upstream/', 'src/server/'],
     packages: ['stripe', 'pino'],
   },
   'src/invoicexpress/': {
     ours: [...domain, 'src/sources.ts', 'src/pdf/', 'src/upstream/'],
     packages: ['typebox'],
   },
-  'src/upstream/': { ours: ['src/sources.ts'], packages: ['cockatiel'] },
-  'src/pdf/': { ours: [...domain, 'src/sources.ts'], packages: [] },
+  'src/upstream/': { ours: ['src/sources.ts', 'src/telemetry.ts'], packages: ['cockatiel'] },
+  'src/pdf/': { ours: [...domain, 'src/sources.ts', 'src/telemetry.ts'], packages: [] },
   'src/server/': { ours: [], packages: [] },
   'src/http/openapi/': {
     ours: [...domain, 'src/http/typed-app.ts', 'src/store/read-model/search.ts'],
@@ -84,7 +93,7 @@ const rules: Record<string, Rule> = {
   'src/http/': {
     ours: [
       ...[...domain, 'src/sources.ts', 'src/store/store.ts', 'src/store/read-model/search.ts'],
-      ...['src/access/', 'src/server/'],
+      ...['src/access/', 'src/server/', 'src/telemetry.ts'],
     ],
     packages: ['fastify', 'typebox', 'pino', '@fastify/swagger'],
   },
@@ -106,7 +115,15 @@ const rules: Record<string, Rule> = {
   'src/cli/wiring/': {
     ours: [
       ...[...domain, ...sources, 'src/store/', 'src/access/', 'src/linking/', 'src/sync/', 'src/sandbox/'],
-      ...['src/http/', 'src/server/', 'src/stripe/', 'src/invoicexpress/', 'src/doctor/'],
+      ...[
+        'src/http/',
+        'src/server/',
+        'src/stripe/',
+        'src/invoicexpress/',
+        'src/doctor/',
+        'src/drift/',
+        'src/metrics/',
+      ],
       ...['src/cli/settings/', 'src/cli/terminal/'],
     ],
     packages: ['pino'],
@@ -114,7 +131,7 @@ const rules: Record<string, Rule> = {
   'src/cli/': {
     ours: [
       ...[...domain, ...sources, 'src/store/', 'src/access/', 'src/linking/', 'src/sync/', 'src/import/'],
-      ...['src/audit/', 'src/sandbox/', 'src/http/', 'src/doctor/'],
+      ...['src/audit/', 'src/sandbox/', 'src/http/', 'src/doctor/', 'src/drift/'],
     ],
     packages: ['commander'],
   },

@@ -3,9 +3,11 @@ import { once } from 'node:events'
 import type { Server } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
+import { createDriftMeasure, driftEvery } from '../../drift/measure-drift.ts'
 import type { InvoiceXpressOptions } from '../../invoicexpress/client.ts'
+import type { PacedDocumentSource } from '../../invoicexpress/document-source.ts'
 import type { LinkRules } from '../../linking/link.ts'
-import { type Notification, SourceError } from '../../sources.ts'
+import { type BillingSource, type Notification, SourceError } from '../../sources.ts'
 import { StoreError } from '../../store/store.ts'
 import { createBillingSource } from '../../stripe/billing-source.ts'
 import type { StripeOptions } from '../../stripe/client.ts'
@@ -64,9 +66,10 @@ export async function syncOnce(given: SyncOptions): Promise<void> {
   try {
     const steps = async () => {
       await options.settle()
-      const connector = await connectStripe(options)
+      const sources = await openSources(options)
+      const connector = await connectStripe(options, sources)
       await bringEverything(connector, options)
-      const documents = await connectDocuments(options, true)
+      const documents = await connectDocuments(options, sources, true)
       if (documents === null) await ageClaims(store, options.rules, brake)
       else {
         while ((await documents.sweepMonth()) !== null);
@@ -107,8 +110,9 @@ export async function syncOn(given: SyncOptions): Promise<void> {
 /** Goes on until the signal. */
 async function follow(options: Opened): Promise<void> {
   const { store, stripe, webhooks, log, signal } = options
-  const connector = await connectStripe(options)
-  const documents = await connectDocuments(options)
+  const sources = await openSources(options)
+  const connector = await connectStripe(options, sources)
+  const documents = await connectDocuments(options, sources)
   let isSettled = false
   const settled = Promise.withResolvers<void>()
   const apply = async (notification: Notification) => {
@@ -129,7 +133,7 @@ async function follow(options: Opened): Promise<void> {
       await options.settle()
       isSettled = true
       settled.resolve()
-      const rounds = await planRounds(connector, documents, options)
+      const rounds = [...(await planRounds(connector, documents, options)), [measureDrift(options, sources)]]
       await Promise.all(rounds.map(steps => repeat(() => runDue(steps), log, signal)))
     }
     await Promise.all([
@@ -160,21 +164,42 @@ async function planRounds(
   return documents === null ? rounds : [...rounds, ...(await documentRounds(documents, common))]
 }
 
-function connectStripe(options: Opened): Promise<Connector> {
-  const { store, brake, stripe, keys, rules, log, signal, onProgress } = options
-  const source = createBillingSource(stripe, undefined, keys)
+interface Sources {
+  payments: BillingSource
+  /** Null: no invoicing system is connected. */
+  documents: PacedDocumentSource | null
+}
+
+async function openSources({ stripe, keys, invoiceXpress }: SyncOptions): Promise<Sources> {
+  const payments = createBillingSource(stripe, undefined, keys)
+  if (invoiceXpress === null) return { payments, documents: null }
+  const { createDocumentSource } = await import('../../invoicexpress/document-source.ts')
+  return { payments, documents: createDocumentSource(invoiceXpress) }
+}
+
+function measureDrift({ store, rules, log, signal }: Opened, { payments, documents }: Sources): Step {
+  const measure = createDriftMeasure({
+    ...{ store, payments, rules, documents: documents && documents.atHalfPace },
+    onDifference: ({ customer_id, id: invoice_id }, fields) =>
+      log.warn({ customer_id, invoice_id, fields }, 'a stored invoice differs from its source'),
+    wait: milliseconds => sleep(milliseconds, undefined, { signal, ref: false }),
+  })
+  return { timer: createTimer(driftEvery, realClocks, driftEvery), run: measure }
+}
+
+function connectStripe(options: Opened, { payments: source }: Sources): Promise<Connector> {
+  const { store, brake, rules, log, signal, onProgress } = options
   const common = { source, store, brake, rules, log, signal }
   return createConnector({ ...common, ...(onProgress && { onProgress }) })
 }
 
 /** Null when no invoicing system is connected. */
 async function connectDocuments(
-  { store, brake, invoiceXpress, rules, log, signal, onDocuments }: Opened,
+  { store, brake, rules, log, signal, onDocuments }: Opened,
+  { documents: source }: Sources,
   isOnce = false,
 ): Promise<DocumentSync | null> {
-  if (invoiceXpress === null) return null
-  const { createDocumentSource } = await import('../../invoicexpress/document-source.ts')
-  const source = createDocumentSource(invoiceXpress)
+  if (source === null) return null
   return createDocumentSync({
     source,
     store,

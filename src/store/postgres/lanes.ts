@@ -13,7 +13,11 @@ interface Trip {
   failure: Error | undefined
 }
 
-export type Ask = <Row extends pg.QueryResultRow>(query: pg.QueryConfig) => Promise<Row[]>
+export interface Ask {
+  <Row extends pg.QueryResultRow>(query: pg.QueryConfig): Promise<Row[]>
+  /** How many questions are on their way. */
+  underway(): number
+}
 
 /**
  * As many lanes as the pool may have connections; a question takes the one with the fewest others on their way. Beyond
@@ -23,7 +27,7 @@ export function openLanes(pool: pg.Pool, maxUnderway = Number.POSITIVE_INFINITY)
   const lanes: (Trip | null)[] = Array(pool.options.max).fill(null)
   let underway = 0
 
-  return async query => {
+  const ask = async <Row extends pg.QueryResultRow>(query: pg.QueryConfig): Promise<Row[]> => {
     if (underway >= maxUnderway) throw new StoreUnavailable('Too many reads wait for a connection.')
     underway++
     let lane = 0
@@ -49,4 +53,5 @@ export function openLanes(pool: pg.Pool, maxUnderway = Number.POSITIVE_INFINITY)
         )
     }
   }
+  return Object.assign(ask, { underway: () => underway })
 }

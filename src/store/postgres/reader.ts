@@ -78,6 +78,18 @@ export async function openPostgresReader(url: string, sharedBy = 1): Promise<Rea
       const [row] = await ask<StoredKey>('key', kid)
       return row ?? null
     },
+    async readConnections() {
+      const waiting = { lanes: askByKey.underway(), others: askOthers.underway() }
+      return Object.entries(pools).map(([kind, pool]) => ({
+        kind,
+        open: pool.totalCount,
+        idle: pool.idleCount,
+        reads:
+          kind === 'searches'
+            ? pool.totalCount - pool.idleCount + pool.waitingCount
+            : waiting[kind as 'lanes'],
+      }))
+    },
     async ping() {
       await call('version')
     },

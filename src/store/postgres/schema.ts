@@ -16,6 +16,7 @@ export const referenceTables: readonly string[] = [
   'fatura.pins',
   'fatura.lease',
   'fatura.set_aside',
+  'fatura.drift',
 ]
 
 /** What belongs to a customer, and lies with the customer's other rows on Citus. */

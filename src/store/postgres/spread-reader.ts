@@ -1,5 +1,5 @@
 /** Reads from several nodes that serve the same store, in turn. One that is out of reach is left out for a while. */
-import { type ReadStore, StoreUnavailable } from '../store.ts'
+import { type ConnectionUse, type ReadStore, StoreUnavailable } from '../store.ts'
 import { openPostgresReader } from './reader.ts'
 
 /** How long a node that failed is asked last. */
@@ -45,6 +45,20 @@ export async function openSpreadReader(urls: readonly string[], sharedBy: number
     for (const { store } of nodes) await (await store?.catch(() => null))?.close()
   }
 
+  /** Of each kind, at all nodes together. */
+  async function readConnections(): Promise<ConnectionUse[]> {
+    const sums = new Map<string, ConnectionUse>()
+    for (const node of nodes)
+      for (const use of (await (await node.store?.catch(() => null))?.readConnections()) ?? []) {
+        const sum = sums.get(use.kind) ?? { kind: use.kind, open: 0, idle: 0, reads: 0 }
+        sum.open += use.open
+        sum.idle += use.idle
+        sum.reads += use.reads
+        sums.set(use.kind, sum)
+      }
+    return [...sums.values()]
+  }
+
   const opened = await Promise.allSettled(nodes.map(open))
   const failures = opened.flatMap(each => (each.status === 'rejected' ? [each.reason as unknown] : []))
   const fatal = failures.find(failure => !(failure instanceof StoreUnavailable))
@@ -58,6 +72,7 @@ export async function openSpreadReader(urls: readonly string[], sharedBy: number
     findInvoice: (customerId, invoiceId) => ask(store => store.findInvoice(customerId, invoiceId)),
     findToken: id => ask(store => store.findToken(id)),
     findKey: kid => ask(store => store.findKey(kid)),
+    readConnections,
     ping: () => ask(store => store.ping()),
     close,
   }

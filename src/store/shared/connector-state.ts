@@ -1,8 +1,10 @@
 /** Pins, the lease and the records set aside: small tables that no request of the API reads. */
+import { notInForce } from '../../document.ts'
 import { unsettledStatuses } from '../../invoice.ts'
 import type {
   ConnectorReads,
   ConnectorWrites,
+  Drift,
   Lease,
   LeaseWrites,
   Loss,
@@ -11,6 +13,10 @@ import type {
 } from '../connector-store.ts'
 import type { Db } from './db.ts'
 import { literals } from './literals.ts'
+
+/** As the index of these has it. */
+const isUncertified = `status = 'paid' AND (ix_status IS NULL OR ix_status IN (${literals(notInForce)}))
+  AND summary NOT LIKE '%"ix_sync_state":"ignored"%'`
 
 export function connectorReads(db: Db): ConnectorReads {
   return {
@@ -27,6 +33,22 @@ export function connectorReads(db: Db): ConnectorReads {
         system ?? null,
         limit,
       ),
+    async readDrift(sinceHour) {
+      const [row] = await db.query<Drift>(
+        `SELECT coalesce(sum(compared), 0) AS compared, coalesce(sum(differing), 0) AS differing
+         FROM fatura.drift WHERE hour >= $1`,
+        sinceHour,
+      )
+      return { compared: Number(row?.compared), differing: Number(row?.differing) }
+    },
+    async countUncertified(issuedBefore) {
+      const [row] = await db.query<{ count: number }>(
+        `SELECT count(*) AS count FROM fatura.invoices ${db.byIndex('invoices_uncertified')}
+         WHERE ${isUncertified} AND issued_at < $1`,
+        issuedBefore,
+      )
+      return row?.count ?? 0
+    },
     countSetAside: () =>
       db.query(
         'SELECT system, kind, count(*) AS count FROM fatura.set_aside GROUP BY system, kind ORDER BY system, kind',
@@ -86,6 +108,17 @@ export function connectorWrites(db: Db): ConnectorWrites {
     async countAtRisk(loss) {
       const [row] = await db.query<{ count: number }>(`SELECT count(*) AS count FROM ${atRisk[loss]}`)
       return row?.count ?? 0
+    },
+    async addDrift(hour, { compared, differing }, forgetBefore) {
+      await db.query(
+        `INSERT INTO fatura.drift AS d (hour, compared, differing) VALUES ($1, $2, $3)
+         ON CONFLICT (hour) DO UPDATE SET
+           compared = d.compared + excluded.compared, differing = d.differing + excluded.differing`,
+        hour,
+        compared,
+        differing,
+      )
+      await db.query('DELETE FROM fatura.drift WHERE hour < $1', forgetBefore)
     },
     async setAside({ system, kind, id, reason }, at) {
       await db.query(

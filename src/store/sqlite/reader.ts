@@ -76,6 +76,7 @@ export function openSqliteReader(path: string): ReadStore {
       const row = attemptRead(() => key.get(kid)) as unknown as KeyRow | undefined
       return row === undefined ? null : readKey(row)
     },
+    readConnections: async () => [],
     async ping() {
       attemptRead(() => ping.get())
     },

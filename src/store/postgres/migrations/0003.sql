@@ -8,6 +8,18 @@ CREATE TABLE fatura.keys (
   revoked_at bigint
 );
 
+-- Comparisons of stored invoices with their sources, and how many of these differed: a row an hour.
+CREATE TABLE fatura.drift (
+  hour      bigint PRIMARY KEY,
+  compared  bigint NOT NULL,
+  differing bigint NOT NULL
+);
+
+-- What an accountant misses: paid invoices without a document in force, where one is needed.
+CREATE INDEX invoices_uncertified ON fatura.invoices (issued_at)
+  WHERE status = 'paid' AND (ix_status IS NULL OR ix_status IN ('draft', 'canceled', 'deleted'))
+    AND summary NOT LIKE '%"ix_sync_state":"ignored"%';
+
 -- Functions, written here by npm run functions.
 CREATE OR REPLACE FUNCTION fatura.first_page(p_customer_id text) RETURNS text
 LANGUAGE plpgsql STABLE SECURITY DEFINER

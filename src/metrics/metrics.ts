@@ -1,0 +1,148 @@
+/** What this process, or this thread, counts of itself, in Prometheus' terms. */
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from '@prometheus-io/client'
+import type { ReadStore } from '../store/store.ts'
+import {
+  breakerTurned,
+  pdfPassed,
+  requestEnded,
+  requestShed,
+  upstreamCalled,
+  upstreamWaiting,
+  webhookAnswered,
+} from '../telemetry.ts'
+
+/** As Prometheus' client hands them over: plain data, which can be sent to another thread or process. */
+export type Reading = Awaited<ReturnType<Registry['getMetricsAsJSON']>>
+
+export interface Metrics {
+  read(): Promise<Reading>
+}
+
+export interface MetricsRoles {
+  /** The connections of the store that is served from; null when none is. */
+  serves: Pick<ReadStore, 'readConnections'> | null
+  synchronizes: boolean
+  /** Whether what belongs to the whole process, such as its memory, is told here: not in a second thread. */
+  isMain?: boolean
+}
+
+/** How long a request or a call may take, in seconds: up to these bounds. */
+const requestBounds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10]
+const callBounds = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
+
+/** What no route fits is counted under one name, whatever was asked for: a label must not grow with what clients send. */
+const noRoute = 'none'
+
+/** Listens from now on. What happens only when the connector runs is counted from 0 on where it runs. */
+export function startMetrics({ isMain = true, ...roles }: MetricsRoles): Metrics {
+  const registry = new Registry()
+  const registers = [registry]
+  if (isMain) collectDefaultMetrics({ register: registry })
+  if (roles.serves !== null) {
+    countRequests(registers)
+    tellConnections(registers, roles.serves)
+  }
+  if (roles.synchronizes) countWebhooks(registers)
+  countUpstreamCalls(registers)
+  return { read: () => registry.getMetricsAsJSON() }
+}
+
+function countRequests(registers: Registry[]): void {
+  const requests = new Counter({
+    name: 'fatura_http_requests_total',
+    help: 'Requests that were answered, by route and status.',
+    labelNames: ['route', 'status'],
+    registers,
+  })
+  const seconds = new Histogram({
+    name: 'fatura_http_request_seconds',
+    help: 'How long answers took, by route, from the request to the last byte.',
+    labelNames: ['route'],
+    buckets: requestBounds,
+    registers,
+  })
+  requestEnded.listen(ended => {
+    const route = ended.route ?? noRoute
+    requests.inc({ route, status: ended.status })
+    seconds.observe({ route }, ended.seconds)
+  })
+  const shed = new Counter({
+    name: 'fatura_http_requests_shed_total',
+    help: 'Requests that were refused unread with 503, because more came than could be served.',
+    registers,
+  })
+  requestShed.listen(() => shed.inc())
+  const bytes = new Counter({
+    name: 'fatura_pdf_bytes_total',
+    help: 'Bytes of PDFs that were passed on from upstream systems.',
+    registers,
+  })
+  pdfPassed.listen(passed => bytes.inc(passed.bytes))
+}
+
+function tellConnections(registers: Registry[], store: Pick<ReadStore, 'readConnections'>): void {
+  const reads = new Gauge({
+    name: 'fatura_postgres_reads',
+    help: 'Reads on their way to PostgreSQL, or waiting for a connection, by kind: lanes are reads by a key.',
+    labelNames: ['kind'],
+    registers,
+  })
+  const connections = new Gauge({
+    name: 'fatura_postgres_connections',
+    help: 'Connections to PostgreSQL, by kind and state.',
+    labelNames: ['kind', 'state'],
+    registers,
+    async collect() {
+      for (const { kind, open, idle, reads: underway } of await store.readConnections()) {
+        connections.set({ kind, state: 'idle' }, idle)
+        connections.set({ kind, state: 'in_use' }, open - idle)
+        reads.set({ kind }, underway)
+      }
+    },
+  })
+}
+
+function countUpstreamCalls(registers: Registry[]): void {
+  const calls = new Counter({
+    name: 'fatura_upstream_calls_total',
+    help: 'Calls to upstream systems, by system and outcome.',
+    labelNames: ['system', 'outcome'],
+    registers,
+  })
+  const seconds = new Histogram({
+    name: 'fatura_upstream_call_seconds',
+    help: 'How long upstream systems took to answer, by system.',
+    labelNames: ['system'],
+    buckets: callBounds,
+    registers,
+  })
+  upstreamCalled.listen(({ system, outcome, seconds: taken }) => {
+    calls.inc({ system, outcome })
+    if (outcome !== 'not_asked') seconds.observe({ system }, taken)
+  })
+  const waiting = new Gauge({
+    name: 'fatura_upstream_calls_waiting',
+    help: 'Calls to upstream systems that wait for their turn: the backlog of the synchronization.',
+    labelNames: ['system'],
+    registers,
+  })
+  upstreamWaiting.listen(({ system, change }) => waiting.inc({ system }, change))
+  const breakers = new Gauge({
+    name: 'fatura_upstream_breaker_open',
+    help: '1 while an upstream system is left alone because it failed too often.',
+    labelNames: ['system'],
+    aggregator: 'max',
+    registers,
+  })
+  breakerTurned.listen(({ system, isOpen }) => breakers.set({ system }, isOpen ? 1 : 0))
+}
+
+function countWebhooks(registers: Registry[]): void {
+  const webhooks = new Counter({
+    name: 'fatura_webhooks_total',
+    help: 'Webhooks that were answered, by status: 200 means that the change is stored.',
+    labelNames: ['status'],
+    registers,
+  })
+  webhookAnswered.listen(({ status }) => webhooks.inc({ status }))
+}

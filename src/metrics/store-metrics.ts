@@ -1,0 +1,118 @@
+/** What the store tells of the synchronization: the same from whichever process it is read. */
+import { Gauge, Registry } from '@prometheus-io/client'
+import { readDrift } from '../drift/estimate.ts'
+import type { OperatorStore, ReadStore } from '../store/store.ts'
+import type { Metrics } from './metrics.ts'
+
+export interface MetricsStore {
+  operator: Pick<OperatorStore, 'listStreams' | 'countSetAside' | 'readDrift' | 'countUncertified'>
+  reader: Pick<ReadStore, 'readSnapshot'>
+}
+
+/** Without an invoicing system, every invoice lacks a document. */
+export interface StoreMetricsOptions {
+  hasDocuments: boolean
+  now?: () => number
+}
+
+/** A paid invoice should have its document by then. */
+const certifiedWithinMs = 24 * 60 * 60_000
+
+/** How old an answer may be: several who ask at once ask the store once. */
+const keepMs = 5_000
+
+export function createStoreMetrics(store: MetricsStore, options: StoreMetricsOptions): Metrics {
+  const { hasDocuments, now = Date.now } = options
+  const registry = new Registry()
+  const registers = [registry]
+  const gauges = createGauges(registers, hasDocuments)
+  let readAt = Number.NEGATIVE_INFINITY
+  let reading: ReturnType<Metrics['read']> | undefined
+
+  async function read() {
+    const [streams, aside, drift, { synced_at }] = await Promise.all([
+      store.operator.listStreams(),
+      store.operator.countSetAside(),
+      readDrift(store.operator, now()),
+      store.reader.readSnapshot(''),
+    ])
+    for (const gauge of Object.values(gauges)) gauge?.reset()
+    const secondsSince = (moment: number) => Math.max(0, (now() - moment) / 1000)
+    gauges.freshness.set(synced_at === null ? Number.NaN : secondsSince(synced_at))
+    for (const { name: stream, succeeded_at, failed_at } of streams) {
+      if (succeeded_at !== null) gauges.lag.set({ stream }, secondsSince(succeeded_at))
+      gauges.failing.set({ stream }, failed_at === null ? 0 : 1)
+    }
+    for (const { system, kind, count } of aside) gauges.aside.set({ system, kind }, count)
+    gauges.compared.set(drift.compared)
+    gauges.differing.set(drift.differing)
+    // Of what was never looked at, anything may be wrong.
+    gauges.driftAtMost.set(drift.ratio_at_most ?? 1)
+    gauges.uncertified?.set(await store.operator.countUncertified(now() - certifiedWithinMs))
+    return registry.getMetricsAsJSON()
+  }
+
+  return {
+    async read() {
+      if (reading === undefined || performance.now() - readAt > keepMs) {
+        readAt = performance.now()
+        reading = read()
+        // What failed is asked again the next time.
+        reading.catch(() => {
+          reading = undefined
+        })
+      }
+      return reading
+    },
+  }
+}
+
+function createGauges(registers: Registry[], hasDocuments: boolean) {
+  return {
+    freshness: new Gauge({
+      name: 'fatura_freshness_seconds',
+      help: 'How old the records are that the API serves: the age of Fatura-Synced-At. Not a number before the first success.',
+      registers,
+    }),
+    lag: new Gauge({
+      name: 'fatura_stream_lag_seconds',
+      help: 'How long ago each stream of records last reached its end.',
+      labelNames: ['stream'],
+      registers,
+    }),
+    failing: new Gauge({
+      name: 'fatura_stream_failing',
+      help: '1 when the last run of a stream failed.',
+      labelNames: ['stream'],
+      registers,
+    }),
+    aside: new Gauge({
+      name: 'fatura_records_set_aside',
+      help: 'Records that do not fit and are tried again later; with the system "brake", changes that are held back.',
+      labelNames: ['system', 'kind'],
+      registers,
+    }),
+    compared: new Gauge({
+      name: 'fatura_drift_compared',
+      help: 'Stored invoices that were compared with their sources within 24 hours.',
+      registers,
+    }),
+    differing: new Gauge({
+      name: 'fatura_drift_differing',
+      help: 'How many of these differed at a second look too.',
+      registers,
+    }),
+    driftAtMost: new Gauge({
+      name: 'fatura_drift_ratio_at_most',
+      help: 'With 95 % confidence, no larger share of all stored invoices differs from its source.',
+      registers,
+    }),
+    uncertified: hasDocuments
+      ? new Gauge({
+          name: 'fatura_paid_invoices_without_document',
+          help: 'Paid invoices, issued over 24 hours ago, that need a certified document and have none in force.',
+          registers,
+        })
+      : null,
+  }
+}
