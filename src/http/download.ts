@@ -6,6 +6,7 @@ import { ApiError } from '../errors.ts'
 import type { DocumentKind, Invoice } from '../invoice.ts'
 import { type InvoicingSystem, type PaymentPlatform, type Pdf, SourceError } from '../sources.ts'
 import type { ReadStore } from '../store/store.ts'
+import { readTrace, withTrace } from '../trace.ts'
 import { contentDisposition } from './content-disposition.ts'
 import { createFairTurns, type TurnLimits } from './fair-turns.ts'
 import { findInvoice } from './get-invoice.ts'
@@ -48,7 +49,9 @@ export function addDownload(app: TypedApp, kind: DocumentKind, sources: Document
       const { signal, startClock } = startTransfer(reply.raw)
       const endTurn = await takeTurn(request.grant?.token_id ?? '', request.params.customerId, signal)
       startClock()
-      const opening = openPdf(signal).then(pdf => awaitFirstBytes(pdf, signal))
+      const opening = withTrace(readTrace(request.headers.traceparent), () => openPdf(signal)).then(pdf =>
+        awaitFirstBytes(pdf, signal),
+      )
       // The turn lasts as long as the upstream is at work, whether or not the client is still there.
       opening.then(({ body }) => finished(body, endTurn), endTurn)
       const { body, size } = await Promise.race([opening, rejectOnAbort(signal)]).catch(error =>

@@ -5,6 +5,7 @@ import { ApiError } from '../errors.ts'
 import { serializeDetail, serializeLines } from '../invoice-json.ts'
 import type { PaymentPlatform } from '../sources.ts'
 import type { ReadStore, StoredInvoice } from '../store/store.ts'
+import { readTrace, withTrace } from '../trace.ts'
 import { isHeldByClient, setReadHeaders } from './conditional.ts'
 import { createFairTurns, type TakeTurn, type TurnLimits } from './fair-turns.ts'
 import { getInvoiceSchema, type InvoiceParams } from './openapi/schemas.ts'
@@ -36,7 +37,12 @@ export function addGetInvoice(app: TypedApp, { store, payments, log }: InvoiceSo
   })
   app.get('/invoice/:invoiceId', { schema: getInvoiceSchema }, async (request, reply) => {
     const stored = await findInvoice(store, request.params)
-    const lines = stored.lines ?? (payments && (await fetchLines(payments, takeTurn, request, log)))
+    const lines =
+      stored.lines ??
+      (payments &&
+        (await withTrace(readTrace(request.headers.traceparent), () =>
+          fetchLines(payments, takeTurn, request, log),
+        )))
     const body = serializeDetail(stored.summary, lines)
     const etag = `"${hash('sha1', body, 'base64url')}"`
     setReadHeaders(reply, etag, stored.synced_at)

@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type DestinationStream, type Logger, pino } from 'pino'
 import { isCustomerId, isInvoiceId } from '../invoice.ts'
 import { requestEnded, requestShed } from '../telemetry.ts'
+import { readTrace, traceIdOf } from '../trace.ts'
 import type { InvoiceParams } from './openapi/schemas.ts'
 
 const { info } = pino.levels.values as { info: number }
@@ -47,5 +48,7 @@ function describe(request: FastifyRequest, reply: FastifyReply): string {
   const token = grant ? `,"token_id":"${grant.token_id}"` : ''
   const customer = isCustomerId(customerId) ? `,"customer_id":"${customerId}"` : ''
   const invoice = isInvoiceId(invoiceId) ? `,"invoice_id":"${invoiceId}"` : ''
-  return `"request_id":"${id}","method":"${method}","route":${route},"status":${reply.statusCode},"ms":${ms}${token}${customer}${invoice}`
+  const traced = readTrace(request.headers.traceparent)
+  const trace = traced === null ? '' : `,"trace_id":"${traceIdOf(traced)}"`
+  return `"request_id":"${id}","method":"${method}","route":${route},"status":${reply.statusCode},"ms":${ms}${token}${customer}${invoice}${trace}`
 }

@@ -5,6 +5,7 @@
 import { Agent as HttpAgent, type IncomingMessage, request as requestHttp } from 'node:http'
 import { Agent as HttpsAgent, request as requestHttps } from 'node:https'
 import { SourceError } from '../sources.ts'
+import { traceHeaders } from '../trace.ts'
 
 export interface InvoiceXpressOptions {
   /** The account's name, as in its address; null when only the address is known. */
@@ -85,7 +86,7 @@ type Send = (url: URL, signal: AbortSignal) => Promise<IncomingMessage>
 function createSend(request: typeof requestHttp | typeof requestHttps, agent: HttpAgent | HttpsAgent): Send {
   const send: Send = (url, signal) =>
     new Promise((resolve, reject) => {
-      const outgoing = request(url, { agent, headers, signal })
+      const outgoing = request(url, { agent, headers: { ...headers, ...traceHeaders() }, signal })
       outgoing.on('response', resolve)
       outgoing.on('error', (error: NodeJS.ErrnoException) => {
         // InvoiceXpress let go of a kept connection just as it was taken up again: a new one may do better.

@@ -81,23 +81,25 @@ function countRequests(registers: Registry[]): void {
 }
 
 function tellConnections(registers: Registry[], store: Pick<ReadStore, 'readConnections'>): void {
-  const reads = new Gauge({
-    name: 'fatura_postgres_reads',
-    help: 'Reads on their way to PostgreSQL, or waiting for a connection, by kind: lanes are reads by a key.',
-    labelNames: ['kind'],
-    registers,
-  })
   const connections = new Gauge({
     name: 'fatura_postgres_connections',
     help: 'Connections to PostgreSQL, by kind and state.',
     labelNames: ['kind', 'state'],
     registers,
     async collect() {
-      for (const { kind, open, idle, reads: underway } of await store.readConnections()) {
+      for (const { kind, open, idle } of await store.readConnections()) {
         connections.set({ kind, state: 'idle' }, idle)
         connections.set({ kind, state: 'in_use' }, open - idle)
-        reads.set({ kind }, underway)
       }
+    },
+  })
+  const reads = new Gauge({
+    name: 'fatura_postgres_reads',
+    help: 'Reads on their way to PostgreSQL, or waiting for a connection, by kind: lanes are reads by a key.',
+    labelNames: ['kind'],
+    registers,
+    async collect() {
+      for (const { kind, reads: underway } of await store.readConnections()) reads.set({ kind }, underway)
     },
   })
 }

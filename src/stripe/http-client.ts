@@ -1,5 +1,6 @@
 /** Stripe's own HTTP client, with its answers bounded: any bytes at all must end in an answer or an error. */
 import type { IncomingMessage } from 'node:http'
+import { traceHeaders } from '../trace.ts'
 import { StripeSdk } from './sdk.ts'
 
 /** Far more than a page of a hundred invoices. */
@@ -12,7 +13,17 @@ export function createHttpClient(): Client {
   const client = StripeSdk.createNodeHttpClient()
   return {
     getClientName: () => client.getClientName(),
-    makeRequest: async (...request) => bound(await client.makeRequest(...request)),
+    makeRequest: async (host, port, path, method, headers, ...rest) =>
+      bound(
+        await client.makeRequest(
+          host,
+          port,
+          path,
+          method,
+          { ...(headers as object), ...traceHeaders() },
+          ...rest,
+        ),
+      ),
   }
 }
 

@@ -46,6 +46,7 @@ const rules: Record<string, Rule> = {
   'src/errors.ts': { ours: [], packages: [] },
   'src/sources.ts': { ours: domain, packages: [] },
   'src/telemetry.ts': { ours: [], packages: [] },
+  'src/trace.ts': { ours: [], packages: [] },
   'src/stream-names.ts': { ours: ['src/sources.ts'], packages: [] },
   'src/store/postgres/': { ours: engineImports, packages: ['pg'] },
   'src/store/sqlite/': { ours: engineImports, packages: [] },
@@ -76,11 +77,19 @@ const rules: Record<string, Rule> = {
   'src/sandbox/invoicexpress/': { ours: [...domain, 'src/sandbox/'], packages: [] },
   'src/sandbox/': { ours: domain, packages: [] },
   'src/stripe/': {
-    ours: [...domain, 'src/sources.ts', 'src/telemetry.ts', 'src/pdf/', 'src/upstream/', 'src/server/'],
+    ours: [
+      ...domain,
+      'src/sources.ts',
+      'src/telemetry.ts',
+      'src/trace.ts',
+      'src/pdf/',
+      'src/upstream/',
+      'src/server/',
+    ],
     packages: ['stripe', 'pino'],
   },
   'src/invoicexpress/': {
-    ours: [...domain, 'src/sources.ts', 'src/pdf/', 'src/upstream/'],
+    ours: [...domain, 'src/sources.ts', 'src/trace.ts', 'src/pdf/', 'src/upstream/'],
     packages: ['typebox'],
   },
   'src/upstream/': { ours: ['src/sources.ts', 'src/telemetry.ts'], packages: ['cockatiel'] },
@@ -93,7 +102,7 @@ const rules: Record<string, Rule> = {
   'src/http/': {
     ours: [
       ...[...domain, 'src/sources.ts', 'src/store/store.ts', 'src/store/read-model/search.ts'],
-      ...['src/access/', 'src/server/', 'src/telemetry.ts'],
+      ...['src/access/', 'src/server/', 'src/telemetry.ts', 'src/trace.ts'],
     ],
     packages: ['fastify', 'typebox', 'pino', '@fastify/swagger'],
   },
