@@ -44,7 +44,12 @@ export function startMetrics({ isMain = true, ...roles }: MetricsRoles): Metrics
   }
   if (roles.synchronizes) countWebhooks(registers)
   countUpstreamCalls(registers)
-  return { read: () => registry.getMetricsAsJSON() }
+  return { read: async () => (await registry.getMetricsAsJSON()).map(withoutGaps) }
+}
+
+/** What was not measured yet is no number, and would be none in a sum. */
+function withoutGaps<One extends Reading[number]>(metric: One): One {
+  return { ...metric, values: metric.values.filter(({ value }) => Number.isFinite(value)) }
 }
 
 function countRequests(registers: Registry[]): void {
