@@ -81,9 +81,11 @@ export async function startService(
     store: reader,
     payments: options.payments ?? null,
     documents: options.documents ?? null,
-    authenticate: createAuthenticate(id => {
-      lookups.push(id)
-      return reader.findToken(id)
+    authenticate: createAuthenticate({
+      findToken(id) {
+        lookups.push(id)
+        return reader.findToken(id)
+      },
     }),
     rateLimit: options.rateLimit ?? null,
     log: pino({ level: 'debug', base: null }, { write: line => void logs.push(line) }),

@@ -5,6 +5,8 @@ import {
   invoiceXpressSettings,
   linkRulesOf,
   linkSettings,
+  providerOf,
+  providerSettings,
   readUrlOf,
   stripeOf,
   stripeSettings,
@@ -24,6 +26,7 @@ const used = [
   'HOST',
   'PORT',
   'PUBLIC_URL',
+  ...providerSettings,
   'RATE_LIMIT',
   'LOG_LEVEL',
   'SHUTDOWN_DELAY',
@@ -51,6 +54,7 @@ async function up(options: { webhooks?: string } & Options): Promise<void> {
   const { DATABASE_URL: url, HOST: host, PORT: port, RATE_LIMIT: rateLimit, LOG_LEVEL: logLevel } = settings
   const stripe = stripeOf(settings)
   const invoiceXpress = invoiceXpressOf(settings)
+  const provider = providerOf(settings)
   const rules = linkRulesOf(settings, invoiceXpress !== null)
   const keys = settings.LINK_METADATA_KEYS
   const webhooks = readWebhooks(options.webhooks, settings)
@@ -67,7 +71,10 @@ async function up(options: { webhooks?: string } & Options): Promise<void> {
   await unlessAborted(stop.signal, migrateStore(url, undefined, wait))
   if (stop.signal.aborted) return end()
   const { startApi } = await import('../wiring/start-api.ts')
-  const api = await startApi({ url: readUrlOf(settings), host, port, rateLimit, stripe, invoiceXpress, log })
+  const api = await startApi({
+    ...{ url: readUrlOf(settings), host, port, rateLimit, stripe, invoiceXpress, log },
+    ...{ provider, publicUrl: settings.PUBLIC_URL },
+  })
   log.info({ address: api.address }, 'listening')
   const stopped = delay.then(async delayMs => {
     api.leave()
