@@ -1,6 +1,7 @@
 /** From the text of a setting to its value. */
 import { availableParallelism } from 'node:os'
 import { isCalendarDay } from '../../calendar.ts'
+import { readPublicUrl } from '../../customer-link/create-link.js'
 import type { RateLimit } from '../../http/rate-limit.ts'
 import { type MetadataKeys, usualKeys } from '../../stripe/map-claim.ts'
 
@@ -93,6 +94,15 @@ export function parseApiBase(example: string, domain: string): (text: string) =>
     if (url.protocol === 'http:' && url.hostname.endsWith(`.${domain}`))
       return refuse('must begin with https, so that nobody on the way can read the key')
     return text
+  }
+}
+
+/** As links name it. */
+export function parsePublicUrl(text: string): string {
+  try {
+    return readPublicUrl(text)
+  } catch {
+    return refuse('must be an address like https://invoices.example.com, without a query')
   }
 }
 

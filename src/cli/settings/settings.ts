@@ -13,6 +13,7 @@ import {
   parseMetadataKeys,
   parseOneOf,
   parsePort,
+  parsePublicUrl,
   parseRateLimit,
   parseReference,
   parseSecondsMs,
@@ -79,6 +80,13 @@ export const settings = {
     flag: '--port <port>',
     meaning: 'The port to listen on, 0 to 65535; 0 takes a free one.',
     parse: parsePort,
+  },
+  PUBLIC_URL: {
+    default: 'none',
+    flag: '--public-url <url>',
+    meaning:
+      'The address under which customers reach this service, such as `https://invoices.example.com`. [Customer links](access.md#customer-links) begin with it, and name it as the service that they are for.',
+    parse: unless('none', parsePublicUrl),
   },
   STRIPE_API_KEY: {
     default: 'none',
