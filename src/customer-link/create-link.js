@@ -10,7 +10,9 @@ const customerForm = /^cus_[A-Za-z0-9_-]{1,251}$/
 const invoiceForm = /^in_[A-Za-z0-9_-]{1,252}$/
 /** 32 bytes. */
 const halfForm = /^[A-Za-z0-9_-]{43}$/
-const kidForm = /^[A-Za-z0-9_-]{1,100}$/
+const kidForm = /^key_[0-9A-Za-z]{12}$/
+
+const loopback = /^(localhost|\[::1\]|127\.\d+\.\d+\.\d+)$/
 
 /** @type {typeof import('./create-link.d.ts').createLink} */
 export async function createLink(options) {
@@ -62,6 +64,8 @@ export function readPublicUrl(publicUrl) {
   const url = URL.canParse(publicUrl) ? new URL(publicUrl) : null
   if (url === null || !/^https?:$/.test(url.protocol) || url.href !== url.origin + url.pathname)
     throw new TypeError('publicUrl must be an address like https://invoices.example.com, without a query.')
+  if (url.protocol === 'http:' && !loopback.test(url.hostname))
+    throw new TypeError('publicUrl must begin with https; http is allowed for this machine alone.')
   return url.href.replace(/\/+$/, '')
 }
 

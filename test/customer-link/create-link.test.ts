@@ -7,6 +7,8 @@ import { dirname, join } from 'node:path'
 import { describe, it } from 'node:test'
 import { promisify } from 'node:util'
 import { createLink, createLinkToken, type LinkKey } from 'fatura/link'
+import { createKeyId, linkAlgorithm, linkType } from '../../src/access/link-form.ts'
+import { settings } from '../../src/cli/settings/settings.ts'
 import { customerIdPattern, invoiceIdPattern } from '../../src/invoice.ts'
 import { createFolder } from '../support/engines.ts'
 
@@ -15,7 +17,7 @@ const root = new URL('../..', import.meta.url).pathname
 const publicUrl = 'https://invoices.example.com'
 const key = {
   ...generateKeyPairSync('ed25519').privateKey.export({ format: 'jwk' }),
-  kid: 'key_1',
+  kid: 'key_0123456789aB',
 } as LinkKey
 const options = { key, publicUrl, customer: 'cus_ana' }
 
@@ -38,7 +40,7 @@ describe('createLink', () => {
     const [address, token = ''] = link.split('/#t=')
     assert.equal(address, publicUrl)
     const [header, { iat, exp, ...claims }] = readToken(token)
-    assert.deepEqual(header, { alg: 'EdDSA', typ: 'fatura-link+jwt', kid: 'key_1' })
+    assert.deepEqual(header, { alg: 'EdDSA', typ: 'fatura-link+jwt', kid: 'key_0123456789aB' })
     assert.deepEqual(claims, { sub: 'cus_ana', aud: publicUrl })
     assert.ok(iat >= before && iat <= Date.now() / 1_000)
     assert.equal(exp - iat, 3_600)
@@ -80,6 +82,7 @@ describe('createLink', () => {
       [{ key: { ...key, d: d.slice(1) } }, /key/],
       [{ publicUrl: 'invoices.example.com' }, /publicUrl/],
       [{ publicUrl: 'ftp://example.com' }, /publicUrl/],
+      [{ publicUrl: 'http://example.com' }, /publicUrl.*https/],
       [{ publicUrl: 'https://example.com/?a=1' }, /publicUrl/],
       [{ publicUrl: 'https://example.com/#a' }, /publicUrl/],
       [{ publicUrl: 'https://user:secret@example.com' }, /publicUrl/],
@@ -106,6 +109,22 @@ describe('createLink', () => {
   it('takes the same IDs as the API', async () => {
     const code = await readFile(join(root, 'src/customer-link/create-link.js'), 'utf8')
     for (const pattern of [customerIdPattern, invoiceIdPattern]) assert.ok(code.includes(`/${pattern}/`))
+  })
+
+  it('names the service as the setting PUBLIC_URL does', async () => {
+    for (const address of ['https://Example.com:443/', 'https://example.com/b//', 'http://[::1]:3000/']) {
+      const link = await createLink({ ...options, publicUrl: address })
+      assert.equal(link.split('/#t=')[0], settings.PUBLIC_URL.parse(address))
+    }
+    for (const wrong of ['http://example.com', 'ftp://example.com', 'https://a@example.com', 'https://a/?b'])
+      assert.throws(() => settings.PUBLIC_URL.parse(wrong))
+  })
+
+  it('signs as those who check it expect, with an id of a key as they are made', async () => {
+    const kid = createKeyId()
+    const { token } = await createLinkToken({ ...options, key: { ...key, kid } })
+    const [header] = readToken(token)
+    assert.deepEqual(header, { alg: linkAlgorithm, typ: linkType, kid })
   })
 
   it('works from node_modules, where Node runs no TypeScript', async t => {

@@ -100,7 +100,7 @@ const rules: Record<string, Rule> = {
         'src/pdf/',
         'src/linking/',
       ],
-      ...['src/stripe/', 'src/invoicexpress/', 'src/customer-link/'],
+      ...['src/stripe/', 'src/invoicexpress/'],
     ],
     packages: ['commander'],
   },

@@ -20,6 +20,7 @@ const used = [
   'DATABASE_READ_URL',
   'HOST',
   'PORT',
+  'PUBLIC_URL',
   'RATE_LIMIT',
   'LOG_LEVEL',
   'WORKERS',

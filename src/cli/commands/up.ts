@@ -23,6 +23,7 @@ const used = [
   'DATABASE_READ_URL',
   'HOST',
   'PORT',
+  'PUBLIC_URL',
   'RATE_LIMIT',
   'LOG_LEVEL',
   'SHUTDOWN_DELAY',

@@ -1,7 +1,6 @@
 /** From the text of a setting to its value. */
 import { availableParallelism } from 'node:os'
 import { isCalendarDay } from '../../calendar.ts'
-import { readPublicUrl } from '../../customer-link/create-link.js'
 import type { RateLimit } from '../../http/rate-limit.ts'
 import { type MetadataKeys, usualKeys } from '../../stripe/map-claim.ts'
 
@@ -97,13 +96,22 @@ export function parseApiBase(example: string, domain: string): (text: string) =>
   }
 }
 
-/** As links name it. */
-export function parsePublicUrl(text: string): string {
-  try {
-    return readPublicUrl(text)
-  } catch {
-    return refuse('must be an address like https://invoices.example.com, without a query')
+/** An address without a `/` at its end. Plain http is for this machine alone: what is sent there must stay unread. */
+export function parseSecureUrl(example: string): (text: string) => string {
+  return text => {
+    const url = URL.parse(text)
+    if (url === null || !/^https?:$/.test(url.protocol) || /[?#]/.test(text) || url.username + url.password)
+      return refuse(`must be an address like ${example}, without a query`)
+    if (url.protocol === 'http:' && !isLoopback(url.hostname))
+      return refuse(
+        'must begin with https; http is allowed for this machine alone, as in http://127.0.0.1:3000',
+      )
+    return url.href.replace(/\/+$/, '')
   }
+}
+
+function isLoopback(hostname: string): boolean {
+  return hostname === 'localhost' || hostname === '[::1]' || /^127\.\d+\.\d+\.\d+$/.test(hostname)
 }
 
 /** The keys of the metadata at Stripe: the usual ones, except those that the text names. */

@@ -13,10 +13,10 @@ import {
   parseMetadataKeys,
   parseOneOf,
   parsePort,
-  parsePublicUrl,
   parseRateLimit,
   parseReference,
   parseSecondsMs,
+  parseSecureUrl,
   parseWorkers,
   refuse,
   unless,
@@ -85,8 +85,8 @@ export const settings = {
     default: 'none',
     flag: '--public-url <url>',
     meaning:
-      'The address under which customers reach this service, such as `https://invoices.example.com`. [Customer links](access.md#customer-links) begin with it, and name it as the service that they are for.',
-    parse: unless('none', parsePublicUrl),
+      'The address under which clients reach the API, as in `https://billing.example.com`. [Customer links](access.md#customer-links) are made for it, and work only where it is set.',
+    parse: unless('none', parseSecureUrl('https://billing.example.com')),
   },
   STRIPE_API_KEY: {
     default: 'none',
