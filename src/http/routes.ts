@@ -21,6 +21,8 @@ export interface RouteDependencies {
   documents: InvoicingSystem | null
   authenticate: Authenticate
   rateLimit: RateLimit | null
+  /** Of which pages browsers may call the API; none unless told. */
+  corsOrigins?: readonly string[] | undefined
   log: Logger
   /** Aborted when the service is about to end: `/ready` then says so. */
   ending?: AbortSignal

@@ -21,6 +21,7 @@ export interface ServiceOptions {
   payments?: PaymentPlatform
   documents?: InvoicingSystem
   rateLimit?: RateLimit
+  corsOrigins?: readonly string[]
 }
 
 export interface Answer {
@@ -86,6 +87,7 @@ export async function startService(
       return reader.findToken(id)
     }),
     rateLimit: options.rateLimit ?? null,
+    corsOrigins: options.corsOrigins,
     log: pino({ level: 'debug', base: null }, { write: line => void logs.push(line) }),
     apiDescription: readApiDescription(),
   })

@@ -24,6 +24,7 @@ const used = [
   'HOST',
   'PORT',
   'PUBLIC_URL',
+  'CORS_ORIGINS',
   'RATE_LIMIT',
   'LOG_LEVEL',
   'SHUTDOWN_DELAY',
@@ -67,7 +68,10 @@ async function up(options: { webhooks?: string } & Options): Promise<void> {
   await unlessAborted(stop.signal, migrateStore(url, undefined, wait))
   if (stop.signal.aborted) return end()
   const { startApi } = await import('../wiring/start-api.ts')
-  const api = await startApi({ url: readUrlOf(settings), host, port, rateLimit, stripe, invoiceXpress, log })
+  const api = await startApi({
+    ...{ url: readUrlOf(settings), host, port, rateLimit, corsOrigins: settings.CORS_ORIGINS ?? [] },
+    ...{ stripe, invoiceXpress, log },
+  })
   log.info({ address: api.address }, 'listening')
   const stopped = delay.then(async delayMs => {
     api.leave()

@@ -15,6 +15,7 @@ export interface ApiOptions {
   host: string
   port: number
   rateLimit: RateLimit | null
+  corsOrigins?: readonly string[]
   /** Null: no payment platform is connected. */
   stripe: StripeOptions | null
   /** Null: no invoicing system is connected. */
@@ -48,7 +49,7 @@ export async function startApi(options: ApiOptions): Promise<RunningApi> {
 }
 
 export async function prepareApi(options: ApiOptions): Promise<PreparedApi> {
-  const { url, host, port, rateLimit, stripe, invoiceXpress, workers = 1, log } = options
+  const { url, host, port, rateLimit, corsOrigins, stripe, invoiceXpress, workers = 1, log } = options
   const store = await openReadStore(url, workers)
   const ending = new AbortController()
   let hasLeft = false
@@ -60,6 +61,7 @@ export async function prepareApi(options: ApiOptions): Promise<PreparedApi> {
       (await import('../../invoicexpress/invoicing-system.ts')).createInvoicingSystem(invoiceXpress),
     authenticate: createAuthenticate(id => store.findToken(id)),
     rateLimit,
+    corsOrigins,
     log,
     apiDescription: readApiDescription(),
     ending: ending.signal,
