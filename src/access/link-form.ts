@@ -23,6 +23,6 @@ export function createKeyId(): string {
   return `key_${randomText(keyIdLength)}`
 }
 
-export function isKeyId(text: string): boolean {
-  return keyIdForm.test(text)
+export function isKeyId(value: unknown): value is string {
+  return typeof value === 'string' && keyIdForm.test(value)
 }

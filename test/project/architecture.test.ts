@@ -51,7 +51,7 @@ const rules: Record<string, Rule> = {
   'src/store/shared/': { ours: [...domain, ...storeContracts], packages: [] },
   'src/store/read-model/': { ours: [...domain, 'src/store/store.ts'], packages: [] },
   'src/store/': { ours: domain, packages: [] },
-  'src/access/': { ours: domain, packages: [] },
+  'src/access/': { ours: domain, packages: ['jose'] },
   'src/linking/': { ours: [...domain, 'src/store/document-store.ts'], packages: [] },
   'src/import/': { ours: [...domain, ...storeSeen, 'src/stream-names.ts'], packages: [] },
   'src/sync/': { ours: [...domain, ...sources, ...storeSeen, 'src/linking/'], packages: ['pino'] },

@@ -82,9 +82,11 @@ export async function startService(
     store: reader,
     payments: options.payments ?? null,
     documents: options.documents ?? null,
-    authenticate: createAuthenticate(id => {
-      lookups.push(id)
-      return reader.findToken(id)
+    authenticate: createAuthenticate({
+      findToken(id) {
+        lookups.push(id)
+        return reader.findToken(id)
+      },
     }),
     rateLimit: options.rateLimit ?? null,
     corsOrigins: options.corsOrigins,

@@ -96,18 +96,33 @@ export function parseApiBase(example: string, domain: string): (text: string) =>
   }
 }
 
-/** An address without a `/` at its end. Plain http is for this machine alone: what is sent there must stay unread. */
+/** An address without a `/` at its end. */
 export function parseSecureUrl(example: string): (text: string) => string {
   return text => {
-    const url = URL.parse(text)
-    if (url === null || !/^https?:$/.test(url.protocol) || /[?#]/.test(text) || url.username + url.password)
-      return refuse(`must be an address like ${example}, without a query`)
-    if (url.protocol === 'http:' && !isLoopback(url.hostname))
-      return refuse(
-        'must begin with https; http is allowed for this machine alone, as in http://127.0.0.1:3000',
-      )
-    return url.href.replace(/\/+$/, '')
+    const { href } = readSecureUrl(text, example)
+    return /[?#]/.test(text)
+      ? refuse(`must be an address like ${example}, without a query`)
+      : href.replace(/\/+$/, '')
   }
+}
+
+export function parseKeySetUrl(text: string): string {
+  return readSecureUrl(text, 'https://login.example.com/jwks.json').href
+}
+
+/** What a claim is compared with, or called. */
+export const parseClaimText = parseMatch(/^[^\p{Cc}]{1,500}$/u, 'must be one line of at most 500 characters')
+
+/** Plain http is for this machine alone: nobody on the way may read or change what is sent. */
+function readSecureUrl(text: string, example: string): URL {
+  const url = URL.parse(text)
+  if (url === null || !/^https?:$/.test(url.protocol) || url.username + url.password !== '')
+    return refuse(`must be an address like ${example}`)
+  if (url.protocol === 'http:' && !isLoopback(url.hostname))
+    return refuse(
+      'must begin with https; http is allowed for this machine alone, as in http://127.0.0.1:3000',
+    )
+  return url
 }
 
 function isLoopback(hostname: string): boolean {
