@@ -21,6 +21,7 @@ export interface ServiceOptions {
   payments?: PaymentPlatform
   documents?: InvoicingSystem
   rateLimit?: RateLimit
+  corsOrigins?: readonly string[]
 }
 
 export interface Answer {
@@ -88,6 +89,7 @@ export async function startService(
       },
     }),
     rateLimit: options.rateLimit ?? null,
+    corsOrigins: options.corsOrigins,
     log: pino({ level: 'debug', base: null }, { write: line => void logs.push(line) }),
     apiDescription: readApiDescription(),
   })

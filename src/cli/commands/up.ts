@@ -26,6 +26,7 @@ const used = [
   'HOST',
   'PORT',
   'PUBLIC_URL',
+  'CORS_ORIGINS',
   ...providerSettings,
   'RATE_LIMIT',
   'LOG_LEVEL',
@@ -73,7 +74,7 @@ async function up(options: { webhooks?: string } & Options): Promise<void> {
   const { startApi } = await import('../wiring/start-api.ts')
   const api = await startApi({
     ...{ url: readUrlOf(settings), host, port, rateLimit, stripe, invoiceXpress, log },
-    ...{ provider, publicUrl: settings.PUBLIC_URL },
+    ...{ provider, publicUrl: settings.PUBLIC_URL, corsOrigins: settings.CORS_ORIGINS ?? [] },
   })
   log.info({ address: api.address }, 'listening')
   const stopped = delay.then(async delayMs => {

@@ -129,6 +129,17 @@ function isLoopback(hostname: string): boolean {
   return hostname === 'localhost' || hostname === '[::1]' || /^127\.\d+\.\d+\.\d+$/.test(hostname)
 }
 
+/** Each as a browser writes it, for they are compared as texts. */
+export function parseOrigins(text: string): string[] {
+  const isExact = (item: string) => {
+    const url = URL.parse(item)
+    return url !== null && /^https?:$/.test(url.protocol) && url.origin === item
+  }
+  const problem =
+    'must be origins as browsers send them, like https://app.example.com, separated by commas: lower case, without a path, a usual port or *'
+  return [...new Set(parseList(isExact, problem)(text))]
+}
+
 /** The keys of the metadata at Stripe: the usual ones, except those that the text names. */
 export function parseMetadataKeys(text: string): MetadataKeys {
   if (text === 'none') return usualKeys

@@ -14,6 +14,7 @@ import {
   parseMatch,
   parseMetadataKeys,
   parseOneOf,
+  parseOrigins,
   parsePort,
   parseRateLimit,
   parseReference,
@@ -89,6 +90,13 @@ export const settings = {
     meaning:
       'The address under which clients reach the API, as in `https://billing.example.com`. [Customer links](access.md#customer-links) are made for it, and work only where it is set.',
     parse: unless('none', parseSecureUrl('https://billing.example.com')),
+  },
+  CORS_ORIGINS: {
+    default: 'none',
+    flag: '--cors-origins <origins>',
+    meaning:
+      'The origins (scheme, host and port) whose pages may call the API from a browser, separated by commas, like `https://app.example.com`. See [calls from a browser](access.md#calls-from-a-browser).',
+    parse: unless('none', parseOrigins),
   },
   AUTH_JWKS_URL: {
     default: 'none',

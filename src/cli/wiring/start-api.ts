@@ -16,6 +16,7 @@ export interface ApiOptions {
   host: string
   port: number
   rateLimit: RateLimit | null
+  corsOrigins?: readonly string[]
   /** Null: no identity provider is configured. */
   provider?: ProviderOptions | null
   /** The address under which clients reach the API; null: customer links do not work. */
@@ -54,7 +55,7 @@ export async function startApi(options: ApiOptions): Promise<RunningApi> {
 
 export async function prepareApi(options: ApiOptions): Promise<PreparedApi> {
   const { url, host, port, rateLimit, stripe, invoiceXpress, workers = 1, log } = options
-  const { provider = null, publicUrl = null } = options
+  const { provider = null, publicUrl = null, corsOrigins } = options
   const store = await openReadStore(url, workers)
   const ending = new AbortController()
   let hasLeft = false
@@ -79,6 +80,7 @@ export async function prepareApi(options: ApiOptions): Promise<PreparedApi> {
     }),
     identity: { provider, publicUrl },
     rateLimit,
+    corsOrigins,
     log,
     apiDescription: readApiDescription(),
     ending: ending.signal,
