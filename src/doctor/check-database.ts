@@ -14,6 +14,8 @@ import { attempt, type Reporter } from './findings.ts'
 const lagToWarnMs = 60_000
 
 export interface StoreAccess {
+  /** Host and port, where there are several; null for the only one. */
+  at: string | null
   readFacts(): Promise<StoreFacts>
   openRead(): Promise<ReadStore>
 }
@@ -120,10 +122,10 @@ function checkRights(report: Reporter, { role, tables, unwritable, lag }: Server
 /** Where the API reads, when that is not where others write. `syncedAt` is the writers' freshness, when it is known. */
 export async function checkReadStore(
   report: Reporter,
-  { readFacts, openRead }: StoreAccess,
+  { at, readFacts, openRead }: StoreAccess,
   syncedAt: number | null,
 ): Promise<void> {
-  const check = 'Database: reading'
+  const check = at === null ? 'Database: reading' : `Database: reading at ${at}`
   const found = await attempt(
     report,
     check,

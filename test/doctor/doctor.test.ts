@@ -463,8 +463,13 @@ describe('fatura doctor on a database', { concurrency: 3 }, () => {
     const file = await clinic.examine(['--sample', '0'])
     assert.match(file.wrong.Database?.detail ?? '', /fatura migrate/)
     const url = 'postgres://fatura:canarySecret@127.0.0.1:9/fatura'
-    const { wrong } = await clinic.examine(['--sample', '0'], { DATABASE_URL: url })
+    const { wrong } = await clinic.examine(['--sample', '0'], {
+      DATABASE_URL: url,
+      DATABASE_READ_URL: `${url},${url.replace(':9/', ':10/')}`,
+    })
     assert.match(wrong.Database?.detail ?? '', /The database at 127\.0\.0\.1:9 cannot be reached: /)
+    for (const at of ['127.0.0.1:9', '127.0.0.1:10'])
+      assert.equal(wrong[`Database: reading at ${at}`]?.result, 'FAIL')
     const empty = `fatura_doctor_${process.pid}`
     await runSql(postgresServer(), `CREATE DATABASE ${empty}`)
     t.after(() => runSql(postgresServer(), `DROP DATABASE ${empty} WITH (FORCE)`))

@@ -26,12 +26,19 @@ export async function citusNodes(): Promise<string[]> {
   return [coordinator.href, ...workers]
 }
 
-/** A database of its own on every node, which know each other there, and nothing in it. Says the nodes' addresses. */
-export async function createCitusDatabase(t: TestContext, template?: string): Promise<string[]> {
+/**
+ * A database of its own on every node, which know each other there, and nothing in it. Says the nodes' addresses. Those beyond
+ * `workers` are not known to the others yet: `addWorker` adds one.
+ */
+export async function createCitusDatabase(
+  t: TestContext,
+  template?: string,
+  workers = Number.POSITIVE_INFINITY,
+): Promise<string[]> {
   const name = `fatura_${randomBytes(6).toString('hex')}`
   const nodes = await citusNodes()
   t.after(() => dropDatabase(name))
-  await makeDatabase(nodes, name, template)
+  await makeDatabase(nodes, name, template, workers)
   return nodes.map(node => node + name)
 }
 
@@ -55,15 +62,24 @@ export async function forgetCitus(): Promise<void> {
   if (process.env.TEST_CITUS_TEMPLATE) await dropDatabase(process.env.TEST_CITUS_TEMPLATE)
 }
 
-async function makeDatabase(nodes: readonly string[], name: string, template = 'template1'): Promise<void> {
+export async function addWorker(coordinator: string, worker: string): Promise<void> {
+  const { hostname, port } = new URL(worker)
+  await runSql(coordinator, `SELECT citus_add_node('${hostname}', ${port})`)
+}
+
+async function makeDatabase(
+  nodes: readonly string[],
+  name: string,
+  template = 'template1',
+  known = Number.POSITIVE_INFINITY,
+): Promise<void> {
   await Promise.all(nodes.map(node => runSql(node, `CREATE DATABASE ${name} TEMPLATE ${template}`)))
   if (template !== 'template1') return
   const [coordinator = '', ...workers] = nodes
   for (const node of nodes) await runSql(node + name, 'CREATE EXTENSION IF NOT EXISTS citus')
   const { hostname, port } = new URL(coordinator)
   await runSql(coordinator + name, `SELECT citus_set_coordinator_host('${hostname}', ${port})`)
-  for (const { hostname, port } of workers.map(worker => new URL(worker)))
-    await runSql(coordinator + name, `SELECT citus_add_node('${hostname}', ${port})`)
+  for (const worker of workers.slice(0, known)) await addWorker(coordinator + name, worker)
 }
 
 async function dropDatabase(name: string): Promise<void> {

@@ -4,6 +4,8 @@ import { performance } from 'node:perf_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
 
 export interface Sample {
+  /** The request's path and query. */
+  path: string
   /** When the answer was complete, by performance.now(). */
   at: number
   /** In milliseconds, from the request to the end of its answer. */
@@ -63,10 +65,11 @@ export function startLoad({ address, paths, token, loops, pause, atMost }: LoadO
 /** One request. It never rejects: having no answer is a result, too. */
 export function ask(url: string, token: string, agent = new Agent()): Promise<Sample> {
   const started = performance.now()
+  const { pathname, search } = new URL(url)
   return new Promise(resolve => {
     const finish = (status: number, headers: Sample['headers'], text: string) => {
       const at = performance.now()
-      resolve({ at, took: at - started, status, headers, text })
+      resolve({ path: pathname + search, at, took: at - started, status, headers, text })
     }
     const fail = (error: Error) => finish(0, {}, String(error))
     const headers = { authorization: `Bearer ${token}` }

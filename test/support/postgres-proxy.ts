@@ -1,5 +1,5 @@
-/** A proxy before PostgreSQL that reads along what a client sends. */
-import { type AddressInfo, connect, createServer } from 'node:net'
+/** A proxy before PostgreSQL that reads along what a client sends, and can be gone like a server that was killed. */
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import type { TestContext } from 'node:test'
 
 export interface Proxy {
@@ -9,6 +9,10 @@ export interface Proxy {
   messages: string[]
   /** What the server sent so far, byte by byte. */
   answers: string[]
+  /** Ends every connection at once, and refuses new ones. */
+  fall(): Promise<void>
+  /** Is there again, at the same address. */
+  rise(): Promise<void>
 }
 
 export async function startProxy(t: TestContext, url: string): Promise<Proxy> {
@@ -16,8 +20,10 @@ export async function startProxy(t: TestContext, url: string): Promise<Proxy> {
   const port = Number(target.port)
   const messages: string[] = []
   const answers: string[] = []
+  const sockets = new Set<Socket>()
   const server = createServer(client => {
     const upstream = connect(port, target.hostname)
+    for (const socket of [client, upstream]) sockets.add(socket.once('close', () => sockets.delete(socket)))
     const read = createReader(messages)
     client.on('data', read)
     upstream.on('data', chunk => answers.push(chunk.toString('latin1')))
@@ -28,10 +34,21 @@ export async function startProxy(t: TestContext, url: string): Promise<Proxy> {
     ] as const)
       socket.on('error', () => other.destroy())
   })
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  const listen = (at: number) => new Promise<void>(resolve => server.listen(at, '127.0.0.1', resolve))
+  await listen(0)
   t.after(() => server.close())
   target.port = String((server.address() as AddressInfo).port)
-  return { url: target.href, messages, answers }
+  return {
+    url: target.href,
+    messages,
+    answers,
+    async fall() {
+      const closed = new Promise(resolve => server.close(resolve))
+      for (const socket of sockets) socket.resetAndDestroy()
+      await closed
+    },
+    rise: () => listen(Number(target.port)),
+  }
 }
 
 /** The first message has no type: it is a length and the start-up parameters. */

@@ -167,10 +167,16 @@ async function checkStore(
   if (readUrl !== null) {
     const syncedAt =
       store === null || url === null ? null : await readFreshness(() => openReadStore(url)).catch(() => null)
-    for (const one of splitAddresses(readUrl))
+    const addresses = splitAddresses(readUrl)
+    for (const one of addresses)
       await checkReadStore(
         report,
-        { readFacts: () => readFacts(one), openRead: () => openReadStore(one) },
+        {
+          // Never the whole address: it may hold a password.
+          at: addresses.length === 1 ? null : new URL(one).host,
+          readFacts: () => readFacts(one),
+          openRead: () => openReadStore(one),
+        },
         syncedAt,
       )
   }

@@ -53,15 +53,12 @@ export function keepCounts(client: PoolClient): Counting {
     changes = new Changes()
     if (changed.length === 0) return
     const small = changed.flatMap(([customerId, { counted }]) => (counted ? [] : [customerId]))
-    const totals = await countRows(client, small)
+    const totals = await saveSmall(client, small)
     for (const [customerId, { counted, days }] of changed) {
-      const total = totals.get(customerId) ?? 0
-      if (!counted && total <= countedAbove) continue
-      totals.delete(customerId)
+      if (!counted && (totals.get(customerId) ?? 0) <= countedAbove) continue
       const counting = counted ? countDays(client, customerId, [...days]) : countAll(client, customerId)
       await saveCustomer(client, customerId, await counting, true)
     }
-    await saveSmall(client, totals)
   }
 
   return {
@@ -100,18 +97,6 @@ async function dropParties(
         ${ofCustomers(client, 'y.customer_id', '$1')}`,
     values: [left.map(({ customerId }) => customerId), left.map(({ partyId }) => partyId)],
   })
-}
-
-async function countRows(client: PoolClient, customerIds: readonly string[]): Promise<Map<string, number>> {
-  const totals = new Map(customerIds.map(id => [id, 0]))
-  if (customerIds.length === 0) return totals
-  const { rows } = await client.query<{ customer_id: string; n: number }>({
-    name: 'count-rows',
-    text: 'SELECT customer_id, count(*) AS n FROM fatura.invoices WHERE customer_id = ANY ($1) GROUP BY customer_id',
-    values: [customerIds],
-  })
-  for (const { customer_id, n } of rows) totals.set(customer_id, n)
-  return totals
 }
 
 /** Counts days again, and all that is made of them; says the total. */
@@ -200,33 +185,38 @@ export async function countAll(client: PoolClient, customerId: string): Promise<
 // The clock keeps a version unique even across a store restored from a backup; the sum keeps it rising.
 const nextVersion = (now: string) => `greatest(stored.version + 1, ${now}::bigint)`
 
-/** Saves customers without counters, all at once. */
-async function saveSmall(client: PoolClient, totals: ReadonlyMap<string, number>): Promise<void> {
-  if (totals.size === 0) return
-  await client.query({
+/** Counts and saves customers without counters, all at once; says their totals. */
+async function saveSmall(client: PoolClient, customerIds: readonly string[]): Promise<Map<string, number>> {
+  if (customerIds.length === 0) return new Map()
+  const { rows } = await client.query<{ customer_id: string; total: number }>({
     name: 'save-small',
     text: isSpread(client) ? saveSmallOnShards : saveSmallAtOnce,
-    values: [[...totals.keys()], [...totals.values()], Date.now()],
+    values: [customerIds, Date.now()],
   })
+  return new Map(rows.map(({ customer_id, total }) => [customer_id, total]))
 }
 
 const saveSmallAtOnce = `
-  UPDATE fatura.customers AS stored SET version = ${nextVersion('$3')}, total = changed.total,
+  UPDATE fatura.customers AS stored SET version = ${nextVersion('$2')},
+    total = (SELECT count(*) FROM fatura.invoices i WHERE i.customer_id = changed.customer_id),
     head = ${readHead('changed.customer_id')}
-  FROM unnest($1::text[], $2::bigint[]) AS changed (customer_id, total)
-  WHERE stored.customer_id = changed.customer_id`
+  FROM unnest($1::text[]) AS changed (customer_id)
+  WHERE stored.customer_id = changed.customer_id
+  RETURNING stored.customer_id, stored.total`
 
 /** Citus passes on to the shards only what reads each customer's rows apart. */
 const saveSmallOnShards = `
-  UPDATE fatura.customers AS stored SET version = ${nextVersion('$3')}, total = changed.total, head = coalesce(newest.head, '')
-  FROM unnest($1::text[], $2::bigint[]) AS changed (customer_id, total), (
-    SELECT c.customer_id, string_agg(i.summary, ',' ORDER BY i.issued_at DESC, i.id DESC) AS head
+  UPDATE fatura.customers AS stored SET version = ${nextVersion('$2')}, total = found.total, head = coalesce(found.head, '')
+  FROM (
+    SELECT c.customer_id, count(i.id) AS total,
+      string_agg(i.summary, ',' ORDER BY i.issued_at DESC, i.id DESC) FILTER (WHERE i.place <= ${headSize}) AS head
     FROM fatura.customers c LEFT JOIN (
       SELECT customer_id, summary, issued_at, id,
         row_number() OVER (PARTITION BY customer_id ORDER BY issued_at DESC, id DESC) AS place
-      FROM fatura.invoices WHERE customer_id = ANY ($1)) i ON i.customer_id = c.customer_id AND i.place <= ${headSize}
-    WHERE c.customer_id = ANY ($1) GROUP BY c.customer_id) newest
-  WHERE stored.customer_id = changed.customer_id AND stored.customer_id = newest.customer_id AND stored.customer_id = ANY ($1)`
+      FROM fatura.invoices WHERE customer_id = ANY ($1)) i ON i.customer_id = c.customer_id
+    WHERE c.customer_id = ANY ($1) GROUP BY c.customer_id) found
+  WHERE stored.customer_id = found.customer_id AND stored.customer_id = ANY ($1)
+  RETURNING stored.customer_id, stored.total`
 
 /** The newest invoices of a customer, as they are sent. */
 export function readHead(customerId: string): string {

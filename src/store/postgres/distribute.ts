@@ -1,10 +1,24 @@
 /** On Citus: spreads the tables and the functions by customer, and holds the catalog against what should be there. */
 
-import { customerFunctions, distributedTables, everywhereFunctions, referenceTables } from './schema.ts'
+import {
+  coordinatorTables,
+  customerFunctions,
+  distributedTables,
+  everywhereFunctions,
+  referenceTables,
+} from './schema.ts'
 import type { AskSchema } from './schema-version.ts'
 
-/** What the others are colocated with. */
-const anchor = 'fatura.invoices'
+/** What the others of its column are colocated with. */
+const anchors = { customer_id: 'fatura.invoices', id: 'fatura.documents' } as const
+const anchor = anchors.customer_id
+
+/** How each table is to lie: `reference`, the column it is spread by, or null for the coordinator alone. */
+const wantedWays: Readonly<Record<string, string | null>> = {
+  ...Object.fromEntries(referenceTables.map(table => [table, 'reference'])),
+  ...Object.fromEntries(coordinatorTables.map(table => [table, null])),
+  ...distributedTables,
+}
 
 /** Settings of a transaction that changes the schema of spread tables; elsewhere none is needed. */
 const oneAfterAnother = "SET LOCAL citus.multi_shard_modify_mode = 'sequential'"
@@ -18,17 +32,17 @@ export async function changeOneAfterAnother(ask: AskSchema): Promise<void> {
   if (await hasCitus(ask)) await ask(oneAfterAnother)
 }
 
-/** Within the transaction that changed the schema. What is spread already stays as it is; rows move with their table. */
+/** Within the transaction that changed the schema. What lies as it should stays as it is; rows move with their table. */
 export async function distribute(ask: AskSchema): Promise<void> {
   if (!(await hasCitus(ask))) return
   const { tables, functions } = await readPlaces(ask)
-  for (const table of referenceTables)
-    if (tables.get(table)?.way === null) await ask(`SELECT create_reference_table('${table}')`)
-  for (const table of distributedTables)
-    if (tables.get(table)?.way === null)
-      await ask(
-        `SELECT create_distributed_table('${table}', 'customer_id', colocate_with => '${table === anchor ? 'none' : anchor}')`,
-      )
+  for (const [table, wanted] of Object.entries(wantedWays)) {
+    const place = tables.get(table)
+    if (place === undefined || place.way === wanted) continue
+    if (place.way !== null) await ask(`SELECT undistribute_table('${table}')`)
+    if (wanted === 'reference') await ask(`SELECT create_reference_table('${table}')`)
+    else if (wanted !== null) await ask(spread(table, wanted as keyof typeof anchors))
+  }
   for (const name of [...customerFunctions, ...everywhereFunctions]) {
     const place = functions.get(name)
     if (place === undefined) continue
@@ -43,23 +57,33 @@ export async function distribute(ask: AskSchema): Promise<void> {
   }
 }
 
+function spread(table: string, column: keyof typeof anchors): string {
+  const together = table === anchors[column] ? 'none' : anchors[column]
+  return `SELECT create_distributed_table('${table}', '${column}', colocate_with => '${together}')`
+}
+
 /** What does not lie where it should, in words; null where there is no Citus. */
 export async function findMisplaced(ask: AskSchema): Promise<string[] | null> {
   if (!(await hasCitus(ask))) return null
   const { tables, functions } = await readPlaces(ask)
-  const together = tables.get(anchor)?.colocation
-  const isRight = (name: string) => {
+  const isRight = ([name, wanted]: [string, string | null]) => {
     const table = tables.get(name)
-    if (referenceTables.includes(name)) return table?.way === 'reference'
-    return table?.way === 'customer_id' && table.colocation === together
+    // Nodes other than the coordinator know nothing of what lies there alone.
+    if (wanted === null) return (table?.way ?? null) === null
+    const together = wanted === 'reference' ? undefined : anchors[wanted as keyof typeof anchors]
+    return (
+      table?.way === wanted &&
+      (together === undefined || table.colocation === tables.get(together)?.colocation)
+    )
   }
+  const together = tables.get(anchor)?.colocation
   const isCallable = (name: string) => {
     const place = functions.get(name)
     if (everywhereFunctions.includes(name)) return place?.isSpread === true
     return place?.argument === 0 && place.colocation === together && place.isPlannedEachTime
   }
   return [
-    ...[...referenceTables, ...distributedTables].filter(name => !isRight(name)),
+    ...Object.entries(wantedWays).flatMap(each => (isRight(each) ? [] : [each[0]])),
     ...[...customerFunctions, ...everywhereFunctions]
       .filter(name => !isCallable(name))
       .map(name => `${name}()`),

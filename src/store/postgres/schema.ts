@@ -3,35 +3,40 @@
  * compared with collation "C": order never depends on the server's locale. The tables themselves stand in migrations/.
  */
 
-/** What belongs to no customer, and is to be everywhere on Citus. */
+/** Small, and read at every node. */
 export const referenceTables: readonly string[] = [
   'fatura.migrations',
-  'fatura.observation',
   'fatura.freshness',
-  'fatura.streams',
   'fatura.tokens',
   'fatura.keys',
-  'fatura.documents',
-  'fatura.document_clients',
+]
+
+/** What only writers use: they go to the coordinator, and what they write there costs no other node anything. */
+export const coordinatorTables: readonly string[] = [
+  'fatura.observation',
+  'fatura.streams',
   'fatura.pins',
   'fatura.lease',
   'fatura.set_aside',
   'fatura.drift',
 ]
 
-/** What belongs to a customer, and lies with the customer's other rows on Citus. */
-export const distributedTables: readonly string[] = [
-  'fatura.invoices',
-  'fatura.invoice_lines',
-  'fatura.customers',
-  'fatura.counts',
-  'fatura.search_days',
-  'fatura.search_signs',
-  'fatura.parties',
-  'fatura.tombstones',
-  'fatura.links',
-  'fatura.journal',
-]
+/** By the column that says which shard a row is of. What belongs to a customer lies with the customer's other rows. */
+export const distributedTables: Readonly<Record<string, 'customer_id' | 'id'>> = {
+  'fatura.invoices': 'customer_id',
+  'fatura.invoice_lines': 'customer_id',
+  'fatura.customers': 'customer_id',
+  'fatura.counts': 'customer_id',
+  'fatura.search_days': 'customer_id',
+  'fatura.search_signs': 'customer_id',
+  'fatura.parties': 'customer_id',
+  'fatura.tombstones': 'customer_id',
+  'fatura.links': 'customer_id',
+  'fatura.journal': 'customer_id',
+  // A document is known before its invoice is, and may never have one.
+  'fatura.documents': 'id',
+  'fatura.document_clients': 'id',
+}
 
 /** What reads rows of the customer that is its first argument, and is called where these lie. */
 export const customerFunctions: readonly string[] = [

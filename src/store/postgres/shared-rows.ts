@@ -3,11 +3,16 @@ import pg, { type PoolClient } from 'pg'
 import type { Value } from '../contents.ts'
 import type { FreshnessStatements, SharedRows } from '../shared/shared-rows.ts'
 
+/**
+ * The row of the last observation stands for the freshness, which is on every node on Citus: whoever holds it there keeps
+ * nobody busy. What the streams say is read first, so that no node but the coordinator needs them.
+ */
 const freshness: FreshnessStatements = {
-  hold: ['UPDATE fatura.freshness SET synced_at = synced_at WHERE only_one'],
-  // Citus takes no view in an UPDATE.
-  save: `INSERT INTO fatura.freshness (only_one, synced_at) SELECT true, synced_at FROM fatura.current_freshness
-    ON CONFLICT (only_one) DO UPDATE SET synced_at = excluded.synced_at`,
+  hold: ['UPDATE fatura.observation SET last_at = last_at WHERE only_one'],
+  save: `DO $body$ DECLARE v_synced_at bigint; BEGIN
+    SELECT synced_at INTO v_synced_at FROM fatura.current_freshness;
+    UPDATE fatura.freshness SET synced_at = v_synced_at WHERE only_one AND synced_at IS DISTINCT FROM v_synced_at;
+  END $body$`,
 }
 
 /** Even where the process stands still from here on, nobody waits for it. */

@@ -4,10 +4,17 @@ import { hasCitus } from './distribute.ts'
 
 const spread = new WeakSet<object>()
 
-/** To be called once the pool's server can be asked. */
+/** To be called once, before the pool has a second connection. */
 export async function noteWhetherSpread(pool: pg.Pool): Promise<void> {
-  const ask = async <Row extends object>(sql: string) => (await pool.query(sql)).rows as Row[]
-  if (await hasCitus(ask)) pool.on('acquire', noteSpread)
+  const client = await pool.connect()
+  try {
+    const ask = async <Row extends object>(sql: string) => (await client.query(sql)).rows as Row[]
+    if (!(await hasCitus(ask))) return
+    noteSpread(client)
+    pool.on('connect', noteSpread)
+  } finally {
+    client.release()
+  }
 }
 
 export function noteSpread(client: object): void {

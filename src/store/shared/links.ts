@@ -18,6 +18,12 @@ const linkInsertion: Insertion = {
     WHERE stored.claim <> excluded.claim OR stored.ix_id IS DISTINCT FROM excluded.ix_id`,
 }
 
+const clientInsertion: Insertion = {
+  into: 'fatura.document_clients',
+  columns: { id: 'bigint', observed_at: 'bigint' },
+  onConflict: 'DO NOTHING',
+}
+
 /** Of records of the payment platform's, which alone have claims; no two of the same invoice. */
 export async function saveLinks(db: Db, records: readonly Omit<InvoiceRecord, 'lines'>[]): Promise<void> {
   const linked = records.flatMap(({ invoice, claim }) => (claim === undefined ? [] : [{ invoice, claim }]))
@@ -29,12 +35,13 @@ export async function saveLinks(db: Db, records: readonly Omit<InvoiceRecord, 'l
   const documents = linked.flatMap(({ invoice }) => invoice.ix_id ?? [])
   if (documents.length === 0) return
   // Whom the documents are made out to is to be read some time.
-  await db.query(
-    `INSERT INTO fatura.document_clients (id, observed_at)
-     SELECT DISTINCT client_id, 0 FROM fatura.documents WHERE ${db.isAmong('id', '$1')} AND client_id IS NOT NULL
-     ORDER BY client_id ON CONFLICT DO NOTHING`,
+  const clients = await db.query<{ id: number }>(
+    `SELECT DISTINCT client_id AS id FROM fatura.documents
+     WHERE ${db.isAmong('id', '$1')} AND client_id IS NOT NULL ORDER BY client_id`,
     documents,
   )
+  const wanted = clients.map(({ id }) => [id, 0])
+  await db.insert(clientInsertion, wanted)
 }
 
 /** Ties invoices to other documents. Their customers are nobody else's to change until the end. */

@@ -1,0 +1,167 @@
+/** A cluster that changes under load: a worker that is killed, one that is added, shards that move. */
+import assert from 'node:assert/strict'
+import { describe, type TestContext, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { createToken } from '../../src/access/token.ts'
+import { migrateStore, openWriteStore } from '../../src/store/engines.ts'
+import type { WriteStore } from '../../src/store/store.ts'
+import { addWorker, createCitusDatabase, skipCitus } from '../support/citus-cluster.ts'
+import { createCli, eventually, get } from '../support/cli.ts'
+import { runSql } from '../support/engines.ts'
+import { type Sample, startLoad } from '../support/load.ts'
+import { startProxy } from '../support/postgres-proxy.ts'
+import { makeLine, makeRecord } from '../support/records.ts'
+
+const customers = Array.from({ length: 24 }, (_, i) => `cus_${i}`)
+const requestsOf = (customer: string) => [
+  `/api/v1/client/${customer}/invoices`,
+  `/api/v1/client/${customer}/invoices?status=paid&page_size=2`,
+  `/api/v1/client/${customer}/invoices?q=in_1`,
+  `/api/v1/client/${customer}/invoice/in_1`,
+]
+
+/** Three invoices of each customer, and a token for all of them. */
+async function fill(t: TestContext, url: string): Promise<{ writer: WriteStore; token: string }> {
+  const writer = await openWriteStore(url)
+  t.after(() => writer.close())
+  const records = customers.flatMap(customer_id =>
+    [1, 2, 3].map(i => makeRecord({ id: `in_${i}`, customer_id, status: 'paid' }, [makeLine()])),
+  )
+  await writer.transaction(tx => tx.saveInvoices(records))
+  const { id, token, hash } = createToken()
+  const never = { expires_at: null, revoked_at: null }
+  await writer.saveToken({ id, name: 'test', hash, customers: null, created_at: Date.now(), ...never })
+  return { writer, token }
+}
+
+/** The customers whose rows lie on a node, by the port under which the others know it. */
+async function customersAt(coordinator: string, node: string): Promise<string[]> {
+  const { rows } = await runSql(
+    coordinator,
+    `SELECT customer_id FROM fatura.customers
+     WHERE get_shard_id_for_distribution_column('fatura.invoices', customer_id) IN (
+       SELECT shardid FROM pg_dist_shard_placement WHERE nodeport = ${new URL(node).port})`,
+  )
+  return rows.map(({ customer_id }) => customer_id)
+}
+
+const customerOf = (path: string) => path.split('/')[4] ?? ''
+const told = (samples: readonly Sample[]) =>
+  samples.slice(0, 3).map(({ status, text, path }) => `${path}: ${status} ${text}`)
+
+describe('a cluster that changes under load', { skip: skipCitus }, () => {
+  test('of a worker that is killed only the customers get 503, and all are back with it', async t => {
+    const [coordinator = '', worker = '', other] = await createCitusDatabase(
+      t,
+      process.env.TEST_CITUS_TEMPLATE,
+    )
+    if (other === undefined) return t.skip('the cluster has not two workers')
+    const proxy = await startProxy(t, worker)
+    await runSql(
+      coordinator,
+      `SELECT citus_update_node(nodeid, '127.0.0.1', ${new URL(proxy.url).port})
+       FROM pg_dist_node WHERE nodeport = ${new URL(worker).port}`,
+    )
+    const { token } = await fill(t, coordinator)
+    const there = new Set(await customersAt(coordinator, proxy.url))
+    assert.ok(there.size > 0 && there.size < customers.length, `${there.size} of ${customers.length}`)
+    const cli = await createCli(t)
+    const api = await cli.serve([], {
+      env: { DATABASE_URL: coordinator, DATABASE_READ_URL: `${coordinator},${proxy.url},${other}` },
+    })
+    const load = startLoad({
+      address: api.address,
+      paths: customers.flatMap(requestsOf),
+      token,
+      loops: 5,
+      pause: 10,
+      atMost: 60_000,
+    })
+    const failed = () => load.samples.filter(({ status }) => status !== 200)
+    const seen = (n: number) => {
+      const until = load.samples.length + n
+      return eventually(`${n} more answers`, () => load.samples.length >= until)
+    }
+    await seen(200)
+    assert.deepEqual(told(failed()), [])
+    await proxy.fall()
+    await seen(400)
+    const ready = await get(`${api.address}/ready`)
+    await proxy.rise()
+    const isBack = () => load.samples.slice(-200).every(({ status }) => status === 200)
+    await seen(200)
+    await eventually('all are served again', isBack)
+    await load.stop()
+    const refused = failed()
+    assert.deepEqual(told(refused.filter(({ path }) => !there.has(customerOf(path)))), [])
+    assert.deepEqual(
+      told(refused.filter(({ status, headers }) => status !== 503 || !headers['retry-after'])),
+      [],
+    )
+    assert.deepEqual(new Set(refused.map(({ path }) => customerOf(path))), there)
+    assert.equal(ready.status, 200)
+    t.diagnostic(`${refused.length} of ${load.samples.length} answers were 503`)
+  })
+
+  test('a worker is added and shards move to it: no request fails, and no write is lost', async t => {
+    const [coordinator = '', first = '', second] = await createCitusDatabase(t, undefined, 1)
+    if (second === undefined) return t.skip('the cluster has not two workers')
+    await migrateStore(coordinator)
+    const { writer, token } = await fill(t, coordinator)
+    const cli = await createCli(t)
+    const api = await cli.serve([], {
+      env: { DATABASE_URL: coordinator, DATABASE_READ_URL: `${coordinator},${first}` },
+    })
+    const load = startLoad({
+      address: api.address,
+      paths: customers.flatMap(requestsOf),
+      token,
+      loops: 5,
+      pause: 10,
+      atMost: 60_000,
+    })
+    let isOver = false
+    let last = 0
+    const writing = (async () => {
+      for (let turn = 1; !isOver; turn++) {
+        const changed = customers.map(customer_id =>
+          makeRecord({ id: 'in_2', customer_id, total_cents: turn }),
+        )
+        await writer.transaction(tx => tx.saveInvoices(changed))
+        last = turn
+        await sleep(20)
+      }
+    })()
+    await addWorker(coordinator, second)
+    for (const table of ['fatura.invoices', 'fatura.documents'])
+      await moveHalf(coordinator, table, first, second)
+    const until = load.samples.length + 200
+    await eventually('more answers', () => load.samples.length >= until)
+    isOver = true
+    await writing
+    await load.stop()
+    assert.deepEqual(told(load.samples.filter(({ status }) => status !== 200)), [])
+    assert.ok((await customersAt(coordinator, second)).length > 0)
+    for (const customer of customers) {
+      const [stored] = (await writer.readLinked(null, 10, customer)).filter(({ id }) => id === 'in_2')
+      assert.equal(JSON.parse(stored?.summary ?? '{}').total_cents, last, customer)
+    }
+    assert.equal(await writer.checkCounts(), 0)
+    t.diagnostic(`${load.samples.length} answers, ${last} transactions`)
+  })
+})
+
+/** Every second shard of a table, and of all that lies with it. */
+async function moveHalf(coordinator: string, table: string, from: string, to: string): Promise<void> {
+  const { rows } = await runSql(
+    coordinator,
+    `SELECT shardid FROM pg_dist_shard WHERE logicalrelid = '${table}'::regclass ORDER BY shardid`,
+  )
+  const [source, target] = [new URL(from), new URL(to)]
+  for (const { shardid } of rows.filter((_, i) => i % 2 === 0))
+    await runSql(
+      coordinator,
+      `SELECT citus_move_shard_placement(${shardid}, '${source.hostname}', ${source.port},
+        '${target.hostname}', ${target.port}, 'block_writes')`,
+    )
+}
