@@ -1,4 +1,4 @@
-import { STATUS_CODES } from 'node:http'
+import { STATUS_CODES } from '../node-http.ts'
 
 /** On every answer of every port: it is data for programs, never a page, and nobody else's to embed. */
 export const securityHeaders = [

@@ -1,4 +1,4 @@
-import { ServerResponse } from 'node:http'
+import { ServerResponse } from '../node-http.ts'
 import { securityHeaders, securityLines } from './bare-answer.ts'
 
 /** How Node writes an answer's head: what every answer goes through, whoever sends it. */
