@@ -30,6 +30,13 @@ export function createApp(dependencies: RouteDependencies): FastifyInstance {
       }),
     // The server sees to it; Fastify's own would write into answers that have begun.
     clientErrorHandler: () => {},
+    // Given here rather than set later, so that Fastify does not load those it would use otherwise.
+    schemaController: {
+      compilersFactory: {
+        buildValidator: () => compileParameters as never,
+        buildSerializer: () => () => JSON.stringify,
+      },
+    },
     routerOptions: { maxParamLength: maxUrlBytes, querystringParser: parseQuery },
     // A request that arrives on an open connection during the shutdown is served; the connection then closes.
     return503OnClosing: false,
@@ -41,8 +48,6 @@ export function createApp(dependencies: RouteDependencies): FastifyInstance {
     },
   })
 
-  app.setValidatorCompiler(compileParameters)
-  app.setSerializerCompiler(() => JSON.stringify)
   app.decorateRequest('grant', null)
   handleErrors(app, log)
   checkRequests(app)

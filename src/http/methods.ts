@@ -1,7 +1,8 @@
 /** The service is read-only: every route answers GET, HEAD and OPTIONS, and refuses the rest. */
-import { METHODS } from 'node:http'
+
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { ApiError } from '../errors.ts'
+import { METHODS } from '../node-http.ts'
 import { preflightHeaders } from './cors.ts'
 
 export const allowedMethods = 'GET, HEAD, OPTIONS'

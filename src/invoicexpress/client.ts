@@ -2,8 +2,9 @@
  * InvoiceXpress over HTTP. Its key travels in the query, so nothing that Node or InvoiceXpress says of a request is passed
  * on: an error holds our own words, a status or a code.
  */
-import { Agent as HttpAgent, type IncomingMessage, request as requestHttp } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import { Agent as HttpsAgent, request as requestHttps } from 'node:https'
+import { Agent as HttpAgent, request as requestHttp } from '../node-http.ts'
 import { SourceError } from '../sources.ts'
 import { traceHeaders } from '../trace.ts'
 
@@ -83,7 +84,10 @@ export function createClient({ apiKey, base, timeoutMs = 20_000 }: InvoiceXpress
 type Send = (url: URL, signal: AbortSignal) => Promise<IncomingMessage>
 
 /** Redirects are answers like any other: none is followed. */
-function createSend(request: typeof requestHttp | typeof requestHttps, agent: HttpAgent | HttpsAgent): Send {
+function createSend(
+  request: typeof requestHttp | typeof requestHttps,
+  agent: InstanceType<typeof HttpAgent> | HttpsAgent,
+): Send {
   const send: Send = (url, signal) =>
     new Promise((resolve, reject) => {
       const outgoing = request(url, { agent, headers: { ...headers, ...traceHeaders() }, signal })

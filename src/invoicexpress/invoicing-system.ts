@@ -1,11 +1,11 @@
 /** What the API asks of InvoiceXpress while a client waits: the PDF of a document. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Compile } from 'typebox/schema'
 import { fetchPdf, type PdfGuard } from '../pdf/fetch-pdf.ts'
 import { type InvoicingSystem, SourceError } from '../sources.ts'
 import { createGuardedCall } from '../upstream/guarded-calls.ts'
 import { createClient, type InvoiceXpressOptions, isInvoiceXpressOwn, Withdrawn } from './client.ts'
 import { invoiceXpressFailures, readAs, readObject } from './read-answer.ts'
+import { isAnything, isFilled, shape } from './shape.ts'
 
 export interface Patience {
   /** In milliseconds, until the PDF is made. */
@@ -25,17 +25,8 @@ const longestPauseMs = 2_000
 /** In seconds: by then a PDF is made. */
 const retryAfter = 5
 
-const made = Compile({
-  type: 'object',
-  properties: {
-    output: {
-      type: 'object',
-      properties: { pdfUrl: { type: 'string', minLength: 1 } },
-      required: ['pdfUrl'],
-    },
-  },
-  required: ['output'],
-})
+const made = shape({ output: isAnything })
+const output = shape({ pdfUrl: isFilled })
 
 export function createInvoicingSystem(
   options: InvoiceXpressOptions,
@@ -49,7 +40,8 @@ export function createInvoicingSystem(
   function findPdf(ixId: number, signal: AbortSignal): Promise<string | null> {
     return guarded(answer, signal, async () => {
       const found = await ask(`/api/pdf/${ixId}.json`, [], signal)
-      return found.status === 202 ? null : readAs(made, readObject(found), 'a PDF').output.pdfUrl
+      if (found.status === 202) return null
+      return readAs(output, readAs(made, readObject(found), 'a PDF').output, 'a PDF').pdfUrl
     })
   }
 

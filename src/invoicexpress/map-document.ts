@@ -1,42 +1,28 @@
 /** InvoiceXpress' documents and clients to ours. Pure: what does not fit is a failure, and never half a document. */
-import { Compile } from 'typebox/schema'
 import { isCalendarDay } from '../calendar.ts'
 import { type Document, type DocumentType, documentTypes } from '../document.ts'
 import { isIxStatus } from '../invoice.ts'
 import type { DocumentClient } from '../sources.ts'
 import { readAs, unfit } from './read-answer.ts'
+import { isAnything, isFilled, isLooseText, isOneOf, isTextOrNull, isWhole, shape } from './shape.ts'
 
-const filled = { type: 'string', minLength: 1 } as const
-/** Numbers come as text now and then, and text as numbers. */
-const id = {
-  anyOf: [
-    { type: 'integer', minimum: 1, maximum: Number.MAX_SAFE_INTEGER },
-    { type: 'string', pattern: '^[1-9][0-9]{0,14}$' },
-  ],
-} as const
-const text = { anyOf: [{ type: 'string' }, { type: 'number' }, { type: 'null' }] } as const
+const isId = isWhole(1, /^[1-9][0-9]{0,14}$/)
+const isAmount = (value: unknown): value is number | string => value !== null && isLooseText(value)
 
-const anyDocument = Compile({ type: 'object', properties: { type: filled }, required: ['type'] })
-
-const certifyingDocument = Compile({
-  type: 'object',
-  properties: {
-    id,
-    type: { enum: documentTypes },
-    status: filled,
-    sequence_number: text,
-    reference: text,
-    proprietary_uid: text,
-    date: { anyOf: [{ type: 'string' }, { type: 'null' }] },
-    total: { anyOf: [{ type: 'number' }, { type: 'string' }] },
-    currency: text,
-    client: {},
+const anyDocument = shape({ type: isFilled })
+const certifyingDocument = shape(
+  { id: isId, type: isOneOf(documentTypes), status: isFilled, total: isAmount },
+  {
+    sequence_number: isLooseText,
+    reference: isLooseText,
+    proprietary_uid: isLooseText,
+    date: isTextOrNull,
+    currency: isLooseText,
+    client: isAnything,
   },
-  required: ['id', 'type', 'status', 'total'],
-})
-
-const anyId = Compile({ type: 'object', properties: { id }, required: ['id'] })
-const client = Compile({ type: 'object', properties: { id, fiscal_id: text }, required: ['id'] })
+)
+const anyId = shape({ id: isId })
+const client = shape({ id: isId }, { fiscal_id: isLooseText })
 
 /** Null for a document of a type that certifies no invoice, whatever else it holds. */
 export function mapDocument(payload: unknown): Document | null {
@@ -77,7 +63,7 @@ export function mapClient(payload: unknown): DocumentClient {
 
 /** The id of a record, whatever else is wrong with it; null when it has none. */
 export function readId(payload: unknown): number | null {
-  return anyId.Check(payload) ? Number((payload as { id: number | string }).id) : null
+  return anyId.misfit(payload) === null ? Number((payload as { id: number | string }).id) : null
 }
 
 /** Null when there is none. */

@@ -1,10 +1,9 @@
 /** What InvoiceXpress answers, believed only once it fits. */
-import type { TLocalizedValidationError } from 'typebox/error'
-import type { Validator, XSchema } from 'typebox/schema'
 import { type FailureScope, SourceError, type SourceFailure } from '../sources.ts'
 import type { Failures } from '../upstream/failures.ts'
 import { readRetryAfter } from '../upstream/retry-after.ts'
 import type { Answer } from './client.ts'
+import type { Shape } from './shape.ts'
 
 /** An answer with another status than the one for what was asked. */
 export class Refused extends SourceError {
@@ -58,22 +57,11 @@ export function readWrapped(answer: Answer): [key: string, record: unknown] {
   return sole
 }
 
-/** The value, when it fits the schema. */
-export function readAs<Schema extends XSchema, Value>(
-  schema: Validator<Schema, Value>,
-  value: unknown,
-  what: string,
-): Value {
-  if (schema.Check(value)) return value
-  const [, [first]] = schema.Errors(value)
-  throw unfit(what, first && nameMisfit(first))
-}
-
-/** The field that does not fit: its name, and never what is in it. */
-function nameMisfit(error: TLocalizedValidationError): string {
-  return error.keyword === 'required'
-    ? error.params.requiredProperties.join(', ')
-    : error.instancePath.slice(1).replaceAll('/', '.')
+/** The value, when it has the shape. What does not fit is told by its name, and never by what is in it. */
+export function readAs<T>(shape: Shape<T>, value: unknown, what: string): T {
+  const misfit = shape.misfit(value)
+  if (misfit === null) return value as T
+  throw unfit(what, misfit)
 }
 
 /** `field` names what is wrong, where one field is. */

@@ -1,20 +1,10 @@
 /** A page of a list, whatever the list is called there. */
-import { Compile } from 'typebox/schema'
 import type { Answer } from './client.ts'
 import { readAs, readObject, unfit } from './read-answer.ts'
+import { isWhole, shape } from './shape.ts'
 
-/** A number, or its digits as text. */
-const count = {
-  anyOf: [
-    { type: 'integer', minimum: 0, maximum: Number.MAX_SAFE_INTEGER },
-    { type: 'string', pattern: '^[0-9]{1,15}$' },
-  ],
-} as const
-const pagination = Compile({
-  type: 'object',
-  properties: { current_page: count, total_pages: count, total_entries: count },
-  required: ['current_page', 'total_pages', 'total_entries'],
-})
+const isCount = isWhole(0, /^[0-9]{1,15}$/)
+const pagination = shape({ current_page: isCount, total_pages: isCount, total_entries: isCount })
 
 export interface Page {
   records: readonly unknown[]

@@ -1,8 +1,9 @@
 /** The guarded client through which every PDF of an upstream comes: an upstream's URL is not to be trusted. */
-import { type IncomingMessage, type RequestOptions, request as requestHttp } from 'node:http'
+import type { IncomingMessage, RequestOptions } from 'node:http'
 import { request as requestHttps } from 'node:https'
 import { isIP } from 'node:net'
 import { finished, type Readable } from 'node:stream'
+import { request as requestHttp } from '../node-http.ts'
 import { type Pdf, SourceError } from '../sources.ts'
 import { isAllowed } from './allowed-origins.ts'
 import { createPdfCheck, tooLarge } from './pdf-check.ts'

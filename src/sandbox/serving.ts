@@ -1,7 +1,8 @@
 /** What the local services share: a port, a second one where redirects lead, the rate, and their own addresses. */
 import { once } from 'node:events'
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { createServer } from '../node-http.ts'
 import type { ActiveFault } from './faults.ts'
 import { type Answer, sendSpoilt, spoilBody, type WriteError } from './spoil.ts'
 

@@ -1,4 +1,4 @@
-import { STATUS_CODES } from 'node:http'
+import { STATUS_CODES } from '../node-http.ts'
 
 /** Headers that stand together in the head of an answer. */
 export interface HeadSet {

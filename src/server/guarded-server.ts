@@ -3,15 +3,10 @@
  * whichever port. Requests on one connection are answered one at a time, in their order; every socket is watched to its
  * end, those that leave Node's own handling included.
  */
-import {
-  createServer,
-  type IncomingMessage,
-  type RequestListener,
-  type Server,
-  type ServerResponse,
-} from 'node:http'
+import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
+import { createServer } from '../node-http.ts'
 import {
   type Connection,
   createConnection,

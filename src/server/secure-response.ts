@@ -1,4 +1,5 @@
-import { type IncomingMessage, ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse as Response } from 'node:http'
+import { ServerResponse } from '../node-http.ts'
 import { type HeadSet, securityHeaders } from './bare-answer.ts'
 
 /** How Node writes an answer's head: what every answer goes through, whoever sends it. */
@@ -34,7 +35,7 @@ class SecureHeaders extends ServerResponse {
 }
 
 /** Gives an answer, such as a page, security headers of its own in place of the usual ones. Call it before its head is sent. */
-export function replaceSecurityHeaders(response: ServerResponse, { lines, pairs }: HeadSet): void {
+export function replaceSecurityHeaders(response: Response, { lines, pairs }: HeadSet): void {
   if (response instanceof SecureHead) {
     response.securityLines = lines
     return

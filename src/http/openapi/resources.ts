@@ -1,5 +1,5 @@
 /** The bodies that go out: the contract's resources, as the OpenAPI document describes them. */
-import Type from 'typebox'
+
 import {
   customerIdPattern,
   invoiceIdPattern,
@@ -9,6 +9,7 @@ import {
 } from '../../invoice.ts'
 import { exampleDetail, exampleInvoice, examplePage } from './examples.ts'
 import { ErrorBody } from './responses.ts'
+import { Type } from './type.ts'
 
 const text = (description: string) => Type.String({ description })
 const textOrNull = (description: string) =>

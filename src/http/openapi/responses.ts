@@ -1,6 +1,7 @@
 /** The parts of responses that several routes share, as the OpenAPI document describes them. */
-import Type from 'typebox'
+
 import { type ErrorCode, errorCodes } from '../../errors.ts'
+import { Type } from './type.ts'
 
 const requestIdHeader = {
   'request-id': {

@@ -1,5 +1,5 @@
 /** What goes into each route and comes out: the validator, the static types and the OpenAPI document come from here. */
-import Type, { type Static } from 'typebox'
+import type { Static } from 'typebox'
 import type { ErrorCode } from '../../errors.ts'
 import {
   customerIdPattern,
@@ -12,6 +12,7 @@ import {
 import { maxSearchWords } from '../../store/read-model/search.ts'
 import { exampleInvoice } from './examples.ts'
 import { errorResponses, jsonContent, notModifiedResponse, pdfResponse, readHeaders } from './responses.ts'
+import { Type } from './type.ts'
 
 const customerId = Type.String({
   pattern: customerIdPattern,

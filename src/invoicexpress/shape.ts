@@ -1,0 +1,55 @@
+/** What a record must look like before it is believed: a check for each field, from which its type follows. */
+export type Check<T> = (value: unknown) => value is T
+
+/** Of a record: the names of its fields that are missing, or else of the first that does not fit; null when all fit. */
+export interface Shape<T> {
+  misfit(value: unknown): string | null
+  /** Only for its type. */
+  readonly fitting?: T
+}
+
+type Checks = Record<string, Check<unknown>>
+type Checked<C> = C extends Check<infer T> ? T : never
+type Fields<Required extends Checks, Optional extends Checks> = {
+  [Name in keyof Required]: Checked<Required[Name]>
+} & { [Name in keyof Optional]?: Checked<Optional[Name]> }
+
+/** A record may have other fields too. What is no record has no field to name: its misfit is ''. */
+export function shape<Required extends Checks, Optional extends Checks = Record<never, never>>(
+  required: Required,
+  optional?: Optional,
+): Shape<Fields<Required, Optional>> {
+  const names = Object.keys(required)
+  const checks = Object.entries({ ...required, ...optional })
+  return {
+    misfit(value) {
+      if (typeof value !== 'object' || value === null || Array.isArray(value)) return ''
+      const record = value as Record<string, unknown>
+      const missing = names.filter(name => record[name] === undefined)
+      if (missing.length > 0) return missing.join(', ')
+      const unfit = checks.find(([name, check]) => record[name] !== undefined && !check(record[name]))
+      return unfit === undefined ? null : unfit[0]
+    },
+  }
+}
+
+export const isFilled = (value: unknown): value is string => typeof value === 'string' && value !== ''
+
+export const isTextOrNull = (value: unknown): value is string | null =>
+  value === null || typeof value === 'string'
+
+/** Text comes as a number now and then. */
+export const isLooseText = (value: unknown): value is string | number | null =>
+  isTextOrNull(value) || Number.isFinite(value)
+
+export const isAnything = (_value: unknown): _value is unknown => true
+
+export function isOneOf<T>(values: readonly T[]): Check<T> {
+  return (value): value is T => values.includes(value as T)
+}
+
+/** A whole number from `least` up, or its digits as text, as these come now and then. */
+export function isWhole(least: number, digits: RegExp): Check<number | string> {
+  return (value): value is number | string =>
+    typeof value === 'string' ? digits.test(value) : Number.isSafeInteger(value) && Number(value) >= least
+}
