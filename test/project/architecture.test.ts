@@ -23,7 +23,9 @@ interface Rule {
   packages: readonly string[]
 }
 
-const domain = ['invoice', 'invoice-json', 'document', 'errors', 'calendar'].map(name => `src/${name}.ts`)
+const domain = ['invoice', 'invoice-json', 'document', 'errors', 'calendar', 'currency'].map(
+  name => `src/${name}.ts`,
+)
 
 /** What the engines have in common. */
 const storeContracts = ['store', 'document-store', 'connector-store', 'facts', 'contents', 'migrations'].map(
@@ -44,6 +46,7 @@ const rules: Record<string, Rule> = {
   'src/calendar.ts': { ours: [], packages: [] },
   'src/document.ts': { ours: [], packages: [] },
   'src/errors.ts': { ours: [], packages: [] },
+  'src/currency.ts': { ours: [], packages: [] },
   'src/sources.ts': { ours: domain, packages: [] },
   'src/stream-names.ts': { ours: ['src/sources.ts'], packages: [] },
   'src/store/postgres/': { ours: engineImports, packages: ['pg'] },
