@@ -60,11 +60,27 @@ test('is OpenAPI 3.1, and every operation, parameter, response, header and schem
           assert.ok(header.description, `${path} ${status} ${name}`)
       }
     }
-  for (const [name, schema] of Object.entries<{ properties: Record<string, object> }>(
+  for (const [name, schema] of Object.entries<{ description?: string; properties?: Record<string, object> }>(
     document.components.schemas,
-  ))
-    for (const [property, value] of Object.entries(schema.properties))
+  )) {
+    assert.ok(schema.description, name)
+    for (const [property, value] of Object.entries(schema.properties ?? {}))
       assert.ok('description' in value || '$ref' in value, `${name}.${property}`)
+  }
+})
+
+test('is good to generate from: method names that say what they do, no schema named Error, each enum named once', () => {
+  const operations = Object.values<{ get: { operationId: string } }>(document.paths)
+  for (const { get } of operations) assert.match(get.operationId, /^(list|get|download)[A-Z][A-Za-z]+$/)
+  assert.equal(new Set(operations.map(({ get }) => get.operationId)).size, operations.length)
+  assert.ok(!('Error' in document.components.schemas))
+  const enums: string[] = []
+  JSON.stringify(document, (_key, value) => {
+    if (Array.isArray(value?.enum) && value.enum.length > 1) enums.push(value.enum.join())
+    return value
+  })
+  assert.equal(new Set(enums).size, enums.length, enums.join('\n'))
+  assert.ok(enums.length >= 4)
 })
 
 test('every error code is described with an example where it can occur', () => {

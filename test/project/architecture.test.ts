@@ -54,6 +54,7 @@ const rules: Record<string, Rule> = {
   'src/store/shared/': { ours: [...domain, ...storeContracts], packages: [] },
   'src/store/read-model/': { ours: [...domain, 'src/store/store.ts'], packages: [] },
   'src/store/': { ours: domain, packages: [] },
+  'src/client/': { ours: ['src/invoice.ts', 'src/errors.ts'], packages: [] },
   'src/access/': { ours: domain, packages: [] },
   'src/linking/': { ours: [...domain, 'src/store/document-store.ts'], packages: [] },
   'src/import/': { ours: [...domain, ...storeSeen, 'src/stream-names.ts'], packages: [] },
