@@ -14,6 +14,7 @@ import { openapiSchema } from './openapi/schemas.ts'
 import type { RateLimit } from './rate-limit.ts'
 import { addResourceMetadata, type Identity } from './resource-metadata.ts'
 import { sendJson } from './send-json.ts'
+import { addStaticFiles, type StaticFile } from './static-files.ts'
 import type { TypedApp } from './typed-app.ts'
 
 export interface RouteDependencies {
@@ -31,10 +32,18 @@ export interface RouteDependencies {
   ending?: AbortSignal
   /** The OpenAPI document's text. */
   apiDescription: Buffer
+  /** Served beside the API; none of them stands in the OpenAPI document. */
+  files?: readonly StaticFile[]
 }
 
 export function addRoutes(app: FastifyInstance, dependencies: RouteDependencies): void {
-  const { store, apiDescription, ending, identity = { provider: null, publicUrl: null } } = dependencies
+  const {
+    store,
+    apiDescription,
+    ending,
+    files = [],
+    identity = { provider: null, publicUrl: null },
+  } = dependencies
   for (const component of components) app.addSchema(component)
 
   addHealth(app as TypedApp, store, ending)
@@ -42,6 +51,7 @@ export function addRoutes(app: FastifyInstance, dependencies: RouteDependencies)
     return sendJson(reply, apiDescription)
   })
   addResourceMetadata(app as TypedApp, identity)
+  addStaticFiles(app, files)
   app.register(
     async scope => {
       guardCustomerRoutes(scope, dependencies)

@@ -29,6 +29,7 @@ const used = [
   'CORS_ORIGINS',
   ...providerSettings,
   'RATE_LIMIT',
+  'WEB',
   'LOG_LEVEL',
   'SHUTDOWN_DELAY',
   ...stripeSettings,
@@ -73,7 +74,7 @@ async function up(options: { webhooks?: string } & Options): Promise<void> {
   if (stop.signal.aborted) return end()
   const { startApi } = await import('../wiring/start-api.ts')
   const api = await startApi({
-    ...{ url: readUrlOf(settings), host, port, rateLimit, stripe, invoiceXpress, log },
+    ...{ url: readUrlOf(settings), host, port, rateLimit, web: settings.WEB, stripe, invoiceXpress, log },
     ...{ provider, publicUrl: settings.PUBLIC_URL, corsOrigins: settings.CORS_ORIGINS ?? [] },
   })
   log.info({ address: api.address }, 'listening')

@@ -5,6 +5,7 @@ import type { ProviderOptions } from '../../access/verify-provider.ts'
 import { createApp } from '../../http/app.ts'
 import { readApiDescription } from '../../http/openapi/api-description.ts'
 import type { RateLimit } from '../../http/rate-limit.ts'
+import { loadWebFiles } from '../../http/web-files.ts'
 import type { InvoiceXpressOptions } from '../../invoicexpress/client.ts'
 import { openReadStore } from '../../store/engines.ts'
 import type { StripeOptions } from '../../stripe/client.ts'
@@ -21,6 +22,8 @@ export interface ApiOptions {
   provider?: ProviderOptions | null
   /** The address under which clients reach the API; null: customer links do not work. */
   publicUrl?: string | null
+  /** Whether pages are served beside the API. */
+  web: boolean
   /** Null: no payment platform is connected. */
   stripe: StripeOptions | null
   /** Null: no invoicing system is connected. */
@@ -54,11 +57,12 @@ export async function startApi(options: ApiOptions): Promise<RunningApi> {
 }
 
 export async function prepareApi(options: ApiOptions): Promise<PreparedApi> {
-  const { url, host, port, rateLimit, stripe, invoiceXpress, workers = 1, log } = options
+  const { url, host, port, rateLimit, web, stripe, invoiceXpress, workers = 1, log } = options
   const { provider = null, publicUrl = null, corsOrigins } = options
   const store = await openReadStore(url, workers)
   const ending = new AbortController()
   let hasLeft = false
+  const apiDescription = readApiDescription()
   const verifiers =
     provider === null && publicUrl === null
       ? null
@@ -82,7 +86,8 @@ export async function prepareApi(options: ApiOptions): Promise<PreparedApi> {
     rateLimit,
     corsOrigins,
     log,
-    apiDescription: readApiDescription(),
+    apiDescription,
+    files: web ? loadWebFiles(apiDescription) : [],
     ending: ending.signal,
   })
   holdConnections(app.server)

@@ -5,8 +5,8 @@ import {
   customerIdPattern,
   type DocumentKind,
   defaultPageSize,
+  type InvoiceStatus,
   invoiceIdPattern,
-  invoiceStatuses,
   maxPageSize,
 } from '../../invoice.ts'
 import { maxSearchWords } from '../../store/read-model/search.ts'
@@ -45,8 +45,8 @@ const listQuery = Type.Object({
     }),
   ),
   status: Type.Optional(
-    Type.Enum([...invoiceStatuses], {
-      type: 'string',
+    Type.Unsafe<InvoiceStatus>({
+      allOf: [Type.Ref('InvoiceStatus')],
       description: "The payment platform's invoice status.",
       examples: ['paid'],
     }),
@@ -139,7 +139,7 @@ const documentNames: Record<DocumentKind, string> = {
 function downloadSchema(kind: DocumentKind) {
   return {
     ...secured,
-    operationId: kind === 'ix' ? 'downloadExternalDocument' : 'downloadPaymentDocument',
+    operationId: kind === 'ix' ? 'downloadIxPdf' : 'downloadPaymentsPdf',
     summary: `Download ${documentNames[kind]}`,
     description: `Streams ${documentNames[kind]}, fetched again for every request.`,
     params: invoiceParams,
@@ -171,9 +171,13 @@ function healthSchema(operationId: string, summary: string, description: string,
   }
 }
 
-export const liveSchema = healthSchema('isLive', 'Is the process alive?', 'Answers without asking the store.')
+export const liveSchema = healthSchema(
+  'getLiveness',
+  'Is the process alive?',
+  'Answers without asking the store.',
+)
 export const readySchema = healthSchema(
-  'isReady',
+  'getReadiness',
   'Can requests be served?',
   'Asks the store. Send traffic to this process only while this answers 200.',
   'unavailable',
@@ -183,7 +187,7 @@ export const readySchema = healthSchema(
 export const openapiSchema = {
   tags: ['operations'],
   security: [],
-  operationId: 'getOpenapi',
+  operationId: 'getOpenApi',
   summary: 'This document',
   description: 'The OpenAPI description of this API.',
   response: {
