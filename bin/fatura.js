@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 // Plain JavaScript, so that a Node too old for the rest can still say so.
+import { existsSync } from 'node:fs'
 import module from 'node:module'
 import { fileURLToPath } from 'node:url'
 
@@ -7,10 +8,12 @@ const major = Number(process.versions.node.split('.')[0])
 if (major >= 24) {
   // A start takes a third of the time once its modules are compiled. Where this folder cannot be written, nothing is kept.
   module.enableCompileCache(fileURLToPath(new URL('../node_modules/.cache/fatura', import.meta.url)))
-  import('../src/cli/main.ts')
+  // A checkout runs from its source. A package holds what was compiled: Node strips no types below node_modules.
+  const source = new URL('../src/cli/main.ts', import.meta.url)
+  import(existsSync(source) ? source.href : '../dist/cli/main.js')
 } else {
   process.stderr.write(
-    `fatura: needs Node 24 or newer, and this is ${process.version}. In a checkout, "npm ci" brings one: run npx fatura …\n`,
+    `fatura: needs Node 24 or newer, and this is ${process.version}. "npm install node@26" in this folder brings one (in a checkout, "npm ci" does): then run npx fatura …\n`,
   )
   process.exitCode = 1
 }

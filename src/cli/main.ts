@@ -1,4 +1,5 @@
 /** The command line: one file a command, all listed here. */
+import { styleText } from 'node:util'
 import { Command, CommanderError } from 'commander'
 import manifest from '../../package.json' with { type: 'json' }
 import { StoreError } from '../store/store.ts'
@@ -7,13 +8,17 @@ import { CliError } from './terminal/cli-error.ts'
 import { hideTokens } from './terminal/hide-tokens.ts'
 import { movingLine } from './terminal/moving-line.ts'
 
-/** In the order of the help. A command is loaded when it is asked for; all of them are for the help and for what is none. */
+/**
+ * In the order of the help. A command is loaded when it is asked for; all of them are for the help, for what is no command,
+ * and for completion, which tells of all.
+ */
 const commands: Record<string, () => Promise<Command>> = {
   demo: async () => (await import('./commands/demo.ts')).demoCommand(),
   serve: async () => (await import('./commands/serve.ts')).serveCommand(),
   sync: async () => (await import('./commands/sync.ts')).syncCommand(),
   up: async () => (await import('./commands/up.ts')).upCommand(),
   status: async () => (await import('./commands/status.ts')).statusCommand(),
+  health: async () => (await import('./commands/health.ts')).healthCommand(),
   account: async () => (await import('./commands/account.ts')).accountCommand(),
   doctor: async () => (await import('./commands/doctor.ts')).doctorCommand(),
   reconcile: async () => (await import('./commands/reconcile.ts')).reconcileCommand(),
@@ -24,6 +29,7 @@ const commands: Record<string, () => Promise<Command>> = {
   copy: async () => (await import('./commands/copy.ts')).copyCommand(),
   openapi: async () => (await import('./commands/openapi.ts')).openapiCommand(),
   sandbox: async () => (await import('./commands/sandbox.ts')).sandboxCommand(),
+  completion: async () => (await import('./commands/completion.ts')).completionCommand(),
 }
 
 const program = new Command('fatura')
@@ -61,22 +67,25 @@ try {
   movingLine.clear()
   if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : 2
   else if (error instanceof CliError || error instanceof StoreError) {
-    process.stderr.write(hideTokens(`fatura: ${error.message}\n`))
+    process.stderr.write(`${prefix()} ${hideTokens(error.message)}\n`)
     process.exitCode = error instanceof CliError ? error.exitCode : 1
   } else {
     // A fault of ours. Only its words and where it happened: an error may carry data beside them.
     process.stderr.write(
-      hideTokens(
-        `fatura: unexpected failure, please report it: ${error instanceof Error ? error.stack : error}\n`,
-      ),
+      `${prefix()} ${hideTokens(`unexpected failure, please report it: ${error instanceof Error ? error.stack : error}`)}\n`,
     )
     process.exitCode ||= 1
   }
 }
 
+/** Red where people see colours: Node's `styleText` honours NO_COLOR and FORCE_COLOR. */
+function prefix(): string {
+  return styleText('red', 'fatura:', { stream: process.stderr })
+}
+
 function loadersOf(asked: string): (() => Promise<Command>)[] {
   return Object.entries(commands)
-    .filter(([name]) => name === asked || !Object.hasOwn(commands, asked))
+    .filter(([name]) => name === asked || asked === 'completion' || !Object.hasOwn(commands, asked))
     .map(([, load]) => load)
 }
 

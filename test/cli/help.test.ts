@@ -34,15 +34,18 @@ const commands: [command: string, mentions: string[]][] = [
   ['token list', [...storing.flat(), '--json']],
   ['token revoke', [...storing.flat(), '<token>']],
   ['doctor', [...storing.flat(), '--sample', '--json', 'STRIPE_API_KEY', 'INVOICEXPRESS_API_KEY']],
-  ['migrate', storing.flat()],
+  ['migrate', [...storing.flat(), '--json']],
   ['sync', [...storing.flat(), '--once', '--full', '--webhooks', 'INVOICEXPRESS_API_KEY', 'LINK_REFERENCE']],
   ['up', [...serving.flat(), ...storing.flat(), '--webhooks', 'LINK_REFERENCE']],
   ['status', [...storing.flat(), '--json']],
-  ['account show', storing.flat()],
+  ['health', ['--host', '--port', '--json', 'Exit code']],
+  ['account', ['show', 'change']],
+  ['account show', [...storing.flat(), '--json']],
   ['account change', [...storing.flat(), '--confirm']],
-  ['copy', ['<from>', '<to>']],
+  ['copy', ['<from>', '<to>', '--json']],
   ['sandbox', ['--seed', '--invoices', '--differences']],
   ['openapi', []],
+  ['completion', ['<shell>', 'bash', 'zsh', 'fish']],
 ]
 
 describe('fatura --help', { concurrency: 3 }, () => {
@@ -53,12 +56,22 @@ describe('fatura --help', { concurrency: 3 }, () => {
       assert.equal(code, 0)
       assert.equal(stderr, '')
       assert.doesNotMatch(stdout, /default: (\[\]|false)/, 'nothing that says nothing')
-      if (command !== '' && command !== 'token') assert.match(stdout, /\nExample:\n {2}(\w+=\S+ )?fatura /)
+      if (command !== '') assert.match(stdout, /\nExample:\n {2}(\w+=\S+ |source <\()?fatura /)
       assert.ok(stdout.startsWith(`Usage: ${`fatura ${command}`.trim()} `), stdout)
       for (const mention of mentions) assert.ok(stdout.includes(mention), `${mention} in: ${stdout}`)
       if (command === 'doctor') assert.deepEqual(settingsIn(stdout), [...settingNames].sort())
       else assert.deepEqual(settingsIn(stdout), await documentedSettings(command))
     })
+
+  it('is checked here for every command there is', async t => {
+    const cli = await createCli(t)
+    const { stdout } = await cli.run(['completion', 'bash'])
+    const [places = ''] = /(?<=^ +)\/\S+(?=\) place=)/m.exec(stdout) ?? []
+    assert.deepEqual(
+      commands.map(([command]) => command).sort(),
+      ['', ...places.split('|').map(place => place.slice(1).replaceAll('/', ' '))].sort(),
+    )
+  })
 
   it('shows an invoice that import takes', async t => {
     const cli = await createCli(t)

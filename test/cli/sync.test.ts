@@ -160,7 +160,7 @@ describe('fatura sync --once', { concurrency: 4 }, () => {
   it('tells of a failing upstream, and goes on where it was', async t => {
     const world = await createSyncWorld(t, { invoices: 350, seed: 13 })
     const { sandbox, account } = world
-    const statusOf = async (): Promise<Stream[]> => {
+    const statusOf = async (): Promise<TextOf<Stream>[]> => {
       const { stdout } = await succeed(world, ['status', '--json'])
       return stdout
         .trimEnd()
@@ -197,7 +197,7 @@ describe('fatura sync --once', { concurrency: 4 }, () => {
       names,
     )
     for (const { name, succeeded_at, failed_at, error } of after) {
-      assert.ok(succeeded_at !== null && Date.now() - succeeded_at < 60_000, name)
+      assert.ok(succeeded_at !== null && Date.now() - Date.parse(succeeded_at) < 60_000, name)
       assert.deepEqual([failed_at, error], [null, null], name)
     }
     const healed = await succeed(world, ['status'])
@@ -349,3 +349,6 @@ function assertNotAhead(
   }
   return left.length === 0
 }
+
+/** As `--json` prints it: moments are texts. */
+type TextOf<T> = { [Name in keyof T]: Name extends `${string}_at` ? string | null : T[Name] }

@@ -64,8 +64,9 @@ describe('fatura token', { concurrency: 3 }, () => {
     for (const [, life] of lives) {
       const token = listed.find(({ name }) => name === String(life))
       assert.ok(token !== undefined)
-      assert.ok(token.created_at >= began && token.created_at <= Date.now())
-      assert.equal(token.expires_at, life === null ? null : token.created_at + life)
+      const created = Date.parse(token.created_at)
+      assert.ok(created >= began && created <= Date.now())
+      assert.equal(token.expires_at, life === null ? null : new Date(created + life).toISOString())
     }
   })
 
@@ -280,9 +281,9 @@ interface ListedToken {
   id: string
   name: string
   customers: string[] | null
-  created_at: number
-  expires_at: number | null
-  revoked_at: number | null
+  created_at: string
+  expires_at: string | null
+  revoked_at: string | null
   state: string
 }
 

@@ -8,6 +8,7 @@ import { invoiceXpressOf, invoiceXpressSettings, stripeOf, stripeSettings } from
 import { addSettings } from '../settings/options.ts'
 import { type Options, readSettings } from '../settings/read-settings.ts'
 import { CliError } from '../terminal/cli-error.ts'
+import { jsonLine } from '../terminal/json-line.ts'
 import { createLog } from '../terminal/log.ts'
 import { sayWaiting } from '../terminal/progress.ts'
 import { formatTable } from '../terminal/table.ts'
@@ -22,7 +23,9 @@ export function accountCommand(): Command {
     .description('Show or change the accounts whose records the store holds.')
     .addCommand(
       addSettings(
-        new Command('show').description('Show the accounts that the store was filled from.'),
+        new Command('show')
+          .description('Show the accounts that the store was filled from.')
+          .option('--json', 'one JSON object a line'),
         usedByShow,
       ).action(showAccounts),
     )
@@ -45,10 +48,14 @@ async function withStore<T>(url: string, work: (store: WriteStore) => Promise<T>
   }
 }
 
-async function showAccounts(options: Options): Promise<void> {
+async function showAccounts(options: { json?: true } & Options): Promise<void> {
   const store = await openOperatorStore(readSettings(options, usedByShow).DATABASE_URL)
   try {
     const pins = await store.listPins()
+    if (options.json === true) {
+      process.stdout.write(pins.map(jsonLine).join(''))
+      return
+    }
     const rows = pins.map(({ system, account, pinned_at }) => [
       system,
       account,

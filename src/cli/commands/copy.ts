@@ -5,6 +5,7 @@ import { migrateStore, openOperatorStore, openWriteStore } from '../../store/eng
 import type { OperatorStore, WriteStore } from '../../store/store.ts'
 import { loadEnvFile } from '../settings/environment.ts'
 import { CliError } from '../terminal/cli-error.ts'
+import { jsonLine } from '../terminal/json-line.ts'
 import { printResult } from '../terminal/moving-line.ts'
 import { createProgress, type Progress, sayWaiting } from '../terminal/progress.ts'
 
@@ -15,6 +16,7 @@ export function copyCommand(): Command {
     )
     .argument('<from>', 'the address of the store to read, like sqlite:data/fatura.db')
     .argument('<to>', 'the address of the store to fill, like postgres://user:password@host:5432/name')
+    .option('--json', 'one JSON object when both are equal: what was written, counts and the hash')
     .addHelpText(
       'after',
       `
@@ -30,7 +32,7 @@ Example:
     .action(runCopy)
 }
 
-async function runCopy(fromUrl: string, toUrl: string): Promise<void> {
+async function runCopy(fromUrl: string, toUrl: string, options: { json?: true }): Promise<void> {
   if (fromUrl === toUrl) throw new CliError('The two addresses are the same; there is nothing to copy.')
   // The driver takes from the environment what an address leaves out, such as PGPASSWORD.
   loadEnvFile()
@@ -41,7 +43,7 @@ async function runCopy(fromUrl: string, toUrl: string): Promise<void> {
     await migrateStore(toUrl, undefined, wait)
     const to = await openWriteStore(toUrl, wait)
     try {
-      await copyAndCompare(from, to, progress)
+      await copyAndCompare(from, to, progress, options.json === true)
     } finally {
       await to.close()
     }
@@ -50,15 +52,21 @@ async function runCopy(fromUrl: string, toUrl: string): Promise<void> {
   }
 }
 
-async function copyAndCompare(from: OperatorStore, to: WriteStore, progress: Progress): Promise<void> {
+async function copyAndCompare(
+  from: OperatorStore,
+  to: WriteStore,
+  progress: Progress,
+  asJson: boolean,
+): Promise<void> {
   try {
     await checkTarget(from, to, (kind, done) => progress.update(`(${kinds[kind].names[1]}) checked`, done))
     const { written, alike, removed } = await copyStore(from, to, (kind, done) =>
       progress.update(`(${kinds[kind].names[1]}) copied`, done),
     )
-    printResult(
-      `Copied: ${written} written, ${alike} there already, ${removed} removed (${progress.pace(written + alike)}).\n`,
-    )
+    if (!asJson)
+      printResult(
+        `Copied: ${written} written, ${alike} there already, ${removed} removed (${progress.pace(written + alike)}).\n`,
+      )
     const source = await digestStore(from, (kind, done) =>
       progress.update(`(${kinds[kind].names[1]}) of the source compared`, done),
     )
@@ -69,7 +77,11 @@ async function copyAndCompare(from: OperatorStore, to: WriteStore, progress: Pro
       throw new CliError(
         `The stores differ: ${describe(source)} in the source, ${describe(target)} in the target. Another program may have written to one of them. Run it again.`,
       )
-    printResult(`Compared, equal on both sides: ${describe(source)}; sha256 ${source.sha256}.\n`)
+    printResult(
+      asJson
+        ? jsonLine({ written, alike, removed, ...source })
+        : `Compared, equal on both sides: ${describe(source)}; sha256 ${source.sha256}.\n`,
+    )
   } finally {
     progress.end()
   }

@@ -1,9 +1,11 @@
+import { styleText } from 'node:util'
 import { Command } from 'commander'
 import { createReporter, type Finding } from '../../doctor/findings.ts'
 import { addSettings } from '../settings/options.ts'
 import type { Options } from '../settings/read-settings.ts'
 import { settingNames } from '../settings/settings.ts'
 import { CliError } from '../terminal/cli-error.ts'
+import { jsonLine } from '../terminal/json-line.ts'
 import { movingLine, printResult } from '../terminal/moving-line.ts'
 import { printable } from '../terminal/table.ts'
 
@@ -57,6 +59,7 @@ interface Screen {
 }
 
 const columns = { result: 4, check: 30 }
+const styles = { ok: 'green', warn: 'yellow', FAIL: 'red', skip: 'gray' } as const
 
 /** On a terminal a line below the findings says what is being looked at. */
 function createScreen(isJson: boolean): Screen {
@@ -64,7 +67,7 @@ function createScreen(isJson: boolean): Screen {
     begin(check) {
       if (movingLine.canMove) movingLine.draw(`… ${printable(check)}`)
     },
-    print: finding => printResult(isJson ? `${JSON.stringify(finding)}\n` : format(finding)),
+    print: finding => printResult(isJson ? jsonLine(finding) : format(finding)),
     end: summary => printResult(isJson ? '' : `\n${summary}\n`),
   }
 }
@@ -72,5 +75,6 @@ function createScreen(isJson: boolean): Screen {
 function format({ result, check, detail, next }: Finding): string {
   const [name, found, todo] = [check, detail, next ?? ''].map(printable) as [string, string, string]
   const advice = todo === '' ? '' : ` → ${todo}`
-  return `${result.padEnd(columns.result)}  ${name.padEnd(columns.check)}  ${found}${advice}\n`
+  const word = styleText(styles[result], result.padEnd(columns.result))
+  return `${word}  ${name.padEnd(columns.check)}  ${found}${advice}\n`
 }

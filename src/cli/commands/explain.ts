@@ -10,6 +10,7 @@ import { linkRulesOf, linkSettings } from '../settings/connections.ts'
 import { addSettings } from '../settings/options.ts'
 import { type Options, readSettings } from '../settings/read-settings.ts'
 import { CliError } from '../terminal/cli-error.ts'
+import { jsonLine } from '../terminal/json-line.ts'
 import { formatTable, printable } from '../terminal/table.ts'
 import { knownSources } from '../wiring/known-sources.ts'
 
@@ -43,9 +44,7 @@ async function explain(id: string, options: { json?: true } & Options): Promise<
       )
     const texts =
       options.json === true
-        ? [...found.map(toObject), ...(deleted === null ? [] : [toDeletedObject(deleted)])].map(
-            object => `${JSON.stringify(object)}\n`,
-          )
+        ? [...found.map(toObject), ...(deleted === null ? [] : [toDeletedObject(deleted)])].map(jsonLine)
         : [...found.map(describe), ...(deleted === null ? [] : [describeDeleted(deleted)])]
     if (texts.length > 1 && options.json !== true)
       process.stdout.write(`${texts.length} customers have an invoice of this ID.\n\n`)

@@ -11,6 +11,7 @@ import type { WriteStore } from '../../store/store.ts'
 import { addSettings } from '../settings/options.ts'
 import { type Options, readSettings } from '../settings/read-settings.ts'
 import { CliError } from '../terminal/cli-error.ts'
+import { jsonLine } from '../terminal/json-line.ts'
 import { printResult } from '../terminal/moving-line.ts'
 import { createProgress, type Progress, sayWaiting } from '../terminal/progress.ts'
 import { printable } from '../terminal/table.ts'
@@ -28,7 +29,8 @@ export function importCommand(): Command {
       .option(
         '--skip-invalid',
         'import the valid lines of a file that has invalid ones; without it, all or nothing',
-      ),
+      )
+      .option('--json', 'one JSON object: how many were imported, changed, unchanged and invalid'),
     used,
   )
     .addHelpText(
@@ -44,10 +46,15 @@ Fields that may be null may be left out. The shortest line that is valid:
     .action(runImport)
 }
 
+interface ImportOptions extends Options {
+  skipInvalid?: true
+  json?: true
+}
+
 /** More would scroll away the first, and the first are the ones to read. */
 const shownRefusals = 20
 
-async function runImport(file: string, options: { skipInvalid?: true } & Options): Promise<void> {
+async function runImport(file: string, options: ImportOptions): Promise<void> {
   const { DATABASE_URL: url } = readSettings(options, used)
   const input = await openInput(file)
   try {
@@ -56,7 +63,7 @@ async function runImport(file: string, options: { skipInvalid?: true } & Options
     await prepareStore(url, wait)
     const store = await openWriteStore(url, wait)
     try {
-      await importFrom(input, store, options.skipInvalid === true, progress)
+      await importFrom(input, store, options, progress)
     } finally {
       await store.close()
     }
@@ -78,13 +85,13 @@ async function runImport(file: string, options: { skipInvalid?: true } & Options
 async function importFrom(
   input: Input,
   store: WriteStore,
-  skipInvalid: boolean,
+  options: ImportOptions,
   progress: Progress,
 ): Promise<void> {
   let refusals = 0
   try {
     const { valid, refused, changed, committed } = await importInvoices(input.read, store, {
-      skipInvalid,
+      skipInvalid: options.skipInvalid === true,
       onRefusal: (line, problems) => {
         if (++refusals <= shownRefusals) progress.say(describe(line, problems))
       },
@@ -95,6 +102,8 @@ async function importFrom(
       throw new CliError(
         `Nothing was imported: ${refused} of ${refused + valid} lines are invalid. Correct them, or import the rest with --skip-invalid.`,
       )
+    if (options.json === true)
+      return printResult(jsonLine({ imported: valid, changed, unchanged: valid - changed, invalid: refused }))
     const skipped = refused === 0 ? '' : `, ${refused} invalid lines skipped`
     printResult(
       `Imported ${valid} ${valid === 1 ? 'invoice' : 'invoices'}: ${changed} new or changed, ${valid - changed} as before${skipped} (${progress.pace(valid)}).\n`,

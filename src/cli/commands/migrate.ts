@@ -2,6 +2,7 @@ import { Command } from 'commander'
 import { migrateStore } from '../../store/engines.ts'
 import { addSettings } from '../settings/options.ts'
 import { type Options, readSettings } from '../settings/read-settings.ts'
+import { jsonLine } from '../terminal/json-line.ts'
 import { printResult } from '../terminal/moving-line.ts'
 import { createProgress, sayWaiting } from '../terminal/progress.ts'
 
@@ -9,19 +10,20 @@ const used = ['DATABASE_URL'] as const
 
 export function migrateCommand(): Command {
   return addSettings(
-    new Command('migrate').description(
-      'Create the store, or bring its schema up to date. Safe to run again.',
-    ),
+    new Command('migrate')
+      .description('Create the store, or bring its schema up to date. Safe to run again.')
+      .option('--json', 'one JSON object: the version before and after'),
     used,
   ).action(migrate)
 }
 
-async function migrate(options: Options): Promise<void> {
+async function migrate(options: { json?: true } & Options): Promise<void> {
   const { DATABASE_URL: url } = readSettings(options, used)
   const progress = createProgress('customers')
   const { from, to } = await migrateStore(url, progress.update, {
     onWait: path => sayWaiting(path, progress),
   }).finally(progress.end)
+  if (options.json === true) return printResult(jsonLine({ from, to }))
   printResult(
     from === to
       ? `The schema is up to date: version ${to}.\n`

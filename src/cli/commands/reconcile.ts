@@ -36,7 +36,8 @@ export function reconcileCommand(): Command {
         new Option('--format <format>', 'table for people; csv; json is one object a line')
           .choices(formats)
           .default('table'),
-      ),
+      )
+      .option('--json', 'the same as --format json'),
     used,
   )
     .addHelpText(
@@ -50,7 +51,7 @@ In csv, a cell that a spreadsheet would take for a formula begins with an apostr
     .action(reconcile)
 }
 
-async function reconcile(options: { format: Format; unlinked?: true } & Options): Promise<void> {
+async function reconcile(options: { format: Format; json?: true; unlinked?: true } & Options): Promise<void> {
   try {
     const scope = readScope(options)
     const settings = readSettings(options, used)
@@ -59,7 +60,11 @@ async function reconcile(options: { format: Format; unlinked?: true } & Options)
     const progress = createProgress('invoices')
     try {
       await refuseUnread(store, scope, progress)
-      const writer = createWriter(options.format, scope.zone.dayOf, createOutput(progress))
+      const writer = createWriter(
+        options.json === true ? 'json' : options.format,
+        scope.zone.dayOf,
+        createOutput(progress),
+      )
       const counts = new Map<string, number>()
       const report = async (difference: Difference) => {
         counts.set(difference.kind, (counts.get(difference.kind) ?? 0) + 1)

@@ -8,6 +8,7 @@ import { tellCursor } from '../../sync/ranges.ts'
 import { readState, type SyncState } from '../../sync/read-state.ts'
 import { addSettings } from '../settings/options.ts'
 import { type Options, readSettings } from '../settings/read-settings.ts'
+import { jsonLine } from '../terminal/json-line.ts'
 import { formatTable, printable } from '../terminal/table.ts'
 
 const used = ['DATABASE_URL'] as const
@@ -47,7 +48,7 @@ function writeLines({ streams, pins, lease, setAside, held, drift }: Status): st
     ...(setAside.count > 0 ? [{ kind: 'set_aside_total', count: setAside.count }] : []),
     ...setAside.newest.map(({ kind: record, ...row }) => ({ kind: 'set_aside', record, ...row })),
   ]
-  return lines.map(line => `${JSON.stringify(line)}\n`).join('')
+  return lines.map(jsonLine).join('')
 }
 
 function writeText({ streams, pins, lease, setAside, held, drift }: Status): string {

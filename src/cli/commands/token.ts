@@ -7,6 +7,7 @@ import { addSettings } from '../settings/options.ts'
 import { type Options, readSettings } from '../settings/read-settings.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { hideTokens } from '../terminal/hide-tokens.ts'
+import { jsonLine } from '../terminal/json-line.ts'
 import { sayWaiting } from '../terminal/progress.ts'
 import { formatTable } from '../terminal/table.ts'
 
@@ -21,6 +22,7 @@ export function tokenCommand(): Command {
     .option('--all-customers', 'the token may read every customer')
     .option('--name <name>', 'what the token is for; the list shows it')
     .option('--expires <when>', 'when it expires: a number and h or d, such as 90d; or never', '90d')
+    .option('--json', 'one JSON object with the token in it, instead of the token alone')
     .action(createOne)
   const list = new Command('list')
     .description('List the tokens, newest first. The tokens themselves are not kept and cannot be shown.')
@@ -29,6 +31,7 @@ export function tokenCommand(): Command {
   const revoke = new Command('revoke')
     .description('End a token at once: every running process refuses it within a second.')
     .argument('<token>', 'the id that list shows, which is the start of the token; or the whole token')
+    .option('--json', 'one JSON object')
     .action(revokeOne)
   for (const command of [create, list, revoke]) addSettings(command, used)
   return new Command('token')
@@ -48,6 +51,7 @@ interface CreateOptions extends Options {
   allCustomers?: true
   name?: string
   expires: string
+  json?: true
 }
 
 async function createOne(options: CreateOptions): Promise<void> {
@@ -62,6 +66,10 @@ async function createOne(options: CreateOptions): Promise<void> {
   await withStore(options, store =>
     store.saveToken({ id, name, hash, customers, created_at: now, expires_at, revoked_at: null }),
   )
+  if (options.json === true) {
+    process.stdout.write(jsonLine({ id, token, name, customers, expires_at }))
+    return
+  }
   process.stderr.write(
     `Token ${id} may read ${describeScope(customers)}; it expires ${describeMoment(expires_at)}. Keep it: it is not shown again.\n`,
   )
@@ -99,7 +107,7 @@ async function listAll(options: { json?: true } & Options): Promise<void> {
   const tokens = await store.listTokens().finally(() => store.close())
   if (options.json === true) {
     for (const { hash, ...token } of tokens)
-      process.stdout.write(`${JSON.stringify({ ...token, state: stateOf(token) })}\n`)
+      process.stdout.write(jsonLine({ ...token, state: stateOf(token) }))
     return
   }
   if (tokens.length === 0) {
@@ -116,11 +124,16 @@ async function listAll(options: { json?: true } & Options): Promise<void> {
   process.stdout.write(formatTable([['ID', 'STATE', 'EXPIRES', 'MAY READ', 'NAME'], ...rows]))
 }
 
-async function revokeOne(idOrToken: string, options: Options): Promise<void> {
+async function revokeOne(idOrToken: string, options: { json?: true } & Options): Promise<void> {
   const id = readId(idOrToken.trim())
   const token = await withStore(options, store => store.revokeToken(id, Date.now()))
   if (token === null) throw new CliError(`There is no token ${id}. "fatura token list" shows them.`)
-  process.stdout.write(`Revoked ${id}: every process refuses it within a second.\n`)
+  const { hash, ...shown } = token
+  process.stdout.write(
+    options.json === true
+      ? jsonLine({ ...shown, state: stateOf(token) })
+      : `Revoked ${id}: every process refuses it within a second.\n`,
+  )
 }
 
 /** What is neither is not repeated: it may hold a part of a secret. */

@@ -1,8 +1,12 @@
 import { isatty } from 'node:tty'
 import { type Logger, pino } from 'pino'
 import { movingLine } from './moving-line.ts'
+import { readableLine } from './readable-line.ts'
 
-/** One JSON object a line, on standard output. What is logged just before a kill -9 may be lost, and nothing else. */
+/**
+ * One JSON object a line on standard output, and on a terminal a line for people. What is logged just before a kill -9 may be
+ * lost, and nothing else.
+ */
 export function createLog(level: string): Logger {
   const output = pino.destination({ dest: 1, sync: true })
   return pino(
@@ -31,7 +35,7 @@ function besideMovingLine(output: Output): Output {
   return {
     write(line) {
       movingLine.clear()
-      output.write(line)
+      output.write(readableLine(line))
     },
   }
 }

@@ -1,6 +1,6 @@
 /** How a process is told to people, and to another process of the same machine, which can see whether it still runs. */
 import { createHash } from 'node:crypto'
-import { readFileSync, readlinkSync } from 'node:fs'
+import { existsSync, readFileSync, readlinkSync } from 'node:fs'
 import { hostname } from 'node:os'
 
 /** As in "process 4711 on web-1 (5f0c2a91-8812345)": the machine since it was started, and when the process was. */
@@ -13,7 +13,18 @@ export function nameProcess(): string {
 /** Whether a process of this machine has ended. Of one elsewhere nobody can tell: false. */
 export function hasEnded(name: string): boolean {
   const [, pid, where, began] = /^process (\d+) on .* \(([0-9a-f]{8})-(\d+)\)$/.exec(name) ?? []
-  return pid !== undefined && where === machine && readStart(Number(pid)) !== began
+  if (pid === undefined || where !== machine) return false
+  return readStart(Number(pid)) !== began && !isHidden(Number(pid))
+}
+
+/** Whether it runs, though /proc does not show it: with `hidepid`, or in a systemd unit, one of another user. */
+function isHidden(pid: number): boolean {
+  if (existsSync(`/proc/${pid}`)) return false
+  try {
+    return process.kill(pid, 0)
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM'
+  }
 }
 
 /** This machine since it was started, as far as its processes see each other; null where that is not told. */

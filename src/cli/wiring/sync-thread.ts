@@ -3,9 +3,13 @@
  * in a thread of its own, neither keeps a request waiting.
  */
 import { once } from 'node:events'
+import { extname } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { CliError } from '../terminal/cli-error.ts'
 import type { SyncOptions } from './start-sync.ts'
+
+/** With the ending of this file: in a package it is compiled. */
+const workerFile = new URL(`./sync-worker${extname(import.meta.url)}`, import.meta.url)
 
 /** What a thread can be given. */
 export type ThreadOptions = Pick<
@@ -21,7 +25,7 @@ export interface Refusal {
 
 /** Goes on until the signal. Rejects when the thread refuses to go on, or crashes. */
 export async function syncInThread(options: ThreadOptions, signal: AbortSignal): Promise<void> {
-  const worker = new Worker(new URL('./sync-worker.ts', import.meta.url), { workerData: options })
+  const worker = new Worker(workerFile, { workerData: options })
   const stop = () => worker.postMessage('stop')
   if (signal.aborted) stop()
   else signal.addEventListener('abort', stop, { once: true })

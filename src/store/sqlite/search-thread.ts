@@ -2,8 +2,12 @@
  * SQLite answers in the thread that asks. A search among a large customer's invoices takes as long as hundreds of pages, so
  * it is asked in another thread, and the event loop goes on serving. The thread starts with the first such search.
  */
+import { extname } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { type InvoicePage, type InvoiceQuery, StoreUnavailable } from '../store.ts'
+
+/** With the ending of this file: in a package it is compiled. */
+const workerFile = new URL(`./search-worker${extname(import.meta.url)}`, import.meta.url)
 
 export interface Question {
   id: number
@@ -34,7 +38,7 @@ export function openSearchThread(path: string): SearchThread {
   let lastId = 0
 
   function start(): Worker {
-    const started = new Worker(new URL('./search-worker.ts', import.meta.url), { workerData: path })
+    const started = new Worker(workerFile, { workerData: path })
     started.on('message', receive)
     // A thread that failed is replaced at the next search.
     started.on('error', error => lose(started, error as Error))

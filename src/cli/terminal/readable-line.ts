@@ -1,0 +1,55 @@
+/** A line of the log as people read it on a terminal: the moment in UTC, how grave it is, what happened, and its facts. */
+import { styleText } from 'node:util'
+import { printable } from './table.ts'
+
+type Style = Parameters<typeof styleText>[0]
+
+const levels: Readonly<Record<number, [word: string, style: Style]>> = {
+  20: ['debug', 'gray'],
+  30: ['info', 'green'],
+  40: ['warn', 'yellow'],
+  50: ['ERROR', 'red'],
+}
+
+/** `styleText` honours NO_COLOR and FORCE_COLOR. What is no JSON object of the log's stays as it is. */
+export function readableLine(line: string): string {
+  const entry = readEntry(line)
+  if (entry === null) return line
+  const { level, time, msg, err, ...facts } = entry
+  const [word, style] = levels[Number(level)] ?? [String(level), 'gray']
+  const { title, rest } =
+    msg === 'request' ? describeRequest(facts) : { title: printable(String(msg ?? '')), rest: facts }
+  const told = Object.entries(rest)
+    .filter(([, value]) => value !== null)
+    .map(([name, value]) => `${styleText('gray', `${name}=`)}${tell(value)}`)
+  const head = [styleText('gray', String(time).slice(11)), styleText(style, word.padEnd(5)), title]
+  return `${[...head, ...told].join(' ')}\n${describeError(err)}`
+}
+
+function readEntry(line: string): Record<string, unknown> | null {
+  try {
+    const entry: unknown = JSON.parse(line)
+    return typeof entry === 'object' && entry !== null ? { ...entry } : null
+  } catch {
+    return null
+  }
+}
+
+/** What is the same in every line comes first and without names. */
+function describeRequest({ method, route, status, ms, ...rest }: Record<string, unknown>) {
+  const style: Style = Number(status) >= 500 ? 'red' : Number(status) >= 400 ? 'yellow' : 'green'
+  const what = printable(`${method} ${route ?? '(no route)'}`)
+  return { title: `${what} ${styleText(style, String(status))} ${ms} ms`, rest }
+}
+
+function tell(value: unknown): string {
+  return printable(typeof value === 'object' ? JSON.stringify(value) : String(value))
+}
+
+function describeError(error: unknown): string {
+  if (typeof error !== 'object' || error === null) return ''
+  const { name, message, stack, cause } = error as Record<string, unknown>
+  const lines = String(stack ?? `${name}: ${message}`).split('\n')
+  const because = describeError(cause)
+  return `${lines.map(line => `  ${printable(line)}\n`).join('')}${because && `  because of:\n${because}`}`
+}

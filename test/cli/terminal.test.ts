@@ -1,0 +1,202 @@
+/** What people and scripts meet on a terminal: readable log lines, colours, completion, JSON. */
+import assert from 'node:assert/strict'
+import { execFileSync, spawnSync } from 'node:child_process'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { describe, it } from 'node:test'
+import { readableLine } from '../../src/cli/terminal/readable-line.ts'
+import { createCli } from '../support/cli.ts'
+import { makeInvoice } from '../support/records.ts'
+
+const root = join(import.meta.dirname, '../..')
+
+describe('the log on a terminal', () => {
+  it('is lines for people, with colour unless NO_COLOR is set; elsewhere it is JSON', {
+    skip:
+      !spawnSync('script', ['--version'], { encoding: 'utf8' }).stdout?.includes('util-linux') &&
+      'there is no script of util-linux',
+  }, () => {
+    const code = `
+      import { createLog } from './src/cli/terminal/log.ts'
+      const log = createLog('info')
+      log.info({ address: 'http://127.0.0.1:3000', absent: null, counts: { a: 1 } }, 'listening')
+      log.warn({ method: 'GET', route: '/live', status: 404, ms: 1.5, customer_id: 'cus_\\x1b[31m' }, 'request')
+      log.error({ err: new Error('outer', { cause: new Error('inner') }) }, 'failed')`
+    const see = (command: string, env: Record<string, string>) =>
+      execFileSync('script', ['-qec', command, '/dev/null'], {
+        cwd: root,
+        env: { PATH: process.env.PATH ?? '', TERM: 'xterm-256color', CODE: code, ...env },
+        encoding: 'utf8',
+      }).replaceAll('\r\n', '\n')
+    const command = `'${process.execPath}' --input-type=module -e "$CODE"`
+    const plain = see(command, { NO_COLOR: '1' })
+    const [first, second, third, ...rest] = plain.split('\n')
+    assert.match(
+      first ?? '',
+      /^\d\d:\d\d:\d\d\.\d{3}Z info {2}listening address=http:\/\/127\.0\.0\.1:3000 counts=\{"a":1\}$/,
+    )
+    assert.match(second ?? '', /^\S+Z warn {2}GET \/live 404 1\.5 ms customer_id=cus_ \[31m$/)
+    assert.match(third ?? '', /^\S+Z ERROR failed$/)
+    assert.match(rest.join('\n'), /^ {2}Error: outer\n.* {2}because of:\n {2}Error: inner\n/s)
+    assert.doesNotMatch(plain, /\x1b/)
+    assert.match(see(command, {}), /^\x1b\[90m\S+Z\x1b\[39m \x1b\[32minfo \x1b\[39m listening/)
+    assert.match(see(`${command} | cat`, { FORCE_COLOR: '1' }), /^\{"level":30,[^\n]*"msg":"listening"\}\n/)
+  })
+
+  it('leaves alone what is no line of the log', () => {
+    for (const line of ['plain\n', '"text"\n', 'null\n', '{broken\n']) assert.equal(readableLine(line), line)
+  })
+
+  it('messages are coloured where FORCE_COLOR asks for it, and plain in a pipe', async t => {
+    const cli = await createCli(t)
+    const run = async (env: Record<string, string>) => {
+      const failed = await cli.run(['status', '--database-url', 'odd'], { env })
+      const checked = await cli.run(['doctor', '--sample', '0'], { env })
+      return [failed.stderr, checked.stdout]
+    }
+    for (const text of await run({})) assert.doesNotMatch(text, /\x1b/)
+    const [failed = '', checked = ''] = await run({ FORCE_COLOR: '1' })
+    assert.match(failed, /^\x1b\[31mfatura:\x1b\[39m DATABASE_URL must/)
+    assert.match(checked, /^\x1b\[32mok {2}\x1b\[39m {2}Settings/)
+  })
+})
+
+describe('fatura completion', () => {
+  const isThere = (shell: string) => spawnSync(shell, ['-c', 'exit 0']).status === 0
+  /** What is offered after each of these, and what must not be. */
+  const cases: [typed: string[], offered: string[], not: string[]][] = [
+    [[''], ['serve', 'token', 'completion'], ['create']],
+    [['tok'], ['token'], ['serve']],
+    [['token', ''], ['create', 'list', 'revoke'], ['serve']],
+    [['token', 'create', '--cus'], ['--customer'], ['--all-customers']],
+    [['serve', '--work'], ['--workers'], ['--webhooks']],
+    [['reconcile', '--format', ''], ['csv', 'json', 'table'], ['--month']],
+    [['completion', ''], ['bash', 'fish', 'zsh'], ['token']],
+    [['import', '--skip'], ['--skip-invalid'], ['--json']],
+  ]
+  const questions: Record<string, (typed: string[]) => string> = {
+    bash: typed => `COMP_WORDS=(fatura ${quoted(typed)}); COMP_CWORD=${typed.length}; COMPREPLY=()
+      _fatura; printf '%s\\n' "\${COMPREPLY[@]}"`,
+    // Asked as the completion system asks it; what it is told is printed, and narrowed down as the system does.
+    zsh: typed => `words=(fatura ${quoted(typed)}); CURRENT=${typed.length + 1}; print -l -- $(_fatura)`,
+    fish: typed => `complete -C 'fatura ${typed.join(' ')}'`,
+  }
+  const prefaces: Record<string, string> = {
+    bash: '',
+    zsh: `compdef() { :; }; compadd() { shift; narrow "$@" }
+      _describe() { local -a all=("\${(@P)2}"); narrow "\${(@)all%%:*}" }
+      narrow() { local each; for each in "$@"; do [[ $each == "\${words[CURRENT]}"* ]] && print -r -- "$each"; done }
+      _files() { :; }\n`,
+    fish: '',
+  }
+  for (const [shell, ask] of Object.entries(questions))
+    it(`completes commands, options and values in ${shell}`, {
+      skip: !isThere(shell) && `${shell} is not installed`,
+    }, async t => {
+      const cli = await createCli(t)
+      const { code, stdout: script } = await cli.run(['completion', shell])
+      assert.equal(code, 0)
+      const asked = cases.map(([typed]) => `${ask(typed)}\necho ----`).join('\n')
+      const answers = execFileSync(shell, ['-c', `${prefaces[shell]}${script}\n${asked}`], {
+        encoding: 'utf8',
+      }).split('----\n')
+      for (const [index, [typed, offered, not]] of cases.entries()) {
+        const words = (answers[index] ?? '').split('\n').map(line => line.split('\t')[0])
+        for (const word of offered) assert.ok(words.includes(word), `${typed}: ${word} in ${words}`)
+        for (const word of not) assert.ok(!words.includes(word), `${typed}: no ${word} in ${words}`)
+      }
+    })
+
+  it('refuses a shell that it does not know', async t => {
+    const cli = await createCli(t)
+    const { code, stderr } = await cli.run(['completion', 'tcsh'])
+    assert.equal(code, 2)
+    assert.match(stderr, /bash, zsh, fish/)
+  })
+})
+
+function quoted(typed: readonly string[]): string {
+  return typed.map(word => `'${word}'`).join(' ')
+}
+
+describe('--json', () => {
+  it('prints facts only, one object a line, with every moment as ISO 8601 in UTC', async t => {
+    const cli = await createCli(t)
+    const lines = async (...args: string[]) => {
+      const { code, stdout, stderr } = await cli.run([...args, '--json'])
+      assert.deepEqual([code, stderr], [0, ''], args.join(' '))
+      return stdout
+        .trimEnd()
+        .split('\n')
+        .map(line => JSON.parse(line))
+    }
+    const [migrated] = await lines('migrate')
+    assert.deepEqual([migrated.from, migrated.to > 1], [0, true])
+    await cli.load(makeInvoice({ id: 'in_1', customer_id: 'cus_ana' }))
+    const [created] = await lines('token', 'create', '--customer', 'cus_ana', '--name', 'a')
+    assert.match(created.token, /^fat_\w{48}$/)
+    const [revoked] = await lines('token', 'revoke', created.id)
+    assert.equal(revoked.state, 'revoked')
+    const [listed] = await lines('token', 'list')
+    const [imported] = await lines('status')
+    const [explained] = await lines('explain', 'in_1')
+    const [copied] = await lines('copy', 'sqlite:data/fatura.db', 'sqlite:copy.db')
+    assert.equal(copied.counts.invoices, 1)
+    const moments = [created, revoked, listed, imported, explained].flatMap(object =>
+      Object.entries(object).filter(([name, value]) => name.endsWith('_at') && value !== null),
+    )
+    assert.ok(moments.length >= 7, JSON.stringify(moments))
+    for (const [name, value] of moments)
+      assert.match(String(value), /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/, name)
+    assert.equal((await cli.run(['account', 'show', '--json'])).stdout, '', 'no account is known')
+  })
+
+  it('import counts what it took', async t => {
+    const cli = await createCli(t)
+    const input = `${JSON.stringify(makeInvoice({ id: 'in_1' }))}\nodd\n`
+    const { stdout } = await cli.run(['import', '-', '--skip-invalid', '--json'], { input })
+    assert.deepEqual(JSON.parse(stdout), { imported: 1, changed: 1, unchanged: 0, invalid: 1 })
+  })
+})
+
+describe('fatura health', () => {
+  it('ends with 0 while the service is ready, and with 1 and the reason when it is not', async t => {
+    const cli = await createCli(t)
+    await cli.run(['migrate'])
+    const service = await cli.serve(['--host', '0.0.0.0'])
+    const ask = (port: number, ...args: string[]) =>
+      cli.run(['health', ...args], { env: { HOST: '0.0.0.0', PORT: String(port) } })
+    const ready = await ask(service.port)
+    assert.deepEqual([ready.code, ready.stderr], [0, ''])
+    assert.match(ready.stdout, /^Ready: http:\/\/127\.0\.0\.1:\d+\/ready answered 200 in \d+ ms\.\n$/)
+    const json = JSON.parse((await ask(service.port, '--json')).stdout)
+    assert.deepEqual([json.ready, json.status, json.problem], [true, 200, null])
+    await service.stop()
+    const gone = await ask(service.port)
+    assert.equal(gone.code, 1)
+    assert.match(gone.stderr, /^fatura: Not ready: nothing listens at .* Is fatura serve running/)
+    const told = await ask(service.port, '--json')
+    assert.deepEqual([told.code, JSON.parse(told.stdout).ready], [1, false])
+  })
+
+  it('tells what a service that is not ready says, and does not wait for one that hangs', async t => {
+    const cli = await createCli(t)
+    const server = createServer((request, response) => {
+      if (request.headers.host?.startsWith('127.0.0.1')) {
+        response.statusCode = 503
+        response.end('{"error":{"code":"unavailable","message":"The store does not answer."}}')
+      }
+    })
+    await new Promise<void>(resolve => server.listen(0, resolve))
+    t.after(() => server.close().closeAllConnections())
+    const { port } = server.address() as AddressInfo
+    const [unready, hanging] = await Promise.all(
+      ['127.0.0.1', 'localhost'].map(host => cli.run(['health', '--host', host, '--port', String(port)])),
+    )
+    assert.equal(unready?.code, 1)
+    assert.match(unready?.stderr ?? '', /answered 503\. The store does not answer\.\n$/)
+    assert.equal(hanging?.code, 1)
+    assert.match(hanging?.stderr ?? '', /did not answer within 3 s/)
+  })
+})

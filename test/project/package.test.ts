@@ -1,0 +1,155 @@
+/** The package as people get it: packed, installed into an empty folder without development dependencies, and run there. */
+import assert from 'node:assert/strict'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { delimiter, dirname, join } from 'node:path'
+import { after, before, describe, it } from 'node:test'
+import { checkPackage, createPackageFromTarballData } from '@arethetypeswrong/core'
+import { publint } from 'publint'
+import manifest from '../../package.json' with { type: 'json' }
+import { get } from '../support/cli.ts'
+
+const root = join(import.meta.dirname, '../..')
+
+/** Far longer than a step takes, so that only a hang or a network that does not answer reaches it. */
+const patienceMs = 120_000
+
+/** This Node, and npm without what the npm that runs this test tells of its own package. */
+const env: NodeJS.ProcessEnv = { PATH: [dirname(process.execPath), process.env.PATH].join(delimiter) }
+for (const [name, value] of Object.entries(process.env))
+  if (name !== 'PATH' && (!/^(npm_|INIT_CWD|NODE_TEST)/i.test(name) || isSource(name))) env[name] = value
+
+/** Where packages come from. */
+function isSource(name: string): boolean {
+  return /^npm_config_(registry|cache|userconfig|globalconfig|(https_?|no)?proxy|cafile|strict_ssl)$/i.test(
+    name,
+  )
+}
+
+function start(folder: string, command: string, ...args: string[]) {
+  const child = spawn(command, args, { cwd: folder, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] })
+  const output = { stdout: '', stderr: '' }
+  for (const name of ['stdout', 'stderr'] as const)
+    child[name].setEncoding('utf8').on('data', text => {
+      output[name] += text
+    })
+  const giveUp = setTimeout(() => signal(child, 'SIGKILL'), patienceMs)
+  const exited = once(child, 'close').then(([code, signal]) => {
+    clearTimeout(giveUp)
+    return { code: code ?? signal, ...output }
+  })
+  return { child, output, exited }
+}
+
+/** To all processes of it, as a terminal does. */
+function signal(child: ChildProcess, name: NodeJS.Signals): void {
+  if (child.exitCode === null && child.pid !== undefined) process.kill(-child.pid, name)
+}
+
+async function run(folder: string, command: string, ...args: string[]): Promise<string> {
+  const { code, stdout, stderr } = await start(folder, command, ...args).exited
+  const why = /ENOTCACHED|ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ETIMEDOUT/.test(stderr)
+    ? 'the npm registry is not reached, and npm’s cache does not hold every package: '
+    : ''
+  assert.equal(code, 0, `${command} ${args.join(' ')}: ${why}${stderr}`)
+  return stdout
+}
+
+describe('the package', () => {
+  let folder = ''
+  let app = ''
+  let tarball: Buffer
+  let packed: { path: string }[] = []
+  before(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'fatura-package-'))
+    app = join(folder, 'app')
+    await mkdir(app)
+    await writeFile(join(app, 'package.json'), '{}')
+    const told = await run(root, 'npm', 'pack', '--json', '--loglevel=error', `--pack-destination=${folder}`)
+    const [{ filename = '', files = [] } = {}] = JSON.parse(told.slice(told.search(/^\[/m)))
+    packed = files
+    tarball = readFileSync(join(folder, filename))
+    const quiet = ['--no-audit', '--no-fund', '--prefer-offline', '--loglevel=error', '--ignore-scripts']
+    await run(app, 'npm', 'install', ...quiet, join(folder, filename))
+  })
+  after(() => rm(folder, { recursive: true, force: true }))
+
+  it('holds what was compiled, what that reads, and the docs; no source and no tests', () => {
+    const paths = packed.map(({ path }) => path)
+    for (const path of [
+      ...['bin/fatura.js', 'dist/cli/main.js', 'dist/store/engines.d.ts', 'openapi.json', 'LICENSE'],
+      ...['dist/store/sqlite/migrations/0001.sql', 'dist/store/postgres/migrations/0001.sql'],
+      ...['docs/install.md', 'README.md', 'CHANGELOG.md'],
+    ])
+      assert.ok(paths.includes(path), path)
+    const odd = paths.filter(path => /^(src|test|bench|scripts)\/|(?<!\.d)\.tsx?$|\.tgz$|(^|\/)\./.test(path))
+    assert.deepEqual(odd, [])
+  })
+
+  it('installs without development dependencies, in at most 60 MB', () => {
+    const { dependencies, devDependencies } = manifest
+    for (const name of Object.keys(dependencies)) assert.ok(existsSync(join(app, 'node_modules', name)), name)
+    for (const name of Object.keys(devDependencies))
+      assert.ok(!existsSync(join(app, 'node_modules', name)), name)
+    const files = readdirSync(join(app, 'node_modules'), { recursive: true, withFileTypes: true })
+    const bytes = files
+      .filter(entry => entry.isFile())
+      .reduce((sum, { parentPath, name }) => sum + statSync(join(parentPath, name)).size, 0)
+    assert.ok(bytes > 1e6 && bytes <= 60e6, `${(bytes / 1e6).toFixed(1)} MB`)
+  })
+
+  it('runs: npx fatura demo serves invoices and PDFs, and Ctrl-C ends it', async () => {
+    const { child, output, exited } = start(
+      app,
+      'npx',
+      ...['--loglevel=error', '--no-install', 'fatura', 'demo', '--port', '0'],
+    )
+    try {
+      while (!output.stdout.includes('Ctrl-C stops the demo'))
+        await Promise.race([once(child.stdout, 'data'), exited.then(end => assert.fail(JSON.stringify(end)))])
+      const [, token = ''] = /^ {2}(fat_\w+)$/m.exec(output.stdout) ?? []
+      const [list = '', ...others] = output.stdout.match(/(?<=')http:[^']+(?=')/g) ?? []
+      const { status, json } = await get(list, token)
+      assert.equal(status, 200)
+      assert.ok(json.total > 0)
+      const pdf = others.find(url => url.endsWith('/payments/download')) ?? ''
+      assert.equal((await get(pdf, token)).headers.get('content-type'), 'application/pdf')
+    } finally {
+      signal(child, 'SIGINT')
+    }
+    // npx itself ends by the signal; the program says that it came to its end.
+    const { stdout, stderr } = await exited
+    assert.equal(stderr, '')
+    assert.match(stdout, /nothing is left behind/)
+  })
+
+  it('is the program of the checkout: the same version, help and API description', async () => {
+    const installed = (...args: string[]) => run(app, 'node_modules/.bin/fatura', ...args)
+    const checkout = (...args: string[]) => run(root, process.execPath, 'bin/fatura.js', ...args)
+    for (const args of [['--version'], ['--help'], ['openapi']])
+      assert.equal(await installed(...args), await checkout(...args), args.join(' '))
+  })
+
+  it('has nothing that publint finds wrong', async () => {
+    const { messages } = await publint({
+      pkgDir: join(app, 'node_modules/fatura'),
+      pack: false,
+      level: 'suggestion',
+      strict: true,
+    })
+    assert.deepEqual(messages, [])
+  })
+
+  it('has types that resolve as its modules do: arethetypeswrong finds nothing', async () => {
+    const { types, ...result } = await checkPackage(createPackageFromTarballData(new Uint8Array(tarball)))
+    assert.notEqual(types, false)
+    // ES modules only, for Node 24 and newer and for bundlers: CommonJS and Node 10 are not served.
+    const problems = ('problems' in result ? result.problems : []).filter(
+      problem => !('resolutionKind' in problem && /^node10$|cjs$/.test(problem.resolutionKind)),
+    )
+    assert.deepEqual(problems, [])
+  })
+})
