@@ -13,6 +13,7 @@ import { components } from './openapi/resources.ts'
 import { openapiSchema } from './openapi/schemas.ts'
 import type { RateLimit } from './rate-limit.ts'
 import { sendJson } from './send-json.ts'
+import { addStaticFiles, type StaticFile } from './static-files.ts'
 import type { TypedApp } from './typed-app.ts'
 
 export interface RouteDependencies {
@@ -26,16 +27,19 @@ export interface RouteDependencies {
   ending?: AbortSignal
   /** The OpenAPI document's text. */
   apiDescription: Buffer
+  /** Served beside the API; none of them stands in the OpenAPI document. */
+  files?: readonly StaticFile[]
 }
 
 export function addRoutes(app: FastifyInstance, dependencies: RouteDependencies): void {
-  const { store, apiDescription, ending } = dependencies
+  const { store, apiDescription, ending, files = [] } = dependencies
   for (const component of components) app.addSchema(component)
 
   addHealth(app as TypedApp, store, ending)
   app.get('/api/v1/openapi.json', { schema: openapiSchema }, async (_request, reply) => {
     return sendJson(reply, apiDescription)
   })
+  addStaticFiles(app, files)
   app.register(
     async scope => {
       guardCustomerRoutes(scope, dependencies)

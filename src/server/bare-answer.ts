@@ -8,7 +8,15 @@ export const securityHeaders = [
   ['referrer-policy', 'no-referrer'],
 ] as const
 
-export const securityLines = securityHeaders.map(([name, value]) => `${name}: ${value}`).join('\r\n')
+export const securityLines = writeSecurityLines({})
+
+/** Their text with other values where `given` has some. */
+export function writeSecurityLines(given: Record<string, string>): string {
+  const headers = { ...Object.fromEntries(securityHeaders), ...given }
+  return Object.entries(headers)
+    .map(([name, value]) => `${name}: ${value}`)
+    .join('\r\n')
+}
 
 /** A whole answer of JSON, for a socket on which there is no request to answer. It closes the connection, unless told. */
 export function writeBareAnswer(

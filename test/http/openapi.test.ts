@@ -9,7 +9,9 @@ import { Compile } from 'typebox/schema'
 import { errorCodes } from '../../src/errors.ts'
 import { createApp } from '../../src/http/app.ts'
 import { describeApi } from '../../src/http/describe-api.ts'
+import { readApiDescription } from '../../src/http/openapi/api-description.ts'
 import type { RouteDependencies } from '../../src/http/routes.ts'
+import { loadWebFiles } from '../../src/http/web-files.ts'
 import { createFolder, engines } from '../support/engines.ts'
 import { makeLine, makeRecord, withDocument } from '../support/records.ts'
 import { type Answer, startService } from '../support/service.ts'
@@ -24,8 +26,9 @@ test('openapi.json is what the routes’ schemas say now (npm run openapi writes
   assert.equal(await describeApi(), committed)
 })
 
-test('every route is in the document, and everything in the document is a route', async () => {
-  const app = createApp({ rateLimit: null } as RouteDependencies)
+test('every route is in the document or a file for browsers, and everything in the document is a route', async () => {
+  const files = loadWebFiles(readApiDescription())
+  const app = createApp({ rateLimit: null, files } as unknown as RouteDependencies)
   await app.ready()
   const routes = readRoutes(app.printRoutes({ commonPrefix: false, method: 'GET' }))
   await app.close()
@@ -33,7 +36,9 @@ test('every route is in the document, and everything in the document is a route'
     Object.keys(operations as object).map(method => `${method.toUpperCase()} ${path}`),
   )
   assert.ok(routes.length >= 7)
-  assert.deepEqual(described.sort(), routes.sort())
+  const served = files.map(({ path }) => `GET ${path}`)
+  assert.ok(served.length >= 3 && served.every(route => !route.startsWith('GET /api/')))
+  assert.deepEqual([...described, ...served].sort(), routes.sort())
 })
 
 /** Fastify prints a tree; a branch continues the path of the line it hangs from. */

@@ -24,6 +24,7 @@ const used = [
   'HOST',
   'PORT',
   'RATE_LIMIT',
+  'WEB',
   'LOG_LEVEL',
   'SHUTDOWN_DELAY',
   ...stripeSettings,
@@ -66,7 +67,16 @@ async function up(options: { webhooks?: string } & Options): Promise<void> {
   await unlessAborted(stop.signal, migrateStore(url, undefined, wait))
   if (stop.signal.aborted) return end()
   const { startApi } = await import('../wiring/start-api.ts')
-  const api = await startApi({ url: readUrlOf(settings), host, port, rateLimit, stripe, invoiceXpress, log })
+  const api = await startApi({
+    url: readUrlOf(settings),
+    host,
+    port,
+    rateLimit,
+    web: settings.WEB,
+    stripe,
+    invoiceXpress,
+    log,
+  })
   log.info({ address: api.address }, 'listening')
   const stopped = delay.then(async delayMs => {
     api.leave()

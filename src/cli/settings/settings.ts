@@ -193,6 +193,13 @@ export const settings = {
       'How many requests each token may send to one process: a number, `/`, and `s`, `m` or `h`; or `off`.',
     parse: unless('off', parseRateLimit),
   },
+  WEB: {
+    default: 'on',
+    flag: '--web <on|off>',
+    meaning:
+      'Whether pages are served beside the API: the [API reference](api.md#the-reference-in-a-browser) and the like. `on` or `off`.',
+    parse: text => parseOneOf(['on', 'off'], 'must be on or off')(text) === 'on',
+  },
   LOG_LEVEL: {
     default: 'info',
     flag: '--log-level <level>',

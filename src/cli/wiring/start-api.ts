@@ -4,6 +4,7 @@ import { createAuthenticate } from '../../access/authenticate.ts'
 import { createApp } from '../../http/app.ts'
 import { readApiDescription } from '../../http/openapi/api-description.ts'
 import type { RateLimit } from '../../http/rate-limit.ts'
+import { loadWebFiles } from '../../http/web-files.ts'
 import type { InvoiceXpressOptions } from '../../invoicexpress/client.ts'
 import { openReadStore } from '../../store/engines.ts'
 import type { StripeOptions } from '../../stripe/client.ts'
@@ -15,6 +16,8 @@ export interface ApiOptions {
   host: string
   port: number
   rateLimit: RateLimit | null
+  /** Whether pages are served beside the API. */
+  web: boolean
   /** Null: no payment platform is connected. */
   stripe: StripeOptions | null
   /** Null: no invoicing system is connected. */
@@ -48,10 +51,11 @@ export async function startApi(options: ApiOptions): Promise<RunningApi> {
 }
 
 export async function prepareApi(options: ApiOptions): Promise<PreparedApi> {
-  const { url, host, port, rateLimit, stripe, invoiceXpress, workers = 1, log } = options
+  const { url, host, port, rateLimit, web, stripe, invoiceXpress, workers = 1, log } = options
   const store = await openReadStore(url, workers)
   const ending = new AbortController()
   let hasLeft = false
+  const apiDescription = readApiDescription()
   const app = createApp({
     store,
     payments: stripe && (await import('../../stripe/payment-platform.ts')).createPaymentPlatform(stripe),
@@ -61,7 +65,8 @@ export async function prepareApi(options: ApiOptions): Promise<PreparedApi> {
     authenticate: createAuthenticate(id => store.findToken(id)),
     rateLimit,
     log,
-    apiDescription: readApiDescription(),
+    apiDescription,
+    files: web ? loadWebFiles(apiDescription) : [],
     ending: ending.signal,
   })
   holdConnections(app.server)
