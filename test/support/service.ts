@@ -24,6 +24,7 @@ export interface ServiceOptions {
   rateLimit?: RateLimit
   /** Whether pages are served beside the API; not unless told. */
   web?: boolean
+  corsOrigins?: readonly string[]
 }
 
 export interface Answer {
@@ -84,11 +85,14 @@ export async function startService(
     store: reader,
     payments: options.payments ?? null,
     documents: options.documents ?? null,
-    authenticate: createAuthenticate(id => {
-      lookups.push(id)
-      return reader.findToken(id)
+    authenticate: createAuthenticate({
+      findToken(id) {
+        lookups.push(id)
+        return reader.findToken(id)
+      },
     }),
     rateLimit: options.rateLimit ?? null,
+    corsOrigins: options.corsOrigins,
     log: pino({ level: 'debug', base: null }, { write: line => void logs.push(line) }),
     apiDescription: readApiDescription(),
     files: options.web ? loadWebFiles(readApiDescription()) : [],
