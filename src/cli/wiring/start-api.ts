@@ -5,7 +5,7 @@ import type { ProviderOptions } from '../../access/verify-provider.ts'
 import { createApp } from '../../http/app.ts'
 import { readApiDescription } from '../../http/openapi/api-description.ts'
 import type { RateLimit } from '../../http/rate-limit.ts'
-import { loadWebFiles } from '../../http/web-files.ts'
+import { builtFolder, loadWebFiles } from '../../http/web-files.ts'
 import type { InvoiceXpressOptions } from '../../invoicexpress/client.ts'
 import { openReadStore } from '../../store/engines.ts'
 import type { StripeOptions } from '../../stripe/client.ts'
@@ -19,6 +19,8 @@ export interface ApiOptions {
   rateLimit: RateLimit | null
   /** Whether pages are served beside the API. */
   web: boolean
+  /** Whose pages may show the billing page in a frame. */
+  embedOrigins?: readonly string[]
   corsOrigins?: readonly string[]
   /** Null: no identity provider is configured. */
   provider?: ProviderOptions | null
@@ -87,7 +89,7 @@ export async function prepareApi(options: ApiOptions): Promise<PreparedApi> {
     corsOrigins,
     log,
     apiDescription,
-    files: web ? loadWebFiles(apiDescription) : [],
+    files: web ? loadWebFiles(apiDescription, builtFolder, options.embedOrigins) : [],
     ending: ending.signal,
   })
   holdConnections(app.server)
