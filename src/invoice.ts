@@ -62,6 +62,29 @@ export interface InvoiceRecord {
 
 export type LinesSource = 'payments' | 'none'
 
+/** One invoice whole, as it is sent. */
+export interface InvoiceDetail
+  extends Omit<
+    Invoice,
+    'customer_name' | 'customer_email' | 'company_name' | 'customer_tax_id' | 'ix_created_at'
+  > {
+  /** All of them, or none. */
+  lines: readonly Line[]
+  lines_source: LinesSource
+  /** Paths on the service's host. */
+  downloads: { ix: string | null; payments: string }
+}
+
+/** One page of a list, as it is sent. */
+export interface InvoiceList {
+  invoices: readonly Invoice[]
+  page: number
+  page_size: number
+  total: number
+  total_pages: number
+  source: 'synchronized_records'
+}
+
 /** The two systems a PDF can come from, named as in the download paths. */
 export const documentKinds = ['ix', 'payments'] as const
 export type DocumentKind = (typeof documentKinds)[number]

@@ -1,10 +1,11 @@
 /** Where the payment platform and the invoicing system disagree about an invoice. Pure. */
+import { writeAmount } from '../currency.ts'
 import { type Claim, type Document, isInForce, noClaim } from '../document.ts'
 import type { Invoice } from '../invoice.ts'
 import { ignoredBecause, invoiceIdOf, isGone, type LinkRules, referenceOf } from '../linking/link.ts'
 import type { SourceIdentity } from '../sources.ts'
 import type { KnownDocument, LinkedInvoice } from '../store/document-store.ts'
-import { currencyOf, isSameAmount, writeAmount } from './money.ts'
+import { currencyOf, isSameAmount } from './money.ts'
 
 export const differenceKinds = [
   'paid_without_document',

@@ -46,5 +46,10 @@ export async function describeApi(): Promise<string> {
   await app.ready()
   const document = app.swagger()
   await app.close()
-  return `${JSON.stringify(document, null, 2)}\n`
+  return `${JSON.stringify(document, unwrapReference, 2)}\n`
+}
+
+/** A schema that is nothing but another, by name. */
+function unwrapReference(_key: string, value: { allOf?: unknown[] } | undefined): unknown {
+  return value?.allOf?.length === 1 && Object.keys(value).length === 1 ? value.allOf[0] : value
 }

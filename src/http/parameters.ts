@@ -7,6 +7,7 @@ import type { FastifySchemaCompiler } from 'fastify'
 import type { TSchema } from 'typebox'
 import { isCalendarDay } from '../calendar.ts'
 import { ApiError } from '../errors.ts'
+import { components } from './openapi/resources.ts'
 
 /** The part of JSON Schema that parameters use. */
 interface ParameterSchema {
@@ -16,6 +17,11 @@ interface ParameterSchema {
   pattern?: string
   maxLength?: number
   examples?: readonly unknown[]
+}
+
+/** To a schema that has a name in the OpenAPI document: what stands beside a bare `$ref` would be lost there. */
+interface Reference {
+  allOf: [{ $ref: string }]
 }
 
 type Read = (text: string) => string | number | null
@@ -71,15 +77,19 @@ function decode(text: string): string | null {
 export const compileParameters: FastifySchemaCompiler<TSchema> = ({ schema, httpPart }) => {
   // Header schemas describe; each header is read where it is used, by the rules of its own RFC.
   if (httpPart === 'headers') return () => true
-  const properties = (schema as { properties?: Record<string, ParameterSchema> }).properties ?? {}
-  const parameters = Object.entries(properties).map(([name, property]) => ({
-    name,
-    allowed: describe(property),
-    read: compileRead(property),
-  }))
+  const properties = (schema as { properties?: Record<string, ParameterSchema | Reference> }).properties ?? {}
+  const parameters = Object.entries(properties).map(([name, given]) => {
+    const property = 'allOf' in given ? findNamed(given.allOf[0].$ref) : given
+    return { name, allowed: describe(property), read: compileRead(property) }
+  })
   return httpPart === 'querystring'
     ? input => attempt(readQuery, parameters, input as RawQuery)
     : input => attempt(readPath, parameters, input as Record<string, string>)
+}
+
+function findNamed(name: string): ParameterSchema {
+  const named: readonly object[] = components
+  return named.find(schema => '$id' in schema && schema.$id === name) as ParameterSchema
 }
 
 function attempt<Input>(

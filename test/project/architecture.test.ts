@@ -10,7 +10,7 @@ const read = (path: string) => readFileSync(join(root, path), 'utf8')
 
 const filesOf = (folder: string) =>
   readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
-    .filter(path => path.endsWith('.ts') && !path.includes('node_modules'))
+    .filter(path => /\.[tj]sx?$/.test(path) && !path.includes('node_modules'))
     .map(path => `${folder}/${path}`)
 
 const sourceFiles = filesOf('src')
@@ -23,7 +23,9 @@ interface Rule {
   packages: readonly string[]
 }
 
-const domain = ['invoice', 'invoice-json', 'document', 'errors', 'calendar'].map(name => `src/${name}.ts`)
+const domain = ['invoice', 'invoice-json', 'document', 'errors', 'calendar', 'currency'].map(
+  name => `src/${name}.ts`,
+)
 
 /** What the engines have in common. */
 const storeContracts = ['store', 'document-store', 'connector-store', 'facts', 'contents', 'migrations'].map(
@@ -44,6 +46,7 @@ const rules: Record<string, Rule> = {
   'src/calendar.ts': { ours: [], packages: [] },
   'src/document.ts': { ours: [], packages: [] },
   'src/errors.ts': { ours: [], packages: [] },
+  'src/currency.ts': { ours: [], packages: [] },
   'src/sources.ts': { ours: domain, packages: [] },
   'src/stream-names.ts': { ours: ['src/sources.ts'], packages: [] },
   'src/store/postgres/': { ours: engineImports, packages: ['pg'] },
@@ -51,7 +54,10 @@ const rules: Record<string, Rule> = {
   'src/store/shared/': { ours: [...domain, ...storeContracts], packages: [] },
   'src/store/read-model/': { ours: [...domain, 'src/store/store.ts'], packages: [] },
   'src/store/': { ours: domain, packages: [] },
-  'src/access/': { ours: domain, packages: [] },
+  // What a browser runs: it sees the client, and nothing of the service.
+  'src/web/': { ours: [...domain, 'src/client/'], packages: ['preact', 'client-zip'] },
+  'src/client/': { ours: ['src/invoice.ts', 'src/errors.ts'], packages: [] },
+  'src/access/': { ours: domain, packages: ['jose'] },
   'src/linking/': { ours: [...domain, 'src/store/document-store.ts'], packages: [] },
   'src/import/': { ours: [...domain, ...storeSeen, 'src/stream-names.ts'], packages: [] },
   'src/sync/': { ours: [...domain, ...sources, ...storeSeen, 'src/linking/'], packages: ['pino'] },
@@ -77,6 +83,7 @@ const rules: Record<string, Rule> = {
   'src/upstream/': { ours: ['src/sources.ts'], packages: ['cockatiel'] },
   'src/pdf/': { ours: [...domain, 'src/sources.ts'], packages: [] },
   'src/server/': { ours: [], packages: [] },
+  'src/customer-link/': { ours: [], packages: [] },
   'src/http/openapi/': {
     ours: [...domain, 'src/http/typed-app.ts', 'src/store/read-model/search.ts'],
     packages: ['typebox'],
@@ -229,9 +236,22 @@ test('what synchronizes, links and compares names no upstream system: a source t
   for (const path of neutral) assert.doesNotMatch(read(path), /stripe|invoicexpress|'ix:/i, path)
 })
 
+test('what others import is plain JavaScript with its types beside it, and needs nothing else', () => {
+  const { exports } = JSON.parse(read('package.json'))
+  const { './package.json': manifest, ...modules } = exports
+  assert.ok('./link' in modules)
+  // The client is still TypeScript in a checkout; a package holds it compiled.
+  const { './client': _client, ...others } = modules
+  for (const { types, default: code } of Object.values<{ types: string; default: string }>(others)) {
+    assert.match(code, /\.js$/, 'Node runs no TypeScript under node_modules')
+    assert.equal(types, code.replace(/\.js$/, '.d.ts'))
+    assert.doesNotMatch(read(code), /^import\b|require\(|from '/m)
+  }
+})
+
 test('files are named in kebab-case; there is no utils, common, helpers or types, and no file of over 300 lines', () => {
   for (const path of sourceFiles) {
-    assert.match(path, /^([a-z0-9-]+\/)*[a-z0-9-]+\.ts$/)
+    assert.match(path, /^([a-z0-9-]+\/)*[a-z0-9-]+(\.tsx?|\.js|\.d\.ts)$/)
     assert.doesNotMatch(path, /\b(utils?|common|helpers?|types|index|misc)\b/)
     assert.ok(read(path).split('\n').length <= 300, `${path} is long`)
   }
@@ -241,6 +261,8 @@ test('only packages of package.json are imported, and every runtime package is',
   const { dependencies } = JSON.parse(read('package.json'))
   const used = new Set(
     sourceFiles
+      // Bundled beforehand: what it is made of is needed by nobody who runs the service.
+      .filter(path => !path.startsWith('src/web/'))
       .flatMap(importsOf)
       .filter(target => !target.startsWith('.') && !target.startsWith('node:'))
       .map(target =>

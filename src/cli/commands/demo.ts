@@ -39,7 +39,8 @@ async function demo(options: Options): Promise<void> {
     const { startApi } = await import('../wiring/start-api.ts')
     const world = await startDemoWorld(url, log, line => process.stdout.write(`${line}\n`))
     try {
-      const api = { url, host, rateLimit, log, stripe: world.stripe, invoiceXpress: world.invoiceXpress }
+      const { stripe, invoiceXpress } = world
+      const api = { url, host, rateLimit, web: true, log, stripe, invoiceXpress }
       const { address, stop } = await startApi({ ...api, port }).catch(error => {
         // Nobody chose the default port, so when it is taken any other does as well.
         if (isSet('PORT', options) || !(error instanceof CliError)) throw error

@@ -1,6 +1,6 @@
 import { Command } from 'commander'
 import { type Deleted, type Explanation, explainInvoice } from '../../audit/explain.ts'
-import { writeAmount } from '../../audit/money.ts'
+import { writeAmount } from '../../currency.ts'
 import { type Claim, missesToBelieve, noClaim } from '../../document.ts'
 import { isInvoiceId } from '../../invoice.ts'
 import type { JournalEntry, KnownDocument } from '../../store/document-store.ts'

@@ -8,7 +8,7 @@ import {
   syncStates,
 } from '../../invoice.ts'
 import { exampleDetail, exampleInvoice, examplePage } from './examples.ts'
-import { ErrorBody } from './responses.ts'
+import { ErrorBody, ErrorCodeName } from './responses.ts'
 
 const text = (description: string) => Type.String({ description })
 const textOrNull = (description: string) =>
@@ -19,6 +19,18 @@ const cents = (description: string) =>
   Type.Integer({ description: `${description}, in the currency's smallest unit.` })
 const moment = { format: 'date-time', pattern: '^\\d{4}-\\d{2}-\\d{2}T\\d{2}:\\d{2}:\\d{2}\\.\\d{3}Z$' }
 const closed = { additionalProperties: false }
+
+const InvoiceStatus = Type.Enum([...invoiceStatuses], {
+  $id: 'InvoiceStatus',
+  type: 'string',
+  description: "The payment platform's invoice status.",
+})
+
+const SyncState = Type.Enum([...syncStates], {
+  $id: 'SyncState',
+  type: 'string',
+  description: "How far the invoice's external document has come.",
+})
 
 const fields = {
   id: Type.String({ pattern: invoiceIdPattern, description: "The payment platform's invoice ID." }),
@@ -44,14 +56,8 @@ const fields = {
   }),
   total_cents: cents('Total; negative when it is in favour of the customer'),
   currency: Type.String({ pattern: '^[a-z]{3}$', description: 'Lower-case ISO 4217 currency code.' }),
-  status: Type.Enum([...invoiceStatuses], {
-    type: 'string',
-    description: "The payment platform's invoice status.",
-  }),
-  ix_sync_state: Type.Enum([...syncStates], {
-    type: 'string',
-    description: "How far the invoice's external document has come.",
-  }),
+  status: Type.Ref('InvoiceStatus'),
+  ix_sync_state: Type.Ref('SyncState'),
   ix_id: wholeOrNull('ID of the external invoicing document; null until one is associated.'),
   ix_status: textOrNull("The external document's own status, for example `draft` or `settled`."),
 }
@@ -128,6 +134,23 @@ const HealthBody = Type.Object(
   { ...closed, $id: 'Health', description: 'The answer of a healthy process.' },
 )
 
+const ResourceMetadata = Type.Object(
+  {
+    resource: text('The address of this API.'),
+    authorization_servers: Type.Optional(
+      Type.Array(Type.String(), { description: 'The issuers whose tokens are accepted.' }),
+    ),
+    scopes_supported: Type.Optional(
+      Type.Array(Type.String(), { description: 'The scopes that a token must have.' }),
+    ),
+    bearer_methods_supported: Type.Array(Type.String(), {
+      description: 'How a token is sent: always `header`.',
+    }),
+    resource_name: text('What this API is called.'),
+  },
+  { ...closed, $id: 'ResourceMetadata', description: 'What RFC 9728 says of a protected resource.' },
+)
+
 /** What the routes' schemas refer to by name. */
 export const components = [
   InvoiceSummary,
@@ -135,6 +158,10 @@ export const components = [
   InvoiceList,
   LineItem,
   Downloads,
+  InvoiceStatus,
+  SyncState,
   HealthBody,
+  ResourceMetadata,
   ErrorBody,
+  ErrorCodeName,
 ]

@@ -68,11 +68,17 @@ const everywhere: readonly ErrorCode[] = [
   'internal',
 ]
 
+export const ErrorCodeName = Type.Enum(Object.keys(errorCodes), {
+  $id: 'ErrorCode',
+  type: 'string',
+  description: 'Stable; decide by this.',
+})
+
 export const ErrorBody = Type.Object(
   {
     error: Type.Object(
       {
-        code: Type.Enum(Object.keys(errorCodes), { type: 'string', description: 'Stable; decide by this.' }),
+        code: Type.Ref('ErrorCode'),
         message: Type.String({ description: 'For people: what was wrong and what is allowed.' }),
         param: Type.Optional(Type.String({ description: 'The parameter at fault.' })),
         request_id: Type.String({ description: 'Names this request in the logs.' }),
@@ -82,7 +88,7 @@ export const ErrorBody = Type.Object(
   },
   {
     additionalProperties: false,
-    $id: 'Error',
+    $id: 'ErrorBody',
     description: 'Every error, on every route, has this shape.',
   },
 )
@@ -113,7 +119,7 @@ function errorResponse(status: number, codes: readonly ErrorCode[]) {
     headers: { ...statusHeaders[status], ...requestIdHeader },
     content: {
       'application/json': {
-        schema: Type.Ref('Error'),
+        schema: Type.Ref('ErrorBody'),
         examples: Object.fromEntries(
           codes.map(code => [
             code,

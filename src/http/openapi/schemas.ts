@@ -5,8 +5,8 @@ import {
   customerIdPattern,
   type DocumentKind,
   defaultPageSize,
+  type InvoiceStatus,
   invoiceIdPattern,
-  invoiceStatuses,
   maxPageSize,
 } from '../../invoice.ts'
 import { maxSearchWords } from '../../store/read-model/search.ts'
@@ -44,8 +44,8 @@ const listQuery = Type.Object({
     }),
   ),
   status: Type.Optional(
-    Type.Enum([...invoiceStatuses], {
-      type: 'string',
+    Type.Unsafe<InvoiceStatus>({
+      allOf: [Type.Ref('InvoiceStatus')],
       description: "The payment platform's invoice status.",
       examples: ['paid'],
     }),
@@ -138,7 +138,7 @@ const documentNames: Record<DocumentKind, string> = {
 function downloadSchema(kind: DocumentKind) {
   return {
     ...secured,
-    operationId: kind === 'ix' ? 'downloadExternalDocument' : 'downloadPaymentDocument',
+    operationId: kind === 'ix' ? 'downloadIxPdf' : 'downloadPaymentsPdf',
     summary: `Download ${documentNames[kind]}`,
     description: `Streams ${documentNames[kind]}, fetched again for every request.`,
     params: invoiceParams,
@@ -170,9 +170,13 @@ function healthSchema(operationId: string, summary: string, description: string,
   }
 }
 
-export const liveSchema = healthSchema('isLive', 'Is the process alive?', 'Answers without asking the store.')
+export const liveSchema = healthSchema(
+  'getLiveness',
+  'Is the process alive?',
+  'Answers without asking the store.',
+)
 export const readySchema = healthSchema(
-  'isReady',
+  'getReadiness',
   'Can requests be served?',
   'Asks the store. Send traffic to this process only while this answers 200.',
   'unavailable',
@@ -182,7 +186,7 @@ export const readySchema = healthSchema(
 export const openapiSchema = {
   tags: ['operations'],
   security: [],
-  operationId: 'getOpenapi',
+  operationId: 'getOpenApi',
   summary: 'This document',
   description: 'The OpenAPI description of this API.',
   response: {
@@ -193,5 +197,17 @@ export const openapiSchema = {
       },
     },
     ...errorResponses('overloaded'),
+  },
+}
+
+export const resourceMetadataSchema = {
+  tags: ['operations'],
+  security: [],
+  operationId: 'getResourceMetadata',
+  summary: 'Where tokens come from',
+  description: 'The identity provider whose JWTs are accepted, after RFC 9728.',
+  response: {
+    200: { description: 'The metadata.', content: jsonContent('ResourceMetadata') },
+    ...errorResponses('route_not_found', 'overloaded'),
   },
 }

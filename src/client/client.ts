@@ -1,0 +1,159 @@
+/** The typed client of the API, for Node and browsers: `import { createClient } from 'fatura/client'`. */
+import type { DocumentKind, InvoiceDetail, InvoiceList, InvoiceStatus } from '../invoice.ts'
+import { FaturaError } from './fatura-error.ts'
+import { createMemory, type Held } from './memory.ts'
+import { type CallOptions, type ClientOptions, createSend } from './send.ts'
+import { type InvoiceWalk, walkInvoices } from './walk-invoices.ts'
+
+export type { ErrorCode } from '../errors.ts'
+export type {
+  DocumentKind,
+  Invoice,
+  InvoiceDetail,
+  InvoiceList,
+  InvoiceStatus,
+  Line,
+  LinesSource,
+  SyncState,
+} from '../invoice.ts'
+export type { FaturaErrorCode } from './fatura-error.ts'
+export type { CallOptions, ClientOptions, InvoiceWalk }
+export { FaturaError }
+
+/** Which invoices are wanted. A filter that is undefined or empty is none. */
+export interface InvoiceFilters {
+  status?: InvoiceStatus | undefined
+  ix_status?: string | undefined
+  /** YYYY-MM-DD, in UTC, inclusive. */
+  date_from?: string | undefined
+  date_to?: string | undefined
+  q?: string | undefined
+}
+
+export interface ListQuery extends InvoiceFilters {
+  page?: number | undefined
+  /** 1 to 50. */
+  page_size?: number | undefined
+}
+
+export interface Result<T> {
+  /** While nothing changed, the very object that the last call gave. It is frozen. */
+  data: T
+  /** Until when the records are known to follow their source; null before the first synchronization. */
+  syncedAt: Date | null
+  /** Another one as soon as anything of the customer's invoices is. */
+  etag: string | null
+  requestId: string | null
+}
+
+export interface PdfDownload {
+  /** Made from the invoice's number; fit for any file system. */
+  fileName: string
+  /** In bytes, when it is known. */
+  size: number | null
+  /** Errors when the PDF does not come whole. */
+  body: ReadableStream<Uint8Array>
+  requestId: string | null
+}
+
+export interface Client {
+  invoices: {
+    /** One page. `total` and `total_pages` tell what there is beside it. */
+    list(customerId: string, query?: ListQuery, call?: CallOptions): Promise<Result<InvoiceList>>
+    /** All that match, newest first, page by page as they are asked for. */
+    all(customerId: string, filters?: InvoiceFilters, call?: CallOptions): InvoiceWalk
+  }
+  invoice: {
+    get(customerId: string, invoiceId: string, call?: CallOptions): Promise<Result<InvoiceDetail>>
+  }
+  /** Opens a PDF; waits while it is still being made. */
+  downloadPdf(
+    customerId: string,
+    invoiceId: string,
+    kind: DocumentKind,
+    call?: CallOptions,
+  ): Promise<PdfDownload>
+}
+
+/** Every parameter of a list. */
+const parameters = ['page', 'page_size', 'status', 'ix_status', 'date_from', 'date_to', 'q']
+const maxPageSize = 50
+
+export function createClient(options: ClientOptions): Client {
+  const send = createSend(options)
+  const memory = createMemory(options.remember ?? 100)
+
+  function read<T>(path: string, call: CallOptions, held: Held | undefined): Promise<Result<T>> {
+    const condition = held && { 'if-none-match': held.etag }
+    return send(path, { accept: 'application/json', ...condition }, call, async answer => ({
+      data: (answer.status === 304 ? held?.data : JSON.parse(await answer.text(), freeze)) as T,
+      ...readHeaders(answer.headers),
+    }))
+  }
+
+  async function poll<T>(path: string, call: CallOptions): Promise<Result<T>> {
+    const result = await read<T>(path, call, memory.find(path))
+    memory.keep(path, result)
+    return result
+  }
+
+  return {
+    invoices: {
+      list: async (customerId, query = {}, call = {}) => poll(listPath(customerId, query), call),
+      // A walk is not remembered: it would push out what is polled.
+      all: (customerId, filters = {}, call = {}) =>
+        walkInvoices(page => {
+          const path = listPath(customerId, { ...filters, page, page_size: maxPageSize })
+          return read<InvoiceList>(path, call, undefined)
+        }),
+    },
+    invoice: {
+      get: async (customerId, invoiceId, call = {}) => poll(invoicePath(customerId, invoiceId), call),
+    },
+    downloadPdf: (customerId, invoiceId, kind, call = {}) => {
+      const path = `${invoicePath(customerId, invoiceId)}/${kind}/download`
+      return send(path, { accept: 'application/pdf' }, call, async ({ headers, body }) => ({
+        fileName: readFileName(headers.get('content-disposition')) ?? `${invoiceId}.pdf`,
+        size: Number(headers.get('content-length')) || null,
+        body: body as ReadableStream<Uint8Array>,
+        requestId: headers.get('request-id'),
+      }))
+    },
+  }
+}
+
+const freeze = (_key: string, value: unknown) => Object.freeze(value)
+
+const customerPath = (customerId: string) => `/api/v1/client/${encodeURIComponent(customerId)}`
+
+const invoicePath = (customerId: string, invoiceId: string) =>
+  `${customerPath(customerId)}/invoice/${encodeURIComponent(invoiceId)}`
+
+/** Refuses what the service would ignore or lower: nobody is to take a part for the whole. */
+function listPath(customerId: string, query: ListQuery): string {
+  const given = new URLSearchParams()
+  for (const [name, value] of Object.entries(query)) {
+    if (!parameters.includes(name))
+      throw new TypeError(`${name} is no filter; there are ${parameters.join(', ')}.`)
+    if (value !== undefined && value !== '') given.set(name, String(value))
+  }
+  const { page_size: size = 1 } = query
+  if (!(size >= 1 && size <= maxPageSize))
+    throw new RangeError(`page_size must be 1 to ${maxPageSize}; invoices.all gives all of them.`)
+  return `${customerPath(customerId)}/invoices${given.size > 0 ? `?${given}` : ''}`
+}
+
+function readHeaders(headers: Headers) {
+  const syncedAt = headers.get('fatura-synced-at')
+  return {
+    syncedAt: syncedAt === null ? null : new Date(syncedAt),
+    etag: headers.get('etag'),
+    requestId: headers.get('request-id'),
+  }
+}
+
+/** RFC 6266: the extended name is the true one where there is one. */
+function readFileName(disposition: string | null): string | undefined {
+  const extended = /filename\*=UTF-8''([^;]+)/i.exec(disposition ?? '')?.[1]
+  return extended ? decodeURIComponent(extended) : /filename="([^"]+)"/i.exec(disposition ?? '')?.[1]
+}

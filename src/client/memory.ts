@@ -1,0 +1,22 @@
+/** The answers that were read last, so that a poll is told "not modified". */
+export interface Held {
+  etag: string
+  data: unknown
+}
+
+export function createMemory(limit: number) {
+  const answers = new Map<string, Held>()
+  return {
+    find: (path: string) => answers.get(path),
+    /** The one that was read longest ago makes room. */
+    keep(path: string, { etag, data }: { etag: string | null; data: unknown }): void {
+      answers.delete(path)
+      if (etag === null) return
+      answers.set(path, { etag, data })
+      for (const oldest of answers.keys()) {
+        if (answers.size <= limit) return
+        answers.delete(oldest)
+      }
+    },
+  }
+}

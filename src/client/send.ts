@@ -1,0 +1,166 @@
+/** One question to the service: its token, its tries, and the waits between them. */
+import { FaturaError, readError } from './fatura-error.ts'
+
+export interface ClientOptions {
+  /** Where the service is, as in https://invoices.example.com; in a browser, '' is the page's own host. */
+  baseUrl: string
+  /** An access token, or a function that gets one. It is asked once, and again after the service refused what it gave. */
+  token: string | (() => Promise<string>)
+  /** Instead of the global one. */
+  fetch?: typeof globalThis.fetch
+  /** How often a question is asked again after a failure that may pass; 3 unless told. */
+  retries?: number
+  /** How long a call waits between its tries, in all; a minute unless told. */
+  maxWaitMs?: number
+  /** How long one try may take; 45 s unless told, which is longer than the service takes for anything. */
+  timeoutMs?: number
+  /** How many answers are remembered by their ETags; 100 unless told. */
+  remember?: number
+}
+
+export interface CallOptions {
+  /** Ends the call: it rejects with the signal's reason. */
+  signal?: AbortSignal | undefined
+  /** Told before each wait: what failed, and when the next try is. */
+  onWait?: ((error: FaturaError, waitMs: number) => void) | undefined
+}
+
+/** Sends a GET request, as often as it takes, and has the answer read; rejects with a `FaturaError`, or as `signal` says. */
+export type Send = <T>(
+  path: string,
+  /** `accept` must be what comes. */
+  headers: { accept: string; 'if-none-match'?: string },
+  call: CallOptions,
+  /** A failure while it reads counts as one of the connection, and is tried again. */
+  read: (answer: Response) => Promise<T>,
+) => Promise<T>
+
+export function createSend(options: ClientOptions): Send {
+  const { token, retries = 3, maxWaitMs = 60_000, timeoutMs = 45_000 } = options
+  const base = options.baseUrl.replace(/\/+$/, '')
+  if (!/^(https?:\/\/|\/|$)/.test(base))
+    throw new TypeError("baseUrl must begin with https:// or http://, or be '' for the page's own host.")
+  const tokens = keepToken(token)
+
+  async function attempt<T>(
+    path: string,
+    headers: { accept: string },
+    signal: AbortSignal | undefined,
+    read: (answer: Response) => Promise<T>,
+    bearer: string,
+  ): Promise<T> {
+    const late = new AbortController()
+    const timer = setTimeout(() => late.abort(new Error(`No answer within ${timeoutMs} ms.`)), timeoutMs)
+    try {
+      const answer = await (options.fetch ?? fetch)(base + path, {
+        headers: { ...headers, authorization: `Bearer ${bearer}` },
+        signal: signal ? AbortSignal.any([signal, late.signal]) : late.signal,
+        cache: 'no-store',
+        credentials: 'omit',
+      })
+      const isExpected = answer.headers.get('content-type')?.startsWith(headers.accept)
+      if (answer.status !== 304 && !(answer.ok && isExpected)) throw await readError(answer)
+      return await read(answer)
+    } catch (error) {
+      signal?.throwIfAborted()
+      if (error instanceof FaturaError) throw error
+      throw new FaturaError('connection_failed', 'No whole answer came from the service.', { cause: error })
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  return async (path, headers, { signal, onWait }, read) => {
+    let failures = 0
+    let waitedMs = 0
+    let wasRefused = false
+    for (;;) {
+      signal?.throwIfAborted()
+      const bearer = await orAborted(tokens.current(), signal)
+      // Said here, because a message of fetch would repeat the token.
+      if (!/^[!-~]+$/.test(bearer)) throw new TypeError('The token must be one word of ASCII characters.')
+      try {
+        return await attempt(path, headers, signal, read, bearer)
+      } catch (error) {
+        if (!(error instanceof FaturaError)) throw error
+        if (error.status === 401 && !wasRefused && tokens.forget(bearer)) {
+          wasRefused = true
+          continue
+        }
+        // A document that is being made is no failure: only the waiting has an end.
+        if (error.code !== 'document_not_ready' && (!mayPass(error) || ++failures > retries)) throw error
+        const waitMs = pauseBefore(failures, error.retryAfter)
+        waitedMs += waitMs
+        if (waitedMs > maxWaitMs) throw error
+        onWait?.(error, waitMs)
+        await pause(waitMs, signal)
+      }
+    }
+  }
+}
+
+function mayPass({ code, status, retryAfter }: FaturaError): boolean {
+  return (
+    code === 'connection_failed' ||
+    status === 429 ||
+    status === 503 ||
+    retryAfter !== null ||
+    // A proxy that does not reach the service.
+    (code === 'unexpected_answer' && (status === 502 || status === 504))
+  )
+}
+
+/** Never less than was asked for; a little more, so that many clients do not come at once. */
+function pauseBefore(failures: number, retryAfter: number | null): number {
+  const askedMs = retryAfter === null ? 250 * 2 ** failures : retryAfter * 1000
+  return Math.ceil(askedMs + Math.random() * 250)
+}
+
+function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const passed = new Promise<void>(resolve => {
+    timer = setTimeout(resolve, ms)
+  })
+  return orAborted(passed, signal, () => clearTimeout(timer))
+}
+
+/** What `work` brings; or the signal's reason, should it be aborted before, after `end` was called. */
+function orAborted<T>(work: Promise<T>, signal: AbortSignal | undefined, end = () => {}): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const abort = () => {
+      end()
+      reject(signal?.reason)
+    }
+    if (signal?.aborted) return abort()
+    signal?.addEventListener('abort', abort, { once: true })
+    work.then(resolve, reject).finally(() => signal?.removeEventListener('abort', abort))
+  })
+}
+
+/** A token is asked for once, however many calls wait for it. */
+function keepToken(token: ClientOptions['token']) {
+  let kept: { promise: Promise<string>; value: string | null } | null = null
+  return {
+    current(): Promise<string> {
+      if (typeof token === 'string') return Promise.resolve(token)
+      if (kept !== null) return kept.promise
+      const asked = { promise: token(), value: null as string | null }
+      kept = asked
+      asked.promise.then(
+        value => {
+          asked.value = value
+        },
+        () => {
+          if (kept === asked) kept = null
+        },
+      )
+      return asked.promise
+    },
+    /** False when there is no other to be had. One that came since the refused one stays. */
+    forget(refused: string): boolean {
+      if (typeof token === 'string') return false
+      if (kept?.value === refused) kept = null
+      return true
+    },
+  }
+}

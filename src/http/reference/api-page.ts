@@ -1,0 +1,147 @@
+/** The API reference as one page without a script: for those who read offline, print, or allow no scripts. */
+import {
+  type Answer,
+  type ApiDocument,
+  listErrors,
+  listOperations,
+  nameOf,
+  type Operation,
+  type Schema,
+} from './api-document.ts'
+
+const style = `:root{color-scheme:light dark}
+body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:0 auto;padding:1rem}
+code,pre{font:.875em/1.45 ui-monospace,monospace}
+pre{overflow-x:auto;padding:.75rem;border:1px solid;border-radius:.25rem}
+.wide{overflow-x:auto}
+table{border-collapse:collapse;width:100%}
+th,td{text-align:start;vertical-align:top;padding:.25rem .5rem;border-block-end:1px solid}
+h2{margin-block-start:3rem}
+h3 code{overflow-wrap:anywhere}`
+
+export function writeApiPage(document: ApiDocument): { page: string; style: string } {
+  const { info, tags, components } = document
+  const operations = listOperations(document)
+  const schemas = Object.entries(components.schemas)
+  const codes = operations.map(({ operation }) => listErrors(operation).map(({ code }) => code))
+  const shared = (codes[0] ?? []).filter(code => codes.every(others => others.includes(code)))
+  const page = `<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>${escapeHtml(info.title)} API reference</title>
+<link rel="icon" href="data:,">
+<style>${style}</style>
+<h1>${escapeHtml(info.title)} API reference</h1>
+<p>Version ${escapeHtml(info.version)}. ${say(info.description)}</p>
+<p>The same for programs: <a href="/api/v1/openapi.json">OpenAPI document</a>; for language models: <a href="/llms.txt">llms.txt</a>.</p>
+<nav aria-label="Contents"><ul>
+${operations.map(({ operation: { operationId, summary } }) => `<li><a href="#${operationId}">${escapeHtml(summary)}</a>`).join('\n')}
+<li><a href="#schemas">Schemas</a>
+<li><a href="#errors">Errors</a>
+</ul></nav>
+<h2>Authentication</h2>
+<p>Send <code>Authorization: Bearer &lt;token&gt;</code>. ${say(components.securitySchemes.bearer.description)}</p>
+<h2>Errors of every operation</h2>
+<p>Not repeated below: ${shared.map(writeCode).join(', ')}.</p>
+${tags
+  .map(
+    ({ name, description }) => `<h2>${escapeHtml(name)}</h2>
+<p>${say(description)}</p>
+${operations
+  .filter(({ operation }) => operation.tags.includes(name))
+  .map(({ path, operation }) => writeOperation(path, operation, shared))
+  .join('\n')}`,
+  )
+  .join('\n')}
+<h2 id="schemas">Schemas</h2>
+${schemas.map(([name, schema]) => writeSchema(name, schema)).join('\n')}
+<h2 id="errors">Errors</h2>
+<p>Every error has the shape <a href="#ErrorBody">ErrorBody</a>. Decide by <code>code</code>.</p>
+${writeErrors(operations.map(({ operation }) => operation))}
+</html>
+`
+  return { page, style }
+}
+
+function writeOperation(path: string, operation: Operation, shared: readonly string[]): string {
+  const { operationId, summary, description, security, parameters = [], responses } = operation
+  const rows = parameters.map(({ name, in: place, required, description, schema, example }) => [
+    `<code>${escapeHtml(name)}</code>`,
+    `${place}${required ? ', required' : ''}`,
+    writeType(schema),
+    say(description) + (example === undefined ? '' : ` Example: <code>${escapeHtml(String(example))}</code>`),
+  ])
+  const errors = listErrors(operation).filter(({ code }) => !shared.includes(code))
+  const answers = Object.entries(responses)
+    .filter(([status]) => Number(status) < 400)
+    .map(([status, answer]) => `<li>${status}: ${writeAnswer(answer)}`)
+  const refusals = errors.map(({ code, status }) => `<li>${status}: ${writeCode(code)}`)
+  return `<h3 id="${operationId}"><code>GET ${escapeHtml(path)}</code></h3>
+<p><b>${escapeHtml(summary)}.</b> ${say(description)}${security.length === 0 ? ' No token is needed.' : ''} Operation <code>${operationId}</code>.</p>
+${rows.length === 0 ? '' : writeTable(['Parameter', 'In', 'Type', 'Meaning'], rows)}
+<ul>
+${[...answers, ...refusals].join('\n')}
+</ul>`
+}
+
+function writeCode(code: string): string {
+  return `<a href="#${code}">${code}</a>`
+}
+
+function writeAnswer({ description, headers, content = {} }: Answer): string {
+  const [[type, media] = []] = Object.entries(content)
+  const body = media === undefined ? '' : ` <code>${type}</code>: ${writeType(media.schema)}.`
+  const names = Object.keys(headers ?? {})
+  return `${say(description)}${body}${names.length === 0 ? '' : ` Headers: ${names.join(', ')}.`}`
+}
+
+function writeSchema(name: string, { description = '', properties, enum: values, examples }: Schema): string {
+  const rows = Object.entries(properties ?? {}).flatMap(([field, schema]) => writeField(field, schema))
+  const [example] = examples ?? []
+  return `<h3 id="${name}">${name}</h3>
+<p>${say(description)}${values === undefined ? '' : ` One of ${values.map(value => `<code>${escapeHtml(value)}</code>`).join(', ')}.`}</p>
+${rows.length === 0 ? '' : writeTable(['Field', 'Type', 'Meaning'], rows)}
+${example === undefined ? '' : `<pre>${escapeHtml(JSON.stringify(example, null, 1))}</pre>`}`
+}
+
+/** A field, and those of an object in it. */
+function writeField(name: string, schema: Schema): string[][] {
+  return [
+    [`<code>${escapeHtml(name)}</code>`, writeType(schema), say(schema.description ?? '')],
+    ...Object.entries(schema.properties ?? {}).flatMap(([inner, value]) =>
+      writeField(`${name}.${inner}`, value),
+    ),
+  ]
+}
+
+function writeType({ $ref, type = '', format, items, enum: values }: Schema): string {
+  if ($ref !== undefined) return `<a href="#${nameOf($ref)}">${nameOf($ref)}</a>`
+  if (items !== undefined) return `array of ${writeType(items)}`
+  if (values !== undefined) return values.map(value => `<code>${escapeHtml(value)}</code>`).join(', ')
+  return [type].flat().join(' or ') + (format === undefined ? '' : `, ${format}`)
+}
+
+function writeErrors(operations: readonly Operation[]): string {
+  const errors = new Map(operations.flatMap(listErrors).map(error => [error.code, error]))
+  const rows = [...errors.values()]
+    .sort((a, b) => a.status.localeCompare(b.status))
+    .map(({ code, status, meaning }) => [`<code id="${code}">${code}</code>`, status, say(meaning)])
+  return writeTable(['Code', 'Status', 'Meaning'], rows)
+}
+
+function writeTable(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  return `<div class="wide"><table>
+<tr>${head.map(cell => `<th scope="col">${cell}`).join('')}
+${rows.map(cells => `<tr>${cells.map(cell => `<td>${cell}`).join('')}`).join('\n')}
+</table></div>`
+}
+
+/** The document's texts are Markdown, of which they use code alone. */
+function say(text: string): string {
+  return escapeHtml(text).replace(/`([^`]*)`/g, '<code>$1</code>')
+}
+
+function escapeHtml(text: string): string {
+  return text.replace(/[&<>"]/g, sign => `&#${sign.charCodeAt(0)};`)
+}

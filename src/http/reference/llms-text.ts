@@ -1,0 +1,45 @@
+/** The API for language models, after llmstxt.org: what it is, how to call it, where the rest stands. */
+import { type ApiDocument, listErrors, listOperations, type Operation } from './api-document.ts'
+
+export function writeLlmsText(document: ApiDocument): string {
+  const { info, components } = document
+  const operations = listOperations(document)
+  const secured = operations.filter(({ operation }) => operation.security.length > 0)
+  const errors = new Map(
+    operations.flatMap(({ operation }) => listErrors(operation)).map(error => [error.code, error]),
+  )
+  return `# ${info.title}
+
+> ${info.summary} ${info.description}
+
+- Every request is GET with \`Authorization: Bearer <token>\`. ${components.securitySchemes.bearer.description}
+- Amounts end in \`_cents\` and are integers in the currency's smallest unit: 1230 is 12.30 EUR, but 1230 JPY.
+- \`status\` is the payment platform's state of an invoice; \`ix_sync_state\` and \`ix_status\` are the state of its certified document. The two are independent.
+- A list has at most 50 records a page. Go on until \`page\` equals \`total_pages\`; a page above the last is the last.
+- \`ETag\` with \`If-None-Match\` gives 304 while nothing of the customer's invoices changed.
+- After 429 and 503, wait for \`Retry-After\` seconds.
+
+## Operations
+
+${secured.map(({ path, operation }) => writeOperation(path, operation)).join('\n')}
+
+## Errors
+
+\`{"error": {"code", "message", "param"?, "request_id"}}\`; decide by \`code\`.
+
+${[...errors.values()].map(({ code, status, meaning }) => `- \`${code}\` (${status}): ${meaning}`).join('\n')}
+
+## Reference
+
+- [OpenAPI 3.1 document](/api/v1/openapi.json): every operation, parameter, field and error
+- [Reference to read](/docs/api.html): the same as one page without scripts
+- [Reference to try](/docs): with requests that can be sent
+`
+}
+
+function writeOperation(path: string, { summary, description, parameters = [] }: Operation): string {
+  const query = parameters
+    .filter(parameter => parameter.in === 'query')
+    .map(({ name, description }) => `  - \`${name}\`: ${description}`)
+  return [`- \`GET ${path}\`: ${summary}. ${description}`, ...query].join('\n')
+}

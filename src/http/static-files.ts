@@ -1,0 +1,102 @@
+/** Files that are served as they are, beside the API: each with its headers and its compressed forms, made once at the start. */
+import { hash } from 'node:crypto'
+import { brotliCompressSync, gzipSync, constants as zlib } from 'node:zlib'
+import type { FastifyInstance, FastifyReply } from 'fastify'
+import { createHeadSet, type HeadSet, securityHeaders } from '../server/bare-answer.ts'
+import { replaceSecurityHeaders } from '../server/secure-response.ts'
+import { isHeldByClient } from './conditional.ts'
+
+/** In the order of preference. */
+const encodings = ['br', 'gzip', 'identity'] as const
+type Encoding = (typeof encodings)[number]
+
+export interface FileDescription {
+  /** Where it is served, as in /docs. */
+  path: string
+  /** The content type, with its charset. */
+  type: string
+  /** As it is; or its compressed forms alone, of a file that is too large to keep it in all. */
+  content: string | Buffer | { br: Buffer; gzip: Buffer }
+  /** Security headers that differ from those of every answer: its Content-Security-Policy above all. */
+  security?: Record<string, string>
+  /** Whether its path changes with its content: then nobody need ask again. */
+  isImmutable?: boolean
+}
+
+export interface StaticFile {
+  path: string
+  headers: Record<string, string>
+  security: HeadSet
+  variants: readonly Variant[]
+}
+
+interface Variant {
+  encoding: Encoding
+  body: Buffer
+  etag: string
+}
+
+export function makeStaticFile(description: FileDescription): StaticFile {
+  const { path, type, content, security = {}, isImmutable = false } = description
+  const bodies: Partial<Record<Encoding, Buffer>> =
+    typeof content === 'object' && 'br' in content ? content : compress(Buffer.from(content))
+  const variants = encodings.flatMap(encoding => {
+    const body = bodies[encoding]
+    return body === undefined ? [] : { encoding, body, etag: `"${nameContent(body)}"` }
+  })
+  return {
+    path,
+    headers: {
+      'content-type': type,
+      'cache-control': isImmutable ? 'public, max-age=31536000, immutable' : 'no-cache',
+      vary: 'accept-encoding',
+    },
+    security: createHeadSet({ ...Object.fromEntries(securityHeaders.pairs), ...security }),
+    variants,
+  }
+}
+
+/** A short name that another content does not have. */
+export function nameContent(content: string | Buffer): string {
+  return hash('sha256', content, 'hex').slice(0, 16)
+}
+
+/** A compressed form that saves nothing is left out. */
+function compress(identity: Buffer): Partial<Record<Encoding, Buffer>> {
+  const br = brotliCompressSync(identity, { params: { [zlib.BROTLI_PARAM_QUALITY]: 5 } })
+  const gzip = gzipSync(identity, { level: 9 })
+  const saves = (body: Buffer) => body.length < identity.length
+  return { ...(saves(br) && { br }), ...(saves(gzip) && { gzip }), identity }
+}
+
+export function addStaticFiles(app: FastifyInstance, files: readonly StaticFile[]): void {
+  for (const file of files)
+    app.get(file.path, { schema: { hide: true } }, async (request, reply) => {
+      const variant = choose(file.variants, request.headers['accept-encoding'])
+      return send(reply, file, variant, isHeldByClient(request, variant.etag))
+    })
+}
+
+function send(reply: FastifyReply, file: StaticFile, { encoding, body, etag }: Variant, isHeld: boolean) {
+  replaceSecurityHeaders(reply.raw, file.security)
+  reply.headers(file.headers).header('etag', etag)
+  if (isHeld) return reply.code(304).removeHeader('content-type').send()
+  if (encoding !== 'identity') reply.header('content-encoding', encoding)
+  return reply.send(body)
+}
+
+/** RFC 9110, section 12.5.3. A client that takes none of them is sent the plainest. */
+function choose(variants: readonly Variant[], accepted: string | undefined): Variant {
+  const plainest = variants.at(-1) as Variant
+  if (accepted === undefined) return plainest
+  const refused = new Set<string>()
+  const taken = new Set<string>()
+  for (const part of accepted.toLowerCase().split(',')) {
+    const [coding = '', ...parameters] = part.split(';').map(word => word.trim())
+    const isRefused = parameters.some(parameter => /^q=0(\.0*)?$/.test(parameter))
+    ;(isRefused ? refused : taken).add(coding)
+  }
+  const isTaken = ({ encoding }: Variant) =>
+    taken.has(encoding) || (taken.has('*') && !refused.has(encoding) && encoding !== 'identity')
+  return variants.find(isTaken) ?? plainest
+}

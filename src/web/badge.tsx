@@ -1,0 +1,53 @@
+/** Both states of an invoice, in words that a customer understands. */
+import type { Invoice } from '../client/client.ts'
+import { usePage } from './context.ts'
+import type { Words } from './words/words.ts'
+
+type Tone = 'good' | 'wait' | 'bad' | 'none'
+
+const paymentTones: Record<Invoice['status'], Tone> = {
+  draft: 'none',
+  open: 'wait',
+  paid: 'good',
+  void: 'none',
+  uncollectible: 'bad',
+}
+
+const documentTones: Record<string, Tone> = {
+  settled: 'good',
+  final: 'good',
+  sent: 'good',
+  second_copy: 'good',
+}
+const stateTones: Record<Invoice['ix_sync_state'], Tone> = {
+  not_synced: 'none',
+  creating: 'wait',
+  synced: 'good',
+  failed: 'bad',
+  ignored: 'none',
+}
+
+type States = Pick<Invoice, 'status' | 'ix_sync_state' | 'ix_status'>
+
+export function PaymentBadge({ status }: States) {
+  const { words } = usePage()
+  return <Badge tone={paymentTones[status]}>{words.status[status]}</Badge>
+}
+
+export function DocumentBadge(states: States) {
+  const { words } = usePage()
+  const { ix_sync_state, ix_status } = states
+  const tone = ix_status === null ? stateTones[ix_sync_state] : (documentTones[ix_status] ?? 'none')
+  return <Badge tone={tone}>{describeDocument(states, words)}</Badge>
+}
+
+/** A status that nobody translated yet is shown as it is. */
+export function describeDocument({ status, ix_sync_state, ix_status }: States, words: Words): string {
+  if (ix_status !== null) return words.document[ix_status] ?? ix_status
+  // What was cancelled before it had a document gets none.
+  return words.syncState[status === 'void' && ix_sync_state === 'not_synced' ? 'ignored' : ix_sync_state]
+}
+
+function Badge({ tone, children }: { tone: Tone; children: string }) {
+  return <span class={`badge ${tone}`}>{children}</span>
+}

@@ -1,0 +1,66 @@
+/** Amounts, days and moments as people of a language write them. */
+import { decimalsOf } from '../currency.ts'
+import type { Language } from './words/words.ts'
+
+export interface Format {
+  amount(cents: number, currency: string): string
+  /** In few characters and without the currency, for a bar's label. */
+  brief(cents: number, currency: string): string
+  percent(value: number): string
+  count(value: number): string
+  /** Days are those of UTC: the ones that the filters mean. */
+  day(moment: string): string
+  month(month: string, style?: 'long' | 'short'): string
+  ago(moment: Date, now: number): string
+  moment(moment: Date): string
+}
+
+const locales: Record<Language, string> = { pt: 'pt-PT', en: 'en-GB' }
+
+export function createFormat(language: Language): Format {
+  const locale = locales[language]
+  const kept = new Map<string, Intl.NumberFormat>()
+  const money = (currency: string) => {
+    const digits = decimalsOf(currency)
+    const made =
+      kept.get(currency) ??
+      new Intl.NumberFormat(locale, {
+        style: 'currency',
+        currency: currency.toUpperCase(),
+        useGrouping: 'always',
+        minimumFractionDigits: digits,
+        maximumFractionDigits: digits,
+      })
+    kept.set(currency, made)
+    return made
+  }
+  const brief = new Intl.NumberFormat(locale, { notation: 'compact', maximumSignificantDigits: 2 })
+  const number = new Intl.NumberFormat(locale, { useGrouping: 'always' })
+  const percent = new Intl.NumberFormat(locale, { style: 'percent', maximumFractionDigits: 2 })
+  const day = new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeZone: 'UTC' })
+  const moment = new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeStyle: 'short' })
+  const months = {
+    long: new Intl.DateTimeFormat(locale, { month: 'long', year: 'numeric', timeZone: 'UTC' }),
+    short: new Intl.DateTimeFormat(locale, { month: 'short', timeZone: 'UTC' }),
+  }
+  const relative = new Intl.RelativeTimeFormat(locale, { numeric: 'auto', style: 'short' })
+
+  return {
+    amount: (cents, currency) => money(currency).format(toMajor(cents, currency)),
+    brief: (cents, currency) => brief.format(toMajor(cents, currency)),
+    percent: value => percent.format(value / 100),
+    count: value => number.format(value),
+    day: text => day.format(new Date(text)),
+    month: (month, style = 'long') => months[style].format(new Date(`${month}-01`)),
+    moment: value => moment.format(value),
+    ago(value, now) {
+      const seconds = Math.min(0, Math.round((value.getTime() - now) / 1000))
+      if (seconds > -60) return relative.format(0, 'second')
+      if (seconds > -3600) return relative.format(Math.trunc(seconds / 60), 'minute')
+      if (seconds > -86_400) return relative.format(Math.trunc(seconds / 3600), 'hour')
+      return relative.format(Math.trunc(seconds / 86_400), 'day')
+    },
+  }
+}
+
+const toMajor = (cents: number, currency: string) => cents / 10 ** decimalsOf(currency)

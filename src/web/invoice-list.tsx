@@ -1,0 +1,95 @@
+/** The list: filters, what was found, pages. */
+import { useEffect, useRef, useState } from 'preact/hooks'
+import type { InvoiceList as Answer, Invoice } from '../client/client.ts'
+import { Chart } from './chart.tsx'
+import { usePage } from './context.ts'
+import { Filters } from './filters.tsx'
+import { Freshness } from './freshness.tsx'
+import { InvoiceTable } from './invoice-table.tsx'
+import { Loading, Notice, ProblemNotice } from './notice.tsx'
+import { Pager } from './pager.tsx'
+import { listKey, listQuery } from './question.ts'
+import { TakeAway } from './take-away.tsx'
+import { useLive } from './use-live.ts'
+
+export function InvoiceList() {
+  const { client, session, nav, words } = usePage()
+  const query = listQuery(nav.place)
+  const { result, isCurrent, problem, retry } = useLive<Answer>(listKey(session.customer, query), call =>
+    client.invoices.list(session.customer, query, call),
+  )
+  const changed = useChanged(result?.data, JSON.stringify(query))
+  const hasFilters = Object.keys(nav.place.filters).length > 0
+  const clear = () => nav.go({ filters: {}, page: 1 })
+  const answer = result?.data
+  // With no access there is no list to go on with; anything else may pass, and what was read stays in sight.
+  const isBarred = problem !== null && problem.retryAt === null
+
+  return (
+    <>
+      {problem !== null && <ProblemNotice problem={problem} retry={retry} />}
+      {!isBarred && answer && result && (answer.total > 0 || hasFilters) && (
+        <>
+          <Chart total={answer.total} etag={result.etag} rows={isCurrent ? answer.invoices : null} />
+          <Filters clear={clear} />
+          <div class={`card ${isCurrent ? '' : 'stale'}`} aria-busy={!isCurrent}>
+            {answer.total === 0 ? (
+              <Notice title={words.noMatch} lead={words.noMatchLead}>
+                <p class="actions">
+                  <button type="button" class="primary" onClick={clear}>
+                    {words.clear}
+                  </button>
+                </p>
+              </Notice>
+            ) : (
+              <>
+                <div class="bar">
+                  <Found total={answer.total} />
+                  <Freshness syncedAt={result.syncedAt} changes={changed.changes} />
+                </div>
+                <InvoiceTable invoices={answer.invoices} changed={changed.ids} />
+                <Pager page={answer.page} pages={answer.total_pages} />
+              </>
+            )}
+          </div>
+          {answer.total > 0 && <TakeAway total={answer.total} />}
+        </>
+      )}
+      {!isBarred && answer?.total === 0 && !hasFilters && (
+        <Notice title={words.none} lead={words.noneLead}>
+          <p class="actions">
+            <button type="button" class="primary" onClick={retry}>
+              {words.again}
+            </button>
+          </p>
+        </Notice>
+      )}
+      {answer === undefined && problem === null && <Loading retry={retry} />}
+    </>
+  )
+}
+
+function Found({ total }: { total: number }) {
+  const { words, format } = usePage()
+  return (
+    <p class="found" role="status">
+      {words.found(format.count(total), total)}
+    </p>
+  )
+}
+
+/** Which invoices are not as they were a moment ago, in the same list. */
+function useChanged(answer: Answer | undefined, question: string) {
+  const before = useRef<{ question: string; texts: Map<string, string> } | null>(null)
+  const [changed, setChanged] = useState({ ids: new Set<string>(), changes: 0 })
+  useEffect(() => {
+    if (answer === undefined) return
+    const texts = new Map(answer.invoices.map((invoice: Invoice) => [invoice.id, JSON.stringify(invoice)]))
+    const known = before.current
+    before.current = { question, texts }
+    if (known === null || known.question !== question) return setChanged({ ids: new Set(), changes: 0 })
+    const ids = new Set([...texts].filter(([id, text]) => known.texts.get(id) !== text).map(([id]) => id))
+    if (ids.size > 0) setChanged(({ changes }) => ({ ids, changes: changes + 1 }))
+  }, [answer, question])
+  return changed
+}

@@ -1,0 +1,34 @@
+/** What was billed, by currency and month. Pure. */
+import type { Invoice } from '../client/client.ts'
+
+/** By currency, then by month as in 2026-03, in the order of months. */
+export type MonthTotals = Map<string, Map<string, number>>
+
+/** A draft is not billed yet, and what was cancelled is not billed any more. */
+export const isBilled = ({ status }: Pick<Invoice, 'status'>) => status !== 'draft' && status !== 'void'
+
+export function addUp(invoices: readonly Invoice[]): MonthTotals {
+  const totals: MonthTotals = new Map()
+  for (const invoice of invoices.toReversed()) {
+    if (!isBilled(invoice)) continue
+    const { currency, issued_at, total_cents } = invoice
+    const months = totals.get(currency) ?? new Map<string, number>()
+    const month = issued_at.slice(0, 7)
+    totals.set(currency, months.set(month, (months.get(month) ?? 0) + total_cents))
+  }
+  return totals
+}
+
+/** From the first to the last, those without an invoice too. */
+export function monthsBetween(months: readonly string[]): string[] {
+  const sorted = months.toSorted()
+  const [first, last] = [sorted[0], sorted.at(-1)]
+  if (first === undefined || last === undefined) return []
+  const all: string[] = []
+  const [year = 0, month = 1] = first.split('-').map(Number)
+  for (let index = year * 12 + month - 1; ; index++) {
+    const next = `${String(Math.trunc(index / 12)).padStart(4, '0')}-${String((index % 12) + 1).padStart(2, '0')}`
+    all.push(next)
+    if (next >= last) return all
+  }
+}

@@ -1,0 +1,51 @@
+/** The page at the service's own address. */
+import { render } from 'preact'
+import { createClient, type Invoice } from '../client/client.ts'
+import { App } from './app.tsx'
+import { askEarly } from './early-list.ts'
+import { keepSession, type Session, takeSession } from './session.ts'
+import { languages } from './words/words.ts'
+
+const root = document.getElementById('fatura') as HTMLElement
+
+/** Draws the page for a session, and asks for its list before. */
+function show(session: Session | null): void {
+  const client = session?.customer ? createClient({ baseUrl: '', token: session.token }) : null
+  const early = client && session && askEarly(client, session)
+  render(
+    <App
+      session={session}
+      baseUrl=""
+      {...(client && { client })}
+      early={early}
+      isInUrl
+      pick={isPicker() ? sendPicked : null}
+      onSession={change}
+      onLanguage={language => {
+        document.documentElement.lang = language === 'pt' ? 'pt-PT' : 'en'
+        document.title = languages[language].words.title
+      }}
+    />,
+    root,
+  )
+}
+
+function change(session: Session | null): void {
+  keepSession(session)
+  show(session)
+}
+
+const isPicker = () => new URLSearchParams(location.search).get('pick') === '1' && parent !== window
+
+/** To the page around this one. The browser hands it over only if that page's origin is one of those that may embed this. */
+function sendPicked(invoice: Invoice): void {
+  const allowed = document.querySelector<HTMLMetaElement>('meta[name="fatura-embed-origins"]')?.content ?? ''
+  for (const origin of allowed.split(' ').filter(Boolean))
+    parent.postMessage({ type: 'fatura:invoice', invoice: { ...invoice } }, origin)
+}
+
+show(takeSession())
+// Another link opened in this tab changes nothing but the fragment.
+addEventListener('hashchange', () => {
+  if (location.hash.startsWith('#t=')) show(takeSession())
+})

@@ -1,0 +1,99 @@
+/** One PDF: fetched when asked for, waited for while it is being made, saved under its own name. */
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { type DocumentKind, FaturaError, type InvoiceDetail } from '../client/client.ts'
+import { usePage } from './context.ts'
+import { useSecondsUntil } from './notice.tsx'
+import { describeProblem, type ProblemKind } from './problem.ts'
+import { saveBlob } from './save.ts'
+
+type State =
+  | { step: 'idle' | 'loading' }
+  | { step: 'waiting'; isBeingMade: boolean; until: number }
+  | { step: 'saved'; name: string }
+  | { step: 'failed'; problem: ProblemKind | 'documentMissing' | 'pdfDraft' }
+
+export function PdfButton({ invoice, kind }: { invoice: InvoiceDetail; kind: DocumentKind }) {
+  const { client, session, words } = usePage()
+  const [state, setState] = useState<State>({ step: 'idle' })
+  const running = useRef<AbortController>(undefined)
+  useEffect(() => () => running.current?.abort(), [])
+
+  const name = kind === 'ix' ? words.pdfIx : words.pdfPayments
+  const absence = absenceOf(invoice, kind)
+  const isBusy = state.step === 'loading' || state.step === 'waiting'
+
+  async function download(): Promise<void> {
+    const stop = new AbortController()
+    running.current = stop
+    const tell = (state: State) => !stop.signal.aborted && setState(state)
+    tell({ step: 'loading' })
+    try {
+      const pdf = await client.downloadPdf(invoice.customer_id, invoice.id, kind, {
+        signal: stop.signal,
+        onWait: ({ code }, waitMs) =>
+          tell({ step: 'waiting', isBeingMade: code === 'document_not_ready', until: Date.now() + waitMs }),
+      })
+      await saveBlob(await new Response(pdf.body).blob(), pdf.fileName)
+      tell({ step: 'saved', name: pdf.fileName })
+    } catch (error) {
+      const code = error instanceof FaturaError ? error.code : null
+      // It takes longer than the client waits: go on, until somebody says otherwise.
+      if (code === 'document_not_ready' && !stop.signal.aborted) return download()
+      const problem =
+        code === 'document_not_found'
+          ? 'documentMissing'
+          : code === 'document_not_issued'
+            ? 'pdfDraft'
+            : describeProblem(error, session.token).kind
+      tell({ step: 'failed', problem })
+    }
+  }
+  function cancel(): void {
+    running.current?.abort()
+    setState({ step: 'idle' })
+  }
+
+  return (
+    <div class="pdf">
+      <p>
+        <strong>{name}</strong>
+        <span class="quiet">{kind === 'ix' ? words.pdfIxNote : words.pdfPaymentsNote}</span>
+      </p>
+      {absence !== null && <p class="quiet">{words[absence]}</p>}
+      {absence === null && !isBusy && (
+        <button
+          type="button"
+          class="primary"
+          aria-label={words.downloadOf(name, invoice.number ?? '')}
+          onClick={download}
+        >
+          {words[state.step === 'failed' ? 'again' : 'download']}
+        </button>
+      )}
+      {isBusy && (
+        <button type="button" onClick={cancel}>
+          {words.cancel}
+        </button>
+      )}
+      <p class="said" role="status">
+        {state.step === 'loading' && words.downloading}
+        {state.step === 'waiting' && <Waiting {...state} />}
+        {state.step === 'saved' && words.saved(state.name)}
+        {state.step === 'failed' && words[state.problem]}
+      </p>
+    </div>
+  )
+}
+
+/** Why there is nothing to fetch. */
+function absenceOf({ status, downloads, ix_status }: InvoiceDetail, kind: DocumentKind) {
+  if (kind === 'payments') return status === 'draft' ? 'pdfDraft' : null
+  if (downloads.ix === null) return 'pdfNone'
+  return ix_status === 'draft' ? 'pdfDraft' : null
+}
+
+function Waiting({ isBeingMade, until }: { isBeingMade: boolean; until: number }) {
+  const { words, format } = usePage()
+  const seconds = format.count(useSecondsUntil(until))
+  return <span aria-live="off">{isBeingMade ? words.notReady(seconds) : words.retryIn(seconds)}</span>
+}

@@ -1,0 +1,20 @@
+/** The page's languages. */
+import { en, type Words } from './en.ts'
+import { pt } from './pt.ts'
+
+export type { Words }
+export type Language = 'pt' | 'en'
+
+export const languages: Record<Language, { name: string; words: Words }> = {
+  pt: { name: 'Português', words: pt },
+  en: { name: 'English', words: en },
+}
+
+/** The first wish that is spoken here; English when none is. */
+export function pickLanguage(...wishes: readonly (string | null | undefined)[]): Language {
+  for (const wish of wishes) {
+    const [language] = (wish ?? '').toLowerCase().split('-')
+    if (language === 'pt' || language === 'en') return language
+  }
+  return 'en'
+}

@@ -1,0 +1,87 @@
+/** The PDFs of many invoices as one ZIP, made as they come in. Loaded when it is asked for. */
+import { downloadZip } from 'client-zip'
+import {
+  type Client,
+  type DocumentKind,
+  FaturaError,
+  type Invoice,
+  type InvoiceWalk,
+} from '../client/client.ts'
+import { createCsv } from './csv.ts'
+import type { Language, Words } from './words/words.ts'
+
+export interface ZipOptions {
+  client: Client
+  walk: InvoiceWalk
+  language: Language
+  words: Words
+  signal: AbortSignal
+  /** After each invoice: how many there were so far. */
+  onStep(done: number): void
+  /** Once for each PDF that could not be had. */
+  onMissing(): void
+}
+
+interface Entry {
+  name: string
+  input: ReadableStream<Uint8Array> | string
+}
+
+export function zipPdfs(options: ZipOptions): ReadableStream<Uint8Array> {
+  return downloadZip(listEntries(options)).body as ReadableStream<Uint8Array>
+}
+
+async function* listEntries(options: ZipOptions): AsyncGenerator<Entry> {
+  const { walk, words, signal, onStep, onMissing } = options
+  const csv = createCsv(options.language, words)
+  const names = new Set<string>()
+  const missing: string[] = []
+  let table = csv.head
+  for await (const invoice of walk) {
+    signal.throwIfAborted()
+    table += csv.row(invoice)
+    for (const kind of kindsOf(invoice)) {
+      const entry = await openEntry(options, invoice, kind)
+      if (typeof entry === 'string') {
+        missing.push(entry)
+        onMissing()
+      } else yield { ...entry, name: uniqueName(entry.name, names) }
+    }
+    onStep(walk.seen)
+  }
+  yield { name: 'invoices.csv', input: table }
+  if (missing.length > 0)
+    yield { name: 'missing.txt', input: `${[words.missingTitle, ...missing].join('\r\n')}\r\n` }
+}
+
+/** Drafts have no PDF at either place. */
+function kindsOf({ status, ix_id, ix_status }: Invoice): DocumentKind[] {
+  const kinds: DocumentKind[] = []
+  if (ix_id !== null && ix_status !== 'draft') kinds.push('ix')
+  if (status !== 'draft') kinds.push('payments')
+  return kinds
+}
+
+/** Or what to say of its absence. One PDF that fails does not keep the others back. */
+async function openEntry(
+  { client, signal, words }: ZipOptions,
+  { customer_id, id, number }: Invoice,
+  kind: DocumentKind,
+): Promise<Entry | string> {
+  try {
+    const { fileName, body } = await client.downloadPdf(customer_id, id, kind, { signal })
+    return { name: `${kind === 'ix' ? words.pdfIx : words.pdfPayments}/${fileName}`, input: body }
+  } catch (error) {
+    // Without a connection or access, none of the others comes either.
+    if (!(error instanceof FaturaError) || error.code === 'connection_failed' || error.status === 401)
+      throw error
+    return `${number ?? id}: ${kind === 'ix' ? words.pdfIx : words.pdfPayments} (${error.code})`
+  }
+}
+
+function uniqueName(name: string, names: Set<string>): string {
+  let unique = name
+  for (let copy = 2; names.has(unique); copy++) unique = name.replace(/(\.pdf)?$/, ` (${copy})$1`)
+  names.add(unique)
+  return unique
+}

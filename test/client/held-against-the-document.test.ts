@@ -1,0 +1,238 @@
+/** The client and openapi.json, both ways: paths, parameters, fields and error codes. And the client's size. */
+import assert from 'node:assert/strict'
+import { readFile } from 'node:fs/promises'
+import { test } from 'node:test'
+import { gzipSync } from 'node:zlib'
+import { build } from 'esbuild'
+import {
+  createClient,
+  type ErrorCode,
+  type Invoice,
+  type InvoiceDetail,
+  type InvoiceFilters,
+  type InvoiceList,
+  type Line,
+  type ListQuery,
+} from '../../src/client/client.ts'
+
+const root = new URL('../..', import.meta.url).pathname
+// biome-ignore lint/suspicious/noExplicitAny: a JSON document, read as it comes
+const document: any = JSON.parse(await readFile(`${root}openapi.json`, 'utf8'))
+
+/** The compiler refuses a name that is missing here, and one too many; the test compares the names with the document. */
+type Names<T> = Record<keyof T, true>
+
+const listParameters: Names<ListQuery> = {
+  page: true,
+  page_size: true,
+  status: true,
+  ix_status: true,
+  date_from: true,
+  date_to: true,
+  q: true,
+}
+
+const summaryFields: Names<Invoice> = {
+  id: true,
+  number: true,
+  display_name: true,
+  customer_name: true,
+  customer_id: true,
+  customer_email: true,
+  company_name: true,
+  customer_tax_id: true,
+  issued_at: true,
+  ix_created_at: true,
+  subtotal_cents: true,
+  discount_cents: true,
+  tax_cents: true,
+  tax_percent: true,
+  total_cents: true,
+  currency: true,
+  status: true,
+  ix_sync_state: true,
+  ix_id: true,
+  ix_status: true,
+}
+
+const detailFields: Names<InvoiceDetail> = {
+  id: true,
+  number: true,
+  customer_id: true,
+  display_name: true,
+  issued_at: true,
+  subtotal_cents: true,
+  discount_cents: true,
+  tax_cents: true,
+  tax_percent: true,
+  total_cents: true,
+  currency: true,
+  status: true,
+  ix_sync_state: true,
+  ix_id: true,
+  ix_status: true,
+  lines: true,
+  lines_source: true,
+  downloads: true,
+}
+
+const lineFields: Names<Line> = {
+  id: true,
+  description: true,
+  quantity: true,
+  subtotal_cents: true,
+  discount_cents: true,
+  discount_percent: true,
+  unit_amount_cents: true,
+  amount_cents: true,
+  currency: true,
+}
+
+const listFields: Names<InvoiceList> = {
+  invoices: true,
+  page: true,
+  page_size: true,
+  total: true,
+  total_pages: true,
+  source: true,
+}
+
+const downloads: Names<InvoiceDetail['downloads']> = { ix: true, payments: true }
+
+const errorCodes: Record<ErrorCode, true> = {
+  invalid_request: true,
+  invalid_parameter: true,
+  missing_token: true,
+  invalid_token: true,
+  insufficient_scope: true,
+  route_not_found: true,
+  invoice_not_found: true,
+  document_not_found: true,
+  method_not_allowed: true,
+  request_timeout: true,
+  document_not_issued: true,
+  payload_too_large: true,
+  uri_too_long: true,
+  rate_limited: true,
+  headers_too_large: true,
+  internal: true,
+  upstream_failed: true,
+  unavailable: true,
+  overloaded: true,
+  document_not_ready: true,
+  upstream_timeout: true,
+}
+
+test('fields and error codes of the client’s types are those of the document', () => {
+  const { schemas } = document.components
+  for (const [schema, fields] of Object.entries({
+    InvoiceSummary: summaryFields,
+    InvoiceDetail: detailFields,
+    InvoiceList: listFields,
+    LineItem: lineFields,
+    Downloads: downloads,
+  })) {
+    assert.deepEqual(Object.keys(schemas[schema].properties).sort(), Object.keys(fields).sort(), schema)
+    assert.deepEqual(schemas[schema].required.toSorted(), Object.keys(fields).sort(), schema)
+  }
+  assert.deepEqual(schemas.ErrorCode.enum.toSorted(), Object.keys(errorCodes).sort())
+})
+
+test('a field may be null in the client’s types where the document says so, and nowhere else', () => {
+  const nullable = (schema: string) =>
+    Object.entries<{ type?: string | string[] }>(document.components.schemas[schema].properties)
+      .filter(([, { type }]) => Array.isArray(type) && type.includes('null'))
+      .map(([name]) => name)
+      .sort()
+  type Nullable<T> = { [K in keyof T as null extends T[K] ? K : never]: true }
+  const summary: Nullable<Invoice> = {
+    number: true,
+    customer_name: true,
+    customer_email: true,
+    company_name: true,
+    customer_tax_id: true,
+    ix_created_at: true,
+    tax_percent: true,
+    ix_id: true,
+    ix_status: true,
+  }
+  const line: Nullable<Line> = { description: true, quantity: true, unit_amount_cents: true }
+  const paths: Nullable<InvoiceDetail['downloads']> = { ix: true }
+  assert.deepEqual(nullable('InvoiceSummary'), Object.keys(summary).sort())
+  assert.deepEqual(nullable('LineItem'), Object.keys(line).sort())
+  assert.deepEqual(nullable('Downloads'), Object.keys(paths).sort())
+})
+
+interface Operation {
+  tags: string[]
+  parameters: { name: string; in: string; schema: { type: string } }[]
+}
+
+/** What the client sends, with the document's own words as values: each is found again in the URL. */
+async function record(): Promise<Map<string, Set<string>>> {
+  const asked = new Map<string, Set<string>>()
+  const client = createClient({
+    baseUrl: 'http://fatura.example',
+    token: 'fat_x',
+    retries: 0,
+    fetch: async (url, init) => {
+      const { pathname, searchParams } = new URL(String(url))
+      const path = decodeURIComponent(pathname)
+      const sent = asked.get(path) ?? new Set()
+      asked.set(path, sent)
+      for (const name of searchParams.keys()) sent.add(name)
+      for (const name of new Headers(init?.headers).keys()) sent.add(name)
+      const headers = { 'content-type': new Headers(init?.headers).get('accept') ?? '', etag: '"1"' }
+      return new Response('{"invoices":[],"total":0,"total_pages":0}', { headers })
+    },
+  })
+  const [customer, invoice] = ['{customerId}', '{invoiceId}']
+  const filters: Required<InvoiceFilters> = {
+    status: 'paid',
+    ix_status: 'settled',
+    date_from: '2026-01-01',
+    date_to: '2026-12-31',
+    q: 'ana',
+  }
+  for (let time = 0; time < 2; time++) {
+    await client.invoices.list(customer, { ...filters, page: 2, page_size: 7 })
+    await client.invoice.get(customer, invoice)
+  }
+  for await (const _ of client.invoices.all(customer, filters)) assert.fail()
+  for (const kind of ['ix', 'payments'] as const) await client.downloadPdf(customer, invoice, kind)
+  return asked
+}
+
+test('the client asks every operation on invoices with every parameter of it, and nothing else', async () => {
+  const asked = await record()
+  const operations = Object.entries<{ get: Operation }>(document.paths).filter(([, { get }]) =>
+    get.tags.includes('invoices'),
+  )
+  assert.deepEqual([...asked.keys()].sort(), operations.map(([path]) => path).sort())
+  for (const [path, { get }] of operations) {
+    const described = get.parameters.filter(parameter => parameter.in !== 'path').map(({ name }) => name)
+    const sent = [...(asked.get(path) ?? [])].filter(name => name !== 'accept' && name !== 'authorization')
+    assert.deepEqual(sent.sort(), described.sort(), path)
+  }
+  const list = document.paths['/api/v1/client/{customerId}/invoices'].get as Operation
+  const query = list.parameters.filter(parameter => parameter.in === 'query').map(({ name }) => name)
+  assert.deepEqual(Object.keys(listParameters).sort(), query.sort())
+})
+
+test('the client is at most 4 KB, bundled, minified and compressed, and needs nothing beside the platform', async () => {
+  const { outputFiles } = await build({
+    entryPoints: [`${root}src/client/client.ts`],
+    bundle: true,
+    minify: true,
+    format: 'esm',
+    platform: 'browser',
+    target: 'es2022',
+    write: false,
+    logLevel: 'silent',
+  })
+  const [file] = outputFiles
+  assert.ok(file !== undefined)
+  assert.doesNotMatch(file.text, /\b(import|require|process|Buffer)\b/)
+  const size = gzipSync(file.contents, { level: 9 }).length
+  assert.ok(size <= 4096, `${size} bytes`)
+})

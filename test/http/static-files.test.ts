@@ -1,0 +1,173 @@
+/** What is served for browsers beside the API: its forms, headers and policies, and that nothing else changes by it. */
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { get, type IncomingMessage } from 'node:http'
+import { buffer } from 'node:stream/consumers'
+import { before, describe, type TestContext, test } from 'node:test'
+import { pathToFileURL } from 'node:url'
+import { brotliDecompressSync, gunzipSync } from 'node:zlib'
+import { buildReference } from '../../scripts/build-reference.ts'
+import { createApp } from '../../src/http/app.ts'
+import { readApiDescription } from '../../src/http/openapi/api-description.ts'
+import type { RouteDependencies } from '../../src/http/routes.ts'
+import { builtFolder, loadWebFiles } from '../../src/http/web-files.ts'
+import { createFolder, engines } from '../support/engines.ts'
+import { assertError, startService } from '../support/service.ts'
+
+const apiDescription = readApiDescription()
+const document = JSON.parse(apiDescription.toString())
+
+before(() => buildReference(builtFolder))
+
+/** A service without a store: none of these needs one. Bodies are bytes as they come. */
+async function startFiles(t: TestContext) {
+  const files = loadWebFiles(apiDescription)
+  const app = createApp({ rateLimit: null, files } as unknown as RouteDependencies)
+  const address = await app.listen({ host: '127.0.0.1', port: 0 })
+  t.after(() => app.close())
+  return async (path: string, headers: Record<string, string> = {}) => {
+    const [answer] = await once(get(`${address}${path}`, { headers, agent: false }), 'response')
+    const { statusCode, headers: given } = answer as IncomingMessage
+    return { status: statusCode, headers: given, body: await buffer(answer) }
+  }
+}
+
+describe('files for browsers', () => {
+  const paths = () => loadWebFiles(apiDescription).map(({ path }) => path)
+
+  test('are sent as the client takes them: br, gzip or plain, with an ETag for each form, and 304', async t => {
+    const ask = await startFiles(t)
+    for (const path of ['/docs', '/docs/api.html', '/llms.txt']) {
+      const plain = await ask(path)
+      const br = await ask(path, { 'accept-encoding': 'gzip, deflate, br' })
+      const gzip = await ask(path, { 'accept-encoding': 'gzip;q=0.8, br;q=0, identity;q=0.1' })
+      assert.deepEqual(
+        [plain, br, gzip].map(({ status, headers }) => [status, headers['content-encoding']]),
+        [
+          [200, undefined],
+          [200, 'br'],
+          [200, 'gzip'],
+        ],
+      )
+      assert.deepEqual(brotliDecompressSync(br.body), plain.body)
+      assert.deepEqual(gunzipSync(gzip.body), plain.body)
+      assert.equal(new Set([plain, br, gzip].map(({ headers }) => headers.etag)).size, 3)
+      for (const answer of [plain, br]) {
+        assert.equal(answer.headers.vary, 'accept-encoding')
+        assert.equal(answer.headers['cache-control'], 'no-cache')
+        assert.match(String(answer.headers['content-type']), /^text\/(html|plain); charset=utf-8$/)
+      }
+      const held = await ask(path, { 'accept-encoding': 'br', 'if-none-match': String(br.headers.etag) })
+      assert.deepEqual([held.status, held.body.length, held.headers.etag], [304, 0, br.headers.etag])
+      const other = await ask(path, { 'accept-encoding': 'gzip', 'if-none-match': String(br.headers.etag) })
+      assert.equal(other.status, 200)
+    }
+  })
+
+  test('scripts have their hash in the name and are kept for a year; the large one is compressed for everybody', async t => {
+    const ask = await startFiles(t)
+    const scripts = paths().filter(path => path.endsWith('.js'))
+    assert.equal(scripts.length, 2)
+    for (const path of scripts) {
+      assert.match(path, /^\/docs\/(scalar|start)-[0-9a-f]{16}\.js$/)
+      const { headers } = await ask(path)
+      assert.equal(headers['cache-control'], 'public, max-age=31536000, immutable')
+      assert.equal(headers['content-type'], 'text/javascript; charset=utf-8')
+    }
+    const large = scripts.find(path => path.includes('scalar')) ?? ''
+    for (const [accepted, encoding] of [
+      ['br', 'br'],
+      ['*', 'br'],
+      ['gzip', 'gzip'],
+      ['identity', 'gzip'],
+    ] as const) {
+      const { headers, body } = await ask(large, { 'accept-encoding': accepted })
+      assert.equal(headers['content-encoding'], encoding)
+      assert.ok(body.length < 1_400_000, `${body.length} bytes`)
+    }
+  })
+
+  test('the plain page is at most 30 KB, has no script, and tells of every operation, field and error', async t => {
+    const ask = await startFiles(t)
+    const { body } = await ask('/docs/api.html')
+    const payload = body.toString()
+    assert.ok(body.length <= 30_000, `${body.length} bytes`)
+    assert.doesNotMatch(payload, /<script|javascript:|\son\w+=|https?:\/\//i)
+    const llms = (await ask('/llms.txt')).body.toString()
+    for (const [path, { get: operation }] of Object.entries<{ get: { operationId: string; security: [] } }>(
+      document.paths,
+    )) {
+      assert.ok(
+        payload.includes(`<code>GET ${path}</code>`) && payload.includes(`id="${operation.operationId}"`),
+      )
+      assert.ok(operation.security.length === 0 || llms.includes(`GET ${path}`), path)
+    }
+    for (const [name, { properties = {} }] of Object.entries<{ properties?: object }>(
+      document.components.schemas,
+    )) {
+      assert.ok(payload.includes(`id="${name}"`), name)
+      for (const field of Object.keys(properties)) assert.ok(payload.includes(`<code>${field}</code>`), field)
+    }
+    const answered = [...JSON.stringify(document.paths).matchAll(/"error":\{"code":"(\w+)"/g)].map(
+      ([, code = '']) => code,
+    )
+    for (const code of new Set(answered))
+      assert.ok(payload.includes(`id="${code}"`) && llms.includes(`\`${code}\``), code)
+    for (const [, anchor = ''] of payload.matchAll(/href="#([^"]+)"/g))
+      assert.ok(payload.includes(`id="${anchor}"`), anchor)
+  })
+
+  test('where nothing was built, /docs is the plain page, and its scripts are not there', async t => {
+    const empty = pathToFileURL(`${await createFolder(t)}/`)
+    const files = loadWebFiles(apiDescription, empty)
+    assert.deepEqual(files.map(({ path }) => path).sort(), ['/docs', '/docs/api.html', '/llms.txt'])
+    const [docs, plain] = ['/docs', '/docs/api.html'].map(path => files.find(file => file.path === path))
+    assert.deepEqual(docs?.variants, plain?.variants)
+    assert.deepEqual(docs?.security, plain?.security)
+  })
+})
+
+for (const engine of engines) {
+  describe(`files for browsers on ${engine.name}`, () => {
+    const policy = "default-src 'none'; frame-ancestors 'none'"
+
+    test('have a policy of their own, by path; every other answer keeps the strict one', async t => {
+      const service = await startService(t, engine, { web: true })
+      const policies = new Map<string, string>()
+      for (const { path } of loadWebFiles(apiDescription)) {
+        const answer = await service.get(path, { token: null, headers: { 'accept-encoding': 'gzip' } })
+        assert.equal(answer.status, 200, path)
+        policies.set(path, String(answer.headers['content-security-policy']))
+        assert.equal(answer.headers['x-content-type-options'], 'nosniff')
+        assert.equal(answer.headers['referrer-policy'], 'no-referrer')
+        assert.match(String(answer.headers['request-id']), /^req_/)
+      }
+      assert.match(
+        policies.get('/docs') ?? '',
+        /^default-src 'none'; .*frame-ancestors 'none'; script-src 'self'; style-src 'unsafe-inline'/,
+      )
+      assert.match(policies.get('/docs/api.html') ?? '', /style-src 'sha256-[\w+/=]+'$/)
+      for (const [path, given] of policies) {
+        assert.doesNotMatch(given, /unsafe-eval|https?:|\*/)
+        if (path !== '/docs') assert.doesNotMatch(given, /unsafe-inline/)
+        if (/js$|txt$/.test(path)) assert.equal(given, policy)
+      }
+      for (const path of ['/live', '/docs/', '/docs/none.js', '/api/v1/client/cus_ana/invoices'])
+        assert.equal((await service.get(path)).headers['content-security-policy'], policy)
+    })
+
+    test('answer HEAD and OPTIONS as any route, refuse the rest, and are not there when switched off', async t => {
+      const service = await startService(t, engine, { web: true })
+      const off = await startService(t, engine)
+      for (const { path } of loadWebFiles(apiDescription)) {
+        const get = await service.get(path)
+        const head = await service.get(path, { method: 'HEAD' })
+        assert.deepEqual([head.status, head.text], [200, ''])
+        assert.equal(head.headers['content-length'], get.headers['content-length'])
+        assert.equal((await service.get(path, { method: 'OPTIONS' })).status, 204)
+        assertError(await service.get(path, { method: 'POST' }), 405, 'method_not_allowed')
+        assertError(await off.get(path), 404, 'route_not_found')
+      }
+    })
+  })
+}
