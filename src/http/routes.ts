@@ -37,21 +37,16 @@ export interface RouteDependencies {
 }
 
 export function addRoutes(app: FastifyInstance, dependencies: RouteDependencies): void {
-  const {
-    store,
-    apiDescription,
-    ending,
-    files = [],
-    identity = { provider: null, publicUrl: null },
-  } = dependencies
+  const { store, apiDescription, ending, files = [] } = dependencies
+  const { identity = { provider: null, publicUrl: null } } = dependencies
   for (const component of components) app.addSchema(component)
 
   addHealth(app as TypedApp, store, ending)
   app.get('/api/v1/openapi.json', { schema: openapiSchema }, async (_request, reply) => {
     return sendJson(reply, apiDescription)
   })
-  addResourceMetadata(app as TypedApp, identity)
   addStaticFiles(app, files)
+  addResourceMetadata(app as TypedApp, identity)
   app.register(
     async scope => {
       guardCustomerRoutes(scope, dependencies)

@@ -28,6 +28,10 @@ export function readMigrations(folder: URL): readonly Migration[] {
   })
 }
 
+/** Of something that a process knew when it started, and that is not there any more. */
+export const changedBelow =
+  'the schema was changed by a newer Fatura while this process ran. Upgrade it, and start it again'
+
 /** What a store says of its own schema. */
 export interface SchemaState {
   /** 0 where there is none yet. */

@@ -13,7 +13,7 @@ import {
   type InvoiceList,
   type Line,
   type ListQuery,
-} from 'fatura/client'
+} from '../../src/client/client.ts'
 
 const root = new URL('../..', import.meta.url).pathname
 // biome-ignore lint/suspicious/noExplicitAny: a JSON document, read as it comes

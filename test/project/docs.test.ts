@@ -108,7 +108,7 @@ test('every file, folder, table and setting that the docs name is there', () => 
   assert.ok(tables.size > 10)
   for (const page of pages.filter(page => page !== 'CHANGELOG.md')) {
     const text = read(page)
-    for (const [, path = ''] of text.matchAll(/`((?:src|test|bench|docs|scripts|bin)\/[\w./-]+\w\/?)`/g))
+    for (const [, path = ''] of text.matchAll(/`((?:src|test|bench|docs|scripts|bin|ops)\/[\w./-]+\w\/?)`/g))
       if (!path.includes('000N')) assert.ok(existsSync(join(root, path)), `${page} names ${path}`)
     for (const [, table = ''] of text.matchAll(/`fatura\.(?!db\b)([a-z_]+)`/g))
       assert.ok(tables.has(table), `${page} names the table ${table}`)

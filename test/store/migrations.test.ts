@@ -5,7 +5,9 @@ import { migrateStore, openReadStore, openWriteStore } from '../../src/store/eng
 import { functions, functionsMark } from '../../src/store/postgres/functions.ts'
 import { migrations as ofPostgres } from '../../src/store/postgres/schema-version.ts'
 import { migrations as ofSqlite } from '../../src/store/sqlite/migrations.ts'
+import { StoreUnavailable } from '../../src/store/store.ts'
 import { changeRows, restoreStore, storesFolder } from '../support/kept-stores.ts'
+import { makeInvoice } from '../support/records.ts'
 
 /** The files of released versions. One that is listed here never changes; add a line with each release. */
 const released = {
@@ -122,6 +124,40 @@ for (const engine of ['sqlite', 'postgres'] as const)
         await assert.rejects(migrateStore(url), /Start with a new store/)
         assert.equal(Number((await tables())[0]?.n), 574, 'nothing was touched')
       }
+    })
+
+    test('a process that runs while a newer Fatura migrates writes nothing any more, and reads what is still there', async t => {
+      const { url, rows } = await restoreStore[engine](t, 1)
+      const { to } = await migrateStore(url)
+      const [reader, writer] = [await openReadStore(url), await openWriteStore(url)]
+      t.after(async () => {
+        await reader.close()
+        await writer.close()
+      })
+      const save = () =>
+        writer.transaction(tx => tx.saveInvoices([{ invoice: makeInvoice({ id: 'in_late' }), lines: null }]))
+      await save()
+      const before = await rows('SELECT count(*) AS n FROM fatura.invoices')
+      await changeRows(url, `INSERT INTO fatura.migrations (version, sha256) VALUES (${to + 1}, 'newer')`)
+      if (engine === 'sqlite') await changeRows(url, `PRAGMA user_version = ${to + 1}`)
+      const told = new RegExp(`has schema version ${to + 1}, newer than this Fatura's ${to}. Upgrade Fatura.`)
+      await assert.rejects(save(), told)
+      await assert.rejects(migrateStore(url), told)
+      assert.deepEqual(await rows('SELECT count(*) AS n FROM fatura.invoices'), before)
+      const query = { customer_id: 'cus_big', page: 2, page_size: 10 }
+      assert.equal((await reader.listInvoices(query)).total, 520)
+      await changeRows(
+        url,
+        engine === 'sqlite'
+          ? 'DROP TABLE fatura.invoice_lines'
+          : 'DROP FUNCTION fatura.find_invoice(text, text)',
+      )
+      await assert.rejects(reader.findInvoice('cus_big', 'in_late'), error => {
+        assert.ok(error instanceof StoreUnavailable)
+        assert.match(error.message, /changed by a newer Fatura while this process ran. Upgrade it/)
+        return true
+      })
+      assert.equal((await reader.listInvoices(query)).total, 520, 'the rest is served on')
     })
 
     test('the newest version of another checkout is refused by everything that opens a store', async t => {

@@ -10,7 +10,7 @@ import { createToken } from '../../src/access/token.ts'
 import { createApp } from '../../src/http/app.ts'
 import { readApiDescription } from '../../src/http/openapi/api-description.ts'
 import type { RateLimit } from '../../src/http/rate-limit.ts'
-import { loadWebFiles } from '../../src/http/web-files.ts'
+import { builtFolder, loadWebFiles } from '../../src/http/web-files.ts'
 import type { InvoiceRecord } from '../../src/invoice.ts'
 import type { InvoicingSystem, PaymentPlatform } from '../../src/sources.ts'
 import { openReadStore, openWriteStore } from '../../src/store/engines.ts'
@@ -22,9 +22,10 @@ export interface ServiceOptions {
   payments?: PaymentPlatform
   documents?: InvoicingSystem
   rateLimit?: RateLimit
-  corsOrigins?: readonly string[]
   /** Whether pages are served beside the API; not unless told. */
   web?: boolean
+  embedOrigins?: readonly string[]
+  corsOrigins?: readonly string[]
 }
 
 export interface Answer {
@@ -95,7 +96,7 @@ export async function startService(
     corsOrigins: options.corsOrigins,
     log: pino({ level: 'debug', base: null }, { write: line => void logs.push(line) }),
     apiDescription: readApiDescription(),
-    files: options.web ? loadWebFiles(readApiDescription()) : [],
+    files: options.web ? loadWebFiles(readApiDescription(), builtFolder, options.embedOrigins) : [],
   })
   const address = await app.listen({ host: '127.0.0.1', port: 0 })
   const agent = new Agent({ keepAlive: true })

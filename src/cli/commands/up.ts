@@ -30,6 +30,7 @@ const used = [
   ...providerSettings,
   'RATE_LIMIT',
   'WEB',
+  'EMBED_ORIGINS',
   'LOG_LEVEL',
   'SHUTDOWN_DELAY',
   ...stripeSettings,
@@ -76,6 +77,7 @@ async function up(options: { webhooks?: string } & Options): Promise<void> {
   const api = await startApi({
     ...{ url: readUrlOf(settings), host, port, rateLimit, web: settings.WEB, stripe, invoiceXpress, log },
     ...{ provider, publicUrl: settings.PUBLIC_URL, corsOrigins: settings.CORS_ORIGINS ?? [] },
+    embedOrigins: settings.EMBED_ORIGINS ?? [],
   })
   log.info({ address: api.address }, 'listening')
   const stopped = delay.then(async delayMs => {

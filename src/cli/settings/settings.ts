@@ -253,8 +253,15 @@ export const settings = {
     default: 'on',
     flag: '--web <on|off>',
     meaning:
-      'Whether pages are served beside the API: the [API reference](api.md#the-reference-in-a-browser) and the like. `on` or `off`.',
+      'Whether pages are served beside the API: the [billing page](page.md) and the [API reference](api.md#the-reference-in-a-browser). `on` or `off`.',
     parse: text => parseOneOf(['on', 'off'], 'must be on or off')(text) === 'on',
+  },
+  EMBED_ORIGINS: {
+    default: 'none',
+    flag: '--embed-origins <origins>',
+    meaning:
+      'The origins (scheme, host and port) whose pages may show the [billing page](page.md#in-a-frame) in a frame, separated by commas, like `https://app.example.com`.',
+    parse: unless('none', parseOrigins),
   },
   LOG_LEVEL: {
     default: 'info',

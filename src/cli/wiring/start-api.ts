@@ -5,7 +5,7 @@ import type { ProviderOptions } from '../../access/verify-provider.ts'
 import { createApp } from '../../http/app.ts'
 import { readApiDescription } from '../../http/openapi/api-description.ts'
 import type { RateLimit } from '../../http/rate-limit.ts'
-import { loadWebFiles } from '../../http/web-files.ts'
+import { builtFolder, loadWebFiles } from '../../http/web-files.ts'
 import type { InvoiceXpressOptions } from '../../invoicexpress/client.ts'
 import { openReadStore } from '../../store/engines.ts'
 import type { StripeOptions } from '../../stripe/client.ts'
@@ -17,13 +17,15 @@ export interface ApiOptions {
   host: string
   port: number
   rateLimit: RateLimit | null
+  /** Whether pages are served beside the API. */
+  web: boolean
+  /** Whose pages may show the billing page in a frame. */
+  embedOrigins?: readonly string[]
   corsOrigins?: readonly string[]
   /** Null: no identity provider is configured. */
   provider?: ProviderOptions | null
   /** The address under which clients reach the API; null: customer links do not work. */
   publicUrl?: string | null
-  /** Whether pages are served beside the API. */
-  web: boolean
   /** Null: no payment platform is connected. */
   stripe: StripeOptions | null
   /** Null: no invoicing system is connected. */
@@ -62,7 +64,6 @@ export async function prepareApi(options: ApiOptions): Promise<PreparedApi> {
   const store = await openReadStore(url, workers)
   const ending = new AbortController()
   let hasLeft = false
-  const apiDescription = readApiDescription()
   const verifiers =
     provider === null && publicUrl === null
       ? null
@@ -72,6 +73,7 @@ export async function prepareApi(options: ApiOptions): Promise<PreparedApi> {
           findKey: kid => store.findKey(kid),
           onProblem: err => log.warn({ err }, 'the keys of the identity provider could not be read'),
         })
+  const apiDescription = readApiDescription()
   const app = createApp({
     store,
     payments: stripe && (await import('../../stripe/payment-platform.ts')).createPaymentPlatform(stripe),
@@ -87,7 +89,7 @@ export async function prepareApi(options: ApiOptions): Promise<PreparedApi> {
     corsOrigins,
     log,
     apiDescription,
-    files: web ? loadWebFiles(apiDescription) : [],
+    files: web ? loadWebFiles(apiDescription, builtFolder, options.embedOrigins) : [],
     ending: ending.signal,
   })
   holdConnections(app.server)

@@ -12,12 +12,9 @@ import {
 import { StoreError } from '../store.ts'
 import { changeOneAfterAnother, distribute, hasCitus } from './distribute.ts'
 import { openWritePool, translate } from './pool.ts'
-import { type AskSchema, migrations } from './schema-version.ts'
+import { type AskSchema, migrationLock, migrations } from './schema-version.ts'
 import { createDb } from './shared-db.ts'
 import { noteSpread } from './spread.ts'
-
-/** Any number, as long as it is always this one. */
-const lock = 7_261_328_547
 
 const where = 'The database'
 
@@ -72,7 +69,7 @@ async function checkServer(client: PoolClient): Promise<void> {
 async function inLock<T>(client: PoolClient, work: () => Promise<T>): Promise<T> {
   await client.query('BEGIN')
   try {
-    await client.query('SELECT pg_advisory_xact_lock($1)', [lock])
+    await client.query('SELECT pg_advisory_xact_lock($1)', [migrationLock])
     // A step may rewrite a large table, and what is built for an index takes its time.
     await client.query('SET LOCAL statement_timeout = 0')
     await changeOneAfterAnother(askOf(client))

@@ -1,6 +1,7 @@
 /** Connections to PostgreSQL: how they are opened, and what their failures mean. */
 import { availableParallelism } from 'node:os'
 import pg from 'pg'
+import { changedBelow } from '../migrations.ts'
 import { notAnAddress, StoreError, StoreUnavailable } from '../store.ts'
 import { writeOptions } from './write-limits.ts'
 
@@ -221,6 +222,9 @@ export function translate(error: unknown): unknown {
         cause: error,
       },
     )
+  // A function, a table, a column is missing, or is not what it was when a statement was prepared.
+  if (isServersWord && (/^(42883|42P01|42703)$/.test(code) || message.startsWith('cached plan must not')))
+    return new StoreUnavailable(`${message}: ${changedBelow}`, { cause: error })
   if (isServersWord && !passing.test(code)) return error
   if (isServersWord)
     return new StoreUnavailable(`The database cannot do this right now: ${message}`, { cause: error })

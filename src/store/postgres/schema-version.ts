@@ -2,6 +2,12 @@ import { checkState, readMigrations, type SchemaState } from '../migrations.ts'
 
 export const migrations = readMigrations(new URL('./migrations/', import.meta.url))
 
+/**
+ * Held by a migration while it changes the schema, and shared by all that write rows: neither begins before the other has
+ * ended. Any number, as long as it is always this one.
+ */
+export const migrationLock = 7_261_328_547
+
 /** What a database says of its schema, through functions: the API's role may read no table. */
 export type AskSchema = <Row extends object>(sql: string) => Promise<Row[]>
 
@@ -24,7 +30,7 @@ async function unlessAbsent<Row>(ask: () => Promise<Row[]>): Promise<Row[]> {
   try {
     return await ask()
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
+    const { code } = ((error as Error).cause ?? error) as NodeJS.ErrnoException
     if (code === '3F000' || code === '42883') return []
     throw error
   }

@@ -4,6 +4,7 @@ import type pg from 'pg'
 import { gatherSharedRows, type SharedRows } from '../shared/shared-rows.ts'
 import { type Counting, keepCounts } from './counts.ts'
 import { isCrossing, translate } from './pool.ts'
+import { checkSchema, migrations } from './schema-version.ts'
 import { commit } from './shared-rows.ts'
 import { beginWriting } from './write-limits.ts'
 
@@ -35,7 +36,7 @@ async function transactOnce<T>(pool: pg.Pool, work: (writing: Writing) => Promis
   const client = await explain(pool.connect())
   let broken: Error | undefined
   try {
-    await explain(client.query(beginWriting))
+    await begin(client)
     const writing = { client, counting: keepCounts(client), shared: gatherSharedRows() }
     const result = await work(writing)
     await explain(writing.counting.flush())
@@ -50,6 +51,13 @@ async function transactOnce<T>(pool: pg.Pool, work: (writing: Writing) => Promis
   } finally {
     client.release(broken)
   }
+}
+
+/** Rows that are written by another version's rules would be wrong for all who read them. */
+async function begin(client: pg.PoolClient): Promise<void> {
+  const told = (await explain(client.query(beginWriting))) as unknown as pg.QueryResult<{ version: number }>[]
+  if (told.at(-1)?.rows[0]?.version !== migrations.length)
+    await checkSchema(async sql => (await client.query(sql)).rows)
 }
 
 /** Says what a failure of the database means. What else fails within a transaction is not the database's, and stays as it is. */

@@ -1,4 +1,5 @@
 /** What a writer's session is held to, however it reaches the server. */
+import { migrationLock } from './schema-version.ts'
 
 /**
  * In milliseconds. Whoever waits for a writer that stands still, such as a process that was stopped, outlives it: a
@@ -19,7 +20,7 @@ export function writeOptions(lockPatienceMs = limits.lock_timeout): string {
 
 /**
  * Begins a transaction. What is on the way, such as PgBouncer, may have dropped the session's options: whatever has no
- * limit then gets it for the transaction.
+ * limit then gets it for the transaction. The last statement tells the schema's version: it stays so until the end.
  */
 export const beginWriting = `
   BEGIN;
@@ -28,4 +29,6 @@ export const beginWriting = `
       .map(([name, value]) => `('${name}', '${value}')`)
       .join(', ')}) AS given (name, value)
   WHERE current_setting(name) = '0';
-  SET LOCAL jit = off`
+  SET LOCAL jit = off;
+  SELECT pg_advisory_xact_lock_shared(${migrationLock});
+  SELECT fatura.schema_version() AS version`

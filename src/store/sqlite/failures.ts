@@ -1,4 +1,5 @@
 /** What failures of SQLite and of its file mean to people. */
+import { changedBelow } from '../migrations.ts'
 import { StoreError, StoreUnavailable } from '../store.ts'
 
 /** Runs `work`, and turns what SQLite or the file system says of `path` into a line for people. */
@@ -23,6 +24,8 @@ export function attemptRead<T>(work: () => T): T {
   } catch (error) {
     if (passing.has(primaryCode(error as SqliteError) ?? 0))
       throw new StoreUnavailable((error as Error).message, { cause: error })
+    if (/^no such (table|column)/.test((error as Error).message))
+      throw new StoreUnavailable(`${(error as Error).message}: ${changedBelow}`, { cause: error })
     throw error
   }
 }

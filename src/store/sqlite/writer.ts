@@ -15,7 +15,7 @@ import {
 import { keepCounts } from './counts.ts'
 import { openReadWrite } from './database.ts'
 import { translate } from './failures.ts'
-import { checkSchema } from './migrations.ts'
+import { checkSchema, migrations } from './migrations.ts'
 import { createTurns, eachCustomer } from './operator.ts'
 import { recounts } from './recount.ts'
 import { createDb } from './shared-db.ts'
@@ -35,6 +35,7 @@ export async function openSqliteWriter(path: string, wait: LockWait = {}): Promi
     db.close()
     throw error
   }
+  const version = db.prepare('PRAGMA user_version')
   const exec = (sql: string): void => translate(path, () => db.exec(sql))
   const shared = createDb(db, path)
   const counts = keepCounts(db)
@@ -69,6 +70,8 @@ export async function openSqliteWriter(path: string, wait: LockWait = {}): Promi
   async function runTransaction<T>(work: (tx: WriteTransaction) => Promise<T>): Promise<T> {
     await beginWriting(db, path, wait)
     try {
+      // Rows that are written by another version's rules would be wrong for all who read them.
+      if (version.get()?.user_version !== migrations.length) checkSchema(db, path)
       counts.begin()
       const rows = gatherSharedRows()
       const result = await work(writesOf(rows))
