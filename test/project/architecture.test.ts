@@ -128,7 +128,7 @@ const rules: Record<string, Rule> = {
         'src/pdf/',
         'src/linking/',
       ],
-      ...['src/stripe/', 'src/invoicexpress/', 'src/access/'],
+      ...['src/stripe/', 'src/invoicexpress/', 'src/access/', 'src/customer-link/'],
     ],
     packages: ['commander'],
   },
@@ -151,7 +151,7 @@ const rules: Record<string, Rule> = {
   'src/cli/': {
     ours: [
       ...[...domain, ...sources, 'src/store/', 'src/access/', 'src/linking/', 'src/sync/', 'src/import/'],
-      ...['src/audit/', 'src/sandbox/', 'src/http/', 'src/doctor/', 'src/drift/'],
+      ...['src/audit/', 'src/sandbox/', 'src/http/', 'src/doctor/', 'src/drift/', 'src/customer-link/'],
     ],
     packages: ['commander'],
   },

@@ -179,7 +179,7 @@ async function openSources({ stripe, keys, invoiceXpress }: SyncOptions): Promis
 
 function measureDrift({ store, rules, log, signal }: Opened, { payments, documents }: Sources): Step {
   const measure = createDriftMeasure({
-    ...{ store, payments, rules, documents: documents && documents.atHalfPace },
+    ...{ store, payments, rules, documents: documents?.atHalfPace ?? null },
     onDifference: ({ customer_id, id: invoice_id }, fields) =>
       log.warn({ customer_id, invoice_id, fields }, 'a stored invoice differs from its source'),
     wait: milliseconds => sleep(milliseconds, undefined, { signal, ref: false }),
