@@ -85,7 +85,8 @@ describe('a cluster that changes under load', { skip: skipCitus }, () => {
     await seen(200)
     assert.deepEqual(told(failed()), [])
     await proxy.fall()
-    await seen(400)
+    // Each loop asks for everything once, and a little more.
+    await seen(520)
     const ready = await get(`${api.address}/ready`)
     await proxy.rise()
     const isBack = () => load.samples.slice(-200).every(({ status }) => status === 200)
@@ -133,6 +134,7 @@ describe('a cluster that changes under load', { skip: skipCitus }, () => {
       }
     })()
     await addWorker(coordinator, second)
+    await runSql(coordinator, "SELECT replicate_reference_tables('block_writes')")
     for (const table of ['fatura.invoices', 'fatura.documents'])
       await moveHalf(coordinator, table, first, second)
     const until = load.samples.length + 200

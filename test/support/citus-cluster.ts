@@ -49,12 +49,7 @@ export async function prepareCitus(): Promise<void> {
   const nodes = await citusNodes()
   await makeDatabase(nodes, template)
   await migrateStore(nodes[0] + template)
-  for (const node of nodes)
-    await runSql(
-      node,
-      `ALTER DATABASE ${template} ALLOW_CONNECTIONS false;
-       SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = '${template}'`,
-    )
+  for (const node of nodes) await runSql(node, `ALTER DATABASE ${template} ALLOW_CONNECTIONS false`)
   process.env.TEST_CITUS_TEMPLATE = template
 }
 
@@ -73,8 +68,17 @@ async function makeDatabase(
   template = 'template1',
   known = Number.POSITIVE_INFINITY,
 ): Promise<void> {
-  await Promise.all(nodes.map(node => runSql(node, `CREATE DATABASE ${name} TEMPLATE ${template}`)))
-  if (template !== 'template1') return
+  const isOurs = template !== 'template1'
+  for (const node of nodes) {
+    // Whoever was about to connect when that was forbidden may be there still.
+    if (isOurs)
+      await runSql(
+        node,
+        `SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = '${template}'`,
+      )
+    await runSql(node, `CREATE DATABASE ${name} TEMPLATE ${template}`)
+  }
+  if (isOurs) return
   const [coordinator = '', ...workers] = nodes
   for (const node of nodes) await runSql(node + name, 'CREATE EXTENSION IF NOT EXISTS citus')
   const { hostname, port } = new URL(coordinator)

@@ -36,10 +36,11 @@ export function tokenWrites(db: Db): Pick<WriteStore, 'saveToken' | 'revokeToken
       )
     },
     async revokeToken(id, at) {
+      // Citus makes no JSON of what a write returns.
+      await db.query('UPDATE fatura.tokens SET revoked_at = coalesce(revoked_at, $2) WHERE id = $1', id, at)
       const [row] = await db.query<TokenRow>(
-        `UPDATE fatura.tokens SET revoked_at = coalesce(revoked_at, $2) WHERE id = $1 RETURNING ${tokenColumns(db)}`,
+        `SELECT ${tokenColumns(db)} FROM fatura.tokens WHERE id = $1`,
         id,
-        at,
       )
       return row === undefined ? null : readToken(row)
     },
