@@ -7,7 +7,10 @@ import { fileURLToPath } from 'node:url'
 const major = Number(process.versions.node.split('.')[0])
 if (major >= 24) {
   // A start takes a third of the time once its modules are compiled. Where this folder cannot be written, nothing is kept.
-  module.enableCompileCache(fileURLToPath(new URL('../node_modules/.cache/fatura', import.meta.url)))
+  const kept = fileURLToPath(new URL('../node_modules/.cache/fatura', import.meta.url))
+  module.enableCompileCache(kept)
+  // For the threads that this process starts: they begin with its environment, and keep nothing otherwise.
+  process.env.NODE_COMPILE_CACHE ??= kept
   // A checkout runs from its source. A package holds what was compiled: Node strips no types below node_modules.
   const source = new URL('../src/cli/main.ts', import.meta.url)
   import(existsSync(source) ? source.href : '../dist/cli/main.js')

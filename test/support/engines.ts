@@ -30,7 +30,9 @@ const postgres: Engine = {
   async createStore(t) {
     const server = postgresServer()
     const name = `fatura_${randomBytes(6).toString('hex')}`
-    await runSql(server, `CREATE DATABASE ${name} TEMPLATE ${process.env.TEST_POSTGRES_TEMPLATE}`)
+    // Copying the files takes half the CPU of writing them to the journal as well.
+    const copy = `TEMPLATE ${process.env.TEST_POSTGRES_TEMPLATE} STRATEGY file_copy`
+    await runSql(server, `CREATE DATABASE ${name} ${copy}`)
     t.after(() => runSql(server, `DROP DATABASE ${name} WITH (FORCE)`))
     return server + name
   },
