@@ -106,6 +106,16 @@ const rules: Record<string, Rule> = {
   'src/pdf/': { ours: [...domain, 'src/sources.ts', 'src/telemetry.ts'], packages: [] },
   'src/server/': { ours: [], packages: [] },
   'src/customer-link/': { ours: [], packages: [] },
+  'src/admin/': {
+    ours: [
+      ...domain,
+      'src/access/link-form.ts',
+      'src/customer-link/',
+      'src/server/',
+      'src/http/request-id.ts',
+    ],
+    packages: ['pino'],
+  },
   'src/http/openapi/': {
     ours: [...domain, 'src/http/typed-app.ts', 'src/store/read-model/search.ts'],
     packages: ['typebox'],
@@ -138,6 +148,7 @@ const rules: Record<string, Rule> = {
       ...[
         'src/http/',
         'src/server/',
+        'src/admin/',
         'src/stripe/',
         'src/invoicexpress/',
         'src/doctor/',

@@ -137,6 +137,29 @@ export const settings = {
       'The header `typ` that every token of the provider must have, such as `at+jwt`. Without it, `JWT`, `at+jwt` and none are accepted.',
     parse: unless('none', parseMatch(/^[\w!#$&^.+/-]{1,100}$/, 'must be a type, such as at+jwt')),
   },
+  ADMIN_PORT: {
+    default: 'off',
+    flag: '--admin-port <port>',
+    meaning:
+      'The port of the [admin port](admin.md), 0 to 65535, where 0 takes a free one; or `off`. Needs `ADMIN_TOKEN`.',
+    parse: unless('off', parsePort),
+  },
+  ADMIN_HOST: {
+    default: '127.0.0.1',
+    flag: '--admin-host <address>',
+    meaning: 'The address that the admin port listens on. Keep it on an address that clients cannot reach.',
+    parse: text => text,
+  },
+  ADMIN_TOKEN: {
+    default: 'none',
+    flag: null,
+    meaning: 'The token that the admin port asks for: 20 to 200 visible ASCII characters, without spaces.',
+    isSecret: true,
+    parse: unless(
+      'none',
+      parseMatch(/^[!-~]{20,200}$/, 'must be 20 to 200 visible ASCII characters, without spaces'),
+    ),
+  },
   STRIPE_API_KEY: {
     default: 'none',
     flag: null,
@@ -214,7 +237,7 @@ export const settings = {
     default: 'none',
     flag: null,
     meaning:
-      'The private key that `fatura key add` printed, a JWK. `fatura link` signs [customer links](access.md#customer-links) with it.',
+      'The private key that `fatura key add` printed, a JWK. `fatura link`, and `POST /links` of the [admin port](admin.md), sign [customer links](access.md#customer-links) with it.',
     isSecret: true,
     parse: unless('none', parseLinkKey),
   },
