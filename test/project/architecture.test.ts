@@ -106,7 +106,7 @@ const rules: Record<string, Rule> = {
         'src/pdf/',
         'src/linking/',
       ],
-      ...['src/stripe/', 'src/invoicexpress/'],
+      ...['src/stripe/', 'src/invoicexpress/', 'src/customer-link/'],
     ],
     packages: ['commander'],
   },
@@ -121,7 +121,7 @@ const rules: Record<string, Rule> = {
   'src/cli/': {
     ours: [
       ...[...domain, ...sources, 'src/store/', 'src/access/', 'src/linking/', 'src/sync/', 'src/import/'],
-      ...['src/audit/', 'src/sandbox/', 'src/http/', 'src/doctor/'],
+      ...['src/audit/', 'src/sandbox/', 'src/http/', 'src/doctor/', 'src/customer-link/'],
     ],
     packages: ['commander'],
   },

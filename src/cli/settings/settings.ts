@@ -10,6 +10,7 @@ import {
   parseDay,
   parseDurationMs,
   parseKeySetUrl,
+  parseLinkKey,
   parseList,
   parseMatch,
   parseMetadataKeys,
@@ -208,6 +209,14 @@ export const settings = {
       usualPdfOrigins,
       parseList(isOrigin, `must be origins like ${usualPdfOrigins}, separated by commas`),
     ),
+  },
+  LINK_KEY: {
+    default: 'none',
+    flag: null,
+    meaning:
+      'The private key that `fatura key add` printed, a JWK. `fatura link` signs [customer links](access.md#customer-links) with it.',
+    isSecret: true,
+    parse: unless('none', parseLinkKey),
   },
   LINK_REFERENCE: {
     default: '{id}',
