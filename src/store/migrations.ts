@@ -111,8 +111,11 @@ export interface MigrationOutcome {
   to: number
 }
 
-/** Tells of a pass over the rows: what it does, and how many customers are done. */
-export type OnRewrite = (title: string, customers: number) => void
+/** Tells of a pass over the rows: what it does, how many customers are done, and which part of those it began with. */
+export type OnRewrite = (title: string, customers: number, part: number) => void
+
+/** How many customers a pass has before it, beginning after a key. */
+export const countCustomers = 'SELECT count(*) AS n FROM fatura.customers WHERE customer_id > $1'
 
 /** Throws unless the schema is exactly the one of these files. `where` begins the sentence, as in "The database x". */
 export function checkState(where: string, state: SchemaState, migrations: readonly Migration[]): void {

@@ -82,10 +82,17 @@ describe('the package', () => {
     for (const path of [
       ...['bin/fatura.js', 'dist/cli/main.js', 'dist/store/engines.d.ts', 'openapi.json', 'LICENSE'],
       ...['dist/store/sqlite/migrations/0001.sql', 'dist/store/postgres/migrations/0001.sql'],
-      ...['docs/install.md', 'README.md', 'CHANGELOG.md'],
+      ...['dist/client/client.js', 'dist/client/client.d.ts', 'src/customer-link/create-link.js'],
+      ...['docs/install.md', 'README.md', 'CHANGELOG.md', 'ops/systemd/fatura.service'],
     ])
       assert.ok(paths.includes(path), path)
-    const odd = paths.filter(path => /^(src|test|bench|scripts)\/|(?<!\.d)\.tsx?$|\.tgz$|(^|\/)\./.test(path))
+    assert.ok(
+      paths.some(path => /^build\/.*\.js(\.br)?$/.test(path)),
+      'the pages for browsers are built',
+    )
+    const odd = paths.filter(path =>
+      /^(src(?!\/customer-link)|test|bench|scripts)\/|(?<!\.d)\.tsx?$|\.tgz$|(^|\/)\./.test(path),
+    )
     assert.deepEqual(odd, [])
   })
 
@@ -124,6 +131,12 @@ describe('the package', () => {
     const { stdout, stderr } = await exited
     assert.equal(stderr, '')
     assert.match(stdout, /nothing is left behind/)
+  })
+
+  it('is a library too: fatura/client and fatura/link can be imported', async () => {
+    const code = `import { createClient } from 'fatura/client'; import { createLink } from 'fatura/link'
+      process.stdout.write(typeof createClient + typeof createLink)`
+    assert.equal(await run(app, process.execPath, '--input-type=module', '-e', code), 'functionfunction')
   })
 
   it('is the program of the checkout: the same version, help and API description', async () => {

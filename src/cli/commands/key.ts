@@ -8,6 +8,7 @@ import { addSettings } from '../settings/options.ts'
 import { type Options, readSettings } from '../settings/read-settings.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { hideTokens } from '../terminal/hide-tokens.ts'
+import { jsonLine } from '../terminal/json-line.ts'
 import { sayWaiting } from '../terminal/progress.ts'
 import { formatTable } from '../terminal/table.ts'
 
@@ -71,8 +72,7 @@ async function listAll(options: { json?: true } & Options): Promise<void> {
   const keys = await store.listKeys().finally(() => store.close())
   const stateOf = (revokedAt: number | null) => (revokedAt === null ? 'active' : 'revoked')
   if (options.json === true) {
-    for (const key of keys)
-      process.stdout.write(`${JSON.stringify({ ...key, state: stateOf(key.revoked_at) })}\n`)
+    for (const key of keys) process.stdout.write(jsonLine({ ...key, state: stateOf(key.revoked_at) }))
     return
   }
   if (keys.length === 0) {

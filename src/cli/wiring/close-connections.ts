@@ -36,7 +36,10 @@ export function holdConnections(server: Server): void {
       if (socket.bytesWritten !== written || socket.writableLength > 0) quietSince = now
       connections.set(socket, socket.bytesWritten)
     }
-    if (now - quietSince >= graceMs) closeIdleConnections()
+    if (now - quietSince < graceMs) return
+    closeIdleConnections()
+    // Node 24 leaves out those that never sent anything.
+    for (const socket of connections.keys()) if (socket.bytesRead === 0) socket.destroy()
   }
 }
 

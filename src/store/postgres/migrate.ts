@@ -3,6 +3,7 @@ import type { PoolClient } from 'pg'
 import { whatServerLacks } from '../facts.ts'
 import {
   checkState,
+  countCustomers,
   type Migration,
   type MigrationOutcome,
   madeElsewhere,
@@ -192,6 +193,7 @@ async function runRewrite(client: PoolClient, version: number, onRewrite: OnRewr
   const rewrite = rewrites[version]
   if (rewrite === undefined) return
   const db = createDb(client)
+  let all: number | undefined
   for (let done = 0; ; ) {
     const customers = await inLock(client, async () => {
       const { rows } = await client.query('SELECT rewriting FROM fatura.migrations WHERE version = $1', [
@@ -199,12 +201,13 @@ async function runRewrite(client: PoolClient, version: number, onRewrite: OnRewr
       ])
       const after: string | null = rows[0].rewriting
       if (after === null) return null
+      all ??= Number((await db.query<{ n: number }>(countCustomers, after))[0]?.n)
       const { next, customers } = await rewrite.step(db, after)
       await client.query('UPDATE fatura.migrations SET rewriting = $2 WHERE version = $1', [version, next])
       return customers
     })
     if (customers === null) return
     done += customers
-    onRewrite(rewrite.title, done)
+    onRewrite(rewrite.title, done, done / Math.max(all ?? 0, done, 1))
   }
 }

@@ -5,6 +5,7 @@
 import { DatabaseSync } from 'node:sqlite'
 import {
   checkState,
+  countCustomers,
   type Migration,
   type MigrationOutcome,
   madeElsewhere,
@@ -155,6 +156,9 @@ async function runRewrite(
   const readPlace = db.prepare('SELECT rewriting FROM migrations WHERE version = ?')
   const savePlace = db.prepare('UPDATE migrations SET rewriting = ? WHERE version = ?')
   const findPlace = () => translate(path, () => readPlace.get(version)?.rewriting) as string | null
+  const place = findPlace()
+  if (place === null) return
+  const [{ n: all = 0 } = {}] = await shared.query<{ n: number }>(countCustomers, place)
   let done = 0
   // Nobody is waited for when there is nothing to write.
   while (findPlace() !== null) {
@@ -166,7 +170,7 @@ async function runRewrite(
       savePlace.run(next, version)
       translate(path, () => db.exec('COMMIT'))
       done += customers
-      onRewrite(rewrite.title, done)
+      onRewrite(rewrite.title, done, done / Math.max(all, done, 1))
     } finally {
       if (db.isTransaction) db.exec('ROLLBACK')
     }
