@@ -1,29 +1,55 @@
 /** The billing page and the element, bundled: what the committed tree has as source, and a browser as a few small files. */
-import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
-import { basename, join } from 'node:path'
-import { build } from 'esbuild'
+import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { basename } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { build, type Metafile, type OutputFile, type Plugin } from 'esbuild'
 
-const root = new URL('..', import.meta.url).pathname
-const source = join(root, 'src/web')
+const root = new URL('..', import.meta.url)
+const source = new URL('src/web/', root)
+const pathOf = (file: string) => fileURLToPath(new URL(file, source))
 
-/** What a page on another host names in its script tag: it must stay the same. */
-const elementName = 'fatura-invoices.js'
+/** Writes `page.html`, `fatura-invoices.js`, and `assets/`, whose names change with their content, into `page/` of the folder. */
+export async function buildPage(buildFolder: URL): Promise<void> {
+  const folder = new URL('page/', buildFolder)
+  const styles = await bundleStyles()
+  const { outputFiles, metafile } = await bundleScripts(styles)
+  const [page, element] = [nameOf(metafile, 'page.tsx'), nameOf(metafile, 'element.tsx')]
+  const isElement = ({ path }: OutputFile) => basename(path) === element
+  const assets = [styles, ...outputFiles.filter(file => !isElement(file))]
 
-/** Writes the files into `folder`: `page.html`, `fatura-invoices.js`, and `assets/`, whose names change with their content. */
-export async function buildPage(folder: string): Promise<void> {
-  const styles = await build({
-    entryPoints: [join(source, 'styles.css')],
-    outdir: folder,
+  // Others may read while this writes: what is named by its content is never changed, and what is not is changed at once.
+  const assetFolder = new URL('assets/', folder)
+  await mkdir(assetFolder, { recursive: true })
+  for (const { path, contents } of assets) await replace(new URL(basename(path), assetFolder), contents)
+  await replace(new URL('fatura-invoices.js', folder), moveUp(outputFiles.find(isElement)?.text ?? ''))
+  await replace(new URL('page.html', folder), await writeHtml(basename(styles.path), page, metafile))
+  const names = assets.map(({ path }) => basename(path))
+  for (const name of await readdir(assetFolder))
+    if (!names.includes(name)) await rm(new URL(name, assetFolder), { force: true })
+}
+
+async function bundleStyles(): Promise<OutputFile> {
+  const { outputFiles } = await build({
+    entryPoints: [pathOf('styles.css')],
+    outdir: fileURLToPath(root),
     minify: true,
     target: ['chrome123', 'firefox121', 'safari17.5'],
     entryNames: '[name]-[hash]',
     write: false,
   })
-  const [sheet] = styles.outputFiles
-  const { outputFiles, metafile } = await build({
-    absWorkingDir: root,
-    entryPoints: [join(source, 'page.tsx'), join(source, 'element.tsx')],
-    outdir: folder,
+  return outputFiles[0] as OutputFile
+}
+
+function bundleScripts(styles: OutputFile) {
+  // The element holds the sheet as a text; the page links to it.
+  const asText: Plugin = {
+    name: 'styles',
+    setup: ({ onLoad }) => onLoad({ filter: /\.css$/ }, () => ({ contents: styles.text, loader: 'text' })),
+  }
+  return build({
+    absWorkingDir: fileURLToPath(root),
+    entryPoints: [pathOf('page.tsx'), pathOf('element.tsx')],
+    outdir: fileURLToPath(root),
     bundle: true,
     splitting: true,
     format: 'esm',
@@ -32,43 +58,40 @@ export async function buildPage(folder: string): Promise<void> {
     legalComments: 'none',
     jsx: 'automatic',
     jsxImportSource: 'preact',
-    plugins: [
-      {
-        name: 'styles',
-        setup: ({ onLoad }) =>
-          onLoad({ filter: /\.css$/ }, () => ({ contents: sheet?.text ?? '', loader: 'text' })),
-      },
-    ],
+    plugins: [asText],
     entryNames: '[name]-[hash]',
     chunkNames: '[name]-[hash]',
     metafile: true,
     write: false,
   })
-  await rm(folder, { recursive: true, force: true })
-  await mkdir(join(folder, 'assets'), { recursive: true })
-  const outputs = Object.entries(metafile.outputs)
-  const nameOf = (entry: string) =>
-    basename(outputs.find(([, { entryPoint }]) => entryPoint?.endsWith(entry))?.[0] ?? '')
-  const [page, element] = [nameOf('page.tsx'), nameOf('element.tsx')]
-  for (const { path, contents } of [...outputFiles, ...styles.outputFiles])
-    if (basename(path) !== element) await writeFile(join(folder, 'assets', basename(path)), contents)
-  const script = outputFiles.find(({ path }) => basename(path) === element)
-  await writeFile(
-    join(folder, elementName),
-    (script?.text ?? '').replaceAll(/(from|import)\s*(\(?)"\.\//g, '$1$2"./assets/'),
-  )
-  const chunks = outputs
-    .find(([path]) => basename(path) === page)?.[1]
-    .imports.filter(({ kind }) => kind === 'import-statement')
-    .map(({ path }) => basename(path))
-  const links = [
-    `<link rel="stylesheet" href="/assets/${basename(sheet?.path ?? '')}">`,
-    ...(chunks ?? []).map(name => `<link rel="modulepreload" href="/assets/${name}">`),
+}
+
+function nameOf({ outputs }: Metafile, entry: string): string {
+  const found = Object.entries(outputs).find(([, { entryPoint }]) => entryPoint?.endsWith(`/${entry}`))
+  return basename(found?.[0] ?? '')
+}
+
+/** Everything else of the bundle lies a folder deeper than the element, whose name must stay. */
+function moveUp(script: string): string {
+  return script.replaceAll(/(from|import)\s*(\(?)"\.\//g, '$1$2"./assets/')
+}
+
+/** All that the page needs at first is asked for at once. */
+async function writeHtml(styles: string, page: string, { outputs }: Metafile): Promise<string> {
+  const chunks = (outputs[page]?.imports ?? []).filter(({ kind }) => kind === 'import-statement')
+  const tags = [
+    `<link rel="stylesheet" href="/assets/${styles}">`,
+    ...chunks.map(({ path }) => `<link rel="modulepreload" href="/assets/${basename(path)}">`),
     `<script type="module" src="/assets/${page}"></script>`,
   ]
-  const html = await readFile(join(source, 'page.html'), 'utf8')
-  await writeFile(
-    join(folder, 'page.html'),
-    html.replace('  </head>', `${links.map(l => `    ${l}`).join('\n')}\n  </head>`),
-  )
+  const html = await readFile(pathOf('page.html'), 'utf8')
+  return html.replace('  </head>', `${tags.map(tag => `    ${tag}\n`).join('')}  </head>`)
+}
+
+async function replace(file: URL, contents: string | Uint8Array): Promise<void> {
+  const before = await readFile(file).catch(() => null)
+  if (before?.equals(Buffer.from(contents))) return
+  const written = new URL(`${file.href}.${process.pid}`)
+  await writeFile(written, contents)
+  await rename(written, file)
 }

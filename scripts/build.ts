@@ -3,6 +3,8 @@
  * project needs it, and where it did not run, simpler pages are served.
  */
 import { builtFolder } from '../src/http/web-files.ts'
+import { buildPage } from './build-page.ts'
 import { buildReference } from './build-reference.ts'
 
+await buildPage(builtFolder)
 await buildReference(builtFolder)

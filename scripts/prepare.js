@@ -1,6 +1,7 @@
 /** What npm runs after an installation. Plain JavaScript: a Node that is too old must get an answer as well. */
 import { createRequire } from 'node:module'
 
+/** @param {string} name */
 const isInstalled = name => {
   try {
     createRequire(import.meta.url).resolve(`${name}/package.json`)

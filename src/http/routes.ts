@@ -12,6 +12,7 @@ import { addListInvoices } from './list-invoices.ts'
 import { components } from './openapi/resources.ts'
 import { openapiSchema } from './openapi/schemas.ts'
 import type { RateLimit } from './rate-limit.ts'
+import { addResourceMetadata, type Identity } from './resource-metadata.ts'
 import { sendJson } from './send-json.ts'
 import { addStaticFiles, type StaticFile } from './static-files.ts'
 import type { TypedApp } from './typed-app.ts'
@@ -22,6 +23,10 @@ export interface RouteDependencies {
   documents: InvoicingSystem | null
   authenticate: Authenticate
   rateLimit: RateLimit | null
+  /** Of which pages browsers may call the API; none unless told. */
+  corsOrigins?: readonly string[] | undefined
+  /** What clients are told of an identity provider; absent: there is none. */
+  identity?: Identity
   log: Logger
   /** Aborted when the service is about to end: `/ready` then says so. */
   ending?: AbortSignal
@@ -33,6 +38,7 @@ export interface RouteDependencies {
 
 export function addRoutes(app: FastifyInstance, dependencies: RouteDependencies): void {
   const { store, apiDescription, ending, files = [] } = dependencies
+  const { identity = { provider: null, publicUrl: null } } = dependencies
   for (const component of components) app.addSchema(component)
 
   addHealth(app as TypedApp, store, ending)
@@ -40,6 +46,7 @@ export function addRoutes(app: FastifyInstance, dependencies: RouteDependencies)
     return sendJson(reply, apiDescription)
   })
   addStaticFiles(app, files)
+  addResourceMetadata(app as TypedApp, identity)
   app.register(
     async scope => {
       guardCustomerRoutes(scope, dependencies)

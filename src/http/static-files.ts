@@ -2,8 +2,8 @@
 import { hash } from 'node:crypto'
 import { brotliCompressSync, gzipSync, constants as zlib } from 'node:zlib'
 import type { FastifyInstance, FastifyReply } from 'fastify'
-import { writeSecurityLines } from '../server/bare-answer.ts'
-import { secure } from '../server/secure-response.ts'
+import { createHeadSet, type HeadSet, securityHeaders } from '../server/bare-answer.ts'
+import { replaceSecurityHeaders } from '../server/secure-response.ts'
 import { isHeldByClient } from './conditional.ts'
 
 /** In the order of preference. */
@@ -26,7 +26,7 @@ export interface FileDescription {
 export interface StaticFile {
   path: string
   headers: Record<string, string>
-  securityLines: string
+  security: HeadSet
   variants: readonly Variant[]
 }
 
@@ -51,7 +51,7 @@ export function makeStaticFile(description: FileDescription): StaticFile {
       'cache-control': isImmutable ? 'public, max-age=31536000, immutable' : 'no-cache',
       vary: 'accept-encoding',
     },
-    securityLines: writeSecurityLines(security),
+    security: createHeadSet({ ...Object.fromEntries(securityHeaders.pairs), ...security }),
     variants,
   }
 }
@@ -78,7 +78,7 @@ export function addStaticFiles(app: FastifyInstance, files: readonly StaticFile[
 }
 
 function send(reply: FastifyReply, file: StaticFile, { encoding, body, etag }: Variant, isHeld: boolean) {
-  secure(reply.raw, file.securityLines)
+  replaceSecurityHeaders(reply.raw, file.security)
   reply.headers(file.headers).header('etag', etag)
   if (isHeld) return reply.code(304).removeHeader('content-type').send()
   if (encoding !== 'identity') reply.header('content-encoding', encoding)

@@ -1,11 +1,16 @@
 /** Everything that is served for browsers beside the API. */
+import { loadPage } from './page-files.ts'
 import { loadReference } from './reference/reference.ts'
 import type { StaticFile } from './static-files.ts'
 
 /** Where `scripts/build.ts` puts what it makes. */
 export const builtFolder = new URL('../../build/', import.meta.url)
 
-/** `folder` may be missing: then there is what needs no building. */
-export function loadWebFiles(apiDescription: Buffer, folder: URL = builtFolder): StaticFile[] {
-  return [...loadReference(apiDescription, folder)]
+/** `folder` may be missing: then there is what needs no building. `embedOrigins` may show the billing page in a frame. */
+export function loadWebFiles(
+  apiDescription: Buffer,
+  folder: URL = builtFolder,
+  embedOrigins: readonly string[] = [],
+): StaticFile[] {
+  return [...loadPage(folder, embedOrigins), ...loadReference(apiDescription, folder)]
 }

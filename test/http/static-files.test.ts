@@ -123,7 +123,7 @@ describe('files for browsers', () => {
     assert.deepEqual(files.map(({ path }) => path).sort(), ['/docs', '/docs/api.html', '/llms.txt'])
     const [docs, plain] = ['/docs', '/docs/api.html'].map(path => files.find(file => file.path === path))
     assert.deepEqual(docs?.variants, plain?.variants)
-    assert.equal(docs?.securityLines, plain?.securityLines)
+    assert.deepEqual(docs?.security, plain?.security)
   })
 })
 

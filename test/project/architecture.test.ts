@@ -10,7 +10,7 @@ const read = (path: string) => readFileSync(join(root, path), 'utf8')
 
 const filesOf = (folder: string) =>
   readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
-    .filter(path => /(?<!\.d)\.tsx?$/.test(path) && !path.includes('node_modules'))
+    .filter(path => /\.[tj]sx?$/.test(path) && !path.includes('node_modules'))
     .map(path => `${folder}/${path}`)
 
 const sourceFiles = filesOf('src')
@@ -57,7 +57,7 @@ const rules: Record<string, Rule> = {
   // What a browser runs: it sees the client, and nothing of the service.
   'src/web/': { ours: [...domain, 'src/client/'], packages: ['preact', 'client-zip'] },
   'src/client/': { ours: ['src/invoice.ts', 'src/errors.ts'], packages: [] },
-  'src/access/': { ours: domain, packages: [] },
+  'src/access/': { ours: domain, packages: ['jose'] },
   'src/linking/': { ours: [...domain, 'src/store/document-store.ts'], packages: [] },
   'src/import/': { ours: [...domain, ...storeSeen, 'src/stream-names.ts'], packages: [] },
   'src/sync/': { ours: [...domain, ...sources, ...storeSeen, 'src/linking/'], packages: ['pino'] },
@@ -83,6 +83,7 @@ const rules: Record<string, Rule> = {
   'src/upstream/': { ours: ['src/sources.ts'], packages: ['cockatiel'] },
   'src/pdf/': { ours: [...domain, 'src/sources.ts'], packages: [] },
   'src/server/': { ours: [], packages: [] },
+  'src/customer-link/': { ours: [], packages: [] },
   'src/http/openapi/': {
     ours: [...domain, 'src/http/typed-app.ts', 'src/store/read-model/search.ts'],
     packages: ['typebox'],
@@ -235,9 +236,22 @@ test('what synchronizes, links and compares names no upstream system: a source t
   for (const path of neutral) assert.doesNotMatch(read(path), /stripe|invoicexpress|'ix:/i, path)
 })
 
+test('what others import is plain JavaScript with its types beside it, and needs nothing else', () => {
+  const { exports } = JSON.parse(read('package.json'))
+  const { './package.json': manifest, ...modules } = exports
+  assert.ok('./link' in modules)
+  // The client is still TypeScript in a checkout; a package holds it compiled.
+  const { './client': _client, ...others } = modules
+  for (const { types, default: code } of Object.values<{ types: string; default: string }>(others)) {
+    assert.match(code, /\.js$/, 'Node runs no TypeScript under node_modules')
+    assert.equal(types, code.replace(/\.js$/, '.d.ts'))
+    assert.doesNotMatch(read(code), /^import\b|require\(|from '/m)
+  }
+})
+
 test('files are named in kebab-case; there is no utils, common, helpers or types, and no file of over 300 lines', () => {
   for (const path of sourceFiles) {
-    assert.match(path, /^([a-z0-9-]+\/)*[a-z0-9-]+\.tsx?$/)
+    assert.match(path, /^([a-z0-9-]+\/)*[a-z0-9-]+(\.tsx?|\.js|\.d\.ts)$/)
     assert.doesNotMatch(path, /\b(utils?|common|helpers?|types|index|misc)\b/)
     assert.ok(read(path).split('\n').length <= 300, `${path} is long`)
   }

@@ -10,7 +10,7 @@ import { createToken } from '../../src/access/token.ts'
 import { createApp } from '../../src/http/app.ts'
 import { readApiDescription } from '../../src/http/openapi/api-description.ts'
 import type { RateLimit } from '../../src/http/rate-limit.ts'
-import { loadWebFiles } from '../../src/http/web-files.ts'
+import { builtFolder, loadWebFiles } from '../../src/http/web-files.ts'
 import type { InvoiceRecord } from '../../src/invoice.ts'
 import type { InvoicingSystem, PaymentPlatform } from '../../src/sources.ts'
 import { openReadStore, openWriteStore } from '../../src/store/engines.ts'
@@ -24,6 +24,8 @@ export interface ServiceOptions {
   rateLimit?: RateLimit
   /** Whether pages are served beside the API; not unless told. */
   web?: boolean
+  embedOrigins?: readonly string[]
+  corsOrigins?: readonly string[]
 }
 
 export interface Answer {
@@ -84,14 +86,17 @@ export async function startService(
     store: reader,
     payments: options.payments ?? null,
     documents: options.documents ?? null,
-    authenticate: createAuthenticate(id => {
-      lookups.push(id)
-      return reader.findToken(id)
+    authenticate: createAuthenticate({
+      findToken(id) {
+        lookups.push(id)
+        return reader.findToken(id)
+      },
     }),
     rateLimit: options.rateLimit ?? null,
+    corsOrigins: options.corsOrigins,
     log: pino({ level: 'debug', base: null }, { write: line => void logs.push(line) }),
     apiDescription: readApiDescription(),
-    files: options.web ? loadWebFiles(readApiDescription()) : [],
+    files: options.web ? loadWebFiles(readApiDescription(), builtFolder, options.embedOrigins) : [],
   })
   const address = await app.listen({ host: '127.0.0.1', port: 0 })
   const agent = new Agent({ keepAlive: true })

@@ -5,6 +5,8 @@ import {
   invoiceXpressSettings,
   linkRulesOf,
   linkSettings,
+  providerOf,
+  providerSettings,
   readUrlOf,
   stripeOf,
   stripeSettings,
@@ -23,8 +25,12 @@ const used = [
   'DATABASE_READ_URL',
   'HOST',
   'PORT',
+  'PUBLIC_URL',
+  'CORS_ORIGINS',
+  ...providerSettings,
   'RATE_LIMIT',
   'WEB',
+  'EMBED_ORIGINS',
   'LOG_LEVEL',
   'SHUTDOWN_DELAY',
   ...stripeSettings,
@@ -51,6 +57,7 @@ async function up(options: { webhooks?: string } & Options): Promise<void> {
   const { DATABASE_URL: url, HOST: host, PORT: port, RATE_LIMIT: rateLimit, LOG_LEVEL: logLevel } = settings
   const stripe = stripeOf(settings)
   const invoiceXpress = invoiceXpressOf(settings)
+  const provider = providerOf(settings)
   const rules = linkRulesOf(settings, invoiceXpress !== null)
   const keys = settings.LINK_METADATA_KEYS
   const webhooks = readWebhooks(options.webhooks, settings)
@@ -68,14 +75,9 @@ async function up(options: { webhooks?: string } & Options): Promise<void> {
   if (stop.signal.aborted) return end()
   const { startApi } = await import('../wiring/start-api.ts')
   const api = await startApi({
-    url: readUrlOf(settings),
-    host,
-    port,
-    rateLimit,
-    web: settings.WEB,
-    stripe,
-    invoiceXpress,
-    log,
+    ...{ url: readUrlOf(settings), host, port, rateLimit, web: settings.WEB, stripe, invoiceXpress, log },
+    ...{ provider, publicUrl: settings.PUBLIC_URL, corsOrigins: settings.CORS_ORIGINS ?? [] },
+    embedOrigins: settings.EMBED_ORIGINS ?? [],
   })
   log.info({ address: api.address }, 'listening')
   const stopped = delay.then(async delayMs => {

@@ -6,16 +6,20 @@ import { isOrigin } from '../../pdf/allowed-origins.ts'
 import { findAddressProblem, splitAddresses } from '../../store/engines.ts'
 import {
   parseApiBase,
+  parseClaimText,
   parseDay,
   parseDurationMs,
+  parseKeySetUrl,
   parseList,
   parseMatch,
   parseMetadataKeys,
   parseOneOf,
+  parseOrigins,
   parsePort,
   parseRateLimit,
   parseReference,
   parseSecondsMs,
+  parseSecureUrl,
   parseWorkers,
   refuse,
   unless,
@@ -79,6 +83,58 @@ export const settings = {
     flag: '--port <port>',
     meaning: 'The port to listen on, 0 to 65535; 0 takes a free one.',
     parse: parsePort,
+  },
+  PUBLIC_URL: {
+    default: 'none',
+    flag: '--public-url <url>',
+    meaning:
+      'The address under which clients reach the API, as in `https://billing.example.com`. [Customer links](access.md#customer-links) are made for it, and work only where it is set.',
+    parse: unless('none', parseSecureUrl('https://billing.example.com')),
+  },
+  CORS_ORIGINS: {
+    default: 'none',
+    flag: '--cors-origins <origins>',
+    meaning:
+      'The origins (scheme, host and port) whose pages may call the API from a browser, separated by commas, like `https://app.example.com`. See [calls from a browser](access.md#calls-from-a-browser).',
+    parse: unless('none', parseOrigins),
+  },
+  AUTH_JWKS_URL: {
+    default: 'none',
+    flag: null,
+    meaning:
+      'Where the [identity provider](access.md#jwts-of-an-identity-provider) publishes its keys (JWKS). `AUTH_JWKS_URL`, `AUTH_ISSUER` and `AUTH_AUDIENCE` are set together.',
+    parse: unless('none', parseKeySetUrl),
+  },
+  AUTH_ISSUER: {
+    default: 'none',
+    flag: null,
+    meaning: 'The claim `iss` of its tokens, exactly.',
+    parse: unless('none', parseClaimText),
+  },
+  AUTH_AUDIENCE: {
+    default: 'none',
+    flag: null,
+    meaning: 'What the claim `aud` of its tokens must be or contain, exactly.',
+    parse: unless('none', parseClaimText),
+  },
+  AUTH_CUSTOMER_CLAIM: {
+    default: 'customer_id',
+    flag: null,
+    meaning: 'The claim that names the customers whom a token may read: an ID, or a list of IDs.',
+    parse: parseClaimText,
+  },
+  AUTH_SCOPE: {
+    default: 'none',
+    flag: null,
+    meaning: 'A scope that every token of the provider must have, in its claim `scope` or `scp`.',
+    parse: unless('none', parseMatch(/^[!#-[\]-~]{1,200}$/, 'must be one scope, without spaces or quotes')),
+  },
+  AUTH_TYP: {
+    default: 'none',
+    flag: null,
+    meaning:
+      'The header `typ` that every token of the provider must have, such as `at+jwt`. Without it, `JWT`, `at+jwt` and none are accepted.',
+    parse: unless('none', parseMatch(/^[\w!#$&^.+/-]{1,100}$/, 'must be a type, such as at+jwt')),
   },
   STRIPE_API_KEY: {
     default: 'none',
@@ -197,8 +253,15 @@ export const settings = {
     default: 'on',
     flag: '--web <on|off>',
     meaning:
-      'Whether pages are served beside the API: the [API reference](api.md#the-reference-in-a-browser) and the like. `on` or `off`.',
+      'Whether pages are served beside the API: the [billing page](page.md) and the [API reference](api.md#the-reference-in-a-browser). `on` or `off`.',
     parse: text => parseOneOf(['on', 'off'], 'must be on or off')(text) === 'on',
+  },
+  EMBED_ORIGINS: {
+    default: 'none',
+    flag: '--embed-origins <origins>',
+    meaning:
+      'The origins (scheme, host and port) whose pages may show the [billing page](page.md#in-a-frame) in a frame, separated by commas, like `https://app.example.com`.',
+    parse: unless('none', parseOrigins),
   },
   LOG_LEVEL: {
     default: 'info',

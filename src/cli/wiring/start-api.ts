@@ -1,10 +1,11 @@
 /** The API's wiring: the only place that knows the store, the access rules and the HTTP application together. */
 import type { Logger } from 'pino'
 import { createAuthenticate } from '../../access/authenticate.ts'
+import type { ProviderOptions } from '../../access/verify-provider.ts'
 import { createApp } from '../../http/app.ts'
 import { readApiDescription } from '../../http/openapi/api-description.ts'
 import type { RateLimit } from '../../http/rate-limit.ts'
-import { loadWebFiles } from '../../http/web-files.ts'
+import { builtFolder, loadWebFiles } from '../../http/web-files.ts'
 import type { InvoiceXpressOptions } from '../../invoicexpress/client.ts'
 import { openReadStore } from '../../store/engines.ts'
 import type { StripeOptions } from '../../stripe/client.ts'
@@ -18,6 +19,13 @@ export interface ApiOptions {
   rateLimit: RateLimit | null
   /** Whether pages are served beside the API. */
   web: boolean
+  /** Whose pages may show the billing page in a frame. */
+  embedOrigins?: readonly string[]
+  corsOrigins?: readonly string[]
+  /** Null: no identity provider is configured. */
+  provider?: ProviderOptions | null
+  /** The address under which clients reach the API; null: customer links do not work. */
+  publicUrl?: string | null
   /** Null: no payment platform is connected. */
   stripe: StripeOptions | null
   /** Null: no invoicing system is connected. */
@@ -52,9 +60,19 @@ export async function startApi(options: ApiOptions): Promise<RunningApi> {
 
 export async function prepareApi(options: ApiOptions): Promise<PreparedApi> {
   const { url, host, port, rateLimit, web, stripe, invoiceXpress, workers = 1, log } = options
+  const { provider = null, publicUrl = null, corsOrigins } = options
   const store = await openReadStore(url, workers)
   const ending = new AbortController()
   let hasLeft = false
+  const verifiers =
+    provider === null && publicUrl === null
+      ? null
+      : (await import('../../access/open-verifiers.ts')).openVerifiers({
+          provider,
+          publicUrl,
+          findKey: kid => store.findKey(kid),
+          onProblem: err => log.warn({ err }, 'the keys of the identity provider could not be read'),
+        })
   const apiDescription = readApiDescription()
   const app = createApp({
     store,
@@ -62,16 +80,22 @@ export async function prepareApi(options: ApiOptions): Promise<PreparedApi> {
     documents:
       invoiceXpress &&
       (await import('../../invoicexpress/invoicing-system.ts')).createInvoicingSystem(invoiceXpress),
-    authenticate: createAuthenticate(id => store.findToken(id)),
+    authenticate: createAuthenticate({
+      findToken: id => store.findToken(id),
+      verifyJwt: verifiers?.verifyJwt ?? null,
+    }),
+    identity: { provider, publicUrl },
     rateLimit,
+    corsOrigins,
     log,
     apiDescription,
-    files: web ? loadWebFiles(apiDescription) : [],
+    files: web ? loadWebFiles(apiDescription, builtFolder, options.embedOrigins) : [],
     ending: ending.signal,
   })
   holdConnections(app.server)
   const stop = async () => {
     await closeGently(app.server, () => app.close())
+    verifiers?.close()
     await store.close()
   }
   return {

@@ -199,3 +199,15 @@ export const openapiSchema = {
     ...errorResponses('overloaded'),
   },
 }
+
+export const resourceMetadataSchema = {
+  tags: ['operations'],
+  security: [],
+  operationId: 'getResourceMetadata',
+  summary: 'Where tokens come from',
+  description: 'The identity provider whose JWTs are accepted, after RFC 9728.',
+  response: {
+    200: { description: 'The metadata.', content: jsonContent('ResourceMetadata') },
+    ...errorResponses('route_not_found', 'overloaded'),
+  },
+}

@@ -48,7 +48,8 @@ export function createPdfs(documents: DocumentAccount, random: Random, options: 
       const found = secrets.get(secret)
       if (found === undefined || found.id !== id) throw notFound('file')
       if (found.until < performance.now()) throw new IxError(403, 'Request has expired.')
-      return createDocumentPdf(find(id))
+      const document = find(id)
+      return createDocumentPdf(document, documents.clients.get(document.client.id))
     },
     finish(id) {
       if (id === undefined) isAllFinished = true

@@ -10,6 +10,7 @@ export const referenceTables: readonly string[] = [
   'fatura.freshness',
   'fatura.streams',
   'fatura.tokens',
+  'fatura.keys',
   'fatura.documents',
   'fatura.document_clients',
   'fatura.pins',
@@ -44,6 +45,7 @@ export const customerFunctions: readonly string[] = [
 export const everywhereFunctions: readonly string[] = [
   'fatura.list_counted',
   'fatura.find_token',
+  'fatura.find_key',
   'fatura.schema_version',
   'fatura.schema_state',
 ]
