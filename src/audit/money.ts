@@ -1,13 +1,5 @@
 /** Amounts of two systems against each other: one counts in the smallest unit, the other writes decimals. No floats. */
-
-/** As the payment platform counts them: in whole units. Not UGX, which it has without decimals, and yet counts in hundredths. */
-const withoutDecimals = new Set('bif clp djf gnf jpy kmf krw mga pyg rwf vnd vuv xaf xof xpf'.split(' '))
-const withThreeDecimals = new Set('bhd jod kwd omr tnd'.split(' '))
-
-/** How many decimals the smallest unit of a currency has, as the payment platform counts. */
-export function decimalsOf(currency: string): number {
-  return withoutDecimals.has(currency) ? 0 : withThreeDecimals.has(currency) ? 3 : 2
-}
+import { decimalsOf } from '../money.ts'
 
 /** Names as invoicing systems write them, in lower case. */
 const codes: Record<string, string> = {
@@ -59,14 +51,6 @@ const known = new Set(Object.values(codes))
 export function currencyOf(name: string | null): string | null {
   const text = name?.normalize('NFC').trim().replace(/\s+/g, ' ').toLowerCase() ?? ''
   return known.has(text) ? text : Object.hasOwn(codes, text) ? (codes[text] ?? null) : null
-}
-
-/** As a decimal, such as "-12.34" of -1234 eur. */
-export function writeAmount(smallest: number, currency: string): string {
-  const decimals = decimalsOf(currency)
-  const digits = String(Math.abs(smallest)).padStart(decimals + 1, '0')
-  const text = decimals === 0 ? digits : `${digits.slice(0, -decimals)}.${digits.slice(-decimals)}`
-  return smallest < 0 ? `-${text}` : text
 }
 
 /** Whether they are less than one smallest unit apart; null when the decimal cannot be read. */

@@ -2,9 +2,10 @@
 import { type Claim, type Document, isInForce, noClaim } from '../document.ts'
 import type { Invoice } from '../invoice.ts'
 import { ignoredBecause, invoiceIdOf, isGone, type LinkRules, referenceOf } from '../linking/link.ts'
+import { writeAmount } from '../money.ts'
 import type { SourceIdentity } from '../sources.ts'
 import type { KnownDocument, LinkedInvoice } from '../store/document-store.ts'
-import { currencyOf, isSameAmount, writeAmount } from './money.ts'
+import { currencyOf, isSameAmount } from './money.ts'
 
 export const differenceKinds = [
   'paid_without_document',
@@ -29,6 +30,8 @@ export interface Difference {
   number: string | null
   issued_at: string | null
   currency: string | null
+  /** In the currency's smallest unit. */
+  total_cents: number | null
   /** A decimal in the currency's major unit, as the document's. */
   total: string | null
   document_id: number | null
@@ -99,6 +102,7 @@ function invoiceSide(invoice: Invoice | null) {
     number: invoice?.number ?? null,
     issued_at: invoice?.issued_at ?? null,
     currency: invoice?.currency ?? null,
+    total_cents: invoice?.total_cents ?? null,
     total: invoice === null ? null : writeAmount(invoice.total_cents, invoice.currency),
   }
 }

@@ -23,7 +23,9 @@ interface Rule {
   packages: readonly string[]
 }
 
-const domain = ['invoice', 'invoice-json', 'document', 'errors', 'calendar'].map(name => `src/${name}.ts`)
+const domain = ['invoice', 'invoice-json', 'document', 'errors', 'calendar', 'money'].map(
+  name => `src/${name}.ts`,
+)
 
 /** What the engines have in common. */
 const storeContracts = ['store', 'document-store', 'connector-store', 'facts', 'contents', 'migrations'].map(
@@ -42,18 +44,29 @@ const rules: Record<string, Rule> = {
   'src/invoice.ts': { ours: ['src/document.ts'], packages: [] },
   'src/invoice-json.ts': { ours: ['src/invoice.ts'], packages: [] },
   'src/calendar.ts': { ours: [], packages: [] },
+  'src/money.ts': { ours: [], packages: [] },
   'src/document.ts': { ours: [], packages: [] },
   'src/errors.ts': { ours: [], packages: [] },
   'src/sources.ts': { ours: domain, packages: [] },
   'src/stream-names.ts': { ours: ['src/sources.ts'], packages: [] },
   'src/store/postgres/': { ours: engineImports, packages: ['pg'] },
   'src/store/sqlite/': { ours: engineImports, packages: [] },
-  'src/store/shared/': { ours: [...domain, ...storeContracts], packages: [] },
+  'src/store/shared/': { ours: [...domain, ...storeContracts, 'src/store/read-model/'], packages: [] },
   'src/store/read-model/': { ours: [...domain, 'src/store/store.ts'], packages: [] },
   'src/store/': { ours: domain, packages: [] },
   'src/access/': { ours: domain, packages: [] },
   'src/linking/': { ours: [...domain, 'src/store/document-store.ts'], packages: [] },
   'src/import/': { ours: [...domain, ...storeSeen, 'src/stream-names.ts'], packages: [] },
+  'src/export/': {
+    ours: [
+      ...domain,
+      'src/sources.ts',
+      'src/store/store.ts',
+      'src/upstream/turns.ts',
+      'src/pdf/file-name.ts',
+    ],
+    packages: ['csv-stringify', 'hyparquet-writer'],
+  },
   'src/sync/': { ours: [...domain, ...sources, ...storeSeen, 'src/linking/'], packages: ['pino'] },
   'src/audit/': { ours: [...domain, ...sources, ...storeSeen, 'src/linking/'], packages: [] },
   'src/doctor/': {
@@ -84,7 +97,7 @@ const rules: Record<string, Rule> = {
   'src/http/': {
     ours: [
       ...[...domain, 'src/sources.ts', 'src/store/store.ts', 'src/store/read-model/search.ts'],
-      ...['src/access/', 'src/server/'],
+      ...['src/access/', 'src/server/', 'src/pdf/file-name.ts'],
     ],
     packages: ['fastify', 'typebox', 'pino', '@fastify/swagger'],
   },
@@ -114,7 +127,7 @@ const rules: Record<string, Rule> = {
   'src/cli/': {
     ours: [
       ...[...domain, ...sources, 'src/store/', 'src/access/', 'src/linking/', 'src/sync/', 'src/import/'],
-      ...['src/audit/', 'src/sandbox/', 'src/http/', 'src/doctor/'],
+      ...['src/audit/', 'src/export/', 'src/sandbox/', 'src/http/', 'src/doctor/'],
     ],
     packages: ['commander'],
   },

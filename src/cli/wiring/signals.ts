@@ -1,4 +1,6 @@
 import { once } from 'node:events'
+import { constants } from 'node:os'
+import { CliError } from '../terminal/cli-error.ts'
 
 // To stop, to interrupt, and the closing of the terminal.
 const signals = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const
@@ -10,6 +12,30 @@ export async function waitForSignal(): Promise<EndSignal> {
   const first = await Promise.race(signals.map(signal => once(process, signal).then(() => signal)))
   for (const signal of signals) process.once(signal, () => process.exit(1))
   return first
+}
+
+/** What a signal ends: whoever reads the exit code sees which one it was. */
+export class Interrupted extends CliError {
+  constructor(signal: EndSignal) {
+    super('Stopped before the end.', { exitCode: 128 + constants.signals[signal] })
+  }
+}
+
+/** Aborted at the first signal, for work that cleans up after itself. A second one ends the process at once. */
+export function stopAtSignal(): AbortSignal {
+  const stopping = new AbortController()
+  waitForSignal().then(signal => stopping.abort(new Interrupted(signal)))
+  return stopping.signal
+}
+
+/** Rejects when the signal comes, however long the work takes: what it was about is cleaned up by the caller. */
+export function unlessStopped<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
+  const stopped = new Promise<never>((_, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true })
+  })
+  // The work goes on, and may fail for want of what was cleaned up.
+  work.catch(() => {})
+  return Promise.race([work, stopped])
 }
 
 /**
