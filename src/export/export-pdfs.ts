@@ -47,7 +47,10 @@ export async function exportPdfs(
   const counts: PdfCounts = { saved: 0, kept: 0, none: 0, failed: 0 }
   let done = 0
   for await (const { invoices, total } of holdInvoices(batches, folder)) {
-    const pdfs = await Promise.all(invoices.flatMap(invoice => kinds.map(kind => save(invoice, kind))))
+    const saving = invoices.flatMap(invoice => kinds.map(kind => save(invoice, kind)))
+    // One that fails for good must not leave others behind at work.
+    await Promise.allSettled(saving)
+    const pdfs = await Promise.all(saving)
     for (const pdf of pdfs) {
       counts[pdf.outcome]++
       if (pdf.outcome === 'failed') onFailure(pdf)

@@ -32,7 +32,7 @@ export type SavePdf = (invoice: Invoice, kind: DocumentKind) => Promise<SavedPdf
 const share = 1 / 4
 const inFlight = 4
 
-/** How often a PDF is asked for that may come later; and how many failures in a row are enough of an upstream. */
+/** How often a PDF is asked for that may come later; and after how many in a row that never came an upstream is left alone. */
 const attempts = 4
 const failuresToGiveUp = 10
 /** When an upstream does not say when to come again. */
@@ -52,8 +52,8 @@ export function createPdfSaver(folder: string, sources: PdfSources, signal: Abor
   async function download(invoice: Invoice, upstream: Upstream, path: string): Promise<string | null> {
     for (let attempt = 1; ; attempt++) {
       if (upstream.failuresInRow >= failuresToGiveUp)
-        return `not asked for, after ${failuresToGiveUp} failures in a row`
-      await upstream.turns.take('', 'slowly')
+        return `not asked for, after ${failuresToGiveUp} that failed in a row`
+      await unlessAborted(upstream.turns.take('', 'slowly'), signal)
       try {
         signal.throwIfAborted()
         await savePdf(await upstream.open(invoice), path)
@@ -62,10 +62,13 @@ export function createPdfSaver(folder: string, sources: PdfSources, signal: Abor
       } catch (error) {
         signal.throwIfAborted()
         if (!(error instanceof SourceError)) throw error
-        upstream.failuresInRow = error.failure === 'missing' ? 0 : upstream.failuresInRow + 1
         const pauseMs = pauseAfter(error)
-        if (pauseMs === null || attempt === attempts) return error.message
-        upstream.turns.pause(pauseMs)
+        if (pauseMs !== null && attempt < attempts) {
+          upstream.turns.pause(pauseMs)
+          continue
+        }
+        upstream.failuresInRow = error.failure === 'missing' ? 0 : upstream.failuresInRow + 1
+        return error.message
       } finally {
         upstream.turns.done()
       }
@@ -86,6 +89,19 @@ export function createPdfSaver(folder: string, sources: PdfSources, signal: Abor
       ? { invoice, kind, outcome: 'saved', file, detail: null }
       : { invoice, kind, outcome: 'failed', file: null, detail: failure }
   }
+}
+
+/** An upstream may have asked for a long pause. */
+function unlessAborted(turn: Promise<void>, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const stop = () => reject(signal.reason)
+    if (signal.aborted) stop()
+    signal.addEventListener('abort', stop, { once: true })
+    turn.then(() => {
+      signal.removeEventListener('abort', stop)
+      resolve()
+    })
+  })
 }
 
 interface Upstream {

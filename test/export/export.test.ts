@@ -9,6 +9,8 @@ import { parse } from 'csv-parse/sync'
 import fc from 'fast-check'
 import { parquetMetadata, parquetReadObjects } from 'hyparquet'
 import pg from 'pg'
+import { type FilterOptions, readExportScope } from '../../src/cli/commands/export-filter.ts'
+import { CliError } from '../../src/cli/terminal/cli-error.ts'
 import { type Invoice, type InvoiceRecord, invoiceFields, invoiceStatuses } from '../../src/invoice.ts'
 import { openWriteStore } from '../../src/store/engines.ts'
 import { campaign } from '../support/campaign.ts'
@@ -185,7 +187,7 @@ const lines = [
   makeRecord({ id: 'in_3', issued_at: '2026-02-01T00:00:00.000Z' }, []),
 ]
 
-describe('the formats of fatura export', () => {
+describe('the formats of fatura export', { concurrency: 2 }, () => {
   const byId = (rows: readonly Record<string, unknown>[], name = 'id') =>
     new Map(rows.map(row => [row[name], row]))
 
@@ -358,7 +360,7 @@ const many = Array.from({ length: 1_500 }, (_, i) => makeRecord({ id: `in_many${
 
 const partsIn = async (cli: Cli) => (await readdir(cli.folder)).filter(name => name.endsWith('.part'))
 
-describe('the files of fatura export', () => {
+describe('the files of fatura export', { concurrency: 2 }, () => {
   it('a file is for its owner alone, replaces an older one, and leaves a link a link', async t => {
     const { run, cli } = await createStore(t, sqlite, lines)
     const [path, link] = [join(cli.folder, 'out.csv'), join(cli.folder, 'link.csv')]
@@ -405,28 +407,40 @@ describe('the files of fatura export', () => {
     assert.deepEqual([code, signal, stderr], [0, null, ''])
   })
 
-  const mistakes: [args: string[], says: RegExp][] = [
-    [['--status', 'payed'], /--status must be one of draft, open, paid, void, uncollectible, not 'payed'/],
-    [['--from', '2026-02-30'], /--from must be a calendar day, written YYYY-MM-DD, not '2026-02-30'/],
-    [['--to', 'today'], /--to must be a calendar day/],
-    [['--month', '2026-13'], /--month must be a calendar month/],
-    [['--month', '2026-10', '--to', '2026-10-02'], /Use --month, or --from and --to/],
-    [['--timezone', 'Lisbon'], /--timezone must be the name of a time zone/],
-    [['--customer', 'in_1'], /--customer must be an ID like cus_/],
-    [['--q', 'x'.repeat(201)], /--q must be text of at most 200 characters/],
-    [['--q', 'a b c d e f g h i j k'], /--q must have at most 10 different words/],
-    [['--output', 'nowhere/out.csv'], /nowhere\/out\.csv was not written: there is no such folder/],
-    [['--output', '.'], /\. was not written: it is a folder/],
-    [['--kind', 'ix'], /--kind goes with --pdfs/],
-    [['--pdfs', 'x', '--lines'], /Use --pdfs, or --output and --lines, not both/],
-    [['--pdfs', 'x', '--format', 'parquet'], /With --pdfs, --format is that of the index/],
-    [['--pdfs', 'x'], /INVOICEXPRESS_API_KEY is not set, .* --kind payments/],
-    [['--pdfs', 'x', '--kind', 'payments'], /STRIPE_API_KEY is not set, and the payments PDFs/],
-  ]
-  it('a mistake is one line that says what is allowed, and writes nothing', async t => {
+  it('a wrong filter is told with what is allowed', () => {
+    const mistakes: [options: FilterOptions, says: RegExp][] = [
+      [
+        { status: 'payed' },
+        /^--status must be one of draft, open, paid, void, uncollectible, not 'payed'\.$/,
+      ],
+      [{ from: '2026-02-30' }, /^--from must be a calendar day, written YYYY-MM-DD, not '2026-02-30'\.$/],
+      [{ to: 'today' }, /^--to must be a calendar day/],
+      [{ month: '2026-13' }, /^--month must be a calendar month/],
+      [{ month: '2026-10', to: '2026-10-02' }, /^Use --month, or --from and --to/],
+      [{ timezone: 'Lisbon' }, /^--timezone must be the name of a time zone/],
+      [{ customer: ['cus_ana', 'in_1'] }, /^--customer must be an ID like cus_.*, not 'in_1'\.$/],
+      [{ q: 'x'.repeat(201) }, /^--q must be text of at most 200 characters, without NUL\.$/],
+      [{ q: 'a b c d e f g h i j k' }, /^--q must have at most 10 different words/],
+    ]
+    for (const [options, says] of mistakes)
+      assert.throws(() => readExportScope(options), { constructor: CliError, message: says })
+  })
+
+  it('a mistake is one line, and writes nothing', async t => {
     const { cli, env } = await createStore(t, sqlite, lines)
     const before = await readdir(cli.folder)
-    for (const [args, says] of mistakes) assertOneLine(await cli.run(['export', ...args], { env }), says)
+    const mistakes: [args: string[], says: RegExp][] = [
+      [['--status', 'payed'], /--status must be one of/],
+      [['--output', 'nowhere/out.csv'], /nowhere\/out\.csv was not written: there is no such folder/],
+      [['--output', '.'], /\. was not written: it is a folder/],
+      [['--kind', 'ix'], /--kind goes with --pdfs/],
+      [['--pdfs', 'x', '--lines'], /Use --pdfs, or --output and --lines, not both/],
+      [['--pdfs', 'x', '--format', 'parquet'], /With --pdfs, --format is that of the index/],
+      [['--pdfs', 'x'], /INVOICEXPRESS_API_KEY is not set, .* --kind payments/],
+    ]
+    await Promise.all(
+      mistakes.map(async ([args, says]) => assertOneLine(await cli.run(['export', ...args], { env }), says)),
+    )
     assert.deepEqual(await readdir(cli.folder), before)
   })
 })

@@ -69,7 +69,7 @@ describe('fatura export --pdfs', () => {
     assert.equal(failed.code, 1)
     assert.match(
       failed.stderr,
-      /^Failed: the ix PDF of \S+ in_\w+: .+\nPDFs in .+ 0 saved, \d+ there already, .+ 1 failed;.+\nfatura: 1 PDFs failed\. Run the same again/,
+      /^Failed: the ix PDF of \S+ in_\w+: .+\nPDFs in .+ 0 saved, \d+ there already, .+ 1 failed;.+\nfatura: 1 PDF failed\. Run the same again/,
     )
     const [failure, ...others] = (await index()).filter(({ outcome }) => outcome === 'failed')
     assert.deepEqual([failure?.kind, failure?.file, others.length], ['ix', '', 0])

@@ -1,9 +1,9 @@
 /** The part of `fatura export` that fetches PDFs. */
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { Write } from '../../export/columns.ts'
 import { type CsvFormat, createCsvWriter } from '../../export/csv.ts'
 import { exportPdfs, indexColumns, type PdfCounts } from '../../export/export-pdfs.ts'
-import type { PartFile } from '../../export/part-file.ts'
 import { createPdfSaver, type PdfSources, type SavedPdf } from '../../export/save-pdfs.ts'
 import { type DocumentKind, documentKinds } from '../../invoice.ts'
 import type { OperatorStore } from '../../store/store.ts'
@@ -18,6 +18,8 @@ export interface PdfOptions {
   kind: DocumentKind | undefined
   format: CsvFormat
   sources: PdfSources
+  /** Into the index. */
+  write: Write
   signal: AbortSignal
 }
 
@@ -42,20 +44,19 @@ export function refuseUnconnected(kind: DocumentKind | undefined, sources: PdfSo
   }
 }
 
-/** Says how many PDFs failed. */
+/** Says what became of how many. */
 export async function runPdfExport(
   store: OperatorStore,
-  { walk }: ExportScope,
-  options: PdfOptions & { index: PartFile; writeMoment(moment: string): string },
+  { walk, zone }: ExportScope,
+  { folder, kind, format, sources, write, signal }: PdfOptions,
   progress: Progress,
 ): Promise<PdfCounts> {
-  const { folder, kind, format, sources, signal, index, writeMoment } = options
   let failures = 0
   const counts = await exportPdfs(store.walkInvoices({ ...walk, withLines: false }), {
     folder,
     kinds: kind === undefined ? documentKinds : [kind],
     save: createPdfSaver(folder, sources, signal),
-    index: createCsvWriter(format, { columns: indexColumns, writeMoment, write: index.write }),
+    index: createCsvWriter(format, { columns: indexColumns, writeMoment: zone.writeMoment, write }),
     onProgress: (pdfs, part) => progress.update('there', pdfs, part),
     onFailure(pdf) {
       if (++failures <= shownFailures) progress.say(describeFailure(pdf))

@@ -1,4 +1,5 @@
 import { Command, Option } from 'commander'
+import type { Write } from '../../export/columns.ts'
 import { exportInvoices } from '../../export/export-invoices.ts'
 import { openPartFile, type PartFile } from '../../export/part-file.ts'
 import { type ExportFormat, exportFormats } from '../../export/row-writer.ts'
@@ -119,56 +120,63 @@ function refuseMixture({ format, output, pdfs, kind, lines }: ExportFlags): void
     throw new CliError('Parquet is not for a terminal. Name a file with --output, or pipe it into a program.')
 }
 
-async function writeInvoices({ options, settings, scope, progress }: Task): Promise<void> {
+async function writeInvoices(task: Task): Promise<void> {
+  const { options, scope, progress } = task
   const { format, output, lines: perLine = false } = options
-  const exporting = async (store: OperatorStore, file: PartFile | null, signal: AbortSignal) => {
-    const { invoices, rows } = await exportInvoices(store, scope.walk, {
+  const { invoices, rows } = await withOutput(task, output ?? null, (store, { write, signal }) =>
+    exportInvoices(store, scope.walk, {
       format,
       perLine,
       writeMoment: scope.zone.writeMoment,
-      write: file?.write ?? createOutput(progress),
+      write,
       signal,
       onProgress: done => progress.update('exported', done),
-    })
-    const what = `${invoices} ${invoices === 1 ? 'invoice' : 'invoices'}${perLine ? ` in ${rows} rows` : ''}`
-    return `Exported ${what}${output === undefined ? '' : ` to ${output}`} (${progress.pace(invoices)}).`
-  }
-  progress.say(await withStore(settings, output ?? null, exporting))
+    }),
+  )
+  const what = `${invoices} ${invoices === 1 ? 'invoice' : 'invoices'}${perLine ? ` in ${rows} rows` : ''}`
+  progress.say(`Exported ${what}${output === undefined ? '' : ` to ${output}`} (${progress.pace(invoices)}).`)
 }
 
-async function fetchPdfs({ options, settings, scope, progress }: Task, folder: string): Promise<void> {
-  const { kind } = options
-  const format = options.format === 'csv-pt' ? 'csv-pt' : 'csv'
+async function fetchPdfs(task: Task, folder: string): Promise<void> {
+  const { options, settings, scope, progress } = task
   const sources = await openPdfSources(stripeOf(settings), invoiceXpressOf(settings))
-  refuseUnconnected(kind, sources)
-  const path = await prepareFolder(folder).catch(error => {
+  refuseUnconnected(options.kind, sources)
+  const index = await prepareFolder(folder).catch(error => {
     throw explain(error, folder)
   })
-  const counts = await withStore(settings, path, (store, index, signal) => {
-    const { writeMoment } = scope.zone
-    return runPdfExport(store, scope, { folder, kind, format, sources, signal, index, writeMoment }, progress)
-  })
+  const format = options.format === 'csv-pt' ? 'csv-pt' : 'csv'
+  const counts = await withOutput(task, index, (store, output) =>
+    runPdfExport(store, scope, { ...output, folder, kind: options.kind, format, sources }, progress),
+  )
   progress.say(`${describeCounts(counts, folder)} (${progress.pace(counts.saved)}).`)
   if (counts.failed > 0)
-    throw new CliError(`${counts.failed} PDFs failed. Run the same again: it fetches only what is missing.`)
+    throw new CliError(
+      `${counts.failed} ${counts.failed === 1 ? 'PDF' : 'PDFs'} failed. Run the same again: it fetches only what is missing.`,
+    )
 }
 
-/** A signal leaves nothing half behind: where there is a file to clean up, it is waited for. */
-async function withStore<T, Path extends string | null>(
-  { DATABASE_URL }: Settings,
-  path: Path,
-  work: (
-    store: OperatorStore,
-    file: Path extends string ? PartFile : PartFile | null,
-    signal: AbortSignal,
-  ) => Promise<T>,
+interface Output {
+  write: Write
+  /** Ends the work with its reason. */
+  signal: AbortSignal
+}
+
+/**
+ * Standard output when there is no path. A signal leaves nothing half behind: only where there is a file to clean up does it
+ * not end the process at once.
+ */
+async function withOutput<T>(
+  { settings, progress }: Task,
+  path: string | null,
+  work: (store: OperatorStore, output: Output) => Promise<T>,
 ): Promise<T> {
   const signal = path === null ? new AbortController().signal : stopAtSignal()
-  const store = await openOperatorStore(DATABASE_URL)
+  const store = await openOperatorStore(settings.DATABASE_URL)
   let file: PartFile | null = null
   try {
     file = path === null ? null : await openPartFile(path)
-    const result = await unlessStopped(signal, work(store, file as PartFile, signal))
+    const write = file?.write ?? createOutput(progress)
+    const result = await unlessStopped(signal, work(store, { write, signal }))
     await file?.finish()
     await store.close()
     return result

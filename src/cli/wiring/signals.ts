@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { constants } from 'node:os'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { CliError } from '../terminal/cli-error.ts'
 
 // To stop, to interrupt, and the closing of the terminal.
@@ -28,13 +29,22 @@ export function stopAtSignal(): AbortSignal {
   return stopping.signal
 }
 
-/** Rejects when the signal comes, however long the work takes: what it was about is cleaned up by the caller. */
-export function unlessStopped<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
+/** How long work that was stopped may take to clean up after itself. */
+const cleaningMs = 1_000
+
+/** Rejects with the signal's reason soon after it comes, however long the work would take. */
+export async function unlessStopped<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
   const stopped = new Promise<never>((_, reject) => {
-    signal.addEventListener('abort', () => reject(signal.reason), { once: true })
+    const stop = () => {
+      const settled = work.then(
+        () => {},
+        () => {},
+      )
+      Promise.race([settled, sleep(cleaningMs, undefined, { ref: false })]).then(() => reject(signal.reason))
+    }
+    if (signal.aborted) stop()
+    else signal.addEventListener('abort', stop, { once: true })
   })
-  // The work goes on, and may fail for want of what was cleaned up.
-  work.catch(() => {})
   return Promise.race([work, stopped])
 }
 
