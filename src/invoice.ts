@@ -89,6 +89,15 @@ export interface InvoiceList {
 export const documentKinds = ['ix', 'payments'] as const
 export type DocumentKind = (typeof documentKinds)[number]
 
+/** Why an invoice has no PDF of a kind: no document is associated with it, or only a draft. Null when there should be one. */
+export function findNoPdf(
+  kind: DocumentKind,
+  { status, ix_id, ix_status }: Pick<Invoice, 'status' | 'ix_id' | 'ix_status'>,
+): 'no_document' | 'draft' | null {
+  if (kind === 'payments') return status === 'draft' ? 'draft' : null
+  return ix_id === null ? 'no_document' : ix_status === 'draft' ? 'draft' : null
+}
+
 /** The contract's fields in the contract's order: what is sent, and nothing else. */
 export const invoiceFields = [
   'id',

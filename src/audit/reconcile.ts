@@ -30,6 +30,8 @@ export interface Difference {
   number: string | null
   issued_at: string | null
   currency: string | null
+  /** In the currency's smallest unit. */
+  total_cents: number | null
   /** A decimal in the currency's major unit, as the document's. */
   total: string | null
   document_id: number | null
@@ -100,6 +102,7 @@ function invoiceSide(invoice: Invoice | null) {
     number: invoice?.number ?? null,
     issued_at: invoice?.issued_at ?? null,
     currency: invoice?.currency ?? null,
+    total_cents: invoice?.total_cents ?? null,
     total: invoice === null ? null : writeAmount(invoice.total_cents, invoice.currency),
   }
 }

@@ -22,6 +22,7 @@ const commands: Record<string, () => Promise<Command>> = {
   account: async () => (await import('./commands/account.ts')).accountCommand(),
   doctor: async () => (await import('./commands/doctor.ts')).doctorCommand(),
   reconcile: async () => (await import('./commands/reconcile.ts')).reconcileCommand(),
+  export: async () => (await import('./commands/export.ts')).exportCommand(),
   explain: async () => (await import('./commands/explain.ts')).explainCommand(),
   import: async () => (await import('./commands/import.ts')).importCommand(),
   token: async () => (await import('./commands/token.ts')).tokenCommand(),

@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http'
 import { addAbortSignal, finished, type Readable } from 'node:stream'
 import type { Logger } from 'pino'
 import { ApiError } from '../errors.ts'
-import type { DocumentKind, Invoice } from '../invoice.ts'
+import { type DocumentKind, findNoPdf, type Invoice } from '../invoice.ts'
 import { type InvoicingSystem, type PaymentPlatform, type Pdf, SourceError } from '../sources.ts'
 import type { ReadStore } from '../store/store.ts'
 import { readTrace, withTrace } from '../trace.ts'
@@ -120,17 +120,19 @@ function rejectOnAbort(signal: AbortSignal): Promise<never> {
 /** How to open the PDF; throws when there is none to open. */
 function findPdf(
   kind: DocumentKind,
-  { id, status, ix_id, ix_status }: Invoice,
+  invoice: Invoice,
   { payments, documents }: DocumentSources,
 ): (signal: AbortSignal) => Promise<Pdf> {
+  const { id, ix_id } = invoice
+  const missing = findNoPdf(kind, invoice)
   if (kind === 'payments') {
-    if (status === 'draft') throw notIssued('The invoice is a draft: it has no PDF yet.')
+    if (missing !== null) throw notIssued('The invoice is a draft: it has no PDF yet.')
     if (payments === null) throw notConnected('The payment platform is not connected.')
     return signal => payments.openPdf(id, signal)
   }
   if (ix_id === null)
     throw new ApiError('document_not_found', 'No external document is associated with this invoice.')
-  if (ix_status === 'draft') throw notIssued('The external document is a draft: it has no PDF yet.')
+  if (missing !== null) throw notIssued('The external document is a draft: it has no PDF yet.')
   if (documents === null) throw notConnected('The external invoicing system is not connected.')
   return signal => documents.openPdf(ix_id, signal)
 }

@@ -1,13 +1,11 @@
 import manifest from '../../package.json' with { type: 'json' }
-import { dayMs } from '../calendar.ts'
-import { ApiError } from '../errors.ts'
 import { clampPage, clampPageSize } from '../invoice.ts'
 import { serializePage } from '../invoice-json.ts'
-import { maxSearchWords, type SearchWord, searchWords } from '../store/read-model/search.ts'
-import type { InvoiceQuery, ReadStore, Snapshot, WholeFilter } from '../store/store.ts'
+import type { InvoiceQuery, ReadStore, Snapshot } from '../store/store.ts'
 import { isHeldByClient, setReadHeaders } from './conditional.ts'
 import { limitExpensive } from './expensive.ts'
 import { type CustomerParams, type ListQuery, listInvoicesSchema } from './openapi/schemas.ts'
+import { readFilter } from './read-filter.ts'
 import { sendJson } from './send-json.ts'
 import type { TypedApp } from './typed-app.ts'
 
@@ -39,30 +37,10 @@ function etagOf(customerId: string, { version }: Snapshot): string {
 }
 
 function readQuery({ customerId }: CustomerParams, query: ListQuery): InvoiceQuery {
-  const { status, ix_status, date_from, date_to } = query
-  const q = query.q?.trim()
-  const filter: WholeFilter = {
-    status,
-    ix_status,
-    issued_from: date_from === undefined ? undefined : Date.parse(date_from),
-    issued_before: date_to === undefined ? undefined : Date.parse(date_to) + dayMs,
-    words: q ? readWords(q) : undefined,
-  }
   return {
     customer_id: customerId,
     page: clampPage(query.page),
     page_size: clampPageSize(query.page_size),
-    ...filter,
+    ...readFilter(query),
   }
-}
-
-function readWords(q: string): SearchWord[] {
-  const words = searchWords(q)
-  if (words.length > maxSearchWords)
-    throw new ApiError(
-      'invalid_parameter',
-      `q must have at most ${maxSearchWords} different words, and has ${words.length}; a word that is part of another does not count.`,
-      { param: 'q' },
-    )
-  return words
 }

@@ -1,6 +1,6 @@
 /**
  * The store's three contracts, by role: `ReadStore` for the API, `OperatorStore` for commands that only look (status,
- * explain, reconcile, doctor), `WriteStore` for the connector, the import and the token commands. The connections behind
+ * explain, reconcile, doctor, export), `WriteStore` for the connector, the import and the token commands. The connections behind
  * the first two cannot write. Every engine meets all three, and one suite runs over all engines.
  */
 import type { Claim } from '../document.ts'
@@ -29,6 +29,25 @@ export type FilterName = keyof InvoiceFilter
 
 /** A filter with a word on every field: one that is added later is missing here, and does not compile. */
 export type WholeFilter = { [Name in FilterName]-?: InvoiceFilter[Name] | undefined }
+
+/** Which invoices are walked through. Unlike a list's, the bounds of `issued_at` may be any moments. */
+export interface InvoiceWalk extends InvoiceFilter {
+  /** Null means all of them. */
+  customers: readonly string[] | null
+  withLines: boolean
+}
+
+export interface WalkedInvoice {
+  /** The summary's stored JSON text. */
+  summary: string
+  /** The lines' stored JSON text; null when the lines are not known, or not asked for. */
+  lines: string | null
+}
+
+/** How many invoices of a walk are read together: fewer with lines, of which an invoice may have a thousand. */
+export function batchSizeOf({ withLines }: InvoiceWalk): number {
+  return withLines ? 50 : 500
+}
 
 export interface InvoiceQuery extends InvoiceFilter {
   customer_id: string
@@ -158,6 +177,11 @@ export interface WriteTransaction extends DocumentWrites, ConnectorWrites, Conte
 export interface OperatorStore extends DocumentReads, ConnectorReads, ContentsReads {
   /** Records of every customer, in the order of their keys, from the first one after a key. */
   readInvoices(after: InvoiceKey | null, limit: number): Promise<StoredRecord[]>
+  /**
+   * The matching invoices customer by customer, each customer's as its list has them, in batches. All are of one moment,
+   * whatever is written meanwhile; on Citus, those of each customer are.
+   */
+  walkInvoices(walk: InvoiceWalk): AsyncIterable<WalkedInvoice[]>
   /**
    * Invoices that may still change or be deleted and were last observed before a stamp, in the order of their keys, from
    * the first one after a key.

@@ -1,6 +1,7 @@
 /** `fatura reconcile`: exactly the differences that are there, on every engine; and what it says when it cannot tell. */
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
+import { parse } from 'csv-parse/sync'
 import fc from 'fast-check'
 import { currencyOf, isSameAmount } from '../../src/audit/money.ts'
 import { type DifferenceKind, findDifferences, isSameTaxId } from '../../src/audit/reconcile.ts'
@@ -294,7 +295,8 @@ for (const engine of engines)
       const rows = readCsv((await run('--format', 'csv')).stdout)
       const [header = [], ...others] = rows
       assert.deepEqual(header.join(','), csvHeader)
-      const sides = ['cus_ana', 'Lima, "Ana"', 'in_1', 'N-1', '2026-03-02T09:30:00.000Z', 'eur', '-5.00']
+      const customer = ['cus_ana', 'Lima, "Ana"', 'in_1', 'N-1']
+      const sides = [...customer, '2026-03-02T09:30:00.000Z', 'eur', '-500', '-5.00']
       const document = ['1', '6/G', 'sent', 'Euro', '-5.5']
       assert.deepEqual(
         others.map(row => row.slice(0, -1)),
@@ -303,6 +305,14 @@ for (const engine of engines)
           ['total_differs', ...sides, ...document],
         ],
       )
+      const { stdout } = await run('--format', 'csv-pt', '--timezone', 'Europe/Madrid')
+      assert.match(stdout, /^\uFEFFkind;customer_id;[^\n]+\r\n[^\n]+\r\n/)
+      const [, inPortuguese = []] = parse(stdout, { delimiter: ';', bom: true })
+      assert.deepEqual(inPortuguese.slice(0, -1), [
+        'paid_not_settled',
+        ...customer,
+        ...['2026-03-02 10:30:00', 'eur', '-500', '-5,00', '1', '6/G', 'sent', 'Euro', '-5,5'],
+      ])
       const [first = ''] = (await run('--format', 'json')).stdout.split('\n')
       const json = JSON.parse(first)
       assert.deepEqual(Object.keys(json).join(','), csvHeader)
@@ -435,7 +445,7 @@ for (const engine of engines)
   })
 
 const csvHeader =
-  'kind,customer_id,customer_name,invoice_id,number,issued_at,currency,total,document_id,document_number,document_status,document_currency,document_total,detail'
+  'kind,customer_id,customer_name,invoice_id,number,issued_at,currency,total_cents,total,document_id,document_number,document_status,document_currency,document_total,detail'
 const [sqlite] = engines as [Engine]
 
 /** Exit code 2, nothing on standard output, one line that says what to do. */
@@ -524,7 +534,7 @@ describe('fatura reconcile', { concurrency: 2 }, () => {
     const cli = await createCli(t)
     const { code, stderr } = await cli.run(['reconcile', '--format', 'xml'])
     assert.equal(code, 2)
-    assert.match(stderr, /table, csv, json/)
+    assert.match(stderr, /table, csv, csv-pt, json/)
   })
 })
 

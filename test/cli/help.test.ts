@@ -26,6 +26,21 @@ const commands: [command: string, mentions: string[]][] = [
     [...storing.flat(), '--customer', '--from', '--to', '--format', 'csv', 'Exit code', 'LINK_IGNORE_ZERO'],
   ],
   ['explain', [...storing.flat(), '<id>', '--json', 'LINK_REFERENCE']],
+  [
+    'export',
+    [
+      ...storing.flat(),
+      '--customer',
+      '--ix-status',
+      '--month',
+      '--q',
+      'csv-pt',
+      '--lines',
+      '--output',
+      '--pdfs',
+      'Exit code',
+    ],
+  ],
   ['token', ['create', 'list', 'revoke']],
   [
     'token create',
@@ -61,7 +76,7 @@ describe('fatura --help', { concurrency: 3 }, () => {
       assert.equal(code, 0)
       assert.equal(stderr, '')
       assert.doesNotMatch(stdout, /default: (\[\]|false)/, 'nothing that says nothing')
-      if (command !== '') assert.match(stdout, /\nExample:\n {2}(\w+=\S+ |source <\()?fatura /)
+      if (command !== '') assert.match(stdout, /\nExamples?:\n {2}(\w+=\S+ |source <\()?fatura /)
       assert.ok(stdout.startsWith(`Usage: ${`fatura ${command}`.trim()} `), stdout)
       for (const mention of mentions) assert.ok(stdout.includes(mention), `${mention} in: ${stdout}`)
       if (command === 'doctor') assert.deepEqual(settingsIn(stdout), [...settingNames].sort())

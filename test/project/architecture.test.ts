@@ -57,7 +57,7 @@ const rules: Record<string, Rule> = {
   'src/stream-names.ts': { ours: ['src/sources.ts'], packages: [] },
   'src/store/postgres/': { ours: engineImports, packages: ['pg'] },
   'src/store/sqlite/': { ours: engineImports, packages: [] },
-  'src/store/shared/': { ours: [...domain, ...storeContracts], packages: [] },
+  'src/store/shared/': { ours: [...domain, ...storeContracts, 'src/store/read-model/'], packages: [] },
   'src/store/read-model/': { ours: [...domain, 'src/store/store.ts'], packages: [] },
   'src/store/': { ours: domain, packages: [] },
   // What a browser runs: it sees the client, and nothing of the service.
@@ -66,6 +66,16 @@ const rules: Record<string, Rule> = {
   'src/access/': { ours: domain, packages: ['jose'] },
   'src/linking/': { ours: [...domain, 'src/store/document-store.ts'], packages: [] },
   'src/import/': { ours: [...domain, ...storeSeen, 'src/stream-names.ts'], packages: [] },
+  'src/export/': {
+    ours: [
+      ...domain,
+      'src/sources.ts',
+      'src/store/store.ts',
+      'src/upstream/turns.ts',
+      'src/pdf/file-name.ts',
+    ],
+    packages: ['csv-stringify', 'hyparquet-writer'],
+  },
   'src/sync/': { ours: [...domain, ...sources, ...storeSeen, 'src/linking/'], packages: ['pino'] },
   'src/audit/': { ours: [...domain, ...sources, ...storeSeen, 'src/linking/'], packages: [] },
   'src/doctor/': {
@@ -123,7 +133,7 @@ const rules: Record<string, Rule> = {
   'src/http/': {
     ours: [
       ...[...domain, 'src/sources.ts', 'src/store/store.ts', 'src/store/read-model/search.ts'],
-      ...['src/access/', 'src/server/', 'src/telemetry.ts', 'src/trace.ts'],
+      ...['src/access/', 'src/server/', 'src/telemetry.ts', 'src/trace.ts', 'src/pdf/file-name.ts'],
     ],
     packages: ['fastify', 'typebox', 'pino', '@fastify/swagger'],
   },
@@ -162,7 +172,15 @@ const rules: Record<string, Rule> = {
   'src/cli/': {
     ours: [
       ...[...domain, ...sources, 'src/store/', 'src/access/', 'src/linking/', 'src/sync/', 'src/import/'],
-      ...['src/audit/', 'src/sandbox/', 'src/http/', 'src/doctor/', 'src/drift/', 'src/customer-link/'],
+      ...[
+        'src/audit/',
+        'src/export/',
+        'src/sandbox/',
+        'src/http/',
+        'src/doctor/',
+        'src/drift/',
+        'src/customer-link/',
+      ],
     ],
     packages: ['commander'],
   },

@@ -1,4 +1,4 @@
-/** One line of use for each command, at the end of its help. `copy` has its own. */
+/** One line of use for each command, at the end of its help. `copy` and `export` have their own. */
 export const examples: Readonly<Record<string, string>> = {
   demo: 'fatura demo',
   serve: 'fatura serve --port 8080 --workers auto',

@@ -1,72 +1,61 @@
 /** Differences as a table, as CSV, or as one JSON object a line. */
 import { type Difference, differenceKinds } from '../../audit/reconcile.ts'
+import type { Column, ColumnKind, RowWriter, Write } from '../../export/columns.ts'
+import { createCsvWriter } from '../../export/csv.ts'
 import { createLongTable, printable } from '../terminal/table.ts'
+import type { TimeZone } from './time-zone.ts'
 
-export const formats = ['table', 'csv', 'json'] as const
+export const formats = ['table', 'csv', 'csv-pt', 'json'] as const
 export type Format = (typeof formats)[number]
-
-export type Write = (text: string) => Promise<void>
 
 export interface DifferenceWriter {
   add(difference: Difference): Promise<void>
   end(): Promise<void>
 }
 
-const columns = [
-  'kind',
-  'customer_id',
-  'customer_name',
-  'invoice_id',
-  'number',
-  'issued_at',
-  'currency',
-  'total',
-  'document_id',
-  'document_number',
-  'document_status',
-  'document_currency',
-  'document_total',
-  'detail',
-] as const satisfies readonly (keyof Difference)[]
+const kinds = {
+  kind: 'text',
+  customer_id: 'text',
+  customer_name: 'text',
+  invoice_id: 'text',
+  number: 'text',
+  issued_at: 'moment',
+  currency: 'text',
+  total_cents: 'integer',
+  total: 'decimal',
+  document_id: 'integer',
+  document_number: 'text',
+  document_status: 'text',
+  document_currency: 'text',
+  document_total: 'decimal',
+  detail: 'text',
+} as const satisfies Record<keyof Difference, ColumnKind>
 
-/** `dayOf` tells the day of a moment, for people. */
-export function createWriter(
-  format: Format,
-  dayOf: (moment: number) => string,
-  write: Write,
-): DifferenceWriter {
-  if (format === 'json')
-    return {
-      add: difference =>
-        write(`${JSON.stringify(Object.fromEntries(columns.map(name => [name, difference[name]])))}\n`),
-      end: async () => {},
-    }
-  return format === 'csv' ? createCsvWriter(write) : createTableWriter(dayOf, write)
-}
+const names = Object.keys(kinds) as (keyof Difference)[]
 
-function createCsvWriter(write: Write): DifferenceWriter {
-  let header = `${columns.join(',')}\r\n`
-  const flush = async (row: string) => {
-    const text = header + row
-    header = ''
-    await write(text)
-  }
-  return {
-    add: difference =>
-      flush(
-        `${columns.map(name => writeCell(String(difference[name] ?? ''), isAmount.has(name))).join(',')}\r\n`,
-      ),
-    end: () => flush(''),
+const columns = names.map((name): Column<Difference> => {
+  return { name, kind: kinds[name], read: difference => difference[name] }
+})
+
+/** `zone` tells the days of the table, and the moments of `csv-pt`. */
+export function createWriter(format: Format, zone: TimeZone, write: Write): DifferenceWriter {
+  switch (format) {
+    case 'table':
+      return createTableWriter(zone.dayOf, write)
+    case 'csv':
+    case 'csv-pt':
+      return oneByOne(createCsvWriter(format, { columns, writeMoment: zone.writeMoment, write }))
+    case 'json':
+      return {
+        add: difference =>
+          write(`${JSON.stringify(Object.fromEntries(names.map(name => [name, difference[name]])))}\n`),
+        end: async () => {},
+      }
   }
 }
 
-const isAmount = new Set<string>(['total', 'document_total'])
-
-/** RFC 4180. What a spreadsheet would take for a formula becomes text; an amount is a number, also below zero. */
-function writeCell(cell: string, isAmount: boolean): string {
-  const isNumber = isAmount && /^-?\d+(\.\d+)?$/.test(cell)
-  const text = !isNumber && /^[=+\-@\t\r]/.test(cell) ? `'${cell}` : cell
-  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
+function oneByOne({ write, end }: RowWriter<Difference>): DifferenceWriter {
+  return { add: difference => write([difference]), end }
 }
 
 function createTableWriter(dayOf: (moment: number) => string, write: Write): DifferenceWriter {

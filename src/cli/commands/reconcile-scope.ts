@@ -42,12 +42,12 @@ export function readScope(options: Record<string, unknown>): Scope {
 }
 
 /** The first day of a month and its last. */
-function daysOf(month: string): { from: string; to: string } {
+export function daysOf(month: string): { from: string; to: string } {
   if (!/^\d{4}-(0[1-9]|1[0-2])$/.test(month))
     throw new CliError(`--month must be a calendar month, written YYYY-MM, not '${printable(month)}'.`)
   return { from: `${month}-01`, to: lastDayOf(month) }
 }
 
-function nextDay(day: string): string {
+export function nextDay(day: string): string {
   return dayOf(Date.parse(day) + dayMs)
 }

@@ -1,4 +1,3 @@
-import { once } from 'node:events'
 import { Command, Option } from 'commander'
 import { type Difference, describeUnlinked, differenceKinds, findDifferences } from '../../audit/reconcile.ts'
 import type { Document } from '../../document.ts'
@@ -12,9 +11,10 @@ import { linkRulesOf, linkSettings } from '../settings/connections.ts'
 import { addSettings } from '../settings/options.ts'
 import { type Options, readSettings } from '../settings/read-settings.ts'
 import { CliError } from '../terminal/cli-error.ts'
+import { createOutput } from '../terminal/output.ts'
 import { createProgress, type Progress } from '../terminal/progress.ts'
 import { knownSources } from '../wiring/known-sources.ts'
-import { createWriter, type Format, formats, summarize, type Write } from './reconcile-output.ts'
+import { createWriter, type Format, formats, summarize } from './reconcile-output.ts'
 import { readScope, type Scope } from './reconcile-scope.ts'
 
 const documentNames = documentStreams(knownSources.documents)
@@ -33,7 +33,10 @@ export function reconcileCommand(): Command {
       .option('--timezone <name>', 'the time zone of these days, such as Europe/Lisbon', 'UTC')
       .option('--unlinked', 'also list documents in force that no invoice is tied to')
       .addOption(
-        new Option('--format <format>', 'table for people; csv; json is one object a line')
+        new Option(
+          '--format <format>',
+          'table for people; csv; csv-pt for Excel in Portuguese; json is one object a line',
+        )
           .choices(formats)
           .default('table'),
       )
@@ -46,7 +49,7 @@ export function reconcileCommand(): Command {
 Kinds: ${differenceKinds.join(', ')}.
 The last two appear only with --unlinked.
 Exit code: 0 when there is no difference, 1 when there is one, 2 when it could not be checked.
-In csv, a cell that a spreadsheet would take for a formula begins with an apostrophe.`,
+In csv and csv-pt, a cell that a spreadsheet would take for a formula begins with an apostrophe.`,
     )
     .action(reconcile)
 }
@@ -60,11 +63,8 @@ async function reconcile(options: { format: Format; json?: true; unlinked?: true
     const progress = createProgress('invoices')
     try {
       await refuseUnread(store, scope, progress)
-      const writer = createWriter(
-        options.json === true ? 'json' : options.format,
-        scope.zone.dayOf,
-        createOutput(progress),
-      )
+      const format = options.json === true ? 'json' : options.format
+      const writer = createWriter(format, scope.zone, createOutput(progress))
       const counts = new Map<string, number>()
       const report = async (difference: Difference) => {
         counts.set(difference.kind, (counts.get(difference.kind) ?? 0) + 1)
@@ -190,12 +190,4 @@ async function refuseUnread(store: OperatorStore, scope: Scope, progress: Progre
 
 function succeededAt(streams: ReadonlyMap<string, Stream>, name: string): number | null {
   return streams.get(name)?.succeeded_at ?? null
-}
-
-/** No faster than it is read, and over no line of progress. */
-function createOutput(progress: Progress): Write {
-  return async text => {
-    progress.end()
-    if (!process.stdout.write(text)) await once(process.stdout, 'drain')
-  }
 }

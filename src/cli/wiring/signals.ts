@@ -1,4 +1,7 @@
 import { once } from 'node:events'
+import { constants } from 'node:os'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { CliError } from '../terminal/cli-error.ts'
 
 // To stop, to interrupt, and the closing of the terminal.
 const signals = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const
@@ -10,6 +13,39 @@ export async function waitForSignal(): Promise<EndSignal> {
   const first = await Promise.race(signals.map(signal => once(process, signal).then(() => signal)))
   for (const signal of signals) process.once(signal, () => process.exit(1))
   return first
+}
+
+/** What a signal ends: whoever reads the exit code sees which one it was. */
+export class Interrupted extends CliError {
+  constructor(signal: EndSignal) {
+    super('Stopped before the end.', { exitCode: 128 + constants.signals[signal] })
+  }
+}
+
+/** Aborted at the first signal, for work that cleans up after itself. A second one ends the process at once. */
+export function stopAtSignal(): AbortSignal {
+  const stopping = new AbortController()
+  waitForSignal().then(signal => stopping.abort(new Interrupted(signal)))
+  return stopping.signal
+}
+
+/** How long work that was stopped may take to clean up after itself. */
+const cleaningMs = 1_000
+
+/** Rejects with the signal's reason soon after it comes, however long the work would take. */
+export async function unlessStopped<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
+  const stopped = new Promise<never>((_, reject) => {
+    const stop = () => {
+      const settled = work.then(
+        () => {},
+        () => {},
+      )
+      Promise.race([settled, sleep(cleaningMs, undefined, { ref: false })]).then(() => reject(signal.reason))
+    }
+    if (signal.aborted) stop()
+    else signal.addEventListener('abort', stop, { once: true })
+  })
+  return Promise.race([work, stopped])
 }
 
 /**

@@ -6,6 +6,7 @@ import { recount } from './recount.ts'
 import { checkSchema } from './schema-version.ts'
 import { createDb } from './shared-db.ts'
 import { noteWhetherSpread } from './spread.ts'
+import { walkPostgres } from './walk-invoices.ts'
 
 export async function openPostgresOperator(url: string): Promise<OperatorStore> {
   const pool = openOperatorPool(url)
@@ -19,6 +20,7 @@ export async function openPostgresOperator(url: string): Promise<OperatorStore> 
   }
   return {
     ...operatorReads(db),
+    walkInvoices: walk => walkPostgres(pool, walk),
     checkCounts: onProgress => recount(pool, false, onProgress),
     async close() {
       await pool.end()

@@ -12,6 +12,7 @@ import { checkSchema } from './schema-version.ts'
 import { createDb } from './shared-db.ts'
 import { noteWhetherSpread } from './spread.ts'
 import { explain, transact, type Writing } from './transact.ts'
+import { walkPostgres } from './walk-invoices.ts'
 import { deleteInvoice, findKnown, removeInvoice, saveInvoices } from './write-invoices.ts'
 
 export async function openPostgresWriter(url: string, lockPatience?: number): Promise<WriteStore> {
@@ -30,6 +31,7 @@ export async function openPostgresWriter(url: string, lockPatience?: number): Pr
     ...tokenWrites(db),
     ...keyWrites(db),
     transaction: work => transact(pool, writing => work(writesOf(writing))),
+    walkInvoices: walk => walkPostgres(pool, walk),
     checkCounts: onProgress => recount(pool, false, onProgress),
     repairCounts: onProgress => recount(pool, true, onProgress),
     async close() {

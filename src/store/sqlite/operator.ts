@@ -7,6 +7,7 @@ import { translate } from './failures.ts'
 import { checkSchema } from './migrations.ts'
 import { recounts } from './recount.ts'
 import { createDb } from './shared-db.ts'
+import { walkSqlite } from './walk-invoices.ts'
 
 /** A connection has one transaction at a time: the next one waits for the last. */
 export type InTurn = <T>(work: () => Promise<T>) => Promise<T>
@@ -27,6 +28,7 @@ export async function openSqliteOperator(path: string): Promise<OperatorStore> {
     const checkEach = eachCustomer(db, path, createTurns())
     return {
       ...operatorReads(createDb(db, path)),
+      walkInvoices: walk => walkSqlite(path, walk),
       checkCounts: onProgress => checkEach(null, onProgress),
       async close() {
         db.close()

@@ -2,13 +2,18 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { Db, Insertion } from '../shared/db.ts'
 import { translate } from './failures.ts'
 
+/** A statement of those that the engines share, as SQLite reads it: without a schema, and with its own marks for values. */
+export function writeForSqlite(sql: string): string {
+  return sql.replaceAll('fatura.', '').replaceAll(/\$(\d+)/g, '?$1')
+}
+
 /** Runs the statements that the engines share; each is prepared once. */
 export function createDb(db: DatabaseSync, path: string): Db {
   const prepared = new Map<string, StatementSync>()
   function prepare(sql: string): StatementSync {
     const known = prepared.get(sql)
     if (known !== undefined) return known
-    const statement = db.prepare(sql.replaceAll('fatura.', '').replaceAll(/\$(\d+)/g, '?$1'))
+    const statement = db.prepare(writeForSqlite(sql))
     prepared.set(sql, statement)
     return statement
   }

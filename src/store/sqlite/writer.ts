@@ -20,6 +20,7 @@ import { createTurns, eachCustomer } from './operator.ts'
 import { recounts } from './recount.ts'
 import { createDb } from './shared-db.ts'
 import { beginWriting } from './wait-for-lock.ts'
+import { walkSqlite } from './walk-invoices.ts'
 import { writeInvoices } from './write-invoices.ts'
 
 const freshness: FreshnessStatements = {
@@ -107,6 +108,7 @@ export async function openSqliteWriter(path: string, wait: LockWait = {}): Promi
   return {
     ...operatorReads(shared),
     transaction: transact,
+    walkInvoices: walk => walkSqlite(path, walk),
     checkCounts: onProgress => checkEach(null, onProgress),
     repairCounts: onProgress => checkEach(repairCustomer, onProgress),
     takeLease: (seen, holder) => transact(() => lease.takeLease(seen, holder)),

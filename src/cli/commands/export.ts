@@ -1,0 +1,206 @@
+import { Command, Option } from 'commander'
+import type { Write } from '../../export/columns.ts'
+import { exportInvoices } from '../../export/export-invoices.ts'
+import { openPartFile, type PartFile } from '../../export/part-file.ts'
+import { type ExportFormat, exportFormats } from '../../export/row-writer.ts'
+import { type DocumentKind, documentKinds, invoiceStatuses } from '../../invoice.ts'
+import { openOperatorStore } from '../../store/engines.ts'
+import type { OperatorStore } from '../../store/store.ts'
+import { invoiceXpressOf, invoiceXpressSettings, stripeOf, stripeSettings } from '../settings/connections.ts'
+import { addSettings } from '../settings/options.ts'
+import { type Options, readSettings } from '../settings/read-settings.ts'
+import { CliError } from '../terminal/cli-error.ts'
+import { createOutput } from '../terminal/output.ts'
+import { createProgress, type Progress } from '../terminal/progress.ts'
+import { openPdfSources } from '../wiring/open-pdf-sources.ts'
+import { Interrupted, leave, stopAtSignal, unlessStopped } from '../wiring/signals.ts'
+import { type ExportScope, type FilterOptions, readExportScope } from './export-filter.ts'
+import { describeCounts, prepareFolder, refuseUnconnected, runPdfExport } from './export-pdfs.ts'
+
+const used = [
+  'DATABASE_URL',
+  ...stripeSettings,
+  ...invoiceXpressSettings,
+  'INVOICEXPRESS_PDF_ORIGINS',
+] as const
+
+interface ExportFlags extends FilterOptions {
+  format: ExportFormat
+  lines?: true
+  output?: string
+  pdfs?: string
+  kind?: DocumentKind
+}
+
+export function exportCommand(): Command {
+  return addSettings(
+    new Command('export')
+      .description('Write invoices to a file, or fetch their PDFs. Changes nothing in the store.')
+      .option('--customer <id>', 'only the invoices of this customer, cus_…; give it again for more', collect)
+      .option('--status <status>', `only those of this status: ${invoiceStatuses.join(', ')}`)
+      .option('--ix-status <status>', 'only those whose document has this status, such as settled')
+      .option('--month <month>', 'only those issued in this month, YYYY-MM')
+      .option('--from <day>', 'only those issued on this day or later, YYYY-MM-DD')
+      .option('--to <day>', 'only those issued on this day or earlier')
+      .option('--timezone <name>', 'the time zone of these days, such as Europe/Lisbon', 'UTC')
+      .option('--q <text>', "only those that the API's search finds for this text")
+      .addOption(
+        new Option('--format <format>', 'csv; csv-pt for Excel in Portuguese; ndjson; parquet')
+          .choices(exportFormats)
+          .default('csv'),
+      )
+      .option('--lines', 'one row for each line item instead of one for each invoice')
+      .option('--output <file>', 'the file to write; without it, standard output')
+      .option('--pdfs <folder>', 'fetch the PDFs into this folder instead, with an index.csv of them')
+      .addOption(
+        new Option(
+          '--kind <kind>',
+          "with --pdfs: only the certified documents' (ix), or only the payment platform's (payments)",
+        ).choices(documentKinds),
+      ),
+    used,
+  )
+    .addHelpText(
+      'after',
+      `
+The filters mean what they mean in the API's list. All rows are of one moment, also while fatura sync writes.
+The file appears under its name when it is complete. Amounts are columns in the smallest unit (total_cents) and as
+decimals (total). PDFs that are in the folder already are kept, so --pdfs can be run again after a failure.
+Exit code: 0 when all was written, 1 when not, or when a PDF failed.
+
+Examples:
+  fatura export --output invoices.csv                                      all invoices of all customers
+  fatura export --month 2026-10 --format csv-pt --output outubro.csv       a month, for Excel in Portuguese
+  fatura export --customer cus_ana --status open --lines                   one customer's open line items
+  fatura export --from 2026-01-01 --format parquet --output 2026.parquet   for DuckDB, pandas or Spark
+  fatura export --format ndjson | jq -r 'select(.ix_id == null).id'        for programs
+  fatura export --month 2026-10 --timezone Europe/Lisbon --pdfs outubro    the month's PDFs, for the accountant`,
+    )
+    .action(runExport)
+}
+
+function collect(value: string, before: string[] = []): string[] {
+  return [...before, value]
+}
+
+type Settings = Pick<ReturnType<typeof readSettings<(typeof used)[number]>>, (typeof used)[number]>
+
+/** What is to be written, and how. */
+interface Task {
+  options: ExportFlags
+  settings: Settings
+  scope: ExportScope
+  progress: Progress
+}
+
+async function runExport(options: ExportFlags & Options): Promise<void> {
+  const scope = readExportScope(options)
+  refuseMixture(options)
+  const settings = readSettings(options, used)
+  const task: Task = {
+    options,
+    settings,
+    scope,
+    progress: createProgress(options.pdfs ? 'PDFs' : 'invoices'),
+  }
+  try {
+    await (options.pdfs === undefined ? writeInvoices(task) : fetchPdfs(task, options.pdfs))
+  } finally {
+    task.progress.end()
+  }
+}
+
+function refuseMixture({ format, output, pdfs, kind, lines }: ExportFlags): void {
+  if (pdfs === undefined && kind !== undefined) throw new CliError('--kind goes with --pdfs.')
+  if (pdfs !== undefined && (output !== undefined || lines !== undefined))
+    throw new CliError('Use --pdfs, or --output and --lines, not both: the PDFs have an index of their own.')
+  if (pdfs !== undefined && format !== 'csv' && format !== 'csv-pt')
+    throw new CliError(`With --pdfs, --format is that of the index: csv or csv-pt, not ${format}.`)
+  if (format === 'parquet' && output === undefined && process.stdout.isTTY)
+    throw new CliError('Parquet is not for a terminal. Name a file with --output, or pipe it into a program.')
+}
+
+async function writeInvoices(task: Task): Promise<void> {
+  const { options, scope, progress } = task
+  const { format, output, lines: perLine = false } = options
+  const { invoices, rows } = await withOutput(task, output ?? null, (store, { write, signal }) =>
+    exportInvoices(store, scope.walk, {
+      format,
+      perLine,
+      writeMoment: scope.zone.writeMoment,
+      write,
+      signal,
+      onProgress: done => progress.update('exported', done),
+    }),
+  )
+  const what = `${invoices} ${invoices === 1 ? 'invoice' : 'invoices'}${perLine ? ` in ${rows} rows` : ''}`
+  progress.say(`Exported ${what}${output === undefined ? '' : ` to ${output}`} (${progress.pace(invoices)}).`)
+}
+
+async function fetchPdfs(task: Task, folder: string): Promise<void> {
+  const { options, settings, scope, progress } = task
+  const sources = await openPdfSources(stripeOf(settings), invoiceXpressOf(settings))
+  refuseUnconnected(options.kind, sources)
+  const index = await prepareFolder(folder).catch(error => {
+    throw explain(error, folder)
+  })
+  const format = options.format === 'csv-pt' ? 'csv-pt' : 'csv'
+  const counts = await withOutput(task, index, (store, output) =>
+    runPdfExport(store, scope, { ...output, folder, kind: options.kind, format, sources }, progress),
+  )
+  progress.say(`${describeCounts(counts, folder)} (${progress.pace(counts.saved)}).`)
+  if (counts.failed > 0)
+    throw new CliError(
+      `${counts.failed} ${counts.failed === 1 ? 'PDF' : 'PDFs'} failed. Run the same again: it fetches only what is missing.`,
+    )
+}
+
+interface Output {
+  write: Write
+  /** Ends the work with its reason. */
+  signal: AbortSignal
+}
+
+/**
+ * Standard output when there is no path. A signal leaves nothing half behind: only where there is a file to clean up does it
+ * not end the process at once.
+ */
+async function withOutput<T>(
+  { settings, progress }: Task,
+  path: string | null,
+  work: (store: OperatorStore, output: Output) => Promise<T>,
+): Promise<T> {
+  const signal = path === null ? new AbortController().signal : stopAtSignal()
+  const store = await openOperatorStore(settings.DATABASE_URL)
+  let file: PartFile | null = null
+  try {
+    file = path === null ? null : await openPartFile(path)
+    const write = file?.write ?? createOutput(progress)
+    const result = await unlessStopped(signal, work(store, { write, signal }))
+    await file?.finish()
+    await store.close()
+    return result
+  } catch (error) {
+    await file?.discard()
+    // What was asked may take long to answer, and nobody waits for it any more.
+    if (error instanceof Interrupted) leave()
+    else await store.close()
+    throw explain(error, path ?? '')
+  }
+}
+
+/** A file that cannot be written is not a fault of ours. */
+function explain(error: unknown, path: string): unknown {
+  const { syscall, code, message } = error as NodeJS.ErrnoException
+  if (path === '' || syscall === undefined) return error
+  const reasons: Record<string, string> = {
+    ENOENT: 'there is no such folder',
+    ENOTDIR: 'what should be a folder is a file',
+    EEXIST: 'what should be a folder is a file',
+    EISDIR: 'it is a folder; give a file',
+    EACCES: 'this user may not write there',
+    EROFS: 'nothing can be written there',
+    ENOSPC: 'the disk is full',
+  }
+  return new CliError(`${path} was not written: ${reasons[code ?? ''] ?? message}.`, { cause: error })
+}

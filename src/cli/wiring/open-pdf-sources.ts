@@ -1,0 +1,17 @@
+/** The systems that PDFs come from, for a command that fetches them as the API does. */
+import type { InvoiceXpressOptions } from '../../invoicexpress/client.ts'
+import type { InvoicingSystem, PaymentPlatform } from '../../sources.ts'
+import type { StripeOptions } from '../../stripe/client.ts'
+
+/** Null where there are no options. */
+export async function openPdfSources(
+  stripe: StripeOptions | null,
+  invoiceXpress: InvoiceXpressOptions | null,
+): Promise<{ payments: PaymentPlatform | null; documents: InvoicingSystem | null }> {
+  return {
+    payments: stripe && (await import('../../stripe/payment-platform.ts')).createPaymentPlatform(stripe),
+    documents:
+      invoiceXpress &&
+      (await import('../../invoicexpress/invoicing-system.ts')).createInvoicingSystem(invoiceXpress),
+  }
+}

@@ -1,0 +1,106 @@
+/** What an export holds: columns in their order, each with its kind. Every format writes the same ones. */
+
+import { writeAmount } from '../currency.ts'
+import { type Invoice, invoiceFields, type Line, type LinesSource, lineFields } from '../invoice.ts'
+
+/**
+ * `decimal` is an amount in the currency's major unit, as text with a point; `moment` is ISO 8601 in UTC with
+ * milliseconds. An `integer` fits a number exactly.
+ */
+export type ColumnKind = 'text' | 'integer' | 'number' | 'decimal' | 'moment'
+
+export type Value = string | number | null
+
+export interface Column<Source = never> {
+  name: string
+  kind: ColumnKind
+  read(source: Source): Value
+}
+
+/** Resolves when more may be written. */
+export type Write = (bytes: string | Uint8Array) => Promise<void>
+
+export interface RowWriter<Source> {
+  write(rows: readonly Source[]): Promise<void>
+  /** What is whole ends so. */
+  end(): Promise<void>
+}
+
+export interface RowOptions<Source> {
+  columns: readonly Column<Source>[]
+  /** How `csv-pt` writes a moment. */
+  writeMoment(moment: string): string
+  write: Write
+}
+
+/** A line of an invoice; null for an invoice without one, so that no invoice is missing. */
+export interface InvoiceLine {
+  invoice: Invoice
+  line: Line | null
+  /** From 1. */
+  position: number | null
+  source: LinesSource
+}
+
+const kinds: Partial<Record<keyof Invoice | keyof Line, ColumnKind>> = {
+  issued_at: 'moment',
+  ix_created_at: 'moment',
+  tax_percent: 'number',
+  discount_percent: 'number',
+  ix_id: 'integer',
+  quantity: 'integer',
+}
+
+function kindOf(field: keyof Invoice | keyof Line): ColumnKind {
+  return field.endsWith('_cents') ? 'integer' : (kinds[field] ?? 'text')
+}
+
+/** The field as it is, and after an amount in the smallest unit the same as a decimal, as in `total_cents` and `total`. */
+function withDecimal<Fields extends { currency: string }, Source>(
+  name: string,
+  field: keyof Fields & (keyof Invoice | keyof Line),
+  fieldsOf: (source: Source) => Fields | null,
+): Column<Source>[] {
+  const read = (source: Source) => (fieldsOf(source)?.[field] ?? null) as Value
+  const column = { name, kind: kindOf(field), read }
+  if (!field.endsWith('_cents')) return [column]
+  const writeDecimal = (source: Source) => {
+    const [amount, currency] = [read(source), fieldsOf(source)?.currency]
+    return typeof amount === 'number' && currency !== undefined ? writeAmount(amount, currency) : null
+  }
+  return [column, { name: name.slice(0, -'_cents'.length), kind: 'decimal', read: writeDecimal }]
+}
+
+export const invoiceColumns: readonly Column<Invoice>[] = invoiceFields.flatMap(field =>
+  withDecimal<Invoice, Invoice>(field, field, invoice => invoice),
+)
+
+/** What tells a line's invoice. Not its totals: whoever adds up a column would count them once a line. */
+const ofInvoice = [
+  'number',
+  'customer_id',
+  'display_name',
+  'customer_tax_id',
+  'issued_at',
+  'status',
+  'ix_sync_state',
+  'ix_id',
+  'ix_status',
+] as const satisfies readonly (keyof Invoice)[]
+
+export const lineColumns: readonly Column<InvoiceLine>[] = [
+  { name: 'invoice_id', kind: 'text', read: ({ invoice }) => invoice.id },
+  ...ofInvoice.flatMap(field => withDecimal<Invoice, InvoiceLine>(field, field, ({ invoice }) => invoice)),
+  { name: 'lines_source', kind: 'text', read: ({ source }) => source },
+  { name: 'line', kind: 'integer', read: ({ position }) => position },
+  ...lineFields.flatMap(field =>
+    withDecimal<Line, InvoiceLine>(field === 'id' ? 'line_id' : field, field, ({ line }) => line),
+  ),
+]
+
+/** `lines` is null when they are not known. */
+export function linesOf(invoice: Invoice, lines: readonly Line[] | null): InvoiceLine[] {
+  const source: LinesSource = lines === null ? 'none' : 'payments'
+  if (lines === null || lines.length === 0) return [{ invoice, line: null, position: null, source }]
+  return lines.map((line, index) => ({ invoice, line, position: index + 1, source }))
+}

@@ -1,0 +1,74 @@
+/** Invoices out of a store and into a format, in constant memory. */
+import type { Invoice } from '../invoice.ts'
+import type { InvoiceWalk, OperatorStore, WalkedInvoice } from '../store/store.ts'
+import { invoiceColumns, lineColumns, linesOf, type RowOptions, type RowWriter } from './columns.ts'
+import { createRowWriter, type ExportFormat } from './row-writer.ts'
+
+export interface ExportOptions extends Omit<RowOptions<never>, 'columns'> {
+  format: ExportFormat
+  /** One row a line item instead of one an invoice. */
+  perLine: boolean
+  /** Ends the export with its reason. */
+  signal: AbortSignal
+  onProgress(invoices: number): void
+}
+
+export interface Exported {
+  invoices: number
+  rows: number
+}
+
+/** How many rows are written together: an invoice may have a thousand lines. */
+const rowsAtOnce = 500
+
+export async function exportInvoices(
+  store: Pick<OperatorStore, 'walkInvoices'>,
+  walk: Omit<InvoiceWalk, 'withLines'>,
+  options: ExportOptions,
+): Promise<Exported> {
+  const { format, perLine, signal, onProgress } = options
+  const exported: Exported = { invoices: 0, rows: 0 }
+  const writer = perLine
+    ? readInto(await createRowWriter(format, { ...options, columns: lineColumns }), readLines, exported)
+    : readInto(await createRowWriter(format, { ...options, columns: invoiceColumns }), readInvoice, exported)
+  for await (const batch of store.walkInvoices({ ...walk, withLines: perLine })) {
+    await writer.write(batch)
+    onProgress(exported.invoices)
+    // Where writing never waits, as into a pipe, no signal would come in.
+    await new Promise(setImmediate)
+    signal.throwIfAborted()
+  }
+  await writer.end()
+  return exported
+}
+
+function readInvoice({ summary }: WalkedInvoice): [Invoice] {
+  return [JSON.parse(summary)]
+}
+
+function readLines({ summary, lines }: WalkedInvoice) {
+  return linesOf(JSON.parse(summary), lines === null ? null : JSON.parse(lines))
+}
+
+function readInto<Row>(
+  writer: RowWriter<Row>,
+  read: (invoice: WalkedInvoice) => Row[],
+  exported: Exported,
+): RowWriter<WalkedInvoice> {
+  async function pass(rows: Row[]): Promise<Row[]> {
+    await writer.write(rows)
+    exported.rows += rows.length
+    return []
+  }
+  return {
+    async write(batch) {
+      let rows: Row[] = []
+      for (const invoice of batch) {
+        for (const row of read(invoice)) if (rows.push(row) === rowsAtOnce) rows = await pass(rows)
+        exported.invoices++
+      }
+      await pass(rows)
+    },
+    end: writer.end,
+  }
+}

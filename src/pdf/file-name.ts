@@ -1,0 +1,27 @@
+/** Names of files from texts that anybody may have written. */
+
+// Nothing that could end a header, leave the folder, hide the ending, or turn the reading direction.
+const unsafe = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}/\\:*?"<>|]+/gu
+
+/** Empty when nothing is left of the text. */
+export function safeFileName(text: string, maxBytes: number): string {
+  const safe = text.normalize('NFKC').replace(unsafe, '-')
+  return trim(shorten(trim(safe), maxBytes))
+}
+
+function trim(text: string): string {
+  return text.replace(/^[.\s-]+|[.\s-]+$/g, '')
+}
+
+/** Cut between two characters as people see them: an accent stays with its letter. */
+function shorten(text: string, maxBytes: number): string {
+  if (Buffer.byteLength(text) <= maxBytes) return text
+  let short = ''
+  let bytes = 0
+  for (const { segment } of new Intl.Segmenter('en').segment(text)) {
+    bytes += Buffer.byteLength(segment)
+    if (bytes > maxBytes) break
+    short += segment
+  }
+  return short
+}

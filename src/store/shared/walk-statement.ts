@@ -1,0 +1,62 @@
+/** The statement that walks through invoices in the list's order, of one customer or of all, narrowed down as a list is. */
+import type { Value } from '../contents.ts'
+import { filterNames } from '../read-model/counting.ts'
+import { formsOf, type SearchWord } from '../read-model/search.ts'
+import type { FilterName, InvoiceFilter, InvoiceWalk } from '../store.ts'
+
+/** How an engine looks for text; `place` is the value's, as in `$1`. */
+export interface WalkDialect {
+  /** Follows the table's name `fatura.invoices i`. */
+  inOrder: string
+  ownTextHolds(place: string): string
+  partyTextHolds(place: string): string
+}
+
+type Bind = (value: Value) => string
+
+/** What each filter asks of a row `i`. */
+const conditionOf: {
+  [Name in FilterName]-?: (
+    value: NonNullable<InvoiceFilter[Name]>,
+    bind: Bind,
+    dialect: WalkDialect,
+  ) => string
+} = {
+  status: (value, bind) => `i.status = ${bind(value)}`,
+  ix_status: (value, bind) => `i.ix_status = ${bind(value)}`,
+  issued_from: (value, bind) => `i.issued_at >= ${bind(value)}`,
+  issued_before: (value, bind) => `i.issued_at < ${bind(value)}`,
+  words: (words, bind, dialect) => words.map(word => holdsWord(word, bind, dialect)).join(' AND '),
+}
+
+function holdsWord(word: SearchWord, bind: Bind, dialect: WalkDialect): string {
+  const [own = '', ...others] = formsOf(word).map(bind)
+  const inParty = [own, ...others].map(dialect.partyTextHolds).join(' OR ')
+  return `(${dialect.ownTextHolds(own)} OR EXISTS (
+    SELECT 1 FROM fatura.parties y WHERE y.customer_id = i.customer_id AND y.party_id = i.party_id AND (${inParty})))`
+}
+
+export function walkStatement(
+  walk: InvoiceWalk,
+  customerId: string | null,
+  dialect: WalkDialect,
+): { sql: string; values: Value[] } {
+  const values: Value[] = []
+  const bind = (value: Value): string => `$${values.push(value)}`
+  const conditions = filterNames.flatMap(name => {
+    const condition = conditionOf[name] as (value: unknown, bind: Bind, dialect: WalkDialect) => string
+    return walk[name] === undefined ? [] : [condition(walk[name], bind, dialect)]
+  })
+  if (customerId !== null) conditions.unshift(`i.customer_id = ${bind(customerId)}`)
+  const sql = `
+    SELECT i.summary, ${walk.withLines ? 'l.lines' : 'NULL AS lines'} FROM fatura.invoices i ${dialect.inOrder}
+    ${walk.withLines ? 'LEFT JOIN fatura.invoice_lines l ON l.customer_id = i.customer_id AND l.invoice_id = i.id' : ''}
+    ${conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`}
+    ORDER BY i.customer_id, i.issued_at DESC, i.id DESC`
+  return { sql, values }
+}
+
+/** Each once, in the order of all. */
+export function customersInOrder(customers: readonly string[]): string[] {
+  return [...new Set(customers)].sort()
+}

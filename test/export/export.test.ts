@@ -1,0 +1,446 @@
+/** `fatura export`: the same invoices as the API has, in formats that others can read, in files that are whole. */
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, it, type TestContext } from 'node:test'
+import { parse } from 'csv-parse/sync'
+import fc from 'fast-check'
+import { parquetMetadata, parquetReadObjects } from 'hyparquet'
+import pg from 'pg'
+import { type FilterOptions, readExportScope } from '../../src/cli/commands/export-filter.ts'
+import { CliError } from '../../src/cli/terminal/cli-error.ts'
+import { type Invoice, type InvoiceRecord, invoiceFields, invoiceStatuses } from '../../src/invoice.ts'
+import { openWriteStore } from '../../src/store/engines.ts'
+import { campaign } from '../support/campaign.ts'
+import { assertOneLine, type Cli, createCli, entryPoint, eventually } from '../support/cli.ts'
+import { type Engine, engines } from '../support/engines.ts'
+import { makeInvoice, makeLine, makeRecord, withDocument } from '../support/records.ts'
+import { startService } from '../support/service.ts'
+
+const [sqlite, postgres] = engines as [Engine, Engine]
+
+async function createStore(t: TestContext, engine: Engine, records: readonly InvoiceRecord[]) {
+  const url = await engine.createStore(t)
+  const store = await openWriteStore(url)
+  await store.transaction(tx => tx.saveInvoices(records))
+  await store.close()
+  const cli = await createCli(t)
+  const env = { DATABASE_URL: url }
+  return {
+    cli,
+    url,
+    env,
+    /** Standard output of an export that succeeds. */
+    async run(...args: string[]): Promise<string> {
+      const { code, stdout, stderr } = await cli.run(['export', ...args], { env })
+      assert.equal(code, 0, stderr)
+      return stdout
+    },
+  }
+}
+
+type Row = Record<string, string>
+
+function readCsv(text: string): Row[] {
+  return parse(text, { columns: true, record_delimiter: '\r\n' }) as Row[]
+}
+
+function readCsvPt(text: string): Row[] {
+  return parse(text, { columns: true, bom: true, delimiter: ';', record_delimiter: '\r\n' }) as Row[]
+}
+
+async function readParquet(path: string): Promise<Record<string, unknown>[]> {
+  const { buffer } = new Uint8Array(await readFile(path))
+  return parquetReadObjects({ file: buffer })
+}
+
+const names = ['João Conceição', 'Padaria São Bento, Lda.', 'ACME 100%']
+
+for (const engine of engines)
+  describe(`fatura export on ${engine.name}`, () => {
+    it("has exactly what the API's pages have, whatever the filters", async t => {
+      const customers = ['cus_ana', 'cus_bob', 'cus_many']
+      const records = Array.from({ length: 700 }, (_, i) => {
+        const ix_status = ['settled', 'final', null][i % 3] ?? null
+        return makeRecord({
+          ...(ix_status !== null && withDocument),
+          id: `in_${i}`,
+          customer_id: customers[i % 11 < 2 ? i % 11 : 2] ?? '',
+          display_name: names[i % 4] ?? 'x',
+          issued_at: new Date(Date.UTC(2026, 0, 1) + i * 21_600_000).toISOString(),
+          status: invoiceStatuses[(i * 3) % 5] ?? 'paid',
+          ix_status,
+        })
+      })
+      const service = await startService(t, engine, { records })
+      const cli = await createCli(t)
+      const some = fc.record(
+        {
+          customer: fc.subarray(customers, { minLength: 1 }),
+          status: fc.constantFrom(...invoiceStatuses),
+          ix_status: fc.constantFrom('settled', 'final', ''),
+          date_from: fc.constantFrom('2026-02-01', '2026-04-15', '2026-06-01'),
+          date_to: fc.constantFrom('2026-02-28', '2026-05-31'),
+          q: fc.constantFrom('conceicao', 'sao-bento 2026', '100%', 'in_4'),
+        },
+        { requiredKeys: [] },
+      )
+      const flags = {
+        status: '--status',
+        ix_status: '--ix-status',
+        date_from: '--from',
+        date_to: '--to',
+        q: '--q',
+      }
+      const seed = Date.now()
+      t.diagnostic(`seed ${seed}`)
+      for (const { customer, ...filter } of [{}, ...fc.sample(some, { numRuns: campaign(7, 100), seed })] as {
+        customer?: string[]
+      }[]) {
+        const args = Object.entries(filter).flatMap(([name, text]) => [flags[name as 'q'], String(text)])
+        const { code, stdout, stderr } = await cli.run(
+          ['export', '--format', 'ndjson', ...args, ...(customer ?? []).flatMap(id => ['--customer', id])],
+          { env: { DATABASE_URL: service.url } },
+        )
+        const told = `${JSON.stringify({ customer, ...filter })}: ${stderr}`
+        assert.equal(code, 0, told)
+        const listed: Invoice[] = []
+        for (const id of customer ?? customers)
+          for (let page = 1, pages = 1; page <= pages; page++) {
+            const query = new URLSearchParams({ ...filter, page: String(page), page_size: '50' })
+            const { json } = await service.list(`?${query}`, { customer: id })
+            listed.push(...json.invoices)
+            pages = json.total_pages
+          }
+        // The very texts of the API, in its order.
+        assert.equal(stdout, listed.map(invoice => `${JSON.stringify(invoice)}\n`).join(''), told)
+        assert.match(stderr, new RegExp(`^Exported ${listed.length} invoices? `), told)
+      }
+    })
+
+    it('goes through far more than it may hold in memory', async t => {
+      const invoices = campaign(2_500, 40_000)
+      const description = 'Plano Profissional '.repeat(40)
+      const lines = Array.from({ length: 25 }, (_, n) => makeLine({ id: `il_${n}`, description }))
+      const { cli, url, env } = await createStore(t, engine, [])
+      const store = await openWriteStore(url)
+      for (let done = 0; done < invoices; done += 500) {
+        const some = Array.from({ length: 500 }, (_, i) => makeRecord({ id: `in_fat${done + i}` }, lines))
+        await store.transaction(tx => tx.saveInvoices(some))
+      }
+      await store.close()
+      // What is read does not depend on the format, and what is written not on the engine.
+      const formats = engine === sqlite ? ['ndjson', 'csv', 'parquet'] : ['ndjson']
+      for (const format of formats) {
+        const path = join(cli.folder, `out.${format}`)
+        const { code, stderr } = await cli.run(['export', '--lines', '--format', format, '--output', path], {
+          env: { ...env, NODE_OPTIONS: '--max-old-space-size=48' },
+        })
+        assert.equal(code, 0, `${format}: ${stderr}`)
+        assert.match(stderr, new RegExp(`Exported ${invoices} invoices in ${invoices * 25} rows`))
+        if (format !== 'parquet') assert.ok((await stat(path)).size > invoices * 25 * description.length)
+      }
+    })
+  })
+
+/** Whatever is hard to write. */
+const odd = [
+  makeInvoice({ id: 'in_1', display_name: '=HYPERLINK("http://x";"y")', number: '+351', company_name: '-1' }),
+  makeInvoice({ id: 'in_2', display_name: '@SUM(A1)', customer_name: '\ttab', company_name: '\rreturn' }),
+  makeInvoice({
+    id: 'in_3',
+    display_name: 'a "b"; c, d\r\ne\nf',
+    customer_email: null,
+    customer_tax_id: null,
+  }),
+  makeInvoice({ id: 'in_4', currency: 'jpy', total_cents: -1234, tax_percent: 6.5, ...withDocument }),
+  makeInvoice({ id: 'in_5', currency: 'kwd', total_cents: 1234567, discount_cents: 5, tax_percent: null }),
+  makeInvoice({ id: 'in_6', currency: 'tnd', total_cents: -7 }),
+  makeInvoice({ id: 'in_7', currency: 'isk', total_cents: 50_000 }),
+  makeInvoice({ id: 'in_8', currency: 'ugx', total_cents: 50_000 }),
+  makeInvoice({ id: 'in_9', total_cents: Number.MAX_SAFE_INTEGER, subtotal_cents: -Number.MAX_SAFE_INTEGER }),
+  makeInvoice({ id: 'in_a', issued_at: '2026-07-31T23:30:00.999Z', display_name: 'João Conceição 🧾' }),
+]
+const decimals: Record<string, string> = {
+  in_4: '-1234',
+  in_5: '1234.567',
+  in_6: '-0.007',
+  in_7: '500.00',
+  in_8: '500.00',
+  in_9: '90071992547409.91',
+}
+
+const lines = [
+  makeRecord({ id: 'in_1', currency: 'jpy' }, [
+    makeLine({
+      id: 'il_1',
+      currency: 'jpy',
+      description: '=1+1',
+      amount_cents: -500,
+      unit_amount_cents: null,
+    }),
+    makeLine({ id: 'il_2', currency: 'jpy', description: null, quantity: null }),
+  ]),
+  makeRecord({ id: 'in_2', issued_at: '2026-03-01T00:00:00.000Z' }, null),
+  makeRecord({ id: 'in_3', issued_at: '2026-02-01T00:00:00.000Z' }, []),
+]
+
+describe('the formats of fatura export', { concurrency: 2 }, () => {
+  const byId = (rows: readonly Record<string, unknown>[], name = 'id') =>
+    new Map(rows.map(row => [row[name], row]))
+
+  it('csv can be read back to the last character; nothing in it is computed, and amounts are numbers', async t => {
+    const { run } = await createStore(
+      t,
+      sqlite,
+      odd.map(invoice => ({ invoice, lines: null })),
+    )
+    const text = await run('--format', 'csv')
+    const rows = byId(readCsv(text))
+    assert.equal(rows.size, odd.length)
+    for (const invoice of odd)
+      for (const field of invoiceFields) {
+        const value = invoice[field]
+        const isFormula = typeof value === 'string' && /^[=+\-@\t\r]/.test(value)
+        const expected = value === null ? '' : `${isFormula ? "'" : ''}${value}`
+        assert.equal(rows.get(invoice.id)?.[field], expected, `${invoice.id} ${field}`)
+      }
+    for (const [id, total] of Object.entries(decimals)) assert.equal(rows.get(id)?.total, total)
+    assert.equal(rows.get('in_9')?.subtotal, '-90071992547409.91')
+    assert.doesNotMatch(text, /^\uFEFF|sep=/)
+  })
+
+  it('csv-pt is what Excel in Portuguese opens: a mark, semicolons, decimal commas, CRLF, no formula', async t => {
+    const { run } = await createStore(
+      t,
+      sqlite,
+      odd.map(invoice => ({ invoice, lines: null })),
+    )
+    const text = await run('--format', 'csv-pt', '--timezone', 'Europe/Lisbon')
+    assert.match(text, /^\uFEFFid;number;display_name;/)
+    assert.ok(text.endsWith('\r\n'))
+    assert.doesNotMatch(text, /sep=/)
+    const rows = byId(readCsvPt(text))
+    assert.equal(rows.size, odd.length)
+    for (const [id, total] of Object.entries(decimals))
+      assert.equal(rows.get(id)?.total, total.replace('.', ','), id)
+    assert.deepEqual(
+      ['issued_at', 'display_name', 'tax_percent'].map(name => rows.get('in_a')?.[name]),
+      ['2026-08-01 00:30:00', 'João Conceição 🧾', '23'],
+    )
+    assert.deepEqual(
+      ['tax_percent', 'ix_created_at', 'ix_id', 'total_cents'].map(name => rows.get('in_4')?.[name]),
+      ['6,5', '2026-03-02 09:31:00', '4711', '-1234'],
+    )
+    assert.equal(rows.get('in_3')?.display_name, 'a "b"; c, d\r\ne\nf')
+    const numbers = new Set(['total_cents', 'total', 'subtotal_cents', 'subtotal'])
+    for (const row of rows.values())
+      for (const [name, cell] of Object.entries(row as Row))
+        if (!numbers.has(name)) assert.doesNotMatch(cell, /^[=+\-@\t\r]/, name)
+  })
+
+  it('parquet has typed columns that another library reads: int64, exact decimals, timestamps, text', async t => {
+    const { run, cli } = await createStore(
+      t,
+      sqlite,
+      odd.map(invoice => ({ invoice, lines: null })),
+    )
+    const path = join(cli.folder, 'invoices.parquet')
+    assert.equal(await run('--format', 'parquet', '--output', path), '')
+    const { buffer } = new Uint8Array(await readFile(path))
+    const { schema, num_rows } = parquetMetadata(buffer)
+    assert.equal(num_rows, BigInt(odd.length))
+    const types = new Map(
+      schema.map(({ name, type, converted_type, scale }) => [name, { type, converted_type, scale }]),
+    )
+    assert.deepEqual(types.get('id'), { type: 'BYTE_ARRAY', converted_type: 'UTF8', scale: undefined })
+    assert.equal(types.get('total_cents')?.type, 'INT64')
+    assert.equal(types.get('ix_id')?.type, 'INT64')
+    assert.equal(types.get('tax_percent')?.type, 'DOUBLE')
+    assert.equal(types.get('issued_at')?.converted_type, 'TIMESTAMP_MILLIS')
+    assert.deepEqual([types.get('total')?.converted_type, types.get('total')?.scale], ['DECIMAL', 3])
+    const rows = byId(await readParquet(path))
+    for (const invoice of odd)
+      for (const field of invoiceFields) {
+        const value = invoice[field]
+        const isMoment = value !== null && (field === 'issued_at' || field === 'ix_created_at')
+        const isWhole = typeof value === 'number' && field !== 'tax_percent'
+        const expected = isMoment ? new Date(value) : isWhole ? BigInt(value) : value
+        assert.deepEqual(rows.get(invoice.id)?.[field] ?? null, expected, `${invoice.id} ${field}`)
+      }
+    for (const [id, total] of Object.entries(decimals)) assert.equal(rows.get(id)?.total, Number(total), id)
+  })
+
+  it('ndjson is what fatura import takes', async t => {
+    const { run, cli } = await createStore(
+      t,
+      sqlite,
+      odd.map(invoice => ({ invoice, lines: null })),
+    )
+    const text = await run('--format', 'ndjson')
+    await cli.load(
+      ...text
+        .trimEnd()
+        .split('\n')
+        .map(line => JSON.parse(line)),
+    )
+    const again = await cli.run(['export', '--format', 'ndjson'])
+    assert.equal(again.stdout, text)
+  })
+
+  it('--lines has one row a line item, and one for an invoice without any, in every format', async t => {
+    const { run, cli } = await createStore(t, sqlite, lines)
+    const rows = readCsv(await run('--lines'))
+    const shown = [
+      'invoice_id',
+      'lines_source',
+      'line',
+      'line_id',
+      'description',
+      'amount_cents',
+      'amount',
+      'unit_amount',
+    ]
+    const expected = [
+      ['in_1', 'payments', '1', 'il_1', "'=1+1", '-500', '-500', ''],
+      ['in_1', 'payments', '2', 'il_2', '', '10000', '10000', '5000'],
+      ['in_2', 'none', '', '', '', '', '', ''],
+      ['in_3', 'payments', '', '', '', '', '', ''],
+    ]
+    assert.deepEqual(
+      rows.map(row => shown.map(name => row[name])),
+      expected,
+    )
+    assert.ok(!('total_cents' in (rows[0] ?? {})), 'no total that would be added up once a line')
+    assert.deepEqual(
+      readCsvPt(await run('--lines', '--format', 'csv-pt')).map(row => shown.map(name => row[name])),
+      expected,
+    )
+    const objects = (await run('--lines', '--format', 'ndjson'))
+      .trimEnd()
+      .split('\n')
+      .map(line => JSON.parse(line))
+    assert.deepEqual(
+      objects.map(row => [row.invoice_id, row.line, row.description, row.amount_cents]),
+      [
+        ['in_1', 1, '=1+1', -500],
+        ['in_1', 2, null, 10_000],
+        ['in_2', null, null, null],
+        ['in_3', null, null, null],
+      ],
+    )
+    const path = join(cli.folder, 'lines.parquet')
+    await run('--lines', '--format', 'parquet', '--output', path)
+    assert.deepEqual(
+      (await readParquet(path)).map(row => [row.invoice_id, row.line ?? null, row.amount_cents ?? null]),
+      [
+        ['in_1', 1n, -500n],
+        ['in_1', 2n, 10_000n],
+        ['in_2', null, null],
+        ['in_3', null, null],
+      ],
+    )
+  })
+
+  it('without a match there is a file all the same: a header, or a schema without rows', async t => {
+    const { run, cli } = await createStore(t, sqlite, [])
+    assert.equal((await run()).split('\r\n').length, 2)
+    assert.match(await run('--format', 'csv-pt', '--lines'), /^\uFEFFinvoice_id;[^\n]+\r\n$/)
+    assert.equal(await run('--format', 'ndjson'), '')
+    const path = join(cli.folder, 'none.parquet')
+    await run('--format', 'parquet', '--output', path)
+    assert.deepEqual(await readParquet(path), [])
+  })
+})
+
+/** More than a pipe holds. */
+const many = Array.from({ length: 1_500 }, (_, i) => makeRecord({ id: `in_many${i}` }))
+
+const partsIn = async (cli: Cli) => (await readdir(cli.folder)).filter(name => name.endsWith('.part'))
+
+describe('the files of fatura export', { concurrency: 2 }, () => {
+  it('a file is for its owner alone, replaces an older one, and leaves a link a link', async t => {
+    const { run, cli } = await createStore(t, sqlite, lines)
+    const [path, link] = [join(cli.folder, 'out.csv'), join(cli.folder, 'link.csv')]
+    await run('--output', path)
+    assert.equal((await stat(path)).mode & 0o777, 0o600)
+    const text = await readFile(path, 'utf8')
+    await writeFile(path, 'older')
+    await symlink(path, link)
+    assert.equal(await run('--output', link), '', 'nothing on standard output')
+    assert.equal(await readFile(path, 'utf8'), text)
+    assert.deepEqual(await partsIn(cli), [])
+  })
+
+  it('a signal leaves an older file as it was and nothing half, even while the database is silent', async t => {
+    const { cli, env, url } = await createStore(t, postgres, many)
+    const path = join(cli.folder, 'out.csv')
+    await writeFile(path, 'older')
+    const other = new pg.Client(url)
+    await other.connect()
+    await other.query('BEGIN; LOCK TABLE fatura.invoice_lines')
+    const program = cli.start(['export', '--lines', '--output', path], { env })
+    await eventually('the file is begun', async () => (await partsIn(cli)).length === 1)
+    const { code } = await program.stop('SIGINT')
+    assert.equal(code, 130)
+    await other.end()
+    assert.equal(program.stderr, 'fatura: Stopped before the end.\n')
+    assert.equal(await readFile(path, 'utf8'), 'older')
+    assert.deepEqual(await partsIn(cli), [])
+  })
+
+  it('a reader that goes away ends it quietly', async t => {
+    const { cli, env } = await createStore(t, sqlite, many)
+    const child = spawn(process.execPath, [entryPoint, 'export'], {
+      cwd: cli.folder,
+      env: { PATH: process.env.PATH ?? '', ...env },
+    })
+    let stderr = ''
+    child.stderr.setEncoding('utf8').on('data', text => {
+      stderr += text
+    })
+    await once(child.stdout, 'data')
+    child.stdout.destroy()
+    const [code, signal] = await once(child, 'close')
+    assert.deepEqual([code, signal, stderr], [0, null, ''])
+  })
+
+  it('a wrong filter is told with what is allowed', () => {
+    const mistakes: [options: FilterOptions, says: RegExp][] = [
+      [
+        { status: 'payed' },
+        /^--status must be one of draft, open, paid, void, uncollectible, not 'payed'\.$/,
+      ],
+      [{ from: '2026-02-30' }, /^--from must be a calendar day, written YYYY-MM-DD, not '2026-02-30'\.$/],
+      [{ to: 'today' }, /^--to must be a calendar day/],
+      [{ month: '2026-13' }, /^--month must be a calendar month/],
+      [{ month: '2026-10', to: '2026-10-02' }, /^Use --month, or --from and --to/],
+      [{ timezone: 'Lisbon' }, /^--timezone must be the name of a time zone/],
+      [{ customer: ['cus_ana', 'in_1'] }, /^--customer must be an ID like cus_.*, not 'in_1'\.$/],
+      [{ q: 'x'.repeat(201) }, /^--q must be text of at most 200 characters, without NUL\.$/],
+      [{ q: 'a b c d e f g h i j k' }, /^--q must have at most 10 different words/],
+    ]
+    for (const [options, says] of mistakes)
+      assert.throws(() => readExportScope(options), { constructor: CliError, message: says })
+  })
+
+  it('a mistake is one line, and writes nothing', async t => {
+    const { cli, env } = await createStore(t, sqlite, lines)
+    const before = await readdir(cli.folder)
+    const mistakes: [args: string[], says: RegExp][] = [
+      [['--status', 'payed'], /--status must be one of/],
+      [['--output', 'nowhere/out.csv'], /nowhere\/out\.csv was not written: there is no such folder/],
+      [['--output', '.'], /\. was not written: it is a folder/],
+      [['--kind', 'ix'], /--kind goes with --pdfs/],
+      [['--pdfs', 'x', '--lines'], /Use --pdfs, or --output and --lines, not both/],
+      [['--pdfs', 'x', '--format', 'parquet'], /With --pdfs, --format is that of the index/],
+      [['--pdfs', 'x'], /INVOICEXPRESS_API_KEY is not set, .* --kind payments/],
+    ]
+    await Promise.all(
+      mistakes.map(async ([args, says]) => assertOneLine(await cli.run(['export', ...args], { env }), says)),
+    )
+    assert.deepEqual(await readdir(cli.folder), before)
+  })
+})
