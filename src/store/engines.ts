@@ -46,7 +46,7 @@ const postgres: Engine = {
 
 /** Several nodes of one store, where it is only read: addresses with commas between them. */
 export function splitAddresses(url: string): string[] {
-  return url.split(/,(?=postgres(?:ql)?:\/\/)/)
+  return url.split(/,(?=postgres(?:ql)?:\/\/|sqlite:)/)
 }
 
 function engineOf(url: string): [Engine, address: string] {

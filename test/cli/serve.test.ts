@@ -203,6 +203,10 @@ describe('fatura serve', { concurrency: 3 }, () => {
       ['RATE_LIMIT', ['100', '0/s']],
       ['LOG_LEVEL', ['loud']],
       ['DATABASE_URL', ['data/fatura.db', 'sqlite:', 'mysql://localhost/fatura']],
+      [
+        'DATABASE_READ_URL',
+        ['postgres://a/x,sqlite:b.db', 'sqlite:a.db,postgres://b/x', 'sqlite:a.db,sqlite:b.db'],
+      ],
     ]
     for (const [setting, values] of wrong) {
       for (const value of values)

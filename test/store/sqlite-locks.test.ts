@@ -52,8 +52,34 @@ function quantile(samples: readonly Sample[], part: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? Number.NaN
 }
 
-describe('fatura up on sqlite', () => {
-  it('serves, and ends at a signal, while another process keeps the store locked', async t => {
+describe('a locked sqlite store', { concurrency: 3 }, () => {
+  // First, as they wait longest: the others run beside them.
+  it('a command gives up after 30 s, with one line more', async t => {
+    const cli = await createCli(t)
+    await cli.createToken()
+    lock(t, cli.database)
+    const outcome = await cli.run(['token', 'create', '--all-customers'], { patience: 60_000 })
+    assert.match(outcome.stderr, waiting)
+    assertOneLine({ ...outcome, stderr: outcome.stderr.replace(waiting, '') }, /is locked by another writer/)
+  })
+
+  it('fatura up serves on, and tries again, when the lock outlasts its patience just after the start', async t => {
+    const world = await createSyncWorld(t, { invoices: 40, seed: 74 })
+    world.sandbox.faults.set('retrieve_account', 'too_many', { times: 1, retryAfter: '3' })
+    const { program, address } = await startUp(world)
+    await eventually('it asks whose records they are', () => world.sandbox.requests.has('retrieve_account'))
+    const held = lock(t, pathOf(world))
+    await program.waitFor(/"msg":"waiting: another process writes to this store"/)
+    await sleep(10_000)
+    await program.waitFor(/"msg":"sync failed; trying again"/)
+    assert.equal((await ask(`${address}/live`, '')).status, 200)
+    held.release()
+    await program.waitFor(isListed)
+    await assertTruth(world.url, world.account)
+    assert.equal((await program.stop()).code, 0)
+  })
+
+  it('fatura up serves, and ends at a signal, while another process keeps the store locked', async t => {
     const world = await createSyncWorld(t, { invoices: 40, seed: 71 })
     const token = await createToken(world)
     const first = await startUp(world)
@@ -92,7 +118,7 @@ describe('fatura up on sqlite', () => {
     assert.equal((await second.program.stop()).code, 0)
   })
 
-  it('tells in its log what it waits for, and what came meanwhile is stored afterwards', async t => {
+  it('fatura up tells in its log what it waits for, and what came meanwhile is stored afterwards', async t => {
     const world = await createSyncWorld(t, { invoices: 40, seed: 72 })
     const { program } = await startUp(world)
     await program.waitFor(isListed)
@@ -107,23 +133,7 @@ describe('fatura up on sqlite', () => {
     assert.equal((await program.stop()).code, 0)
   })
 
-  it('serves on, and tries again, when the lock outlasts its patience just after the start', async t => {
-    const world = await createSyncWorld(t, { invoices: 40, seed: 74 })
-    world.sandbox.faults.set('retrieve_account', 'too_many', { times: 1, retryAfter: '3' })
-    const { program, address } = await startUp(world)
-    await eventually('it asks whose records they are', () => world.sandbox.requests.has('retrieve_account'))
-    const held = lock(t, pathOf(world))
-    await program.waitFor(/"msg":"waiting: another process writes to this store"/)
-    await sleep(10_000)
-    await program.waitFor(/"msg":"sync failed; trying again"/)
-    assert.equal((await ask(`${address}/live`, '')).status, 200)
-    held.release()
-    await program.waitFor(isListed)
-    await assertTruth(world.url, world.account)
-    assert.equal((await program.stop()).code, 0)
-  })
-
-  it('ends at a signal while its start waits for the lock', async t => {
+  it('fatura up ends at a signal while its start waits for the lock', async t => {
     const world = await createSyncWorld(t, { invoices: 1 })
     const path = join(world.cli.folder, 'new', 'fatura.db')
     await mkdir(dirname(path))
@@ -136,7 +146,7 @@ describe('fatura up on sqlite', () => {
     assert.ok(performance.now() - signalled < 10_000)
   })
 
-  it('serves fast while an import writes and the account is listed', async t => {
+  it('fatura up serves fast while an import writes and the account is listed', async t => {
     const world = await createSyncWorld(t, { invoices: campaign(1_000, 20_000), customers: 20, seed: 73 })
     const token = await createToken(world)
     const count = campaign(10_000, 500_000)
@@ -169,7 +179,7 @@ describe('fatura up on sqlite', () => {
     assert.equal((await program.stop()).code, 0)
   })
 
-  it('ends with code 1 when the thread that synchronizes crashes', async t => {
+  it('fatura up ends with code 1 when the thread that synchronizes crashes', async t => {
     const world = await createSyncWorld(t, { invoices: 1 })
     const crash = join(world.cli.folder, 'crash.mjs')
     await writeFile(
@@ -181,10 +191,8 @@ describe('fatura up on sqlite', () => {
     assert.equal(outcome.code, 1)
     assert.match(outcome.stderr, /^fatura: unexpected failure, please report it: Error: planted\n/)
   })
-})
 
-describe('a command on a locked sqlite store', { concurrency: 2 }, () => {
-  it('says after 2 s what it waits for, and goes on when the store is free', async t => {
+  it('a command says after 2 s what it waits for, and goes on when the store is free', async t => {
     const cli = await createCli(t)
     const token = await cli.createToken()
     for (const [args, input] of [
@@ -203,15 +211,6 @@ describe('a command on a locked sqlite store', { concurrency: 2 }, () => {
       assert.equal(code, 0, stderr)
       assert.equal(stderr.split('Waiting').length, 2, 'it is said once')
     }
-  })
-
-  it('gives up after 30 s, with one line more', async t => {
-    const cli = await createCli(t)
-    await cli.createToken()
-    lock(t, cli.database)
-    const outcome = await cli.run(['token', 'create', '--all-customers'], { patience: 60_000 })
-    assert.match(outcome.stderr, waiting)
-    assertOneLine({ ...outcome, stderr: outcome.stderr.replace(waiting, '') }, /is locked by another writer/)
   })
 })
 

@@ -32,17 +32,24 @@ export function openRaw(port: number, bytes: string | Buffer = ''): RawClient {
   }
 }
 
+/** What the requests were: answers to HEAD have no body, whatever their headers say. */
+type Asked = 'HEAD' | 'others'
+
 /** Sends the bytes and resolves with all the answers, once the server closed its side. */
-export async function sendRaw(port: number, bytes: string | Buffer): Promise<Answer[]> {
+export async function sendRaw(
+  port: number,
+  bytes: string | Buffer,
+  asked: Asked = 'others',
+): Promise<Answer[]> {
   const client = openRaw(port, bytes)
   await client.ended
   client.socket.destroy()
-  return parseAnswers(client.raw)
+  return parseAnswers(client.raw, asked)
 }
 
 /** Whole answers, one after the other, and nothing else. Fails on a byte that is none of theirs. */
-export function parseAnswers(raw: Buffer): Answer[] {
-  const { answers, rest } = parseStream(raw)
+export function parseAnswers(raw: Buffer, asked: Asked = 'others'): Answer[] {
+  const { answers, rest } = parseStream(raw, asked)
   assert.equal(rest.toString('latin1').slice(0, 500), '', 'bytes that are no whole answer')
   return answers
 }
@@ -51,7 +58,7 @@ const statusLine = /^HTTP\/1\.1 (\d{3}) [A-Z][A-Za-z' -]*$/
 const headerLine = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+): ?([\x20-\x7e]*)$/
 
 /** The whole answers, and what follows the last of them: the beginning of another, if anything. */
-export function parseStream(raw: Buffer): { answers: Answer[]; rest: Buffer } {
+export function parseStream(raw: Buffer, asked: Asked = 'others'): { answers: Answer[]; rest: Buffer } {
   const answers: Answer[] = []
   let rest = raw
   for (;;) {
@@ -69,7 +76,7 @@ export function parseStream(raw: Buffer): { answers: Answer[]; rest: Buffer } {
     }
     rest = rest.subarray(headEnd + 4)
     if (status === 100) continue
-    const body = readBody(rest, status, headers)
+    const body = asked === 'HEAD' ? noBody : readBody(rest, status, headers)
     if (body === null) return { answers, rest: Buffer.concat([Buffer.from('…'), rest]) }
     rest = rest.subarray(body.taken)
     const text = body.bytes.toString()
@@ -78,12 +85,14 @@ export function parseStream(raw: Buffer): { answers: Answer[]; rest: Buffer } {
   }
 }
 
+const noBody = { bytes: Buffer.alloc(0), taken: 0 }
+
 function readBody(
   bytes: Buffer,
   status: number,
   headers: Record<string, string>,
 ): { bytes: Buffer; taken: number } | null {
-  if (status === 204 || status === 304) return { bytes: Buffer.alloc(0), taken: 0 }
+  if (status === 204 || status === 304) return noBody
   if (headers['transfer-encoding'] === 'chunked') {
     const chunks: Buffer[] = []
     for (let at = 0; ; ) {

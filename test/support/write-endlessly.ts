@@ -1,9 +1,10 @@
-/** Writes to a store until it is killed: run with the store's address. */
+/** Writes to a store until it is killed: run with the store's address, and after how many turns to say so. */
 import { invoiceStatuses } from '../../src/invoice.ts'
 import { openWriteStore } from '../../src/store/engines.ts'
 import { makeRecord, withDocument } from './records.ts'
 
-const store = await openWriteStore(process.argv[2] ?? '')
+const [, , url = '', told] = process.argv
+const store = await openWriteStore(url)
 for (let turn = 0; ; turn++) {
   const records = Array.from({ length: 40 }, (_, i) =>
     makeRecord({
@@ -17,5 +18,5 @@ for (let turn = 0; ; turn++) {
     await tx.saveInvoices(records)
     await tx.deleteInvoice('cus_ana', `in_${turn % 900}`)
   })
-  if (turn === 40) process.stdout.write('writing\n')
+  if (turn === Number(told)) process.stdout.write('writing\n')
 }

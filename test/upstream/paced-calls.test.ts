@@ -1,11 +1,14 @@
 /** Calls to an upstream: within its rates, what is urgent first, and no slower for taking long. */
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { describe, it, test } from 'node:test'
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
+import fc from 'fast-check'
 import { SourceError } from '../../src/sources.ts'
 import { paceFor } from '../../src/stripe/pace.ts'
 import type { Failures } from '../../src/upstream/failures.ts'
 import { createPacedCall, type Pace } from '../../src/upstream/paced-calls.ts'
+import { createTurns } from '../../src/upstream/turns.ts'
+import { campaign } from '../support/campaign.ts'
 
 class Refused extends Error {}
 
@@ -41,6 +44,7 @@ describe('paced calls', { concurrency: 6 }, () => {
     await Promise.all(names.flatMap(name => Array.from({ length: 40 }, () => ask(name))))
     const seconds = (performance.now() - started) / 1000
     // A process that stands still between a turn and its call makes that call late: some more than the rate may follow it.
+    // The turns themselves keep to the rate; see below.
     for (const name of names) assert.ok(mostPerSecond(asked[name] ?? []) <= 22, name)
     assert.ok(mostPerSecond(names.flatMap(name => asked[name] ?? [])) <= 66)
     // 160 calls of 0.7 s at 60 a second: one after the other they would take 112 s.
@@ -113,4 +117,32 @@ describe('paced calls', { concurrency: 6 }, () => {
     }
     for (const apiKey of ['sk_test_x', 'rk_test_x']) assert.ok(paceFor({ base, apiKey }).perSecond < 25)
   })
+})
+
+test('no second holds more turns than the rates give, however late timers come, and all are given', async t => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const names = ['a', 'b', 'c', 'd']
+  await fc.assert(
+    fc.asyncProperty(fc.array(fc.integer({ min: 1, max: 700 }), { maxLength: 30 }), async lateness => {
+      let now = 0
+      const turns = createTurns({ perSecond: 60, perEndpoint: 20, inFlight: 160 }, () => now)
+      const given: Record<string, number[]> = Object.fromEntries(names.map(name => [name, []]))
+      for (let n = 0; n < 40; n++)
+        for (const name of names) turns.take(name, 'soon').then(() => given[name]?.push(now))
+      const pass = async (milliseconds: number) => {
+        now += milliseconds
+        t.mock.timers.tick(milliseconds)
+        await nextTurn()
+      }
+      await nextTurn()
+      for (const milliseconds of lateness) await pass(milliseconds)
+      const stoodStill = now
+      const all = () => names.flatMap(name => given[name] ?? [])
+      while (all().length < 160 && now < stoodStill + 4_000) await pass(5)
+      assert.equal(all().length, 160, `within ${now - stoodStill} ms`)
+      for (const name of names) assert.ok(mostPerSecond(given[name] ?? []) <= 20, name)
+      assert.ok(mostPerSecond(all()) <= 60)
+    }),
+    { numRuns: campaign(20, 2_000) },
+  )
 })

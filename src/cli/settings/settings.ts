@@ -47,7 +47,7 @@ function parseAddress(text: string): string {
 /** Of one store, or of several servers that serve the same one. */
 function parseAddresses(text: string): string {
   const addresses = splitAddresses(text).map(parseAddress)
-  if (addresses.length > 1 && addresses[0]?.startsWith('sqlite:'))
+  if (addresses.length > 1 && addresses.some(address => address.startsWith('sqlite:')))
     return refuse('must be one address, or several of PostgreSQL with commas between them')
   return addresses.join(',')
 }

@@ -3,7 +3,6 @@
  * the way there and back. Answers come in the order of the questions, so only reads of a kind share a connection.
  */
 import type pg from 'pg'
-import { StoreUnavailable } from '../store.ts'
 
 /** As long as anything is on its way, a lane holds one connection of the pool. */
 interface Trip {
@@ -20,15 +19,15 @@ export interface Ask {
 }
 
 /**
- * As many lanes as the pool may have connections; a question takes the one with the fewest others on their way. Beyond
- * `maxUnderway` of them, the next is refused at once.
+ * As many lanes as the pool may have connections; a question takes the one with the fewest others on their way.
+ * `checkOneMore` is given how many are on their way in all, and throws when the next is to be refused.
  */
-export function openLanes(pool: pg.Pool, maxUnderway = Number.POSITIVE_INFINITY): Ask {
+export function openLanes(pool: pg.Pool, checkOneMore: (underway: number) => void = () => {}): Ask {
   const lanes: (Trip | null)[] = Array(pool.options.max).fill(null)
   let underway = 0
 
   const ask = async <Row extends pg.QueryResultRow>(query: pg.QueryConfig): Promise<Row[]> => {
-    if (underway >= maxUnderway) throw new StoreUnavailable('Too many reads wait for a connection.')
+    checkOneMore(underway)
     underway++
     let lane = 0
     for (const [place, trip] of lanes.entries())

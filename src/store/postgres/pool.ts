@@ -16,7 +16,12 @@ const types: pg.CustomTypesConfig = {
 const connectionPatienceMs = 1_500
 
 /** How many reads may wait for one connection of a pool; what comes on top is refused at once. */
-export const maxWaiting = 200
+const maxWaiting = 200
+
+/** Refuses one more read when so many wait already. */
+export function checkCrowd(waiting: number): void {
+  if (waiting >= maxWaiting) throw new StoreUnavailable('Too many reads wait for a connection.')
+}
 
 /** Longer than any read takes, and longer than any by a key does; a server that fell silent is given up on. */
 const [readPatienceMs, keyPatienceMs] = [5_000, 2_000]
@@ -130,7 +135,7 @@ export async function read<Row extends pg.QueryResultRow>(
   pool: pg.Pool,
   query: pg.QueryConfig,
 ): Promise<Row[]> {
-  if (pool.waitingCount >= maxWaiting) throw new StoreUnavailable('Too many reads wait for a connection.')
+  checkCrowd(pool.waitingCount)
   return (await twiceIfBroken(() => pool.query<Row>(query))).rows
 }
 

@@ -3,7 +3,7 @@ import { groupsOf } from '../read-model/search-signs.ts'
 import type { InvoicePage, ReadStore, Snapshot, StoredInvoice, StoredKey, StoredToken } from '../store.ts'
 import { filterValues, placesOf } from './function-parts.ts'
 import { openLanes } from './lanes.ts'
-import { maxWaiting, openReadPools, read, twiceIfBroken } from './pool.ts'
+import { checkCrowd, openReadPools, read, twiceIfBroken } from './pool.ts'
 import { checkSchema } from './schema-version.ts'
 
 /** Every request is one round trip: a prepared call of one function, which takes the customer. */
@@ -20,7 +20,7 @@ const calls = {
 
 export async function openPostgresReader(url: string, sharedBy = 1): Promise<ReadStore> {
   const pools = openReadPools(url, sharedBy)
-  const [askByKey, askOthers] = [openLanes(pools.lanes), openLanes(pools.others, maxWaiting)]
+  const [askByKey, askOthers] = [openLanes(pools.lanes), openLanes(pools.others, checkCrowd)]
   /** Reads rows by their keys. */
   const ask = <Row extends object>(name: keyof typeof calls, ...values: string[]) =>
     twiceIfBroken(() => askByKey<Row>({ name, text: calls[name], values }))
