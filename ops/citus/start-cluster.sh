@@ -40,7 +40,8 @@ sources=$1 data=$2 port=${3:-9700}
 [[ $port =~ ^[0-9]+$ ]] || fail "the port must be a number, not $port"
 
 if [ ! -f "$("$pg_config" --sharedir)/extension/citus.control" ]; then
-  (cd "$sources" && ./configure PG_CONFIG="$pg_config" && make -j"$(nproc)" && make install)
+  # Code for JIT would need clang, and is of no use here.
+  (cd "$sources" && ./configure PG_CONFIG="$(command -v "$pg_config")" && make -j"$(nproc)" with_llvm=no && make install with_llvm=no)
 fi
 
 mkdir -p "$data"
@@ -56,6 +57,7 @@ listen_addresses = '127.0.0.1'
 unix_socket_directories = ''
 max_connections = 200
 max_prepared_transactions = 200
+max_worker_processes = 64
 fsync = off
 synchronous_commit = off
 full_page_writes = off

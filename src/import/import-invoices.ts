@@ -7,7 +7,7 @@ import { type Problem, readRecord } from './check-record.ts'
 import { readLines, type TextLine } from './read-lines.ts'
 
 /** Large enough to be fast, small enough to be nothing in memory. */
-const batchSize = 500
+const batchSize = 2_000
 
 export interface ImportOptions {
   /** Import the good lines of a file that has bad ones; otherwise such a file changes nothing. */

@@ -36,7 +36,11 @@ export async function startProxy(t: TestContext, url: string): Promise<Proxy> {
   })
   const listen = (at: number) => new Promise<void>(resolve => server.listen(at, '127.0.0.1', resolve))
   await listen(0)
-  t.after(() => server.close())
+  t.after(() => {
+    server.close()
+    // Whoever is connected still would keep the tests from ending.
+    for (const socket of sockets) socket.destroy()
+  })
   target.port = String((server.address() as AddressInfo).port)
   return {
     url: target.href,

@@ -39,6 +39,12 @@ export async function saveInvoices(
   const issued = new Map(batch.map(({ invoice }) => [keyOf(invoice), Date.parse(invoice.issued_at)]))
   await touchRows(client, batch.filter(isAlike))
   const differing = batch.filter(row => !isAlike(row))
+  await saveParties(
+    client,
+    differing
+      .filter(({ invoice, search }) => stored.get(keyOf(invoice))?.party_id !== search.party_id)
+      .map(({ invoice, search }) => ({ customer_id: invoice.customer_id, search })),
+  )
   await saveRows(client, differing)
   const changed = [
     ...differing.map(({ invoice }) => invoice),
@@ -48,7 +54,7 @@ export async function saveInvoices(
     )),
     ...(await deleteLines(
       client,
-      batch.filter(({ lines }) => lines === null),
+      batch.filter(({ invoice, lines }) => lines === null && stored.has(keyOf(invoice))),
     )),
   ]
   await saveLinks(createDb(client, true), batch)
@@ -126,11 +132,6 @@ function inKeyOrder<Given extends InvoiceRecord>(records: readonly Given[]): Giv
 }
 
 async function saveRows(client: PoolClient, rows: readonly Row[]): Promise<void> {
-  if (rows.length === 0) return
-  await saveParties(
-    client,
-    rows.map(({ invoice, search }) => ({ customer_id: invoice.customer_id, search })),
-  )
   await insertRows(
     client,
     rowInsertion,

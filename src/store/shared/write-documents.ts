@@ -41,10 +41,13 @@ const entryInsertion: Insertion = {
   onConflict: 'DO NOTHING',
 }
 
-const trimEntries = `
-  DELETE FROM fatura.journal WHERE customer_id = $1 AND invoice_id = $2 AND at < (
-    SELECT at FROM fatura.journal WHERE customer_id = $1 AND invoice_id = $2
-    ORDER BY at DESC LIMIT 1 OFFSET ${entriesKept - 1})`
+const trimEntries = (db: Db) => `
+  DELETE FROM fatura.journal WHERE ${db.isAmong('customer_id', '$1')} AND (customer_id, invoice_id, cause) IN (
+    SELECT customer_id, invoice_id, cause FROM (
+      SELECT customer_id, invoice_id, cause,
+        row_number() OVER (PARTITION BY customer_id, invoice_id ORDER BY at DESC, cause) AS place
+      FROM fatura.journal WHERE ${db.isAmong('customer_id', '$1')} AND ${db.isAmong('invoice_id', '$2')}) AS entries
+    WHERE place > ${entriesKept})`
 
 /** What a document is found by. */
 interface Names {
@@ -130,7 +133,12 @@ async function saveEntries(db: Db, entries: readonly JournalEntry[]): Promise<vo
   const rows = entries.map(({ customer_id, id, cause, type, happened_at, at, outcome, detail }) => {
     return [customer_id, id, cause, type, happened_at, at, outcome, detail]
   })
+  if (rows.length === 0) return
   await db.insert(entryInsertion, rows)
-  const invoices = new Map(entries.map(entry => [`${entry.customer_id} ${entry.id}`, entry]))
-  for (const { customer_id, id } of invoices.values()) await db.query(trimEntries, customer_id, id)
+  const distinct = (values: readonly string[]) => [...new Set(values)]
+  await db.query(
+    trimEntries(db),
+    distinct(entries.map(({ customer_id }) => customer_id)),
+    distinct(entries.map(({ id }) => id)),
+  )
 }
