@@ -14,6 +14,8 @@ export interface AdminOptions extends LinkSigning {
   token: string
   /** Why requests should go elsewhere, or null. */
   askReady(): Promise<string | null>
+  /** In Prometheus' text format. */
+  writeMetrics(): Promise<string>
   log: Logger
 }
 
@@ -21,19 +23,26 @@ interface Route {
   method: 'GET' | 'POST'
   /** Whether the admin token must be sent. */
   isGuarded: boolean
-  answer(request: IncomingMessage, response: ServerResponse): Promise<object>
+  /** What is no text is sent as JSON. */
+  answer(request: IncomingMessage, response: ServerResponse): Promise<object | string>
 }
+
+const json = 'application/json'
+/** Prometheus' own, of the only answer that is a text. */
+const metricsType = 'text/plain; version=0.0.4; charset=utf-8'
 
 /** Far more than any body has that is understood. */
 const maxBodyBytes = 4_096
 const keepAliveMs = 5_000
 
-export function createAdminServer({ token, askReady, log, key, publicUrl }: AdminOptions): Server {
+export function createAdminServer(options: AdminOptions): Server {
+  const { token, askReady, writeMetrics, log, key, publicUrl } = options
   const expected = digest(token)
   const healthy = { status: 'ok' }
   const routes = new Map<string, Route>([
     ['/live', { method: 'GET', isGuarded: false, answer: async () => healthy }],
     ['/ready', { method: 'GET', isGuarded: false, answer: readiness }],
+    ['/metrics', { method: 'GET', isGuarded: true, answer: writeMetrics }],
     [
       '/links',
       {
@@ -50,7 +59,7 @@ export function createAdminServer({ token, askReady, log, key, publicUrl }: Admi
     throw new AdminError('unavailable', problem, { 'retry-after': '1' })
   }
 
-  async function find(request: IncomingMessage, response: ServerResponse): Promise<object> {
+  async function find(request: IncomingMessage, response: ServerResponse): Promise<object | string> {
     const fault = findFault(request)
     if (fault !== null) throw new AdminError('invalid_request', fault)
     const route = routes.get(pathOf(request))
@@ -79,12 +88,15 @@ export function createAdminServer({ token, askReady, log, key, publicUrl }: Admi
   async function receive(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const requestId = createRequestId()
     const [status, headers, body] = await find(request, response).then(
-      found => [200, {}, JSON.stringify(found)] as const,
+      found =>
+        typeof found === 'string'
+          ? ([200, { 'content-type': metricsType }, found] as const)
+          : ([200, {}, JSON.stringify(found)] as const),
       error => refuse(error, requestId),
     )
     if (response.destroyed) return
     response.writeHead(status, {
-      ...{ 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) },
+      ...{ 'content-type': json, 'content-length': Buffer.byteLength(body) },
       ...{ 'cache-control': 'no-store', 'request-id': requestId },
       ...headers,
       // Nobody reads what is left of a body, so the next request could not be found.

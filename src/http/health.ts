@@ -6,7 +6,16 @@ import type { TypedApp } from './typed-app.ts'
 
 const healthy = '{"status":"ok"}'
 
-export function addHealth(app: TypedApp, store: ReadStore, ending?: AbortSignal): void {
+export interface HealthOptions {
+  store: Pick<ReadStore, 'ping' | 'readSnapshot'>
+  /** How old the records may be for `/ready` to say yes, in milliseconds; null: as old as they are. */
+  readyMaxLagMs?: number | null
+  ending?: AbortSignal
+}
+
+export function addHealth(app: TypedApp, options: HealthOptions): void {
+  const { store, readyMaxLagMs = null, ending } = options
+
   app.get('/live', { schema: liveSchema }, async (_request, reply) => {
     return sendJson(reply.header('cache-control', 'no-store'), healthy)
   })
@@ -16,6 +25,18 @@ export function addHealth(app: TypedApp, store: ReadStore, ending?: AbortSignal)
         retryAfter: 1,
       })
     await store.ping()
+    if (readyMaxLagMs !== null) await checkLag(readyMaxLagMs)
     return sendJson(reply.header('cache-control', 'no-store'), healthy)
   })
+
+  async function checkLag(maxLagMs: number): Promise<void> {
+    const { synced_at } = await store.readSnapshot('')
+    if (synced_at !== null && Date.now() - synced_at <= maxLagMs) return
+    const age = synced_at === null ? 'were never synchronized' : `are of ${new Date(synced_at).toISOString()}`
+    throw new ApiError(
+      'unavailable',
+      `The records ${age}: older than READY_MAX_LAG allows. Is fatura sync running?`,
+      { retryAfter: 5 },
+    )
+  }
 }

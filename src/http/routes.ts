@@ -28,6 +28,8 @@ export interface RouteDependencies {
   /** What clients are told of an identity provider; absent: there is none. */
   identity?: Identity
   log: Logger
+  /** How old the records may be for `/ready` to say yes, in milliseconds; null: as old as they are. */
+  readyMaxLagMs?: number | null
   /** Aborted when the service is about to end: `/ready` then says so. */
   ending?: AbortSignal
   /** The OpenAPI document's text. */
@@ -37,11 +39,11 @@ export interface RouteDependencies {
 }
 
 export function addRoutes(app: FastifyInstance, dependencies: RouteDependencies): void {
-  const { store, apiDescription, ending, files = [] } = dependencies
+  const { store, apiDescription, files = [] } = dependencies
   const { identity = { provider: null, publicUrl: null } } = dependencies
   for (const component of components) app.addSchema(component)
 
-  addHealth(app as TypedApp, store, ending)
+  addHealth(app as TypedApp, dependencies)
   app.get('/api/v1/openapi.json', { schema: openapiSchema }, async (_request, reply) => {
     return sendJson(reply, apiDescription)
   })

@@ -2,16 +2,22 @@
 import { Gauge, Registry } from '@prometheus-io/client'
 import { readDrift } from '../drift/estimate.ts'
 import type { OperatorStore, ReadStore } from '../store/store.ts'
-import type { Metrics } from './metrics.ts'
+import type { Metrics, Reading } from './metrics.ts'
 
 export interface MetricsStore {
-  operator: Pick<OperatorStore, 'listStreams' | 'countSetAside' | 'readDrift' | 'countUncertified'>
+  /** Null where only the API's reads are allowed: then how fresh the records are is all that is told. */
+  operator: Pick<OperatorStore, 'listStreams' | 'countSetAside' | 'readDrift' | 'countUncertified'> | null
   reader: Pick<ReadStore, 'readSnapshot'>
 }
 
-/** Without an invoicing system, every invoice lacks a document. */
 export interface StoreMetricsOptions {
+  /** Resolves with the same store every time, opened at the first. */
+  openStore(): Promise<MetricsStore>
+  /** Whether an operator's store is among it: tells which metrics there are. */
+  isOperator: boolean
+  /** Without an invoicing system, every invoice lacks a document. */
   hasDocuments: boolean
+  onProblem(error: unknown): void
   now?: () => number
 }
 
@@ -21,24 +27,32 @@ const certifiedWithinMs = 24 * 60 * 60_000
 /** How old an answer may be: several who ask at once ask the store once. */
 const keepMs = 5_000
 
-export function createStoreMetrics(store: MetricsStore, options: StoreMetricsOptions): Metrics {
-  const { hasDocuments, now = Date.now } = options
+export function createStoreMetrics(options: StoreMetricsOptions): Metrics {
+  const { openStore, isOperator, hasDocuments, onProblem, now = Date.now } = options
   const registry = new Registry()
-  const registers = [registry]
-  const gauges = createGauges(registers, hasDocuments)
+  const gauges = createGauges([registry])
+  const details = isOperator ? createDetails([registry], hasDocuments) : null
   let readAt = Number.NEGATIVE_INFINITY
-  let reading: ReturnType<Metrics['read']> | undefined
+  let reading: Promise<Reading> | undefined
+  const secondsSince = (moment: number) => Math.max(0, (now() - moment) / 1000)
 
-  async function read() {
-    const [streams, aside, drift, { synced_at }] = await Promise.all([
-      store.operator.listStreams(),
-      store.operator.countSetAside(),
-      readDrift(store.operator, now()),
-      store.reader.readSnapshot(''),
-    ])
-    for (const gauge of Object.values(gauges)) gauge?.reset()
-    const secondsSince = (moment: number) => Math.max(0, (now() - moment) / 1000)
+  async function readStore(): Promise<void> {
+    const { reader, operator } = await openStore()
+    const { synced_at } = await reader.readSnapshot('')
     gauges.freshness.set(synced_at === null ? Number.NaN : secondsSince(synced_at))
+    if (operator !== null && details !== null) await readDetails(operator, details)
+  }
+
+  async function readDetails(
+    operator: NonNullable<MetricsStore['operator']>,
+    gauges: Details,
+  ): Promise<void> {
+    const [streams, aside, drift] = await Promise.all([
+      operator.listStreams(),
+      operator.countSetAside(),
+      readDrift(operator, now()),
+    ])
+    for (const gauge of [gauges.lag, gauges.failing, gauges.aside]) gauge.reset()
     for (const { name: stream, succeeded_at, failed_at } of streams) {
       if (succeeded_at !== null) gauges.lag.set({ stream }, secondsSince(succeeded_at))
       gauges.failing.set({ stream }, failed_at === null ? 0 : 1)
@@ -48,32 +62,51 @@ export function createStoreMetrics(store: MetricsStore, options: StoreMetricsOpt
     gauges.differing.set(drift.differing)
     // Of what was never looked at, anything may be wrong.
     gauges.driftAtMost.set(drift.ratio_at_most ?? 1)
-    gauges.uncertified?.set(await store.operator.countUncertified(now() - certifiedWithinMs))
+    gauges.uncertified?.set(await operator.countUncertified(now() - certifiedWithinMs))
+  }
+
+  async function read(): Promise<Reading> {
+    try {
+      await readStore()
+      gauges.isUp.set(1)
+    } catch (error) {
+      onProblem(error)
+      registry.resetMetrics()
+      gauges.freshness.set(Number.NaN)
+    }
     return registry.getMetricsAsJSON()
   }
 
   return {
-    async read() {
+    read() {
       if (reading === undefined || performance.now() - readAt > keepMs) {
         readAt = performance.now()
         reading = read()
-        // What failed is asked again the next time.
-        reading.catch(() => {
-          reading = undefined
-        })
       }
       return reading
     },
   }
 }
 
-function createGauges(registers: Registry[], hasDocuments: boolean) {
+function createGauges(registers: Registry[]) {
   return {
+    isUp: new Gauge({
+      name: 'fatura_store_up',
+      help: '1 when the store could be read for these figures.',
+      registers,
+    }),
     freshness: new Gauge({
       name: 'fatura_freshness_seconds',
       help: 'How old the records are that the API serves: the age of Fatura-Synced-At. Not a number before the first success.',
       registers,
     }),
+  }
+}
+
+type Details = ReturnType<typeof createDetails>
+
+function createDetails(registers: Registry[], hasDocuments: boolean) {
+  return {
     lag: new Gauge({
       name: 'fatura_stream_lag_seconds',
       help: 'How long ago each stream of records last reached its end.',

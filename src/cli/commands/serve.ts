@@ -34,6 +34,7 @@ const used = [
   'LOG_LEVEL',
   'WORKERS',
   'SHUTDOWN_DELAY',
+  'READY_MAX_LAG',
   ...stripeSettings,
   ...invoiceXpressSettings,
   'INVOICEXPRESS_PDF_ORIGINS',
@@ -64,6 +65,7 @@ async function serve(options: { migrate?: true } & Options): Promise<void> {
     corsOrigins: settings.CORS_ORIGINS ?? [],
     provider: providerOf(settings),
     publicUrl: settings.PUBLIC_URL,
+    readyMaxLagMs: settings.READY_MAX_LAG,
     stripe: stripeOf(settings),
     invoiceXpress: invoiceXpressOf(settings),
     workers,
@@ -74,12 +76,16 @@ async function serve(options: { migrate?: true } & Options): Promise<void> {
 
   const signal = waitForSignal()
   const delay = signal.then(name => delayAfter(name, shutdownDelayMs))
-  if (cluster.isWorker) return serveAsWorker(prepare, delay)
+  if (cluster.isWorker) return serveAsWorker(prepare, delay, admin !== null)
   if (options.migrate === true) await migrateStore(settings.DATABASE_URL)
-  await besideAdmin(admin, log, async serves => {
-    if (workers > 1) return runWorkers(workers, log, delay, serves)
-    const { address, leave, stop } = await (await prepare()).listen()
-    serves(address)
+  // The role that serves may call the API's functions, and read nothing else.
+  const store = { readUrl: api.url, operatorUrl: null, hasDocuments: api.invoiceXpress !== null }
+  await besideAdmin(admin, store, log, async beside => {
+    if (workers > 1) return runWorkers(workers, log, delay, beside)
+    const running = await (await prepare()).listen()
+    const { address, leave, stop } = running
+    beside.serves(address)
+    await beside.count({ serves: running, synchronizes: false })
     log.info({ address }, 'listening')
     const delayMs = await delay
     leave()

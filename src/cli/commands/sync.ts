@@ -2,6 +2,8 @@ import { Command } from 'commander'
 import { SourceError } from '../../sources.ts'
 import { prepareStore } from '../../store/engines.ts'
 import {
+  adminOf,
+  adminSettings,
   invoiceXpressOf,
   invoiceXpressSettings,
   linkRulesOf,
@@ -15,12 +17,15 @@ import type { Settings } from '../settings/settings.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { createLog, logWaiting } from '../terminal/log.ts'
 import { createProgress } from '../terminal/progress.ts'
+import { besideAdmin } from '../wiring/beside-admin.ts'
 import { leave, unlessAborted, waitForSignal } from '../wiring/signals.ts'
 
 const used = [
   'DATABASE_URL',
   'LOG_LEVEL',
   'HOST',
+  'PUBLIC_URL',
+  ...adminSettings,
   ...stripeSettings,
   'STRIPE_WEBHOOK_SECRET',
   ...invoiceXpressSettings,
@@ -92,7 +97,12 @@ async function runSync(options: SyncFlags): Promise<void> {
     isFull: options.full === true,
   }
   if (options.once !== true) {
-    await syncOn(common)
+    const store = { readUrl: url, operatorUrl: url, hasDocuments: invoiceXpress !== null }
+    await besideAdmin(adminOf(settings), store, log, async beside => {
+      await beside.count({ serves: null, synchronizes: true })
+      beside.runs()
+      await syncOn(common)
+    })
     return leave()
   }
   const progress = createProgress('invoices')

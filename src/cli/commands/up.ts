@@ -36,6 +36,7 @@ const used = [
   'EMBED_ORIGINS',
   'LOG_LEVEL',
   'SHUTDOWN_DELAY',
+  'READY_MAX_LAG',
   ...stripeSettings,
   'STRIPE_WEBHOOK_SECRET',
   ...invoiceXpressSettings,
@@ -78,14 +79,16 @@ async function up(options: { webhooks?: string } & Options): Promise<void> {
   const wait = { onWait: logWaiting(log), signal: stop.signal }
   await unlessAborted(stop.signal, migrateStore(url, undefined, wait))
   if (stop.signal.aborted) return end()
-  await besideAdmin(admin, log, async serves => {
+  const store = { readUrl: readUrlOf(settings), operatorUrl: url, hasDocuments: invoiceXpress !== null }
+  await besideAdmin(admin, store, log, async beside => {
     const { startApi } = await import('../wiring/start-api.ts')
     const api = await startApi({
       ...{ url: readUrlOf(settings), host, port, rateLimit, web: settings.WEB, stripe, invoiceXpress, log },
       ...{ provider, publicUrl: settings.PUBLIC_URL, corsOrigins: settings.CORS_ORIGINS ?? [] },
-      embedOrigins: settings.EMBED_ORIGINS ?? [],
+      ...{ embedOrigins: settings.EMBED_ORIGINS ?? [], readyMaxLagMs: settings.READY_MAX_LAG },
     })
-    serves(api.address)
+    beside.serves(api.address)
+    await beside.count({ serves: api, synchronizes: false })
     log.info({ address: api.address }, 'listening')
     const stopped = delay.then(async delayMs => {
       api.leave()
@@ -95,12 +98,14 @@ async function up(options: { webhooks?: string } & Options): Promise<void> {
     })
     if (stripe === null) log.warn('STRIPE_API_KEY is not set: serving what is stored, synchronizing nothing')
     else
-      await syncInThread({ url, stripe, invoiceXpress, rules, keys, webhooks, logLevel }, stop.signal).catch(
-        async error => {
-          await api.stop()
-          throw error
-        },
-      )
+      await syncInThread(
+        { url, stripe, invoiceXpress, rules, keys, webhooks, logLevel, isMeasured: admin !== null },
+        stop.signal,
+        beside,
+      ).catch(async error => {
+        await api.stop()
+        throw error
+      })
     await stopped
   })
   end()

@@ -137,6 +137,13 @@ export const settings = {
       'The header `typ` that every token of the provider must have, such as `at+jwt`. Without it, `JWT`, `at+jwt` and none are accepted.',
     parse: unless('none', parseMatch(/^[\w!#$&^.+/-]{1,100}$/, 'must be a type, such as at+jwt')),
   },
+  READY_MAX_LAG: {
+    default: 'off',
+    flag: '--ready-max-lag <duration>',
+    meaning:
+      'How old the records may be for `/ready` to answer 200, such as `90s`, `30m` or `1h`; or `off`. Every process that serves the store then answers 503 at the same time: use it where something else serves instead.',
+    parse: unless('off', parseDurationMs),
+  },
   ADMIN_PORT: {
     default: 'off',
     flag: '--admin-port <port>',

@@ -1,35 +1,54 @@
-/** The admin port, in the process that was started: beside the API, or beside the workers that serve it. */
+/** The admin port, in the process that was started: beside the API, beside the workers that serve it, or beside the connector. */
 import { once } from 'node:events'
-import { get } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Logger } from 'pino'
 import type { AdminOptions } from '../../admin/admin-server.ts'
+import type { Peer } from '../../metrics/gather.ts'
+import type { MetricsRoles } from '../../metrics/metrics.ts'
+import { request } from '../../node-http.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { closeGently } from './close-connections.ts'
 import { explainListening } from './explain-listening.ts'
+import { gatherMetrics, type MeasuredStore } from './gather-metrics.ts'
 
-export interface AdminPort extends Omit<AdminOptions, 'askReady' | 'log'> {
+export interface AdminPort extends Omit<AdminOptions, 'askReady' | 'writeMetrics' | 'log'> {
   host: string
   port: number
 }
 
+/** What the work beside an admin port tells it. Without one, nobody hears. */
+export interface BesideAdmin {
+  /** The API listens here: until then, `/ready` is 503. */
+  serves(address: string): void
+  /** There is no API in here, and what there is has begun. */
+  runs(): void
+  /** Counts what happens in this process from now on. */
+  count(roles: MetricsRoles): Promise<void>
+  /** Another process or thread, which counts for itself. */
+  addPeer(peer: Peer): void
+  removePeer(peer: Peer): void
+}
+
+const nobody: BesideAdmin = { serves() {}, runs() {}, async count() {}, addPeer() {}, removePeer() {} }
+
 /** How long the API has to say whether it is ready. */
 const readyWithinMs = 2_000
 
-/**
- * Listens, does the work, and stops listening when it ended. The work tells where the API listens, as soon as it does: until
- * then, `/ready` is 503. With null, there is no admin port.
- */
+/** Listens, does the work, and stops listening when it ended. With null, there is no admin port. */
 export async function besideAdmin(
   port: AdminPort | null,
+  store: MeasuredStore,
   log: Logger,
-  work: (serves: (address: string) => void) => Promise<void>,
+  work: (beside: BesideAdmin) => Promise<void>,
 ): Promise<void> {
-  if (port === null) return work(() => {})
-  let apiAddress: string | null = null
+  if (port === null) return work(nobody)
+  let askReady: AdminOptions['askReady'] = async () => 'The service is starting.'
   const { createAdminServer } = await import('../../admin/admin-server.ts')
-  const askReady = async () => (apiAddress === null ? 'The service is starting.' : askApi(apiAddress))
-  const server = createAdminServer({ ...port, askReady, log })
+  const metrics = await gatherMetrics(store, log)
+  const server = createAdminServer({
+    ...{ ...port, writeMetrics: metrics.write, log },
+    askReady: () => askReady(),
+  })
   server.listen(port.port, port.host)
   await once(server, 'listening').catch(error => {
     const names = { host: 'ADMIN_HOST', port: 'ADMIN_PORT' }
@@ -39,14 +58,21 @@ export async function besideAdmin(
   const host = family === 'IPv6' ? `[${address}]` : address
   log.info({ address: `http://${host}:${taken}` }, 'listening for administration')
   try {
-    await work(found => {
-      apiAddress = found
+    await work({
+      ...metrics,
+      serves(found) {
+        askReady = () => askApi(found)
+      },
+      runs() {
+        askReady = async () => null
+      },
     })
   } finally {
     await closeGently(server, async () => {
       server.close()
       await once(server, 'close')
     })
+    await metrics.close()
   }
 }
 
@@ -54,11 +80,12 @@ export async function besideAdmin(
 function askApi(address: string): Promise<string | null> {
   const away = 'The service does not answer.'
   return new Promise(resolve => {
-    const request = get(`${address}/ready`, { agent: false, timeout: readyWithinMs }, response => {
+    const asking = request(`${address}/ready`, { agent: false, timeout: readyWithinMs }, response => {
       response.resume()
       resolve(response.statusCode === 200 ? null : 'The service is not ready, or about to end.')
     })
-    request.on('timeout', () => request.destroy())
-    request.on('error', () => resolve(away))
+    asking.on('timeout', () => asking.destroy())
+    asking.on('error', () => resolve(away))
+    asking.end()
   })
 }

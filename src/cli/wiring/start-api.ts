@@ -8,6 +8,7 @@ import type { RateLimit } from '../../http/rate-limit.ts'
 import { builtFolder, loadWebFiles } from '../../http/web-files.ts'
 import type { InvoiceXpressOptions } from '../../invoicexpress/client.ts'
 import { openReadStore } from '../../store/engines.ts'
+import type { ReadStore } from '../../store/store.ts'
 import type { StripeOptions } from '../../stripe/client.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { closeGently, endConnectionsByAnswers, holdConnections } from './close-connections.ts'
@@ -23,6 +24,8 @@ export interface ApiOptions {
   /** Whose pages may show the billing page in a frame. */
   embedOrigins?: readonly string[]
   corsOrigins?: readonly string[]
+  /** How old the records may be for `/ready` to say yes, in milliseconds; null: as old as they are. */
+  readyMaxLagMs?: number | null
   /** Null: no identity provider is configured. */
   provider?: ProviderOptions | null
   /** The address under which clients reach the API; null: customer links do not work. */
@@ -39,6 +42,7 @@ export interface ApiOptions {
 export interface RunningApi {
   /** Where it listens, as in http://127.0.0.1:3000. */
   address: string
+  readConnections: ReadStore['readConnections']
   /**
    * The end is near. All is still served, over new connections too, but every answer ends its connection; and `/ready`
    * answers 503, unless other processes go on serving the address.
@@ -88,6 +92,7 @@ export async function prepareApi(options: ApiOptions): Promise<PreparedApi> {
     identity: { provider, publicUrl },
     rateLimit,
     corsOrigins,
+    readyMaxLagMs: options.readyMaxLagMs ?? null,
     log,
     apiDescription,
     files: web ? loadWebFiles(apiDescription, builtFolder, options.embedOrigins) : [],
@@ -103,7 +108,12 @@ export async function prepareApi(options: ApiOptions): Promise<PreparedApi> {
     discard: stop,
     async listen() {
       try {
-        return { address: await app.listen({ host, port }), leave, stop }
+        return {
+          address: await app.listen({ host, port }),
+          readConnections: () => store.readConnections(),
+          leave,
+          stop,
+        }
       } catch (error) {
         await stop()
         const names = { host: '--host or HOST', port: '--port or PORT' }

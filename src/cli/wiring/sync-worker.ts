@@ -1,4 +1,4 @@
-/** The thread that synchronizes: until the first message, which tells it to stop. */
+/** The thread that synchronizes: until it is told to stop. */
 import { parentPort, workerData } from 'node:worker_threads'
 import { StoreError } from '../../store/store.ts'
 import { CliError } from '../terminal/cli-error.ts'
@@ -6,9 +6,17 @@ import { createLog } from '../terminal/log.ts'
 import { syncOn } from './start-sync.ts'
 import type { Refusal, ThreadOptions } from './sync-thread.ts'
 
-const { logLevel, ...options } = workerData as ThreadOptions
+const { logLevel, isMeasured, ...options } = workerData as ThreadOptions
 const stop = new AbortController()
-parentPort?.once('message', () => stop.abort())
+parentPort?.on('message', message => message === 'stop' && stop.abort())
+if (isMeasured) {
+  const { startMetrics } = await import('../../metrics/metrics.ts')
+  const { answerReading } = await import('../../metrics/gather.ts')
+  const metrics = startMetrics({ serves: null, synchronizes: true, isMain: false })
+  parentPort?.on('message', message =>
+    answerReading(message, metrics, answer => parentPort?.postMessage(answer)),
+  )
+}
 try {
   await syncOn({ ...options, log: createLog(logLevel), signal: stop.signal })
 } catch (error) {

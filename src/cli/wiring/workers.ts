@@ -3,8 +3,10 @@ import cluster, { type Worker } from 'node:cluster'
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
+import type { Peer } from '../../metrics/gather.ts'
+import type { BesideAdmin } from './beside-admin.ts'
 import { keepServing } from './close-connections.ts'
-import type { PreparedApi } from './start-api.ts'
+import type { PreparedApi, RunningApi } from './start-api.ts'
 
 /** What a worker says once it listens. */
 interface Started {
@@ -29,13 +31,13 @@ const patienceMs = 9_500
  * what stops one stops all.
  *
  * The connections are taken here and handed out in turn. Were each worker to listen for itself (SO_REUSEPORT), the ones
- * waiting for a worker that ends would be lost. `serves` is told the address as soon as the first listens.
+ * waiting for a worker that ends would be lost. `beside` is told the address as soon as the first listens.
  */
 export async function runWorkers(
   count: number,
   log: Logger,
   delay: Promise<number>,
-  serves: (address: string) => void = () => {},
+  beside: BesideAdmin,
 ): Promise<void> {
   const leaving = new AbortController()
   const ending = new AbortController()
@@ -53,7 +55,7 @@ export async function runWorkers(
     return
   }
   if (typeof started === 'object') {
-    serves(started.address)
+    beside.serves(started.address)
     log.info({ workers: count, address: started.address }, 'listening')
   }
 
@@ -71,7 +73,18 @@ export async function runWorkers(
   function fork(): Worker {
     const worker = cluster.fork()
     log.debug({ pid: worker.process.pid }, 'a worker started')
-    worker.once('listening', () => listened.add(worker))
+    const peer: Peer = {
+      send: message => worker.isConnected() && worker.send(message, () => {}),
+      listen(hear) {
+        worker.on('message', hear)
+        return () => worker.off('message', hear)
+      },
+    }
+    worker.once('listening', () => {
+      listened.add(worker)
+      beside.addPeer(peer)
+    })
+    worker.once('exit', () => beside.removePeer(peer))
     return worker
   }
 
@@ -128,6 +141,7 @@ function waitForEnd(worker: Worker, ending: AbortSignal): Promise<number> {
 export async function serveAsWorker(
   prepare: () => Promise<PreparedApi>,
   delay: Promise<number>,
+  isMeasured: boolean,
 ): Promise<void> {
   const heard = new AbortController()
   const leave = hear(leaveMessage)
@@ -138,6 +152,7 @@ export async function serveAsWorker(
     if (heard.signal.aborted) return await prepared.discard()
     const api = await prepared.listen()
     process.send?.({ address: api.address } satisfies Started)
+    if (isMeasured) await tellMetrics(api)
     void leave.then(() => api.leave())
     const alone = delay.then(async delayMs => {
       // Whether it is the only one to go, the first process knows, and tells.
@@ -150,6 +165,16 @@ export async function serveAsWorker(
     // Only the connection to the first process is left to keep this one alive.
     cluster.worker?.disconnect()
   }
+}
+
+/** Answers the first process, which asks for what this one counted. */
+async function tellMetrics(api: RunningApi): Promise<void> {
+  const [{ startMetrics }, { answerReading }] = await Promise.all([
+    import('../../metrics/metrics.ts'),
+    import('../../metrics/gather.ts'),
+  ])
+  const metrics = startMetrics({ serves: api, synchronizes: false })
+  process.on('message', message => answerReading(message, metrics, answer => process.send?.(answer)))
 }
 
 function hear(expected: string): Promise<void> {

@@ -1,10 +1,18 @@
 import { isForHead } from '../read-model/counting.ts'
 import { groupsOf } from '../read-model/search-signs.ts'
-import type { InvoicePage, ReadStore, Snapshot, StoredInvoice, StoredKey, StoredToken } from '../store.ts'
+import {
+  type InvoicePage,
+  type ReadStore,
+  type Snapshot,
+  type StoredInvoice,
+  type StoredKey,
+  type StoredToken,
+  StoreUnavailable,
+} from '../store.ts'
 import { filterValues, placesOf } from './function-parts.ts'
 import { openLanes } from './lanes.ts'
 import { checkCrowd, openReadPools, read, twiceIfBroken } from './pool.ts'
-import { checkSchema } from './schema-version.ts'
+import { checkSchema, migrations } from './schema-version.ts'
 
 /** Every request is one round trip: a prepared call of one function, which takes the customer. */
 const calls = {
@@ -91,7 +99,11 @@ export async function openPostgresReader(url: string, sharedBy = 1): Promise<Rea
       }))
     },
     async ping() {
-      await call('version')
+      const [row] = await call<{ version: number }>('version')
+      if (row?.version !== migrations.length)
+        throw new StoreUnavailable(
+          `The database has schema version ${row?.version}, this process needs ${migrations.length}.`,
+        )
     },
     close: end,
   }

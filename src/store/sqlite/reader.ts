@@ -2,11 +2,18 @@ import { countPages } from '../../invoice.ts'
 import { isCountable, isForHead } from '../read-model/counting.ts'
 import { type KeyRow, keyColumns, readKey } from '../shared/keys.ts'
 import { readToken, type TokenRow, tokenColumns } from '../shared/tokens.ts'
-import type { InvoicePage, InvoiceQuery, ReadStore, Snapshot, StoredInvoice } from '../store.ts'
+import {
+  type InvoicePage,
+  type InvoiceQuery,
+  type ReadStore,
+  type Snapshot,
+  type StoredInvoice,
+  StoreUnavailable,
+} from '../store.ts'
 import { openReadOnly } from './database.ts'
 import { attemptRead } from './failures.ts'
 import { listStatement } from './list-statement.ts'
-import { checkSchema } from './migrations.ts'
+import { checkSchema, migrations } from './migrations.ts'
 import { prepareOnce, readCounted } from './read-counted.ts'
 import { openSearchThread } from './search-thread.ts'
 
@@ -33,7 +40,9 @@ export function openSqliteReader(path: string): ReadStore {
     `SELECT ${tokenColumns({ customersAsJson: 'customers' })} FROM tokens WHERE id = ?1`,
   )
   const key = db.prepare(`SELECT ${keyColumns({ customersAsJson: 'customers' })} FROM keys WHERE kid = ?1`)
-  const ping = db.prepare('SELECT count(*) FROM streams')
+  const ping = db.prepare(
+    'SELECT user_version AS version, (SELECT count(*) FROM streams) FROM pragma_user_version',
+  )
 
   async function listInvoices(query: InvoiceQuery): Promise<InvoicePage> {
     if (isForHead(query))
@@ -78,7 +87,11 @@ export function openSqliteReader(path: string): ReadStore {
     },
     readConnections: async () => [],
     async ping() {
-      attemptRead(() => ping.get())
+      const version = attemptRead(() => ping.get())?.version
+      if (version !== migrations.length)
+        throw new StoreUnavailable(
+          `The database has schema version ${version}, this process needs ${migrations.length}.`,
+        )
     },
     async close() {
       await searches.close()

@@ -1,0 +1,70 @@
+/** What an admin port tells: of this process, of those beside it, and of the store. */
+import type { Logger } from 'pino'
+import type { Metrics } from '../../metrics/metrics.ts'
+import type { MetricsStore } from '../../metrics/store-metrics.ts'
+import { openOperatorStore, openReadStore } from '../../store/engines.ts'
+import type { BesideAdmin } from './beside-admin.ts'
+
+export interface MeasuredStore {
+  readUrl: string
+  /** Null where only the API's reads are allowed. */
+  operatorUrl: string | null
+  /** Whether an invoicing system is connected. */
+  hasDocuments: boolean
+}
+
+export interface GatheredMetrics extends Pick<BesideAdmin, 'count' | 'addPeer' | 'removePeer'> {
+  write(): Promise<string>
+  close(): Promise<void>
+}
+
+export async function gatherMetrics(
+  { readUrl, operatorUrl, hasDocuments }: MeasuredStore,
+  log: Logger,
+): Promise<GatheredMetrics> {
+  const [{ startMetrics }, { createGathering, writeMetrics }, { createStoreMetrics }] = await Promise.all([
+    import('../../metrics/metrics.ts'),
+    import('../../metrics/gather.ts'),
+    import('../../metrics/store-metrics.ts'),
+  ])
+  const peers = createGathering()
+  let opened: Promise<{ store: MetricsStore; close(): Promise<void> }> | undefined
+
+  /** One that cannot be opened is tried again the next time. */
+  async function openStore(): Promise<MetricsStore> {
+    opened ??= open()
+    try {
+      return (await opened).store
+    } catch (error) {
+      opened = undefined
+      throw error
+    }
+  }
+
+  async function open() {
+    const reader = await openReadStore(readUrl)
+    const operator = operatorUrl === null ? null : await openOperatorStore(operatorUrl)
+    const close = async () => {
+      await reader.close()
+      await operator?.close()
+    }
+    return { store: { reader, operator }, close }
+  }
+
+  const ofStore = createStoreMetrics({
+    ...{ openStore, hasDocuments, isOperator: operatorUrl !== null },
+    onProblem: err => log.warn({ err }, 'the store could not be read for the metrics'),
+  })
+  const sources: Metrics[] = [peers, ofStore]
+  return {
+    async count(roles) {
+      sources.push(startMetrics(roles))
+    },
+    addPeer: peers.add,
+    removePeer: peers.remove,
+    write: () => writeMetrics(sources),
+    async close() {
+      await (await opened?.catch(() => undefined))?.close()
+    },
+  }
+}
