@@ -110,7 +110,7 @@ const rules: Record<string, Rule> = {
         'src/pdf/',
         'src/linking/',
       ],
-      ...['src/stripe/', 'src/invoicexpress/', 'src/customer-link/'],
+      ...['src/stripe/', 'src/invoicexpress/', 'src/access/', 'src/customer-link/'],
     ],
     packages: ['commander'],
   },
