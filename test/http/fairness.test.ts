@@ -121,6 +121,9 @@ test('while requests are refused, each question has one answer, however it is cu
     ...[`access-control-allow-origin: ${origin}`, 'vary: Origin'],
   ])
     assert.ok(answer.includes(`\r\n${header}\r\n`), header)
+  for (const { answers } of clients)
+    for (const text of answers.filter(text => text.startsWith('HTTP/1.1 503')))
+      assert.ok(text.includes(`\r\naccess-control-allow-origin: ${origin}\r\n`), 'read as a request, or not')
   const ids = refused.map(({ answers }) => /\r\nrequest-id: (req_\w+)\r\n/.exec(answers.at(-1) ?? '')?.[1])
   assert.equal(new Set(ids).size, refused.length)
   assert.ok(answer.endsWith(`"request_id":"${ids[0]}"}}`))

@@ -3,11 +3,14 @@
  * describes, and no row comes that the naive model does not allow.
  */
 import assert from 'node:assert/strict'
+import { generateKeyPairSync } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { Readable } from 'node:stream'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
+import { createLinkToken, type LinkKey } from 'fatura/link'
 import { Compile } from 'typebox/schema'
+import { createKeyId } from '../../src/access/link-form.ts'
 import { isCalendarDay } from '../../src/calendar.ts'
 import { invoiceStatuses, isCustomerId, isInvoiceId } from '../../src/invoice.ts'
 import { campaign } from '../support/campaign.ts'
@@ -20,6 +23,8 @@ import { type Answer, type Service, startService } from '../support/service.ts'
 // biome-ignore lint/suspicious/noExplicitAny: a JSON document, read as it comes
 const document: any = JSON.parse(readFileSync(new URL('../../openapi.json', import.meta.url), 'utf8'))
 const customerRoute = '/api/v1/client/{customerId}'
+const oneInvoice = 'in_a0'
+const publicUrl = 'https://billing.example.com'
 const requests = campaign(700, 12_000)
 
 const records = ['cus_ana', 'cus_rui'].flatMap(customer_id =>
@@ -157,9 +162,12 @@ function allowedStatuses(
   // Of these, the router makes another path or an empty parameter.
   if (written.some(segment => ['', '.', '..'].includes(segment))) return [400, 401, 403, 404]
   if (query.includes('access_token=')) return [400]
-  if (!['all', 'ana'].includes(bearer)) return [401]
-  if (bearer === 'ana' && isCustomerId(customer) && customer !== 'cus_ana') return [403]
-  if (!hasIds) return [400]
+  if (['revoked', 'malformed', 'none'].includes(bearer)) return [401]
+  const isForAll = bearer === 'all'
+  if (!isForAll && isCustomerId(customer) && customer !== 'cus_ana') return [403]
+  // Of an id of the wrong form, either may be said to who sees one invoice alone.
+  if (!hasIds) return bearer === 'one' ? [400, 403] : [400]
+  if (bearer === 'one' && asked.invoice !== oneInvoice) return [403]
   const found = headers['if-none-match'] === '*' ? 304 : 200
   if (route.endsWith('/invoices'))
     return question === 'refused' ? [400] : question === 'unsure' ? [400, found] : [found]
@@ -203,6 +211,7 @@ for (const engine of engines)
       const service = await startService(t, engine, {
         records,
         ...sources,
+        publicUrl,
         rateLimit: { requests: 1_000_000, seconds: 3_600 },
       })
       const tokens = await makeTokens(service)
@@ -238,7 +247,14 @@ for (const engine of engines)
   })
 
 async function makeTokens(service: Service): Promise<Record<GeneratedRequest['bearer'], string | null>> {
+  const { kty, crv, x = '', d = '' } = generateKeyPairSync('ed25519').privateKey.export({ format: 'jwk' })
+  const key = { kty, crv, kid: createKeyId(), x, d } as LinkKey
+  const stored = { kid: key.kid, name: 'test', x, customers: null, created_at: Date.now(), revoked_at: null }
+  await service.store.saveKey(stored)
+  const link = { key, publicUrl, customer: 'cus_ana', ttlSeconds: 86_400 }
   return {
+    link: (await createLinkToken(link)).token,
+    one: (await createLinkToken({ ...link, invoice: oneInvoice })).token,
     all: await service.createToken(),
     ana: await service.createToken({ customers: ['cus_ana'] }),
     revoked: await service.createToken({ revoked_at: Date.now() - 1_000 }),

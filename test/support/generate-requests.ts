@@ -17,8 +17,8 @@ export interface GeneratedRequest {
   query: string
   method: 'GET' | 'HEAD'
   headers: Record<string, string>
-  /** Whose token is sent. */
-  bearer: 'all' | 'ana' | 'revoked' | 'malformed' | 'none'
+  /** Whose token is sent: `link` and `one` are customer links, `one` of one invoice. */
+  bearer: 'all' | 'ana' | 'link' | 'one' | 'revoked' | 'malformed' | 'none'
 }
 
 const hostile = [
@@ -150,6 +150,11 @@ const headers = fc.constantFrom<Record<string, string>>(
   { origin: 'https://stranger.example', 'accept-encoding': 'br' },
 )
 
+const bearers = [
+  ...(['all', 'all', 'all', 'all', 'ana', 'ana', 'link', 'link', 'one'] as const),
+  ...(['revoked', 'malformed', 'none'] as const),
+]
+
 /** Weights keep the share of downloads small: each customer is served only a few a second. */
 export function generateRequests(
   routes: readonly { route: string; parameters: readonly Parameter[]; weight: number }[],
@@ -175,7 +180,7 @@ export function generateRequests(
         query: queriesOf(parameters.filter(({ in: place }) => place === 'query')),
         method: fc.constantFrom('GET', 'GET', 'GET', 'HEAD'),
         headers,
-        bearer: fc.constantFrom('all', 'all', 'all', 'all', 'ana', 'ana', 'revoked', 'malformed', 'none'),
+        bearer: fc.constantFrom(...bearers),
       }),
     })),
   )

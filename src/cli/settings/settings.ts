@@ -4,18 +4,17 @@
  */
 import { isOrigin } from '../../pdf/allowed-origins.ts'
 import { findAddressProblem, splitAddresses } from '../../store/engines.ts'
+import { accessSettings } from './access-settings.ts'
 import {
   parseApiBase,
   parseClaimText,
   parseDay,
   parseDurationMs,
   parseKeySetUrl,
-  parseLinkKey,
   parseList,
   parseMatch,
   parseMetadataKeys,
   parseOneOf,
-  parseOrigins,
   parsePort,
   parseRateLimit,
   parseReference,
@@ -92,13 +91,6 @@ export const settings = {
       'The address under which clients reach the API, as in `https://billing.example.com`. [Customer links](access.md#customer-links) are made for it, and work only where it is set.',
     parse: unless('none', parseSecureUrl('https://billing.example.com')),
   },
-  CORS_ORIGINS: {
-    default: 'none',
-    flag: '--cors-origins <origins>',
-    meaning:
-      'The origins (scheme, host and port) whose pages may call the API from a browser, separated by commas, like `https://app.example.com`. See [calls from a browser](access.md#calls-from-a-browser).',
-    parse: unless('none', parseOrigins),
-  },
   AUTH_JWKS_URL: {
     default: 'none',
     flag: null,
@@ -144,29 +136,7 @@ export const settings = {
       'How old the records may be for `/ready` to answer 200, such as `90s`, `30m` or `1h`; or `off`. Every process that serves the store then answers 503 at the same time: use it where something else serves instead.',
     parse: unless('off', parseDurationMs),
   },
-  ADMIN_PORT: {
-    default: 'off',
-    flag: '--admin-port <port>',
-    meaning:
-      'The port of the [admin port](admin.md), 0 to 65535, where 0 takes a free one; or `off`. Needs `ADMIN_TOKEN`.',
-    parse: unless('off', parsePort),
-  },
-  ADMIN_HOST: {
-    default: '127.0.0.1',
-    flag: '--admin-host <address>',
-    meaning: 'The address that the admin port listens on. Keep it on an address that clients cannot reach.',
-    parse: text => text,
-  },
-  ADMIN_TOKEN: {
-    default: 'none',
-    flag: null,
-    meaning: 'The token that the admin port asks for: 20 to 200 visible ASCII characters, without spaces.',
-    isSecret: true,
-    parse: unless(
-      'none',
-      parseMatch(/^[!-~]{20,200}$/, 'must be 20 to 200 visible ASCII characters, without spaces'),
-    ),
-  },
+  ...accessSettings,
   STRIPE_API_KEY: {
     default: 'none',
     flag: null,
@@ -239,14 +209,6 @@ export const settings = {
       usualPdfOrigins,
       parseList(isOrigin, `must be origins like ${usualPdfOrigins}, separated by commas`),
     ),
-  },
-  LINK_KEY: {
-    default: 'none',
-    flag: null,
-    meaning:
-      'The private key that `fatura key add` printed, a JWK. `fatura link`, and `POST /links` of the [admin port](admin.md), sign [customer links](access.md#customer-links) with it.',
-    isSecret: true,
-    parse: unless('none', parseLinkKey),
   },
   LINK_REFERENCE: {
     default: '{id}',
