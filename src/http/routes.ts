@@ -22,6 +22,8 @@ export interface RouteDependencies {
   documents: InvoicingSystem | null
   authenticate: Authenticate
   rateLimit: RateLimit | null
+  /** Of which pages browsers may call the API; none unless told. */
+  corsOrigins?: readonly string[] | undefined
   /** What clients are told of an identity provider; absent: there is none. */
   identity?: Identity
   log: Logger

@@ -96,9 +96,10 @@ test('far more requests than can be served are 503 overloaded at once; /live nev
 test('while requests are refused, each question has one answer, however it is cut; and all is served again after', async t => {
   const [sqlite] = engines
   assert.ok(sqlite !== undefined)
-  const service = await startService(t, sqlite, { records: [makeRecord()] })
+  const origin = 'https://app.example.com'
+  const service = await startService(t, sqlite, { records: [makeRecord()], corsOrigins: [origin] })
   const token = await service.createToken()
-  const list = `GET /api/v1/client/cus_ana/invoices HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\n\r\n`
+  const list = `GET /api/v1/client/cus_ana/invoices HTTP/1.1\r\nHost: x\r\nOrigin: ${origin}\r\nAuthorization: Bearer ${token}\r\n\r\n`
   const clients = await openClients(service.port, 1_500)
   const askAll = async (text: string) => {
     for (const client of clients) client.socket.write(text)
@@ -115,10 +116,14 @@ test('while requests are refused, each question has one answer, however it is cu
   assert.ok(refused.length >= 50, 'many were refused')
   const [answer = ''] = refused[0]?.answers.slice(-1) ?? []
   for (const header of [
-    ...securityHeaders.map(([name, value]) => `${name}: ${value}`),
+    ...securityHeaders.pairs.map(([name, value]) => `${name}: ${value}`),
     ...['retry-after: 1', 'cache-control: no-store', 'content-type: application/json'],
+    ...[`access-control-allow-origin: ${origin}`, 'vary: Origin'],
   ])
     assert.ok(answer.includes(`\r\n${header}\r\n`), header)
+  for (const { answers } of clients)
+    for (const text of answers.filter(text => text.startsWith('HTTP/1.1 503')))
+      assert.ok(text.includes(`\r\naccess-control-allow-origin: ${origin}\r\n`), 'read as a request, or not')
   const ids = refused.map(({ answers }) => /\r\nrequest-id: (req_\w+)\r\n/.exec(answers.at(-1) ?? '')?.[1])
   assert.equal(new Set(ids).size, refused.length)
   assert.ok(answer.endsWith(`"request_id":"${ids[0]}"}}`))

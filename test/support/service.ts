@@ -23,6 +23,7 @@ export interface ServiceOptions {
   payments?: PaymentPlatform
   documents?: InvoicingSystem
   rateLimit?: RateLimit
+  corsOrigins?: readonly string[]
   /** An identity provider whose JWTs are let in. */
   provider?: ProviderOptions
   /** Where customer links are for. */
@@ -107,6 +108,7 @@ export async function startService(
     }),
     identity,
     rateLimit: options.rateLimit ?? null,
+    corsOrigins: options.corsOrigins,
     log,
     apiDescription: readApiDescription(),
   })

@@ -1,6 +1,7 @@
 /** From the text of a setting to its value. */
 import { availableParallelism } from 'node:os'
 import { isCalendarDay } from '../../calendar.ts'
+import { type LinkKey, readLinkKey } from '../../customer-link/create-link.js'
 import type { RateLimit } from '../../http/rate-limit.ts'
 import { type MetadataKeys, usualKeys } from '../../stripe/map-claim.ts'
 
@@ -127,6 +128,25 @@ function readSecureUrl(text: string, example: string): URL {
 
 function isLoopback(hostname: string): boolean {
   return hostname === 'localhost' || hostname === '[::1]' || /^127\.\d+\.\d+\.\d+$/.test(hostname)
+}
+
+export function parseLinkKey(text: string): LinkKey {
+  try {
+    return readLinkKey(text)
+  } catch {
+    return refuse('must be the private key that "fatura key add" printed: JSON with kty, crv, kid, x and d')
+  }
+}
+
+/** Each as a browser writes it, for they are compared as texts. */
+export function parseOrigins(text: string): string[] {
+  const isExact = (item: string) => {
+    const url = URL.parse(item)
+    return url !== null && /^https?:$/.test(url.protocol) && url.origin === item
+  }
+  const problem =
+    'must be origins as browsers send them, like https://app.example.com, separated by commas: lower case, without a path, a usual port or *'
+  return [...new Set(parseList(isExact, problem)(text))]
 }
 
 /** The keys of the metadata at Stripe: the usual ones, except those that the text names. */

@@ -4,6 +4,7 @@
  */
 import { isOrigin } from '../../pdf/allowed-origins.ts'
 import { findAddressProblem, splitAddresses } from '../../store/engines.ts'
+import { accessSettings } from './access-settings.ts'
 import {
   parseApiBase,
   parseClaimText,
@@ -129,6 +130,7 @@ export const settings = {
       'The header `typ` that every token of the provider must have, such as `at+jwt`. Without it, `JWT`, `at+jwt` and none are accepted.',
     parse: unless('none', parseMatch(/^[\w!#$&^.+/-]{1,100}$/, 'must be a type, such as at+jwt')),
   },
+  ...accessSettings,
   STRIPE_API_KEY: {
     default: 'none',
     flag: null,

@@ -10,12 +10,14 @@ import { openReadStore } from '../../store/engines.ts'
 import type { StripeOptions } from '../../stripe/client.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { closeGently, endConnectionsByAnswers, holdConnections } from './close-connections.ts'
+import { explainListening } from './explain-listening.ts'
 
 export interface ApiOptions {
   url: string
   host: string
   port: number
   rateLimit: RateLimit | null
+  corsOrigins?: readonly string[]
   /** Null: no identity provider is configured. */
   provider?: ProviderOptions | null
   /** The address under which clients reach the API; null: customer links do not work. */
@@ -54,7 +56,7 @@ export async function startApi(options: ApiOptions): Promise<RunningApi> {
 
 export async function prepareApi(options: ApiOptions): Promise<PreparedApi> {
   const { url, host, port, rateLimit, stripe, invoiceXpress, workers = 1, log } = options
-  const { provider = null, publicUrl = null } = options
+  const { provider = null, publicUrl = null, corsOrigins } = options
   const store = await openReadStore(url, workers)
   const ending = new AbortController()
   let hasLeft = false
@@ -79,6 +81,7 @@ export async function prepareApi(options: ApiOptions): Promise<PreparedApi> {
     }),
     identity: { provider, publicUrl },
     rateLimit,
+    corsOrigins,
     log,
     apiDescription: readApiDescription(),
     ending: ending.signal,
@@ -96,7 +99,10 @@ export async function prepareApi(options: ApiOptions): Promise<PreparedApi> {
         return { address: await app.listen({ host, port }), leave, stop }
       } catch (error) {
         await stop()
-        throw new CliError(explain(error as NodeJS.ErrnoException, host, port), { cause: error })
+        const names = { host: '--host or HOST', port: '--port or PORT' }
+        throw new CliError(explainListening(error as NodeJS.ErrnoException, { host, port }, names), {
+          cause: error,
+        })
       }
     },
   }
@@ -106,20 +112,5 @@ export async function prepareApi(options: ApiOptions): Promise<PreparedApi> {
     if (hasLeft) return
     hasLeft = true
     endConnectionsByAnswers(app.server)
-  }
-}
-
-function explain({ code, message }: NodeJS.ErrnoException, host: string, port: number): string {
-  switch (code) {
-    case 'EADDRINUSE':
-      return `Port ${port} on ${host} is in use. Stop what uses it, or choose another with --port or PORT.`
-    case 'EACCES':
-      return `Port ${port} may not be used by this user. Choose one above 1023 with --port or PORT.`
-    case 'EADDRNOTAVAIL':
-    case 'ENOTFOUND':
-    case 'EAI_AGAIN':
-      return `${host} is not an address of this machine. Choose another with --host or HOST.`
-    default:
-      return `Cannot listen on ${host}:${port}: ${message}`
   }
 }
