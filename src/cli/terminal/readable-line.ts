@@ -1,4 +1,5 @@
 /** A line of the log as people read it on a terminal: the moment in UTC, how grave it is, what happened, and its facts. */
+import { WriteStream } from 'node:tty'
 import { styleText } from 'node:util'
 import { printable } from './table.ts'
 
@@ -11,7 +12,14 @@ const levels: Readonly<Record<number, [word: string, style: Style]>> = {
   50: ['ERROR', 'red'],
 }
 
-/** `styleText` honours NO_COLOR and FORCE_COLOR. What is no JSON object of the log's stays as it is. */
+/** Honours NO_COLOR and FORCE_COLOR. Asked of no stream: a thread's standard output does not know that it is a terminal. */
+const hasColours = WriteStream.prototype.getColorDepth() > 2
+
+function paint(style: Style, text: string): string {
+  return hasColours ? styleText(style, text, { validateStream: false }) : text
+}
+
+/** What is no JSON object of the log's stays as it is. */
 export function readableLine(line: string): string {
   const entry = readEntry(line)
   if (entry === null) return line
@@ -21,8 +29,8 @@ export function readableLine(line: string): string {
     msg === 'request' ? describeRequest(facts) : { title: printable(String(msg ?? '')), rest: facts }
   const told = Object.entries(rest)
     .filter(([, value]) => value !== null)
-    .map(([name, value]) => `${styleText('gray', `${name}=`)}${tell(value)}`)
-  const head = [styleText('gray', String(time).slice(11)), styleText(style, word.padEnd(5)), title]
+    .map(([name, value]) => `${paint('gray', `${name}=`)}${tell(value)}`)
+  const head = [paint('gray', String(time).slice(11)), paint(style, word.padEnd(5)), title]
   return `${[...head, ...told].join(' ')}\n${describeError(err)}`
 }
 
@@ -39,7 +47,7 @@ function readEntry(line: string): Record<string, unknown> | null {
 function describeRequest({ method, route, status, ms, ...rest }: Record<string, unknown>) {
   const style: Style = Number(status) >= 500 ? 'red' : Number(status) >= 400 ? 'yellow' : 'green'
   const what = printable(`${method} ${route ?? '(no route)'}`)
-  return { title: `${what} ${styleText(style, String(status))} ${ms} ms`, rest }
+  return { title: `${what} ${paint(style, String(status))} ${ms} ms`, rest }
 }
 
 function tell(value: unknown): string {
