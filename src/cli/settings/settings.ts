@@ -15,6 +15,7 @@ import {
   parseMatch,
   parseMetadataKeys,
   parseOneOf,
+  parseOrigins,
   parsePort,
   parseRateLimit,
   parseReference,
