@@ -1,6 +1,7 @@
 /** From the text of a setting to its value. */
 import { availableParallelism } from 'node:os'
 import { isCalendarDay } from '../../calendar.ts'
+import { type LinkKey, readLinkKey } from '../../customer-link/create-link.js'
 import type { RateLimit } from '../../http/rate-limit.ts'
 import { type MetadataKeys, usualKeys } from '../../stripe/map-claim.ts'
 
@@ -127,6 +128,14 @@ function readSecureUrl(text: string, example: string): URL {
 
 function isLoopback(hostname: string): boolean {
   return hostname === 'localhost' || hostname === '[::1]' || /^127\.\d+\.\d+\.\d+$/.test(hostname)
+}
+
+export function parseLinkKey(text: string): LinkKey {
+  try {
+    return readLinkKey(text)
+  } catch {
+    return refuse('must be the private key that "fatura key add" printed: JSON with kty, crv, kid, x and d')
+  }
 }
 
 /** Each as a browser writes it, for they are compared as texts. */

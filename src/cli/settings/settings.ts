@@ -4,6 +4,7 @@
  */
 import { isOrigin } from '../../pdf/allowed-origins.ts'
 import { findAddressProblem, splitAddresses } from '../../store/engines.ts'
+import { accessSettings } from './access-settings.ts'
 import {
   parseApiBase,
   parseClaimText,
@@ -91,13 +92,6 @@ export const settings = {
       'The address under which clients reach the API, as in `https://billing.example.com`. [Customer links](access.md#customer-links) are made for it, and work only where it is set.',
     parse: unless('none', parseSecureUrl('https://billing.example.com')),
   },
-  CORS_ORIGINS: {
-    default: 'none',
-    flag: '--cors-origins <origins>',
-    meaning:
-      'The origins (scheme, host and port) whose pages may call the API from a browser, separated by commas, like `https://app.example.com`. See [calls from a browser](access.md#calls-from-a-browser).',
-    parse: unless('none', parseOrigins),
-  },
   AUTH_JWKS_URL: {
     default: 'none',
     flag: null,
@@ -136,6 +130,7 @@ export const settings = {
       'The header `typ` that every token of the provider must have, such as `at+jwt`. Without it, `JWT`, `at+jwt` and none are accepted.',
     parse: unless('none', parseMatch(/^[\w!#$&^.+/-]{1,100}$/, 'must be a type, such as at+jwt')),
   },
+  ...accessSettings,
   STRIPE_API_KEY: {
     default: 'none',
     flag: null,
