@@ -148,11 +148,11 @@ test(
     const { page, assertClean } = await open(t, { path: '/?date_from=2026-08-01' })
     const chart = page.getByRole('table', { name: 'Billed by month, EUR' })
     await chart.waitFor()
-    const cells = await chart
-      .getByRole('row')
-      .evaluateAll(
-        'rows => rows.slice(1).map(row => [...row.children].map(cell => cell.querySelector(".hidden").textContent))',
-      )
+    const cells = await page.evaluate(`(() => {
+    const tables = [...document.querySelectorAll('.charts table')]
+    const { rows } = tables.find(table => table.ariaLabel.endsWith('EUR')).tBodies[0]
+    return [...rows].map(row => [...row.children].map(cell => cell.querySelector('.hidden').textContent))
+  })()`)
     const expected = new Map<string, number>()
     for (const { invoice } of history) {
       const { issued_at, status, currency, total_cents } = invoice
