@@ -260,6 +260,8 @@ describe('the formats of fatura export', { concurrency: 2 }, () => {
     assert.equal(types.get('ix_id')?.type, 'INT64')
     assert.equal(types.get('tax_percent')?.type, 'DOUBLE')
     assert.equal(types.get('issued_at')?.converted_type, 'TIMESTAMP_MILLIS')
+    const { logical_type } = schema.find(({ name }) => name === 'issued_at') ?? {}
+    assert.deepEqual(logical_type, { type: 'TIMESTAMP', isAdjustedToUTC: true, unit: 'MILLIS' })
     assert.deepEqual([types.get('total')?.converted_type, types.get('total')?.scale], ['DECIMAL', 3])
     const rows = byId(await readParquet(path))
     for (const invoice of odd)
