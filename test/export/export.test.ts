@@ -121,7 +121,7 @@ for (const engine of engines)
     })
 
     it('goes through far more than it may hold in memory', async t => {
-      const invoices = campaign(2_500, 40_000)
+      const invoices = campaign(2_000, 40_000)
       const description = 'Plano Profissional '.repeat(40)
       const lines = Array.from({ length: 25 }, (_, n) => makeLine({ id: `il_${n}`, description }))
       const { cli, url, env } = await createStore(t, engine, [])
@@ -132,7 +132,7 @@ for (const engine of engines)
       }
       await store.close()
       // What is read does not depend on the format, and what is written not on the engine.
-      const formats = engine === sqlite ? ['ndjson', 'csv', 'parquet'] : ['ndjson']
+      const formats = engine === sqlite ? ['csv', 'parquet'] : ['ndjson']
       for (const format of formats) {
         const path = join(cli.folder, `out.${format}`)
         const { code, stderr } = await cli.run(['export', '--lines', '--format', format, '--output', path], {
