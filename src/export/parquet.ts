@@ -19,7 +19,12 @@ const elements: Record<ColumnKind, Omit<SchemaElement, 'name' | 'repetition_type
   integer: { type: 'INT64' },
   number: { type: 'DOUBLE' },
   decimal,
-  moment: { type: 'INT64', converted_type: 'TIMESTAMP_MILLIS' },
+  moment: {
+    type: 'INT64',
+    converted_type: 'TIMESTAMP_MILLIS',
+    // Older readers know the type above; newer ones are told by this that it is UTC, and no wall clock.
+    logical_type: { type: 'TIMESTAMP', isAdjustedToUTC: true, unit: 'MILLIS' },
+  },
 }
 
 /** What the library takes for a value of a kind. */

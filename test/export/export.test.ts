@@ -121,7 +121,7 @@ for (const engine of engines)
     })
 
     it('goes through far more than it may hold in memory', async t => {
-      const invoices = campaign(2_500, 40_000)
+      const invoices = campaign(2_000, 40_000)
       const description = 'Plano Profissional '.repeat(40)
       const lines = Array.from({ length: 25 }, (_, n) => makeLine({ id: `il_${n}`, description }))
       const { cli, url, env } = await createStore(t, engine, [])
@@ -132,7 +132,7 @@ for (const engine of engines)
       }
       await store.close()
       // What is read does not depend on the format, and what is written not on the engine.
-      const formats = engine === sqlite ? ['ndjson', 'csv', 'parquet'] : ['ndjson']
+      const formats = engine === sqlite ? ['csv', 'parquet'] : ['ndjson']
       for (const format of formats) {
         const path = join(cli.folder, `out.${format}`)
         const { code, stderr } = await cli.run(['export', '--lines', '--format', format, '--output', path], {
@@ -260,6 +260,8 @@ describe('the formats of fatura export', { concurrency: 2 }, () => {
     assert.equal(types.get('ix_id')?.type, 'INT64')
     assert.equal(types.get('tax_percent')?.type, 'DOUBLE')
     assert.equal(types.get('issued_at')?.converted_type, 'TIMESTAMP_MILLIS')
+    const { logical_type } = schema.find(({ name }) => name === 'issued_at') ?? {}
+    assert.deepEqual(logical_type, { type: 'TIMESTAMP', isAdjustedToUTC: true, unit: 'MILLIS' })
     assert.deepEqual([types.get('total')?.converted_type, types.get('total')?.scale], ['DECIMAL', 3])
     const rows = byId(await readParquet(path))
     for (const invoice of odd)
