@@ -6,8 +6,8 @@ import { importStream } from '../stream-names.ts'
 import { type Problem, readRecord } from './check-record.ts'
 import { readLines, type TextLine } from './read-lines.ts'
 
-/** Large enough to be fast, small enough to be nothing in memory. */
-const batchSize = 2_000
+/** Large enough to be fast, on Citus too, where a batch is a command to each shard; small enough to be nothing in memory. */
+const [batchSize, batchLength] = [2_000, 4_000_000]
 
 export interface ImportOptions {
   /** Import the good lines of a file that has bad ones; otherwise such a file changes nothing. */
@@ -94,17 +94,20 @@ async function saveAll(
     let saved = 0
     let changed = 0
     let batch: InvoiceRecord[] = []
+    let length = 0
     const flush = async () => {
       changed += await tx.saveInvoices(batch, observedAt)
       saved += batch.length
       batch = []
+      length = 0
       onProgress('saved', saved)
     }
     for await (const line of readLines(openInput())) {
       const read = readLine(line)
       if ('record' in read) batch.push(read.record)
       else if (!skipInvalid) throw new InputChanged()
-      if (batch.length === batchSize) await flush()
+      length += line.text?.length ?? 0
+      if (batch.length === batchSize || length >= batchLength) await flush()
     }
     await flush()
     await tx.saveSuccess(importStream, Date.now())

@@ -73,12 +73,20 @@ export async function createAnswers({ system, store, rules, brake, log }: Answer
     }
   }
 
-  async function apply(tx: WriteTransaction, answer: Answer, cause: Cause | null): Promise<Applied> {
-    const { askedAt, observations, unfit = [] } = answer
-    const isOpen = (id: string) => (answered.get(id) ?? 0) > askedAt
-    const applied = await applyObservations(tx, observations, askedAt, { isOpen, rules, cause, brake })
+  /** Of answers that have no invoice in common. */
+  async function apply(
+    tx: WriteTransaction,
+    answers: readonly Answer[],
+    cause: Cause | null,
+  ): Promise<Applied> {
+    const observations = answers.flatMap(({ observations }) => observations)
+    const stamps = answers.flatMap(({ askedAt, observations }) => observations.map(() => askedAt))
+    const stampOfId = new Map(observations.map(({ id }, index) => [id, stamps[index] ?? 0]))
+    const isOpen = (id: string) => (answered.get(id) ?? 0) > (stampOfId.get(id) ?? 0)
+    const applied = await applyObservations(tx, observations, stamps, { isOpen, rules, cause, brake })
     for (const { id } of observations) remember(id)
-    for (const { id, reason } of unfit) await tx.setAside({ system, kind: 'invoice', id, reason }, Date.now())
+    for (const { id, reason } of answers.flatMap(({ unfit = [] }) => unfit))
+      await tx.setAside({ system, kind: 'invoice', id, reason }, Date.now())
     const cleared = observations.filter(({ id }) => aside.has(id))
     if (cleared.length > 0) await tx.clearSetAside(cleared.map(({ id }) => ({ system, kind: 'invoice', id })))
     return applied
@@ -100,7 +108,8 @@ export async function createAnswers({ system, store, rules, brake, log }: Answer
     async commit(answers, cause = null, alongside) {
       const total = await store.transaction(async tx => {
         let applied = nothingApplied
-        for (const answer of answers) applied = addApplied(applied, await apply(tx, answer, cause))
+        for (const some of withoutRepeats(answers))
+          applied = addApplied(applied, await apply(tx, some, cause))
         await alongside?.(tx)
         return applied
       })
@@ -121,4 +130,20 @@ export async function createAnswers({ system, store, rules, brake, log }: Answer
       for (const id of ids) aside.add(id)
     },
   }
+}
+
+/** Answers in their order, together as far as no invoice comes twice: what was asked later is to find what was asked before. */
+function withoutRepeats(answers: readonly Answer[]): Answer[][] {
+  const together: Answer[][] = []
+  const seen = new Set<string>()
+  for (const answer of answers) {
+    const ids = [...answer.observations, ...(answer.unfit ?? [])].map(({ id }) => id)
+    if (together.length === 0 || ids.some(id => seen.has(id))) {
+      together.push([])
+      seen.clear()
+    }
+    together.at(-1)?.push(answer)
+    for (const id of ids) seen.add(id)
+  }
+  return together
 }

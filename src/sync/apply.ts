@@ -9,7 +9,7 @@ import {
 import { fieldsOf, type LinkRules, usualRules } from '../linking/link.ts'
 import type { Observation } from '../sources.ts'
 import type { JournalEntry, JournalOutcome } from '../store/document-store.ts'
-import type { KnownInvoice, WriteTransaction } from '../store/store.ts'
+import { type KnownInvoice, stampOf, type WriteTransaction } from '../store/store.ts'
 import { type Brake, noBrake } from './brake.ts'
 import { linkInvoices } from './link-invoices.ts'
 
@@ -44,13 +44,14 @@ export interface ApplyOptions {
 }
 
 /**
- * Applies what was observed to what is stored. `askedAt` is the moment before the platform was asked: what was observed
- * later stays, and equal moments may overwrite, for the state was fetched and not told.
+ * Applies what was observed to what is stored, each invoice at most once. `askedAt` is the moment before the platform was
+ * asked, for all or for each: what was observed later stays, and equal moments may overwrite, for the state was fetched and
+ * not told.
  */
 export async function applyObservations(
   tx: WriteTransaction,
   observations: readonly Observation[],
-  askedAt: number,
+  askedAt: number | readonly number[],
   { isOpen = () => false, rules = usualRules, cause = null, brake = noBrake }: ApplyOptions = {},
 ): Promise<Applied> {
   const applied: Applied = { changed: 0, deleted: 0, superseded: 0, refused: {} }
@@ -65,23 +66,25 @@ export async function applyObservations(
     applied.refused[reason] = (applied.refused[reason] ?? 0) + 1
   }
   const stored = await findStored(tx, observations)
-  const owned = observations.flatMap(({ id, customer_id, map }) => {
+  const owned = observations.flatMap(({ id, customer_id, map }, index) => {
     // Of an invoice that is gone the platform may not say whose it was, or say whose it became: we know where it lies.
     const lies = stored.get(id)?.at(-1)?.customer_id
     const owner = map === null ? (lies ?? customer_id) : customer_id
-    if (owner !== null) return [{ id, customer_id: owner, map }]
+    if (owner !== null) return [{ id, customer_id: owner, map, askedAt: stampOf(askedAt, index) }]
     refuse('no_customer')
     return []
   })
   const keys = new Map([...owned, ...[...stored.values()].flat()].map(key => [keyOf(key), key]))
   const known = new Map((await tx.findKnown([...keys.values()])).map(invoice => [keyOf(invoice), invoice]))
   const records: InvoiceRecord[] = []
+  const stamps: number[] = []
   const moved = new Map<string, string>()
   const supersede = (key: InvoiceKey, why: string) => {
     applied.superseded++
     note(key, 'superseded', why)
   }
   for (const observation of owned) {
+    const { askedAt } = observation
     const before = known.get(keyOf(observation))
     const previous = readInvoice(before)
     const elsewhere = (stored.get(observation.id) ?? [])
@@ -123,6 +126,7 @@ export async function applyObservations(
           record.invoice = { ...record.invoice, ...fieldsOf(readInvoice(other) ?? record.invoice) }
         }
         records.push(record)
+        stamps.push(askedAt)
       }
     }
   }
@@ -132,7 +136,7 @@ export async function applyObservations(
     records.map(({ invoice }) => invoice),
   )
   const linked = await linkRecords(tx, records, rules, now, brake)
-  applied.changed = await tx.saveInvoices(linked, askedAt)
+  applied.changed = await tx.saveInvoices(linked, stamps)
   if (cause !== null)
     for (const { invoice } of linked) {
       const change = describeChange(readInvoice(known.get(keyOf(invoice))), invoice)

@@ -129,8 +129,7 @@ describe('a cluster that changes under load', { skip: skipCitus }, () => {
     })()
     await addWorker(coordinator, second)
     await runSql(coordinator, "SELECT replicate_reference_tables('block_writes')")
-    for (const table of ['fatura.invoices', 'fatura.documents'])
-      await moveHalf(coordinator, table, first, second)
+    await runSql(coordinator, "SELECT rebalance_table_shards(shard_transfer_mode => 'block_writes')")
     const until = load.samples.length + 200
     await eventually('more answers', () => load.samples.length >= until)
     isOver = true
@@ -146,18 +145,3 @@ describe('a cluster that changes under load', { skip: skipCitus }, () => {
     t.diagnostic(`${load.samples.length} answers, ${last} transactions`)
   })
 })
-
-/** Every second shard of a table, and of all that lies with it. */
-async function moveHalf(coordinator: string, table: string, from: string, to: string): Promise<void> {
-  const { rows } = await runSql(
-    coordinator,
-    `SELECT shardid FROM pg_dist_shard WHERE logicalrelid = '${table}'::regclass ORDER BY shardid`,
-  )
-  const [source, target] = [new URL(from), new URL(to)]
-  for (const { shardid } of rows.filter((_, i) => i % 2 === 0))
-    await runSql(
-      coordinator,
-      `SELECT citus_move_shard_placement(${shardid}, '${source.hostname}', ${source.port},
-        '${target.hostname}', ${target.port}, 'block_writes')`,
-    )
-}

@@ -4,9 +4,15 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import { gunzipSync } from 'node:zlib'
+import type { Document } from '../../src/document.ts'
 import { migrateStore, openReadStore, openWriteStore, readFacts } from '../../src/store/engines.ts'
 import { distributedTables } from '../../src/store/postgres/schema.ts'
-import { type ReadStore, StoreUnavailable } from '../../src/store/store.ts'
+import {
+  type ReadStore,
+  StoreUnavailable,
+  type WriteStore,
+  type WriteTransaction,
+} from '../../src/store/store.ts'
 import { campaign } from '../support/campaign.ts'
 import { createCitusDatabase, skipCitus } from '../support/citus-cluster.ts'
 import { postgresServer, runSql } from '../support/engines.ts'
@@ -95,19 +101,54 @@ describe('migrate on Citus', { skip: skipCitus }, () => {
 })
 
 /** The commands that Citus sent to other nodes for what `work` asked of a store at this address. */
-async function countCommands(
+async function countCommands<Store extends ReadStore | WriteStore>(
   t: TestContext,
   url: string,
-  work: (store: ReadStore) => Promise<unknown>,
+  open: (url: string) => Promise<Store>,
+  work: (store: Store) => Promise<unknown>,
 ): Promise<number> {
   const proxy = await startProxy(t, url)
   const telling = '-c citus.log_remote_commands=on -c client_min_messages=notice'
-  const store = await openReadStore(`${proxy.url}?options=${encodeURIComponent(telling)}`)
+  const store = await open(`${proxy.url}?options=${encodeURIComponent(telling)}`)
   proxy.answers.length = 0
   await work(store)
   await store.close()
   return proxy.answers.join('').split('issuing ').length - 1
 }
+
+const document: Document = {
+  id: 7,
+  type: 'Invoice',
+  status: 'settled',
+  reference: 'in_1',
+  number: '6/G',
+  date: '2026-03-02',
+  total: '123.00',
+  currency: 'Euro',
+  client_id: 9,
+}
+
+describe('writes on Citus', { skip: skipCitus }, () => {
+  test('go to the shards they are of: few commands for one invoice, fewer than one a customer for many', async t => {
+    const [url = ''] = await createCitusDatabase(t, process.env.TEST_CITUS_TEMPLATE)
+    const count = (work: (tx: WriteTransaction) => Promise<unknown>) =>
+      countCommands(t, url, openWriteStore, store => store.transaction(work))
+    const one = makeRecord({ id: 'in_1' }, [makeLine()])
+    // The beginning, the customer's row, the rows that are there, three tables, what is counted, and the end.
+    assert.equal(await count(tx => tx.saveInvoices([one])), 8)
+    // The party is known, and so are the lines.
+    const paid = makeRecord({ id: 'in_1', status: 'void' }, [makeLine()])
+    assert.equal(await count(tx => tx.saveInvoices([paid])), 7)
+    const many = Array.from({ length: 500 }, (_, i) => makeRecord({ id: 'in_1', customer_id: `cus_${i}` }))
+    const sent = await count(tx => tx.saveInvoices(many))
+    assert.ok(sent < many.length, `${sent} commands`)
+    t.diagnostic(`${sent} commands for ${many.length} customers`)
+    // A document lies once, at one node.
+    assert.equal(await count(tx => tx.saveDocuments([document], 1)), 3)
+    const { rows } = await runSql(url, 'SELECT count(*) AS n FROM fatura.documents')
+    assert.equal(Number(rows[0].n), 1)
+  })
+})
 
 describe('reads on Citus', { skip: skipCitus }, () => {
   test('each is one command to one node, from whichever it is asked', async t => {
@@ -133,8 +174,8 @@ describe('reads on Citus', { skip: skipCitus }, () => {
           store => store.findInvoice(customer_id, 'in_a'),
           store => store.readSnapshot(customer_id),
         ]
-        for (const request of requests) sent.push(await countCommands(t, node, request))
-        assert.equal(await countCommands(t, node, store => store.findToken('none')), 0)
+        for (const request of requests) sent.push(await countCommands(t, node, openReadStore, request))
+        assert.equal(await countCommands(t, node, openReadStore, store => store.findToken('none')), 0)
       }
     assert.ok(
       sent.every(commands => commands <= 1),

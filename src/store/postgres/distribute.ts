@@ -2,9 +2,10 @@
 
 import {
   coordinatorTables,
-  customerFunctions,
   distributedTables,
   everywhereFunctions,
+  keyFunctions,
+  listFunctions,
   referenceTables,
 } from './schema.ts'
 import type { AskSchema } from './schema-version.ts'
@@ -12,6 +13,8 @@ import type { AskSchema } from './schema-version.ts'
 /** What the others of its column are colocated with. */
 const anchors = { customer_id: 'fatura.invoices', id: 'fatura.documents' } as const
 const anchor = anchors.customer_id
+
+const customerFunctions = [...keyFunctions, ...listFunctions]
 
 /** How each table is to lie: `reference`, the column it is spread by, or null for the coordinator alone. */
 const wantedWays: Readonly<Record<string, string | null>> = {
@@ -47,8 +50,8 @@ export async function distribute(ask: AskSchema): Promise<void> {
     const place = functions.get(name)
     if (place === undefined) continue
     const byCustomer = customerFunctions.includes(name)
-    // Citus chooses the shard while it plans, so it must know the customer then: no plan serves all of them.
-    if (byCustomer && !place.isPlannedEachTime)
+    // Of what reads more than one table, Citus chooses the shard while it plans: no plan serves all customers.
+    if (listFunctions.includes(name) && !place.isPlannedEachTime)
       await ask(`ALTER FUNCTION ${place.signature} SET plan_cache_mode = force_custom_plan`)
     if (place.argument === null && (byCustomer || !place.isSpread))
       await ask(
@@ -80,7 +83,8 @@ export async function findMisplaced(ask: AskSchema): Promise<string[] | null> {
   const isCallable = (name: string) => {
     const place = functions.get(name)
     if (everywhereFunctions.includes(name)) return place?.isSpread === true
-    return place?.argument === 0 && place.colocation === together && place.isPlannedEachTime
+    const isPlanned = keyFunctions.includes(name) || place?.isPlannedEachTime
+    return place?.argument === 0 && place.colocation === together && isPlanned === true
   }
   return [
     ...Object.entries(wantedWays).flatMap(each => (isRight(each) ? [] : [each[0]])),

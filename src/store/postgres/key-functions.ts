@@ -2,11 +2,14 @@
  * The functions that read rows by their keys alone. `freshness` has one row, and that one is read by its
  * key too: to read a table as a whole is forbidden here, and would count as so dear that a server with JIT compiles the
  * plan at every call.
+ *
+ * Each statement reads one table. They all see the moment of the call, since the functions are STABLE; and Citus keeps the
+ * plan of such a statement, where it would plan a join again at every call.
  */
 import { keyAttributes } from './function-parts.ts'
 
-const snapshot =
-  'fatura.freshness f LEFT JOIN fatura.customers c ON c.customer_id = p_customer_id WHERE f.only_one'
+const readFreshness = (into: string) =>
+  `SELECT f.synced_at INTO ${into} FROM fatura.freshness f WHERE f.only_one;`
 
 /**
  * Page 1 as it is asked for by default: a line of total, version and freshness, then the summaries. One text, because a
@@ -14,29 +17,34 @@ const snapshot =
  */
 const firstPage = `
   CREATE FUNCTION fatura.first_page(p_customer_id text) RETURNS text ${keyAttributes} AS $body$
-  DECLARE v_page text;
+  DECLARE v_synced_at text; v_page text;
   BEGIN
-    SELECT coalesce(c.total, 0) || ' ' || coalesce(c.version, 0) || ' ' || coalesce(f.synced_at::text, '') || E'\\n'
-      || coalesce(c.head, '') INTO v_page
-    FROM ${snapshot};
-    RETURN v_page;
+    ${readFreshness('v_synced_at')}
+    SELECT c.total || ' ' || c.version || ' ' || coalesce(v_synced_at, '') || E'\\n' || c.head INTO v_page
+    FROM fatura.customers c WHERE c.customer_id = p_customer_id;
+    RETURN coalesce(v_page, '0 0 ' || coalesce(v_synced_at, '') || E'\\n');
   END $body$;`
 
 const readSnapshot = `
   CREATE FUNCTION fatura.read_snapshot(p_customer_id text, OUT version bigint, OUT synced_at bigint)
   ${keyAttributes} AS $body$
   BEGIN
-    SELECT c.version, f.synced_at INTO version, synced_at FROM ${snapshot};
+    ${readFreshness('synced_at')}
+    SELECT c.version INTO version FROM fatura.customers c WHERE c.customer_id = p_customer_id;
   END $body$;`
 
 const findInvoice = `
   CREATE FUNCTION fatura.find_invoice(p_customer_id text, p_invoice_id text)
   RETURNS TABLE (summary text, lines text, synced_at bigint) ${keyAttributes} AS $body$
-  BEGIN RETURN QUERY
-    SELECT i.summary, l.lines, (SELECT f.synced_at FROM fatura.freshness f WHERE f.only_one)
-    FROM fatura.invoices i
-    LEFT JOIN fatura.invoice_lines l ON l.customer_id = i.customer_id AND l.invoice_id = i.id
-    WHERE i.customer_id = p_customer_id AND i.id = p_invoice_id;
+  BEGIN
+    SELECT i.summary INTO summary FROM fatura.invoices i WHERE i.customer_id = p_customer_id AND i.id = p_invoice_id;
+    IF NOT FOUND THEN
+      RETURN;
+    END IF;
+    SELECT l.lines INTO lines FROM fatura.invoice_lines l
+    WHERE l.customer_id = p_customer_id AND l.invoice_id = p_invoice_id;
+    ${readFreshness('synced_at')}
+    RETURN NEXT;
   END $body$;`
 
 export const keyFunctions = [firstPage, readSnapshot, findInvoice].join('\n')

@@ -38,14 +38,15 @@ export const distributedTables: Readonly<Record<string, 'customer_id' | 'id'>> =
   'fatura.document_clients': 'id',
 }
 
-/** What reads rows of the customer that is its first argument, and is called where these lie. */
-export const customerFunctions: readonly string[] = [
+/** What reads rows by a key of the customer that is its first argument, and is called where these lie. */
+export const keyFunctions: readonly string[] = [
   'fatura.first_page',
-  'fatura.list_invoices',
-  'fatura.search_invoices',
   'fatura.read_snapshot',
   'fatura.find_invoice',
 ]
+
+/** What reads lists of that customer, and is called there too. */
+export const listFunctions: readonly string[] = ['fatura.list_invoices', 'fatura.search_invoices']
 
 /** What is called on whatever node somebody is connected to. */
 export const everywhereFunctions: readonly string[] = [

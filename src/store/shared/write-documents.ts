@@ -105,16 +105,17 @@ export function documentWrites(
       const isDoubtful = await holdDocuments(db, 'shared', { ids: others, references: [] })
       return isDoubtful ? findDocuments(db, wanted) : found
     },
-    findLinked: ({ documents, invoices }) =>
-      db.query<InvoiceKey>(
-        `SELECT customer_id, invoice_id AS id FROM fatura.links WHERE ${db.isAmong('claimed_id', '$1')}
-         UNION
-         SELECT customer_id, invoice_id FROM fatura.links WHERE ${db.isAmong('ix_id', '$1')}
-         UNION
-         SELECT customer_id, invoice_id FROM fatura.links WHERE ${db.isAmong('invoice_id', '$2')}`,
-        documents,
-        invoices,
-      ),
+    async findLinked({ documents, invoices }) {
+      const keys = 'SELECT customer_id, invoice_id AS id FROM fatura.links WHERE'
+      const ofDocuments = (list: string) =>
+        `${keys} ${db.isAmong('claimed_id', list)} UNION ${keys} ${db.isAmong('ix_id', list)}`
+      const ofInvoices = (list: string) => `${keys} ${db.isAmong('invoice_id', list)}`
+      // On Citus, each list is looked for at every shard.
+      if (documents.length === 0)
+        return invoices.length === 0 ? [] : db.query<InvoiceKey>(ofInvoices('$1'), invoices)
+      if (invoices.length === 0) return db.query<InvoiceKey>(ofDocuments('$1'), documents)
+      return db.query<InvoiceKey>(`${ofDocuments('$1')} UNION ${ofInvoices('$2')}`, documents, invoices)
+    },
     saveEntries: entries => saveEntries(db, entries),
   }
 }
