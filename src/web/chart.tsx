@@ -24,7 +24,8 @@ interface Sums {
 export function Chart({ total, etag, rows }: ChartProps) {
   const { words, format } = usePage()
   const [isAll, setAll] = useState(false)
-  const sums = useSums(total, etag, rows, isAll ? Number.POSITIVE_INFINITY : unasked)
+  // All of many are added up when somebody asks, not with every change.
+  const sums = useSums(total, isAll ? null : etag, rows, isAll ? Number.POSITIVE_INFINITY : unasked)
   if (sums === null || sums.totals.size === 0) return <div class="chart-room" />
   const { seen, isDone, totals } = sums
   return (
