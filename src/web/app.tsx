@@ -39,7 +39,9 @@ export function App(props: AppProps) {
   const { words } = languages[language]
   props.onLanguage?.(language)
   const { session, onSession } = props
-  const main = useRef<HTMLElement>(null)
+  const main = useRef<HTMLElement & HTMLDivElement>(null)
+  // A page has one main part, and around an element that is not this.
+  const Main = props.isInUrl ? 'main' : 'div'
   return (
     <div class="fatura" lang={language === 'pt' ? 'pt-PT' : 'en'}>
       <header class="top">
@@ -54,7 +56,7 @@ export function App(props: AppProps) {
           </button>
         )}
       </header>
-      <main ref={main} tabIndex={-1}>
+      <Main class="main" ref={main} tabIndex={-1}>
         {session?.customer ? (
           <Invoices
             key={session.customer + session.invoice}
@@ -66,7 +68,7 @@ export function App(props: AppProps) {
         ) : (
           <NoSession {...props} words={words} />
         )}
-      </main>
+      </Main>
     </div>
   )
 }
@@ -109,6 +111,7 @@ function Invoices(props: InvoicesProps) {
     [token, baseUrl, props.client],
   )
   const shownBefore = useMemo(() => new Map(), [])
+  const opened = useRef<string | null>(null)
   const format = useMemo(() => createFormat(language), [language])
   const pick =
     props.pick &&
@@ -118,7 +121,7 @@ function Invoices(props: InvoicesProps) {
     })
   const leave = onSession && (() => onSession(null))
   const { onRefused = null } = props
-  const known = { client, session, nav, words, format, language, early, shown: shownBefore }
+  const known = { client, session, nav, words, format, language, early, opened, shown: shownBefore }
   const page = { ...known, pick, leave, onRefused }
   const shown = session.invoice ?? nav.place.invoice
   return (

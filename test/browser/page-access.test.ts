@@ -104,7 +104,7 @@ test('the keyboard alone is enough: filters, pages, an invoice, a PDF, and back'
   await (await arrived).path()
   await page.goBack()
   await page.locator('table.invoices').waitFor()
-  await page.evaluate('document.activeElement.blur()')
+  assert.equal(await focused(), 'FT-0063', 'where it was left')
   await tabTo(/^Payment/)
   await press('ArrowDown', 3)
   await page.waitForURL(/status=paid/)
