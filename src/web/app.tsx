@@ -1,5 +1,5 @@
 /** The page as a whole, wherever it stands: at its own address, in a frame, or as an element of another page. */
-import { useMemo, useState } from 'preact/hooks'
+import { useMemo, useRef, useState } from 'preact/hooks'
 import { type Client, createClient, type Invoice } from '../client/client.ts'
 import { type EarlyAnswer, Page } from './context.ts'
 import { createFormat } from './format.ts'
@@ -39,9 +39,15 @@ export function App(props: AppProps) {
   const { words } = languages[language]
   props.onLanguage?.(language)
   const { session, onSession } = props
+  const main = useRef<HTMLElement & HTMLDivElement>(null)
+  // A page has one main part, and around an element that is not this.
+  const Main = props.isInUrl ? 'main' : 'div'
   return (
     <div class="fatura" lang={language === 'pt' ? 'pt-PT' : 'en'}>
       <header class="top">
+        <button type="button" class="skip" onClick={() => skipTo(main.current)}>
+          {words.skip}
+        </button>
         <h1>{words.title}</h1>
         <LanguageSwitch nav={nav} language={language} />
         {onSession && session?.customer && (
@@ -50,7 +56,7 @@ export function App(props: AppProps) {
           </button>
         )}
       </header>
-      <main>
+      <Main class="main" ref={main} tabIndex={-1}>
         {session?.customer ? (
           <Invoices
             key={session.customer + session.invoice}
@@ -62,7 +68,7 @@ export function App(props: AppProps) {
         ) : (
           <NoSession {...props} words={words} />
         )}
-      </main>
+      </Main>
     </div>
   )
 }
@@ -87,6 +93,12 @@ function NoSession({
   )
 }
 
+/** Past the chart and the filters, where there are some. */
+function skipTo(main: HTMLElement | null): void {
+  const target = main?.querySelector<HTMLElement>('.bar') ?? main
+  target?.focus()
+}
+
 type InvoicesProps = AppProps & { session: Session; nav: Navigation; language: Language }
 
 function Invoices(props: InvoicesProps) {
@@ -99,6 +111,7 @@ function Invoices(props: InvoicesProps) {
     [token, baseUrl, props.client],
   )
   const shownBefore = useMemo(() => new Map(), [])
+  const opened = useRef<string | null>(null)
   const format = useMemo(() => createFormat(language), [language])
   const pick =
     props.pick &&
@@ -108,7 +121,7 @@ function Invoices(props: InvoicesProps) {
     })
   const leave = onSession && (() => onSession(null))
   const { onRefused = null } = props
-  const known = { client, session, nav, words, format, language, early, shown: shownBefore }
+  const known = { client, session, nav, words, format, language, early, opened, shown: shownBefore }
   const page = { ...known, pick, leave, onRefused }
   const shown = session.invoice ?? nav.place.invoice
   return (

@@ -24,8 +24,10 @@ interface Sums {
 export function Chart({ total, etag, rows }: ChartProps) {
   const { words, format } = usePage()
   const [isAll, setAll] = useState(false)
-  const sums = useSums(total, etag, rows, isAll ? Number.POSITIVE_INFINITY : unasked)
-  if (sums === null || sums.totals.size === 0) return <div class="chart-room" />
+  // All of many are added up when somebody asks, not with every change.
+  const sums = useSums(total, isAll ? null : etag, rows, isAll ? Number.POSITIVE_INFINITY : unasked)
+  if (sums === null) return <div class="chart-room" />
+  if (sums.totals.size === 0) return null
   const { seen, isDone, totals } = sums
   return (
     <section class="charts" aria-label={words.chart}>

@@ -25,6 +25,8 @@ export interface PageContext {
   /** What was shown last, by what was asked: going back shows it at once. */
   shown: Map<string, Result<unknown>>
   early: EarlyAnswer | null
+  /** The invoice that was opened last: back in the list, the keyboard goes on from there. */
+  opened: { current: string | null }
   /** Hands over the chosen invoice; null when nothing is to be chosen. */
   pick: ((invoice: Invoice) => void) | null
   /** Called when the token is refused: another may come. */

@@ -11,7 +11,7 @@ import { PdfButton } from './pdf-button.tsx'
 import { useLive } from './use-live.ts'
 
 export function InvoiceDetail({ id }: { id: string }) {
-  const { client, session, nav, words, format } = usePage()
+  const { client, session, nav, words, format, opened } = usePage()
   const { result, isCurrent, problem, retry } = useLive<Detail>(`invoice ${session.customer} ${id}`, call =>
     client.invoice.get(session.customer, id, call),
   )
@@ -20,8 +20,9 @@ export function InvoiceDetail({ id }: { id: string }) {
   const isThere = invoice !== undefined
   // Who opened it with the keyboard, or listens, goes on from here.
   useEffect(() => {
+    opened.current = id
     if (isThere) heading.current?.focus()
-  }, [isThere])
+  }, [isThere, id, opened])
 
   const isBarred = problem !== null && problem.retryAt === null
   return (

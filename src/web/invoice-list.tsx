@@ -27,7 +27,7 @@ export function InvoiceList() {
 
   return (
     <>
-      {problem !== null && <ProblemNotice problem={problem} retry={retry} />}
+      {problem !== null && <ProblemNotice problem={problem} retry={retry} back={clear} />}
       {!isBarred && answer && result && (answer.total > 0 || hasFilters) && (
         <>
           <Chart total={answer.total} etag={result.etag} rows={isCurrent ? answer.invoices : null} />
@@ -43,7 +43,7 @@ export function InvoiceList() {
               </Notice>
             ) : (
               <>
-                <div class="bar">
+                <div class="bar" tabIndex={-1}>
                   <Found total={answer.total} />
                   <Freshness syncedAt={result.syncedAt} changes={changed.changes} />
                 </div>

@@ -1,4 +1,5 @@
 /** The invoices of a page, as a table; on a narrow screen each is a card, and still a row to those who listen. */
+import { useEffect, useRef } from 'preact/hooks'
 import type { Invoice } from '../client/client.ts'
 import { DocumentBadge, PaymentBadge } from './badge.tsx'
 import { usePage } from './context.ts'
@@ -11,10 +12,17 @@ interface InvoiceTableProps {
 }
 
 export function InvoiceTable({ invoices, changed }: InvoiceTableProps) {
-  const { words, format, pick } = usePage()
+  const { words, format, pick, opened } = usePage()
+  const table = useRef<HTMLTableElement>(null)
+  useEffect(() => {
+    if (opened.current === null) return
+    const row = invoices.findIndex(({ id }) => id === opened.current)
+    opened.current = null
+    table.current?.tBodies[0]?.rows[row]?.querySelector<HTMLElement>('.stretch')?.focus()
+  }, [invoices, opened])
   const { column } = words
   return (
-    <table class="invoices" role="table" aria-label={words.history}>
+    <table class="invoices" ref={table} role="table" aria-label={words.history}>
       <thead role="rowgroup">
         <tr role="row">
           <th role="columnheader" scope="col">

@@ -25,7 +25,7 @@ export function Notice({ title, lead, tone = 'calm', children }: NoticeProps) {
 interface ProblemNoticeProps {
   problem: Problem
   retry(): void
-  /** The way out of an invoice that is not there. */
+  /** The way out of an invoice that is not there, and of a search that cannot be. */
   back?: (() => void) | undefined
 }
 
@@ -40,6 +40,7 @@ export function ProblemNotice({ problem, retry, back }: ProblemNoticeProps) {
     limited: undefined,
     offline: words.offlineLead,
     gone: words.goneLead,
+    unsearchable: words.unsearchableLead,
     broken: words.brokenLead,
   }[kind]
   return (
@@ -47,9 +48,9 @@ export function ProblemNotice({ problem, retry, back }: ProblemNoticeProps) {
       {retryAt !== null && kind !== 'offline' && <Countdown until={retryAt} />}
       {requestId !== null && kind === 'broken' && <p class="quiet">{words.reference(requestId)}</p>}
       <p class="actions">
-        {kind === 'gone' && back && session.invoice === null ? (
+        {(kind === 'gone' || kind === 'unsearchable') && back && session.invoice === null ? (
           <button type="button" class="primary" onClick={back}>
-            {words.back}
+            {kind === 'gone' ? words.back : words.clear}
           </button>
         ) : (
           <button type="button" class={hasNoAccess ? '' : 'primary'} onClick={retry}>

@@ -53,5 +53,5 @@ function sendPicked(invoice: Invoice): void {
 show(takeSession())
 // Another link opened in this tab changes nothing but the fragment.
 addEventListener('hashchange', () => {
-  if (location.hash.startsWith('#t=')) show(takeSession())
+  if (new URLSearchParams(location.hash.slice(1)).has('t')) show(takeSession())
 })

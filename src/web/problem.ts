@@ -2,7 +2,15 @@
 import { FaturaError } from '../client/client.ts'
 import { expiryOf } from './session.ts'
 
-export type ProblemKind = 'expired' | 'revoked' | 'forbidden' | 'limited' | 'offline' | 'gone' | 'broken'
+export type ProblemKind =
+  | 'expired'
+  | 'revoked'
+  | 'forbidden'
+  | 'limited'
+  | 'offline'
+  | 'gone'
+  | 'unsearchable'
+  | 'broken'
 
 export interface Problem {
   kind: ProblemKind
@@ -12,7 +20,8 @@ export interface Problem {
 }
 
 /** Another try does not help. */
-export const isFinal = ({ kind }: Problem) => ['expired', 'revoked', 'forbidden', 'gone'].includes(kind)
+export const isFinal = ({ kind }: Problem) =>
+  ['expired', 'revoked', 'forbidden', 'gone', 'unsearchable'].includes(kind)
 
 export function describeProblem(error: unknown, token: string, retryAt: number | null = null): Problem {
   const { requestId = null } = error instanceof FaturaError ? error : {}
@@ -20,7 +29,7 @@ export function describeProblem(error: unknown, token: string, retryAt: number |
   return { kind, requestId, retryAt }
 }
 
-function kindOf({ code, message }: FaturaError, token: string): ProblemKind {
+function kindOf({ code, message, param }: FaturaError, token: string): ProblemKind {
   switch (code) {
     case 'missing_token':
     case 'invalid_token':
@@ -32,9 +41,10 @@ function kindOf({ code, message }: FaturaError, token: string): ProblemKind {
     case 'connection_failed':
       return 'offline'
     case 'invoice_not_found':
-    // An id in the address that is none.
-    case 'invalid_parameter':
       return 'gone'
+    case 'invalid_parameter':
+      // An id in the address that is none; or a search of too many words.
+      return param === 'invoiceId' ? 'gone' : 'unsearchable'
     default:
       return 'broken'
   }

@@ -60,6 +60,15 @@ test('no match: the filters can be cleared', options, async t => {
   assertClean()
 })
 
+test('a search of too many words: it says so, and can be cleared', options, async t => {
+  const words = Array.from({ length: 11 }, (_, index) => `w${index}x`).join('+')
+  const { page, assertClean } = await open(t, { path: `/?q=${words}` })
+  await page.getByRole('alert').getByRole('heading', { name: 'This search is too long' }).waitFor()
+  await page.getByRole('button', { name: 'Clear filters' }).click()
+  await page.locator(rows).first().waitFor()
+  assertClean(failedLoad)
+})
+
 test('loading: after a while it says that it takes long, and can be tried again', options, async t => {
   let isHeld = true
   const held: Route[] = []

@@ -166,6 +166,8 @@ export const en = {
   reference: (id: string) => `Reference for support: ${id}`,
   gone: 'There is no such invoice',
   goneLead: 'It may have been a draft that was deleted.',
+  unsearchable: 'This search is too long',
+  unsearchableLead: 'Fewer words find it too.',
   documentMissing: 'There is no such document.',
 
   pick: 'Choose',

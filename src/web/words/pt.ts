@@ -166,6 +166,8 @@ export const pt: Words = {
   reference: id => `Referência para o apoio ao cliente: ${id}`,
   gone: 'Esta fatura não existe',
   goneLead: 'Pode ter sido um rascunho, entretanto eliminado.',
+  unsearchable: 'Esta pesquisa é demasiado longa',
+  unsearchableLead: 'Com menos palavras também se encontra.',
   documentMissing: 'Este documento não existe.',
 
   pick: 'Escolher',
