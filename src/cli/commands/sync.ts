@@ -3,7 +3,6 @@ import { SourceError } from '../../sources.ts'
 import { prepareStore } from '../../store/engines.ts'
 import {
   adminOf,
-  adminSettings,
   invoiceXpressOf,
   invoiceXpressSettings,
   linkRulesOf,
@@ -24,8 +23,9 @@ const used = [
   'DATABASE_URL',
   'LOG_LEVEL',
   'HOST',
-  'PUBLIC_URL',
-  ...adminSettings,
+  'ADMIN_PORT',
+  'ADMIN_HOST',
+  'ADMIN_TOKEN',
   ...stripeSettings,
   'STRIPE_WEBHOOK_SECRET',
   ...invoiceXpressSettings,
@@ -98,7 +98,9 @@ async function runSync(options: SyncFlags): Promise<void> {
   }
   if (options.once !== true) {
     const store = { readUrl: url, operatorUrl: url, hasDocuments: invoiceXpress !== null }
-    await besideAdmin(adminOf(settings), store, log, async beside => {
+    // It makes no links: those are for whoever serves them.
+    const admin = adminOf({ ...settings, LINK_KEY: null, PUBLIC_URL: null })
+    await besideAdmin(admin, store, log, async beside => {
       await beside.count({ serves: null, synchronizes: true })
       beside.runs()
       await syncOn(common)

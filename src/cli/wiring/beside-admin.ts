@@ -3,13 +3,11 @@ import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import type { Logger } from 'pino'
 import type { AdminOptions } from '../../admin/admin-server.ts'
-import type { Peer } from '../../metrics/gather.ts'
-import type { MetricsRoles } from '../../metrics/metrics.ts'
 import { request } from '../../node-http.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { closeGently } from './close-connections.ts'
 import { explainListening } from './explain-listening.ts'
-import { gatherMetrics, type MeasuredStore } from './gather-metrics.ts'
+import { type GatheredMetrics, gatherMetrics, type MeasuredStore } from './gather-metrics.ts'
 
 export interface AdminPort extends Omit<AdminOptions, 'askReady' | 'writeMetrics' | 'log'> {
   host: string
@@ -17,16 +15,11 @@ export interface AdminPort extends Omit<AdminOptions, 'askReady' | 'writeMetrics
 }
 
 /** What the work beside an admin port tells it. Without one, nobody hears. */
-export interface BesideAdmin {
+export interface BesideAdmin extends Pick<GatheredMetrics, 'count' | 'addPeer' | 'removePeer'> {
   /** The API listens here: until then, `/ready` is 503. */
   serves(address: string): void
   /** There is no API in here, and what there is has begun. */
   runs(): void
-  /** Counts what happens in this process from now on. */
-  count(roles: MetricsRoles): Promise<void>
-  /** Another process or thread, which counts for itself. */
-  addPeer(peer: Peer): void
-  removePeer(peer: Peer): void
 }
 
 const nobody: BesideAdmin = { serves() {}, runs() {}, async count() {}, addPeer() {}, removePeer() {} }

@@ -1,9 +1,9 @@
 /** What an admin port tells: of this process, of those beside it, and of the store. */
 import type { Logger } from 'pino'
-import type { Metrics } from '../../metrics/metrics.ts'
+import type { Peer } from '../../metrics/gather.ts'
+import type { Metrics, MetricsRoles } from '../../metrics/metrics.ts'
 import type { MetricsStore } from '../../metrics/store-metrics.ts'
 import { openOperatorStore, openReadStore } from '../../store/engines.ts'
-import type { BesideAdmin } from './beside-admin.ts'
 
 export interface MeasuredStore {
   readUrl: string
@@ -13,7 +13,12 @@ export interface MeasuredStore {
   hasDocuments: boolean
 }
 
-export interface GatheredMetrics extends Pick<BesideAdmin, 'count' | 'addPeer' | 'removePeer'> {
+export interface GatheredMetrics {
+  /** Counts what happens in this process from now on. */
+  count(roles: MetricsRoles): Promise<void>
+  /** Another process or thread, which counts for itself. */
+  addPeer(peer: Peer): void
+  removePeer(peer: Peer): void
   write(): Promise<string>
   close(): Promise<void>
 }
