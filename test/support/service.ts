@@ -24,6 +24,7 @@ export interface ServiceOptions {
   payments?: PaymentPlatform
   documents?: InvoicingSystem
   rateLimit?: RateLimit
+  readyMaxLagMs?: number
   /** Whether pages are served beside the API; not unless told. */
   web?: boolean
   embedOrigins?: readonly string[]
@@ -112,6 +113,7 @@ export async function startService(
     }),
     identity,
     rateLimit: options.rateLimit ?? null,
+    readyMaxLagMs: options.readyMaxLagMs ?? null,
     corsOrigins: options.corsOrigins,
     log,
     apiDescription: readApiDescription(),
