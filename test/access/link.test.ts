@@ -111,12 +111,12 @@ describe('a link', () => {
   test('is let in for 24 hours, with a minute for other clocks', async () => {
     const signer = makeLinkSigner()
     const { authenticate } = start(signer.key)
+    const iat = seconds()
     for (const good of [
-      { iat: seconds(), exp: seconds() + maxLinkSeconds },
+      { iat, exp: iat + maxLinkSeconds },
       { iat: seconds(50) },
       { iat: seconds(-600), exp: seconds(-50) },
-      { iat: -5, exp: seconds(60), sub: 'cus_ana' },
-    ].slice(0, 3))
+    ])
       assert.ok((await authenticate(`Bearer ${signer.token(good)}`)).mayRead('cus_ana'))
     assert.equal(maxLinkSeconds, 86_400)
   })
