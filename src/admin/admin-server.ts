@@ -61,7 +61,7 @@ export function createAdminServer(options: AdminOptions): Server {
 
   async function find(request: IncomingMessage, response: ServerResponse): Promise<object | string> {
     const fault = findFault(request)
-    if (fault !== null) throw new AdminError('invalid_request', fault)
+    if (fault !== null) throw new AdminError('invalid_request', fault, { connection: 'close' })
     const route = routes.get(pathOf(request))
     if (route === undefined)
       throw new AdminError('route_not_found', `Served here: ${[...routes.keys()].join(', ')}.`)

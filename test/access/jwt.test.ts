@@ -70,6 +70,9 @@ async function assertRefused(given: Given, token: string, message: RegExp, name:
   assert.equal((await refusalOf(given.authenticate, token)).message, refusal.message, name)
 }
 
+/** Those that depend on the moment are made when they are sent. */
+type Claims = Record<string, unknown> | (() => Record<string, unknown>)
+
 const unsigned = /^The access token is not signed by a known key\.$/
 const malformed = /^The access token is malformed\.$/
 const incomplete = /^The access token lacks a claim that is required, or has one of the wrong form\.$/
@@ -141,7 +144,7 @@ describe('a JWT of the provider', () => {
     assert.notEqual(none, otherNone)
   })
 
-  const claims: [name: string, claims: Record<string, unknown>, message: RegExp][] = [
+  const claims: [name: string, claims: Claims, message: RegExp][] = [
     ['another issuer', { iss: 'https://login.example.com' }, /not of the issuer that is trusted here/],
     ['no issuer', { iss: undefined }, /not of the issuer|lacks a claim/],
     ['an issuer list', { iss: [issuer] }, /not of the issuer/],
@@ -158,12 +161,17 @@ describe('a JWT of the provider', () => {
     ['expiry 0', { exp: 0 }, /^The access token expired\.$/],
     ['negative expiry', { exp: -1 }, /^The access token expired\.$/],
     ['nbf as text', { nbf: 'now' }, incomplete],
-    ['not before beyond the skew', { nbf: seconds(70) }, /^The access token is not valid yet\.$/],
+    ['not before beyond the skew', () => ({ nbf: seconds(70) }), /^The access token is not valid yet\.$/],
   ]
   for (const [name, given, message] of claims)
     test(`with ${name} is refused`, async t => {
       const service = await start(t)
-      await assertRefused(service, service.provider.token(given), message, name)
+      await assertRefused(
+        service,
+        service.provider.token(typeof given === 'function' ? given() : given),
+        message,
+        name,
+      )
     })
 
   test('is let in within a skew of 60 s, and with an audience list that holds this service', async t => {

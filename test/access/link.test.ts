@@ -63,7 +63,7 @@ describe('a link', () => {
   const unsigned = /^The access token is not signed by a known key\.$/
   const cases: [
     name: string,
-    claims: Record<string, unknown>,
+    claims: Record<string, unknown> | (() => Record<string, unknown>),
     head: Record<string, unknown>,
     message: RegExp,
   ][] = [
@@ -83,7 +83,7 @@ describe('a link', () => {
     ['a beginning as text', { iat: '1' }, {}, required],
     ['parts of seconds', { iat: seconds() + 0.5 }, {}, claim],
     ['parts of seconds at its end', { exp: seconds(60) + 0.5 }, {}, claim],
-    ['a beginning in the future', { iat: seconds(70), exp: seconds(100) }, {}, /not valid yet/],
+    ['a beginning in the future', () => ({ iat: seconds(70), exp: seconds(100) }), {}, /not valid yet/],
     [
       'a day and a second',
       { iat: seconds(-9), exp: seconds(-9) + maxLinkSeconds + 1 },
@@ -103,19 +103,20 @@ describe('a link', () => {
     test(`with ${name} is refused`, async () => {
       const signer = makeLinkSigner()
       const { authenticate } = start(signer.key)
-      assert.match(await messageOf(authenticate, signer.token(claims, head)), message)
-      assert.match(await messageOf(authenticate, signer.token(claims, head)), message)
+      const given = typeof claims === 'function' ? claims() : claims
+      assert.match(await messageOf(authenticate, signer.token(given, head)), message)
+      assert.match(await messageOf(authenticate, signer.token(given, head)), message)
     })
 
   test('is let in for 24 hours, with a minute for other clocks', async () => {
     const signer = makeLinkSigner()
     const { authenticate } = start(signer.key)
+    const iat = seconds()
     for (const good of [
-      { iat: seconds(), exp: seconds() + maxLinkSeconds },
+      { iat, exp: iat + maxLinkSeconds },
       { iat: seconds(50) },
       { iat: seconds(-600), exp: seconds(-50) },
-      { iat: -5, exp: seconds(60), sub: 'cus_ana' },
-    ].slice(0, 3))
+    ])
       assert.ok((await authenticate(`Bearer ${signer.token(good)}`)).mayRead('cus_ana'))
     assert.equal(maxLinkSeconds, 86_400)
   })
