@@ -67,7 +67,7 @@ describe('the settings of an identity provider', { concurrency: 3 }, () => {
     assert.equal((await api.get(path, signer.token({ invoice: 'in_1' }))).status, 403)
     const { json } = await api.get('/.well-known/oauth-protected-resource')
     assert.deepEqual([json.resource, json.authorization_servers], [publicUrl, [issuer]])
-    await api.stop()
+    await api.stop('SIGINT')
     assert.doesNotMatch(api.stdout, /eyJ|canary/)
   })
 
@@ -88,7 +88,7 @@ describe('the settings of an identity provider', { concurrency: 3 }, () => {
       const env = { NODE_OPTIONS: `--import=${hook}`, PUBLIC_URL }
       const api = await cli.serve(['--migrate'], { env })
       assert.equal((await api.get('/live')).status, 200)
-      await api.stop()
+      await api.stop('SIGINT')
       assert.equal(api.stdout.includes('jose is loaded'), PUBLIC_URL !== '')
     }
   })
