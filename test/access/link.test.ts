@@ -168,6 +168,16 @@ describe('a link', () => {
     assert.match(await messageOf(authenticate, `${h}.${p}.${s.slice(0, -4)}AAAA`), unsigned)
   })
 
+  test('whose key is gone from the store is refused', async () => {
+    const signer = makeLinkSigner()
+    const { authenticate, clock } = start(signer.key)
+    const token = signer.token()
+    await authenticate(`Bearer ${token}`)
+    signer.key.kid = createKeyId()
+    clock.offsetMs = 501
+    assert.match(await messageOf(authenticate, token), unsigned)
+  })
+
   test('a revocation is not put off by what was remembered of the key just before', async () => {
     const signer = makeLinkSigner()
     const { authenticate, clock } = start(signer.key)
@@ -227,6 +237,16 @@ describe('JWTs and their cost', () => {
     const late = signer.token({ exp: seconds(-99), iat: seconds(-999) })
     for (let n = 0; n < 30; n++) await messageOf(authenticate, late)
     assert.equal(verify.mock.callCount(), 3, 'and one that expired')
+    for (const [index, wrong] of [
+      { sub: 'ana' },
+      { aud: 'https://x.example' },
+      { exp: seconds(2 * maxLinkSeconds) },
+      { exp: 'x' },
+    ].entries()) {
+      const token = signer.token(wrong)
+      for (let n = 0; n < 10; n++) await messageOf(authenticate, token)
+      assert.equal(verify.mock.callCount(), 4 + index, JSON.stringify(wrong))
+    }
   })
 
   test('a header that proved right is answered without a promise; a long one is not kept, and works', async () => {

@@ -1,5 +1,7 @@
 /** The settings of an identity provider and of customer links, as the program reads them. */
 import assert from 'node:assert/strict'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { openWriteStore } from '../../src/store/engines.ts'
 import { assertOneLine, createCli } from '../support/cli.ts'
@@ -65,7 +67,29 @@ describe('the settings of an identity provider', { concurrency: 3 }, () => {
     assert.equal((await api.get(path, signer.token({ invoice: 'in_1' }))).status, 403)
     const { json } = await api.get('/.well-known/oauth-protected-resource')
     assert.deepEqual([json.resource, json.authorization_servers], [publicUrl, [issuer]])
-    await api.stop()
+    await api.stop('SIGINT')
     assert.doesNotMatch(api.stdout, /eyJ|canary/)
+  })
+
+  test('are what jose is loaded for: without them it is not, since that takes its time', async t => {
+    const cli = await createCli(t)
+    const hook = join(cli.folder, 'hook.mjs')
+    await writeFile(
+      hook,
+      `import { registerHooks } from 'node:module'
+       registerHooks({
+         resolve(name, context, next) {
+           if (name === 'jose') console.log('jose is loaded')
+           return next(name, context)
+         },
+       })`,
+    )
+    for (const PUBLIC_URL of ['', publicUrl]) {
+      const env = { NODE_OPTIONS: `--import=${hook}`, PUBLIC_URL }
+      const api = await cli.serve(['--migrate'], { env })
+      assert.equal((await api.get('/live')).status, 200)
+      await api.stop('SIGINT')
+      assert.equal(api.stdout.includes('jose is loaded'), PUBLIC_URL !== '')
+    }
   })
 })
