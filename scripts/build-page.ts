@@ -25,7 +25,7 @@ export async function buildPage(buildFolder: URL): Promise<void> {
   await replace(new URL('page.html', folder), await writeHtml(basename(styles.path), page, metafile))
   const names = assets.map(({ path }) => basename(path))
   for (const name of await readdir(assetFolder))
-    if (!names.includes(name)) await rm(new URL(name, assetFolder), { force: true })
+    if (!names.includes(name) && !/\.\d+$/.test(name)) await rm(new URL(name, assetFolder), { force: true })
 }
 
 async function bundleStyles(): Promise<OutputFile> {

@@ -1,5 +1,5 @@
 /** The API reference's one script: taken out of its package, named by its content, and compressed. */
-import { mkdir, readdir, rm, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises'
 import { promisify } from 'node:util'
 import { brotliCompress, gzip, constants as zlib } from 'node:zlib'
 import scalar from '@scalar/fastify-api-reference'
@@ -16,7 +16,6 @@ export async function buildReference(buildFolder: URL): Promise<void> {
   const name = `scalar-${nameContent(script)}.js`
   const there = await readdir(folder)
   if (there.includes(`${name}.br`) && there.includes(`${name}.gz`)) return
-  await Promise.all(there.map(file => rm(new URL(file, folder))))
   const params = {
     [zlib.BROTLI_PARAM_QUALITY]: brotliQuality,
     [zlib.BROTLI_PARAM_SIZE_HINT]: script.length,
@@ -25,9 +24,16 @@ export async function buildReference(buildFolder: URL): Promise<void> {
     promisify(brotliCompress)(script, { params }),
     promisify(gzip)(script, { level: 9 }),
   ])
-  // The one that is looked for comes last.
-  await writeFile(new URL(`${name}.gz`, folder), gz)
-  await writeFile(new URL(`${name}.br`, folder), br)
+  // Others may read while this writes: each comes whole, and the one that is looked for comes last.
+  for (const [file, content] of [
+    [`${name}.gz`, gz],
+    [`${name}.br`, br],
+  ] as const) {
+    const written = new URL(`${file}.${process.pid}`, folder)
+    await writeFile(written, content)
+    await rename(written, new URL(file, folder))
+  }
+  for (const file of there) if (!file.startsWith(name)) await rm(new URL(file, folder), { force: true })
 }
 
 /** The package gives its script to those who ask its plugin: the plain package would bring 130 more along. */

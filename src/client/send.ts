@@ -58,8 +58,9 @@ export function createSend(options: ClientOptions): Send {
         cache: 'no-store',
         credentials: 'omit',
       })
-      const isExpected = answer.headers.get('content-type')?.startsWith(headers.accept)
-      if (answer.status !== 304 && !(answer.ok && isExpected)) throw await readError(answer)
+      const isHeld = answer.status === 304 && 'if-none-match' in headers
+      const isExpected = answer.ok && answer.headers.get('content-type')?.startsWith(headers.accept)
+      if (!isHeld && !isExpected) throw await readError(answer)
       return await read(answer)
     } catch (error) {
       signal?.throwIfAborted()

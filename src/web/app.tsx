@@ -1,5 +1,5 @@
 /** The page as a whole, wherever it stands: at its own address, in a frame, or as an element of another page. */
-import { useMemo, useState } from 'preact/hooks'
+import { useMemo, useRef, useState } from 'preact/hooks'
 import { type Client, createClient, type Invoice } from '../client/client.ts'
 import { type EarlyAnswer, Page } from './context.ts'
 import { createFormat } from './format.ts'
@@ -39,9 +39,13 @@ export function App(props: AppProps) {
   const { words } = languages[language]
   props.onLanguage?.(language)
   const { session, onSession } = props
+  const main = useRef<HTMLElement>(null)
   return (
     <div class="fatura" lang={language === 'pt' ? 'pt-PT' : 'en'}>
       <header class="top">
+        <button type="button" class="skip" onClick={() => skipTo(main.current)}>
+          {words.skip}
+        </button>
         <h1>{words.title}</h1>
         <LanguageSwitch nav={nav} language={language} />
         {onSession && session?.customer && (
@@ -50,7 +54,7 @@ export function App(props: AppProps) {
           </button>
         )}
       </header>
-      <main>
+      <main ref={main} tabIndex={-1}>
         {session?.customer ? (
           <Invoices
             key={session.customer + session.invoice}
@@ -85,6 +89,12 @@ function NoSession({
       </p>
     </Notice>
   )
+}
+
+/** Past the chart and the filters, where there are some. */
+function skipTo(main: HTMLElement | null): void {
+  const target = main?.querySelector<HTMLElement>('.bar') ?? main
+  target?.focus()
 }
 
 type InvoicesProps = AppProps & { session: Session; nav: Navigation; language: Language }

@@ -43,7 +43,7 @@ export function InvoiceList() {
               </Notice>
             ) : (
               <>
-                <div class="bar">
+                <div class="bar" tabIndex={-1}>
                   <Found total={answer.total} />
                   <Freshness syncedAt={result.syncedAt} changes={changed.changes} />
                 </div>

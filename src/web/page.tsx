@@ -1,17 +1,23 @@
 /** The page at the service's own address. */
 import { render } from 'preact'
-import { createClient, type Invoice } from '../client/client.ts'
+import { type Client, createClient, type Invoice } from '../client/client.ts'
 import { App } from './app.tsx'
+import type { EarlyAnswer } from './context.ts'
 import { askEarly } from './early-list.ts'
 import { keepSession, type Session, takeSession } from './session.ts'
 import { languages } from './words/words.ts'
 
 const root = document.getElementById('fatura') as HTMLElement
 
-/** Draws the page for a session, and asks for its list before. */
+/** Asks for the session's list, then draws the page: the rows are on their way before anything else takes time. */
 function show(session: Session | null): void {
   const client = session?.customer ? createClient({ baseUrl: '', token: session.token }) : null
   const early = client && session && askEarly(client, session)
+  // A request leaves when the script has nothing else to do.
+  setTimeout(() => draw(session, client, early))
+}
+
+function draw(session: Session | null, client: Client | null, early: EarlyAnswer | null): void {
   render(
     <App
       session={session}

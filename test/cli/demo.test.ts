@@ -20,9 +20,31 @@ describe('fatura demo', { concurrency: 3 }, () => {
           (await demo.get(`/api/v1/client/${id}/invoices`)).headers.get('etag'),
         ),
       )
+    const freshness = async () =>
+      (await demo.get(`/api/v1/client/${demo.customers[0]?.id}/invoices`)).headers.get('fatura-synced-at')
     const before = await tags()
+    const synced = await freshness()
     await demo.program.waitFor(/webhook: invoice\.\w+, applied/)
     await eventually('an answer changes', async () => JSON.stringify(await tags()) !== JSON.stringify(before))
+    await eventually('what is told of its age follows', async () => (await freshness()) !== synced)
+    await demo.program.waitFor(/documents: \d+ invoices changed/)
+    assertOneScreen(demo.program.stdout)
+  })
+
+  it('prints the page first, with a link that works, and fits a screen of 40 rows', async t => {
+    const { program, address, link } = await startDemo(await createCli(t))
+    assertOneScreen(program.stdout)
+    assert.ok(
+      program.stdout.indexOf(link) < program.stdout.indexOf('cus_', program.stdout.indexOf('\n  cus_')),
+    )
+    const { origin, pathname, hash } = new URL(link)
+    assert.deepEqual([origin, pathname], [address, '/'])
+    const given = new URLSearchParams(hash.slice(1))
+    const token = given.get('t') ?? ''
+    const page = await get(link.replace(hash, ''), token)
+    assert.equal(page.status, 200)
+    assert.match(page.headers.get('content-type') ?? '', /^text\/html/)
+    assert.equal((await get(`${address}/api/v1/client/${given.get('c')}/invoices`, token)).status, 200)
   })
 
   it('prints curl lines that answer as it says', async t => {
@@ -65,7 +87,7 @@ describe('fatura demo', { concurrency: 3 }, () => {
 
     assert.equal(foreign?.status, 404)
     assert.equal(foreign.json.error.code, 'invoice_not_found')
-    assert.equal((await get(demo.description)).json.openapi.slice(0, 3), '3.1')
+    assert.equal((await get(`${demo.address}/docs`)).status, 200)
   })
 
   it('prints curl lines that can be pasted into a shell', {
@@ -74,10 +96,14 @@ describe('fatura demo', { concurrency: 3 }, () => {
     const cli = await createCli(t)
     const demo = await startDemo(cli)
     for (const [index, { line }] of demo.curls.entries()) {
-      const { stdout } = await promisify(execFile)('sh', ['-c', `${line} -w '\\n%{http_code}'`], {
-        env: { PATH: process.env.PATH ?? '' },
-        cwd: cli.folder,
-      })
+      const { stdout } = await promisify(execFile)(
+        'sh',
+        ['-c', `${demo.exports}${line} -w '\\n%{http_code}'`],
+        {
+          env: { PATH: process.env.PATH ?? '' },
+          cwd: cli.folder,
+        },
+      )
       const [, body = '', status] = /^(.*)\n(\d+)$/s.exec(stdout) ?? []
       assert.equal(status, index === demo.curls.length - 1 ? '404' : '200', line)
       const [, file] = / -o (\w+\.pdf) /.exec(line) ?? []
@@ -208,8 +234,10 @@ interface Demo {
   program: Program
   address: string
   token: string
-  /** Where it says that the API's description is. */
-  description: string
+  /** The page, with a token. */
+  link: string
+  /** The lines that the others need. */
+  exports: string
   /** The lines to paste, whole and taken apart. */
   curls: { line: string; token: string; url: string }[]
   customers: { id: string; count: number; currency: string }[]
@@ -226,13 +254,15 @@ async function startDemo(
   const program = cli.start(['demo', ...args], { env })
   await program.waitFor(/Ctrl-C stops the demo[^\n]*\n/)
   const { stdout } = program
-  const [, address = ''] = /serving at (http:\/\/\S+) the invoices/.exec(stdout) ?? []
-  const [, token = ''] = /\n {2}(fat_\w{48})\n/.exec(stdout) ?? []
-  const [description = ''] = /http:\S+openapi\.json/.exec(stdout) ?? []
+  const [link = ''] = /http:\S+#t=\S+/.exec(stdout) ?? []
+  const [, address = ''] = /Serving at (http:\/\/\S+); Ctrl-C/.exec(stdout) ?? []
+  const [, token = ''] = /\n {2}export TOKEN=(fat_\w{48})\n/.exec(stdout) ?? []
+  const [, api = ''] = /\n {2}export API=(http:\S+)\n/.exec(stdout) ?? []
+  const exports = [...stdout.matchAll(/^ +(export .*\n)/gm)].map(([, line = '']) => line).join('')
   const curls = [...stdout.matchAll(/^ +(curl .*)$/gm)].map(([, line = '']) => {
-    const [, token = '', url = ''] =
-      /^curl -s(?: -o \w+\.pdf)? -H 'Authorization: Bearer (fat_\w{48})' '(http:[^' ]+)'$/.exec(line) ?? []
-    return { line, token, url }
+    const [, path] =
+      /^curl -s(?: -o \w+\.pdf)? -H "Authorization: Bearer \$TOKEN" "\$API(\/[^" ]+)"$/.exec(line) ?? []
+    return { line, token, url: api + path }
   })
   const customers = [...stdout.matchAll(/^ +(cus_\w+) +(\d+) invoices in ([a-z]{3})\b/gm)].map(
     ([, id = '', count, currency = '']) => ({ id, count: Number(count), currency }),
@@ -241,7 +271,8 @@ async function startDemo(
     program,
     address,
     token,
-    description,
+    link,
+    exports,
     curls,
     customers,
     get: path => get(address + path, token),
@@ -256,6 +287,12 @@ async function startDemo(
     },
   }
   return demo
+}
+
+/** As on a terminal of 80 characters a row, with the row that is typed on. */
+function assertOneScreen(output: string): void {
+  const rows = output.split('\n').reduce((total, line) => total + Math.max(1, Math.ceil(line.length / 80)), 0)
+  assert.ok(rows <= 40, `${rows} rows:\n${output}`)
 }
 
 async function createTemporary(cli: Cli): Promise<string> {

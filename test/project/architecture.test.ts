@@ -84,6 +84,16 @@ const rules: Record<string, Rule> = {
   'src/pdf/': { ours: [...domain, 'src/sources.ts'], packages: [] },
   'src/server/': { ours: [], packages: [] },
   'src/customer-link/': { ours: [], packages: [] },
+  'src/admin/': {
+    ours: [
+      ...domain,
+      'src/access/link-form.ts',
+      'src/customer-link/',
+      'src/server/',
+      'src/http/request-id.ts',
+    ],
+    packages: ['pino'],
+  },
   'src/http/openapi/': {
     ours: [...domain, 'src/http/typed-app.ts', 'src/store/read-model/search.ts'],
     packages: ['typebox'],
@@ -106,14 +116,14 @@ const rules: Record<string, Rule> = {
         'src/pdf/',
         'src/linking/',
       ],
-      ...['src/stripe/', 'src/invoicexpress/', 'src/customer-link/'],
+      ...['src/stripe/', 'src/invoicexpress/', 'src/access/', 'src/customer-link/'],
     ],
     packages: ['commander'],
   },
   'src/cli/wiring/': {
     ours: [
       ...[...domain, ...sources, 'src/store/', 'src/access/', 'src/linking/', 'src/sync/', 'src/sandbox/'],
-      ...['src/http/', 'src/server/', 'src/stripe/', 'src/invoicexpress/', 'src/doctor/'],
+      ...['src/http/', 'src/server/', 'src/admin/', 'src/stripe/', 'src/invoicexpress/', 'src/doctor/'],
       ...['src/cli/settings/', 'src/cli/terminal/'],
     ],
     packages: ['pino'],

@@ -5,6 +5,7 @@ import { addSettings } from '../settings/options.ts'
 import { isSet, type Options, readSettings } from '../settings/read-settings.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { createLog } from '../terminal/log.ts'
+import { movingLine, printResult } from '../terminal/moving-line.ts'
 import type { DemoWorld } from '../wiring/demo-world.ts'
 import { waitForSignal } from '../wiring/signals.ts'
 import { createTemporaryFolder } from '../wiring/temporary-folder.ts'
@@ -37,7 +38,7 @@ async function demo(options: Options): Promise<void> {
     const url = `sqlite:${join(folder, 'fatura.db')}`
     const { startDemoWorld } = await import('../wiring/demo-world.ts')
     const { startApi } = await import('../wiring/start-api.ts')
-    const world = await startDemoWorld(url, log, line => process.stdout.write(`${line}\n`))
+    const world = await startDemoWorld(url, log, tellEvents())
     try {
       const { stripe, invoiceXpress } = world
       const api = { url, host, rateLimit, web: true, log, stripe, invoiceXpress }
@@ -55,13 +56,13 @@ async function demo(options: Options): Promise<void> {
   } finally {
     await rm(folder, { recursive: true, force: true })
   }
-  process.stdout.write('\nStopped; nothing is left behind.\n')
+  printResult('\nStopped; nothing is left behind.\n')
 }
 
+/** All of it stays on a screen of 40 rows, 80 characters wide. */
 function introduce(address: string, { token, customers, sample }: DemoWorld): string {
-  const base = `${address}/api/v1/client`
   const curl = (path: string, more = '') =>
-    `  curl -s${more} -H 'Authorization: Bearer ${token}' '${base}/${path}'\n`
+    `  curl -s${more} -H "Authorization: Bearer $TOKEN" "$API/${path}"\n`
   const lines = customers.map(
     ({ customer_id, name, currency, invoices }) =>
       `  ${customer_id.padEnd(20)}${String(invoices).padStart(3)} invoices in ${currency}   ${name}\n`,
@@ -72,31 +73,34 @@ function introduce(address: string, { token, customers, sample }: DemoWorld): st
   ]
   const invoice = `${sample.customer_id}/invoice/${sample.id}`
   return `
-Fatura is serving at ${address} the invoices of a local Stripe and the documents of a local InvoiceXpress
-
+Look at this page and leave it open; after 20 seconds things begin to happen:
+  ${address}/#t=${token}&c=${first}
+Behind c= any of these customers can stand:
 ${lines.join('')}
-A token for these customers, until you stop the demo:
-  ${token}
-
-Paste these into another terminal:
-
+The API's reference: ${address}/docs
+To ask it yourself, paste these into another terminal, the exports first:
+  export API=${address}/api/v1/client
+  export TOKEN=${token}
 A billing history, newest first:
-${curl(`${first}/invoices?page_size=3`)}
-Invoices paid in 2025 whose certified document is settled:
-${curl(`${first}/invoices?status=paid&ix_status=settled&date_from=2025-01-01&date_to=2025-12-31&page_size=3`)}
-Search that ignores case, accents and separators:
-${curl(`${sample.customer_id}/invoices?q=${encodeURIComponent(plainName(customers, sample.customer_id))}&page_size=3`)}
-One complete invoice, with its lines and the paths of its PDFs:
-${curl(invoice)}
-Its PDF from Stripe, saved as invoice.pdf; and the PDF of its certified document from InvoiceXpress, saved as document.pdf:
-${curl(`${invoice}/payments/download`, ' -o invoice.pdf')}${curl(`${invoice}/ix/download`, ' -o document.pdf')}
-Somebody else's invoice does not exist for you:
-${curl(`${other?.customer_id}/invoice/${sample.id}`)}
-The API's description: ${address}/api/v1/openapi.json
-
-After 20 seconds the first changes come: invoices are paid, documents are settled, webhooks arrive, and the answers change.
-Ctrl-C stops the demo and removes its data.
+${curl(`${first}/invoices?page_size=3`)}Paid in 2025, with a settled certified document:
+${curl(`${first}/invoices?status=paid&ix_status=settled&date_from=2025-01-01&date_to=2025-12-31`)}Search that ignores case, accents and separators:
+${curl(`${sample.customer_id}/invoices?q=${encodeURIComponent(plainName(customers, sample.customer_id))}&page_size=3`)}One invoice with its lines, its PDF from Stripe, and its certified document's:
+${curl(invoice)}${curl(`${invoice}/payments/download`, ' -o invoice.pdf')}${curl(`${invoice}/ix/download`, ' -o document.pdf')}Somebody else's invoice does not exist for you:
+${curl(`${other?.customer_id}/invoice/${sample.id}`)}Serving at ${address}; Ctrl-C stops the demo and removes its data.
 `
+}
+
+/** On a terminal one line that moves, elsewhere the first of each kind: what is to be pasted stays in sight. */
+function tellEvents(): (event: string) => void {
+  const told = new Set<string>()
+  let count = 0
+  return event => {
+    count++
+    const [kind = ''] = event.split(':')
+    if (movingLine.canMove) movingLine.draw(`${count} changes so far; ${event}`.slice(0, 79))
+    else if (!told.has(kind)) process.stdout.write(`${event}; more follow in silence\n`)
+    told.add(kind)
+  }
 }
 
 /** The first words of a customer's name, as somebody in a hurry types them. */

@@ -1,6 +1,8 @@
 import { Command } from 'commander'
 import { migrateStore } from '../../store/engines.ts'
 import {
+  adminOf,
+  adminSettings,
   invoiceXpressOf,
   invoiceXpressSettings,
   linkRulesOf,
@@ -15,6 +17,7 @@ import { addSettings } from '../settings/options.ts'
 import { type Options, readSettings } from '../settings/read-settings.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { createLog, logWaiting } from '../terminal/log.ts'
+import { besideAdmin } from '../wiring/beside-admin.ts'
 import { keepServing } from '../wiring/close-connections.ts'
 import { delayAfter, leave, unlessAborted, waitForSignal } from '../wiring/signals.ts'
 import { syncInThread } from '../wiring/sync-thread.ts'
@@ -39,6 +42,7 @@ const used = [
   'INVOICEXPRESS_PDF_ORIGINS',
   ...linkSettings,
   'LINK_METADATA_KEYS',
+  ...adminSettings,
 ] as const
 
 export function upCommand(): Command {
@@ -63,6 +67,7 @@ async function up(options: { webhooks?: string } & Options): Promise<void> {
   const webhooks = readWebhooks(options.webhooks, settings)
   if (stripe === null && webhooks !== null)
     throw new CliError('STRIPE_API_KEY is required with --webhooks: changed invoices are fetched with it.')
+  const admin = adminOf(settings)
   const log = createLog(logLevel)
 
   const stop = new AbortController()
@@ -73,28 +78,31 @@ async function up(options: { webhooks?: string } & Options): Promise<void> {
   const wait = { onWait: logWaiting(log), signal: stop.signal }
   await unlessAborted(stop.signal, migrateStore(url, undefined, wait))
   if (stop.signal.aborted) return end()
-  const { startApi } = await import('../wiring/start-api.ts')
-  const api = await startApi({
-    ...{ url: readUrlOf(settings), host, port, rateLimit, web: settings.WEB, stripe, invoiceXpress, log },
-    ...{ provider, publicUrl: settings.PUBLIC_URL, corsOrigins: settings.CORS_ORIGINS ?? [] },
-    embedOrigins: settings.EMBED_ORIGINS ?? [],
+  await besideAdmin(admin, log, async serves => {
+    const { startApi } = await import('../wiring/start-api.ts')
+    const api = await startApi({
+      ...{ url: readUrlOf(settings), host, port, rateLimit, web: settings.WEB, stripe, invoiceXpress, log },
+      ...{ provider, publicUrl: settings.PUBLIC_URL, corsOrigins: settings.CORS_ORIGINS ?? [] },
+      embedOrigins: settings.EMBED_ORIGINS ?? [],
+    })
+    serves(api.address)
+    log.info({ address: api.address }, 'listening')
+    const stopped = delay.then(async delayMs => {
+      api.leave()
+      if (delayMs > 0) log.info({ delay_ms: delayMs }, 'stopping')
+      await keepServing(delayMs)
+      await api.stop()
+    })
+    if (stripe === null) log.warn('STRIPE_API_KEY is not set: serving what is stored, synchronizing nothing')
+    else
+      await syncInThread({ url, stripe, invoiceXpress, rules, keys, webhooks, logLevel }, stop.signal).catch(
+        async error => {
+          await api.stop()
+          throw error
+        },
+      )
+    await stopped
   })
-  log.info({ address: api.address }, 'listening')
-  const stopped = delay.then(async delayMs => {
-    api.leave()
-    if (delayMs > 0) log.info({ delay_ms: delayMs }, 'stopping')
-    await keepServing(delayMs)
-    await api.stop()
-  })
-  if (stripe === null) log.warn('STRIPE_API_KEY is not set: serving what is stored, synchronizing nothing')
-  else
-    await syncInThread({ url, stripe, invoiceXpress, rules, keys, webhooks, logLevel }, stop.signal).catch(
-      async error => {
-        await api.stop()
-        throw error
-      },
-    )
-  await stopped
   end()
 
   function end(): void {

@@ -24,6 +24,14 @@ export const providerSettings = [
   'AUTH_TYP',
 ] as const satisfies Setting[]
 
+/** Beside PUBLIC_URL, which links need too. */
+export const adminSettings = [
+  'ADMIN_PORT',
+  'ADMIN_HOST',
+  'ADMIN_TOKEN',
+  'LINK_KEY',
+] as const satisfies Setting[]
+
 /** How invoices are tied to documents. */
 export const linkSettings = [
   'LINK_REFERENCE',
@@ -40,6 +48,17 @@ export function readUrlOf({
   DATABASE_URL,
 }: Pick<Settings, 'DATABASE_READ_URL' | 'DATABASE_URL'>): string {
   return DATABASE_READ_URL ?? DATABASE_URL
+}
+
+/** Null when there is no admin port. */
+export function adminOf(given: Given<typeof adminSettings> & Pick<Settings, 'PUBLIC_URL'>) {
+  const { ADMIN_PORT: port, ADMIN_HOST: host, ADMIN_TOKEN: token } = given
+  if (port === null) return null
+  if (token === null)
+    throw new CliError(
+      'ADMIN_TOKEN is required when ADMIN_PORT is set. Make one with: openssl rand -base64 32',
+    )
+  return { host, port, token, key: given.LINK_KEY, publicUrl: given.PUBLIC_URL }
 }
 
 /** Null when no key is set. */

@@ -4,13 +4,13 @@
  */
 import { isOrigin } from '../../pdf/allowed-origins.ts'
 import { findAddressProblem, splitAddresses } from '../../store/engines.ts'
+import { accessSettings } from './access-settings.ts'
 import {
   parseApiBase,
   parseClaimText,
   parseDay,
   parseDurationMs,
   parseKeySetUrl,
-  parseLinkKey,
   parseList,
   parseMatch,
   parseMetadataKeys,
@@ -92,13 +92,6 @@ export const settings = {
       'The address under which clients reach the API, as in `https://billing.example.com`. [Customer links](access.md#customer-links) are made for it, and work only where it is set.',
     parse: unless('none', parseSecureUrl('https://billing.example.com')),
   },
-  CORS_ORIGINS: {
-    default: 'none',
-    flag: '--cors-origins <origins>',
-    meaning:
-      'The origins (scheme, host and port) whose pages may call the API from a browser, separated by commas, like `https://app.example.com`. See [calls from a browser](access.md#calls-from-a-browser).',
-    parse: unless('none', parseOrigins),
-  },
   AUTH_JWKS_URL: {
     default: 'none',
     flag: null,
@@ -137,6 +130,7 @@ export const settings = {
       'The header `typ` that every token of the provider must have, such as `at+jwt`. Without it, `JWT`, `at+jwt` and none are accepted.',
     parse: unless('none', parseMatch(/^[\w!#$&^.+/-]{1,100}$/, 'must be a type, such as at+jwt')),
   },
+  ...accessSettings,
   STRIPE_API_KEY: {
     default: 'none',
     flag: null,
@@ -209,14 +203,6 @@ export const settings = {
       usualPdfOrigins,
       parseList(isOrigin, `must be origins like ${usualPdfOrigins}, separated by commas`),
     ),
-  },
-  LINK_KEY: {
-    default: 'none',
-    flag: null,
-    meaning:
-      'The private key that `fatura key add` printed, a JWK. `fatura link` signs [customer links](access.md#customer-links) with it.',
-    isSecret: true,
-    parse: unless('none', parseLinkKey),
   },
   LINK_REFERENCE: {
     default: '{id}',

@@ -11,6 +11,7 @@ import { openReadStore } from '../../store/engines.ts'
 import type { StripeOptions } from '../../stripe/client.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { closeGently, endConnectionsByAnswers, holdConnections } from './close-connections.ts'
+import { explainListening } from './explain-listening.ts'
 
 export interface ApiOptions {
   url: string
@@ -105,7 +106,10 @@ export async function prepareApi(options: ApiOptions): Promise<PreparedApi> {
         return { address: await app.listen({ host, port }), leave, stop }
       } catch (error) {
         await stop()
-        throw new CliError(explain(error as NodeJS.ErrnoException, host, port), { cause: error })
+        const names = { host: '--host or HOST', port: '--port or PORT' }
+        throw new CliError(explainListening(error as NodeJS.ErrnoException, { host, port }, names), {
+          cause: error,
+        })
       }
     },
   }
@@ -115,20 +119,5 @@ export async function prepareApi(options: ApiOptions): Promise<PreparedApi> {
     if (hasLeft) return
     hasLeft = true
     endConnectionsByAnswers(app.server)
-  }
-}
-
-function explain({ code, message }: NodeJS.ErrnoException, host: string, port: number): string {
-  switch (code) {
-    case 'EADDRINUSE':
-      return `Port ${port} on ${host} is in use. Stop what uses it, or choose another with --port or PORT.`
-    case 'EACCES':
-      return `Port ${port} may not be used by this user. Choose one above 1023 with --port or PORT.`
-    case 'EADDRNOTAVAIL':
-    case 'ENOTFOUND':
-    case 'EAI_AGAIN':
-      return `${host} is not an address of this machine. Choose another with --host or HOST.`
-    default:
-      return `Cannot listen on ${host}:${port}: ${message}`
   }
 }

@@ -61,17 +61,34 @@ export interface ErrorDescription {
   meaning: string
 }
 
-/** Every error that an operation may answer, by its code. */
-export function listErrors({ responses }: Operation): ErrorDescription[] {
-  return Object.entries(responses).flatMap(([status, { content }]) =>
-    Object.entries(content?.['application/json']?.examples ?? {}).map(([code, { summary }]) => ({
-      code,
-      status,
-      meaning: summary,
-    })),
-  )
+/** Every error that the operations may answer, by status. */
+export function listErrors(operations: readonly Operation[]): ErrorDescription[] {
+  const errors = new Map<string, ErrorDescription>()
+  for (const { responses } of operations)
+    for (const [status, { content }] of Object.entries(responses))
+      for (const [code, { summary }] of Object.entries(content?.['application/json']?.examples ?? {}))
+        errors.set(code, { code, status, meaning: summary })
+  return [...errors.values()].sort((a, b) => a.status.localeCompare(b.status))
 }
 
-export function listOperations(document: ApiDocument): { path: string; operation: Operation }[] {
-  return Object.entries(document.paths).map(([path, { get }]) => ({ path, operation: get }))
+/** In the order of their tags, each with the parameters of its path first. */
+export function listOperations({ tags, paths }: ApiDocument): { path: string; operation: Operation }[] {
+  const placeOf = ({ operation }: { operation: Operation }) =>
+    tags.findIndex(({ name }) => operation.tags.includes(name))
+  return Object.entries(paths)
+    .map(([path, { get }]) => ({
+      path,
+      operation: {
+        ...get,
+        parameters: (get.parameters ?? []).toSorted(
+          (a, b) => Number(b.in === 'path') - Number(a.in === 'path'),
+        ),
+      },
+    }))
+    .sort((a, b) => placeOf(a) - placeOf(b))
+}
+
+/** As a sentence, whatever it ends with. */
+export function endSentence(text: string): string {
+  return /[.?!]$/.test(text) ? text : `${text}.`
 }

@@ -2,6 +2,7 @@
 import {
   type Answer,
   type ApiDocument,
+  endSentence,
   listErrors,
   listOperations,
   nameOf,
@@ -23,7 +24,7 @@ export function writeApiPage(document: ApiDocument): { page: string; style: stri
   const { info, tags, components } = document
   const operations = listOperations(document)
   const schemas = Object.entries(components.schemas)
-  const codes = operations.map(({ operation }) => listErrors(operation).map(({ code }) => code))
+  const codes = operations.map(({ operation }) => listErrors([operation]).map(({ code }) => code))
   const shared = (codes[0] ?? []).filter(code => codes.every(others => others.includes(code)))
   const page = `<!doctype html>
 <html lang="en">
@@ -72,13 +73,13 @@ function writeOperation(path: string, operation: Operation, shared: readonly str
     writeType(schema),
     say(description) + (example === undefined ? '' : ` Example: <code>${escapeHtml(String(example))}</code>`),
   ])
-  const errors = listErrors(operation).filter(({ code }) => !shared.includes(code))
+  const errors = listErrors([operation]).filter(({ code }) => !shared.includes(code))
   const answers = Object.entries(responses)
     .filter(([status]) => Number(status) < 400)
     .map(([status, answer]) => `<li>${status}: ${writeAnswer(answer)}`)
   const refusals = errors.map(({ code, status }) => `<li>${status}: ${writeCode(code)}`)
   return `<h3 id="${operationId}"><code>GET ${escapeHtml(path)}</code></h3>
-<p><b>${escapeHtml(summary)}.</b> ${say(description)}${security.length === 0 ? ' No token is needed.' : ''} Operation <code>${operationId}</code>.</p>
+<p><b>${escapeHtml(endSentence(summary))}</b> ${say(description)}${security.length === 0 ? ' No token is needed.' : ''} Operation <code>${operationId}</code>.</p>
 ${rows.length === 0 ? '' : writeTable(['Parameter', 'In', 'Type', 'Meaning'], rows)}
 <ul>
 ${[...answers, ...refusals].join('\n')}
@@ -123,10 +124,11 @@ function writeType({ $ref, type = '', format, items, enum: values }: Schema): st
 }
 
 function writeErrors(operations: readonly Operation[]): string {
-  const errors = new Map(operations.flatMap(listErrors).map(error => [error.code, error]))
-  const rows = [...errors.values()]
-    .sort((a, b) => a.status.localeCompare(b.status))
-    .map(({ code, status, meaning }) => [`<code id="${code}">${code}</code>`, status, say(meaning)])
+  const rows = listErrors(operations).map(({ code, status, meaning }) => [
+    `<code id="${code}">${code}</code>`,
+    status,
+    say(meaning),
+  ])
   return writeTable(['Code', 'Status', 'Meaning'], rows)
 }
 

@@ -1,13 +1,18 @@
 /** The API for language models, after llmstxt.org: what it is, how to call it, where the rest stands. */
-import { type ApiDocument, listErrors, listOperations, type Operation } from './api-document.ts'
+import {
+  type ApiDocument,
+  endSentence,
+  listErrors,
+  listOperations,
+  nameOf,
+  type Operation,
+} from './api-document.ts'
 
 export function writeLlmsText(document: ApiDocument): string {
   const { info, components } = document
   const operations = listOperations(document)
   const secured = operations.filter(({ operation }) => operation.security.length > 0)
-  const errors = new Map(
-    operations.flatMap(({ operation }) => listErrors(operation)).map(error => [error.code, error]),
-  )
+  const errors = listErrors(operations.map(({ operation }) => operation))
   return `# ${info.title}
 
 > ${info.summary} ${info.description}
@@ -21,13 +26,13 @@ export function writeLlmsText(document: ApiDocument): string {
 
 ## Operations
 
-${secured.map(({ path, operation }) => writeOperation(path, operation)).join('\n')}
+${secured.map(({ path, operation }) => writeOperation(path, operation, components.schemas)).join('\n')}
 
 ## Errors
 
 \`{"error": {"code", "message", "param"?, "request_id"}}\`; decide by \`code\`.
 
-${[...errors.values()].map(({ code, status, meaning }) => `- \`${code}\` (${status}): ${meaning}`).join('\n')}
+${errors.map(({ code, status, meaning }) => `- \`${code}\` (${status}): ${meaning}`).join('\n')}
 
 ## Reference
 
@@ -37,9 +42,16 @@ ${[...errors.values()].map(({ code, status, meaning }) => `- \`${code}\` (${stat
 `
 }
 
-function writeOperation(path: string, { summary, description, parameters = [] }: Operation): string {
+function writeOperation(
+  path: string,
+  { summary, description, parameters = [] }: Operation,
+  schemas: ApiDocument['components']['schemas'],
+): string {
   const query = parameters
     .filter(parameter => parameter.in === 'query')
-    .map(({ name, description }) => `  - \`${name}\`: ${description}`)
-  return [`- \`GET ${path}\`: ${summary}. ${description}`, ...query].join('\n')
+    .map(({ name, description, schema: { $ref = '' } }) => {
+      const values = schemas[nameOf($ref)]?.enum
+      return `  - \`${name}\`: ${description}${values === undefined ? '' : ` One of ${values.join(', ')}.`}`
+    })
+  return [`- \`GET ${path}\`: ${endSentence(summary)} ${description}`, ...query].join('\n')
 }

@@ -1,0 +1,54 @@
+/** The API reference in a real browser: it works under its policy, and asks nobody else for anything. */
+import assert from 'node:assert/strict'
+import { before, type TestContext, test } from 'node:test'
+import { buildReference } from '../../scripts/build-reference.ts'
+import { builtFolder } from '../../src/http/web-files.ts'
+import { startBrowser, watchPage } from '../support/browser.ts'
+import { engines } from '../support/engines.ts'
+import { makeRecord } from '../support/records.ts'
+import { startService } from '../support/service.ts'
+
+before(() => buildReference(builtFolder))
+
+const [engine] = engines
+
+async function open(t: TestContext, path: string, viewport: { width: number; height: number }) {
+  assert.ok(engine !== undefined)
+  const service = await startService(t, engine, { web: true, records: [makeRecord({ id: 'in_1' })] })
+  const browser = await startBrowser(t)
+  const page = await browser.newPage({ viewport })
+  const watched = await watchPage(page)
+  await page.goto(service.address + path)
+  return { service, page, watched }
+}
+
+test('/docs shows every operation, sends a request, and asks no other host', { timeout: 60_000 }, async t => {
+  const { service, page, watched } = await open(t, '/docs', { width: 1280, height: 900 })
+  await page.getByRole('heading', { name: 'List customer invoices' }).first().waitFor()
+  for (const summary of ['Retrieve invoice details', 'Is the process alive?'])
+    await page.getByText(summary).first().waitFor()
+  if (process.env.SCREENSHOTS) await page.screenshot({ path: `${process.env.SCREENSHOTS}/docs.png` })
+  await page.waitForLoadState('networkidle')
+  assert.deepEqual(
+    watched.requests.filter(url => !url.startsWith(`${service.address}/`)),
+    [],
+  )
+  assert.ok(watched.requests.some(url => url.endsWith('/api/v1/openapi.json')))
+  assert.deepEqual(watched.problems, [])
+})
+
+test('/docs/api.html is styled under its policy, fits a phone, and asks for nothing', {
+  timeout: 60_000,
+}, async t => {
+  const { page, watched } = await open(t, '/docs/api.html', { width: 320, height: 700 })
+  assert.equal(await page.getByRole('heading', { level: 1 }).textContent(), 'Fatura API reference')
+  // Run by the test's own hand: the page allows no script.
+  assert.equal(
+    await page.evaluate('getComputedStyle(document.querySelector("table")).borderCollapse'),
+    'collapse',
+  )
+  assert.ok(Number(await page.evaluate('document.documentElement.scrollWidth')) <= 320)
+  if (process.env.SCREENSHOTS) await page.screenshot({ path: `${process.env.SCREENSHOTS}/api-phone.png` })
+  assert.equal(watched.requests.length, 1)
+  assert.deepEqual(watched.problems, [])
+})

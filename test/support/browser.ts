@@ -1,0 +1,95 @@
+/** A real Chromium: the one that CHROMIUM_PATH names, one from npm, or one that is installed. */
+import { existsSync } from 'node:fs'
+import { mkdir, rename, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { TestContext } from 'node:test'
+import { type Browser, chromium, type Page } from 'playwright-core'
+
+const root = new URL('../..', import.meta.url).pathname
+const unpacked = join(root, 'node_modules/.cache/chromium')
+
+/** The package from npm holds a program for x64 alone. */
+const installed = [
+  'chromium',
+  'chromium-headless-shell',
+  'chromium-browser',
+  'google-chrome',
+  'google-chrome-stable',
+].map(name => `/usr/bin/${name}`)
+
+/** Closed with the test. The package's own flags are not used: they switch the browser's security off. */
+export async function startBrowser(t: Pick<TestContext, 'after'>): Promise<Browser> {
+  const executablePath = await findChromium()
+  try {
+    const browser = await chromium.launch({
+      executablePath,
+      args: ['--no-sandbox', '--disable-gpu', '--font-render-hinting=none'],
+      env: { ...process.env, FONTCONFIG_PATH: process.env.FONTCONFIG_PATH ?? fontsFor(executablePath) },
+    })
+    t.after(() => browser.close())
+    return browser
+  } catch (error) {
+    throw new Error(`${executablePath} does not start. Set CHROMIUM_PATH to a Chromium that does.`, {
+      cause: error,
+    })
+  }
+}
+
+async function findChromium(): Promise<string> {
+  const { CHROMIUM_PATH: given } = process.env
+  if (given) return given
+  if (process.arch === 'x64' && process.platform === 'linux') return unpackChromium()
+  const found = installed.find(path => existsSync(path))
+  if (found !== undefined) return found
+  throw new Error(
+    `There is no Chromium for ${process.platform} on ${process.arch} in npm, and none is installed: set CHROMIUM_PATH to one, ` +
+      'or install one, as with apt-get install chromium-headless-shell.',
+  )
+}
+
+/** Where the system has no fonts, the package has some. */
+const fontsFor = (program: string) => (program.startsWith(unpacked) ? join(unpacked, 'fonts') : '/etc/fonts')
+
+/** Unpacked once for all test files, which run side by side: whoever comes first brings it to its place. */
+async function unpackChromium(): Promise<string> {
+  const program = join(unpacked, 'chromium')
+  if (existsSync(program)) return program
+  const own = `${unpacked}-${process.pid}`
+  await mkdir(own, { recursive: true })
+  const { TMPDIR: usual } = process.env
+  process.env.TMPDIR = own
+  try {
+    const { default: packed } = await import('@sparticuz/chromium')
+    await packed.executablePath()
+  } finally {
+    if (usual === undefined) delete process.env.TMPDIR
+    else process.env.TMPDIR = usual
+  }
+  await rename(own, unpacked).catch(() => rm(own, { recursive: true }))
+  return program
+}
+
+/** What happens on a page and must be told to whoever tests it. */
+export interface Watched {
+  /** Every request, by its URL; data: and blob: are none. */
+  requests: string[]
+  /** Errors of the console and of scripts, and what the Content-Security-Policy refused. */
+  problems: string[]
+}
+
+/** Call it before the page goes anywhere. */
+export async function watchPage(page: Page): Promise<Watched> {
+  const watched: Watched = { requests: [], problems: [] }
+  page.on('request', request => {
+    if (/^(https?|wss?):/.test(request.url())) watched.requests.push(request.url())
+  })
+  page.on('console', message => {
+    if (message.type() === 'error' || message.type() === 'warning')
+      watched.problems.push(`${message.type()}: ${message.text()} (${message.location().url})`)
+  })
+  page.on('pageerror', error => watched.problems.push(String(error)))
+  await page.exposeFunction('tellViolation', (what: string) => watched.problems.push(what))
+  await page.addInitScript(`addEventListener('securitypolicyviolation', event =>
+    tellViolation('policy: ' + event.violatedDirective + ' ' + event.blockedURI + ' ' + event.sample))`)
+  return watched
+}
