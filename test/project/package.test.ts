@@ -156,7 +156,9 @@ describe('the package', () => {
       level: 'suggestion',
       strict: true,
     })
-    assert.deepEqual(messages, [])
+    // This condition is for a checkout, which runs from its source: `node --conditions=fatura-source`.
+    const found = messages.filter(({ path }) => path.at(-1) !== 'fatura-source')
+    assert.deepEqual(found, [])
   })
 
   it('has types that resolve as its modules do: arethetypeswrong finds nothing', async () => {
