@@ -1,16 +1,14 @@
 /** What only PostgreSQL has: the second wall, one round trip, and what Citus asks of a schema. */
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
-import pg from 'pg'
+import type pg from 'pg'
 import type { Invoice } from '../../src/invoice.ts'
 import { migrateStore, openReadStore, openWriteStore } from '../../src/store/engines.ts'
 import { functions } from '../../src/store/postgres/functions.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
-import { eventually } from '../support/cli.ts'
 import { engines, postgresServer, runSql } from '../support/engines.ts'
 import { startProxy } from '../support/postgres-proxy.ts'
 import { makeLine, makeRecord } from '../support/records.ts'
-import { type Answer, assertError, startService } from '../support/service.ts'
 
 const postgres = engines.find(({ name }) => name === 'postgres') as (typeof engines)[number]
 const list = { customer_id: 'cus_ana', page: 1, page_size: 10 }
@@ -194,36 +192,6 @@ describe('connections that reads share', () => {
     }
     t.diagnostic(JSON.stringify(seen))
     assert.ok(seen.answered > 1_200 && seen.cuts > 10, JSON.stringify(seen))
-  })
-})
-
-describe('lists that the database keeps waiting', () => {
-  test('200 may be under way; those on top are refused at once, and all others answered', async t => {
-    const service = await startService(t, postgres, { records: [makeRecord()] })
-    const holder = new pg.Client(service.url)
-    await holder.connect()
-    t.after(() => holder.end())
-    await holder.query('BEGIN; LOCK TABLE fatura.invoices, fatura.customers IN ACCESS EXCLUSIVE MODE')
-    const lists: Promise<Answer>[] = []
-    const refused: Answer[] = []
-    while (lists.length < 230) {
-      for (let few = 0; few < 10; few++) {
-        const answer = service.list('?status=paid')
-        lists.push(answer)
-        answer.then(given => given.status === 503 && refused.push(given))
-      }
-      await service.get('/live')
-    }
-    await eventually('those on top are refused', () => refused.length >= 30)
-    await holder.query('ROLLBACK')
-    const answers = await Promise.all(lists)
-    assert.equal(answers.filter(({ status }) => status === 200).length, 200)
-    assert.equal(refused.length, 30)
-    for (const answer of refused) {
-      assertError(answer, 503, 'unavailable')
-      assert.equal(answer.headers['retry-after'], '1')
-    }
-    assert.equal(service.logs.filter(line => /Too many reads wait for a connection\./.test(line)).length, 30)
   })
 })
 
