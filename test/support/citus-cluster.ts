@@ -86,6 +86,18 @@ async function makeDatabase(
   for (const worker of workers.slice(0, known)) await addWorker(coordinator + name, worker)
 }
 
+/** Nodes connect to each other by themselves: so nobody may any more, at any of them, before it goes. */
 async function dropDatabase(name: string): Promise<void> {
-  for (const node of await citusNodes()) await runSql(node, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`)
+  const nodes = await citusNodes()
+  const forbid = `UPDATE pg_database SET datallowconn = false WHERE datname = '${name}'`
+  for (const node of nodes) await runSql(node, forbid)
+  for (const node of nodes)
+    for (let tries = 1; ; tries++)
+      try {
+        await runSql(node, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`)
+        break
+      } catch (error) {
+        // Citus' own process of the database was just starting.
+        if ((error as NodeJS.ErrnoException).code !== '55006' || tries === 5) throw error
+      }
 }
