@@ -59,7 +59,23 @@ export async function forgetCitus(): Promise<void> {
 
 export async function addWorker(coordinator: string, worker: string): Promise<void> {
   const { hostname, port } = new URL(worker)
-  await runSql(coordinator, `SELECT citus_add_node('${hostname}', ${port})`)
+  // It takes the roles along, which all databases share: two at a time may cross.
+  const crossed = ({ message }: Error) => message.includes('connection marked as essential')
+  await repeatIf(crossed, () => runSql(coordinator, `SELECT citus_add_node('${hostname}', ${port})`))
+}
+
+/** Does something again, a few times at most, as long as it fails for a reason that passes. */
+async function repeatIf(
+  isPassing: (error: NodeJS.ErrnoException) => boolean,
+  work: () => Promise<unknown>,
+): Promise<void> {
+  for (let tries = 1; ; tries++)
+    try {
+      await work()
+      return
+    } catch (error) {
+      if (tries === 5 || !isPassing(error as Error)) throw error
+    }
 }
 
 async function makeDatabase(
@@ -86,6 +102,13 @@ async function makeDatabase(
   for (const worker of workers.slice(0, known)) await addWorker(coordinator + name, worker)
 }
 
+/** Nodes connect to each other by themselves: so nobody may any more, at any of them, before it goes. */
 async function dropDatabase(name: string): Promise<void> {
-  for (const node of await citusNodes()) await runSql(node, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`)
+  const nodes = await citusNodes()
+  const forbid = `UPDATE pg_database SET datallowconn = false WHERE datname = '${name}'`
+  for (const node of nodes) await runSql(node, forbid)
+  // Citus' own process of the database may just be starting.
+  const isInUse = ({ code }: NodeJS.ErrnoException) => code === '55006'
+  for (const node of nodes)
+    await repeatIf(isInUse, () => runSql(node, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`))
 }

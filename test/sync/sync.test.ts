@@ -51,7 +51,11 @@ function read({ summary }: StoredRecord): Invoice {
 }
 
 /** On SQLite a run takes milliseconds. */
-const runs: Record<string, number> = { sqlite: campaign(200, 5_000), postgres: campaign(30, 500) }
+const runs: Record<string, number> = {
+  sqlite: campaign(200, 5_000),
+  postgres: campaign(30, 500),
+  citus: campaign(10, 100),
+}
 
 const kinds = ['create', 'finalize', 'pay', 'void', 'uncollectible', 'delete', 'update'] as const
 

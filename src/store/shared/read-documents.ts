@@ -61,20 +61,14 @@ export async function findDocuments(
   db: Db,
   { ids, references }: Parameters<DocumentWrites['findDocuments']>[0],
 ): Promise<KnownDocument[]> {
-  const byIds = `SELECT ${columns} FROM fatura.documents WHERE ${db.isAmong('id', '$1')}`
-  if (references.length === 0)
-    return ids.length === 0
-      ? []
-      : (await db.query<DocumentRow>(`${byIds} ORDER BY id`, ids)).map(readDocument)
-  const rows = await db.query<DocumentRow>(
-    `${byIds}
-     UNION
-     SELECT ${columns} FROM fatura.documents WHERE ${db.isAmong('reference', '$2')}
-     ORDER BY id`,
-    ids,
-    references,
-  )
-  return rows.map(readDocument)
+  const byIds = (list: string) => `SELECT ${columns} FROM fatura.documents WHERE ${db.isAmong('id', list)}`
+  const byReferences = (list: string) =>
+    `SELECT ${columns} FROM fatura.documents WHERE ${db.isAmong('reference', list)}`
+  const find = async (sql: string, ...lists: Parameters<Db['query']>[1][]) =>
+    (await db.query<DocumentRow>(`${sql} ORDER BY id`, ...lists)).map(readDocument)
+  if (references.length === 0) return ids.length === 0 ? [] : find(byIds('$1'), ids)
+  if (ids.length === 0) return find(byReferences('$1'), references)
+  return find(`${byIds('$1')} UNION ${byReferences('$2')}`, ids, references)
 }
 
 export function documentReads(db: Db): DocumentReads {
