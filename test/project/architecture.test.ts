@@ -23,7 +23,7 @@ interface Rule {
   packages: readonly string[]
 }
 
-const domain = ['invoice', 'invoice-json', 'document', 'errors', 'calendar', 'currency'].map(
+const domain = ['invoice', 'invoice-json', 'document', 'errors', 'calendar', 'money'].map(
   name => `src/${name}.ts`,
 )
 
@@ -46,7 +46,7 @@ const rules: Record<string, Rule> = {
   'src/calendar.ts': { ours: [], packages: [] },
   'src/document.ts': { ours: [], packages: [] },
   'src/errors.ts': { ours: [], packages: [] },
-  'src/currency.ts': { ours: [], packages: [] },
+  'src/money.ts': { ours: [], packages: [] },
   'src/sources.ts': { ours: domain, packages: [] },
   'src/stream-names.ts': { ours: ['src/sources.ts'], packages: [] },
   'src/store/postgres/': { ours: engineImports, packages: ['pg'] },

@@ -1,12 +1,15 @@
-/** Currencies as the payment platform counts them: whole numbers of the smallest unit. Imports nothing. */
+/** Amounts as people write them: the records count in a currency's smallest unit. No floats. */
 
-/** As the payment platform counts them: in whole units. Not UGX, which it has without decimals, and yet counts in hundredths. */
+/** As the payment platform counts them: in whole units. Not ISK and UGX, which it has without decimals, and yet counts in hundredths. */
 const withoutDecimals = new Set('bif clp djf gnf jpy kmf krw mga pyg rwf vnd vuv xaf xof xpf'.split(' '))
 const withThreeDecimals = new Set('bhd jod kwd omr tnd'.split(' '))
 
+/** The most decimals that any currency has. */
+export const mostDecimals = 3
+
 /** How many decimals the smallest unit of a currency has, as the payment platform counts. */
 export function decimalsOf(currency: string): number {
-  return withoutDecimals.has(currency) ? 0 : withThreeDecimals.has(currency) ? 3 : 2
+  return withoutDecimals.has(currency) ? 0 : withThreeDecimals.has(currency) ? mostDecimals : 2
 }
 
 /** As a decimal, such as "-12.34" of -1234 eur. */
