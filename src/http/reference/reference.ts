@@ -14,7 +14,7 @@ export function loadReference(apiDescription: Buffer, builtFolder: URL): StaticF
   const plain = {
     type: html,
     content: page,
-    security: policy({ 'style-src': `'sha256-${hash('sha256', style, 'base64')}'` }),
+    security: policy({ 'style-src': `'sha256-${hash('sha256', style, 'base64')}'`, 'img-src': 'data:' }),
   }
   const script = findScript(new URL('reference/', builtFolder))
   return [
@@ -58,12 +58,17 @@ const configuration = {
   showDeveloperTools: 'never',
   hideClientButton: true,
   persistAuth: false,
+  authentication: { preferredSecurityScheme: 'bearer' },
   defaultOpenAllTags: true,
   documentDownloadType: 'json',
 }
 
 function interactivePage({ info }: ApiDocument, { name, content }: BuiltScript): StaticFile[] {
-  const start = `Scalar.createApiReference('#reference', ${JSON.stringify(configuration)})\n`
+  // A part of the script would try whether it may compile code; the policy would refuse that, and report it.
+  const start = `globalThis.__zod_globalConfig = { jitless: true }
+addEventListener('DOMContentLoaded', () =>
+  Scalar.createApiReference('#reference', ${JSON.stringify(configuration)}))
+`
   const startPath = `/docs/start-${nameContent(start)}.js`
   const page = `<!doctype html>
 <html lang="en">
@@ -73,8 +78,8 @@ function interactivePage({ info }: ApiDocument, { name, content }: BuiltScript):
 <link rel="icon" href="data:,">
 <div id="reference"></div>
 <noscript><p>This page needs JavaScript. <a href="/docs/api.html">The same without it</a>.</p></noscript>
-<script src="/docs/${name}"></script>
 <script src="${startPath}"></script>
+<script src="/docs/${name}"></script>
 </html>
 `
   const type = 'text/javascript; charset=utf-8'
