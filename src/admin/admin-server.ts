@@ -52,7 +52,7 @@ export function createAdminServer({ token, askReady, log, key, publicUrl }: Admi
 
   async function find(request: IncomingMessage, response: ServerResponse): Promise<object> {
     const fault = findFault(request)
-    if (fault !== null) throw new AdminError('invalid_request', fault)
+    if (fault !== null) throw new AdminError('invalid_request', fault, { connection: 'close' })
     const route = routes.get(pathOf(request))
     if (route === undefined)
       throw new AdminError('route_not_found', `Served here: ${[...routes.keys()].join(', ')}.`)

@@ -138,6 +138,20 @@ describe('fatura link', { concurrency: 3 }, () => {
       assert.ok(!outcome.stderr.includes(key.d.slice(0, 12)), args.join(' '))
     }
     assert.equal((await cli.run(['link'], { env })).code, 2)
+
+    // A link or a key in the wrong place is not repeated.
+    const { token } = await createLinkToken({ key, publicUrl, customer: 'cus_ana' })
+    for (const args of [
+      ['link', '--customer', `${publicUrl}/#t=${token}`],
+      ['link', '--customer', 'cus_ana', '--ttl', text],
+      ['key', 'add', 'shop', '--customers', token],
+    ]) {
+      const { code, stdout, stderr } = await cli.run(args, { env })
+      assert.notEqual(code, 0)
+      for (const secret of [key.d, ...token.split('.').slice(1)])
+        for (let from = 0; from + 12 <= secret.length; from += 4)
+          assert.ok(!(stdout + stderr).includes(secret.slice(from, from + 12)), `${args}: ${stderr}`)
+    }
   })
 
   it('opens its customer’s invoices, or its one invoice, until its key is revoked', async t => {

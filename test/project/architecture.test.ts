@@ -110,6 +110,7 @@ const rules: Record<string, Rule> = {
     ours: [
       ...[
         'src/calendar.ts',
+        'src/access/',
         'src/cli/terminal/',
         'src/store/engines.ts',
         'src/http/',
