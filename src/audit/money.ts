@@ -1,5 +1,5 @@
 /** Amounts of two systems against each other: one counts in the smallest unit, the other writes decimals. No floats. */
-import { decimalsOf } from '../currency.ts'
+import { decimalsOf } from '../money.ts'
 
 /** Names as invoicing systems write them, in lower case. */
 const codes: Record<string, string> = {

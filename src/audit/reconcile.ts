@@ -1,8 +1,9 @@
 /** Where the payment platform and the invoicing system disagree about an invoice. Pure. */
-import { writeAmount } from '../currency.ts'
+
 import { type Claim, type Document, isInForce, noClaim } from '../document.ts'
 import type { Invoice } from '../invoice.ts'
 import { ignoredBecause, invoiceIdOf, isGone, type LinkRules, referenceOf } from '../linking/link.ts'
+import { writeAmount } from '../money.ts'
 import type { SourceIdentity } from '../sources.ts'
 import type { KnownDocument, LinkedInvoice } from '../store/document-store.ts'
 import { currencyOf, isSameAmount } from './money.ts'

@@ -1,7 +1,7 @@
 /** What an export holds: columns in their order, each with its kind. Every format writes the same ones. */
 
-import { writeAmount } from '../currency.ts'
 import { type Invoice, invoiceFields, type Line, type LinesSource, lineFields } from '../invoice.ts'
+import { writeAmount } from '../money.ts'
 
 /**
  * `decimal` is an amount in the currency's major unit, as text with a point; `moment` is ISO 8601 in UTC with

@@ -1,5 +1,5 @@
 import { ByteWriter, ParquetWriter, type SchemaElement } from 'hyparquet-writer'
-import { mostDecimals } from '../currency.ts'
+import { mostDecimals } from '../money.ts'
 import type { ColumnKind, RowOptions, RowWriter, Value, Write } from './columns.ts'
 
 /** How many rows are held, and written together: readers skip whole groups, and want few of them. */

@@ -153,7 +153,7 @@ function LanguageSwitch({ nav, language }: { nav: Navigation; language: Language
           key={code}
           lang={code}
           title={name}
-          aria-label={name}
+          aria-label={`${code.toUpperCase()} ${name}`}
           aria-pressed={code === language}
           onClick={() => nav.adjust({ lang: code })}
         >

@@ -1,6 +1,6 @@
 /** Invoices as a table for spreadsheets, as the language's own Excel opens it. */
 import type { Invoice } from '../client/client.ts'
-import { writeAmount } from '../currency.ts'
+import { writeAmount } from '../money.ts'
 import { describeDocument } from './badge.tsx'
 import type { Language, Words } from './words/words.ts'
 

@@ -1,5 +1,5 @@
 /** Amounts, days and moments as people of a language write them. */
-import { decimalsOf } from '../currency.ts'
+import { decimalsOf } from '../money.ts'
 import type { Language } from './words/words.ts'
 
 export interface Format {

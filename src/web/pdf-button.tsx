@@ -20,6 +20,7 @@ export function PdfButton({ invoice, kind }: { invoice: InvoiceDetail; kind: Doc
 
   const name = kind === 'ix' ? words.pdfIx : words.pdfPayments
   const absence = absenceOf(invoice, kind)
+  const press = words[state.step === 'failed' ? 'again' : 'download']
   const isBusy = state.step === 'loading' || state.step === 'waiting'
 
   async function download(): Promise<void> {
@@ -64,10 +65,10 @@ export function PdfButton({ invoice, kind }: { invoice: InvoiceDetail; kind: Doc
         <button
           type="button"
           class="primary"
-          aria-label={words.downloadOf(name, invoice.number ?? '')}
+          aria-label={`${press}: ${name} ${invoice.number ?? ''}`}
           onClick={download}
         >
-          {words[state.step === 'failed' ? 'again' : 'download']}
+          {press}
         </button>
       )}
       {isBusy && (

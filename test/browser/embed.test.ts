@@ -13,7 +13,7 @@ const hosted = new Map<string, string>()
 const host = createServer((request, response) => {
   const path = (request.url ?? '').split('?')[0] ?? ''
   const content = hosted.get(path)
-  const policy = `default-src 'none'; script-src 'self' ${service.address}; connect-src ${service.address}; frame-src ${service.address}; style-src 'self'`
+  const policy = `default-src 'none'; script-src 'self' ${service.address}; connect-src ${service.address}; frame-src ${service.address}; style-src 'self'; img-src data:`
   response.setHeader('content-security-policy', policy)
   response.setHeader(
     'content-type',
@@ -82,17 +82,13 @@ test(
       .or(page.getByRole('button', { name: 'FT-0012' }))
       .click()
     await page.getByRole('heading', { name: 'FT-0012' }).waitFor()
-    const colour = await page
-      .getByRole('button', { name: 'Download PDF: Invoice FT-0012' })
-      .evaluate('button => getComputedStyle(button).backgroundColor')
-      .catch(() => null)
     const shown = await page.evaluate(
       `getComputedStyle(document.querySelector('fatura-invoices').shadowRoot.querySelector('button.primary')).backgroundColor`,
     )
-    assert.equal(shown, 'rgb(120, 0, 120)', String(colour))
+    assert.equal(shown, 'rgb(120, 0, 120)')
     await page.getByRole('button', { name: 'All invoices' }).click()
     await page.getByLabel('Payment').selectOption('Paid')
-    await page.locator('.found', { hasText: /^6 invoices$/ }).waitFor()
+    await page.locator('.found', { hasText: /^7 invoices$/ }).waitFor()
     assert.equal(page.url(), `${origin}/?of=the-host#its-own`)
     assert.equal(
       await page.evaluate(

@@ -26,7 +26,7 @@ interface Rule {
 /** Node's `http`, for whoever uses it. */
 const nodeHttp = 'src/node-http.ts'
 
-const domain = ['invoice', 'invoice-json', 'document', 'errors', 'calendar', 'currency'].map(
+const domain = ['invoice', 'invoice-json', 'document', 'errors', 'calendar', 'money'].map(
   name => `src/${name}.ts`,
 )
 
@@ -50,7 +50,7 @@ const rules: Record<string, Rule> = {
   'src/document.ts': { ours: [], packages: [] },
   'src/errors.ts': { ours: [], packages: [] },
   [nodeHttp]: { ours: [], packages: [] },
-  'src/currency.ts': { ours: [], packages: [] },
+  'src/money.ts': { ours: [], packages: [] },
   'src/sources.ts': { ours: domain, packages: [] },
   'src/telemetry.ts': { ours: [], packages: [] },
   'src/trace.ts': { ours: [], packages: [] },
