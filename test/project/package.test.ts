@@ -120,13 +120,16 @@ describe('the package', () => {
     try {
       while (!output.stdout.includes('Ctrl-C stops the demo'))
         await Promise.race([once(child.stdout, 'data'), exited.then(end => assert.fail(JSON.stringify(end)))])
-      const [, token = ''] = /^ {2}(fat_\w+)$/m.exec(output.stdout) ?? []
-      const [list = '', ...others] = output.stdout.match(/(?<=')http:[^']+(?=')/g) ?? []
-      const { status, json } = await get(list, token)
+      const [, api = ''] = /^ {2}export API=(\S+)$/m.exec(output.stdout) ?? []
+      const [, token = ''] = /^ {2}export TOKEN=(\S+)$/m.exec(output.stdout) ?? []
+      const paths = [...output.stdout.matchAll(/"\$API\/([^"]+)"/g)].map(([, path = '']) => path)
+      const { status, json } = await get(`${api}/${paths[0]}`, token)
       assert.equal(status, 200)
       assert.ok(json.total > 0)
-      const pdf = others.find(url => url.endsWith('/payments/download')) ?? ''
-      assert.equal((await get(pdf, token)).headers.get('content-type'), 'application/pdf')
+      const pdf = paths.find(path => path.endsWith('/payments/download'))
+      assert.equal((await get(`${api}/${pdf}`, token)).headers.get('content-type'), 'application/pdf')
+      const page = await get(new URL('/', api).href)
+      assert.match(page.text, /<script[^>]+src=/, 'the page that was built, not the plain one')
     } finally {
       signal(child, 'SIGINT')
     }
