@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { after, type TestContext, test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { bothSystems, makeHistory, startPages } from '../support/billing-page.ts'
-import { watchPage } from '../support/browser.ts'
+import { lacksChromium, watchPage } from '../support/browser.ts'
 import { makeLinkSigner, publicUrl } from '../support/identity.ts'
 
 /** Pages of another host, by path; strict as a careful host's are. */
@@ -38,7 +38,7 @@ const { service, browser, everything } = await startPages({
 })
 const signer = makeLinkSigner()
 await service.store.saveKey(signer.key)
-const options = { timeout: 60_000 }
+const options = { timeout: 60_000, skip: lacksChromium }
 
 async function openHost(
   t: TestContext,
@@ -55,7 +55,10 @@ async function openHost(
     '/host.css',
     'fatura-invoices { --fatura-accent: rgb(120, 0, 120); --fatura-radius: 0 } iframe { width: 100%; height: 800px }',
   )
-  const context = await browser.newContext({ locale: 'en-GB', viewport: { width: 1100, height: 900 } })
+  const context = await (await browser()).newContext({
+    locale: 'en-GB',
+    viewport: { width: 1100, height: 900 },
+  })
   t.after(() => context.close())
   context.setDefaultTimeout(15_000)
   const page = await context.newPage()
@@ -181,7 +184,7 @@ test(
 )
 
 test('a page of any other origin gets neither the frame nor an invoice', options, async t => {
-  const context = await browser.newContext()
+  const context = await (await browser()).newContext()
   t.after(() => context.close())
   const page = await context.newPage()
   hosted.set('/', `<!doctype html>${frame()}<script src="/host.js"></script>`)
@@ -196,7 +199,7 @@ test('a page of any other origin gets neither the frame nor an invoice', options
 })
 
 test('outside of a frame there is nothing to choose for', options, async t => {
-  const context = await browser.newContext({ locale: 'en-GB' })
+  const context = await (await browser()).newContext({ locale: 'en-GB' })
   t.after(() => context.close())
   const page = await context.newPage()
   await page.goto(`${service.address}/?pick=1#t=${everything}&c=cus_ana`)
@@ -208,7 +211,7 @@ test(
   'a customer link tells its customer by itself; one for an invoice shows that invoice and nothing else',
   options,
   async t => {
-    const context = await browser.newContext({ locale: 'en-GB' })
+    const context = await (await browser()).newContext({ locale: 'en-GB' })
     t.after(() => context.close())
     const page = await context.newPage()
     const watched = await watchPage(page)

@@ -8,10 +8,11 @@ import type { Page } from 'playwright-core'
 import { loadPage } from '../../src/http/page-files.ts'
 import { builtFolder } from '../../src/http/web-files.ts'
 import { bothSystems, makeHistory, startPages } from '../support/billing-page.ts'
+import { lacksChromium } from '../support/browser.ts'
 
 const axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 const { service, open } = await startPages({ ...bothSystems, records: makeHistory(63) })
-const options = { timeout: 90_000 }
+const options = { timeout: 90_000, skip: lacksChromium }
 
 /** Each view, with what shows that it is there. */
 const views = {

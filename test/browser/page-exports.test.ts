@@ -5,6 +5,7 @@ import { test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { SourceError } from '../../src/sources.ts'
 import { bothSystems, makeHistory, pdf, startPages } from '../support/billing-page.ts'
+import { lacksChromium } from '../support/browser.ts'
 import { makeRecord } from '../support/records.ts'
 
 const history = makeHistory(123)
@@ -24,7 +25,7 @@ const hostile = makeRecord({
   currency: 'eur',
 })
 const { open } = await startPages({ ...bothSystems, payments, records: [...history, hostile] })
-const options = { timeout: 60_000 }
+const options = { timeout: 60_000, skip: lacksChromium }
 const rows = 'table.invoices tbody tr'
 
 /** Without it, a browser that can write files would ask where to. */

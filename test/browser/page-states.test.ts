@@ -4,6 +4,7 @@ import { test } from 'node:test'
 import type { Route } from 'playwright-core'
 import { SourceError } from '../../src/sources.ts'
 import { bothSystems, makeHistory, pdf, startPages } from '../support/billing-page.ts'
+import { lacksChromium } from '../support/browser.ts'
 import { makeRecord, withDocument } from '../support/records.ts'
 
 /** How often the certified document's PDF is still being made when it is asked for. */
@@ -31,7 +32,7 @@ const { service, open, everything } = await startPages({
     makeRecord({ id: 'in_draft', customer_id: 'cus_bob', number: null, status: 'draft' }),
   ],
 })
-const options = { timeout: 60_000 }
+const options = { timeout: 60_000, skip: lacksChromium }
 const rows = 'table.invoices tbody tr'
 const lists = /\/invoices(\?|$)/
 

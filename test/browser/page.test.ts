@@ -4,11 +4,12 @@ import { readFile } from 'node:fs/promises'
 import { test } from 'node:test'
 import type { Invoice } from '../../src/invoice.ts'
 import { bothSystems, makeHistory, startPages } from '../support/billing-page.ts'
+import { lacksChromium } from '../support/browser.ts'
 import { makeRecord } from '../support/records.ts'
 
 const history = makeHistory(63)
 const { service, open } = await startPages({ records: history, ...bothSystems })
-const options = { timeout: 60_000 }
+const options = { timeout: 60_000, skip: lacksChromium }
 
 const rows = 'table.invoices tbody tr'
 

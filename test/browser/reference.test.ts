@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { before, type TestContext, test } from 'node:test'
 import { buildReference } from '../../scripts/build-reference.ts'
 import { builtFolder } from '../../src/http/web-files.ts'
-import { startBrowser, watchPage } from '../support/browser.ts'
+import { lacksChromium, startBrowser, watchPage } from '../support/browser.ts'
 import { engines } from '../support/engines.ts'
 import { makeRecord } from '../support/records.ts'
 import { startService } from '../support/service.ts'
@@ -24,6 +24,7 @@ async function open(t: TestContext, path: string, viewport: { width: number; hei
 
 test('/docs shows every operation, sends a request, and asks no other host', {
   timeout: 120_000,
+  skip: lacksChromium,
 }, async t => {
   const { service, page, watched } = await open(t, '/docs#tag/operations/GET/live', {
     width: 1280,
@@ -44,6 +45,7 @@ test('/docs shows every operation, sends a request, and asks no other host', {
 
 test('/docs/api.html is styled under its policy, fits a phone, and asks for nothing', {
   timeout: 60_000,
+  skip: lacksChromium,
 }, async t => {
   const { page, watched } = await open(t, '/docs/api.html', { width: 320, height: 700 })
   assert.equal(await page.getByRole('heading', { level: 1 }).textContent(), 'Fatura API reference')

@@ -38,13 +38,16 @@ export async function startPages(options: ServiceOptions = {}) {
   const [engine] = engines
   assert.ok(engine !== undefined)
   const service = await startService(wholeFile, engine, { web: true, ...options })
-  const browser = await startBrowser(wholeFile)
+  let started: Promise<Browser> | undefined
+  /** One for the whole file, from the first test on that needs it. */
+  const browser = () => (started ??= startBrowser(wholeFile))
   const everything = await service.createToken()
   return {
     service,
     browser,
     everything,
-    open: (t: TestContext, visit: Visit = {}) => open(t, browser, service, { token: everything, ...visit }),
+    open: async (t: TestContext, visit: Visit = {}) =>
+      open(t, await browser(), service, { token: everything, ...visit }),
   }
 }
 

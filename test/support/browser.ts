@@ -17,6 +17,20 @@ const installed = [
   'google-chrome-stable',
 ].map(name => `/usr/bin/${name}`)
 
+/**
+ * Why there is no browser to test with, or false. On x64 there is always one, from npm; elsewhere npm has none, so that a machine
+ * without an installed one cannot run these tests: they are skipped, and say this.
+ */
+export const lacksChromium: string | false =
+  process.env.CHROMIUM_PATH || isInNpm() || installed.some(path => existsSync(path))
+    ? false
+    : `npm has no Chromium for ${process.platform} on ${process.arch}, and none is installed: set CHROMIUM_PATH to one, or ` +
+      'install one, as with apt-get install chromium-headless-shell'
+
+function isInNpm(): boolean {
+  return process.arch === 'x64' && process.platform === 'linux'
+}
+
 /** Closed with the test. The package's own flags are not used: they switch the browser's security off. */
 export async function startBrowser(t: Pick<TestContext, 'after'>): Promise<Browser> {
   const executablePath = await findChromium()
@@ -38,13 +52,10 @@ export async function startBrowser(t: Pick<TestContext, 'after'>): Promise<Brows
 async function findChromium(): Promise<string> {
   const { CHROMIUM_PATH: given } = process.env
   if (given) return given
-  if (process.arch === 'x64' && process.platform === 'linux') return unpackChromium()
+  if (isInNpm()) return unpackChromium()
   const found = installed.find(path => existsSync(path))
   if (found !== undefined) return found
-  throw new Error(
-    `There is no Chromium for ${process.platform} on ${process.arch} in npm, and none is installed: set CHROMIUM_PATH to one, ` +
-      'or install one, as with apt-get install chromium-headless-shell.',
-  )
+  throw new Error(lacksChromium || 'There is no Chromium.')
 }
 
 /** Where the system has no fonts, the package has some. */
