@@ -70,12 +70,12 @@ CREATE INDEX documents_by_reference ON fatura.documents USING hash (reference);
 CREATE OR REPLACE FUNCTION fatura.first_page(p_customer_id text) RETURNS text
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog SET enable_seqscan = off AS $body$
-DECLARE v_synced_at text; v_page text;
+DECLARE v_synced_at text; v_counted text; v_head text;
 BEGIN
   SELECT f.synced_at INTO v_synced_at FROM fatura.freshness f WHERE f.only_one;
-  SELECT c.total || ' ' || c.version || ' ' || coalesce(v_synced_at, '') || E'\n' || c.head INTO v_page
+  SELECT c.total || ' ' || c.version, c.head INTO v_counted, v_head
   FROM fatura.customers c WHERE c.customer_id = p_customer_id;
-  RETURN coalesce(v_page, '0 0 ' || coalesce(v_synced_at, '') || E'\n');
+  RETURN coalesce(v_counted, '0 0') || ' ' || coalesce(v_synced_at, '') || E'\n' || coalesce(v_head, '');
 END $body$;
 
 CREATE OR REPLACE FUNCTION fatura.read_snapshot(p_customer_id text, OUT version bigint, OUT synced_at bigint)
