@@ -9,7 +9,8 @@ export const errorCodes = {
   invalid_token: { status: 401, meaning: 'The token is unknown, malformed, expired or revoked.' },
   insufficient_scope: {
     status: 403,
-    meaning: 'The token is not valid for this customer, whether or not the customer exists.',
+    meaning:
+      'The token is not valid for this customer, whether or not the customer exists; or is for one invoice alone, or lacks a scope.',
   },
   route_not_found: { status: 404, meaning: 'Nothing is served at this path.' },
   invoice_not_found: {
@@ -39,7 +40,7 @@ export const errorCodes = {
   unavailable: {
     status: 503,
     meaning:
-      'The store cannot be read right now, or too many documents are asked for; try again after `Retry-After`.',
+      'The store, or the keys of the identity provider, cannot be read right now, or too many documents are asked for; try again after `Retry-After`.',
   },
   overloaded: {
     status: 503,

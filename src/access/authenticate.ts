@@ -1,11 +1,13 @@
 /** From an Authorization header to what its bearer may read. */
 import { timingSafeEqual } from 'node:crypto'
-import { isIPv6 } from 'node:net'
 import { ApiError } from '../errors.ts'
+import { expired, type Grant, malformed, type Proof, TokenRefusal, type VerifyJwt } from './grant.ts'
+import { LookupGuard, networkOf } from './lookup-guard.ts'
+import { hasJwtForm, parseJwt } from './parse-jwt.ts'
+import { isRecent, keepMs, maxRemembered, Recall, type Word } from './recall.ts'
 import { RecentMap } from './recent-map.ts'
+import { Shared } from './shared.ts'
 import { hashToken, isToken, readTokenId } from './token.ts'
-import { Turns } from './turns.ts'
-import { createWindows, secondsLeft } from './windows.ts'
 
 /** What a stored token says of its bearer. */
 export interface TokenRecord {
@@ -16,149 +18,125 @@ export interface TokenRecord {
   revoked_at: number | null
 }
 
-export interface Grant {
-  token_id: string
-  mayRead(customerId: string): boolean
-}
-
 /** Where a request comes from: a socket is one. Its address is read only when a token has yet to prove right. */
 export interface Client {
   readonly remoteAddress?: string | undefined
 }
 
-/** A promise only when the store has to be asked. */
+/** A promise only when something has to be asked or verified. */
 export type Authenticate = (authorization: string | undefined, client?: Client) => Grant | Promise<Grant>
 
-/** A revocation must be seen within a second; half of one leaves room for the request itself. */
-const keepMs = 500
-const maxRemembered = 10_000
+export interface AuthenticateOptions {
+  findToken(id: string): TokenRecord | null | Promise<TokenRecord | null>
+  /** Null: tokens of Fatura's own are the only ones. */
+  verifyJwt?: VerifyJwt | null
+  now?(): number
+}
 
-/** How many unknown tokens one address may send within how many seconds, before only tokens that worked are let in. */
-const failureLimit = { failures: 100, seconds: 10 }
-
-/** Lookups of one address. Good tokens that come together, as after a restart, wait for each other and are not refused. */
-const lookupLimits = { maxAtOnce: 20, maxWaiting: 1_000, maxWaitMs: 1_000 }
-
-/** For how long a token that worked is let in whatever else its address sends. */
-const keepWorkedMs = 60 * 60 * 1000
-const maxWorked = 100_000
-
-interface Remembered {
-  hash: Buffer
+/** What a header proved, and until when that need not be looked at again. Moments are in milliseconds. */
+interface Proven {
   grant: Grant
   expires_at: number
-  revoked: boolean
   until: number
 }
 
-/** That the store has no such token. */
-type Unknown = Pick<Remembered, 'until'>
+/** Longer headers are hashed at each request: what is remembered must stay small. */
+const maxProvenLength = 2_048
+
+/** For how long a JWT that was verified is known by its hash, unless it expires before. */
+const keepVerified = { keepMs: 60 * 60 * 1000, maxEntries: 20_000 }
+
+/** For how long one that will never be right is. */
+const keepRefused = { keepMs: 10_000, maxEntries: 10_000 }
 
 /**
- * Throws, or rejects with, `missing_token`, `invalid_token` or `rate_limited`. What the store says of a token, also that
- * there is none, is remembered for half a second, and so is which header proved right: hashing is then done twice a second,
- * not for every request. A lookup in a Map compares hashes that V8 seeds at random, so its time tells nothing of the secrets
- * that it holds.
- *
- * An address that sends many unknown tokens is refused without asking the store. Several clients may share an address, so a
- * token that worked within the last hour is let in all the same: what it costs the store is bounded by itself.
+ * Throws, or rejects with, `missing_token`, `invalid_token`, `insufficient_scope` or `rate_limited`. What the store says of
+ * a token, also that there is none, is remembered for half a second, and so is which header proved right: hashing is then
+ * done twice a second, not for every request. A JWT's signature is verified once; what is looked at again every half second is
+ * whether its key still counts. A lookup in a Map compares hashes that V8 seeds at random, so its time tells nothing of the
+ * secrets that it holds.
  */
-export function createAuthenticate(
-  findToken: (id: string) => TokenRecord | null | Promise<TokenRecord | null>,
-  now: () => number = Date.now,
-): Authenticate {
-  const remembered = new RecentMap<Remembered>({ keepMs, maxEntries: maxRemembered })
-  const unknown = new RecentMap<Unknown>({ keepMs, maxEntries: maxRemembered })
-  const proven = new RecentMap<Remembered>({ keepMs, maxEntries: maxRemembered })
-  const asking = new Map<string, Promise<Remembered | null>>()
-  const failures = createWindows(failureLimit.seconds)
-  const lookups = new Turns(lookupLimits)
-  const worked = new RecentMap<true>({ keepMs: keepWorkedMs, maxEntries: maxWorked })
+export function createAuthenticate({
+  findToken,
+  verifyJwt = null,
+  now = Date.now,
+}: AuthenticateOptions): Authenticate {
+  const tokens = new Recall(findToken, now)
+  const proven = new RecentMap<Proven>({ keepMs, maxEntries: maxRemembered })
+  const verified = new RecentMap<Proof>(keepVerified)
+  const refused = new RecentMap<TokenRefusal>(keepRefused)
+  const lookups = new Shared<Word<TokenRecord>>()
+  const verifications = new Shared<Proof>()
+  const guard = new LookupGuard()
 
-  async function recall(id: string, hash: string, address: string): Promise<Remembered | null> {
-    const time = now()
-    const known = remembered.get(id)
-    if (known !== undefined && isRecent(known, time)) return known
-    const missing = unknown.get(id)
-    if (missing !== undefined && isRecent(missing, time)) return null
-    // Requests that come while the store is being asked wait for that answer; none waits for one that may be refused
-    // though its own token would not be.
-    const hasWorked = worked.get(hash) === true
-    const question = hasWorked ? id : `new ${id}`
-    let answer = asking.get(question)
-    if (answer === undefined) {
-      answer = (hasWorked ? ask(id, address) : askInTurn(id, hash, address)).finally(() =>
-        asking.delete(question),
-      )
-      asking.set(question, answer)
-    }
-    return answer
+  async function recall(id: string, hash: string, address: string): Promise<Word<TokenRecord>> {
+    const recent = tokens.recent(id)
+    if (recent !== undefined) return recent
+    if (guard.hasWorked(hash)) return tokens.ask(id)
+    // Whoever waits here may be refused for its address: nobody whose token worked waits with them.
+    return lookups.ask(id, () =>
+      guard.inTurn(address, hash, async () => {
+        const word = await tokens.ask(id)
+        if (word.found === null) guard.noteFailure(address)
+        return word
+      }),
+    )
   }
 
-  /** So that many that come at once are not all asked before the first of them failed. */
-  async function askInTurn(id: string, hash: string, address: string): Promise<Remembered | null> {
-    const end = await lookups.take(address)
-    if (end === null)
-      throw new ApiError('unavailable', 'The token could not be checked in time.', { retryAfter: 1 })
+  async function proveToken(token: string, hash: string, address: string): Promise<Proven> {
+    const { found, until } = await recall(readTokenId(token), hash, address)
+    if (found === null) throw new TokenRefusal('The access token is not known.')
+    // Nothing more is told of a token until its secret proved right.
+    if (!timingSafeEqual(Buffer.from(hash), Buffer.from(found.hash))) {
+      guard.noteFailure(address)
+      throw new TokenRefusal('The access token is not known.')
+    }
+    if (found.revoked_at !== null) throw new TokenRefusal('The access token was revoked.')
+    return { grant: createGrant(found), expires_at: found.expires_at ?? Number.POSITIVE_INFINITY, until }
+  }
+
+  async function proveJwt(token: string, hash: string, address: string, verify: VerifyJwt): Promise<Proven> {
+    const refusal = refused.get(hash)
+    if (refusal !== undefined) throw refusal
+    const known = verified.get(hash)
+    const look = () => verifyOnce(token, hash, address, verify)
+    const { grant, expires_at, confirm } =
+      known ??
+      (await verifications.ask(hash, () =>
+        guard.hasWorked(hash) ? look() : guard.inTurn(address, hash, look),
+      ))
+    return { grant, expires_at, until: await confirm() }
+  }
+
+  async function verifyOnce(token: string, hash: string, address: string, verify: VerifyJwt): Promise<Proof> {
+    const jwt = parseJwt(token)
+    if (jwt === null) throw new TokenRefusal(malformed)
     try {
-      checkFailures(address, hash)
-      return await ask(id, address)
-    } finally {
-      end()
+      const proof = await verify(jwt)
+      verified.set(hash, proof, performance.now())
+      return proof
+    } catch (error) {
+      if (error instanceof TokenRefusal && error.isGuess) guard.noteFailure(address)
+      if (error instanceof TokenRefusal && error.lasts) refused.set(hash, error, performance.now())
+      throw error
     }
-  }
-
-  async function ask(id: string, address: string): Promise<Remembered | null> {
-    const time = now()
-    const record = await findToken(id)
-    const until = time + keepMs
-    if (record === null) {
-      unknown.set(id, { until }, time)
-      failures.add(address, performance.now())
-      return null
-    }
-    const entry = {
-      hash: Buffer.from(record.hash),
-      grant: createGrant(record),
-      expires_at: record.expires_at ?? Number.POSITIVE_INFINITY,
-      revoked: record.revoked_at !== null,
-      until,
-    }
-    remembered.set(id, entry, time)
-    return entry
   }
 
   async function prove(authorization: string | undefined, client: Client | undefined): Promise<Grant> {
     const token = readBearer(authorization)
-    if (!isToken(token)) throw refuse('The access token is malformed.')
+    const isJwt = verifyJwt !== null && hasJwtForm(token)
+    if (!isJwt && !isToken(token)) throw new TokenRefusal(malformed)
     const address = networkOf(client?.remoteAddress ?? '')
     const hash = hashToken(token)
-    checkFailures(address, hash)
-    const entry = await recall(readTokenId(token), hash, address)
-    if (entry === null) throw refuse('The access token is not known.')
-    // Nothing more is told of a token until its secret proved right.
-    if (!timingSafeEqual(Buffer.from(hash), entry.hash)) {
-      failures.add(address, performance.now())
-      throw refuse('The access token is not known.')
-    }
-    if (entry.revoked) throw refuse('The access token was revoked.')
+    guard.check(address, hash)
+    const entry = await (isJwt ? proveJwt(token, hash, address, verifyJwt) : proveToken(token, hash, address))
     const time = now()
-    if (entry.expires_at <= time) throw refuse('The access token expired.')
-    worked.set(hash, true, performance.now())
-    // Written with more than one space, a header could be of any length: what is remembered must stay small.
-    if (authorization?.length === 'Bearer '.length + token.length) proven.set(authorization, entry, time)
+    if (entry.expires_at <= time) throw new TokenRefusal(expired)
+    guard.noteWorked(hash)
+    // Written with more than one space, a header could be of any length.
+    if (authorization?.length === 'Bearer '.length + token.length && token.length <= maxProvenLength)
+      proven.set(authorization, entry, time)
     return entry.grant
-  }
-
-  function checkFailures(address: string, hash: string): void {
-    const nowMs = performance.now()
-    const window = failures.find(address, nowMs)
-    if (window === undefined || window.count < failureLimit.failures || worked.get(hash)) return
-    throw new ApiError(
-      'rate_limited',
-      `This address sent ${failureLimit.failures} unknown access tokens within ${failureLimit.seconds} s.`,
-      { retryAfter: secondsLeft(window, nowMs) },
-    )
   }
 
   return (authorization, client) => {
@@ -169,28 +147,11 @@ export function createAuthenticate(
   }
 }
 
-/** An entry that would last longer than one does comes from a clock that was set back. */
-function isRecent({ until }: Unknown, time: number): boolean {
-  return until > time && until <= time + keepMs
-}
-
-/** What failures are counted by: an IPv4 address, or the /64 network of an IPv6 one, of which anybody has a whole one. */
-function networkOf(address: string): string {
-  if (!isIPv6(address) || address.includes('.')) return address
-  const [head = '', tail] = address.split('::')
-  const groups = head === '' ? [] : head.split(':')
-  if (tail !== undefined) {
-    const last = tail === '' ? [] : tail.split(':')
-    while (groups.length + last.length < 8) groups.push('0')
-    groups.push(...last)
-  }
-  return groups.slice(0, 4).join(':')
-}
-
 function createGrant(record: TokenRecord): Grant {
   const customers = record.customers === null ? null : new Set(record.customers)
   return {
     token_id: record.id,
+    invoice_id: null,
     mayRead: customerId => customers === null || customers.has(customerId),
   }
 }
@@ -209,10 +170,6 @@ function readBearer(authorization = ''): string {
       'missing_token',
       'Send an access token in the header Authorization: Bearer <ACCESS_TOKEN>.',
     )
-  if (start === 0) throw refuse('The access token is malformed.')
+  if (start === 0) throw new TokenRefusal(malformed)
   return credentials.slice(start, end)
-}
-
-function refuse(message: string): ApiError {
-  return new ApiError('invalid_token', message)
 }

@@ -39,7 +39,7 @@ export function hashToken(token: string): string {
   return hash('sha256', token)
 }
 
-function randomText(length: number): string {
+export function randomText(length: number): string {
   return Array.from({ length }, () => alphabet[randomInt(alphabet.length)]).join('')
 }
 

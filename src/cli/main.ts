@@ -20,6 +20,8 @@ const commands: Record<string, () => Promise<Command>> = {
   explain: async () => (await import('./commands/explain.ts')).explainCommand(),
   import: async () => (await import('./commands/import.ts')).importCommand(),
   token: async () => (await import('./commands/token.ts')).tokenCommand(),
+  key: async () => (await import('./commands/key.ts')).keyCommand(),
+  link: async () => (await import('./commands/link.ts')).linkCommand(),
   migrate: async () => (await import('./commands/migrate.ts')).migrateCommand(),
   copy: async () => (await import('./commands/copy.ts')).copyCommand(),
   openapi: async () => (await import('./commands/openapi.ts')).openapiCommand(),

@@ -2,9 +2,10 @@
 import Fastify, { type FastifyInstance } from 'fastify'
 import { createGuardedServer } from '../server/guarded-server.ts'
 import { maxUrlBytes, prepareRequests, refuseRequest } from './check-request.ts'
+import { type Cors, createCors } from './cors.ts'
 import { handleErrors, refuseUnreadable, sendError } from './errors.ts'
 import { logRequests } from './log-requests.ts'
-import { addOtherMethods } from './methods.ts'
+import { addOtherMethods, answerPreflight } from './methods.ts'
 import { refuseExcess } from './overload.ts'
 import { compileParameters, parseQuery } from './parameters.ts'
 import { createRequestId } from './request-id.ts'
@@ -14,16 +15,18 @@ import { addRoutes, type RouteDependencies } from './routes.ts'
 const keepAliveMs = 72_000
 
 export function createApp(dependencies: RouteDependencies): FastifyInstance {
-  const { log } = dependencies
+  const { log, corsOrigins = [] } = dependencies
+  const cors = createCors(corsOrigins)
   const app = Fastify({
     logger: false,
     genReqId: createRequestId,
     serverFactory: handle =>
       createGuardedServer({
         handle: prepareRequests(handle),
-        refuse: error => refuseUnreadable(error, log),
+        refuse: (error, origin) => refuseUnreadable(error, log, cors, origin),
         keepAliveMs,
-        excess: refuseExcess(log),
+        excess: refuseExcess(log, cors),
+        linesFor: cors?.linesFor,
       }),
     // The server sees to it; Fastify's own would write into answers that have begun.
     clientErrorHandler: () => {},
@@ -32,7 +35,9 @@ export function createApp(dependencies: RouteDependencies): FastifyInstance {
     return503OnClosing: false,
     frameworkErrors: (error, request, reply) => {
       reply.header('request-id', request.id)
-      sendError(refuseRequest(request, reply) ?? error, request, reply, log)
+      const refusal = refuseRequest(request, reply)
+      if (refusal === null && cors?.isPreflight(request.raw)) answerPreflight(reply)
+      else sendError(refusal ?? error, request, reply, log)
     },
   })
 
@@ -41,6 +46,7 @@ export function createApp(dependencies: RouteDependencies): FastifyInstance {
   app.decorateRequest('grant', null)
   handleErrors(app, log)
   checkRequests(app)
+  if (cors !== null) answerPreflights(app, cors)
   logRequests(app, log)
   addOtherMethods(app)
   addRoutes(app, dependencies)
@@ -53,5 +59,13 @@ function checkRequests(app: FastifyInstance): void {
     const refusal = refuseRequest(request, reply)
     if (refusal === null) done()
     else done(refusal)
+  })
+}
+
+/** At any path: a page must be able to read that nothing is served there. */
+function answerPreflights(app: FastifyInstance, cors: Cors): void {
+  app.addHook('onRequest', (request, reply, done) => {
+    if (cors.isPreflight(request.raw)) answerPreflight(reply)
+    else done()
   })
 }

@@ -1,10 +1,12 @@
 /** Who may read what: attached to the customer routes as a whole, before anything else of them runs. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { Authenticate, Grant } from '../access/authenticate.ts'
+import type { Authenticate } from '../access/authenticate.ts'
+import type { Grant } from '../access/grant.ts'
 import { ApiError } from '../errors.ts'
-import { isCustomerId } from '../invoice.ts'
+import { isCustomerId, isInvoiceId } from '../invoice.ts'
 import { hasParameter } from './parameters.ts'
 import { createRateLimiter, type RateLimit } from './rate-limit.ts'
+import { type Identity, locateMetadata } from './resource-metadata.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -16,19 +18,23 @@ declare module 'fastify' {
 export interface AuthOptions {
   authenticate: Authenticate
   rateLimit: RateLimit | null
+  identity?: Identity
 }
 
-/** Guards every route of `scope`: a good token, within its rate, valid for the customer in the path. */
-export function guardCustomerRoutes(scope: FastifyInstance, { authenticate, rateLimit }: AuthOptions): void {
+/** Guards every route of `scope`: a good token, within its rate, valid for the customer and the invoice in the path. */
+export function guardCustomerRoutes(scope: FastifyInstance, options: AuthOptions): void {
+  const { authenticate, rateLimit, identity } = options
   const takeTurn = rateLimit === null ? null : limitTurns(rateLimit)
 
   function admit(request: FastifyRequest, reply: FastifyReply, grant: Grant): void {
     request.grant = grant
     takeTurn?.(grant, reply)
-    const { customerId } = request.params as { customerId: string }
+    const { customerId, invoiceId = null } = request.params as { customerId: string; invoiceId?: string }
     // An id of the wrong form belongs to nobody; the route's schema refuses it with a better reason.
     if (!grant.mayRead(customerId) && isCustomerId(customerId))
       throw new ApiError('insufficient_scope', 'The access token is not valid for this customer.')
+    if (!mayReadInvoice(grant, invoiceId))
+      throw new ApiError('insufficient_scope', 'The access token is valid for one invoice alone.')
   }
 
   async function admitLater(request: FastifyRequest, reply: FastifyReply, proof: Promise<Grant>) {
@@ -38,7 +44,7 @@ export function guardCustomerRoutes(scope: FastifyInstance, { authenticate, rate
   // With a callback, because a promise is waited for even when there is nothing to wait for.
   scope.addHook('onRequest', (request, reply, done) => {
     const refuse = (error: Error) => {
-      if (error instanceof ApiError) challenge(reply, error)
+      if (error instanceof ApiError) challenge(request, reply, error, identity)
       done(error)
     }
     try {
@@ -54,6 +60,12 @@ export function guardCustomerRoutes(scope: FastifyInstance, { authenticate, rate
     }
     done()
   })
+}
+
+/** The store is not asked: whether another invoice exists makes no difference. */
+function mayReadInvoice({ invoice_id }: Grant, invoiceId: string | null): boolean {
+  if (invoice_id === null || invoice_id === invoiceId) return true
+  return invoiceId !== null && !isInvoiceId(invoiceId)
 }
 
 function readAuthorization(request: FastifyRequest): string | undefined {
@@ -92,10 +104,28 @@ function limitTurns(rateLimit: RateLimit) {
   }
 }
 
+const challenged: ReadonlySet<string> = new Set([
+  'missing_token',
+  'invalid_token',
+  'insufficient_scope',
+  'invalid_request',
+])
+
 /** RFC 6750, section 3: no credentials get a bare challenge, bad ones are told what is wrong with them. */
-function challenge(reply: FastifyReply, { code, message }: ApiError): void {
-  const realm = 'Bearer realm="fatura"'
-  if (code === 'missing_token') reply.header('www-authenticate', realm)
-  else if (code === 'invalid_token' || code === 'insufficient_scope' || code === 'invalid_request')
-    reply.header('www-authenticate', `${realm}, error="${code}", error_description="${message}"`)
+function challenge(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { code, message }: ApiError,
+  identity: Identity | undefined,
+): void {
+  if (!challenged.has(code)) return
+  const parts = ['realm="fatura"']
+  if (code !== 'missing_token') parts.push(`error="${code}"`, `error_description="${message}"`)
+  if (identity?.provider) {
+    const { scope } = identity.provider
+    if (scope !== null) parts.push(`scope="${scope}"`)
+    // RFC 9728, section 5.1.
+    parts.push(`resource_metadata="${locateMetadata(identity, request)}"`)
+  }
+  reply.header('www-authenticate', `Bearer ${parts.join(', ')}`)
 }

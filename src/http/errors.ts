@@ -7,6 +7,7 @@ import type { UnreadableRequest } from '../server/connection.ts'
 import { tunnelRequested } from '../server/guarded-server.ts'
 import { StoreUnavailable } from '../store/store.ts'
 import { maxUrlBytes } from './check-request.ts'
+import { type Cors, findOrigin } from './cors.ts'
 import { allowedMethods, answerOptions, refuseMethod } from './methods.ts'
 import { createRequestId } from './request-id.ts'
 import { sendJson } from './send-json.ts'
@@ -50,8 +51,13 @@ function translate(error: Error & { code?: string }): ApiError {
   )
 }
 
-/** The whole answer to what never became a request, and its line in the log. */
-export function refuseUnreadable(error: UnreadableRequest, log: Logger): string {
+/** The whole answer to what never became a request, and its line in the log. `origin`: as far as it was read. */
+export function refuseUnreadable(
+  error: UnreadableRequest,
+  log: Logger,
+  cors: Cors | null,
+  origin = findOrigin(error.rawPacket?.toString('latin1') ?? ''),
+): string {
   const refusal = explainUnreadable(error)
   const { status } = errorCodes[refusal.code]
   const requestId = createRequestId()
@@ -61,7 +67,9 @@ export function refuseUnreadable(error: UnreadableRequest, log: Logger): string 
     'request-id': requestId,
     ...(status === 405 && { allow: allowedMethods }),
   }
-  return writeBareAnswer(status, headers, writeError(refusal, requestId))
+  return writeBareAnswer(status, headers, writeError(refusal, requestId), {
+    moreLines: cors?.linesFor(origin) ?? '',
+  })
 }
 
 const requestLine = /^[A-Z-]+ \S+ HTTP\/1\.[01]\r\n/

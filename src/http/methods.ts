@@ -2,6 +2,7 @@
 import { METHODS } from 'node:http'
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { ApiError } from '../errors.ts'
+import { preflightHeaders } from './cors.ts'
 
 export const allowedMethods = 'GET, HEAD, OPTIONS'
 
@@ -30,6 +31,10 @@ export function addOtherMethods(app: FastifyInstance): void {
 
 export function answerOptions(reply: FastifyReply): FastifyReply {
   return reply.code(204).header('allow', allowedMethods).send()
+}
+
+export function answerPreflight(reply: FastifyReply): FastifyReply {
+  return answerOptions(reply.headers(preflightHeaders))
 }
 
 // As a hook it answers before a body would be read.

@@ -5,6 +5,7 @@ import { ApiError, errorCodes } from '../errors.ts'
 import { writeBareAnswer } from '../server/bare-answer.ts'
 import { findFault } from '../server/find-fault.ts'
 import type { ExcessShell } from '../server/guarded-server.ts'
+import { type Cors, findOrigin, preflightHeaders } from './cors.ts'
 import { writeError } from './errors.ts'
 import { logRefusal } from './log-requests.ts'
 import { createRequestId } from './request-id.ts'
@@ -16,7 +17,7 @@ const headers = { 'cache-control': 'no-store', 'retry-after': '1' }
 /** Also as a whole URL. */
 const live = /^(?:https?:\/\/[^/?]*)?\/live$/i
 
-export function refuseExcess(log: Logger): ExcessShell {
+export function refuseExcess(log: Logger, cors: Cors | null): ExcessShell {
   const place = createRequestId()
   const body = writeError(refusal, place).split(place)
   let whole: string[] = []
@@ -32,6 +33,13 @@ export function refuseExcess(log: Logger): ExcessShell {
     isSpared: path => live.test(path),
     answer(request, response) {
       if (hasUnknownEnd(request)) response.shouldKeepAlive = false
+      // Else a page could not read the refusal of what it is about to ask. It costs as little.
+      if (cors?.isPreflight(request)) {
+        const requestId = createRequestId()
+        logRefusal(log, requestId, 204)
+        response.writeHead(204, { ...preflightHeaders, 'request-id': requestId }).end()
+        return
+      }
       const requestId = begin()
       const text = body.join(requestId)
       response
@@ -43,14 +51,17 @@ export function refuseExcess(log: Logger): ExcessShell {
         })
         .end(text)
     },
-    write() {
+    write(head) {
       const second = Math.floor(Date.now() / 1_000)
       if (second !== madeAt) {
         madeAt = second
         const given = { ...headers, 'request-id': place }
-        whole = writeBareAnswer(status, given, body.join(place), 'keep-alive').split(place)
+        whole = writeBareAnswer(status, given, body.join(place), {
+          connection: 'keep-alive',
+        }).split(place)
       }
-      return whole.join(begin())
+      const answer = whole.join(begin())
+      return cors === null ? answer : answer.replace('\r\n', `\r\n${cors.linesFor(findOrigin(head))}`)
     },
   }
 }

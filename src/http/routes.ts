@@ -12,6 +12,7 @@ import { addListInvoices } from './list-invoices.ts'
 import { components } from './openapi/resources.ts'
 import { openapiSchema } from './openapi/schemas.ts'
 import type { RateLimit } from './rate-limit.ts'
+import { addResourceMetadata, type Identity } from './resource-metadata.ts'
 import { sendJson } from './send-json.ts'
 import type { TypedApp } from './typed-app.ts'
 
@@ -21,6 +22,10 @@ export interface RouteDependencies {
   documents: InvoicingSystem | null
   authenticate: Authenticate
   rateLimit: RateLimit | null
+  /** Of which pages browsers may call the API; none unless told. */
+  corsOrigins?: readonly string[] | undefined
+  /** What clients are told of an identity provider; absent: there is none. */
+  identity?: Identity
   log: Logger
   /** Aborted when the service is about to end: `/ready` then says so. */
   ending?: AbortSignal
@@ -29,13 +34,14 @@ export interface RouteDependencies {
 }
 
 export function addRoutes(app: FastifyInstance, dependencies: RouteDependencies): void {
-  const { store, apiDescription, ending } = dependencies
+  const { store, apiDescription, ending, identity = { provider: null, publicUrl: null } } = dependencies
   for (const component of components) app.addSchema(component)
 
   addHealth(app as TypedApp, store, ending)
   app.get('/api/v1/openapi.json', { schema: openapiSchema }, async (_request, reply) => {
     return sendJson(reply, apiDescription)
   })
+  addResourceMetadata(app as TypedApp, identity)
   app.register(
     async scope => {
       guardCustomerRoutes(scope, dependencies)

@@ -1,30 +1,41 @@
 import { STATUS_CODES } from 'node:http'
 
+/** Headers that stand together in the head of an answer. */
+export interface HeadSet {
+  pairs: readonly (readonly [name: string, value: string])[]
+  /** As they are sent, each with its CRLF. */
+  lines: string
+}
+
+export function createHeadSet(headers: Readonly<Record<string, string>>): HeadSet {
+  const pairs = Object.entries(headers)
+  return { pairs, lines: pairs.map(([name, value]) => `${name}: ${value}\r\n`).join('') }
+}
+
 /** On every answer of every port: it is data for programs, never a page, and nobody else's to embed. */
-export const securityHeaders = [
-  ['x-content-type-options', 'nosniff'],
-  ['content-security-policy', "default-src 'none'; frame-ancestors 'none'"],
-  ['cross-origin-resource-policy', 'same-origin'],
-  ['referrer-policy', 'no-referrer'],
-] as const
+export const securityHeaders = createHeadSet({
+  'x-content-type-options': 'nosniff',
+  'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+  'cross-origin-resource-policy': 'same-origin',
+  'referrer-policy': 'no-referrer',
+})
 
-export const securityLines = securityHeaders.map(([name, value]) => `${name}: ${value}`).join('\r\n')
-
-/** A whole answer of JSON, for a socket on which there is no request to answer. It closes the connection, unless told. */
+/**
+ * A whole answer of JSON, for a socket on which there is no request to answer. It closes the connection, unless told.
+ * `moreLines` have a CRLF each.
+ */
 export function writeBareAnswer(
   status: number,
   headers: Record<string, string>,
   body: string,
-  connection = 'close',
+  { connection = 'close', moreLines = '' } = {},
 ): string {
-  const lines = [
-    `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
-    `date: ${new Date().toUTCString()}`,
-    'content-type: application/json',
-    `content-length: ${Buffer.byteLength(body)}`,
-    ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
-    securityLines,
-    `connection: ${connection}`,
-  ]
-  return `${lines.join('\r\n')}\r\n\r\n${body}`
+  const head = createHeadSet({
+    date: new Date().toUTCString(),
+    'content-type': 'application/json',
+    'content-length': String(Buffer.byteLength(body)),
+    ...headers,
+    connection,
+  })
+  return `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${head.lines}${securityHeaders.lines}${moreLines}\r\n${body}`
 }

@@ -3,7 +3,13 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
 /** What Node says when it could not read a request, and what is said here of one that asks for a tunnel. */
-export type UnreadableRequest = Error & { code?: string; rawPacket?: Buffer; bytesParsed?: number }
+export type UnreadableRequest = Error & {
+  code?: string
+  rawPacket?: Buffer
+  bytesParsed?: number
+  /** The header, where it was read. */
+  origin?: string | undefined
+}
 
 export interface Exchange {
   request: IncomingMessage

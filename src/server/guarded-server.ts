@@ -22,7 +22,7 @@ import {
   type UnreadableRequest,
 } from './connection.ts'
 import { refuseUnread } from './refuse-unread.ts'
-import { SecureResponse } from './secure-response.ts'
+import { type LinesFor, secureResponse } from './secure-response.ts'
 import { watchReaders } from './watch-readers.ts'
 import { watchTurns } from './watch-turns.ts'
 
@@ -43,31 +43,36 @@ export const tunnelRequested = 'TUNNEL_REQUESTED'
 export interface ServerShell {
   /** Answers a request. The next one of the same connection waits until this one's answer is sent. */
   handle: RequestListener
-  /** The whole answer, head and body, to what never became a request. It must say `Connection: close`. */
-  refuse(error: UnreadableRequest): string
+  /**
+   * The whole answer, head and body, to what never became a request. It must say `Connection: close`. `origin` is what it
+   * named, if that much was read.
+   */
+  refuse(error: UnreadableRequest, origin: string | undefined): string
   /** How long a connection may stay open without a request. */
   keepAliveMs: number
   /** What is said when more requests come than can be served. Without it, all of them wait. */
   excess?: ExcessShell
+  /** What else stands in the head of every answer that is not given as a whole text. */
+  linesFor?: LinesFor | undefined
 }
 
 export interface ExcessShell {
   isSpared(path: string): boolean
   answer(request: IncomingMessage, response: ServerResponse): void
-  /** The same, as a whole answer that keeps the connection. */
-  write(): string
+  /** The same, as a whole answer that keeps the connection, to a request of this head. */
+  write(head: string): string
 }
 
 /** Emitted on a server when from now on every answer ends its connection. */
 export const leaving = 'fatura:leaving'
 
-export function createGuardedServer({ handle, refuse, keepAliveMs, excess }: ServerShell): Server {
+export function createGuardedServer({ handle, refuse, keepAliveMs, excess, linesFor }: ServerShell): Server {
   const connections = new Map<Socket, Connection>()
   const turns = watchTurns()
   let waitingInAll = 0
   let isLeaving = false
   const server = createServer({
-    ServerResponse: SecureResponse,
+    ServerResponse: secureResponse(linesFor),
     requestTimeout: requestTimeoutMs,
     headersTimeout: requestTimeoutMs,
     keepAliveTimeout: keepAliveMs,
@@ -93,11 +98,11 @@ export function createGuardedServer({ handle, refuse, keepAliveMs, excess }: Ser
   server.on('checkContinue', receive)
   server.on('checkExpectation', receive)
   server.on('clientError', (error: UnreadableRequest, socket) => fail(error, socket as Socket))
-  server.on('connect', ({ socket }, tunnel: Duplex) => {
+  server.on('connect', ({ socket, headers: { origin } }, tunnel: Duplex) => {
     tunnel.on('error', ignore)
     // Node no longer passes this on, and an answer in flight waits for it.
     socket.on('drain', () => connections.get(socket)?.current?.response.emit('drain'))
-    fail(Object.assign(new Error('A tunnel was asked for'), { code: tunnelRequested }), socket)
+    fail(Object.assign(new Error('A tunnel was asked for'), { code: tunnelRequested, origin }), socket)
   })
   server.once(leaving, () => {
     isLeaving = true
@@ -141,8 +146,8 @@ export function createGuardedServer({ handle, refuse, keepAliveMs, excess }: Ser
       isShedding: () => turns.isShedding() && !isLeaving,
       isOver: () => isOver(connection),
       isIdle: () => !isOver(connection) && connection.waiting.length === 0 && !isAnswering(connection),
-      refuse(path) {
-        if (turns.isExcess() && !isSpared(path)) return write()
+      refuse(path, head) {
+        if (turns.isExcess() && !isSpared(path)) return write(head)
         connection.counted = true
         return null
       },
@@ -210,9 +215,10 @@ export function createGuardedServer({ handle, refuse, keepAliveMs, excess }: Ser
 
   function answerUnreadable(connection: Connection, error: UnreadableRequest): void {
     const { socket, current } = connection
+    const origin = isCutShort(connection) ? current?.request.headers.origin : error.origin
     // What its handler may still say must not follow the refusal.
     if (isAnswering(connection)) current?.response.detachSocket(socket)
-    socket.write(refuse(error))
+    socket.write(refuse(error, origin))
     linger(connection)
   }
 

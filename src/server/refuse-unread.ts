@@ -9,8 +9,8 @@ export interface UnreadShell {
   isOver(): boolean
   /** Whether nothing was asked on this connection that is not answered. */
   isIdle(): boolean
-  /** The whole answer to a request for this path, which keeps the connection open; null when it is to be read and served. */
-  refuse(path: string): string | null
+  /** The whole answer to a request for this path, of this head, which keeps the connection open; null when it is to be read and served. */
+  refuse(path: string, head: string): string | null
   /** The request that Node read last; forgotten once told. */
   takeLatest(): IncomingMessage | null
 }
@@ -42,9 +42,10 @@ export function refuseUnread(socket: Socket, shell: UnreadShell): void {
       pass(chunk)
       return
     }
-    const path = plainRequest.exec(chunk.toString('latin1'))?.[1]
+    const head = chunk.toString('latin1')
+    const path = plainRequest.exec(head)?.[1]
     if (isBetween && path !== undefined && socket.writableLength === 0 && shell.isIdle()) {
-      const answer = shell.refuse(path)
+      const answer = shell.refuse(path, head)
       if (answer !== null) {
         socket.write(answer, 'latin1')
         return

@@ -88,6 +88,13 @@ export const kinds = {
     keyLength: 1,
     extra: 'refuse',
   },
+  keys: {
+    names: ['key of links', 'keys of links'],
+    tables: ['keys'],
+    columns: ['kid', 'name', 'x', 'customers', 'created_at', 'revoked_at'],
+    keyLength: 1,
+    extra: 'refuse',
+  },
   stamps: {
     names: ['stamp', 'stamps'],
     tables: ['observation'],

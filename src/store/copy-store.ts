@@ -107,15 +107,21 @@ export async function digestStore(store: OperatorStore, onProgress: OnThings): P
   return { counts, sha256: hash.digest('hex') }
 }
 
-/** A token may be revoked in the target alone: a copy never gives it back. The last stamp only rises. */
+/** A token or a key may be revoked in the target alone: a copy never gives it back. The last stamp only rises. */
 function compared(name: KindName, content: Content): Content {
   if (name === 'stamps') return []
-  return name === 'tokens' ? content.slice(0, kinds.tokens.columns.indexOf('revoked_at')) : content
+  const revokedAt = revocationOf(name)
+  return revokedAt === -1 ? content : content.toSpliced(revokedAt, 1)
+}
+
+/** Which column tells when it was revoked; -1 for what cannot be. */
+function revocationOf(name: KindName): number {
+  return (kinds[name].columns as readonly string[]).indexOf('revoked_at')
 }
 
 function isAlike(name: KindName, wanted: Content, present: Content): boolean {
-  const revokedAt = kinds.tokens.columns.indexOf('revoked_at')
-  if (name === 'tokens' && present[revokedAt] !== wanted[revokedAt]) return wanted[revokedAt] === null
+  const revokedAt = revocationOf(name)
+  if (revokedAt !== -1 && present[revokedAt] !== wanted[revokedAt]) return wanted[revokedAt] === null
   // What was observed last is kept by the target, too.
   if (name === 'stamps') return Number(present[0]) >= Number(wanted[0])
   return wanted.every((value, i) => value === present[i])

@@ -73,6 +73,18 @@ export interface StoredToken {
   revoked_at: number | null
 }
 
+/** A key that signs customer links. Whoever made it has the private half; the store has the public one. */
+export interface StoredKey {
+  kid: string
+  name: string
+  /** The public Ed25519 key, as the member `x` of a JWK: 32 bytes in base64url. */
+  x: string
+  /** The customers whose links it may sign; null means all. */
+  customers: readonly string[] | null
+  created_at: number
+  revoked_at: number | null
+}
+
 /** A record as it lies in the store. */
 export interface StoredRecord extends InvoiceKey {
   summary: string
@@ -106,6 +118,7 @@ export interface ReadStore {
   /** Null unless the invoice exists and belongs to the customer: the two are indistinguishable. */
   findInvoice(customerId: string, invoiceId: string): Promise<StoredInvoice | null>
   findToken(id: string): Promise<StoredToken | null>
+  findKey(kid: string): Promise<StoredKey | null>
   /** Resolves when the store answers. */
   ping(): Promise<void>
   close(): Promise<void>
@@ -148,6 +161,8 @@ export interface OperatorStore extends DocumentReads, ConnectorReads, ContentsRe
   listStreams(): Promise<Stream[]>
   /** Newest first. */
   listTokens(): Promise<StoredToken[]>
+  /** Newest first. */
+  listKeys(): Promise<StoredKey[]>
   close(): Promise<void>
 }
 
@@ -163,6 +178,10 @@ export interface WriteStore extends OperatorStore, LeaseWrites {
   saveToken(token: StoredToken): Promise<void>
   /** Null when there is no such token. Revoking twice keeps the first moment. */
   revokeToken(id: string, at: number): Promise<StoredToken | null>
+  /** Fails when there is a key of that id. */
+  saveKey(key: StoredKey): Promise<void>
+  /** Null when there is no such key. Revoking twice keeps the first moment. */
+  revokeKey(kid: string, at: number): Promise<StoredKey | null>
 }
 
 /** How many invoices were looked at so far, and of how many; null when nobody can tell. */

@@ -33,9 +33,11 @@ describe('tokens', () => {
   test('a typing error anywhere is told by the checksum, without asking the store', async () => {
     const { token } = createToken()
     let asked = 0
-    const authenticate = createAuthenticate(async () => {
-      asked++
-      return null
+    const authenticate = createAuthenticate({
+      findToken: async () => {
+        asked++
+        return null
+      },
     })
     for (let place = 0; place < token.length; place++) {
       const wrong = token.slice(0, place) + (token[place] === 'a' ? 'b' : 'a') + token.slice(place + 1)
@@ -62,13 +64,13 @@ describe('tokens', () => {
     const record: TokenRecord = { id, hash, customers: null, expires_at: null, revoked_at: null }
     let time = 1_000_000
     let asked = 0
-    const authenticate = createAuthenticate(
-      async () => {
+    const authenticate = createAuthenticate({
+      findToken: async () => {
         asked++
         return { ...record }
       },
-      () => time,
-    )
+      now: () => time,
+    })
     for (let i = 0; i < 100; i++) await authenticate(`Bearer ${token}`)
     assert.equal(asked, 1)
     record.revoked_at = time
@@ -83,10 +85,7 @@ describe('tokens', () => {
     const { id, token, hash } = createToken()
     let time = 1_000_000
     const record = { id, hash, customers: null, expires_at: time + 100, revoked_at: null }
-    const authenticate = createAuthenticate(
-      async () => record,
-      () => time,
-    )
+    const authenticate = createAuthenticate({ findToken: async () => record, now: () => time })
     time += 99
     await authenticate(`Bearer ${token}`)
     time += 1
@@ -100,10 +99,7 @@ describe('tokens', () => {
     const { id, token, hash } = createToken()
     const record: TokenRecord = { id, hash, customers: null, expires_at: null, revoked_at: null }
     let time = 1_000_000
-    const authenticate = createAuthenticate(
-      async () => ({ ...record }),
-      () => time,
-    )
+    const authenticate = createAuthenticate({ findToken: async () => ({ ...record }), now: () => time })
     const spellings = [`Bearer ${token}`, `bearer ${token}`, `Bearer   ${token} `]
     for (const spelling of [...spellings, ...spellings])
       assert.equal((await authenticate(spelling)).token_id, id)
@@ -120,10 +116,7 @@ describe('tokens', () => {
     const { id, token, hash } = createToken()
     const record: TokenRecord = { id, hash, customers: null, expires_at: null, revoked_at: null }
     let time = 1_000_000_000
-    const authenticate = createAuthenticate(
-      async () => ({ ...record }),
-      () => time,
-    )
+    const authenticate = createAuthenticate({ findToken: async () => ({ ...record }), now: () => time })
     await authenticate(`Bearer ${token}`)
     record.revoked_at = time
     time -= 86_400_000
@@ -133,7 +126,7 @@ describe('tokens', () => {
   test('nothing is told of a token until its secret proved right', async () => {
     const { id, hash } = createToken()
     const record = { id, hash, customers: null, expires_at: 0, revoked_at: 0 }
-    const authenticate = createAuthenticate(async () => record)
+    const authenticate = createAuthenticate({ findToken: async () => record })
     const other = createToken()
     await assert.rejects(async () => authenticate(`Bearer ${other.token}`), {
       message: 'The access token is not known.',

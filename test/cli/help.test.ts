@@ -33,6 +33,11 @@ const commands: [command: string, mentions: string[]][] = [
   ],
   ['token list', [...storing.flat(), '--json']],
   ['token revoke', [...storing.flat(), '<token>']],
+  ['key', ['add', 'list', 'revoke']],
+  ['key add', [...storing.flat(), '<name>', '--customers', 'JWK']],
+  ['key list', [...storing.flat(), '--json']],
+  ['key revoke', [...storing.flat(), '<id>']],
+  ['link', ['--customer', '--invoice', '--ttl', '1h', '24h', '--key', 'LINK_KEY', '--public-url']],
   ['doctor', [...storing.flat(), '--sample', '--json', 'STRIPE_API_KEY', 'INVOICEXPRESS_API_KEY']],
   ['migrate', storing.flat()],
   ['sync', [...storing.flat(), '--once', '--full', '--webhooks', 'INVOICEXPRESS_API_KEY', 'LINK_REFERENCE']],
@@ -53,7 +58,7 @@ describe('fatura --help', { concurrency: 3 }, () => {
       assert.equal(code, 0)
       assert.equal(stderr, '')
       assert.doesNotMatch(stdout, /default: (\[\]|false)/, 'nothing that says nothing')
-      if (command !== '' && command !== 'token') assert.match(stdout, /\nExample:\n {2}(\w+=\S+ )?fatura /)
+      if (!['', 'token', 'key'].includes(command)) assert.match(stdout, /\nExample:\n {2}(\w+=\S+ )?fatura /)
       assert.ok(stdout.startsWith(`Usage: ${`fatura ${command}`.trim()} `), stdout)
       for (const mention of mentions) assert.ok(stdout.includes(mention), `${mention} in: ${stdout}`)
       if (command === 'doctor') assert.deepEqual(settingsIn(stdout), [...settingNames].sort())

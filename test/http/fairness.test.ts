@@ -96,9 +96,10 @@ test('far more requests than can be served are 503 overloaded at once; /live nev
 test('while requests are refused, each question has one answer, however it is cut; and all is served again after', async t => {
   const [sqlite] = engines
   assert.ok(sqlite !== undefined)
-  const service = await startService(t, sqlite, { records: [makeRecord()] })
+  const origin = 'https://app.example.com'
+  const service = await startService(t, sqlite, { records: [makeRecord()], corsOrigins: [origin] })
   const token = await service.createToken()
-  const list = `GET /api/v1/client/cus_ana/invoices HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\n\r\n`
+  const list = `GET /api/v1/client/cus_ana/invoices HTTP/1.1\r\nHost: x\r\nOrigin: ${origin}\r\nAuthorization: Bearer ${token}\r\n\r\n`
   const clients = await openClients(service.port, 1_500)
   const askAll = async (text: string) => {
     for (const client of clients) client.socket.write(text)
@@ -115,10 +116,14 @@ test('while requests are refused, each question has one answer, however it is cu
   assert.ok(refused.length >= 50, 'many were refused')
   const [answer = ''] = refused[0]?.answers.slice(-1) ?? []
   for (const header of [
-    ...securityHeaders.map(([name, value]) => `${name}: ${value}`),
+    ...securityHeaders.pairs.map(([name, value]) => `${name}: ${value}`),
     ...['retry-after: 1', 'cache-control: no-store', 'content-type: application/json'],
+    ...[`access-control-allow-origin: ${origin}`, 'vary: Origin'],
   ])
     assert.ok(answer.includes(`\r\n${header}\r\n`), header)
+  for (const { answers } of clients)
+    for (const text of answers.filter(text => text.startsWith('HTTP/1.1 503')))
+      assert.ok(text.includes(`\r\naccess-control-allow-origin: ${origin}\r\n`), 'read as a request, or not')
   const ids = refused.map(({ answers }) => /\r\nrequest-id: (req_\w+)\r\n/.exec(answers.at(-1) ?? '')?.[1])
   assert.equal(new Set(ids).size, refused.length)
   assert.ok(answer.endsWith(`"request_id":"${ids[0]}"}}`))
@@ -126,7 +131,8 @@ test('while requests are refused, each question has one answer, however it is cu
     service.logs.some(line => line.includes(`"request_id":"${ids[0]}"`) && line.includes('"status":503')),
   )
 
-  // A request in two pieces, of which the second looks like one by itself; two in one; and one that is spared.
+  // A request in two pieces, of which the second looks like one by itself; two in one; one that is spared; and
+  // what a browser asks before, for the page could not read the refusal without.
   const [pieces, pair, live] = [refused.slice(0, 15), refused.slice(15, 30), refused.slice(30, 45)]
   for (const client of clients) client.asked++
   for (const { socket } of clients) if (!pieces.some(client => client.socket === socket)) socket.write(list)
@@ -139,11 +145,23 @@ test('while requests are refused, each question has one answer, however it is cu
     client.asked++
     client.socket.write('GET /live HTTP/1.1\r\nHost: x\r\n\r\n')
   }
+  const asking = refused.slice(45, 50)
+  for (const client of asking) {
+    client.asked++
+    client.socket.write(
+      `OPTIONS /nothing HTTP/1.1\r\nHost: x\r\nOrigin: ${origin}\r\nAccess-Control-Request-Method: GET\r\n\r\n`,
+    )
+  }
   await pause()
   for (const { socket } of pieces) socket.write('GET /nobody HTTP/1.1\r\nHost-2: x\r\n\r\n')
   while (clients.some(client => client.answers.length < client.asked)) await pause()
   for (const { answers } of live)
     assert.match(answers.at(-1) ?? '', /^HTTP\/1\.1 200 [\s\S]*\{"status":"ok"\}$/)
+  for (const { answers } of asking)
+    assert.match(
+      answers.at(-1) ?? '',
+      /^HTTP\/1\.1 204 [\s\S]*access-control-allow-origin: https:[\s\S]*access-control-max-age: 7200/,
+    )
 
   // A few at a time are no overload: each connection serves again, and has no answer too many.
   for (const client of refused.slice(0, 45)) {
@@ -185,7 +203,7 @@ async function openClients(port: number, count: number): Promise<Client[]> {
         received += chunk
         for (;;) {
           const end = received.indexOf('\r\n\r\n')
-          const length = Number(/\r\ncontent-length: (\d+)/i.exec(received)?.[1])
+          const length = Number(/\r\ncontent-length: (\d+)/i.exec(received)?.[1] ?? 0)
           if (end === -1 || received.length < end + 4 + length) return
           client.answers.push(received.slice(0, end + 4 + length))
           received = received.slice(end + 4 + length)

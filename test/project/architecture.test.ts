@@ -10,7 +10,7 @@ const read = (path: string) => readFileSync(join(root, path), 'utf8')
 
 const filesOf = (folder: string) =>
   readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
-    .filter(path => path.endsWith('.ts') && !path.includes('node_modules'))
+    .filter(path => /\.[tj]s$/.test(path) && !path.includes('node_modules'))
     .map(path => `${folder}/${path}`)
 
 const sourceFiles = filesOf('src')
@@ -51,7 +51,7 @@ const rules: Record<string, Rule> = {
   'src/store/shared/': { ours: [...domain, ...storeContracts], packages: [] },
   'src/store/read-model/': { ours: [...domain, 'src/store/store.ts'], packages: [] },
   'src/store/': { ours: domain, packages: [] },
-  'src/access/': { ours: domain, packages: [] },
+  'src/access/': { ours: domain, packages: ['jose'] },
   'src/linking/': { ours: [...domain, 'src/store/document-store.ts'], packages: [] },
   'src/import/': { ours: [...domain, ...storeSeen, 'src/stream-names.ts'], packages: [] },
   'src/sync/': { ours: [...domain, ...sources, ...storeSeen, 'src/linking/'], packages: ['pino'] },
@@ -77,6 +77,17 @@ const rules: Record<string, Rule> = {
   'src/upstream/': { ours: ['src/sources.ts'], packages: ['cockatiel'] },
   'src/pdf/': { ours: [...domain, 'src/sources.ts'], packages: [] },
   'src/server/': { ours: [], packages: [] },
+  'src/customer-link/': { ours: [], packages: [] },
+  'src/admin/': {
+    ours: [
+      ...domain,
+      'src/access/link-form.ts',
+      'src/customer-link/',
+      'src/server/',
+      'src/http/request-id.ts',
+    ],
+    packages: ['pino'],
+  },
   'src/http/openapi/': {
     ours: [...domain, 'src/http/typed-app.ts', 'src/store/read-model/search.ts'],
     packages: ['typebox'],
@@ -93,20 +104,21 @@ const rules: Record<string, Rule> = {
     ours: [
       ...[
         'src/calendar.ts',
+        'src/access/',
         'src/cli/terminal/',
         'src/store/engines.ts',
         'src/http/',
         'src/pdf/',
         'src/linking/',
       ],
-      ...['src/stripe/', 'src/invoicexpress/'],
+      ...['src/stripe/', 'src/invoicexpress/', 'src/access/', 'src/customer-link/'],
     ],
     packages: ['commander'],
   },
   'src/cli/wiring/': {
     ours: [
       ...[...domain, ...sources, 'src/store/', 'src/access/', 'src/linking/', 'src/sync/', 'src/sandbox/'],
-      ...['src/http/', 'src/server/', 'src/stripe/', 'src/invoicexpress/', 'src/doctor/'],
+      ...['src/http/', 'src/server/', 'src/admin/', 'src/stripe/', 'src/invoicexpress/', 'src/doctor/'],
       ...['src/cli/settings/', 'src/cli/terminal/'],
     ],
     packages: ['pino'],
@@ -114,7 +126,7 @@ const rules: Record<string, Rule> = {
   'src/cli/': {
     ours: [
       ...[...domain, ...sources, 'src/store/', 'src/access/', 'src/linking/', 'src/sync/', 'src/import/'],
-      ...['src/audit/', 'src/sandbox/', 'src/http/', 'src/doctor/'],
+      ...['src/audit/', 'src/sandbox/', 'src/http/', 'src/doctor/', 'src/customer-link/'],
     ],
     packages: ['commander'],
   },
@@ -229,9 +241,20 @@ test('what synchronizes, links and compares names no upstream system: a source t
   for (const path of neutral) assert.doesNotMatch(read(path), /stripe|invoicexpress|'ix:/i, path)
 })
 
+test('what others import is plain JavaScript with its types beside it, and needs nothing else', () => {
+  const { exports } = JSON.parse(read('package.json'))
+  const { './package.json': manifest, ...modules } = exports
+  assert.ok('./link' in modules)
+  for (const { types, default: code } of Object.values<{ types: string; default: string }>(modules)) {
+    assert.match(code, /\.js$/, 'Node runs no TypeScript under node_modules')
+    assert.equal(types, code.replace(/\.js$/, '.d.ts'))
+    assert.doesNotMatch(read(code), /^import\b|require\(|from '/m)
+  }
+})
+
 test('files are named in kebab-case; there is no utils, common, helpers or types, and no file of over 300 lines', () => {
   for (const path of sourceFiles) {
-    assert.match(path, /^([a-z0-9-]+\/)*[a-z0-9-]+\.ts$/)
+    assert.match(path, /^([a-z0-9-]+\/)*[a-z0-9-]+(\.ts|\.js|\.d\.ts)$/)
     assert.doesNotMatch(path, /\b(utils?|common|helpers?|types|index|misc)\b/)
     assert.ok(read(path).split('\n').length <= 300, `${path} is long`)
   }

@@ -15,6 +15,7 @@ const pages = [
   'ARCHITECTURE.md',
   'CONTRIBUTING.md',
   'CHANGELOG.md',
+  'SECURITY.md',
   ...readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' })
     .filter(path => path.endsWith('.md'))
     .map(path => `docs/${path}`),
@@ -113,7 +114,7 @@ test('every file, folder, table and setting that the docs name is there', () => 
     for (const [, table = ''] of text.matchAll(/`fatura\.(?!db\b)([a-z_]+)`/g))
       assert.ok(tables.has(table), `${page} names the table ${table}`)
     for (const [, name = ''] of text.matchAll(
-      /`((?:DATABASE|STRIPE|INVOICEXPRESS|LINK|RATE|LOG|SHUTDOWN)_[A-Z_]+[A-Z])(?:=[^`]*)?`/g,
+      /`((?:DATABASE|STRIPE|INVOICEXPRESS|LINK|RATE|LOG|SHUTDOWN|AUTH|PUBLIC)_[A-Z_]+[A-Z])(?:=[^`]*)?`/g,
     ))
       assert.ok(Object.hasOwn(settings, name), `${page} names the setting ${name}`)
   }

@@ -76,7 +76,9 @@ describe('fatura copy', { concurrency: 2 }, () => {
         `INSERT INTO fatura.tombstones (customer_id, id, observed_at) VALUES ('cus_big', 'in_gone', 7);
          INSERT INTO fatura.pins (system, account, pinned_at) VALUES ('stripe', 'acct_1', 5);
          INSERT INTO fatura.set_aside (system, kind, id, reason, first_at, last_at, tries)
-           VALUES ('stripe', 'invoice', 'in_odd', 'has no total', 1, 2, 3)`,
+           VALUES ('stripe', 'invoice', 'in_odd', 'has no total', 1, 2, 3);
+         INSERT INTO fatura.keys (kid, name, x, customers, created_at, revoked_at)
+           VALUES ('key_1', 'shop', 'AAAA', ${from === 'sqlite' ? `'["cus_big"]'` : `'{cus_big}'`}, 1, NULL), ('key_2', 'old', 'BBBB', NULL, 1, 2)`,
       )
       const first = await cli.run(['copy', source, target])
       assert.equal(first.code, 0, first.stderr)
@@ -129,6 +131,10 @@ describe('fatura copy', { concurrency: 2 }, () => {
     test(`from ${from}: a target that holds something else is refused before the first write`, async t => {
       for (const [sql, told] of [
         ["INSERT INTO fatura.tokens (id, name, hash, created_at) VALUES ('fat_x', 'x', 'x', 1)", '1 token'],
+        [
+          "INSERT INTO fatura.keys (kid, name, x, created_at) VALUES ('key_x', 'x', 'x', 1)",
+          '1 key of links',
+        ],
         ['INSERT INTO fatura.documents (id, misses, observed_at) VALUES (77, 0, 1)', '1 document'],
         ["INSERT INTO fatura.pins (system, account, pinned_at) VALUES ('stripe', 'acct_2', 1)", '1 account'],
       ] as const) {

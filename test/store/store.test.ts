@@ -130,6 +130,38 @@ for (const engine of engines) {
       await reader.close()
       await writer.close()
     })
+
+    test('keys come back as they were saved, newest first, and stay revoked since the first time', async t => {
+      const url = await engine.createStore(t)
+      const writer = await openWriteStore(url)
+      const key = {
+        kid: 'key_a',
+        name: "Ana's shop",
+        x: 'h',
+        customers: ['cus_a', 'cus_b'],
+        created_at: 1,
+        revoked_at: null,
+      }
+      const other = { ...key, kid: 'key_b', customers: null, created_at: 2 }
+      await writer.saveKey(key)
+      await writer.saveKey(other)
+      assert.deepEqual(
+        (await writer.listKeys()).map(each => ({ ...each })),
+        [other, key],
+      )
+      const reader = await openReadStore(url)
+      assert.deepEqual({ ...(await reader.findKey('key_a')) }, key)
+      assert.deepEqual({ ...(await reader.findKey('key_b')) }, other)
+      assert.equal(await reader.findKey('key_c'), null)
+      await assert.rejects(writer.saveKey({ ...other, kid: 'key_a' }), 'a key is never replaced')
+      assert.equal(await writer.revokeKey('key_c', 3), null)
+      assert.equal((await writer.revokeKey('key_a', 3))?.revoked_at, 3)
+      assert.equal((await writer.revokeKey('key_a', 4))?.revoked_at, 3)
+      assert.deepEqual({ ...(await reader.findKey('key_a')) }, { ...key, revoked_at: 3 })
+      assert.equal((await reader.findKey('key_b'))?.revoked_at, null)
+      await reader.close()
+      await writer.close()
+    })
   })
 }
 

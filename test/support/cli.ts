@@ -125,7 +125,13 @@ export async function createCli(t: TestContext): Promise<Cli> {
   }
 }
 
-const secretSettings = ['STRIPE_API_KEY', 'STRIPE_WEBHOOK_SECRET', 'INVOICEXPRESS_API_KEY']
+const secretSettings = [
+  'STRIPE_API_KEY',
+  'STRIPE_WEBHOOK_SECRET',
+  'INVOICEXPRESS_API_KEY',
+  'LINK_KEY',
+  'ADMIN_TOKEN',
+]
 
 /** No key in any line of any program of the whole test run; nor an address that would hold one. */
 function assertSecret(text: string, secrets: readonly string[]): void {

@@ -6,7 +6,9 @@ import { connect } from 'node:net'
 import type { TestContext } from 'node:test'
 import { pino } from 'pino'
 import { createAuthenticate } from '../../src/access/authenticate.ts'
+import { openVerifiers } from '../../src/access/open-verifiers.ts'
 import { createToken } from '../../src/access/token.ts'
+import type { ProviderOptions } from '../../src/access/verify-provider.ts'
 import { createApp } from '../../src/http/app.ts'
 import { readApiDescription } from '../../src/http/openapi/api-description.ts'
 import type { RateLimit } from '../../src/http/rate-limit.ts'
@@ -21,6 +23,11 @@ export interface ServiceOptions {
   payments?: PaymentPlatform
   documents?: InvoicingSystem
   rateLimit?: RateLimit
+  corsOrigins?: readonly string[]
+  /** An identity provider whose JWTs are let in. */
+  provider?: ProviderOptions
+  /** Where customer links are for. */
+  publicUrl?: string
 }
 
 export interface Answer {
@@ -56,7 +63,7 @@ export interface Service {
   store: WriteStore
   /** Every log line so far, as text. */
   logs: string[]
-  /** The token ids that the store was asked for. */
+  /** The ids of tokens and keys that the store was asked for. */
   lookups: string[]
   save(...records: InvoiceRecord[]): Promise<void>
   createToken(options?: TokenOptions): Promise<string>
@@ -77,16 +84,32 @@ export async function startService(
   const reader = await openReadStore(url)
   const logs: string[] = []
   const lookups: string[] = []
+  const identity = { provider: options.provider ?? null, publicUrl: options.publicUrl ?? null }
+  const verifiers = openVerifiers({
+    ...identity,
+    findKey(kid) {
+      lookups.push(kid)
+      return reader.findKey(kid)
+    },
+    onProblem: err => log.warn({ err }, 'the keys of the identity provider could not be read'),
+  })
+  const isOpenForJwts = identity.provider !== null || identity.publicUrl !== null
+  const log = pino({ level: 'debug', base: null }, { write: line => void logs.push(line) })
   const app = createApp({
     store: reader,
     payments: options.payments ?? null,
     documents: options.documents ?? null,
-    authenticate: createAuthenticate(id => {
-      lookups.push(id)
-      return reader.findToken(id)
+    authenticate: createAuthenticate({
+      findToken(id) {
+        lookups.push(id)
+        return reader.findToken(id)
+      },
+      verifyJwt: isOpenForJwts ? verifiers.verifyJwt : null,
     }),
+    identity,
     rateLimit: options.rateLimit ?? null,
-    log: pino({ level: 'debug', base: null }, { write: line => void logs.push(line) }),
+    corsOrigins: options.corsOrigins,
+    log,
     apiDescription: readApiDescription(),
   })
   const address = await app.listen({ host: '127.0.0.1', port: 0 })
@@ -96,6 +119,7 @@ export async function startService(
     agent.destroy()
     app.server.closeAllConnections()
     await app.close()
+    verifiers.close()
     await reader.close()
     await writer.close()
     assertClean(logs, tokens)
@@ -182,11 +206,15 @@ function sendBytes(port: number, bytes: string | Buffer, then: 'wait' | 'hang up
   })
 }
 
-/** No token, e-mail address or tax id in any log line, of any test. */
+/** No token, JWT, e-mail address or tax id in any log line, of any test; test/support/identity.ts has canaries in its claims. */
 function assertClean(logs: readonly string[], tokens: readonly string[]): void {
   for (const line of logs) {
     for (const token of tokens) assert.ok(!line.includes(token), `a token in a log line: ${line}`)
-    assert.doesNotMatch(line, /fat_\w{40}|[\w.]+@[\w.]+|PT\d{9}|canary/i, 'something private in a log line')
+    assert.doesNotMatch(
+      line,
+      /fat_\w{40}|eyJ|[\w.]+@[\w.]+|PT\d{9}|canary/i,
+      'something private in a log line',
+    )
   }
 }
 

@@ -2,8 +2,12 @@ import cluster from 'node:cluster'
 import { Command } from 'commander'
 import { migrateStore } from '../../store/engines.ts'
 import {
+  adminOf,
+  adminSettings,
   invoiceXpressOf,
   invoiceXpressSettings,
+  providerOf,
+  providerSettings,
   readUrlOf,
   stripeOf,
   stripeSettings,
@@ -11,6 +15,7 @@ import {
 import { addSettings } from '../settings/options.ts'
 import { type Options, readSettings } from '../settings/read-settings.ts'
 import { createLog } from '../terminal/log.ts'
+import { besideAdmin } from '../wiring/beside-admin.ts'
 import { keepServing } from '../wiring/close-connections.ts'
 import { delayAfter, waitForSignal } from '../wiring/signals.ts'
 import { runWorkers, serveAsWorker } from '../wiring/workers.ts'
@@ -20,6 +25,9 @@ const used = [
   'DATABASE_READ_URL',
   'HOST',
   'PORT',
+  'PUBLIC_URL',
+  'CORS_ORIGINS',
+  ...providerSettings,
   'RATE_LIMIT',
   'LOG_LEVEL',
   'WORKERS',
@@ -27,6 +35,7 @@ const used = [
   ...stripeSettings,
   ...invoiceXpressSettings,
   'INVOICEXPRESS_PDF_ORIGINS',
+  ...adminSettings,
 ] as const
 
 export function serveCommand(): Command {
@@ -41,12 +50,16 @@ export function serveCommand(): Command {
 async function serve(options: { migrate?: true } & Options): Promise<void> {
   const settings = readSettings(options, used)
   const { WORKERS: workers, SHUTDOWN_DELAY: shutdownDelayMs } = settings
+  const admin = adminOf(settings)
   const log = createLog(settings.LOG_LEVEL)
   const api = {
     url: readUrlOf(settings),
     host: settings.HOST,
     port: settings.PORT,
     rateLimit: settings.RATE_LIMIT,
+    corsOrigins: settings.CORS_ORIGINS ?? [],
+    provider: providerOf(settings),
+    publicUrl: settings.PUBLIC_URL,
     stripe: stripeOf(settings),
     invoiceXpress: invoiceXpressOf(settings),
     workers,
@@ -59,13 +72,16 @@ async function serve(options: { migrate?: true } & Options): Promise<void> {
   const delay = signal.then(name => delayAfter(name, shutdownDelayMs))
   if (cluster.isWorker) return serveAsWorker(prepare, delay)
   if (options.migrate === true) await migrateStore(settings.DATABASE_URL)
-  if (workers > 1) return runWorkers(workers, log, delay)
-  const { address, leave, stop } = await (await prepare()).listen()
-  log.info({ address }, 'listening')
-  const delayMs = await delay
-  leave()
-  if (delayMs > 0) log.info({ delay_ms: delayMs }, 'stopping')
-  await keepServing(delayMs)
-  await stop()
-  log.info('stopped')
+  await besideAdmin(admin, log, async serves => {
+    if (workers > 1) return runWorkers(workers, log, delay, serves)
+    const { address, leave, stop } = await (await prepare()).listen()
+    serves(address)
+    log.info({ address }, 'listening')
+    const delayMs = await delay
+    leave()
+    if (delayMs > 0) log.info({ delay_ms: delayMs }, 'stopping')
+    await keepServing(delayMs)
+    await stop()
+    log.info('stopped')
+  })
 }

@@ -1,4 +1,5 @@
 /** The rules over several settings. */
+import type { ProviderOptions } from '../../access/verify-provider.ts'
 import type { InvoiceXpressOptions } from '../../invoicexpress/client.ts'
 import type { LinkRules } from '../../linking/link.ts'
 import type { StripeOptions } from '../../stripe/client.ts'
@@ -11,6 +12,24 @@ export const invoiceXpressSettings = [
   'INVOICEXPRESS_ACCOUNT',
   'INVOICEXPRESS_API_KEY',
   'INVOICEXPRESS_API_BASE',
+] as const satisfies Setting[]
+
+/** Whose JWTs are let in. */
+export const providerSettings = [
+  'AUTH_JWKS_URL',
+  'AUTH_ISSUER',
+  'AUTH_AUDIENCE',
+  'AUTH_CUSTOMER_CLAIM',
+  'AUTH_SCOPE',
+  'AUTH_TYP',
+] as const satisfies Setting[]
+
+/** Beside PUBLIC_URL, which links need too. */
+export const adminSettings = [
+  'ADMIN_PORT',
+  'ADMIN_HOST',
+  'ADMIN_TOKEN',
+  'LINK_KEY',
 ] as const satisfies Setting[]
 
 /** How invoices are tied to documents. */
@@ -29,6 +48,17 @@ export function readUrlOf({
   DATABASE_URL,
 }: Pick<Settings, 'DATABASE_READ_URL' | 'DATABASE_URL'>): string {
   return DATABASE_READ_URL ?? DATABASE_URL
+}
+
+/** Null when there is no admin port. */
+export function adminOf(given: Given<typeof adminSettings> & Pick<Settings, 'PUBLIC_URL'>) {
+  const { ADMIN_PORT: port, ADMIN_HOST: host, ADMIN_TOKEN: token } = given
+  if (port === null) return null
+  if (token === null)
+    throw new CliError(
+      'ADMIN_TOKEN is required when ADMIN_PORT is set. Make one with: openssl rand -base64 32',
+    )
+  return { host, port, token, key: given.LINK_KEY, publicUrl: given.PUBLIC_URL }
 }
 
 /** Null when no key is set. */
@@ -54,6 +84,20 @@ export function invoiceXpressOf(
     base: base.replace('{account}', account ?? ''),
     ...(pdfOrigins !== null && { pdfOrigins }),
   }
+}
+
+/** Null when no identity provider is configured. */
+export function providerOf(given: Given<typeof providerSettings>): ProviderOptions | null {
+  const { AUTH_JWKS_URL: jwksUrl, AUTH_ISSUER: issuer, AUTH_AUDIENCE: audience } = given
+  const { AUTH_CUSTOMER_CLAIM: customerClaim, AUTH_SCOPE: scope, AUTH_TYP: typ } = given
+  if (jwksUrl !== null && issuer !== null && audience !== null)
+    return { jwksUrl, issuer, audience, customerClaim, scope, typ }
+  const together = ['AUTH_JWKS_URL', 'AUTH_ISSUER', 'AUTH_AUDIENCE'] as const
+  const missing = together.filter(name => given[name] === null)
+  if (missing.length === together.length && scope === null && typ === null) return null
+  throw new CliError(
+    `${missing.join(' and ')} must be set as well: AUTH_JWKS_URL, AUTH_ISSUER and AUTH_AUDIENCE configure an identity provider together.`,
+  )
 }
 
 /** The convention with whoever creates documents. `isConnected`: whether an invoicing system is. */

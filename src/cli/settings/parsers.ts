@@ -1,6 +1,7 @@
 /** From the text of a setting to its value. */
 import { availableParallelism } from 'node:os'
 import { isCalendarDay } from '../../calendar.ts'
+import { type LinkKey, readLinkKey } from '../../customer-link/create-link.js'
 import type { RateLimit } from '../../http/rate-limit.ts'
 import { type MetadataKeys, usualKeys } from '../../stripe/map-claim.ts'
 
@@ -94,6 +95,58 @@ export function parseApiBase(example: string, domain: string): (text: string) =>
       return refuse('must begin with https, so that nobody on the way can read the key')
     return text
   }
+}
+
+/** An address without a `/` at its end. */
+export function parseSecureUrl(example: string): (text: string) => string {
+  return text => {
+    const { href } = readSecureUrl(text, example)
+    return /[?#]/.test(text)
+      ? refuse(`must be an address like ${example}, without a query`)
+      : href.replace(/\/+$/, '')
+  }
+}
+
+export function parseKeySetUrl(text: string): string {
+  return readSecureUrl(text, 'https://login.example.com/jwks.json').href
+}
+
+/** What a claim is compared with, or called. */
+export const parseClaimText = parseMatch(/^[^\p{Cc}]{1,500}$/u, 'must be one line of at most 500 characters')
+
+/** Plain http is for this machine alone: nobody on the way may read or change what is sent. */
+function readSecureUrl(text: string, example: string): URL {
+  const url = URL.parse(text)
+  if (url === null || !/^https?:$/.test(url.protocol) || url.username + url.password !== '')
+    return refuse(`must be an address like ${example}`)
+  if (url.protocol === 'http:' && !isLoopback(url.hostname))
+    return refuse(
+      'must begin with https; http is allowed for this machine alone, as in http://127.0.0.1:3000',
+    )
+  return url
+}
+
+function isLoopback(hostname: string): boolean {
+  return hostname === 'localhost' || hostname === '[::1]' || /^127\.\d+\.\d+\.\d+$/.test(hostname)
+}
+
+export function parseLinkKey(text: string): LinkKey {
+  try {
+    return readLinkKey(text)
+  } catch {
+    return refuse('must be the private key that "fatura key add" printed: JSON with kty, crv, kid, x and d')
+  }
+}
+
+/** Each as a browser writes it, for they are compared as texts. */
+export function parseOrigins(text: string): string[] {
+  const isExact = (item: string) => {
+    const url = URL.parse(item)
+    return url !== null && /^https?:$/.test(url.protocol) && url.origin === item
+  }
+  const problem =
+    'must be origins as browsers send them, like https://app.example.com, separated by commas: lower case, without a path, a usual port or *'
+  return [...new Set(parseList(isExact, problem)(text))]
 }
 
 /** The keys of the metadata at Stripe: the usual ones, except those that the text names. */

@@ -4,10 +4,13 @@
  */
 import { isOrigin } from '../../pdf/allowed-origins.ts'
 import { findAddressProblem, splitAddresses } from '../../store/engines.ts'
+import { accessSettings } from './access-settings.ts'
 import {
   parseApiBase,
+  parseClaimText,
   parseDay,
   parseDurationMs,
+  parseKeySetUrl,
   parseList,
   parseMatch,
   parseMetadataKeys,
@@ -16,6 +19,7 @@ import {
   parseRateLimit,
   parseReference,
   parseSecondsMs,
+  parseSecureUrl,
   parseWorkers,
   refuse,
   unless,
@@ -80,6 +84,53 @@ export const settings = {
     meaning: 'The port to listen on, 0 to 65535; 0 takes a free one.',
     parse: parsePort,
   },
+  PUBLIC_URL: {
+    default: 'none',
+    flag: '--public-url <url>',
+    meaning:
+      'The address under which clients reach the API, as in `https://billing.example.com`. [Customer links](access.md#customer-links) are made for it, and work only where it is set.',
+    parse: unless('none', parseSecureUrl('https://billing.example.com')),
+  },
+  AUTH_JWKS_URL: {
+    default: 'none',
+    flag: null,
+    meaning:
+      'Where the [identity provider](access.md#jwts-of-an-identity-provider) publishes its keys (JWKS). `AUTH_JWKS_URL`, `AUTH_ISSUER` and `AUTH_AUDIENCE` are set together.',
+    isSecret: true,
+    parse: unless('none', parseKeySetUrl),
+  },
+  AUTH_ISSUER: {
+    default: 'none',
+    flag: null,
+    meaning: 'The claim `iss` of its tokens, exactly.',
+    parse: unless('none', parseClaimText),
+  },
+  AUTH_AUDIENCE: {
+    default: 'none',
+    flag: null,
+    meaning: 'What the claim `aud` of its tokens must be or contain, exactly.',
+    parse: unless('none', parseClaimText),
+  },
+  AUTH_CUSTOMER_CLAIM: {
+    default: 'customer_id',
+    flag: null,
+    meaning: 'The claim that names the customers whom a token may read: an ID, or a list of IDs.',
+    parse: parseClaimText,
+  },
+  AUTH_SCOPE: {
+    default: 'none',
+    flag: null,
+    meaning: 'A scope that every token of the provider must have, in its claim `scope` or `scp`.',
+    parse: unless('none', parseMatch(/^[!#-[\]-~]{1,200}$/, 'must be one scope, without spaces or quotes')),
+  },
+  AUTH_TYP: {
+    default: 'none',
+    flag: null,
+    meaning:
+      'The header `typ` that every token of the provider must have, such as `at+jwt`. Without it, `JWT`, `at+jwt` and none are accepted.',
+    parse: unless('none', parseMatch(/^[\w!#$&^.+/-]{1,100}$/, 'must be a type, such as at+jwt')),
+  },
+  ...accessSettings,
   STRIPE_API_KEY: {
     default: 'none',
     flag: null,

@@ -1,6 +1,7 @@
 /** The API's wiring: the only place that knows the store, the access rules and the HTTP application together. */
 import type { Logger } from 'pino'
 import { createAuthenticate } from '../../access/authenticate.ts'
+import type { ProviderOptions } from '../../access/verify-provider.ts'
 import { createApp } from '../../http/app.ts'
 import { readApiDescription } from '../../http/openapi/api-description.ts'
 import type { RateLimit } from '../../http/rate-limit.ts'
@@ -9,12 +10,18 @@ import { openReadStore } from '../../store/engines.ts'
 import type { StripeOptions } from '../../stripe/client.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { closeGently, endConnectionsByAnswers, holdConnections } from './close-connections.ts'
+import { explainListening } from './explain-listening.ts'
 
 export interface ApiOptions {
   url: string
   host: string
   port: number
   rateLimit: RateLimit | null
+  corsOrigins?: readonly string[]
+  /** Null: no identity provider is configured. */
+  provider?: ProviderOptions | null
+  /** The address under which clients reach the API; null: customer links do not work. */
+  publicUrl?: string | null
   /** Null: no payment platform is connected. */
   stripe: StripeOptions | null
   /** Null: no invoicing system is connected. */
@@ -49,17 +56,32 @@ export async function startApi(options: ApiOptions): Promise<RunningApi> {
 
 export async function prepareApi(options: ApiOptions): Promise<PreparedApi> {
   const { url, host, port, rateLimit, stripe, invoiceXpress, workers = 1, log } = options
+  const { provider = null, publicUrl = null, corsOrigins } = options
   const store = await openReadStore(url, workers)
   const ending = new AbortController()
   let hasLeft = false
+  const verifiers =
+    provider === null && publicUrl === null
+      ? null
+      : (await import('../../access/open-verifiers.ts')).openVerifiers({
+          provider,
+          publicUrl,
+          findKey: kid => store.findKey(kid),
+          onProblem: err => log.warn({ err }, 'the keys of the identity provider could not be read'),
+        })
   const app = createApp({
     store,
     payments: stripe && (await import('../../stripe/payment-platform.ts')).createPaymentPlatform(stripe),
     documents:
       invoiceXpress &&
       (await import('../../invoicexpress/invoicing-system.ts')).createInvoicingSystem(invoiceXpress),
-    authenticate: createAuthenticate(id => store.findToken(id)),
+    authenticate: createAuthenticate({
+      findToken: id => store.findToken(id),
+      verifyJwt: verifiers?.verifyJwt ?? null,
+    }),
+    identity: { provider, publicUrl },
     rateLimit,
+    corsOrigins,
     log,
     apiDescription: readApiDescription(),
     ending: ending.signal,
@@ -67,6 +89,7 @@ export async function prepareApi(options: ApiOptions): Promise<PreparedApi> {
   holdConnections(app.server)
   const stop = async () => {
     await closeGently(app.server, () => app.close())
+    verifiers?.close()
     await store.close()
   }
   return {
@@ -76,7 +99,10 @@ export async function prepareApi(options: ApiOptions): Promise<PreparedApi> {
         return { address: await app.listen({ host, port }), leave, stop }
       } catch (error) {
         await stop()
-        throw new CliError(explain(error as NodeJS.ErrnoException, host, port), { cause: error })
+        const names = { host: '--host or HOST', port: '--port or PORT' }
+        throw new CliError(explainListening(error as NodeJS.ErrnoException, { host, port }, names), {
+          cause: error,
+        })
       }
     },
   }
@@ -86,20 +112,5 @@ export async function prepareApi(options: ApiOptions): Promise<PreparedApi> {
     if (hasLeft) return
     hasLeft = true
     endConnectionsByAnswers(app.server)
-  }
-}
-
-function explain({ code, message }: NodeJS.ErrnoException, host: string, port: number): string {
-  switch (code) {
-    case 'EADDRINUSE':
-      return `Port ${port} on ${host} is in use. Stop what uses it, or choose another with --port or PORT.`
-    case 'EACCES':
-      return `Port ${port} may not be used by this user. Choose one above 1023 with --port or PORT.`
-    case 'EADDRNOTAVAIL':
-    case 'ENOTFOUND':
-    case 'EAI_AGAIN':
-      return `${host} is not an address of this machine. Choose another with --host or HOST.`
-    default:
-      return `Cannot listen on ${host}:${port}: ${message}`
   }
 }

@@ -29,9 +29,14 @@ const patienceMs = 9_500
  * what stops one stops all.
  *
  * The connections are taken here and handed out in turn. Were each worker to listen for itself (SO_REUSEPORT), the ones
- * waiting for a worker that ends would be lost.
+ * waiting for a worker that ends would be lost. `serves` is told the address as soon as the first listens.
  */
-export async function runWorkers(count: number, log: Logger, delay: Promise<number>): Promise<void> {
+export async function runWorkers(
+  count: number,
+  log: Logger,
+  delay: Promise<number>,
+  serves: (address: string) => void = () => {},
+): Promise<void> {
   const leaving = new AbortController()
   const ending = new AbortController()
   /** Those that listened: a worker that never did has nothing to finish. */
@@ -47,7 +52,10 @@ export async function runWorkers(count: number, log: Logger, delay: Promise<numb
     process.exitCode = first.process.exitCode || 1
     return
   }
-  if (typeof started === 'object') log.info({ workers: count, address: started.address }, 'listening')
+  if (typeof started === 'object') {
+    serves(started.address)
+    log.info({ workers: count, address: started.address }, 'listening')
+  }
 
   const places = [keepRunning(first)]
   while (places.length < count && !leaving.signal.aborted) places.push(keepRunning(fork()))

@@ -128,6 +128,23 @@ const HealthBody = Type.Object(
   { ...closed, $id: 'Health', description: 'The answer of a healthy process.' },
 )
 
+const ResourceMetadata = Type.Object(
+  {
+    resource: text('The address of this API.'),
+    authorization_servers: Type.Optional(
+      Type.Array(Type.String(), { description: 'The issuers whose tokens are accepted.' }),
+    ),
+    scopes_supported: Type.Optional(
+      Type.Array(Type.String(), { description: 'The scopes that a token must have.' }),
+    ),
+    bearer_methods_supported: Type.Array(Type.String(), {
+      description: 'How a token is sent: always `header`.',
+    }),
+    resource_name: text('What this API is called.'),
+  },
+  { ...closed, $id: 'ResourceMetadata', description: 'What RFC 9728 says of a protected resource.' },
+)
+
 /** What the routes' schemas refer to by name. */
 export const components = [
   InvoiceSummary,
@@ -136,5 +153,6 @@ export const components = [
   LineItem,
   Downloads,
   HealthBody,
+  ResourceMetadata,
   ErrorBody,
 ]

@@ -2,7 +2,7 @@
 import Type from 'typebox'
 import { type ErrorCode, errorCodes } from '../../errors.ts'
 
-const requestIdHeader = {
+export const requestIdHeader = {
   'request-id': {
     type: 'string',
     description: 'Names this request in the logs; quote it when you report a problem.',
@@ -90,6 +90,7 @@ export const ErrorBody = Type.Object(
 /** A route's error responses, those that every route shares included: one for each status, each code explained. */
 export function errorResponses(...codes: ErrorCode[]) {
   const all = [...codes, ...everywhere]
+  const isLimited = codes.includes('rate_limited')
   const statuses = [...new Set(all.map(code => errorCodes[code].status))].sort((a, b) => a - b)
   return Object.fromEntries(
     statuses.map(status => [
@@ -97,6 +98,7 @@ export function errorResponses(...codes: ErrorCode[]) {
       errorResponse(
         status,
         all.filter(code => errorCodes[code].status === status),
+        isLimited && !beforeLimit.includes(status),
       ),
     ]),
   )
@@ -107,10 +109,19 @@ const exampleMessages: Partial<Record<ErrorCode, string>> = {
   invalid_parameter: 'page must be a whole number, written in digits.',
 }
 
-function errorResponse(status: number, codes: readonly ErrorCode[]) {
+/** Statuses that are answered before a request counts. */
+const beforeLimit = [401, 408, 413, 414, 431]
+
+function errorResponse(status: number, codes: readonly ErrorCode[], isLimited: boolean) {
   return {
     description: codes.map(code => `\`${code}\`: ${errorCodes[code].meaning}`).join(' '),
-    headers: { ...statusHeaders[status], ...requestIdHeader },
+    headers: {
+      ...statusHeaders[status],
+      // Where a token is asked for, a 400 may be about how it was sent (RFC 6750).
+      ...(isLimited && status === 400 && challengeHeader),
+      ...(isLimited && rateLimitHeaders),
+      ...requestIdHeader,
+    },
     content: {
       'application/json': {
         schema: Type.Ref('Error'),
@@ -143,8 +154,8 @@ const retryHeader = {
 }
 const statusHeaders: Record<number, Record<string, { type: string; description: string }>> = {
   401: challengeHeader,
-  403: { ...challengeHeader, ...rateLimitHeaders },
-  429: { ...retryHeader, ...rateLimitHeaders },
+  403: challengeHeader,
+  429: retryHeader,
   502: retryHeader,
   503: retryHeader,
   504: retryHeader,

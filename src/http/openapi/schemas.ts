@@ -11,7 +11,14 @@ import {
 } from '../../invoice.ts'
 import { maxSearchWords } from '../../store/read-model/search.ts'
 import { exampleInvoice } from './examples.ts'
-import { errorResponses, jsonContent, notModifiedResponse, pdfResponse, readHeaders } from './responses.ts'
+import {
+  errorResponses,
+  jsonContent,
+  notModifiedResponse,
+  pdfResponse,
+  readHeaders,
+  requestIdHeader,
+} from './responses.ts'
 
 const customerId = Type.String({
   pattern: customerIdPattern,
@@ -166,7 +173,10 @@ function healthSchema(operationId: string, summary: string, description: string,
     operationId,
     summary,
     description,
-    response: { 200: { description: 'Yes.', content: jsonContent('Health') }, ...errorResponses(...codes) },
+    response: {
+      200: { description: 'Yes.', headers: requestIdHeader, content: jsonContent('Health') },
+      ...errorResponses(...codes),
+    },
   }
 }
 
@@ -188,10 +198,27 @@ export const openapiSchema = {
   response: {
     200: {
       description: 'The document.',
+      headers: requestIdHeader,
       content: {
         'application/json': { schema: { type: 'object', description: 'An OpenAPI 3.1 document.' } },
       },
     },
     ...errorResponses('overloaded'),
+  },
+}
+
+export const resourceMetadataSchema = {
+  tags: ['operations'],
+  security: [],
+  operationId: 'getResourceMetadata',
+  summary: 'Where tokens come from',
+  description: 'The identity provider whose JWTs are accepted, after RFC 9728.',
+  response: {
+    200: {
+      description: 'The metadata.',
+      headers: requestIdHeader,
+      content: jsonContent('ResourceMetadata'),
+    },
+    ...errorResponses('route_not_found', 'overloaded'),
   },
 }

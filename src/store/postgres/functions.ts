@@ -11,6 +11,9 @@ const others = `
   CREATE FUNCTION fatura.find_token(p_id text) RETURNS SETOF fatura.tokens ${keyAttributes} AS $body$
   BEGIN RETURN QUERY SELECT * FROM fatura.tokens t WHERE t.id = p_id; END $body$;
 
+  CREATE FUNCTION fatura.find_key(p_id text) RETURNS SETOF fatura.keys ${keyAttributes} AS $body$
+  BEGIN RETURN QUERY SELECT * FROM fatura.keys k WHERE k.kid = p_id; END $body$;
+
   CREATE FUNCTION fatura.schema_version() RETURNS integer ${keyAttributes} AS $body$
   BEGIN RETURN (SELECT max(m.version) FROM fatura.migrations m); END $body$;
 

@@ -1,6 +1,6 @@
 import { isForHead } from '../read-model/counting.ts'
 import { groupsOf } from '../read-model/search-signs.ts'
-import type { InvoicePage, ReadStore, Snapshot, StoredInvoice, StoredToken } from '../store.ts'
+import type { InvoicePage, ReadStore, Snapshot, StoredInvoice, StoredKey, StoredToken } from '../store.ts'
 import { filterValues, placesOf } from './function-parts.ts'
 import { openLanes } from './lanes.ts'
 import { maxWaiting, openReadPools, read, twiceIfBroken } from './pool.ts'
@@ -14,6 +14,7 @@ const calls = {
   snapshot: 'SELECT * FROM fatura.read_snapshot($1)',
   invoice: 'SELECT * FROM fatura.find_invoice($1, $2)',
   token: 'SELECT * FROM fatura.find_token($1)',
+  key: 'SELECT * FROM fatura.find_key($1)',
   version: 'SELECT fatura.schema_version() AS version',
 } as const
 
@@ -71,6 +72,10 @@ export async function openPostgresReader(url: string, sharedBy = 1): Promise<Rea
     },
     async findToken(id) {
       const [row] = await ask<StoredToken>('token', id)
+      return row ?? null
+    },
+    async findKey(kid) {
+      const [row] = await ask<StoredKey>('key', kid)
       return row ?? null
     },
     async ping() {

@@ -4,7 +4,12 @@
  */
 
 /** Small, and read at every node. */
-export const referenceTables: readonly string[] = ['fatura.migrations', 'fatura.freshness', 'fatura.tokens']
+export const referenceTables: readonly string[] = [
+  'fatura.migrations',
+  'fatura.freshness',
+  'fatura.tokens',
+  'fatura.keys',
+]
 
 /** What only writers use: they go to the coordinator, and what they write there costs no other node anything. */
 export const coordinatorTables: readonly string[] = [
@@ -46,6 +51,7 @@ export const listFunctions: readonly string[] = ['fatura.list_invoices', 'fatura
 export const everywhereFunctions: readonly string[] = [
   'fatura.list_counted',
   'fatura.find_token',
+  'fatura.find_key',
   'fatura.schema_version',
   'fatura.schema_state',
 ]

@@ -57,6 +57,7 @@ export async function openSpreadReader(urls: readonly string[], sharedBy: number
     readSnapshot: customerId => ask(store => store.readSnapshot(customerId)),
     findInvoice: (customerId, invoiceId) => ask(store => store.findInvoice(customerId, invoiceId)),
     findToken: id => ask(store => store.findToken(id)),
+    findKey: kid => ask(store => store.findKey(kid)),
     ping: () => ask(store => store.ping()),
     close,
   }

@@ -1,5 +1,6 @@
 import { connectorWrites, leaseWrites } from '../shared/connector-state.ts'
 import { contentsWrites } from '../shared/contents.ts'
+import { keyWrites } from '../shared/keys.ts'
 import { operatorReads } from '../shared/operator-reads.ts'
 import { tokenWrites } from '../shared/tokens.ts'
 import { documentWrites } from '../shared/write-documents.ts'
@@ -27,6 +28,7 @@ export async function openPostgresWriter(url: string, lockPatience?: number): Pr
     ...operatorReads(db),
     ...leaseWrites(db),
     ...tokenWrites(db),
+    ...keyWrites(db),
     transaction: work => transact(pool, writing => work(writesOf(writing))),
     checkCounts: onProgress => recount(pool, false, onProgress),
     repairCounts: onProgress => recount(pool, true, onProgress),

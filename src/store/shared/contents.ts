@@ -140,7 +140,7 @@ function valueAt(db: Db, column: string | undefined, value: Value): Value | read
   return column === 'customers' ? db.customersFromJson(value as string | null) : value
 }
 
-/** A token that was revoked on either side stays revoked, since the first time. */
+/** A token or a key that was revoked on either side stays revoked, since the first time. */
 function newValue(column: string): string {
   return column === 'revoked_at'
     ? 'CASE WHEN stored.revoked_at <= excluded.revoked_at OR excluded.revoked_at IS NULL THEN stored.revoked_at ELSE excluded.revoked_at END'

@@ -28,7 +28,7 @@ export interface Db {
   keepRow: string
   /** Reads what a customer's invoices are found by, as `first` and `text`: some from the day $2 on, of customer $1. */
   readTexts: string
-  /** A token's column `customers` as JSON text, under its own name. */
+  /** The column `customers` of a token or a key as JSON text, under its own name. */
   customersAsJson: string
   /** The value of that column from JSON text. */
   customersFromJson(json: string | null): string | readonly string[] | null

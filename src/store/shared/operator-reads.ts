@@ -3,6 +3,7 @@ import type { OperatorStore } from '../store.ts'
 import { connectorReads } from './connector-state.ts'
 import { contentsReads } from './contents.ts'
 import type { Db } from './db.ts'
+import { keyReads } from './keys.ts'
 import { documentReads } from './read-documents.ts'
 import { invoiceReads } from './read-invoices.ts'
 import { sharedReads } from './shared-rows.ts'
@@ -16,5 +17,6 @@ export function operatorReads(db: Db): Omit<OperatorStore, 'checkCounts' | 'clos
     ...invoiceReads(db),
     ...sharedReads(db),
     ...tokenReads(db),
+    ...keyReads(db),
   }
 }

@@ -1,5 +1,6 @@
 import { countPages } from '../../invoice.ts'
 import { isCountable, isForHead } from '../read-model/counting.ts'
+import { type KeyRow, keyColumns, readKey } from '../shared/keys.ts'
 import { readToken, type TokenRow, tokenColumns } from '../shared/tokens.ts'
 import type { InvoicePage, InvoiceQuery, ReadStore, Snapshot, StoredInvoice } from '../store.ts'
 import { openReadOnly } from './database.ts'
@@ -31,6 +32,7 @@ export function openSqliteReader(path: string): ReadStore {
   const token = db.prepare(
     `SELECT ${tokenColumns({ customersAsJson: 'customers' })} FROM tokens WHERE id = ?1`,
   )
+  const key = db.prepare(`SELECT ${keyColumns({ customersAsJson: 'customers' })} FROM keys WHERE kid = ?1`)
   const ping = db.prepare('SELECT count(*) FROM streams')
 
   async function listInvoices(query: InvoiceQuery): Promise<InvoicePage> {
@@ -69,6 +71,10 @@ export function openSqliteReader(path: string): ReadStore {
     async findToken(id) {
       const row = attemptRead(() => token.get(id)) as unknown as TokenRow | undefined
       return row === undefined ? null : readToken(row)
+    },
+    async findKey(kid) {
+      const row = attemptRead(() => key.get(kid)) as unknown as KeyRow | undefined
+      return row === undefined ? null : readKey(row)
     },
     async ping() {
       attemptRead(() => ping.get())

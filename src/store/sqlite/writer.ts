@@ -1,5 +1,6 @@
 import { connectorWrites, leaseWrites } from '../shared/connector-state.ts'
 import { contentsWrites } from '../shared/contents.ts'
+import { keyWrites } from '../shared/keys.ts'
 import { operatorReads } from '../shared/operator-reads.ts'
 import { type FreshnessStatements, gatherSharedRows, type SharedRows } from '../shared/shared-rows.ts'
 import { tokenWrites } from '../shared/tokens.ts'
@@ -98,7 +99,7 @@ export async function openSqliteWriter(path: string, wait: LockWait = {}): Promi
   const checkEach = eachCustomer(db, path, inTurn)
   const transact = <T>(work: (tx: WriteTransaction) => Promise<T>): Promise<T> =>
     inTurn(() => runTransaction(work))
-  const [lease, token] = [leaseWrites(shared), tokenWrites(shared)]
+  const [lease, token, key] = [leaseWrites(shared), tokenWrites(shared), keyWrites(shared)]
 
   return {
     ...operatorReads(shared),
@@ -110,6 +111,8 @@ export async function openSqliteWriter(path: string, wait: LockWait = {}): Promi
     releaseLease: epoch => transact(() => lease.releaseLease(epoch)),
     saveToken: given => transact(() => token.saveToken(given)),
     revokeToken: (id, at) => transact(() => token.revokeToken(id, at)),
+    saveKey: given => transact(() => key.saveKey(given)),
+    revokeKey: (kid, at) => transact(() => key.revokeKey(kid, at)),
     async close() {
       db.close()
     },

@@ -1,0 +1,58 @@
+/** Runs Stryker's command runner over a few files and the fast tests that must notice a change in them. */
+import { spawnSync } from 'node:child_process'
+import { mkdtempSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+const access = (...names: string[]) => names.map(name => `src/access/${name}.ts`)
+const inTests = (file: string) => file.replace('src/', 'test/')
+const fast = '--test-skip-pattern="on (sqlite|postgres|citus)"'
+
+/** What is changed, and the arguments of node --test. */
+const parts: Record<string, { files: string[]; tests: string[] }> = {
+  link: { files: access('verify-link', 'link-form'), tests: ['test/access/link.test.ts'] },
+  jwt: {
+    files: access('verify-provider', 'verify-claims', 'open-verifiers'),
+    tests: ['test/access/jwt.test.ts'],
+  },
+  parse: { files: access('parse-jwt', 'import-keys'), tests: ['test/access/jwt.test.ts'] },
+  keys: { files: access('key-set', 'fetch-key-set'), tests: ['test/access/key-set.test.ts'] },
+  tokens: {
+    files: access('authenticate', 'recall', 'shared', 'lookup-guard', 'grant'),
+    tests: [fast, ...access('link.test', 'guard.test', 'access.test').map(inTests)],
+  },
+  counts: {
+    files: access('token', 'recent-map', 'windows', 'turns'),
+    tests: [fast, ...access('guard.test', 'access.test').map(inTests)],
+  },
+  http: {
+    files: ['src/http/auth.ts', 'src/http/resource-metadata.ts'],
+    tests: [
+      '--test-skip-pattern="on (postgres|citus)"',
+      'test/http/identity.test.ts',
+      'test/access/access.test.ts',
+    ],
+  },
+}
+
+const part = parts[process.argv[2] ?? '']
+if (part === undefined) {
+  process.stderr.write(`Say which part: ${Object.keys(parts).join(', ')}.\n`)
+  process.exit(1)
+}
+const config = join(mkdtempSync(join(tmpdir(), 'fatura-mutate-')), 'stryker.json')
+const settings = {
+  testRunner: 'command',
+  commandRunner: { command: ['node --test --test-isolation=none', ...part.tests].join(' ') },
+  mutate: part.files,
+  concurrency: 2,
+  reporters: ['clear-text'],
+  tsconfigFile: 'none',
+  disableTypeChecks: false,
+  ignorePatterns: ['bench', 'docs'],
+}
+writeFileSync(config, JSON.stringify(settings))
+process.exitCode =
+  spawnSync('npx', ['--yes', '-p', '@stryker-mutator/core@10', 'stryker', 'run', config], {
+    stdio: 'inherit',
+  }).status ?? 1

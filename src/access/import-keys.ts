@@ -1,0 +1,68 @@
+/** From a JSON Web Key Set to the keys that may verify a signature. */
+import { type CryptoKey, calculateJwkThumbprint, importJWK, type JWK } from 'jose'
+import { isObject } from './parse-jwt.ts'
+
+export interface VerificationKey {
+  /** RFC 7638: two keys of one thumbprint are one key. */
+  thumbprint: string
+  kid: string | undefined
+  /** The only algorithm it is used with (RFC 8725, section 3.1). */
+  alg: string
+  key: CryptoKey
+}
+
+/** Asymmetric ones alone: nobody can sign with what the provider publishes. */
+const algorithms = new Set([
+  ...['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'],
+  ...['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'],
+])
+
+export function isAlgorithm(alg: unknown): alg is string {
+  return typeof alg === 'string' && algorithms.has(alg)
+}
+
+const minRsaBits = 2_048
+const maxKeys = 100
+
+/**
+ * The keys that can be used; others of the set are passed over. Throws when it is no set, or none can be used: what was known
+ * before then stays.
+ */
+export async function importKeys(json: string): Promise<VerificationKey[]> {
+  const set: unknown = JSON.parse(json)
+  if (!isObject(set) || !Array.isArray(set.keys)) throw new Error('it is not a JSON Web Key Set')
+  const keys: VerificationKey[] = []
+  for (const jwk of set.keys.slice(0, maxKeys)) {
+    const key = await importKey(jwk).catch(() => null)
+    if (key !== null) keys.push(key)
+  }
+  if (keys.length === 0) throw new Error('it holds no key that can verify a signature')
+  return keys
+}
+
+/** Null, or a rejection, for a key that is not for this. */
+async function importKey(jwk: unknown): Promise<VerificationKey | null> {
+  if (!isObject(jwk)) return null
+  const { kid, use, key_ops, alg = usualAlgorithm(jwk) } = jwk
+  if (use !== undefined && use !== 'sig') return null
+  if (key_ops !== undefined && !(Array.isArray(key_ops) && key_ops.includes('verify'))) return null
+  if ((kid !== undefined && typeof kid !== 'string') || !isAlgorithm(alg)) return null
+  const { kty, crv, x, y, n, e } = jwk as JWK
+  // The public members alone: whatever else is published is not taken in.
+  const key = (await importJWK({ kty, crv, x, y, n, e } as JWK, alg)) as CryptoKey
+  const { modulusLength = minRsaBits } = key.algorithm as { modulusLength?: number }
+  if (modulusLength < minRsaBits) return null
+  return { thumbprint: await calculateJwkThumbprint({ kty, crv, x, y, n, e } as JWK), kid, alg, key }
+}
+
+/** For a key that does not say. An RSA key could be for several; this is what providers that leave it out mean. */
+function usualAlgorithm({ kty, crv }: Readonly<Record<string, unknown>>): string | undefined {
+  return kty === 'RSA' ? 'RS256' : usualAlgorithms[String(crv)]
+}
+
+const usualAlgorithms: Record<string, string> = {
+  'P-256': 'ES256',
+  'P-384': 'ES384',
+  'P-521': 'ES512',
+  Ed25519: 'EdDSA',
+}

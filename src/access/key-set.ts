@@ -1,0 +1,102 @@
+/**
+ * The keys of an identity provider, kept in memory. They are read again by a timer; when that fails, those that are known
+ * stay, for as long as it goes on. A key that the provider has no more is gone after the next success.
+ */
+import { ApiError } from '../errors.ts'
+import { fetchKeySet } from './fetch-key-set.ts'
+import { importKeys, type VerificationKey } from './import-keys.ts'
+
+export interface KeySet {
+  /** Null when there is no such key, or more than one. */
+  find(kid: string | undefined, alg: string): Promise<VerificationKey | null>
+  holds(key: VerificationKey): boolean
+  close(): void
+}
+
+export interface KeySetTimes {
+  /** How long after a success the set is read again. */
+  reloadMs: number
+  /** After a failure. */
+  retryMs: number
+  /** After a failure, while no key is known at all. */
+  firstRetryMs: number
+  /** How often key ids that nobody knows may cause a reading. */
+  unknownMs: number
+  /** How long one reading may take. */
+  timeoutMs: number
+}
+
+const usualTimes: KeySetTimes = {
+  reloadMs: 5 * 60_000,
+  retryMs: 60_000,
+  firstRetryMs: 5_000,
+  unknownMs: 60_000,
+  timeoutMs: 3_000,
+}
+
+/** `onProblem` is told each failure. */
+export function openKeySet(
+  url: string,
+  onProblem: (error: Error) => void,
+  times: KeySetTimes = usualTimes,
+): KeySet {
+  const closing = new AbortController()
+  let keys: readonly VerificationKey[] = []
+  let reading: Promise<void> | null = null
+  let timer: NodeJS.Timeout | undefined
+  let askedForUnknownMs = Number.NEGATIVE_INFINITY
+
+  async function readNow(): Promise<void> {
+    clearTimeout(timer)
+    let nextMs = times.reloadMs
+    try {
+      const signal = AbortSignal.any([closing.signal, AbortSignal.timeout(times.timeoutMs)])
+      keys = await importKeys(await fetchKeySet(url, signal))
+    } catch (error) {
+      nextMs = keys.length === 0 ? times.firstRetryMs : times.retryMs
+      if (!closing.signal.aborted) onProblem(error as Error)
+    }
+    if (!closing.signal.aborted) timer = setTimeout(read, nextMs).unref()
+  }
+
+  function read(): Promise<void> {
+    reading ??= readNow().finally(() => {
+      reading = null
+    })
+    return reading
+  }
+
+  function pick(kid: string | undefined, alg: string): VerificationKey | null {
+    const fitting = keys.filter(key => key.alg === alg && (kid === undefined || key.kid === kid))
+    return (fitting.length === 1 && fitting[0]) || null
+  }
+
+  read()
+  return {
+    async find(kid, alg) {
+      const known = pick(kid, alg)
+      if (known !== null) return known
+      // At the start there is a reading to wait for; later, one of our own at most once in a while.
+      if (keys.length === 0) await reading
+      else if (performance.now() - askedForUnknownMs >= times.unknownMs) {
+        askedForUnknownMs = performance.now()
+        await read()
+      } else await reading
+      if (keys.length === 0)
+        throw new ApiError(
+          'unavailable',
+          'The keys of the identity provider cannot be read; try again shortly.',
+          {
+            retryAfter: Math.ceil(times.firstRetryMs / 1000),
+          },
+        )
+      return pick(kid, alg)
+    },
+    holds: ({ thumbprint, kid, alg }) =>
+      keys.some(key => key.thumbprint === thumbprint && key.kid === kid && key.alg === alg),
+    close() {
+      closing.abort()
+      clearTimeout(timer)
+    },
+  }
+}

@@ -1,0 +1,27 @@
+/**
+ * What a customer link's token is: a JWT that an operator's own key signed. Whoever makes one and whoever checks one follow
+ * this.
+ *
+ *     header   { "alg": "EdDSA", "typ": "fatura-link+jwt", "kid": "key_…" }             and no other member
+ *     payload  { "sub": "cus_…", "aud": PUBLIC_URL, "iat": seconds, "exp": seconds, "invoice"?: "in_…" }
+ *
+ * It is good when its key is known, not revoked, may sign for `sub`, and signed it; `aud` is exactly PUBLIC_URL, one text;
+ * `iat` is not in the future; `exp` is in the future, and at most 24 h after `iat`. Both are whole seconds. Other claims are
+ * not looked at. A clock may differ by a minute.
+ */
+import { randomText } from './token.ts'
+
+export const linkType = 'fatura-link+jwt'
+export const linkAlgorithm = 'EdDSA'
+export const maxLinkSeconds = 24 * 60 * 60
+
+const keyIdLength = 12
+const keyIdForm = new RegExp(`^key_[0-9A-Za-z]{${keyIdLength}}$`)
+
+export function createKeyId(): string {
+  return `key_${randomText(keyIdLength)}`
+}
+
+export function isKeyId(value: unknown): value is string {
+  return typeof value === 'string' && keyIdForm.test(value)
+}

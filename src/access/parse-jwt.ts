@@ -1,0 +1,65 @@
+/**
+ * Reads a JWT, strictly: three parts of canonical base64url (RFC 7515, section 2), the first two of them UTF-8 JSON objects
+ * that name no member twice. What two readers could understand in two ways is refused before a signature is looked at.
+ */
+
+export interface Jwt {
+  text: string
+  header: Readonly<Record<string, unknown>>
+  payload: Readonly<Record<string, unknown>>
+}
+
+/** In characters. Longer ones are refused before anything else is done with them. */
+export const maxJwtLength = 8_192
+
+const form = /^[\w-]+\.[\w-]+\.[\w-]+$/
+
+/** Whether a text looks like a JWT: length and alphabet alone. */
+export function hasJwtForm(text: string): boolean {
+  return text.length <= maxJwtLength && form.test(text)
+}
+
+/** Null when a text of that form is no JWT all the same. */
+export function parseJwt(text: string): Jwt | null {
+  const parts = text.split('.')
+  if (!parts.every(isCanonical)) return null
+  const [header, payload] = parts.slice(0, 2).map(readObject)
+  return header && payload ? { text, header, payload } : null
+}
+
+/** Not so when bits are left over behind the last byte, or a single character is. */
+function isCanonical(part: string): boolean {
+  return Buffer.from(part, 'base64url').toString('base64url') === part
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+function readObject(part: string): Record<string, unknown> | null {
+  try {
+    const json = utf8.decode(Buffer.from(part, 'base64url'))
+    const value: unknown = JSON.parse(json)
+    return isObject(value) && !repeatsMember(json) ? value : null
+  } catch {
+    return null
+  }
+}
+
+export function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+const tokens = /"(?:[^"\\]|\\.)*"(\s*:)?|[{}]/g
+
+/** Whether an object anywhere in a valid JSON text has two members of one name, however they are spelled. */
+function repeatsMember(json: string): boolean {
+  const open: Set<string>[] = []
+  for (const [token, colon] of json.matchAll(tokens))
+    if (token === '{') open.push(new Set())
+    else if (token === '}') open.pop()
+    else if (colon !== undefined) {
+      const name: string = JSON.parse(token.slice(0, -colon.length))
+      if (open.at(-1)?.has(name)) return true
+      open.at(-1)?.add(name)
+    }
+  return false
+}

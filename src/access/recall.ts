@@ -1,0 +1,52 @@
+/** Remembers what the store says of an id, also that there is none, for half a second. */
+import { RecentMap } from './recent-map.ts'
+import { Shared } from './shared.ts'
+
+/** A revocation must be seen within a second; half of one leaves room for the request itself. */
+export const keepMs = 500
+export const maxRemembered = 10_000
+
+/** The store's word, and until when it counts, in milliseconds. */
+export interface Word<T> {
+  found: T | null
+  until: number
+}
+
+export class Recall<T> {
+  private readonly known = new RecentMap<Word<T>>({ keepMs, maxEntries: maxRemembered })
+  /** Apart, so that made-up ids push no known one out. */
+  private readonly missing = new RecentMap<Word<T>>({ keepMs, maxEntries: maxRemembered })
+  private readonly questions = new Shared<Word<T>>()
+  private readonly find: (id: string) => T | null | Promise<T | null>
+  private readonly now: () => number
+
+  constructor(find: (id: string) => T | null | Promise<T | null>, now: () => number) {
+    this.find = find
+    this.now = now
+  }
+
+  /** Undefined when the store has to be asked. */
+  recent(id: string): Word<T> | undefined {
+    const word = this.known.get(id) ?? this.missing.get(id)
+    return word !== undefined && isRecent(word, this.now()) ? word : undefined
+  }
+
+  /** Asks the store. */
+  ask(id: string): Promise<Word<T>> {
+    return this.questions.ask(id, () => this.askNow(id))
+  }
+
+  private async askNow(id: string): Promise<Word<T>> {
+    const time = this.now()
+    const found = await this.find(id)
+    const word = { found, until: time + keepMs }
+    const memory = found === null ? this.missing : this.known
+    memory.set(id, word, time)
+    return word
+  }
+}
+
+/** One that would last longer than any does comes from a clock that was set back. */
+export function isRecent({ until }: { until: number }, time: number): boolean {
+  return until > time && until <= time + keepMs
+}

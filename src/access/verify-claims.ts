@@ -1,0 +1,54 @@
+/** A JWT's signature and registered claims, by jose; its errors in our words. */
+import { type CryptoKey, errors, type JWTPayload, type JWTVerifyOptions, jwtVerify } from 'jose'
+import { isCustomerId, isInvoiceId } from '../invoice.ts'
+import { clockSkewSeconds, early, expired, TokenRefusal, unsigned } from './grant.ts'
+
+export async function verifyClaims(
+  text: string,
+  key: CryptoKey,
+  now: () => number,
+  options: JWTVerifyOptions & { algorithms: string[] },
+): Promise<JWTPayload & { exp: number }> {
+  try {
+    const { payload } = await jwtVerify(text, key, {
+      clockTolerance: clockSkewSeconds,
+      currentDate: new Date(now()),
+      ...options,
+      requiredClaims: ['exp', ...(options.requiredClaims ?? [])],
+    })
+    return payload as JWTPayload & { exp: number }
+  } catch (error) {
+    throw explain(error)
+  }
+}
+
+function explain(error: unknown): unknown {
+  if (error instanceof errors.JWSSignatureVerificationFailed)
+    return new TokenRefusal(unsigned, { isGuess: true, lasts: true })
+  if (error instanceof errors.JWTExpired) return new TokenRefusal(expired, { lasts: true })
+  if (error instanceof errors.JWTClaimValidationFailed)
+    return error.claim === 'nbf' && error.reason === 'check_failed'
+      ? new TokenRefusal(early)
+      : new TokenRefusal(claimProblems[error.claim] ?? incomplete, { lasts: true })
+  return error instanceof errors.JOSEError ? new TokenRefusal(incomplete, { lasts: true }) : error
+}
+
+const incomplete = 'The access token lacks a claim that is required, or has one of the wrong form.'
+const claimProblems: Record<string, string> = {
+  iss: 'The access token is not of the issuer that is trusted here.',
+  aud: 'The access token is not meant for this service.',
+}
+
+/** When a token ends for good, in milliseconds: to the same moment as jose says it. */
+export function endOf({ exp }: { exp: number }): number {
+  return (exp + clockSkewSeconds) * 1000
+}
+
+/** A claim may be anything: only a text names a customer. */
+export function namesCustomer(claim: unknown): claim is string {
+  return typeof claim === 'string' && isCustomerId(claim)
+}
+
+export function namesInvoice(claim: unknown): claim is string {
+  return typeof claim === 'string' && isInvoiceId(claim)
+}

@@ -1,0 +1,75 @@
+/** Tokens of customer links: see link-form.ts for what is checked. */
+import { type CryptoKey, importJWK } from 'jose'
+import { clockSkewSeconds, early, TokenRefusal, unsigned, type VerifyJwt } from './grant.ts'
+import { isKeyId, linkAlgorithm, maxLinkSeconds } from './link-form.ts'
+import { Recall } from './recall.ts'
+import { endOf, namesCustomer, namesInvoice, verifyClaims } from './verify-claims.ts'
+
+/** What a stored key says. */
+export interface KeyRecord {
+  kid: string
+  x: string
+  customers: readonly string[] | null
+  revoked_at: number | null
+}
+
+export interface LinkOptions {
+  publicUrl: string
+  findKey(kid: string): KeyRecord | null | Promise<KeyRecord | null>
+  now(): number
+}
+
+/** For tokens whose type says that they are links. */
+export function createVerifyLink({ publicUrl, findKey, now }: LinkOptions): VerifyJwt {
+  const keys = new Recall(findKey, now)
+  const recall = async (kid: string) => keys.recent(kid) ?? (await keys.ask(kid))
+
+  return async ({ text, header }) => {
+    const { alg, typ, kid, ...others } = header
+    if (alg !== linkAlgorithm || Object.keys(others).length > 0 || !isKeyId(kid))
+      throw new TokenRefusal('The header of the link is not the one of a customer link.')
+    const { found } = await recall(kid)
+    if (found === null) throw new TokenRefusal(unsigned, { isGuess: true })
+    const claims = await verifyClaims(text, await importKey(found), now, {
+      algorithms: [linkAlgorithm],
+      audience: publicUrl,
+    })
+    const { sub, invoice, aud, iat, exp } = claims
+    if (!namesCustomer(sub) || !isInvoice(invoice) || aud !== publicUrl || !isSeconds(iat) || !isSeconds(exp))
+      throw new TokenRefusal('The link lacks a claim that is required, or has one of the wrong form.', {
+        lasts: true,
+      })
+    if (exp - iat > maxLinkSeconds)
+      throw new TokenRefusal('The link is made for longer than 24 hours.', { lasts: true })
+    if (iat > now() / 1000 + clockSkewSeconds) throw new TokenRefusal(early)
+    return {
+      // All links of one key for one customer are one bearer.
+      grant: {
+        token_id: `${kid}:${sub}`,
+        invoice_id: invoice ?? null,
+        mayRead: customerId => customerId === sub,
+      },
+      expires_at: endOf({ exp }),
+      async confirm() {
+        const { found: key, until } = await recall(kid)
+        if (key === null) throw new TokenRefusal(unsigned)
+        if (key.revoked_at !== null) throw new TokenRefusal('The key of the link was revoked.')
+        if (key.customers !== null && !key.customers.includes(sub))
+          throw new TokenRefusal('The key of the link may not sign for this customer.')
+        return until
+      },
+    }
+  }
+}
+
+function importKey({ x }: KeyRecord): Promise<CryptoKey> {
+  return importJWK({ kty: 'OKP', crv: 'Ed25519', x }, linkAlgorithm) as Promise<CryptoKey>
+}
+
+function isInvoice(value: unknown): value is string | undefined {
+  return value === undefined || namesInvoice(value)
+}
+
+function isSeconds(value: unknown): value is number {
+  return Number.isSafeInteger(value)
+}

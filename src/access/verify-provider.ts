@@ -1,0 +1,84 @@
+/** JWTs of the identity provider that the operator configured. */
+import { hash } from 'node:crypto'
+import { malformed, TokenRefusal, unsigned, type VerifyJwt } from './grant.ts'
+import { isAlgorithm } from './import-keys.ts'
+import type { KeySet } from './key-set.ts'
+import { keepMs } from './recall.ts'
+import { endOf, namesCustomer, verifyClaims } from './verify-claims.ts'
+
+export interface ProviderOptions {
+  jwksUrl: string
+  issuer: string
+  audience: string
+  /** The claim that names the customer, or several. */
+  customerClaim: string
+  /** A scope that every token must have; null: none. */
+  scope: string | null
+  /** The `typ` that every token must have; null: none, `JWT` or `at+jwt`. */
+  typ: string | null
+}
+
+export function createVerifyProvider(options: ProviderOptions, keys: KeySet, now: () => number): VerifyJwt {
+  const { issuer, audience, customerClaim, scope } = options
+  const types = options.typ === null ? usualTypes : [plainType(options.typ)]
+
+  return async ({ text, header }) => {
+    const { alg, typ, kid } = header
+    if (!types.includes(plainType(typ)))
+      throw new TokenRefusal('The access token is of a type that is not accepted here.')
+    if (!isAlgorithm(alg))
+      throw new TokenRefusal('The access token is signed with an algorithm that is not accepted.')
+    if (kid !== undefined && typeof kid !== 'string') throw new TokenRefusal(malformed)
+    const key = await keys.find(kid, alg)
+    if (key === null) throw new TokenRefusal(unsigned, { isGuess: true })
+    const claims = await verifyClaims(text, key.key, now, { algorithms: [alg], issuer, audience })
+    if (scope !== null && !scopesOf(claims).includes(scope))
+      throw new TokenRefusal(`The access token lacks the scope ${scope}.`, {
+        code: 'insufficient_scope',
+        lasts: true,
+      })
+    const customers = readCustomers(claims, customerClaim)
+    return {
+      grant: {
+        token_id: nameBearer(issuer, claims.sub ?? text),
+        invoice_id: null,
+        mayRead: customerId => customers.has(customerId),
+      },
+      expires_at: endOf(claims),
+      confirm() {
+        if (!keys.holds(key)) throw new TokenRefusal(unsigned)
+        return now() + keepMs
+      },
+    }
+  }
+}
+
+/** What an access token's `typ` may be where none is configured: RFC 9068's, the general one, or none. */
+const usualTypes: readonly unknown[] = [undefined, 'jwt', 'at+jwt']
+
+/** As media types are compared (RFC 7515, section 4.1.9). */
+function plainType(typ: unknown): unknown {
+  return typeof typ === 'string' ? typ.toLowerCase().replace(/^application\//, '') : typ
+}
+
+/** `scope` after RFC 9068; `scp` is what some providers say instead. */
+function scopesOf(claims: Readonly<Record<string, unknown>>): unknown[] {
+  const given = claims.scope ?? claims.scp
+  return Array.isArray(given) ? given : String(given ?? '').split(' ')
+}
+
+/** None, when the claim is missing: such a token is genuine, but reads nothing. */
+function readCustomers(claims: Readonly<Record<string, unknown>>, claim: string): Set<string> {
+  const given = Object.hasOwn(claims, claim) ? claims[claim] : []
+  const customers: unknown[] = Array.isArray(given) ? given : [given]
+  if (!customers.every(namesCustomer))
+    throw new TokenRefusal('The claim of the access token that names its customers is malformed.', {
+      lasts: true,
+    })
+  return new Set(customers)
+}
+
+/** All tokens of one subject are one bearer. Its name is a hash: a subject may be an e-mail address. */
+function nameBearer(issuer: string, subject: string): string {
+  return `jwt_${hash('sha256', `${issuer}\n${subject}`).slice(0, 16)}`
+}

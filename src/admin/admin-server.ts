@@ -1,0 +1,167 @@
+/** The admin port: for whoever runs the service, never for its clients. */
+import { hash, timingSafeEqual } from 'node:crypto'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import type { Logger } from 'pino'
+import { createRequestId } from '../http/request-id.ts'
+import { writeBareAnswer } from '../server/bare-answer.ts'
+import type { UnreadableRequest } from '../server/connection.ts'
+import { findFault } from '../server/find-fault.ts'
+import { createGuardedServer, tunnelRequested } from '../server/guarded-server.ts'
+import { createLinkFor, type LinkSigning } from './create-link-for.ts'
+import { AdminError } from './errors.ts'
+
+export interface AdminOptions extends LinkSigning {
+  token: string
+  /** Why requests should go elsewhere, or null. */
+  askReady(): Promise<string | null>
+  log: Logger
+}
+
+interface Route {
+  method: 'GET' | 'POST'
+  /** Whether the admin token must be sent. */
+  isGuarded: boolean
+  answer(request: IncomingMessage, response: ServerResponse): Promise<object>
+}
+
+/** Far more than any body has that is understood. */
+const maxBodyBytes = 4_096
+const keepAliveMs = 5_000
+
+export function createAdminServer({ token, askReady, log, key, publicUrl }: AdminOptions): Server {
+  const expected = digest(token)
+  const healthy = { status: 'ok' }
+  const routes = new Map<string, Route>([
+    ['/live', { method: 'GET', isGuarded: false, answer: async () => healthy }],
+    ['/ready', { method: 'GET', isGuarded: false, answer: readiness }],
+    [
+      '/links',
+      {
+        method: 'POST',
+        isGuarded: true,
+        answer: async (...exchange) => createLinkFor(await readJson(...exchange), { key, publicUrl }),
+      },
+    ],
+  ])
+
+  async function readiness(): Promise<object> {
+    const problem = await askReady()
+    if (problem === null) return healthy
+    throw new AdminError('unavailable', problem, { 'retry-after': '1' })
+  }
+
+  async function find(request: IncomingMessage, response: ServerResponse): Promise<object> {
+    const fault = findFault(request)
+    if (fault !== null) throw new AdminError('invalid_request', fault, { connection: 'close' })
+    const route = routes.get(pathOf(request))
+    if (route === undefined)
+      throw new AdminError('route_not_found', `Served here: ${[...routes.keys()].join(', ')}.`)
+    if (route.isGuarded) checkToken(request.headers.authorization)
+    const allowed = route.method === 'GET' ? 'GET, HEAD' : route.method
+    if (!allowed.split(', ').includes(request.method ?? ''))
+      throw new AdminError('method_not_allowed', `Allowed here: ${allowed}.`, { allow: allowed })
+    return route.answer(request, response)
+  }
+
+  /** In a time that tells nothing of how much of it was right. */
+  function checkToken(authorization: string | undefined): void {
+    if (authorization === undefined)
+      throw new AdminError('missing_token', 'Send ADMIN_TOKEN in the header Authorization: Bearer <token>.', {
+        'www-authenticate': 'Bearer realm="fatura-admin"',
+      })
+    const [, given = ''] = /^bearer +(\S+) *$/i.exec(authorization) ?? []
+    if (!timingSafeEqual(digest(given), expected))
+      throw new AdminError('invalid_token', 'The token is not ADMIN_TOKEN.', {
+        'www-authenticate': 'Bearer realm="fatura-admin", error="invalid_token"',
+      })
+  }
+
+  async function receive(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const requestId = createRequestId()
+    const [status, headers, body] = await find(request, response).then(
+      found => [200, {}, JSON.stringify(found)] as const,
+      error => refuse(error, requestId),
+    )
+    if (response.destroyed) return
+    response.writeHead(status, {
+      ...{ 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) },
+      ...{ 'cache-control': 'no-store', 'request-id': requestId },
+      ...headers,
+      // Nobody reads what is left of a body, so the next request could not be found.
+      ...(!request.complete && { connection: 'close' }),
+    })
+    response.end(request.method === 'HEAD' ? '' : body)
+    const path = pathOf(request)
+    const route = routes.has(path) ? path : null
+    log.info({ request_id: requestId, port: 'admin', method: request.method, route, status }, 'request')
+  }
+
+  function refuse(error: unknown, requestId: string): readonly [number, Record<string, string>, string] {
+    if (!(error instanceof AdminError)) log.error({ request_id: requestId, err: error }, 'unexpected error')
+    const known =
+      error instanceof AdminError ? error : new AdminError('internal', 'Something went wrong on our side.')
+    return [known.status, known.headers, known.write(requestId)]
+  }
+
+  return createGuardedServer({
+    handle: (request, response) => void receive(request, response),
+    refuse: refuseUnreadable,
+    keepAliveMs,
+  })
+}
+
+function pathOf({ url = '' }: IncomingMessage): string {
+  return url.split('?')[0] ?? ''
+}
+
+function digest(text: string): Buffer {
+  return hash('sha256', text, 'buffer')
+}
+
+async function readJson(request: IncomingMessage, response: ServerResponse): Promise<string> {
+  const type = request.headers['content-type'] ?? ''
+  if (!/^application\/json(?: *;.*)?$/i.test(type))
+    throw new AdminError('unsupported_media_type', 'Send the body as Content-Type: application/json.')
+  const tooLarge = new AdminError('payload_too_large', `The body is larger than ${maxBodyBytes} bytes.`)
+  if (Number(request.headers['content-length'] ?? 0) > maxBodyBytes) throw tooLarge
+  if (request.headers.expect !== undefined) response.writeContinue()
+  const body = await readBody(request)
+  if (body === null) throw tooLarge
+  return body.toString()
+}
+
+/** Null when it is too large; then the rest is not read. */
+function readBody(request: IncomingMessage): Promise<Buffer | null> {
+  const chunks: Buffer[] = []
+  let length = 0
+  return new Promise((resolve, reject) => {
+    request.on('data', (chunk: Buffer) => {
+      length += chunk.length
+      if (length <= maxBodyBytes) chunks.push(chunk)
+      else resolve(null)
+    })
+    request.on('end', () => resolve(Buffer.concat(chunks)))
+    request.on('close', () => reject(new AdminError('invalid_request', 'The body broke off.')))
+    request.on('error', () => reject(new AdminError('invalid_request', 'The body broke off.')))
+  })
+}
+
+function refuseUnreadable({ code }: UnreadableRequest): string {
+  const requestId = createRequestId()
+  const error = explain(code)
+  return writeBareAnswer(
+    error.status,
+    { 'cache-control': 'no-store', 'request-id': requestId, ...error.headers },
+    error.write(requestId),
+  )
+}
+
+function explain(code: string | undefined): AdminError {
+  if (code === tunnelRequested)
+    return new AdminError('method_not_allowed', 'CONNECT is not served.', { allow: 'GET, HEAD, POST' })
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT')
+    return new AdminError('request_timeout', 'The request did not arrive completely in time.')
+  if (code === 'HPE_HEADER_OVERFLOW')
+    return new AdminError('headers_too_large', 'The request headers are larger than 16 KiB.')
+  return new AdminError('invalid_request', 'This is not a valid HTTP/1.1 request.')
+}

@@ -1,0 +1,62 @@
+/** `POST /links`: makes customer links for backends that cannot sign them themselves. */
+import { maxLinkSeconds } from '../access/link-form.ts'
+import { createLinkToken, type LinkKey } from '../customer-link/create-link.js'
+import { isCustomerId, isInvoiceId } from '../invoice.ts'
+import { AdminError } from './errors.ts'
+
+export interface LinkSigning {
+  key: LinkKey | null
+  publicUrl: string | null
+}
+
+export interface NewLink {
+  url: string
+  expires_at: string
+}
+
+const members = ['customer', 'invoice', 'ttl']
+
+/** From the text of a body to a link. Throws an AdminError that says what is allowed. */
+export async function createLinkFor(body: string, { key, publicUrl }: LinkSigning): Promise<NewLink> {
+  const { customer, invoice, ttl: ttlSeconds } = readBody(body)
+  if (key === null || publicUrl === null)
+    throw new AdminError(
+      'not_configured',
+      'Links cannot be made: start the service with LINK_KEY, which "fatura key add" prints, and PUBLIC_URL.',
+    )
+  const { token, expires_at } = await createLinkToken({ key, publicUrl, customer, invoice, ttlSeconds })
+  return { url: `${publicUrl}/#t=${token}`, expires_at }
+}
+
+function readBody(text: string): { customer: string; invoice?: string; ttl?: number } {
+  const body = parseObject(text)
+  const unknown = Object.keys(body).find(name => !members.includes(name))
+  if (unknown !== undefined) throw refuse(`The body may hold ${members.join(', ')}, and nothing else.`)
+  const { customer, invoice, ttl } = body
+  if (typeof customer !== 'string' || !isCustomerId(customer))
+    throw refuse('customer must be an ID that begins with cus_.')
+  if (invoice !== undefined && (typeof invoice !== 'string' || !isInvoiceId(invoice)))
+    throw refuse('invoice must be an ID that begins with in_, or be left out.')
+  if (ttl !== undefined && !(Number.isInteger(ttl) && Number(ttl) >= 1 && Number(ttl) <= maxLinkSeconds))
+    throw refuse(`ttl must be a whole number of seconds from 1 to ${maxLinkSeconds}, or be left out.`)
+  return {
+    customer,
+    ...(invoice !== undefined && { invoice }),
+    ...(ttl !== undefined && { ttl: Number(ttl) }),
+  }
+}
+
+function parseObject(text: string): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(text)
+    if (typeof value === 'object' && value !== null && !Array.isArray(value))
+      return value as Record<string, unknown>
+  } catch {
+    // Said below.
+  }
+  throw refuse('The body must be a JSON object, such as {"customer":"cus_ana"}.')
+}
+
+function refuse(message: string): AdminError {
+  return new AdminError('invalid_request', message)
+}

@@ -1,0 +1,32 @@
+/** What the admin port answers when it does not do what was asked: the API's form, and its codes where they fit. */
+import { errorCodes } from '../errors.ts'
+
+const { invalid_request, missing_token, invalid_token, route_not_found, request_timeout } = errorCodes
+const { payload_too_large, headers_too_large, unavailable, internal } = errorCodes
+
+const adminErrors = {
+  ...{ invalid_request, missing_token, invalid_token, route_not_found, request_timeout },
+  ...{ payload_too_large, headers_too_large, unavailable, internal },
+  method_not_allowed: { status: 405 },
+  unsupported_media_type: { status: 415 },
+  not_configured: { status: 503 },
+} as const
+
+export class AdminError extends Error {
+  readonly code: keyof typeof adminErrors
+  readonly headers: Readonly<Record<string, string>>
+
+  constructor(code: keyof typeof adminErrors, message: string, headers: Record<string, string> = {}) {
+    super(message)
+    this.code = code
+    this.headers = headers
+  }
+
+  get status(): number {
+    return adminErrors[this.code].status
+  }
+
+  write(requestId: string): string {
+    return JSON.stringify({ error: { code: this.code, message: this.message, request_id: requestId } })
+  }
+}

@@ -1,0 +1,92 @@
+import { readFile } from 'node:fs/promises'
+import { Command } from 'commander'
+import { maxLinkSeconds } from '../../access/link-form.ts'
+import { createLink, type LinkKey, readLinkKey } from '../../customer-link/create-link.js'
+import { isCustomerId, isInvoiceId } from '../../invoice.ts'
+import { addSettings } from '../settings/options.ts'
+import { InvalidSetting, parseDurationMs } from '../settings/parsers.ts'
+import { type Options, readSettings } from '../settings/read-settings.ts'
+import { CliError } from '../terminal/cli-error.ts'
+import { printable } from '../terminal/table.ts'
+
+const used = ['PUBLIC_URL', 'LINK_KEY'] as const
+
+export function linkCommand(): Command {
+  return addSettings(
+    new Command('link')
+      .description(
+        'Make a link that shows a customer their invoices, and print it, alone, on standard output. Whoever has the link may read them until it expires.',
+      )
+      .requiredOption('--customer <id>', 'whose invoices it shows, cus_…')
+      .option('--invoice <id>', 'show this one of them and no other, in_…')
+      .option('--ttl <time>', 'for how long it works: a number and s, m or h, at most 24h', '1h')
+      .option(
+        '--key <file>',
+        'a file with the private key that "fatura key add" printed; LINK_KEY unless told',
+      )
+      .action(printLink),
+    used,
+  )
+}
+
+interface LinkFlags extends Options {
+  customer: string
+  invoice?: string
+  ttl: string
+  key?: string
+}
+
+async function printLink(options: LinkFlags): Promise<void> {
+  const { customer, invoice } = options
+  if (!isCustomerId(customer))
+    throw new CliError(`--customer must be an ID that begins with cus_, not '${printable(customer)}'.`)
+  if (invoice !== undefined && !isInvoiceId(invoice))
+    throw new CliError(`--invoice must be an ID that begins with in_, not '${printable(invoice)}'.`)
+  const ttlSeconds = readTtlSeconds(options.ttl)
+  const { PUBLIC_URL: publicUrl, LINK_KEY } = readSettings(options, used)
+  const key = options.key === undefined ? LINK_KEY : await readKeyFile(options.key)
+  if (key === null)
+    throw new CliError(
+      'LINK_KEY is not set. Set it to the private key that "fatura key add NAME" prints, or name a file of it with --key.',
+    )
+  if (publicUrl === null)
+    throw new CliError(
+      'PUBLIC_URL is not set. Set it to the address under which customers reach the service, such as https://billing.example.com.',
+    )
+  process.stdout.write(`${await createLink({ key, publicUrl, customer, invoice, ttlSeconds })}\n`)
+}
+
+function readTtlSeconds(text: string): number {
+  const seconds = readSeconds(text)
+  if (seconds <= maxLinkSeconds) return seconds
+  throw new CliError(
+    `--ttl must be a number and s, m or h, such as 30m or 1h, and at most 24h, not '${printable(text)}'.`,
+  )
+}
+
+function readSeconds(text: string): number {
+  try {
+    return parseDurationMs(text) / 1_000
+  } catch (error) {
+    if (error instanceof InvalidSetting) return Number.POSITIVE_INFINITY
+    throw error
+  }
+}
+
+/** What it holds is never repeated; nor is its name, when that could be the key itself. */
+async function readKeyFile(path: string): Promise<LinkKey> {
+  if (path.includes('"'))
+    throw new CliError('--key names a file. To give the key itself, set LINK_KEY in the environment.')
+  const text = await readFile(path, 'utf8').catch(({ code }: NodeJS.ErrnoException) => {
+    throw new CliError(
+      `The file '${printable(path)}' cannot be read (${code}). --key names a file that holds what "fatura key add" printed.`,
+    )
+  })
+  try {
+    return readLinkKey(text)
+  } catch {
+    throw new CliError(
+      `The file '${printable(path)}' holds no private key of links. It must hold what "fatura key add" printed: JSON with kty, crv, kid, x and d.`,
+    )
+  }
+}

@@ -1,0 +1,262 @@
+/** The provider's keys: outages, rotation and made-up key ids, against a real HTTP server. */
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { describe, type TestContext, test } from 'node:test'
+import { createAuthenticate } from '../../src/access/authenticate.ts'
+import { type KeySetTimes, openKeySet } from '../../src/access/key-set.ts'
+import { openVerifiers } from '../../src/access/open-verifiers.ts'
+import { createVerifyProvider } from '../../src/access/verify-provider.ts'
+import { makeSigningKey, type Provider, type SigningKey, startProvider } from '../support/identity.ts'
+
+const never = 1e9
+const slow: KeySetTimes = {
+  ...{ reloadMs: never, retryMs: never, firstRetryMs: never, unknownMs: never, timeoutMs: 2_000 },
+}
+
+async function start(t: TestContext, times: Partial<KeySetTimes> = {}, provider?: Provider) {
+  const given = provider ?? (await startProvider(t))
+  const problems: string[] = []
+  const keys = openKeySet(given.options.jwksUrl, error => problems.push(error.message), { ...slow, ...times })
+  t.after(() => keys.close())
+  // It stands still unless a test moves it, however busy the machine is.
+  const clock = { offsetMs: 0 }
+  const begun = Date.now()
+  const now = () => begun + clock.offsetMs
+  const verifyProvider = createVerifyProvider(given.options, keys, now)
+  const authenticate = createAuthenticate({ findToken: () => null, verifyJwt: verifyProvider, now })
+  const send = async (token: string) => {
+    try {
+      await authenticate(`Bearer ${token}`)
+      return 'ok'
+    } catch (error) {
+      return (error as { code: string }).code
+    }
+  }
+  return { provider: given, problems, keys, send, clock }
+}
+
+async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
+  const end = performance.now() + 20_000
+  while (!(await isSo())) {
+    assert.ok(performance.now() < end, 'it did not come about within 20 s')
+    await new Promise(resolve => setTimeout(resolve, 5))
+  }
+}
+
+const outages: Record<string, NonNullable<Provider['respond']>> = {
+  'a connection that is cut': response => response.destroy(),
+  'a status 500': response => void response.writeHead(500).end('{"keys":[]}'),
+  'a status 404': response => void response.writeHead(404).end(),
+  'a redirect': response => void response.writeHead(302, { location: 'http://127.0.0.1:1/' }).end(),
+  'no JSON': response => void response.end('<html>'),
+  'no set': response => void response.end('[]'),
+  'a set that is null': response => void response.end('null'),
+  'a set without keys': response => void response.end('{}'),
+  'a set of a text': response => void response.end('{"keys":"x"}'),
+  'an empty set': response => void response.end('{"keys":[]}'),
+  'a set of keys that cannot be used': response =>
+    void response.end(
+      JSON.stringify({ keys: [{ kty: 'oct', k: 'AA', alg: 'HS256', kid: 'first' }, { kty: 'RSA' }] }),
+    ),
+  'a body without an end': response => {
+    const more = () => response.write(' '.repeat(65_536), error => !error && more())
+    more()
+  },
+  'no answer': () => {},
+}
+
+describe('an outage of the provider', { concurrency: 4 }, () => {
+  for (const [name, respond] of Object.entries(outages))
+    test(`with ${name}: known keys keep working, new tokens of them too, and it is told`, async t => {
+      const { provider, send, problems, clock } = await start(t, { reloadMs: 5, retryMs: 5, timeoutMs: 500 })
+      const token = provider.token()
+      assert.equal(await send(token), 'ok')
+      provider.respond = respond
+      await until(() => problems.length >= 2)
+      clock.offsetMs += 600
+      assert.equal(await send(token), 'ok')
+      assert.equal(await send(provider.token({ jti: 'new' })), 'ok')
+      const second = makeSigningKey('second')
+      provider.keys.push(second)
+      provider.respond = null
+      await until(async () => (await send(provider.token({ jti: Math.random() }, {}, second))) === 'ok')
+      for (const problem of problems) assert.doesNotMatch(problem, /127\.0\.0\.1:\d+\/jwks/)
+    })
+
+  test('at the start: JWTs are 503 until it ends, and then let in without a restart', async t => {
+    const provider = await startProvider(t)
+    provider.respond = response => response.destroy()
+    const { send, problems } = await start(t, { firstRetryMs: 5 }, provider)
+    assert.equal(await send(provider.token()), 'unavailable')
+    await until(() => problems.length >= 3)
+    const { fetches } = provider
+    for (let n = 0; n < 50; n++)
+      assert.equal(await send(provider.token({}, { kid: `made-up ${n}` })), 'unavailable')
+    provider.respond = null
+    await until(async () => (await send(provider.token())) === 'ok')
+    assert.ok(provider.fetches >= fetches)
+  })
+
+  test('at the start, made-up key ids cause no fetch', async t => {
+    const provider = await startProvider(t)
+    provider.respond = response => response.destroy()
+    const { send, problems } = await start(t, {}, provider)
+    await until(() => problems.length === 1)
+    for (let n = 0; n < 50; n++)
+      assert.equal(await send(provider.token({}, { kid: `made-up ${n}` })), 'unavailable')
+    assert.equal(provider.fetches, 1)
+  })
+
+  test('requests that come before the first answer wait for it', async t => {
+    const { provider, send } = await start(t)
+    const answers = await Promise.all(Array.from({ length: 10 }, (_, jti) => send(provider.token({ jti }))))
+    assert.deepEqual([...new Set(answers)], ['ok'])
+    assert.equal(provider.fetches, 1)
+  })
+})
+
+describe('a rotation', { concurrency: 4 }, () => {
+  test('a new key is found at its first token; a key that is gone works until the set is read again, and no longer', async t => {
+    const { provider, send, clock } = await start(t, { unknownMs: 0 })
+    const old = provider.token()
+    assert.equal(await send(old), 'ok')
+    const second = makeSigningKey('second')
+    provider.keys = [second]
+    clock.offsetMs += 600
+    assert.equal(await send(old), 'ok', 'not read yet')
+    assert.equal(await send(provider.token({}, {}, second)), 'ok')
+    assert.equal(provider.fetches, 2)
+    clock.offsetMs += 600
+    assert.equal(await send(old), 'invalid_token', 'also one that was verified before')
+    assert.equal(await send(provider.token({ jti: 'new' })), 'invalid_token')
+  })
+
+  test('the set is read again by a timer, and a key that is gone stops working by that alone', async t => {
+    const { provider, send, clock } = await start(t, { reloadMs: 5 })
+    const old = provider.token()
+    assert.equal(await send(old), 'ok')
+    provider.keys = [makeSigningKey('second')]
+    await until(async () => {
+      clock.offsetMs += 600
+      return (await send(old)) === 'invalid_token'
+    })
+  })
+
+  test('another key under the same id is another key; the same one again is the same', async t => {
+    const { provider, send, clock } = await start(t, { unknownMs: 0 })
+    const [first] = provider.keys as [SigningKey]
+    const old = provider.token()
+    assert.equal(await send(old), 'ok')
+    const [replaced, third] = [makeSigningKey('first'), makeSigningKey('third')]
+    provider.keys = [first, third]
+    assert.equal(await send(provider.token({}, {}, third)), 'ok')
+    clock.offsetMs += 600
+    assert.equal(await send(old), 'ok', 'read again, it is still there')
+    provider.keys = [replaced, makeSigningKey('fourth')]
+    assert.equal(await send(provider.token({}, {}, provider.keys[1] as SigningKey)), 'ok')
+    clock.offsetMs += 600
+    assert.equal(await send(old), 'invalid_token')
+    assert.equal(await send(provider.token({}, {}, replaced)), 'ok')
+    provider.keys = [{ ...first.jwk, kid: 'renamed' }, third]
+    assert.equal(await send(provider.token({ jti: 2 }, {}, third)), 'ok')
+    clock.offsetMs += 600
+    assert.equal(await send(old), 'invalid_token', 'a key under another id is not this one')
+  })
+})
+
+describe('made-up key ids', { concurrency: 4 }, () => {
+  for (const outage of [false, true])
+    test(`cause one fetch a minute${outage ? ', also during an outage' : ''}`, async t => {
+      const { provider, send } = await start(t, { unknownMs: 60_000 })
+      assert.equal(await send(provider.token()), 'ok')
+      assert.equal(provider.fetches, 1)
+      if (outage) provider.respond = response => response.destroy()
+      const flood = () =>
+        Promise.all(
+          Array.from({ length: 10 }, () => send(provider.token({}, { kid: String(Math.random()) }))),
+        )
+      for (let round = 0; round < 20; round++) await flood()
+      assert.equal(provider.fetches, 2)
+      assert.equal(await send(provider.token({ jti: 'new' })), 'rate_limited', 'its address sent 100 of them')
+    })
+
+  test('after that time, one may cause another', async t => {
+    const { provider, send } = await start(t, { unknownMs: 50 })
+    assert.equal(await send(provider.token()), 'ok')
+    const ask = () => send(provider.token({}, { kid: String(Math.random()) }))
+    for (let n = 0; n < 5; n++) await ask()
+    const after = provider.fetches
+    await until(async () => {
+      await ask()
+      await new Promise(resolve => setTimeout(resolve, 60))
+      return provider.fetches > after
+    })
+  })
+
+  test('one that comes while the set is being read waits for that', async t => {
+    const { provider, send } = await start(t, { unknownMs: 60_000 })
+    assert.equal(await send(provider.token()), 'ok')
+    const second = makeSigningKey('second')
+    provider.keys.push(second)
+    const answers = await Promise.all([
+      send(provider.token({}, { kid: 'made-up' })),
+      send(provider.token({}, {}, second)),
+    ])
+    assert.deepEqual(answers, ['invalid_token', 'ok'])
+    assert.equal(provider.fetches, 2)
+  })
+})
+
+describe('the key set', { concurrency: 4 }, () => {
+  test('is asked for as JSON, and closing it ends a reading, the timer, and the telling', async t => {
+    const provider = await startProvider(t)
+    provider.respond = () => {}
+    const { keys, problems } = await start(t, { timeoutMs: never, firstRetryMs: 1 }, provider)
+    await until(() => provider.fetches === 1)
+    keys.close()
+    await new Promise(resolve => setTimeout(resolve, 50))
+    assert.deepEqual([provider.fetches, problems], [1, []])
+    const other = await start(t, { reloadMs: 1 })
+    await until(() => other.provider.fetches >= 3)
+    other.keys.close()
+    await new Promise(resolve => setTimeout(resolve, 50))
+    const { fetches } = other.provider
+    await new Promise(resolve => setTimeout(resolve, 50))
+    assert.equal(other.provider.fetches, fetches)
+  })
+
+  test('sends no credentials, and an Accept that providers know', async t => {
+    const server = createServer()
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    t.after(() => server.close())
+    const asked = once(server, 'request')
+    const { port } = server.address() as AddressInfo
+    const verifiers = openVerifiers({
+      provider: { ...(await startProvider(t)).options, jwksUrl: `http://127.0.0.1:${port}/a?b=c` },
+      ...{ publicUrl: null, findKey: () => null, onProblem: () => {} },
+    })
+    const [request, response] = await asked
+    response.end()
+    verifiers.close()
+    assert.equal(request.url, '/a?b=c')
+    assert.equal(request.headers.accept, 'application/jwk-set+json, application/json')
+    assert.equal(request.headers.authorization, undefined)
+  })
+
+  test('a large set is taken up to 256 KiB, and its first 100 keys', async t => {
+    const { provider, send } = await start(t, { unknownMs: 0 })
+    const [last, beyond] = [makeSigningKey('last'), makeSigningKey('beyond')]
+    const first = provider.keys[0] as SigningKey
+    provider.keys = [first, ...Array.from({ length: 98 }, () => ({ kty: 'EC' })), last, beyond]
+    assert.equal(await send(provider.token({}, {}, last)), 'ok')
+    assert.equal(await send(provider.token({}, {}, beyond)), 'invalid_token')
+    provider.keys = [first, beyond, { pad: 'x'.repeat(250 * 1024) }]
+    assert.equal(await send(provider.token({ jti: 1 }, {}, beyond)), 'ok')
+    const more = makeSigningKey('more')
+    provider.keys = [first, more, { pad: 'x'.repeat(256 * 1024) }]
+    assert.equal(await send(provider.token({}, {}, more)), 'invalid_token')
+  })
+})
