@@ -17,12 +17,12 @@ const readFreshness = (into: string) =>
  */
 const firstPage = `
   CREATE FUNCTION fatura.first_page(p_customer_id text) RETURNS text ${keyAttributes} AS $body$
-  DECLARE v_synced_at text; v_page text;
+  DECLARE v_synced_at text; v_counted text; v_head text;
   BEGIN
     ${readFreshness('v_synced_at')}
-    SELECT c.total || ' ' || c.version || ' ' || coalesce(v_synced_at, '') || E'\\n' || c.head INTO v_page
+    SELECT c.total || ' ' || c.version, c.head INTO v_counted, v_head
     FROM fatura.customers c WHERE c.customer_id = p_customer_id;
-    RETURN coalesce(v_page, '0 0 ' || coalesce(v_synced_at, '') || E'\\n');
+    RETURN coalesce(v_counted, '0 0') || ' ' || coalesce(v_synced_at, '') || E'\\n' || coalesce(v_head, '');
   END $body$;`
 
 const readSnapshot = `

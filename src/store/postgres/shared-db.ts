@@ -2,6 +2,7 @@ import type { Db } from '../shared/db.ts'
 import { type Asked, insertRows, nameOf } from './insert-rows.ts'
 import { translate } from './pool.ts'
 import { dayText } from './search-days.ts'
+import { isSpread } from './spread.ts'
 
 /**
  * What the statements that the engines share run on: a connection within a transaction, or a pool. What is prepared is
@@ -35,6 +36,7 @@ export function createDb(asked: Asked, isPrepared = false): Db {
       )
       return true
     },
+    isSpread: () => isSpread(asked),
     keepRow: 'FOR SHARE',
     readTexts: `
       SELECT s.day AS first, ${dayText} AS text FROM fatura.search_days s

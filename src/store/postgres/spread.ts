@@ -1,4 +1,4 @@
-/** Which connections lead to Citus, where rows are spread over nodes by customer, and what statements need there. */
+/** Which pools and connections lead to Citus, where rows are spread over nodes by customer, and what statements need there. */
 import type pg from 'pg'
 import { hasCitus } from './distribute.ts'
 
@@ -10,7 +10,7 @@ export async function noteWhetherSpread(pool: pg.Pool): Promise<void> {
   try {
     const ask = async <Row extends object>(sql: string) => (await client.query(sql)).rows as Row[]
     if (!(await hasCitus(ask))) return
-    noteSpread(client)
+    for (const known of [client, pool]) noteSpread(known)
     pool.on('connect', noteSpread)
   } finally {
     client.release()

@@ -18,22 +18,46 @@ export function contentsReads(db: Db): ContentsReads {
     async readContents(name, after, limit) {
       const kind: Kind = kinds[name]
       const key = kind.columns.slice(0, kind.keyLength)
-      const isFirst = after === null || key.length === 0
       // What has no key is one thing.
       if (after !== null && key.length === 0) return []
-      const condition = isFirst
-        ? ''
-        : `WHERE (${key.join(', ')}) > (${key.map((_, i) => `$${i + 1}`).join(', ')})`
-      const order = key.length === 0 ? '' : `ORDER BY ${key.join(', ')}`
-      const values = isFirst ? [] : after.slice(0, key.length)
+      const source = sourceOf(name)
+      const from = after === null ? [] : after.slice(0, key.length)
+      const table = `fatura.${kind.tables[0]}`
+      const until = key.length === 0 ? [] : await findEnd(db, { table, key, from, limit })
+      const bounds = [
+        ...(from.length === 0 ? [] : [`(${key.join(', ')}) > (${places(0, from.length)})`]),
+        ...(until.length === 0 ? [] : [`(${key.join(', ')}) <= (${places(from.length, until.length)})`]),
+      ]
       const rows = await db.query<Record<string, Value>>(
-        `SELECT ${columnsOf(db, name)} FROM ${sourceOf(name)} ${condition} ${order} LIMIT $${values.length + 1}`,
-        ...values,
-        limit,
+        `SELECT ${columnsOf(db, name)} FROM ${source} ${bounds.length === 0 ? '' : `WHERE ${bounds.join(' AND ')}`}
+         ${key.length === 0 ? '' : `ORDER BY ${key.join(', ')}`} LIMIT $${from.length + until.length + 1}`,
+        ...[...from, ...until, limit],
       )
       return rows.map(row => kind.columns.map(column => row[column] ?? null))
     },
   }
+}
+
+const places = (before: number, count: number) =>
+  Array.from({ length: count }, (_, i) => `$${before + i + 1}`).join(', ')
+
+interface PageStart {
+  table: string
+  key: readonly string[]
+  from: readonly Value[]
+  limit: number
+}
+
+/** The last key of a page, where nodes would else each send a whole one; none where that is not so, or nothing follows. */
+async function findEnd(db: Db, { table, key, from, limit }: PageStart): Promise<Value[]> {
+  if (!db.isSpread()) return []
+  const condition = from.length === 0 ? '' : `WHERE (${key.join(', ')}) > (${places(0, from.length)})`
+  const [end] = await db.query<Record<string, Value>>(
+    `SELECT ${key.join(', ')} FROM ${table} ${condition} ORDER BY ${key.join(', ')}
+     OFFSET $${from.length + 1} LIMIT 1`,
+    ...[...from, limit - 1],
+  )
+  return end === undefined ? [] : key.map(column => end[column] ?? null)
 }
 
 function columnsOf(db: Db, name: KindName): string {

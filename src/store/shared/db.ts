@@ -22,6 +22,8 @@ export interface Db {
    * may have changed.
    */
   holdNames(how: 'alone' | 'shared', names: () => readonly string[]): Promise<boolean>
+  /** Whether rows lie on several nodes: each sends as many as are asked for in all. */
+  isSpread(): boolean
   /** What keeps a row that was read from being changed by others until the transaction's end; empty where nobody else can. */
   keepRow: string
   /** Reads what a customer's invoices are found by, as `first` and `text`: some from the day $2 on, of customer $1. */

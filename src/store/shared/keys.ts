@@ -34,11 +34,9 @@ export function keyWrites(db: Db): Pick<WriteStore, 'saveKey' | 'revokeKey'> {
       )
     },
     async revokeKey(kid, at) {
-      const [row] = await db.query<KeyRow>(
-        `UPDATE fatura.keys SET revoked_at = coalesce(revoked_at, $2) WHERE kid = $1 RETURNING ${keyColumns(db)}`,
-        kid,
-        at,
-      )
+      // Citus makes no JSON of what a write returns.
+      await db.query('UPDATE fatura.keys SET revoked_at = coalesce(revoked_at, $2) WHERE kid = $1', kid, at)
+      const [row] = await db.query<KeyRow>(`SELECT ${keyColumns(db)} FROM fatura.keys WHERE kid = $1`, kid)
       return row === undefined ? null : readKey(row)
     },
   }

@@ -43,6 +43,7 @@ export function createDb(db: DatabaseSync, path: string): Db {
     byIndex: name => `INDEXED BY ${name}`,
     // A write transaction is the only one: nobody else changes anything.
     holdNames: async () => false,
+    isSpread: () => false,
     keepRow: '',
     readTexts: `
       SELECT first, texts || char(13) || parties AS text FROM search_blocks

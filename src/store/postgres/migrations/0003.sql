@@ -24,12 +24,12 @@ CREATE INDEX invoices_uncertified ON fatura.invoices (issued_at)
 CREATE OR REPLACE FUNCTION fatura.first_page(p_customer_id text) RETURNS text
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog SET enable_seqscan = off AS $body$
-DECLARE v_page text;
+DECLARE v_synced_at text; v_counted text; v_head text;
 BEGIN
-  SELECT coalesce(c.total, 0) || ' ' || coalesce(c.version, 0) || ' ' || coalesce(f.synced_at::text, '') || E'\n'
-    || coalesce(c.head, '') INTO v_page
-  FROM fatura.freshness f LEFT JOIN fatura.customers c ON c.customer_id = p_customer_id WHERE f.only_one;
-  RETURN v_page;
+  SELECT f.synced_at INTO v_synced_at FROM fatura.freshness f WHERE f.only_one;
+  SELECT c.total || ' ' || c.version, c.head INTO v_counted, v_head
+  FROM fatura.customers c WHERE c.customer_id = p_customer_id;
+  RETURN coalesce(v_counted, '0 0') || ' ' || coalesce(v_synced_at, '') || E'\n' || coalesce(v_head, '');
 END $body$;
 
 CREATE OR REPLACE FUNCTION fatura.read_snapshot(p_customer_id text, OUT version bigint, OUT synced_at bigint)
@@ -37,18 +37,23 @@ CREATE OR REPLACE FUNCTION fatura.read_snapshot(p_customer_id text, OUT version 
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog SET enable_seqscan = off AS $body$
 BEGIN
-  SELECT c.version, f.synced_at INTO version, synced_at FROM fatura.freshness f LEFT JOIN fatura.customers c ON c.customer_id = p_customer_id WHERE f.only_one;
+  SELECT f.synced_at INTO synced_at FROM fatura.freshness f WHERE f.only_one;
+  SELECT c.version INTO version FROM fatura.customers c WHERE c.customer_id = p_customer_id;
 END $body$;
 
 CREATE OR REPLACE FUNCTION fatura.find_invoice(p_customer_id text, p_invoice_id text)
 RETURNS TABLE (summary text, lines text, synced_at bigint)
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog SET enable_seqscan = off AS $body$
-BEGIN RETURN QUERY
-  SELECT i.summary, l.lines, (SELECT f.synced_at FROM fatura.freshness f WHERE f.only_one)
-  FROM fatura.invoices i
-  LEFT JOIN fatura.invoice_lines l ON l.customer_id = i.customer_id AND l.invoice_id = i.id
-  WHERE i.customer_id = p_customer_id AND i.id = p_invoice_id;
+BEGIN
+  SELECT i.summary INTO summary FROM fatura.invoices i WHERE i.customer_id = p_customer_id AND i.id = p_invoice_id;
+  IF NOT FOUND THEN
+    RETURN;
+  END IF;
+  SELECT l.lines INTO lines FROM fatura.invoice_lines l
+  WHERE l.customer_id = p_customer_id AND l.invoice_id = p_invoice_id;
+  SELECT f.synced_at INTO synced_at FROM fatura.freshness f WHERE f.only_one;
+  RETURN NEXT;
 END $body$;
 
 CREATE OR REPLACE FUNCTION fatura.list_counted(p_customer_id text, p_page bigint, p_page_size bigint, p_status text, p_ix_status text, p_from bigint, p_before bigint, OUT total bigint, OUT page bigint, OUT summaries text) LANGUAGE plpgsql STABLE AS $body$
