@@ -19,7 +19,7 @@ export const early = 'The access token is not valid yet.'
 export class TokenRefusal extends ApiError {
   /** Whether it is what guessing looks like, and is counted. */
   readonly isGuess: boolean
-  /** Whether the same token will be refused for the same reason again, at least for some seconds. */
+  /** Whether the same token will be refused again, for some seconds at least: then its signature is not checked again. */
   readonly lasts: boolean
 
   constructor(message: string, { isGuess = false, lasts = false, code = 'invalid_token' as ErrorCode } = {}) {

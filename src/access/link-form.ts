@@ -14,7 +14,6 @@ import { randomText } from './token.ts'
 export const linkType = 'fatura-link+jwt'
 export const linkAlgorithm = 'EdDSA'
 export const maxLinkSeconds = 24 * 60 * 60
-export const usualLinkSeconds = 60 * 60
 
 const keyIdLength = 12
 const keyIdForm = new RegExp(`^key_[0-9A-Za-z]{${keyIdLength}}$`)

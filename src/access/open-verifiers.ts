@@ -31,10 +31,9 @@ export function openVerifiers(options: VerifierOptions): Verifiers {
   /** By its type a token is a link or the provider's; the other one's keys and rules are never tried. */
   async function verifyJwt(jwt: Jwt): Promise<Proof> {
     if (Object.hasOwn(jwt.header, 'crit'))
-      throw new TokenRefusal('The access token asks for an extension that is not supported.', { lasts: true })
+      throw new TokenRefusal('The access token asks for an extension that is not supported.')
     const verify = jwt.header.typ === linkType ? verifyLink : verifyProvider
-    if (verify === null)
-      throw new TokenRefusal('The access token is of a kind that is not accepted here.', { lasts: true })
+    if (verify === null) throw new TokenRefusal('The access token is of a kind that is not accepted here.')
     return verify(jwt)
   }
 

@@ -1,7 +1,7 @@
 /** Tokens of customer links: see link-form.ts for what is checked. */
 import { type CryptoKey, importJWK } from 'jose'
 import { clockSkewSeconds, early, TokenRefusal, unsigned, type VerifyJwt } from './grant.ts'
-import { isKeyId, linkAlgorithm, linkType, maxLinkSeconds } from './link-form.ts'
+import { isKeyId, linkAlgorithm, maxLinkSeconds } from './link-form.ts'
 import { Recall } from './recall.ts'
 import { endOf, namesCustomer, namesInvoice, verifyClaims } from './verify-claims.ts'
 
@@ -19,14 +19,15 @@ export interface LinkOptions {
   now(): number
 }
 
+/** For tokens whose type says that they are links. */
 export function createVerifyLink({ publicUrl, findKey, now }: LinkOptions): VerifyJwt {
   const keys = new Recall(findKey, now)
   const recall = async (kid: string) => keys.recent(kid) ?? (await keys.ask(kid))
 
   return async ({ text, header }) => {
     const { alg, typ, kid, ...others } = header
-    if (alg !== linkAlgorithm || typ !== linkType || Object.keys(others).length > 0 || !isKeyId(kid))
-      throw new TokenRefusal('The header of the link is not the one of a customer link.', { lasts: true })
+    if (alg !== linkAlgorithm || Object.keys(others).length > 0 || !isKeyId(kid))
+      throw new TokenRefusal('The header of the link is not the one of a customer link.')
     const { found } = await recall(kid)
     if (found === null) throw new TokenRefusal(unsigned, { isGuess: true })
     const claims = await verifyClaims(text, await importKey(found), now, {

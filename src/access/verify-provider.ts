@@ -25,11 +25,9 @@ export function createVerifyProvider(options: ProviderOptions, keys: KeySet, now
   return async ({ text, header }) => {
     const { alg, typ, kid } = header
     if (!types.includes(plainType(typ)))
-      throw new TokenRefusal('The access token is of a type that is not accepted here.', { lasts: true })
+      throw new TokenRefusal('The access token is of a type that is not accepted here.')
     if (!isAlgorithm(alg))
-      throw new TokenRefusal('The access token is signed with an algorithm that is not accepted.', {
-        lasts: true,
-      })
+      throw new TokenRefusal('The access token is signed with an algorithm that is not accepted.')
     if (kid !== undefined && typeof kid !== 'string') throw new TokenRefusal(malformed)
     const key = await keys.find(kid, alg)
     if (key === null) throw new TokenRefusal(unsigned, { isGuess: true })

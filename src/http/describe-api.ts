@@ -34,7 +34,7 @@ export async function describeApi(): Promise<string> {
             type: 'http',
             scheme: 'bearer',
             description:
-              'An access token made with `fatura token create`, valid for one customer, several, or all of them.',
+              'An access token made with `fatura token create`, valid for one customer, several, or all of them; a JWT of the identity provider that is configured; or the token of a customer link.',
           },
         },
       },

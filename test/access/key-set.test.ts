@@ -20,8 +20,10 @@ async function start(t: TestContext, times: Partial<KeySetTimes> = {}, provider?
   const problems: string[] = []
   const keys = openKeySet(given.options.jwksUrl, error => problems.push(error.message), { ...slow, ...times })
   t.after(() => keys.close())
+  // It stands still unless a test moves it, however busy the machine is.
   const clock = { offsetMs: 0 }
-  const now = () => Date.now() + clock.offsetMs
+  const begun = Date.now()
+  const now = () => begun + clock.offsetMs
   const verifyProvider = createVerifyProvider(given.options, keys, now)
   const authenticate = createAuthenticate({ findToken: () => null, verifyJwt: verifyProvider, now })
   const send = async (token: string) => {

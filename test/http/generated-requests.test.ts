@@ -98,7 +98,7 @@ function readQuestion(query: string): Question | 'refused' | 'unsure' {
     const name = decode(written) ?? ''
     const value = decode(rest.join('='))
     const [known = ''] = /^[^[]*/.exec(name) ?? []
-    if (!(known in rules)) continue
+    if (!Object.hasOwn(rules, known)) continue
     if (known !== name || given.has(known) || value === null) return 'refused'
     given.set(known, value)
   }

@@ -97,6 +97,7 @@ export const settings = {
     flag: null,
     meaning:
       'Where the [identity provider](access.md#jwts-of-an-identity-provider) publishes its keys (JWKS). `AUTH_JWKS_URL`, `AUTH_ISSUER` and `AUTH_AUDIENCE` are set together.',
+    isSecret: true,
     parse: unless('none', parseKeySetUrl),
   },
   AUTH_ISSUER: {

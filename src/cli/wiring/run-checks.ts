@@ -24,6 +24,8 @@ import {
   invoiceXpressSettings,
   linkRulesOf,
   linkSettings,
+  providerOf,
+  providerSettings,
   stripeOf,
   stripeSettings,
 } from '../settings/connections.ts'
@@ -103,6 +105,8 @@ function checkConfiguration(report: Reporter, options: Options): Connections {
   const invoiceXpress = read(() =>
     invoiceXpressOf(readSettings(options, [...invoiceXpressSettings, 'INVOICEXPRESS_PDF_ORIGINS'])),
   )
+  // Told when it is wrong; whether the provider answers is the API's to find out.
+  read(() => providerOf(readSettings(options, providerSettings)))
   const secret = read(() => readSettings(options, ['STRIPE_WEBHOOK_SECRET']).STRIPE_WEBHOOK_SECRET)
   const hasWebhookSecret = secret !== null
   if (stripe !== null)

@@ -1,0 +1,201 @@
+/** What keeps guesses from slowing the service, and what is remembered from growing. */
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { crc32 } from 'node:zlib'
+import { createAuthenticate } from '../../src/access/authenticate.ts'
+import { RecentMap } from '../../src/access/recent-map.ts'
+import { createToken, hashToken, readTokenId } from '../../src/access/token.ts'
+import { createWindows, secondsLeft } from '../../src/access/windows.ts'
+
+type Refusal = { code: string; message: string; retryAfter?: number }
+
+const send = (authenticate: ReturnType<typeof createAuthenticate>, token: string, remoteAddress: string) =>
+  Promise.resolve()
+    .then(() => authenticate(`Bearer ${token}`, { remoteAddress }))
+    .then(
+      () => ({ code: 'ok', message: '' }) as Refusal,
+      (error: Refusal) => error,
+    )
+
+describe('addresses that guess', () => {
+  const cases: [name: string, guessing: string[], refused: string[], others: string[]][] = [
+    ['an IPv4 address', ['192.0.2.1'], ['192.0.2.1'], ['192.0.2.2', '192.0.2.10']],
+    [
+      'an IPv6 network of 64 bits',
+      ['2001:db8:1:2::1', '2001:db8:1:2:3:4:5:6', '2001:db8:1:2::'],
+      ['2001:db8:1:2:ffff::1'],
+      ['2001:db8:1:3::1', '2001:db8:1::2', '2001:db8::1:2', '::1'],
+    ],
+    [
+      'a network written short',
+      ['::1', '::2', '0:0:0:0:9::'],
+      ['::ffff', '0:0:0:0:1::2'],
+      ['1::', '0:0:0:1::'],
+    ],
+    ['a network with its zeros in front', ['1::2:3:4:5:6'], ['1:0:0:2:9::'], ['1::']],
+    [
+      'an IPv4 address written as an IPv6 one',
+      ['::ffff:192.0.2.1'],
+      ['::ffff:192.0.2.1'],
+      ['::ffff:192.0.2.2', '192.0.2.1'],
+    ],
+  ]
+  for (const [name, guessing, refused, others] of cases)
+    test(`${name}: refused after 100 guesses, and nobody else is`, async () => {
+      const authenticate = createAuthenticate({ findToken: () => null })
+      for (let n = 0; n < 100; n++) {
+        const { code } = await send(authenticate, createToken().token, guessing[n % guessing.length] ?? '')
+        assert.equal(code, 'invalid_token', `guess ${n}`)
+      }
+      for (const address of [...guessing, ...refused]) {
+        const refusal = await send(authenticate, createToken().token, address)
+        assert.equal(refusal.code, 'rate_limited', address)
+        assert.ok((refusal.retryAfter ?? 0) >= 1 && (refusal.retryAfter ?? 0) <= 10)
+      }
+      for (const address of others)
+        assert.equal((await send(authenticate, createToken().token, address)).code, 'invalid_token', address)
+    })
+
+  test('a wrong secret counts, also of an id that is known; the right one is let in after it worked once', async () => {
+    const { id, token, hash } = createToken()
+    const record = { id, hash, customers: null, expires_at: null, revoked_at: null }
+    const authenticate = createAuthenticate({ findToken: asked => (asked === id ? record : null) })
+    assert.equal((await send(authenticate, token, '192.0.2.1')).code, 'ok')
+    const forgeries = Array.from({ length: 100 }, () => forge(id))
+    for (const forged of forgeries)
+      assert.equal((await send(authenticate, forged, '192.0.2.1')).message, 'The access token is not known.')
+    assert.equal((await send(authenticate, forge(id), '192.0.2.1')).code, 'rate_limited')
+    assert.equal((await send(authenticate, ` ${token}`, '192.0.2.1')).code, 'ok')
+  })
+
+  /** Another secret for an id, with a right checksum: ids are the start of the token. */
+  function forge(id: string): string {
+    for (;;) {
+      const { token } = createToken()
+      const forged = withChecksum(id + token.slice(id.length, -6))
+      assert.equal(readTokenId(forged), id)
+      return forged
+    }
+  }
+
+  function withChecksum(body: string): string {
+    const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
+    let [rest, text] = [crc32(body), '']
+    for (let i = 0; i < 6; i++) {
+      text = alphabet.charAt(rest % 62) + text
+      rest = Math.floor(rest / 62)
+    }
+    return body + text
+  }
+
+  test('20 lookups of an address run at once, 1,000 wait for a second, more are 503 at once', async () => {
+    const asked: ((found: null) => void)[] = []
+    const authenticate = createAuthenticate({ findToken: () => new Promise(resolve => asked.push(resolve)) })
+    const answers = Array.from({ length: 1_021 }, () => send(authenticate, createToken().token, '192.0.2.1'))
+    const last = await (answers.at(-1) as Promise<Refusal>)
+    assert.deepEqual([last.code, last.retryAfter], ['unavailable', 1])
+    assert.equal(last.message, 'The token could not be checked in time.')
+    assert.equal(asked.length, 20)
+    const other = send(authenticate, createToken().token, '192.0.2.2')
+    await new Promise(resolve => setImmediate(resolve))
+    assert.equal(asked.length, 21, 'another address does not wait')
+    asked[0]?.(null)
+    assert.equal((await (answers[0] as Promise<Refusal>)).code, 'invalid_token')
+    await new Promise(resolve => setImmediate(resolve))
+    assert.equal(asked.length, 22, 'the next in line')
+    const begun = performance.now()
+    assert.equal((await (answers[30] as Promise<Refusal>)).code, 'unavailable')
+    assert.ok(performance.now() - begun < 5_000)
+    for (const resolve of asked) resolve(null)
+    await other
+  })
+})
+
+describe('what is remembered', () => {
+  test('is kept for its time at least, and for less than twice that', () => {
+    const map = new RecentMap<number>({ keepMs: 100, maxEntries: 10 })
+    assert.equal(map.get('a'), undefined)
+    map.set('a', 1, 0)
+    map.set('b', 2, 99)
+    assert.deepEqual([map.get('a'), map.get('b')], [1, 2])
+    map.set('c', 3, 100)
+    assert.deepEqual([map.get('a'), map.get('b'), map.get('c')], [1, 2, 3])
+    map.set('d', 4, 200)
+    assert.deepEqual([map.get('a'), map.get('b'), map.get('c'), map.get('d')], [undefined, undefined, 3, 4])
+    map.set('e', 5, 400)
+    assert.deepEqual([map.get('c'), map.get('d'), map.get('e')], [undefined, undefined, 5])
+    map.set('e', 6, 401)
+    assert.equal(map.get('e'), 6)
+  })
+
+  test('is bounded: the oldest go first; a clock that was set back forgets all', () => {
+    const map = new RecentMap<number>({ keepMs: 100, maxEntries: 3 })
+    for (let n = 0; n < 6; n++) map.set(String(n), n, n)
+    assert.deepEqual(
+      [0, 1, 2, 3, 4, 5].map(n => map.get(String(n))),
+      [0, 1, 2, 3, 4, 5],
+    )
+    map.set('6', 6, 6)
+    assert.deepEqual(
+      [0, 1, 2, 3, 4, 5, 6].map(n => map.get(String(n))),
+      [undefined, undefined, undefined, 3, 4, 5, 6],
+    )
+    map.set('7', 7, -1)
+    assert.deepEqual(
+      [3, 4, 5, 6, 7].map(n => map.get(String(n))),
+      [undefined, undefined, undefined, undefined, 7],
+    )
+  })
+
+  test('windows begin with the first count, end by themselves, and tell whole seconds', () => {
+    const windows = createWindows(10)
+    assert.equal(windows.find('a', 0), undefined)
+    assert.deepEqual({ ...windows.add('a', 500) }, { count: 1, endsMs: 10_500 })
+    assert.deepEqual({ ...windows.add('a', 10_499) }, { count: 2, endsMs: 10_500 })
+    assert.equal(windows.find('a', 10_499)?.count, 2)
+    assert.equal(windows.find('a', 10_500), undefined)
+    assert.deepEqual({ ...windows.add('a', 10_500) }, { count: 1, endsMs: 20_500 })
+    for (const [left, told] of [
+      [10_000, 10],
+      [10_000.4, 10],
+      [9_001, 10],
+      [9_000, 9],
+      [1, 1],
+      [0, 1],
+      [-5, 1],
+    ] as const)
+      assert.equal(secondsLeft({ count: 1, endsMs: 50_000 + left }, 50_000), told, String(left))
+  })
+
+  test('a token is known by a SHA-256, and what the store says of it for half a second', async () => {
+    assert.equal(hashToken('abc'), 'ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad')
+    const { id, token, hash } = createToken()
+    const record = { id, hash, customers: ['cus_ana'], expires_at: null, revoked_at: null }
+    let [time, asked] = [1_000_000, 0]
+    let known = false
+    const authenticate = createAuthenticate({
+      findToken() {
+        asked++
+        return known ? record : null
+      },
+      now: () => time,
+    })
+    assert.equal((await send(authenticate, token, '')).code, 'invalid_token')
+    known = true
+    time += 499
+    assert.equal((await send(authenticate, token, '')).code, 'invalid_token')
+    assert.equal(asked, 1)
+    time += 1
+    assert.equal((await send(authenticate, token, '')).code, 'ok')
+    time += 499
+    assert.ok(!(authenticate(`Bearer ${token}`) instanceof Promise))
+    time += 1
+    assert.ok(authenticate(`Bearer ${token}`) instanceof Promise)
+    assert.equal(asked, 3)
+    const grant = await authenticate(`Bearer ${token}`)
+    assert.deepEqual(
+      [grant.mayRead('cus_ana'), grant.mayRead('cus_bob'), grant.invoice_id],
+      [true, false, null],
+    )
+  })
+})
