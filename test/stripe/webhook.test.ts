@@ -358,7 +358,7 @@ describe('fatura up', { concurrency: 6 }, () => {
 
     // Each port has its own task alone.
     const event = JSON.stringify(account.events.at(-1))
-    assert.equal(await post(`${api}/`, event), 404)
+    assert.equal(await post(`${api}/`, event), 405)
     assert.ok([404, 405].includes(await post(`${api}${path}`, event)))
     for (const other of ['live', 'ready', path.slice(1)])
       assert.equal(await post(receiver.url + other, '', { method: 'GET' }), 405)
