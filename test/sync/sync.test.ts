@@ -54,7 +54,7 @@ function read({ summary }: StoredRecord): Invoice {
 const runs: Record<string, number> = {
   sqlite: campaign(200, 5_000),
   postgres: campaign(30, 500),
-  citus: campaign(10, 100),
+  citus: campaign(30, 100),
 }
 
 const kinds = ['create', 'finalize', 'pay', 'void', 'uncollectible', 'delete', 'update'] as const
