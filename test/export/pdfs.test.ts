@@ -16,7 +16,7 @@ const [sqlite] = engines as [Engine]
 const key = 'ix_canaryKey_0123456789'
 
 async function createWorld(t: TestContext) {
-  const world = await createSyncWorld(t, { invoices: 16, seed: 3 }, await sqlite.createStore(t))
+  const world = await createSyncWorld(t, { invoices: 24, seed: 3 }, await sqlite.createStore(t))
   const ix = await startInvoiceXpressSandbox({ documents: createDocuments(world.account), apiKey: key })
   t.after(() => ix.close())
   const env = { ...world.env, INVOICEXPRESS_API_KEY: key, INVOICEXPRESS_API_BASE: ix.address }

@@ -24,7 +24,7 @@ async function freeze(program: Program, url: string): Promise<void> {
     assert.equal(program.child.exitCode, null, program.stderr)
     const { rowCount } = await runSql(
       url,
-      `SELECT FROM pg_locks WHERE relation = 'fatura.invoice_lines'::regclass AND mode = 'RowExclusiveLock'
+      `SELECT FROM pg_locks WHERE relation = 'fatura.invoices'::regclass AND mode = 'RowExclusiveLock'
        AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`,
     )
     return rowCount !== 0

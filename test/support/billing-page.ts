@@ -40,7 +40,11 @@ export async function startPages(options: ServiceOptions = {}) {
   const service = await startService(wholeFile, engine, { web: true, ...options })
   let started: Promise<Browser> | undefined
   /** One for the whole file, from the first test on that needs it. */
-  const browser = () => (started ??= startBrowser(wholeFile))
+  const browser = () => {
+    started ??= startBrowser({ after: () => {} })
+    return started
+  }
+  after(async () => (await started)?.close())
   const everything = await service.createToken()
   return {
     service,
