@@ -75,7 +75,7 @@ async function endAgainAndAgain(t: TestContext, rounds: readonly Round[]): Promi
   const token = await load(cli)
   let sent = 0
   let round = 0
-  for (; sent < campaign(1_000, 10_000) || round < rounds.length; round++)
+  for (; sent < campaign(600, 10_000) || round < rounds.length; round++)
     sent += await endUnderTraffic(cli, token, rounds[round % rounds.length] as Round)
   t.diagnostic(`0 of ${sent} requests lost in ${round} shutdowns`)
 }

@@ -4,6 +4,7 @@ import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { createDocuments } from '../../src/sandbox/invoicexpress/account.ts'
 import { startInvoiceXpressSandbox } from '../../src/sandbox/invoicexpress/server.ts'
 import { createCli, eventually, type Program } from '../support/cli.ts'
@@ -123,6 +124,7 @@ describe('metrics', { concurrency: true }, () => {
       },
     })
     await eventually('both systems were read to their end', async () => {
+      await sleep(200)
       const { series } = await scrape(running)
       const age = series.find(({ name }) => name === 'fatura_freshness_seconds')?.value ?? Number.NaN
       return age >= 0

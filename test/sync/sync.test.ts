@@ -2,44 +2,28 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import fc from 'fast-check'
 import type Stripe from 'stripe'
 import type { Invoice } from '../../src/invoice.ts'
-import { type Fault, faultNames } from '../../src/sandbox/faults.ts'
-import { createAccount, type StripeAccount } from '../../src/sandbox/stripe/account.ts'
 import type { StripeInvoice } from '../../src/sandbox/stripe/objects.ts'
-import { type BillingSource, type Observation, SourceError } from '../../src/sources.ts'
-import type { StoredRecord, Stream, WriteStore } from '../../src/store/store.ts'
+import { type BillingSource, SourceError } from '../../src/sources.ts'
+import type { StoredRecord, Stream } from '../../src/store/store.ts'
 import { readEvent } from '../../src/stripe/billing-source.ts'
-import { type Applied, applyObservations } from '../../src/sync/apply.ts'
-import { type Connector, createConnector } from '../../src/sync/connector.ts'
 import { readCursor } from '../../src/sync/ranges.ts'
-import { campaign } from '../support/campaign.ts'
-import { type Engine, engines } from '../support/engines.ts'
-import { makeRecord } from '../support/records.ts'
+import { engines } from '../support/engines.ts'
 import {
   assertNothingFalse,
   assertTrue,
   backfillStream,
-  createDirectSource,
-  createLog,
-  type Delay,
-  emptyStore,
   eventsStream,
-  holdSource,
-  openStores,
   type Rig,
   readAll,
-  recently,
   relistStream,
   startRig,
   truthOf,
   unsettledStream,
-  watchStore,
 } from '../support/sync.ts'
 
 const day = 86_400
-const sqlite = engines.find(({ name }) => name === 'sqlite') as Engine
 
 /** What the API tells of a customer: the freshness of its records, and how many there are. */
 async function listOf({ reader }: Rig, customer_id: string) {
@@ -50,147 +34,8 @@ function read({ summary }: StoredRecord): Invoice {
   return JSON.parse(summary)
 }
 
-/** On SQLite a run takes milliseconds. */
-const runs: Record<string, number> = {
-  sqlite: campaign(200, 5_000),
-  postgres: campaign(30, 500),
-  citus: campaign(30, 100),
-}
-
-const kinds = ['create', 'finalize', 'pay', 'void', 'uncollectible', 'delete', 'update'] as const
-
-const runKinds = ['backfill', 'catchUp', 'rereadUnsettled', 'relist'] as const
-
-const someStep = fc.oneof(
-  {
-    weight: 6,
-    arbitrary: fc.record({
-      do: fc.constant('change' as const),
-      kind: fc.constantFrom(...kinds),
-      pick: fc.nat(3),
-    }),
-  },
-  { weight: 1, arbitrary: fc.record({ do: fc.constant('rename' as const), pick: fc.nat(20) }) },
-  {
-    weight: 2,
-    arbitrary: fc.record({ do: fc.constant('wait' as const), seconds: fc.constantFrom(0, 1, 400) }),
-  },
-  // Any event at any time: in whatever order, twice, or never.
-  { weight: 6, arbitrary: fc.record({ do: fc.constant('webhook' as const), pick: fc.nat(4) }) },
-  { weight: 5, arbitrary: fc.record({ do: fc.constant('release' as const), pick: fc.nat(8) }) },
-  {
-    weight: 4,
-    arbitrary: fc.record({
-      do: fc.constantFrom(...runKinds),
-    }),
-  },
-  { weight: 1, arbitrary: fc.record({ do: fc.constant('restart' as const) }) },
-)
-
-const someHistory = fc.record({
-  seed: fc.nat(1_000_000),
-  // With the many, the list is read in parts.
-  invoices: fc.oneof(
-    { weight: 30, arbitrary: fc.integer({ min: 1, max: 3 }) },
-    { weight: 1, arbitrary: fc.constant(30) },
-  ),
-  isListed: fc.boolean(),
-  steps: fc.array(someStep, { minLength: 8, maxLength: 20, size: 'max' }),
-  delays: fc.array(fc.constantFrom<Delay>('none', 'answer', 'question'), {
-    minLength: 1,
-    maxLength: 12,
-  }),
-})
-type History = typeof someHistory extends fc.Arbitrary<infer T> ? T : never
-
-/**
- * One process: webhooks at any time, and runs of every kind side by side, one of each. Where a run or a webhook waits for
- * an answer, other steps go on. In the end everything is answered, and each kind of run is done once more.
- */
-async function runHistory(account: StripeAccount, store: ReturnType<typeof watchStore>, history: History) {
-  const counts = { webhooks: 0, superseded: 0, deleted: 0, restarts: 0 }
-  const direct = createDirectSource(account)
-  const { log } = createLog()
-  const signal = new AbortController().signal
-  const start = () => {
-    const source = holdSource(direct, history.delays)
-    return createConnector({ source, store, log, signal }).then(connector => ({ source, connector }))
-  }
-  // Three that are young, whatever the account began with: there is something to happen to.
-  for (const kind of ['create', 'create', 'create', 'finalize'] as const) account.change(kind)
-  if (history.isListed) await (await createConnector({ source: direct, store, log, signal })).backfill()
-  let { source, connector } = await start()
-  const running = new Map<string, Promise<void>>()
-  let webhooks: Promise<void>[] = []
-  const count = ({ superseded, deleted }: Applied) => {
-    counts.superseded += superseded
-    counts.deleted += deleted
-  }
-
-  for (const step of history.steps) {
-    if (step.do === 'change') change(account, step.kind, step.pick)
-    else if (step.do === 'rename') rename(account, step.pick)
-    else if (step.do === 'wait') account.clock += step.seconds
-    else if (step.do === 'release') source.release(step.pick)
-    else if (step.do === 'webhook') {
-      const event = account.events.at(-1 - step.pick)
-      const notification = event && readEvent(event as unknown as Stripe.Event)
-      if (notification) {
-        counts.webhooks++
-        webhooks.push(connector.applyNotification(notification).then(count))
-      }
-    } else if (step.do === 'restart') {
-      source.abandon()
-      await store.settled()
-      ;({ source, connector } = await start())
-      running.clear()
-      webhooks = []
-      counts.restarts++
-    } else if (!running.has(step.do)) {
-      const mine = runOf(connector, step.do).then(count)
-      running.set(step.do, mine)
-      mine
-        .finally(() => {
-          if (running.get(step.do) === mine) running.delete(step.do)
-        })
-        .catch(() => {})
-    }
-    await turn()
-  }
-  source.releaseAll()
-  await Promise.all([...running.values(), ...webhooks])
-  for (const step of ['backfill', 'catchUp', 'rereadUnsettled'] as const) count(await connector[step]())
-  return counts
-}
-
-function runOf(connector: Connector, kind: (typeof runKinds)[number]): Promise<Applied> {
-  return kind === 'relist' ? connector.relist(true) : connector[kind]()
-}
-
 /** Whatever waits for nothing but the store gets on. */
 const turn = () => new Promise(resolve => setImmediate(resolve))
-
-/** Of those that allow it; nothing when there is none. */
-function change(account: StripeAccount, kind: (typeof kinds)[number], index: number): void {
-  const from = {
-    finalize: ['draft'],
-    pay: ['open', 'uncollectible'],
-    void: ['open', 'uncollectible'],
-    uncollectible: ['open'],
-    delete: ['draft'],
-    update: ['draft', 'open'],
-  }
-  if (kind === 'create') return void account.change(kind)
-  const fitting = [...account.invoices.values()].filter(({ status }) => from[kind].includes(status))
-  const invoice = fitting[index % fitting.length]
-  if (invoice !== undefined) account.change(kind, invoice.id)
-}
-
-function rename(account: StripeAccount, index: number): void {
-  const living = [...account.customers.values()].filter(({ deleted }) => !deleted)
-  const customer = living[index % living.length]
-  if (customer !== undefined) account.renameCustomer(customer.id, `Firma ${account.events.length}`)
-}
 
 for (const engine of engines) {
   describe(`sync on ${engine.name}`, () => {
@@ -704,142 +549,5 @@ for (const engine of engines) {
         }
       assert.ok(!rig.logged.some(({ msg }) => /listing everything again/.test(msg)))
     })
-
-    test('of equal moments, none leads back: neither in a life nor from its end', async t => {
-      const { store, url } = await openStores(t, engine)
-      const someLife = fc.record({
-        statuses: fc.subarray(['draft', 'open', 'uncollectible', 'paid', 'gone'] as const, { minLength: 2 }),
-        stamps: fc.array(fc.nat(2), { minLength: 5, maxLength: 5 }),
-        order: fc.shuffledSubarray([0, 1, 2, 3, 4, 0, 1, 2, 3, 4], { minLength: 10 }),
-      })
-      await fc.assert(
-        fc.asyncProperty(someLife, async ({ statuses, stamps, order }) => {
-          await emptyStore(url)
-          // Only a draft can be deleted.
-          const life = statuses.at(-1) === 'gone' ? (['draft', 'gone'] as const) : statuses
-          const moments = stamps.slice(0, life.length).sort()
-          const watched = watchStore(store)
-          for (const index of order.filter(index => index < life.length)) {
-            const status = life[index]
-            const map =
-              status === undefined || status === 'gone' ? null : () => makeRecord({ id: 'in_1', status })
-            const observation = { id: 'in_1', customer_id: 'cus_ana', map } as Observation
-            await watched.transaction(tx =>
-              applyObservations(tx, [observation], 1_000 + Number(moments[index])),
-            )
-          }
-          const [stored] = await readAll(store)
-          assert.equal(stored ? read(stored).status : 'gone', life.at(-1))
-        }),
-        { numRuns: engine.name === 'sqlite' ? campaign(50, 2_000) : campaign(15, 200), seed: 2026 },
-      )
-    })
-
-    test(`${runs[engine.name]} interleavings of changes, webhooks, late answers and restarts all end equal, and none leads back`, async t => {
-      const { store, url } = await openStores(t, engine)
-      const done = { webhooks: 0, superseded: 0, deleted: 0, restarts: 0 }
-      await fc.assert(
-        fc.asyncProperty(someHistory, async history => {
-          await emptyStore(url)
-          const account = createAccount({
-            invoices: history.invoices,
-            customers: 2,
-            seed: history.seed,
-            now: recently(),
-          })
-          const counts = await runHistory(account, watchStore(store), history)
-          for (const name of ['webhooks', 'superseded', 'deleted', 'restarts'] as const)
-            done[name] += counts[name]
-          await assertTrue(account, store)
-        }),
-        { numRuns: runs[engine.name] ?? 0, seed: 2026, endOnFailure: true },
-      )
-      for (const [name, count] of Object.entries(done))
-        assert.ok(count > Number(runs[engine.name]) / 10, `${count} ${name}`)
-    })
   })
-}
-
-/** What asks on each route, once everything was listed. */
-const askers = {
-  list_invoices: 'backfill',
-  list_lines: 'backfill',
-  retrieve_tax_rate: 'backfill',
-  list_events: 'catchUp',
-  retrieve_invoice: 'rereadUnsettled',
-} as const
-
-/** Those that no attempt gets past. The others change the answer, and not every change matters to who asked. */
-const fatal: readonly Fault[] = [
-  'hang',
-  'too_many',
-  'error_500',
-  'error_503',
-  'truncated',
-  'garbled',
-  'slow_body',
-  'reset',
-  'redirect',
-  'gateway_404',
-]
-
-// What an upstream answers is the same to every engine.
-describe('sync with a bad upstream', { concurrency: 13 }, () => {
-  for (const [route, step] of Object.entries(askers) as [
-    keyof typeof askers,
-    (typeof askers)[keyof typeof askers],
-  ][])
-    for (const fault of faultNames)
-      test(`${fault} at ${route}: passes, or is told; no row is wrong`, async t => {
-        const pace = { perSecond: 10_000, attempts: 1, patienceMs: 4_000 }
-        const rig = await startRig(t, sqlite, { invoices: 110, seed: 14, pace, timeout: 5_000 })
-        const { account, store, connector, sandbox } = rig
-        if (step !== 'backfill') {
-          await connector.backfill()
-          for (const kind of ['finalize', 'pay', 'delete', 'update'] as const) account.change(kind)
-        }
-        const before = await readAll(store)
-        const stream = `stripe:${{ backfill: 'backfill', catchUp: 'events', rereadUnsettled: 'unsettled' }[step]}`
-
-        // 64 MB a time: once is enough.
-        if (fault !== 'huge') {
-          sandbox.faults.set(route, fault, { retryAfter: '0' })
-          const failure = await connector[step]().then(
-            () => null,
-            error => error,
-          )
-          assert.ok(Number(sandbox.requests.get(route)) > 0)
-          if (failure !== null || fatal.includes(fault)) {
-            assert.ok(failure instanceof SourceError, String(failure))
-            const { failed_at, error } = (await rig.stream(stream)) as Stream
-            assert.ok(Number(failed_at) > 0)
-            assert.equal(error, failure.message)
-          }
-          if (fatal.includes(fault) && step === 'catchUp') assert.deepEqual(await readAll(store), before)
-          if (step === 'rereadUnsettled') await assertBeforeOrTrue(account, store, before)
-          if (step === 'backfill') await assertNothingFalse(account, store)
-        }
-
-        sandbox.faults.clear()
-        sandbox.faults.set(route, fault, { times: 1, retryAfter: '0' })
-        await connector[step]()
-        assert.equal((await rig.stream(stream))?.error, null)
-        // What did not fit was set aside, and is tried again.
-        sandbox.faults.clear()
-        await connector.retrySetAside()
-        await assertTrue(account, store)
-        assert.deepEqual(await store.countSetAside(), [])
-        assert.equal(sandbox.requests.get('redirected'), undefined)
-      })
-})
-
-/** Each row is as it was, or as it is by now. */
-async function assertBeforeOrTrue(
-  account: StripeAccount,
-  store: WriteStore,
-  before: readonly StoredRecord[],
-): Promise<void> {
-  const stored = await readAll(store)
-  const allowed = new Set([...before, ...truthOf(account, stored)].map(({ id, summary }) => id + summary))
-  for (const { id, summary } of stored) assert.ok(allowed.has(id + summary), id)
 }

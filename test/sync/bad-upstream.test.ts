@@ -1,0 +1,95 @@
+/** Sync from an upstream that misbehaves in every way: it passes, or it is told; no row is wrong. */
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { type Fault, faultNames } from '../../src/sandbox/faults.ts'
+import type { StripeAccount } from '../../src/sandbox/stripe/account.ts'
+import { SourceError } from '../../src/sources.ts'
+import type { StoredRecord, Stream, WriteStore } from '../../src/store/store.ts'
+import { type Engine, engines } from '../support/engines.ts'
+import { assertNothingFalse, assertTrue, readAll, startRig, truthOf } from '../support/sync.ts'
+
+const sqlite = engines.find(({ name }) => name === 'sqlite') as Engine
+
+/** What asks on each route, once everything was listed. */
+const askers = {
+  list_invoices: 'backfill',
+  list_lines: 'backfill',
+  retrieve_tax_rate: 'backfill',
+  list_events: 'catchUp',
+  retrieve_invoice: 'rereadUnsettled',
+} as const
+
+/** Those that no attempt gets past. The others change the answer, and not every change matters to who asked. */
+const fatal: readonly Fault[] = [
+  'hang',
+  'too_many',
+  'error_500',
+  'error_503',
+  'truncated',
+  'garbled',
+  'slow_body',
+  'reset',
+  'redirect',
+  'gateway_404',
+]
+
+// What an upstream answers is the same to every engine.
+describe('sync with a bad upstream', { concurrency: 13 }, () => {
+  for (const [route, step] of Object.entries(askers) as [
+    keyof typeof askers,
+    (typeof askers)[keyof typeof askers],
+  ][])
+    for (const fault of faultNames)
+      test(`${fault} at ${route}: passes, or is told; no row is wrong`, async t => {
+        const pace = { perSecond: 10_000, attempts: 1, patienceMs: 4_000 }
+        const rig = await startRig(t, sqlite, { invoices: 110, seed: 14, pace, timeout: 5_000 })
+        const { account, store, connector, sandbox } = rig
+        if (step !== 'backfill') {
+          await connector.backfill()
+          for (const kind of ['finalize', 'pay', 'delete', 'update'] as const) account.change(kind)
+        }
+        const before = await readAll(store)
+        const stream = `stripe:${{ backfill: 'backfill', catchUp: 'events', rereadUnsettled: 'unsettled' }[step]}`
+
+        // 64 MB a time: once is enough.
+        if (fault !== 'huge') {
+          sandbox.faults.set(route, fault, { retryAfter: '0' })
+          const failure = await connector[step]().then(
+            () => null,
+            error => error,
+          )
+          assert.ok(Number(sandbox.requests.get(route)) > 0)
+          if (failure !== null || fatal.includes(fault)) {
+            assert.ok(failure instanceof SourceError, String(failure))
+            const { failed_at, error } = (await rig.stream(stream)) as Stream
+            assert.ok(Number(failed_at) > 0)
+            assert.equal(error, failure.message)
+          }
+          if (fatal.includes(fault) && step === 'catchUp') assert.deepEqual(await readAll(store), before)
+          if (step === 'rereadUnsettled') await assertBeforeOrTrue(account, store, before)
+          if (step === 'backfill') await assertNothingFalse(account, store)
+        }
+
+        sandbox.faults.clear()
+        sandbox.faults.set(route, fault, { times: 1, retryAfter: '0' })
+        await connector[step]()
+        assert.equal((await rig.stream(stream))?.error, null)
+        // What did not fit was set aside, and is tried again.
+        sandbox.faults.clear()
+        await connector.retrySetAside()
+        await assertTrue(account, store)
+        assert.deepEqual(await store.countSetAside(), [])
+        assert.equal(sandbox.requests.get('redirected'), undefined)
+      })
+})
+
+/** Each row is as it was, or as it is by now. */
+async function assertBeforeOrTrue(
+  account: StripeAccount,
+  store: WriteStore,
+  before: readonly StoredRecord[],
+): Promise<void> {
+  const stored = await readAll(store)
+  const allowed = new Set([...before, ...truthOf(account, stored)].map(({ id, summary }) => id + summary))
+  for (const { id, summary } of stored) assert.ok(allowed.has(id + summary), id)
+}
