@@ -56,10 +56,12 @@ export function createDriftMeasure(options: DriftOptions): MeasureDrift {
   async function differs(key: InvoiceKey): Promise<boolean | null> {
     try {
       const first = await findDifferences(options, key, 'slowly')
-      if (first === null || first.length === 0) return first && false
+      if (first === null) return null
+      if (first.length === 0) return false
       await wait(secondLookMs)
       const second = await findDifferences(options, key, 'slowly')
-      if (second === null || second.length === 0) return second && false
+      if (second === null) return null
+      if (second.length === 0) return false
       onDifference(
         key,
         second.map(({ field }) => field),

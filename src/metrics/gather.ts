@@ -95,5 +95,3 @@ export async function writeMetrics(sources: readonly Metrics[]): Promise<string>
   const readings = await Promise.all(sources.map(source => source.read()))
   return Registry.aggregate(readings).metrics()
 }
-
-export const metricsType = Registry.PROMETHEUS_CONTENT_TYPE

@@ -304,13 +304,18 @@ test('what synchronizes, links and compares names no upstream system: a source t
 test('what others import is plain JavaScript with its types beside it, and needs nothing else', () => {
   const { exports } = JSON.parse(read('package.json'))
   const { './package.json': manifest, ...modules } = exports
-  assert.ok('./link' in modules)
-  // The client is still TypeScript in a checkout; a package holds it compiled.
-  const { './client': _client, ...others } = modules
-  for (const { types, default: code } of Object.values<{ types: string; default: string }>(others)) {
+  assert.deepEqual(Object.keys(modules).sort(), ['./client', './link'])
+  for (const { types, default: code } of Object.values<{ types: string; default: string }>(modules)) {
     assert.match(code, /\.js$/, 'Node runs no TypeScript under node_modules')
     assert.equal(types, code.replace(/\.js$/, '.d.ts'))
-    assert.doesNotMatch(read(code), /^import\b|require\(|from '/m)
+    // What a package holds as it is here.
+    if (code.startsWith('./src/')) assert.doesNotMatch(read(code), /^import\b|require\(|from '/m)
+    // What is compiled for a package is held by its source.
+    const folder = dirname(code.replace('./dist/', 'src/').replace('./src/', 'src/'))
+    const own = sourceFiles.filter(path => path.startsWith(`${folder}/`))
+    assert.ok(own.length > 0, folder)
+    for (const path of own)
+      for (const target of importsOf(path)) assert.ok(target.startsWith('.'), `${path} imports ${target}`)
   }
 })
 
