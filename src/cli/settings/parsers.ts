@@ -22,11 +22,12 @@ export function parseMatch(pattern: RegExp, problem: string): (text: string) => 
   return text => (pattern.test(text) ? text : refuse(problem))
 }
 
-export function parseOneOf<const T extends string>(
-  words: readonly T[],
-  problem = `must be one of ${words.join(', ')}`,
-): (text: string) => T {
-  return text => words.find(word => word === text) ?? refuse(problem)
+export function parseOneOf<const T extends string>(words: readonly T[]): (text: string) => T {
+  return text => words.find(word => word === text) ?? refuse(`must be one of ${words.join(', ')}`)
+}
+
+export function parseSwitch(text: string): boolean {
+  return text === 'on' || (text !== 'off' && refuse('must be on or off'))
 }
 
 export function parseList(isItem: (text: string) => boolean, problem: string): (text: string) => string[] {

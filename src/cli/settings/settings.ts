@@ -2,29 +2,25 @@
  * Every setting, once. From this table follow the flags and `--help`, the rows of docs/configuration.md (`npm run settings`),
  * what `fatura doctor` checks, and the type of each value: what its `parse` returns.
  */
-import { isOrigin } from '../../pdf/allowed-origins.ts'
 import { findAddressProblem, splitAddresses } from '../../store/engines.ts'
 import { accessSettings } from './access-settings.ts'
 import {
-  parseApiBase,
   parseClaimText,
-  parseDay,
   parseDurationMs,
   parseKeySetUrl,
-  parseList,
   parseMatch,
-  parseMetadataKeys,
   parseOneOf,
   parseOrigins,
   parsePort,
   parseRateLimit,
-  parseReference,
   parseSecondsMs,
   parseSecureUrl,
+  parseSwitch,
   parseWorkers,
   refuse,
   unless,
 } from './parsers.ts'
+import { sourceSettings } from './source-settings.ts'
 
 export interface SettingDefinition {
   /** A text that `parse` takes, as any other value. */
@@ -53,7 +49,6 @@ function parseAddresses(text: string): string {
 }
 
 const usualReadUrl = 'as DATABASE_URL'
-const usualPdfOrigins = 'https://*.invoicexpress.com'
 
 export const settings = {
   DATABASE_URL: {
@@ -139,112 +134,7 @@ export const settings = {
     parse: unless('off', parseDurationMs),
   },
   ...accessSettings,
-  STRIPE_API_KEY: {
-    default: 'none',
-    flag: null,
-    meaning:
-      'A Stripe key, `rk_…` or `sk_…`. `sync` and `up` read the invoices of its account; `serve` and `up` fetch PDFs, and lines that are not stored. A [restricted key](sync.md#set-it-up) is enough.',
-    isSecret: true,
-    parse: unless('none', parseMatch(/^[sr]k_\w+$/, 'must be a key that begins with sk_ or rk_')),
-  },
-  STRIPE_WEBHOOK_SECRET: {
-    default: 'none',
-    flag: null,
-    meaning: 'The secret that Stripe signs its webhooks with, `whsec_…`. Required with `--webhooks`.',
-    isSecret: true,
-    parse: unless(
-      'none',
-      parseMatch(/^whsec_/, 'must be the secret that Stripe shows, which begins with whsec_'),
-    ),
-  },
-  STRIPE_API_BASE: {
-    default: 'https://api.stripe.com',
-    flag: null,
-    meaning:
-      'Where the Stripe API is: scheme, host and port, without a path. The key is sent there. Any host that is not a host of Stripe counts as a [sandbox](sandbox.md): requests are not limited to the rate that Stripe allows, and PDFs may come from a private address.',
-    isSecret: true,
-    parse: parseApiBase('https://api.stripe.com', 'stripe.com'),
-  },
-  INVOICEXPRESS_ACCOUNT: {
-    default: 'none',
-    flag: null,
-    meaning:
-      'The name of the InvoiceXpress account: the part before `.app.invoicexpress.com` in its address. Required with `INVOICEXPRESS_API_KEY`, unless `INVOICEXPRESS_API_BASE` is set.',
-    isSecret: true,
-    parse: unless(
-      'none',
-      parseMatch(
-        /^[a-z0-9-]+$/,
-        'must be the name alone, the part before .app.invoicexpress.com: lower-case letters, digits and hyphens',
-      ),
-    ),
-  },
-  INVOICEXPRESS_API_KEY: {
-    default: 'none',
-    flag: null,
-    meaning:
-      'The key of the InvoiceXpress account. `sync` and `up` read the certified documents with it; `serve` and `up` fetch their PDFs.',
-    isSecret: true,
-    parse: unless(
-      'none',
-      parseMatch(
-        /^[\w-]+$/,
-        'must be a key as InvoiceXpress shows it: letters, digits, hyphens and underscores',
-      ),
-    ),
-  },
-  INVOICEXPRESS_API_BASE: {
-    default: 'https://{account}.app.invoicexpress.com',
-    flag: null,
-    meaning:
-      'Where the InvoiceXpress API is: scheme, host and port, without a path. The key is sent there. Any host that is not a host of InvoiceXpress counts as a sandbox: requests are not limited to the rate that InvoiceXpress allows, and PDFs come from that host, even from a private address.',
-    isSecret: true,
-    parse: parseApiBase('https://{account}.app.invoicexpress.com', 'invoicexpress.com'),
-  },
-  INVOICEXPRESS_PDF_ORIGINS: {
-    default: usualPdfOrigins,
-    flag: null,
-    meaning:
-      'Where PDFs of certified documents may come from: origins (scheme, host and port), separated by commas; `*.` at the start of a host means its subdomains.',
-    isSecret: true,
-    parse: unless(
-      usualPdfOrigins,
-      parseList(isOrigin, `must be origins like ${usualPdfOrigins}, separated by commas`),
-    ),
-  },
-  LINK_REFERENCE: {
-    default: '{id}',
-    flag: null,
-    meaning:
-      'The reference that a document of an invoice carries: a text that contains `{id}` once, in place of the ID of the invoice.',
-    parse: parseReference,
-  },
-  LINK_METADATA_KEYS: {
-    default: 'none',
-    flag: null,
-    meaning:
-      'Metadata keys at Stripe that differ from the [usual keys](linking.md#the-convention): pairs like `state=doc_state,ix_id=doc_id`.',
-    parse: parseMetadataKeys,
-  },
-  LINK_IGNORE_ZERO: {
-    default: 'off',
-    flag: null,
-    meaning: 'Whether invoices with a total of zero need no document: `on` or `off`.',
-    parse: text => parseOneOf(['on', 'off'], 'must be on or off')(text) === 'on',
-  },
-  LINK_IGNORE_BEFORE: {
-    default: 'none',
-    flag: null,
-    meaning: 'Invoices issued before this day, YYYY-MM-DD in UTC, need no document.',
-    parse: unless('none', parseDay),
-  },
-  LINK_CREATING_TIMEOUT: {
-    default: '1h',
-    flag: null,
-    meaning:
-      'How long a document may stay `creating` before it counts as [failed](linking.md#how-the-state-is-found): a number and `s`, `m`, `h` or `d`.',
-    parse: parseDurationMs,
-  },
+  ...sourceSettings,
   RATE_LIMIT: {
     default: '6000/m',
     flag: '--rate-limit <limit>',
@@ -257,7 +147,7 @@ export const settings = {
     flag: '--web <on|off>',
     meaning:
       'Whether pages are served beside the API: the [billing page](page.md) and the [API reference](api.md#the-reference-in-a-browser). `on` or `off`.',
-    parse: text => parseOneOf(['on', 'off'], 'must be on or off')(text) === 'on',
+    parse: parseSwitch,
   },
   EMBED_ORIGINS: {
     default: 'none',
