@@ -24,8 +24,10 @@ export function readFilter(query: FilterParameters): WholeFilter {
  * The same from texts that did not come over HTTP: they are read exactly as a query string is. Throws an `ApiError` that
  * names the parameter at fault.
  */
-export function readFilterTexts(texts: Partial<Record<keyof FilterParameters, string>>): WholeFilter {
-  const given = Object.entries(texts).filter(([, text]) => text !== undefined)
+export function readFilterTexts(
+  texts: Partial<Record<keyof FilterParameters, string | undefined>>,
+): WholeFilter {
+  const given = Object.entries(texts).flatMap(([name, text]) => (text === undefined ? [] : [[name, text]]))
   const read = compileParameters({
     schema: listInvoicesSchema.querystring,
     httpPart: 'querystring',

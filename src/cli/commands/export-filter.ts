@@ -1,8 +1,8 @@
 /** Which invoices an export holds: the API's filters as flags. */
 import { ApiError } from '../../errors.ts'
-import { readFilterTexts } from '../../http/read-filter.ts'
+import { type FilterParameters, readFilterTexts } from '../../http/read-filter.ts'
 import { isCustomerId } from '../../invoice.ts'
-import type { InvoiceWalk } from '../../store/store.ts'
+import type { InvoiceWalk, WholeFilter } from '../../store/store.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { printable } from '../terminal/table.ts'
 import { daysOf, nextDay } from './reconcile-scope.ts'
@@ -25,7 +25,7 @@ export interface ExportScope {
 }
 
 /** What the API calls a parameter, as a flag. */
-const flags: Record<string, string> = {
+const flags: Readonly<Record<keyof FilterParameters, string>> = {
   status: '--status',
   ix_status: '--ix-status',
   date_from: '--from',
@@ -45,8 +45,7 @@ export function readExportScope(options: FilterOptions): ExportScope {
     ;({ from, to } = daysOf(month))
   }
   const zone = createTimeZone(timezone)
-  const texts = { status, ix_status: ixStatus, date_from: from, date_to: to, q }
-  const filter = readTexts(texts)
+  const filter = readTexts({ status, ix_status: ixStatus, date_from: from, date_to: to, q })
   return {
     zone,
     walk: {
@@ -59,17 +58,19 @@ export function readExportScope(options: FilterOptions): ExportScope {
   }
 }
 
-function readTexts(texts: Partial<Record<string, string | undefined>>): ReturnType<typeof readFilterTexts> {
+/** Every parameter is named: one that is added later is missing here, and does not compile. */
+type Texts = Record<keyof FilterParameters, string | undefined>
+
+function readTexts(texts: Texts): WholeFilter {
   try {
     return readFilterTexts(texts)
   } catch (error) {
     if (!(error instanceof ApiError)) throw error
-    const { param = '', message } = error
+    const { message } = error
+    const param = error.param as keyof FilterParameters
     const given = printable(texts[param] ?? '')
     throw new CliError(
-      message
-        .replace(param, flags[param] ?? param)
-        .replace(/\.$/, given.length > 60 ? '.' : `, not '${given}'.`),
+      message.replace(param, flags[param]).replace(/\.$/, given.length > 60 ? '.' : `, not '${given}'.`),
     )
   }
 }
