@@ -187,7 +187,7 @@ function checkByPromtool(t: { diagnostic(message: string): void }, text: string)
 describe('alert rules', () => {
   for (const args of [
     ['check', 'rules', 'ops/prometheus/rules.yml'],
-    ['test', 'rules', 'ops/prometheus/rules.test.yml'],
+    ['test', 'rules', 'ops/prometheus/rules.test.yml', 'ops/prometheus/rules-over-hours.test.yml'],
   ])
     it(`promtool ${args.join(' ')}`, t => {
       const { error, status, stdout, stderr } = spawnSync('promtool', args, { cwd: root, encoding: 'utf8' })
