@@ -43,16 +43,27 @@ export async function startDocuments(
     rules?: Partial<LinkRules>
     attempts?: number
     ixPace?: Partial<Pace>
+    /** How long an answer may take: far longer than any does, unless some never come. */
+    ixWaitMs?: number
   } = {},
 ): Promise<DocumentRig> {
-  const { documents: wanted, ix: server, rules: given, attempts = 4, ixPace, ...rest } = options
-  const rig = await startRig(t, engine, rest)
+  const {
+    documents: wanted,
+    ix: server,
+    rules: given,
+    attempts = 4,
+    ixPace,
+    ixWaitMs = 60_000,
+    ...rest
+  } = options
+  // A round asks for each month: some are enough.
+  const rig = await startRig(t, engine, { days: 150, ...rest })
   const documents = createDocuments(rig.account, wanted)
   const ix = await startInvoiceXpressSandbox({ documents, apiKey: key, ...server })
   t.after(() => ix.close())
   const source = createDocumentSource(
-    { account: null, apiKey: key, base: ix.address, timeoutMs: 700 },
-    { perSecond: 10_000, attempts, patienceMs: 5_000, ...ixPace },
+    { account: null, apiKey: key, base: ix.address, timeoutMs: ixWaitMs },
+    { perSecond: 10_000, attempts, patienceMs: 5 * ixWaitMs, ...ixPace },
   )
   const { log, logged: warned } = createLog()
   const rules = { ...usualRules, ...given }

@@ -24,6 +24,7 @@ for (const engine of engines)
         invoices: 200,
         ix: { lag: 300, chaos: 0.1 },
         attempts: 8,
+        ixWaitMs: 1_000,
       })
       for (let round = 0; round < campaign(2, 5); round++) {
         rig.account.advance(86_400)
@@ -83,6 +84,7 @@ for (const engine of engines)
           invoices: 40,
           documents: { states: 'ordinary' },
           attempts: 1,
+          ...(fault === 'hang' && { ixWaitMs: 1_500 }),
         })
         await rig.syncAll()
         const [id, document] = anyOrdinary(rig, 'open')

@@ -21,6 +21,8 @@ export interface AccountOptions {
   customers?: number
   /** Seconds since 1970 of the simulated clock. */
   now?: number
+  /** How far back the oldest invoice lies; two years when not given. */
+  days?: number
   /** How many lines each invoice begins with; a few, and now and then very many, when not given. */
   lines?: number
 }
@@ -53,12 +55,12 @@ export interface StripeAccount {
 /** Fixed, so that the same seed gives the same dates too. */
 const defaultNow = Date.UTC(2026, 9, 28, 9, 0, 0) / 1000
 const day = 86_400
-const span = 730 * day
 /** On average, from one change to the next. */
 const pause = 1_800
 
 export function createAccount(options: AccountOptions = {}): StripeAccount {
-  const { seed = 1, invoices: count = 200, now = defaultNow, lines } = options
+  const { seed = 1, invoices: count = 200, now = defaultNow, days = 730, lines } = options
+  const span = days * day
   const { customers: payerCount = Math.max(12, Math.ceil(count / 25)) } = options
   const random = createRandom(seed)
   const coupons = createRandom(seed ^ 0x2545f491)
