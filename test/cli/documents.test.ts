@@ -15,10 +15,10 @@ import {
 import { createRandom } from '../../src/sandbox/random.ts'
 import { openWriteStore } from '../../src/store/engines.ts'
 import { campaign } from '../support/campaign.ts'
-import type { Outcome } from '../support/cli.ts'
+import { createStoredToken, type Outcome } from '../support/cli.ts'
 import { assertDocumentsTrue } from '../support/document-truth.ts'
 import { type Engine, engines } from '../support/engines.ts'
-import { createSyncWorld, type SyncWorld } from '../support/sync-truth.ts'
+import { createSyncWorld, fillStore, type SyncWorld } from '../support/sync-truth.ts'
 
 const key = 'ix_canaryKey_0123456789'
 
@@ -29,6 +29,8 @@ interface World extends SyncWorld {
   look(args: readonly string[]): Promise<Outcome>
   /** Runs `sync --once`: twice by default, after which what is gone was missed twice. */
   sync(times?: number): Promise<void>
+  /** The same, once and within this process. */
+  fill(): Promise<void>
 }
 
 async function createWorld(
@@ -38,7 +40,7 @@ async function createWorld(
   options: DocumentOptions = {},
 ): Promise<World> {
   const url = await engine.createStore(t)
-  const world = await createSyncWorld(t, { invoices, seed: 21 }, url)
+  const world = await createSyncWorld(t, { invoices, seed: 21, days: 200 }, url)
   const documents = createDocuments(world.account, options)
   const ix = await startInvoiceXpressSandbox({ documents, apiKey: key })
   t.after(() => ix.close())
@@ -51,6 +53,7 @@ async function createWorld(
     run,
     start: (args, more = {}) => world.start(args, { ...more, env: { ...env, ...more.env } }),
     look: args => world.cli.run(args, { env: { ...world.env, ...env } }),
+    fill: () => fillStore(world, { account: null, apiKey: key, base: ix.address }),
     async sync(times = 2) {
       for (let time = 0; time < times; time++) {
         const { code, stderr } = await run(['sync', '--once'])
@@ -89,7 +92,7 @@ for (const engine of engines)
     // First, as a PDF is waited for in it for ten seconds: the others run beside it.
     it('where both systems agree', async t => {
       const world = await createWorld(t, engine, 200, { states: 'ordinary' })
-      await world.sync(1)
+      await world.fill()
 
       await t.test('reconcile finds nothing where nothing is wrong, and exits 0', async () => {
         const { code, stdout } = await world.look(['reconcile', '--format', 'json'])
@@ -104,11 +107,11 @@ for (const engine of engines)
             world.account.customers.has(String(customer)),
         )
         const path = `/api/v1/client/${paid?.customer}/invoice/${paid?.id}`
-        const { stdout: token } = await world.run(['token', 'create', '--all-customers', '--name', 'test'])
+        const token = await createStoredToken(world.url)
         const api = world.start(['serve', '--port', '0'])
         const [, address] = await api.waitFor(/"address":"(http:[^"]+)","msg":"listening"/)
         const ask = (what: string) =>
-          fetch(`${address}${what}`, { headers: { authorization: `Bearer ${token.trim()}` } })
+          fetch(`${address}${what}`, { headers: { authorization: `Bearer ${token}` } })
         const { downloads } = (await (await ask(path)).json()) as { downloads: { ix: string } }
         assert.equal(downloads.ix, `${path}/ix/download`)
         const pdf = await ask(downloads.ix)
@@ -128,7 +131,7 @@ for (const engine of engines)
         const id = world.account.change('finalize')
         world.documents.change('create', id)
         world.account.change('pay', id)
-        await world.sync(1)
+        await world.fill()
         const { code, stdout } = await world.look(['explain', id])
         assert.equal(code, 0)
         assert.match(stdout, /It is synced, because there is a document claimed as \d+/)
@@ -192,7 +195,7 @@ for (const engine of engines)
 
     it('reconcile finds exactly the planted differences, no more, and exits 1', async t => {
       const world = await createWorld(t, engine, 400, { states: 'ordinary', differences: 22 })
-      await world.sync(1)
+      await world.fill()
       await assertTrue(world)
       const find = async (...args: string[]) => {
         const { code, stdout, stderr } = await world.look(['reconcile', '--format', 'json', ...args])

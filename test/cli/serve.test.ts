@@ -17,7 +17,7 @@ describe('fatura serve', { concurrency: 3 }, () => {
     const invoice = makeInvoice({ id: 'in_1', ...withDocument })
     const lines = [makeLine(), makeLine()]
     await cli.load({ ...invoice, lines }, makeInvoice({ customer_id: 'cus_rui' }))
-    const token = await cli.createToken('--customer', 'cus_ana')
+    const token = await cli.createToken('cus_ana')
     const api = await cli.serve()
     assert.match(api.address, /^http:\/\/127\.0\.0\.1:\d+$/)
 
@@ -221,7 +221,15 @@ describe('fatura serve', { concurrency: 3 }, () => {
   it('prefers a flag to the environment', async t => {
     const cli = await createCli(t)
     const elsewhere = join(cli.folder, 'elsewhere.db')
-    const token = await cli.createToken('--all-customers', '--database-url', `sqlite:${elsewhere}`)
+    const made = await cli.run([
+      'token',
+      'create',
+      '--all-customers',
+      '--database-url',
+      `sqlite:${elsewhere}`,
+    ])
+    assert.equal(made.code, 0, made.stderr)
+    const token = made.stdout.trim()
     const api = await cli.serve(
       [
         '--host',

@@ -19,9 +19,9 @@ import {
 import type { SandboxOptions } from '../../src/sandbox/stripe/server.ts'
 import { openWriteStore } from '../../src/store/engines.ts'
 import { neededEvents } from '../../src/stripe/needed-events.ts'
-import type { Outcome } from '../support/cli.ts'
+import { eventually, type Outcome } from '../support/cli.ts'
 import { engines, postgresServer, runSql } from '../support/engines.ts'
-import { apiKey, createSyncWorld, type SyncWorld } from '../support/sync-truth.ts'
+import { apiKey, createSyncWorld, fillStore, type SyncWorld } from '../support/sync-truth.ts'
 
 const ixKey = 'canaryKeyOfInvoicexpress'
 
@@ -44,7 +44,7 @@ interface Examined extends Outcome {
 type Options = SandboxOptions & { ix?: Partial<IxSandboxOptions>; url?: string }
 
 async function open(t: TestContext, { ix: server, url, ...options }: Options = {}): Promise<Clinic> {
-  const world = await createSyncWorld(t, { invoices: 60, seed: 21, ...options }, url)
+  const world = await createSyncWorld(t, { invoices: 60, seed: 21, days: 150, ...options }, url)
   const documents = createDocuments(world.account)
   const ix = await startInvoiceXpressSandbox({ documents, apiKey: ixKey, ...server })
   // The sandbox's clock stands still: here it goes with ours.
@@ -67,10 +67,7 @@ async function open(t: TestContext, { ix: server, url, ...options }: Options = {
       skew = seconds
       setClock()
     },
-    async sync() {
-      const outcome = await world.run(['sync', '--once'], { env: connected })
-      assert.equal(outcome.code, 0, outcome.stderr)
-    },
+    sync: () => fillStore(world, { account: null, apiKey: ixKey, base: ix.address }),
     async examine(args = [], env = {}) {
       const outcome = await world.run(['doctor', '--json', ...args], { env: { ...connected, ...env } })
       assert.equal(outcome.stderr, '')
@@ -101,16 +98,23 @@ describe('fatura doctor', { concurrency: 3 }, () => {
     await clinic.sync()
     clinic.sandbox.faults.set('*', 'hang')
     clinic.ix.faults.set('*', 'hang')
-    const before = Date.now()
-    const { wrong } = await clinic.examine()
-    assert.ok(Date.now() - before < 20_000)
+    /** From the first question on: how long a process takes to start is the machine's affair. */
+    const examine = async () => {
+      clinic.sandbox.requests.clear()
+      const examining = clinic.examine()
+      await eventually('Stripe is asked', () => clinic.sandbox.requests.size > 0)
+      const askedAt = performance.now()
+      return { ...(await examining), tookMs: performance.now() - askedAt }
+    }
+    const { wrong, tookMs } = await examine()
+    assert.ok(tookMs < 20_000, `${tookMs} ms`)
     for (const check of ['Stripe: key', 'InvoiceXpress: key'])
       assert.match(wrong[check]?.detail ?? '', /did not answer in time/)
     clinic.sandbox.faults.clear()
     clinic.sandbox.faults.set('retrieve_invoice', 'hang')
     clinic.ix.faults.clear()
-    const sample = await clinic.examine()
-    assert.ok(Date.now() - before < 60_000)
+    const sample = await examine()
+    assert.ok(sample.tookMs < 40_000, `${sample.tookMs} ms`)
     assert.ok(
       sample.findings.some(
         ({ check, detail }) => /^Sample: in_/.test(check) && /in time|within/.test(detail),

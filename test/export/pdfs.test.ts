@@ -10,18 +10,17 @@ import { startInvoiceXpressSandbox } from '../../src/sandbox/invoicexpress/serve
 import { eventually } from '../support/cli.ts'
 import { type Engine, engines } from '../support/engines.ts'
 import { makeInvoice } from '../support/records.ts'
-import { createSyncWorld } from '../support/sync-truth.ts'
+import { createSyncWorld, fillStore } from '../support/sync-truth.ts'
 
 const [sqlite] = engines as [Engine]
 const key = 'ix_canaryKey_0123456789'
 
 async function createWorld(t: TestContext) {
-  const world = await createSyncWorld(t, { invoices: 24, seed: 3 }, await sqlite.createStore(t))
+  const world = await createSyncWorld(t, { invoices: 24, seed: 3, days: 150 }, await sqlite.createStore(t))
   const ix = await startInvoiceXpressSandbox({ documents: createDocuments(world.account), apiKey: key })
   t.after(() => ix.close())
   const env = { ...world.env, INVOICEXPRESS_API_KEY: key, INVOICEXPRESS_API_BASE: ix.address }
-  const synced = await world.run(['sync', '--once'], { env })
-  assert.equal(synced.code, 0, synced.stderr)
+  await fillStore(world, { account: null, apiKey: key, base: ix.address })
   const folder = join(world.cli.folder, 'pdfs')
   return {
     folder,

@@ -6,7 +6,14 @@ import { DatabaseSync } from 'node:sqlite'
 import { describe, it, type TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { campaign } from '../support/campaign.ts'
-import { assertOneLine, createCli, eventually, ndjson, type Program } from '../support/cli.ts'
+import {
+  assertOneLine,
+  createCli,
+  createStoredToken,
+  eventually,
+  ndjson,
+  type Program,
+} from '../support/cli.ts'
 import { ask, type Sample, startLoad } from '../support/load.ts'
 import { makeInvoice } from '../support/records.ts'
 import {
@@ -34,12 +41,6 @@ async function startUp(world: SyncWorld): Promise<{ program: Program; address: s
   const program = world.start(['up', '--port', '0', '--rate-limit', 'off'])
   const [, address = ''] = await program.waitFor(/"address":"(http:[^"]+)","msg":"listening"/)
   return { program, address }
-}
-
-async function createToken(world: SyncWorld): Promise<string> {
-  const { code, stdout, stderr } = await world.run(['token', 'create', '--all-customers'])
-  assert.equal(code, 0, stderr)
-  return stdout.trim()
 }
 
 function pageOf(world: SyncWorld): string {
@@ -81,7 +82,7 @@ describe('a locked sqlite store', { concurrency: 3 }, () => {
 
   it('fatura up serves, and ends at a signal, while another process keeps the store locked', async t => {
     const world = await createSyncWorld(t, { invoices: 40, seed: 71 })
-    const token = await createToken(world)
+    const token = await createStoredToken(world.url)
     const first = await startUp(world)
     await first.program.waitFor(isListed)
     const held = lock(t, pathOf(world))
@@ -148,7 +149,7 @@ describe('a locked sqlite store', { concurrency: 3 }, () => {
 
   it('fatura up serves fast while an import writes and the account is listed', async t => {
     const world = await createSyncWorld(t, { invoices: campaign(1_000, 20_000), customers: 20, seed: 73 })
-    const token = await createToken(world)
+    const token = await createStoredToken(world.url)
     const count = campaign(10_000, 500_000)
     const file = join(world.cli.folder, 'many.ndjson')
     for (let made = 0; made < count; made += 10_000)
@@ -221,7 +222,7 @@ describe('a sqlite file', () => {
     const cli = await createCli(t)
     const umask = process.umask(0o022)
     t.after(() => process.umask(umask))
-    await cli.createToken()
+    assert.equal((await cli.run(['token', 'create', '--all-customers'])).code, 0)
     const { stop } = await cli.serve()
     for (const path of [cli.database, `${cli.database}-wal`, `${cli.database}-shm`])
       assert.equal(await modeOf(path), '600', path)
@@ -233,10 +234,10 @@ describe('a sqlite file', () => {
     const cli = await createCli(t)
     await mkdir(dirname(cli.database))
     await chmod(dirname(cli.database), 0o750)
-    await cli.createToken()
+    assert.equal((await cli.run(['token', 'create', '--all-customers'])).code, 0)
     assert.equal(await modeOf(dirname(cli.database)), '750')
     await chmod(cli.database, 0o640)
-    await cli.createToken()
+    assert.equal((await cli.run(['token', 'create', '--all-customers'])).code, 0)
     assert.equal(await modeOf(cli.database), '640')
   })
 })

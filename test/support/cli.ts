@@ -6,6 +6,10 @@ import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { createToken } from '../../src/access/token.ts'
+import { importInvoices } from '../../src/import/import-invoices.ts'
+import { openWriteStore, prepareStore } from '../../src/store/engines.ts'
+import type { WriteStore } from '../../src/store/store.ts'
 import { compileCache } from './compile-cache.ts'
 import { createFolder } from './engines.ts'
 
@@ -71,10 +75,10 @@ export interface Cli {
   start(args: readonly string[], options?: ProgramOptions): Program
   /** Runs `serve` on a free port, and resolves once it listens. */
   serve(args?: readonly string[], options?: ProgramOptions): Promise<Serving>
-  /** Imports the values, one a line, and fails the test unless all were taken. */
+  /** Imports the values, as `import` does but within this process, and fails the test unless all were taken. */
   load(...values: readonly object[]): Promise<void>
-  /** A token, for every customer unless told otherwise. */
-  createToken(...args: string[]): Promise<string>
+  /** A token for these customers, or for every customer; as `token create` makes it, but within this process. */
+  createToken(...customers: string[]): Promise<string>
 }
 
 /** Whatever is started here is ended with the test. */
@@ -102,9 +106,11 @@ export async function createCli(t: TestContext): Promise<Cli> {
     return outcome
   }
 
+  const database = join(folder, 'data', 'fatura.db')
+
   return {
     folder,
-    database: join(folder, 'data', 'fatura.db'),
+    database,
     start,
     run,
     async serve(args = [], options = {}) {
@@ -113,16 +119,43 @@ export async function createCli(t: TestContext): Promise<Cli> {
       return serving(program, address)
     },
     async load(...values) {
-      const outcome = await run(['import', '-'], { input: ndjson(...values) })
-      assert.equal(outcome.code, 0, outcome.stderr)
+      async function* read() {
+        yield Buffer.from(ndjson(...values))
+      }
+      const refusals: unknown[] = []
+      const onRefusal = (...refusal: unknown[]) => void refusals.push(refusal)
+      const { committed } = await write(`sqlite:${database}`, store =>
+        importInvoices(read, store, { skipInvalid: false, onRefusal, onProgress() {} }),
+      )
+      assert.ok(committed, JSON.stringify(refusals))
     },
-    async createToken(...args) {
-      const scope = args.length === 0 ? ['--all-customers'] : args
-      const outcome = await run(['token', 'create', ...scope])
-      assert.equal(outcome.code, 0, outcome.stderr)
-      return outcome.stdout.trim()
-    },
+    createToken: (...customers) =>
+      createStoredToken(`sqlite:${database}`, customers.length === 0 ? null : customers),
   }
+}
+
+/** A process only to prepare a test costs more than most of what the test looks at. */
+async function write<T>(url: string, change: (store: WriteStore) => Promise<T>): Promise<T> {
+  await prepareStore(url)
+  const store = await openWriteStore(url)
+  try {
+    return await change(store)
+  } finally {
+    await store.close()
+  }
+}
+
+/** As `token create` makes it, within this process; for every customer unless told otherwise. */
+export async function createStoredToken(
+  url: string,
+  customers: readonly string[] | null = null,
+): Promise<string> {
+  const { id, token, hash } = createToken()
+  const [created_at, expires_at] = [Date.now(), Date.now() + 86_400_000]
+  await write(url, store =>
+    store.saveToken({ id, name: '', hash, customers, created_at, expires_at, revoked_at: null }),
+  )
+  return token
 }
 
 const secretSettings = [

@@ -1,16 +1,21 @@
 /** The sandbox's truth against the store, and the programs that bring the one into the other. */
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
+import { pino } from 'pino'
 import type { Stripe } from 'stripe'
+import { syncOnce } from '../../src/cli/wiring/start-sync.ts'
 import type { InvoiceKey, InvoiceRecord } from '../../src/invoice.ts'
+import type { InvoiceXpressOptions } from '../../src/invoicexpress/client.ts'
+import { usualRules } from '../../src/linking/link.ts'
 import type { StripeAccount } from '../../src/sandbox/stripe/account.ts'
 import {
   type SandboxOptions,
   type StripeSandbox,
   startStripeSandbox,
 } from '../../src/sandbox/stripe/server.ts'
-import { openWriteStore } from '../../src/store/engines.ts'
+import { openWriteStore, prepareStore } from '../../src/store/engines.ts'
 import type { Stream } from '../../src/store/store.ts'
+import { usualKeys } from '../../src/stripe/map-claim.ts'
 import { mapInvoice, percentageOf } from '../../src/stripe/map-invoice.ts'
 import { mapLine } from '../../src/stripe/map-lines.ts'
 import { type Cli, createCli, type Outcome, type Program, type ProgramOptions } from './cli.ts'
@@ -144,6 +149,27 @@ export async function createSyncWorld(
       })
     },
   }
+}
+
+/**
+ * What `sync --once` does, within this process: for tests of what comes after it, to which a process more would show nothing.
+ * Without an invoicing system unless told.
+ */
+export async function fillStore(
+  { url, sandbox }: Pick<SyncWorld, 'url' | 'sandbox'>,
+  invoiceXpress: InvoiceXpressOptions | null = null,
+): Promise<void> {
+  await prepareStore(url)
+  await syncOnce({
+    url,
+    stripe: { apiKey, base: sandbox.address },
+    invoiceXpress,
+    rules: { ...usualRules, isConnected: invoiceXpress !== null },
+    keys: usualKeys,
+    webhooks: null,
+    log: pino({ level: 'silent' }),
+    signal: new AbortController().signal,
+  })
 }
 
 function assertClean(text: string, account: StripeAccount): void {

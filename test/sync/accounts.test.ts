@@ -7,7 +7,14 @@ import { startInvoiceXpressSandbox } from '../../src/sandbox/invoicexpress/serve
 import { type SandboxOptions, startStripeSandbox } from '../../src/sandbox/stripe/server.ts'
 import { assertOneLine } from '../support/cli.ts'
 import { engines, runSql } from '../support/engines.ts'
-import { apiKey, createSyncWorld, readStored, type SyncWorld, truthOf } from '../support/sync-truth.ts'
+import {
+  apiKey,
+  createSyncWorld,
+  fillStore,
+  readStored,
+  type SyncWorld,
+  truthOf,
+} from '../support/sync-truth.ts'
 
 const once = ['sync', '--once']
 
@@ -49,7 +56,7 @@ describe('whose records a store holds', { concurrency: 3 }, () => {
   for (const engine of engines) {
     it(`refuses another account and another mode, and changes nothing: ${engine.name}`, async t => {
       const world = await createSyncWorld(t, { invoices: 40, seed: 51 }, await engine.createStore(t))
-      await sync(world)
+      await fillStore(world)
       const [pin] = await linesOf(world, 'account')
       assert.deepEqual([pin?.system, pin?.account], ['stripe', 'acct_1SandboxFatura test'])
       const before = await readStored(world.url)
@@ -91,7 +98,7 @@ describe('whose records a store holds', { concurrency: 3 }, () => {
         { invoices: 40, seed: 51, forbidden },
         await engine.createStore(t),
       )
-      await sync(world)
+      await fillStore(world)
       assert.equal((await linesOf(world, 'account'))[0]?.account, '? test')
       await sync(world)
       const before = await readStored(world.url)
@@ -116,7 +123,7 @@ describe('whose records a store holds', { concurrency: 3 }, () => {
 
     it(`the account changes on purpose alone, and says what happens: ${engine.name}`, async t => {
       const world = await createSyncWorld(t, { invoices: 40, seed: 51 }, await engine.createStore(t))
-      await sync(world)
+      await fillStore(world)
       const { other, env } = await openOther(t)
       const change = ['account', 'change']
       assert.match((await world.run(change)).stdout, /nothing to change/)
@@ -147,7 +154,7 @@ describe('whose records a store holds', { concurrency: 3 }, () => {
     const ix = await startInvoiceXpressSandbox({ documents: createDocuments(world.account), apiKey: 'ixKey' })
     t.after(() => ix.close())
     const settings = { INVOICEXPRESS_API_KEY: 'ixKey', INVOICEXPRESS_API_BASE: ix.address }
-    await sync(world)
+    await fillStore(world)
     await sync(world, { ...settings, INVOICEXPRESS_ACCOUNT: 'ana' })
     const accounts = await linesOf(world, 'account')
     assert.deepEqual(

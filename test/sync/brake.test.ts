@@ -8,7 +8,7 @@ import type { StripeAccount } from '../../src/sandbox/stripe/account.ts'
 import { openWriteStore } from '../../src/store/engines.ts'
 import { createBrake } from '../../src/sync/brake.ts'
 import { type Engine, engines } from '../support/engines.ts'
-import { createSyncWorld, readStored, type SyncWorld } from '../support/sync-truth.ts'
+import { createSyncWorld, fillStore, readStored, type SyncWorld } from '../support/sync-truth.ts'
 
 const once = ['sync', '--once']
 
@@ -49,7 +49,7 @@ describe('the brake', { concurrency: 3 }, () => {
       const world = await open(t, engine)
       const { account } = world
       const made = makeDrafts(account, 60)
-      await succeed(world)
+      await fillStore(world)
       const before = (await draftsOf(world)).length
       const [kept = '', ...gone] = made
       for (const id of gone.slice(0, 35)) account.change('delete', id)
@@ -103,7 +103,11 @@ describe('the brake', { concurrency: 3 }, () => {
     })
 
     it(`keeps documents that vanish all at once, until somebody lets go of them: ${engine.name}`, async t => {
-      const world = await createSyncWorld(t, { invoices: 80, seed: 62 }, await engine.createStore(t))
+      const world = await createSyncWorld(
+        t,
+        { invoices: 80, seed: 62, days: 150 },
+        await engine.createStore(t),
+      )
       const documents = createDocuments(world.account)
       const ix = await startInvoiceXpressSandbox({ documents, apiKey: 'ixKey' })
       t.after(() => ix.close())
@@ -112,7 +116,7 @@ describe('the brake', { concurrency: 3 }, () => {
         INVOICEXPRESS_API_BASE: ix.address,
         INVOICEXPRESS_ACCOUNT: 'ana',
       }
-      await succeed(world, once, env)
+      await fillStore(world, { account: 'ana', apiKey: 'ixKey', base: ix.address })
       const synced = await countSynced(world)
       assert.ok(synced > 40, `${synced}`)
       removeAll(documents)
