@@ -38,9 +38,10 @@ async function start(t: TestContext, times: Partial<KeySetTimes> = {}, provider?
 }
 
 async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
-  const end = performance.now() + 20_000
+  // Far longer than anything here takes, so that only a hang reaches it.
+  const end = performance.now() + 120_000
   while (!(await isSo())) {
-    assert.ok(performance.now() < end, 'it did not come about within 20 s')
+    assert.ok(performance.now() < end, 'it did not come about within two minutes')
     await new Promise(resolve => setTimeout(resolve, 5))
   }
 }
@@ -72,7 +73,9 @@ describe('an outage of the provider', { concurrency: 4 }, () => {
     test(`with ${name}: known keys keep working, new tokens of them too, and it is told`, async t => {
       const { provider, send, problems, clock } = await start(t, { reloadMs: 5, retryMs: 5, timeoutMs: 500 })
       const token = provider.token()
-      assert.equal(await send(token), 'ok')
+      // On a busy machine the first set may take longer than is waited for.
+      await until(async () => (await send(token)) === 'ok')
+      problems.length = 0
       provider.respond = respond
       await until(() => problems.length >= 2)
       clock.offsetMs += 600
