@@ -18,6 +18,7 @@ import {
   ratioPercent,
 } from '../../src/stripe/map-invoice.ts'
 import { mapLine } from '../../src/stripe/map-lines.ts'
+import { StripeSdk } from '../../src/stripe/sdk.ts'
 
 interface Payload {
   about: string
@@ -294,4 +295,8 @@ describe('properties', () => {
       ),
     )
   })
+})
+
+test('the library that is loaded, be it in one file, is the one that is installed', () => {
+  assert.equal(StripeSdk.PACKAGE_VERSION, Stripe.PACKAGE_VERSION, 'run: node scripts/build.ts')
 })
