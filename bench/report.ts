@@ -15,6 +15,7 @@ export const titles = {
   rates: 'Rates',
   flat: 'Latency by size of the customer',
   workers: 'Several workers',
+  metrics: 'Metrics',
   scale: 'Scale',
 } as const
 

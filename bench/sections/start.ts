@@ -1,36 +1,80 @@
 /**
  * How soon `fatura serve` is ready on a large store, and what a migration's pass over all rows takes: whole, and killed in the
- * middle and run again. On SQLite; the seeded store is copied first. See README.md beside it.
+ * middle and run again. The seeded store is copied first. See README.md beside it.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { copyFile, mkdtemp, rm } from 'node:fs/promises'
+import { copyFile, rm } from 'node:fs/promises'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { rewrites } from '../../src/store/migrations.ts'
+import { describeMachine } from '../machine.ts'
 import { defaultFolder } from '../seed/data-folder.ts'
-import { seedStore } from '../seed/seed.ts'
+import { openSeeded, type SeededStore } from '../seed/stores.ts'
+import { cleanUp, cleanUpOnSignals, undoAtEnd } from '../servers/clean-up.ts'
+import { startPostgres } from '../servers/postgres-server.ts'
 import { median } from '../statistics.ts'
 
 const { values } = parseArgs({
   options: {
     invoices: { type: 'string', default: '1000000' },
     rounds: { type: 'string', default: '5' },
+    engine: { type: 'string', default: 'sqlite' },
     data: { type: 'string', default: defaultFolder },
   },
 })
 const large = Math.round(Number(values.invoices) / 10)
 const shape = { customers: Math.round((Number(values.invoices) - large) / 40), each: 40, large: [large] }
-const seeded = await seedStore(values.data, shape, null)
-const folder = await mkdtemp(join(values.data, 'start-'))
-const path = join(folder, 'fatura.db')
-const env = { ...process.env, DATABASE_URL: `sqlite:${path}`, LOG_LEVEL: 'silent', SHUTDOWN_DELAY: '0s' }
 const entryPoint = new URL('../../bin/fatura.js', import.meta.url).pathname
 
-function start(...args: string[]) {
+/** A copy of the seeded store, which goes away at the end. */
+interface Copy {
+  /** As its owner, and as the role that may only read. */
+  url: string
+  readUrl: string
+  run(sql: string): Promise<Record<string, unknown>[]>
+}
+
+async function copyFileStore({ url }: SeededStore): Promise<Copy> {
+  const path = join(values.data, 'start.db')
+  undoAtEnd(async () => {
+    for (const end of ['', '-wal', '-shm']) await rm(path + end, { force: true })
+  })
+  await copyFile(url.slice('sqlite:'.length), path)
+  return {
+    url: `sqlite:${path}`,
+    readUrl: `sqlite:${path}`,
+    async run(sql) {
+      const db = new DatabaseSync(path)
+      const rows = db.prepare(sql.replace('fatura.', '')).all()
+      db.close()
+      return rows
+    },
+  }
+}
+
+async function copyDatabase({ url, readUrl, server }: SeededStore): Promise<Copy> {
+  if (server === null) throw new Error('There is no PostgreSQL.')
+  const drop = 'DROP DATABASE IF EXISTS start WITH (FORCE)'
+  await server.query('postgres', drop)
+  undoAtEnd(async () => void (await server.query('postgres', drop)))
+  await server.query(
+    'postgres',
+    `CREATE DATABASE start TEMPLATE ${new URL(url).pathname.slice(1)} STRATEGY file_copy`,
+  )
+  const ofCopy = (address: string) => Object.assign(new URL(address), { pathname: '/start' }).href
+  return {
+    url: ofCopy(url),
+    readUrl: ofCopy(readUrl),
+    run: async sql => (await server.query('start', sql)).rows,
+  }
+}
+
+function start(url: string, ...args: string[]) {
+  const env = { ...process.env, DATABASE_URL: url, LOG_LEVEL: 'silent', SHUTDOWN_DELAY: '0s' }
   return spawn(process.execPath, [entryPoint, ...args], { env, stdio: ['ignore', 'ignore', 'inherit'] })
 }
 
@@ -43,10 +87,10 @@ async function findFreePort(): Promise<number> {
 }
 
 /** From the start of the process to its first 200 of `/ready`, in milliseconds. */
-async function timeStart(): Promise<number> {
+async function timeStart({ readUrl }: Copy): Promise<number> {
   const port = await findFreePort()
   const began = performance.now()
-  const child = start('serve', '--port', String(port))
+  const child = start(readUrl, 'serve', '--port', String(port))
   for (;;) {
     const answer = await fetch(`http://127.0.0.1:${port}/ready`).catch(() => null)
     if (answer?.status === 200) break
@@ -63,22 +107,18 @@ async function timeStart(): Promise<number> {
 const version = Math.max(...Object.keys(rewrites).map(Number))
 
 /** As after the files of the last migration: the whole pass over the rows is to be done. */
-function forgetPass(): void {
-  const db = new DatabaseSync(path)
-  db.exec(`UPDATE migrations SET rewriting = '' WHERE version = ${version}`)
-  db.close()
+async function forgetPass({ run }: Copy): Promise<void> {
+  await run(`UPDATE fatura.migrations SET rewriting = '' WHERE version = ${version}`)
 }
 
-function readPlace(): string | null {
-  const db = new DatabaseSync(path, { readOnly: true })
-  const row = db.prepare('SELECT rewriting FROM migrations WHERE version = ?').get(version)
-  db.close()
+async function readPlace({ run }: Copy): Promise<string | null> {
+  const [row] = await run(`SELECT rewriting FROM fatura.migrations WHERE version = ${version}`)
   return (row?.rewriting ?? null) as string | null
 }
 
-async function timeMigration(killAfterMs?: number): Promise<number> {
+async function timeMigration({ url }: Copy, killAfterMs?: number): Promise<number> {
   const began = performance.now()
-  const child = start('migrate')
+  const child = start(url, 'migrate')
   if (killAfterMs !== undefined) setTimeout(() => child.kill('SIGKILL'), killAfterMs)
   const [code, signal] = await once(child, 'exit')
   if (killAfterMs === undefined && code !== 0) throw new Error(`fatura migrate ended with ${code ?? signal}`)
@@ -86,22 +126,26 @@ async function timeMigration(killAfterMs?: number): Promise<number> {
 }
 
 const tell = (line: string) => process.stdout.write(`${line}\n`)
+cleanUpOnSignals()
 try {
-  await copyFile(seeded.slice('sqlite:'.length), path)
+  const server = values.engine === 'postgres' ? await startPostgres(values.data) : null
+  const seeded = await openSeeded({ folder: values.data }, shape, server)
+  const copy = await (server === null ? copyFileStore : copyDatabase)(seeded)
   const starts: number[] = []
-  for (let round = 0; round < Number(values.rounds); round++) starts.push(await timeStart())
+  for (let round = 0; round < Number(values.rounds); round++) starts.push(await timeStart(copy))
   const each = starts.map(ms => Math.round(ms)).join(', ')
   tell(`Ready with ${values.invoices} invoices after ${Math.round(median(starts))} ms (${each}).`)
-  forgetPass()
-  const whole = await timeMigration()
+  await forgetPass(copy)
+  const whole = await timeMigration(copy)
   tell(`A pass over all rows: ${(whole / 1000).toFixed(1)} s.`)
-  forgetPass()
-  await timeMigration(whole / 2)
-  const place = readPlace()
-  const rest = await timeMigration()
+  await forgetPass(copy)
+  await timeMigration(copy, whole / 2)
+  const place = await readPlace(copy)
+  const rest = await timeMigration(copy)
   tell(`Killed in the middle it stood at ${place}; run again it took ${(rest / 1000).toFixed(1)} s more.`)
-  if (place === null || readPlace() !== null)
+  if (place === null || (await readPlace(copy)) !== null)
     throw new Error('the pass was not killed, or did not come to its end')
+  tell(`${describeMachine(server?.version ?? null)}.`)
 } finally {
-  await rm(folder, { recursive: true, force: true })
+  await cleanUp()
 }

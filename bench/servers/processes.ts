@@ -42,7 +42,9 @@ export async function startServer(
   })
   for (const started = Date.now(); Date.now() - started < patience; await sleep(50)) {
     const said = readFileSync(log, 'utf8')
-    const [address] = /http:\/\/127\.0\.0\.1:\d+/.exec(said) ?? []
+    // The admin port is listened to first; it is not the one that is meant.
+    const lines = said.split('\n').filter(line => !line.includes('listening for administration'))
+    const [address] = /http:\/\/127\.0\.0\.1:\d+/.exec(lines.join('\n')) ?? []
     if (address !== undefined)
       return { pid: child.pid as number, address, emptyLog: () => truncateSync(log), stop }
     if (child.exitCode !== null) throw new Error(`${name} ended: ${said.trim()}`)

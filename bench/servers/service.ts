@@ -15,6 +15,7 @@ export interface ServiceOptions {
   name: string
   store: SeededStore
   flags?: readonly string[]
+  env?: Record<string, string>
 }
 
 /** The headers of a new token for every customer. */
@@ -39,7 +40,8 @@ export async function createServiceToken(store: SeededStore): Promise<Service['h
   return { authorization: `Bearer ${token}` }
 }
 
-export async function startService({ folder, name, store, flags = [] }: ServiceOptions): Promise<Service> {
+export async function startService(options: ServiceOptions): Promise<Service> {
+  const { folder, name, store, flags = [], env } = options
   const headers = await createServiceToken(store)
   const server = await startServer(folder, name, [entryPoint, 'serve', ...flags], {
     DATABASE_URL: store.readUrl,
@@ -48,6 +50,7 @@ export async function startService({ folder, name, store, flags = [] }: ServiceO
     RATE_LIMIT: '999999999/h',
     LOG_LEVEL: 'info',
     NODE_ENV: 'production',
+    ...env,
   })
   return { ...server, headers }
 }
