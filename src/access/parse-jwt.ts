@@ -50,7 +50,7 @@ export function isObject(value: unknown): value is Record<string, unknown> {
 
 const tokens = /"(?:[^"\\]|\\.)*"(\s*:)?|[{}]/g
 
-/** Whether an object anywhere in a valid JSON text has two members of one name, however they are spelled. */
+/** Whether an object anywhere in the JSON text of an object has two members of one name, however they are spelled. */
 function repeatsMember(json: string): boolean {
   const open: Set<string>[] = []
   for (const [token, colon] of json.matchAll(tokens))
@@ -58,8 +58,9 @@ function repeatsMember(json: string): boolean {
     else if (token === '}') open.pop()
     else if (colon !== undefined) {
       const name: string = JSON.parse(token.slice(0, -colon.length))
-      if (open.at(-1)?.has(name)) return true
-      open.at(-1)?.add(name)
+      const names = open.at(-1) as Set<string>
+      if (names.has(name)) return true
+      names.add(name)
     }
   return false
 }

@@ -55,9 +55,18 @@ export interface SigningKey {
   jwk: Members
 }
 
+const rsaPairs = new Map<number, { publicKey: KeyObject; privateKey: KeyObject }>()
+
+/** Making one takes a third of a second: all of one length are the same key. */
+function makeRsaPair(modulusLength: number) {
+  const pair = rsaPairs.get(modulusLength) ?? generateKeyPairSync('rsa', { modulusLength })
+  rsaPairs.set(modulusLength, pair)
+  return pair
+}
+
 export function makeSigningKey(kid: string, alg = 'ES256', rsaBits = 2_048): SigningKey {
   const pair = /^[RP]S/.test(alg)
-    ? generateKeyPairSync('rsa', { modulusLength: rsaBits })
+    ? makeRsaPair(rsaBits)
     : alg.startsWith('ES')
       ? generateKeyPairSync('ec', {
           namedCurve: { ES256: 'P-256', ES384: 'P-384', ES512: 'P-521' }[alg] ?? '',
