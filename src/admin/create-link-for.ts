@@ -1,6 +1,6 @@
 /** `POST /links`: makes customer links for backends that cannot sign them themselves. */
 import { maxLinkSeconds } from '../access/link-form.ts'
-import { createLinkToken, type LinkKey } from '../customer-link/create-link.js'
+import { createLinkToken, type LinkKey } from '../customer-link/create-link.ts'
 import { isCustomerId, isInvoiceId } from '../invoice.ts'
 import { AdminError } from './errors.ts'
 

@@ -4,7 +4,7 @@ import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { createLinkToken } from 'fatura/link'
+import { createLinkToken } from '../../src/customer-link/create-link.ts'
 import { assertOneLine, type Cli, createCli } from '../support/cli.ts'
 import { makeInvoice } from '../support/records.ts'
 

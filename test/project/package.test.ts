@@ -1,6 +1,7 @@
 /** The package as people get it: packed, installed into an empty folder without development dependencies, and run there. */
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
+import { generateKeyPairSync } from 'node:crypto'
 import { once } from 'node:events'
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
@@ -85,7 +86,7 @@ describe('the package', () => {
     for (const path of [
       ...['bin/fatura.js', 'dist/cli/main.js', 'dist/store/engines.d.ts', 'openapi.json', 'LICENSE'],
       ...['dist/store/sqlite/migrations/0001.sql', 'dist/store/postgres/migrations/0001.sql'],
-      ...['dist/client/client.js', 'dist/client/client.d.ts', 'src/customer-link/create-link.js'],
+      ...['dist/client/client.js', 'dist/client/client.d.ts', 'dist/customer-link/create-link.d.ts'],
       ...['docs/install.md', 'README.md', 'CHANGELOG.md', 'ops/systemd/fatura.service'],
     ])
       assert.ok(paths.includes(path), path)
@@ -93,9 +94,7 @@ describe('the package', () => {
       paths.some(path => /^build\/.*\.js(\.br)?$/.test(path)),
       'the pages for browsers are built',
     )
-    const odd = paths.filter(path =>
-      /^(src(?!\/customer-link)|test|bench|scripts)\/|(?<!\.d)\.tsx?$|\.tgz$|(^|\/)\./.test(path),
-    )
+    const odd = paths.filter(path => /^(src|test|bench|scripts)\/|(?<!\.d)\.tsx?$|\.tgz$|(^|\/)\./.test(path))
     assert.deepEqual(odd, [])
   })
 
@@ -142,10 +141,16 @@ describe('the package', () => {
     assert.match(stdout, /nothing is left behind/)
   })
 
-  it('is a library too: fatura/client and fatura/link can be imported', async () => {
+  it('is a library too: fatura/client can be imported, and fatura/link signs a link', async () => {
+    const key = {
+      ...generateKeyPairSync('ed25519').privateKey.export({ format: 'jwk' }),
+      kid: 'key_0123456789aB',
+    }
+    const options = { key, publicUrl: 'https://invoices.example.com', customer: 'cus_ana' }
     const code = `import { createClient } from 'fatura/client'; import { createLink } from 'fatura/link'
-      process.stdout.write(typeof createClient + typeof createLink)`
-    assert.equal(await run(app, process.execPath, '--input-type=module', '-e', code), 'functionfunction')
+      process.stdout.write(typeof createClient + ' ' + await createLink(${JSON.stringify(options)}))`
+    const printed = await run(app, process.execPath, '--input-type=module', '-e', code)
+    assert.match(printed, /^function https:\/\/invoices\.example\.com\/#t=[\w-]+\.[\w-]+\.[\w-]{86}$/)
   })
 
   it('is the program of the checkout: the same version, help and API description', async () => {

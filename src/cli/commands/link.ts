@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { Command } from 'commander'
 import { maxLinkSeconds } from '../../access/link-form.ts'
-import { createLink, type LinkKey, readLinkKey } from '../../customer-link/create-link.js'
+import { createLink, type LinkKey, readLinkKey } from '../../customer-link/create-link.ts'
 import { isCustomerId, isInvoiceId } from '../../invoice.ts'
 import { addSettings } from '../settings/options.ts'
 import { InvalidSetting, parseDurationMs } from '../settings/parsers.ts'

@@ -1,7 +1,7 @@
 /** From the text of a setting to its value. */
 import { availableParallelism } from 'node:os'
 import { isCalendarDay } from '../../calendar.ts'
-import { type LinkKey, readLinkKey } from '../../customer-link/create-link.js'
+import { type LinkKey, readLinkKey } from '../../customer-link/create-link.ts'
 import type { RateLimit } from '../../http/rate-limit.ts'
 import { type MetadataKeys, usualKeys } from '../../stripe/map-claim.ts'
 

@@ -1,7 +1,38 @@
 /**
  * Makes the links that let a customer in. Nothing is asked of the service, and nothing but WebCrypto is used, so it runs in
- * any backend of JavaScript. It is JavaScript because Node runs no TypeScript under node_modules; its types stand beside it.
+ * any backend of JavaScript.
  */
+
+/** The private half of a key, as `fatura key add` prints it: an Ed25519 JWK (RFC 8037) with the id of the key. */
+export interface LinkKey {
+  kty: 'OKP'
+  crv: 'Ed25519'
+  kid: string
+  /** The public half, in base64url. */
+  x: string
+  /** The private half, in base64url. */
+  d: string
+}
+
+export interface LinkOptions {
+  /** What `fatura key add` printed: the text, or the object that it holds. */
+  key: string | LinkKey
+  /** The service's PUBLIC_URL, such as `https://invoices.example.com`. */
+  publicUrl: string
+  /** Whose invoices the link shows, `cus_…`. */
+  customer: string
+  /** Shows this invoice of the customer and no other, `in_…`. */
+  invoice?: string | undefined
+  /** For how long it works: 1 to 86400 seconds, 3600 unless told. */
+  ttlSeconds?: number | undefined
+}
+
+export interface LinkToken {
+  /** To be sent as `Authorization: Bearer <token>`. */
+  token: string
+  /** When it stops working: ISO 8601, UTC, with milliseconds. */
+  expires_at: string
+}
 
 const maxTtlSeconds = 86_400
 const usualTtlSeconds = 3_600
@@ -14,14 +45,15 @@ const kidForm = /^key_[0-9A-Za-z]{12}$/
 
 const loopback = /^(localhost|\[::1\]|127\.\d+\.\d+\.\d+)$/
 
-/** @type {typeof import('./create-link.d.ts').createLink} */
-export async function createLink(options) {
+/** A link for a customer's browser: `PUBLIC_URL/#t=…`. Rejects with a TypeError that says what is wrong with the options. */
+export async function createLink(options: LinkOptions): Promise<string> {
   const { token } = await createLinkToken(options)
   return `${readPublicUrl(options.publicUrl)}/#t=${token}`
 }
 
-/** @type {typeof import('./create-link.d.ts').createLinkToken} */
-export async function createLinkToken({ key, publicUrl, customer, invoice, ttlSeconds = usualTtlSeconds }) {
+/** What the link carries, for an app of your own that calls the API. Rejects as `createLink` does. */
+export async function createLinkToken(options: LinkOptions): Promise<LinkToken> {
+  const { key, publicUrl, customer, invoice, ttlSeconds = usualTtlSeconds } = options
   const { kid, kty, crv, x, d } = readLinkKey(key)
   const aud = readPublicUrl(publicUrl)
   if (!customerForm.test(customer)) throw new TypeError('customer must be an ID that begins with cus_.')
@@ -42,10 +74,10 @@ export async function createLinkToken({ key, publicUrl, customer, invoice, ttlSe
   return { token, expires_at: new Date(exp * 1_000).toISOString() }
 }
 
-/** @type {typeof import('./create-link.d.ts').readLinkKey} */
-export function readLinkKey(key) {
+/** Throws a TypeError, which never repeats the key, unless it is a private JWK as `fatura key add` prints it. */
+export function readLinkKey(key: unknown): LinkKey {
   const given = typeof key === 'string' ? parseJson(key) : key
-  const { kty, crv, kid, x, d } = /** @type {Record<string, unknown>} */ (given ?? {})
+  const { kty, crv, kid, x, d } = (given ?? {}) as Record<string, unknown>
   if (
     kty !== 'OKP' ||
     crv !== 'Ed25519' ||
@@ -59,8 +91,8 @@ export function readLinkKey(key) {
   return { kty, crv, kid, x, d }
 }
 
-/** @type {typeof import('./create-link.d.ts').readPublicUrl} */
-export function readPublicUrl(publicUrl) {
+/** The address in the one form that links name it by: without a slash at its end. Throws a TypeError. */
+export function readPublicUrl(publicUrl: string): string {
   const url = URL.canParse(publicUrl) ? new URL(publicUrl) : null
   if (url === null || !/^https?:$/.test(url.protocol) || url.href !== url.origin + url.pathname)
     throw new TypeError('publicUrl must be an address like https://invoices.example.com, without a query.')
@@ -69,17 +101,11 @@ export function readPublicUrl(publicUrl) {
   return url.href.replace(/\/+$/, '')
 }
 
-/**
- * @param {unknown} value
- * @param {RegExp} form
- * @returns {value is string}
- */
-function isText(value, form) {
+function isText(value: unknown, form: RegExp): value is string {
   return typeof value === 'string' && form.test(value)
 }
 
-/** @param {string} text */
-function parseJson(text) {
+function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
@@ -87,10 +113,7 @@ function parseJson(text) {
   }
 }
 
-/**
- * Of characters below 256, each of which is a byte.
- * @param {string} bytes
- */
-function toBase64url(bytes) {
+/** Of characters below 256, each of which is a byte. */
+function toBase64url(bytes: string): string {
   return btoa(bytes).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '')
 }
