@@ -169,6 +169,15 @@ function isObject(value: unknown): value is Record<string, unknown> {
 
 function show(value: unknown): string {
   const isPlain = typeof value === 'number' || (typeof value === 'string' && /^\w+$/.test(value))
-  const shown = isPlain ? String(value) : JSON.stringify(value)
+  const shown = isPlain ? String(value) : toJson(value)
   return shown.length > 60 ? `${shown.slice(0, 57)}…` : shown
+}
+
+/** On Node 24, what is nested too deeply can be read, but not be written again. */
+function toJson(value: unknown): string {
+  try {
+    return JSON.stringify(value)
+  } catch {
+    return Array.isArray(value) ? '[…]' : '{…}'
+  }
 }
