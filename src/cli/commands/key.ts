@@ -2,15 +2,14 @@ import { generateKeyPairSync } from 'node:crypto'
 import { Command } from 'commander'
 import { createKeyId, isKeyId } from '../../access/link-form.ts'
 import { isCustomerId } from '../../invoice.ts'
-import { openOperatorStore, openWriteStore, prepareStore } from '../../store/engines.ts'
-import type { WriteStore } from '../../store/store.ts'
+import { openOperatorStore, openWriteStore } from '../../store/engines.ts'
 import { addSettings } from '../settings/options.ts'
-import { type Options, readSettings } from '../settings/read-settings.ts'
+import type { Options } from '../settings/read-settings.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { hideTokens } from '../terminal/hide-tokens.ts'
 import { jsonLine } from '../terminal/json-line.ts'
-import { sayWaiting } from '../terminal/progress.ts'
 import { formatTable } from '../terminal/table.ts'
+import { withStore } from '../wiring/with-store.ts'
 
 const used = ['DATABASE_URL'] as const
 
@@ -45,7 +44,7 @@ async function addOne(name: string, options: { customers?: string } & Options): 
   const customers = readCustomers(options.customers)
   const kid = createKeyId()
   const { kty, crv, x, d } = generateKeyPairSync('ed25519').privateKey.export({ format: 'jwk' })
-  await withStore(options, store =>
+  await withStore(options, openWriteStore, store =>
     store.saveKey({ kid, name, x: String(x), customers, created_at: Date.now(), revoked_at: null }),
   )
   process.stderr.write(
@@ -66,10 +65,7 @@ function readCustomers(text: string | undefined): string[] | null {
 }
 
 async function listAll(options: { json?: true } & Options): Promise<void> {
-  const { DATABASE_URL: url } = readSettings(options, used)
-  await prepareStore(url, { onWait: sayWaiting })
-  const store = await openOperatorStore(url)
-  const keys = await store.listKeys().finally(() => store.close())
+  const keys = await withStore(options, openOperatorStore, store => store.listKeys())
   const stateOf = (revokedAt: number | null) => (revokedAt === null ? 'active' : 'revoked')
   if (options.json === true) {
     for (const key of keys) process.stdout.write(jsonLine({ ...key, state: stateOf(key.revoked_at) }))
@@ -92,20 +88,9 @@ async function revokeOne(given: string, options: Options): Promise<void> {
     throw new CliError(
       'This is not the id of a key, which is key_ and 12 more characters. "fatura key list" shows the ids.',
     )
-  const key = await withStore(options, store => store.revokeKey(kid, Date.now()))
+  const key = await withStore(options, openWriteStore, store => store.revokeKey(kid, Date.now()))
   if (key === null) throw new CliError(`There is no key ${kid}. "fatura key list" shows them.`)
   process.stdout.write(`Revoked ${kid}: every process refuses its links within a second.\n`)
-}
-
-async function withStore<T>(options: Options, work: (store: WriteStore) => Promise<T>): Promise<T> {
-  const { DATABASE_URL: url } = readSettings(options, used)
-  await prepareStore(url, { onWait: sayWaiting })
-  const store = await openWriteStore(url, { onWait: sayWaiting })
-  try {
-    return await work(store)
-  } finally {
-    await store.close()
-  }
 }
 
 function describeScope(customers: readonly string[] | null): string {

@@ -1,15 +1,15 @@
 import { Command } from 'commander'
 import { createToken, isToken, readTokenId } from '../../access/token.ts'
 import { isCustomerId } from '../../invoice.ts'
-import { openOperatorStore, openWriteStore, prepareStore } from '../../store/engines.ts'
-import type { StoredToken, WriteStore } from '../../store/store.ts'
+import { openOperatorStore, openWriteStore } from '../../store/engines.ts'
+import type { StoredToken } from '../../store/store.ts'
 import { addSettings } from '../settings/options.ts'
-import { type Options, readSettings } from '../settings/read-settings.ts'
+import type { Options } from '../settings/read-settings.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { hideTokens } from '../terminal/hide-tokens.ts'
 import { jsonLine } from '../terminal/json-line.ts'
-import { sayWaiting } from '../terminal/progress.ts'
 import { formatTable } from '../terminal/table.ts'
+import { withStore } from '../wiring/with-store.ts'
 
 const used = ['DATABASE_URL'] as const
 
@@ -63,7 +63,7 @@ async function createOne(options: CreateOptions): Promise<void> {
     throw new CliError('--name must be one line of at most 100 characters.')
   if (hideTokens(name) !== name) throw new CliError('--name must not hold a token: lists show it.')
   const { id, token, hash } = createToken()
-  await withStore(options, store =>
+  await withStore(options, openWriteStore, store =>
     store.saveToken({ id, name, hash, customers, created_at: now, expires_at, revoked_at: null }),
   )
   if (options.json === true) {
@@ -101,10 +101,7 @@ function readExpiry(text: string, now: number): number | null {
 }
 
 async function listAll(options: { json?: true } & Options): Promise<void> {
-  const { DATABASE_URL: url } = readSettings(options, used)
-  await prepareStore(url, { onWait: sayWaiting })
-  const store = await openOperatorStore(url)
-  const tokens = await store.listTokens().finally(() => store.close())
+  const tokens = await withStore(options, openOperatorStore, store => store.listTokens())
   if (options.json === true) {
     for (const { hash, ...token } of tokens)
       process.stdout.write(jsonLine({ ...token, state: stateOf(token) }))
@@ -126,7 +123,7 @@ async function listAll(options: { json?: true } & Options): Promise<void> {
 
 async function revokeOne(idOrToken: string, options: { json?: true } & Options): Promise<void> {
   const id = readId(idOrToken.trim())
-  const token = await withStore(options, store => store.revokeToken(id, Date.now()))
+  const token = await withStore(options, openWriteStore, store => store.revokeToken(id, Date.now()))
   if (token === null) throw new CliError(`There is no token ${id}. "fatura token list" shows them.`)
   const { hash, ...shown } = token
   process.stdout.write(
@@ -143,17 +140,6 @@ function readId(idOrToken: string): string {
   throw new CliError(
     'This is neither a whole token nor the id of one, which is its first 16 characters: fat_ and 12 more. "fatura token list" shows the ids.',
   )
-}
-
-async function withStore<T>(options: Options, work: (store: WriteStore) => Promise<T>): Promise<T> {
-  const { DATABASE_URL: url } = readSettings(options, used)
-  await prepareStore(url, { onWait: sayWaiting })
-  const store = await openWriteStore(url, { onWait: sayWaiting })
-  try {
-    return await work(store)
-  } finally {
-    await store.close()
-  }
 }
 
 function stateOf({ revoked_at, expires_at }: Pick<StoredToken, 'revoked_at' | 'expires_at'>): string {
