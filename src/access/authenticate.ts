@@ -116,13 +116,15 @@ export function createAuthenticate({
       verified.set(hash, proof, performance.now())
       return proof
     } catch (error) {
-      if (error instanceof TokenRefusal && error.isGuess) guard.noteFailure(address)
-      if (error instanceof TokenRefusal && error.lasts) refused.set(hash, error, performance.now())
+      // An error of another kind is neither.
+      const refusal = error as TokenRefusal
+      if (refusal.isGuess) guard.noteFailure(address)
+      if (refusal.lasts) refused.set(hash, refusal, performance.now())
       throw error
     }
   }
 
-  async function prove(authorization: string | undefined, client: Client | undefined): Promise<Grant> {
+  async function prove(authorization: string, client: Client | undefined): Promise<Grant> {
     const token = readBearer(authorization)
     const isJwt = verifyJwt !== null && hasJwtForm(token)
     if (!isJwt && !isToken(token)) throw new TokenRefusal(malformed)
@@ -134,13 +136,13 @@ export function createAuthenticate({
     if (entry.expires_at <= time) throw new TokenRefusal(expired)
     guard.noteWorked(hash)
     // Written with more than one space, a header could be of any length.
-    if (authorization?.length === 'Bearer '.length + token.length && token.length <= maxProvenLength)
+    if (authorization.length === 'Bearer '.length + token.length && token.length <= maxProvenLength)
       proven.set(authorization, entry, time)
     return entry.grant
   }
 
-  return (authorization, client) => {
-    const entry = authorization === undefined ? undefined : proven.get(authorization)
+  return (authorization = '', client) => {
+    const entry = proven.get(authorization)
     if (entry === undefined) return prove(authorization, client)
     const time = now()
     return isRecent(entry, time) && entry.expires_at > time ? entry.grant : prove(authorization, client)
@@ -160,10 +162,10 @@ function createGrant(record: TokenRecord): Grant {
 const bearerScheme = /^bearer(?![\w!#$%&'*+.^`|~-])/i
 
 /** What stands behind the scheme and one or more spaces. Only spaces: no other character is white space here (RFC 9110). */
-function readBearer(authorization = ''): string {
+function readBearer(authorization: string): string {
   const credentials = bearerScheme.test(authorization) ? authorization.slice('bearer'.length) : ''
   let [start, end] = [0, credentials.length]
-  while (start < end && credentials[start] === ' ') start++
+  while (credentials[start] === ' ') start++
   while (start < end && credentials[end - 1] === ' ') end--
   if (start === end)
     throw new ApiError(

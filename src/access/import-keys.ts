@@ -12,13 +12,13 @@ export interface VerificationKey {
 }
 
 /** Asymmetric ones alone: nobody can sign with what the provider publishes. */
-const algorithms = new Set([
+const algorithms: ReadonlySet<unknown> = new Set([
   ...['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'],
   ...['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'],
 ])
 
 export function isAlgorithm(alg: unknown): alg is string {
-  return typeof alg === 'string' && algorithms.has(alg)
+  return algorithms.has(alg)
 }
 
 const minRsaBits = 2_048
@@ -40,9 +40,8 @@ export async function importKeys(json: string): Promise<VerificationKey[]> {
   return keys
 }
 
-/** Null, or a rejection, for a key that is not for this. */
-async function importKey(jwk: unknown): Promise<VerificationKey | null> {
-  if (!isObject(jwk)) return null
+/** Null, or a rejection, for a key that is not for this, and for what is none. */
+async function importKey(jwk: Readonly<Record<string, unknown>>): Promise<VerificationKey | null> {
   const { kid, use, key_ops, alg = usualAlgorithm(jwk) } = jwk
   if (use !== undefined && use !== 'sig') return null
   if (key_ops !== undefined && !(Array.isArray(key_ops) && key_ops.includes('verify'))) return null

@@ -68,7 +68,7 @@ export function networkOf(address: string): string {
   const [head = '', tail] = address.split('::')
   const groups = head === '' ? [] : head.split(':')
   if (tail !== undefined) {
-    const last = tail === '' ? [] : tail.split(':')
+    const last = tail.split(':')
     while (groups.length + last.length < 8) groups.push('0')
     groups.push(...last)
   }

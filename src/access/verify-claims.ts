@@ -1,6 +1,6 @@
 /** A JWT's signature and registered claims, by jose; its errors in our words. */
 import { type CryptoKey, errors, type JWTPayload, type JWTVerifyOptions, jwtVerify } from 'jose'
-import { isCustomerId, isInvoiceId } from '../invoice.ts'
+import { isCustomerId } from '../invoice.ts'
 import { clockSkewSeconds, early, expired, TokenRefusal, unsigned } from './grant.ts'
 
 export async function verifyClaims(
@@ -14,7 +14,7 @@ export async function verifyClaims(
       clockTolerance: clockSkewSeconds,
       currentDate: new Date(now()),
       ...options,
-      requiredClaims: ['exp', ...(options.requiredClaims ?? [])],
+      requiredClaims: ['exp'],
     })
     return payload as JWTPayload & { exp: number }
   } catch (error) {
@@ -23,14 +23,13 @@ export async function verifyClaims(
 }
 
 function explain(error: unknown): unknown {
+  if (!(error instanceof errors.JOSEError)) return error
   if (error instanceof errors.JWSSignatureVerificationFailed)
     return new TokenRefusal(unsigned, { isGuess: true, lasts: true })
   if (error instanceof errors.JWTExpired) return new TokenRefusal(expired, { lasts: true })
-  if (error instanceof errors.JWTClaimValidationFailed)
-    return error.claim === 'nbf' && error.reason === 'check_failed'
-      ? new TokenRefusal(early)
-      : new TokenRefusal(claimProblems[error.claim] ?? incomplete, { lasts: true })
-  return error instanceof errors.JOSEError ? new TokenRefusal(incomplete, { lasts: true }) : error
+  const { claim, reason } = error as Partial<errors.JWTClaimValidationFailed>
+  if (claim === 'nbf' && reason === 'check_failed') return new TokenRefusal(early)
+  return new TokenRefusal(claimProblems[String(claim)] ?? incomplete, { lasts: true })
 }
 
 const incomplete = 'The access token lacks a claim that is required, or has one of the wrong form.'
@@ -47,8 +46,4 @@ export function endOf({ exp }: { exp: number }): number {
 /** A claim may be anything: only a text names a customer. */
 export function namesCustomer(claim: unknown): claim is string {
   return typeof claim === 'string' && isCustomerId(claim)
-}
-
-export function namesInvoice(claim: unknown): claim is string {
-  return typeof claim === 'string' && isInvoiceId(claim)
 }

@@ -1,9 +1,10 @@
 /** Tokens of customer links: see link-form.ts for what is checked. */
 import { type CryptoKey, importJWK } from 'jose'
+import { isInvoiceId } from '../invoice.ts'
 import { clockSkewSeconds, early, TokenRefusal, unsigned, type VerifyJwt } from './grant.ts'
 import { isKeyId, linkAlgorithm, maxLinkSeconds } from './link-form.ts'
 import { Recall } from './recall.ts'
-import { endOf, namesCustomer, namesInvoice, verifyClaims } from './verify-claims.ts'
+import { endOf, namesCustomer, verifyClaims } from './verify-claims.ts'
 
 /** What a stored key says. */
 export interface KeyRecord {
@@ -67,7 +68,7 @@ function importKey({ x }: KeyRecord): Promise<CryptoKey> {
 }
 
 function isInvoice(value: unknown): value is string | undefined {
-  return value === undefined || namesInvoice(value)
+  return value === undefined || (typeof value === 'string' && isInvoiceId(value))
 }
 
 function isSeconds(value: unknown): value is number {

@@ -9,6 +9,7 @@ import { openWriteStore } from '../../src/store/engines.ts'
 import { engines } from '../support/engines.ts'
 import { makeRecord } from '../support/records.ts'
 import { type Answer, assertError, startService } from '../support/service.ts'
+import { withChecksum } from '../support/tokens.ts'
 
 const path = '/api/v1/client/cus_ana/invoices'
 
@@ -55,8 +56,62 @@ describe('tokens', () => {
     ])
       await assert.rejects(async () => authenticate(`Bearer ${wrong}`), { code: 'invalid_token' })
     assert.equal(asked, 0)
-    await assert.rejects(async () => authenticate(`Bearer ${token}`), { code: 'invalid_token' })
+    await assert.rejects(async () => authenticate(`Bearer ${token}`), {
+      code: 'invalid_token',
+      message: 'The access token is not known.',
+    })
     assert.equal(asked, 1)
+  })
+
+  test('a right checksum does not make up for a wrong form', async () => {
+    const secret = 'x'.repeat(42)
+    assert.ok(isToken(withChecksum(`fat_${secret}`)))
+    for (const body of [
+      '',
+      'fat_',
+      'fat_x',
+      `fat_${secret}x`,
+      `fax_${secret}`,
+      `x${secret}`,
+      `fat_${secret.slice(1)}_`,
+    ])
+      assert.equal(isToken(withChecksum(body)), false, body)
+  })
+
+  const noToken = 'Send an access token in the header Authorization: Bearer <ACCESS_TOKEN>.'
+  const malformed = 'The access token is malformed.'
+  const headers: [header: string | undefined, code: string, message: string][] = [
+    ...[
+      undefined,
+      '',
+      ' ',
+      'Bearer',
+      'bearer ',
+      'Bearer   ',
+      'Basic YTpi',
+      'Token x',
+      'x',
+      'Basic bearer x',
+    ].map(header => [header, 'missing_token', noToken] as [string | undefined, string, string]),
+    // They are the beginning of another scheme's name.
+    ...[..."x0_!#$%&'*+.^`|~-"].map(
+      next => [`Bearer${next} x`, 'missing_token', noToken] as [string, string, string],
+    ),
+    ...[
+      'Bearer:x',
+      'Bearer\tx',
+      'Bearer=',
+      'Bearer"x"',
+      'Bearer,x',
+      'Bearer\u00a0x',
+      'Bearer x',
+      'BEARER x y',
+    ].map(header => [header, 'invalid_token', malformed] as [string, string, string]),
+  ]
+  test('are told from what is none, by the scheme as a whole', async () => {
+    const authenticate = createAuthenticate({ findToken: () => null })
+    for (const [header, code, message] of headers)
+      await assert.rejects(async () => authenticate(header), { code, message }, String(header))
   })
 
   test('a good token is looked up at most twice a second, a revocation is seen within a second', async () => {
@@ -71,7 +126,7 @@ describe('tokens', () => {
       },
       now: () => time,
     })
-    for (let i = 0; i < 100; i++) await authenticate(`Bearer ${token}`)
+    for (let i = 0; i < 100; i++) assert.ok((await authenticate(`Bearer ${token}`)).mayRead('cus_ana'))
     assert.equal(asked, 1)
     record.revoked_at = time
     time += 999
@@ -297,7 +352,7 @@ for (const engine of engines) {
       )
       assert.match(raw, /^HTTP\/1\.1 400 /)
       assert.match(raw, /www-authenticate: Bearer realm="fatura", error="invalid_request"/)
-      assert.match(raw, /"code":"invalid_request"/)
+      assert.match(raw, /"code":"invalid_request","message":"Send the Authorization header once\."/)
     })
 
     test('a token in the query is refused, alone or beside a good header', async t => {
@@ -312,7 +367,10 @@ for (const engine of engines) {
         ]) {
           const answer = await service.list(query, { token })
           assertError(answer, 400, 'invalid_request')
-          assert.match(String(answer.headers['www-authenticate']), /error="invalid_request"/)
+          assert.equal(
+            answer.headers['www-authenticate'],
+            'Bearer realm="fatura", error="invalid_request", error_description="Send the access token in the Authorization header, never in the URL."',
+          )
         }
     })
 
@@ -417,6 +475,7 @@ for (const engine of engines) {
       assertError(await service.list('', { customer: 'cus_bob', token }), 403, 'insufficient_scope')
       const refused = await service.get(path, { token })
       assertError(refused, 429, 'rate_limited')
+      assert.equal(refused.json.error.message, 'This token may send 3 requests in 60 s.')
       assert.match(String(refused.headers['retry-after']), /^(60|59)$/)
       assert.match(String(refused.headers.ratelimit), /^"default";r=0;t=(60|59)$/)
       assert.equal((await service.get(path, { token: other })).status, 200)

@@ -1,11 +1,12 @@
 /** What keeps guesses from slowing the service, and what is remembered from growing. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { crc32 } from 'node:zlib'
 import { createAuthenticate } from '../../src/access/authenticate.ts'
+import { Recall } from '../../src/access/recall.ts'
 import { RecentMap } from '../../src/access/recent-map.ts'
 import { createToken, hashToken, readTokenId } from '../../src/access/token.ts'
 import { createWindows, secondsLeft } from '../../src/access/windows.ts'
+import { withChecksum } from '../support/tokens.ts'
 
 type Refusal = { code: string; message: string; retryAfter?: number }
 
@@ -78,21 +79,16 @@ describe('addresses that guess', () => {
     }
   }
 
-  function withChecksum(body: string): string {
-    const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
-    let [rest, text] = [crc32(body), '']
-    for (let i = 0; i < 6; i++) {
-      text = alphabet.charAt(rest % 62) + text
-      rest = Math.floor(rest / 62)
-    }
-    return body + text
-  }
-
   test('20 lookups of an address run at once, 1,000 wait for a second, more are 503 at once', async () => {
     const asked: ((found: null) => void)[] = []
     const authenticate = createAuthenticate({ findToken: () => new Promise(resolve => asked.push(resolve)) })
     const answers = Array.from({ length: 1_021 }, () => send(authenticate, createToken().token, '192.0.2.1'))
+    let gaveUp = false
+    answers[20]?.then(() => {
+      gaveUp = true
+    })
     const last = await (answers.at(-1) as Promise<Refusal>)
+    assert.equal(gaveUp, false)
     assert.deepEqual([last.code, last.retryAfter], ['unavailable', 1])
     assert.equal(last.message, 'The token could not be checked in time.')
     assert.equal(asked.length, 20)
@@ -109,9 +105,59 @@ describe('addresses that guess', () => {
     for (const resolve of asked) resolve(null)
     await other
   })
+
+  test('a turn that ends lets one more in, and no more', async () => {
+    const asked: ((found: null) => void)[] = []
+    const authenticate = createAuthenticate({ findToken: () => new Promise(resolve => asked.push(resolve)) })
+    const sendMore = (count: number) =>
+      Array.from({ length: count }, () => send(authenticate, createToken().token, '192.0.2.1'))
+    const [first] = sendMore(20)
+    await new Promise(resolve => setImmediate(resolve))
+    asked[0]?.(null)
+    await first
+    sendMore(5)
+    await new Promise(resolve => setImmediate(resolve))
+    assert.equal(asked.length, 21)
+    for (const resolve of asked) resolve(null)
+  })
+
+  test('a token that worked waits for no other, and is let in for an hour whatever else its address sends', async t => {
+    let [time, monotonic] = [1_000_000, performance.now()]
+    t.mock.method(performance, 'now', () => monotonic)
+    const good = Array.from({ length: 5 }, () => createToken())
+    const records = new Map(
+      good.map(({ id, hash }) => [id, { id, hash, customers: null, expires_at: null, revoked_at: null }]),
+    )
+    const others: ((found: null) => void)[] = []
+    const findToken = (id: string) => records.get(id) ?? new Promise<null>(resolve => others.push(resolve))
+    const authenticate = createAuthenticate({ findToken, now: () => time })
+    const [first, ...later] = good.map(({ token }) => token) as [string, ...string[]]
+    assert.equal((await send(authenticate, first, '192.0.2.1')).code, 'ok')
+    for (const token of later.slice(0, 3)) {
+      monotonic += 19 * 60_000
+      assert.equal((await send(authenticate, token, '192.0.2.1')).code, 'ok')
+    }
+    time += 501
+    for (let n = 0; n < 30; n++) send(authenticate, createToken().token, '192.0.2.1')
+    await new Promise(resolve => setImmediate(resolve))
+    assert.equal(others.length, 20)
+    assert.equal((await send(authenticate, first, '192.0.2.1')).code, 'ok')
+    for (const resolve of others) resolve(null)
+  })
 })
 
 describe('what is remembered', () => {
+  test('of a known id is not pushed out by ids that nobody knows', async () => {
+    const recall = new Recall<string>(
+      id => (id === 'known' ? 'x' : null),
+      () => 0,
+    )
+    await recall.ask('known')
+    for (let n = 0; n < 20_001; n++) await recall.ask(String(n))
+    assert.deepEqual(recall.recent('known'), { found: 'x', until: 500 })
+    assert.equal(recall.recent('0'), undefined)
+  })
+
   test('is kept for its time at least, and for less than twice that', () => {
     const map = new RecentMap<number>({ keepMs: 100, maxEntries: 10 })
     assert.equal(map.get('a'), undefined)
@@ -126,6 +172,15 @@ describe('what is remembered', () => {
     assert.deepEqual([map.get('c'), map.get('d'), map.get('e')], [undefined, undefined, 5])
     map.set('e', 6, 401)
     assert.equal(map.get('e'), 6)
+  })
+
+  test('at one moment is kept together', () => {
+    const map = new RecentMap<number>({ keepMs: 100, maxEntries: 3 })
+    for (let n = 0; n < 5; n++) map.set(String(n), n, 7)
+    assert.deepEqual(
+      [0, 1, 2, 3, 4].map(n => map.get(String(n))),
+      [0, 1, 2, 3, 4],
+    )
   })
 
   test('is bounded: the oldest go first; a clock that was set back forgets all', () => {

@@ -1,6 +1,8 @@
 /** JWTs of an identity provider, by the tables of RFC 8725 and RFC 7515: which are let in, and what the others are told. */
 import assert from 'node:assert/strict'
 import { createSecretKey } from 'node:crypto'
+import { once } from 'node:events'
+import type { ServerResponse } from 'node:http'
 import { describe, type TestContext, test } from 'node:test'
 import { type Authenticate, createAuthenticate } from '../../src/access/authenticate.ts'
 import { openVerifiers } from '../../src/access/open-verifiers.ts'
@@ -79,7 +81,10 @@ const incomplete = /^The access token lacks a claim that is required, or has one
 
 describe('a JWT of the provider', () => {
   test('is let in with each algorithm that is allowed, for the customers that its claim names', async t => {
-    const algorithms = ['RS256', 'RS384', 'RS512', 'PS256', 'ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519']
+    const algorithms = [
+      ...['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'],
+      ...['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'],
+    ]
     const keys = algorithms.map(alg => makeSigningKey(`key ${alg}`, alg))
     const { authenticate, provider } = await start(t, {}, keys)
     for (const key of keys) {
@@ -245,6 +250,7 @@ describe('a JWT of the provider', () => {
       'application/fatura-link+jwt',
       'FATURA-LINK+JWT',
       'xapplication/jwt',
+      'jwtapplication/',
       'application/application/jwt',
     ])
       await assertRefused(
@@ -295,6 +301,7 @@ describe('a JWT of the provider', () => {
       findKey: () => link.key,
       onProblem: () => {},
     })
+    t.after(() => withoutProvider.close())
     const third = createAuthenticate({ findToken: () => null, verifyJwt: withoutProvider.verifyJwt })
     assert.match((await refusalOf(third, provider.token())).message, /of a kind that is not accepted here/)
     assert.ok((await third(`Bearer ${link.token()}`)).mayRead('cus_ana'))
@@ -394,6 +401,8 @@ describe('RFC 8725: what an attacker may send', () => {
     ]
     const [unnamed, hmac] = [makeSigningKey('1'), makeSigningKey('hmac', 'ES256')]
     const good = makeSigningKey('good')
+    const text = makeSigningKey('text')
+    Object.assign(text.jwk, { key_ops: 'verify' })
     Object.assign(encrypting.jwk, { use: 'enc' })
     Object.assign(signing.jwk, { key_ops: ['sign'] })
     Object.assign(unnamed.jwk, { kid: 1 })
@@ -405,14 +414,101 @@ describe('RFC 8725: what an attacker may send', () => {
       weak,
       unnamed,
       hmac,
+      text,
       good,
       { kty: 'EC' },
       null as never,
       'x' as never,
     )
-    for (const key of [encrypting, signing, weak, unnamed, hmac])
+    for (const key of [encrypting, signing, weak, unnamed, hmac, text])
       assert.match((await refusalOf(authenticate, provider.token({}, {}, key))).message, unsigned, key.kid)
     await authenticate(`Bearer ${provider.token({}, {}, good)}`)
+  })
+
+  test('a key that names no algorithm is for the usual one of its kind; one without an id is found by that alone', async t => {
+    const keys = ['RS256', 'ES384', 'ES512', 'EdDSA'].map(alg => makeSigningKey('', alg))
+    for (const { jwk } of keys) Object.assign(jwk, { alg: undefined, kid: undefined })
+    const { authenticate, provider } = await start(t, {}, keys)
+    for (const key of keys) await authenticate(`Bearer ${provider.token({}, { kid: undefined }, key)}`)
+    const odd = makeSigningKey('', 'ES384')
+    Object.assign(odd.jwk, { kid: 1 })
+    const other = await start(t, {}, [odd])
+    await assertRefused(
+      other,
+      other.provider.token({}, { kid: undefined }, odd),
+      unsigned,
+      'a kid that is no text',
+    )
+  })
+
+  test('a set has 100 keys at most, and what is none is told why', async t => {
+    const [last, beyond] = [makeSigningKey('last'), makeSigningKey('beyond')]
+    const none = Array.from({ length: 98 }, () => ({ kty: 'EC' }) as unknown as SigningKey)
+    const given = await start(t, {}, [...none, last, beyond])
+    await given.authenticate(`Bearer ${given.provider.token({}, {}, last)}`)
+    await assertRefused(given, given.provider.token({}, {}, beyond), unsigned, 'the 101st')
+    const [noSet, noKey] = ['it is not a JSON Web Key Set', 'it holds no key that can verify a signature']
+    for (const [body, message] of [
+      ['[]', noSet],
+      ['null', noSet],
+      ['{}', noSet],
+      ['{"keys":"x"}', noSet],
+      ['{"keys":[]}', noKey],
+      ['{"keys":[null,1,{"kty":"oct","k":"AA","alg":"HS256"}]}', noKey],
+    ] as const) {
+      given.provider.respond = response => response.end(body)
+      const told = await new Promise<Error>(resolve => {
+        const { close } = openVerifiers({
+          ...{ provider: given.provider.options, publicUrl: null, findKey: () => null },
+          onProblem: resolve,
+        })
+        t.after(close)
+      })
+      assert.equal(told.message, message, body)
+    }
+  })
+
+  test('closing ends the reading of keys', async t => {
+    const provider = await startProvider(t)
+    const asked = new Promise<ServerResponse>(resolve => {
+      provider.respond = resolve
+    })
+    const { close } = openVerifiers({
+      ...{ provider: provider.options, publicUrl: null, findKey: () => null, onProblem: () => {} },
+    })
+    const response = await asked
+    const ended = once(response, 'close')
+    close()
+    await ended
+  })
+
+  test('a key that is gone from the set ends its tokens, and until then a header is looked at twice a second', async t => {
+    const given = await start(t)
+    const { provider, authenticate, clock } = given
+    const header = `Bearer ${provider.token()}`
+    await authenticate(header)
+    clock.offsetMs = 499
+    assert.ok(!(authenticate(header) instanceof Promise))
+    clock.offsetMs = 500
+    assert.ok(authenticate(header) instanceof Promise)
+    await authenticate(header)
+    const second = makeSigningKey('second')
+    provider.keys = [second]
+    await authenticate(`Bearer ${provider.token({}, {}, second)}`)
+    clock.offsetMs = 1_001
+    await assertRefused(given, header.slice('Bearer '.length), unsigned, 'gone')
+  })
+
+  test('what is not signed by a known key counts as a guess', async t => {
+    const second = makeSigningKey('first')
+    for (const make of [
+      (provider: Provider, jti: number) => provider.token({ jti }, {}, second),
+      (provider: Provider, jti: number) => provider.token({ jti }, { kid: 'second' }),
+    ]) {
+      const { provider, authenticate } = await start(t)
+      for (let n = 0; n < 100; n++) await refusalOf(authenticate, make(provider, n))
+      assert.equal((await refusalOf(authenticate, make(provider, 100))).code, 'rate_limited')
+    }
   })
 
   test('crit and b64 are refused, whatever they name', async t => {
@@ -581,6 +677,9 @@ describe('RFC 8725: what an attacker may send', () => {
     const early = provider.token({ nbf: seconds(600) })
     for (let n = 0; n < 3; n++) await refusalOf(authenticate, early)
     assert.equal(verify.mock.callCount(), 7, 'one that is too early, each time')
+    const forged = provider.token({}, {}, makeSigningKey('first'))
+    for (let n = 0; n < 3; n++) await refusalOf(authenticate, forged)
+    assert.equal(verify.mock.callCount(), 8, 'one that is forged')
   })
 
   test('nothing of a token is repeated in what its sender is told', async t => {

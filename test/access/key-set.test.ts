@@ -1,7 +1,7 @@
 /** The provider's keys: outages, rotation and made-up key ids, against a real HTTP server. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { createServer } from 'node:http'
+import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, type TestContext, test } from 'node:test'
 import { createAuthenticate } from '../../src/access/authenticate.ts'
@@ -46,30 +46,42 @@ async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
   }
 }
 
-const outages: Record<string, NonNullable<Provider['respond']>> = {
-  'a connection that is cut': response => response.destroy(),
-  'a status 500': response => void response.writeHead(500).end('{"keys":[]}'),
-  'a status 404': response => void response.writeHead(404).end(),
-  'a redirect': response => void response.writeHead(302, { location: 'http://127.0.0.1:1/' }).end(),
-  'no JSON': response => void response.end('<html>'),
-  'no set': response => void response.end('[]'),
-  'a set that is null': response => void response.end('null'),
-  'a set without keys': response => void response.end('{}'),
-  'a set of a text': response => void response.end('{"keys":"x"}'),
-  'an empty set': response => void response.end('{"keys":[]}'),
-  'a set of keys that cannot be used': response =>
-    void response.end(
-      JSON.stringify({ keys: [{ kty: 'oct', k: 'AA', alg: 'HS256', kid: 'first' }, { kty: 'RSA' }] }),
-    ),
-  'a body without an end': response => {
-    const more = () => response.write(' '.repeat(65_536), error => !error && more())
-    more()
-  },
-  'no answer': () => {},
+const noSet = 'it is not a JSON Web Key Set'
+const noKey = 'it holds no key that can verify a signature'
+const outages: Record<string, [respond: NonNullable<Provider['respond']>, told: string | RegExp]> = {
+  'a connection that is cut': [response => response.destroy(), 'fetch failed'],
+  'a status 500': [response => void response.writeHead(500).end('{"keys":[]}'), 'the answer has status 500'],
+  'a status 404': [response => void response.writeHead(404).end(), 'the answer has status 404'],
+  'a status 204': [response => void response.writeHead(204).end(), 'the answer has status 204'],
+  'a redirect': [
+    response => void response.writeHead(302, { location: 'http://127.0.0.1:1/' }).end(),
+    'fetch failed',
+  ],
+  'no JSON': [response => void response.end('<html>'), /is not valid JSON/],
+  'no set': [response => void response.end('[]'), noSet],
+  'a set that is null': [response => void response.end('null'), noSet],
+  'a set without keys': [response => void response.end('{}'), noSet],
+  'a set of a text': [response => void response.end('{"keys":"x"}'), noSet],
+  'an empty set': [response => void response.end('{"keys":[]}'), noKey],
+  'a set of keys that cannot be used': [
+    response =>
+      void response.end(
+        JSON.stringify({ keys: [{ kty: 'oct', k: 'AA', alg: 'HS256', kid: 'first' }, { kty: 'RSA' }] }),
+      ),
+    noKey,
+  ],
+  'a body without an end': [
+    response => {
+      const more = () => response.write(' '.repeat(65_536), error => !error && more())
+      more()
+    },
+    'the answer is larger than 262144 bytes',
+  ],
+  'no answer': [() => {}, /timeout/],
 }
 
 describe('an outage of the provider', { concurrency: 4 }, () => {
-  for (const [name, respond] of Object.entries(outages))
+  for (const [name, [respond, told]] of Object.entries(outages))
     test(`with ${name}: known keys keep working, new tokens of them too, and it is told`, async t => {
       const { provider, send, problems, clock } = await start(t, { reloadMs: 5, retryMs: 5, timeoutMs: 500 })
       const token = provider.token()
@@ -85,6 +97,9 @@ describe('an outage of the provider', { concurrency: 4 }, () => {
       provider.keys.push(second)
       provider.respond = null
       await until(async () => (await send(provider.token({ jti: Math.random() }, {}, second))) === 'ok')
+      for (const problem of problems)
+        if (typeof told === 'string') assert.equal(problem, told)
+        else assert.match(problem, told)
       for (const problem of problems) assert.doesNotMatch(problem, /127\.0\.0\.1:\d+\/jwks/)
     })
 
@@ -110,6 +125,12 @@ describe('an outage of the provider', { concurrency: 4 }, () => {
     for (let n = 0; n < 50; n++)
       assert.equal(await send(provider.token({}, { kid: `made-up ${n}` })), 'unavailable')
     assert.equal(provider.fetches, 1)
+    const soon = await start(t, { firstRetryMs: 4_001 }, provider)
+    await assert.rejects(soon.keys.find('first', 'ES256'), {
+      code: 'unavailable',
+      message: 'The keys of the identity provider cannot be read; try again shortly.',
+      retryAfter: 5,
+    })
   })
 
   test('requests that come before the first answer wait for it', async t => {
@@ -212,7 +233,63 @@ describe('made-up key ids', { concurrency: 4 }, () => {
   })
 })
 
+describe('the usual times', () => {
+  test('5 minutes after a success, a minute after a failure, 5 seconds while no key is known; none once it is closed', async t => {
+    const timeouts = t.mock.method(globalThis, 'setTimeout', () => ({ unref() {} }))
+    const delays = () =>
+      timeouts.mock.calls
+        .map(({ arguments: [read, ms] }) => ({ read: read as () => unknown, ms }))
+        // The client for HTTP has its own.
+        .filter(({ ms }) => [300_000, 60_000, 5_000].includes(ms ?? 0))
+    const lengths = () => delays().map(({ ms }) => ms)
+    const provider = await startProvider(t)
+    const { jwksUrl } = provider.options
+    const open = (onProblem: (error: Error) => void) => {
+      const keys = openKeySet(jwksUrl, onProblem)
+      t.after(() => keys.close())
+      return keys
+    }
+    await open(() => {}).find('first', 'ES256')
+    assert.deepEqual(lengths(), [300_000])
+    provider.respond = response => response.destroy()
+    await delays()[0]?.read()
+    assert.deepEqual(lengths(), [300_000, 60_000])
+    await new Promise(open)
+    assert.deepEqual(lengths(), [300_000, 60_000, 5_000])
+    const asked = new Promise<ServerResponse>(resolve => {
+      provider.respond = resolve
+    })
+    const keys = open(() => assert.fail('it is told of its end'))
+    const ended = once(await asked, 'close')
+    keys.close()
+    await ended
+    await assert.rejects(keys.find('first', 'ES256'), { code: 'unavailable' })
+    assert.deepEqual(lengths(), [300_000, 60_000, 5_000])
+  })
+})
+
 describe('the key set', { concurrency: 4 }, () => {
+  test('finds the one key that fits, and holds what it has found', async t => {
+    const { provider, keys } = await start(t)
+    const [first] = provider.keys as [SigningKey]
+    const found = await keys.find('first', 'ES256')
+    assert.deepEqual([found?.kid, found?.alg], ['first', 'ES256'])
+    assert.equal(await keys.find(undefined, 'ES256'), found)
+    for (const [kid, alg] of [
+      ['first', 'ES384'],
+      ['second', 'ES256'],
+      [undefined, 'ES384'],
+    ] as const)
+      assert.equal(await keys.find(kid, alg), null, `${kid} ${alg}`)
+    assert.ok(found !== null && keys.holds(found))
+    for (const change of [{ kid: 'second' }, { alg: 'ES384' }, { thumbprint: 'x' }])
+      assert.equal(keys.holds({ ...found, ...change }), false, JSON.stringify(change))
+    const doubled = await startProvider(t)
+    doubled.keys = [first, makeSigningKey('first')]
+    const { keys: both } = await start(t, {}, doubled)
+    for (const kid of ['first', undefined]) assert.equal(await both.find(kid, 'ES256'), null)
+  })
+
   test('is asked for as JSON, and closing it ends a reading, the timer, and the telling', async t => {
     const provider = await startProvider(t)
     provider.respond = () => {}
@@ -256,10 +333,14 @@ describe('the key set', { concurrency: 4 }, () => {
     provider.keys = [first, ...Array.from({ length: 98 }, () => ({ kty: 'EC' })), last, beyond]
     assert.equal(await send(provider.token({}, {}, last)), 'ok')
     assert.equal(await send(provider.token({}, {}, beyond)), 'invalid_token')
-    provider.keys = [first, beyond, { pad: 'x'.repeat(250 * 1024) }]
+    const bodyOf = (key: SigningKey, bytes: number) => {
+      const set = JSON.stringify({ keys: [first.jwk, key.jwk] })
+      return set + ' '.repeat(bytes - set.length)
+    }
+    provider.respond = response => response.end(bodyOf(beyond, 256 * 1024))
     assert.equal(await send(provider.token({ jti: 1 }, {}, beyond)), 'ok')
     const more = makeSigningKey('more')
-    provider.keys = [first, more, { pad: 'x'.repeat(256 * 1024) }]
+    provider.respond = response => response.end(bodyOf(more, 256 * 1024 + 1))
     assert.equal(await send(provider.token({}, {}, more)), 'invalid_token')
   })
 })

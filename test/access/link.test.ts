@@ -24,7 +24,7 @@ function start(...keys: StoredKey[]) {
     now,
   })
   const authenticate = createAuthenticate({ findToken: () => null, verifyJwt, now })
-  return { authenticate, clock, asked }
+  return { authenticate, clock, asked, now }
 }
 
 async function messageOf(authenticate: Authenticate, token: string, client?: { remoteAddress: string }) {
@@ -119,6 +119,16 @@ describe('a link', () => {
     ])
       assert.ok((await authenticate(`Bearer ${signer.token(good)}`)).mayRead('cus_ana'))
     assert.equal(maxLinkSeconds, 86_400)
+  })
+
+  test('that is from the future is let in once its time came, a minute before it at the earliest', async () => {
+    const signer = makeLinkSigner()
+    const { authenticate, clock, now } = start(signer.key)
+    clock.offsetMs = -(now() % 1_000)
+    const token = signer.token({ iat: now() / 1_000 + 61, exp: now() / 1_000 + 90 })
+    assert.equal(await messageOf(authenticate, token), 'The access token is not valid yet.')
+    clock.offsetMs += 1_000
+    assert.ok((await authenticate(`Bearer ${token}`)).mayRead('cus_ana'))
   })
 
   test('of another key, or changed, is refused; a malformed key id never reaches the store', async () => {
@@ -267,6 +277,43 @@ describe('JWTs and their cost', () => {
     assert.ok(authenticate(spaced) instanceof Promise)
   })
 
+  test('a signature that was verified is known for an hour, one that was refused for seconds', async t => {
+    let time = performance.now()
+    t.mock.method(performance, 'now', () => time)
+    const verify = t.mock.method(globalThis.crypto.subtle, 'verify')
+    const signer = makeLinkSigner()
+    const { authenticate, clock } = start(signer.key)
+    const [token, forged] = [
+      signer.token(),
+      signer.token({}, { kid: signer.key.kid }).replace(/.{4}$/, 'AAAA'),
+    ]
+    await authenticate(`Bearer ${token}`)
+    await messageOf(authenticate, forged)
+    for (let minute = 1; minute < 60; minute += 20) {
+      time += 20 * 60_000
+      clock.offsetMs += 501
+      // Others that come meanwhile.
+      await authenticate(`Bearer ${signer.token({ jti: minute })}`)
+      const before = verify.mock.callCount()
+      await authenticate(`Bearer ${token}`)
+      assert.equal(verify.mock.callCount(), before, `after ${minute} minutes`)
+    }
+    // The refused one is forgotten when others are, so that not even the greatest number of them is held for long.
+    for (const jti of [1, 2]) {
+      time += 20_000
+      await messageOf(authenticate, signer.token({ jti, aud: 'x' }))
+    }
+    let before = verify.mock.callCount()
+    await messageOf(authenticate, forged)
+    assert.equal(verify.mock.callCount(), before + 1)
+    time += 2 * 60 * 60_000
+    await authenticate(`Bearer ${signer.token({ jti: 'later' })}`)
+    clock.offsetMs += 501
+    before = verify.mock.callCount()
+    await authenticate(`Bearer ${token}`)
+    assert.equal(verify.mock.callCount(), before + 1)
+  })
+
   test('forged variants of a token are refused for their address, and the tokens that work are not', async () => {
     const signer = makeLinkSigner()
     const { authenticate, asked } = start(signer.key)
@@ -309,5 +356,6 @@ describe('JWTs and their cost', () => {
   test('where no JWT is expected, none is looked at', async () => {
     const authenticate = createAuthenticate({ findToken: () => null })
     assert.equal(await messageOf(authenticate, makeLinkSigner().token()), 'The access token is malformed.')
+    assert.equal(await messageOf(start().authenticate, 'a.b.c'), 'The access token is malformed.')
   })
 })

@@ -41,7 +41,11 @@ function signBytes(alg: string, data: Buffer, key: KeyObject | Buffer | string):
   const given = key as KeyObject
   if (alg.startsWith('RS')) return sign(hash, data, given)
   if (alg.startsWith('PS'))
-    return sign(hash, data, { key: given, padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: 32 })
+    return sign(hash, data, {
+      key: given,
+      padding: constants.RSA_PKCS1_PSS_PADDING,
+      saltLength: constants.RSA_PSS_SALTLEN_DIGEST,
+    })
   if (alg.startsWith('ES')) return sign(hash, data, { key: given, dsaEncoding: 'ieee-p1363' })
   return sign(null, data, given)
 }
