@@ -1,4 +1,7 @@
-/** What counting costs: `serve` with an admin port that is scraped once a second, against one that counts nothing. */
+/**
+ * What counting costs: `serve` with an admin port that is scraped once a second, against one that counts nothing. Of the latter
+ * there are two: how far they differ from each other is what two processes of the same kind differ by.
+ */
 
 import { freePort } from '../../test/support/postgres-server.ts'
 import type { Target } from '../load/targets.ts'
@@ -9,6 +12,7 @@ import { undoAtEnd } from '../servers/clean-up.ts'
 import { listPath, startService } from '../servers/service.ts'
 import { formatRates, formatRatios } from './rates.ts'
 
+const kinds = { plain: 'no metrics', again: 'no metrics, again', counted: 'scraped once a second' }
 const scrapeEveryMs = 1_000
 const adminToken = 'bench'.repeat(8)
 
@@ -17,8 +21,9 @@ export async function measureMetrics(options: Options, stores: readonly SeededSt
   const targets: Target[] = []
   const scrapes: Scraping[] = []
   for (const store of stores)
-    for (const isCounted of [false, true]) {
-      const key = `${store.engine}-${isCounted ? 'counted' : 'plain'}`
+    for (const [kind, name] of Object.entries(kinds)) {
+      const isCounted = kind === 'counted'
+      const key = `${store.engine}-${kind}`
       const adminPort = await freePort()
       const { headers, ...service } = await startService({
         ...{ folder: options.folder, name: `metrics-${key}`, store },
@@ -27,17 +32,17 @@ export async function measureMetrics(options: Options, stores: readonly SeededSt
       if (isCounted) scrapes.push(scrape(`http://127.0.0.1:${adminPort}/metrics`))
       targets.push({
         ...{ ...service, key, databasePid: store.server?.pid ?? null, status: 200 },
-        name: `Fatura on ${engineLabels[store.engine]}, ${isCounted ? 'scraped once a second' : 'no metrics'}`,
+        name: `Fatura on ${engineLabels[store.engine]}, ${name}`,
         requests: customers.map(customer => ({ path: listPath(customer), headers })),
       })
     }
   const rounds = await runRounds(targets, options.rounds, options.seconds)
   for (const { stop } of scrapes) await stop()
   for (const { stop } of targets) await stop()
-  const compared = stores.map(
-    ({ engine }) =>
-      [`${engine}-counted`, `${engine}-plain`, `${engineLabels[engine]}: metrics / none`] as const,
-  )
+  const compared = stores.flatMap(({ engine }) => [
+    [`${engine}-counted`, `${engine}-plain`, `${engineLabels[engine]}: metrics / none`] as const,
+    [`${engine}-again`, `${engine}-plain`, `${engineLabels[engine]}: none / none`] as const,
+  ])
   return [formatRates(rounds), formatRatios(rounds, compared)].join('\n\n')
 }
 
