@@ -161,7 +161,10 @@ function createGrant(record: TokenRecord): Grant {
 /** The scheme as a whole: what may be part of a scheme's name (RFC 9110, section 5.6.2) does not follow it. */
 const bearerScheme = /^bearer(?![\w!#$%&'*+.^`|~-])/i
 
-/** What stands behind the scheme and one or more spaces. Only spaces: no other character is white space here (RFC 9110). */
+/**
+ * What stands behind the scheme and one or more spaces. Only spaces: no other character is white space here (RFC 9110). Without one,
+ * it begins with a character that no token has.
+ */
 function readBearer(authorization: string): string {
   const credentials = bearerScheme.test(authorization) ? authorization.slice('bearer'.length) : ''
   let [start, end] = [0, credentials.length]
@@ -172,6 +175,5 @@ function readBearer(authorization: string): string {
       'missing_token',
       'Send an access token in the header Authorization: Bearer <ACCESS_TOKEN>.',
     )
-  if (start === 0) throw new TokenRefusal(malformed)
   return credentials.slice(start, end)
 }
