@@ -12,6 +12,11 @@ export interface LinePage {
   has_more: boolean
 }
 
+export interface LineQuery {
+  limit: number
+  starting_after?: string
+}
+
 /** Reads a page as Stripe sent it; one that does not fit may fit when it is asked for again. */
 export function readLinePage(page: Stripe.ApiList<Stripe.InvoiceLineItem>): LinePage {
   try {
@@ -30,7 +35,7 @@ export function areDistinct(lines: readonly Line[]): boolean {
 
 /** Asks page by page; `first` is what an invoice carries of its lines already. */
 export async function listLines(
-  list: (params: Stripe.InvoiceListLineItemsParams) => Promise<LinePage>,
+  list: (query: LineQuery) => Promise<LinePage>,
   first?: LinePage,
 ): Promise<Line[]> {
   const all = new Map<string, Line>()

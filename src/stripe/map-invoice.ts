@@ -9,6 +9,9 @@ import {
   type Line,
 } from '../invoice.ts'
 
+/** What is mapped of an invoice; its lines are mapped apart. */
+export type InvoiceHead = Omit<Stripe.Invoice, 'lines'>
+
 /** Why an invoice of Stripe's is not one of ours. */
 export type Refusal = 'preview' | 'no_customer' | 'unknown_status'
 
@@ -16,7 +19,7 @@ export type Refusal = 'preview' | 'no_customer' | 'unknown_status'
 export type TaxRates = ReadonlyMap<string, number>
 
 /** The tax rates whose percentage must be known to map an invoice, and which it does not embed. */
-export function rateIds(source: Stripe.Invoice): string[] {
+export function rateIds(source: InvoiceHead): string[] {
   const rate = onlyRate(source)
   return rate === null || embeddedRate(source, rate) !== null ? [] : [rate]
 }
@@ -27,7 +30,7 @@ export function rateIds(source: Stripe.Invoice): string[] {
  * `lines` are all of the invoice's.
  */
 export function mapInvoice(
-  source: Stripe.Invoice,
+  source: InvoiceHead,
   rates: TaxRates,
   previous: Invoice | null,
   lines: readonly Line[],
@@ -66,7 +69,7 @@ function isStatus(status: string | null): status is InvoiceStatus {
 
 type Names = Pick<Invoice, 'display_name' | 'customer_name' | 'customer_email' | 'company_name'>
 
-function namesOf(source: Stripe.Invoice, customerId: string, previous: Invoice | null): Names {
+function namesOf(source: InvoiceHead, customerId: string, previous: Invoice | null): Names {
   const customer_name = source.customer_name ?? null
   const customer_email = source.customer_email ?? null
   const customer = typeof source.customer === 'string' || source.customer?.deleted ? null : source.customer
@@ -79,7 +82,7 @@ function namesOf(source: Stripe.Invoice, customerId: string, previous: Invoice |
 }
 
 /** A Portuguese number before any other: it is what the certified document needs. */
-function taxIdOf({ customer_tax_ids }: Stripe.Invoice): string | null {
+function taxIdOf({ customer_tax_ids }: InvoiceHead): string | null {
   const ids = (customer_tax_ids ?? []).filter(({ value }) => value)
   const best =
     ids.find(({ type }) => type === 'pt_nif') ??
@@ -93,7 +96,7 @@ function taxIdOf({ customer_tax_ids }: Stripe.Invoice): string | null {
  * Whether the lines, before discounts, come to the invoice's total once its discounts, credits, taxes and shipping are
  * counted. If not, the invoice changed between two answers, or something was charged that is on no line.
  */
-export function addsUp(source: Stripe.Invoice, lines: readonly Line[]): boolean {
+export function addsUp(source: InvoiceHead, lines: readonly Line[]): boolean {
   const { total_discount_amounts, total_pretax_credit_amounts, total_taxes, amount_shipping, total } = source
   // The list of credits repeats the discounts.
   const grants = (total_pretax_credit_amounts ?? []).filter(({ type }) => type !== 'discount')
@@ -110,21 +113,21 @@ function subtotalOf(lines: readonly Line[]): number {
  * Before every discount, by the invoice alone. Stripe takes the discounts of single items off its `subtotal`; those of
  * the invoice not.
  */
-function ownSubtotal({ subtotal, discounts, total_discount_amounts }: Stripe.Invoice): number {
+function ownSubtotal({ subtotal, discounts, total_discount_amounts }: InvoiceHead): number {
   const idOf = (discount: string | { id: string }) => (typeof discount === 'string' ? discount : discount.id)
   const ofInvoice = new Set((discounts ?? []).map(idOf))
   const ofItems = (total_discount_amounts ?? []).filter(({ discount }) => !ofInvoice.has(idOf(discount)))
   return subtotal + sumOf(ofItems)
 }
 
-function taxOf({ total, total_excluding_tax, total_taxes }: Stripe.Invoice): number {
+function taxOf({ total, total_excluding_tax, total_taxes }: InvoiceHead): number {
   return total_excluding_tax === null || total_excluding_tax === undefined
     ? sumOf(total_taxes)
     : total - total_excluding_tax
 }
 
 /** One rate is told as it is; several only by what they come to, which on tiny amounts is not a rate at all. */
-function taxPercentOf(source: Stripe.Invoice, tax: number, rates: TaxRates): number | null {
+function taxPercentOf(source: InvoiceHead, tax: number, rates: TaxRates): number | null {
   const rate = onlyRate(source)
   const percentage = rate === null ? null : (embeddedRate(source, rate) ?? rates.get(rate) ?? null)
   if (percentage !== null) return percentage
@@ -134,14 +137,14 @@ function taxPercentOf(source: Stripe.Invoice, tax: number, rates: TaxRates): num
 }
 
 /** The rate that brought all the tax. Null when there is no tax, when several did, or when some tax names no rate. */
-function onlyRate({ total_taxes }: Stripe.Invoice): string | null {
+function onlyRate({ total_taxes }: InvoiceHead): string | null {
   const taxed = (total_taxes ?? []).filter(({ amount }) => amount !== 0)
   const rates = new Set(taxed.map(({ tax_rate_details }) => tax_rate_details?.tax_rate ?? null))
   const [first = null] = rates
   return rates.size === 1 ? first : null
 }
 
-function embeddedRate({ default_tax_rates }: Stripe.Invoice, id: string): number | null {
+function embeddedRate({ default_tax_rates }: InvoiceHead, id: string): number | null {
   const rate = (default_tax_rates ?? []).find(other => other.id === id)
   return rate === undefined ? null : percentageOf(rate)
 }
