@@ -22,7 +22,7 @@ const steps = 8
 /** A list of at most this many pages is left in one piece. */
 const fewestPages = 3
 /** How many pages are stored together when they come faster than they are stored. */
-const pagesAtOnce = 8
+const pagesAtOnce = 16
 
 export interface ListedPage extends ObservationPage {
   /** The stamp before it was asked for. */

@@ -31,12 +31,18 @@ export async function openReadWrite(
   return waitForLock(path, () => openNow(path), wait)
 }
 
+/**
+ * How many pages of 4 kB are written to the log before they are copied to their places, each once however often it was
+ * written: 32 MB. A backfill writes to every customer's pages again and again.
+ */
+const checkpointPages = 8_000
+
 /** Fails at once where another process keeps the file locked, as to change it to WAL does. */
 function openNow(path: string): DatabaseSync {
   const db = openOwn(path, { timeout: 0 })
   try {
     db.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA cache_size = -32768;
-      PRAGMA busy_timeout = ${readPatienceMs}`)
+      PRAGMA wal_autocheckpoint = ${checkpointPages}; PRAGMA busy_timeout = ${readPatienceMs}`)
     return db
   } catch (error) {
     db.close()
