@@ -1,7 +1,15 @@
 /** From an address to an engine. An engine is loaded only when it is used. */
 import type { StoreFacts } from './facts.ts'
 import type { MigrationOutcome, OnRewrite } from './migrations.ts'
-import { type LockWait, type OperatorStore, type ReadStore, StoreError, type WriteStore } from './store.ts'
+import {
+  type ConnectorStores,
+  type ConnectorWait,
+  type LockWait,
+  type OperatorStore,
+  type ReadStore,
+  StoreError,
+  type WriteStore,
+} from './store.ts'
 
 const addressForm =
   'must be sqlite: and the path of a file, like sqlite:data/fatura.db, or postgres://user:password@host:5432/name'
@@ -11,6 +19,7 @@ interface Engine {
   openRead(address: string, sharedBy: number): Promise<ReadStore>
   openOperator(address: string): Promise<OperatorStore>
   openWrite(address: string, wait: LockWait): Promise<WriteStore>
+  openConnector(address: string, wait: ConnectorWait): Promise<ConnectorStores>
   readFacts(address: string): Promise<StoreFacts>
   migrate(address: string, onRewrite?: OnRewrite, wait?: LockWait): Promise<MigrationOutcome>
   isAddress(address: string): boolean
@@ -22,6 +31,8 @@ const sqlite: Engine = {
   openRead: async path => (await import('./sqlite/reader.ts')).openSqliteReader(path),
   openOperator: async path => (await import('./sqlite/operator.ts')).openSqliteOperator(path),
   openWrite: async (path, wait) => (await import('./sqlite/writer.ts')).openSqliteWriter(path, wait),
+  openConnector: async (path, wait) =>
+    (await import('./sqlite/open-connector.ts')).openSqliteConnector(path, wait),
   readFacts: async path => (await import('./sqlite/read-facts.ts')).readSqliteFacts(path),
   migrate: async (path, onRewrite, wait) =>
     (await import('./sqlite/migrations.ts')).migrateSqlite(path, onRewrite, wait),
@@ -38,6 +49,10 @@ const postgres: Engine = {
   openOperator: async url => (await import('./postgres/operator.ts')).openPostgresOperator(url),
   openWrite: async (url, wait) =>
     (await import('./postgres/writer.ts')).openPostgresWriter(url, wait.patienceMs),
+  openConnector: async (url, { leasePatienceMs }) => {
+    const { openPostgresWriter } = await import('./postgres/writer.ts')
+    return { store: await openPostgresWriter(url), leases: await openPostgresWriter(url, leasePatienceMs) }
+  },
   readFacts: async url => (await import('./postgres/read-facts.ts')).readPostgresFacts(url),
   migrate: async (url, onRewrite) => (await import('./postgres/migrate.ts')).migratePostgres(url, onRewrite),
   isAddress: url => URL.canParse(url) && splitAddresses(url).length === 1,
@@ -78,6 +93,12 @@ export async function openOperatorStore(url: string): Promise<OperatorStore> {
 export async function openWriteStore(url: string, wait: LockWait = {}): Promise<WriteStore> {
   const [engine, address] = engineOf(url)
   return engine.openWrite(address, wait)
+}
+
+/** Opens for the connector, as `openWriteStore` does. */
+export async function openConnectorStores(url: string, wait: ConnectorWait): Promise<ConnectorStores> {
+  const [engine, address] = engineOf(url)
+  return engine.openConnector(address, wait)
 }
 
 /** What is wrong with an address, as in "must be …"; null when it is one. */

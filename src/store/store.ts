@@ -247,6 +247,16 @@ export interface LockWait {
   signal?: AbortSignal
 }
 
+/** What the connector writes through, and what it holds its lease by: that waits for nobody long. */
+export interface ConnectorStores {
+  store: WriteStore
+  leases: WriteStore
+}
+
+export interface ConnectorWait extends Pick<LockWait, 'onWait'> {
+  leasePatienceMs: number
+}
+
 /** A store that cannot be used; the message says what to do about it. */
 export class StoreError extends Error {}
 

@@ -6,7 +6,7 @@ import { invoiceXpressIdentity } from '../../invoicexpress/source-identity.ts'
 import type { LinkRules } from '../../linking/link.ts'
 import { SourceError } from '../../sources.ts'
 import type { Lease } from '../../store/connector-store.ts'
-import { openWriteStore } from '../../store/engines.ts'
+import { openConnectorStores } from '../../store/engines.ts'
 import type { WriteStore } from '../../store/store.ts'
 import { billingStreams } from '../../stream-names.ts'
 import { createBillingSource } from '../../stripe/billing-source.ts'
@@ -55,8 +55,7 @@ export interface OpenConnector {
 /** Waits until this process is the connector. */
 export async function openConnector(access: ConnectorAccess): Promise<OpenConnector> {
   const { url, log, wait, signal } = access
-  const store = await openWriteStore(url, { onWait: logWaiting(log) })
-  const leases = await openWriteStore(url, { patienceMs: leasePatienceMs })
+  const { store, leases } = await openConnectorStores(url, { onWait: logWaiting(log), leasePatienceMs })
   const accounts = accountsOf(access)
   let lease: HeldLease | undefined
   const close = async () => {

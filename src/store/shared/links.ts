@@ -1,6 +1,6 @@
 /** What ties invoices of the payment platform to documents, and what is remembered of those that are gone. */
 import type { Claim } from '../../document.ts'
-import type { Invoice, InvoiceKey, InvoiceRecord } from '../../invoice.ts'
+import type { Invoice, InvoiceKey } from '../../invoice.ts'
 import type { Db, Insertion } from './db.ts'
 
 const linkInsertion: Insertion = {
@@ -24,8 +24,13 @@ const clientInsertion: Insertion = {
   onConflict: 'DO NOTHING',
 }
 
+interface Claiming {
+  invoice: Pick<Invoice, 'customer_id' | 'id' | 'ix_id'>
+  claim?: Claim
+}
+
 /** Of records of the payment platform's, which alone have claims; no two of the same invoice. */
-export async function saveLinks(db: Db, records: readonly Omit<InvoiceRecord, 'lines'>[]): Promise<void> {
+export async function saveLinks(db: Db, records: readonly Claiming[]): Promise<void> {
   const linked = records.flatMap(({ invoice, claim }) => (claim === undefined ? [] : [{ invoice, claim }]))
   if (linked.length === 0) return
   const rows = linked.map(({ invoice: { customer_id, id, ix_id }, claim }) => {

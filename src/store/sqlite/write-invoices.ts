@@ -1,12 +1,13 @@
 /** The statements that write invoices, prepared once; they run within a transaction of the writer's. */
 import type { DatabaseSync } from 'node:sqlite'
-import type { Invoice, InvoiceKey, InvoiceRecord } from '../../invoice.ts'
-import { serializeLines, serializeSummary } from '../../invoice-json.ts'
+import type { Invoice, InvoiceKey } from '../../invoice.ts'
+import { serializeSummary } from '../../invoice-json.ts'
 import { searchText } from '../read-model/search.ts'
 import type { Db } from '../shared/db.ts'
 import { deleteLink, relink, saveLinks, saveTombstone } from '../shared/links.ts'
 import { type KnownInvoice, stampOf } from '../store.ts'
 import type { keepCounts } from './counts.ts'
+import type { InvoiceRow } from './invoice-row.ts'
 
 /** `attempt` runs statements, and says what a failure means. */
 export function writeInvoices(
@@ -48,15 +49,10 @@ export function writeInvoices(
       SELECT 1 FROM invoices INDEXED BY invoices_by_party WHERE customer_id = ?1 AND party_id = ?2)`)
 
   /** Says whether anything but the moment of its observation changed; null when what is stored was observed later. */
-  function saveOne({ invoice, lines }: InvoiceRecord, observedAt: number): boolean | null {
-    const { customer_id, id } = invoice
+  function saveOne(row: InvoiceRow, observedAt: number): boolean | null {
+    const { customer_id, id, issued_at, search, summary, lines } = row
     const stored = findInvoice.get(customer_id, id)
     if (stored !== undefined && Number(stored.observed_at) > observedAt) return null
-    const [search, summary, issued] = [
-      searchText(invoice),
-      serializeSummary(invoice),
-      Date.parse(invoice.issued_at),
-    ]
     const isChanged =
       stored?.summary !== summary || stored.party_id !== search.party_id || stored.own_text !== search.own
     if (isChanged) {
@@ -64,9 +60,9 @@ export function writeInvoices(
       insertInvoice.run(
         customer_id,
         id,
-        issued,
-        invoice.status,
-        invoice.ix_status,
+        issued_at,
+        row.status,
+        row.ix_status,
         search.party_id,
         search.own,
         summary,
@@ -75,12 +71,15 @@ export function writeInvoices(
       if (stored !== undefined && stored.party_id !== search.party_id)
         leaveParty.run(customer_id, Number(stored.party_id))
     } else touchInvoice.run(customer_id, id, observedAt)
-    const { changes } =
-      lines === null
-        ? deleteLines.run(customer_id, id)
-        : saveLines.run(customer_id, id, serializeLines(lines))
+    // An invoice that was not there has no lines either.
+    const changes =
+      lines !== null
+        ? saveLines.run(customer_id, id, lines).changes
+        : stored === undefined
+          ? 0
+          : deleteLines.run(customer_id, id).changes
     if (!isChanged && changes === 0) return false
-    counts.note(customer_id, issued, Number(stored?.issued_at ?? issued))
+    counts.note(customer_id, issued_at, Number(stored?.issued_at ?? issued_at))
     return true
   }
 
@@ -110,16 +109,21 @@ export function writeInvoices(
 
   return {
     /** Says how many differed from what was stored. */
-    async save(records: readonly InvoiceRecord[], observedAt: number | readonly number[]): Promise<number> {
-      const saved = attempt(() =>
-        records.map((record, index) => ({ record, isChanged: saveOne(record, stampOf(observedAt, index)) })),
-      )
-      const applied = saved.filter(({ isChanged }) => isChanged !== null)
+    async save(rows: readonly InvoiceRow[], observedAt: number | readonly number[]): Promise<number> {
+      const applied: InvoiceRow[] = []
+      let changed = 0
+      attempt(() => {
+        for (const [index, row] of rows.entries()) {
+          const isChanged = saveOne(row, stampOf(observedAt, index))
+          if (isChanged !== null) applied.push(row)
+          if (isChanged) changed++
+        }
+      })
       await saveLinks(
         shared,
-        applied.map(({ record }) => record),
+        applied.map(({ claim, ...invoice }) => (claim === undefined ? { invoice } : { invoice, claim })),
       )
-      return applied.filter(({ isChanged }) => isChanged).length
+      return changed
     },
     remove,
     async delete(customerId: string, invoiceId: string, observedAt: number): Promise<boolean> {

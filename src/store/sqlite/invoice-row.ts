@@ -1,0 +1,34 @@
+/** An invoice as its tables have it: texts and numbers alone, all that can be made of it without the database. */
+import type { Claim } from '../../document.ts'
+import type { InvoiceKey, InvoiceRecord } from '../../invoice.ts'
+import { serializeLines, serializeSummary } from '../../invoice-json.ts'
+import { type SearchText, searchText } from '../read-model/search.ts'
+
+export interface InvoiceRow extends InvoiceKey {
+  /** In milliseconds. */
+  issued_at: number
+  status: string
+  ix_status: string | null
+  ix_id: number | null
+  search: SearchText
+  summary: string
+  /** Null when they are not known. */
+  lines: string | null
+  claim: Claim | undefined
+}
+
+export function toRow({ invoice, lines, claim }: InvoiceRecord): InvoiceRow {
+  const { customer_id, id, status, ix_status, ix_id } = invoice
+  return {
+    customer_id,
+    id,
+    issued_at: Date.parse(invoice.issued_at),
+    status,
+    ix_status,
+    ix_id,
+    search: searchText(invoice),
+    summary: serializeSummary(invoice),
+    lines: lines === null ? null : serializeLines(lines),
+    claim,
+  }
+}

@@ -1,0 +1,149 @@
+/**
+ * SQLite writes in the thread that asks, and waits there for the disk. The connector has much else to do: its store is in a
+ * thread of its own, so that the next answers are read and mapped while the last ones are committed.
+ */
+import { extname } from 'node:path'
+import { Worker } from 'node:worker_threads'
+import {
+  type LockWait,
+  observationStamp,
+  StoreError,
+  StoreUnavailable,
+  type WriteStore,
+  type WriteTransaction,
+} from '../store.ts'
+import { toRow } from './invoice-row.ts'
+import { createTurns, type InTurn } from './operator.ts'
+import { walkSqlite } from './walk-invoices.ts'
+import type { SqliteTransaction } from './writer.ts'
+
+/** With the ending of this file: in a package it is compiled. */
+const workerFile = new URL(`./writer-worker${extname(import.meta.url)}`, import.meta.url)
+
+export interface WriterData {
+  path: string
+  patienceMs: number | undefined
+}
+
+/** `of` is the transaction that a call belongs to, by the id of the question that began it. */
+export type Question = { id: number } & (
+  | { open: true }
+  | { call: string; args: unknown[]; of?: number }
+  | { begin: true }
+  | { end: 'commit' | 'rollback'; of: number }
+)
+
+export type Answer =
+  | { id: number; value: unknown }
+  | { id: number; failure: Failure }
+  /** Another process has kept the file locked for a while. */
+  | { waitsFor: string }
+
+export interface Failure {
+  kind: 'store' | 'unavailable' | 'fault'
+  message: string
+  stack: string | undefined
+}
+
+type Asked = Question extends infer Each ? (Each extends Question ? Omit<Each, 'id'> : never) : never
+
+interface Asker {
+  resolve(value: unknown): void
+  reject(error: Error): void
+}
+
+export interface ThreadedStore {
+  store: WriteStore
+  /** Between two transactions: whoever writes over another connection of this process finds the file free then. */
+  inTurn: InTurn
+}
+
+export async function openWriterThread(
+  path: string,
+  { patienceMs, onWait }: Pick<LockWait, 'patienceMs' | 'onWait'> = {},
+): Promise<ThreadedStore> {
+  const askers = new Map<number, Asker>()
+  const worker = new Worker(workerFile, { workerData: { path, patienceMs } satisfies WriterData })
+  let lastId = 0
+  let ended: StoreError | null = null
+
+  worker.on('message', (answer: Answer) => {
+    if ('waitsFor' in answer) return onWait?.(answer.waitsFor)
+    const asker = askers.get(answer.id)
+    askers.delete(answer.id)
+    // A thread that waits for questions keeps no process alive; one that owes answers does.
+    if (askers.size === 0) worker.unref()
+    if ('value' in answer) asker?.resolve(answer.value)
+    else asker?.reject(readFailure(answer.failure))
+  })
+  worker.on('error', error => lose(error as Error))
+  worker.on('exit', code => lose(new Error(`It ended with code ${code}.`)))
+
+  function lose(cause: Error): void {
+    ended ??= new StoreError(`The thread that writes to ${path} ended.`, { cause })
+    for (const { reject } of askers.values()) reject(ended)
+    askers.clear()
+  }
+
+  function ask<T>(asked: Asked): Promise<T> {
+    if (ended !== null) return Promise.reject(ended)
+    const id = ++lastId
+    return new Promise<T>((resolve, reject) => {
+      worker.postMessage({ id, ...asked })
+      askers.set(id, { resolve: resolve as Asker['resolve'], reject })
+      worker.ref()
+    })
+  }
+
+  /** Methods that are asked for in the other thread. */
+  function methodsOf<T>(names: readonly string[], of?: number): T {
+    const call = (name: string, args: unknown[]) =>
+      ask(of === undefined ? { call: name, args } : { call: name, args, of })
+    return Object.fromEntries(names.map(name => [name, (...args: unknown[]) => call(name, args)])) as T
+  }
+
+  async function transact<T>(work: (tx: WriteTransaction) => Promise<T>): Promise<T> {
+    const { of, names } = await ask<{ of: number; names: string[] }>({ begin: true })
+    const { saveRows, ...tx } = methodsOf<SqliteTransaction>(names, of)
+    let result: T
+    try {
+      result = await work({
+        ...tx,
+        // What can be made of a record without the database is made here: the other thread has more to do.
+        saveInvoices: (records, observedAt = observationStamp()) => saveRows(records.map(toRow), observedAt),
+        // Whoever asks may know more of them, which is not for the other thread.
+        findKnown: keys => tx.findKnown(keys.map(({ customer_id, id }) => ({ customer_id, id }))),
+      })
+    } catch (error) {
+      await ask({ end: 'rollback', of }).catch(() => {})
+      throw error
+    }
+    await ask({ end: 'commit', of })
+    return result
+  }
+
+  const inTurn = createTurns()
+  try {
+    const names = await ask<string[]>({ open: true })
+    const store: WriteStore = {
+      ...methodsOf<WriteStore>(names),
+      transaction: work => inTurn(() => transact(work)),
+      walkInvoices: walk => walkSqlite(path, walk),
+      async close() {
+        if (ended !== null) return
+        await ask({ call: 'close', args: [] })
+        await worker.terminate()
+      },
+    }
+    return { store, inTurn }
+  } catch (error) {
+    await worker.terminate()
+    throw error
+  }
+}
+
+function readFailure({ kind, message, stack }: Failure): Error {
+  if (kind === 'unavailable') return new StoreUnavailable(message)
+  if (kind === 'store') return new StoreError(message)
+  return Object.assign(new Error(message), { stack })
+}

@@ -1,0 +1,100 @@
+/** What the connector writes through. On SQLite it is in a thread of its own, and nothing else differs. */
+import assert from 'node:assert/strict'
+import { join } from 'node:path'
+import { describe, type TestContext, test } from 'node:test'
+import { openConnectorStores, openOperatorStore } from '../../src/store/engines.ts'
+import { StoreError } from '../../src/store/store.ts'
+import { createFolder, type Engine, engines } from '../support/engines.ts'
+import { makeRecord } from '../support/records.ts'
+
+async function openStores(t: TestContext, engine: Engine) {
+  const url = await engine.createStore(t)
+  const stores = await openConnectorStores(url, { leasePatienceMs: 2_000 })
+  t.after(async () => {
+    await stores.leases.close()
+    await stores.store.close()
+  })
+  return { ...stores, url }
+}
+
+for (const engine of engines)
+  describe(`the connector's stores, on ${engine.name}`, () => {
+    test('a transaction is there for others once it resolves, with its records and what came with them', async t => {
+      const { store, url } = await openStores(t, engine)
+      const records = Array.from({ length: 700 }, (_, i) => makeRecord({ id: `in_${i}` }))
+      const changed = await store.transaction(async tx => {
+        await tx.saveSuccess('stripe:invoices', 5)
+        return tx.saveInvoices(records, 7)
+      })
+      assert.equal(changed, 700)
+      const others = await openOperatorStore(url)
+      t.after(() => others.close())
+      assert.equal((await others.readInvoices(null, 1_000)).length, 700)
+      assert.equal(await others.readLastObserved(), 7)
+      assert.deepEqual(
+        (await others.listStreams()).map(({ name, succeeded_at }) => [name, succeeded_at]),
+        [['stripe:invoices', 5]],
+      )
+      const again = await store.transaction(tx => tx.saveInvoices(records, 8))
+      assert.equal(again, 0, 'nothing differs from what is stored')
+    })
+
+    test('what its work throws is thrown as it is, and nothing of it is stored', async t => {
+      const { store } = await openStores(t, engine)
+      const reason = new RangeError('not today')
+      const failing = store.transaction(async tx => {
+        await tx.saveInvoices([makeRecord()], 1)
+        throw reason
+      })
+      await assert.rejects(failing, error => error === reason)
+      assert.deepEqual(await store.readInvoices(null, 10), [])
+      assert.equal(await store.transaction(tx => tx.saveInvoices([makeRecord()], 2)), 1, 'the next one works')
+    })
+
+    test('transactions that are asked for at once each find what those before left', async t => {
+      const { store } = await openStores(t, engine)
+      const key = { customer_id: 'cus_1', id: 'in_1' }
+      const saved = Array.from({ length: 12 }, () =>
+        store.transaction(async tx => {
+          const [known] = await tx.findKnown([key])
+          const last = known?.observed_at ?? 0
+          await tx.saveInvoices([makeRecord({ ...key, total_cents: last })], last + 1)
+          return last
+        }),
+      )
+      const seen = (await Promise.all(saved)).sort((a, b) => a - b)
+      assert.deepEqual(
+        seen,
+        Array.from({ length: 12 }, (_, i) => i),
+      )
+    })
+
+    test('the lease is renewed however close transactions follow each other', async t => {
+      const { store, leases } = await openStores(t, engine)
+      const held = await leases.takeLease(await leases.readLease(), 'this process')
+      assert.ok(held)
+      let isOver = false
+      const busy = (async () => {
+        for (let i = 0; !isOver; i++)
+          await store.transaction(async tx => {
+            await tx.saveInvoices(
+              Array.from({ length: 50 }, (_, n) => makeRecord({ id: `in_${i}_${n}` })),
+              i + 1,
+            )
+            await tx.holdsLease(held.epoch)
+          })
+      })()
+      for (let beat = 0; beat < 10; beat++) assert.equal(await leases.renewLease(held.epoch), true)
+      isOver = true
+      await busy
+      assert.equal((await leases.readLease()).beats, held.beats + 10)
+    })
+  })
+
+test('where there is no store, that is said, and no thread is left', async t => {
+  const path = join(await createFolder(t), 'none.db')
+  await assert.rejects(
+    openConnectorStores(`sqlite:${path}`, { leasePatienceMs: 1 }),
+    error => error instanceof StoreError && /There is no database at .*none\.db/.test(error.message),
+  )
+})
