@@ -63,36 +63,58 @@ export async function openWriterThread(
   { patienceMs, onWait }: Pick<LockWait, 'patienceMs' | 'onWait'> = {},
 ): Promise<ThreadedStore> {
   const askers = new Map<number, Asker>()
-  const worker = new Worker(workerFile, { workerData: { path, patienceMs } satisfies WriterData })
+  let worker: Worker | null = null
   let lastId = 0
-  let ended: StoreError | null = null
 
-  worker.on('message', (answer: Answer) => {
-    if ('waitsFor' in answer) return onWait?.(answer.waitsFor)
+  function start(): Worker {
+    const started = new Worker(workerFile, { workerData: { path, patienceMs } satisfies WriterData })
+    started.on('message', (answer: Answer) => receive(started, answer))
+    // A thread that failed is replaced at the next question; what it had not committed is gone with it.
+    started.on('error', error => lose(started, error as Error))
+    started.on('exit', code => lose(started, new Error(`It ended with code ${code}.`)))
+    return started
+  }
+
+  function receive(from: Worker, answer: Answer): void {
+    if ('waitsFor' in answer) {
+      onWait?.(answer.waitsFor)
+      return
+    }
     const asker = askers.get(answer.id)
     askers.delete(answer.id)
     // A thread that waits for questions keeps no process alive; one that owes answers does.
-    if (askers.size === 0) worker.unref()
+    if (askers.size === 0) from.unref()
     if ('value' in answer) asker?.resolve(answer.value)
     else asker?.reject(readFailure(answer.failure))
-  })
-  worker.on('error', error => lose(error as Error))
-  worker.on('exit', code => lose(new Error(`It ended with code ${code}.`)))
+  }
 
-  function lose(cause: Error): void {
-    ended ??= new StoreError(`The thread that writes to ${path} ended.`, { cause })
-    for (const { reject } of askers.values()) reject(ended)
+  function lose(lost: Worker, cause: Error): void {
+    if (worker !== lost) return
+    worker = null
+    for (const { reject } of askers.values())
+      reject(new StoreError(`The thread that writes to ${path} ended.`, { cause }))
     askers.clear()
   }
 
   function ask<T>(asked: Asked): Promise<T> {
-    if (ended !== null) return Promise.reject(ended)
+    worker ??= start()
+    const asking = worker
     const id = ++lastId
     return new Promise<T>((resolve, reject) => {
-      worker.postMessage({ id, ...asked })
+      asking.postMessage({ id, ...asked })
       askers.set(id, { resolve: resolve as Asker['resolve'], reject })
-      worker.ref()
+      asking.ref()
     })
+  }
+
+  async function close(): Promise<void> {
+    if (worker === null) return
+    await ask({ call: 'close', args: [] })
+    await end()
+  }
+
+  async function end(): Promise<void> {
+    await worker?.terminate()
   }
 
   /** Methods that are asked for in the other thread. */
@@ -129,15 +151,11 @@ export async function openWriterThread(
       ...methodsOf<WriteStore>(names),
       transaction: work => inTurn(() => transact(work)),
       walkInvoices: walk => walkSqlite(path, walk),
-      async close() {
-        if (ended !== null) return
-        await ask({ call: 'close', args: [] })
-        await worker.terminate()
-      },
+      close,
     }
     return { store, inTurn }
   } catch (error) {
-    await worker.terminate()
+    await end()
     throw error
   }
 }
