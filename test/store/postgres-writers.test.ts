@@ -229,7 +229,7 @@ describe('a writer’s limits', () => {
       const client = new pg.Client(address).on('error', () => {})
       await client.connect()
       try {
-        await client.query(beginWriting)
+        await client.query(beginWriting(false))
         const { rows } = await client.query(
           `SELECT ${names.map(name => `current_setting('${name}') AS ${name}`)}`,
         )

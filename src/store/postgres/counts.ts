@@ -1,17 +1,11 @@
 /** Totals, counters and searchable days of the customers that a transaction changed: written before it commits. */
 import type { PoolClient } from 'pg'
-import {
-  Changes,
-  countedAbove,
-  dayLength,
-  headSize,
-  heldAtMost,
-  spans,
-  stretchOf,
-} from '../read-model/counting.ts'
+import { Changes, dayLength, heldAtMost, spans, stretchOf } from '../read-model/counting.ts'
+import { callAtShards } from './at-shards.ts'
 import { insertRows } from './insert-rows.ts'
 import { dayTexts, readDays, renewDays, signDays } from './search-days.ts'
-import { isSpread, ofCustomers } from './spread.ts'
+import { ofCustomers } from './spread.ts'
+import { nextVersion, readHead } from './write-functions.ts'
 
 /** A moment's day, rounded down also before 1970. */
 export const dayOfIssue = `((issued_at - (issued_at % ${dayLength} + ${dayLength}) % ${dayLength}) / ${dayLength})::integer`
@@ -53,9 +47,9 @@ export function keepCounts(client: PoolClient): Counting {
     changes = new Changes()
     if (changed.length === 0) return
     const small = changed.flatMap(([customerId, { counted }]) => (counted ? [] : [customerId]))
-    const totals = await saveSmall(client, small)
+    const large = await saveSmall(client, small)
     for (const [customerId, { counted, days }] of changed) {
-      if (!counted && (totals.get(customerId) ?? 0) <= countedAbove) continue
+      if (!counted && !large.has(customerId)) continue
       const counting = counted ? countDays(client, customerId, [...days]) : countAll(client, customerId)
       await saveCustomer(client, customerId, await counting, true)
     }
@@ -182,48 +176,16 @@ export async function countAll(client: PoolClient, customerId: string): Promise<
   return sumUp(client, customerId)
 }
 
-// The clock keeps a version unique even across a store restored from a backup; the sum keeps it rising.
-const nextVersion = (now: string) => `greatest(stored.version + 1, ${now}::bigint)`
-
-/** Counts and saves customers without counters, all at once; says their totals. */
-async function saveSmall(client: PoolClient, customerIds: readonly string[]): Promise<Map<string, number>> {
-  if (customerIds.length === 0) return new Map()
-  const { rows } = await client.query<{ customer_id: string; total: number }>({
-    name: 'save-small',
-    text: isSpread(client) ? saveSmallOnShards : saveSmallAtOnce,
-    values: [customerIds, Date.now()],
-  })
-  return new Map(rows.map(({ customer_id, total }) => [customer_id, total]))
-}
-
-const saveSmallAtOnce = `
-  UPDATE fatura.customers AS stored SET version = ${nextVersion('$2')},
-    total = (SELECT count(*) FROM fatura.invoices i WHERE i.customer_id = changed.customer_id),
-    head = ${readHead('changed.customer_id')}
-  FROM unnest($1::text[]) AS changed (customer_id)
-  WHERE stored.customer_id = changed.customer_id
-  RETURNING stored.customer_id, stored.total`
-
-/** Citus passes on to the shards only what reads each customer's rows apart. */
-const saveSmallOnShards = `
-  UPDATE fatura.customers AS stored SET version = ${nextVersion('$2')}, total = found.total, head = coalesce(found.head, '')
-  FROM (
-    SELECT c.customer_id, count(i.id) AS total,
-      string_agg(i.summary, ',' ORDER BY i.issued_at DESC, i.id DESC) FILTER (WHERE i.place <= ${headSize}) AS head
-    FROM fatura.customers c LEFT JOIN (
-      SELECT customer_id, summary, issued_at, id,
-        row_number() OVER (PARTITION BY customer_id ORDER BY issued_at DESC, id DESC) AS place
-      FROM fatura.invoices WHERE customer_id = ANY ($1)) i ON i.customer_id = c.customer_id
-    WHERE c.customer_id = ANY ($1) GROUP BY c.customer_id) found
-  WHERE stored.customer_id = found.customer_id AND stored.customer_id = ANY ($1)
-  RETURNING stored.customer_id, stored.total`
-
-/** The newest invoices of a customer, as they are sent. */
-export function readHead(customerId: string): string {
-  return `coalesce((
-    SELECT string_agg(newest.summary, ',') FROM (
-      SELECT summary FROM fatura.invoices WHERE customer_id = ${customerId}
-      ORDER BY issued_at DESC, id DESC LIMIT ${headSize}) newest), '')`
+/** Counts and saves customers without counters, all at once; says which of them are large by now. */
+async function saveSmall(client: PoolClient, customerIds: readonly string[]): Promise<Set<string>> {
+  const answers = await callAtShards<string, string[]>(
+    client,
+    'count_customers',
+    customerIds,
+    customerId => customerId,
+    some => [some, Date.now()],
+  )
+  return new Set(answers.flatMap(({ told }) => told))
 }
 
 /** The caller has locked it, so there is a row. */

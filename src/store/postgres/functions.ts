@@ -6,6 +6,7 @@ import { keyAttributes } from './function-parts.ts'
 import { keyFunctions } from './key-functions.ts'
 import { listCounted, listInvoices } from './list-functions.ts'
 import { searchInvoices } from './search-functions.ts'
+import { writeFunctions } from './write-functions.ts'
 
 const others = `
   CREATE FUNCTION fatura.find_token(p_id text) RETURNS SETOF fatura.tokens ${keyAttributes} AS $body$
@@ -25,13 +26,20 @@ const others = `
     FROM fatura.migrations m ORDER BY m.version DESC LIMIT 1;
   END $body$;`
 
+/** Those that the API calls. */
+export const readFunctions = asInstalled([keyFunctions, listCounted, listInvoices, searchInvoices, others])
+
 /** All of them, as the newest migration holds them: `npm run functions` writes them there. */
-export const functions = [keyFunctions, listCounted, listInvoices, searchInvoices, others]
-  .join('\n')
-  .replaceAll('CREATE FUNCTION', 'CREATE OR REPLACE FUNCTION')
-  .replaceAll(/^ {2}/gm, '')
-  .replaceAll(/[ \t]+$/gm, '')
-  .trim()
+export const functions = `${readFunctions}\n\n${asInstalled([writeFunctions])}`
+
+function asInstalled(sources: readonly string[]): string {
+  return sources
+    .join('\n')
+    .replaceAll('CREATE FUNCTION', 'CREATE OR REPLACE FUNCTION')
+    .replaceAll(/^ {2}/gm, '')
+    .replaceAll(/[ \t]+$/gm, '')
+    .trim()
+}
 
 /** The line in a migration that the functions follow. */
 export const functionsMark = '-- Functions, written here by npm run functions.\n'

@@ -10,12 +10,12 @@ import {
   dayOfIssue,
   everyState,
   forgetCounts,
-  readHead,
   saveCustomer,
 } from './counts.ts'
 import { dayTexts, everyPart, makeSigns, readDays } from './search-days.ts'
 import { isSpread } from './spread.ts'
 import { explain, transact } from './transact.ts'
+import { readHead } from './write-functions.ts'
 
 /** How many customers are looked at together. */
 const customersAtOnce = 200

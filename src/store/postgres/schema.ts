@@ -55,4 +55,7 @@ export const everywhereFunctions: readonly string[] = [
   'fatura.find_key',
   'fatura.schema_version',
   'fatura.schema_state',
+  'fatura.find_known',
+  'fatura.save_invoices',
+  'fatura.count_customers',
 ]

@@ -6,6 +6,7 @@ import { type Counting, keepCounts } from './counts.ts'
 import { isCrossing, translate } from './pool.ts'
 import { checkSchema, migrations } from './schema-version.ts'
 import { commit } from './shared-rows.ts'
+import { isSpread } from './spread.ts'
 import { beginWriting } from './write-limits.ts'
 
 export interface Writing {
@@ -55,7 +56,9 @@ async function transactOnce<T>(pool: pg.Pool, work: (writing: Writing) => Promis
 
 /** Rows that are written by another version's rules would be wrong for all who read them. */
 async function begin(client: pg.PoolClient): Promise<void> {
-  const told = (await explain(client.query(beginWriting))) as unknown as pg.QueryResult<{ version: number }>[]
+  const told = (await explain(client.query(beginWriting(isSpread(client))))) as unknown as pg.QueryResult<{
+    version: number
+  }>[]
   if (told.at(-1)?.rows[0]?.version !== migrations.length)
     await checkSchema(async sql => (await client.query(sql)).rows)
 }

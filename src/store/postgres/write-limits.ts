@@ -21,9 +21,12 @@ export function writeOptions(lockPatienceMs = limits.lock_timeout): string {
 /**
  * Begins a transaction. What is on the way, such as PgBouncer, may have dropped the session's options: whatever has no
  * limit then gets it for the transaction. The last statement tells the schema's version: it stays so until the end.
+ *
+ * On Citus, each node is written to by one connection, which outlives the transaction: each further one would be a process
+ * that begins with nothing planned, and one more to commit in two phases.
  */
-export const beginWriting = `
-  BEGIN;
+export const beginWriting = (isSpread: boolean) => `
+  BEGIN;${isSpread ? '\n  SET LOCAL citus.max_adaptive_executor_pool_size = 1;' : ''}
   SELECT set_config(name, value, true) FROM (VALUES
     ${Object.entries(limits)
       .map(([name, value]) => `('${name}', '${value}')`)

@@ -24,22 +24,33 @@ const clientInsertion: Insertion = {
   onConflict: 'DO NOTHING',
 }
 
+/** What is stored of a claim: the payment platform's invoices alone have one. */
+export function linkOf({ ix_id }: Pick<Invoice, 'ix_id'>, claim: Claim | undefined) {
+  if (claim === undefined) return { state: null, claimed_id: null, ix_id: null, claim: null }
+  return { state: claim.state, claimed_id: claim.ix_id, ix_id, claim: JSON.stringify(claim) }
+}
+
 interface Claiming {
   invoice: Pick<Invoice, 'customer_id' | 'id' | 'ix_id'>
   claim?: Claim
 }
 
-/** Of records of the payment platform's, which alone have claims; no two of the same invoice. */
+/** Of records that have a claim; no two of the same invoice. */
 export async function saveLinks(db: Db, records: readonly Claiming[]): Promise<void> {
-  const linked = records.flatMap(({ invoice, claim }) => (claim === undefined ? [] : [{ invoice, claim }]))
-  if (linked.length === 0) return
-  const rows = linked.map(({ invoice: { customer_id, id, ix_id }, claim }) => {
-    return [customer_id, id, claim.state, claim.ix_id, ix_id, JSON.stringify(claim)]
+  const rows = records.flatMap(({ invoice, claim }) => {
+    const link = linkOf(invoice, claim)
+    if (link.claim === null) return []
+    return [[invoice.customer_id, invoice.id, link.state, link.claimed_id, link.ix_id, link.claim]]
   })
+  if (rows.length === 0) return
   await db.insert(linkInsertion, rows)
-  const documents = linked.flatMap(({ invoice }) => invoice.ix_id ?? [])
+  await askForClients(db, records)
+}
+
+/** Whom the documents of records that have a claim are made out to is to be read some time. */
+export async function askForClients(db: Db, records: readonly Claiming[]): Promise<void> {
+  const documents = records.flatMap(({ invoice, claim }) => (claim && invoice.ix_id) ?? [])
   if (documents.length === 0) return
-  // Whom the documents are made out to is to be read some time.
   const clients = await db.query<{ id: number }>(
     `SELECT DISTINCT client_id AS id FROM fatura.documents
      WHERE ${db.isAmong('id', '$1')} AND client_id IS NOT NULL ORDER BY client_id`,
