@@ -26,12 +26,14 @@ export async function openKillable(t: TestContext, url: string): Promise<Killabl
   const { folder, programs } = rows[0]
   const { uid, gid } = await stat(folder)
   let isUp = true
+  let env: Record<string, string> = {}
   async function rise(): Promise<void> {
     if (isUp) return
     const log = join(folder, 'log-after-kill')
     const start = spawn(join(programs, 'pg_ctl'), ['-D', folder, '-l', log, '-w', 'start'], {
       ...(process.getuid?.() === 0 && { uid, gid }),
       cwd: '/',
+      env,
       stdio: 'ignore',
     })
     const [code] = await once(start, 'exit')
@@ -46,6 +48,9 @@ export async function openKillable(t: TestContext, url: string): Promise<Killabl
       const server = Number(first)
       if (!(await readFile(`/proc/${server}/cmdline`, 'utf8')).includes(folder))
         throw new Error(`Process ${server} is not the server of ${folder}.`)
+      // Whose it is and where it finds certificates stays as it was.
+      const told = await readFile(`/proc/${server}/environ`, 'utf8')
+      env = Object.fromEntries(told.split('\0').map(each => each.split(/=(.*)/s, 2)))
       const all = [server, ...(await childrenOf(server))]
       isUp = false
       for (const pid of all) endNow(pid)
