@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { everyDay } from './read-model/counting.ts'
-import { signText } from './read-model/search-signs.ts'
+import { signBlock } from './read-model/search-signs.ts'
 import type { Db, Insertion } from './shared/db.ts'
 import { StoreError } from './store.ts'
 
@@ -62,27 +62,40 @@ export interface RewriteStep {
 
 /** By the version whose file they follow. */
 export const rewrites: Readonly<Record<number, Rewrite>> = {
-  2: { title: 'removing names that no invoice has any more, and signing texts', step: tidySearch },
+  2: { title: 'removing names that no invoice has any more', step: dropLeftParties },
+  3: { title: 'signing texts, and noting frequent words', step: signCustomers },
 }
 
 const customersAtOnce = 100
 
-async function tidySearch(db: Db, after: string): Promise<RewriteStep> {
+async function dropLeftParties(db: Db, after: string): Promise<RewriteStep> {
   const customers = await db.query<{ customer_id: string }>(
     'SELECT DISTINCT customer_id FROM fatura.parties WHERE customer_id > $1 ORDER BY customer_id LIMIT $2',
     after,
     customersAtOnce,
   )
-  for (const { customer_id } of customers) {
+  for (const { customer_id } of customers)
     await db.query(
       `DELETE FROM fatura.parties WHERE customer_id = $1
          AND party_id NOT IN (SELECT party_id FROM fatura.invoices WHERE customer_id = $1)`,
       customer_id,
     )
-    await signTexts(db, customer_id)
-  }
+  return stepAfter(customers)
+}
+
+function stepAfter(customers: readonly { customer_id: string }[]): RewriteStep {
   const next = customers.length < customersAtOnce ? null : (customers.at(-1)?.customer_id ?? null)
   return { next, customers: customers.length }
+}
+
+async function signCustomers(db: Db, after: string): Promise<RewriteStep> {
+  const customers = await db.query<{ customer_id: string; counted: boolean | number }>(
+    'SELECT customer_id, counted FROM fatura.customers WHERE customer_id > $1 ORDER BY customer_id LIMIT $2',
+    after,
+    customersAtOnce,
+  )
+  for (const { customer_id, counted } of customers) if (counted) await signTexts(db, customer_id)
+  return stepAfter(customers)
 }
 
 const signInsertion: Insertion = {
@@ -91,16 +104,16 @@ const signInsertion: Insertion = {
   onConflict: 'DO NOTHING',
 }
 
-/** Signs what a customer's invoices are found by; a customer of few has nothing of the kind. */
+/** Signs what a large customer's invoices are found by. */
 async function signTexts(db: Db, customerId: string): Promise<void> {
   await db.query('DELETE FROM fatura.search_signs WHERE customer_id = $1', customerId)
   for (let from = everyDay.first; ; ) {
-    const texts = await db.query<{ first: number; text: string }>(db.readTexts, customerId, from)
-    const signs = texts.flatMap(({ first, text }) =>
-      [...signText(text).entries()].map(([part, bits]) => [customerId, part, first, bits]),
+    const blocks = await db.readTexts(customerId, from)
+    const signs = blocks.flatMap(block =>
+      signBlock(block).map(([part, bits]) => [customerId, part, block.first, bits]),
     )
     await db.insert(signInsertion, signs)
-    const last = texts.at(-1)
+    const last = blocks.at(-1)
     if (last === undefined) return
     from = last.first + 1
   }

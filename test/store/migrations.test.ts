@@ -101,7 +101,7 @@ for (const engine of ['sqlite', 'postgres'] as const)
       await assert.rejects(openReadStore(url), /is not completely migrated/)
       const told: [string, boolean][] = []
       await migrateStore(url, (title, done, part) => told.push([title, done > 0 && part > 0 && part <= 1]))
-      assert.deepEqual(told, [['removing names that no invoice has any more, and signing texts', true]])
+      assert.deepEqual(told, [['removing names that no invoice has any more', true]])
       assert.deepEqual(
         await rows('SELECT customer_id, party_id FROM fatura.parties ORDER BY customer_id, party_id'),
         before,

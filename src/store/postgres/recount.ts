@@ -12,7 +12,7 @@ import {
   forgetCounts,
   saveCustomer,
 } from './counts.ts'
-import { dayTexts, everyPart, makeSigns, readDays } from './search-days.ts'
+import { dayTexts, makeSigns, readDays } from './search-days.ts'
 import { isSpread } from './spread.ts'
 import { explain, transact } from './transact.ts'
 import { readHead } from './write-functions.ts'
@@ -121,16 +121,16 @@ async function checkApart(client: PoolClient, { from, end }: Stretch): Promise<C
 async function countWrongSigns(client: PoolClient, customerId: string): Promise<number> {
   const days = await readDays(client, customerId)
   const { rows } = await client.query<{ n: number }>(
-    `SELECT count(*) AS n FROM fatura.search_signs
-     WHERE customer_id = $1 AND (first <> ALL ($2::integer[]) OR part <> ALL ($3::integer[]))`,
-    [customerId, days, everyPart],
+    'SELECT count(*) AS n FROM fatura.search_signs WHERE customer_id = $1',
+    [customerId],
   )
   let wrong = rows[0]?.n ?? 0
   for await (const { parts, firsts, bits } of makeSigns(client, customerId, days)) {
+    // What is kept beyond what should be is wrong as well.
     const { rows } = await client.query<{ n: number }>(
-      `SELECT count(*) AS n FROM unnest($2::integer[], $3::integer[], $4::bytea[]) AS e (part, first, bits)
-       LEFT JOIN fatura.search_signs g ON g.customer_id = $1 AND g.part = e.part AND g.first = e.first
-       WHERE g.bits IS DISTINCT FROM e.bits`,
+      `SELECT count(*) FILTER (WHERE g.bits IS DISTINCT FROM e.bits) - count(g.bits) AS n
+       FROM unnest($2::integer[], $3::integer[], $4::bytea[]) AS e (part, first, bits)
+       LEFT JOIN fatura.search_signs g ON g.customer_id = $1 AND g.part = e.part AND g.first = e.first`,
       [customerId, parts, firsts, bits],
     )
     wrong += rows[0]?.n ?? 0

@@ -4,7 +4,9 @@
  */
 import type { PoolClient } from 'pg'
 import { dayLength } from '../read-model/counting.ts'
-import { signParts, signText } from '../read-model/search-signs.ts'
+import type { TextBlock } from '../read-model/frequent-words.ts'
+import { textEnd } from '../read-model/search.ts'
+import { everyPart, signBlock } from '../read-model/search-signs.ts'
 
 const inOrder = 'ORDER BY issued_at DESC, id DESC'
 
@@ -13,39 +15,69 @@ export const dayTexts = `
   array_agg(own_text ${inOrder}) AS texts, array_agg(party_id ${inOrder}) AS parties,
   string_agg(own_text, '\\x0d'::bytea ${inOrder}) AS joined`
 
+/** Signs stay as they are where texts do: most changes are of a state. */
 export async function renewDays(
   client: PoolClient,
   customerId: string,
   days: readonly number[],
 ): Promise<void> {
-  await client.query({
+  const ofDay = (day: string) =>
+    `customer_id = $1 AND issued_at >= ${day}::bigint * ${dayLength} AND issued_at < (${day} + 1)::bigint * ${dayLength}`
+  const { rows: gone } = await client.query<{ day: number }>({
     name: 'forget-texts',
-    text: 'DELETE FROM fatura.search_days WHERE customer_id = $1 AND day = ANY ($2::integer[])',
+    text: `
+      DELETE FROM fatura.search_days s WHERE s.customer_id = $1 AND s.day = ANY ($2::integer[])
+        AND NOT EXISTS (SELECT FROM fatura.invoices WHERE ${ofDay('s.day')}) RETURNING s.day`,
     values: [customerId, days],
   })
-  await client.query({
+  const { rows: changed } = await client.query<{ day: number }>({
     name: 'join-texts',
     text: `
-      INSERT INTO fatura.search_days (customer_id, day, texts, parties, joined)
+      INSERT INTO fatura.search_days AS stored (customer_id, day, texts, parties, joined)
       SELECT $1, given.day, found.* FROM unnest($2::integer[]) AS given (day) CROSS JOIN LATERAL (
-        SELECT ${dayTexts} FROM fatura.invoices
-        WHERE customer_id = $1 AND issued_at >= given.day::bigint * ${dayLength}
-          AND issued_at < (given.day + 1)::bigint * ${dayLength}) found
-      WHERE found.texts IS NOT NULL`,
+        SELECT ${dayTexts} FROM fatura.invoices WHERE ${ofDay('given.day')}) found
+      WHERE found.texts IS NOT NULL
+      ON CONFLICT (customer_id, day) DO UPDATE
+        SET texts = excluded.texts, parties = excluded.parties, joined = excluded.joined
+        WHERE (stored.joined, stored.parties) IS DISTINCT FROM (excluded.joined, excluded.parties)
+      RETURNING stored.day`,
     values: [customerId, days],
   })
-  await signDays(client, customerId, days)
+  await signDays(
+    client,
+    customerId,
+    [...gone, ...changed].map(({ day }) => day),
+  )
 }
 
 /** How many days' texts are held at a time. */
-const daysAtOnce = 50
+export const daysAtOnce = 50
 
-/** All that invoices of a day are found by. */
-export const dayText = `
-  convert_from(s.joined, 'UTF8') || coalesce((
-    SELECT string_agg(E'\\r' || y.text, '' ORDER BY y.party_id)
+/** What invoices of days are found by. */
+export const selectTexts = `
+  SELECT s.day AS first, convert_from(s.joined, 'UTF8') AS texts, s.parties::text[] AS party_ids, (
+    SELECT json_object_agg(y.party_id, y.text ORDER BY y.party_id)
     FROM (SELECT DISTINCT unnest(s.parties) AS party_id) p
-    JOIN fatura.parties y ON y.customer_id = s.customer_id AND y.party_id = p.party_id), '')`
+    JOIN fatura.parties y ON y.customer_id = s.customer_id AND y.party_id = p.party_id) AS parties
+  FROM fatura.search_days s`
+
+interface TextsRow {
+  first: number
+  texts: string
+  party_ids: string[]
+  parties: Record<string, string> | null
+}
+
+export function textsOf({ first, texts, party_ids, parties }: TextsRow): TextBlock & { first: number } {
+  const numbers = new Map(Object.keys(parties ?? {}).map((id, number) => [id, number]))
+  return {
+    first,
+    texts: texts.split(textEnd),
+    parties: Object.values(parties ?? {}),
+    partyOf: party_ids.map(id => numbers.get(id) ?? -1),
+    days: 1,
+  }
+}
 
 export interface Signs {
   parts: number[]
@@ -61,16 +93,16 @@ export async function* makeSigns(
 ): AsyncGenerator<Signs & { days: readonly number[] }> {
   for (let at = 0; at < days.length; at += daysAtOnce) {
     const some = days.slice(at, at + daysAtOnce)
-    const { rows } = await client.query<{ day: number; text: string }>({
+    const { rows } = await client.query<TextsRow>({
       name: 'read-texts',
-      text: `SELECT s.day, ${dayText} AS text FROM fatura.search_days s WHERE s.customer_id = $1 AND s.day = ANY ($2::integer[])`,
+      text: `${selectTexts} WHERE s.customer_id = $1 AND s.day = ANY ($2::integer[])`,
       values: [customerId, some],
     })
     const signs: Signs = { parts: [], firsts: [], bits: [] }
-    for (const { day, text } of rows)
-      for (const [part, bits] of signText(text).entries()) {
+    for (const { first, ...block } of rows.map(textsOf))
+      for (const [part, bits] of signBlock(block)) {
         signs.parts.push(part)
-        signs.firsts.push(day)
+        signs.firsts.push(first)
         signs.bits.push(Buffer.from(bits))
       }
     yield { ...signs, days: some }
@@ -84,8 +116,6 @@ export async function readDays(client: PoolClient, customerId: string): Promise<
   )
   return rows.map(({ day }) => day)
 }
-
-export const everyPart = Array.from({ length: signParts }, (_, part) => part)
 
 /** Puts the signs of days as they are now in the place of what was kept. */
 export async function signDays(

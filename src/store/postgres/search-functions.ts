@@ -3,6 +3,7 @@
  * words and this customer's parties, and planned then: each word that it needs not look for makes every row cheaper.
  */
 import { dayLength, everyDay } from '../read-model/counting.ts'
+import { keptWords, partInSql } from '../read-model/frequent-words.ts'
 import { signParts } from '../read-model/search-signs.ts'
 import {
   attributes,
@@ -51,6 +52,8 @@ const readWords = `
       v_words := v_words || convert_to(v_word, 'UTF8');
       v_holders := v_holders || v_of;
       v_ends := v_ends || cardinality(v_holders);
+      v_marks := array_append(v_marks, CASE WHEN v_word = v_alternative AND v_word ~ '${keptWords}' THEN E'\\n' || v_word || ':' END);
+      v_parts := v_parts || (${partInSql('v_word')});
     END LOOP`
 
 /** Of an invoice: each word is in its own text, or in its party's. */
@@ -89,7 +92,8 @@ const findInRows = `
 
 /**
  * The same for a customer with counters: each day's texts lie in one row, and are counted there; then the rows of those days
- * are read in which the page lies. Only days are looked through whose signs have the words' groups of letters. Where a day lacks a word that only parties hold which hold all words, those count alone.
+ * are read in which the page lies.
+ * Only days are looked through whose signs have the words' groups of letters, and none that keeps the bits of each word. Where a day lacks a word that only parties hold which hold all words, those count alone.
  */
 const findInDays = `
       IF cardinality(v_free) <= ${countedApart} THEN
@@ -99,6 +103,12 @@ const findInDays = `
         SELECT string_agg(format('cardinality(array_positions(s.parties, %s))', f.party_id), ' + ') INTO v_of_free
         FROM unnest(v_free) f (party_id);
       END IF;
+      IF array_position(v_marks, NULL) IS NULL THEN
+        SELECT string_agg(format('(SELECT (''x'' || nullif(split_part(split_part(convert_from(g.bits, ''UTF8''), $5[%s], 2),
+          E''\\n'', 1), ''''))::varbit FROM fatura.search_signs g WHERE g.customer_id = $1 AND g.part = %s AND g.first = s.day)',
+          n, v_parts[n]), ' & ')
+        INTO v_frequent FROM generate_series(1, cardinality(v_marks)) n;
+      END IF;
       FOREACH v_group IN ARRAY p_groups LOOP
         EXIT WHEN cardinality(v_signed) <= ${worthReading};
         v_signed := CASE WHEN v_signed IS NULL
@@ -106,15 +116,15 @@ const findInDays = `
           ELSE ARRAY(SELECT d.first FROM unnest(v_signed) d (first) WHERE (SELECT true FROM ${signsWithGroup} AND g.first = d.first)) END;
       END LOOP;
       EXECUTE format('SELECT array_agg(q.day), array_agg(q.n), coalesce(sum(q.n), 0) FROM (
-        SELECT s.day, CASE WHEN %s THEN %s ELSE (
-          SELECT count(*) FROM (SELECT unnest(s.texts) AS own_text%s) i WHERE %s) END AS n
+        SELECT s.day, coalesce(bit_count(%s), CASE WHEN %s THEN %s ELSE (
+          SELECT count(*) FROM (SELECT unnest(s.texts) AS own_text%s) i WHERE %s) END) AS n
         FROM fatura.search_days s WHERE s.customer_id = $1 AND s.day >= %s AND s.day < %s%s
         ORDER BY s.day DESC OFFSET 0) q WHERE q.n > 0',
-        coalesce(v_lacks, 'false'), coalesce(v_of_free, '0'),
+        coalesce(v_frequent, 'NULL::varbit'), coalesce(v_lacks, 'false'), coalesce(v_of_free, '0'),
         CASE WHEN cardinality(v_holders) > 0 THEN ', unnest(s.parties) AS party_id' END, v_condition,
         coalesce(p_from / ${dayLength}, ${everyDay.first}), coalesce(p_before / ${dayLength}, ${everyDay.end}),
         CASE WHEN v_signed IS NOT NULL THEN ' AND s.day = ANY ($4)' END)
-      INTO v_days, v_ns, total ${sought}, v_signed;
+      INTO v_days, v_ns, total ${sought}, v_signed, v_marks;
       ${clampPage};
       v_left := (page - 1) * p_page_size;
       v_ids := '{}';
@@ -140,6 +150,7 @@ export const searchInvoices = `
     v_words bytea[] := '{}'; v_holders bigint[] := '{}'; v_ends integer[] := '[0:0]={0}';
     v_condition text; v_found text; v_lacks text; v_of_free text; v_ids text[]; v_left bigint; v_in_days boolean;
     v_days integer[]; v_ns bigint[]; v_group integer; v_signed integer[];
+    v_marks text[] := '{}'; v_parts integer[] := '{}'; v_frequent text;
   BEGIN
     ${readWords};
     IF cardinality(v_words) = 0 THEN

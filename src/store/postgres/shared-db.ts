@@ -1,7 +1,7 @@
 import type { Db } from '../shared/db.ts'
 import { type Asked, insertRows, nameOf } from './insert-rows.ts'
 import { translate } from './pool.ts'
-import { dayText } from './search-days.ts'
+import { daysAtOnce, selectTexts, textsOf } from './search-days.ts'
 import { isSpread } from './spread.ts'
 
 /**
@@ -38,9 +38,13 @@ export function createDb(asked: Asked, isPrepared = false): Db {
     },
     isSpread: () => isSpread(asked),
     keepRow: 'FOR SHARE',
-    readTexts: `
-      SELECT s.day AS first, ${dayText} AS text FROM fatura.search_days s
-      WHERE s.customer_id = $1 AND s.day >= $2 ORDER BY s.day LIMIT 50`,
+    async readTexts(customerId, from) {
+      const rows = await ask(
+        `${selectTexts} WHERE s.customer_id = $1 AND s.day >= $2 ORDER BY s.day LIMIT ${daysAtOnce}`,
+        [customerId, from],
+      )
+      return rows.map(textsOf)
+    },
     customersAsJson: 'to_json(customers)::text AS customers',
     customersFromJson: json => json && JSON.parse(json),
   }

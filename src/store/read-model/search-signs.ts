@@ -3,7 +3,8 @@
  * sets one. Where a group of a word has no bit, the word is not. Signs are kept cut into parts, by the group's hash, so that
  * to look for a group in a thousand texts is to read one short part of each.
  */
-import type { SearchWord } from './search.ts'
+import { frequentParts, keepFrequent, type TextBlock } from './frequent-words.ts'
+import { type SearchWord, textEnd } from './search.ts'
 
 export const signParts = 32
 
@@ -46,6 +47,16 @@ export function signText(text: string): Uint8Array[] {
     bits[byte] = (bits[byte] as number) | (1 << (place & 7))
   })
   return Array.from({ length: signParts }, (_, part) => bits.subarray(part * size, (part + 1) * size))
+}
+
+/** The parts of a block's sign follow each other from 0 on; those of its frequent words come next. */
+export const everyPart = Array.from({ length: signParts + frequentParts }, (_, part) => part)
+
+/** All that is kept of a block to look for words in it, in parts. */
+export function signBlock(block: TextBlock): [part: number, bits: Uint8Array][] {
+  const sign = signText([...block.texts, ...block.parties].join(textEnd))
+  const frequent = [...keepFrequent(block)].map(([part, words]) => [part, Buffer.from(words)] as const)
+  return [...sign.entries(), ...frequent].map(([part, bits]) => [part, bits])
 }
 
 /** This many groups tell enough: further ones would only be read. */

@@ -15,6 +15,8 @@ export type SearchWord = readonly [text: string, taxId: string | null]
 // No folded field holds these, so a word never matches across two fields, nor a mark by accident.
 const fieldEnd = '\n'
 const taxIdStart = '\t'
+/** Stands between texts that are kept together: folding leaves no control characters. */
+export const textEnd = '\r'
 
 const gap = /[\s\p{Cc}]+/u
 // The wildcards of SQL and of shells (% _ * ? \) are deliberately not separators: they are text like any other.

@@ -1,18 +1,21 @@
 /** The blocks that a search looks through: made again where days changed, within the transaction that changes them. */
 import type { DatabaseSync } from 'node:sqlite'
 import { everyDay } from '../read-model/counting.ts'
-import { signParts, signText } from '../read-model/search-signs.ts'
+import { everyPart, signBlock } from '../read-model/search-signs.ts'
 import {
   blockColumns,
-  blockText,
+  hasSameTexts,
   makeBlock,
   readBlock,
   type SearchBlock,
   type SearchDay,
+  textsOf,
 } from './search-blocks.ts'
 
 /** A block is cut once each part has this many invoices. Smaller blocks make searches slower, larger ones writes. */
 const blockLeast = 512
+
+type StoredBlock = SearchBlock & { first: number }
 
 export function keepBlocks(db: DatabaseSync, least = blockLeast) {
   const findBlock = db.prepare(`
@@ -22,21 +25,24 @@ export function keepBlocks(db: DatabaseSync, least = blockLeast) {
   const deleteBlocks = db.prepare('DELETE FROM search_blocks WHERE customer_id = ?1')
   const insertBlock = db.prepare(`
     INSERT INTO search_blocks (customer_id, first, ${blockColumns}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)`)
-  const everyPart = Array.from({ length: signParts }, (_, part) => part).join(', ')
   const deleteSign = db.prepare(
-    `DELETE FROM search_signs WHERE customer_id = ?1 AND part IN (${everyPart}) AND first = ?2`,
+    `DELETE FROM search_signs WHERE customer_id = ?1 AND part IN (${everyPart.join(', ')}) AND first = ?2`,
   )
   const deleteSigns = db.prepare('DELETE FROM search_signs WHERE customer_id = ?1')
   const insertSign = db.prepare(
     'INSERT INTO search_signs (customer_id, part, first, bits) VALUES (?1, ?2, ?3, ?4)',
   )
 
-  function saveBlock(customerId: string, first: number, made: readonly SearchDay[]): void {
+  /** Signs stay as they are where texts do: most changes are of a state. */
+  function saveBlock(customerId: string, first: number, made: readonly SearchDay[], old?: StoredBlock): void {
     const block = makeBlock(made)
     const { days, states, marks, parties, texts } = block
     insertBlock.run(customerId, first, days, states, marks, parties, texts)
-    for (const [part, bits] of signText(blockText(block)).entries())
-      insertSign.run(customerId, part, first, bits)
+    if (old?.first === first) {
+      if (hasSameTexts(old, block)) return
+      deleteSign.run(customerId, first)
+    }
+    for (const [part, bits] of signBlock(textsOf(block))) insertSign.run(customerId, part, first, bits)
   }
 
   return {
@@ -48,12 +54,9 @@ export function keepBlocks(db: DatabaseSync, least = blockLeast) {
     renew(customerId: string, days: Iterable<number>, read: (day: number) => SearchDay): void {
       const changed = [...days].sort((a, b) => a - b)
       for (let latest = changed.at(-1); latest !== undefined; latest = changed.at(-1)) {
-        const stored = findBlock.get(customerId, latest) as unknown as
-          | (SearchBlock & { first: number })
-          | undefined
+        const stored = findBlock.get(customerId, latest) as unknown as StoredBlock | undefined
         const first = stored?.first ?? everyDay.first
         deleteBlock.run(customerId, first)
-        deleteSign.run(customerId, first)
         const kept = stored === undefined ? [] : readBlock(stored)
         let [whole, part]: [SearchDay[], SearchDay[]] = [[], []]
         let size = 0
@@ -67,7 +70,8 @@ export function keepBlocks(db: DatabaseSync, least = blockLeast) {
         }
         // The lowest keeps its place, so that every day has a block it belongs to; and what is too little joins it.
         const left = [...whole, ...part]
-        if (left.length > 0 || first === everyDay.first) saveBlock(customerId, first, left)
+        if (left.length > 0 || first === everyDay.first) saveBlock(customerId, first, left, stored)
+        else deleteSign.run(customerId, first)
       }
     },
   }

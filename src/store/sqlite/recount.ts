@@ -1,15 +1,15 @@
 /** Holds what is kept of a customer's invoices beside them against the rows, one customer at a time. */
 import type { DatabaseSync } from 'node:sqlite'
 import { countedAbove, dayOf, everyDay, spans, stretchOf } from '../read-model/counting.ts'
-import { signText } from '../read-model/search-signs.ts'
+import { signBlock } from '../read-model/search-signs.ts'
 import { countStates, currentHead, type StoredRow } from './counts.ts'
 import {
   blockColumns,
-  blockText,
   makeBlock,
   type SearchBlock,
   type SearchDay,
   type SearchRow,
+  textsOf,
 } from './search-blocks.ts'
 
 export function recounts(db: DatabaseSync) {
@@ -87,7 +87,7 @@ export function recounts(db: DatabaseSync) {
     for (const [first, part] of held) {
       const made = makeBlock(part.map(([day, rows]): SearchDay => ({ day, rows })))
       expected.set(`block ${first}`, nameBlock(made))
-      for (const [part, bits] of signText(blockText(made)).entries())
+      for (const [part, bits] of signBlock(textsOf(made)))
         expected.set(`sign ${first} ${part}`, nameBytes(bits))
     }
     let wrong = 0

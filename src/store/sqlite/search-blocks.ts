@@ -3,7 +3,8 @@
  * text; a large customer's invoices are therefore also kept as blocks of whole days, and a search looks through those.
  */
 import { type Days, ixOf } from '../read-model/counting.ts'
-import { formsOf, type SearchWord } from '../read-model/search.ts'
+import type { TextBlock } from '../read-model/frequent-words.ts'
+import { formsOf, type SearchWord, textEnd } from '../read-model/search.ts'
 
 export interface SearchRow {
   status: string
@@ -35,9 +36,6 @@ export const blockColumns = 'days, states, marks, parties, texts'
 type DayCount = [day: number, n: number]
 type State = [status: string, ix_status: string | null]
 
-// Folding leaves no control characters, and within a text fields end otherwise.
-const textEnd = '\r'
-
 /** The days come latest first. */
 export function makeBlock(days: readonly SearchDay[]): SearchBlock {
   const rows = days.flatMap(({ rows }) => rows)
@@ -62,9 +60,24 @@ export function makeBlock(days: readonly SearchDay[]): SearchBlock {
   }
 }
 
-/** All that its invoices are found by. */
-export function blockText({ texts, parties }: Pick<SearchBlock, 'texts' | 'parties'>): string {
-  return texts + textEnd + parties
+/** What its invoices are found by. */
+export function textsOf(block: SearchBlock): TextBlock {
+  const marks = numbersOf(block)
+  const n = marks.length / 3
+  const days = (JSON.parse(block.days) as DayCount[]).length
+  const [texts, parties] = [block.texts, block.parties].map(joined => (n === 0 ? [] : joined.split(textEnd)))
+  return { texts: texts ?? [], parties: parties ?? [], partyOf: marks.subarray(2 * n), days }
+}
+
+/** Whether two blocks differ in states alone, if in anything. */
+export function hasSameTexts(one: SearchBlock, other: SearchBlock): boolean {
+  const partiesOf = ({ marks }: SearchBlock) => marks.subarray((marks.length / 3) * 2)
+  return (
+    one.texts === other.texts &&
+    one.parties === other.parties &&
+    one.days === other.days &&
+    Buffer.compare(partiesOf(one), partiesOf(other)) === 0
+  )
 }
 
 /** Numbers what is met from 0 on, and keeps where each was met first. */

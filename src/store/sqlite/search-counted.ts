@@ -1,6 +1,7 @@
 /** A search among a large customer's invoices, block by block. The caller holds a read transaction. */
 import type { DatabaseSync } from 'node:sqlite'
 import { type Days, dayLength, everyDay } from '../read-model/counting.ts'
+import { frequentPlace, readBits } from '../read-model/frequent-words.ts'
 import { wordsLeft } from '../read-model/search.ts'
 import { groupsOf, partOf } from '../read-model/search-signs.ts'
 import type { InvoiceQuery } from '../store.ts'
@@ -19,6 +20,9 @@ const partiesAtMost = 32
 /** This few blocks are read faster than they are told apart further. */
 const worthReading = 4
 
+/** This many are read faster than their frequent words. */
+const worthCounting = 256
+
 /** Of each bit of a byte, all bytes that have it. */
 const bytesWith = Array.from({ length: 8 }, (_, bit) =>
   Uint8Array.from({ length: 256 }, (_, byte) => byte).filter(byte => byte & (1 << bit)),
@@ -29,12 +33,14 @@ export type Steps<Result> = Generator<void, Result, void>
 
 export function searchCounted(db: DatabaseSync) {
   const readParties = db.prepare(`SELECT text FROM parties WHERE customer_id = ?1 LIMIT ${partiesAtMost + 1}`)
-  const readBlocks = db.prepare(`
-    SELECT ${blockColumns} FROM search_blocks
+  const readFirsts = db.prepare(`
+    SELECT first FROM search_blocks
     WHERE customer_id = ?1 AND first < ?3
       AND first >= (SELECT max(first) FROM search_blocks WHERE customer_id = ?1 AND first <= ?2)
-      AND (?4 IS NULL OR first IN (SELECT value FROM json_each(?4)))
     ORDER BY first DESC`)
+  const readBlock = db.prepare(
+    `SELECT ${blockColumns} FROM search_blocks WHERE customer_id = ?1 AND first = ?2`,
+  )
   // SQL knows no bits of a blob: ?4 holds all bytes that have the bit.
   const hasBit = `instr(?4, substr(bits, 1 + ((CAST(?3 AS INTEGER) & (8 * length(bits) - 1)) >> 3), 1)) > 0`
   const findSigns = db.prepare(
@@ -42,6 +48,9 @@ export function searchCounted(db: DatabaseSync) {
   )
   const checkSign = db.prepare(
     `SELECT 1 FROM search_signs WHERE customer_id = ?1 AND part = ?2 AND first = ?5 AND ${hasBit}`,
+  )
+  const readFrequent = db.prepare(
+    'SELECT first, CAST(bits AS TEXT) AS words FROM search_signs WHERE customer_id = ?1 AND part = ?2',
   )
   const readSummary = db.prepare(`
     SELECT summary FROM invoices WHERE rowid = (
@@ -63,6 +72,32 @@ export function searchCounted(db: DatabaseSync) {
       if (left.length <= worthReading) break
     }
     return left
+  }
+
+  /** The first days of all blocks that hold some of the days, the latest first. */
+  function firstsOf(customerId: string, { first, end }: Days): number[] {
+    return readFirsts.all(customerId, first, end).map(row => Number(row.first))
+  }
+
+  /** Of the blocks that keep the bits of each word, how many invoices have all of them. */
+  function* countFrequent({ customer_id, words = [] }: InvoiceQuery): Steps<Map<number, number>> {
+    let found: Map<number, Uint8Array> | null = null
+    for (const word of words) {
+      const place = frequentPlace(word)
+      if (place === null) return new Map()
+      const having = new Map<number, Uint8Array>()
+      for (const { first, words } of readFrequent.all(customer_id, place.part)) {
+        const [block, bits] = [Number(first), readBits(String(words), place.mark)]
+        const others = found?.get(block)
+        if (bits === null || (found !== null && others === undefined)) continue
+        if (others !== undefined) keepCommon(bits, others)
+        having.set(block, bits)
+      }
+      if (having.size === 0) return new Map()
+      found = having
+      yield
+    }
+    return new Map([...(found ?? [])].map(([first, bits]) => [first, countBits(bits)]))
   }
 
   return {
@@ -88,10 +123,24 @@ export function searchCounted(db: DatabaseSync) {
       }
       const summaries: string[] = []
       let total = 0
-      const blocks = findBlocks(query)
-      const among = blocks === null ? null : JSON.stringify(blocks)
-      for (const row of readBlocks.iterate(customer_id, days.first, days.end, among)) {
-        const block = row as unknown as SearchBlock
+      const signed = findBlocks(query)
+      const among = signed && new Set(signed)
+      const isOfAnyState = query.status === undefined && query.ix_status === undefined
+      const isWorthCounting = isOfAnyState && (signed === null || signed.length > worthCounting)
+      const frequent = isWorthCounting ? yield* countFrequent(query) : new Map<number, number>()
+      let next = everyDay.end
+      for (const first of signed !== null && !isWorthCounting
+        ? signed.reverse()
+        : firstsOf(customer_id, days)) {
+        const before = next
+        next = first
+        if (among?.has(first) === false) continue
+        const known = first >= days.first && before <= days.end ? frequent.get(first) : undefined
+        if (known !== undefined && (total + known <= skip || total >= skip + page_size)) {
+          total += known
+          continue
+        }
+        const block = readBlock.get(customer_id, first) as unknown as SearchBlock
         if (found.length < block.marks.length) found = new Uint8Array(block.marks.length)
         const n = findTexts(block, sought, found)
         const end = Math.min(n, skip + page_size - total)
@@ -108,4 +157,17 @@ export function searchCounted(db: DatabaseSync) {
       return { total, summaries: Buffer.from(summaries.join(',')) }
     },
   }
+}
+
+/** How many bits each byte has. */
+const bitsOf = Uint8Array.from({ length: 256 }, (_, byte) => byte.toString(2).replaceAll('0', '').length)
+
+function countBits(bytes: Uint8Array): number {
+  let bits = 0
+  for (const byte of bytes) bits += bitsOf[byte] as number
+  return bits
+}
+
+function keepCommon(bytes: Uint8Array, others: Uint8Array): void {
+  for (let i = 0; i < bytes.length; i++) bytes[i] = (bytes[i] as number) & (others[i] as number)
 }

@@ -215,6 +215,7 @@ DECLARE
   v_words bytea[] := '{}'; v_holders bigint[] := '{}'; v_ends integer[] := '[0:0]={0}';
   v_condition text; v_found text; v_lacks text; v_of_free text; v_ids text[]; v_left bigint; v_in_days boolean;
   v_days integer[]; v_ns bigint[]; v_group integer; v_signed integer[];
+  v_marks text[] := '{}'; v_parts integer[] := '{}'; v_frequent text;
 BEGIN
 
   SELECT count(*) INTO v_parties FROM fatura.parties y WHERE y.customer_id = p_customer_id;
@@ -230,6 +231,8 @@ BEGIN
     v_words := v_words || convert_to(v_word, 'UTF8');
     v_holders := v_holders || v_of;
     v_ends := v_ends || cardinality(v_holders);
+    v_marks := array_append(v_marks, CASE WHEN v_word = v_alternative AND v_word ~ '^[abcdefghijklmnopqrstuvwxyz0123456789_]{1,8}$' THEN E'\n' || v_word || ':' END);
+    v_parts := v_parts || (32 + (3 * ascii(v_word) + 17 * ascii(substr(v_word, 2, 1)) + 11 * ascii(right(v_word, 1)) + 9 * length(v_word)) % 64);
   END LOOP;
   IF cardinality(v_words) = 0 THEN
     SELECT l.total, l.page, l.summaries, l.version, l.synced_at INTO total, page, summaries, version, synced_at
@@ -253,6 +256,12 @@ BEGIN
       SELECT string_agg(format('cardinality(array_positions(s.parties, %s))', f.party_id), ' + ') INTO v_of_free
       FROM unnest(v_free) f (party_id);
     END IF;
+    IF array_position(v_marks, NULL) IS NULL THEN
+      SELECT string_agg(format('(SELECT (''x'' || nullif(split_part(split_part(convert_from(g.bits, ''UTF8''), $5[%s], 2),
+        E''\n'', 1), ''''))::varbit FROM fatura.search_signs g WHERE g.customer_id = $1 AND g.part = %s AND g.first = s.day)',
+        n, v_parts[n]), ' & ')
+      INTO v_frequent FROM generate_series(1, cardinality(v_marks)) n;
+    END IF;
     FOREACH v_group IN ARRAY p_groups LOOP
       EXIT WHEN cardinality(v_signed) <= 4;
       v_signed := CASE WHEN v_signed IS NULL
@@ -262,15 +271,15 @@ BEGIN
           AND g.part = v_group >> 27 & 31 AND get_bit(g.bits, v_group & (8 * length(g.bits) - 1)) = 1 AND g.first = d.first)) END;
     END LOOP;
     EXECUTE format('SELECT array_agg(q.day), array_agg(q.n), coalesce(sum(q.n), 0) FROM (
-      SELECT s.day, CASE WHEN %s THEN %s ELSE (
-        SELECT count(*) FROM (SELECT unnest(s.texts) AS own_text%s) i WHERE %s) END AS n
+      SELECT s.day, coalesce(bit_count(%s), CASE WHEN %s THEN %s ELSE (
+        SELECT count(*) FROM (SELECT unnest(s.texts) AS own_text%s) i WHERE %s) END) AS n
       FROM fatura.search_days s WHERE s.customer_id = $1 AND s.day >= %s AND s.day < %s%s
       ORDER BY s.day DESC OFFSET 0) q WHERE q.n > 0',
-      coalesce(v_lacks, 'false'), coalesce(v_of_free, '0'),
+      coalesce(v_frequent, 'NULL::varbit'), coalesce(v_lacks, 'false'), coalesce(v_of_free, '0'),
       CASE WHEN cardinality(v_holders) > 0 THEN ', unnest(s.parties) AS party_id' END, v_condition,
       coalesce(p_from / 86400000, -1073741824), coalesce(p_before / 86400000, 1073741824),
       CASE WHEN v_signed IS NOT NULL THEN ' AND s.day = ANY ($4)' END)
-    INTO v_days, v_ns, total USING p_customer_id, v_words, v_holders, v_signed;
+    INTO v_days, v_ns, total USING p_customer_id, v_words, v_holders, v_signed, v_marks;
     page := greatest(1, least(p_page, (total + p_page_size - 1) / p_page_size));
     v_left := (page - 1) * p_page_size;
     v_ids := '{}';
