@@ -29,20 +29,23 @@ export function keepBlocks(db: DatabaseSync, least = blockLeast) {
     `DELETE FROM search_signs WHERE customer_id = ?1 AND part IN (${everyPart.join(', ')}) AND first = ?2`,
   )
   const deleteSigns = db.prepare('DELETE FROM search_signs WHERE customer_id = ?1')
-  const insertSign = db.prepare(
-    'INSERT INTO search_signs (customer_id, part, first, bits) VALUES (?1, ?2, ?3, ?4)',
+  const deletePart = db.prepare(
+    'DELETE FROM search_signs WHERE customer_id = ?1 AND part = ?2 AND first = ?3',
   )
+  const savePart = db.prepare(`
+    INSERT INTO search_signs (customer_id, part, first, bits) VALUES (?1, ?2, ?3, ?4)
+    ON CONFLICT DO UPDATE SET bits = excluded.bits WHERE bits <> excluded.bits`)
 
   /** Signs stay as they are where texts do: most changes are of a state. */
   function saveBlock(customerId: string, first: number, made: readonly SearchDay[], old?: StoredBlock): void {
     const block = makeBlock(made)
     const { days, states, marks, parties, texts } = block
     insertBlock.run(customerId, first, days, states, marks, parties, texts)
-    if (old?.first === first) {
-      if (hasSameTexts(old, block)) return
-      deleteSign.run(customerId, first)
-    }
-    for (const [part, bits] of signBlock(textsOf(block))) insertSign.run(customerId, part, first, bits)
+    const isOld = old?.first === first
+    if (isOld && hasSameTexts(old, block)) return
+    const signs = new Map(signBlock(textsOf(block)))
+    for (const [part, bits] of signs) savePart.run(customerId, part, first, bits)
+    if (isOld) for (const part of everyPart) if (!signs.has(part)) deletePart.run(customerId, part, first)
   }
 
   return {
