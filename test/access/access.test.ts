@@ -476,6 +476,7 @@ for (const engine of engines) {
       const refused = await service.get(path, { token })
       assertError(refused, 429, 'rate_limited')
       assert.equal(refused.json.error.message, 'This token may send 3 requests in 60 s.')
+      assert.equal(refused.headers['www-authenticate'], undefined)
       assert.match(String(refused.headers['retry-after']), /^(60|59)$/)
       assert.match(String(refused.headers.ratelimit), /^"default";r=0;t=(60|59)$/)
       assert.equal((await service.get(path, { token: other })).status, 200)

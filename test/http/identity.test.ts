@@ -75,6 +75,8 @@ for (const engine of engines)
       const ask = (path: string, method = 'GET', headers: Record<string, string> = {}) =>
         service.get(path, { token, method, headers })
       assert.equal((await ask(`${client}/invoice/in_1`)).json.id, 'in_1')
+      const unbound = await service.get(`${client}/invoice/in_1`, { token: signer.token() })
+      assert.equal(unbound.json.id, 'in_1')
       assert.equal((await ask(`${client}/invoice/in_1`, 'HEAD')).status, 200)
       const { etag } = (await ask(`${client}/invoice/in_1`)).headers
       assert.equal(
