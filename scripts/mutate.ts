@@ -51,6 +51,9 @@ const settings = {
   commandRunner: { command: [command, ...part.tests].join(' ') },
   mutate: part.files,
   concurrency: 2,
+  // For a machine that others use, too: what hangs is told from what is slow.
+  timeoutMS: 8_000,
+  timeoutFactor: 2,
   reporters: ['clear-text'],
   tsconfigFile: 'none',
   disableTypeChecks: false,
