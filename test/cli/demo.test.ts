@@ -31,85 +31,85 @@ describe('fatura demo', { concurrency: 3 }, () => {
     assertOneScreen(demo.program.stdout)
   })
 
-  it('prints the page first, with a link that works, and fits a screen of 40 rows', async t => {
-    const { program, address, link } = await startDemo(await createCli(t))
-    assertOneScreen(program.stdout)
-    assert.ok(
-      program.stdout.indexOf(link) < program.stdout.indexOf('cus_', program.stdout.indexOf('\n  cus_')),
-    )
-    const { origin, pathname, hash } = new URL(link)
-    assert.deepEqual([origin, pathname], [address, '/'])
-    const given = new URLSearchParams(hash.slice(1))
-    const token = given.get('t') ?? ''
-    const page = await get(link.replace(hash, ''), token)
-    assert.equal(page.status, 200)
-    assert.match(page.headers.get('content-type') ?? '', /^text\/html/)
-    assert.equal((await get(`${address}/api/v1/client/${given.get('c')}/invoices`, token)).status, 200)
-  })
-
-  it('prints curl lines that answer as it says', async t => {
-    const demo = await startDemo(await createCli(t))
-    const asked = demo.curls.map(({ url }) => url)
-    assert.equal(asked.length, 7)
-    for (const { url } of demo.curls) assert.ok(url.startsWith(`${demo.address}/api/v1/client/`))
-    const [history, paid, found, whole, pdf, document, foreign] = await Promise.all(
-      demo.curls.map(({ url, token }) => get(url, token)),
-    )
-
-    assert.equal(history?.status, 200)
-    assert.equal(history.json.invoices.length, 3)
-    const moments = history.json.invoices.map(({ issued_at }: Invoice) => issued_at)
-    assert.deepEqual(moments, moments.toSorted().reverse(), 'newest first')
-
-    assert.equal(paid?.status, 200)
-    assert.ok(paid.json.invoices.length > 0)
-    for (const { status, ix_status, issued_at } of paid.json.invoices) {
-      assert.deepEqual([status, ix_status], ['paid', 'settled'])
-      assert.match(issued_at, /^2025-/)
-    }
-
-    assert.equal(found?.status, 200)
-    assert.ok(found.json.invoices.length > 0)
-    assert.match(String(asked[2]), /q=[A-Z]+%20[A-Z]+&/, 'in capitals and without accents')
-    for (const { display_name } of found.json.invoices) assert.match(display_name, /\p{Lu}\p{Ll}+/u)
-
-    assert.equal(whole?.status, 200)
-    assert.equal(whole.json.lines_source, 'payments')
-    assert.ok(whole.json.lines.length > 0)
-    assert.match(whole.json.downloads.payments, /\/payments\/download$/)
-
-    assert.equal(pdf?.status, 200)
-    assert.equal(pdf.headers.get('content-type'), 'application/pdf')
-    assert.match(pdf.text, /^%PDF-/)
-    assert.equal(document?.status, 200)
-    assert.match(document.text, /^%PDF-/)
-    assert.notEqual(document.text, pdf.text, 'the certified document is another one')
-
-    assert.equal(foreign?.status, 404)
-    assert.equal(foreign.json.error.code, 'invoice_not_found')
-    assert.equal((await get(`${demo.address}/docs`)).status, 200)
-  })
-
-  it('prints curl lines that can be pasted into a shell', {
-    skip: !hasCurl() && 'there is no curl on this machine',
-  }, async t => {
+  it('prints what to look at', async t => {
     const cli = await createCli(t)
     const demo = await startDemo(cli)
-    for (const [index, { line }] of demo.curls.entries()) {
-      const { stdout } = await promisify(execFile)(
-        'sh',
-        ['-c', `${demo.exports}${line} -w '\\n%{http_code}'`],
-        {
-          env: { PATH: process.env.PATH ?? '' },
-          cwd: cli.folder,
-        },
+    const { program, address, link } = demo
+    const printed = program.stdout
+
+    await t.test('the page first, with a link that works, and fits a screen of 40 rows', async () => {
+      assertOneScreen(printed)
+      assert.ok(printed.indexOf(link) < printed.indexOf('cus_', printed.indexOf('\n  cus_')))
+      const { origin, pathname, hash } = new URL(link)
+      assert.deepEqual([origin, pathname], [address, '/'])
+      const given = new URLSearchParams(hash.slice(1))
+      const token = given.get('t') ?? ''
+      const page = await get(link.replace(hash, ''), token)
+      assert.equal(page.status, 200)
+      assert.match(page.headers.get('content-type') ?? '', /^text\/html/)
+      assert.equal((await get(`${address}/api/v1/client/${given.get('c')}/invoices`, token)).status, 200)
+    })
+
+    await t.test('curl lines that answer as it says', async () => {
+      const asked = demo.curls.map(({ url }) => url)
+      assert.equal(asked.length, 7)
+      for (const { url } of demo.curls) assert.ok(url.startsWith(`${demo.address}/api/v1/client/`))
+      const [history, paid, found, whole, pdf, document, foreign] = await Promise.all(
+        demo.curls.map(({ url, token }) => get(url, token)),
       )
-      const [, body = '', status] = /^(.*)\n(\d+)$/s.exec(stdout) ?? []
-      assert.equal(status, index === demo.curls.length - 1 ? '404' : '200', line)
-      const [, file] = / -o (\w+\.pdf) /.exec(line) ?? []
-      if (file !== undefined) assert.match(await readFile(join(cli.folder, file), 'latin1'), /^%PDF-/)
-      else assert.equal(typeof JSON.parse(body), 'object')
-    }
+
+      assert.equal(history?.status, 200)
+      assert.equal(history.json.invoices.length, 3)
+      const moments = history.json.invoices.map(({ issued_at }: Invoice) => issued_at)
+      assert.deepEqual(moments, moments.toSorted().reverse(), 'newest first')
+
+      assert.equal(paid?.status, 200)
+      assert.ok(paid.json.invoices.length > 0)
+      for (const { status, ix_status, issued_at } of paid.json.invoices) {
+        assert.deepEqual([status, ix_status], ['paid', 'settled'])
+        assert.match(issued_at, /^2025-/)
+      }
+
+      assert.equal(found?.status, 200)
+      assert.ok(found.json.invoices.length > 0)
+      assert.match(String(asked[2]), /q=[A-Z]+%20[A-Z]+&/, 'in capitals and without accents')
+      for (const { display_name } of found.json.invoices) assert.match(display_name, /\p{Lu}\p{Ll}+/u)
+
+      assert.equal(whole?.status, 200)
+      assert.equal(whole.json.lines_source, 'payments')
+      assert.ok(whole.json.lines.length > 0)
+      assert.match(whole.json.downloads.payments, /\/payments\/download$/)
+
+      assert.equal(pdf?.status, 200)
+      assert.equal(pdf.headers.get('content-type'), 'application/pdf')
+      assert.match(pdf.text, /^%PDF-/)
+      assert.equal(document?.status, 200)
+      assert.match(document.text, /^%PDF-/)
+      assert.notEqual(document.text, pdf.text, 'the certified document is another one')
+
+      assert.equal(foreign?.status, 404)
+      assert.equal(foreign.json.error.code, 'invoice_not_found')
+      assert.equal((await get(`${demo.address}/docs`)).status, 200)
+    })
+
+    const skip = !hasCurl() && 'there is no curl on this machine'
+    await t.test('curl lines that can be pasted into a shell', { skip }, async () => {
+      for (const [index, { line }] of demo.curls.entries()) {
+        const { stdout } = await promisify(execFile)(
+          'sh',
+          ['-c', `${demo.exports}${line} -w '\\n%{http_code}'`],
+          {
+            env: { PATH: process.env.PATH ?? '' },
+            cwd: cli.folder,
+          },
+        )
+        const [, body = '', status] = /^(.*)\n(\d+)$/s.exec(stdout) ?? []
+        assert.equal(status, index === demo.curls.length - 1 ? '404' : '200', line)
+        const [, file] = / -o (\w+\.pdf) /.exec(line) ?? []
+        if (file !== undefined) assert.match(await readFile(join(cli.folder, file), 'latin1'), /^%PDF-/)
+        else assert.equal(typeof JSON.parse(body), 'object')
+      }
+    })
   })
 
   it('has something of everything: customers, statuses, sync states, currencies, and lines that add up', async t => {
@@ -170,14 +170,19 @@ describe('fatura demo', { concurrency: 3 }, () => {
     assert.equal((await get(`${second.address}/api/v1/client/${id}/invoices`, first.token)).status, 401)
   })
 
-  for (const signal of ['SIGINT', 'SIGTERM'] as const)
-    it(`at ${signal} exits with 0 and leaves nothing behind`, async t => {
+  for (const [signal, level, logged] of [
+    ['SIGINT', null, /^(?!.*"msg":"request")/s],
+    ['SIGTERM', 'info', /"route":"\/live".*"msg":"request"/],
+  ] as const)
+    it(`at ${signal} exits with 0 and leaves nothing behind; requests are logged only when asked to: ${level}`, async t => {
       const cli = await createCli(t)
       const temporary = await createTemporary(cli)
-      const demo = await startDemo(cli, { TMPDIR: temporary })
+      const demo = await startDemo(cli, { TMPDIR: temporary, ...(level !== null && { LOG_LEVEL: level }) })
       assert.match((await readdir(temporary)).join(), /^fatura-demo-\w+$/)
-      const { code, stderr } = await demo.program.stop(signal)
+      await get(`${demo.address}/live`)
+      const { code, stdout, stderr } = await demo.program.stop(signal)
       assert.deepEqual([code, stderr], [0, ''])
+      assert.match(stdout, logged)
       assert.deepEqual(await readdir(temporary), [])
       assert.deepEqual(await readdir(cli.folder), ['temporary'], 'nor in the working directory')
     })
@@ -218,15 +223,6 @@ describe('fatura demo', { concurrency: 3 }, () => {
     const cli = await createCli(t)
     const outcome = await cli.run(['demo', '--port', '0'], { env: { TMPDIR: join(cli.folder, 'missing') } })
     assertOneLine(outcome, /missing/)
-  })
-
-  it('logs requests only when asked to', async t => {
-    const cli = await createCli(t)
-    const [quiet, chatty] = await Promise.all([startDemo(cli), startDemo(cli, { LOG_LEVEL: 'info' })])
-    for (const { address } of [quiet, chatty]) await get(`${address}/live`)
-    const [silence, lines] = await Promise.all([quiet.program.stop(), chatty.program.stop()])
-    assert.doesNotMatch(silence.stdout, /"msg":"request"/)
-    assert.match(lines.stdout, /"route":"\/live".*"msg":"request"/)
   })
 })
 
