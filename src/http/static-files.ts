@@ -1,4 +1,4 @@
-/** Files that are served as they are, beside the API: each with its headers and its compressed forms, made once at the start. */
+/** Files that are served as they are, beside the API: each with its headers, and its compressed forms, made once when it is first asked for. */
 import { hash } from 'node:crypto'
 import { brotliCompressSync, gzipSync, constants as zlib } from 'node:zlib'
 import type { FastifyInstance, FastifyReply } from 'fastify'
@@ -38,12 +38,7 @@ interface Variant {
 
 export function makeStaticFile(description: FileDescription): StaticFile {
   const { path, type, content, security = {}, isImmutable = false } = description
-  const bodies: Partial<Record<Encoding, Buffer>> =
-    typeof content === 'object' && 'br' in content ? content : compress(Buffer.from(content))
-  const variants = encodings.flatMap(encoding => {
-    const body = bodies[encoding]
-    return body === undefined ? [] : { encoding, body, etag: `"${nameContent(body)}"` }
-  })
+  let variants: readonly Variant[] | undefined
   return {
     path,
     headers: {
@@ -52,8 +47,20 @@ export function makeStaticFile(description: FileDescription): StaticFile {
       vary: 'accept-encoding',
     },
     security: createHeadSet({ ...Object.fromEntries(securityHeaders.pairs), ...security }),
-    variants,
+    get variants() {
+      variants ??= makeVariants(content)
+      return variants
+    },
   }
+}
+
+function makeVariants(content: FileDescription['content']): Variant[] {
+  const bodies: Partial<Record<Encoding, Buffer>> =
+    typeof content === 'object' && 'br' in content ? content : compress(Buffer.from(content))
+  return encodings.flatMap(encoding => {
+    const body = bodies[encoding]
+    return body === undefined ? [] : { encoding, body, etag: `"${nameContent(body)}"` }
+  })
 }
 
 /** A short name that another content does not have. */

@@ -68,7 +68,8 @@ export function listErrors(operations: readonly Operation[]): ErrorDescription[]
     for (const [status, { content }] of Object.entries(responses))
       for (const [code, { summary }] of Object.entries(content?.['application/json']?.examples ?? {}))
         errors.set(code, { code, status, meaning: summary })
-  return [...errors.values()].sort((a, b) => a.status.localeCompare(b.status))
+  // Not by localeCompare: its first use takes longer than all else here.
+  return [...errors.values()].sort((a, b) => (a.status < b.status ? -1 : Number(a.status > b.status)))
 }
 
 /** In the order of their tags, each with the parameters of its path first. */
