@@ -5,19 +5,46 @@
 import { countedAbove, headSize } from '../read-model/counting.ts'
 
 /**
- * The rows of one shard: statements name its tables, and Citus has nothing to plan. Of the shard, any customer tells. A
- * statement is planned for each batch: how many rows there are decides how they are found.
+ * A plan is made once a connection, of a shard's tables for each batch, and must be good for all batches, also when it was
+ * made while the tables were empty: so no statement leaves open in which order to join.
  */
-const writing = (tables: readonly string[]) => ({
-  attributes: 'LANGUAGE plpgsql SET search_path = pg_catalog',
-  declare: `v_tables text[] := ARRAY[${tables.map(table => `'fatura.${table}'`).join(', ')}];`,
-  begin: `
+const attributes = `LANGUAGE plpgsql SET search_path = pg_catalog SET plan_cache_mode = force_generic_plan
+  SET enable_seqscan = off`
+
+/** A shard's tables by their names: Citus has nothing to plan then. Of the shard, any customer tells. */
+const findShards = (tables: readonly string[]) => `
     IF p_is_spread THEN
       v_tables := ARRAY(
         SELECT shard_name(t.name::regclass, get_shard_id_for_distribution_column(t.name::regclass, p_customer_id))
-        FROM unnest(v_tables) WITH ORDINALITY AS t (name, place) ORDER BY t.place);
-    END IF;`,
-})
+        FROM unnest(ARRAY[${tables.map(table => `'fatura.${table}'`).join(', ')}]) WITH ORDINALITY AS t (name, place)
+        ORDER BY t.place);
+    END IF;`
+
+/** How a statement names a table, and a value. */
+interface Names {
+  table(name: string): string
+  value(name: string): string
+}
+
+/** A statement on the tables as they are, and the same on a shard's. Values are variables: their names, without `v_`. */
+function onTables(
+  tables: readonly string[],
+  values: readonly string[],
+  statement: (names: Names) => string,
+  into = '',
+): string {
+  const asTheyAre = statement({ table: name => `fatura.${name}`, value: name => `v_${name}` })
+  const ofShard = statement({
+    table: name => `%${tables.indexOf(name) + 1}$s`,
+    value: name => `$${values.indexOf(name) + 1}`,
+  })
+  const where = into === '' ? '' : ` INTO ${into}`
+  return `IF p_is_spread THEN
+      EXECUTE format($sql$${ofShard}$sql$, VARIADIC v_tables)${where} USING ${values.map(name => `v_${name}`).join(', ')};
+    ELSE
+      ${asTheyAre.trim()}${where};
+    END IF;`
+}
 
 /** What is given of each invoice: lists of one length, each as the text of an array, which is read where it is used. */
 export const givenColumns = {
@@ -53,7 +80,15 @@ const rowColumns = [
   'observed_at',
 ]
 
-/** Lists are read once: a statement would do it again to be planned. */
+const rowValues = rowColumns
+  .map(name => (name === 'own_text' ? "convert_to(g.own_text, 'UTF8')" : `g.${name}`))
+  .join(', ')
+
+/** Joins the row of a key, or nothing: by the table's key, one after the other. */
+const lookUp = (table: string, alias: string, id: string) =>
+  `LEFT JOIN LATERAL (SELECT * FROM ${table} WHERE customer_id = g.customer_id AND ${id} = g.id OFFSET 0) ${alias} ON true`
+
+/** Lists are read once, however many statements use them. */
 function readLists(columns: Readonly<Record<string, string>>): string {
   return Object.entries(columns)
     .map(([name, type]) => `v_${name} ${type}[] := given_${name};`)
@@ -63,32 +98,40 @@ function readLists(columns: Readonly<Record<string, string>>): string {
 const parametersOf = (columns: readonly string[]) =>
   ['p_customer_id text, p_is_spread boolean', ...columns.map(name => `given_${name} text`)].join(', ')
 
-const invoices = writing(['invoices', 'invoice_lines', 'parties', 'links'])
-const [invoicesTable, linesTable, partiesTable, linksTable] = ['%1$s', '%2$s', '%3$s', '%4$s']
+/** The rows of lists of one length, with each one's place. */
+const rowsOf = (columns: readonly string[], value: Names['value']) =>
+  `unnest(${columns.map(value).join(', ')}) WITH ORDINALITY AS g (${columns.join(', ')}, place)`
 
-/** Runs a statement on these columns of what is given, and what was found of each; `g` names them. */
-function execute(columns: readonly string[], statement: (given: string) => string, into = ''): string {
-  const places = columns.map((_, i) => `$${i + 1}`).join(', ')
-  const given = `unnest(${places}) WITH ORDINALITY AS g (${columns.join(', ')}, place)`
-  return `EXECUTE format($sql$${statement(given)}$sql$, VARIADIC v_tables)${into}
-    USING ${columns.map(name => `v_${name}`).join(', ')};`
+type Table = (name: string) => string
+
+/** A statement on these columns of what is given, and what was found of each; `g` names them. */
+function onRows(
+  tables: readonly string[],
+  columns: readonly string[],
+  statement: (given: string, table: Table) => string,
+  into = '',
+): string {
+  return onTables(tables, columns, ({ table, value }) => statement(rowsOf(columns, value), table), into)
 }
+
+const invoiceTables = ['invoices', 'invoice_lines', 'parties', 'links']
+const execute = onRows.bind(null, invoiceTables)
 
 /**
  * What was observed later than what is given stays as it is, its lines included; what is alike is only seen again. Tells of
  * each invoice that changed its place in what was given, and its moment before. The customers are locked.
  */
 const saveInvoices = `
-  CREATE FUNCTION fatura.save_invoices(${parametersOf(names)}) RETURNS json ${invoices.attributes} AS $body$
+  CREATE FUNCTION fatura.save_invoices(${parametersOf(names)}) RETURNS json ${attributes} AS $body$
   DECLARE
-    ${invoices.declare}
+    v_tables text[];
     ${readLists(givenColumns)}
     v_issued_before bigint[]; v_party_before bigint[]; v_is_seen boolean[]; v_is_other boolean[]; v_has_other_lines boolean[];
-    v_is_fresh boolean[];
-  BEGIN${invoices.begin}
+    v_is_fresh boolean[]; v_customer text; v_party_left bigint; v_invoice text;
+  BEGIN${findShards(invoiceTables)}
     ${execute(
       ['customer_id', 'id', 'party_id', 'own_text', 'summary', 'observed_at', 'lines'],
-      given => `
+      (given, table) => `
       SELECT array_agg(issued_at), array_agg(party_id), array_agg(is_fresh), array_agg(is_fresh AND is_alike AND is_older),
         array_agg(is_fresh AND NOT is_alike), array_agg(is_fresh AND has_other_lines)
       FROM (
@@ -96,72 +139,81 @@ const saveInvoices = `
           i.observed_at < g.observed_at AS is_older, l.lines IS DISTINCT FROM g.lines AS has_other_lines,
           coalesce(i.summary = g.summary AND i.party_id = g.party_id AND i.own_text = convert_to(g.own_text, 'UTF8'), false)
             AS is_alike
-        FROM ${given} LEFT JOIN ${invoicesTable} i ON i.customer_id = g.customer_id AND i.id = g.id
-        LEFT JOIN ${linesTable} l ON l.customer_id = g.customer_id AND l.invoice_id = g.id
+        FROM ${given}
+        ${lookUp(table('invoices'), 'i', 'id')} ${lookUp(table('invoice_lines'), 'l', 'invoice_id')}
         ORDER BY g.place) found`,
-      ' INTO v_issued_before, v_party_before, v_is_fresh, v_is_seen, v_is_other, v_has_other_lines',
+      'v_issued_before, v_party_before, v_is_fresh, v_is_seen, v_is_other, v_has_other_lines',
     )}
     IF true = ANY (v_is_seen) THEN
       ${execute(
-        ['customer_id', 'id', 'observed_at', 'is_seen'],
-        given => `
-        UPDATE ${invoicesTable} AS stored SET observed_at = g.observed_at FROM ${given}
-        WHERE g.is_seen AND stored.customer_id = g.customer_id AND stored.id = g.id`,
+        [...rowColumns, 'is_seen'],
+        (given, table) => `
+        INSERT INTO ${table('invoices')} (${rowColumns.join(', ')})
+        SELECT ${rowValues} FROM ${given} WHERE g.is_seen ORDER BY g.place
+        ON CONFLICT (customer_id, id) DO UPDATE SET observed_at = excluded.observed_at`,
       )}
     END IF;
     IF true = ANY (v_is_other) THEN
       ${execute(
         ['customer_id', 'party_id', 'party', 'party_before', 'is_other'],
-        given => `
-        INSERT INTO ${partiesTable} (customer_id, party_id, text)
+        (given, table) => `
+        INSERT INTO ${table('parties')} (customer_id, party_id, text)
         SELECT DISTINCT ON (g.customer_id, g.party_id) g.customer_id, g.party_id, g.party FROM ${given}
         WHERE g.is_other AND g.party_before IS DISTINCT FROM g.party_id ORDER BY g.customer_id, g.party_id
         ON CONFLICT DO NOTHING`,
       )}
       ${execute(
         [...rowColumns, 'is_other'],
-        given => `
-        INSERT INTO ${invoicesTable} (${rowColumns.join(', ')})
-        SELECT ${rowColumns.map(name => (name === 'own_text' ? "convert_to(g.own_text, 'UTF8')" : `g.${name}`)).join(', ')}
-        FROM ${given} WHERE g.is_other ORDER BY g.place
+        (given, table) => `
+        INSERT INTO ${table('invoices')} (${rowColumns.join(', ')})
+        SELECT ${rowValues} FROM ${given} WHERE g.is_other ORDER BY g.place
         ON CONFLICT (customer_id, id) DO UPDATE SET
           issued_at = excluded.issued_at, status = excluded.status, ix_status = excluded.ix_status,
           party_id = excluded.party_id, own_text = excluded.own_text, summary = excluded.summary,
           observed_at = excluded.observed_at`,
       )}
     END IF;
-    IF v_party_before IS DISTINCT FROM array_fill(NULL::bigint, ARRAY[cardinality(v_id)]) THEN
-      ${execute(
-        ['customer_id', 'party_id', 'party_before', 'is_other'],
-        given => `
-        DELETE FROM ${partiesTable} y USING ${given}
-        WHERE g.is_other AND g.party_before <> g.party_id
-          AND y.customer_id = g.customer_id AND y.party_id = g.party_before AND NOT EXISTS (
-          SELECT FROM ${invoicesTable} i WHERE i.customer_id = y.customer_id AND i.party_id = y.party_id)`,
+    FOR v_customer, v_party_left IN
+      SELECT DISTINCT c.customer_id, c.party_before
+      FROM unnest(v_customer_id, v_party_id, v_party_before, v_is_other) AS c (customer_id, party_id, party_before, is_other)
+      WHERE c.is_other AND c.party_before <> c.party_id
+    LOOP
+      ${onTables(
+        invoiceTables,
+        ['customer', 'party_left'],
+        ({ table, value }) => `
+        DELETE FROM ${table('parties')} y WHERE y.customer_id = ${value('customer')} AND y.party_id = ${value('party_left')}
+          AND NOT EXISTS (SELECT FROM ${table('invoices')} i
+            WHERE i.customer_id = ${value('customer')} AND i.party_id = ${value('party_left')})`,
       )}
-    END IF;
+    END LOOP;
     IF true = ANY (v_has_other_lines) THEN
       ${execute(
         ['customer_id', 'id', 'lines', 'has_other_lines'],
-        given => `
-        INSERT INTO ${linesTable} (customer_id, invoice_id, lines)
+        (given, table) => `
+        INSERT INTO ${table('invoice_lines')} (customer_id, invoice_id, lines)
         SELECT g.customer_id, g.id, g.lines FROM ${given} WHERE g.has_other_lines AND g.lines IS NOT NULL
         ON CONFLICT (customer_id, invoice_id) DO UPDATE SET lines = excluded.lines`,
       )}
-      IF array_position(v_lines, NULL) IS NOT NULL THEN
-        ${execute(
-          ['customer_id', 'id', 'lines', 'has_other_lines'],
-          given => `
-          DELETE FROM ${linesTable} AS stored USING ${given}
-          WHERE g.has_other_lines AND g.lines IS NULL AND stored.customer_id = g.customer_id AND stored.invoice_id = g.id`,
+      FOR v_customer, v_invoice IN
+        SELECT c.customer_id, c.id FROM unnest(v_customer_id, v_id, v_lines, v_has_other_lines)
+          AS c (customer_id, id, lines, has_other_lines)
+        WHERE c.has_other_lines AND c.lines IS NULL
+      LOOP
+        ${onTables(
+          invoiceTables,
+          ['customer', 'invoice'],
+          ({ table, value }) => `
+          DELETE FROM ${table('invoice_lines')} l
+          WHERE l.customer_id = ${value('customer')} AND l.invoice_id = ${value('invoice')}`,
         )}
-      END IF;
+      END LOOP;
     END IF;
     IF v_claim IS DISTINCT FROM array_fill(NULL::text, ARRAY[cardinality(v_id)]) THEN
       ${execute(
         ['customer_id', 'id', 'state', 'claimed_id', 'ix_id', 'claim', 'is_fresh'],
-        given => `
-        INSERT INTO ${linksTable} AS stored (customer_id, invoice_id, state, claimed_id, ix_id, claim)
+        (given, table) => `
+        INSERT INTO ${table('links')} AS stored (customer_id, invoice_id, state, claimed_id, ix_id, claim)
         SELECT g.customer_id, g.id, g.state, g.claimed_id, g.ix_id, g.claim FROM ${given}
         WHERE g.is_fresh AND g.claim IS NOT NULL
         ON CONFLICT (customer_id, invoice_id) DO UPDATE SET state = excluded.state, claimed_id = excluded.claimed_id,
@@ -177,44 +229,50 @@ const saveInvoices = `
   END $body$;`
 
 const keys = { customer_id: 'text', id: 'text' }
-const known = writing(['invoices', 'links', 'tombstones'])
+const knownTables = ['invoices', 'links', 'tombstones']
 
 /** What is known of invoices by their keys: `[customer_id, id, summary, observed_at, claim]`, without a summary when deleted. */
 const findKnown = `
-  CREATE FUNCTION fatura.find_known(${parametersOf(Object.keys(keys))}) RETURNS json ${known.attributes} AS $body$
-  DECLARE ${known.declare} ${readLists(keys)} v_known json;
-  BEGIN${known.begin}
-    ${execute(
+  CREATE FUNCTION fatura.find_known(${parametersOf(Object.keys(keys))}) RETURNS json ${attributes} AS $body$
+  DECLARE v_tables text[]; ${readLists(keys)} v_known json;
+  BEGIN${findShards(knownTables)}
+    ${onRows(
+      knownTables,
       Object.keys(keys),
-      given => `
-      SELECT json_agg(json_build_array(g.customer_id, g.id, i.summary, coalesce(i.observed_at, t.observed_at), l.claim))
-      FROM ${given} LEFT JOIN %1$s i ON i.customer_id = g.customer_id AND i.id = g.id
-      LEFT JOIN %2$s l ON l.customer_id = i.customer_id AND l.invoice_id = i.id
-      LEFT JOIN %3$s t ON t.customer_id = g.customer_id AND t.id = g.id
+      (given, table) => `
+      SELECT json_agg(json_build_array(g.customer_id, g.id, i.summary, coalesce(i.observed_at, t.observed_at), CASE WHEN i.id IS NOT NULL THEN l.claim END))
+      FROM ${given} ${lookUp(table('invoices'), 'i', 'id')}
+      ${lookUp(table('links'), 'l', 'invoice_id')} ${lookUp(table('tombstones'), 't', 'id')}
       WHERE i.id IS NOT NULL OR t.id IS NOT NULL`,
-      ' INTO v_known',
+      'v_known',
     )}
     RETURN coalesce(v_known, '[]');
   END $body$;`
 
-const customers = writing(['customers', 'invoices'])
+const countedTables = ['customers', 'invoices']
 
 /** Totals, kept pages and versions of customers without counters. Tells which of them are large by now. */
 const countCustomers = `
-  CREATE FUNCTION fatura.count_customers(p_customer_id text, p_is_spread boolean, p_customers text, p_now bigint)
-  RETURNS json ${customers.attributes} AS $body$
-  DECLARE ${customers.declare} v_large json;
-  BEGIN${customers.begin}
-    EXECUTE format($sql$
+  CREATE FUNCTION fatura.count_customers(p_customer_id text, p_is_spread boolean, given_customers text, given_now bigint)
+  RETURNS json ${attributes} AS $body$
+  DECLARE v_tables text[]; v_customers text[] := given_customers; v_now bigint := given_now; v_large json;
+  BEGIN${findShards(countedTables)}
+    ${onTables(
+      countedTables,
+      ['customers', 'now'],
+      ({ table, value }) => `
       WITH counted AS (
-        UPDATE %1$s AS stored SET version = ${nextVersion('$2')},
-          total = (SELECT count(*) FROM %2$s i WHERE i.customer_id = changed.customer_id),
-          head = ${readHead('changed.customer_id', '%2$s')}
-        FROM unnest($1::text[]) AS changed (customer_id) WHERE stored.customer_id = changed.customer_id
+        INSERT INTO ${table('customers')} AS stored (customer_id, version, total, head)
+        SELECT changed.customer_id, ${value('now')},
+          (SELECT count(*) FROM ${table('invoices')} i WHERE i.customer_id = changed.customer_id),
+          ${readHead('changed.customer_id', table('invoices'))}
+        FROM unnest(${value('customers')}) AS changed (customer_id)
+        ON CONFLICT (customer_id) DO UPDATE SET
+          version = ${nextVersion('excluded.version')}, total = excluded.total, head = excluded.head
         RETURNING stored.customer_id, stored.total)
-      SELECT json_agg(customer_id) FROM counted WHERE total > ${countedAbove}
-      $sql$, VARIADIC v_tables)
-    INTO v_large USING p_customers, p_now;
+      SELECT json_agg(customer_id) FROM counted WHERE total > ${countedAbove}`,
+      'v_large',
+    )}
     RETURN coalesce(v_large, '[]');
   END $body$;`
 

@@ -347,37 +347,47 @@ BEGIN
   FROM fatura.migrations m ORDER BY m.version DESC LIMIT 1;
 END $body$;
 
-CREATE OR REPLACE FUNCTION fatura.find_known(p_customer_id text, p_is_spread boolean, given_customer_id text, given_id text) RETURNS json LANGUAGE plpgsql SET search_path = pg_catalog AS $body$
-DECLARE v_tables text[] := ARRAY['fatura.invoices', 'fatura.links', 'fatura.tombstones']; v_customer_id text[] := given_customer_id; v_id text[] := given_id; v_known json;
+CREATE OR REPLACE FUNCTION fatura.find_known(p_customer_id text, p_is_spread boolean, given_customer_id text, given_id text) RETURNS json LANGUAGE plpgsql SET search_path = pg_catalog SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off AS $body$
+DECLARE v_tables text[]; v_customer_id text[] := given_customer_id; v_id text[] := given_id; v_known json;
 BEGIN
   IF p_is_spread THEN
     v_tables := ARRAY(
       SELECT shard_name(t.name::regclass, get_shard_id_for_distribution_column(t.name::regclass, p_customer_id))
-      FROM unnest(v_tables) WITH ORDINALITY AS t (name, place) ORDER BY t.place);
+      FROM unnest(ARRAY['fatura.invoices', 'fatura.links', 'fatura.tombstones']) WITH ORDINALITY AS t (name, place)
+      ORDER BY t.place);
   END IF;
-  EXECUTE format($sql$
-    SELECT json_agg(json_build_array(g.customer_id, g.id, i.summary, coalesce(i.observed_at, t.observed_at), l.claim))
-    FROM unnest($1, $2) WITH ORDINALITY AS g (customer_id, id, place) LEFT JOIN %1$s i ON i.customer_id = g.customer_id AND i.id = g.id
-    LEFT JOIN %2$s l ON l.customer_id = i.customer_id AND l.invoice_id = i.id
-    LEFT JOIN %3$s t ON t.customer_id = g.customer_id AND t.id = g.id
-    WHERE i.id IS NOT NULL OR t.id IS NOT NULL$sql$, VARIADIC v_tables) INTO v_known
-  USING v_customer_id, v_id;
+  IF p_is_spread THEN
+    EXECUTE format($sql$
+    SELECT json_agg(json_build_array(g.customer_id, g.id, i.summary, coalesce(i.observed_at, t.observed_at), CASE WHEN i.id IS NOT NULL THEN l.claim END))
+    FROM unnest($1, $2) WITH ORDINALITY AS g (customer_id, id, place) LEFT JOIN LATERAL (SELECT * FROM %1$s WHERE customer_id = g.customer_id AND id = g.id OFFSET 0) i ON true
+    LEFT JOIN LATERAL (SELECT * FROM %2$s WHERE customer_id = g.customer_id AND invoice_id = g.id OFFSET 0) l ON true LEFT JOIN LATERAL (SELECT * FROM %3$s WHERE customer_id = g.customer_id AND id = g.id OFFSET 0) t ON true
+    WHERE i.id IS NOT NULL OR t.id IS NOT NULL$sql$, VARIADIC v_tables) INTO v_known USING v_customer_id, v_id;
+  ELSE
+    SELECT json_agg(json_build_array(g.customer_id, g.id, i.summary, coalesce(i.observed_at, t.observed_at), CASE WHEN i.id IS NOT NULL THEN l.claim END))
+    FROM unnest(v_customer_id, v_id) WITH ORDINALITY AS g (customer_id, id, place) LEFT JOIN LATERAL (SELECT * FROM fatura.invoices WHERE customer_id = g.customer_id AND id = g.id OFFSET 0) i ON true
+    LEFT JOIN LATERAL (SELECT * FROM fatura.links WHERE customer_id = g.customer_id AND invoice_id = g.id OFFSET 0) l ON true LEFT JOIN LATERAL (SELECT * FROM fatura.tombstones WHERE customer_id = g.customer_id AND id = g.id OFFSET 0) t ON true
+    WHERE i.id IS NOT NULL OR t.id IS NOT NULL INTO v_known;
+  END IF;
   RETURN coalesce(v_known, '[]');
 END $body$;
 
-CREATE OR REPLACE FUNCTION fatura.save_invoices(p_customer_id text, p_is_spread boolean, given_customer_id text, given_id text, given_issued_at text, given_status text, given_ix_status text, given_party_id text, given_party text, given_own_text text, given_summary text, given_observed_at text, given_lines text, given_state text, given_claimed_id text, given_ix_id text, given_claim text) RETURNS json LANGUAGE plpgsql SET search_path = pg_catalog AS $body$
+CREATE OR REPLACE FUNCTION fatura.save_invoices(p_customer_id text, p_is_spread boolean, given_customer_id text, given_id text, given_issued_at text, given_status text, given_ix_status text, given_party_id text, given_party text, given_own_text text, given_summary text, given_observed_at text, given_lines text, given_state text, given_claimed_id text, given_ix_id text, given_claim text) RETURNS json LANGUAGE plpgsql SET search_path = pg_catalog SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off AS $body$
 DECLARE
-  v_tables text[] := ARRAY['fatura.invoices', 'fatura.invoice_lines', 'fatura.parties', 'fatura.links'];
+  v_tables text[];
   v_customer_id text[] := given_customer_id; v_id text[] := given_id; v_issued_at bigint[] := given_issued_at; v_status text[] := given_status; v_ix_status text[] := given_ix_status; v_party_id bigint[] := given_party_id; v_party text[] := given_party; v_own_text text[] := given_own_text; v_summary text[] := given_summary; v_observed_at bigint[] := given_observed_at; v_lines text[] := given_lines; v_state text[] := given_state; v_claimed_id bigint[] := given_claimed_id; v_ix_id bigint[] := given_ix_id; v_claim text[] := given_claim;
   v_issued_before bigint[]; v_party_before bigint[]; v_is_seen boolean[]; v_is_other boolean[]; v_has_other_lines boolean[];
-  v_is_fresh boolean[];
+  v_is_fresh boolean[]; v_customer text; v_party_left bigint; v_invoice text;
 BEGIN
   IF p_is_spread THEN
     v_tables := ARRAY(
       SELECT shard_name(t.name::regclass, get_shard_id_for_distribution_column(t.name::regclass, p_customer_id))
-      FROM unnest(v_tables) WITH ORDINALITY AS t (name, place) ORDER BY t.place);
+      FROM unnest(ARRAY['fatura.invoices', 'fatura.invoice_lines', 'fatura.parties', 'fatura.links']) WITH ORDINALITY AS t (name, place)
+      ORDER BY t.place);
   END IF;
-  EXECUTE format($sql$
+  IF p_is_spread THEN
+    EXECUTE format($sql$
     SELECT array_agg(issued_at), array_agg(party_id), array_agg(is_fresh), array_agg(is_fresh AND is_alike AND is_older),
       array_agg(is_fresh AND NOT is_alike), array_agg(is_fresh AND has_other_lines)
     FROM (
@@ -385,63 +395,122 @@ BEGIN
         i.observed_at < g.observed_at AS is_older, l.lines IS DISTINCT FROM g.lines AS has_other_lines,
         coalesce(i.summary = g.summary AND i.party_id = g.party_id AND i.own_text = convert_to(g.own_text, 'UTF8'), false)
           AS is_alike
-      FROM unnest($1, $2, $3, $4, $5, $6, $7) WITH ORDINALITY AS g (customer_id, id, party_id, own_text, summary, observed_at, lines, place) LEFT JOIN %1$s i ON i.customer_id = g.customer_id AND i.id = g.id
-      LEFT JOIN %2$s l ON l.customer_id = g.customer_id AND l.invoice_id = g.id
-      ORDER BY g.place) found$sql$, VARIADIC v_tables) INTO v_issued_before, v_party_before, v_is_fresh, v_is_seen, v_is_other, v_has_other_lines
-  USING v_customer_id, v_id, v_party_id, v_own_text, v_summary, v_observed_at, v_lines;
+      FROM unnest($1, $2, $3, $4, $5, $6, $7) WITH ORDINALITY AS g (customer_id, id, party_id, own_text, summary, observed_at, lines, place)
+      LEFT JOIN LATERAL (SELECT * FROM %1$s WHERE customer_id = g.customer_id AND id = g.id OFFSET 0) i ON true LEFT JOIN LATERAL (SELECT * FROM %2$s WHERE customer_id = g.customer_id AND invoice_id = g.id OFFSET 0) l ON true
+      ORDER BY g.place) found$sql$, VARIADIC v_tables) INTO v_issued_before, v_party_before, v_is_fresh, v_is_seen, v_is_other, v_has_other_lines USING v_customer_id, v_id, v_party_id, v_own_text, v_summary, v_observed_at, v_lines;
+  ELSE
+    SELECT array_agg(issued_at), array_agg(party_id), array_agg(is_fresh), array_agg(is_fresh AND is_alike AND is_older),
+      array_agg(is_fresh AND NOT is_alike), array_agg(is_fresh AND has_other_lines)
+    FROM (
+      SELECT i.issued_at, i.party_id, coalesce(i.observed_at <= g.observed_at, true) AS is_fresh,
+        i.observed_at < g.observed_at AS is_older, l.lines IS DISTINCT FROM g.lines AS has_other_lines,
+        coalesce(i.summary = g.summary AND i.party_id = g.party_id AND i.own_text = convert_to(g.own_text, 'UTF8'), false)
+          AS is_alike
+      FROM unnest(v_customer_id, v_id, v_party_id, v_own_text, v_summary, v_observed_at, v_lines) WITH ORDINALITY AS g (customer_id, id, party_id, own_text, summary, observed_at, lines, place)
+      LEFT JOIN LATERAL (SELECT * FROM fatura.invoices WHERE customer_id = g.customer_id AND id = g.id OFFSET 0) i ON true LEFT JOIN LATERAL (SELECT * FROM fatura.invoice_lines WHERE customer_id = g.customer_id AND invoice_id = g.id OFFSET 0) l ON true
+      ORDER BY g.place) found INTO v_issued_before, v_party_before, v_is_fresh, v_is_seen, v_is_other, v_has_other_lines;
+  END IF;
   IF true = ANY (v_is_seen) THEN
+    IF p_is_spread THEN
     EXECUTE format($sql$
-      UPDATE %1$s AS stored SET observed_at = g.observed_at FROM unnest($1, $2, $3, $4) WITH ORDINALITY AS g (customer_id, id, observed_at, is_seen, place)
-      WHERE g.is_seen AND stored.customer_id = g.customer_id AND stored.id = g.id$sql$, VARIADIC v_tables)
-  USING v_customer_id, v_id, v_observed_at, v_is_seen;
+      INSERT INTO %1$s (customer_id, id, issued_at, status, ix_status, party_id, own_text, summary, observed_at)
+      SELECT g.customer_id, g.id, g.issued_at, g.status, g.ix_status, g.party_id, convert_to(g.own_text, 'UTF8'), g.summary, g.observed_at FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) WITH ORDINALITY AS g (customer_id, id, issued_at, status, ix_status, party_id, own_text, summary, observed_at, is_seen, place) WHERE g.is_seen ORDER BY g.place
+      ON CONFLICT (customer_id, id) DO UPDATE SET observed_at = excluded.observed_at$sql$, VARIADIC v_tables) USING v_customer_id, v_id, v_issued_at, v_status, v_ix_status, v_party_id, v_own_text, v_summary, v_observed_at, v_is_seen;
+  ELSE
+    INSERT INTO fatura.invoices (customer_id, id, issued_at, status, ix_status, party_id, own_text, summary, observed_at)
+      SELECT g.customer_id, g.id, g.issued_at, g.status, g.ix_status, g.party_id, convert_to(g.own_text, 'UTF8'), g.summary, g.observed_at FROM unnest(v_customer_id, v_id, v_issued_at, v_status, v_ix_status, v_party_id, v_own_text, v_summary, v_observed_at, v_is_seen) WITH ORDINALITY AS g (customer_id, id, issued_at, status, ix_status, party_id, own_text, summary, observed_at, is_seen, place) WHERE g.is_seen ORDER BY g.place
+      ON CONFLICT (customer_id, id) DO UPDATE SET observed_at = excluded.observed_at;
+  END IF;
   END IF;
   IF true = ANY (v_is_other) THEN
+    IF p_is_spread THEN
     EXECUTE format($sql$
       INSERT INTO %3$s (customer_id, party_id, text)
       SELECT DISTINCT ON (g.customer_id, g.party_id) g.customer_id, g.party_id, g.party FROM unnest($1, $2, $3, $4, $5) WITH ORDINALITY AS g (customer_id, party_id, party, party_before, is_other, place)
       WHERE g.is_other AND g.party_before IS DISTINCT FROM g.party_id ORDER BY g.customer_id, g.party_id
-      ON CONFLICT DO NOTHING$sql$, VARIADIC v_tables)
-  USING v_customer_id, v_party_id, v_party, v_party_before, v_is_other;
+      ON CONFLICT DO NOTHING$sql$, VARIADIC v_tables) USING v_customer_id, v_party_id, v_party, v_party_before, v_is_other;
+  ELSE
+    INSERT INTO fatura.parties (customer_id, party_id, text)
+      SELECT DISTINCT ON (g.customer_id, g.party_id) g.customer_id, g.party_id, g.party FROM unnest(v_customer_id, v_party_id, v_party, v_party_before, v_is_other) WITH ORDINALITY AS g (customer_id, party_id, party, party_before, is_other, place)
+      WHERE g.is_other AND g.party_before IS DISTINCT FROM g.party_id ORDER BY g.customer_id, g.party_id
+      ON CONFLICT DO NOTHING;
+  END IF;
+    IF p_is_spread THEN
     EXECUTE format($sql$
       INSERT INTO %1$s (customer_id, id, issued_at, status, ix_status, party_id, own_text, summary, observed_at)
-      SELECT g.customer_id, g.id, g.issued_at, g.status, g.ix_status, g.party_id, convert_to(g.own_text, 'UTF8'), g.summary, g.observed_at
-      FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) WITH ORDINALITY AS g (customer_id, id, issued_at, status, ix_status, party_id, own_text, summary, observed_at, is_other, place) WHERE g.is_other ORDER BY g.place
+      SELECT g.customer_id, g.id, g.issued_at, g.status, g.ix_status, g.party_id, convert_to(g.own_text, 'UTF8'), g.summary, g.observed_at FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) WITH ORDINALITY AS g (customer_id, id, issued_at, status, ix_status, party_id, own_text, summary, observed_at, is_other, place) WHERE g.is_other ORDER BY g.place
       ON CONFLICT (customer_id, id) DO UPDATE SET
         issued_at = excluded.issued_at, status = excluded.status, ix_status = excluded.ix_status,
         party_id = excluded.party_id, own_text = excluded.own_text, summary = excluded.summary,
-        observed_at = excluded.observed_at$sql$, VARIADIC v_tables)
-  USING v_customer_id, v_id, v_issued_at, v_status, v_ix_status, v_party_id, v_own_text, v_summary, v_observed_at, v_is_other;
+        observed_at = excluded.observed_at$sql$, VARIADIC v_tables) USING v_customer_id, v_id, v_issued_at, v_status, v_ix_status, v_party_id, v_own_text, v_summary, v_observed_at, v_is_other;
+  ELSE
+    INSERT INTO fatura.invoices (customer_id, id, issued_at, status, ix_status, party_id, own_text, summary, observed_at)
+      SELECT g.customer_id, g.id, g.issued_at, g.status, g.ix_status, g.party_id, convert_to(g.own_text, 'UTF8'), g.summary, g.observed_at FROM unnest(v_customer_id, v_id, v_issued_at, v_status, v_ix_status, v_party_id, v_own_text, v_summary, v_observed_at, v_is_other) WITH ORDINALITY AS g (customer_id, id, issued_at, status, ix_status, party_id, own_text, summary, observed_at, is_other, place) WHERE g.is_other ORDER BY g.place
+      ON CONFLICT (customer_id, id) DO UPDATE SET
+        issued_at = excluded.issued_at, status = excluded.status, ix_status = excluded.ix_status,
+        party_id = excluded.party_id, own_text = excluded.own_text, summary = excluded.summary,
+        observed_at = excluded.observed_at;
   END IF;
-  IF v_party_before IS DISTINCT FROM array_fill(NULL::bigint, ARRAY[cardinality(v_id)]) THEN
+  END IF;
+  FOR v_customer, v_party_left IN
+    SELECT DISTINCT c.customer_id, c.party_before
+    FROM unnest(v_customer_id, v_party_id, v_party_before, v_is_other) AS c (customer_id, party_id, party_before, is_other)
+    WHERE c.is_other AND c.party_before <> c.party_id
+  LOOP
+    IF p_is_spread THEN
     EXECUTE format($sql$
-      DELETE FROM %3$s y USING unnest($1, $2, $3, $4) WITH ORDINALITY AS g (customer_id, party_id, party_before, is_other, place)
-      WHERE g.is_other AND g.party_before <> g.party_id
-        AND y.customer_id = g.customer_id AND y.party_id = g.party_before AND NOT EXISTS (
-        SELECT FROM %1$s i WHERE i.customer_id = y.customer_id AND i.party_id = y.party_id)$sql$, VARIADIC v_tables)
-  USING v_customer_id, v_party_id, v_party_before, v_is_other;
+      DELETE FROM %3$s y WHERE y.customer_id = $1 AND y.party_id = $2
+        AND NOT EXISTS (SELECT FROM %1$s i
+          WHERE i.customer_id = $1 AND i.party_id = $2)$sql$, VARIADIC v_tables) USING v_customer, v_party_left;
+  ELSE
+    DELETE FROM fatura.parties y WHERE y.customer_id = v_customer AND y.party_id = v_party_left
+        AND NOT EXISTS (SELECT FROM fatura.invoices i
+          WHERE i.customer_id = v_customer AND i.party_id = v_party_left);
   END IF;
+  END LOOP;
   IF true = ANY (v_has_other_lines) THEN
+    IF p_is_spread THEN
     EXECUTE format($sql$
       INSERT INTO %2$s (customer_id, invoice_id, lines)
       SELECT g.customer_id, g.id, g.lines FROM unnest($1, $2, $3, $4) WITH ORDINALITY AS g (customer_id, id, lines, has_other_lines, place) WHERE g.has_other_lines AND g.lines IS NOT NULL
-      ON CONFLICT (customer_id, invoice_id) DO UPDATE SET lines = excluded.lines$sql$, VARIADIC v_tables)
-  USING v_customer_id, v_id, v_lines, v_has_other_lines;
-    IF array_position(v_lines, NULL) IS NOT NULL THEN
-      EXECUTE format($sql$
-        DELETE FROM %2$s AS stored USING unnest($1, $2, $3, $4) WITH ORDINALITY AS g (customer_id, id, lines, has_other_lines, place)
-        WHERE g.has_other_lines AND g.lines IS NULL AND stored.customer_id = g.customer_id AND stored.invoice_id = g.id$sql$, VARIADIC v_tables)
-  USING v_customer_id, v_id, v_lines, v_has_other_lines;
-    END IF;
+      ON CONFLICT (customer_id, invoice_id) DO UPDATE SET lines = excluded.lines$sql$, VARIADIC v_tables) USING v_customer_id, v_id, v_lines, v_has_other_lines;
+  ELSE
+    INSERT INTO fatura.invoice_lines (customer_id, invoice_id, lines)
+      SELECT g.customer_id, g.id, g.lines FROM unnest(v_customer_id, v_id, v_lines, v_has_other_lines) WITH ORDINALITY AS g (customer_id, id, lines, has_other_lines, place) WHERE g.has_other_lines AND g.lines IS NOT NULL
+      ON CONFLICT (customer_id, invoice_id) DO UPDATE SET lines = excluded.lines;
+  END IF;
+    FOR v_customer, v_invoice IN
+      SELECT c.customer_id, c.id FROM unnest(v_customer_id, v_id, v_lines, v_has_other_lines)
+        AS c (customer_id, id, lines, has_other_lines)
+      WHERE c.has_other_lines AND c.lines IS NULL
+    LOOP
+      IF p_is_spread THEN
+    EXECUTE format($sql$
+        DELETE FROM %2$s l
+        WHERE l.customer_id = $1 AND l.invoice_id = $2$sql$, VARIADIC v_tables) USING v_customer, v_invoice;
+  ELSE
+    DELETE FROM fatura.invoice_lines l
+        WHERE l.customer_id = v_customer AND l.invoice_id = v_invoice;
+  END IF;
+    END LOOP;
   END IF;
   IF v_claim IS DISTINCT FROM array_fill(NULL::text, ARRAY[cardinality(v_id)]) THEN
+    IF p_is_spread THEN
     EXECUTE format($sql$
       INSERT INTO %4$s AS stored (customer_id, invoice_id, state, claimed_id, ix_id, claim)
       SELECT g.customer_id, g.id, g.state, g.claimed_id, g.ix_id, g.claim FROM unnest($1, $2, $3, $4, $5, $6, $7) WITH ORDINALITY AS g (customer_id, id, state, claimed_id, ix_id, claim, is_fresh, place)
       WHERE g.is_fresh AND g.claim IS NOT NULL
       ON CONFLICT (customer_id, invoice_id) DO UPDATE SET state = excluded.state, claimed_id = excluded.claimed_id,
         ix_id = excluded.ix_id, claim = excluded.claim
-        WHERE stored.claim <> excluded.claim OR stored.ix_id IS DISTINCT FROM excluded.ix_id$sql$, VARIADIC v_tables)
-  USING v_customer_id, v_id, v_state, v_claimed_id, v_ix_id, v_claim, v_is_fresh;
+        WHERE stored.claim <> excluded.claim OR stored.ix_id IS DISTINCT FROM excluded.ix_id$sql$, VARIADIC v_tables) USING v_customer_id, v_id, v_state, v_claimed_id, v_ix_id, v_claim, v_is_fresh;
+  ELSE
+    INSERT INTO fatura.links AS stored (customer_id, invoice_id, state, claimed_id, ix_id, claim)
+      SELECT g.customer_id, g.id, g.state, g.claimed_id, g.ix_id, g.claim FROM unnest(v_customer_id, v_id, v_state, v_claimed_id, v_ix_id, v_claim, v_is_fresh) WITH ORDINALITY AS g (customer_id, id, state, claimed_id, ix_id, claim, is_fresh, place)
+      WHERE g.is_fresh AND g.claim IS NOT NULL
+      ON CONFLICT (customer_id, invoice_id) DO UPDATE SET state = excluded.state, claimed_id = excluded.claimed_id,
+        ix_id = excluded.ix_id, claim = excluded.claim
+        WHERE stored.claim <> excluded.claim OR stored.ix_id IS DISTINCT FROM excluded.ix_id;
+  END IF;
   END IF;
   RETURN (
     SELECT coalesce(json_agg(json_build_array(c.place, c.issued_before)), '[]')
@@ -450,27 +519,46 @@ BEGIN
     WHERE c.is_other OR c.has_other_lines);
 END $body$;
 
-CREATE OR REPLACE FUNCTION fatura.count_customers(p_customer_id text, p_is_spread boolean, p_customers text, p_now bigint)
-RETURNS json LANGUAGE plpgsql SET search_path = pg_catalog AS $body$
-DECLARE v_tables text[] := ARRAY['fatura.customers', 'fatura.invoices']; v_large json;
+CREATE OR REPLACE FUNCTION fatura.count_customers(p_customer_id text, p_is_spread boolean, given_customers text, given_now bigint)
+RETURNS json LANGUAGE plpgsql SET search_path = pg_catalog SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off AS $body$
+DECLARE v_tables text[]; v_customers text[] := given_customers; v_now bigint := given_now; v_large json;
 BEGIN
   IF p_is_spread THEN
     v_tables := ARRAY(
       SELECT shard_name(t.name::regclass, get_shard_id_for_distribution_column(t.name::regclass, p_customer_id))
-      FROM unnest(v_tables) WITH ORDINALITY AS t (name, place) ORDER BY t.place);
+      FROM unnest(ARRAY['fatura.customers', 'fatura.invoices']) WITH ORDINALITY AS t (name, place)
+      ORDER BY t.place);
   END IF;
-  EXECUTE format($sql$
+  IF p_is_spread THEN
+    EXECUTE format($sql$
     WITH counted AS (
-      UPDATE %1$s AS stored SET version = greatest(stored.version + 1, $2::bigint),
-        total = (SELECT count(*) FROM %2$s i WHERE i.customer_id = changed.customer_id),
-        head = coalesce((
+      INSERT INTO %1$s AS stored (customer_id, version, total, head)
+      SELECT changed.customer_id, $2,
+        (SELECT count(*) FROM %2$s i WHERE i.customer_id = changed.customer_id),
+        coalesce((
   SELECT string_agg(newest.summary, ',') FROM (
     SELECT summary FROM %2$s WHERE customer_id = changed.customer_id
     ORDER BY issued_at DESC, id DESC LIMIT 10) newest), '')
-      FROM unnest($1::text[]) AS changed (customer_id) WHERE stored.customer_id = changed.customer_id
+      FROM unnest($1) AS changed (customer_id)
+      ON CONFLICT (customer_id) DO UPDATE SET
+        version = greatest(stored.version + 1, excluded.version::bigint), total = excluded.total, head = excluded.head
       RETURNING stored.customer_id, stored.total)
-    SELECT json_agg(customer_id) FROM counted WHERE total > 500
-    $sql$, VARIADIC v_tables)
-  INTO v_large USING p_customers, p_now;
+    SELECT json_agg(customer_id) FROM counted WHERE total > 500$sql$, VARIADIC v_tables) INTO v_large USING v_customers, v_now;
+  ELSE
+    WITH counted AS (
+      INSERT INTO fatura.customers AS stored (customer_id, version, total, head)
+      SELECT changed.customer_id, v_now,
+        (SELECT count(*) FROM fatura.invoices i WHERE i.customer_id = changed.customer_id),
+        coalesce((
+  SELECT string_agg(newest.summary, ',') FROM (
+    SELECT summary FROM fatura.invoices WHERE customer_id = changed.customer_id
+    ORDER BY issued_at DESC, id DESC LIMIT 10) newest), '')
+      FROM unnest(v_customers) AS changed (customer_id)
+      ON CONFLICT (customer_id) DO UPDATE SET
+        version = greatest(stored.version + 1, excluded.version::bigint), total = excluded.total, head = excluded.head
+      RETURNING stored.customer_id, stored.total)
+    SELECT json_agg(customer_id) FROM counted WHERE total > 500 INTO v_large;
+  END IF;
   RETURN coalesce(v_large, '[]');
 END $body$;
