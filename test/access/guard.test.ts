@@ -33,6 +33,7 @@ describe('addresses that guess', () => {
       ['::ffff', '0:0:0:0:1::2'],
       ['1::', '0:0:0:1::'],
     ],
+    ['a network that others spell alike', ['1:12::'], ['1:12::9'], ['11:2::']],
     ['a network with its zeros in front', ['1::2:3:4:5:6'], ['1:0:0:2:9::'], ['1::']],
     [
       'an IPv4 address written as an IPv6 one',
@@ -108,6 +109,21 @@ describe('addresses that guess', () => {
     assert.ok(performance.now() - begun < 5_000)
     for (const resolve of asked) resolve(null)
     await other
+  })
+
+  test('those that wait are refused once those before them failed', async () => {
+    let asked = 0
+    const authenticate = createAuthenticate({
+      findToken: async () => {
+        asked++
+        return null
+      },
+    })
+    const answers = await Promise.all(
+      Array.from({ length: 200 }, () => send(authenticate, createToken().token, '192.0.2.1')),
+    )
+    assert.ok(asked >= 100 && asked < 120, `${asked} lookups`)
+    assert.equal(answers.filter(({ code }) => code === 'rate_limited').length, 200 - asked)
   })
 
   test('a turn that ends lets one more in, and no more', async () => {
