@@ -6,11 +6,8 @@ import { readCursor, wholeList, writeCursor } from './ranges.ts'
 import { succeed } from './streams.ts'
 import type { World } from './world.ts'
 
-/**
- * How many parts are read at once: with half a second for an answer, enough for every turn that the platform gives; and
- * twice as many as are stored together, so that there is always something to read meanwhile.
- */
-export const partsAtOnce = 32
+/** How many parts are read at once: with half a second for an answer, enough for every turn that the platform gives. */
+export const partsAtOnce = 16
 
 export interface Backfill {
   /** Whether the list reached its end. */
