@@ -131,7 +131,7 @@ export async function openWriterThread(
     try {
       result = await work({
         ...tx,
-        // What can be made of a record without the database is made here: the other thread has more to do.
+        // What can be made of a record without the database is made here: texts are passed on with less work than objects.
         saveInvoices: (records, observedAt = observationStamp()) => saveRows(records.map(toRow), observedAt),
         // Whoever asks may know more of them, which is not for the other thread.
         findKnown: keys => tx.findKnown(keys.map(({ customer_id, id }) => ({ customer_id, id }))),
