@@ -2,7 +2,10 @@ import type { ConnectorStores, ConnectorWait } from '../store.ts'
 import { openSqliteWriter } from './writer.ts'
 import { openWriterThread } from './writer-thread.ts'
 
-/** The connector's store is in a thread of its own. Its lease is written between two transactions, which come thick and fast. */
+/**
+ * The connector's store is in a thread of its own. Its lease is written between two transactions, which come thick and fast; it
+ * is given back at once, as the end must not wait for a transaction that waits for another process.
+ */
 export async function openSqliteConnector(
   path: string,
   { leasePatienceMs, onWait }: ConnectorWait,
@@ -16,7 +19,6 @@ export async function openSqliteConnector(
         ...leases,
         takeLease: (seen, holder) => inTurn(() => leases.takeLease(seen, holder)),
         renewLease: epoch => inTurn(() => leases.renewLease(epoch)),
-        releaseLease: epoch => inTurn(() => leases.releaseLease(epoch)),
       },
     }
   } catch (error) {
