@@ -64,6 +64,9 @@ export async function openWriterThread(
 ): Promise<ThreadedStore> {
   const askers = new Map<number, Asker>()
   let worker: Worker | null = null
+  let isClosing = false
+  /** The last transaction that began, until its end. */
+  let begun: Promise<unknown> = Promise.resolve()
   let lastId = 0
 
   function start(): Worker {
@@ -107,7 +110,10 @@ export async function openWriterThread(
     })
   }
 
+  /** What has begun comes to its end first; what waits for another process does not begin any more. */
   async function close(): Promise<void> {
+    isClosing = true
+    await begun
     if (worker === null) return
     await ask({ call: 'close', args: [] })
     await end()
@@ -124,8 +130,27 @@ export async function openWriterThread(
     return Object.fromEntries(names.map(name => [name, (...args: unknown[]) => call(name, args)])) as T
   }
 
+  async function begin(): Promise<{ of: number; names: string[] }> {
+    const closed = new StoreUnavailable(`The store at ${path} is closed.`)
+    if (isClosing) throw closed
+    try {
+      return await ask({ begin: true })
+    } catch (error) {
+      throw isClosing ? closed : error
+    }
+  }
+
   async function transact<T>(work: (tx: WriteTransaction) => Promise<T>): Promise<T> {
-    const { of, names } = await ask<{ of: number; names: string[] }>({ begin: true })
+    const transaction = await begin()
+    const result = complete(transaction, work)
+    begun = result.catch(() => {})
+    return result
+  }
+
+  async function complete<T>(
+    { of, names }: { of: number; names: string[] },
+    work: (tx: WriteTransaction) => Promise<T>,
+  ): Promise<T> {
     const { saveRows, ...tx } = methodsOf<SqliteTransaction>(names, of)
     let result: T
     try {
