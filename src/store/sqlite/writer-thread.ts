@@ -64,7 +64,8 @@ export async function openWriterThread(
 ): Promise<ThreadedStore> {
   const askers = new Map<number, Asker>()
   let worker: Worker | null = null
-  let isClosing = false
+  let state: 'open' | 'closing' | 'closed' = 'open'
+  const closed = new StoreUnavailable(`The store at ${path} is closed.`)
   /** The last transaction that began, until its end. */
   let begun: Promise<unknown> = Promise.resolve()
   let lastId = 0
@@ -100,6 +101,7 @@ export async function openWriterThread(
   }
 
   function ask<T>(asked: Asked): Promise<T> {
+    if (state === 'closed') return Promise.reject(closed)
     worker ??= start()
     const asking = worker
     const id = ++lastId
@@ -112,10 +114,12 @@ export async function openWriterThread(
 
   /** What has begun comes to its end first; what waits for another process does not begin any more. */
   async function close(): Promise<void> {
-    isClosing = true
+    if (state !== 'open') return
+    state = 'closing'
     await begun
-    if (worker === null) return
-    await ask({ call: 'close', args: [] })
+    const closing = worker && ask({ call: 'close', args: [] })
+    state = 'closed'
+    await closing
     await end()
   }
 
@@ -131,12 +135,11 @@ export async function openWriterThread(
   }
 
   async function begin(): Promise<{ of: number; names: string[] }> {
-    const closed = new StoreUnavailable(`The store at ${path} is closed.`)
-    if (isClosing) throw closed
+    if (state !== 'open') throw closed
     try {
       return await ask({ begin: true })
     } catch (error) {
-      throw isClosing ? closed : error
+      throw state === 'open' ? error : closed
     }
   }
 
