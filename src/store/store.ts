@@ -4,31 +4,13 @@
  * the first two cannot write. Every engine meets all three, and one suite runs over all engines.
  */
 import type { Claim } from '../document.ts'
-import type { InvoiceKey, InvoiceRecord, InvoiceStatus } from '../invoice.ts'
+import type { InvoiceKey, InvoiceRecord } from '../invoice.ts'
 import type { ConnectorReads, ConnectorWrites, LeaseWrites } from './connector-store.ts'
 import type { ContentsReads, ContentsWrites } from './contents.ts'
 import type { DocumentReads, DocumentWrites } from './document-store.ts'
-import type { SearchWord } from './read-model/search.ts'
+import type { InvoiceFilter, WholeFilter } from './read-model/filters.ts'
 
-/**
- * What narrows a list down; a field that is not given does not. Whoever answers a page handles every field, or does not
- * compile: a filter that somebody forgot would show what was not asked for.
- */
-export interface InvoiceFilter {
-  status?: InvoiceStatus | undefined
-  ix_status?: string | undefined
-  /** Inclusive, in milliseconds since the epoch; the beginning of a UTC day. */
-  issued_from?: number | undefined
-  /** Exclusive, in milliseconds since the epoch; the beginning of a UTC day. */
-  issued_before?: number | undefined
-  /** Every word must match; none given means no search. */
-  words?: readonly SearchWord[] | undefined
-}
-
-export type FilterName = keyof InvoiceFilter
-
-/** A filter with a word on every field: one that is added later is missing here, and does not compile. */
-export type WholeFilter = { [Name in FilterName]-?: InvoiceFilter[Name] | undefined }
+export type { InvoiceFilter, WholeFilter }
 
 /** Which invoices are walked through. Unlike a list's, the bounds of `issued_at` may be any moments. */
 export interface InvoiceWalk extends InvoiceFilter {

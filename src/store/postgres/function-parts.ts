@@ -4,8 +4,9 @@
  * A plan serves customers of every size, so whole tables are never read and indexes give the order: one customer who
  * holds most of a table must not make the planner read all of it for everybody.
  */
-import { dayFilters, filterNames, uncountedFilters } from '../read-model/counting.ts'
-import type { FilterName, InvoiceQuery } from '../store.ts'
+import { dayFilters, uncountedFilters } from '../read-model/counting.ts'
+import { columnOf, type FilterName, rowFilterNames, rowFilters } from '../read-model/filters.ts'
+import type { InvoiceQuery } from '../store.ts'
 
 /** Of a function that reads rows by their keys alone. Each setting costs 1 to 2 µs a call. */
 export const keyAttributes = `
@@ -17,71 +18,49 @@ export const attributes = `${keyAttributes} SET plan_cache_mode = force_generic_
 
 export const page = 'OUT total bigint, OUT page bigint, OUT summaries text'
 
-interface FilterPart {
-  parameter: string
-  type: 'text' | 'bigint'
-  /** What it asks of a row `i`, given its value's name; true of every row when that is null. */
-  condition(value: string): string
+/** What a filter asks of a row, given its value's name; true of every row when that is null. */
+const conditionIfGiven = {
+  '=': (column: string, value: string) => `(${value} IS NULL OR ${column} = ${value})`,
+  '>=': (column: string, value: string) => `${column} >= coalesce(${value}, ${Number.MIN_SAFE_INTEGER})`,
+  '<': (column: string, value: string) => `${column} < coalesce(${value}, ${Number.MAX_SAFE_INTEGER})`,
 }
 
-/** Each filter as a parameter of the functions. Words have functions of their own. */
-const parts: Record<Exclude<FilterName, 'words'>, FilterPart> = {
-  status: {
-    parameter: 'p_status',
-    type: 'text',
-    condition: value => `(${value} IS NULL OR i.status = ${value})`,
-  },
-  ix_status: {
-    parameter: 'p_ix_status',
-    type: 'text',
-    condition: value => `(${value} IS NULL OR i.ix_status = ${value})`,
-  },
-  issued_from: {
-    parameter: 'p_from',
-    type: 'bigint',
-    condition: value => `i.issued_at >= coalesce(${value}, ${Number.MIN_SAFE_INTEGER})`,
-  },
-  issued_before: {
-    parameter: 'p_before',
-    type: 'bigint',
-    condition: value => `i.issued_at < coalesce(${value}, ${Number.MAX_SAFE_INTEGER})`,
-  },
-}
-
-const partNames = filterNames.filter(name => name !== 'words')
 const parametersOf = (names: readonly FilterName[]) =>
-  names.filter(name => name !== 'words').map(name => parts[name].parameter)
+  names.filter(name => name !== 'words').map(name => rowFilters[name].parameter)
 
 /** The values of a question, in the order of `filters`. */
 export function filterValues(query: InvoiceQuery): unknown[] {
-  return [query.customer_id, query.page, query.page_size, ...partNames.map(name => query[name])]
+  return [query.customer_id, query.page, query.page_size, ...rowFilterNames.map(name => query[name])]
 }
 
 /** The places of these values in a call, and of some more behind them. */
 export function placesOf(more = 0): string {
-  return Array.from({ length: 3 + partNames.length + more }, (_, i) => `$${i + 1}`).join(', ')
+  return Array.from({ length: 3 + rowFilterNames.length + more }, (_, i) => `$${i + 1}`).join(', ')
 }
 
 export const filters = [
   'p_customer_id text, p_page bigint, p_page_size bigint',
-  ...partNames.map(name => `${parts[name].parameter} ${parts[name].type}`),
+  ...rowFilterNames.map(name => `${rowFilters[name].parameter} ${rowFilters[name].type}`),
 ].join(', ')
-export const givenFilters = parametersOf(partNames).join(', ')
+export const givenFilters = parametersOf(rowFilterNames).join(', ')
 export const given = `p_customer_id, p_page, p_page_size, ${givenFilters}`
 
 /** Whether any of these filters is given. */
 function isAnyGiven(names: readonly FilterName[]): string {
   return names.length === 0 ? 'false' : `num_nonnulls(${parametersOf(names).join(', ')}) > 0`
 }
-export const isFiltered = isAnyGiven(partNames)
+export const isFiltered = isAnyGiven(rowFilterNames)
 /** No counter knows it. */
 export const isUncounted = isAnyGiven(uncountedFilters)
 /** A day's texts do not know it. */
-export const isMoreThanDays = isAnyGiven(partNames.filter(name => !dayFilters.includes(name)))
+export const isMoreThanDays = isAnyGiven(rowFilterNames.filter(name => !dayFilters.includes(name)))
 
 /** The rows that match the filters, but for a search; `nameOf` tells how a filter's value is named. */
 function match(nameOf: (parameter: string, index: number) => string): string {
-  const conditions = partNames.map((name, i) => parts[name].condition(nameOf(parts[name].parameter, i)))
+  const conditions = rowFilterNames.map((name, i) => {
+    const { is, parameter } = rowFilters[name]
+    return conditionIfGiven[is](`i.${columnOf(name, 'postgres')}`, nameOf(parameter, i))
+  })
   return conditions.join(' AND ')
 }
 export const matching = `

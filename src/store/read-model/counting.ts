@@ -4,7 +4,8 @@
  * the transaction that changes the rows, by counting the days it touched again.
  */
 import { defaultPageSize } from '../../invoice.ts'
-import type { FilterName, InvoiceFilter, InvoiceQuery } from '../store.ts'
+import type { InvoiceQuery } from '../store.ts'
+import { type FilterName, filterNames, type InvoiceFilter } from './filters.ts'
 
 /** Above this many invoices a customer has counters; up to it, counting the rows is as fast. */
 export const countedAbove = 500
@@ -15,8 +16,8 @@ export const headSize = defaultPageSize
 /** How many customers that changed within one transaction are held in memory. */
 export const heldAtMost = 10_000
 
-/** What answers each filter for a customer with counters. `rows`: nothing is kept for it, so its rows are looked at. */
-const answeredBy: Record<FilterName, 'state' | 'days' | 'search' | 'rows'> = {
+/** By which of what is kept a filter is answered. With any other, a large customer's rows are looked at, as a small one's. */
+const keptFor: { readonly [Name in FilterName]?: 'state' | 'days' | 'search' } = {
   status: 'state',
   ix_status: 'state',
   issued_from: 'days',
@@ -24,13 +25,11 @@ const answeredBy: Record<FilterName, 'state' | 'days' | 'search' | 'rows'> = {
   words: 'search',
 }
 
-export const filterNames = Object.keys(answeredBy) as FilterName[]
-
-/** The filters for which nothing is kept: with any of them, a large customer is read as a small one is. */
-export const uncountedFilters = filterNames.filter(name => answeredBy[name] === 'rows')
+/** The filters for which nothing is kept. */
+export const uncountedFilters = filterNames.filter(name => keptFor[name] === undefined)
 
 /** The filters that a day's counters and texts know. */
-export const dayFilters = filterNames.filter(name => answeredBy[name] === 'days')
+export const dayFilters = filterNames.filter(name => keptFor[name] === 'days')
 
 export function isCountable(filter: InvoiceFilter): boolean {
   return uncountedFilters.every(name => filter[name] === undefined)

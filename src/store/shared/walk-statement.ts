@@ -1,11 +1,11 @@
 /** The statement that walks through invoices in the list's order, of one customer or of all, narrowed down as a list is. */
 import type { Value } from '../contents.ts'
-import { filterNames } from '../read-model/counting.ts'
+import { conditionsOf, type StatementStyle } from '../read-model/filters.ts'
 import { formsOf, type SearchWord } from '../read-model/search.ts'
-import type { FilterName, InvoiceFilter, InvoiceWalk } from '../store.ts'
+import type { InvoiceWalk } from '../store.ts'
 
 /** How an engine looks for text; `place` is the value's, as in `$1`. */
-export interface WalkDialect {
+export interface WalkDialect extends Pick<StatementStyle, 'engine'> {
   /** Follows the table's name `fatura.invoices i`. */
   inOrder: string
   ownTextHolds(place: string): string
@@ -13,21 +13,6 @@ export interface WalkDialect {
 }
 
 type Bind = (value: Value) => string
-
-/** What each filter asks of a row `i`. */
-const conditionOf: {
-  [Name in FilterName]-?: (
-    value: NonNullable<InvoiceFilter[Name]>,
-    bind: Bind,
-    dialect: WalkDialect,
-  ) => string
-} = {
-  status: (value, bind) => `i.status = ${bind(value)}`,
-  ix_status: (value, bind) => `i.ix_status = ${bind(value)}`,
-  issued_from: (value, bind) => `i.issued_at >= ${bind(value)}`,
-  issued_before: (value, bind) => `i.issued_at < ${bind(value)}`,
-  words: (words, bind, dialect) => words.map(word => holdsWord(word, bind, dialect)).join(' AND '),
-}
 
 function holdsWord(word: SearchWord, bind: Bind, dialect: WalkDialect): string {
   const [own = '', ...others] = formsOf(word).map(bind)
@@ -43,10 +28,8 @@ export function walkStatement(
 ): { sql: string; values: Value[] } {
   const values: Value[] = []
   const bind = (value: Value): string => `$${values.push(value)}`
-  const conditions = filterNames.flatMap(name => {
-    const condition = conditionOf[name] as (value: unknown, bind: Bind, dialect: WalkDialect) => string
-    return walk[name] === undefined ? [] : [condition(walk[name], bind, dialect)]
-  })
+  const holds = (word: SearchWord) => holdsWord(word, bind, dialect)
+  const conditions = conditionsOf(walk, { engine: dialect.engine, row: 'i.', bind, holdsWord: holds })
   if (customerId !== null) conditions.unshift(`i.customer_id = ${bind(customerId)}`)
   const sql = `
     SELECT i.summary, ${walk.withLines ? 'l.lines' : 'NULL AS lines'} FROM fatura.invoices i ${dialect.inOrder}

@@ -2,9 +2,10 @@
  * The list's one statement: total, clamped page, rows, version and freshness, all from one snapshot. It counts rows, so
  * it answers only for a customer without counters; and for the first page of a whole list, whose total is known.
  */
-import { filterNames, isCountable } from '../read-model/counting.ts'
+import { isCountable } from '../read-model/counting.ts'
+import { conditionsOf } from '../read-model/filters.ts'
 import { formsOf, type SearchWord } from '../read-model/search.ts'
-import type { FilterName, InvoiceFilter, InvoiceQuery } from '../store.ts'
+import type { InvoiceQuery } from '../store.ts'
 
 export type Value = string | number
 
@@ -16,30 +17,10 @@ export interface ListStatement {
   values: Value[]
 }
 
-type Bind = (value: Value) => string
-
-/** What each filter asks of a row. */
-const conditionOf: {
-  [Name in FilterName]-?: (value: NonNullable<InvoiceFilter[Name]>, bind: Bind) => string
-} = {
-  status: (value, bind) => `status = ${bind(value)}`,
-  ix_status: (value, bind) => `ix_status = ${bind(value)}`,
-  issued_from: (value, bind) => `issued_at >= ${bind(value)}`,
-  issued_before: (value, bind) => `issued_at < ${bind(value)}`,
-  words: (words, bind) => words.map(word => holdsWord(word, bind)).join(' AND '),
-}
-
-function holdsWord(word: SearchWord, bind: Bind): string {
+function holdsWord(word: SearchWord, bind: (value: Value) => string): string {
   const [own = '', ...others] = formsOf(word).map(bind)
   const inParty = [own, ...others].map(text => `instr(text, ${text}) > 0`).join(' OR ')
   return `(instr(own_text, ${own}) > 0 OR party_id IN (SELECT party_id FROM parties WHERE customer_id = ?1 AND (${inParty})))`
-}
-
-function conditionsOf(filter: InvoiceFilter, bind: Bind): string[] {
-  return filterNames.flatMap(name => {
-    const condition = conditionOf[name] as (value: unknown, bind: Bind) => string
-    return filter[name] === undefined ? [] : [condition(filter[name], bind)]
-  })
 }
 
 /** The SQL depends only on which filters are given, never on their values: it is worth preparing once. */
@@ -47,7 +28,9 @@ export function listStatement(query: InvoiceQuery): ListStatement {
   const values: Value[] = [query.customer_id, query.page_size]
   const bind = (value: Value): string => `?${values.push(value)}`
 
-  const conditions = ['customer_id = ?1', ...conditionsOf(query, bind)]
+  const holds = (word: SearchWord) => holdsWord(word, bind)
+  const found = conditionsOf(query, { engine: 'sqlite', row: '', bind, holdsWord: holds })
+  const conditions = ['customer_id = ?1', ...found]
   const matching = conditions.join(' AND ')
   const isWhole = conditions.length === 1
   /** Nothing is read of a customer with counters, unless no counter knows the filters. */

@@ -6,6 +6,7 @@ import { translate } from './failures.ts'
 import { writeForSqlite } from './shared-db.ts'
 
 const dialect: WalkDialect = {
+  engine: 'sqlite',
   inOrder: 'INDEXED BY invoices_in_order',
   ownTextHolds: place => `instr(i.own_text, ${place}) > 0`,
   partyTextHolds: place => `instr(y.text, ${place}) > 0`,

@@ -1,0 +1,77 @@
+/**
+ * The filters of a list, each defined once. Every statement that reads a list is made from this table: a filter that
+ * somebody forgot would show what was not asked for.
+ */
+import type { InvoiceStatus } from '../../invoice.ts'
+import type { SearchWord } from './search.ts'
+
+/** What narrows a list down; a field that is not given does not. */
+export interface InvoiceFilter {
+  status?: InvoiceStatus | undefined
+  ix_status?: string | undefined
+  /** Inclusive, in milliseconds since the epoch; the beginning of a UTC day. */
+  issued_from?: number | undefined
+  /** Exclusive, in milliseconds since the epoch; the beginning of a UTC day. */
+  issued_before?: number | undefined
+  /** Every word must match; none given means no search. */
+  words?: readonly SearchWord[] | undefined
+}
+
+export type FilterName = keyof InvoiceFilter
+
+/** A filter with a word on every field: one that is added later is missing here, and does not compile. */
+export type WholeFilter = { [Name in FilterName]-?: InvoiceFilter[Name] | undefined }
+
+type EngineName = 'sqlite' | 'postgres'
+
+interface RowFilter {
+  /** A column, or what begins with one: `summary ->> '$.currency'`, which every engine writes in its own way. */
+  column: string | Record<EngineName, string>
+  is: '=' | '>=' | '<'
+  /** As a parameter of PostgreSQL's functions. */
+  parameter: string
+  type: 'text' | 'bigint'
+}
+
+/** All but the words, which are sought in texts: each statement has its own way to do that. */
+type RowFilterName = Exclude<FilterName, 'words'>
+
+export const rowFilters: Readonly<Record<RowFilterName, RowFilter>> = {
+  status: { column: 'status', is: '=', parameter: 'p_status', type: 'text' },
+  ix_status: { column: 'ix_status', is: '=', parameter: 'p_ix_status', type: 'text' },
+  issued_from: { column: 'issued_at', is: '>=', parameter: 'p_from', type: 'bigint' },
+  issued_before: { column: 'issued_at', is: '<', parameter: 'p_before', type: 'bigint' },
+}
+
+export const rowFilterNames = Object.keys(rowFilters) as RowFilterName[]
+export const filterNames: readonly FilterName[] = [...rowFilterNames, 'words']
+
+/** What a filter looks at. */
+export function columnOf(name: RowFilterName, engine: EngineName): string {
+  const { column } = rowFilters[name]
+  return typeof column === 'string' ? column : column[engine]
+}
+
+/** How a statement is written. */
+export interface StatementStyle {
+  engine: EngineName
+  /** Stands before a column: empty, or the table's name and a dot. */
+  row: string
+  bind(value: string | number): string
+  /** What a word asks of a row. */
+  holdsWord(word: SearchWord): string
+}
+
+/** What the given filters ask of a row. */
+export function conditionsOf(
+  filter: InvoiceFilter,
+  { engine, row, bind, holdsWord }: StatementStyle,
+): string[] {
+  const conditions: string[] = []
+  for (const name of rowFilterNames) {
+    const value = filter[name]
+    if (value !== undefined)
+      conditions.push(`${row}${columnOf(name, engine)} ${rowFilters[name].is} ${bind(value)}`)
+  }
+  return [...conditions, ...(filter.words ?? []).map(holdsWord)]
+}
