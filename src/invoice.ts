@@ -85,6 +85,33 @@ export interface InvoiceList {
   source: 'synchronized_records'
 }
 
+/** Which invoices are wanted, by the names of a list's parameters. A filter that is undefined or empty is none. */
+export interface InvoiceFilters {
+  status?: InvoiceStatus | undefined
+  ix_status?: string | undefined
+  /** YYYY-MM-DD, in UTC, inclusive. */
+  date_from?: string | undefined
+  date_to?: string | undefined
+  q?: string | undefined
+}
+
+export interface ListQuery extends InvoiceFilters {
+  page?: number | undefined
+  /** 1 to 50. */
+  page_size?: number | undefined
+}
+
+const parameters: Readonly<Record<keyof ListQuery, true>> = {
+  page: true,
+  page_size: true,
+  status: true,
+  ix_status: true,
+  date_from: true,
+  date_to: true,
+  q: true,
+}
+export const listParameters = Object.keys(parameters)
+
 /** The two systems a PDF can come from, named as in the download paths. */
 export const documentKinds = ['ix', 'payments'] as const
 export type DocumentKind = (typeof documentKinds)[number]

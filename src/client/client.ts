@@ -1,5 +1,12 @@
 /** The typed client of the API, for Node and browsers: `import { createClient } from 'fatura/client'`. */
-import type { DocumentKind, InvoiceDetail, InvoiceList, InvoiceStatus } from '../invoice.ts'
+import {
+  type DocumentKind,
+  type InvoiceDetail,
+  type InvoiceFilters,
+  type InvoiceList,
+  type ListQuery,
+  listParameters,
+} from '../invoice.ts'
 import { FaturaError } from './fatura-error.ts'
 import { createMemory, type Held } from './memory.ts'
 import { type CallOptions, type ClientOptions, createSend } from './send.ts'
@@ -10,31 +17,17 @@ export type {
   DocumentKind,
   Invoice,
   InvoiceDetail,
+  InvoiceFilters,
   InvoiceList,
   InvoiceStatus,
   Line,
   LinesSource,
+  ListQuery,
   SyncState,
 } from '../invoice.ts'
 export type { FaturaErrorCode } from './fatura-error.ts'
 export type { CallOptions, ClientOptions, InvoiceWalk }
 export { FaturaError }
-
-/** Which invoices are wanted. A filter that is undefined or empty is none. */
-export interface InvoiceFilters {
-  status?: InvoiceStatus | undefined
-  ix_status?: string | undefined
-  /** YYYY-MM-DD, in UTC, inclusive. */
-  date_from?: string | undefined
-  date_to?: string | undefined
-  q?: string | undefined
-}
-
-export interface ListQuery extends InvoiceFilters {
-  page?: number | undefined
-  /** 1 to 50. */
-  page_size?: number | undefined
-}
 
 export interface Result<T> {
   /** While nothing changed, the very object that the last call gave. It is frozen. */
@@ -75,8 +68,6 @@ export interface Client {
   ): Promise<PdfDownload>
 }
 
-/** Every parameter of a list. */
-const parameters = ['page', 'page_size', 'status', 'ix_status', 'date_from', 'date_to', 'q']
 const maxPageSize = 50
 
 export function createClient(options: ClientOptions): Client {
@@ -133,8 +124,8 @@ const invoicePath = (customerId: string, invoiceId: string) =>
 function listPath(customerId: string, query: ListQuery): string {
   const given = new URLSearchParams()
   for (const [name, value] of Object.entries(query)) {
-    if (!parameters.includes(name))
-      throw new TypeError(`${name} is no filter; there are ${parameters.join(', ')}.`)
+    if (!listParameters.includes(name))
+      throw new TypeError(`${name} is no filter; there are ${listParameters.join(', ')}.`)
     if (value !== undefined && value !== '') given.set(name, String(value))
   }
   const { page_size: size = 1 } = query

@@ -1,10 +1,10 @@
 import manifest from '../../package.json' with { type: 'json' }
-import { clampPage, clampPageSize } from '../invoice.ts'
+import { clampPage, clampPageSize, type ListQuery } from '../invoice.ts'
 import { serializePage } from '../invoice-json.ts'
 import type { InvoiceQuery, ReadStore, Snapshot } from '../store/store.ts'
 import { isHeldByClient, setReadHeaders } from './conditional.ts'
 import { limitExpensive } from './expensive.ts'
-import { type CustomerParams, type ListQuery, listInvoicesSchema } from './openapi/schemas.ts'
+import { type CustomerParams, listInvoicesSchema } from './openapi/schemas.ts'
 import { readFilter } from './read-filter.ts'
 import { sendJson } from './send-json.ts'
 import type { TypedApp } from './typed-app.ts'

@@ -1,14 +1,13 @@
 /** From what a list is asked for to a filter of the store: the one place that says what the parameters mean. */
 import { dayMs } from '../calendar.ts'
 import { ApiError } from '../errors.ts'
+import type { InvoiceFilters } from '../invoice.ts'
 import { maxSearchWords, type SearchWord, searchWords } from '../store/read-model/search.ts'
 import type { WholeFilter } from '../store/store.ts'
-import { type ListQuery, listInvoicesSchema } from './openapi/schemas.ts'
+import { listInvoicesSchema } from './openapi/schemas.ts'
 import { compileParameters, parseQuery } from './parameters.ts'
 
-export type FilterParameters = Omit<ListQuery, 'page' | 'page_size'>
-
-export function readFilter(query: FilterParameters): WholeFilter {
+export function readFilter(query: InvoiceFilters): WholeFilter {
   const { status, ix_status, date_from, date_to } = query
   const q = query.q?.trim()
   return {
@@ -25,7 +24,7 @@ export function readFilter(query: FilterParameters): WholeFilter {
  * names the parameter at fault.
  */
 export function readFilterTexts(
-  texts: Partial<Record<keyof FilterParameters, string | undefined>>,
+  texts: Partial<Record<keyof InvoiceFilters, string | undefined>>,
 ): WholeFilter {
   const given = Object.entries(texts).flatMap(([name, text]) => (text === undefined ? [] : [[name, text]]))
   const read = compileParameters({
@@ -35,7 +34,7 @@ export function readFilterTexts(
     url: '',
   })
   const result = read(parseQuery(new URLSearchParams(given).toString()))
-  const { value, error } = result as { value?: FilterParameters; error?: Error }
+  const { value, error } = result as { value?: InvoiceFilters; error?: Error }
   if (error !== undefined) throw error
   return readFilter(value ?? {})
 }

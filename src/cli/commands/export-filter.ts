@@ -1,22 +1,43 @@
 /** Which invoices an export holds: the API's filters as flags. */
+import { type Command, Option } from 'commander'
 import { ApiError } from '../../errors.ts'
-import { type FilterParameters, readFilterTexts } from '../../http/read-filter.ts'
-import { isCustomerId } from '../../invoice.ts'
+import { readFilterTexts } from '../../http/read-filter.ts'
+import { type InvoiceFilters, invoiceStatuses, isCustomerId } from '../../invoice.ts'
 import type { InvoiceWalk, WholeFilter } from '../../store/store.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { printable } from '../terminal/table.ts'
 import { daysOf, nextDay } from './reconcile-scope.ts'
 import { createTimeZone, type TimeZone } from './time-zone.ts'
 
-export interface FilterOptions {
+/** In the help's order. Every parameter is named: one that is added later is missing here, and does not compile. */
+const flags: Readonly<Record<'customer' | keyof InvoiceFilters | 'month' | 'timezone', Option>> = {
+  customer: new Option(
+    '--customer <id>',
+    'only the invoices of this customer, cus_…; give it again for more',
+  ).argParser<string[]>((value, before = []) => [...before, value]),
+  status: new Option('--status <status>', `only those of this status: ${invoiceStatuses.join(', ')}`),
+  ix_status: new Option('--ix-status <status>', 'only those whose document has this status, such as settled'),
+  month: new Option('--month <month>', 'only those issued in this month, YYYY-MM'),
+  date_from: new Option('--from <day>', 'only those issued on this day or later, YYYY-MM-DD'),
+  date_to: new Option('--to <day>', 'only those issued on this day or earlier'),
+  timezone: new Option('--timezone <name>', 'the time zone of these days, such as Europe/Lisbon').default(
+    'UTC',
+  ),
+  q: new Option('--q <text>', "only those that the API's search finds for this text"),
+}
+
+/** What was given, as commander names it; the texts of all other flags as well. */
+export interface FilterOptions extends Readonly<Record<string, unknown>> {
   customer?: string[]
-  status?: string
-  ixStatus?: string
   from?: string
   to?: string
   month?: string
   timezone?: string
-  q?: string
+}
+
+export function addFilterOptions(command: Command): Command {
+  for (const option of Object.values(flags)) command.addOption(option)
+  return command
 }
 
 export interface ExportScope {
@@ -24,17 +45,8 @@ export interface ExportScope {
   zone: TimeZone
 }
 
-/** What the API calls a parameter, as a flag. */
-const flags: Readonly<Record<keyof FilterParameters, string>> = {
-  status: '--status',
-  ix_status: '--ix-status',
-  date_from: '--from',
-  date_to: '--to',
-  q: '--q',
-}
-
 export function readExportScope(options: FilterOptions): ExportScope {
-  const { customer: customers = null, status, ixStatus, month, timezone = 'UTC', q } = options
+  const { customer: customers = null, month, timezone = 'UTC' } = options
   for (const customer of customers ?? [])
     if (!isCustomerId(customer))
       throw new CliError(`--customer must be an ID like cus_PeR0ABnnQ5iOEe, not '${printable(customer)}'.`)
@@ -45,7 +57,7 @@ export function readExportScope(options: FilterOptions): ExportScope {
     ;({ from, to } = daysOf(month))
   }
   const zone = createTimeZone(timezone)
-  const filter = readTexts({ status, ix_status: ixStatus, date_from: from, date_to: to, q })
+  const filter = readFlags({ ...options, from, to })
   return {
     zone,
     walk: {
@@ -58,19 +70,24 @@ export function readExportScope(options: FilterOptions): ExportScope {
   }
 }
 
-/** Every parameter is named: one that is added later is missing here, and does not compile. */
-type Texts = Record<keyof FilterParameters, string | undefined>
-
-function readTexts(texts: Texts): WholeFilter {
+function readFlags(options: Readonly<Record<string, unknown>>): WholeFilter {
+  const { customer, month, timezone, ...parameters } = flags
+  const texts: Partial<Record<string, string>> = {}
+  for (const [name, flag] of Object.entries(parameters)) {
+    const text = options[flag.attributeName()]
+    if (typeof text === 'string') texts[name] = text
+  }
   try {
     return readFilterTexts(texts)
   } catch (error) {
     if (!(error instanceof ApiError)) throw error
     const { message } = error
-    const param = error.param as keyof FilterParameters
+    const param = error.param as keyof InvoiceFilters
     const given = printable(texts[param] ?? '')
     throw new CliError(
-      message.replace(param, flags[param]).replace(/\.$/, given.length > 60 ? '.' : `, not '${given}'.`),
+      message
+        .replace(param, flags[param].long ?? '')
+        .replace(/\.$/, given.length > 60 ? '.' : `, not '${given}'.`),
     )
   }
 }

@@ -3,7 +3,7 @@ import type { Write } from '../../export/columns.ts'
 import { exportInvoices } from '../../export/export-invoices.ts'
 import { openPartFile, type PartFile } from '../../export/part-file.ts'
 import { type ExportFormat, exportFormats } from '../../export/row-writer.ts'
-import { type DocumentKind, documentKinds, invoiceStatuses } from '../../invoice.ts'
+import { type DocumentKind, documentKinds } from '../../invoice.ts'
 import { openOperatorStore } from '../../store/engines.ts'
 import type { OperatorStore } from '../../store/store.ts'
 import { invoiceXpressOf, invoiceXpressSettings, stripeOf, stripeSettings } from '../settings/connections.ts'
@@ -14,7 +14,7 @@ import { createOutput } from '../terminal/output.ts'
 import { createProgress, type Progress } from '../terminal/progress.ts'
 import { openPdfSources } from '../wiring/open-pdf-sources.ts'
 import { Interrupted, leave, stopAtSignal, unlessStopped } from '../wiring/signals.ts'
-import { type ExportScope, type FilterOptions, readExportScope } from './export-filter.ts'
+import { addFilterOptions, type ExportScope, type FilterOptions, readExportScope } from './export-filter.ts'
 import { describeCounts, prepareFolder, refuseUnconnected, runPdfExport } from './export-pdfs.ts'
 
 const used = [
@@ -34,16 +34,11 @@ interface ExportFlags extends FilterOptions {
 
 export function exportCommand(): Command {
   return addSettings(
-    new Command('export')
-      .description('Write invoices to a file, or fetch their PDFs. Changes nothing in the store.')
-      .option('--customer <id>', 'only the invoices of this customer, cus_…; give it again for more', collect)
-      .option('--status <status>', `only those of this status: ${invoiceStatuses.join(', ')}`)
-      .option('--ix-status <status>', 'only those whose document has this status, such as settled')
-      .option('--month <month>', 'only those issued in this month, YYYY-MM')
-      .option('--from <day>', 'only those issued on this day or later, YYYY-MM-DD')
-      .option('--to <day>', 'only those issued on this day or earlier')
-      .option('--timezone <name>', 'the time zone of these days, such as Europe/Lisbon', 'UTC')
-      .option('--q <text>', "only those that the API's search finds for this text")
+    addFilterOptions(
+      new Command('export').description(
+        'Write invoices to a file, or fetch their PDFs. Changes nothing in the store.',
+      ),
+    )
       .addOption(
         new Option('--format <format>', 'csv; csv-pt for Excel in Portuguese; ndjson; parquet')
           .choices(exportFormats)
@@ -77,10 +72,6 @@ Examples:
   fatura export --month 2026-10 --timezone Europe/Lisbon --pdfs outubro    the month's PDFs, for the accountant`,
     )
     .action(runExport)
-}
-
-function collect(value: string, before: string[] = []): string[] {
-  return [...before, value]
 }
 
 type Settings = Pick<ReturnType<typeof readSettings<(typeof used)[number]>>, (typeof used)[number]>

@@ -1,5 +1,5 @@
 /** What goes into each route and comes out: the validator, the static types and the OpenAPI document come from here. */
-import type { Static } from 'typebox'
+import type { Static, TSchema } from 'typebox'
 import type { ErrorCode } from '../../errors.ts'
 import {
   customerIdPattern,
@@ -7,6 +7,7 @@ import {
   defaultPageSize,
   type InvoiceStatus,
   invoiceIdPattern,
+  type ListQuery,
   maxPageSize,
 } from '../../invoice.ts'
 import { maxSearchWords } from '../../store/read-model/search.ts'
@@ -76,11 +77,10 @@ const listQuery = Type.Object({
       examples: ['2026-00012'],
     }),
   ),
-})
+} satisfies Record<keyof ListQuery, TSchema>)
 
 export type CustomerParams = Static<typeof customerParams>
 export type InvoiceParams = Static<typeof invoiceParams>
-export type ListQuery = Static<typeof listQuery>
 
 const secured = { tags: ['invoices'], security: [{ bearer: [] }] }
 /** What every route behind a token may answer. */
