@@ -3,20 +3,29 @@ import { dayMs } from '../calendar.ts'
 import { ApiError } from '../errors.ts'
 import type { InvoiceFilters } from '../invoice.ts'
 import { maxSearchWords, type SearchWord, searchWords } from '../store/read-model/search.ts'
-import type { WholeFilter } from '../store/store.ts'
+import type { InvoiceFilter } from '../store/store.ts'
 import { listInvoicesSchema } from './openapi/schemas.ts'
 import { compileParameters, parseQuery } from './parameters.ts'
 
-export function readFilter(query: InvoiceFilters): WholeFilter {
-  const { status, ix_status, date_from, date_to } = query
-  const q = query.q?.trim()
-  return {
-    status,
-    ix_status,
-    issued_from: date_from === undefined ? undefined : Date.parse(date_from),
-    issued_before: date_to === undefined ? undefined : Date.parse(date_to) + dayMs,
-    words: q ? readWords(q) : undefined,
+type Reader<Value> = (value: NonNullable<Value>) => InvoiceFilter
+
+/** What each parameter asks for. One that is added later is missing here, and does not compile. */
+const readers: { readonly [Name in keyof InvoiceFilters]-?: Reader<InvoiceFilters[Name]> } = {
+  status: status => ({ status }),
+  ix_status: ix_status => ({ ix_status }),
+  date_from: day => ({ issued_from: Date.parse(day) }),
+  date_to: day => ({ issued_before: Date.parse(day) + dayMs }),
+  q: text => (text.trim() === '' ? {} : { words: readWords(text.trim()) }),
+}
+const names = Object.keys(readers) as (keyof InvoiceFilters)[]
+
+export function readFilter(query: InvoiceFilters): InvoiceFilter {
+  const filter: InvoiceFilter = {}
+  for (const name of names) {
+    const value = query[name]
+    if (value !== undefined) Object.assign(filter, (readers[name] as Reader<string>)(value))
   }
+  return filter
 }
 
 /**
@@ -25,7 +34,7 @@ export function readFilter(query: InvoiceFilters): WholeFilter {
  */
 export function readFilterTexts(
   texts: Partial<Record<keyof InvoiceFilters, string | undefined>>,
-): WholeFilter {
+): InvoiceFilter {
   const given = Object.entries(texts).flatMap(([name, text]) => (text === undefined ? [] : [[name, text]]))
   const read = compileParameters({
     schema: listInvoicesSchema.querystring,

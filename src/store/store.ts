@@ -8,9 +8,9 @@ import type { InvoiceKey, InvoiceRecord } from '../invoice.ts'
 import type { ConnectorReads, ConnectorWrites, LeaseWrites } from './connector-store.ts'
 import type { ContentsReads, ContentsWrites } from './contents.ts'
 import type { DocumentReads, DocumentWrites } from './document-store.ts'
-import type { InvoiceFilter, WholeFilter } from './read-model/filters.ts'
+import type { InvoiceFilter } from './read-model/filters.ts'
 
-export type { InvoiceFilter, WholeFilter }
+export type { InvoiceFilter }
 
 /** Which invoices are walked through. Unlike a list's, the bounds of `issued_at` may be any moments. */
 export interface InvoiceWalk extends InvoiceFilter {

@@ -3,7 +3,7 @@ import { type Command, Option } from 'commander'
 import { ApiError } from '../../errors.ts'
 import { readFilterTexts } from '../../http/read-filter.ts'
 import { type InvoiceFilters, invoiceStatuses, isCustomerId } from '../../invoice.ts'
-import type { InvoiceWalk, WholeFilter } from '../../store/store.ts'
+import type { InvoiceFilter, InvoiceWalk } from '../../store/store.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { printable } from '../terminal/table.ts'
 import { daysOf, nextDay } from './reconcile-scope.ts'
@@ -70,7 +70,7 @@ export function readExportScope(options: FilterOptions): ExportScope {
   }
 }
 
-function readFlags(options: Readonly<Record<string, unknown>>): WholeFilter {
+function readFlags(options: Readonly<Record<string, unknown>>): InvoiceFilter {
   const { customer, month, timezone, ...parameters } = flags
   const texts: Partial<Record<string, string>> = {}
   for (const [name, flag] of Object.entries(parameters)) {

@@ -19,9 +19,6 @@ export interface InvoiceFilter {
 
 export type FilterName = keyof InvoiceFilter
 
-/** A filter with a word on every field: one that is added later is missing here, and does not compile. */
-export type WholeFilter = { [Name in FilterName]-?: InvoiceFilter[Name] | undefined }
-
 type EngineName = 'sqlite' | 'postgres'
 
 interface RowFilter {
