@@ -1,7 +1,7 @@
 /** Writes what a package holds in place of the source into dist/: JavaScript and types by tsc, and the files it reads. */
 import { execFileSync } from 'node:child_process'
-import { cpSync, rmSync } from 'node:fs'
-import { extname, join } from 'node:path'
+import { cpSync, globSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
 
 const root = join(import.meta.dirname, '..')
 const dist = join(root, 'dist')
@@ -10,8 +10,5 @@ execFileSync(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), '
   cwd: root,
   stdio: 'inherit',
 })
-for (const engine of ['sqlite', 'postgres'])
-  cpSync(join(root, `src/store/${engine}/migrations`), join(dist, `store/${engine}/migrations`), {
-    recursive: true,
-    filter: path => ['', '.sql'].includes(extname(path)),
-  })
+for (const path of globSync('store/*/migrations/*.sql', { cwd: join(root, 'src') }))
+  cpSync(join(root, 'src', path), join(dist, path))

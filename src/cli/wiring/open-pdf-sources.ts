@@ -1,4 +1,4 @@
-/** The systems that PDFs come from, for a command that fetches them as the API does. */
+/** The systems that PDFs come from, and lines that are not stored. */
 import type { InvoiceXpressOptions } from '../../invoicexpress/client.ts'
 import type { InvoicingSystem, PaymentPlatform } from '../../sources.ts'
 import type { StripeOptions } from '../../stripe/client.ts'

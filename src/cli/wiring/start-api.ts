@@ -13,6 +13,7 @@ import type { StripeOptions } from '../../stripe/client.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { closeGently, endConnectionsByAnswers, holdConnections } from './close-connections.ts'
 import { explainListening } from './explain-listening.ts'
+import { openPdfSources } from './open-pdf-sources.ts'
 
 export interface ApiOptions {
   url: string
@@ -81,10 +82,7 @@ export async function prepareApi(options: ApiOptions): Promise<PreparedApi> {
   const apiDescription = readApiDescription()
   const app = createApp({
     store,
-    payments: stripe && (await import('../../stripe/payment-platform.ts')).createPaymentPlatform(stripe),
-    documents:
-      invoiceXpress &&
-      (await import('../../invoicexpress/invoicing-system.ts')).createInvoicingSystem(invoiceXpress),
+    ...(await openPdfSources(stripe, invoiceXpress)),
     authenticate: createAuthenticate({
       findToken: id => store.findToken(id),
       verifyJwt: verifiers?.verifyJwt ?? null,

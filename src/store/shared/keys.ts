@@ -1,11 +1,12 @@
 /** Keys that sign customer links, as the commands that make and revoke them see them. */
+import { kinds } from '../contents.ts'
 import type { OperatorStore, StoredKey, WriteStore } from '../store.ts'
 import type { Db } from './db.ts'
 
 /** How a key is read: its customers as JSON text. */
 export type KeyRow = Omit<StoredKey, 'customers'> & { customers: string | null }
 
-const columns = ['kid', 'name', 'x', 'customers', 'created_at', 'revoked_at']
+const { columns } = kinds.keys
 
 export function keyColumns({ customersAsJson }: Pick<Db, 'customersAsJson'>): string {
   return columns.map(column => (column === 'customers' ? customersAsJson : column)).join(', ')

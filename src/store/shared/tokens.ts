@@ -1,11 +1,12 @@
 /** Tokens, as the commands that make and revoke them see them. */
+import { kinds } from '../contents.ts'
 import type { OperatorStore, StoredToken, WriteStore } from '../store.ts'
 import type { Db } from './db.ts'
 
 /** How a token is read: its customers as JSON text. */
 export type TokenRow = Omit<StoredToken, 'customers'> & { customers: string | null }
 
-const columns = ['id', 'name', 'hash', 'customers', 'created_at', 'expires_at', 'revoked_at']
+const { columns } = kinds.tokens
 
 export function tokenColumns({ customersAsJson }: Pick<Db, 'customersAsJson'>): string {
   return columns.map(column => (column === 'customers' ? customersAsJson : column)).join(', ')
