@@ -116,10 +116,10 @@ export function createAuthenticate({
       verified.set(hash, proof, performance.now())
       return proof
     } catch (error) {
-      // An error of another kind is neither.
-      const refusal = error as TokenRefusal
-      if (refusal.isGuess) guard.noteFailure(address)
-      if (refusal.lasts) refused.set(hash, refusal, performance.now())
+      if (error instanceof TokenRefusal) {
+        if (error.isGuess) guard.noteFailure(address)
+        if (error.lasts) refused.set(hash, error, performance.now())
+      }
       throw error
     }
   }

@@ -44,7 +44,7 @@ export function guardCustomerRoutes(scope: FastifyInstance, options: AuthOptions
   // With a callback, because a promise is waited for even when there is nothing to wait for.
   scope.addHook('onRequest', (request, reply, done) => {
     const refuse = (error: Error) => {
-      challenge(request, reply, error as ApiError, identity)
+      if (error instanceof ApiError) challenge(request, reply, error, identity)
       done(error)
     }
     try {
@@ -111,10 +111,7 @@ const challenged: ReadonlySet<string> = new Set([
   'invalid_request',
 ])
 
-/**
- * RFC 6750, section 3: no credentials get a bare challenge, bad ones are told what is wrong with them. An error of another kind has
- * no code, and gets none.
- */
+/** RFC 6750, section 3: no credentials get a bare challenge, bad ones are told what is wrong with them. */
 function challenge(
   request: FastifyRequest,
   reply: FastifyReply,
