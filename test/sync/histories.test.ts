@@ -4,7 +4,13 @@ import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import type Stripe from 'stripe'
 import type { Invoice } from '../../src/invoice.ts'
-import { createAccount, type StripeAccount } from '../../src/sandbox/stripe/account.ts'
+import {
+  type ChangeKind,
+  changeableFrom,
+  changeKinds,
+  createAccount,
+  type StripeAccount,
+} from '../../src/sandbox/stripe/account.ts'
 import type { Observation } from '../../src/sources.ts'
 import type { StoredRecord } from '../../src/store/store.ts'
 import { readEvent } from '../../src/stripe/billing-source.ts'
@@ -37,8 +43,6 @@ const runs: Record<string, number> = {
   citus: campaign(30, 100),
 }
 
-const kinds = ['create', 'finalize', 'pay', 'void', 'uncollectible', 'delete', 'update'] as const
-
 const runKinds = ['backfill', 'catchUp', 'rereadUnsettled', 'relist'] as const
 
 const someStep = fc.oneof(
@@ -46,7 +50,7 @@ const someStep = fc.oneof(
     weight: 6,
     arbitrary: fc.record({
       do: fc.constant('change' as const),
-      kind: fc.constantFrom(...kinds),
+      kind: fc.constantFrom(...changeKinds),
       pick: fc.nat(3),
     }),
   },
@@ -151,17 +155,9 @@ function runOf(connector: Connector, kind: (typeof runKinds)[number]): Promise<A
 const turn = () => new Promise(resolve => setImmediate(resolve))
 
 /** Of those that allow it; nothing when there is none. */
-function change(account: StripeAccount, kind: (typeof kinds)[number], index: number): void {
-  const from = {
-    finalize: ['draft'],
-    pay: ['open', 'uncollectible'],
-    void: ['open', 'uncollectible'],
-    uncollectible: ['open'],
-    delete: ['draft'],
-    update: ['draft', 'open'],
-  }
+function change(account: StripeAccount, kind: ChangeKind, index: number): void {
   if (kind === 'create') return void account.change(kind)
-  const fitting = [...account.invoices.values()].filter(({ status }) => from[kind].includes(status))
+  const fitting = [...account.invoices.values()].filter(({ status }) => changeableFrom[kind].includes(status))
   const invoice = fitting[index % fitting.length]
   if (invoice !== undefined) account.change(kind, invoice.id)
 }

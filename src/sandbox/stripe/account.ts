@@ -27,7 +27,7 @@ export interface AccountOptions {
   lines?: number
 }
 
-const changeKinds = ['create', 'finalize', 'pay', 'void', 'uncollectible', 'delete', 'update'] as const
+export const changeKinds = ['create', 'finalize', 'pay', 'void', 'uncollectible', 'delete', 'update'] as const
 export type ChangeKind = (typeof changeKinds)[number]
 
 export interface StripeAccount {
@@ -187,7 +187,7 @@ export function createAccount(options: AccountOptions = {}): StripeAccount {
       const id = invoiceId ?? find(kind)
       const invoice = invoices.get(id)
       if (invoice === undefined) throw new Error(`There is no invoice ${id} to ${kind}.`)
-      if (!allowed[kind].includes(invoice.status))
+      if (!changeableFrom[kind].includes(invoice.status))
         throw new Error(`Invoice ${id} is ${invoice.status}: it does not ${kind}.`)
       steps[kind](invoice)
       return id
@@ -222,10 +222,10 @@ export function createAccount(options: AccountOptions = {}): StripeAccount {
 
   /** One that the change fits, made for it if there is none. */
   function find(kind: Exclude<ChangeKind, 'create'>): string {
-    const fitting = allowed[kind].filter(isListed).flatMap(status => ids[status])
+    const fitting = changeableFrom[kind].filter(isListed).flatMap(status => ids[status])
     if (fitting.length > 0) return pick(random, fitting)
     const id = account.change('create')
-    return allowed[kind].includes('draft') ? id : account.change('finalize', id)
+    return changeableFrom[kind].includes('draft') ? id : account.change('finalize', id)
   }
 
   function happen(): void {
@@ -259,7 +259,8 @@ export function createAccount(options: AccountOptions = {}): StripeAccount {
   return account
 }
 
-const allowed: Record<Exclude<ChangeKind, 'create'>, StripeInvoice['status'][]> = {
+/** Of which status an invoice must be for a change. */
+export const changeableFrom: Record<Exclude<ChangeKind, 'create'>, StripeInvoice['status'][]> = {
   finalize: ['draft'],
   pay: ['open', 'uncollectible'],
   void: ['open', 'uncollectible'],
