@@ -200,3 +200,13 @@ export class UnfitRecord extends SourceError {
     super('failed', message)
   }
 }
+
+/** Null when the source does not know what was asked for. */
+export async function unlessMissing<T>(answer: Promise<T>): Promise<T | null> {
+  try {
+    return await answer
+  } catch (error) {
+    if (error instanceof SourceError && error.failure === 'missing') return null
+    throw error
+  }
+}

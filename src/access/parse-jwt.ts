@@ -10,7 +10,7 @@ export interface Jwt {
 }
 
 /** In characters. Longer ones are refused before anything else is done with them. */
-export const maxJwtLength = 8_192
+const maxJwtLength = 8_192
 
 const form = /^[\w-]+\.[\w-]+\.[\w-]+$/
 

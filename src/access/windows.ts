@@ -18,7 +18,7 @@ export interface Windows {
  * How many windows may begin within the length of one. When more begin, the oldest are forgotten: those keys begin a new
  * window early, so they may be counted up to their limit once more.
  */
-export const maxWindows = 100_000
+const maxWindows = 100_000
 
 /** Each `nowMs` is `performance.now()`. */
 export function createWindows(seconds: number): Windows {

@@ -4,7 +4,7 @@ import type { ConnectorReads, Drift } from '../store/connector-store.ts'
 const hourMs = 60 * 60_000
 
 /** For how long comparisons count, and for how long they are kept. */
-export const windowHours = 24
+const windowHours = 24
 export const keptHours = 7 * windowHours
 
 export interface DriftEstimate extends Drift {

@@ -12,7 +12,7 @@ export interface PartFile {
 }
 
 /** What is on its way. The process's number keeps two apart that write to the same file. */
-export function partName(path: string): string {
+function partName(path: string): string {
   return join(dirname(path), `.${basename(path).slice(0, 200)}.${process.pid}.part`)
 }
 

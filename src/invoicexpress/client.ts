@@ -7,6 +7,7 @@ import { Agent as HttpsAgent, request as requestHttps } from 'node:https'
 import { Agent as HttpAgent, request as requestHttp } from '../node-http.ts'
 import { SourceError } from '../sources.ts'
 import { traceHeaders } from '../trace.ts'
+import { parseJson, readText } from '../upstream/read-text.ts'
 
 export interface InvoiceXpressOptions {
   /** The account's name, as in its address; null when only the address is known. */
@@ -69,7 +70,7 @@ export function createClient({ apiKey, base, timeoutMs = 20_000 }: InvoiceXpress
     if (signal?.aborted) stop()
     try {
       const response = await send(url, exchange.signal)
-      const body = parse(await readText(response))
+      const body = parseJson(await readText(response, 'InvoiceXpress', maxBytes))
       const { 'retry-after': retryAfter, date } = response.headers
       return { status: response.statusCode ?? 0, retryAfter, date, body }
     } catch (error) {
@@ -102,27 +103,6 @@ function createSend(
       outgoing.end()
     })
   return send
-}
-
-async function readText(response: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = []
-  let length = 0
-  for await (const chunk of response) {
-    length += chunk.length
-    // Leaving the loop destroys the response, and its connection.
-    if (length > maxBytes) throw new SourceError('failed', 'InvoiceXpress answered too much')
-    chunks.push(chunk)
-  }
-  if (!response.complete) throw new SourceError('failed', 'InvoiceXpress broke off its answer')
-  return Buffer.concat(chunks).toString()
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }
 
 function overdue(): SourceError {

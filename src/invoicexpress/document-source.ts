@@ -6,6 +6,7 @@ import {
   type DocumentSource,
   type Misfit,
   SourceError,
+  unlessMissing,
 } from '../sources.ts'
 import { createPacedCall, type Pace, type PacedCall } from '../upstream/paced-calls.ts'
 import { createTurns } from '../upstream/turns.ts'
@@ -153,14 +154,4 @@ function readDocuments(records: readonly unknown[]): { documents: Document[]; mi
     }
   }
   return { documents, misfits }
-}
-
-/** Null when InvoiceXpress does not know what was asked for. */
-async function unlessMissing<T>(answer: Promise<T>): Promise<T | null> {
-  try {
-    return await answer
-  } catch (error) {
-    if (error instanceof SourceError && error.failure === 'missing') return null
-    throw error
-  }
 }

@@ -130,6 +130,20 @@ export type OnRewrite = (title: string, customers: number, part: number) => void
 /** How many customers a pass has before it, beginning after a key. */
 export const countCustomers = 'SELECT count(*) AS n FROM fatura.customers WHERE customer_id > $1'
 
+/** What a schema lacks of another, or has too much, each object by its name; null when they are equal. */
+export function differenceOf(
+  wanted: ReadonlyMap<string, string>,
+  found: ReadonlyMap<string, string>,
+): string | null {
+  for (const [name, body] of wanted) {
+    const other = found.get(name)
+    if (other === undefined) return `it has no ${name}`
+    if (other !== body) return `its ${name} is another`
+  }
+  const extra = [...found.keys()].find(name => !wanted.has(name))
+  return extra === undefined ? null : `it has a ${extra}`
+}
+
 /** Throws unless the schema is exactly the one of these files. `where` begins the sentence, as in "The database x". */
 export function checkState(where: string, state: SchemaState, migrations: readonly Migration[]): void {
   const problem = explainState(where, state, migrations)

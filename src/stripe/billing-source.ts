@@ -10,6 +10,7 @@ import {
   type Unfit,
   UnfitRecord,
   type Urgency,
+  unlessMissing,
 } from '../sources.ts'
 import { createPacedCall, type Pace } from '../upstream/paced-calls.ts'
 import {
@@ -241,16 +242,6 @@ export function readEvent({ id, type, created, data }: Stripe.Event): Notificati
 
 function customerOf({ customer }: InvoiceHead): string | null {
   return typeof customer === 'string' ? customer : (customer?.id ?? null)
-}
-
-/** Null when Stripe does not know what was asked for. */
-async function unlessMissing<T>(answer: Promise<T>): Promise<T | null> {
-  try {
-    return await answer
-  } catch (error) {
-    if (error instanceof SourceError && error.failure === 'missing') return null
-    throw error
-  }
 }
 
 /** A deleted draft is told so, or not found at all: both occur. */

@@ -1,6 +1,7 @@
 /** Stripe's own HTTP client, with its answers bounded: any bytes at all must end in an answer or an error. */
 import type { IncomingMessage } from 'node:http'
 import { traceHeaders } from '../trace.ts'
+import { parseJson, readText } from '../upstream/read-text.ts'
 import { StripeSdk } from './sdk.ts'
 
 /** Far more than a page of a hundred invoices. */
@@ -39,31 +40,9 @@ function bound(answer: Answer): Answer {
 
 /** The client takes an object for granted: a bare number or text in an answer would end the process. */
 async function readObject(answer: Answer): Promise<object> {
-  const body = await readBody(answer.getRawResponse() as IncomingMessage)
-  const value = parse(body)
+  const value = parseJson(await readText(answer.getRawResponse() as IncomingMessage, 'Stripe', maxBytes))
   if (typeof value === 'object' && value !== null) return value
   // An error stays one, with its status and its headers, whatever its body says.
   if (answer.getStatusCode() >= 400) return { error: { message: 'unreadable' } }
   throw new Error('Stripe answered what is not a JSON object')
-}
-
-async function readBody(response: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = []
-  let length = 0
-  for await (const chunk of response) {
-    length += chunk.length
-    // Leaving the loop destroys the response, and its connection.
-    if (length > maxBytes) throw new Error('Stripe answered too much')
-    chunks.push(chunk)
-  }
-  if (!response.complete) throw new Error('Stripe broke off its answer')
-  return Buffer.concat(chunks).toString()
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }

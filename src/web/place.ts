@@ -57,7 +57,7 @@ function isAllowed(name: (typeof filterNames)[number], value: string): boolean {
 }
 
 /** Parameters that are not of the place, as `pick`, stay. */
-export function writePlace(place: Place, search: string): string {
+function writePlace(place: Place, search: string): string {
   const given = new URLSearchParams(search)
   const set = (name: string, value: string | null | undefined) =>
     value ? given.set(name, value) : given.delete(name)

@@ -23,7 +23,7 @@ export interface PdfOptions {
   signal: AbortSignal
 }
 
-export const indexName = 'index.csv'
+const indexName = 'index.csv'
 
 /** More would scroll away the summary; all of them are in the index. */
 const shownFailures = 20

@@ -10,6 +10,7 @@ import { hideTokens } from '../terminal/hide-tokens.ts'
 import { jsonLine } from '../terminal/json-line.ts'
 import { formatTable } from '../terminal/table.ts'
 import { withStore } from '../wiring/with-store.ts'
+import { describeScope } from './token.ts'
 
 const used = ['DATABASE_URL'] as const
 
@@ -91,8 +92,4 @@ async function revokeOne(given: string, options: Options): Promise<void> {
   const key = await withStore(options, openWriteStore, store => store.revokeKey(kid, Date.now()))
   if (key === null) throw new CliError(`There is no key ${kid}. "fatura key list" shows them.`)
   process.stdout.write(`Revoked ${kid}: every process refuses its links within a second.\n`)
-}
-
-function describeScope(customers: readonly string[] | null): string {
-  return customers === null ? 'every customer' : customers.join(', ')
 }

@@ -4,12 +4,9 @@ import { migrateStore } from '../../store/engines.ts'
 import {
   adminOf,
   adminSettings,
-  invoiceXpressOf,
+  apiOf,
+  apiSettings,
   invoiceXpressSettings,
-  providerOf,
-  providerSettings,
-  readUrlOf,
-  stripeOf,
   stripeSettings,
 } from '../settings/connections.ts'
 import { addSettings } from '../settings/options.ts'
@@ -21,17 +18,7 @@ import { delayAfter, waitForSignal } from '../wiring/signals.ts'
 import { runWorkers, serveAsWorker } from '../wiring/workers.ts'
 
 const used = [
-  'DATABASE_URL',
-  'DATABASE_READ_URL',
-  'HOST',
-  'PORT',
-  'PUBLIC_URL',
-  'CORS_ORIGINS',
-  ...providerSettings,
-  'RATE_LIMIT',
-  'WEB',
-  'EMBED_ORIGINS',
-  'LOG_LEVEL',
+  ...apiSettings,
   'WORKERS',
   'SHUTDOWN_DELAY',
   'READY_MAX_LAG',
@@ -55,22 +42,7 @@ async function serve(options: { migrate?: true } & Options): Promise<void> {
   const { WORKERS: workers, SHUTDOWN_DELAY: shutdownDelayMs } = settings
   const admin = adminOf(settings)
   const log = createLog(settings.LOG_LEVEL)
-  const api = {
-    url: readUrlOf(settings),
-    host: settings.HOST,
-    port: settings.PORT,
-    rateLimit: settings.RATE_LIMIT,
-    web: settings.WEB,
-    embedOrigins: settings.EMBED_ORIGINS ?? [],
-    corsOrigins: settings.CORS_ORIGINS ?? [],
-    provider: providerOf(settings),
-    publicUrl: settings.PUBLIC_URL,
-    readyMaxLagMs: settings.READY_MAX_LAG,
-    stripe: stripeOf(settings),
-    invoiceXpress: invoiceXpressOf(settings),
-    workers,
-    log,
-  }
+  const api = { ...apiOf(settings), workers, log }
   // Loaded here alone, so that the commands that serve nothing start fast.
   const prepare = async () => (await import('../wiring/start-api.ts')).prepareApi(api)
 

@@ -147,7 +147,7 @@ function stateOf({ revoked_at, expires_at }: Pick<StoredToken, 'revoked_at' | 'e
   return expires_at !== null && expires_at <= Date.now() ? 'expired' : 'active'
 }
 
-function describeScope(customers: readonly string[] | null): string {
+export function describeScope(customers: readonly string[] | null): string {
   return customers === null ? 'every customer' : customers.join(', ')
 }
 

@@ -3,14 +3,11 @@ import { migrateStore } from '../../store/engines.ts'
 import {
   adminOf,
   adminSettings,
-  invoiceXpressOf,
+  apiOf,
+  apiSettings,
   invoiceXpressSettings,
   linkRulesOf,
   linkSettings,
-  providerOf,
-  providerSettings,
-  readUrlOf,
-  stripeOf,
   stripeSettings,
 } from '../settings/connections.ts'
 import { addSettings } from '../settings/options.ts'
@@ -24,17 +21,7 @@ import { syncInThread } from '../wiring/sync-thread.ts'
 import { readWebhooks } from './sync.ts'
 
 const used = [
-  'DATABASE_URL',
-  'DATABASE_READ_URL',
-  'HOST',
-  'PORT',
-  'PUBLIC_URL',
-  'CORS_ORIGINS',
-  ...providerSettings,
-  'RATE_LIMIT',
-  'WEB',
-  'EMBED_ORIGINS',
-  'LOG_LEVEL',
+  ...apiSettings,
   'SHUTDOWN_DELAY',
   'READY_MAX_LAG',
   ...stripeSettings,
@@ -59,10 +46,9 @@ export function upCommand(): Command {
 
 async function up(options: { webhooks?: string } & Options): Promise<void> {
   const settings = readSettings(options, used)
-  const { DATABASE_URL: url, HOST: host, PORT: port, RATE_LIMIT: rateLimit, LOG_LEVEL: logLevel } = settings
-  const stripe = stripeOf(settings)
-  const invoiceXpress = invoiceXpressOf(settings)
-  const provider = providerOf(settings)
+  const { DATABASE_URL: url, LOG_LEVEL: logLevel } = settings
+  const served = apiOf(settings)
+  const { stripe, invoiceXpress } = served
   const rules = linkRulesOf(settings, invoiceXpress !== null)
   const keys = settings.LINK_METADATA_KEYS
   const webhooks = readWebhooks(options.webhooks, settings)
@@ -79,14 +65,10 @@ async function up(options: { webhooks?: string } & Options): Promise<void> {
   const wait = { onWait: logWaiting(log), signal: stop.signal }
   await unlessAborted(stop.signal, migrateStore(url, undefined, wait))
   if (stop.signal.aborted) return end()
-  const store = { readUrl: readUrlOf(settings), operatorUrl: url, hasDocuments: invoiceXpress !== null }
+  const store = { readUrl: served.url, operatorUrl: url, hasDocuments: invoiceXpress !== null }
   await besideAdmin(admin, store, log, async beside => {
     const { startApi } = await import('../wiring/start-api.ts')
-    const api = await startApi({
-      ...{ url: readUrlOf(settings), host, port, rateLimit, web: settings.WEB, stripe, invoiceXpress, log },
-      ...{ provider, publicUrl: settings.PUBLIC_URL, corsOrigins: settings.CORS_ORIGINS ?? [] },
-      ...{ embedOrigins: settings.EMBED_ORIGINS ?? [], readyMaxLagMs: settings.READY_MAX_LAG },
-    })
+    const api = await startApi({ ...served, log })
     beside.serves(api.address)
     await beside.count({ serves: api, synchronizes: false })
     log.info({ address: api.address }, 'listening')

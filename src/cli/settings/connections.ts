@@ -24,6 +24,21 @@ export const providerSettings = [
   'AUTH_TYP',
 ] as const satisfies Setting[]
 
+/** What the commands that serve the API have in common, beside what the upstream systems need. */
+export const apiSettings = [
+  'DATABASE_URL',
+  'DATABASE_READ_URL',
+  'HOST',
+  'PORT',
+  'PUBLIC_URL',
+  'CORS_ORIGINS',
+  ...providerSettings,
+  'RATE_LIMIT',
+  'WEB',
+  'EMBED_ORIGINS',
+  'LOG_LEVEL',
+] as const satisfies Setting[]
+
 /** Beside PUBLIC_URL, which links need too. */
 export const adminSettings = [
   'ADMIN_PORT',
@@ -43,11 +58,34 @@ export const linkSettings = [
 type Given<Names extends readonly Setting[]> = Pick<Settings, Names[number]>
 
 /** Where the API reads. */
-export function readUrlOf({
+function readUrlOf({
   DATABASE_READ_URL,
   DATABASE_URL,
 }: Pick<Settings, 'DATABASE_READ_URL' | 'DATABASE_URL'>): string {
   return DATABASE_READ_URL ?? DATABASE_URL
+}
+
+/** What the API is started with, as the settings say. */
+export function apiOf(
+  given: Given<typeof apiSettings> &
+    Given<typeof stripeSettings> &
+    Given<typeof invoiceXpressSettings> &
+    Pick<Settings, 'INVOICEXPRESS_PDF_ORIGINS' | 'READY_MAX_LAG'>,
+) {
+  return {
+    url: readUrlOf(given),
+    host: given.HOST,
+    port: given.PORT,
+    rateLimit: given.RATE_LIMIT,
+    web: given.WEB,
+    embedOrigins: given.EMBED_ORIGINS ?? [],
+    corsOrigins: given.CORS_ORIGINS ?? [],
+    provider: providerOf(given),
+    publicUrl: given.PUBLIC_URL,
+    readyMaxLagMs: given.READY_MAX_LAG,
+    stripe: stripeOf(given),
+    invoiceXpress: invoiceXpressOf(given),
+  }
 }
 
 /** Null when there is no admin port. */

@@ -147,7 +147,7 @@ async function relinkReleased(store: WriteStore, brake: Brake, rules: LinkRules)
   }
 }
 
-export function tellOther({ source, pinned, found }: Comparison): string {
+function tellOther({ source, pinned, found }: Comparison): string {
   const settings = source.system === stripeIdentity.system ? 'STRIPE_API_KEY' : 'INVOICEXPRESS_ACCOUNT'
   const holds =
     pinned === null ? 'invoices that this key does not find' : `what came from ${tellAccount(source, pinned)}`

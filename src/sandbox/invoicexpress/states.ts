@@ -32,7 +32,7 @@ const attemptFailed = [
 ]
 
 /** As it should be: a document by both links. */
-export function issueOrdinary(ledger: Ledger, invoice: StripeInvoice, draft: Draft = {}): IxDocument {
+function issueOrdinary(ledger: Ledger, invoice: StripeInvoice, draft: Draft = {}): IxDocument {
   const document = issue(ledger, invoice, draft)
   ledger.record(invoice.id, { ...recordOf(document, momentOf(ledger, invoice)), ...attempt(ledger, invoice) })
   return document

@@ -4,6 +4,7 @@ import { whatServerLacks } from '../facts.ts'
 import {
   checkState,
   countCustomers,
+  differenceOf,
   type Migration,
   type MigrationOutcome,
   madeElsewhere,
@@ -147,14 +148,7 @@ async function differenceFromFirst(client: PoolClient): Promise<string | null> {
   await client.query((migrations[0]?.sql ?? '').replaceAll('fatura.', `${beside}.`))
   const wanted = await read(beside)
   await client.query('ROLLBACK TO SAVEPOINT beside')
-  const found = await read('fatura')
-  for (const [name, body] of wanted) {
-    const other = found.get(name)
-    if (other === undefined) return `it has no ${name}`
-    if (other !== body) return `its ${name} is another`
-  }
-  const extra = [...found.keys()].find(name => !wanted.has(name))
-  return extra === undefined ? null : `it has a ${extra}`
+  return differenceOf(wanted, await read('fatura'))
 }
 
 async function runMigration(client: PoolClient, { version, sql, sha256 }: Migration): Promise<void> {

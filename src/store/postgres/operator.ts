@@ -1,4 +1,5 @@
 /** For commands that only look: sessions that cannot write. */
+import type { Pool } from 'pg'
 import { operatorReads } from '../shared/operator-reads.ts'
 import type { OperatorStore } from '../store.ts'
 import { openOperatorPool } from './pool.ts'
@@ -9,7 +10,11 @@ import { noteWhetherSpread } from './spread.ts'
 import { walkPostgres } from './walk-invoices.ts'
 
 export async function openPostgresOperator(url: string): Promise<OperatorStore> {
-  const pool = openOperatorPool(url)
+  return readsOf(openOperatorPool(url))
+}
+
+/** What whoever has these connections may look at, on a schema of exactly this version. */
+export async function readsOf(pool: Pool): Promise<OperatorStore> {
   const db = createDb(pool)
   try {
     await checkSchema(sql => db.query(sql))

@@ -65,7 +65,7 @@ const partyInsertion: Insertion = {
 }
 
 /** Whom invoices are made out to, each once. */
-export async function saveParties(
+async function saveParties(
   client: PoolClient,
   given: readonly { customer_id: string; search: SearchText }[],
 ): Promise<void> {

@@ -1,42 +1,28 @@
 import { connectorWrites, leaseWrites } from '../shared/connector-state.ts'
 import { contentsWrites } from '../shared/contents.ts'
 import { keyWrites } from '../shared/keys.ts'
-import { operatorReads } from '../shared/operator-reads.ts'
 import { tokenWrites } from '../shared/tokens.ts'
 import { documentWrites } from '../shared/write-documents.ts'
 import { lastStamp, observationStamp, type WriteStore, type WriteTransaction } from '../store.ts'
+import { readsOf } from './operator.ts'
 import { openWritePool } from './pool.ts'
 import { recount } from './recount.ts'
 import { relinkInvoices } from './relink-invoices.ts'
-import { checkSchema } from './schema-version.ts'
 import { createDb } from './shared-db.ts'
-import { noteWhetherSpread } from './spread.ts'
 import { explain, transact, type Writing } from './transact.ts'
-import { walkPostgres } from './walk-invoices.ts'
 import { deleteInvoice, findKnown, removeInvoice, saveInvoices } from './write-invoices.ts'
 
 export async function openPostgresWriter(url: string, lockPatience?: number): Promise<WriteStore> {
   const pool = openWritePool(url, lockPatience)
+  const reads = await readsOf(pool)
   const db = createDb(pool)
-  try {
-    await checkSchema(sql => db.query(sql))
-    await noteWhetherSpread(pool)
-  } catch (error) {
-    await pool.end()
-    throw error
-  }
   return {
-    ...operatorReads(db),
+    ...reads,
     ...leaseWrites(db),
     ...tokenWrites(db),
     ...keyWrites(db),
     transaction: work => transact(pool, writing => work(writesOf(writing))),
-    walkInvoices: walk => walkPostgres(pool, walk),
-    checkCounts: onProgress => recount(pool, false, onProgress),
     repairCounts: onProgress => recount(pool, true, onProgress),
-    async close() {
-      await pool.end()
-    },
   }
 }
 

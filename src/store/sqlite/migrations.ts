@@ -6,6 +6,7 @@ import { DatabaseSync } from 'node:sqlite'
 import {
   checkState,
   countCustomers,
+  differenceOf,
   type Migration,
   type MigrationOutcome,
   madeElsewhere,
@@ -101,14 +102,7 @@ function differenceFromFirst(db: DatabaseSync): string | null {
           .all()
           .map(({ name, sql }) => [String(name), String(sql).replaceAll(/--.*|\s+/g, '')]),
       )
-    const [wanted, found] = [objectsOf(first), objectsOf(db)]
-    for (const [name, sql] of wanted) {
-      const other = found.get(name)
-      if (other === undefined) return `it has no ${name}`
-      if (other !== sql) return `its ${name} is another`
-    }
-    const extra = [...found.keys()].find(name => !wanted.has(name))
-    return extra === undefined ? null : `it has a ${extra}`
+    return differenceOf(objectsOf(first), objectsOf(db))
   } finally {
     first.close()
   }
