@@ -22,7 +22,9 @@ const steps = 8
 /** A list of at most this many pages is left in one piece. */
 const fewestPages = 3
 /** How many pages are stored together when they come faster than they are stored. */
-const pagesAtOnce = 16
+const pagesAtOnce = 32
+/** How many pages of a part may wait to be stored while the next is on its way: fewer and larger transactions write less. */
+const pagesAhead = 2
 
 export interface ListedPage extends ObservationPage {
   /** The stamp before it was asked for. */
@@ -49,7 +51,7 @@ export interface ListOptions {
 /** A part that is being read. */
 interface Walk {
   range: Range
-  /** When the last invoice that was read was created; null before the first page. */
+  /** When the last invoice that was read was created, stored or not; null before the first page. */
   reached: number | null
   /** How many seconds its last page spans, or that of the part it was cut from. */
   pageSpan: number
@@ -57,6 +59,8 @@ interface Walk {
   starts: Set<string>
   /** The last page's invoices: when the last of them is gone, the list goes on after the one before. */
   trail: string[]
+  /** Why a page of it could not be stored. Then no later one is: the cursor would lead past what is missing. */
+  failure: { error: unknown } | null
 }
 
 interface Arrival {
@@ -79,7 +83,7 @@ export async function listRanges(options: ListOptions): Promise<void> {
   const isStopped = () => signal.aborted || failure !== null
 
   function start(range: Range, pageSpan: number): void {
-    const walk: Walk = { range, reached: null, pageSpan, starts: new Set(), trail: [] }
+    const walk: Walk = { range, reached: null, pageSpan, starts: new Set(), trail: [], failure: null }
     walks.add(walk)
     walking.push(
       follow(walk).catch(error => {
@@ -105,30 +109,48 @@ export async function listRanges(options: ListOptions): Promise<void> {
   }
 
   async function follow(walk: Walk): Promise<void> {
-    let asked: Promise<ListedPage> | null = ask(walk, walk.range.after)
-    while (asked !== null) {
-      const page = endWithin(walk.range, await asked)
-      asked = null
-      // Its last page is here: there is nothing left to cut.
-      if (page.next === null) walk.pageSpan = Number.POSITIVE_INFINITY
-      else {
-        if (walk.starts.has(page.next))
-          throw new SourceError('failed', 'the pages of a list lead in a circle')
-        walk.starts.add(page.next)
-        walk.trail = [...page.observations, ...page.unfit].map(({ id }) => id).filter(id => id !== page.next)
-        // The next page is on its way while this one is stored; once it is to stop, none is asked for.
-        if (!isStopped()) {
-          asked = ask(walk, page.next)
-          // Noticed when it is waited for, which it is not once this page could not be stored.
-          asked.catch(() => {})
+    const storing: Promise<void>[] = []
+    try {
+      let asked: Promise<ListedPage> | null = ask(walk, walk.range.after)
+      while (asked !== null) {
+        const page = endWithin(walk.range, await asked)
+        asked = null
+        read(walk, page)
+        if (page.next !== null) {
+          if (walk.starts.has(page.next))
+            throw new SourceError('failed', 'the pages of a list lead in a circle')
+          walk.starts.add(page.next)
+          walk.trail = [...page.observations, ...page.unfit]
+            .map(({ id }) => id)
+            .filter(id => id !== page.next)
+          // The next page is on its way while this one is stored; once it is to stop, none is asked for.
+          if (!isStopped()) {
+            asked = ask(walk, page.next)
+            // Noticed when it is waited for, which it is not once this page could not be stored.
+            asked.catch(() => {})
+          }
         }
+        storing.push(arrive(walk, page))
+        if (storing.length === pagesAhead) await storing.shift()
       }
-      await arrive(walk, page)
+    } finally {
+      await Promise.all(storing)
     }
+  }
+
+  /** Where it has come to is known before it is stored: what is left can be shared by then. */
+  function read(walk: Walk, { next, began, reached }: ListedPage): void {
+    pages++
+    walk.reached = reached
+    // Of its last page, there is nothing left to cut.
+    walk.pageSpan = next === null ? Number.POSITIVE_INFINITY : Math.max(1, began - reached)
+    share()
   }
 
   function arrive(walk: Walk, page: ListedPage): Promise<void> {
     const stored = Promise.withResolvers<void>()
+    // Noticed when it is waited for.
+    stored.promise.catch(() => {})
     arrivals.push({ walk, page, stored })
     if (!isStoring) void storeArrivals()
     return stored.promise
@@ -136,42 +158,48 @@ export async function listRanges(options: ListOptions): Promise<void> {
 
   async function storeArrivals(): Promise<void> {
     isStoring = true
-    for (let some = arrivals.splice(0, pagesAtOnce); some.length > 0; some = arrivals.splice(0, pagesAtOnce))
+    while (arrivals.length > 0) {
+      const some = takeArrivals()
       try {
-        const ended = new Set(some.filter(({ page }) => page.next === null).map(({ walk }) => walk))
-        const reached = new Map(some.map(({ walk, page }) => [walk, page.next]))
-        const left = [...walks]
-          .filter(walk => !ended.has(walk))
-          .map(walk => ({ ...walk.range, after: reached.get(walk) ?? walk.range.after }))
-        await store(
-          some.map(({ page }) => page),
-          left,
-        )
-        for (const { walk, page, stored } of some) {
-          advance(walk, page)
-          stored.resolve()
-        }
-        share()
-        onProgress?.(invoices, tellPart())
-        // A store within the process keeps it busy: what happened just now has its turn in between.
-        await setImmediate()
+        if (some.length > 0) await storeSome(some)
       } catch (error) {
-        for (const { stored } of some) stored.reject(error)
+        for (const { walk, stored } of some) {
+          walk.failure ??= { error }
+          stored.reject(error)
+        }
       }
+    }
     isStoring = false
   }
 
-  function advance(walk: Walk, page: ListedPage): void {
-    const { next, began, reached } = page
-    pages++
-    invoices += page.observations.length + page.unfit.length
-    if (next === null) {
-      walks.delete(walk)
-      return
+  function takeArrivals(): Arrival[] {
+    return arrivals.splice(0, pagesAtOnce).filter(({ walk: { failure }, stored }) => {
+      if (failure !== null) stored.reject(failure.error)
+      return failure === null
+    })
+  }
+
+  async function storeSome(some: readonly Arrival[]): Promise<void> {
+    const ended = new Set(some.filter(({ page }) => page.next === null).map(({ walk }) => walk))
+    // Of several pages of a part, the last one counts: they are in their order.
+    const reached = new Map(some.map(({ walk, page }) => [walk, page.next]))
+    const left = [...walks]
+      .filter(walk => !ended.has(walk))
+      .map(walk => ({ ...walk.range, after: reached.get(walk) ?? walk.range.after }))
+    await store(
+      some.map(({ page }) => page),
+      left,
+    )
+    for (const { walk, page, stored } of some) {
+      invoices += page.observations.length + page.unfit.length
+      if (page.next === null) walks.delete(walk)
+      else walk.range = { ...walk.range, after: page.next }
+      stored.resolve()
     }
-    walk.pageSpan = Math.max(1, began - reached)
-    walk.reached = reached
-    walk.range = { ...walk.range, after: next }
+    share()
+    onProgress?.(invoices, tellPart())
+    // A store within the process keeps it busy: what happened just now has its turn in between.
+    await setImmediate()
   }
 
   /** Gives those that have nothing left to read a half of what takes longest. */

@@ -1,0 +1,62 @@
+/** A long list that is read in parts: at each moment, what is not stored yet is left to read. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { pino } from 'pino'
+import { startStripeSandbox } from '../../src/sandbox/stripe/server.ts'
+import { createBillingSource } from '../../src/stripe/billing-source.ts'
+import { listRanges } from '../../src/sync/list-ranges.ts'
+import { type Range, wholeList } from '../../src/sync/ranges.ts'
+
+test('when pages cannot be stored, no later page of their part leads the cursor past them', async t => {
+  const sandbox = await startStripeSandbox({ invoices: 3_000, seed: 5 })
+  t.after(() => sandbox.close())
+  const { invoices, order } = sandbox.account
+  const source = createBillingSource({ apiKey: 'sk_test_sandbox', base: sandbox.address })
+  const stored = new Set<string>()
+  let left: readonly Range[] = [wholeList]
+  let stamp = 0
+  let tries = 0
+  let failures = 0
+
+  const isLeft = (id: string): boolean => {
+    const invoice = invoices.get(id)
+    assert.ok(invoice)
+    const place = order.place(invoice)
+    return left.some(({ from, before, after }) => {
+      const last = after === null ? undefined : invoices.get(after)
+      return (
+        invoice.created >= (from ?? 0) &&
+        invoice.created < (before ?? Number.POSITIVE_INFINITY) &&
+        place < (last === undefined ? Number.POSITIVE_INFINITY : order.place(last))
+      )
+    })
+  }
+
+  const run = () =>
+    listRanges({
+      source,
+      log: pino({ level: 'silent' }),
+      signal: AbortSignal.timeout(60_000),
+      ranges: left,
+      parallel: 16,
+      answers: { ask: async question => ({ ...(await question()), askedAt: ++stamp }) },
+      async store(pages, then) {
+        // As slow as a disk, so that pages wait for each other.
+        await new Promise(resolve => setTimeout(resolve, 20))
+        if (++tries % 3 === 0) throw new Error('no room')
+        for (const { observations, unfit } of pages)
+          for (const { id } of [...observations, ...unfit]) stored.add(id)
+        left = then
+        const lost = [...invoices.keys()].filter(id => !stored.has(id) && !isLeft(id))
+        assert.deepEqual(lost, [], 'each is stored, or left to read')
+      },
+    })
+
+  while (left.length > 0)
+    await run().catch(error => {
+      assert.equal(error.message, 'no room')
+      failures++
+    })
+  assert.deepEqual(stored, new Set(invoices.keys()))
+  assert.ok(failures > 0, `${failures} failures`)
+})
