@@ -1,8 +1,9 @@
 /** What the connector writes through. On SQLite it is in a thread of its own, and nothing else differs. */
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { describe, type TestContext, test } from 'node:test'
-import { openConnectorStores, openOperatorStore } from '../../src/store/engines.ts'
+import { migrateStore, openConnectorStores, openOperatorStore } from '../../src/store/engines.ts'
 import { StoreError } from '../../src/store/store.ts'
 import { createFolder, type Engine, engines } from '../support/engines.ts'
 import { makeRecord } from '../support/records.ts'
@@ -16,6 +17,29 @@ async function openStores(t: TestContext, engine: Engine) {
   })
   return { ...stores, url }
 }
+
+test('after a failure that makes SQLite roll back by itself, nothing else of the transaction is stored', async t => {
+  const url = `sqlite:${join(await createFolder(t), 'fatura.db')}`
+  await migrateStore(url)
+  const db = new DatabaseSync(url.slice('sqlite:'.length))
+  // What a full disk does.
+  db.exec(`CREATE TRIGGER no_room BEFORE INSERT ON invoices WHEN NEW.id = 'in_7'
+    BEGIN SELECT RAISE(ROLLBACK, 'no room'); END`)
+  const { store, leases } = await openConnectorStores(url, { leasePatienceMs: 2_000 })
+  t.after(async () => {
+    await leases.close()
+    await store.close()
+  })
+  const records = Array.from({ length: 1_000 }, (_, i) => makeRecord({ id: `in_${i}` }))
+  await assert.rejects(
+    store.transaction(tx => tx.saveInvoices(records, 1)),
+    /no room/,
+  )
+  assert.deepEqual(await store.readInvoices(null, 10), [])
+  db.exec('DROP TRIGGER no_room')
+  db.close()
+  assert.equal(await store.transaction(tx => tx.saveInvoices(records, 2)), 1_000, 'the next one works')
+})
 
 for (const engine of engines)
   describe(`the connector's stores, on ${engine.name}`, () => {

@@ -4,6 +4,7 @@
  */
 import { extname } from 'node:path'
 import { Worker } from 'node:worker_threads'
+import type { InvoiceRecord } from '../../invoice.ts'
 import {
   type LockWait,
   observationStamp,
@@ -16,6 +17,9 @@ import { toRow } from './invoice-row.ts'
 import { createTurns, type InTurn } from './operator.ts'
 import { walkSqlite } from './walk-invoices.ts'
 import type { SqliteTransaction } from './writer.ts'
+
+/** How many rows are sent to the other thread at once. */
+const rowsAtOnce = 200
 
 /** With the ending of this file: in a package it is compiled. */
 const workerFile = new URL(`./writer-worker${extname(import.meta.url)}`, import.meta.url)
@@ -159,8 +163,8 @@ export async function openWriterThread(
     try {
       result = await work({
         ...tx,
-        // What can be made of a record without the database is made here: texts are passed on with less work than objects.
-        saveInvoices: (records, observedAt = observationStamp()) => saveRows(records.map(toRow), observedAt),
+        saveInvoices: (records, observedAt = observationStamp()) =>
+          saveInParts(records, observedAt, saveRows),
         // Whoever asks may know more of them, which is not for the other thread.
         findKnown: keys => tx.findKnown(keys.map(({ customer_id, id }) => ({ customer_id, id }))),
       })
@@ -186,6 +190,24 @@ export async function openWriterThread(
     await end()
     throw error
   }
+}
+
+/**
+ * What can be made of a record without the database is made here: texts are passed on with less work than objects. Some
+ * are stored while the next are made.
+ */
+async function saveInParts(
+  records: readonly InvoiceRecord[],
+  observedAt: number | readonly number[],
+  saveRows: SqliteTransaction['saveRows'],
+): Promise<number> {
+  const saving: Promise<number>[] = []
+  for (let start = 0; start < records.length; start += rowsAtOnce) {
+    const rows = records.slice(start, start + rowsAtOnce).map(toRow)
+    const stamps = typeof observedAt === 'number' ? observedAt : observedAt.slice(start, start + rowsAtOnce)
+    saving.push(saveRows(rows, stamps))
+  }
+  return (await Promise.all(saving)).reduce((sum, changed) => sum + changed, 0)
 }
 
 function readFailure({ kind, message, stack }: Failure): Error {

@@ -1,12 +1,17 @@
 /** The thread that writes for the connector: does what it is asked in the order in which it is asked. */
 import { parentPort, workerData } from 'node:worker_threads'
 import { StoreError, StoreUnavailable } from '../store.ts'
+import { createTurns, type InTurn } from './operator.ts'
 import { openSqliteWriter, type SqliteTransaction, type SqliteWriter } from './writer.ts'
 import type { Answer, Failure, Question, WriterData } from './writer-thread.ts'
 
 /** A transaction that is under way. */
 interface Open {
   tx: SqliteTransaction
+  /** Its calls come one after the other. */
+  inTurn: InTurn
+  /** Whether a call failed. SQLite may have rolled back by itself then: what followed would be stored without the rest. */
+  isBroken: boolean
   commit(): void
   rollBack(reason: Error): void
   ended: Promise<void>
@@ -36,7 +41,8 @@ async function begin(store: SqliteWriter, id: number): Promise<{ of: number; nam
   })
   ended.catch(begun.reject)
   const tx = await begun.promise
-  transactions.set(id, { tx, commit: resolve, rollBack: reject, ended })
+  const inTurn = createTurns()
+  transactions.set(id, { tx, inTurn, isBroken: false, commit: resolve, rollBack: reject, ended })
   return { of: id, names: Object.keys(tx) }
 }
 
@@ -47,11 +53,13 @@ function transactionOf(id: number): Open {
 }
 
 async function end(how: 'commit' | 'rollback', id: number): Promise<void> {
-  const { commit, rollBack, ended } = transactionOf(id)
+  const { inTurn, commit, rollBack, ended } = transactionOf(id)
   transactions.delete(id)
-  if (how === 'commit') commit()
-  else rollBack(new Error('rolled back'))
-  await ended
+  await inTurn(() => {
+    if (how === 'commit') commit()
+    else rollBack(new Error('rolled back'))
+    return ended
+  })
 }
 
 async function answer(question: Question): Promise<unknown> {
@@ -59,8 +67,22 @@ async function answer(question: Question): Promise<unknown> {
   if ('open' in question) return Object.keys(store)
   if ('begin' in question) return begin(store, question.id)
   if ('end' in question) return end(question.end, question.of)
-  const methods = question.of === undefined ? store : transactionOf(question.of).tx
-  return (methods as unknown as Methods)[question.call]?.(...question.args)
+  const { call, args, of } = question
+  return of === undefined
+    ? (store as unknown as Methods)[call]?.(...args)
+    : callWithin(transactionOf(of), call, args)
+}
+
+function callWithin(open: Open, call: string, args: unknown[]): Promise<unknown> {
+  return open.inTurn(async () => {
+    if (open.isBroken) throw new Error('A call before this one failed: nothing more is written.')
+    try {
+      return await (open.tx as unknown as Methods)[call]?.(...args)
+    } catch (error) {
+      open.isBroken = true
+      throw error
+    }
+  })
 }
 
 function send(answer: Answer): void {
