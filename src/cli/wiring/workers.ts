@@ -17,7 +17,7 @@ interface Started {
 const leaveMessage = 'leave'
 const stopMessage = 'stop'
 
-/** A worker that lives shorter than this, in milliseconds, counts as crashed at its start. */
+/** A worker that lives shorter than this, in milliseconds, counts as crashed at its start; so does one that never listened. */
 const soonMs = 5_000
 const shortestWait = 100
 const longestWaitMs = 10_000
@@ -94,7 +94,8 @@ export async function runWorkers(
       const since = performance.now()
       const code = await waitForEnd(worker, ending.signal)
       if (leaving.signal.aborted) return listened.has(worker) ? code : 0
-      wait = performance.now() - since > soonMs ? shortestWait : Math.min(wait * 2, longestWaitMs)
+      const hasServed = listened.has(worker) && performance.now() - since > soonMs
+      wait = hasServed ? shortestWait : Math.min(wait * 2, longestWaitMs)
       log.error({ pid: worker.process.pid, code, again_in_ms: wait }, 'a worker ended; starting another')
       await sleep(wait, undefined, { signal: leaving.signal }).catch(() => {})
       if (leaving.signal.aborted) return 0
