@@ -4,6 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
+import pg from 'pg'
 import { migrateStore } from '../../src/store/engines.ts'
 import { createCitusDatabase, skipCitus } from './citus-cluster.ts'
 import { runSql } from './run-sql.ts'
@@ -32,10 +33,26 @@ const postgres: Engine = {
     const name = `fatura_${randomBytes(6).toString('hex')}`
     // Copying the files takes half the CPU of writing them to the journal as well.
     const copy = `TEMPLATE ${process.env.TEST_POSTGRES_TEMPLATE} STRATEGY file_copy`
-    await runSql(server, `CREATE DATABASE ${name} ${copy}`)
-    t.after(() => runSql(server, `DROP DATABASE ${name} WITH (FORCE)`))
+    await onServer(`CREATE DATABASE ${name} ${copy}`)
+    t.after(() => onServer(`DROP DATABASE ${name} WITH (FORCE)`))
     return server + name
   },
+}
+
+let connections: pg.Pool | undefined
+
+/** On connections that are used again: to connect takes as much CPU as to drop a database. They keep no process from its end. */
+function onServer(sql: string): Promise<unknown> {
+  if (connections === undefined) {
+    connections = new pg.Pool({
+      connectionString: `${postgresServer()}postgres`,
+      max: 4,
+      allowExitOnIdle: true,
+    })
+    // One that breaks while it is idle is replaced.
+    connections.on('error', () => {})
+  }
+  return connections.query(sql)
 }
 
 /** PostgreSQL with the extension, on several nodes. */

@@ -50,8 +50,14 @@ export async function createPostgresServer(settings: readonly string[] = []): Pr
     persistent: true,
     // PostgreSQL refuses to run as root; then, and only then, a user of its own is made.
     createPostgresUser: process.getuid?.() === 0,
-    // A locale that sorts unlike bytes: order must not depend on it.
-    initdbFlags: ['--locale-provider=icu', '--icu-locale=en-US', '--encoding=UTF8'],
+    initdbFlags: [
+      // A locale that sorts unlike bytes: order must not depend on it.
+      '--locale-provider=icu',
+      '--icu-locale=en-US',
+      '--encoding=UTF8',
+      // The tests connect thousands of times: their password need not be slow to guess.
+      '--set=scram_iterations=1',
+    ],
     postgresFlags: [...fast, ...settings].flatMap(setting => ['-c', setting]),
     onLog: () => {},
     onError: () => {},
