@@ -276,12 +276,14 @@ export async function get(url: string, token?: string): Promise<Answer> {
   }
 }
 
-/** Asks again and again until the answer is true. */
+/** Asks again and again until the answer is true; what takes long to ask less often, so that waiting leaves the CPU to others. */
 export async function eventually(what: string, holds: () => boolean | Promise<boolean>): Promise<void> {
   const until = Date.now() + patience
-  while (!(await holds())) {
+  for (;;) {
+    const asked = performance.now()
+    if (await holds()) return
     assert.ok(Date.now() < until, `waited in vain until ${what}`)
-    await sleep(10)
+    await sleep(Math.min(10 + 9 * (performance.now() - asked), 100))
   }
 }
 
