@@ -18,11 +18,6 @@ import {
 
 const once = ['sync', '--once']
 
-async function sync(world: SyncWorld, env: Record<string, string> = {}): Promise<void> {
-  const outcome = await world.run(once, { env })
-  assert.equal(outcome.code, 0, outcome.stderr)
-}
-
 /** A second account, and what leads to it. */
 async function openOther(t: TestContext, options: SandboxOptions = {}) {
   const other = await startStripeSandbox({
@@ -88,7 +83,7 @@ describe('whose records a store holds', { concurrency: 3 }, () => {
       )
       const well = await world.run(['doctor', '--sample', '0'])
       assert.match(well.stdout, /^ok +Account of stripe +the Stripe account acct_1SandboxFatura, test mode/m)
-      await sync(world)
+      await fillStore(world)
     })
 
     it(`a key that may not name its account is told by what it finds: ${engine.name}`, async t => {
@@ -100,7 +95,7 @@ describe('whose records a store holds', { concurrency: 3 }, () => {
       )
       await fillStore(world)
       assert.equal((await linesOf(world, 'account'))[0]?.account, '? test')
-      await sync(world)
+      await fillStore(world)
       const before = await readStored(world.url)
       const nameless = await openOther(t, { forbidden })
       const named = await openOther(t)
@@ -109,10 +104,10 @@ describe('whose records a store holds', { concurrency: 3 }, () => {
       assert.deepEqual((await readStored(world.url)).records, before.records)
 
       world.sandbox.forbidden.clear()
-      await sync(world)
+      await fillStore(world)
       assert.equal((await linesOf(world, 'account'))[0]?.account, 'acct_1SandboxFatura test', 'named since')
       world.sandbox.forbidden.add('account')
-      await sync(world)
+      await fillStore(world)
       assert.equal((await linesOf(world, 'account'))[0]?.account, 'acct_1SandboxFatura test')
       assertOneLine(await world.run(once, { env: nameless.env }), /acct_1SandboxFatura.*STRIPE_API_KEY/)
 
@@ -140,7 +135,7 @@ describe('whose records a store holds', { concurrency: 3 }, () => {
       const changed = await world.run([...change, '--confirm'], { env })
       assert.equal(changed.code, 0, changed.stderr)
       assert.match((await world.run(['account', 'show'])).stdout, /^stripe +acct_1Other test +\d{4}-/m)
-      await sync(world, env)
+      await fillStore({ url: world.url, sandbox: other })
       const { records } = await readStored(world.url)
       for (const [id, record] of truthOf(other.account)) assert.deepEqual(records.get(id), record)
       for (const [id, record] of truthOf(world.account))
@@ -155,7 +150,7 @@ describe('whose records a store holds', { concurrency: 3 }, () => {
     t.after(() => ix.close())
     const settings = { INVOICEXPRESS_API_KEY: 'ixKey', INVOICEXPRESS_API_BASE: ix.address }
     await fillStore(world)
-    await sync(world, { ...settings, INVOICEXPRESS_ACCOUNT: 'ana' })
+    await fillStore(world, { account: 'ana', apiKey: 'ixKey', base: ix.address })
     const accounts = await linesOf(world, 'account')
     assert.deepEqual(
       accounts.map(({ system, account }) => [system, account]),
@@ -168,6 +163,6 @@ describe('whose records a store holds', { concurrency: 3 }, () => {
       await world.run(once, { env: { ...settings, INVOICEXPRESS_ACCOUNT: 'rui' } }),
       /the InvoiceXpress account ana, and INVOICEXPRESS_ACCOUNT leads to the InvoiceXpress account rui/,
     )
-    await sync(world)
+    await fillStore(world)
   })
 })
