@@ -10,7 +10,7 @@ import { createToken } from '../../src/access/token.ts'
 import { importInvoices } from '../../src/import/import-invoices.ts'
 import { openWriteStore, prepareStore } from '../../src/store/engines.ts'
 import type { WriteStore } from '../../src/store/store.ts'
-import { compileCache } from './compile-cache.ts'
+import { compileCache, quickLoading } from './compile-cache.ts'
 import { createFolder } from './engines.ts'
 
 export const entryPoint = fileURLToPath(new URL('../../bin/fatura.js', import.meta.url))
@@ -183,6 +183,7 @@ function startProgram(folder: string, args: readonly string[], options: ProgramO
       HOME: folder,
       TMPDIR: folder,
       NODE_COMPILE_CACHE: compileCache,
+      ...quickLoading,
       // A test that is not about it does not wait for it.
       SHUTDOWN_DELAY: '0s',
       ...env,

@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { migrateStore } from '../../src/store/engines.ts'
 import { forgetCitus, prepareCitus } from './citus-cluster.ts'
-import { compileCache } from './compile-cache.ts'
+import { compileCache, quickLoading } from './compile-cache.ts'
 import { postgresServer, runSql } from './engines.ts'
 
 export interface PostgresServer {
@@ -107,6 +107,7 @@ const template = `fatura_template_${process.pid}`
 export async function globalSetup(): Promise<void> {
   // Test files are processes too, and most of them load the same modules.
   process.env.NODE_COMPILE_CACHE ??= compileCache
+  Object.assign(process.env, quickLoading)
   if (await isRoomy(memory)) process.env.TMPDIR ??= memory
   if (!process.env.TEST_POSTGRES_URL) {
     started = await createPostgresServer()
