@@ -181,7 +181,7 @@ for (const engine of engines)
     it('sync --once that is killed at random moments ends as if it never was', async t => {
       const random = createRandom(5)
       const world = await createWorld(t, engine, 300)
-      for (let kills = 0; kills < campaign(3, 20); kills++) {
+      for (let kills = 0; kills < campaign(2, 20); kills++) {
         const program = world.start(['sync', '--once'])
         const before = world.ix.requests.get('ix_list') ?? 0
         const wanted = 1 + Math.floor(random() * 12)

@@ -23,7 +23,7 @@ import {
 
 const once = ['sync', '--once']
 /** How often a run is killed. */
-const kills = { sqlite: campaign(4, 25), postgres: campaign(2, 10), citus: campaign(1, 5) }
+const kills = { sqlite: campaign(3, 25), postgres: campaign(1, 10), citus: campaign(1, 5) }
 
 function stepsOf({ stdout }: Outcome): Record<string, unknown>[] {
   const lines = stdout.split('\n').filter(line => line.includes('"msg":"synchronized"'))

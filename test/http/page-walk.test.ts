@@ -158,7 +158,7 @@ for (const engine of engines) {
             )
           }
         }),
-        { numRuns: campaign(60, 1_000), seed: 2026 },
+        { numRuns: campaign(40, 1_000), seed: 2026 },
       )
     })
   })

@@ -278,7 +278,7 @@ for (const engine of engines) {
             assert.deepEqual(json, expectedPage(invoices, 'cus_ana', question))
           },
         ),
-        { numRuns: campaign(150, 5_000) },
+        { numRuns: campaign(100, 5_000) },
       )
     })
 

@@ -9,7 +9,7 @@ import { createCli, eventually } from '../support/cli.ts'
 import { countSockets, openRaw, parseStream } from '../support/raw-client.ts'
 import { makeInvoice } from '../support/records.ts'
 
-const connections = campaign(2_500, 100_000)
+const connections = campaign(1_500, 100_000)
 const atOnce = 40
 
 const heads = [

@@ -163,7 +163,7 @@ for (const engine of engines) {
               }
           },
         ),
-        { numRuns: campaign(20, 300), seed: 2026 },
+        { numRuns: campaign(12, 300), seed: 2026 },
       )
       await reader.close()
       await writer.close()

@@ -69,7 +69,7 @@ const someQuestion: fc.Arbitrary<Question> = fc.oneof(
   { weight: 2, arbitrary: fc.record({ ...filters, q }, { requiredKeys: [] }) },
 )
 
-const asked = campaign(1_000, 20_000)
+const asked = campaign(600, 20_000)
 
 test(`${asked} random questions about a random corpus are answered alike by every engine, byte for byte`, async t => {
   const invoices = fc.sample(someInvoice, { numRuns: 600, seed: 2026 })

@@ -278,7 +278,7 @@ function thinEvent(type: string, kind: string, id: string): object {
 }
 
 /** How often a receiver is killed. */
-const kills = campaign(3, 20)
+const kills = campaign(2, 20)
 /** How many events are on their way at once. */
 const senders = 6
 

@@ -38,7 +38,7 @@ function read({ summary }: StoredRecord): Invoice {
 
 /** On SQLite a run takes milliseconds. */
 const runs: Record<string, number> = {
-  sqlite: campaign(120, 5_000),
+  sqlite: campaign(80, 5_000),
   postgres: campaign(30, 500),
   citus: campaign(30, 100),
 }
@@ -196,7 +196,7 @@ for (const engine of engines)
           const [stored] = await readAll(store)
           assert.equal(stored ? read(stored).status : 'gone', life.at(-1))
         }),
-        { numRuns: engine.name === 'sqlite' ? campaign(50, 2_000) : campaign(15, 200), seed: 2026 },
+        { numRuns: engine.name === 'sqlite' ? campaign(30, 2_000) : campaign(10, 200), seed: 2026 },
       )
     })
 
