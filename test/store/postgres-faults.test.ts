@@ -208,7 +208,7 @@ describe('a database restart is a blip', () => {
     }
     await answered(0)
 
-    for (const [index, how] of rounds.slice(0, campaign(4, rounds.length)).entries()) {
+    for (const [index, how] of rounds.slice(0, campaign(3, rounds.length)).entries()) {
       const before = load.samples.length
       await stop(how)
       await sleep(300)
