@@ -22,7 +22,7 @@ export interface PostgresServer {
 }
 
 /** Speed over durability: what a test writes need not outlive a power cut. */
-const fast = ['fsync=off', 'synchronous_commit=off', 'full_page_writes=off', 'max_connections=200']
+const fast = ['fsync=off', 'synchronous_commit=off', 'full_page_writes=off', 'max_connections=300']
 
 /**
  * The package ends the process with code 0 as soon as nothing is left to do, which would make a failed run look passed.
