@@ -14,6 +14,7 @@ import { backfillStream } from '../support/sync.ts'
 import {
   assertTruth,
   createSyncWorld,
+  fillStore,
   type Records,
   readStored,
   type SyncWorld,
@@ -118,7 +119,7 @@ describe('fatura sync --once', { concurrency: 4 }, () => {
 
   it('brings what happened since the last run', async t => {
     const world = await createSyncWorld(t, { invoices: 120, seed: 12 })
-    await succeed(world)
+    await fillStore(world)
     for (const kind of ['create', 'finalize', 'pay', 'void', 'delete', 'update', 'uncollectible'] as const)
       for (let count = 0; count < 3; count++) world.account.change(kind)
     const outcome = await succeed(world)
@@ -248,7 +249,7 @@ describe('fatura sync', { concurrency: 3 }, () => {
   it('finds with --full what no event told of', async t => {
     const world = await createSyncWorld(t, { invoices: 250, seed: 18 })
     const { account } = world
-    await succeed(world)
+    await fillStore(world)
     const told = account.events.length
     const lost = newInvoice(account)
     account.change('finalize', lost)
@@ -257,7 +258,7 @@ describe('fatura sync', { concurrency: 3 }, () => {
       [...truthOf(account)].find(([, { invoice }]) => invoice.status === 'paid') ?? assert.fail()
     account.setMetadata(changed, { ix_state: 'failed' })
     account.events.splice(told)
-    await succeed(world)
+    await fillStore(world)
     const { records } = await readStored(world.url)
     assert.equal(records.get(lost), undefined)
     assert.equal(records.get(changed)?.invoice.ix_sync_state, 'not_synced')
