@@ -4,9 +4,7 @@
  */
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
-import { everyDay } from './read-model/counting.ts'
-import { signBlock } from './read-model/search-signs.ts'
-import type { Db, Insertion } from './shared/db.ts'
+import type { Db } from './shared/db.ts'
 import { StoreError } from './store.ts'
 
 export interface Migration {
@@ -63,7 +61,7 @@ export interface RewriteStep {
 /** By the version whose file they follow. */
 export const rewrites: Readonly<Record<number, Rewrite>> = {
   2: { title: 'removing names that no invoice has any more', step: dropLeftParties },
-  3: { title: 'signing texts, and noting frequent words', step: signCustomers },
+  3: { title: 'noting words that invoices are found by', step: renewTexts },
 }
 
 const customersAtOnce = 100
@@ -88,35 +86,14 @@ function stepAfter(customers: readonly { customer_id: string }[]): RewriteStep {
   return { next, customers: customers.length }
 }
 
-async function signCustomers(db: Db, after: string): Promise<RewriteStep> {
+async function renewTexts(db: Db, after: string): Promise<RewriteStep> {
   const customers = await db.query<{ customer_id: string; counted: boolean | number }>(
     'SELECT customer_id, counted FROM fatura.customers WHERE customer_id > $1 ORDER BY customer_id LIMIT $2',
     after,
     customersAtOnce,
   )
-  for (const { customer_id, counted } of customers) if (counted) await signTexts(db, customer_id)
+  for (const { customer_id, counted } of customers) if (counted) await db.renewTexts(customer_id)
   return stepAfter(customers)
-}
-
-const signInsertion: Insertion = {
-  into: 'fatura.search_signs',
-  columns: { customer_id: 'text', part: 'integer', first: 'integer', bits: 'bytea' },
-  onConflict: 'DO NOTHING',
-}
-
-/** Signs what a large customer's invoices are found by. */
-async function signTexts(db: Db, customerId: string): Promise<void> {
-  await db.query('DELETE FROM fatura.search_signs WHERE customer_id = $1', customerId)
-  for (let from = everyDay.first; ; ) {
-    const blocks = await db.readTexts(customerId, from)
-    const signs = blocks.flatMap(block =>
-      signBlock(block).map(([part, bits]) => [customerId, part, block.first, bits]),
-    )
-    await db.insert(signInsertion, signs)
-    const last = blocks.at(-1)
-    if (last === undefined) return
-    from = last.first + 1
-  }
 }
 
 export interface MigrationOutcome {

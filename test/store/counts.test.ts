@@ -233,7 +233,16 @@ for (const engine of engines) {
     test('damage is found, counted and repaired, and the list is right again', async t => {
       const url = await engine.createStore(t)
       const [writer, reader] = [await openWriteStore(url), await openReadStore(url)]
-      await writer.transaction(tx => tx.saveInvoices(many.map(invoice => ({ invoice, lines: null }))))
+      // Signs are kept of days with many, but for some of them.
+      const [first] = many as [Invoice, ...Invoice[]]
+      const crowd = Array.from({ length: 700 }, (_, i) => ({
+        ...first,
+        id: `in_crowd${i}`,
+        issued_at: new Date(Date.parse(first.issued_at) + (i % 10) * 86_400_000).toISOString(),
+      }))
+      await writer.transaction(tx =>
+        tx.saveInvoices([...many, ...crowd].map(invoice => ({ invoice, lines: null }))),
+      )
       const damages = [
         "UPDATE counts SET n = n + 1 WHERE span = 1 AND status = 'paid' AND ix = ''",
         "DELETE FROM counts WHERE span = 32 AND status = '' AND ix = '=settled'",
@@ -246,7 +255,10 @@ for (const engine of engines) {
         'UPDATE search_signs SET part = 99 WHERE part = 3',
         `UPDATE search_signs SET bits = ${engine.name === 'sqlite' ? "x'00'" : "'\\x00'"} WHERE part = 7`,
         ...(engine.name === 'sqlite'
-          ? ["UPDATE search_blocks SET texts = texts || 'x' WHERE first <= 3"]
+          ? [
+              "UPDATE search_days SET texts = texts || 'x' WHERE day <= 3",
+              'DELETE FROM search_days WHERE day <= 3',
+            ]
           : [
               "UPDATE search_days SET joined = joined || '\\x78' WHERE day <= 3",
               'UPDATE search_days SET parties[1] = 0 WHERE day <= 3',

@@ -1,11 +1,14 @@
-/** Frequent words: what is kept of them is exact, and a search by them finds what the model finds. */
+/** Frequent and short words: what is kept of them is exact, and a search by them finds what the model finds. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import type { Invoice } from '../../src/invoice.ts'
 import { openReadStore, openWriteStore } from '../../src/store/engines.ts'
-import { frequentPlace, keepFrequent, readBits } from '../../src/store/read-model/frequent-words.ts'
+import { frequentPlace, readBits } from '../../src/store/read-model/frequent-words.ts'
+import { hasBit } from '../../src/store/read-model/letters.ts'
 import { searchWords } from '../../src/store/read-model/search.ts'
+import { countParts, signDay } from '../../src/store/read-model/search-signs.ts'
+import { foursOf, readShort, shortPlace } from '../../src/store/read-model/short-words.ts'
 import { engines } from '../support/engines.ts'
 import { changeRows } from '../support/kept-stores.ts'
 import { expectedPage, type Question } from '../support/model.ts'
@@ -17,40 +20,77 @@ const someText = fc
   })
   .map(parts => parts.join(''))
 
-test('of each word that one in twenty texts holds, the bits tell who has it; of no other word there are any', () => {
+test('of a day of many, bits tell who is found by a frequent word, lists who has a short one, and fours who can have a longer one', () => {
   const parties = ['in_\nana 48\n', '2025 lda\n\t509', '']
   const someRow = fc.record({ text: someText, party: fc.nat(2) })
   fc.assert(
-    fc.property(fc.array(someRow, { minLength: 256, maxLength: 300 }), rows => {
+    fc.property(fc.array(someRow, { minLength: 256, maxLength: 600 }), rows => {
       const texts = rows.map(({ text }) => text)
-      const block = { texts, parties, partyOf: rows.map(({ party }) => party) }
-      const parts = keepFrequent({ ...block, days: 1 })
-      const words = new Set(texts.flatMap(text => text.match(/[a-z0-9_]/g) ?? []))
+      const day = { texts, parties, partyOf: rows.map(({ party }) => party) }
+      const parts = signDay(day).words
+      const words = new Set(['q', 'qq', 'a9q', 'a', 'ab9', '_20'])
       for (const text of texts.slice(0, 20))
-        for (let i = 0; i < text.length; i++) for (const n of [2, 3, 8, 9]) words.add(text.slice(i, i + n))
+        for (let i = 0; i < text.length; i++)
+          for (const n of [1, 2, 3, 4, 5, 8, 9]) words.add(text.slice(i, i + n))
       for (const word of words) {
+        const holds = (text: string) => text.includes(word)
         const place = frequentPlace([word, null])
-        const bits = place && readBits(parts.get(place.part) ?? '', place.mark)
-        const inOwn = texts.filter(text => text.includes(word)).length
-        const isFrequent = /^[a-z0-9_]{1,8}$/.test(word) && inOwn >= texts.length / 20
-        assert.equal(bits !== null, isFrequent, JSON.stringify(word))
-        if (!bits) continue
+        const frequent = place && readBits(String(Buffer.from(parts[place.part] ?? [])), place.mark)
+        const inOwn = texts.filter(holds).length
+        const isFrequent =
+          /^[a-z0-9_]{1,8}$/.test(word) && inOwn > 0 && (word.length === 1 || inOwn >= texts.length / 20)
+        assert.equal(frequent !== null, isFrequent, JSON.stringify(word))
+        const placeOfShort = shortPlace([word, null])
+        assert.equal(placeOfShort !== null, /^[a-z0-9_]{1,4}$/.test(word))
+        const bitsAt = (place: NonNullable<typeof placeOfShort>) =>
+          readShort(parts[place.part] ?? new Uint8Array(), place, texts.length)
+        const short = placeOfShort && bitsAt(placeOfShort)
+        const fours = foursOf([word, null])?.map(bitsAt)
+        assert.equal(fours !== undefined, /^[a-z0-9_]{5,}$/.test(word))
         for (const [i, { text, party }] of rows.entries()) {
-          const isKept: boolean = ((bits[i >> 3] as number) & (128 >> (i & 7))) !== 0
-          assert.equal(isKept, text.includes(word) || String(parties[party]).includes(word))
+          const bit = texts.length - 1 - i
+          if (frequent) assert.equal(hasBit(frequent, bit), holds(text) || holds(String(parties[party])))
+          if (short && word.length > 1) assert.equal(hasBit(short, bit), holds(text), JSON.stringify(word))
+          if (fours && holds(text)) assert.ok(fours.every(bits => hasBit(bits, bit)))
         }
       }
-      assert.equal(keepFrequent({ ...block, days: 2 }).size, 0, 'where days are small, texts are read')
     }),
     { numRuns: 25, seed: 2026 },
   )
   assert.equal(frequentPlace(['pt5094', '\t5094']), null, 'what may also be a tax id is looked for')
 })
 
-/** Two large days, a small one, and one in between; of three names, two hold what numbers hold as well. */
-const days = ['2025-03-01', '2025-03-02', '2025-03-03', '2025-04-09'] as const
+test('a day of few keeps no words, and one of very few no signs', () => {
+  const partsOfDay = (n: number) => {
+    const day = { texts: Array(n).fill('in_1\n20250001'), parties: [''], partyOf: Array(n).fill(0) }
+    const { signs, words } = signDay(day)
+    return { signs: signs.length, words: words.length }
+  }
+  assert.deepEqual([63, 64, 255, 256].map(partsOfDay), [63, 64, 255, 256].map(countParts))
+  assert.deepEqual([63, 64, 256].map(partsOfDay), [
+    { signs: 0, words: 0 },
+    { signs: 32, words: 0 },
+    { signs: 32, words: 96 },
+  ])
+})
+
+test('a day of any size is told: who lies far behind the last one is found', () => {
+  const n = 40_000
+  const texts = Array.from({ length: n }, (_, i) => ([0, 5, 130, 20_000, n - 1].includes(i) ? 'xyz' : 'a'))
+  const parts = signDay({ texts, parties: [''], partyOf: Array(n).fill(0) }).words
+  const place = shortPlace(['xyz', null])
+  assert.ok(place)
+  const bits = readShort(parts[place.part] ?? new Uint8Array(), place, n)
+  const found = texts.flatMap((_, i) => (hasBit(bits, n - 1 - i) ? [i] : []))
+  assert.deepEqual(found, [0, 5, 130, 20_000, n - 1])
+})
+
+/** Large days, of which some are without signs; smaller ones, some without words; of three names, two hold what numbers hold as well. */
+const largeDays = 14
+const invoiceCount = 5_000
 function makeOne(serial: number, changes: Partial<Invoice> = {}): Invoice {
-  const day = days[serial % 20 === 0 ? 2 : serial % 7 === 0 ? 3 : serial % 2] as string
+  const place = serial % 50 === 0 ? 20 + (serial % 3) : serial % 17 === 0 ? 30 : serial % largeDays
+  const day = new Date(Date.UTC(2025, 2, 1 + place)).toISOString().slice(0, 10)
   return makeInvoice({
     id: `in_1${(serial * 7919).toString(36)}`,
     number: serial % 9 === 0 ? null : `FT ${2022 + (serial % 5)}/${String(serial * 31).padStart(6, '0')}`,
@@ -78,6 +118,19 @@ const questions: Question[] = [
     '2025 48',
     '2025 777',
     'in_1',
+    '777',
+    '7',
+    'q',
+    'zq',
+    '3c',
+    '1f4',
+    '4800',
+    '8017',
+    '8017 2',
+    'ft19',
+    'lima 2024',
+    'acme 777',
+    'z',
     '0 ana',
     'acme 20',
     'pt509442013 2',
@@ -85,20 +138,22 @@ const questions: Question[] = [
   ].map(q => ({ q })),
   ...[2, 9, 30, 999].map(page => ({ q: '2025', page })),
   { q: '2', page: 15, page_size: 50 },
-  { q: '48', date_from: '2025-03-02', date_to: '2025-03-02' },
+  { q: '48', date_from: '2025-03-02', date_to: '2025-03-04' },
   { q: '48', date_from: '2025-03-02' },
   { q: '20', date_to: '2025-03-03', page: 3 },
   { q: '2025', status: 'open' },
   { q: '4', ix_status: 'settled' },
+  { q: '777', status: 'open' },
+  { q: '80', ix_status: 'settled', date_from: '2025-03-02' },
 ]
 
 for (const engine of engines)
-  describe(`frequent words on ${engine.name}`, () => {
+  describe(`frequent and short words on ${engine.name}`, () => {
     test('a search finds what the model finds, also after changes; what is kept wrongly is found and repaired', async t => {
       const url = await engine.createStore(t)
       const [writer, reader] = [await openWriteStore(url), await openReadStore(url)]
       t.after(() => Promise.all([reader.close(), writer.close()]))
-      const known = new Map(Array.from({ length: 1_400 }, (_, serial) => [serial, makeOne(serial)]))
+      const known = new Map(Array.from({ length: invoiceCount }, (_, serial) => [serial, makeOne(serial)]))
       const save = (invoices: Iterable<Invoice>) =>
         writer.transaction(tx => tx.saveInvoices([...invoices].map(invoice => ({ invoice, lines: null }))))
       const holdAgainstModel = async () => {
@@ -138,8 +193,10 @@ for (const engine of engines)
       await holdAgainstModel()
 
       for (const damage of [
-        'DELETE FROM fatura.search_signs WHERE part > 40',
-        'UPDATE fatura.search_signs SET first = first + 100 WHERE part > 40',
+        'DELETE FROM fatura.search_words WHERE part > 40',
+        'DELETE FROM fatura.search_words WHERE part = 50',
+        'UPDATE fatura.search_words SET day = day + 100 WHERE part > 40',
+        'UPDATE fatura.search_days SET signed_size = 70',
       ]) {
         await changeRows(url, damage)
         const wrong = await writer.checkCounts()

@@ -52,6 +52,7 @@ describe('the second wall', () => {
       'counts',
       'search_days',
       'search_signs',
+      'search_words',
       'parties',
       'streams',
       'pins',
@@ -265,7 +266,7 @@ describe('what Citus asks for', () => {
 })
 
 const customerTable =
-  /\bfatura\.(invoices|invoice_lines|customers|counts|search_days|search_signs|parties) (\w)\b/
+  /\bfatura\.(invoices|invoice_lines|customers|counts|search_days|search_signs|search_words|parties) (\w)\b/
 
 /** Each function that the API calls, as it is installed. */
 function functionSources(): { name: string; source: string; body: string }[] {

@@ -3,12 +3,9 @@ import type { PoolClient } from 'pg'
 import { Changes, dayLength, heldAtMost, spans, stretchOf } from '../read-model/counting.ts'
 import { callAtShards } from './at-shards.ts'
 import { insertRows } from './insert-rows.ts'
-import { dayTexts, readDays, renewDays, signDays } from './search-days.ts'
+import { dayOfIssue, renewDays, renewTexts } from './search-days.ts'
 import { ofCustomers } from './spread.ts'
 import { nextVersion, readHead } from './write-functions.ts'
-
-/** A moment's day, rounded down also before 1970. */
-export const dayOfIssue = `((issued_at - (issued_at % ${dayLength} + ${dayLength}) % ${dayLength}) / ${dayLength})::integer`
 
 const ix = "coalesce('=' || ix_status, '-')"
 
@@ -147,19 +144,13 @@ export async function forgetCounts(client: PoolClient, customerId: string): Prom
   await client.query('DELETE FROM fatura.counts WHERE customer_id = $1', [customerId])
   await client.query('DELETE FROM fatura.search_days WHERE customer_id = $1', [customerId])
   await client.query('DELETE FROM fatura.search_signs WHERE customer_id = $1', [customerId])
+  await client.query('DELETE FROM fatura.search_words WHERE customer_id = $1', [customerId])
 }
 
 /** Counts all of a customer's invoices again; says the total. */
 export async function countAll(client: PoolClient, customerId: string): Promise<number> {
   await forgetCounts(client, customerId)
-  await client.query(
-    `INSERT INTO fatura.search_days (customer_id, day, texts, parties, joined)
-     SELECT $1, day, ${dayTexts} FROM (
-       SELECT ${dayOfIssue} AS day, issued_at, id, own_text, party_id FROM fatura.invoices WHERE customer_id = $1) given
-     GROUP BY day`,
-    [customerId],
-  )
-  await signDays(client, customerId, await readDays(client, customerId))
+  await renewTexts(client, customerId)
   await client.query(
     `INSERT INTO fatura.counts (customer_id, span, start, status, ix, n)
      SELECT $1, ${spans.day}, day, ${countedStates} FROM (

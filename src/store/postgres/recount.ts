@@ -2,17 +2,10 @@
 import type pg from 'pg'
 import type { PoolClient } from 'pg'
 import { countedAbove, spans } from '../read-model/counting.ts'
+import { hasSameParts } from '../read-model/search-signs.ts'
 import type { OnRecounted } from '../store.ts'
-import {
-  type Counting,
-  countAll,
-  countedStates,
-  dayOfIssue,
-  everyState,
-  forgetCounts,
-  saveCustomer,
-} from './counts.ts'
-import { dayTexts, makeSigns, readDays } from './search-days.ts'
+import { type Counting, countAll, countedStates, everyState, forgetCounts, saveCustomer } from './counts.ts'
+import { dayOfIssue, dayTexts, makeSigns, readSignedDays } from './search-days.ts'
 import { isSpread } from './spread.ts'
 import { explain, transact } from './transact.ts'
 import { readHead } from './write-functions.ts'
@@ -83,7 +76,8 @@ async function check(client: PoolClient, { from, end }: Stretch): Promise<Checke
   const { invoices, wrong } = await (isSpread(client) ? checkApart : checkTogether)(client, { from, end })
   const { rows: signed } = await client.query<{ customer_id: string }>(
     `SELECT customer_id FROM fatura.customers WHERE ${ofStretch} AND counted
-     UNION SELECT customer_id FROM fatura.search_signs WHERE ${ofStretch}`,
+     UNION SELECT customer_id FROM fatura.search_signs WHERE ${ofStretch}
+     UNION SELECT customer_id FROM fatura.search_words WHERE ${ofStretch}`,
     [from, end],
   )
   for (const { customer_id } of signed) {
@@ -117,23 +111,33 @@ async function checkApart(client: PoolClient, { from, end }: Stretch): Promise<C
   return all
 }
 
-/** How many signs of a customer are not those of its days. */
+/** How many parts of what is kept of a customer's days are not as they should be. */
 async function countWrongSigns(client: PoolClient, customerId: string): Promise<number> {
-  const days = await readDays(client, customerId)
-  const { rows } = await client.query<{ n: number }>(
-    'SELECT count(*) AS n FROM fatura.search_signs WHERE customer_id = $1',
-    [customerId],
-  )
-  let wrong = rows[0]?.n ?? 0
-  for await (const { parts, firsts, bits } of makeSigns(client, customerId, days)) {
-    // What is kept beyond what should be is wrong as well.
+  const days = await readSignedDays(client, customerId)
+  let wrong = 0
+  for (const table of ['search_signs', 'search_words']) {
     const { rows } = await client.query<{ n: number }>(
-      `SELECT count(*) FILTER (WHERE g.bits IS DISTINCT FROM e.bits) - count(g.bits) AS n
-       FROM unnest($2::integer[], $3::integer[], $4::bytea[]) AS e (part, first, bits)
-       LEFT JOIN fatura.search_signs g ON g.customer_id = $1 AND g.part = e.part AND g.first = e.first`,
-      [customerId, parts, firsts, bits],
+      `SELECT count(*) AS n FROM fatura.${table} g WHERE g.customer_id = $1 AND NOT EXISTS (
+         SELECT FROM fatura.search_days s WHERE s.customer_id = $1 AND s.day = g.day AND NOT s.is_signed)`,
+      [customerId],
     )
     wrong += rows[0]?.n ?? 0
+  }
+  for await (const { signed, signs, words } of makeSigns(client, customerId, days)) {
+    wrong += signed.filter(({ signed_size, size }) => !hasSameParts(signed_size, size)).length
+    for (const [table, { parts, days, bits }] of [
+      ['search_signs', signs],
+      ['search_words', words],
+    ] as const) {
+      // What is kept beyond what should be is wrong as well.
+      const { rows } = await client.query<{ n: number }>(
+        `SELECT count(*) FILTER (WHERE g.bits IS DISTINCT FROM e.bits) - count(g.bits) AS n
+         FROM unnest($2::integer[], $3::integer[], $4::bytea[]) AS e (part, day, bits)
+         LEFT JOIN fatura.${table} g ON g.customer_id = $1 AND g.part = e.part AND g.day = e.day`,
+        [customerId, parts, days, bits],
+      )
+      wrong += rows[0]?.n ?? 0
+    }
   }
   return wrong
 }

@@ -29,6 +29,7 @@ export const distributedTables: Readonly<Record<string, 'customer_id' | 'id'>> =
   'fatura.counts': 'customer_id',
   'fatura.search_days': 'customer_id',
   'fatura.search_signs': 'customer_id',
+  'fatura.search_words': 'customer_id',
   'fatura.parties': 'customer_id',
   'fatura.tombstones': 'customer_id',
   'fatura.links': 'customer_id',
@@ -51,6 +52,8 @@ export const listFunctions: readonly string[] = ['fatura.list_invoices', 'fatura
 /** What is called on whatever node somebody is connected to. */
 export const everywhereFunctions: readonly string[] = [
   'fatura.list_counted',
+  'fatura.find_short',
+  'fatura.find_places',
   'fatura.find_token',
   'fatura.find_key',
   'fatura.schema_version',

@@ -2,9 +2,11 @@
  * The search within a customer's invoices. What must hold of an invoice is written down as one condition, for just these
  * words and this customer's parties, and planned then: each word that it needs not look for makes every row cheaper.
  */
-import { dayLength, everyDay } from '../read-model/counting.ts'
+import { dayLength, everyDay, spans } from '../read-model/counting.ts'
 import { keptWords, partInSql } from '../read-model/frequent-words.ts'
-import { signParts } from '../read-model/search-signs.ts'
+import { letters } from '../read-model/letters.ts'
+import { leastSigned, signParts } from '../read-model/search-signs.ts'
+import { coding, longerWords, shortPartInSql, shortWords } from '../read-model/short-words.ts'
 import {
   attributes,
   clampPage,
@@ -30,8 +32,8 @@ const countedApart = 4
 /** This few days are read faster than they are told apart further. */
 const worthReading = 4
 
-const signsWithGroup = `fatura.search_signs g WHERE g.customer_id = p_customer_id
-            AND g.part = v_group >> 27 & ${signParts - 1} AND get_bit(g.bits, v_group & (8 * length(g.bits) - 1)) = 1`
+const signsWithGroup = `fatura.search_signs g WHERE g.customer_id = p_customer_id AND g.part = v_group >> 27 & ${signParts - 1}
+            AND get_byte(g.bits, (v_group >> 3 & ${0xffffff}) % length(g.bits)) & (1 << (v_group & 7)) <> 0`
 
 /** The statements are made of fixed text and of numbers: words and parties come in as values, and so show in no log. */
 const sought = 'USING p_customer_id, v_words, v_holders'
@@ -52,8 +54,8 @@ const readWords = `
       v_words := v_words || convert_to(v_word, 'UTF8');
       v_holders := v_holders || v_of;
       v_ends := v_ends || cardinality(v_holders);
-      v_marks := array_append(v_marks, CASE WHEN v_word = v_alternative AND v_word ~ '${keptWords}' THEN E'\\n' || v_word || ':' END);
-      v_parts := v_parts || (${partInSql('v_word')});
+      v_plain := v_plain || (v_word = v_alternative);
+      v_texts := v_texts || v_word;
     END LOOP`
 
 /** Of an invoice: each word is in its own text, or in its party's. */
@@ -90,41 +92,90 @@ const findInRows = `
         INTO v_ids ${values};
       END IF;`
 
+/** Up to this many that can hold the words, each one's text is taken out of its day. */
+const takenOut = 16
+
+/** A part of what is kept of a day's words. */
+const partOfDay = 'FROM fatura.search_words w WHERE w.customer_id = $1 AND w.part = %s AND w.day = s.day'
+const partOfOuterDay = partOfDay.replace('s.day', 'd.day')
+
+/**
+ * Of each word: who is found by it, if it is frequent on that day, or short and in no party's text; else who has its first and
+ * last four letters, or can be anyone. All as bits, of one length.
+ */
+const writeBits = `
+      SELECT 8 * ((coalesce(max(k.n), 0) + 7) / 8) INTO v_bits FROM fatura.counts k
+      WHERE k.customer_id = p_customer_id AND k.span = ${spans.day} AND k.status = '' AND k.ix = '';
+      FOR v_at IN 1 .. cardinality(v_texts) LOOP
+        v_word := v_texts[v_at];
+        v_exact := NULL;
+        v_possible := NULL;
+        IF v_plain[v_at] AND v_word ~ '${keptWords}' THEN
+          v_exact := format('(SELECT (''x'' || nullif(split_part(split_part(convert_from(w.bits, ''UTF8''),
+            E''\\n'' || $5[%s] || '':'', 2), E''\\n'', 1), ''''))::bit(%s) ${partOfDay})', v_at, v_bits, ${partInSql('v_word')});
+        END IF;
+        IF v_plain[v_at] AND v_ends[v_at] = v_ends[v_at - 1] THEN
+          IF v_word ~ '${shortWords}' THEN
+            v_exact := format('coalesce(%s, (SELECT fatura.find_short(w.bits, $5[%s], $6) ${partOfDay}))',
+              v_exact, v_at, ${shortPartInSql('v_word')});
+          ELSIF v_word ~ '${longerWords}' THEN
+            v_possible := format('CASE WHEN d.is_signed THEN (SELECT fatura.find_short(w.bits, left($5[%s], 4), $6) ${partOfOuterDay})
+              & (SELECT fatura.find_short(w.bits, right($5[%s], 4), $6) ${partOfOuterDay}) END',
+              v_at, ${shortPartInSql('left(v_word, 4)')}, v_at, ${shortPartInSql('right(v_word, 4)')});
+          END IF;
+        END IF;
+        v_each := concat_ws(', ', v_each, format('CASE WHEN s.is_signed THEN %s END AS b%s', coalesce(v_exact, 'NULL::varbit'), v_at));
+        v_all := concat_ws(' & ', v_all, format('d.b%s', v_at));
+        v_any := concat_ws(' & ', v_any, format('coalesce(d.b%s, %s, ~ $6)', v_at, coalesce(v_possible, 'NULL')));
+      END LOOP;`
+
 /**
  * The same for a customer with counters: each day's texts lie in one row, and are counted there; then the rows of those days
  * are read in which the page lies.
- * Only days are looked through whose signs have the words' groups of letters, and none that keeps the bits of each word. Where a day lacks a word that only parties hold which hold all words, those count alone.
+ * Only days are looked through whose signs have the words' groups of letters, or that have no signs; and none of which bits tell who is
+ * found. Where a day lacks a word that only parties hold which hold all words, those count alone.
  */
 const findInDays = `
       IF cardinality(v_free) <= ${countedApart} THEN
-        SELECT string_agg(format('position($2[%s] IN s.joined) = 0', n), ' OR ') INTO v_lacks
+        SELECT string_agg(format('position($2[%s] IN e.joined) = 0', n), ' OR ') INTO v_lacks
         FROM generate_series(1, cardinality(v_words)) n
         WHERE octet_length(v_words[n]) >= ${longWord} AND v_ends[n] - v_ends[n - 1] = cardinality(v_free);
-        SELECT string_agg(format('cardinality(array_positions(s.parties, %s))', f.party_id), ' + ') INTO v_of_free
+        SELECT string_agg(format('cardinality(array_positions(e.parties, %s))', f.party_id), ' + ') INTO v_of_free
         FROM unnest(v_free) f (party_id);
-      END IF;
-      IF array_position(v_marks, NULL) IS NULL THEN
-        SELECT string_agg(format('(SELECT (''x'' || nullif(split_part(split_part(convert_from(g.bits, ''UTF8''), $5[%s], 2),
-          E''\\n'', 1), ''''))::varbit FROM fatura.search_signs g WHERE g.customer_id = $1 AND g.part = %s AND g.first = s.day)',
-          n, v_parts[n]), ' & ')
-        INTO v_frequent FROM generate_series(1, cardinality(v_marks)) n;
       END IF;
       FOREACH v_group IN ARRAY p_groups LOOP
         EXIT WHEN cardinality(v_signed) <= ${worthReading};
         v_signed := CASE WHEN v_signed IS NULL
-          THEN ARRAY(SELECT g.first FROM ${signsWithGroup})
-          ELSE ARRAY(SELECT d.first FROM unnest(v_signed) d (first) WHERE (SELECT true FROM ${signsWithGroup} AND g.first = d.first)) END;
+          THEN ARRAY(SELECT g.day FROM ${signsWithGroup})
+          ELSE ARRAY(SELECT d.day FROM unnest(v_signed) d (day) WHERE (SELECT true FROM ${signsWithGroup} AND g.day = d.day)) END;
       END LOOP;
+      IF v_signed IS NOT NULL THEN
+        v_signed := v_signed || ARRAY(
+          SELECT k.start FROM fatura.counts k
+          WHERE k.customer_id = p_customer_id AND k.span = ${spans.day} AND k.status = '' AND k.ix = '' AND k.n < ${leastSigned})
+          || ARRAY(SELECT s.day FROM fatura.search_days s WHERE s.customer_id = p_customer_id AND NOT s.is_signed);
+      END IF;
+      ${writeBits}
       EXECUTE format('SELECT array_agg(q.day), array_agg(q.n), coalesce(sum(q.n), 0) FROM (
-        SELECT s.day, coalesce(bit_count(%s), CASE WHEN %s THEN %s ELSE (
-          SELECT count(*) FROM (SELECT unnest(s.texts) AS own_text%s) i WHERE %s) END) AS n
-        FROM fatura.search_days s WHERE s.customer_id = $1 AND s.day >= %s AND s.day < %s%s
-        ORDER BY s.day DESC OFFSET 0) q WHERE q.n > 0',
-        coalesce(v_frequent, 'NULL::varbit'), coalesce(v_lacks, 'false'), coalesce(v_of_free, '0'),
-        CASE WHEN cardinality(v_holders) > 0 THEN ', unnest(s.parties) AS party_id' END, v_condition,
+        SELECT e.day, CASE
+          WHEN e.exact IS NOT NULL THEN bit_count(e.exact)
+          WHEN bit_count(e.possible) = 0 THEN 0
+          WHEN bit_count(e.possible) <= ${takenOut} THEN (
+            SELECT count(*) FROM (SELECT e.texts[p + 1] AS own_text%1$s FROM unnest(fatura.find_places(e.possible)) p) i WHERE %2$s)
+          WHEN %3$s THEN %4$s
+          ELSE (SELECT count(*) FROM (SELECT unnest(e.texts) AS own_text%5$s) i WHERE %2$s) END AS n
+        FROM (
+          SELECT d.*, %6$s AS exact, CASE WHEN %6$s IS NULL THEN %7$s END AS possible FROM (
+            SELECT s.*, %8$s FROM fatura.search_days s
+            WHERE s.customer_id = $1 AND s.day >= %9$s AND s.day < %10$s%11$s
+            ORDER BY s.day DESC OFFSET 0) d OFFSET 0) e OFFSET 0) q WHERE q.n > 0',
+        CASE WHEN cardinality(v_holders) > 0 THEN ', e.parties[p + 1] AS party_id' END, v_condition,
+        coalesce(v_lacks, 'false'), coalesce(v_of_free, '0'),
+        CASE WHEN cardinality(v_holders) > 0 THEN ', unnest(e.parties) AS party_id' END,
+        v_all, v_any, v_each,
         coalesce(p_from / ${dayLength}, ${everyDay.first}), coalesce(p_before / ${dayLength}, ${everyDay.end}),
         CASE WHEN v_signed IS NOT NULL THEN ' AND s.day = ANY ($4)' END)
-      INTO v_days, v_ns, total ${sought}, v_signed, v_marks;
+      INTO v_days, v_ns, total ${sought}, v_signed, v_texts, ('x' || repeat('00', v_bits / 8))::varbit;
       ${clampPage};
       v_left := (page - 1) * p_page_size;
       v_ids := '{}';
@@ -141,7 +192,70 @@ const findInDays = `
         END IF;
       END LOOP;`
 
-export const searchInvoices = `
+/** Of a function that reads no table. The caller's search path is pg_catalog. */
+const plainAttributes = 'LANGUAGE plpgsql IMMUTABLE STRICT'
+
+/** A letter as it is written in a line, as bytes. */
+const codeInSql = (letter: string, from: number) =>
+  `decode(to_hex(${from - 1} + strpos('${letters}', ${letter})), 'hex')`
+/** In a line as text: all up to the next third letter. */
+const upToThird = `^[^${String.fromCharCode(coding.third)}-${String.fromCharCode(coding.third + letters.length)}]*`
+
+/** Who has a word of up to four letters, by the part of a day that holds its line if anything does. */
+const findShort = `
+  CREATE FUNCTION fatura.find_short(p_part bytea, p_word text, p_none varbit) RETURNS varbit ${plainAttributes} AS $body$
+  DECLARE
+    v_mark bytea := convert_to(E'\\n' || left(p_word, 2) || '=', 'UTF8');
+    v_line bytea; v_at integer; v_byte integer; v_text integer := -1; v_found varbit := p_none;
+  BEGIN
+    v_at := position(v_mark IN p_part);
+    IF v_at = 0 THEN RETURN p_none; END IF;
+    v_line := substring(p_part FROM v_at + length(v_mark));
+    v_at := position('\\x0a'::bytea IN v_line);
+    IF v_at > 0 THEN v_line := substring(v_line FROM 1 FOR v_at - 1); END IF;
+    IF length(p_word) > 2 THEN
+      v_at := position(${codeInSql('substr(p_word, 3, 1)', coding.third)} IN v_line);
+      IF v_at = 0 THEN RETURN p_none; END IF;
+      v_line := substring(v_line FROM v_at + 1);
+      v_line := substring(v_line FROM 1 FOR length(substring(convert_from(v_line, 'LATIN1') FROM '${upToThird}')));
+    END IF;
+    IF length(p_word) > 3 THEN
+      v_at := position(${codeInSql('substr(p_word, 4, 1)', coding.fourth)} IN v_line);
+      IF v_at = 0 THEN RETURN p_none; END IF;
+      v_line := substring(v_line FROM v_at + 1);
+    END IF;
+    FOR v_at IN 0 .. length(v_line) - 1 LOOP
+      v_byte := get_byte(v_line, v_at);
+      IF v_byte > ${coding.skip} THEN
+        v_text := v_text + (v_byte - ${coding.skip}) * ${coding.far};
+      ELSIF v_byte > ${coding.behind} THEN
+        v_text := v_text + v_byte - ${coding.behind};
+        v_found := set_bit(v_found, v_text, 1);
+      ELSE
+        EXIT WHEN length(p_word) > 3;
+        v_text := -1;
+      END IF;
+    END LOOP;
+    RETURN v_found;
+  END $body$;`
+
+/** Which bits are set, from 0 on. */
+const findPlaces = `
+  CREATE FUNCTION fatura.find_places(p_bits varbit) RETURNS integer[] ${plainAttributes} AS $body$
+  DECLARE v_bits varbit := p_bits; v_at integer := position(B'1' IN p_bits); v_last integer := -1; v_places integer[] := '{}';
+  BEGIN
+    WHILE v_at > 0 LOOP
+      v_last := v_last + v_at;
+      v_places := v_places || v_last;
+      v_bits := v_bits << v_at;
+      v_at := position(B'1' IN v_bits);
+    END LOOP;
+    RETURN v_places;
+  END $body$;`
+
+export const searchInvoices = `${findShort}
+${findPlaces}
+
   CREATE FUNCTION fatura.search_invoices(${filters}, p_words text[], p_alternatives text[],
     p_groups integer[], ${page}, OUT version bigint, OUT synced_at bigint)
   ${attributes} AS $body$
@@ -150,7 +264,8 @@ export const searchInvoices = `
     v_words bytea[] := '{}'; v_holders bigint[] := '{}'; v_ends integer[] := '[0:0]={0}';
     v_condition text; v_found text; v_lacks text; v_of_free text; v_ids text[]; v_left bigint; v_in_days boolean;
     v_days integer[]; v_ns bigint[]; v_group integer; v_signed integer[];
-    v_marks text[] := '{}'; v_parts integer[] := '{}'; v_frequent text;
+    v_plain boolean[] := '{}'; v_texts text[] := '{}'; v_bits integer;
+    v_exact text; v_possible text; v_each text; v_all text; v_any text;
   BEGIN
     ${readWords};
     IF cardinality(v_words) = 0 THEN

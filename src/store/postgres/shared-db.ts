@@ -1,7 +1,7 @@
 import type { Db } from '../shared/db.ts'
 import { type Asked, insertRows, nameOf } from './insert-rows.ts'
 import { translate } from './pool.ts'
-import { daysAtOnce, selectTexts, textsOf } from './search-days.ts'
+import { renewTexts } from './search-days.ts'
 import { isSpread } from './spread.ts'
 
 /**
@@ -38,12 +38,12 @@ export function createDb(asked: Asked, isPrepared = false): Db {
     },
     isSpread: () => isSpread(asked),
     keepRow: 'FOR SHARE',
-    async readTexts(customerId, from) {
-      const rows = await ask(
-        `${selectTexts} WHERE s.customer_id = $1 AND s.day >= $2 ORDER BY s.day LIMIT ${daysAtOnce}`,
-        [customerId, from],
-      )
-      return rows.map(textsOf)
+    async renewTexts(customerId) {
+      try {
+        await renewTexts(asked, customerId)
+      } catch (error) {
+        throw translate(error)
+      }
     },
     customersAsJson: 'to_json(customers)::text AS customers',
     customersFromJson: json => json && JSON.parse(json),

@@ -1,39 +1,20 @@
 /**
- * Frequent words are counted without reading texts. Of some hundred invoices, those that are found by a word are kept as a
- * row of bits, for each word that at least one in twenty has in its own text.
+ * Frequent words are counted without reading texts. Of a day's invoices, those that are found by a word are kept as a
+ * row of bits, for each word that at least one in twenty has in its own text; and for each single letter that anyone has.
  */
-import { type SearchWord, textEnd } from './search.ts'
-
-/** What some hundred invoices are found by, in the list's order. */
-export interface TextBlock {
-  texts: readonly string[]
-  /** The distinct texts of whom they are made out to, and which of these each invoice has. */
-  parties: readonly string[]
-  partyOf: ArrayLike<number>
-  /** How many days they are of. */
-  days: number
-}
-
-/** Up to this many invoices a day, all texts are read in a few milliseconds, and no words are kept. */
-const leastADay = 256
+import { type DayTexts, type Letters, letters, longestWord, noLetter, setBit } from './letters.ts'
+import type { SearchWord } from './search.ts'
+import { type Fours, isOfLetters, nameFour, sharing } from './short-words.ts'
 
 /** A word is frequent when one in this many has it. */
 const oneIn = 20
 
-const longestWord = 8
-const letters = 'abcdefghijklmnopqrstuvwxyz0123456789_'
 /** Which words are kept where they are frequent, as SQL writes it, too. */
 export const keptWords = `^[${letters}]{1,${longestWord}}$`
 const isKept = new RegExp(keptWords)
 
-const endCode = textEnd.charCodeAt(0)
-const noLetter = -1
-const numberOfLetter = new Int8Array(256).fill(noLetter)
-for (const [number, letter] of [...letters].entries()) numberOfLetter[letter.charCodeAt(0)] = number
-
-/** The words are kept in parts, behind those of signs: short enough for a row of SQLite to lie within a page. */
-const firstPart = 32
-export const frequentParts = 64
+/** The words are kept in parts, from 0 on: short enough to be read at once, and few enough to be written fast. */
+export const frequentParts = 32
 
 function partOfWord(word: string): number {
   const [first, second, last] = [
@@ -41,13 +22,13 @@ function partOfWord(word: string): number {
     word.charCodeAt(1) || 0,
     word.charCodeAt(word.length - 1),
   ]
-  return firstPart + ((3 * first + 17 * second + 11 * last + 9 * word.length) % frequentParts)
+  return (3 * first + 17 * second + 11 * last + 9 * word.length) % frequentParts
 }
 
 /** The same in SQL. */
 export function partInSql(word: string): string {
   const [second, last] = [`ascii(substr(${word}, 2, 1))`, `ascii(right(${word}, 1))`]
-  return `${firstPart} + (3 * ascii(${word}) + 17 * ${second} + 11 * ${last} + 9 * length(${word})) % ${frequentParts}`
+  return `(3 * ascii(${word}) + 17 * ${second} + 11 * ${last} + 9 * length(${word})) % ${frequentParts}`
 }
 
 /** What a word's bits follow in its part; no letter of a word and no digit of the bits is one of these marks. */
@@ -58,7 +39,7 @@ export function frequentPlace([text, taxId]: SearchWord): { part: number; mark: 
   return taxId === null && isKept.test(text) ? { part: partOfWord(text), mark: markOf(text) } : null
 }
 
-/** A word's bits, the first invoice's the highest; null where the word is not frequent. */
+/** A word's bits; null where the word is not frequent. */
 export function readBits(part: string, mark: string): Uint8Array | null {
   const begin = part.indexOf(mark) + mark.length
   if (begin < mark.length) return null
@@ -66,104 +47,145 @@ export function readBits(part: string, mark: string): Uint8Array | null {
   return Buffer.from(part.slice(begin, end === -1 ? undefined : end), 'hex')
 }
 
-/** The parts of a block's frequent words, by their numbers; none where all texts are read as fast. */
-export function keepFrequent({ texts, parties, partyOf, days }: TextBlock): Map<number, string> {
-  const parts = new Map<number, string>()
-  if (texts.length < leastADay * days) return parts
-  for (const [word, bits] of findFrequent(texts)) {
+/** The frequent words of a day, in their parts. Every part is there, also one without a word. */
+export function keepFrequent({ texts, parties, partyOf }: DayTexts, run: Letters, fours: Fours): Buffer[] {
+  const parts: string[] = Array(frequentParts).fill('')
+  for (const [word, bits] of findFrequent(run, fours)) {
     const holds = parties.map(party => party.includes(word))
     if (holds.includes(true))
-      for (let i = 0; i < texts.length; i++) if (holds[partyOf[i] as number]) setBit(bits, i)
-    const part = partOfWord(word)
-    parts.set(part, (parts.get(part) ?? '') + markOf(word) + bits.toString('hex'))
+      for (let i = 0; i < texts.length; i++)
+        if (holds[partyOf[i] as number]) setBit(bits, texts.length - 1 - i)
+    // What ends with nobody is left out: the bits of a word stay as they are when somebody comes who has it not.
+    const end = bits.findLastIndex(byte => byte !== 0) + 1
+    parts[partOfWord(word)] += markOf(word) + bits.toString('hex', 0, end)
   }
-  return parts
+  return parts.map(words => Buffer.from(words))
 }
 
-function setBit(bits: Uint8Array, index: number): void {
-  bits[index >>> 3] = (bits[index >>> 3] as number) | (128 >>> (index & 7))
+/** Each word that enough of the texts hold, and which do. */
+function findFrequent(run: Letters, fours: Fours): Map<string, Buffer> {
+  const found = new Map<string, Buffer>()
+  const least = run.texts / oneIn
+  keepLetters(run, found)
+  keepLonger(run, fours, keepShortOnes(run, fours, least, found), least, found)
+  return found
 }
 
-/** Each word that enough of the texts hold, and which do. A frequent word is a frequent one and a letter more. */
-function findFrequent(texts: readonly string[]): Map<string, Buffer> {
-  const all = new Map<string, Buffer>()
-  // Whole numbers of 32 bits are counted faster than bytes.
-  const size = 4 * Math.ceil(texts.length / 32)
-  /** Keeps those of the words that are frequent; says the new number of each. */
-  function keepEnough(bits: Uint8Array, nameOf: (word: number) => string): [string[], Int32Array] {
-    const whole = new Uint32Array(bits.buffer)
-    const numbers = new Int32Array(bits.length / size).fill(-1)
-    const kept: string[] = []
-    for (let word = 0; word < numbers.length; word++) {
-      const n = countBits(whole, (word * size) / 4, size / 4)
-      if (n === 0 || n * oneIn < texts.length) continue
-      numbers[word] = kept.push(nameOf(word)) - 1
-      all.set(nameOf(word), Buffer.from(bits.buffer, word * size, Math.ceil(texts.length / 8)))
-    }
-    return [kept, numbers]
-  }
-
-  // As bytes: those of other letters than ASCII's are none of ours.
-  const joined = Buffer.from(texts.join(textEnd))
-  const letterAt = new Int8Array(joined.length + longestWord).fill(noLetter)
-  const textAt = new Uint32Array(joined.length)
-  // Where a frequent word begins, and which one of those of its length. Of single letters, nearly all are frequent.
-  const [begins, wordAt] = [new Uint32Array(joined.length), new Uint32Array(joined.length)]
-  const ofLetters = new Uint8Array(letters.length * size)
-  let left = 0
-  for (let place = 0, text = 0; place < joined.length; place++) {
-    const code = joined[place] as number
-    if (code === endCode) text++
-    const letter = numberOfLetter[code] as number
+function keepLetters({ texts, at, textAt }: Letters, found: Map<string, Buffer>): void {
+  const size = Math.ceil(texts / 8)
+  const bits = Buffer.alloc(letters.length * size)
+  const isHeld = new Uint8Array(letters.length)
+  for (let place = 0; place < textAt.length; place++) {
+    const letter = at[place] as number
     if (letter === noLetter) continue
+    const text = textAt[place] as number
     const byte = letter * size + (text >>> 3)
-    ofLetters[byte] = (ofLetters[byte] as number) | (128 >>> (text & 7))
-    letterAt[place] = letter
-    textAt[place] = text
-    begins[left] = place
-    wordAt[left++] = letter
+    bits[byte] = (bits[byte] as number) | (128 >>> (text & 7))
+    isHeld[letter] = 1
   }
-  keepEnough(ofLetters, letter => letters[letter] as string)
-  let words: readonly string[] = [...letters]
-  for (let length = 2; length <= longestWord && left > 0; length++) {
-    const bits = new Uint8Array(words.length * letters.length * size)
+  for (let letter = 0; letter < letters.length; letter++)
+    if (isHeld[letter])
+      found.set(letters[letter] as string, bits.subarray(letter * size, (letter + 1) * size))
+}
+
+/** A word of four letters, and where it stands among the fours. */
+interface FourLetters {
+  word: string
+  start: number
+  end: number
+}
+
+/** Keeps frequent words of two to four letters; says those of four. */
+function keepShortOnes(
+  { texts, textAt }: Letters,
+  { fours, places }: Fours,
+  least: number,
+  found: Map<string, Buffer>,
+): FourLetters[] {
+  const words: FourLetters[] = []
+  /** Among those from a place on: all that share their first letters, then of these all that share one more. */
+  function keepWithin(from: number, to: number, letterCount: 2 | 3 | 4): void {
+    const of = sharing[letterCount]
+    for (let start = from, end = from; start < to; start = end) {
+      const four = fours[start] as number
+      const next = four - (four % of) + of
+      while (end < to && (fours[end] as number) < next) end++
+      // Who has the letters twice is counted twice here: more than enough may still be too few.
+      if (end - start < least || !isOfLetters(four, letterCount)) continue
+      const bits = Buffer.alloc(Math.ceil(texts / 8))
+      for (let i = start; i < end; i++) setBit(bits, textAt[places[i] as number] as number)
+      if (countBits(bits) < least) continue
+      const word = nameFour(four).slice(0, letterCount)
+      found.set(word, bits)
+      if (letterCount === 4) words.push({ word, start, end })
+      else keepWithin(start, end, letterCount === 2 ? 3 : 4)
+    }
+  }
+  keepWithin(0, fours.length, 2)
+  return words
+}
+
+/** A frequent word of more than four letters is a frequent one and a letter more. */
+function keepLonger(
+  { texts, at, textAt }: Letters,
+  { places }: Fours,
+  ofFourLetters: readonly FourLetters[],
+  least: number,
+  found: Map<string, Buffer>,
+): void {
+  // Where a frequent word begins, and which one of those of its length.
+  const [begins, wordAt] = [new Uint32Array(textAt.length), new Uint32Array(textAt.length)]
+  let left = 0
+  for (const [word, { start, end }] of ofFourLetters.entries()) {
+    begins.set(places.subarray(start, end), left)
+    wordAt.fill(word, left, left + end - start)
+    left += end - start
+  }
+  let words = ofFourLetters.map(({ word }) => word)
+  for (let length = 5; length <= longestWord && left > 0; length++) {
+    const counts = new Uint32Array(words.length * letters.length)
+    // Of each word, the last text that has it, and one more: a text counts once.
+    const last = new Uint32Array(counts.length)
     let begun = 0
     for (let i = 0; i < left; i++) {
       const place = begins[i] as number
-      const letter = letterAt[place + length - 1] as number
+      const letter = at[place + length - 1] as number
       if (letter === noLetter) continue
       const word = (wordAt[i] as number) * letters.length + letter
       const text = textAt[place] as number
-      const byte = word * size + (text >>> 3)
-      bits[byte] = (bits[byte] as number) | (128 >>> (text & 7))
+      if (last[word] !== text + 1) counts[word] = (counts[word] as number) + 1
+      last[word] = text + 1
       begins[begun] = place
       wordAt[begun++] = word
     }
-    const shorter = words
-    const [kept, numbers] = keepEnough(
-      bits,
-      word => (shorter[Math.floor(word / letters.length)] as string) + letters[word % letters.length],
-    )
+    const numbers = new Int32Array(counts.length).fill(-1)
+    const [names, bits]: [string[], Buffer[]] = [[], []]
+    for (let word = 0; word < counts.length; word++) {
+      if (counts[word] === 0 || (counts[word] as number) < least) continue
+      const name = (words[Math.floor(word / letters.length)] as string) + letters[word % letters.length]
+      const ofWord = Buffer.alloc(Math.ceil(texts / 8))
+      numbers[word] = names.push(name) - 1
+      bits.push(ofWord)
+      found.set(name, ofWord)
+    }
     left = 0
     for (let i = 0; i < begun; i++) {
       const number = numbers[wordAt[i] as number] as number
       if (number === -1) continue
-      begins[left] = begins[i] as number
+      const place = begins[i] as number
+      setBit(bits[number] as Buffer, textAt[place] as number)
+      begins[left] = place
       wordAt[left++] = number
     }
-    words = kept
+    words = names
   }
-  return all
 }
 
-function countBits(numbers: Uint32Array, first: number, length: number): number {
+/** How many bits each byte has. */
+const bitsIn = Uint8Array.from({ length: 256 }, (_, byte) => byte.toString(2).replaceAll('0', '').length)
+
+export function countBits(bytes: Uint8Array): number {
   let bits = 0
-  for (let i = first; i < first + length; i++) {
-    let n = numbers[i] as number
-    if (n === 0) continue
-    n -= (n >>> 1) & 0x55555555
-    n = (n & 0x33333333) + ((n >>> 2) & 0x33333333)
-    bits += Math.imul((n + (n >>> 4)) & 0x0f0f0f0f, 0x01010101) >>> 24
-  }
+  for (let i = 0; i < bytes.length; i++) bits += bitsIn[bytes[i] as number] as number
   return bits
 }

@@ -3,8 +3,10 @@
  * sets one. Where a group of a word has no bit, the word is not. Signs are kept cut into parts, by the group's hash, so that
  * to look for a group in a thousand texts is to read one short part of each.
  */
-import { frequentParts, keepFrequent, type TextBlock } from './frequent-words.ts'
+import { frequentParts, keepFrequent } from './frequent-words.ts'
+import { type DayTexts, readLetters } from './letters.ts'
 import { type SearchWord, textEnd } from './search.ts'
+import { findFours, keepShort, shortParts } from './short-words.ts'
 
 export const signParts = 32
 
@@ -32,31 +34,79 @@ function eachGroup(text: string, found: (group: number) => void): void {
   }
 }
 
+/** A group's bit: in which part, in which of its bytes (modulo how many there are), and which of that byte: its lowest three bits say. */
 export function partOf(group: number): number {
   return group >>> 27
 }
 
-/** The parts of a text's sign, each of as many bytes: a power of two, so that there are 4 to 8 bits for a letter. */
+export function byteOf(group: number): number {
+  return (group >>> 3) & 0xffffff
+}
+
+/** So many bits there are for a letter of a text: few enough for a day's parts to lie within pages of SQLite. */
+const bitsALetter = 5
+
+/** The parts of a text's sign, each of as many bytes. */
 export function signText(text: string): Uint8Array[] {
-  const size = 2 ** Math.max(3, Math.ceil(Math.log2(text.length / 2 / signParts)))
-  const mask = size * 8 - 1
+  const size = Math.max(8, Math.ceil((text.length * bitsALetter) / 8 / signParts))
   const bits = new Uint8Array(size * signParts)
   eachGroup(text, group => {
-    const place = group & mask
-    const byte = partOf(group) * size + (place >>> 3)
-    bits[byte] = (bits[byte] as number) | (1 << (place & 7))
+    const byte = partOf(group) * size + (byteOf(group) % size)
+    bits[byte] = (bits[byte] as number) | (1 << (group & 7))
   })
   return Array.from({ length: signParts }, (_, part) => bits.subarray(part * size, (part + 1) * size))
 }
 
-/** The parts of a block's sign follow each other from 0 on; those of its frequent words come next. */
-export const everyPart = Array.from({ length: signParts + frequentParts }, (_, part) => part)
+/** A day of fewer invoices is read faster than its signs, and has none. */
+export const leastSigned = 64
 
-/** All that is kept of a block to look for words in it, in parts. */
-export function signBlock(block: TextBlock): [part: number, bits: Uint8Array][] {
-  const sign = signText([...block.texts, ...block.parties].join(textEnd))
-  const frequent = [...keepFrequent(block)].map(([part, words]) => [part, Buffer.from(words)] as const)
-  return [...sign.entries(), ...frequent].map(([part, bits]) => [part, bits])
+/** A day of fewer invoices keeps no words: all such texts are read in a few milliseconds. */
+const leastKept = 256
+
+/** What is kept of a day to look for words in it: the parts of its sign, and of its words, those of frequent ones first. */
+export interface DayParts<Part> {
+  signs: Part
+  words: Part
+}
+
+/** No day has as many of one kind. */
+export const mostParts = frequentParts + shortParts
+
+/** How many parts a day of so many invoices has. */
+export function countParts(invoices: number): DayParts<number> {
+  return {
+    signs: invoices < leastSigned ? 0 : signParts,
+    words: invoices < leastKept ? 0 : mostParts,
+  }
+}
+
+/** Whether days of two sizes have the same parts. */
+export function hasSameParts(one: number, other: number): boolean {
+  return (
+    countParts(one).signs === countParts(other).signs && countParts(one).words === countParts(other).words
+  )
+}
+
+/**
+ * So many days of a customer may be without signs, though large enough: their texts are read. Of days that change again and again,
+ * one after the other as a history is read, or the same one as invoices are written, each is then signed once.
+ */
+export const unsignedAtMost = 8
+
+/** Of the days without signs, those to be signed now: rather such as did not just change. */
+export function chooseToSign(unsigned: readonly number[], changed: ReadonlySet<number>): number[] {
+  const [stay, go] = [unsigned.filter(day => changed.has(day)), unsigned.filter(day => !changed.has(day))]
+  return [...go, ...stay].slice(0, Math.max(0, unsigned.length - unsignedAtMost))
+}
+
+export function signDay(day: DayTexts): DayParts<Uint8Array[]> {
+  const { texts, parties } = day
+  if (texts.length < leastSigned) return { signs: [], words: [] }
+  const signs = signText([...texts, ...parties].join(textEnd))
+  if (texts.length < leastKept) return { signs, words: [] }
+  const run = readLetters(texts)
+  const fours = findFours(run)
+  return { signs, words: [...keepFrequent(day, run, fours), ...keepShort(fours, run)] }
 }
 
 /** This many groups tell enough: further ones would only be read. */

@@ -1,5 +1,4 @@
 import type { Value } from '../contents.ts'
-import type { TextBlock } from '../read-model/frequent-words.ts'
 
 /** What the statements that every engine shares run on. */
 export interface Db {
@@ -27,8 +26,8 @@ export interface Db {
   isSpread(): boolean
   /** What keeps a row that was read from being changed by others until the transaction's end; empty where nobody else can. */
   keepRow: string
-  /** Reads what a customer's invoices are found by, block by block: some of them, from a day on. */
-  readTexts(customerId: string, from: number): Promise<(TextBlock & { first: number })[]>
+  /** Makes what a large customer's invoices are found by again. */
+  renewTexts(customerId: string): Promise<void>
   /** The column `customers` of a token or a key as JSON text, under its own name. */
   customersAsJson: string
   /** The value of that column from JSON text. */

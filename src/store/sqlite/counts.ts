@@ -1,4 +1,4 @@
-/** Totals, first pages, counters and searchable blocks of the customers that a transaction changed: written before it commits. */
+/** Totals, first pages, counters and searchable days of the customers that a transaction changed: written before it commits. */
 import type { DatabaseSync } from 'node:sqlite'
 import {
   Changes,
@@ -13,9 +13,9 @@ import {
   spans,
   stretchOf,
 } from '../read-model/counting.ts'
-import { keepBlocks } from './keep-blocks.ts'
+import { keepDays } from './keep-days.ts'
 import { joinSummaries } from './list-statement.ts'
-import type { SearchDay, SearchRow } from './search-blocks.ts'
+import type { SearchRow } from './search-days.ts'
 
 /** What a customer's newest invoices are, joined. */
 export const currentHead = `
@@ -30,7 +30,7 @@ export function keepCounts(db: DatabaseSync) {
     SELECT status, ix_status, party_id, own_text FROM invoices INDEXED BY invoices_in_order
     WHERE customer_id = ?1 AND issued_at >= ?2 AND issued_at < ?3 ORDER BY issued_at DESC, id DESC`)
   const partyOf = readPartyOnce(db)
-  const blocks = keepBlocks(db)
+  const searchDays = keepDays(db)
   // The states there are, or were: of each, the span has a counter or none.
   const ofEachState =
     'WHERE customer_id = ?1 AND (status, ix) IN (SELECT value ->> 0, value ->> 1 FROM json_each(?2))'
@@ -60,28 +60,38 @@ export function keepCounts(db: DatabaseSync) {
     ON CONFLICT (customer_id) DO UPDATE SET version = max(version + 1, excluded.version),
       total = excluded.total, counted = excluded.counted, head = excluded.head`)
 
-  function countDay(customerId: string, day: number, states: StateSet): SearchDay {
+  function rowsOf(customerId: string, day: number): SearchRow[] {
     const [from, before] = [day * dayLength, (day + 1) * dayLength]
     const stored = readDay.all(customerId, from, before) as unknown as StoredRow[]
-    const rows = stored.map(({ status, ix_status, own_text, party_id }): SearchRow => {
+    return stored.map(({ status, ix_status, own_text, party_id }) => {
       return { status, ix_status, own_text, party: partyOf(customerId, party_id) }
     })
+  }
+
+  function daysOf(customerId: string): Set<number> {
+    const moments = readMoments.all(customerId) as unknown as { issued_at: number }[]
+    return new Set(moments.map(({ issued_at }) => dayOf(issued_at)))
+  }
+
+  function countDay(customerId: string, day: number, states: StateSet): void {
+    const rows = rowsOf(customerId, day)
     deleteCounts.run(customerId, states.text, spans.day, day, day + 1)
     for (const { status, ix, n } of countStates(rows)) {
       insertCount.run(customerId, spans.day, status, ix, day, n)
       states.add(status, ix)
     }
-    return { day, rows }
+    searchDays.renew(customerId, day, rows)
   }
 
   /** Counts days again, and all that is made of them; says the total. */
-  function countDays(customerId: string, days: Iterable<number>): number {
+  function countDays(customerId: string, days: ReadonlySet<number>): number {
     const states = new StateSet(String(readStates.get(customerId)?.states))
     const stretches = new Set<number>()
-    blocks.renew(customerId, days, day => {
+    for (const day of days) {
       stretches.add(stretchOf(day))
-      return countDay(customerId, day, states)
-    })
+      countDay(customerId, day, states)
+    }
+    searchDays.sign(customerId, days)
     for (const first of stretches) {
       deleteCounts.run(customerId, states.text, spans.stretch, first, first + 1)
       sumCounts.run(customerId, states.text, spans.stretch, first, spans.day, first, first + spans.stretch)
@@ -94,9 +104,8 @@ export function keepCounts(db: DatabaseSync) {
   /** Counts all of a customer's invoices again, and says the total. */
   function countAll(customerId: string): number {
     deleteAllCounts.run(customerId)
-    blocks.deleteAll(customerId)
-    const moments = readMoments.all(customerId) as unknown as { issued_at: number }[]
-    return countDays(customerId, new Set(moments.map(({ issued_at }) => dayOf(issued_at))))
+    searchDays.deleteAll(customerId)
+    return countDays(customerId, daysOf(customerId))
   }
 
   let changes = new Changes()
@@ -125,11 +134,18 @@ export function keepCounts(db: DatabaseSync) {
     },
     /** Before the transaction ends. */
     flush,
+    /** Makes what a large customer's invoices are found by again. */
+    renewTexts(customerId: string): void {
+      searchDays.deleteAll(customerId)
+      const days = daysOf(customerId)
+      for (const day of days) searchDays.renew(customerId, day, rowsOf(customerId, day))
+      searchDays.sign(customerId, days)
+    },
     /** Counts a customer again, whatever was kept of it. */
     recount(customerId: string): void {
       deleteLeftParties.run(customerId)
       deleteAllCounts.run(customerId)
-      blocks.deleteAll(customerId)
+      searchDays.deleteAll(customerId)
       const total = Number(countInvoices.get(customerId)?.n)
       if (total > countedAbove) countAll(customerId)
       saveCustomer.run(customerId, Date.now(), total, total > countedAbove ? 1 : 0)
@@ -137,7 +153,7 @@ export function keepCounts(db: DatabaseSync) {
   }
 }
 
-/** A row of invoices, as far as counters and blocks need it. */
+/** A row of invoices, as far as counters and the search need it. */
 export type StoredRow = Omit<SearchRow, 'party'> & { party_id: number }
 
 /** A party's text by its id. Most invoices of a customer are made out to the same few. */

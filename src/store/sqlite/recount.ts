@@ -1,16 +1,9 @@
 /** Holds what is kept of a customer's invoices beside them against the rows, one customer at a time. */
 import type { DatabaseSync } from 'node:sqlite'
-import { countedAbove, dayOf, everyDay, spans, stretchOf } from '../read-model/counting.ts'
-import { signBlock } from '../read-model/search-signs.ts'
+import { countedAbove, dayOf, spans, stretchOf } from '../read-model/counting.ts'
+import { hasSameParts, signDay } from '../read-model/search-signs.ts'
 import { countStates, currentHead, type StoredRow } from './counts.ts'
-import {
-  blockColumns,
-  makeBlock,
-  type SearchBlock,
-  type SearchDay,
-  type SearchRow,
-  textsOf,
-} from './search-blocks.ts'
+import { dayColumns, makeDay, type SearchDay, type SearchRow, textsOf } from './search-days.ts'
 
 export function recounts(db: DatabaseSync) {
   const nextCustomer = db.prepare(`
@@ -18,8 +11,9 @@ export function recounts(db: DatabaseSync) {
       SELECT min(customer_id) AS customer_id FROM customers WHERE customer_id > ?1
       UNION ALL SELECT min(customer_id) FROM invoices WHERE customer_id > ?1
       UNION ALL SELECT min(customer_id) FROM counts WHERE customer_id > ?1
-      UNION ALL SELECT min(customer_id) FROM search_blocks WHERE customer_id > ?1
+      UNION ALL SELECT min(customer_id) FROM search_days WHERE customer_id > ?1
       UNION ALL SELECT min(customer_id) FROM search_signs WHERE customer_id > ?1
+      UNION ALL SELECT min(customer_id) FROM search_words WHERE customer_id > ?1
       UNION ALL SELECT min(customer_id) FROM parties WHERE customer_id > ?1)`)
   const countInvoices = db.prepare('SELECT count(*) AS n FROM invoices WHERE customer_id = ?1')
   const countLeft = db.prepare(`
@@ -35,11 +29,12 @@ export function recounts(db: DatabaseSync) {
     WHERE customer_id = ?1 ORDER BY issued_at DESC, id DESC`)
   const readParties = db.prepare('SELECT party_id, text FROM parties WHERE customer_id = ?1')
   const readCounts = db.prepare('SELECT span, start, status, ix, n FROM counts WHERE customer_id = ?1')
-  const readBlocks = db.prepare(
-    `SELECT first, ${blockColumns} FROM search_blocks WHERE customer_id = ?1 ORDER BY first DESC`,
+  const readDays = db.prepare(
+    `SELECT day, is_signed, signed_size, ${dayColumns} FROM search_days WHERE customer_id = ?1`,
   )
-
-  const readSigns = db.prepare('SELECT part, first, bits FROM search_signs WHERE customer_id = ?1')
+  const readParts = db.prepare(`
+    SELECT 'sign' AS kind, part, day, bits FROM search_signs WHERE customer_id = ?1
+    UNION ALL SELECT 'word', part, day, bits FROM search_words WHERE customer_id = ?1`)
 
   /** The invoices in the list's order. */
   function rowsOf(customerId: string): (SearchRow & { issued_at: number })[] {
@@ -48,7 +43,7 @@ export function recounts(db: DatabaseSync) {
     return stored.map(({ party_id, ...row }) => ({ ...row, party: parties.get(party_id) ?? '' }))
   }
 
-  /** How many counters and blocks of a customer are wrong, and how many invoices there are. */
+  /** How many counters and texts of a customer are wrong, and how many invoices there are. */
   function check(customerId: string): { wrong: number; invoices: number } {
     const invoices = Number(countInvoices.get(customerId)?.n)
     const customer = readCustomer.get(customerId)
@@ -75,21 +70,22 @@ export function recounts(db: DatabaseSync) {
     const stored = new Map<string, unknown>()
     for (const { span, start, status, ix, n } of readCounts.all(customerId))
       stored.set(JSON.stringify([span, start, status, ix]), n)
-    const blocks = readBlocks.all(customerId) as unknown as (SearchBlock & { first: number })[]
-    for (const { first, ...block } of blocks) stored.set(`block ${first}`, nameBlock(block))
-    for (const { part, first, bits } of readSigns.all(customerId))
-      stored.set(`sign ${first} ${part}`, nameBytes(bits as Uint8Array))
-    // Where blocks begin came of the order of the writes; which days they hold follows from it.
-    const firsts = blocks.map(({ first }) => first)
-    if (isCounted && firsts.at(-1) !== everyDay.first) firsts.push(everyDay.first)
-    const held = Map.groupBy(days, ([day]) => firsts.find(first => first <= day))
-    if (isCounted && !held.has(everyDay.first)) held.set(everyDay.first, [])
-    for (const [first, part] of held) {
-      const made = makeBlock(part.map(([day, rows]): SearchDay => ({ day, rows })))
-      expected.set(`block ${first}`, nameBlock(made))
-      for (const [part, bits] of signBlock(textsOf(made)))
-        expected.set(`sign ${first} ${part}`, nameBytes(bits))
+    const searchDays = readDays.all(customerId) as unknown as StoredDay[]
+    const unsigned = new Set(searchDays.filter(({ is_signed }) => is_signed === 0).map(({ day }) => day))
+    for (const day of searchDays) stored.set(`day ${day.day}`, nameDay(day))
+    for (const { kind, part, day, bits } of readParts.all(customerId))
+      if (!unsigned.has(Number(day))) stored.set(`${kind} ${day} ${part}`, nameBytes(bits as Uint8Array))
+    for (const [day, rows] of days) {
+      const made = makeDay(rows)
+      expected.set(`day ${day}`, nameDay(made))
+      if (unsigned.has(day)) continue
+      const { signs, words } = signDay(textsOf(made))
+      for (const [part, bits] of signs.entries()) expected.set(`sign ${day} ${part}`, nameBytes(bits))
+      for (const [part, bits] of words.entries()) expected.set(`word ${day} ${part}`, nameBytes(bits))
     }
+    for (const { day, signed_size, is_signed } of searchDays)
+      if (is_signed === 1 && !hasSameParts(signed_size, days.get(day)?.length ?? 0))
+        stored.set(`size ${day}`, signed_size)
     let wrong = 0
     for (const [name, value] of expected) if (stored.get(name) !== value) wrong++
     for (const name of stored.keys()) if (!expected.has(name)) wrong++
@@ -113,8 +109,10 @@ export function recounts(db: DatabaseSync) {
   }
 }
 
-function nameBlock({ days, states, marks, parties, texts }: SearchBlock): string {
-  return [days, states, nameBytes(marks), parties, texts].join(' ')
+type StoredDay = SearchDay & { day: number; is_signed: number; signed_size: number }
+
+function nameDay({ states, marks, parties, texts }: SearchDay): string {
+  return [states, nameBytes(marks), parties, texts].join(' ')
 }
 
 function nameBytes(bytes: Uint8Array): string {

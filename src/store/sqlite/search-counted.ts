@@ -1,27 +1,20 @@
-/** A search among a large customer's invoices, block by block. The caller holds a read transaction. */
+/** A search among a large customer's invoices, day by day. The caller holds a read transaction. */
 import type { DatabaseSync } from 'node:sqlite'
-import { type Days, dayLength, everyDay } from '../read-model/counting.ts'
-import { frequentPlace, readBits } from '../read-model/frequent-words.ts'
+import { type Days, dayLength, spans } from '../read-model/counting.ts'
 import { wordsLeft } from '../read-model/search.ts'
-import { groupsOf, partOf } from '../read-model/search-signs.ts'
+import { byteOf, groupsOf, leastSigned, partOf } from '../read-model/search-signs.ts'
 import type { InvoiceQuery } from '../store.ts'
-import {
-  blockColumns,
-  findTexts,
-  placeOf,
-  type SearchBlock,
-  type Sought,
-  soughtWord,
-} from './search-blocks.ts'
+import { type Foretold, foretell } from './foretell.ts'
+import { dayColumns, findTexts, type SearchDay, type Sought, sizeOf, soughtWord } from './search-days.ts'
 
 /** Up to this many parties, it is worth looking first whether all of them are meant. */
 const partiesAtMost = 32
 
-/** This few blocks are read faster than they are told apart further. */
+/** This few days are read faster than they are told apart further. */
 const worthReading = 4
 
-/** This many are read faster than their frequent words. */
-const worthCounting = 256
+/** This many are read faster than what is kept of their words. */
+const worthForetelling = 64
 
 /** Of each bit of a byte, all bytes that have it. */
 const bytesWith = Array.from({ length: 8 }, (_, bit) =>
@@ -33,71 +26,68 @@ export type Steps<Result> = Generator<void, Result, void>
 
 export function searchCounted(db: DatabaseSync) {
   const readParties = db.prepare(`SELECT text FROM parties WHERE customer_id = ?1 LIMIT ${partiesAtMost + 1}`)
-  const readFirsts = db.prepare(`
-    SELECT first FROM search_blocks
-    WHERE customer_id = ?1 AND first < ?3
-      AND first >= (SELECT max(first) FROM search_blocks WHERE customer_id = ?1 AND first <= ?2)
-    ORDER BY first DESC`)
-  const readBlock = db.prepare(
-    `SELECT ${blockColumns} FROM search_blocks WHERE customer_id = ?1 AND first = ?2`,
+  const readSizes = db.prepare(`
+    SELECT start, n FROM counts
+    WHERE customer_id = ?1 AND span = ${spans.day} AND status = '' AND ix = '' AND start >= ?2 AND start < ?3 AND n < ?4
+    ORDER BY start DESC`)
+  readSizes.setReturnArrays(true)
+  const readUnsigned = db.prepare(
+    'SELECT day FROM search_days WHERE customer_id = ?1 AND is_signed = 0 AND day >= ?2 AND day < ?3',
   )
+  const readDay = db.prepare(`SELECT ${dayColumns} FROM search_days WHERE customer_id = ?1 AND day = ?2`)
+  const readDays = db.prepare(`
+    SELECT day, ${dayColumns} FROM search_days WHERE customer_id = ?1 AND day >= ?2 AND day <= ?3 ORDER BY day DESC`)
   // SQL knows no bits of a blob: ?4 holds all bytes that have the bit.
-  const hasBit = `instr(?4, substr(bits, 1 + ((CAST(?3 AS INTEGER) & (8 * length(bits) - 1)) >> 3), 1)) > 0`
+  const hasBit = 'instr(?4, substr(bits, 1 + CAST(?3 AS INTEGER) % length(bits), 1)) > 0'
   const findSigns = db.prepare(
-    `SELECT first FROM search_signs WHERE customer_id = ?1 AND part = ?2 AND ${hasBit}`,
+    `SELECT day FROM search_signs WHERE customer_id = ?1 AND part = ?2 AND ${hasBit}`,
   )
   const checkSign = db.prepare(
-    `SELECT 1 FROM search_signs WHERE customer_id = ?1 AND part = ?2 AND first = ?5 AND ${hasBit}`,
+    `SELECT 1 FROM search_signs WHERE customer_id = ?1 AND part = ?2 AND day = ?5 AND ${hasBit}`,
   )
-  const readFrequent = db.prepare(
-    'SELECT first, CAST(bits AS TEXT) AS words FROM search_signs WHERE customer_id = ?1 AND part = ?2',
-  )
+  const foretellDays = foretell(db)
   const readSummary = db.prepare(`
     SELECT summary FROM invoices WHERE rowid = (
       SELECT rowid FROM invoices INDEXED BY invoices_in_order
       WHERE customer_id = ?1 AND issued_at >= ?2 AND issued_at < ?3
       ORDER BY issued_at DESC, id DESC LIMIT 1 OFFSET ?4)`)
-  // Kept from search to search: making one for each block takes longer than looking through it.
+  // Kept from search to search: making one for each day takes longer than looking through it.
   let found = new Uint8Array(4096)
 
-  /** The first days of the blocks that words can be in; null where that is not known. */
-  function findBlocks({ customer_id, words = [] }: InvoiceQuery): number[] | null {
+  /** The days whose signs have the words; null where signs tell nothing. */
+  function findSigned({ customer_id, words = [] }: InvoiceQuery): number[] | null {
     let left: number[] | null = null
     for (const group of groupsOf(words)) {
-      const [part, bytes] = [partOf(group), bytesWith[group & 7] as Uint8Array]
+      const [part, byte, bytes] = [partOf(group), byteOf(group), bytesWith[group & 7] as Uint8Array]
       left =
         left === null
-          ? findSigns.all(customer_id, part, group, bytes).map(({ first }) => Number(first))
-          : left.filter(first => checkSign.get(customer_id, part, group, bytes, first) !== undefined)
+          ? findSigns.all(customer_id, part, byte, bytes).map(({ day }) => Number(day))
+          : left.filter(day => checkSign.get(customer_id, part, byte, bytes, day) !== undefined)
       if (left.length <= worthReading) break
     }
     return left
   }
 
-  /** The first days of all blocks that hold some of the days, the latest first. */
-  function firstsOf(customerId: string, { first, end }: Days): number[] {
-    return readFirsts.all(customerId, first, end).map(row => Number(row.first))
+  /** How many invoices days have, the latest first: of those with fewer than some. */
+  function sizesOf(customerId: string, { first, end }: Days, below: number): [day: number, n: number][] {
+    return readSizes.all(customerId, first, end, below) as unknown as [number, number][]
   }
 
-  /** Of the blocks that keep the bits of each word, how many invoices have all of them. */
-  function* countFrequent({ customer_id, words = [] }: InvoiceQuery): Steps<Map<number, number>> {
-    let found: Map<number, Uint8Array> | null = null
-    for (const word of words) {
-      const place = frequentPlace(word)
-      if (place === null) return new Map()
-      const having = new Map<number, Uint8Array>()
-      for (const { first, words } of readFrequent.all(customer_id, place.part)) {
-        const [block, bits] = [Number(first), readBits(String(words), place.mark)]
-        const others = found?.get(block)
-        if (bits === null || (found !== null && others === undefined)) continue
-        if (others !== undefined) keepCommon(bits, others)
-        having.set(block, bits)
-      }
-      if (having.size === 0) return new Map()
-      found = having
-      yield
+  /** Reads days one by one, as they are asked for, the latest first. Where most of them will be, they are read in a row: three times as fast. */
+  function openDays(customerId: string, days: readonly number[], isMost: boolean) {
+    const [latest, earliest] = [days[0] ?? 0, days.at(-1) ?? 0]
+    const inRow = isMost ? readDays.iterate(customerId, earliest, latest) : null
+    return {
+      read(day: number): SearchDay {
+        if (inRow === null) return readDay.get(customerId, day) as unknown as SearchDay
+        for (;;) {
+          const { value, done } = inRow.next()
+          if (done) throw new Error('The texts of a customer are not complete. Run: fatura doctor --repair')
+          if (value.day === day) return value as unknown as SearchDay
+        }
+      },
+      close: () => inRow?.return?.(),
     }
-    return new Map([...(found ?? [])].map(([first, bits]) => [first, countBits(bits)]))
   }
 
   return {
@@ -110,64 +100,65 @@ export function searchCounted(db: DatabaseSync) {
       )
     },
 
-    /** How many invoices are found, and a page's rows' texts from a place on. Stops after each block, and can be left there. */
-    *find(query: InvoiceQuery, days: Days, skip: number): Steps<{ total: number; summaries: Uint8Array }> {
-      const { customer_id, words = [], page_size } = query
-      const isAnyDay = days.first === everyDay.first && days.end === everyDay.end
-      const sought: Sought = {
-        // What is longer is rarer: blocks without it are passed over at once.
-        words: words.map(soughtWord).sort((a, b) => b.word.length - a.word.length),
-        status: query.status,
-        ix_status: query.ix_status,
-        days: isAnyDay ? null : days,
-      }
+    /** How many invoices are found, and a page's rows' texts from a place on. Stops after each day that is read, and can be left there. */
+    *find(query: InvoiceQuery, range: Days, skip: number): Steps<{ total: number; summaries: Uint8Array }> {
+      const { customer_id, words = [], page_size, status, ix_status } = query
+      // What is longer is rarer: days without it are passed over at once.
+      const soughtWords = words.map(soughtWord).sort((a, b) => b.word.length - a.word.length)
+      const sought: Sought = { words: soughtWords, status, ix_status }
+      const isOfAnyState = status === undefined && ix_status === undefined
+      const signed = findSigned(query)
+      const isForetold = signed === null || signed.length > worthForetelling
+      const sizes = sizesOf(customer_id, range, isForetold ? Number.MAX_SAFE_INTEGER : leastSigned)
+      const foretold = isForetold
+        ? yield* foretellDays(customer_id, words, new Map(sizes))
+        : new Map<number, Foretold>()
+      // What is kept of these is of other texts.
+      const unsigned = readUnsigned.all(customer_id, range.first, range.end).map(({ day }) => Number(day))
+      for (const day of unsigned) foretold.delete(day)
+      const days = chooseDays(sizes, signed, unsigned, range).filter(day => foretold.get(day)?.count !== 0)
+      const isCounted = (day: number) => isOfAnyState && foretold.get(day)?.isExact === true
+      const isMost = isForetold && 3 * days.filter(day => !isCounted(day)).length > sizes.length
+      const read = openDays(customer_id, days, isMost)
       const summaries: string[] = []
       let total = 0
-      const signed = findBlocks(query)
-      const among = signed && new Set(signed)
-      const isOfAnyState = query.status === undefined && query.ix_status === undefined
-      const isWorthCounting = isOfAnyState && (signed === null || signed.length > worthCounting)
-      const frequent = isWorthCounting ? yield* countFrequent(query) : new Map<number, number>()
-      let next = everyDay.end
-      for (const first of signed !== null && !isWorthCounting
-        ? signed.reverse()
-        : firstsOf(customer_id, days)) {
-        const before = next
-        next = first
-        if (among?.has(first) === false) continue
-        const known = first >= days.first && before <= days.end ? frequent.get(first) : undefined
-        if (known !== undefined && (total + known <= skip || total >= skip + page_size)) {
-          total += known
-          continue
+      try {
+        for (const day of days) {
+          const told = foretold.get(day)
+          if (told && isCounted(day) && (total + told.count <= skip || total >= skip + page_size)) {
+            total += told.count
+            continue
+          }
+          const texts = read.read(day)
+          if (found.length < sizeOf(texts)) found = new Uint8Array(sizeOf(texts))
+          const n = findTexts(texts, sought, found, told?.bits)
+          const end = Math.min(n, skip + page_size - total)
+          for (let [nth, i] = [0, -1]; nth < end; nth++) {
+            i = found.indexOf(1, i + 1)
+            if (total + nth < skip) continue
+            const row = readSummary.get(customer_id, day * dayLength, (day + 1) * dayLength, i)
+            summaries.push(String(row?.summary))
+          }
+          total += n
+          yield
         }
-        const block = readBlock.get(customer_id, first) as unknown as SearchBlock
-        if (found.length < block.marks.length) found = new Uint8Array(block.marks.length)
-        const n = findTexts(block, sought, found)
-        const end = Math.min(n, skip + page_size - total)
-        for (let [nth, i] = [0, -1]; nth < end; nth++) {
-          i = found.indexOf(1, i + 1)
-          if (total + nth < skip) continue
-          const { day, before } = placeOf(block, i)
-          const row = readSummary.get(customer_id, day * dayLength, (day + 1) * dayLength, before)
-          summaries.push(String(row?.summary))
-        }
-        total += n
-        yield
+      } finally {
+        read.close()
       }
       return { total, summaries: Buffer.from(summaries.join(',')) }
     },
   }
 }
 
-/** How many bits each byte has. */
-const bitsOf = Uint8Array.from({ length: 256 }, (_, byte) => byte.toString(2).replaceAll('0', '').length)
-
-function countBits(bytes: Uint8Array): number {
-  let bits = 0
-  for (const byte of bytes) bits += bitsOf[byte] as number
-  return bits
-}
-
-function keepCommon(bytes: Uint8Array, others: Uint8Array): void {
-  for (let i = 0; i < bytes.length; i++) bytes[i] = (bytes[i] as number) & (others[i] as number)
+/** The days to look at, the latest first: those whose signs have the words, and those without signs. */
+function chooseDays(
+  sizes: readonly (readonly [day: number, n: number])[],
+  signed: readonly number[] | null,
+  unsigned: readonly number[],
+  { first, end }: Days,
+): number[] {
+  if (signed === null) return sizes.map(([day]) => day)
+  const small = sizes.filter(([, n]) => n < leastSigned).map(([day]) => day)
+  const days = new Set([...signed.filter(day => day >= first && day < end), ...small, ...unsigned])
+  return [...days].sort((a, b) => b - a)
 }

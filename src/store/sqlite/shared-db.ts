@@ -1,7 +1,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { Db, Insertion } from '../shared/db.ts'
+import { keepCounts } from './counts.ts'
 import { translate } from './failures.ts'
-import { blockColumns, type SearchBlock, textsOf } from './search-blocks.ts'
 
 /** A statement of those that the engines share, as SQLite reads it: without a schema, and with its own marks for values. */
 export function writeForSqlite(sql: string): string {
@@ -46,12 +46,8 @@ export function createDb(db: DatabaseSync, path: string): Db {
     holdNames: async () => false,
     isSpread: () => false,
     keepRow: '',
-    async readTexts(customerId, from) {
-      const blocks = translate(path, () =>
-        prepare(`SELECT first, ${blockColumns} FROM search_blocks
-          WHERE customer_id = $1 AND first >= $2 ORDER BY first LIMIT 50`).all(customerId, from),
-      ) as unknown as (SearchBlock & { first: number })[]
-      return blocks.map(block => ({ first: block.first, ...textsOf(block) }))
+    async renewTexts(customerId) {
+      translate(path, () => keepCounts(db).renewTexts(customerId))
     },
     customersAsJson: 'customers',
     customersFromJson: json => json,

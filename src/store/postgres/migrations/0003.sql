@@ -20,6 +20,22 @@ CREATE INDEX invoices_uncertified ON fatura.invoices (issued_at)
   WHERE status = 'paid' AND (ix_status IS NULL OR ix_status IN ('draft', 'canceled', 'deleted'))
     AND summary NOT LIKE '%"ix_sync_state":"ignored"%';
 
+-- A day tells how many invoices it had when it was signed, and whether signs and words are those of its texts.
+ALTER TABLE fatura.search_days ADD COLUMN signed_size integer NOT NULL DEFAULT 0,
+  ADD COLUMN is_signed boolean NOT NULL DEFAULT false;
+CREATE INDEX search_days_unsigned ON fatura.search_days (customer_id, day) WHERE NOT is_signed;
+ALTER TABLE fatura.search_signs RENAME COLUMN first TO day;
+
+-- Who is found by a word, on days of many invoices. A day's parts lie together, so that few pages change with it.
+CREATE TABLE fatura.search_words (
+  customer_id text COLLATE "C" NOT NULL,
+  day         integer NOT NULL,
+  part        integer NOT NULL,
+  bits        bytea NOT NULL,
+  PRIMARY KEY (customer_id, day, part)
+);
+ALTER TABLE fatura.search_words ALTER bits SET STORAGE EXTERNAL;
+
 -- Functions, written here by npm run functions.
 CREATE OR REPLACE FUNCTION fatura.first_page(p_customer_id text) RETURNS text
 LANGUAGE plpgsql STABLE SECURITY DEFINER
@@ -204,6 +220,54 @@ BEGIN
   END IF;
 END $body$;
 
+CREATE OR REPLACE FUNCTION fatura.find_short(p_part bytea, p_word text, p_none varbit) RETURNS varbit LANGUAGE plpgsql IMMUTABLE STRICT AS $body$
+DECLARE
+  v_mark bytea := convert_to(E'\n' || left(p_word, 2) || '=', 'UTF8');
+  v_line bytea; v_at integer; v_byte integer; v_text integer := -1; v_found varbit := p_none;
+BEGIN
+  v_at := position(v_mark IN p_part);
+  IF v_at = 0 THEN RETURN p_none; END IF;
+  v_line := substring(p_part FROM v_at + length(v_mark));
+  v_at := position('\x0a'::bytea IN v_line);
+  IF v_at > 0 THEN v_line := substring(v_line FROM 1 FOR v_at - 1); END IF;
+  IF length(p_word) > 2 THEN
+    v_at := position(decode(to_hex(63 + strpos('abcdefghijklmnopqrstuvwxyz0123456789_', substr(p_word, 3, 1))), 'hex') IN v_line);
+    IF v_at = 0 THEN RETURN p_none; END IF;
+    v_line := substring(v_line FROM v_at + 1);
+    v_line := substring(v_line FROM 1 FOR length(substring(convert_from(v_line, 'LATIN1') FROM '^[^@-e]*')));
+  END IF;
+  IF length(p_word) > 3 THEN
+    v_at := position(decode(to_hex(15 + strpos('abcdefghijklmnopqrstuvwxyz0123456789_', substr(p_word, 4, 1))), 'hex') IN v_line);
+    IF v_at = 0 THEN RETURN p_none; END IF;
+    v_line := substring(v_line FROM v_at + 1);
+  END IF;
+  FOR v_at IN 0 .. length(v_line) - 1 LOOP
+    v_byte := get_byte(v_line, v_at);
+    IF v_byte > 239 THEN
+      v_text := v_text + (v_byte - 239) * 112;
+    ELSIF v_byte > 127 THEN
+      v_text := v_text + v_byte - 127;
+      v_found := set_bit(v_found, v_text, 1);
+    ELSE
+      EXIT WHEN length(p_word) > 3;
+      v_text := -1;
+    END IF;
+  END LOOP;
+  RETURN v_found;
+END $body$;
+
+CREATE OR REPLACE FUNCTION fatura.find_places(p_bits varbit) RETURNS integer[] LANGUAGE plpgsql IMMUTABLE STRICT AS $body$
+DECLARE v_bits varbit := p_bits; v_at integer := position(B'1' IN p_bits); v_last integer := -1; v_places integer[] := '{}';
+BEGIN
+  WHILE v_at > 0 LOOP
+    v_last := v_last + v_at;
+    v_places := v_places || v_last;
+    v_bits := v_bits << v_at;
+    v_at := position(B'1' IN v_bits);
+  END LOOP;
+  RETURN v_places;
+END $body$;
+
 CREATE OR REPLACE FUNCTION fatura.search_invoices(p_customer_id text, p_page bigint, p_page_size bigint, p_status text, p_ix_status text, p_from bigint, p_before bigint, p_words text[], p_alternatives text[],
   p_groups integer[], OUT total bigint, OUT page bigint, OUT summaries text, OUT version bigint, OUT synced_at bigint)
 
@@ -215,7 +279,8 @@ DECLARE
   v_words bytea[] := '{}'; v_holders bigint[] := '{}'; v_ends integer[] := '[0:0]={0}';
   v_condition text; v_found text; v_lacks text; v_of_free text; v_ids text[]; v_left bigint; v_in_days boolean;
   v_days integer[]; v_ns bigint[]; v_group integer; v_signed integer[];
-  v_marks text[] := '{}'; v_parts integer[] := '{}'; v_frequent text;
+  v_plain boolean[] := '{}'; v_texts text[] := '{}'; v_bits integer;
+  v_exact text; v_possible text; v_each text; v_all text; v_any text;
 BEGIN
 
   SELECT count(*) INTO v_parties FROM fatura.parties y WHERE y.customer_id = p_customer_id;
@@ -231,8 +296,8 @@ BEGIN
     v_words := v_words || convert_to(v_word, 'UTF8');
     v_holders := v_holders || v_of;
     v_ends := v_ends || cardinality(v_holders);
-    v_marks := array_append(v_marks, CASE WHEN v_word = v_alternative AND v_word ~ '^[abcdefghijklmnopqrstuvwxyz0123456789_]{1,8}$' THEN E'\n' || v_word || ':' END);
-    v_parts := v_parts || (32 + (3 * ascii(v_word) + 17 * ascii(substr(v_word, 2, 1)) + 11 * ascii(right(v_word, 1)) + 9 * length(v_word)) % 64);
+    v_plain := v_plain || (v_word = v_alternative);
+    v_texts := v_texts || v_word;
   END LOOP;
   IF cardinality(v_words) = 0 THEN
     SELECT l.total, l.page, l.summaries, l.version, l.synced_at INTO total, page, summaries, version, synced_at
@@ -250,36 +315,71 @@ BEGIN
   INTO v_condition FROM generate_series(1, cardinality(v_words)) n;
   IF v_in_days THEN
     IF cardinality(v_free) <= 4 THEN
-      SELECT string_agg(format('position($2[%s] IN s.joined) = 0', n), ' OR ') INTO v_lacks
+      SELECT string_agg(format('position($2[%s] IN e.joined) = 0', n), ' OR ') INTO v_lacks
       FROM generate_series(1, cardinality(v_words)) n
       WHERE octet_length(v_words[n]) >= 5 AND v_ends[n] - v_ends[n - 1] = cardinality(v_free);
-      SELECT string_agg(format('cardinality(array_positions(s.parties, %s))', f.party_id), ' + ') INTO v_of_free
+      SELECT string_agg(format('cardinality(array_positions(e.parties, %s))', f.party_id), ' + ') INTO v_of_free
       FROM unnest(v_free) f (party_id);
-    END IF;
-    IF array_position(v_marks, NULL) IS NULL THEN
-      SELECT string_agg(format('(SELECT (''x'' || nullif(split_part(split_part(convert_from(g.bits, ''UTF8''), $5[%s], 2),
-        E''\n'', 1), ''''))::varbit FROM fatura.search_signs g WHERE g.customer_id = $1 AND g.part = %s AND g.first = s.day)',
-        n, v_parts[n]), ' & ')
-      INTO v_frequent FROM generate_series(1, cardinality(v_marks)) n;
     END IF;
     FOREACH v_group IN ARRAY p_groups LOOP
       EXIT WHEN cardinality(v_signed) <= 4;
       v_signed := CASE WHEN v_signed IS NULL
-        THEN ARRAY(SELECT g.first FROM fatura.search_signs g WHERE g.customer_id = p_customer_id
-          AND g.part = v_group >> 27 & 31 AND get_bit(g.bits, v_group & (8 * length(g.bits) - 1)) = 1)
-        ELSE ARRAY(SELECT d.first FROM unnest(v_signed) d (first) WHERE (SELECT true FROM fatura.search_signs g WHERE g.customer_id = p_customer_id
-          AND g.part = v_group >> 27 & 31 AND get_bit(g.bits, v_group & (8 * length(g.bits) - 1)) = 1 AND g.first = d.first)) END;
+        THEN ARRAY(SELECT g.day FROM fatura.search_signs g WHERE g.customer_id = p_customer_id AND g.part = v_group >> 27 & 31
+          AND get_byte(g.bits, (v_group >> 3 & 16777215) % length(g.bits)) & (1 << (v_group & 7)) <> 0)
+        ELSE ARRAY(SELECT d.day FROM unnest(v_signed) d (day) WHERE (SELECT true FROM fatura.search_signs g WHERE g.customer_id = p_customer_id AND g.part = v_group >> 27 & 31
+          AND get_byte(g.bits, (v_group >> 3 & 16777215) % length(g.bits)) & (1 << (v_group & 7)) <> 0 AND g.day = d.day)) END;
+    END LOOP;
+    IF v_signed IS NOT NULL THEN
+      v_signed := v_signed || ARRAY(
+        SELECT k.start FROM fatura.counts k
+        WHERE k.customer_id = p_customer_id AND k.span = 1 AND k.status = '' AND k.ix = '' AND k.n < 64)
+        || ARRAY(SELECT s.day FROM fatura.search_days s WHERE s.customer_id = p_customer_id AND NOT s.is_signed);
+    END IF;
+
+    SELECT 8 * ((coalesce(max(k.n), 0) + 7) / 8) INTO v_bits FROM fatura.counts k
+    WHERE k.customer_id = p_customer_id AND k.span = 1 AND k.status = '' AND k.ix = '';
+    FOR v_at IN 1 .. cardinality(v_texts) LOOP
+      v_word := v_texts[v_at];
+      v_exact := NULL;
+      v_possible := NULL;
+      IF v_plain[v_at] AND v_word ~ '^[abcdefghijklmnopqrstuvwxyz0123456789_]{1,8}$' THEN
+        v_exact := format('(SELECT (''x'' || nullif(split_part(split_part(convert_from(w.bits, ''UTF8''),
+          E''\n'' || $5[%s] || '':'', 2), E''\n'', 1), ''''))::bit(%s) FROM fatura.search_words w WHERE w.customer_id = $1 AND w.part = %s AND w.day = s.day)', v_at, v_bits, (3 * ascii(v_word) + 17 * ascii(substr(v_word, 2, 1)) + 11 * ascii(right(v_word, 1)) + 9 * length(v_word)) % 32);
+      END IF;
+      IF v_plain[v_at] AND v_ends[v_at] = v_ends[v_at - 1] THEN
+        IF v_word ~ '^[abcdefghijklmnopqrstuvwxyz0123456789_]{1,4}$' THEN
+          v_exact := format('coalesce(%s, (SELECT fatura.find_short(w.bits, $5[%s], $6) FROM fatura.search_words w WHERE w.customer_id = $1 AND w.part = %s AND w.day = s.day))',
+            v_exact, v_at, 32 + (3 * ascii(v_word) + 17 * ascii(substr(v_word, 2, 1))) % 64);
+        ELSIF v_word ~ '^[abcdefghijklmnopqrstuvwxyz0123456789_]{5,}$' THEN
+          v_possible := format('CASE WHEN d.is_signed THEN (SELECT fatura.find_short(w.bits, left($5[%s], 4), $6) FROM fatura.search_words w WHERE w.customer_id = $1 AND w.part = %s AND w.day = d.day)
+            & (SELECT fatura.find_short(w.bits, right($5[%s], 4), $6) FROM fatura.search_words w WHERE w.customer_id = $1 AND w.part = %s AND w.day = d.day) END',
+            v_at, 32 + (3 * ascii(left(v_word, 4)) + 17 * ascii(substr(left(v_word, 4), 2, 1))) % 64, v_at, 32 + (3 * ascii(right(v_word, 4)) + 17 * ascii(substr(right(v_word, 4), 2, 1))) % 64);
+        END IF;
+      END IF;
+      v_each := concat_ws(', ', v_each, format('CASE WHEN s.is_signed THEN %s END AS b%s', coalesce(v_exact, 'NULL::varbit'), v_at));
+      v_all := concat_ws(' & ', v_all, format('d.b%s', v_at));
+      v_any := concat_ws(' & ', v_any, format('coalesce(d.b%s, %s, ~ $6)', v_at, coalesce(v_possible, 'NULL')));
     END LOOP;
     EXECUTE format('SELECT array_agg(q.day), array_agg(q.n), coalesce(sum(q.n), 0) FROM (
-      SELECT s.day, coalesce(bit_count(%s), CASE WHEN %s THEN %s ELSE (
-        SELECT count(*) FROM (SELECT unnest(s.texts) AS own_text%s) i WHERE %s) END) AS n
-      FROM fatura.search_days s WHERE s.customer_id = $1 AND s.day >= %s AND s.day < %s%s
-      ORDER BY s.day DESC OFFSET 0) q WHERE q.n > 0',
-      coalesce(v_frequent, 'NULL::varbit'), coalesce(v_lacks, 'false'), coalesce(v_of_free, '0'),
-      CASE WHEN cardinality(v_holders) > 0 THEN ', unnest(s.parties) AS party_id' END, v_condition,
+      SELECT e.day, CASE
+        WHEN e.exact IS NOT NULL THEN bit_count(e.exact)
+        WHEN bit_count(e.possible) = 0 THEN 0
+        WHEN bit_count(e.possible) <= 16 THEN (
+          SELECT count(*) FROM (SELECT e.texts[p + 1] AS own_text%1$s FROM unnest(fatura.find_places(e.possible)) p) i WHERE %2$s)
+        WHEN %3$s THEN %4$s
+        ELSE (SELECT count(*) FROM (SELECT unnest(e.texts) AS own_text%5$s) i WHERE %2$s) END AS n
+      FROM (
+        SELECT d.*, %6$s AS exact, CASE WHEN %6$s IS NULL THEN %7$s END AS possible FROM (
+          SELECT s.*, %8$s FROM fatura.search_days s
+          WHERE s.customer_id = $1 AND s.day >= %9$s AND s.day < %10$s%11$s
+          ORDER BY s.day DESC OFFSET 0) d OFFSET 0) e OFFSET 0) q WHERE q.n > 0',
+      CASE WHEN cardinality(v_holders) > 0 THEN ', e.parties[p + 1] AS party_id' END, v_condition,
+      coalesce(v_lacks, 'false'), coalesce(v_of_free, '0'),
+      CASE WHEN cardinality(v_holders) > 0 THEN ', unnest(e.parties) AS party_id' END,
+      v_all, v_any, v_each,
       coalesce(p_from / 86400000, -1073741824), coalesce(p_before / 86400000, 1073741824),
       CASE WHEN v_signed IS NOT NULL THEN ' AND s.day = ANY ($4)' END)
-    INTO v_days, v_ns, total USING p_customer_id, v_words, v_holders, v_signed, v_marks;
+    INTO v_days, v_ns, total USING p_customer_id, v_words, v_holders, v_signed, v_texts, ('x' || repeat('00', v_bits / 8))::varbit;
     page := greatest(1, least(p_page, (total + p_page_size - 1) / p_page_size));
     v_left := (page - 1) * p_page_size;
     v_ids := '{}';

@@ -19,3 +19,29 @@ CREATE TABLE drift (
 CREATE INDEX invoices_uncertified ON invoices (issued_at)
   WHERE status = 'paid' AND (ix_status IS NULL OR ix_status IN ('draft', 'canceled', 'deleted'))
     AND summary NOT LIKE '%"ix_sync_state":"ignored"%';
+
+-- What a large customer's invoices are found by, a day together. Made from them by the pass that follows.
+DROP TABLE search_blocks;
+CREATE TABLE search_days (
+  customer_id TEXT NOT NULL,
+  day         INTEGER NOT NULL,
+  -- How many invoices it had when it was signed, and whether signs and words are those of its texts.
+  signed_size INTEGER NOT NULL,
+  is_signed   INTEGER NOT NULL,
+  states      TEXT NOT NULL,
+  marks       BLOB NOT NULL,
+  parties     TEXT NOT NULL,
+  texts       TEXT NOT NULL,
+  PRIMARY KEY (customer_id, day)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX search_days_unsigned ON search_days (customer_id, day) WHERE is_signed = 0;
+ALTER TABLE search_signs RENAME COLUMN first TO day;
+
+-- Who is found by a word, on days of many invoices. A day's parts lie together, so that few pages change with it.
+CREATE TABLE search_words (
+  customer_id TEXT NOT NULL,
+  day         INTEGER NOT NULL,
+  part        INTEGER NOT NULL,
+  bits        BLOB NOT NULL,
+  PRIMARY KEY (customer_id, day, part)
+) STRICT;

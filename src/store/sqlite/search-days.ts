@@ -1,9 +1,9 @@
 /**
- * Some hundred invoices' texts in one. Row by row, the engine spends more on reaching a row than on looking into its
- * text; a large customer's invoices are therefore also kept as blocks of whole days, and a search looks through those.
+ * A day's texts in one row. Row by row, the engine spends more on reaching a row than on looking into its text; a large
+ * customer's invoices are therefore also kept by the day, and a search looks through those.
  */
-import { type Days, ixOf } from '../read-model/counting.ts'
-import type { TextBlock } from '../read-model/frequent-words.ts'
+import { ixOf } from '../read-model/counting.ts'
+import { type DayTexts, hasBit } from '../read-model/letters.ts'
 import { formsOf, type SearchWord, textEnd } from '../read-model/search.ts'
 
 export interface SearchRow {
@@ -16,29 +16,19 @@ export interface SearchRow {
 
 /** A day's invoices, in the list's order. */
 export interface SearchDay {
-  day: number
-  rows: readonly SearchRow[]
-}
-
-export interface SearchBlock {
-  /** The days, latest first, and how many invoices each has. */
-  days: string
   states: string
   /** Of each invoice three numbers, in the machine's order: where its text ends, its state, its party. */
   marks: Uint8Array
   parties: string
-  /** The invoices' own texts, in the list's order. */
+  /** The invoices' own texts. */
   texts: string
 }
 
-export const blockColumns = 'days, states, marks, parties, texts'
+export const dayColumns = 'states, marks, parties, texts'
 
-type DayCount = [day: number, n: number]
 type State = [status: string, ix_status: string | null]
 
-/** The days come latest first. */
-export function makeBlock(days: readonly SearchDay[]): SearchBlock {
-  const rows = days.flatMap(({ rows }) => rows)
+export function makeDay(rows: readonly SearchRow[]): SearchDay {
   const n = rows.length
   const marks = new Uint32Array(3 * n)
   const states = new Numbering()
@@ -52,7 +42,6 @@ export function makeBlock(days: readonly SearchDay[]): SearchBlock {
   }
   const stateRows = states.firsts.map(i => rows[i] as SearchRow)
   return {
-    days: JSON.stringify(days.map(({ day, rows }): DayCount => [day, rows.length])),
     states: JSON.stringify(stateRows.map(({ status, ix_status }): State => [status, ix_status])),
     marks: new Uint8Array(marks.buffer),
     parties: parties.firsts.map(i => rows[i]?.party).join(textEnd),
@@ -60,22 +49,27 @@ export function makeBlock(days: readonly SearchDay[]): SearchBlock {
   }
 }
 
-/** What its invoices are found by. */
-export function textsOf(block: SearchBlock): TextBlock {
-  const marks = numbersOf(block)
-  const n = marks.length / 3
-  const days = (JSON.parse(block.days) as DayCount[]).length
-  const [texts, parties] = [block.texts, block.parties].map(joined => (n === 0 ? [] : joined.split(textEnd)))
-  return { texts: texts ?? [], parties: parties ?? [], partyOf: marks.subarray(2 * n), days }
+/** How many invoices it has. */
+export function sizeOf({ marks }: SearchDay): number {
+  return marks.length / 12
 }
 
-/** Whether two blocks differ in states alone, if in anything. */
-export function hasSameTexts(one: SearchBlock, other: SearchBlock): boolean {
-  const partiesOf = ({ marks }: SearchBlock) => marks.subarray((marks.length / 3) * 2)
+/** What its invoices are found by. */
+export function textsOf({ marks, texts, parties }: SearchDay): DayTexts {
+  const numbers = numbersOf(marks)
+  return {
+    texts: texts.split(textEnd),
+    parties: parties.split(textEnd),
+    partyOf: numbers.subarray((numbers.length / 3) * 2),
+  }
+}
+
+/** Whether two differ in states alone, if in anything. */
+export function hasSameTexts(one: SearchDay, other: SearchDay): boolean {
+  const partiesOf = ({ marks }: SearchDay) => marks.subarray((marks.length / 3) * 2)
   return (
     one.texts === other.texts &&
     one.parties === other.parties &&
-    one.days === other.days &&
     Buffer.compare(partiesOf(one), partiesOf(other)) === 0
   )
 }
@@ -94,32 +88,8 @@ class Numbering {
 }
 
 /** All ends, then all states, then all parties. */
-function numbersOf({ marks }: SearchBlock): Uint32Array {
+function numbersOf(marks: Uint8Array): Uint32Array {
   return new Uint32Array(marks.buffer, marks.byteOffset, marks.byteLength / 4)
-}
-
-/** What a block was made of. */
-export function readBlock(block: SearchBlock): SearchDay[] {
-  const marks = numbersOf(block)
-  const all = marks.length / 3
-  const states = JSON.parse(block.states) as State[]
-  const parties = block.parties.split(textEnd)
-  let [i, at] = [0, 0]
-  return (JSON.parse(block.days) as DayCount[]).map(([day, n]) => {
-    const rows: SearchRow[] = []
-    for (const last = i + n; i < last; i++) {
-      const [status, ix_status] = states[marks[all + i] as number] as State
-      const end = marks[i] as number
-      rows.push({
-        status,
-        ix_status,
-        own_text: block.texts.slice(at, end),
-        party: parties[marks[2 * all + i] as number] as string,
-      })
-      at = end + textEnd.length
-    }
-    return { day, rows }
-  })
 }
 
 /** A word, and what of it is looked for first: `probe`, which stands `lead` letters within it. */
@@ -154,31 +124,37 @@ export interface Sought {
   words: readonly SoughtWord[]
   status: string | undefined
   ix_status: string | undefined
-  /** Null when every day is. */
-  days: Days | null
 }
 
-/** Of each invoice of a block 1 when it is sought, else 0, in `found`, which is long enough; says how many are. */
-export function findTexts(block: SearchBlock, sought: Sought, found: Uint8Array): number {
+/**
+ * Of each invoice of a day 1 when it is sought, else 0, in `found`, which is long enough; says how many are. Those without a
+ * bit among `possible` are none of them: the last invoice's bit is the first.
+ */
+export function findTexts(
+  day: SearchDay,
+  sought: Sought,
+  found: Uint8Array,
+  possible: Uint8Array | null = null,
+): number {
   const wanted: Wanted[] = []
   for (const word of sought.words) {
-    const holders = findHolders(block.parties, word.forms)
-    const place = holders === null ? findWord(block.texts, word, 0) : -1
-    if (place === block.texts.length) return 0
+    const holders = findHolders(day.parties, word.forms)
+    const place = holders === null && possible === null ? findWord(day.texts, word, 0) : -1
+    if (place === day.texts.length) return 0
     if (!holders?.every(Boolean)) wanted.push({ word, holders, place })
   }
   // The later a word's first place is, the rarer it is, and the fewer texts are left for the next word.
-  const rarity = ({ holders, place }: Wanted) => (holders === null ? place : block.texts.length / 8)
+  const rarity = ({ holders, place }: Wanted) => (holders === null ? place : day.texts.length / 8)
   wanted.sort((a, b) => rarity(b) - rarity(a))
-  const marks = numbersOf(block)
+  const marks = numbersOf(day.marks)
   const n = marks.length / 3
-  found.fill(1, 0, n)
-  if (sought.days !== null) dropOtherDays(found, block, sought.days)
-  dropOtherStates(found, block, marks, sought)
+  if (possible === null) found.fill(1, 0, n)
+  else for (let i = 0; i < n; i++) found[i] = hasBit(possible, n - 1 - i) ? 1 : 0
+  dropOtherStates(found, day, marks, sought)
   let left = countOnes(found, n)
   for (const one of wanted) {
-    if (left > n / 2) dropUpTo(found, block.texts, marks, one)
-    else dropOneByOne(found, block.texts, marks, one)
+    if (left > n / 2) dropUpTo(found, day.texts, marks, one)
+    else dropOneByOne(found, day.texts, marks, one)
     left = countOnes(found, n)
   }
   return left
@@ -204,17 +180,9 @@ function findHolders(parties: string, texts: readonly string[]): boolean[] | nul
   return parties.split(textEnd).map(party => texts.some(text => party.includes(text)))
 }
 
-function dropOtherDays(found: Uint8Array, { days }: SearchBlock, { first, end }: Days): void {
-  let i = 0
-  for (const [day, n] of JSON.parse(days) as DayCount[]) {
-    if (day < first || day >= end) found.fill(0, i, i + n)
-    i += n
-  }
-}
-
 function dropOtherStates(
   found: Uint8Array,
-  { states }: SearchBlock,
+  { states }: SearchDay,
   marks: Uint32Array,
   { status, ix_status }: Sought,
 ): void {
@@ -251,14 +219,4 @@ function dropOneByOne(found: Uint8Array, texts: string, marks: Uint32Array, want
     const start = i === 0 ? 0 : (marks[i - 1] as number) + textEnd.length
     if (!texts.slice(start, marks[i]).includes(word.word)) found[i] = 0
   }
-}
-
-/** The day of an invoice of a block, and how many of that day come before it. */
-export function placeOf({ days }: SearchBlock, index: number): { day: number; before: number } {
-  let before = index
-  for (const [day, n] of JSON.parse(days) as DayCount[]) {
-    if (before < n) return { day, before }
-    before -= n
-  }
-  throw new Error('The blocks of a customer do not add up. Run: fatura doctor --repair')
 }

@@ -1,0 +1,109 @@
+/** What is known of a day without reading its texts: who can hold the words of a search. The caller holds a read transaction. */
+import type { DatabaseSync } from 'node:sqlite'
+import { spans } from '../read-model/counting.ts'
+import { countBits, frequentPlace, readBits } from '../read-model/frequent-words.ts'
+import { formsOf, type SearchWord } from '../read-model/search.ts'
+import { foursOf, readShort, type ShortPlace, shortPlace } from '../read-model/short-words.ts'
+
+export interface Foretold {
+  /** Who can hold the words: one bit for each invoice of the day, that of the last one in the list first. */
+  bits: Uint8Array
+  count: number
+  /** Whether they do hold them. */
+  isExact: boolean
+}
+
+type BitsOfDays = Map<number, Uint8Array>
+
+export function foretell(db: DatabaseSync) {
+  const readPart = db.prepare(`
+    SELECT w.day, w.bits FROM counts c CROSS JOIN search_words w
+      ON w.customer_id = c.customer_id AND w.day = c.start AND w.part = ?2
+    WHERE c.customer_id = ?1 AND c.span = ${spans.day} AND c.status = '' AND c.ix = ''`)
+  readPart.setReturnArrays(true)
+  const findHolder = db.prepare(
+    'SELECT 1 FROM parties WHERE customer_id = ?1 AND instr(text, ?2) > 0 LIMIT 1',
+  )
+
+  function* partOfDays(customerId: string, part: number): Generator<[day: number, bits: Uint8Array]> {
+    yield* readPart.iterate(customerId, part) as unknown as Iterable<[number, Uint8Array]>
+  }
+
+  function readFrequent(customerId: string, word: SearchWord): BitsOfDays {
+    const found: BitsOfDays = new Map()
+    const place = frequentPlace(word)
+    if (place === null) return found
+    for (const [day, part] of partOfDays(customerId, place.part)) {
+      const bits = readBits(textOf(part), place.mark)
+      if (bits !== null) found.set(day, bits)
+    }
+    return found
+  }
+
+  function readShortOnes(
+    customerId: string,
+    place: ShortPlace,
+    sizes: ReadonlyMap<number, number>,
+  ): BitsOfDays {
+    const found: BitsOfDays = new Map()
+    for (const [day, part] of partOfDays(customerId, place.part)) {
+      const size = sizes.get(day)
+      if (size !== undefined) found.set(day, readShort(part, place, size))
+    }
+    return found
+  }
+
+  /** Of one word, by the day: who has it; and who can have it, of the days of which that is all that is known. */
+  function readWord(
+    customerId: string,
+    word: SearchWord,
+    sizes: ReadonlyMap<number, number>,
+  ): { exact: BitsOfDays; possible: BitsOfDays } {
+    const exact = readFrequent(customerId, word)
+    const isHeld = formsOf(word).some(form => findHolder.get(customerId, form) !== undefined)
+    if (isHeld || exact.size === sizes.size) return { exact, possible: new Map() }
+    const place = shortPlace(word)
+    if (place !== null) {
+      const found = readShortOnes(customerId, place, sizes)
+      return { exact: new Map([...found, ...exact]), possible: new Map() }
+    }
+    const [first, last] = (foursOf(word) ?? []).map(place => readShortOnes(customerId, place, sizes))
+    for (const [day, bits] of first ?? []) keepCommon(bits, last?.get(day) ?? bits)
+    return { exact, possible: first ?? new Map() }
+  }
+
+  /** By the day, where something is known. `sizes` are how many invoices the days have. Stops after each word. */
+  return function* (
+    customerId: string,
+    words: readonly SearchWord[],
+    sizes: ReadonlyMap<number, number>,
+  ): Generator<void, Map<number, Foretold>, void> {
+    const all = new Map<number, Foretold>()
+    for (const [i, word] of words.entries()) {
+      const { exact, possible } = readWord(customerId, word, sizes)
+      for (const day of sizes.keys()) {
+        const bits = exact.get(day) ?? possible.get(day)
+        const told = all.get(day)
+        if (bits === undefined) {
+          if (told !== undefined) told.isExact = false
+        } else if (told === undefined) {
+          all.set(day, { bits, count: 0, isExact: i === 0 && exact.has(day) })
+        } else {
+          keepCommon(told.bits, bits)
+          told.isExact &&= exact.has(day)
+        }
+      }
+      yield
+    }
+    for (const told of all.values()) told.count = countBits(told.bits)
+    return all
+  }
+}
+
+function textOf(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1')
+}
+
+function keepCommon(bytes: Uint8Array, others: Uint8Array): void {
+  for (let i = 0; i < bytes.length; i++) bytes[i] = (bytes[i] as number) & (others[i] ?? 0)
+}
