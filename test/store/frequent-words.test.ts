@@ -35,7 +35,7 @@ test('of a day of many, bits tell who is found by a frequent word, lists who has
       for (const word of words) {
         const holds = (text: string) => text.includes(word)
         const place = frequentPlace([word, null])
-        const frequent = place && readBits(String(Buffer.from(parts[place.part] ?? [])), place.mark)
+        const frequent = place && readBits(parts[place.part] ?? new Uint8Array(), place.mark)
         const inOwn = texts.filter(holds).length
         const isFrequent =
           /^[a-z0-9_]{1,8}$/.test(word) && inOwn > 0 && (word.length === 1 || inOwn >= texts.length / 20)

@@ -9,6 +9,7 @@ import {
   chooseToSign,
   countParts,
   type DayParts,
+  hasSameParts,
   leastSigned,
   mostParts,
   signDay,
@@ -81,11 +82,7 @@ async function dropParts(
   sizeOf: (day: number) => number,
 ): Promise<void> {
   for (const { day, signed_size } of signed) {
-    if (
-      countParts(signed_size).signs <= countParts(sizeOf(day)).signs &&
-      countParts(signed_size).words <= countParts(sizeOf(day)).words
-    )
-      continue
+    if (hasSameParts(signed_size, sizeOf(day))) continue
     const left = countParts(sizeOf(day))
     for (const [table, from] of [
       ['search_signs', left.signs],

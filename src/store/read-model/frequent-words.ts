@@ -40,11 +40,12 @@ export function frequentPlace([text, taxId]: SearchWord): { part: number; mark: 
 }
 
 /** A word's bits; null where the word is not frequent. */
-export function readBits(part: string, mark: string): Uint8Array | null {
-  const begin = part.indexOf(mark) + mark.length
+export function readBits(part: Uint8Array, mark: string): Uint8Array | null {
+  const bytes = Buffer.from(part.buffer, part.byteOffset, part.byteLength)
+  const begin = bytes.indexOf(mark, 0, 'latin1') + mark.length
   if (begin < mark.length) return null
-  const end = part.indexOf('\n', begin)
-  return Buffer.from(part.slice(begin, end === -1 ? undefined : end), 'hex')
+  const end = bytes.indexOf('\n', begin, 'latin1')
+  return Buffer.from(bytes.toString('latin1', begin, end === -1 ? bytes.length : end), 'hex')
 }
 
 /** The frequent words of a day, in their parts. Every part is there, also one without a word. */

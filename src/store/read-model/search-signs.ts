@@ -44,7 +44,7 @@ export function byteOf(group: number): number {
 }
 
 /** So many bits there are for a letter of a text: few enough for a day's parts to lie within pages of SQLite. */
-const bitsALetter = 5
+const bitsALetter = 7
 
 /** The parts of a text's sign, each of as many bytes. */
 export function signText(text: string): Uint8Array[] {

@@ -15,7 +15,7 @@ export function openReadOnly(path: string): DatabaseSync {
   return translate(path, () => {
     const db = openOwn(path, { readOnly: true, timeout: readPatienceMs })
     // A search of a large customer reads some megabytes; they stay in memory for the next one.
-    db.exec('PRAGMA query_only = ON; PRAGMA cache_size = -32768; PRAGMA mmap_size = 4000000000')
+    db.exec('PRAGMA query_only = ON; PRAGMA cache_size = -32768')
     return db
   })
 }

@@ -34,7 +34,7 @@ export function foretell(db: DatabaseSync) {
     const place = frequentPlace(word)
     if (place === null) return found
     for (const [day, part] of partOfDays(customerId, place.part)) {
-      const bits = readBits(textOf(part), place.mark)
+      const bits = readBits(part, place.mark)
       if (bits !== null) found.set(day, bits)
     }
     return found
@@ -98,10 +98,6 @@ export function foretell(db: DatabaseSync) {
     for (const told of all.values()) told.count = countBits(told.bits)
     return all
   }
-}
-
-function textOf(bytes: Uint8Array): string {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1')
 }
 
 function keepCommon(bytes: Uint8Array, others: Uint8Array): void {

@@ -14,7 +14,7 @@ const partiesAtMost = 32
 const worthReading = 4
 
 /** This many are read faster than what is kept of their words. */
-const worthForetelling = 64
+const worthForetelling = 512
 
 /** Of each bit of a byte, all bytes that have it. */
 const bytesWith = Array.from({ length: 8 }, (_, bit) =>
