@@ -34,16 +34,26 @@ export function partInSql(word: string): string {
 /** What a word's bits follow in its part; no letter of a word and no digit of the bits is one of these marks. */
 const markOf = (word: string) => `\n${word}:`
 
-/** Where a word's bits are, if it is frequent. Null for one that is never kept. */
-export function frequentPlace([text, taxId]: SearchWord): { part: number; mark: string } | null {
-  return taxId === null && isKept.test(text) ? { part: partOfWord(text), mark: markOf(text) } : null
+export interface FrequentPlace {
+  part: number
+  mark: string
+  /** Whether the word is a single letter. */
+  isLetter: boolean
 }
 
-/** A word's bits; null where the word is not frequent. */
-export function readBits(part: Uint8Array, mark: string): Uint8Array | null {
+/** Where a word's bits are, if it is frequent. Null for one that is never kept. */
+export function frequentPlace([text, taxId]: SearchWord): FrequentPlace | null {
+  if (taxId !== null || !isKept.test(text)) return null
+  return { part: partOfWord(text), mark: markOf(text), isLetter: text.length === 1 }
+}
+
+const nobody = new Uint8Array()
+
+/** A word's bits, given the part that holds them if anything does; null where the word is not frequent. A single letter that is not kept, nobody has. */
+export function readBits(part: Uint8Array, { mark, isLetter }: FrequentPlace): Uint8Array | null {
   const bytes = Buffer.from(part.buffer, part.byteOffset, part.byteLength)
   const begin = bytes.indexOf(mark, 0, 'latin1') + mark.length
-  if (begin < mark.length) return null
+  if (begin < mark.length) return isLetter ? nobody : null
   const end = bytes.indexOf('\n', begin, 'latin1')
   return Buffer.from(bytes.toString('latin1', begin, end === -1 ? bytes.length : end), 'hex')
 }

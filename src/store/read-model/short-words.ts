@@ -60,9 +60,9 @@ function placeOf(word: string): ShortPlace {
   }
 }
 
-/** Where it is told who has a word; null for one that is longer, or has other letters. */
+/** Where it is told who has a word; null for one that is longer, or has other letters. A single letter has no line: it is kept as if frequent. */
 export function shortPlace([text, taxId]: SearchWord): ShortPlace | null {
-  return taxId === null && isShort.test(text) ? placeOf(text) : null
+  return taxId === null && text.length > 1 && isShort.test(text) ? placeOf(text) : null
 }
 
 /** The first and the last four letters of a longer word: who has it has these. Null where they tell nothing. */

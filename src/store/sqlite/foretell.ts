@@ -15,6 +15,9 @@ export interface Foretold {
 
 type BitsOfDays = Map<number, Uint8Array>
 
+/** So few days are read faster than what else is kept of a word. */
+const fewDays = 64
+
 export function foretell(db: DatabaseSync) {
   const readPart = db.prepare(`
     SELECT w.day, w.bits FROM counts c CROSS JOIN search_words w
@@ -29,15 +32,23 @@ export function foretell(db: DatabaseSync) {
     yield* readPart.iterate(customerId, part) as unknown as Iterable<[number, Uint8Array]>
   }
 
-  function readFrequent(customerId: string, word: SearchWord): BitsOfDays {
+  /** Who is found by a word on days on which it is frequent, and how many other days keep words. */
+  function readFrequent(
+    customerId: string,
+    word: SearchWord,
+    sizes: ReadonlyMap<number, number>,
+  ): { found: BitsOfDays; others: number } {
     const found: BitsOfDays = new Map()
     const place = frequentPlace(word)
-    if (place === null) return found
+    if (place === null) return { found, others: sizes.size }
+    let others = 0
     for (const [day, part] of partOfDays(customerId, place.part)) {
-      const bits = readBits(part, place.mark)
-      if (bits !== null) found.set(day, bits)
+      if (!sizes.has(day)) continue
+      const bits = readBits(part, place)
+      if (bits === null) others++
+      else found.set(day, bits)
     }
-    return found
+    return { found, others }
   }
 
   function readShortOnes(
@@ -53,26 +64,28 @@ export function foretell(db: DatabaseSync) {
     return found
   }
 
+  /** Whether any party has it in its text. */
+  function isHeld(customerId: string, word: SearchWord): boolean {
+    return formsOf(word).some(form => findHolder.get(customerId, form) !== undefined)
+  }
+
   /** Of one word, by the day: who has it; and who can have it, of the days of which that is all that is known. */
   function readWord(
     customerId: string,
     word: SearchWord,
     sizes: ReadonlyMap<number, number>,
   ): { exact: BitsOfDays; possible: BitsOfDays } {
-    const exact = readFrequent(customerId, word)
-    const isHeld = formsOf(word).some(form => findHolder.get(customerId, form) !== undefined)
-    if (isHeld || exact.size === sizes.size) return { exact, possible: new Map() }
-    const place = shortPlace(word)
-    if (place !== null) {
-      const found = readShortOnes(customerId, place, sizes)
-      return { exact: new Map([...found, ...exact]), possible: new Map() }
-    }
+    const isOwn = !isHeld(customerId, word)
+    const place = isOwn ? shortPlace(word) : null
+    if (place !== null) return { exact: readShortOnes(customerId, place, sizes), possible: new Map() }
+    const { found: exact, others } = readFrequent(customerId, word, sizes)
+    if (others <= fewDays || !isOwn) return { exact, possible: new Map() }
     const [first, last] = (foursOf(word) ?? []).map(place => readShortOnes(customerId, place, sizes))
     for (const [day, bits] of first ?? []) keepCommon(bits, last?.get(day) ?? bits)
     return { exact, possible: first ?? new Map() }
   }
 
-  /** By the day, where something is known. `sizes` are how many invoices the days have. Stops after each word. */
+  /** By the day, where something is known. `sizes` tells how many invoices the days have that matter. Stops after each word. */
   return function* (
     customerId: string,
     words: readonly SearchWord[],

@@ -14,7 +14,7 @@ const partiesAtMost = 32
 const worthReading = 4
 
 /** This many are read faster than what is kept of their words. */
-const worthForetelling = 512
+const worthForetelling = 256
 
 /** Of each bit of a byte, all bytes that have it. */
 const bytesWith = Array.from({ length: 8 }, (_, bit) =>
@@ -110,13 +110,14 @@ export function searchCounted(db: DatabaseSync) {
       const signed = findSigned(query)
       const isForetold = signed === null || signed.length > worthForetelling
       const sizes = sizesOf(customer_id, range, isForetold ? Number.MAX_SAFE_INTEGER : leastSigned)
-      const foretold = isForetold
-        ? yield* foretellDays(customer_id, words, new Map(sizes))
-        : new Map<number, Foretold>()
       // What is kept of these is of other texts.
       const unsigned = readUnsigned.all(customer_id, range.first, range.end).map(({ day }) => Number(day))
+      const chosen = chooseDays(sizes, signed, unsigned, range)
+      const foretold = isForetold
+        ? yield* foretellDays(customer_id, words, sizesAmong(sizes, chosen))
+        : new Map<number, Foretold>()
       for (const day of unsigned) foretold.delete(day)
-      const days = chooseDays(sizes, signed, unsigned, range).filter(day => foretold.get(day)?.count !== 0)
+      const days = chosen.filter(day => foretold.get(day)?.count !== 0)
       const isCounted = (day: number) => isOfAnyState && foretold.get(day)?.isExact === true
       const isMost = isForetold && 3 * days.filter(day => !isCounted(day)).length > sizes.length
       const read = openDays(customer_id, days, isMost)
@@ -161,4 +162,12 @@ function chooseDays(
   const small = sizes.filter(([, n]) => n < leastSigned).map(([day]) => day)
   const days = new Set([...signed.filter(day => day >= first && day < end), ...small, ...unsigned])
   return [...days].sort((a, b) => b - a)
+}
+
+function sizesAmong(
+  sizes: readonly (readonly [day: number, n: number])[],
+  days: readonly number[],
+): Map<number, number> {
+  const among = new Set(days)
+  return new Map(sizes.filter(([day]) => among.has(day)))
 }

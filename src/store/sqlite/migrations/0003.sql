@@ -20,7 +20,8 @@ CREATE INDEX invoices_uncertified ON invoices (issued_at)
   WHERE status = 'paid' AND (ix_status IS NULL OR ix_status IN ('draft', 'canceled', 'deleted'))
     AND summary NOT LIKE '%"ix_sync_state":"ignored"%';
 
--- What a large customer's invoices are found by, a day together. Made from them by the pass that follows.
+-- What a large customer's invoices are found by, a day together. Made from them by the pass that follows. With row ids, because a
+-- key that lies with so long a row is found by reading others of the kind.
 DROP TABLE search_blocks;
 CREATE TABLE search_days (
   customer_id TEXT NOT NULL,
@@ -33,7 +34,7 @@ CREATE TABLE search_days (
   parties     TEXT NOT NULL,
   texts       TEXT NOT NULL,
   PRIMARY KEY (customer_id, day)
-) STRICT, WITHOUT ROWID;
+) STRICT;
 CREATE INDEX search_days_unsigned ON search_days (customer_id, day) WHERE is_signed = 0;
 ALTER TABLE search_signs RENAME COLUMN first TO day;
 
