@@ -20,6 +20,14 @@ const someText = fc
   })
   .map(parts => parts.join(''))
 
+function afterMark(part: Uint8Array | undefined, mark: string): string | null {
+  return (
+    Buffer.from(part ?? [])
+      .toString('latin1')
+      .split(mark)[1] ?? null
+  )
+}
+
 test('of a day of many, bits tell who is found by a frequent word, lists who has a short one, and fours who can have a longer one', () => {
   const parties = ['in_\nana 48\n', '2025 lda\n\t509', '']
   const someRow = fc.record({ text: someText, party: fc.nat(2) })
@@ -35,7 +43,7 @@ test('of a day of many, bits tell who is found by a frequent word, lists who has
       for (const word of words) {
         const holds = (text: string) => text.includes(word)
         const place = frequentPlace([word, null])
-        const frequent = place && readBits(parts[place.part] ?? new Uint8Array(), place)
+        const frequent = place && readBits(afterMark(parts[place.part], place.mark), place)
         const inOwn = texts.filter(holds).length
         const isFrequent =
           /^[a-z0-9_]{1,8}$/.test(word) && (word.length === 1 || (inOwn > 0 && inOwn >= texts.length / 20))

@@ -49,13 +49,14 @@ export function frequentPlace([text, taxId]: SearchWord): FrequentPlace | null {
 
 const nobody = new Uint8Array()
 
-/** A word's bits, given the part that holds them if anything does; null where the word is not frequent. A single letter that is not kept, nobody has. */
-export function readBits(part: Uint8Array, { mark, isLetter }: FrequentPlace): Uint8Array | null {
-  const bytes = Buffer.from(part.buffer, part.byteOffset, part.byteLength)
-  const begin = bytes.indexOf(mark, 0, 'latin1') + mark.length
-  if (begin < mark.length) return isLetter ? nobody : null
-  const end = bytes.indexOf('\n', begin, 'latin1')
-  return Buffer.from(bytes.toString('latin1', begin, end === -1 ? bytes.length : end), 'hex')
+/**
+ * A word's bits, of what follows its mark in its part, null where the mark is not: then the word is not frequent, or, if it is a single
+ * letter, nobody has it.
+ */
+export function readBits(marked: string | null, { isLetter }: FrequentPlace): Uint8Array | null {
+  if (marked === null) return isLetter ? nobody : null
+  const end = marked.indexOf('\n')
+  return Buffer.from(end === -1 ? marked : marked.slice(0, end), 'hex')
 }
 
 /** The frequent words of a day, in their parts. Every part is there, also one without a word. */
