@@ -198,8 +198,8 @@ const plainAttributes = 'LANGUAGE plpgsql IMMUTABLE STRICT'
 /** A letter as it is written in a line, as bytes. */
 const codeInSql = (letter: string, from: number) =>
   `decode(to_hex(${from - 1} + strpos('${letters}', ${letter})), 'hex')`
-/** In a line as text: all up to the next third letter. */
-const upToThird = `^[^${String.fromCharCode(coding.third)}-${String.fromCharCode(coding.third + letters.length)}]*`
+/** In a line as text: any third letter. */
+const anyThird = `[${String.fromCharCode(coding.third)}-${String.fromCharCode(coding.third + letters.length)}]`
 
 /** Who has a word of up to four letters, by the part of a day that holds its line if anything does. */
 const findShort = `
@@ -217,11 +217,10 @@ const findShort = `
       v_at := position(${codeInSql('substr(p_word, 3, 1)', coding.third)} IN v_line);
       IF v_at = 0 THEN RETURN p_none; END IF;
       v_line := substring(v_line FROM v_at + 1);
-      v_line := substring(v_line FROM 1 FOR length(substring(convert_from(v_line, 'LATIN1') FROM '${upToThird}')));
     END IF;
     IF length(p_word) > 3 THEN
       v_at := position(${codeInSql('substr(p_word, 4, 1)', coding.fourth)} IN v_line);
-      IF v_at = 0 THEN RETURN p_none; END IF;
+      IF v_at = 0 OR convert_from(substring(v_line FROM 1 FOR v_at - 1), 'LATIN1') ~ '${anyThird}' THEN RETURN p_none; END IF;
       v_line := substring(v_line FROM v_at + 1);
     END IF;
     FOR v_at IN 0 .. length(v_line) - 1 LOOP
@@ -232,7 +231,7 @@ const findShort = `
         v_text := v_text + v_byte - ${coding.behind};
         v_found := set_bit(v_found, v_text, 1);
       ELSE
-        EXIT WHEN length(p_word) > 3;
+        EXIT WHEN length(p_word) > 3 OR v_byte >= ${coding.third} AND length(p_word) > 2;
         v_text := -1;
       END IF;
     END LOOP;

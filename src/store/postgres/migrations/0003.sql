@@ -234,11 +234,10 @@ BEGIN
     v_at := position(decode(to_hex(63 + strpos('abcdefghijklmnopqrstuvwxyz0123456789_', substr(p_word, 3, 1))), 'hex') IN v_line);
     IF v_at = 0 THEN RETURN p_none; END IF;
     v_line := substring(v_line FROM v_at + 1);
-    v_line := substring(v_line FROM 1 FOR length(substring(convert_from(v_line, 'LATIN1') FROM '^[^@-e]*')));
   END IF;
   IF length(p_word) > 3 THEN
     v_at := position(decode(to_hex(15 + strpos('abcdefghijklmnopqrstuvwxyz0123456789_', substr(p_word, 4, 1))), 'hex') IN v_line);
-    IF v_at = 0 THEN RETURN p_none; END IF;
+    IF v_at = 0 OR convert_from(substring(v_line FROM 1 FOR v_at - 1), 'LATIN1') ~ '[@-e]' THEN RETURN p_none; END IF;
     v_line := substring(v_line FROM v_at + 1);
   END IF;
   FOR v_at IN 0 .. length(v_line) - 1 LOOP
@@ -249,7 +248,7 @@ BEGIN
       v_text := v_text + v_byte - 127;
       v_found := set_bit(v_found, v_text, 1);
     ELSE
-      EXIT WHEN length(p_word) > 3;
+      EXIT WHEN length(p_word) > 3 OR v_byte >= 64 AND length(p_word) > 2;
       v_text := -1;
     END IF;
   END LOOP;
