@@ -16,6 +16,7 @@ import {
   soughtWord,
   textsOf,
 } from '../../src/store/sqlite/search-days.ts'
+import { campaign } from '../support/campaign.ts'
 import { engines } from '../support/engines.ts'
 
 const someText = fc.array(
@@ -100,7 +101,7 @@ test('what is kept of days is what their invoices say, whatever the order of the
         assert.equal(kept.filter(one => one.day === day).length, signs + words, `day ${day}`)
       }
     }),
-    { numRuns: 40, seed: 2026 },
+    { numRuns: campaign(12, 200), seed: 2026 },
   )
   db.close()
 })
