@@ -4,7 +4,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { openWriteStore } from '../../src/store/engines.ts'
-import { assertOneLine, createCli } from '../support/cli.ts'
+import { assertOneLine, createCli, eventually } from '../support/cli.ts'
 import { makeLinkSigner, publicUrl, startProvider } from '../support/identity.ts'
 import { makeInvoice } from '../support/records.ts'
 
@@ -61,6 +61,8 @@ describe('the settings of an identity provider', { concurrency: 3 }, () => {
     const api = await cli.serve([], { env })
     const path = '/api/v1/client/cus_ana/invoices'
     const token = provider.token({ customers: ['cus_ana'], scope: 'read' }, { typ: 'JWT' })
+    // Until the provider's keys were read in time, which they may not be at once on a busy machine, JWTs wait.
+    await eventually('the keys are there', async () => (await api.get(path, token)).status !== 503)
     assert.equal((await api.get(path, token)).json.total, 1)
     assert.equal((await api.get(path, provider.token({ customers: 'cus_ana' }, { typ: 'JWT' }))).status, 403)
     assert.equal((await api.get(path, signer.token())).json.total, 1)
