@@ -157,13 +157,17 @@ describe('fatura demo', { concurrency: 3 }, () => {
     const [first, second] = await Promise.all([startDemo(cli), startDemo(cli)])
     assert.notEqual(first.token, second.token)
     assert.deepEqual(first.customers, second.customers)
-    // Side by side, so that all is read before things happen in the demos.
+    // A customer beside the other, so that all is read before things happen in the demos.
     const bodies = (demo: Demo) =>
       Promise.all(
         demo.customers.map(async ({ id }) => {
-          const invoices = await demo.list(id)
-          const details = invoices.map(invoice => demo.get(`/api/v1/client/${id}/invoice/${invoice.id}`))
-          return { invoices, details: (await Promise.all(details)).map(({ text }) => text) }
+          const texts: string[] = []
+          for (const invoice of await demo.list(id))
+            texts.push(
+              JSON.stringify(invoice),
+              (await demo.get(`/api/v1/client/${id}/invoice/${invoice.id}`)).text,
+            )
+          return texts
         }),
       )
     const [one, other] = await Promise.all([bodies(first), bodies(second)])
