@@ -101,7 +101,7 @@ test('what is kept of days is what their invoices say, whatever the order of the
         assert.equal(kept.filter(one => one.day === day).length, signs + words, `day ${day}`)
       }
     }),
-    { numRuns: campaign(12, 200), seed: 2026 },
+    { numRuns: campaign(60, 500), seed: 2026 },
   )
   db.close()
 })

@@ -149,7 +149,7 @@ export async function forgetCounts(client: PoolClient, customerId: string): Prom
 
 /** Counts all of a customer's invoices again; says the total. */
 export async function countAll(client: PoolClient, customerId: string): Promise<number> {
-  await forgetCounts(client, customerId)
+  await client.query('DELETE FROM fatura.counts WHERE customer_id = $1', [customerId])
   await renewTexts(client, customerId)
   await client.query(
     `INSERT INTO fatura.counts (customer_id, span, start, status, ix, n)

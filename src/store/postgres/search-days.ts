@@ -91,7 +91,7 @@ async function dropParts(
       await client.query({
         text: `
           DELETE FROM fatura.${table} g WHERE g.customer_id = $1 AND g.day = $2
-            AND g.part = ANY (ARRAY(SELECT generate_series($3::integer, ${mostParts})))`,
+            AND g.part = ANY (ARRAY(SELECT generate_series($3::integer, ${mostParts - 1})))`,
         values: [customerId, day, from],
       })
   }

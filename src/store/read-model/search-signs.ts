@@ -69,7 +69,7 @@ export interface DayParts<Part> {
   words: Part
 }
 
-/** No day has as many of one kind. */
+/** How many parts of one kind a day has at most. */
 export const mostParts = frequentParts + shortParts
 
 /** How many parts a day of so many invoices has. */
@@ -91,7 +91,7 @@ export function hasSameParts(one: number, other: number): boolean {
  * So many days of a customer may be without signs, though large enough: their texts are read. Of days that change again and again,
  * one after the other as a history is read, or the same one as invoices are written, each is then signed once.
  */
-export const unsignedAtMost = 8
+const unsignedAtMost = 8
 
 /** Of the days without signs, those to be signed now: rather such as did not just change. */
 export function chooseToSign(unsigned: readonly number[], changed: ReadonlySet<number>): number[] {
