@@ -1,6 +1,6 @@
 /** The sandbox's world: an account of Stripe's with a simulated clock. The same seed and the same calls give the same account. */
 import { createOrderedIds, type OrderedIds } from '../ordered-ids.ts'
-import { createRandom, letters, pick, type Random } from '../random.ts'
+import { createRandom, inOnePiece, letters, pick, type Random } from '../random.ts'
 import { createPayer, createTaxRates, type Payer } from './customers.ts'
 import { addLine, createDraft, finalize, markUncollectible, pay, voidInvoice } from './invoices.ts'
 import type { Plan } from './lines.ts'
@@ -112,7 +112,7 @@ export function createAccount(options: AccountOptions = {}): StripeAccount {
 
   function emit(type: string, object: object, previous_attributes?: Record<string, unknown>): void {
     events.push({
-      id: `evt_1${letters(random, 17)}${events.length.toString(36).padStart(6, '0')}`,
+      id: inOnePiece('evt_1', letters(random, 17), events.length.toString(36).padStart(6, '0')),
       object: 'event',
       api_version: apiVersion,
       created: account.clock,

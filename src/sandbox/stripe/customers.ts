@@ -1,5 +1,5 @@
 /** The account's customers and tax rates: every kind that a connector meets, in the first dozen already. */
-import { integer, letters, pick, type Random } from '../random.ts'
+import { inOnePiece, integer, letters, pick, type Random } from '../random.ts'
 import type { LivingCustomer, StripeTaxRate } from './objects.ts'
 
 /** Who is billed. An accounts-v2 payer has no customer at all, only an account. */
@@ -35,14 +35,17 @@ const trades = ['Padaria', 'Construções', 'Livraria', 'Oficina', 'Clínica', '
 
 export function createPayer(random: Random, index: number, created: number): Payer {
   const kind = index % 12
-  const personal = `${pick(random, firstNames)} ${pick(random, lastNames)}`
-  const business = `${pick(random, trades)} ${pick(random, lastNames)} & Filhos, Lda.`
+  const personal = inOnePiece(pick(random, firstNames), ' ', pick(random, lastNames))
+  const business = inOnePiece(pick(random, trades), ' ', pick(random, lastNames), ' & Filhos, Lda.')
   const digits = String(integer(random, 500_000_000, 519_999_999))
   const name = kind === 7 ? null : personal
-  const email = kind === 9 ? null : `financeiro${index + 1}@exemplo${integer(random, 1, 99)}.example`
+  const email =
+    kind === 9
+      ? null
+      : inOnePiece('financeiro', String(index + 1), '@exemplo', String(integer(random, 1, 99)), '.example')
   const prefix = letters(random, 8).toUpperCase()
   const base = { name, email, isDeleted: kind === 6, prefix, sequence: 1 }
-  const id = `cus_${letters(random, 14)}`
+  const id = inOnePiece('cus_', letters(random, 14))
   const payer = { ...base, ...regionOf(kind, digits) }
   if (kind === 5) return { ...payer, customer: null, account: `acct_${letters(random, 16)}` }
   const customer: LivingCustomer = {
@@ -88,7 +91,7 @@ function regionOf(kind: number, digits: string): Region {
       currency: 'jpy',
       country: 'JP',
       price: 2_200,
-      taxIds: [{ type: 'jp_trn', value: `T3${digits}000` }],
+      taxIds: [{ type: 'jp_trn', value: inOnePiece('T3', digits, '000') }],
     }
   if (kind === 3) return { currency: 'kwd', country: 'KW', price: 4_750, taxIds: null }
   if (kind === 8) return { currency: 'usd', country: 'CA', price: 1_999, taxIds: [] }
@@ -120,7 +123,7 @@ export function createTaxRates(random: Random, created: number): [StripeTaxRate[
   const rates: StripeTaxRate[] = []
   const rate = (name: string, country: string, percentage: number, inclusive: boolean): StripeTaxRate => {
     const made: StripeTaxRate = {
-      id: `txr_1${letters(random, 23)}`,
+      id: inOnePiece('txr_1', letters(random, 23)),
       object: 'tax_rate',
       active: true,
       country,

@@ -1,5 +1,5 @@
 /** An invoice and its life. Every step returns a new object, so that an event keeps what was true at its time. */
-import { integer, letters, pick, type Random } from '../random.ts'
+import { inOnePiece, integer, letters, pick, type Random } from '../random.ts'
 import type { Payer, Taxations } from './customers.ts'
 import { createLine, type Plan, totalsOf } from './lines.ts'
 import type { StripeInvoice, StripeLine, StripeTaxRate } from './objects.ts'
@@ -59,11 +59,11 @@ export interface DraftOptions {
 /** A draft, and the plan by which lines may be added to it. */
 export function createDraft(random: Random, coupons: Random, options: DraftOptions): [StripeInvoice, Plan] {
   const { payer, serial, created, taxations, rates } = options
-  const id = `in_1${letters(random, 17)}${serial.toString(36).padStart(6, '0')}`
+  const id = inOnePiece('in_1', letters(random, 17), serial.toString(36).padStart(6, '0'))
   const { currency, price } = payer
   const taxation = pick(random, taxations[payer.country] ?? [{ rates: [], mixed: false }])
   const percents = random() < 0.25 ? (random() < 0.3 ? [10, 5] : [pick(random, [10, 12.5, 25])]) : []
-  const discounts = percents.map(percent => ({ id: `di_1${letters(random, 23)}`, percent }))
+  const discounts = percents.map(percent => ({ id: inOnePiece('di_1', letters(random, 23)), percent }))
   const period = { start: created - 30 * 86_400, end: created }
   const hasItemDiscounts = coupons() < 0.15
   const plan: Plan = { invoice: id, currency, price, period, taxation, discounts, hasItemDiscounts }
@@ -96,7 +96,7 @@ export function createDraft(random: Random, coupons: Random, options: DraftOptio
     ending_balance: null,
     hosted_invoice_url: null,
     invoice_pdf: null,
-    lines: { object: 'list', data: [], has_more: false, url: `/v1/invoices/${id}/lines` },
+    lines: { object: 'list', data: [], has_more: false, url: inOnePiece('/v1/invoices/', id, '/lines') },
     metadata: random() < 0.2 ? { pedido: `PT-${integer(random, 1_000, 9_999)}`, origem: 'loja' } : {},
     number: null,
     period_start: period.start,
@@ -142,7 +142,7 @@ export function finalize(random: Random, draft: StripeInvoice, payer: Payer, at:
   return {
     ...draft,
     status: 'open',
-    number: `${payer.prefix}-${String(payer.sequence++).padStart(4, '0')}`,
+    number: inOnePiece(payer.prefix, '-', String(payer.sequence++).padStart(4, '0')),
     // Now and then dated otherwise than it was made.
     effective_at: random() < 0.1 ? at - 86_400 : at,
     ending_balance: Math.min(draft.total, 0),

@@ -1,5 +1,5 @@
 /** Lines of an invoice, and the sums over them: whatever an invoice says in total is added up from its lines. */
-import { integer, letters, pick, type Random } from '../random.ts'
+import { inOnePiece, integer, letters, pick, type Random } from '../random.ts'
 import type { Taxation } from './customers.ts'
 import type { StripeDiscountAmount, StripeInvoice, StripeLine, StripeTax, StripeTaxRate } from './objects.ts'
 
@@ -35,10 +35,11 @@ export function createLine(random: Random, coupons: Random, plan: Plan): StripeL
   const net = priced.amount - sum(discount_amounts)
   const rates = plan.taxation.mixed ? [pick(random, plan.taxation.rates)] : plan.taxation.rates
   return {
-    id: `il_1${letters(random, 23)}`,
+    id: inOnePiece('il_1', letters(random, 23)),
     object: 'line_item',
     currency: plan.currency,
-    description: random() < 0.04 ? null : `${products[product]}${proration ? ' (tempo não usado)' : ''}`,
+    description:
+      random() < 0.04 ? null : inOnePiece(products[product] ?? '', proration ? ' (tempo não usado)' : ''),
     discount_amounts,
     discountable: !proration,
     // Its own alone, though what it is discounted by holds its share of the invoice's too.
@@ -48,7 +49,7 @@ export function createLine(random: Random, coupons: Random, plan: Plan): StripeL
     metadata: {},
     parent: {
       invoice_item_details: {
-        invoice_item: `ii_1${letters(random, 23)}`,
+        invoice_item: inOnePiece('ii_1', letters(random, 23)),
         proration,
         proration_details: proration ? { credited_items: null } : null,
         subscription: null,
@@ -73,7 +74,10 @@ function priceLine(random: Random, unit: number): Priced {
   const chance = random()
   const quantity = integer(random, 1, 6)
   const pricing = (unit_amount_decimal: string) => ({
-    price_details: { price: `price_1${letters(random, 12)}`, product: `prod_${letters(random, 8)}` },
+    price_details: {
+      price: inOnePiece('price_1', letters(random, 12)),
+      product: inOnePiece('prod_', letters(random, 8)),
+    },
     type: 'price_details',
     unit_amount_decimal,
   })
@@ -111,7 +115,7 @@ function priceLine(random: Random, unit: number): Priced {
 function createItemDiscounts(coupons: Random, price: number): Discount[] {
   const count = pick(coupons, [0, 1, 1, 2])
   return Array.from({ length: count }, () => {
-    const id = `di_1${letters(coupons, 23)}`
+    const id = inOnePiece('di_1', letters(coupons, 23))
     return coupons() < 0.6
       ? { id, percent: pick(coupons, [10, 15, 33.33, 50]) }
       : { id, amountOff: integer(coupons, 1, price * 2) }

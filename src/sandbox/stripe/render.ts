@@ -1,4 +1,5 @@
 /** Objects as the local Stripe sends them: with addresses of its own, and no more lines than Stripe sends at once. */
+import { inOnePiece } from '../random.ts'
 import type { StripeAccount } from './account.ts'
 import { apiVersion, type StripeEvent, type StripeInvoice, withFirstLines } from './objects.ts'
 
@@ -39,8 +40,8 @@ function withAddress({ address }: World, invoice: StripeInvoice): StripeInvoice 
   const { invoice_pdf, hosted_invoice_url } = invoice
   return {
     ...invoice,
-    invoice_pdf: `${address}${invoice_pdf}`,
-    hosted_invoice_url: `${address}${hosted_invoice_url}`,
+    invoice_pdf: inOnePiece(address, String(invoice_pdf)),
+    hosted_invoice_url: inOnePiece(address, String(hosted_invoice_url)),
   }
 }
 
