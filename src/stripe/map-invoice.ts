@@ -138,10 +138,9 @@ function taxPercentOf(source: InvoiceHead, tax: number, rates: TaxRates): number
 
 /** The rate that brought all the tax. Null when there is no tax, when several did, or when some tax names no rate. */
 function onlyRate({ total_taxes }: InvoiceHead): string | null {
-  const taxed = (total_taxes ?? []).filter(({ amount }) => amount !== 0)
-  const rates = new Set(taxed.map(({ tax_rate_details }) => tax_rate_details?.tax_rate ?? null))
-  const [first = null] = rates
-  return rates.size === 1 ? first : null
+  const [first, ...others] = (total_taxes ?? []).filter(({ amount }) => amount !== 0)
+  const rate = first?.tax_rate_details?.tax_rate ?? null
+  return others.every(({ tax_rate_details }) => tax_rate_details?.tax_rate === rate) ? rate : null
 }
 
 function embeddedRate({ default_tax_rates }: InvoiceHead, id: string): number | null {
@@ -159,6 +158,7 @@ function sumOf(amounts: readonly { amount: number }[] | null | undefined): numbe
 
 /** The percentage that `part` is of `whole`, to two places. */
 export function ratioPercent(part: number, whole: number): number {
+  if (part === 0) return 0
   return divide(10_000n * BigInt(part), BigInt(whole)) / 100
 }
 

@@ -1,19 +1,26 @@
 /** What an upstream answered, bounded: any bytes at all must end in an answer or an error. */
 import type { IncomingMessage } from 'node:http'
+import { finished } from 'node:stream'
 import { SourceError } from '../sources.ts'
 
 /** `name` is the upstream's, as in a sentence. */
-export async function readText(response: IncomingMessage, name: string, maxBytes: number): Promise<string> {
+export function readText(response: IncomingMessage, name: string, maxBytes: number): Promise<string> {
+  const { promise, resolve, reject } = Promise.withResolvers<string>()
+  const fail = (what: string) => new SourceError('failed', `${name} ${what}`)
   const chunks: Buffer[] = []
   let length = 0
-  for await (const chunk of response) {
+  response.on('data', (chunk: Buffer) => {
     length += chunk.length
-    // Leaving the loop destroys the response, and its connection.
-    if (length > maxBytes) throw new SourceError('failed', `${name} answered too much`)
-    chunks.push(chunk)
-  }
-  if (!response.complete) throw new SourceError('failed', `${name} broke off its answer`)
-  return Buffer.concat(chunks).toString()
+    // Its connection goes with it.
+    if (length > maxBytes) response.destroy(fail('answered too much'))
+    else chunks.push(chunk)
+  })
+  finished(response, error => {
+    if (error) reject(error)
+    else if (!response.complete) reject(fail('broke off its answer'))
+    else resolve(Buffer.concat(chunks, length).toString())
+  })
+  return promise
 }
 
 /** Undefined when it is no JSON. */
