@@ -24,7 +24,7 @@ const fewestPages = 3
 /** How many pages are stored together when they come faster than they are stored. */
 const pagesAtOnce = 32
 /** How many pages of a part may wait to be stored while the next is on its way: fewer and larger transactions write less. */
-const pagesAhead = 2
+const pagesAhead = 4
 
 export interface ListedPage extends ObservationPage {
   /** The stamp before it was asked for. */
