@@ -50,6 +50,43 @@ for (const engine of engines) {
       await writer.close()
     })
 
+    test('texts with quotes, marks and nothing at all come back as they were, one at a time and together', async t => {
+      const url = await engine.createStore(t)
+      const [writer, reader] = [await openWriteStore(url), await openReadStore(url)]
+      const odd = ['"', '\\', '\r', '\f', '\n\t', '{}', 'a,b', 'NULL', '--', '"\\"\r\f"', '\u2028', 'çã😀']
+      const records = odd.map((text, i) =>
+        makeRecord(
+          {
+            id: text,
+            number: text,
+            display_name: text,
+            customer_tax_id: text,
+            ix_status: i % 2 ? text : null,
+          },
+          i % 3 === 0 ? null : [makeLine({ description: text })],
+        ),
+      )
+      const empty = makeRecord({ id: '---', number: '', display_name: '', customer_name: '' })
+      const save = (...some: (typeof empty)[]) => writer.transaction(tx => tx.saveInvoices(some))
+      const check = async (customer_id: string) => {
+        for (const { invoice, lines } of [...records, empty]) {
+          const found = await reader.findInvoice(customer_id, invoice.id)
+          assert.deepEqual(JSON.parse(found?.summary ?? ''), { ...invoice, customer_id })
+          assert.equal(found?.lines ?? null, lines === null ? null : JSON.stringify(lines))
+        }
+      }
+      const of = (customer_id: string) =>
+        [...records, empty].map(record => ({ ...record, invoice: { ...record.invoice, customer_id } }))
+      assert.equal(await save(...of('cus_together')), odd.length + 1)
+      assert.equal(await save(...of('cus_together')), 0)
+      await check('cus_together')
+      for (const record of of('cus_apart')) assert.equal(await save(record), 1)
+      for (const record of of('cus_apart')) assert.equal(await save(record), 0)
+      await check('cus_apart')
+      await reader.close()
+      await writer.close()
+    })
+
     test('the snapshot is the oldest success of all streams', async t => {
       const url = await engine.createStore(t)
       const [writer, reader] = [await openWriteStore(url), await openReadStore(url)]

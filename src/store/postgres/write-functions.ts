@@ -3,6 +3,7 @@
  * where these rows lie, so that a batch is one message, on Citus one to each shard. They have no rights of their own.
  */
 import { countedAbove, headSize } from '../read-model/counting.ts'
+import { type ListType, readListInSql } from './lists.ts'
 
 /**
  * A plan is made once a connection, of a shard's tables for each batch, and must be good for all batches, also when it was
@@ -46,7 +47,7 @@ function onTables(
     END IF;`
 }
 
-/** What is given of each invoice: lists of one length, each as the text of an array, which is read where it is used. */
+/** What is given of each invoice: lists of one length, each as a text, or null where it is of nothing else. */
 export const givenColumns = {
   customer_id: 'text',
   id: 'text',
@@ -54,18 +55,18 @@ export const givenColumns = {
   status: 'text',
   ix_status: 'text',
   party_id: 'bigint',
-  party: 'text',
-  own_text: 'text',
-  summary: 'text',
+  party: 'joined',
+  own_text: 'joined',
+  summary: 'joined',
   observed_at: 'bigint',
   /** Null where the lines are not known. */
-  lines: 'text',
+  lines: 'joined',
   /** Null where nothing is claimed, and so are the next three. */
   state: 'text',
   claimed_id: 'bigint',
   ix_id: 'bigint',
-  claim: 'text',
-} as const
+  claim: 'joined',
+} as const satisfies Record<string, ListType>
 
 const names = Object.keys(givenColumns)
 const rowColumns = [
@@ -89,9 +90,12 @@ const lookUp = (table: string, alias: string, id: string) =>
   `LEFT JOIN LATERAL (SELECT * FROM ${table} WHERE customer_id = g.customer_id AND ${id} = g.id OFFSET 0) ${alias} ON true`
 
 /** Lists are read once, however many statements use them. */
-function readLists(columns: Readonly<Record<string, string>>): string {
+function readLists(columns: Readonly<Record<string, ListType>>): string {
   return Object.entries(columns)
-    .map(([name, type]) => `v_${name} ${type}[] := given_${name};`)
+    .map(
+      ([name, type]) =>
+        `v_${name} ${type === 'joined' ? 'text' : type}[] := ${readListInSql(type, `given_${name}`)};`,
+    )
     .join(' ')
 }
 
@@ -114,6 +118,10 @@ function onRows(
   return onTables(tables, columns, ({ table, value }) => statement(rowsOf(columns, value), table), into)
 }
 
+const insertInvoices = (given: string, table: Table, isMeant: string) => `
+        INSERT INTO ${table('invoices')} (${rowColumns.join(', ')})
+        SELECT ${rowValues} FROM ${given} WHERE ${isMeant}`
+
 const invoiceTables = ['invoices', 'invoice_lines', 'parties', 'links']
 const execute = onRows.bind(null, invoiceTables)
 
@@ -126,47 +134,49 @@ const saveInvoices = `
   DECLARE
     v_tables text[];
     ${readLists(givenColumns)}
-    v_issued_before bigint[]; v_party_before bigint[]; v_is_seen boolean[]; v_is_other boolean[]; v_has_other_lines boolean[];
-    v_is_fresh boolean[]; v_customer text; v_party_left bigint; v_invoice text;
+    v_issued_before bigint[]; v_party_before bigint[]; v_is_new boolean[]; v_is_seen boolean[]; v_is_other boolean[];
+    v_has_other_lines boolean[]; v_is_fresh boolean[]; v_customer text; v_party_left bigint; v_invoice text;
   BEGIN${findShards(invoiceTables)}
     ${execute(
       ['customer_id', 'id', 'party_id', 'own_text', 'summary', 'observed_at', 'lines'],
       (given, table) => `
-      SELECT array_agg(issued_at), array_agg(party_id), array_agg(is_fresh), array_agg(is_fresh AND is_alike AND is_older),
-        array_agg(is_fresh AND NOT is_alike), array_agg(is_fresh AND has_other_lines)
+      SELECT array_agg(issued_at), array_agg(party_id), array_agg(is_new), array_agg(is_fresh),
+        array_agg(is_fresh AND is_alike AND is_older), array_agg(is_fresh AND NOT is_alike AND NOT is_new),
+        array_agg(is_fresh AND has_other_lines)
       FROM (
-        SELECT i.issued_at, i.party_id, coalesce(i.observed_at <= g.observed_at, true) AS is_fresh,
+        SELECT i.issued_at, i.party_id, i.id IS NULL AS is_new, coalesce(i.observed_at <= g.observed_at, true) AS is_fresh,
           i.observed_at < g.observed_at AS is_older, l.lines IS DISTINCT FROM g.lines AS has_other_lines,
-          coalesce(i.summary = g.summary AND i.party_id = g.party_id AND i.own_text = convert_to(g.own_text, 'UTF8'), false)
+          i.id IS NOT NULL AND i.summary = g.summary AND i.party_id = g.party_id AND i.own_text = convert_to(g.own_text, 'UTF8')
             AS is_alike
         FROM ${given}
         ${lookUp(table('invoices'), 'i', 'id')} ${lookUp(table('invoice_lines'), 'l', 'invoice_id')}
         ORDER BY g.place) found`,
-      'v_issued_before, v_party_before, v_is_fresh, v_is_seen, v_is_other, v_has_other_lines',
+      'v_issued_before, v_party_before, v_is_new, v_is_fresh, v_is_seen, v_is_other, v_has_other_lines',
     )}
     IF true = ANY (v_is_seen) THEN
       ${execute(
         [...rowColumns, 'is_seen'],
-        (given, table) => `
-        INSERT INTO ${table('invoices')} (${rowColumns.join(', ')})
-        SELECT ${rowValues} FROM ${given} WHERE g.is_seen ORDER BY g.place
+        (given, table) => `${insertInvoices(given, table, 'g.is_seen')}
         ON CONFLICT (customer_id, id) DO UPDATE SET observed_at = excluded.observed_at`,
       )}
     END IF;
-    IF true = ANY (v_is_other) THEN
+    IF true = ANY (v_is_new || v_is_other) THEN
       ${execute(
-        ['customer_id', 'party_id', 'party', 'party_before', 'is_other'],
+        ['customer_id', 'party_id', 'party', 'party_before', 'is_new', 'is_other'],
         (given, table) => `
         INSERT INTO ${table('parties')} (customer_id, party_id, text)
         SELECT DISTINCT ON (g.customer_id, g.party_id) g.customer_id, g.party_id, g.party FROM ${given}
-        WHERE g.is_other AND g.party_before IS DISTINCT FROM g.party_id ORDER BY g.customer_id, g.party_id
+        WHERE (g.is_new OR g.is_other) AND g.party_before IS DISTINCT FROM g.party_id ORDER BY g.customer_id, g.party_id
         ON CONFLICT DO NOTHING`,
       )}
+    END IF;
+    IF true = ANY (v_is_new) THEN
+      ${execute([...rowColumns, 'is_new'], (given, table) => insertInvoices(given, table, 'g.is_new'))}
+    END IF;
+    IF true = ANY (v_is_other) THEN
       ${execute(
         [...rowColumns, 'is_other'],
-        (given, table) => `
-        INSERT INTO ${table('invoices')} (${rowColumns.join(', ')})
-        SELECT ${rowValues} FROM ${given} WHERE g.is_other ORDER BY g.place
+        (given, table) => `${insertInvoices(given, table, 'g.is_other')}
         ON CONFLICT (customer_id, id) DO UPDATE SET
           issued_at = excluded.issued_at, status = excluded.status, ix_status = excluded.ix_status,
           party_id = excluded.party_id, own_text = excluded.own_text, summary = excluded.summary,
@@ -209,7 +219,7 @@ const saveInvoices = `
         )}
       END LOOP;
     END IF;
-    IF v_claim IS DISTINCT FROM array_fill(NULL::text, ARRAY[cardinality(v_id)]) THEN
+    IF v_claim IS NOT NULL THEN
       ${execute(
         ['customer_id', 'id', 'state', 'claimed_id', 'ix_id', 'claim', 'is_fresh'],
         (given, table) => `
@@ -223,12 +233,12 @@ const saveInvoices = `
     END IF;
     RETURN (
       SELECT coalesce(json_agg(json_build_array(c.place, c.issued_before)), '[]')
-      FROM unnest(v_issued_before, v_is_other, v_has_other_lines) WITH ORDINALITY
-        AS c (issued_before, is_other, has_other_lines, place)
-      WHERE c.is_other OR c.has_other_lines);
+      FROM unnest(v_issued_before, v_is_new, v_is_other, v_has_other_lines) WITH ORDINALITY
+        AS c (issued_before, is_new, is_other, has_other_lines, place)
+      WHERE c.is_new OR c.is_other OR c.has_other_lines);
   END $body$;`
 
-const keys = { customer_id: 'text', id: 'text' }
+const keys = { customer_id: 'text', id: 'text' } as const
 const knownTables = ['invoices', 'links', 'tombstones']
 
 /** What is known of invoices by their keys: `[customer_id, id, summary, observed_at, claim]`, without a summary when deleted. */

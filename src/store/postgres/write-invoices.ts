@@ -7,6 +7,7 @@ import { askForClients, deleteLink, linkOf, saveTombstone } from '../shared/link
 import { type KnownInvoice, stampOf } from '../store.ts'
 import { callAtShards } from './at-shards.ts'
 import type { Counting } from './counts.ts'
+import { type ListValue, writeList } from './lists.ts'
 import { createDb } from './shared-db.ts'
 import { givenColumns } from './write-functions.ts'
 
@@ -17,7 +18,13 @@ export async function saveInvoices(
   records: readonly InvoiceRecord[],
   observedAt: number | readonly number[],
 ): Promise<number> {
-  const given = inKeyOrder(records.map((record, i) => ({ ...record, observed_at: stampOf(observedAt, i) })))
+  const given = inListOrder(
+    records.map((record, i) => ({
+      ...record,
+      issued_at: Date.parse(record.invoice.issued_at),
+      observed_at: stampOf(observedAt, i),
+    })),
+  )
   await counting.lock(given.map(customerOf))
   const answers = await callAtShards<Stamped, [place: number, issuedBefore: number | null][]>(
     client,
@@ -30,12 +37,9 @@ export async function saveInvoices(
   for (const { some, told } of answers) {
     changed += told.length
     for (const [place, issuedBefore] of told) {
-      const { invoice } = some[place - 1] as Stamped
-      counting.note(
-        invoice.customer_id,
-        Date.parse(invoice.issued_at),
-        ...(issuedBefore === null ? [] : [issuedBefore]),
-      )
+      const { invoice, issued_at } = some[place - 1] as Stamped
+      if (issuedBefore === null) counting.note(invoice.customer_id, issued_at)
+      else counting.note(invoice.customer_id, issued_at, issuedBefore)
     }
   }
   await askForClients(createDb(client, true), given)
@@ -43,6 +47,7 @@ export async function saveInvoices(
 }
 
 interface Stamped extends InvoiceRecord {
+  issued_at: number
   observed_at: number
 }
 
@@ -50,21 +55,33 @@ function customerOf({ invoice }: InvoiceRecord): string {
   return invoice.customer_id
 }
 
-/** Each key once, the last one given; and always in one order, so that two writers cannot deadlock. */
-function inKeyOrder<Given extends InvoiceRecord>(records: readonly Given[]): Given[] {
+/**
+ * Each key once, the last one given; a customer's after each other, as they are listed: most indexes are in that order, and then
+ * grow at one place. Whoever writes has locked the customers, so no two writers deadlock, whatever the order.
+ */
+function inListOrder(records: readonly Stamped[]): Stamped[] {
   const byKey = new Map(records.map(record => [`${record.invoice.customer_id} ${record.invoice.id}`, record]))
-  return [...byKey].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, record]) => record)
+  return [...byKey.values()].sort(
+    (a, b) =>
+      compare(a.invoice.customer_id, b.invoice.customer_id) ||
+      b.issued_at - a.issued_at ||
+      compare(b.invoice.id, a.invoice.id),
+  )
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0
 }
 
 /** All that is stored of records, a list for each column. */
-function listColumns(records: readonly Stamped[]): unknown[] {
-  const rows = records.map((record): Record<keyof typeof givenColumns, unknown> => {
-    const { invoice, lines, claim, observed_at } = record
+function listColumns(records: readonly Stamped[]): (string | null)[] {
+  const rows = records.map((record): Record<keyof typeof givenColumns, ListValue> => {
+    const { invoice, lines, claim, issued_at, observed_at } = record
     const { party_id, party, own } = searchText(invoice)
     return {
       customer_id: invoice.customer_id,
       id: invoice.id,
-      issued_at: Date.parse(invoice.issued_at),
+      issued_at,
       status: invoice.status,
       ix_status: invoice.ix_status,
       party_id,
@@ -76,7 +93,12 @@ function listColumns(records: readonly Stamped[]): unknown[] {
       ...linkOf(invoice, claim),
     }
   })
-  return columnNames.map(name => rows.map(row => row[name]))
+  return columnNames.map(name =>
+    writeList(
+      givenColumns[name],
+      rows.map(row => row[name]),
+    ),
+  )
 }
 
 const columnNames = Object.keys(givenColumns) as (keyof typeof givenColumns)[]

@@ -475,9 +475,9 @@ CREATE OR REPLACE FUNCTION fatura.save_invoices(p_customer_id text, p_is_spread 
 SET enable_seqscan = off AS $body$
 DECLARE
   v_tables text[];
-  v_customer_id text[] := given_customer_id; v_id text[] := given_id; v_issued_at bigint[] := given_issued_at; v_status text[] := given_status; v_ix_status text[] := given_ix_status; v_party_id bigint[] := given_party_id; v_party text[] := given_party; v_own_text text[] := given_own_text; v_summary text[] := given_summary; v_observed_at bigint[] := given_observed_at; v_lines text[] := given_lines; v_state text[] := given_state; v_claimed_id bigint[] := given_claimed_id; v_ix_id bigint[] := given_ix_id; v_claim text[] := given_claim;
-  v_issued_before bigint[]; v_party_before bigint[]; v_is_seen boolean[]; v_is_other boolean[]; v_has_other_lines boolean[];
-  v_is_fresh boolean[]; v_customer text; v_party_left bigint; v_invoice text;
+  v_customer_id text[] := given_customer_id; v_id text[] := given_id; v_issued_at bigint[] := given_issued_at; v_status text[] := given_status; v_ix_status text[] := given_ix_status; v_party_id bigint[] := given_party_id; v_party text[] := CASE given_party WHEN '' THEN ARRAY[''] ELSE string_to_array(given_party, E'\r', E'\f') END; v_own_text text[] := CASE given_own_text WHEN '' THEN ARRAY[''] ELSE string_to_array(given_own_text, E'\r', E'\f') END; v_summary text[] := CASE given_summary WHEN '' THEN ARRAY[''] ELSE string_to_array(given_summary, E'\r', E'\f') END; v_observed_at bigint[] := given_observed_at; v_lines text[] := CASE given_lines WHEN '' THEN ARRAY[''] ELSE string_to_array(given_lines, E'\r', E'\f') END; v_state text[] := given_state; v_claimed_id bigint[] := given_claimed_id; v_ix_id bigint[] := given_ix_id; v_claim text[] := CASE given_claim WHEN '' THEN ARRAY[''] ELSE string_to_array(given_claim, E'\r', E'\f') END;
+  v_issued_before bigint[]; v_party_before bigint[]; v_is_new boolean[]; v_is_seen boolean[]; v_is_other boolean[];
+  v_has_other_lines boolean[]; v_is_fresh boolean[]; v_customer text; v_party_left bigint; v_invoice text;
 BEGIN
   IF p_is_spread THEN
     v_tables := ARRAY(
@@ -487,64 +487,78 @@ BEGIN
   END IF;
   IF p_is_spread THEN
     EXECUTE format($sql$
-    SELECT array_agg(issued_at), array_agg(party_id), array_agg(is_fresh), array_agg(is_fresh AND is_alike AND is_older),
-      array_agg(is_fresh AND NOT is_alike), array_agg(is_fresh AND has_other_lines)
+    SELECT array_agg(issued_at), array_agg(party_id), array_agg(is_new), array_agg(is_fresh),
+      array_agg(is_fresh AND is_alike AND is_older), array_agg(is_fresh AND NOT is_alike AND NOT is_new),
+      array_agg(is_fresh AND has_other_lines)
     FROM (
-      SELECT i.issued_at, i.party_id, coalesce(i.observed_at <= g.observed_at, true) AS is_fresh,
+      SELECT i.issued_at, i.party_id, i.id IS NULL AS is_new, coalesce(i.observed_at <= g.observed_at, true) AS is_fresh,
         i.observed_at < g.observed_at AS is_older, l.lines IS DISTINCT FROM g.lines AS has_other_lines,
-        coalesce(i.summary = g.summary AND i.party_id = g.party_id AND i.own_text = convert_to(g.own_text, 'UTF8'), false)
+        i.id IS NOT NULL AND i.summary = g.summary AND i.party_id = g.party_id AND i.own_text = convert_to(g.own_text, 'UTF8')
           AS is_alike
       FROM unnest($1, $2, $3, $4, $5, $6, $7) WITH ORDINALITY AS g (customer_id, id, party_id, own_text, summary, observed_at, lines, place)
       LEFT JOIN LATERAL (SELECT * FROM %1$s WHERE customer_id = g.customer_id AND id = g.id OFFSET 0) i ON true LEFT JOIN LATERAL (SELECT * FROM %2$s WHERE customer_id = g.customer_id AND invoice_id = g.id OFFSET 0) l ON true
-      ORDER BY g.place) found$sql$, VARIADIC v_tables) INTO v_issued_before, v_party_before, v_is_fresh, v_is_seen, v_is_other, v_has_other_lines USING v_customer_id, v_id, v_party_id, v_own_text, v_summary, v_observed_at, v_lines;
+      ORDER BY g.place) found$sql$, VARIADIC v_tables) INTO v_issued_before, v_party_before, v_is_new, v_is_fresh, v_is_seen, v_is_other, v_has_other_lines USING v_customer_id, v_id, v_party_id, v_own_text, v_summary, v_observed_at, v_lines;
   ELSE
-    SELECT array_agg(issued_at), array_agg(party_id), array_agg(is_fresh), array_agg(is_fresh AND is_alike AND is_older),
-      array_agg(is_fresh AND NOT is_alike), array_agg(is_fresh AND has_other_lines)
+    SELECT array_agg(issued_at), array_agg(party_id), array_agg(is_new), array_agg(is_fresh),
+      array_agg(is_fresh AND is_alike AND is_older), array_agg(is_fresh AND NOT is_alike AND NOT is_new),
+      array_agg(is_fresh AND has_other_lines)
     FROM (
-      SELECT i.issued_at, i.party_id, coalesce(i.observed_at <= g.observed_at, true) AS is_fresh,
+      SELECT i.issued_at, i.party_id, i.id IS NULL AS is_new, coalesce(i.observed_at <= g.observed_at, true) AS is_fresh,
         i.observed_at < g.observed_at AS is_older, l.lines IS DISTINCT FROM g.lines AS has_other_lines,
-        coalesce(i.summary = g.summary AND i.party_id = g.party_id AND i.own_text = convert_to(g.own_text, 'UTF8'), false)
+        i.id IS NOT NULL AND i.summary = g.summary AND i.party_id = g.party_id AND i.own_text = convert_to(g.own_text, 'UTF8')
           AS is_alike
       FROM unnest(v_customer_id, v_id, v_party_id, v_own_text, v_summary, v_observed_at, v_lines) WITH ORDINALITY AS g (customer_id, id, party_id, own_text, summary, observed_at, lines, place)
       LEFT JOIN LATERAL (SELECT * FROM fatura.invoices WHERE customer_id = g.customer_id AND id = g.id OFFSET 0) i ON true LEFT JOIN LATERAL (SELECT * FROM fatura.invoice_lines WHERE customer_id = g.customer_id AND invoice_id = g.id OFFSET 0) l ON true
-      ORDER BY g.place) found INTO v_issued_before, v_party_before, v_is_fresh, v_is_seen, v_is_other, v_has_other_lines;
+      ORDER BY g.place) found INTO v_issued_before, v_party_before, v_is_new, v_is_fresh, v_is_seen, v_is_other, v_has_other_lines;
   END IF;
   IF true = ANY (v_is_seen) THEN
     IF p_is_spread THEN
     EXECUTE format($sql$
       INSERT INTO %1$s (customer_id, id, issued_at, status, ix_status, party_id, own_text, summary, observed_at)
-      SELECT g.customer_id, g.id, g.issued_at, g.status, g.ix_status, g.party_id, convert_to(g.own_text, 'UTF8'), g.summary, g.observed_at FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) WITH ORDINALITY AS g (customer_id, id, issued_at, status, ix_status, party_id, own_text, summary, observed_at, is_seen, place) WHERE g.is_seen ORDER BY g.place
+      SELECT g.customer_id, g.id, g.issued_at, g.status, g.ix_status, g.party_id, convert_to(g.own_text, 'UTF8'), g.summary, g.observed_at FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) WITH ORDINALITY AS g (customer_id, id, issued_at, status, ix_status, party_id, own_text, summary, observed_at, is_seen, place) WHERE g.is_seen
       ON CONFLICT (customer_id, id) DO UPDATE SET observed_at = excluded.observed_at$sql$, VARIADIC v_tables) USING v_customer_id, v_id, v_issued_at, v_status, v_ix_status, v_party_id, v_own_text, v_summary, v_observed_at, v_is_seen;
   ELSE
     INSERT INTO fatura.invoices (customer_id, id, issued_at, status, ix_status, party_id, own_text, summary, observed_at)
-      SELECT g.customer_id, g.id, g.issued_at, g.status, g.ix_status, g.party_id, convert_to(g.own_text, 'UTF8'), g.summary, g.observed_at FROM unnest(v_customer_id, v_id, v_issued_at, v_status, v_ix_status, v_party_id, v_own_text, v_summary, v_observed_at, v_is_seen) WITH ORDINALITY AS g (customer_id, id, issued_at, status, ix_status, party_id, own_text, summary, observed_at, is_seen, place) WHERE g.is_seen ORDER BY g.place
+      SELECT g.customer_id, g.id, g.issued_at, g.status, g.ix_status, g.party_id, convert_to(g.own_text, 'UTF8'), g.summary, g.observed_at FROM unnest(v_customer_id, v_id, v_issued_at, v_status, v_ix_status, v_party_id, v_own_text, v_summary, v_observed_at, v_is_seen) WITH ORDINALITY AS g (customer_id, id, issued_at, status, ix_status, party_id, own_text, summary, observed_at, is_seen, place) WHERE g.is_seen
       ON CONFLICT (customer_id, id) DO UPDATE SET observed_at = excluded.observed_at;
+  END IF;
+  END IF;
+  IF true = ANY (v_is_new || v_is_other) THEN
+    IF p_is_spread THEN
+    EXECUTE format($sql$
+      INSERT INTO %3$s (customer_id, party_id, text)
+      SELECT DISTINCT ON (g.customer_id, g.party_id) g.customer_id, g.party_id, g.party FROM unnest($1, $2, $3, $4, $5, $6) WITH ORDINALITY AS g (customer_id, party_id, party, party_before, is_new, is_other, place)
+      WHERE (g.is_new OR g.is_other) AND g.party_before IS DISTINCT FROM g.party_id ORDER BY g.customer_id, g.party_id
+      ON CONFLICT DO NOTHING$sql$, VARIADIC v_tables) USING v_customer_id, v_party_id, v_party, v_party_before, v_is_new, v_is_other;
+  ELSE
+    INSERT INTO fatura.parties (customer_id, party_id, text)
+      SELECT DISTINCT ON (g.customer_id, g.party_id) g.customer_id, g.party_id, g.party FROM unnest(v_customer_id, v_party_id, v_party, v_party_before, v_is_new, v_is_other) WITH ORDINALITY AS g (customer_id, party_id, party, party_before, is_new, is_other, place)
+      WHERE (g.is_new OR g.is_other) AND g.party_before IS DISTINCT FROM g.party_id ORDER BY g.customer_id, g.party_id
+      ON CONFLICT DO NOTHING;
+  END IF;
+  END IF;
+  IF true = ANY (v_is_new) THEN
+    IF p_is_spread THEN
+    EXECUTE format($sql$
+      INSERT INTO %1$s (customer_id, id, issued_at, status, ix_status, party_id, own_text, summary, observed_at)
+      SELECT g.customer_id, g.id, g.issued_at, g.status, g.ix_status, g.party_id, convert_to(g.own_text, 'UTF8'), g.summary, g.observed_at FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) WITH ORDINALITY AS g (customer_id, id, issued_at, status, ix_status, party_id, own_text, summary, observed_at, is_new, place) WHERE g.is_new$sql$, VARIADIC v_tables) USING v_customer_id, v_id, v_issued_at, v_status, v_ix_status, v_party_id, v_own_text, v_summary, v_observed_at, v_is_new;
+  ELSE
+    INSERT INTO fatura.invoices (customer_id, id, issued_at, status, ix_status, party_id, own_text, summary, observed_at)
+      SELECT g.customer_id, g.id, g.issued_at, g.status, g.ix_status, g.party_id, convert_to(g.own_text, 'UTF8'), g.summary, g.observed_at FROM unnest(v_customer_id, v_id, v_issued_at, v_status, v_ix_status, v_party_id, v_own_text, v_summary, v_observed_at, v_is_new) WITH ORDINALITY AS g (customer_id, id, issued_at, status, ix_status, party_id, own_text, summary, observed_at, is_new, place) WHERE g.is_new;
   END IF;
   END IF;
   IF true = ANY (v_is_other) THEN
     IF p_is_spread THEN
     EXECUTE format($sql$
-      INSERT INTO %3$s (customer_id, party_id, text)
-      SELECT DISTINCT ON (g.customer_id, g.party_id) g.customer_id, g.party_id, g.party FROM unnest($1, $2, $3, $4, $5) WITH ORDINALITY AS g (customer_id, party_id, party, party_before, is_other, place)
-      WHERE g.is_other AND g.party_before IS DISTINCT FROM g.party_id ORDER BY g.customer_id, g.party_id
-      ON CONFLICT DO NOTHING$sql$, VARIADIC v_tables) USING v_customer_id, v_party_id, v_party, v_party_before, v_is_other;
-  ELSE
-    INSERT INTO fatura.parties (customer_id, party_id, text)
-      SELECT DISTINCT ON (g.customer_id, g.party_id) g.customer_id, g.party_id, g.party FROM unnest(v_customer_id, v_party_id, v_party, v_party_before, v_is_other) WITH ORDINALITY AS g (customer_id, party_id, party, party_before, is_other, place)
-      WHERE g.is_other AND g.party_before IS DISTINCT FROM g.party_id ORDER BY g.customer_id, g.party_id
-      ON CONFLICT DO NOTHING;
-  END IF;
-    IF p_is_spread THEN
-    EXECUTE format($sql$
       INSERT INTO %1$s (customer_id, id, issued_at, status, ix_status, party_id, own_text, summary, observed_at)
-      SELECT g.customer_id, g.id, g.issued_at, g.status, g.ix_status, g.party_id, convert_to(g.own_text, 'UTF8'), g.summary, g.observed_at FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) WITH ORDINALITY AS g (customer_id, id, issued_at, status, ix_status, party_id, own_text, summary, observed_at, is_other, place) WHERE g.is_other ORDER BY g.place
+      SELECT g.customer_id, g.id, g.issued_at, g.status, g.ix_status, g.party_id, convert_to(g.own_text, 'UTF8'), g.summary, g.observed_at FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) WITH ORDINALITY AS g (customer_id, id, issued_at, status, ix_status, party_id, own_text, summary, observed_at, is_other, place) WHERE g.is_other
       ON CONFLICT (customer_id, id) DO UPDATE SET
         issued_at = excluded.issued_at, status = excluded.status, ix_status = excluded.ix_status,
         party_id = excluded.party_id, own_text = excluded.own_text, summary = excluded.summary,
         observed_at = excluded.observed_at$sql$, VARIADIC v_tables) USING v_customer_id, v_id, v_issued_at, v_status, v_ix_status, v_party_id, v_own_text, v_summary, v_observed_at, v_is_other;
   ELSE
     INSERT INTO fatura.invoices (customer_id, id, issued_at, status, ix_status, party_id, own_text, summary, observed_at)
-      SELECT g.customer_id, g.id, g.issued_at, g.status, g.ix_status, g.party_id, convert_to(g.own_text, 'UTF8'), g.summary, g.observed_at FROM unnest(v_customer_id, v_id, v_issued_at, v_status, v_ix_status, v_party_id, v_own_text, v_summary, v_observed_at, v_is_other) WITH ORDINALITY AS g (customer_id, id, issued_at, status, ix_status, party_id, own_text, summary, observed_at, is_other, place) WHERE g.is_other ORDER BY g.place
+      SELECT g.customer_id, g.id, g.issued_at, g.status, g.ix_status, g.party_id, convert_to(g.own_text, 'UTF8'), g.summary, g.observed_at FROM unnest(v_customer_id, v_id, v_issued_at, v_status, v_ix_status, v_party_id, v_own_text, v_summary, v_observed_at, v_is_other) WITH ORDINALITY AS g (customer_id, id, issued_at, status, ix_status, party_id, own_text, summary, observed_at, is_other, place) WHERE g.is_other
       ON CONFLICT (customer_id, id) DO UPDATE SET
         issued_at = excluded.issued_at, status = excluded.status, ix_status = excluded.ix_status,
         party_id = excluded.party_id, own_text = excluded.own_text, summary = excluded.summary,
@@ -593,7 +607,7 @@ BEGIN
   END IF;
     END LOOP;
   END IF;
-  IF v_claim IS DISTINCT FROM array_fill(NULL::text, ARRAY[cardinality(v_id)]) THEN
+  IF v_claim IS NOT NULL THEN
     IF p_is_spread THEN
     EXECUTE format($sql$
       INSERT INTO %4$s AS stored (customer_id, invoice_id, state, claimed_id, ix_id, claim)
@@ -613,9 +627,9 @@ BEGIN
   END IF;
   RETURN (
     SELECT coalesce(json_agg(json_build_array(c.place, c.issued_before)), '[]')
-    FROM unnest(v_issued_before, v_is_other, v_has_other_lines) WITH ORDINALITY
-      AS c (issued_before, is_other, has_other_lines, place)
-    WHERE c.is_other OR c.has_other_lines);
+    FROM unnest(v_issued_before, v_is_new, v_is_other, v_has_other_lines) WITH ORDINALITY
+      AS c (issued_before, is_new, is_other, has_other_lines, place)
+    WHERE c.is_new OR c.is_other OR c.has_other_lines);
 END $body$;
 
 CREATE OR REPLACE FUNCTION fatura.count_customers(p_customer_id text, p_is_spread boolean, given_customers text, given_now bigint)
