@@ -9,7 +9,6 @@ import {
   chooseToSign,
   countParts,
   type DayParts,
-  hasSameParts,
   leastSigned,
   mostParts,
   signDay,
@@ -23,12 +22,12 @@ const inOrder = 'ORDER BY issued_at, id'
 export const dayOfIssue = `((issued_at - (issued_at % ${dayLength} + ${dayLength}) % ${dayLength}) / ${dayLength})::integer`
 
 /** What a day's row holds, of the invoices that are aggregated. No folded text holds a carriage return. */
-export const dayTexts = `
-  array_agg(own_text ${inOrder}) AS texts, array_agg(party_id ${inOrder}) AS parties,
-  string_agg(own_text, '\\x0d'::bytea ${inOrder}) AS joined`
+const textsIn = (order: string) => `
+  array_agg(own_text ${order}) AS texts, array_agg(party_id ${order}) AS parties,
+  string_agg(own_text, '\\x0d'::bytea ${order}) AS joined`
+export const dayTexts = textsIn(inOrder)
 
-/** The same, and whether it is too small for signs. */
-const dayOfTexts = `${dayTexts}, count(*) < ${leastSigned}`
+const isTooSmall = `count(*) < ${leastSigned}`
 
 /** Puts days as they are now in the place of what was kept of them. Where texts stay, so do signs: most changes are of a state. */
 export async function renewDays(client: Asked, customerId: string, days: readonly number[]): Promise<void> {
@@ -47,7 +46,8 @@ export async function renewDays(client: Asked, customerId: string, days: readonl
     text: `
       INSERT INTO fatura.search_days AS stored (customer_id, day, texts, parties, joined, is_signed)
       SELECT $1, given.day, found.* FROM unnest($2::integer[]) AS given (day) CROSS JOIN LATERAL (
-        SELECT ${dayOfTexts} FROM fatura.invoices WHERE ${ofDay('given.day')}) found
+        SELECT ${textsIn('')}, ${isTooSmall} FROM (
+          SELECT own_text, party_id FROM fatura.invoices WHERE ${ofDay('given.day')} ${inOrder}) sorted) found
       WHERE found.texts IS NOT NULL
       ON CONFLICT (customer_id, day) DO UPDATE
         SET texts = excluded.texts, parties = excluded.parties, joined = excluded.joined,
@@ -82,18 +82,16 @@ async function dropParts(
   sizeOf: (day: number) => number,
 ): Promise<void> {
   for (const { day, signed_size } of signed) {
-    if (hasSameParts(signed_size, sizeOf(day))) continue
-    const left = countParts(sizeOf(day))
-    for (const [table, from] of [
-      ['search_signs', left.signs],
-      ['search_words', left.words],
-    ] as const)
+    const [had, left] = [countParts(signed_size), countParts(sizeOf(day))]
+    for (const kind of ['signs', 'words'] as const) {
+      if (had[kind] <= left[kind]) continue
       await client.query({
         text: `
-          DELETE FROM fatura.${table} g WHERE g.customer_id = $1 AND g.day = $2
+          DELETE FROM fatura.search_${kind} g WHERE g.customer_id = $1 AND g.day = $2
             AND g.part = ANY (ARRAY(SELECT generate_series($3::integer, ${mostParts - 1})))`,
-        values: [customerId, day, from],
+        values: [customerId, day, left[kind]],
       })
+    }
   }
 }
 
@@ -104,7 +102,7 @@ export async function renewTexts(client: Asked, customerId: string): Promise<voi
   const { rows } = await client.query<{ day: number }>({
     text: `
       INSERT INTO fatura.search_days (customer_id, day, texts, parties, joined, is_signed)
-      SELECT $1, day, ${dayOfTexts} FROM (
+      SELECT $1, day, ${dayTexts}, ${isTooSmall} FROM (
         SELECT ${dayOfIssue} AS day, issued_at, id, own_text, party_id FROM fatura.invoices WHERE customer_id = $1) given
       GROUP BY day RETURNING day`,
     values: [customerId],
