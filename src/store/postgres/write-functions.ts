@@ -4,6 +4,7 @@
  */
 import { countedAbove, headSize } from '../read-model/counting.ts'
 import { type ListType, readListInSql } from './lists.ts'
+import { findShards, onRows, onTables, type Table } from './on-tables.ts'
 
 /**
  * A plan is made once a connection, of a shard's tables for each batch, and must be good for all batches, also when it was
@@ -11,41 +12,6 @@ import { type ListType, readListInSql } from './lists.ts'
  */
 const attributes = `LANGUAGE plpgsql SET search_path = pg_catalog SET plan_cache_mode = force_generic_plan
   SET enable_seqscan = off`
-
-/** A shard's tables by their names: Citus has nothing to plan then. Of the shard, any customer tells. */
-const findShards = (tables: readonly string[]) => `
-    IF p_is_spread THEN
-      v_tables := ARRAY(
-        SELECT shard_name(t.name::regclass, get_shard_id_for_distribution_column(t.name::regclass, p_customer_id))
-        FROM unnest(ARRAY[${tables.map(table => `'fatura.${table}'`).join(', ')}]) WITH ORDINALITY AS t (name, place)
-        ORDER BY t.place);
-    END IF;`
-
-/** How a statement names a table, and a value. */
-interface Names {
-  table(name: string): string
-  value(name: string): string
-}
-
-/** A statement on the tables as they are, and the same on a shard's. Values are variables: their names, without `v_`. */
-function onTables(
-  tables: readonly string[],
-  values: readonly string[],
-  statement: (names: Names) => string,
-  into = '',
-): string {
-  const asTheyAre = statement({ table: name => `fatura.${name}`, value: name => `v_${name}` })
-  const ofShard = statement({
-    table: name => `%${tables.indexOf(name) + 1}$s`,
-    value: name => `$${values.indexOf(name) + 1}`,
-  })
-  const where = into === '' ? '' : ` INTO ${into}`
-  return `IF p_is_spread THEN
-      EXECUTE format($sql$${ofShard}$sql$, VARIADIC v_tables)${where} USING ${values.map(name => `v_${name}`).join(', ')};
-    ELSE
-      ${asTheyAre.trim()}${where};
-    END IF;`
-}
 
 /** What is given of each invoice: lists of one length, each as a text, or null where it is of nothing else. */
 export const givenColumns = {
@@ -102,22 +68,6 @@ function readLists(columns: Readonly<Record<string, ListType>>): string {
 const parametersOf = (columns: readonly string[]) =>
   ['p_customer_id text, p_is_spread boolean', ...columns.map(name => `given_${name} text`)].join(', ')
 
-/** The rows of lists of one length, with each one's place. */
-const rowsOf = (columns: readonly string[], value: Names['value']) =>
-  `unnest(${columns.map(value).join(', ')}) WITH ORDINALITY AS g (${columns.join(', ')}, place)`
-
-type Table = (name: string) => string
-
-/** A statement on these columns of what is given, and what was found of each; `g` names them. */
-function onRows(
-  tables: readonly string[],
-  columns: readonly string[],
-  statement: (given: string, table: Table) => string,
-  into = '',
-): string {
-  return onTables(tables, columns, ({ table, value }) => statement(rowsOf(columns, value), table), into)
-}
-
 const insertInvoices = (given: string, table: Table, isMeant: string) => `
         INSERT INTO ${table('invoices')} (${rowColumns.join(', ')})
         SELECT ${rowValues} FROM ${given} WHERE ${isMeant}`
@@ -127,7 +77,8 @@ const execute = onRows.bind(null, invoiceTables)
 
 /**
  * What was observed later than what is given stays as it is, its lines included; what is alike is only seen again. Tells of
- * each invoice that changed its place in what was given, and its moment before. The customers are locked.
+ * each invoice that changed its place in what was given, and its moment before. The customers are locked: what is not found is
+ * new, and is written without looking for it again.
  */
 const saveInvoices = `
   CREATE FUNCTION fatura.save_invoices(${parametersOf(names)}) RETURNS json ${attributes} AS $body$
