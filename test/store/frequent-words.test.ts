@@ -6,7 +6,8 @@ import type { Invoice } from '../../src/invoice.ts'
 import { openReadStore, openWriteStore } from '../../src/store/engines.ts'
 import { frequentPlace, readBits } from '../../src/store/read-model/frequent-words.ts'
 import { hasBit } from '../../src/store/read-model/letters.ts'
-import { searchWords } from '../../src/store/read-model/search.ts'
+import { addParties, partyPart } from '../../src/store/read-model/party-bits.ts'
+import { partyIdOf, searchWords } from '../../src/store/read-model/search.ts'
 import { countParts, signDay } from '../../src/store/read-model/search-signs.ts'
 import { foursOf, readShort, shortPlace } from '../../src/store/read-model/short-words.ts'
 import { campaign } from '../support/campaign.ts'
@@ -29,7 +30,7 @@ function afterMark(part: Uint8Array | undefined, mark: string): string | null {
   )
 }
 
-test('of a day of many, bits tell who is found by a frequent word, lists who has a short one, and fours who can have a longer one', () => {
+test('of a day of many, bits tell who is found by a frequent word and who is whose, lists who has a short one, and fours who can have a longer one', () => {
   const parties = ['in_\nana 48\n', '2025 lda\n\t509', '']
   const someRow = fc.record({ text: someText, party: fc.nat(2) })
   fc.assert(
@@ -37,6 +38,12 @@ test('of a day of many, bits tell who is found by a frequent word, lists who has
       const texts = rows.map(({ text }) => text)
       const day = { texts, parties, partyOf: rows.map(({ party }) => party) }
       const parts = signDay(day).words
+      for (const [number, party] of parties.entries()) {
+        const bits = new Uint8Array(Math.ceil(texts.length / 8))
+        addParties(bits, parts[partyPart] ?? new Uint8Array(), [String(partyIdOf(party))])
+        for (const [i, row] of rows.entries())
+          assert.equal(hasBit(bits, texts.length - 1 - i), row.party === number)
+      }
       const words = new Set(['q', 'qq', 'a9q', 'a', 'ab9', '_20'])
       for (const text of texts.slice(0, 20))
         for (let i = 0; i < text.length; i++)
@@ -80,8 +87,18 @@ test('a day of few keeps no words, and one of very few no signs', () => {
   assert.deepEqual([63, 64, 256].map(partsOfDay), [
     { signs: 0, words: 0 },
     { signs: 32, words: 0 },
-    { signs: 32, words: 96 },
+    { signs: 32, words: 97 },
   ])
+})
+
+test('a day of many parties does not keep who is whose', () => {
+  const partOfDay = (parties: number) => {
+    const texts = Array(300).fill('in_1')
+    const names = Array.from({ length: parties }, (_, i) => `party ${i}`)
+    return signDay({ texts, parties: names, partyOf: texts.map((_, i) => i % parties) }).words[partyPart]
+  }
+  assert.ok(partOfDay(24)?.length)
+  assert.equal(partOfDay(25)?.length, 0)
 })
 
 test('a day of any size is told: who lies far behind the last one is found', () => {
@@ -143,6 +160,11 @@ const questions: Question[] = [
     'z',
     '0 ana',
     'acme 20',
+    'padaria',
+    'padaria lima',
+    'acme2025ft',
+    'ana 2024 7',
+    'adar',
     'pt509442013 2',
     'é',
   ].map(q => ({ q })),

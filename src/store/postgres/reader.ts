@@ -1,4 +1,5 @@
 import { isForHead } from '../read-model/counting.ts'
+import type { SearchWord } from '../read-model/search.ts'
 import { groupsOf } from '../read-model/search-signs.ts'
 import {
   type InvoicePage,
@@ -65,7 +66,7 @@ export async function openPostgresReader(url: string, sharedBy = 1): Promise<Rea
             ...filters,
             words.map(([text]) => text),
             words.map(([, taxId]) => taxId),
-            groupsOf(words),
+            groupsByWord(words),
           ))
       const { summaries, version, ...rest } = row as PageRow
       return { ...rest, summaries: Buffer.from(summaries ?? ''), version: version ?? 0 }
@@ -127,4 +128,9 @@ type SnapshotRow = Omit<Snapshot, 'version'> & { version: number | null }
 type PageRow = Omit<InvoicePage, 'summaries' | 'version'> & {
   summaries: string | null
   version: number | null
+}
+
+/** The words' groups, each with the place of its word, from 1 on. */
+function groupsByWord(words: readonly SearchWord[]): [group: number, word: number][] {
+  return words.flatMap((word, i) => groupsOf([word]).map((group): [number, number] => [group, i + 1]))
 }

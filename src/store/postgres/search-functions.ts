@@ -5,7 +5,8 @@
 import { dayLength, everyDay, spans } from '../read-model/counting.ts'
 import { keptWords, partInSql } from '../read-model/frequent-words.ts'
 import { letters } from '../read-model/letters.ts'
-import { leastSigned, signParts } from '../read-model/search-signs.ts'
+import { partyPart } from '../read-model/party-bits.ts'
+import { groupsAtMost, leastSigned, signParts } from '../read-model/search-signs.ts'
 import { coding, longerWords, shortPartInSql, shortWords } from '../read-model/short-words.ts'
 import {
   attributes,
@@ -42,13 +43,15 @@ const values = `${sought}, ${givenFilters}`
 /** The words that not every party holds, the longest first: it is the rarest, most likely. And which parties hold each. */
 const readWords = `
     SELECT count(*) INTO v_parties FROM fatura.parties y WHERE y.customer_id = p_customer_id;
-    FOR v_word, v_alternative IN
-      SELECT w.word, coalesce(w.alternative, w.word) FROM unnest(p_words, p_alternatives) w (word, alternative)
+    FOR v_word, v_alternative, v_place IN
+      SELECT w.word, coalesce(w.alternative, w.word), w.place
+      FROM unnest(p_words, p_alternatives) WITH ORDINALITY w (word, alternative, place)
       ORDER BY length(w.word) DESC, w.word
     LOOP
       v_of := ARRAY(
         SELECT y.party_id FROM fatura.parties y WHERE y.customer_id = p_customer_id
           AND (strpos(y.text, v_word) > 0 OR strpos(y.text, v_alternative) > 0));
+      IF cardinality(v_of) > 0 THEN v_held := v_held || v_place; END IF;
       CONTINUE WHEN cardinality(v_of) = v_parties;
       v_free := CASE WHEN v_free IS NULL THEN v_of ELSE ARRAY(SELECT unnest(v_free) INTERSECT SELECT unnest(v_of)) END;
       v_words := v_words || convert_to(v_word, 'UTF8');
@@ -97,11 +100,14 @@ const takenOut = 16
 
 /** A part of what is kept of a day's words. */
 const partOfDay = 'FROM fatura.search_words w WHERE w.customer_id = $1 AND w.part = %s AND w.day = s.day'
-const partOfOuterDay = partOfDay.replace('s.day', 'd.day')
+
+/** The bits that follow a mark in a text, or nothing. */
+const bitsAfter = (text: string, mark: string) =>
+  `(''x'' || nullif(split_part(split_part(${text}, E''\\n'' || ${mark} || '':'', 2), E''\\n'', 1), ''''))::bit(%s)`
 
 /**
- * Of each word: who is found by it, if it is frequent on that day, or short and in no party's text; else who has its first and
- * last four letters, or can be anyone. All as bits, of one length.
+ * Of each word: who is found by it, if it is frequent on that day, or short; else who has its first and last four letters, or can be
+ * anyone. With all who are made out to a party that holds it. All as bits, of one length.
  */
 const writeBits = `
       SELECT 8 * ((coalesce(max(k.n), 0) + 7) / 8) INTO v_bits FROM fatura.counts k
@@ -111,17 +117,26 @@ const writeBits = `
         v_exact := NULL;
         v_possible := NULL;
         IF v_plain[v_at] AND v_word ~ '${keptWords}' THEN
-          v_exact := format('(SELECT (''x'' || nullif(split_part(split_part(convert_from(w.bits, ''UTF8''),
-            E''\\n'' || $5[%s] || '':'', 2), E''\\n'', 1), ''''))::bit(%s) ${partOfDay})', v_at, v_bits, ${partInSql('v_word')});
+          v_exact := format('(SELECT ${bitsAfter("convert_from(w.bits, ''UTF8'')", '$5[%s]')} ${partOfDay})',
+            v_at, v_bits, ${partInSql('v_word')});
         END IF;
-        IF v_plain[v_at] AND v_ends[v_at] = v_ends[v_at - 1] THEN
+        SELECT string_agg(format('coalesce(${bitsAfter('k.lines', '$3[%s]')}, $6)', h, v_bits), ' | ') INTO v_theirs
+        FROM generate_series(v_ends[v_at - 1] + 1, v_ends[v_at]) h;
+        v_theirs := '(SELECT ' || v_theirs || format(
+          ' FROM (SELECT convert_from(w.bits, ''UTF8'') AS lines ${partOfDay}) k WHERE k.lines <> '''')', ${partyPart});
+        IF v_plain[v_at] AND v_ends[v_at] - v_ends[v_at - 1] <= ${countedApart} THEN
           IF v_word ~ '${shortWords}' THEN
-            v_exact := format('coalesce(%s, (SELECT fatura.find_short(w.bits, $5[%s], $6) ${partOfDay}))',
-              v_exact, v_at, ${shortPartInSql('v_word')});
+            v_own := format('(SELECT fatura.find_short(w.bits, $5[%s], $6) ${partOfDay})', v_at, ${shortPartInSql('v_word')});
+            v_exact := CASE WHEN v_theirs IS NULL THEN format('coalesce(%s, %s)', v_exact, v_own)
+              ELSE format('coalesce(%s | %s, %s)', v_own, v_theirs, v_exact) END;
           ELSIF v_word ~ '${longerWords}' THEN
-            v_possible := format('CASE WHEN d.is_signed THEN (SELECT fatura.find_short(w.bits, left($5[%s], 4), $6) ${partOfOuterDay})
-              & (SELECT fatura.find_short(w.bits, right($5[%s], 4), $6) ${partOfOuterDay}) END',
+            v_own := format('(SELECT CASE WHEN f.bits = $6 THEN $6
+              ELSE f.bits & (SELECT fatura.find_short(w.bits, left($5[%s], 4), $6) ${partOfDay}) END
+              FROM (SELECT fatura.find_short(w.bits, right($5[%s], 4), $6) AS bits ${partOfDay} OFFSET 0) f)',
               v_at, ${shortPartInSql('left(v_word, 4)')}, v_at, ${shortPartInSql('right(v_word, 4)')});
+            v_possible := format('CASE WHEN d.is_signed THEN %s END', replace(concat_ws(' | ', v_own, v_theirs), 's.day', 'd.day'));
+            v_theirs := 'CASE WHEN ' || v_own || ' = $6 THEN ' || v_theirs || ' END';
+            IF v_theirs IS NOT NULL THEN v_exact := format('coalesce(%s)', concat_ws(', ', v_theirs, v_exact)); END IF;
           END IF;
         END IF;
         v_each := concat_ws(', ', v_each, format('CASE WHEN s.is_signed THEN %s END AS b%s', coalesce(v_exact, 'NULL::varbit'), v_at));
@@ -143,7 +158,11 @@ const findInDays = `
         SELECT string_agg(format('cardinality(array_positions(e.parties, %s))', f.party_id), ' + ') INTO v_of_free
         FROM unnest(v_free) f (party_id);
       END IF;
-      FOREACH v_group IN ARRAY p_groups LOOP
+      -- A word that a party holds is on all days of the party: signs tell nothing of it.
+      FOR v_group IN
+        SELECT p_groups[n][1] FROM generate_series(1, array_length(p_groups, 1)) n
+        WHERE p_groups[n][2] <> ALL (v_held) ORDER BY n LIMIT ${groupsAtMost}
+      LOOP
         EXIT WHEN cardinality(v_signed) <= ${worthReading};
         v_signed := CASE WHEN v_signed IS NULL
           THEN ARRAY(SELECT g.day FROM ${signsWithGroup})
@@ -263,8 +282,8 @@ ${findPlaces}
     v_words bytea[] := '{}'; v_holders bigint[] := '{}'; v_ends integer[] := '[0:0]={0}';
     v_condition text; v_found text; v_lacks text; v_of_free text; v_ids text[]; v_left bigint; v_in_days boolean;
     v_days integer[]; v_ns bigint[]; v_group integer; v_signed integer[];
-    v_plain boolean[] := '{}'; v_texts text[] := '{}'; v_bits integer;
-    v_exact text; v_possible text; v_each text; v_all text; v_any text;
+    v_place integer; v_held integer[] := '{}'; v_plain boolean[] := '{}'; v_texts text[] := '{}'; v_bits integer;
+    v_exact text; v_possible text; v_own text; v_theirs text; v_each text; v_all text; v_any text;
   BEGIN
     ${readWords};
     IF cardinality(v_words) = 0 THEN

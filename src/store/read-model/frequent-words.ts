@@ -2,7 +2,7 @@
  * Frequent words are counted without reading texts. Of a day's invoices, those that are found by a word are kept as a
  * row of bits, for each word that at least one in twenty has in its own text; and for each single letter that anyone has.
  */
-import { type DayTexts, type Letters, letters, longestWord, noLetter, setBit } from './letters.ts'
+import { type DayTexts, type Letters, letters, longestWord, noLetter, setBit, writeBits } from './letters.ts'
 import type { SearchWord } from './search.ts'
 import { type Fours, isOfLetters, nameFour, sharing } from './short-words.ts'
 
@@ -67,9 +67,7 @@ export function keepFrequent({ texts, parties, partyOf }: DayTexts, run: Letters
     if (holds.includes(true))
       for (let i = 0; i < texts.length; i++)
         if (holds[partyOf[i] as number]) setBit(bits, texts.length - 1 - i)
-    // What ends with nobody is left out: the bits of a word stay as they are when somebody comes who has it not.
-    const end = bits.findLastIndex(byte => byte !== 0) + 1
-    parts[partOfWord(word)] += markOf(word) + bits.toString('hex', 0, end)
+    parts[partOfWord(word)] += markOf(word) + writeBits(bits)
   }
   return parts.map(words => Buffer.from(words))
 }

@@ -50,3 +50,8 @@ export function setBit(bits: Uint8Array, text: number): void {
 export function hasBit(bits: Uint8Array, text: number): boolean {
   return ((bits[text >>> 3] ?? 0) & (128 >>> (text & 7))) !== 0
 }
+
+/** As hexadecimal digits. What ends with nobody is left out: so they stay as they are when somebody comes who has no bit. */
+export function writeBits(bits: Buffer): string {
+  return bits.toString('hex', 0, bits.findLastIndex(byte => byte !== 0) + 1)
+}

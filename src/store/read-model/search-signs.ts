@@ -3,10 +3,11 @@
  * sets one. Where a group of a word has no bit, the word is not. Signs are kept cut into parts, by the group's hash, so that
  * to look for a group in a thousand texts is to read one short part of each.
  */
-import { frequentParts, keepFrequent } from './frequent-words.ts'
+import { keepFrequent } from './frequent-words.ts'
 import { type DayTexts, readLetters } from './letters.ts'
+import { keepParties, partyPart } from './party-bits.ts'
 import { type SearchWord, textEnd } from './search.ts'
-import { findFours, keepShort, shortParts } from './short-words.ts'
+import { findFours, keepShort } from './short-words.ts'
 
 export const signParts = 32
 
@@ -63,14 +64,14 @@ export const leastSigned = 64
 /** A day of fewer invoices keeps no words: all such texts are read in a few milliseconds. */
 const leastKept = 256
 
-/** What is kept of a day to look for words in it: the parts of its sign, and of its words, those of frequent ones first. */
+/** What is kept of a day to look for words in it: the parts of its sign, and of its words, those of frequent ones first and its parties last. */
 export interface DayParts<Part> {
   signs: Part
   words: Part
 }
 
 /** How many parts of one kind a day has at most. */
-export const mostParts = frequentParts + shortParts
+export const mostParts = partyPart + 1
 
 /** How many parts a day of so many invoices has. */
 export function countParts(invoices: number): DayParts<number> {
@@ -106,11 +107,11 @@ export function signDay(day: DayTexts): DayParts<Uint8Array[]> {
   if (texts.length < leastKept) return { signs, words: [] }
   const run = readLetters(texts)
   const fours = findFours(run)
-  return { signs, words: [...keepFrequent(day, run, fours), ...keepShort(fours, run)] }
+  return { signs, words: [...keepFrequent(day, run, fours), ...keepShort(fours, run), keepParties(day)] }
 }
 
 /** This many groups tell enough: further ones would only be read. */
-const groupsAtMost = 12
+export const groupsAtMost = 12
 
 /** What is held whichever form of a word is: of a tax id with a country before it, all but the country. */
 function sharedPart([text, taxId]: SearchWord): string {

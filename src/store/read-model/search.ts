@@ -72,7 +72,7 @@ function partyOf(fields: readonly (string | null)[], taxId: string | null): Part
   const known = parties.get(key)
   if (known !== undefined) return known
   const party = `${joinFields(fields)}${fieldEnd}${taxId === null ? '' : taxIdStart + foldText(taxId)}`
-  const made = { party, party_id: hashText(party) }
+  const made = { party, party_id: partyIdOf(party) }
   if (parties.size >= partiesHeld) parties.clear()
   parties.set(key, made)
   return made
@@ -84,8 +84,8 @@ function joinFields(values: readonly (string | number | null)[]): string {
   return [...fields].join(fieldEnd)
 }
 
-/** 48 bits, so that it is an exact number everywhere. */
-function hashText(text: string): number {
+/** What a party is known by: its text in 48 bits, so that it is an exact number everywhere. */
+export function partyIdOf(text: string): number {
   return hash('sha1', text, 'buffer').readUIntBE(0, 6)
 }
 

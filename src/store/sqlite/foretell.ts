@@ -2,6 +2,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { spans } from '../read-model/counting.ts'
 import { countBits, frequentPlace, readBits } from '../read-model/frequent-words.ts'
+import { addParties, partyPart } from '../read-model/party-bits.ts'
 import { formsOf, type SearchWord } from '../read-model/search.ts'
 import { foursOf, readShort, type ShortPlace, shortPlace } from '../read-model/short-words.ts'
 
@@ -15,8 +16,17 @@ export interface Foretold {
 
 type BitsOfDays = Map<number, Uint8Array>
 
+/** Of one word, by the day: who has it; and who can have it, of the days of which that is all that is known. */
+interface Told {
+  exact: BitsOfDays
+  possible: BitsOfDays
+}
+
 /** So few days are read faster than what else is kept of a word. */
 const fewDays = 64
+
+/** Up to this many parties that hold a word, it is worth looking who is theirs. */
+const holdersAtMost = 32
 
 export function foretell(db: DatabaseSync) {
   const partOfDays = `FROM counts c CROSS JOIN search_words w
@@ -28,8 +38,8 @@ export function foretell(db: DatabaseSync) {
     `SELECT w.day, CAST(substr(w.bits, nullif(instr(w.bits, ?3), 0) + length(?3), ?4) AS TEXT) ${partOfDays}`,
   )
   for (const statement of [readPart, readMarked]) statement.setReturnArrays(true)
-  const findHolder = db.prepare(
-    'SELECT 1 FROM parties WHERE customer_id = ?1 AND instr(text, ?2) > 0 LIMIT 1',
+  const findHolders = db.prepare(
+    `SELECT party_id FROM parties WHERE customer_id = ?1 AND instr(text, ?2) > 0 LIMIT ${holdersAtMost + 1}`,
   )
 
   /** Who is found by a word on days on which it is frequent, and how many other days keep words. */
@@ -53,39 +63,74 @@ export function foretell(db: DatabaseSync) {
     return { found, others }
   }
 
+  function readParts(customerId: string, part: number): [day: number, bytes: Uint8Array][] {
+    return readPart.all(customerId, part) as unknown as [number, Uint8Array][]
+  }
+
   function readShortOnes(
     customerId: string,
     place: ShortPlace,
     sizes: ReadonlyMap<number, number>,
   ): BitsOfDays {
     const found: BitsOfDays = new Map()
-    const rows = readPart.all(customerId, place.part) as unknown as [number, Uint8Array][]
-    for (const [day, part] of rows) {
+    for (const [day, part] of readParts(customerId, place.part)) {
       const size = sizes.get(day)
       if (size !== undefined) found.set(day, readShort(part, place, size))
     }
     return found
   }
 
-  /** Whether any party has it in its text. */
-  function isHeld(customerId: string, word: SearchWord): boolean {
-    return formsOf(word).some(form => findHolder.get(customerId, form) !== undefined)
+  /** The parties that have it in their text. */
+  function readHolders(customerId: string, word: SearchWord): Set<string> {
+    const rows = formsOf(word).flatMap(form => findHolders.all(customerId, form))
+    return new Set(rows.map(({ party_id }) => String(party_id)))
   }
 
-  /** Of one word, by the day: who has it; and who can have it, of the days of which that is all that is known. */
-  function readWord(
+  function readWord(customerId: string, word: SearchWord, sizes: ReadonlyMap<number, number>): Told {
+    const holders = readHolders(customerId, word)
+    const place = shortPlace(word)
+    if (place !== null && holders.size === 0)
+      return { exact: readShortOnes(customerId, place, sizes), possible: new Map() }
+    if (holders.size > 0 && holders.size <= holdersAtMost) {
+      const told = readHeld(customerId, word, holders, sizes)
+      if (told.exact.size > 0 && told.possible.size <= fewDays) return told
+    }
+    const { found: exact, others } = readFrequent(customerId, word, sizes)
+    const isWorth = others > fewDays && holders.size === 0
+    return { exact, possible: isWorth ? readFours(customerId, word, sizes) : new Map() }
+  }
+
+  /** Who has the first and the last four letters of a longer word. */
+  function readFours(customerId: string, word: SearchWord, sizes: ReadonlyMap<number, number>): BitsOfDays {
+    const [first, last] = foursOf(word) ?? []
+    if (first === undefined || last === undefined) return new Map()
+    // The last ones are rarer: numbers differ at their ends.
+    const found = readShortOnes(customerId, last, sizes)
+    const some = found.values().filter(bits => bits.some(byte => byte !== 0))
+    if (some.drop(fewDays).next().done) return found
+    for (const [day, bits] of readShortOnes(customerId, first, sizes))
+      keepCommon(found.get(day) ?? bits, bits)
+    return found
+  }
+
+  /** Of a word that parties hold: those who are made out to them, and those who have it themselves. */
+  function readHeld(
     customerId: string,
     word: SearchWord,
+    holders: ReadonlySet<string>,
     sizes: ReadonlyMap<number, number>,
-  ): { exact: BitsOfDays; possible: BitsOfDays } {
-    const isOwn = !isHeld(customerId, word)
-    const place = isOwn ? shortPlace(word) : null
-    if (place !== null) return { exact: readShortOnes(customerId, place, sizes), possible: new Map() }
-    const { found: exact, others } = readFrequent(customerId, word, sizes)
-    if (others <= fewDays || !isOwn) return { exact, possible: new Map() }
-    const [first, last] = (foursOf(word) ?? []).map(place => readShortOnes(customerId, place, sizes))
-    for (const [day, bits] of first ?? []) keepCommon(bits, last?.get(day) ?? bits)
-    return { exact, possible: first ?? new Map() }
+  ): Told {
+    const told: Told = { exact: new Map(), possible: new Map() }
+    const place = shortPlace(word)
+    const own = place === null ? readFours(customerId, word, sizes) : readShortOnes(customerId, place, sizes)
+    for (const [day, part] of own.size === 0 ? [] : readParts(customerId, partyPart)) {
+      const bits = own.get(day)
+      if (bits === undefined || part.length === 0) continue
+      const isSure = place !== null || bits.every(byte => byte === 0)
+      addParties(bits, part, holders)
+      told[isSure ? 'exact' : 'possible'].set(day, bits)
+    }
+    return told
   }
 
   /** By the day, where something is known. `sizes` tells how many invoices the days have that matter. Stops after each word. */

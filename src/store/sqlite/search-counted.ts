@@ -54,10 +54,19 @@ export function searchCounted(db: DatabaseSync) {
   // Kept from search to search: making one for each day takes longer than looking through it.
   let found = new Uint8Array(4096)
 
+  /** The texts of the parties; null where there are too many to look at. */
+  function readFewParties(customerId: string): string[] | null {
+    const parties = readParties.all(customerId).map(({ text }) => String(text))
+    return parties.length > partiesAtMost ? null : parties
+  }
+
   /** The days whose signs have the words; null where signs tell nothing. */
   function findSigned({ customer_id, words = [] }: InvoiceQuery): number[] | null {
+    // A word that a party holds is on all days of the party: signs tell nothing of it.
+    const parties = readFewParties(customer_id) ?? []
+    const own = words.filter(word => !parties.some(party => wordsLeft([word], party).length === 0))
     let left: number[] | null = null
-    for (const group of groupsOf(words)) {
+    for (const group of groupsOf(own)) {
       const [part, byte, bytes] = [partOf(group), byteOf(group), bytesWith[group & 7] as Uint8Array]
       left =
         left === null
@@ -93,11 +102,8 @@ export function searchCounted(db: DatabaseSync) {
   return {
     /** Whether every party holds the words: then a search is a list. False also where there are too many to look at. */
     isEvery({ customer_id, words = [] }: InvoiceQuery): boolean {
-      const parties = readParties.all(customer_id)
-      return (
-        parties.length <= partiesAtMost &&
-        parties.every(({ text }) => wordsLeft(words, String(text)).length === 0)
-      )
+      const parties = readFewParties(customer_id)
+      return parties?.every(party => wordsLeft(words, party).length === 0) ?? false
     },
 
     /** How many invoices are found, and a page's rows' texts from a place on. Stops after each day that is read, and can be left there. */

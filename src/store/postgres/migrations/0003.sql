@@ -278,18 +278,20 @@ DECLARE
   v_words bytea[] := '{}'; v_holders bigint[] := '{}'; v_ends integer[] := '[0:0]={0}';
   v_condition text; v_found text; v_lacks text; v_of_free text; v_ids text[]; v_left bigint; v_in_days boolean;
   v_days integer[]; v_ns bigint[]; v_group integer; v_signed integer[];
-  v_plain boolean[] := '{}'; v_texts text[] := '{}'; v_bits integer;
-  v_exact text; v_possible text; v_each text; v_all text; v_any text;
+  v_place integer; v_held integer[] := '{}'; v_plain boolean[] := '{}'; v_texts text[] := '{}'; v_bits integer;
+  v_exact text; v_possible text; v_own text; v_theirs text; v_each text; v_all text; v_any text;
 BEGIN
 
   SELECT count(*) INTO v_parties FROM fatura.parties y WHERE y.customer_id = p_customer_id;
-  FOR v_word, v_alternative IN
-    SELECT w.word, coalesce(w.alternative, w.word) FROM unnest(p_words, p_alternatives) w (word, alternative)
+  FOR v_word, v_alternative, v_place IN
+    SELECT w.word, coalesce(w.alternative, w.word), w.place
+    FROM unnest(p_words, p_alternatives) WITH ORDINALITY w (word, alternative, place)
     ORDER BY length(w.word) DESC, w.word
   LOOP
     v_of := ARRAY(
       SELECT y.party_id FROM fatura.parties y WHERE y.customer_id = p_customer_id
         AND (strpos(y.text, v_word) > 0 OR strpos(y.text, v_alternative) > 0));
+    IF cardinality(v_of) > 0 THEN v_held := v_held || v_place; END IF;
     CONTINUE WHEN cardinality(v_of) = v_parties;
     v_free := CASE WHEN v_free IS NULL THEN v_of ELSE ARRAY(SELECT unnest(v_free) INTERSECT SELECT unnest(v_of)) END;
     v_words := v_words || convert_to(v_word, 'UTF8');
@@ -320,7 +322,11 @@ BEGIN
       SELECT string_agg(format('cardinality(array_positions(e.parties, %s))', f.party_id), ' + ') INTO v_of_free
       FROM unnest(v_free) f (party_id);
     END IF;
-    FOREACH v_group IN ARRAY p_groups LOOP
+    -- A word that a party holds is on all days of the party: signs tell nothing of it.
+    FOR v_group IN
+      SELECT p_groups[n][1] FROM generate_series(1, array_length(p_groups, 1)) n
+      WHERE p_groups[n][2] <> ALL (v_held) ORDER BY n LIMIT 12
+    LOOP
       EXIT WHEN cardinality(v_signed) <= 4;
       v_signed := CASE WHEN v_signed IS NULL
         THEN ARRAY(SELECT g.day FROM fatura.search_signs g WHERE g.customer_id = p_customer_id AND g.part = v_group >> 27 & 31
@@ -342,17 +348,26 @@ BEGIN
       v_exact := NULL;
       v_possible := NULL;
       IF v_plain[v_at] AND v_word ~ '^[abcdefghijklmnopqrstuvwxyz0123456789_]{1,8}$' THEN
-        v_exact := format('(SELECT (''x'' || nullif(split_part(split_part(convert_from(w.bits, ''UTF8''),
-          E''\n'' || $5[%s] || '':'', 2), E''\n'', 1), ''''))::bit(%s) FROM fatura.search_words w WHERE w.customer_id = $1 AND w.part = %s AND w.day = s.day)', v_at, v_bits, (3 * ascii(v_word) + 17 * ascii(substr(v_word, 2, 1)) + 11 * ascii(right(v_word, 1)) + 9 * length(v_word)) % 32);
+        v_exact := format('(SELECT (''x'' || nullif(split_part(split_part(convert_from(w.bits, ''UTF8''), E''\n'' || $5[%s] || '':'', 2), E''\n'', 1), ''''))::bit(%s) FROM fatura.search_words w WHERE w.customer_id = $1 AND w.part = %s AND w.day = s.day)',
+          v_at, v_bits, (3 * ascii(v_word) + 17 * ascii(substr(v_word, 2, 1)) + 11 * ascii(right(v_word, 1)) + 9 * length(v_word)) % 32);
       END IF;
-      IF v_plain[v_at] AND v_ends[v_at] = v_ends[v_at - 1] THEN
+      SELECT string_agg(format('coalesce((''x'' || nullif(split_part(split_part(k.lines, E''\n'' || $3[%s] || '':'', 2), E''\n'', 1), ''''))::bit(%s), $6)', h, v_bits), ' | ') INTO v_theirs
+      FROM generate_series(v_ends[v_at - 1] + 1, v_ends[v_at]) h;
+      v_theirs := '(SELECT ' || v_theirs || format(
+        ' FROM (SELECT convert_from(w.bits, ''UTF8'') AS lines FROM fatura.search_words w WHERE w.customer_id = $1 AND w.part = %s AND w.day = s.day) k WHERE k.lines <> '''')', 96);
+      IF v_plain[v_at] AND v_ends[v_at] - v_ends[v_at - 1] <= 4 THEN
         IF v_word ~ '^[abcdefghijklmnopqrstuvwxyz0123456789_]{1,4}$' THEN
-          v_exact := format('coalesce(%s, (SELECT fatura.find_short(w.bits, $5[%s], $6) FROM fatura.search_words w WHERE w.customer_id = $1 AND w.part = %s AND w.day = s.day))',
-            v_exact, v_at, 32 + (3 * ascii(v_word) + 17 * ascii(substr(v_word, 2, 1))) % 64);
+          v_own := format('(SELECT fatura.find_short(w.bits, $5[%s], $6) FROM fatura.search_words w WHERE w.customer_id = $1 AND w.part = %s AND w.day = s.day)', v_at, 32 + (3 * ascii(v_word) + 17 * ascii(substr(v_word, 2, 1))) % 64);
+          v_exact := CASE WHEN v_theirs IS NULL THEN format('coalesce(%s, %s)', v_exact, v_own)
+            ELSE format('coalesce(%s | %s, %s)', v_own, v_theirs, v_exact) END;
         ELSIF v_word ~ '^[abcdefghijklmnopqrstuvwxyz0123456789_]{5,}$' THEN
-          v_possible := format('CASE WHEN d.is_signed THEN (SELECT fatura.find_short(w.bits, left($5[%s], 4), $6) FROM fatura.search_words w WHERE w.customer_id = $1 AND w.part = %s AND w.day = d.day)
-            & (SELECT fatura.find_short(w.bits, right($5[%s], 4), $6) FROM fatura.search_words w WHERE w.customer_id = $1 AND w.part = %s AND w.day = d.day) END',
+          v_own := format('(SELECT CASE WHEN f.bits = $6 THEN $6
+            ELSE f.bits & (SELECT fatura.find_short(w.bits, left($5[%s], 4), $6) FROM fatura.search_words w WHERE w.customer_id = $1 AND w.part = %s AND w.day = s.day) END
+            FROM (SELECT fatura.find_short(w.bits, right($5[%s], 4), $6) AS bits FROM fatura.search_words w WHERE w.customer_id = $1 AND w.part = %s AND w.day = s.day OFFSET 0) f)',
             v_at, 32 + (3 * ascii(left(v_word, 4)) + 17 * ascii(substr(left(v_word, 4), 2, 1))) % 64, v_at, 32 + (3 * ascii(right(v_word, 4)) + 17 * ascii(substr(right(v_word, 4), 2, 1))) % 64);
+          v_possible := format('CASE WHEN d.is_signed THEN %s END', replace(concat_ws(' | ', v_own, v_theirs), 's.day', 'd.day'));
+          v_theirs := 'CASE WHEN ' || v_own || ' = $6 THEN ' || v_theirs || ' END';
+          IF v_theirs IS NOT NULL THEN v_exact := format('coalesce(%s)', concat_ws(', ', v_theirs, v_exact)); END IF;
         END IF;
       END IF;
       v_each := concat_ws(', ', v_each, format('CASE WHEN s.is_signed THEN %s END AS b%s', coalesce(v_exact, 'NULL::varbit'), v_at));
