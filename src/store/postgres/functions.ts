@@ -2,6 +2,8 @@
  * What the API's role may do: call these, each of which takes the customer. They run with their owner's rights, blind to
  * what the caller's search path holds, and are planned once a connection.
  */
+
+import { findPlaces, findShort } from './bit-functions.ts'
 import { keyAttributes } from './function-parts.ts'
 import { keyFunctions } from './key-functions.ts'
 import { listCounted, listInvoices } from './list-functions.ts'
@@ -27,7 +29,15 @@ const others = `
   END $body$;`
 
 /** Those that the API calls. */
-export const readFunctions = asInstalled([keyFunctions, listCounted, listInvoices, searchInvoices, others])
+export const readFunctions = asInstalled([
+  keyFunctions,
+  listCounted,
+  listInvoices,
+  findShort,
+  findPlaces,
+  searchInvoices,
+  others,
+])
 
 /** All of them, as the newest migration holds them: `npm run functions` writes them there. */
 export const functions = `${readFunctions}\n\n${asInstalled([writeFunctions])}`

@@ -62,7 +62,11 @@ export function readBits(marked: string | null, { isLetter }: FrequentPlace): Ui
 /** The frequent words of a day, in their parts. Every part is there, also one without a word. */
 export function keepFrequent({ texts, parties, partyOf }: DayTexts, run: Letters, fours: Fours): Buffer[] {
   const parts: string[] = Array(frequentParts).fill('')
-  for (const [word, bits] of findFrequent(run, fours)) {
+  const found = findFrequent(run, fours)
+  for (const letter of letters)
+    if (!found.has(letter) && parties.some(party => party.includes(letter)))
+      found.set(letter, Buffer.alloc(Math.ceil(texts.length / 8)))
+  for (const [word, bits] of found) {
     const holds = parties.map(party => party.includes(word))
     if (holds.includes(true))
       for (let i = 0; i < texts.length; i++)

@@ -358,7 +358,7 @@ BEGIN
       IF v_plain[v_at] AND v_ends[v_at] - v_ends[v_at - 1] <= 4 THEN
         IF v_word ~ '^[abcdefghijklmnopqrstuvwxyz0123456789_]{1,4}$' THEN
           v_own := format('(SELECT fatura.find_short(w.bits, $5[%s], $6) FROM fatura.search_words w WHERE w.customer_id = $1 AND w.part = %s AND w.day = s.day)', v_at, 32 + (3 * ascii(v_word) + 17 * ascii(substr(v_word, 2, 1))) % 64);
-          v_exact := CASE WHEN v_theirs IS NULL THEN format('coalesce(%s, %s)', v_exact, v_own)
+          v_exact := CASE WHEN v_theirs IS NULL OR length(v_word) = 1 THEN format('coalesce(%s, %s)', v_exact, v_own)
             ELSE format('coalesce(%s | %s, %s)', v_own, v_theirs, v_exact) END;
         ELSIF v_word ~ '^[abcdefghijklmnopqrstuvwxyz0123456789_]{5,}$' THEN
           v_own := format('(SELECT CASE WHEN f.bits = $6 THEN $6
