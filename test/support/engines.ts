@@ -1,11 +1,10 @@
 /** Every engine a store can run on. A suite loops over them, so that one suite runs over all. */
 import { randomBytes } from 'node:crypto'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { copyFile, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import pg from 'pg'
-import { migrateStore } from '../../src/store/engines.ts'
 import { createCitusDatabase, skipCitus } from './citus-cluster.ts'
 import { runSql } from './run-sql.ts'
 
@@ -20,9 +19,9 @@ export interface Engine {
 const sqlite: Engine = {
   name: 'sqlite',
   async createStore(t) {
-    const url = `sqlite:${join(await createFolder(t), 'fatura.db')}`
-    await migrateStore(url)
-    return url
+    const path = join(await createFolder(t), 'fatura.db')
+    await copyFile(needed('TEST_SQLITE_TEMPLATE'), path)
+    return `sqlite:${path}`
   },
 }
 
@@ -68,12 +67,18 @@ export const engines: readonly Engine[] = [sqlite, postgres, ...(skipCitus ? [] 
 
 /** The address of the run's server, to which a database's name is to be appended. */
 export function postgresServer(): string {
-  const url = process.env.TEST_POSTGRES_URL
-  if (!url)
-    throw new Error(
-      'There is no PostgreSQL: run the tests with npm test, or one file with npm run test:file -- FILE',
-    )
+  const url = needed('TEST_POSTGRES_URL')
   return url.endsWith('/') ? url : `${url}/`
+}
+
+/** What test/support/postgres-server.ts prepared before the first test file. */
+function needed(name: string): string {
+  const value = process.env[name]
+  if (!value)
+    throw new Error(
+      `There is no ${name}: run the tests with npm test, or one file with npm run test:file -- FILE`,
+    )
+  return value
 }
 
 /** A folder that goes away with the test. */

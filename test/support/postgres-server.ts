@@ -1,5 +1,6 @@
 /**
- * A real PostgreSQL for the tests: one server a run, started before the first test file and gone after the last.
+ * A real PostgreSQL for the tests: one server a run, started before the first test file and gone after the last; and on each
+ * engine a migrated store that the tests' own are copied from: faster than to migrate each.
  * TEST_POSTGRES_URL names a server to use instead; its role must be able to create databases and roles.
  */
 import { randomInt } from 'node:crypto'
@@ -103,6 +104,7 @@ async function isRoomy(folder: string): Promise<boolean> {
 
 let started: PostgresServer | undefined
 const template = `fatura_template_${process.pid}`
+let sqliteFolder: string | undefined
 
 export async function globalSetup(): Promise<void> {
   // Test files are processes too, and most of them load the same modules.
@@ -114,7 +116,9 @@ export async function globalSetup(): Promise<void> {
     await started.start()
     process.env.TEST_POSTGRES_URL = started.url
   }
-  // A migrated database that the tests' own are copied from: faster than to migrate each.
+  sqliteFolder = await mkdtemp(join(tmpdir(), 'fatura-template-'))
+  process.env.TEST_SQLITE_TEMPLATE = join(sqliteFolder, 'fatura.db')
+  await migrateStore(`sqlite:${process.env.TEST_SQLITE_TEMPLATE}`)
   await runSql(postgresServer(), `CREATE DATABASE ${template}`)
   await migrateStore(postgresServer() + template)
   await runSql(postgresServer(), `ALTER DATABASE ${template} ALLOW_CONNECTIONS false`)
@@ -125,6 +129,7 @@ export async function globalSetup(): Promise<void> {
 export async function globalTeardown(): Promise<void> {
   // A server that was given outlives the run: nothing of ours stays on it.
   await forgetCitus()
+  if (sqliteFolder !== undefined) await rm(sqliteFolder, { recursive: true, force: true })
   await runSql(postgresServer(), `DROP DATABASE IF EXISTS ${template}`)
   await started?.stop()
   await started?.remove()
