@@ -53,20 +53,16 @@ function readFilters(search: URLSearchParams): (document: IxDocument) => boolean
   const isArchived = search.get('archived') === 'true'
   const reference = search.get('reference') ?? ''
   const text = (search.get('text') ?? '').toLowerCase()
-  return document => {
-    const day = parseDay(document.date) ?? 0
-    return (
-      (types.size === 0 || types.has(document.type)) &&
-      (statuses.size === 0 || statuses.has(document.status)) &&
-      day >= from &&
-      day <= to &&
-      // What was put away is in no list but its own.
-      document.archived === isArchived &&
-      // Found anywhere inside, whatever the case: who wants the very same must compare.
-      (reference === '' || (document.reference ?? '').toLowerCase().includes(reference.toLowerCase())) &&
-      (text === '' || textOf(document).includes(text))
-    )
-  }
+  const isWithin = (day: number) => day >= from && day <= to
+  return document =>
+    (types.size === 0 || types.has(document.type)) &&
+    (statuses.size === 0 || statuses.has(document.status)) &&
+    // What was put away is in no list but its own.
+    document.archived === isArchived &&
+    // Found anywhere inside, whatever the case: who wants the very same must compare.
+    (reference === '' || (document.reference ?? '').toLowerCase().includes(reference.toLowerCase())) &&
+    (text === '' || textOf(document).includes(text)) &&
+    isWithin(parseDay(document.date) ?? 0)
 }
 
 function textOf({ client, observations, sequence_number }: IxDocument): string {

@@ -127,8 +127,12 @@ export function formatDay(seconds: number): string {
 
 /** yyyymmdd, which can be compared; null when the text is no day. */
 export function parseDay(text: string): number | null {
-  const [, day = '', month = '', year = ''] = /^(\d\d)\/(\d\d)\/(\d{4})$/.exec(text) ?? []
-  const iso = `${year}-${month}-${day}`
-  if (Number.isNaN(Date.parse(iso)) || new Date(iso).toISOString().slice(0, 10) !== iso) return null
-  return Number(`${year}${month}${day}`)
+  if (!/^\d\d\/\d\d\/\d{4}$/.test(text)) return null
+  const [day, month, year] = [Number(text.slice(0, 2)), Number(text.slice(3, 5)), Number(text.slice(6))]
+  // The 31st of February becomes a day of March.
+  const date = new Date(0)
+  date.setUTCFullYear(year, month - 1, day)
+  return date.getUTCMonth() === month - 1 && date.getUTCDate() === day
+    ? year * 10_000 + month * 100 + day
+    : null
 }
