@@ -136,7 +136,7 @@ for (const engine of engines)
     })
 
     test('several documents for one invoice: the best is chosen, and it is logged', async t => {
-      const rig = await startDocuments(t, engine, { invoices: 600 })
+      const rig = await startDocuments(t, engine, { invoices: 200 })
       await rig.syncAll()
       const logged = rig.warned.filter(({ msg }) => msg === 'several documents for one invoice')
       assert.ok(logged.length > 0)
@@ -178,7 +178,7 @@ for (const engine of engines)
 
     test('a claim that something is in the making is failed once it is too old, without any event', async t => {
       const rig = await startDocuments(t, engine, {
-        invoices: 600,
+        invoices: 200,
         rules: { creatingTimeoutMs: 10 * 365 * 86_400_000 },
       })
       await rig.syncAll()
