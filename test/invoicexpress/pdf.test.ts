@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { type RequestListener, request } from 'node:http'
 import { describe, type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Setting } from '../../src/cli/settings/settings.ts'
 import {
   createInvoicingSystem,
   type Patience,
@@ -22,6 +23,7 @@ import {
 import { makePdf, secret, sendEndlessly, startUpstream } from '../support/pdf-upstream.ts'
 import { makeInvoice, makeRecord, withDocument } from '../support/records.ts'
 import { type Answer, assertError, type Service, startService } from '../support/service.ts'
+import { refusalOf } from '../support/settings.ts'
 
 const path = '/api/v1/client/cus_ana/invoice/in_1/ix/download'
 const asked = `/api/pdf/${withDocument.ix_id}.json`
@@ -388,10 +390,9 @@ describe('fatura serve with InvoiceXpress', { concurrency: 3 }, () => {
   test('a wrong setting stops the start with one line that names it and shows no key', async t => {
     const cli = await createCli(t)
     await cli.load(invoice)
-    const wrong: [setting: string, value: string][] = [
+    const wrong: [setting: Setting, value: string][] = [
       ['INVOICEXPRESS_API_KEY', 'c4nary k3y'],
       ['INVOICEXPRESS_API_KEY', 'c4nary\nk3y'],
-      ['INVOICEXPRESS_ACCOUNT', ''],
       ['INVOICEXPRESS_ACCOUNT', 'Acme'],
       ['INVOICEXPRESS_ACCOUNT', 'acme.app'],
       ['INVOICEXPRESS_ACCOUNT', 'c4nary@evil/'],
@@ -406,10 +407,21 @@ describe('fatura serve with InvoiceXpress', { concurrency: 3 }, () => {
       ['INVOICEXPRESS_PDF_ORIGINS', 'https://files.example,'],
     ]
     for (const [setting, value] of wrong) {
+      const told = refusalOf(setting, value)
+      assert.ok(told.startsWith(`${setting} `), told)
+      assert.doesNotMatch(told, /c4nary/)
+    }
+    const start = async (setting: Setting, value: string) => {
       const env = { INVOICEXPRESS_ACCOUNT: 'acme', INVOICEXPRESS_API_KEY: apiKey, [setting]: value }
       const outcome = await cli.run(['serve', '--port', '0'], { env })
       assertOneLine(outcome, new RegExp(`^fatura: ${setting} `))
       assert.doesNotMatch(outcome.stderr, /c4nary/)
+      return outcome.stderr
     }
+    // Well-formed, but needed beside the key.
+    await start('INVOICEXPRESS_ACCOUNT', '')
+    const firstOfEach = new Map(wrong.toReversed())
+    for (const [setting, value] of firstOfEach)
+      assert.equal(await start(setting, value), `fatura: ${refusalOf(setting, value)}\n`)
   })
 })
