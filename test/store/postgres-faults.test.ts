@@ -38,11 +38,14 @@ function countObjects(version: number): number[] {
   return [sql.split('CREATE TABLE').length, new Set([...functions].map(([, name]) => name)).size]
 }
 
-/** For all that needs no restart of it. */
+/** One for all: what restarts it runs first, and by itself. */
 let server: PostgresServer
 before(async () => {
   server = await createPostgresServer()
   await server.start()
+  const url = await createDatabase()
+  await migrateStore(url)
+  template = new URL(url).pathname.slice(1)
 })
 after(async () => {
   await server.stop()
@@ -54,18 +57,19 @@ const list = '/api/v1/client/cus_ana/invoices'
 const detail = '/api/v1/client/cus_ana/invoice/in_1'
 
 let serial = 0
+/** A migrated database that others are copied from. */
+let template = ''
 
-/** A new, empty database. */
-async function createDatabase(server: PostgresServer): Promise<string> {
+/** A new database: empty, or as another one is. */
+async function createDatabase(copied = 'template1'): Promise<string> {
   const name = `faults_${++serial}`
-  await runSql(server.url, `CREATE DATABASE ${name}`)
+  await runSql(server.url, `CREATE DATABASE ${name} TEMPLATE ${copied} STRATEGY file_copy`)
   return server.url + name
 }
 
 /** A migrated database with invoices of cus_ana, and a token for them. */
-async function createStore(server: PostgresServer): Promise<{ url: string; token: string }> {
-  const url = await createDatabase(server)
-  await migrateStore(url)
+async function createStore(): Promise<{ url: string; token: string }> {
+  const url = await createDatabase(template)
   const store = await openWriteStore(url)
   const records = Array.from({ length: 30 }, (_, i) => makeRecord({ id: `in_${i}` }, [makeLine()]))
   await store.transaction(tx => tx.saveInvoices(records))
@@ -150,17 +154,8 @@ const worst = (samples: readonly Sample[]) => Math.max(...samples.map(({ took })
 const figure = (ms: number) => `${Math.round(ms)} ms`
 
 describe('a database restart is a blip', () => {
-  let server: PostgresServer
-  let isUp = false
-  before(async () => {
-    server = await createPostgresServer()
-    await start()
-  })
-  after(async () => {
-    if (!isUp) await start()
-    await server.stop()
-    await server.remove()
-  })
+  let isUp = true
+  after(start)
 
   async function start(): Promise<void> {
     // After a crash the server refuses to start until the last of its old processes has gone.
@@ -186,7 +181,7 @@ describe('a database restart is a blip', () => {
 
   it('under load: only 503 + Retry-After, none over 2 s, 200 again within 2 s, nothing leaked', async t => {
     const cli = await createCli(t)
-    const { url, token } = await createStore(server)
+    const { url, token } = await createStore()
     const api = await serve(cli, url)
     const socketsAtFirst = await countSockets(api.pid)
     const load = startLoad({
@@ -237,7 +232,7 @@ describe('a database restart is a blip', () => {
 
   it('while it is down, each command says so in one line and exits with 1', async t => {
     const cli = await createCli(t)
-    const url = await createDatabase(server)
+    const url = await createDatabase()
     await stop('SIGINT')
     const commands = [
       ['serve', '--port', '0'],
@@ -299,7 +294,7 @@ describe('PostgreSQL that is there', () => {
 
   it('when every connection is busy, requests answer 503 in time and /live does not notice', async t => {
     const cli = await createCli(t)
-    const { url, token } = await createStore(server)
+    const { url, token } = await createStore()
     const api = await serve(cli, url)
     const release = await lock(
       t,
@@ -353,7 +348,7 @@ describe('PostgreSQL that is there', () => {
 
   it('refuses a login, a database or a right: one line that says which', async t => {
     const cli = await createCli(t)
-    const { url } = await createStore(server)
+    const { url } = await createStore()
     await runSql(url, "CREATE ROLE stranger LOGIN PASSWORD 'test'")
     const asStranger = url.replace('postgres:test', 'stranger:test')
     const cases: [url: string, ...patterns: RegExp[]][] = [
@@ -372,7 +367,7 @@ describe('PostgreSQL that is there', () => {
 
   it('has a schema that is missing, too old or too new: serve says so, and never migrates unasked', async t => {
     const cli = await createCli(t)
-    const url = await createDatabase(server)
+    const url = await createDatabase()
     const env = { DATABASE_URL: url }
     const run = (...args: string[]) => cli.run([...args, '--port', '0'], { env })
     const schema = async () => (await runSql(url, "SELECT to_regnamespace('fatura') AS name")).rows[0].name
@@ -393,7 +388,7 @@ describe('PostgreSQL that is there', () => {
   })
 
   it("refuses to write in the API's sessions, whatever the address asks for and whatever is called", async t => {
-    const { url, token } = await createStore(server)
+    const { url, token } = await createStore()
     for (const address of [url, `${url}?options=-c%20work_mem%3D8MB`]) {
       const pool = openReadPool(address)
       t.after(() => pool.end())
@@ -428,7 +423,7 @@ describe('PostgreSQL that is there', () => {
 
   it('may be migrated by two at once', async t => {
     const cli = await createCli(t)
-    const url = await createDatabase(server)
+    const url = await createDatabase()
     const env = { DATABASE_URL: url }
     const outcomes = await Promise.all([1, 2].map(() => cli.run(['migrate'], { env })))
     for (const { code, stderr } of outcomes) assert.deepEqual([code, stderr], [0, ''])
@@ -439,12 +434,13 @@ describe('PostgreSQL that is there', () => {
 
   it('keeps a whole version when a migration is killed, and the next run continues from there', async t => {
     const cli = await createCli(t)
+    const watcher = new pg.Client(`${server.url}postgres`)
+    await watcher.connect()
+    t.after(() => watcher.end())
     const found: string[] = []
     for (const delay of [0, 2, 4, 8, 12, 16, 24, 40]) {
-      const url = await createDatabase(server)
-      const env = { DATABASE_URL: url }
-      const watcher = new pg.Client(`${server.url}postgres`)
-      await watcher.connect()
+      const url = await createDatabase()
+      const proxy = await startProxy(t, server.port)
       const isConnected = async () => {
         const { rowCount } = await watcher.query(
           "SELECT FROM pg_stat_activity WHERE datname = $1 AND application_name = 'fatura-writer'",
@@ -452,12 +448,12 @@ describe('PostgreSQL that is there', () => {
         )
         return rowCount !== 0
       }
-      const program = cli.start(['migrate'], { env })
+      const program = cli.start(['migrate'], { env: { DATABASE_URL: proxy.through(url) } })
+      await Promise.race([proxy.connected, program.exited])
       while (program.child.exitCode === null && !(await isConnected())) await sleep(1)
       await sleep(delay)
       await program.stop('SIGKILL')
       await eventually('its session has ended', async () => !(await isConnected()))
-      await watcher.end()
 
       const { rows } = await runSql(
         url,
@@ -475,16 +471,17 @@ describe('PostgreSQL that is there', () => {
         begun ? countObjects(version ?? 0) : [0, 0],
         'all of a version or nothing of it',
       )
-      const again = await cli.run(['migrate'], { env })
-      assert.deepEqual([again.code, again.stderr], [0, ''])
-      assert.equal((await cli.run(['token', 'list'], { env })).code, 0)
+      assert.deepEqual(await migrateStore(url), { from: version ?? 0, to: migrations.length })
+      const store = await openWriteStore(url)
+      assert.deepEqual(await store.listTokens(), [])
+      await store.close()
     }
     t.diagnostic(`killed after ${found.join(', ')}`)
   })
 
   it('breaks the connection of a command in the middle of its work: one line, nothing half done', async t => {
     const cli = await createCli(t)
-    const { url } = await createStore(server)
+    const { url } = await createStore()
     const release = await lock(t, url, 'LOCK TABLE fatura.invoices IN ACCESS EXCLUSIVE MODE')
     const importing = cli.start(['import', '-'], {
       env: { DATABASE_URL: url },
@@ -495,7 +492,7 @@ describe('PostgreSQL that is there', () => {
     await release()
     assert.equal((await runSql(url, "SELECT FROM fatura.invoices WHERE id = 'in_new'")).rowCount, 0)
 
-    const empty = await createDatabase(server)
+    const empty = await createDatabase()
     const unlock = await lock(t, empty, 'SELECT pg_advisory_xact_lock(7261328547)')
     const migrating = cli.start(['migrate'], { env: { DATABASE_URL: empty } })
     await runSql(empty, `SELECT pg_terminate_backend(${await waitingBackend(empty, 'fatura-writer')})`)
@@ -505,7 +502,7 @@ describe('PostgreSQL that is there', () => {
   })
 
   it('is not blamed for what fails in the middle of a transaction by itself', async t => {
-    const store = await openWriteStore((await createStore(server)).url)
+    const store = await openWriteStore((await createStore()).url)
     t.after(() => store.close())
     const fault = new Error('the input changed')
     const failing = store.transaction(async tx => {
@@ -517,7 +514,7 @@ describe('PostgreSQL that is there', () => {
 
   it('keeps a lock from a command for longer than its patience: one line', async t => {
     const cli = await createCli(t)
-    const { url } = await createStore(server)
+    const { url } = await createStore()
     await lock(t, url, 'LOCK TABLE fatura.invoices IN ACCESS EXCLUSIVE MODE')
     const impatient = `${url}?lock_timeout=300`
     const outcome = await cli.run(['import', '-'], {
@@ -538,7 +535,7 @@ function assertBroken(outcome: Outcome): void {
 describe('what answers in the place of PostgreSQL', { concurrency: true }, () => {
   it('falls silent behind the network: 503 within 7 s, and 200 again once it speaks', async t => {
     const cli = await createCli(t)
-    const { url, token } = await createStore(server)
+    const { url, token } = await createStore()
     const proxy = await startProxy(t, server.port)
     const api = await serve(cli, proxy.through(url))
     const socketsAtFirst = await countSockets(api.pid)
@@ -624,6 +621,8 @@ describe('what answers in the place of PostgreSQL', { concurrency: true }, () =>
 interface Proxy {
   /** The same address, but through the proxy. */
   through(url: string): string
+  /** Resolves when somebody connects. */
+  connected: Promise<unknown>
   /** From now on nothing passes, and nobody is told. */
   freeze(): void
   /** What was held back passes, and all that follows. */
@@ -660,6 +659,7 @@ async function startProxy(t: TestContext, port: number): Promise<Proxy> {
   await once(server, 'listening')
 
   const proxy: Proxy = {
+    connected: once(server, 'connection'),
     through(url) {
       const address = new URL(url)
       address.port = String((server.address() as AddressInfo).port)
