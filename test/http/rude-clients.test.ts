@@ -24,6 +24,18 @@ import { createSyncWorld } from '../support/sync-truth.ts'
 const tunnel = 'CONNECT x:443 HTTP/1.1\r\nHost: x\r\n\r\n'
 const describeApi = 'GET /api/v1/openapi.json HTTP/1.1\r\nHost: x\r\n\r\n'
 
+/** What gets one answer, and leaves its connection open. */
+const answered = {
+  tunnel,
+  'unknown method': 'FOO / HTTP/1.1\r\nHost: x\r\n\r\n',
+  'no request': 'garbage\r\n\r\n',
+  'large body': 'GET /live HTTP/1.1\r\nHost: x\r\nContent-Length: 99999\r\n\r\nxxx',
+  'two hosts': 'GET /live HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n',
+  'Connection: close': 'GET /live HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n',
+  'HTTP/1.0': 'GET /live HTTP/1.0\r\n\r\n',
+  'too late': 'GET /live HTTP/1.1\r\nHos',
+}
+
 async function serve(t: TestContext, ...args: string[]): Promise<Serving> {
   const cli = await createCli(t)
   return cli.serve(['--migrate', ...args])
@@ -76,32 +88,39 @@ describe('a client that resets after CONNECT', { concurrency: 2 }, () => {
       assert.equal((await api.get('/live')).status, 200)
       assertAlive(api)
       assert.deepEqual([api.stderr, /a worker ended/.test(api.stdout)], ['', false])
+      await t.test('nor do those that stay after CONNECT keep it from its end', async t => {
+        const clients = Array.from({ length: 10 }, () => openRaw(api.port, tunnel))
+        keep(t, clients)
+        await Promise.all(clients.map(({ ended }) => ended))
+        const asked = Date.now()
+        assert.equal((await api.stop()).code, 0)
+        assert.ok(Date.now() - asked < 8_000, `took ${Date.now() - asked} ms`)
+      })
     })
 
   it('does not end the receiver of webhooks, which answers no tunnel either', async t => {
     const world = await createSyncWorld(t, { invoices: 1, seed: 5 })
     const receiver = await world.receive()
     const port = Number(new URL(receiver.url).port)
+    const before = countSockets(receiver.pid)
     await resetOften(port)
     const [refused] = await sendRaw(port, tunnel)
     assert.deepEqual([refused?.status, refused?.headers.allow], [405, 'POST'])
     assertAlive(receiver)
+    await t.test('and lets go a connection that was answered and stays open', async t => {
+      const unsigned = 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n'
+      const { 'large body': _, ...others } = answered
+      const clients = [unsigned, ...Object.values(others)].map(bytes => openRaw(port, bytes))
+      keep(t, clients)
+      await Promise.all(clients.map(({ ended }) => ended))
+      for (const client of clients) assert.equal(parseAnswers(client.raw).length, 1)
+      await eventually('let go', () => countSockets(receiver.pid) <= before)
+    })
     assert.equal((await receiver.stop()).code, 0)
   })
 })
 
 describe('a connection that was answered and stays open on its client’s side', { concurrency: 4 }, () => {
-  const answered = {
-    tunnel,
-    'unknown method': 'FOO / HTTP/1.1\r\nHost: x\r\n\r\n',
-    'no request': 'garbage\r\n\r\n',
-    'large body': 'GET /live HTTP/1.1\r\nHost: x\r\nContent-Length: 99999\r\n\r\nxxx',
-    'two hosts': 'GET /live HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n',
-    'Connection: close': 'GET /live HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n',
-    'HTTP/1.0': 'GET /live HTTP/1.0\r\n\r\n',
-    'too late': 'GET /live HTTP/1.1\r\nHos',
-  }
-
   it('is let go within 2 seconds of the answer, whichever layer gave it', { timeout: 240_000 }, async t => {
     const api = await serve(t)
     const before = countSockets(api.pid)
@@ -123,41 +142,16 @@ describe('a connection that was answered and stays open on its client’s side',
       const took = Date.now() - answeredAt
       assert.ok(took < campaign(6_000, 2_000), `${took} ms`)
     }
-  })
 
-  it('does not keep fatura serve from its end', async t => {
-    const api = await serve(t)
-    const clients = Array.from({ length: 10 }, () => openRaw(api.port, tunnel))
-    keep(t, clients)
-    await Promise.all(clients.map(({ ended }) => ended))
-    const asked = Date.now()
-    assert.equal((await api.stop()).code, 0)
-    assert.ok(Date.now() - asked < 8_000, `took ${Date.now() - asked} ms`)
-  })
-
-  it('is let go by the receiver of webhooks as well', async t => {
-    const world = await createSyncWorld(t, { invoices: 1, seed: 6 })
-    const receiver = await world.receive()
-    const port = Number(new URL(receiver.url).port)
-    const before = countSockets(receiver.pid)
-    const unsigned = 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n'
-    const { 'large body': _, ...others } = answered
-    const clients = [unsigned, ...Object.values(others)].map(bytes => openRaw(port, bytes))
-    keep(t, clients)
-    await Promise.all(clients.map(({ ended }) => ended))
-    for (const client of clients) assert.equal(parseAnswers(client.raw).length, 1)
-    await eventually('let go', () => countSockets(receiver.pid) <= before)
-  })
-
-  it('is answered even when its client goes on sending: the answer is not lost', async t => {
-    const api = await serve(t)
-    for (let i = 0; i < 10; i++) {
-      const head = 'POST /live HTTP/1.1\r\nHost: x\r\nContent-Length: 5000000\r\n\r\n'
-      const client = openRaw(api.port, Buffer.concat([Buffer.from(head), Buffer.alloc(5_000_000)]))
-      await client.ended
-      client.socket.destroy()
-      assertError(parseAnswers(client.raw)[0] as Answer, 413, 'payload_too_large')
-    }
+    await t.test('and is answered even when its client goes on sending: the answer is not lost', async () => {
+      for (let i = 0; i < 10; i++) {
+        const head = 'POST /live HTTP/1.1\r\nHost: x\r\nContent-Length: 5000000\r\n\r\n'
+        const client = openRaw(api.port, Buffer.concat([Buffer.from(head), Buffer.alloc(5_000_000)]))
+        await client.ended
+        client.socket.destroy()
+        assertError(parseAnswers(client.raw)[0] as Answer, 413, 'payload_too_large')
+      }
+    })
   })
 })
 

@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, it, type TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { prepareStore } from '../../src/store/engines.ts'
 import { campaign } from '../support/campaign.ts'
 import {
   assertOneLine,
@@ -38,6 +39,7 @@ function lock(t: TestContext, path: string): { release(): void } {
 const pathOf = ({ url }: SyncWorld): string => url.slice('sqlite:'.length)
 
 async function startUp(world: SyncWorld): Promise<{ program: Program; address: string }> {
+  await prepareStore(world.url)
   const program = world.start(['up', '--port', '0', '--rate-limit', 'off'])
   const [, address = ''] = await program.waitFor(/"address":"(http:[^"]+)","msg":"listening"/)
   return { program, address }
@@ -116,22 +118,24 @@ describe('a locked sqlite store', { concurrency: 3 }, () => {
     held.release()
     await second.program.waitFor(isListed)
     await assertTruth(world.url, world.account)
-    assert.equal((await second.program.stop()).code, 0)
-  })
 
-  it('fatura up tells in its log what it waits for, and what came meanwhile is stored afterwards', async t => {
-    const world = await createSyncWorld(t, { invoices: 40, seed: 72 })
-    const { program } = await startUp(world)
-    await program.waitFor(isListed)
-    const held = lock(t, pathOf(world))
-    let id = world.account.change('create')
-    // Not every one has a customer.
-    while (trueRecord(world.account, id) === null) id = world.account.change('create')
-    await program.waitFor(/"msg":"waiting: another process writes to this store"/)
-    held.release()
-    await eventually('it is stored', async () => (await readStored(world.url)).records.has(id))
-    await assertTruth(world.url, world.account)
-    assert.equal((await program.stop()).code, 0)
+    await t.test(
+      'and tells in its log what it waits for; what came meanwhile is stored afterwards',
+      async t => {
+        const before = second.program.stdout.length
+        const held = lock(t, pathOf(world))
+        let id = world.account.change('create')
+        // Not every one has a customer.
+        while (trueRecord(world.account, id) === null) id = world.account.change('create')
+        await eventually('it tells', () =>
+          /"msg":"waiting: another process writes to this store"/.test(second.program.stdout.slice(before)),
+        )
+        held.release()
+        await eventually('it is stored', async () => (await readStored(world.url)).records.has(id))
+        await assertTruth(world.url, world.account)
+      },
+    )
+    assert.equal((await second.program.stop()).code, 0)
   })
 
   it('fatura up ends at a signal while its start waits for the lock', async t => {

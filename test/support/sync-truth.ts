@@ -96,7 +96,7 @@ export interface SyncWorld {
   env: Record<string, string>
   run(args: readonly string[], options?: ProgramOptions): Promise<Outcome>
   start(args: readonly string[], options?: ProgramOptions): Program
-  /** `sync` or `up` with a port for webhooks; resolves once it receives them. */
+  /** `sync` or `up` on a prepared store, with a port for webhooks; resolves once it receives them. */
   receive(args?: readonly string[]): Promise<Receiver>
 }
 
@@ -141,6 +141,7 @@ export async function createSyncWorld(
       return outcome
     },
     async receive(args = ['sync']) {
+      await prepareStore(url ?? `sqlite:${cli.database}`)
       const program = start([...args, '--webhooks', '0'])
       const [, port] = await program.waitFor(/"port":(\d+)},"msg":"receiving webhooks"/)
       return Object.create(program, {
