@@ -12,24 +12,45 @@ export interface TimeZone {
 }
 
 export function createTimeZone(name: string): TimeZone {
-  const format = openFormat(name)
-  const clock = openFormat(name, { hour: '2-digit', minute: '2-digit', second: '2-digit', hourCycle: 'h23' })
-  function dayOf(moment: number): string {
-    const parts = Object.fromEntries(format.formatToParts(moment).map(({ type, value }) => [type, value]))
-    return `${parts.year?.padStart(4, '0')}-${parts.month}-${parts.day}`
-  }
+  const { dayOf, timeOf, startOf } = name === 'UTC' ? utc : openPlace(name)
   let last = { moment: '', text: '' }
-  function writeTime(time: number): string {
-    if (name === 'UTC') return new Date(time).toISOString().slice(0, 19).replace('T', ' ')
-    const parts = Object.fromEntries(clock.formatToParts(time).map(({ type, value }) => [type, value]))
-    return `${parts.year?.padStart(4, '0')}-${parts.month}-${parts.day} ${parts.hour}:${parts.minute}:${parts.second}`
+  return {
+    dayOf,
+    startOf,
+    writeMoment(moment) {
+      // The rows of an invoice's lines have one moment.
+      if (moment !== last.moment) last = { moment, text: timeOf(Date.parse(moment)) }
+      return last.text
+    },
+  }
+}
+
+/** What a time zone is made of; `timeOf` writes a moment in milliseconds as YYYY-MM-DD HH:MM:SS. */
+interface Clocks extends Pick<TimeZone, 'dayOf' | 'startOf'> {
+  timeOf(moment: number): string
+}
+
+/** Without a format, which takes longer to make than a store to open. */
+const utc: Clocks = {
+  dayOf: moment => new Date(moment).toISOString().slice(0, 10),
+  timeOf: moment => new Date(moment).toISOString().slice(0, 19).replace('T', ' '),
+  startOf: day => Date.parse(`${day}T00:00:00Z`),
+}
+
+function openPlace(name: string): Clocks {
+  const days = openFormat(name)
+  const times = openFormat(name, { hour: '2-digit', minute: '2-digit', second: '2-digit', hourCycle: 'h23' })
+  const read = (format: Intl.DateTimeFormat, moment: number) =>
+    Object.fromEntries(format.formatToParts(moment).map(({ type, value }) => [type, value]))
+  function dayOf(moment: number): string {
+    const { year, month, day } = read(days, moment)
+    return `${year?.padStart(4, '0')}-${month}-${day}`
   }
   return {
     dayOf,
-    writeMoment(moment) {
-      // The rows of an invoice's lines have one moment.
-      if (moment !== last.moment) last = { moment, text: writeTime(Date.parse(moment)) }
-      return last.text
+    timeOf(moment) {
+      const { year, month, day, hour, minute, second } = read(times, moment)
+      return `${year?.padStart(4, '0')}-${month}-${day} ${hour}:${minute}:${second}`
     },
     startOf(day) {
       // No clock is more than a day away from UTC's. Midnight itself may be left out where clocks go forward then.
