@@ -5,13 +5,20 @@ import { type Setting, type SettingDefinition, settings } from './settings.ts'
 const helpWidth = 78
 
 export function addSettings(command: Command, names: readonly Setting[]): Command {
-  const environmentOnly: string[] = []
-  for (const name of names) {
-    const { meaning, flag, default: value }: SettingDefinition = settings[name]
+  const definitions = names.map((name): [Setting, SettingDefinition] => [name, settings[name]])
+  for (const [name, { meaning, flag, default: value }] of definitions)
     if (flag !== null) command.option(flag, `${plain(meaning)} (env: ${name}, default: ${value})`)
-    else environmentOnly.push(`\n${name} (environment only, default: ${value}):\n${indent(plain(meaning))}`)
-  }
-  return environmentOnly.length === 0 ? command : command.addHelpText('after', environmentOnly.join('\n'))
+  const environmentOnly = definitions.filter(([, { flag }]) => flag === null)
+  if (environmentOnly.length === 0) return command
+  // Written when somebody asks for help: to wrap it takes longer than all else of a command line.
+  return command.addHelpText('after', () =>
+    environmentOnly
+      .map(
+        ([name, { meaning, default: value }]) =>
+          `\n${name} (environment only, default: ${value}):\n${indent(plain(meaning))}`,
+      )
+      .join('\n'),
+  )
 }
 
 /** Markdown without its marks, nor its hints at other pages. */
