@@ -124,8 +124,8 @@ describe('fatura token', { concurrency: 3 }, () => {
 
   it('revoke ends one token, keeps the first moment when run again, and leaves the others', async t => {
     const cli = await createCli(t)
-    const ended = (await make(cli, '--all-customers', '--name', 'ended')).slice(0, 16)
-    const kept = (await make(cli, '--all-customers', '--name', 'kept')).slice(0, 16)
+    const ended = (await cli.createToken()).slice(0, 16)
+    const kept = (await cli.createToken()).slice(0, 16)
     const revoked = await cli.run(['token', 'revoke', ended])
     assert.equal(revoked.code, 0)
     assert.match(revoked.stdout, new RegExp(`^Revoked ${ended}\\b.*\n$`))
@@ -162,10 +162,11 @@ describe('fatura token', { concurrency: 3 }, () => {
 
   it('revoke of a token that is unknown, cut off or mistyped fails, and repeats nothing of its secret', async t => {
     const cli = await createCli(t)
-    const token = await make(cli)
+    const token = await cli.createToken()
     const unknown = createToken().token
-    assertOneLine(await cli.run(['token', 'revoke', unknown]), new RegExp(unknown.slice(0, 16)), /token list/)
-    assertHidden((await cli.run(['token', 'revoke', unknown])).stderr, unknown)
+    const refused = await cli.run(['token', 'revoke', unknown])
+    assertOneLine(refused, new RegExp(unknown.slice(0, 16)), /token list/)
+    assertHidden(refused.stderr, unknown)
     const last = token.endsWith('a') ? 'b' : 'a'
     for (const wrong of [
       token.slice(0, -1),
@@ -189,7 +190,7 @@ describe('fatura token', { concurrency: 3 }, () => {
 
   it('a token in any other place is not repeated either', async t => {
     const cli = await createCli(t)
-    const token = await make(cli)
+    const token = await cli.createToken()
     const places: [given: string, ...place: string[]][] = [
       [token, 'token', 'list'],
       [token.slice(3), 'token', 'list'],
@@ -215,7 +216,7 @@ describe('fatura token', { concurrency: 3 }, () => {
 
   it('revoke of an id that does not exist fails and says where the ids are', async t => {
     const cli = await createCli(t)
-    await make(cli)
+    await cli.createToken()
     assertOneLine(await cli.run(['token', 'revoke', 'fat_doesnotexist']), /fat_doesnotexist/, /token list/)
   })
 
@@ -234,7 +235,7 @@ describe('fatura token', { concurrency: 3 }, () => {
 
   it('a revoked token is refused by a running process within a second', async t => {
     const cli = await createCli(t)
-    const token = await make(cli)
+    const token = await cli.createToken()
     const api = await cli.serve(['--rate-limit', 'off'])
     const ask = () => api.get('/api/v1/client/cus_ana/invoices', token)
     assert.equal((await ask()).status, 200)

@@ -13,11 +13,12 @@ import {
   type StripeSandbox,
   startStripeSandbox,
 } from '../../src/sandbox/stripe/server.ts'
-import { openWriteStore, prepareStore } from '../../src/store/engines.ts'
+import { openOperatorStore, openWriteStore, prepareStore } from '../../src/store/engines.ts'
 import type { Stream } from '../../src/store/store.ts'
 import { usualKeys } from '../../src/stripe/map-claim.ts'
 import { mapInvoice, percentageOf } from '../../src/stripe/map-invoice.ts'
 import { mapLine } from '../../src/stripe/map-lines.ts'
+import { readState, type SyncState } from '../../src/sync/read-state.ts'
 import { type Cli, createCli, type Outcome, type Program, type ProgramOptions } from './cli.ts'
 
 export type Records = Map<string, InvoiceRecord>
@@ -62,6 +63,16 @@ export async function readStored(url: string): Promise<{ records: Records; strea
       if (last === undefined) return { records, streams }
       after = { customer_id: last.customer_id, id: last.id }
     }
+  } finally {
+    await store.close()
+  }
+}
+
+/** What `status` tells, within this process: for tests of what it is that it tells. */
+export async function readStatus(url: string): Promise<SyncState> {
+  const store = await openOperatorStore(url)
+  try {
+    return await readState(store)
   } finally {
     await store.close()
   }

@@ -11,6 +11,7 @@ import {
   apiKey,
   createSyncWorld,
   fillStore,
+  readStatus,
   readStored,
   type SyncWorld,
   truthOf,
@@ -94,7 +95,7 @@ describe('whose records a store holds', { concurrency: 3 }, () => {
         await engine.createStore(t),
       )
       await fillStore(world)
-      assert.equal((await linesOf(world, 'account'))[0]?.account, '? test')
+      assert.equal((await readStatus(world.url)).pins[0]?.account, '? test')
       await fillStore(world)
       const before = await readStored(world.url)
       const nameless = await openOther(t, { forbidden })
@@ -105,10 +106,10 @@ describe('whose records a store holds', { concurrency: 3 }, () => {
 
       world.sandbox.forbidden.clear()
       await fillStore(world)
-      assert.equal((await linesOf(world, 'account'))[0]?.account, 'acct_1SandboxFatura test', 'named since')
+      assert.equal((await readStatus(world.url)).pins[0]?.account, 'acct_1SandboxFatura test', 'named since')
       world.sandbox.forbidden.add('account')
       await fillStore(world)
-      assert.equal((await linesOf(world, 'account'))[0]?.account, 'acct_1SandboxFatura test')
+      assert.equal((await readStatus(world.url)).pins[0]?.account, 'acct_1SandboxFatura test')
       assertOneLine(await world.run(once, { env: nameless.env }), /acct_1SandboxFatura.*STRIPE_API_KEY/)
 
       await forgetPins(world.url)

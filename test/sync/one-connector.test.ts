@@ -9,7 +9,13 @@ import { openWriteStore } from '../../src/store/engines.ts'
 import { renewEvery, takeOverAfter } from '../../src/sync/lease.ts'
 import { assertOneLine, get, type Program } from '../support/cli.ts'
 import { engines } from '../support/engines.ts'
-import { assertTruth, createSyncWorld, readStored, type SyncWorld } from '../support/sync-truth.ts'
+import {
+  assertTruth,
+  createSyncWorld,
+  readStatus,
+  readStored,
+  type SyncWorld,
+} from '../support/sync-truth.ts'
 
 const waiting = /"msg":"waiting: another process synchronizes this store"/
 const receiving = /"msg":"receiving webhooks"/
@@ -62,7 +68,10 @@ describe('one connector', { concurrency: 2 }, () => {
         const [delivery] = await delivering
         assert.notEqual(delivery?.status, 200, 'what is not stored is not acknowledged')
         await first.waitFor(waiting)
-        assert.match(String(await holderOf(world)), new RegExp(`^process ${second.pid} on `))
+        assert.match(
+          String((await readStatus(world.url)).lease.holder),
+          new RegExp(`^process ${second.pid} on `),
+        )
         await assertTruth(world.url, account)
         assert.ok(tookAfter > takeOverAfter - renewEvery - 1_000, `${tookAfter} ms`)
 
@@ -81,7 +90,7 @@ describe('one connector', { concurrency: 2 }, () => {
         await single.waitFor(waiting)
         assert.equal((await single.exited).code, 0)
         assert.ok(performance.now() - before > takeOverAfter)
-        assert.equal(await holderOf(world), null)
+        assert.equal((await readStatus(world.url)).lease.holder, null)
       })
 
       it('waits, says so and takes over as soon as the first ended, in order or not', async t => {
@@ -113,7 +122,7 @@ describe('one connector', { concurrency: 2 }, () => {
         world.account.change('create')
         assert.equal((await api.stop()).code, 0)
         assert.equal((await single.exited).code, 0)
-        assert.equal(await holderOf(world), null)
+        assert.equal((await readStatus(world.url)).lease.holder, null)
         await assertTruth(world.url, world.account)
       })
 
