@@ -12,8 +12,11 @@ import { assertOneLine, type Cli, createCli, eventually, get, type Program } fro
 
 describe('fatura demo', { concurrency: 3 }, () => {
   // First, as it waits longest: the others run beside it.
-  it('goes on: webhooks arrive while one looks, and the answers change', { timeout: 240_000 }, async t => {
-    const demo = await startDemo(await createCli(t))
+  it('prints what to look at, and goes on', { timeout: 240_000 }, async t => {
+    const cli = await createCli(t)
+    const demo = await startDemo(cli)
+    const { program, address, link } = demo
+    const printed = program.stdout
     const tags = async () =>
       Promise.all(
         demo.customers.map(async ({ id }) =>
@@ -24,18 +27,6 @@ describe('fatura demo', { concurrency: 3 }, () => {
       (await demo.get(`/api/v1/client/${demo.customers[0]?.id}/invoices`)).headers.get('fatura-synced-at')
     const before = await tags()
     const synced = await freshness()
-    await demo.program.waitFor(/webhook: invoice\.\w+, applied/)
-    await eventually('an answer changes', async () => JSON.stringify(await tags()) !== JSON.stringify(before))
-    await eventually('what is told of its age follows', async () => (await freshness()) !== synced)
-    await demo.program.waitFor(/documents: \d+ invoices changed/)
-    assertOneScreen(demo.program.stdout)
-  })
-
-  it('prints what to look at', async t => {
-    const cli = await createCli(t)
-    const demo = await startDemo(cli)
-    const { program, address, link } = demo
-    const printed = program.stdout
 
     await t.test('the page first, with a link that works, and fits a screen of 40 rows', async () => {
       assertOneScreen(printed)
@@ -110,70 +101,79 @@ describe('fatura demo', { concurrency: 3 }, () => {
         else assert.equal(typeof JSON.parse(body), 'object')
       }
     })
-  })
 
-  it('has something of everything: customers, statuses, sync states, currencies, and lines that add up', async t => {
-    const demo = await startDemo(await createCli(t))
-    assert.ok(demo.customers.length >= 3)
-    const invoices: Invoice[] = []
-    for (const { id, count, currency } of demo.customers) {
-      const theirs = await demo.list(id)
-      assert.equal(theirs.length, count, `${id} has as many as was printed`)
-      for (const invoice of theirs) assert.deepEqual([invoice.customer_id, invoice.currency], [id, currency])
-      invoices.push(...theirs)
-    }
-    const values = (field: keyof Invoice) => new Set(invoices.map(invoice => invoice[field]))
-    assert.ok(invoices.length >= 200, `${invoices.length} invoices`)
-    assert.equal(values('id').size, invoices.length)
-    assert.deepEqual([...values('status')].toSorted(), invoiceStatuses.toSorted())
-    assert.deepEqual([...values('ix_sync_state')].toSorted(), syncStates.toSorted())
-    assert.ok(values('currency').isSupersetOf(new Set(['eur', 'jpy', 'kwd'])))
-    for (const invoice of invoices) {
-      const { subtotal_cents, discount_cents, tax_cents, total_cents } = invoice
-      // Tax is on top, or within.
-      const net = subtotal_cents - discount_cents
-      assert.ok([net, net + tax_cents].includes(total_cents), `the sum of ${invoice.id}`)
-      assert.equal(
-        invoice.ix_id === null,
-        invoice.ix_sync_state !== 'synced',
-        `the document of ${invoice.id}`,
+    await t.test('webhooks that arrive while one looks, and the answers change', async () => {
+      await program.waitFor(/webhook: invoice\.\w+, applied/)
+      await eventually(
+        'an answer changes',
+        async () => JSON.stringify(await tags()) !== JSON.stringify(before),
       )
-    }
-    const sources = new Set<string>()
-    // As they are by then: after a while, things happen in the demo.
-    for (const { customer_id, id } of invoices) {
-      const { json } = await demo.get(`/api/v1/client/${customer_id}/invoice/${id}`)
-      const { subtotal_cents, discount_cents } = json
-      sources.add(json.lines_source)
-      const sum = (field: string) =>
-        json.lines.reduce((total: number, line: Record<string, number>) => total + (line[field] ?? 0), 0)
-      assert.deepEqual([sum('subtotal_cents'), sum('discount_cents')], [subtotal_cents, discount_cents])
-    }
-    assert.deepEqual([...sources], ['payments'])
+      await eventually('what is told of its age follows', async () => (await freshness()) !== synced)
+      await program.waitFor(/documents: \d+ invoices changed/)
+      assertOneScreen(program.stdout)
+    })
   })
 
-  it('serves the same data every time, under a token of its own', async t => {
+  it('serves the same data every time, under a token of its own, with something of everything', async t => {
     const cli = await createCli(t)
     const [first, second] = await Promise.all([startDemo(cli), startDemo(cli)])
     assert.notEqual(first.token, second.token)
     assert.deepEqual(first.customers, second.customers)
     // A customer beside the other, so that all is read before things happen in the demos.
-    const bodies = (demo: Demo) =>
+    const read = (demo: Demo) =>
       Promise.all(
         demo.customers.map(async ({ id }) => {
-          const texts: string[] = []
+          const found: { invoice: Invoice; detail: string }[] = []
           for (const invoice of await demo.list(id))
-            texts.push(
-              JSON.stringify(invoice),
-              (await demo.get(`/api/v1/client/${id}/invoice/${invoice.id}`)).text,
-            )
-          return texts
+            found.push({
+              invoice,
+              detail: (await demo.get(`/api/v1/client/${id}/invoice/${invoice.id}`)).text,
+            })
+          return found
         }),
       )
-    const [one, other] = await Promise.all([bodies(first), bodies(second)])
+    const [one, other] = await Promise.all([read(first), read(second)])
     assert.deepEqual(one, other)
     const [{ id = '' } = {}] = first.customers
     assert.equal((await get(`${second.address}/api/v1/client/${id}/invoices`, first.token)).status, 401)
+
+    await t.test('customers, statuses, sync states and currencies', () => {
+      assert.ok(first.customers.length >= 3)
+      for (const [index, { id, count, currency }] of first.customers.entries()) {
+        const theirs = one[index] ?? []
+        assert.equal(theirs.length, count, `${id} has as many as was printed`)
+        for (const { invoice } of theirs)
+          assert.deepEqual([invoice.customer_id, invoice.currency], [id, currency])
+      }
+      const invoices = one.flat().map(({ invoice }) => invoice)
+      const values = (field: keyof Invoice) => new Set(invoices.map(invoice => invoice[field]))
+      assert.ok(invoices.length >= 200, `${invoices.length} invoices`)
+      assert.equal(values('id').size, invoices.length)
+      assert.deepEqual([...values('status')].toSorted(), invoiceStatuses.toSorted())
+      assert.deepEqual([...values('ix_sync_state')].toSorted(), syncStates.toSorted())
+      assert.ok(values('currency').isSupersetOf(new Set(['eur', 'jpy', 'kwd'])))
+      for (const invoice of invoices) {
+        const { subtotal_cents, discount_cents, tax_cents, total_cents } = invoice
+        // Tax is on top, or within.
+        const net = subtotal_cents - discount_cents
+        assert.ok([net, net + tax_cents].includes(total_cents), `the sum of ${invoice.id}`)
+        assert.equal(
+          invoice.ix_id === null,
+          invoice.ix_sync_state !== 'synced',
+          `the document of ${invoice.id}`,
+        )
+      }
+    })
+
+    await t.test('lines that add up, of the payment platform', () => {
+      for (const { detail } of one.flat()) {
+        const { subtotal_cents, discount_cents, lines, lines_source } = JSON.parse(detail)
+        assert.equal(lines_source, 'payments')
+        const sum = (field: string) =>
+          lines.reduce((total: number, line: Record<string, number>) => total + (line[field] ?? 0), 0)
+        assert.deepEqual([sum('subtotal_cents'), sum('discount_cents')], [subtotal_cents, discount_cents])
+      }
+    })
   })
 
   for (const [signal, level, logged] of [
