@@ -115,7 +115,8 @@ describe('fatura copy', { concurrency: 2 }, () => {
         String(row.id),
       )
       assert.equal(ids.length, 1)
-      await cli.run(['token', 'revoke', String(ids[0]), '--database-url', target])
+      const revoke = `UPDATE fatura.tokens SET revoked_at = 9 WHERE id = '${ids[0]}'`
+      await changeRows(target, revoke)
       const again = await cli.run(['copy', source, target])
       assert.equal(again.code, 0, again.stderr)
       const active = 'SELECT id FROM fatura.tokens WHERE revoked_at IS NULL'
@@ -123,23 +124,20 @@ describe('fatura copy', { concurrency: 2 }, () => {
 
       const other = await openBoth(t, from)
       assert.equal((await cli.run(['copy', other.source, other.target])).code, 0)
-      await cli.run(['token', 'revoke', String(ids[0]), '--database-url', other.source])
+      await changeRows(other.source, revoke)
       assert.equal((await cli.run(['copy', other.source, other.target])).code, 0)
       assert.deepEqual(await readRows(other.target, active), [])
     })
 
     test(`from ${from}: a target that holds something else is refused before the first write`, async t => {
-      for (const [sql, told] of [
-        ["INSERT INTO fatura.tokens (id, name, hash, created_at) VALUES ('fat_x', 'x', 'x', 1)", '1 token'],
-        [
-          "INSERT INTO fatura.keys (kid, name, x, created_at) VALUES ('key_x', 'x', 'x', 1)",
-          '1 key of links',
-        ],
-        ['INSERT INTO fatura.documents (id, misses, observed_at) VALUES (77, 0, 1)', '1 document'],
-        ["INSERT INTO fatura.pins (system, account, pinned_at) VALUES ('stripe', 'acct_2', 1)", '1 account'],
+      const { cli, source, target } = await openBoth(t, from)
+      for (const [table, sql, told] of [
+        ['tokens', "(id, name, hash, created_at) VALUES ('fat_x', 'x', 'x', 1)", '1 token'],
+        ['keys', "(kid, name, x, created_at) VALUES ('key_x', 'x', 'x', 1)", '1 key of links'],
+        ['documents', '(id, misses, observed_at) VALUES (77, 0, 1)', '1 document'],
+        ['pins', "(system, account, pinned_at) VALUES ('stripe', 'acct_2', 1)", '1 account'],
       ] as const) {
-        const { cli, source, target } = await openBoth(t, from)
-        await changeRows(target, sql)
+        await changeRows(target, `INSERT INTO fatura.${table} ${sql}`)
         const before = await digestOf(target)
         const { code, stdout, stderr } = await cli.run(['copy', source, target])
         assert.equal(code, 1)
@@ -149,6 +147,7 @@ describe('fatura copy', { concurrency: 2 }, () => {
           `fatura: Nothing was copied: the target holds ${told} that the source does not. Copy into an empty store.\n`,
         )
         assert.deepEqual(await digestOf(target), before)
+        await changeRows(target, `DELETE FROM fatura.${table}`)
       }
     })
 
