@@ -5,7 +5,6 @@ import type { OnRecounted, OperatorStore } from '../store.ts'
 import { openReadOnly } from './database.ts'
 import { translate } from './failures.ts'
 import { checkSchema } from './migrations.ts'
-import { recounts } from './recount.ts'
 import { createDb } from './shared-db.ts'
 import { walkSqlite } from './walk-invoices.ts'
 
@@ -48,8 +47,9 @@ export type CheckEach = (
 
 /** Checks the counters customer by customer, each at one moment. Nobody waits for it. */
 export function eachCustomer(db: DatabaseSync, path: string, inTurn: InTurn): CheckEach {
-  const recounting = recounts(db)
   return async (repair, onProgress) => {
+    // Loaded and prepared when it is asked for: most who open a store never do.
+    const recounting = (await import('./recount.ts')).recounts(db)
     const all = onProgress === undefined ? null : recounting.estimate()
     let [wrong, invoices] = [0, 0]
     for (const customerId of recounting.customers()) {

@@ -1,6 +1,5 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { Db, Insertion } from '../shared/db.ts'
-import { keepCounts } from './counts.ts'
 import { translate } from './failures.ts'
 
 /** A statement of those that the engines share, as SQLite reads it: without a schema, and with its own marks for values. */
@@ -47,6 +46,8 @@ export function createDb(db: DatabaseSync, path: string): Db {
     isSpread: () => false,
     keepRow: '',
     async renewTexts(customerId) {
+      // Loaded when it is asked for: who only reads never does.
+      const { keepCounts } = await import('./counts.ts')
       translate(path, () => keepCounts(db).renewTexts(customerId))
     },
     customersAsJson: 'customers',
