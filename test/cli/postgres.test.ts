@@ -1,8 +1,9 @@
 /** The commands on PostgreSQL: nothing changes for people but the address. */
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { openWriteStore } from '../../src/store/engines.ts'
-import { createCli, ndjson } from '../support/cli.ts'
+import { createCli, createStoredToken, ndjson } from '../support/cli.ts'
 import { engines, postgresServer, runSql } from '../support/engines.ts'
 import { makeInvoice, makeLine, makeRecord } from '../support/records.ts'
 
@@ -51,7 +52,10 @@ describe('fatura on postgres', () => {
     const revoked = await cli.run(['token', 'revoke', token.slice(0, 16)], { env })
     assert.equal(revoked.code, 0, revoked.stderr)
     const until = Date.now() + 5_000
-    while ((await api.get(list, token)).status !== 401) assert.ok(Date.now() < until, 'seen within 5 s')
+    while ((await api.get(list, token)).status !== 401) {
+      assert.ok(Date.now() < until, 'seen within 5 s')
+      await sleep(20)
+    }
     assert.equal((await api.stop('SIGTERM')).code, 0)
   })
 
@@ -79,9 +83,7 @@ describe('fatura on postgres', () => {
       })
       await store.close()
     }
-    const token = (
-      await cli.run(['token', 'create', '--all-customers', '--database-url', replica])
-    ).stdout.trim()
+    const token = await createStoredToken(replica)
     const api = await cli.serve([], { env: { DATABASE_URL: primary, DATABASE_READ_URL: replica } })
     const { json, headers } = await api.get(list, token)
     assert.deepEqual([json.total, headers.get('fatura-synced-at')], [1, '2026-01-01T00:00:00.000Z'])
