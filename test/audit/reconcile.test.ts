@@ -5,7 +5,9 @@ import { parse } from 'csv-parse/sync'
 import fc from 'fast-check'
 import { currencyOf, isSameAmount } from '../../src/audit/money.ts'
 import { type DifferenceKind, findDifferences, isSameTaxId } from '../../src/audit/reconcile.ts'
+import { readScope } from '../../src/cli/commands/reconcile-scope.ts'
 import { createTimeZone } from '../../src/cli/commands/time-zone.ts'
+import { CliError } from '../../src/cli/terminal/cli-error.ts'
 import { type Claim, type Document, noClaim } from '../../src/document.ts'
 import type { Invoice } from '../../src/invoice.ts'
 import { usualRules } from '../../src/linking/link.ts'
@@ -510,12 +512,6 @@ describe('fatura reconcile', { concurrency: 2 }, () => {
 
   const mistakes: [args: string[], env: Record<string, string>, says: RegExp][] = [
     [['--customer', 'in_1'], {}, /--customer must be an ID like cus_/],
-    [['--from', '2026-02-30'], {}, /--from must be a calendar day, written YYYY-MM-DD, not '2026-02-30'/],
-    [['--to', 'today'], {}, /--to must be a calendar day/],
-    [['--from', '2026-03-03', '--to', '2026-03-02'], {}, /--from 2026-03-03 is after --to 2026-03-02/],
-    [['--month', '2026-13'], {}, /--month must be a calendar month, written YYYY-MM, not '2026-13'/],
-    [['--month', '2026-03', '--to', '2026-03-02'], {}, /Use --month, or --from and --to, not both/],
-    [['--timezone', 'Lisbon'], {}, /--timezone must be the name of a time zone, such as Europe\/Lisbon/],
     [[], { DATABASE_URL: 'sqlite:nowhere.db' }, /no database at nowhere\.db/],
     [[], { DATABASE_URL: 'mysql://x' }, /DATABASE_URL must be/],
     [[], { LINK_IGNORE_ZERO: 'yes' }, /LINK_IGNORE_ZERO must be on or off, not 'yes'/],
@@ -529,6 +525,19 @@ describe('fatura reconcile', { concurrency: 2 }, () => {
       const cli = await createCli(t)
       assertUnchecked(await cli.run(['reconcile', ...args], { env }), says)
     })
+
+  it('tells with what is allowed which invoices it cannot look at', () => {
+    const scopes: [options: Record<string, string>, says: RegExp][] = [
+      [{ from: '2026-02-30' }, /^--from must be a calendar day, written YYYY-MM-DD, not '2026-02-30'\.$/],
+      [{ to: 'today' }, /^--to must be a calendar day/],
+      [{ from: '2026-03-03', to: '2026-03-02' }, /^--from 2026-03-03 is after --to 2026-03-02/],
+      [{ month: '2026-13' }, /^--month must be a calendar month, written YYYY-MM, not '2026-13'\.$/],
+      [{ month: '2026-03', to: '2026-03-02' }, /^Use --month, or --from and --to, not both\.$/],
+      [{ timezone: 'Lisbon' }, /^--timezone must be the name of a time zone, such as Europe\/Lisbon/],
+    ]
+    for (const [options, says] of scopes)
+      assert.throws(() => readScope(options), { constructor: CliError, message: says })
+  })
 
   it('ends with 2 when the format is none of those it has', async t => {
     const cli = await createCli(t)
