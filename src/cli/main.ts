@@ -9,8 +9,8 @@ import { hideTokens } from './terminal/hide-tokens.ts'
 import { movingLine } from './terminal/moving-line.ts'
 
 /**
- * In the order of the help. A command is loaded when it is asked for; all of them are for the help, for what is no command,
- * and for completion, which tells of all.
+ * In the order of the help. A command is loaded when it is asked for, and none for the version; all of them are for the help,
+ * for what is no command, and for completion, which tells of all.
  */
 const commands: Record<string, () => Promise<Command>> = {
   demo: async () => (await import('./commands/demo.ts')).demoCommand(),
@@ -87,6 +87,7 @@ function prefix(): string {
 }
 
 function loadersOf(asked: string): (() => Promise<Command>)[] {
+  if (asked === '--version' || asked === '-V') return []
   return Object.entries(commands)
     .filter(([name]) => name === asked || asked === 'completion' || !Object.hasOwn(commands, asked))
     .map(([, load]) => load)
