@@ -8,7 +8,7 @@ import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, it } from 'node:test'
 import { invoiceFields } from '../../src/invoice.ts'
-import { assertOneLine, createCli, eventually, isRefused } from '../support/cli.ts'
+import { assertOneLine, createCli, createStoredToken, eventually, isRefused } from '../support/cli.ts'
 import { makeInvoice, makeLine, withDocument } from '../support/records.ts'
 
 describe('fatura serve', { concurrency: 3 }, () => {
@@ -182,7 +182,7 @@ describe('fatura serve', { concurrency: 3 }, () => {
 
   it('refuses a port in use and an address of another machine, and says how to choose others', async t => {
     const cli = await createCli(t)
-    await cli.run(['migrate'])
+    await cli.load()
     const other = createServer().listen(0, '127.0.0.1')
     t.after(() => other.close())
     await once(other, 'listening')
@@ -221,15 +221,7 @@ describe('fatura serve', { concurrency: 3 }, () => {
   it('prefers a flag to the environment', async t => {
     const cli = await createCli(t)
     const elsewhere = join(cli.folder, 'elsewhere.db')
-    const made = await cli.run([
-      'token',
-      'create',
-      '--all-customers',
-      '--database-url',
-      `sqlite:${elsewhere}`,
-    ])
-    assert.equal(made.code, 0, made.stderr)
-    const token = made.stdout.trim()
+    const token = await createStoredToken(`sqlite:${elsewhere}`)
     const api = await cli.serve(
       [
         '--host',

@@ -163,7 +163,7 @@ describe('--json', () => {
 describe('fatura health', () => {
   it('ends with 0 while the service is ready, and with 1 and the reason when it is not', async t => {
     const cli = await createCli(t)
-    await cli.run(['migrate'])
+    await cli.load()
     const service = await cli.serve(['--host', '0.0.0.0'])
     const ask = (port: number, ...args: string[]) =>
       cli.run(['health', ...args], { env: { HOST: '0.0.0.0', PORT: String(port) } })

@@ -17,7 +17,7 @@ import {
   startInvoiceXpressSandbox,
 } from '../../src/sandbox/invoicexpress/server.ts'
 import type { SandboxOptions } from '../../src/sandbox/stripe/server.ts'
-import { openWriteStore } from '../../src/store/engines.ts'
+import { openWriteStore, prepareStore } from '../../src/store/engines.ts'
 import { neededEvents } from '../../src/stripe/needed-events.ts'
 import { eventually, type Outcome } from '../support/cli.ts'
 import { engines, postgresServer, runSql } from '../support/engines.ts'
@@ -319,7 +319,7 @@ describe('fatura doctor', { concurrency: 3 }, () => {
 
   it('works without any system connected', async t => {
     const clinic = await open(t)
-    await clinic.run(['migrate'])
+    await prepareStore(clinic.url)
     const none = { STRIPE_API_KEY: '', INVOICEXPRESS_API_KEY: '', INVOICEXPRESS_API_BASE: '' }
     const { wrong, code } = await clinic.examine([], { ...none, STRIPE_API_BASE: '' })
     assert.deepEqual(resultsOf(wrong), {
