@@ -78,10 +78,21 @@ function textsOf(invoice: Invoice): readonly string[] {
   return texts
 }
 
+/** The words of a question, of which each invoice is asked: those that were typed, and what is left of them folded. */
+const foldedWords = new Map<string, { words: readonly string[]; telling: readonly string[] }>()
+
+function wordsOf(q: string) {
+  const known = foldedWords.get(q)
+  if (known !== undefined) return known
+  const words = q.trim() === '' ? [] : q.trim().split(/\s+/)
+  const made = { words, telling: words.map(fold).filter(word => word !== '') }
+  foldedWords.set(q, made)
+  return made
+}
+
 function isFound(invoice: Invoice, q: string): boolean {
   const texts = textsOf(invoice)
-  const words = q.trim() === '' ? [] : q.trim().split(/\s+/)
-  const telling = words.map(fold).filter(word => word !== '')
+  const { words, telling } = wordsOf(q)
   if (words.length > 0 && telling.length === 0) return false
   return telling.every(
     (word, i) =>
