@@ -7,253 +7,255 @@ import { assertDocumentsTrue, differingFields } from '../support/document-truth.
 import { anyOrdinary, startDocuments } from '../support/documents.ts'
 import { engines } from '../support/engines.ts'
 
-for (const engine of engines)
-  describe(`documents on ${engine.name}`, { concurrency: 3 }, () => {
-    test('every state of documents and claims converges to the truth, as told by the convention', async t => {
-      const rig = await startDocuments(t, engine, { invoices: 600, now: Math.floor(Date.now() / 1000) })
-      await rig.syncAll()
-      // What is claimed and not there counts as gone only when it was missed twice.
-      await rig.sync.refreshOpen()
-      await assertDocumentsTrue(rig.store, rig.account, rig.documents)
-      const states = new Set((await rig.unusual()).map(({ ix_sync_state }) => ix_sync_state))
-      assert.deepEqual([...states].sort(), ['creating', 'failed', 'ignored', 'not_synced', 'synced'])
-    })
-
-    test('with lag and faults on both systems, it converges to the same truth', async t => {
-      const rig = await startDocuments(t, engine, {
-        invoices: 200,
-        ix: { lag: 300, chaos: 0.1 },
-        attempts: 8,
-        ixWaitMs: 1_000,
-      })
-      for (let round = 0; round < campaign(2, 5); round++) {
-        rig.account.advance(86_400)
-        rig.documents.follow()
-        await rig.syncAll().catch(() => {})
-      }
-      rig.ix.faults.clear()
-      rig.ix.faults.setChaos(0)
-      await new Promise(resolve => setTimeout(resolve, 350))
-      await rig.syncAll()
-      await rig.sync.refreshOpen()
-      await assertDocumentsTrue(rig.store, rig.account, rig.documents)
-    })
-
-    test('what happens to documents is seen: created, settled, canceled, referring elsewhere', async t => {
-      const rig = await startDocuments(t, engine, { invoices: 120, documents: { states: 'ordinary' } })
-      await rig.syncAll()
-      await assertDocumentsTrue(rig.store, rig.account, rig.documents)
-      const [open, openDocument] = anyOrdinary(rig, 'open')
-      rig.documents.change('settle', openDocument)
-      await rig.sync.refreshOpen()
-      assert.equal((await rig.invoice(open)).ix_status, 'settled')
-      const [paid, paidDocument] = anyOrdinary(rig)
-      rig.documents.change('cancel', paidDocument)
-      while ((await rig.sync.sweepMonth()) !== null);
-      const canceled = await rig.invoice(paid)
-      assert.deepEqual([canceled.ix_sync_state, canceled.ix_status], ['synced', 'canceled'])
-      await assertDocumentsTrue(rig.store, rig.account, rig.documents)
-    })
-
-    test('invoices finalized, paid and voided meanwhile get, settle and cancel their documents', async t => {
-      const rig = await startDocuments(t, engine, { invoices: 80, documents: { states: 'ordinary' } })
-      await rig.syncAll()
-      rig.account.advance(5 * 86_400)
-      assert.ok(rig.documents.follow() > 0)
-      await rig.connector.catchUp()
-      while ((await rig.sync.sweepMonth()) !== null);
-      await assertDocumentsTrue(rig.store, rig.account, rig.documents)
-    })
-
-    test('a document that is gone is missed twice before its invoice gives it up, and then failed', async t => {
-      const rig = await startDocuments(t, engine, { invoices: 60, documents: { states: 'ordinary' } })
-      await rig.syncAll()
-      const [id, document] = anyOrdinary(rig, 'open')
-      rig.documents.change('vanish', document)
-      await rig.sync.refreshOpen()
-      const once = await rig.invoice(id)
-      assert.deepEqual([once.ix_sync_state, once.ix_id], ['synced', document])
-      await rig.sync.refreshOpen()
-      const twice = await rig.invoice(id)
-      assert.deepEqual([twice.ix_sync_state, twice.ix_id, twice.ix_status], ['failed', null, null])
-    })
-
-    for (const fault of ['unauthorized', 'too_many', 'error_503', 'hang', 'garbled'] as const)
-      test(`${fault} keeps the last known state, however often`, async t => {
-        const rig = await startDocuments(t, engine, {
-          invoices: 40,
-          documents: { states: 'ordinary' },
-          attempts: 1,
-          ...(fault === 'hang' && { ixWaitMs: 1_500 }),
-        })
+describe('documents', { concurrency: engines.length }, () => {
+  for (const engine of engines)
+    describe(`on ${engine.name}`, { concurrency: 3 }, () => {
+      test('every state of documents and claims converges to the truth, as told by the convention', async t => {
+        const rig = await startDocuments(t, engine, { invoices: 600, now: Math.floor(Date.now() / 1000) })
         await rig.syncAll()
-        const [id, document] = anyOrdinary(rig, 'open')
-        rig.documents.change('vanish', document)
-        // That something is not there is told by the status: what else such an answer says does not matter.
-        rig.ix.faults.set(fault === 'garbled' ? 'ix_list' : 'ix_document', fault, { retryAfter: '0' })
-        for (let round = 0; round < 3; round++) await assert.rejects(rig.sync.refreshOpen())
-        const kept = await rig.invoice(id)
-        assert.deepEqual([kept.ix_sync_state, kept.ix_id], ['synced', document])
-        const stream = await rig.stream('ix:open')
-        assert.ok(stream?.failed_at !== null && stream?.error, 'the failure is told')
+        // What is claimed and not there counts as gone only when it was missed twice.
+        await rig.sync.refreshOpen()
+        await assertDocumentsTrue(rig.store, rig.account, rig.documents)
+        const states = new Set((await rig.unusual()).map(({ ix_sync_state }) => ix_sync_state))
+        assert.deepEqual([...states].sort(), ['creating', 'failed', 'ignored', 'not_synced', 'synced'])
       })
 
-    for (const fault of ['error_500', 'error_in_200'] as const)
-      test(`${fault} to one document keeps its last known state, and sets it aside`, async t => {
+      test('with lag and faults on both systems, it converges to the same truth', async t => {
         const rig = await startDocuments(t, engine, {
-          invoices: 40,
-          documents: { states: 'ordinary' },
-          attempts: 1,
+          invoices: 200,
+          ix: { lag: 300, chaos: 0.1 },
+          attempts: 8,
+          ixWaitMs: 1_000,
         })
-        await rig.syncAll()
-        const [id, document] = anyOrdinary(rig, 'open')
-        rig.documents.change('vanish', document)
-        rig.ix.faults.set('ix_document', fault)
-        for (let round = 0; round < 3; round++) await rig.sync.refreshOpen()
-        const kept = await rig.invoice(id)
-        assert.deepEqual([kept.ix_sync_state, kept.ix_id], ['synced', document])
-        const [aside] = await rig.store.listSetAside(10, 'invoicexpress')
-        assert.deepEqual([aside?.kind, aside?.id, aside?.tries], ['document', String(document), 3])
-        rig.ix.faults.clear()
-        await rig.sync.refreshOpen()
-        assert.deepEqual(await rig.store.listSetAside(10, 'invoicexpress'), [])
-        await rig.sync.refreshOpen()
-        assert.equal((await rig.invoice(id)).ix_sync_state, 'failed')
-      })
-
-    test('many documents that fail at once are a failure of the system', async t => {
-      const rig = await startDocuments(t, engine, {
-        invoices: 200,
-        documents: { states: 'ordinary' },
-        attempts: 2,
-      })
-      await rig.syncAll()
-      const open = [...rig.documents.documents.values()].filter(({ status }) => status === 'final')
-      assert.ok(open.length >= 10)
-      for (const { id } of open) rig.documents.change('vanish', id)
-      rig.ix.faults.set('ix_document', 'error_500')
-      await assert.rejects(rig.sync.refreshOpen(), /none of which fits/)
-    })
-
-    test('several documents for one invoice: the best is chosen, and it is logged', async t => {
-      const rig = await startDocuments(t, engine, { invoices: 200 })
-      await rig.syncAll()
-      const logged = rig.warned.filter(({ msg }) => msg === 'several documents for one invoice')
-      assert.ok(logged.length > 0)
-      const before = logged.length
-      await rig.syncAll()
-      const after = rig.warned.filter(({ msg }) => msg === 'several documents for one invoice')
-      assert.equal(after.length, before, 'it is told once, not at every round')
-    })
-
-    test('a run has a budget: what it does not get to, the next ones do', async t => {
-      const rig = await startDocuments(t, engine, { invoices: 120, documents: { states: 'ordinary' } })
-      await rig.syncAll()
-      const open = [...rig.documents.documents.values()].filter(({ status }) => status === 'final')
-      assert.ok(open.length > 6)
-      for (const { id } of open) rig.documents.change('settle', id)
-      const small = await rig.reconnect({ fetchesPerRun: 3 })
-      for (let round = 0; round * 3 < open.length; round++) await small.refreshOpen()
-      await small.refreshOpen()
-      await assertDocumentsTrue(rig.store, rig.account, rig.documents)
-    })
-
-    test('a list that changes while it is read is read again; nothing is passed over', async t => {
-      const rig = await startDocuments(t, engine, { invoices: 300, documents: { states: 'ordinary' } })
-      await rig.connector.backfill()
-      const [, document] = anyOrdinary(rig)
-      const pages = rig.ix.requests
-      const watch = setInterval(() => {
-        if ((pages.get('ix_list') ?? 0) > 3) {
-          clearInterval(watch)
-          rig.documents.change('vanish', document)
+        for (let round = 0; round < campaign(2, 5); round++) {
+          rig.account.advance(86_400)
+          rig.documents.follow()
+          await rig.syncAll().catch(() => {})
         }
-      }, 1)
-      await rig.syncAll()
-      clearInterval(watch)
-      for (let round = 0; round < 2; round++) await rig.sync.refreshOpen()
-      while ((await rig.sync.sweepMonth()) !== null);
-      await assertDocumentsTrue(rig.store, rig.account, rig.documents)
-    })
-
-    test('a claim that something is in the making is failed once it is too old, without any event', async t => {
-      const rig = await startDocuments(t, engine, {
-        invoices: 200,
-        rules: { creatingTimeoutMs: 10 * 365 * 86_400_000 },
+        rig.ix.faults.clear()
+        rig.ix.faults.setChaos(0)
+        await new Promise(resolve => setTimeout(resolve, 350))
+        await rig.syncAll()
+        await rig.sync.refreshOpen()
+        await assertDocumentsTrue(rig.store, rig.account, rig.documents)
       })
-      await rig.syncAll()
-      const creating = async () => {
-        const found = await rig.unusual()
-        return found.filter(({ ix_sync_state }) => ix_sync_state === 'creating').length
-      }
-      assert.ok((await creating()) > 0)
-      const strict = await rig.reconnect({ rules: { ...usualRules, creatingTimeoutMs: 0 } })
-      await strict.refreshOpen()
-      assert.equal(await creating(), 0)
-    })
 
-    test('rules for what needs no document: zero totals, and what was issued before a day', async t => {
-      const rig = await startDocuments(t, engine, {
-        invoices: 60,
-        documents: { states: 'ordinary' },
-        rules: { ignoreBefore: '2999-01-01' },
+      test('what happens to documents is seen: created, settled, canceled, referring elsewhere', async t => {
+        const rig = await startDocuments(t, engine, { invoices: 120, documents: { states: 'ordinary' } })
+        await rig.syncAll()
+        await assertDocumentsTrue(rig.store, rig.account, rig.documents)
+        const [open, openDocument] = anyOrdinary(rig, 'open')
+        rig.documents.change('settle', openDocument)
+        await rig.sync.refreshOpen()
+        assert.equal((await rig.invoice(open)).ix_status, 'settled')
+        const [paid, paidDocument] = anyOrdinary(rig)
+        rig.documents.change('cancel', paidDocument)
+        while ((await rig.sync.sweepMonth()) !== null);
+        const canceled = await rig.invoice(paid)
+        assert.deepEqual([canceled.ix_sync_state, canceled.ix_status], ['synced', 'canceled'])
+        await assertDocumentsTrue(rig.store, rig.account, rig.documents)
       })
-      await rig.syncAll()
-      for (const { status, id } of rig.account.invoices.values())
-        if (status === 'draft' && rig.account.customers.has(String(rig.account.invoices.get(id)?.customer)))
-          assert.equal((await rig.invoice(id)).ix_sync_state, 'ignored', id)
-    })
 
-    test('the reference’s pattern is the convention’s: with another one, nothing is linked by mistake', async t => {
-      const rig = await startDocuments(t, engine, {
-        invoices: 60,
-        documents: { states: 'ordinary' },
-        rules: { reference: 'stripe:{id}' },
+      test('invoices finalized, paid and voided meanwhile get, settle and cancel their documents', async t => {
+        const rig = await startDocuments(t, engine, { invoices: 80, documents: { states: 'ordinary' } })
+        await rig.syncAll()
+        rig.account.advance(5 * 86_400)
+        assert.ok(rig.documents.follow() > 0)
+        await rig.connector.catchUp()
+        while ((await rig.sync.sweepMonth()) !== null);
+        await assertDocumentsTrue(rig.store, rig.account, rig.documents)
       })
-      await rig.syncAll()
-      const [id, document] = anyOrdinary(rig)
-      assert.equal((await rig.invoice(id)).ix_id, document, 'what is claimed is linked all the same')
-      rig.account.setMetadata(id, { ix_id: '', ix_state: '' })
-      await rig.connector.catchUp()
-      assert.equal((await rig.invoice(id)).ix_id, null)
-      rig.documents.change('refer', document, `stripe:${id}`)
-      while ((await rig.sync.sweepMonth()) !== null);
-      assert.equal((await rig.invoice(id)).ix_id, document)
-    })
 
-    test('the tax ids of those who have documents are read, and never leave with an invoice', async t => {
-      const rig = await startDocuments(t, engine, { invoices: 60, documents: { states: 'ordinary' } })
-      await rig.syncAll()
-      const linked = await rig.store.readLinked(null, 1000, null)
-      const read = linked.filter(({ client_tax_id }) => client_tax_id !== undefined)
-      assert.equal(read.length, linked.filter(({ document }) => document !== null).length)
-      for (const { document, client_tax_id } of read) {
-        const client = rig.documents.clients.get(document?.document?.client_id ?? 0)
-        assert.equal(client_tax_id, client?.fiscal_id || null)
-      }
-    })
+      test('a document that is gone is missed twice before its invoice gives it up, and then failed', async t => {
+        const rig = await startDocuments(t, engine, { invoices: 60, documents: { states: 'ordinary' } })
+        await rig.syncAll()
+        const [id, document] = anyOrdinary(rig, 'open')
+        rig.documents.change('vanish', document)
+        await rig.sync.refreshOpen()
+        const once = await rig.invoice(id)
+        assert.deepEqual([once.ix_sync_state, once.ix_id], ['synced', document])
+        await rig.sync.refreshOpen()
+        const twice = await rig.invoice(id)
+        assert.deepEqual([twice.ix_sync_state, twice.ix_id, twice.ix_status], ['failed', null, null])
+      })
 
-    test('freshness follows the documents too: it is not told before all were read once', async t => {
-      const rig = await startDocuments(t, engine, { invoices: 30, documents: { states: 'ordinary' } })
-      await rig.connector.backfill()
-      await rig.connector.catchUp()
-      await rig.sync.sweepRecent()
-      await rig.sync.refreshOpen()
-      await rig.sync.sweepMonth()
-      assert.equal((await rig.reader.readSnapshot('cus_any')).synced_at, null)
-      while ((await rig.sync.sweepMonth()) !== null);
-      assert.ok((await rig.reader.readSnapshot('cus_any')).synced_at !== null)
-    })
+      for (const fault of ['unauthorized', 'too_many', 'error_503', 'hang', 'garbled'] as const)
+        test(`${fault} keeps the last known state, however often`, async t => {
+          const rig = await startDocuments(t, engine, {
+            invoices: 40,
+            documents: { states: 'ordinary' },
+            attempts: 1,
+            ...(fault === 'hang' && { ixWaitMs: 1_500 }),
+          })
+          await rig.syncAll()
+          const [id, document] = anyOrdinary(rig, 'open')
+          rig.documents.change('vanish', document)
+          // That something is not there is told by the status: what else such an answer says does not matter.
+          rig.ix.faults.set(fault === 'garbled' ? 'ix_list' : 'ix_document', fault, { retryAfter: '0' })
+          for (let round = 0; round < 3; round++) await assert.rejects(rig.sync.refreshOpen())
+          const kept = await rig.invoice(id)
+          assert.deepEqual([kept.ix_sync_state, kept.ix_id], ['synced', document])
+          const stream = await rig.stream('ix:open')
+          assert.ok(stream?.failed_at !== null && stream?.error, 'the failure is told')
+        })
 
-    test('events and documents may come in any order, and at once: the link is found', async t => {
-      const rig = await startDocuments(t, engine, { invoices: 100, documents: { states: 'ordinary' } })
-      await Promise.all([
-        rig.connector.backfill(),
-        (async () => {
-          while ((await rig.sync.sweepMonth()) !== null);
-        })(),
-      ])
-      while ((await rig.sync.sweepMonth()) !== null);
-      assert.deepEqual(await differingFields(rig.store, rig.account, rig.documents), {})
+      for (const fault of ['error_500', 'error_in_200'] as const)
+        test(`${fault} to one document keeps its last known state, and sets it aside`, async t => {
+          const rig = await startDocuments(t, engine, {
+            invoices: 40,
+            documents: { states: 'ordinary' },
+            attempts: 1,
+          })
+          await rig.syncAll()
+          const [id, document] = anyOrdinary(rig, 'open')
+          rig.documents.change('vanish', document)
+          rig.ix.faults.set('ix_document', fault)
+          for (let round = 0; round < 3; round++) await rig.sync.refreshOpen()
+          const kept = await rig.invoice(id)
+          assert.deepEqual([kept.ix_sync_state, kept.ix_id], ['synced', document])
+          const [aside] = await rig.store.listSetAside(10, 'invoicexpress')
+          assert.deepEqual([aside?.kind, aside?.id, aside?.tries], ['document', String(document), 3])
+          rig.ix.faults.clear()
+          await rig.sync.refreshOpen()
+          assert.deepEqual(await rig.store.listSetAside(10, 'invoicexpress'), [])
+          await rig.sync.refreshOpen()
+          assert.equal((await rig.invoice(id)).ix_sync_state, 'failed')
+        })
+
+      test('many documents that fail at once are a failure of the system', async t => {
+        const rig = await startDocuments(t, engine, {
+          invoices: 200,
+          documents: { states: 'ordinary' },
+          attempts: 2,
+        })
+        await rig.syncAll()
+        const open = [...rig.documents.documents.values()].filter(({ status }) => status === 'final')
+        assert.ok(open.length >= 10)
+        for (const { id } of open) rig.documents.change('vanish', id)
+        rig.ix.faults.set('ix_document', 'error_500')
+        await assert.rejects(rig.sync.refreshOpen(), /none of which fits/)
+      })
+
+      test('several documents for one invoice: the best is chosen, and it is logged', async t => {
+        const rig = await startDocuments(t, engine, { invoices: 200 })
+        await rig.syncAll()
+        const logged = rig.warned.filter(({ msg }) => msg === 'several documents for one invoice')
+        assert.ok(logged.length > 0)
+        const before = logged.length
+        await rig.syncAll()
+        const after = rig.warned.filter(({ msg }) => msg === 'several documents for one invoice')
+        assert.equal(after.length, before, 'it is told once, not at every round')
+      })
+
+      test('a run has a budget: what it does not get to, the next ones do', async t => {
+        const rig = await startDocuments(t, engine, { invoices: 120, documents: { states: 'ordinary' } })
+        await rig.syncAll()
+        const open = [...rig.documents.documents.values()].filter(({ status }) => status === 'final')
+        assert.ok(open.length > 6)
+        for (const { id } of open) rig.documents.change('settle', id)
+        const small = await rig.reconnect({ fetchesPerRun: 3 })
+        for (let round = 0; round * 3 < open.length; round++) await small.refreshOpen()
+        await small.refreshOpen()
+        await assertDocumentsTrue(rig.store, rig.account, rig.documents)
+      })
+
+      test('a list that changes while it is read is read again; nothing is passed over', async t => {
+        const rig = await startDocuments(t, engine, { invoices: 300, documents: { states: 'ordinary' } })
+        await rig.connector.backfill()
+        const [, document] = anyOrdinary(rig)
+        const pages = rig.ix.requests
+        const watch = setInterval(() => {
+          if ((pages.get('ix_list') ?? 0) > 3) {
+            clearInterval(watch)
+            rig.documents.change('vanish', document)
+          }
+        }, 1)
+        await rig.syncAll()
+        clearInterval(watch)
+        for (let round = 0; round < 2; round++) await rig.sync.refreshOpen()
+        while ((await rig.sync.sweepMonth()) !== null);
+        await assertDocumentsTrue(rig.store, rig.account, rig.documents)
+      })
+
+      test('a claim that something is in the making is failed once it is too old, without any event', async t => {
+        const rig = await startDocuments(t, engine, {
+          invoices: 200,
+          rules: { creatingTimeoutMs: 10 * 365 * 86_400_000 },
+        })
+        await rig.syncAll()
+        const creating = async () => {
+          const found = await rig.unusual()
+          return found.filter(({ ix_sync_state }) => ix_sync_state === 'creating').length
+        }
+        assert.ok((await creating()) > 0)
+        const strict = await rig.reconnect({ rules: { ...usualRules, creatingTimeoutMs: 0 } })
+        await strict.refreshOpen()
+        assert.equal(await creating(), 0)
+      })
+
+      test('rules for what needs no document: zero totals, and what was issued before a day', async t => {
+        const rig = await startDocuments(t, engine, {
+          invoices: 60,
+          documents: { states: 'ordinary' },
+          rules: { ignoreBefore: '2999-01-01' },
+        })
+        await rig.syncAll()
+        for (const { status, id } of rig.account.invoices.values())
+          if (status === 'draft' && rig.account.customers.has(String(rig.account.invoices.get(id)?.customer)))
+            assert.equal((await rig.invoice(id)).ix_sync_state, 'ignored', id)
+      })
+
+      test('the reference’s pattern is the convention’s: with another one, nothing is linked by mistake', async t => {
+        const rig = await startDocuments(t, engine, {
+          invoices: 60,
+          documents: { states: 'ordinary' },
+          rules: { reference: 'stripe:{id}' },
+        })
+        await rig.syncAll()
+        const [id, document] = anyOrdinary(rig)
+        assert.equal((await rig.invoice(id)).ix_id, document, 'what is claimed is linked all the same')
+        rig.account.setMetadata(id, { ix_id: '', ix_state: '' })
+        await rig.connector.catchUp()
+        assert.equal((await rig.invoice(id)).ix_id, null)
+        rig.documents.change('refer', document, `stripe:${id}`)
+        while ((await rig.sync.sweepMonth()) !== null);
+        assert.equal((await rig.invoice(id)).ix_id, document)
+      })
+
+      test('the tax ids of those who have documents are read, and never leave with an invoice', async t => {
+        const rig = await startDocuments(t, engine, { invoices: 60, documents: { states: 'ordinary' } })
+        await rig.syncAll()
+        const linked = await rig.store.readLinked(null, 1000, null)
+        const read = linked.filter(({ client_tax_id }) => client_tax_id !== undefined)
+        assert.equal(read.length, linked.filter(({ document }) => document !== null).length)
+        for (const { document, client_tax_id } of read) {
+          const client = rig.documents.clients.get(document?.document?.client_id ?? 0)
+          assert.equal(client_tax_id, client?.fiscal_id || null)
+        }
+      })
+
+      test('freshness follows the documents too: it is not told before all were read once', async t => {
+        const rig = await startDocuments(t, engine, { invoices: 30, documents: { states: 'ordinary' } })
+        await rig.connector.backfill()
+        await rig.connector.catchUp()
+        await rig.sync.sweepRecent()
+        await rig.sync.refreshOpen()
+        await rig.sync.sweepMonth()
+        assert.equal((await rig.reader.readSnapshot('cus_any')).synced_at, null)
+        while ((await rig.sync.sweepMonth()) !== null);
+        assert.ok((await rig.reader.readSnapshot('cus_any')).synced_at !== null)
+      })
+
+      test('events and documents may come in any order, and at once: the link is found', async t => {
+        const rig = await startDocuments(t, engine, { invoices: 100, documents: { states: 'ordinary' } })
+        await Promise.all([
+          rig.connector.backfill(),
+          (async () => {
+            while ((await rig.sync.sweepMonth()) !== null);
+          })(),
+        ])
+        while ((await rig.sync.sweepMonth()) !== null);
+        assert.deepEqual(await differingFields(rig.store, rig.account, rig.documents), {})
+      })
     })
-  })
+})

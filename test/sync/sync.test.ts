@@ -38,7 +38,7 @@ function read({ summary }: StoredRecord): Invoice {
 const turn = () => new Promise(resolve => setImmediate(resolve))
 
 for (const engine of engines) {
-  describe(`sync on ${engine.name}`, () => {
+  describe(`sync on ${engine.name}`, { concurrency: 3 }, () => {
     test('a backfill of 1,500 invoices ends equal to the account, row by row', async t => {
       const rig = await startRig(t, engine, { invoices: 1_500, seed: 4 })
       const { account, sandbox, store, connector } = rig
