@@ -66,6 +66,7 @@ export async function createPostgresServer(
       '--locale-provider=icu',
       '--icu-locale=en-US',
       '--encoding=UTF8',
+      '--no-sync',
       // The tests connect thousands of times: their password need not be slow to guess.
       '--set=scram_iterations=1',
     ],
