@@ -101,6 +101,12 @@ test('a day of many parties does not keep who is whose', () => {
   assert.equal(partOfDay(25)?.length, 0)
 })
 
+test('a party that is missing in a damaged store keeps a day from nothing', () => {
+  const texts = Array(300).fill('in_1')
+  const { words } = signDay({ texts, parties: [], partyOf: texts.map(() => -1) })
+  assert.equal(words.length, countParts(300).words)
+})
+
 test('a day of any size is told: who lies far behind the last one is found', () => {
   const n = 40_000
   const texts = Array.from({ length: n }, (_, i) => ([0, 5, 130, 20_000, n - 1].includes(i) ? 'xyz' : 'a'))

@@ -19,7 +19,11 @@ const markOf = (partyId: number | string) => `\n${partyId}:`
 export function keepParties({ texts, parties, partyOf }: DayTexts): Buffer {
   if (parties.length > partiesAtMost) return Buffer.alloc(0)
   const bits = parties.map(() => Buffer.alloc(Math.ceil(texts.length / 8)))
-  for (let i = 0; i < texts.length; i++) setBit(bits[partyOf[i] as number] as Buffer, texts.length - 1 - i)
+  for (let i = 0; i < texts.length; i++) {
+    const ofParty = bits[partyOf[i] as number]
+    // Of a damaged store, a party may be missing: that is for doctor to tell.
+    if (ofParty !== undefined) setBit(ofParty, texts.length - 1 - i)
+  }
   const lines = parties.map((party, i) => markOf(partyIdOf(party)) + writeBits(bits[i] as Buffer))
   return Buffer.from(lines.join(''))
 }
