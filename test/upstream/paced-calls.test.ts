@@ -143,8 +143,9 @@ describe('paced calls', { concurrency: 6 }, () => {
       })
     await Promise.all(Array.from({ length: 40 }, ask))
     assert.equal(asked.length, 41)
-    const [first = 0] = asked.filter(at => at > refusedAt + 20)
-    assert.ok(first - refusedAt >= 390, `${first - refusedAt} ms`)
+    // Those that had their turn already are made, however late a busy machine comes to them: as many as have it in 20 ms.
+    const early = asked.filter(at => at > refusedAt && at < refusedAt + 390)
+    assert.ok(early.length <= 4, `${early.map(at => Math.round(at - refusedAt))} ms`)
   })
 
   it('stay below what Stripe allows', () => {
