@@ -328,7 +328,8 @@ describe('PostgreSQL that is there', () => {
       assert.equal(status, 503)
       assert.ok(took < 6_500, `took ${figure(took)}`)
     }
-    const waited = burst.filter(({ took }) => took < 3_200)
+    // Who waited for a read that has a connection would wait until it is given up, after 5 s.
+    const waited = burst.filter(({ took }) => took < campaign(5_000, 3_200))
     t.diagnostic(
       `${waited.length} had no connection, worst ${figure(worst(waited))}; the others' worst ${figure(worst(burst))}; /live's worst of ${live.samples.length} ${figure(worst(live.samples))}; /ready's ${figure(worst(ready.samples))}`,
     )
