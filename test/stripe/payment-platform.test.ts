@@ -161,10 +161,13 @@ function assertLines({ status, json, text }: Answer, expected: 'none' | readonly
   assert.deepEqual(json.lines, expected === 'none' ? [] : expected)
 }
 
-async function measure<T>(act: () => Promise<T>): Promise<{ took: number; result: T }> {
+/** `isBusy`: this process may have been too busy itself for what it saw to say anything of Stripe. */
+async function measure<T>(act: () => Promise<T>): Promise<{ took: number; result: T; isBusy: boolean }> {
   const start = performance.now()
+  const before = performance.eventLoopUtilization()
   const result = await act()
-  return { took: performance.now() - start, result }
+  const isBusy = performance.eventLoopUtilization(before).utilization > 0.8
+  return { took: performance.now() - start, result, isBusy }
 }
 
 const median = (values: number[]) => values.toSorted((a, b) => a - b)[values.length >> 1] ?? Number.NaN
@@ -214,16 +217,21 @@ for (const engine of engines) {
       t.mock.timers.enable({ apis: ['Date'], now: Date.now() })
       const { sandbox, detail, asked } = await startWorld(t, engine)
       sandbox.faults.set('list_lines', 'hang')
-      // The connection and the code are warm.
-      await detail(long)
-      const hung: number[] = []
-      for (let time = 0; time < 4; time++) {
-        const { took, result } = await measure(() => detail(short))
+      // A call during which this process was too busy itself says nothing of Stripe: it is made once more.
+      let untold = 0
+      const hang = async (invoice: typeof long) => {
+        const { took, result, isBusy } = await measure(() => detail(invoice))
+        if (isBusy) untold++
         assertLines(result, 'none')
-        hung.push(took)
+        return took
       }
+      // The connection and the code are warm.
+      await hang(long)
+      const hung: number[] = []
+      while (hung.length < 4 + untold) hung.push(await hang(short))
       assert.ok(median(hung) <= campaign(3_000, 1_000), `${hung} ms`)
-      assert.equal(asked('list_lines'), 5)
+      const times = asked('list_lines')
+      assert.ok(times >= 5 && times <= 5 + untold, `${times} times, ${untold} of them for nothing`)
 
       const open: number[] = []
       for (let time = 0; time < 30; time++) {
@@ -236,7 +244,7 @@ for (const engine of engines) {
           `left alone ${median(open).toFixed(1)} ms (median), ${Math.max(...open).toFixed(1)} ms at most`,
       )
       assert.ok(median(open) <= campaign(500, 50), `${median(open)} ms`)
-      assert.equal(asked('list_lines'), 5, 'not asked while it is left alone')
+      assert.equal(asked('list_lines'), times, 'not asked while it is left alone')
 
       sandbox.faults.clear()
       t.mock.timers.tick(9_000)
@@ -249,11 +257,16 @@ for (const engine of engines) {
     test('a Stripe that answers a byte at a time is left alone too', async t => {
       const { sandbox, detail, asked } = await startWorld(t, engine)
       sandbox.faults.set('list_lines', 'slow_body')
-      for (const answer of await Promise.all(Array.from({ length: 5 }, () => detail(short))))
-        assertLines(answer, 'none')
+      const askFiveTimes = () => measure(() => Promise.all(Array.from({ length: 5 }, () => detail(short))))
+      for (let isBusy = true; isBusy; ) {
+        const asking = await askFiveTimes()
+        for (const answer of asking.result) assertLines(answer, 'none')
+        isBusy = asking.isBusy
+      }
+      const times = asked('list_lines')
       sandbox.faults.clear()
       assertLines(await detail(short), 'none')
-      assert.equal(asked('list_lines'), 5)
+      assert.equal(asked('list_lines'), times)
     })
 
     test('after 429 Stripe is not asked before Retry-After is over, which is a minute at most', async t => {
