@@ -1,8 +1,9 @@
 /** The API reference in a real browser: it works under its policy, and asks nobody else for anything. */
 import assert from 'node:assert/strict'
-import { before, type TestContext, test } from 'node:test'
+import { before, test } from 'node:test'
 import { buildReference } from '../../scripts/build-reference.ts'
 import { builtFolder } from '../../src/http/web-files.ts'
+import { wholeFile } from '../support/billing-page.ts'
 import { lacksChromium, startBrowser, watchPage } from '../support/browser.ts'
 import { engines } from '../support/engines.ts'
 import { makeRecord } from '../support/records.ts'
@@ -11,22 +12,23 @@ import { startService } from '../support/service.ts'
 before(() => buildReference(builtFolder))
 
 const [engine] = engines
+assert.ok(engine !== undefined)
+const service = await startService(wholeFile, engine, { web: true, records: [makeRecord({ id: 'in_1' })] })
+const browser = lacksChromium ? null : await startBrowser(wholeFile)
 
-async function open(t: TestContext, path: string, viewport: { width: number; height: number }) {
-  assert.ok(engine !== undefined)
-  const service = await startService(t, engine, { web: true, records: [makeRecord({ id: 'in_1' })] })
-  const browser = await startBrowser(t)
+async function open(path: string, viewport: { width: number; height: number }) {
+  assert.ok(browser !== null)
   const page = await browser.newPage({ viewport })
   const watched = await watchPage(page)
   await page.goto(service.address + path)
-  return { service, page, watched }
+  return { page, watched }
 }
 
 test('/docs shows every operation, sends a request, and asks no other host', {
   timeout: 120_000,
   skip: lacksChromium,
-}, async t => {
-  const { service, page, watched } = await open(t, '/docs#tag/operations/GET/live', {
+}, async () => {
+  const { page, watched } = await open('/docs#tag/operations/GET/live', {
     width: 1280,
     height: 900,
   })
@@ -46,8 +48,8 @@ test('/docs shows every operation, sends a request, and asks no other host', {
 test('/docs/api.html is styled under its policy, fits a phone, and asks for nothing', {
   timeout: 60_000,
   skip: lacksChromium,
-}, async t => {
-  const { page, watched } = await open(t, '/docs/api.html', { width: 320, height: 700 })
+}, async () => {
+  const { page, watched } = await open('/docs/api.html', { width: 320, height: 700 })
   assert.equal(await page.getByRole('heading', { level: 1 }).textContent(), 'Fatura API reference')
   // Run by the test's own hand: the page allows no script.
   assert.equal(
