@@ -8,10 +8,10 @@ import { after, before, describe, it, type TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { createToken } from '../../src/access/token.ts'
-import { migrateStore, openReadStore, openWriteStore } from '../../src/store/engines.ts'
+import { migrateStore, openOperatorStore, openReadStore, openWriteStore } from '../../src/store/engines.ts'
 import { openReadPool, translate } from '../../src/store/postgres/pool.ts'
 import { migrations } from '../../src/store/postgres/schema-version.ts'
-import { StoreUnavailable } from '../../src/store/store.ts'
+import { StoreError, StoreUnavailable } from '../../src/store/store.ts'
 import { campaign } from '../support/campaign.ts'
 import {
   assertOneLine,
@@ -189,7 +189,7 @@ describe('a database restart is a blip', () => {
       paths: [list, detail, `${list}?q=lima&page_size=5`],
       token,
       loops: 16,
-      pause: 4,
+      pause: campaign(8, 4),
       atMost: 50_000,
     })
     t.after(() => load.stop())
@@ -260,6 +260,27 @@ function isAlive(pid: number): boolean {
   } catch {
     return false
   }
+}
+
+/** Commands, and how each opens the store: a program only to see the same refusal again costs more than all of the rest. */
+const commands = [
+  { args: ['serve', '--port', '0'], open: openReadStore },
+  { args: ['migrate'], open: migrateStore },
+  { args: ['token', 'list'], open: openOperatorStore },
+]
+
+/** What a command that opens the store so has to say. */
+async function refusalAt(
+  open: (url: string) => Promise<unknown>,
+  url: string,
+  kind = StoreError,
+): Promise<string> {
+  const error = await open(url).then(
+    () => assert.fail('it was opened'),
+    (error: unknown) => error,
+  )
+  assert.ok(error instanceof kind, String(error))
+  return error.message
 }
 
 describe('PostgreSQL that is there', () => {
@@ -358,12 +379,17 @@ describe('PostgreSQL that is there', () => {
       [`${url}_missing`, /refused the connection/, /_missing/, /DATABASE_URL/],
       [asStranger, /may not/, /permission denied/, /docs\/postgresql\.md/],
     ]
-    for (const [wrong, ...patterns] of cases)
-      for (const args of [['serve', '--port', '0'], ['token', 'list'], ['migrate']]) {
-        const outcome = await cli.run(args, { env: { DATABASE_URL: wrong } })
-        assertOneLine(outcome, ...patterns)
-        assert.doesNotMatch(outcome.stderr, /:test@|:wrong@/, 'the password')
+    for (const [place, [wrong, ...patterns]] of cases.entries()) {
+      const lines = await Promise.all(commands.map(({ open }) => refusalAt(open, wrong)))
+      for (const line of lines) {
+        for (const pattern of patterns) assert.match(line, pattern)
+        assert.doesNotMatch(line, /:test@|:wrong@|\n/, 'the password, or a second line')
       }
+      const seen = place % commands.length
+      const outcome = await cli.run(commands[seen]?.args ?? [], { env: { DATABASE_URL: wrong } })
+      assertOneLine(outcome, ...patterns)
+      assert.equal(outcome.stderr, `fatura: ${lines[seen]}\n`)
+    }
   })
 
   it('has a schema that is missing, too old or too new: serve says so, and never migrates unasked', async t => {
@@ -499,7 +525,7 @@ describe('PostgreSQL that is there', () => {
     await runSql(empty, `SELECT pg_terminate_backend(${await waitingBackend(empty, 'fatura-writer')})`)
     assertBroken(await migrating.exited)
     await unlock()
-    assert.equal((await cli.run(['migrate'], { env: { DATABASE_URL: empty } })).code, 0)
+    assert.deepEqual(await migrateStore(empty), { from: 0, to: migrations.length })
   })
 
   it('is not blamed for what fails in the middle of a transaction by itself', async t => {
@@ -583,7 +609,7 @@ describe('what answers in the place of PostgreSQL', { concurrency: true }, () =>
       },
     ],
   ]
-  for (const [what, greet] of oddities)
+  for (const [place, [what, greet]] of oddities.entries())
     it(`${what}: each command fails with one line, in time`, async t => {
       const cli = await createCli(t)
       const sockets = new Set<Socket>()
@@ -599,15 +625,22 @@ describe('what answers in the place of PostgreSQL', { concurrency: true }, () =>
       await once(other, 'listening')
       const url = `postgres://fatura:test@127.0.0.1:${(other.address() as AddressInfo).port}/fatura`
       const asked = performance.now()
-      await assert.rejects(openReadStore(url), StoreUnavailable)
+      const line = await refusalAt(openReadStore, url, StoreUnavailable)
       const took = performance.now() - asked
       assert.ok(took < 10_000, `took ${figure(took)}`)
-      const env = { DATABASE_URL: url }
-      const outcomes = await Promise.all(
-        [['serve', '--port', '0'], ['migrate']].map(args => cli.run(args, { env, patience: 60_000 })),
-      )
-      for (const outcome of outcomes)
-        assertOneLine(outcome, /The database at 127\.0\.0\.1:\d+ cannot be reached: ./)
+      const told = /The database at 127\.0\.0\.1:\d+ cannot be reached: ./
+      // Each command's way, and of the commands themselves one in turn.
+      const [serving, migrating] = commands
+      const { args = [] } = (place % 2 === 0 ? serving : migrating) ?? {}
+      const [outcome, otherLine] = await Promise.all([
+        cli.run(args, { env: { DATABASE_URL: url }, patience: 60_000 }),
+        refusalAt(migrateStore, url, StoreUnavailable),
+      ])
+      assertOneLine(outcome, told)
+      for (const text of [line, otherLine]) {
+        assert.match(text, told)
+        assert.doesNotMatch(text, /\n/)
+      }
     })
 
   it('names several addresses that all refuse: the reason is told', () => {

@@ -70,9 +70,9 @@ export function startTraffic({ address, paths, token, busy, idle, fresh, idleFor
   const [least, most] = idleFor
   const loops = [
     watch(),
-    ...Array.from({ length: busy }, () => keep(() => campaign(10, 3))),
+    ...Array.from({ length: busy }, () => keep(() => campaign(20, 3))),
     ...Array.from({ length: idle }, () => keep(() => least + Math.random() * (most - least))),
-    ...Array.from({ length: fresh }, () => loop(null, () => 10)),
+    ...Array.from({ length: fresh }, () => loop(null, () => campaign(20, 10))),
   ]
   return {
     samples,
