@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import { kindNames, kinds, otherTables } from '../../src/store/contents.ts'
-import { digestStore } from '../../src/store/copy-store.ts'
-import { migrateStore, openWriteStore } from '../../src/store/engines.ts'
+import { checkTarget, copyStore, digestStore } from '../../src/store/copy-store.ts'
+import { migrateStore, openOperatorStore, openWriteStore } from '../../src/store/engines.ts'
 import { createCli } from '../support/cli.ts'
 import { engines } from '../support/engines.ts'
 import { changeRows, readRows, restoreStore } from '../support/kept-stores.ts'
@@ -58,6 +58,18 @@ async function openBoth(t: TestContext, from: 'sqlite' | 'postgres') {
   return { cli: await createCli(t), source, target: (await other?.createStore(t)) ?? '' }
 }
 
+/** As `fatura copy` does, within this process: where another copy is what a test looks at. */
+async function copyHere(source: string, target: string): Promise<void> {
+  const [from, to] = [await openOperatorStore(source), await openWriteStore(target)]
+  try {
+    await checkTarget(from, to, () => {})
+    await copyStore(from, to, () => {})
+  } finally {
+    await to.close()
+    await from.close()
+  }
+}
+
 async function digestOf(url: string) {
   const store = await openWriteStore(url)
   try {
@@ -110,7 +122,7 @@ describe('fatura copy', { concurrency: 2 }, () => {
 
     test(`from ${from}: what was revoked stays revoked, on whichever side it was`, async t => {
       const { cli, source, target } = await openBoth(t, from)
-      assert.equal((await cli.run(['copy', source, target])).code, 0)
+      await copyHere(source, target)
       const ids = (await readRows(source, 'SELECT id FROM fatura.tokens WHERE revoked_at IS NULL')).map(row =>
         String(row.id),
       )
@@ -122,11 +134,12 @@ describe('fatura copy', { concurrency: 2 }, () => {
       const active = 'SELECT id FROM fatura.tokens WHERE revoked_at IS NULL'
       assert.deepEqual(await readRows(target, active), [])
 
-      const other = await openBoth(t, from)
-      assert.equal((await cli.run(['copy', other.source, other.target])).code, 0)
-      await changeRows(other.source, revoke)
-      assert.equal((await cli.run(['copy', other.source, other.target])).code, 0)
-      assert.deepEqual(await readRows(other.target, active), [])
+      // Both are as they were after the first copy.
+      await changeRows(target, `UPDATE fatura.tokens SET revoked_at = NULL WHERE id = '${ids[0]}'`)
+      assert.equal((await readRows(target, active))[0]?.id, ids[0])
+      await changeRows(source, revoke)
+      assert.equal((await cli.run(['copy', source, target])).code, 0)
+      assert.deepEqual(await readRows(target, active), [])
     })
 
     test(`from ${from}: a target that holds something else is refused before the first write`, async t => {
@@ -139,13 +152,11 @@ describe('fatura copy', { concurrency: 2 }, () => {
       ] as const) {
         await changeRows(target, `INSERT INTO fatura.${table} ${sql}`)
         const before = await digestOf(target)
-        const { code, stdout, stderr } = await cli.run(['copy', source, target])
-        assert.equal(code, 1)
-        assert.equal(stdout, '')
-        assert.equal(
-          stderr,
-          `fatura: Nothing was copied: the target holds ${told} that the source does not. Copy into an empty store.\n`,
-        )
+        const message = `Nothing was copied: the target holds ${told} that the source does not. Copy into an empty store.`
+        if (table === 'tokens') {
+          const { code, stdout, stderr } = await cli.run(['copy', source, target])
+          assert.deepEqual([code, stdout, stderr], [1, '', `fatura: ${message}\n`])
+        } else await assert.rejects(copyHere(source, target), { message })
         assert.deepEqual(await digestOf(target), before)
         await changeRows(target, `DELETE FROM fatura.${table}`)
       }
@@ -153,7 +164,7 @@ describe('fatura copy', { concurrency: 2 }, () => {
 
     test(`from ${from}: a second copy follows what the source did since, deletions too`, async t => {
       const { cli, source, target } = await openBoth(t, from)
-      assert.equal((await cli.run(['copy', source, target])).code, 0)
+      await copyHere(source, target)
       const store = await openWriteStore(source)
       const made = makeRecord({ customer_id: 'cus_big', number: 'nº 7 "é" \\' }, [makeLine()])
       await store.transaction(async tx => {

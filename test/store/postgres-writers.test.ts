@@ -13,7 +13,7 @@ import { createSyncWorld, webhookSecret } from '../support/sync-truth.ts'
 const postgres = engines.find(({ name }) => name === 'postgres') as (typeof engines)[number]
 
 /** Everything here is short, but much of it runs at once on a machine that others may use. */
-const patience = 120_000
+const patience = 110_000
 
 const invoicesOf = (customer_id: string, count: number) =>
   Array.from({ length: count }, (_, i) => makeInvoice({ customer_id, id: `in_${customer_id}_${i}` }))
@@ -70,7 +70,7 @@ describe('writers of different customers', () => {
     const frozen = cli.start(['import', '-'], {
       // Longer than all of this takes.
       env: { DATABASE_URL: `${url}?idle_in_transaction_session_timeout=300000` },
-      input: ndjson(...invoicesOf('cus_frozen', 20_000)),
+      input: ndjson(...invoicesOf('cus_frozen', 10_000)),
     })
     await freeze(frozen, url)
     const waits = await watchWaits(t, url)
@@ -96,7 +96,7 @@ describe('writers of different customers', () => {
     assert.equal(rowCount, 0, 'the first import is still in its midst')
     process.kill(frozen.pid, 'SIGCONT')
     const { code, stdout, stderr } = await frozen.exited
-    assert.match(stdout, /^Imported 20000 invoices: 20000 new/, `${code} ${stderr}`)
+    assert.match(stdout, /^Imported 10000 invoices: 10000 new/, `${code} ${stderr}`)
   })
 
   it('side by side as processes, two imports and a sync never wait, and all of it is there', async t => {
@@ -142,7 +142,7 @@ describe('writers of the same customer', () => {
     const cli = await createCli(t)
     const frozen = cli.start(['import', '-'], {
       env: { DATABASE_URL: `${url}?idle_in_transaction_session_timeout=1500` },
-      input: ndjson(...invoicesOf('cus_ana', 20_000)),
+      input: ndjson(...invoicesOf('cus_ana', 10_000)),
     })
     await freeze(frozen, url)
     const next = await cli.run(['import', '-'], {
