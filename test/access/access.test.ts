@@ -8,7 +8,7 @@ import { createRateLimiter } from '../../src/http/rate-limit.ts'
 import { openWriteStore } from '../../src/store/engines.ts'
 import { engines } from '../support/engines.ts'
 import { makeRecord } from '../support/records.ts'
-import { type Answer, assertError, startService } from '../support/service.ts'
+import { type Answer, assertError, shareService, startService } from '../support/service.ts'
 import { withChecksum } from '../support/tokens.ts'
 
 const path = '/api/v1/client/cus_ana/invoices'
@@ -226,8 +226,10 @@ describe('the rate limiter', () => {
 
 for (const engine of engines) {
   describe(`access on ${engine.name}`, () => {
-    test('no credentials are 401 with a bare challenge', async t => {
-      const service = await startService(t, engine)
+    const service = shareService(engine, {
+      records: [makeRecord(), makeRecord({ customer_id: 'cus_bob' })],
+    })
+    test('no credentials are 401 with a bare challenge', async () => {
       const cases: Record<string, string>[] = [
         {},
         { authorization: '' },
@@ -238,16 +240,15 @@ for (const engine of engines) {
         { authorization: 'Token x' },
       ]
       for (const headers of cases) {
-        const answer = await service.get(path, { token: null, headers })
+        const answer = await service().get(path, { token: null, headers })
         assertError(answer, 401, 'missing_token')
         assert.equal(answer.headers['www-authenticate'], 'Bearer realm="fatura"')
       }
     })
 
-    test('an unknown, malformed, expired or revoked token is 401 invalid_token', async t => {
-      const service = await startService(t, engine)
-      const expired = await service.createToken({ expires_at: Date.now() - 1 })
-      const revoked = await service.createToken({ revoked_at: Date.now() })
+    test('an unknown, malformed, expired or revoked token is 401 invalid_token', async () => {
+      const expired = await service().createToken({ expires_at: Date.now() - 1 })
+      const revoked = await service().createToken({ revoked_at: Date.now() })
       const bad = [
         expired,
         revoked,
@@ -260,7 +261,7 @@ for (const engine of engines) {
         'é'.normalize('NFKD').slice(0, 1),
       ]
       for (const token of bad) {
-        const answer = await service.get(path, { token })
+        const answer = await service().get(path, { token })
         assertError(answer, 401, 'invalid_token')
         assert.match(
           String(answer.headers['www-authenticate']),
@@ -269,12 +270,11 @@ for (const engine of engines) {
       }
     })
 
-    test('only spaces stand between the scheme and the token, and none of its characters is dropped', async t => {
-      const service = await startService(t, engine)
-      const token = await service.createToken()
+    test('only spaces stand between the scheme and the token, and none of its characters is dropped', async () => {
+      const token = await service().createToken()
       const ask = async (credentials: string) => {
         const head = `GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: ${credentials}\r\n\r\n`
-        return service.send(Buffer.from(head, 'latin1'))
+        return service().send(Buffer.from(head, 'latin1'))
       }
       assert.match(await ask(`Bearer   ${token}  `), /^HTTP\/1\.1 200 /)
       const wrong = [
@@ -297,57 +297,52 @@ for (const engine of engines) {
       }
     })
 
-    test('the scheme is case-insensitive', async t => {
-      const service = await startService(t, engine)
-      const token = await service.createToken()
+    test('the scheme is case-insensitive', async () => {
+      const token = await service().createToken()
       for (const scheme of ['bearer', 'BEARER', 'Bearer '])
         assert.equal(
-          (await service.get(path, { token: null, headers: { authorization: `${scheme} ${token}` } })).status,
+          (await service().get(path, { token: null, headers: { authorization: `${scheme} ${token}` } }))
+            .status,
           200,
         )
     })
 
-    test('a token out of scope is 403 insufficient_scope, whether or not the customer exists', async t => {
-      const service = await startService(t, engine, {
-        records: [makeRecord(), makeRecord({ customer_id: 'cus_bob' })],
-      })
-      const token = await service.createToken({ customers: ['cus_bob', 'cus_carla'] })
+    test('a token out of scope is 403 insufficient_scope, whether or not the customer exists', async () => {
+      const token = await service().createToken({ customers: ['cus_bob', 'cus_carla'] })
       for (const customer of ['cus_ana', 'cus_nobody', 'cus_bo', 'cus_bobb', 'cus_BOB', 'cus_bob_']) {
-        const answer = await service.list('', { customer, token })
+        const answer = await service().list('', { customer, token })
         assertError(answer, 403, 'insufficient_scope')
         assert.match(
           String(answer.headers['www-authenticate']),
           /^Bearer realm="fatura", error="insufficient_scope", /,
         )
       }
-      assert.equal((await service.list('', { customer: 'cus_bob', token })).json.total, 1)
-      assert.equal((await service.list('', { customer: 'cus_carla', token })).json.total, 0)
+      assert.equal((await service().list('', { customer: 'cus_bob', token })).json.total, 1)
+      assert.equal((await service().list('', { customer: 'cus_carla', token })).json.total, 0)
     })
 
-    test('401 comes before 403, 403 before 400 of the query, 400 on an id of the wrong form', async t => {
-      const service = await startService(t, engine)
-      const token = await service.createToken({ customers: ['cus_bob'] })
-      assertError(await service.list('?page=x', { customer: 'bad', token: null }), 401, 'missing_token')
-      assertError(await service.list('?page=x', { token }), 403, 'insufficient_scope')
+    test('401 comes before 403, 403 before 400 of the query, 400 on an id of the wrong form', async () => {
+      const token = await service().createToken({ customers: ['cus_bob'] })
+      assertError(await service().list('?page=x', { customer: 'bad', token: null }), 401, 'missing_token')
+      assertError(await service().list('?page=x', { token }), 403, 'insufficient_scope')
       assertError(
-        await service.list('?page=x', { customer: 'bad', token }),
+        await service().list('?page=x', { customer: 'bad', token }),
         400,
         'invalid_parameter',
         'customerId',
       )
       assertError(
-        await service.list('?page=x', { customer: 'cus_bob', token }),
+        await service().list('?page=x', { customer: 'cus_bob', token }),
         400,
         'invalid_parameter',
         'page',
       )
     })
 
-    test('two Authorization headers are 400 invalid_request', async t => {
-      const service = await startService(t, engine)
-      const token = await service.createToken()
+    test('two Authorization headers are 400 invalid_request', async () => {
+      const token = await service().createToken()
       const lines = [`Authorization: Bearer ${token}`, `authorization: Bearer ${token}`]
-      const raw = await service.send(
+      const raw = await service().send(
         `GET ${path} HTTP/1.1\r\nHost: x\r\n${lines.join('\r\n')}\r\nConnection: close\r\n\r\n`,
       )
       assert.match(raw, /^HTTP\/1\.1 400 /)
@@ -355,9 +350,8 @@ for (const engine of engines) {
       assert.match(raw, /"code":"invalid_request","message":"Send the Authorization header once\."/)
     })
 
-    test('a token in the query is refused, alone or beside a good header', async t => {
-      const service = await startService(t, engine)
-      const good = await service.createToken()
+    test('a token in the query is refused, alone or beside a good header', async () => {
+      const good = await service().createToken()
       for (const token of [null, good])
         for (const query of [
           `?access_token=${good}`,
@@ -365,7 +359,7 @@ for (const engine of engines) {
           '?page=1&access_token=x',
           '?access_token[]=x',
         ]) {
-          const answer = await service.list(query, { token })
+          const answer = await service().list(query, { token })
           assertError(answer, 400, 'invalid_request')
           assert.equal(
             answer.headers['www-authenticate'],
@@ -374,16 +368,15 @@ for (const engine of engines) {
         }
     })
 
-    test('a revocation through another handle is seen by a running service within a second', async t => {
-      const service = await startService(t, engine)
-      const token = await service.createToken()
-      assert.equal((await service.get(path, { token })).status, 200)
-      const other = await openWriteStore(service.url)
+    test('a revocation through another handle is seen by a running service within a second', async () => {
+      const token = await service().createToken()
+      assert.equal((await service().get(path, { token })).status, 200)
+      const other = await openWriteStore(service().url)
       await other.revokeToken(readTokenId(token), Date.now())
       const revoked = performance.now()
       for (
         let asked = revoked;
-        (await service.get(path, { token })).status === 200;
+        (await service().get(path, { token })).status === 200;
         asked = performance.now()
       ) {
         assert.ok(asked - revoked < 1_000, `asked after ${asked - revoked} ms`)
@@ -392,14 +385,13 @@ for (const engine of engines) {
       await other.close()
     })
 
-    test('a token made through another handle works at once, and revoking twice keeps the first moment', async t => {
-      const service = await startService(t, engine)
-      const token = await service.createToken({ customers: ['cus_ana'] })
-      assert.equal((await service.get(path, { token })).status, 200)
-      const first = await service.store.revokeToken(readTokenId(token), 1_000)
-      const second = await service.store.revokeToken(readTokenId(token), 2_000)
+    test('a token made through another handle works at once, and revoking twice keeps the first moment', async () => {
+      const token = await service().createToken({ customers: ['cus_ana'] })
+      assert.equal((await service().get(path, { token })).status, 200)
+      const first = await service().store.revokeToken(readTokenId(token), 1_000)
+      const second = await service().store.revokeToken(readTokenId(token), 2_000)
       assert.deepEqual([first?.revoked_at, second?.revoked_at], [1_000, 1_000])
-      assert.equal(await service.store.revokeToken('fat_none', 1), null)
+      assert.equal(await service().store.revokeToken('fat_none', 1), null)
     })
 
     test('forged tokens hardly reach the store: an address that sends many is refused, but not the tokens that work', async t => {

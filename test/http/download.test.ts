@@ -5,7 +5,7 @@ import { describe, test } from 'node:test'
 import { type Pdf, SourceError, type SourceFailure } from '../../src/sources.ts'
 import { engines } from '../support/engines.ts'
 import { makeRecord, withDocument } from '../support/records.ts'
-import { assertError, startService } from '../support/service.ts'
+import { assertError, shareService, startService } from '../support/service.ts'
 
 const path = (invoice: string, kind: string) => `/api/v1/client/cus_ana/invoice/${invoice}/${kind}/download`
 const pdf = (text: string): Pdf => ({ body: Readable.from([Buffer.from(`%PDF-1.7\n${text}`)]), size: null })
@@ -17,15 +17,13 @@ const working = {
   documents: { openPdf: async (id: number) => pdf(`ix ${id}`) },
 }
 
-function failing(failure: SourceFailure, retryAfter?: number) {
+/** Both systems, each of which fails as it is told to. */
+function failing(retryAfter: number) {
+  const next: { failure: SourceFailure } = { failure: 'failed' }
   const openPdf = async (): Promise<Pdf> => {
-    throw new SourceError(
-      failure,
-      'words of the upstream alone',
-      retryAfter === undefined ? {} : { retryAfter },
-    )
+    throw new SourceError(next.failure, 'words of the upstream alone', { retryAfter })
   }
-  return { payments: { fetchLines: async () => null, openPdf }, documents: { openPdf } }
+  return { next, sources: { payments: { fetchLines: async () => null, openPdf }, documents: { openPdf } } }
 }
 
 for (const engine of engines) {
@@ -36,14 +34,14 @@ for (const engine of engines) {
       makeRecord({ id: 'in_draft', status: 'draft', number: null }),
       makeRecord({ id: 'in_ixdraft', ...withDocument, ix_status: 'draft' }),
     ]
+    const service = shareService(engine, { records, ...working })
 
-    test('streams the PDF of each system as application/pdf, named after the invoice number', async t => {
-      const service = await startService(t, engine, { records, ...working })
+    test('streams the PDF of each system as application/pdf, named after the invoice number', async () => {
       for (const [kind, content] of [
         ['payments', 'payments in_1'],
         ['ix', 'ix 4711'],
       ] as const) {
-        const { status, headers, text } = await service.get(path('in_1', kind))
+        const { status, headers, text } = await service().get(path('in_1', kind))
         assert.deepEqual(
           [status, headers['content-type'], text],
           [200, 'application/pdf', `%PDF-1.7\n${content}`],
@@ -56,18 +54,16 @@ for (const engine of engines) {
       }
     })
 
-    test('no external document is 404 document_not_found; no such invoice is invoice_not_found', async t => {
-      const service = await startService(t, engine, { records, ...working })
-      assertError(await service.get(path('in_without', 'ix')), 404, 'document_not_found')
+    test('no external document is 404 document_not_found; no such invoice is invoice_not_found', async () => {
+      assertError(await service().get(path('in_without', 'ix')), 404, 'document_not_found')
       for (const kind of kinds)
-        assertError(await service.get(path('in_none', kind)), 404, 'invoice_not_found')
+        assertError(await service().get(path('in_none', kind)), 404, 'invoice_not_found')
     })
 
-    test('a draft has no PDF yet: 409 document_not_issued', async t => {
-      const service = await startService(t, engine, { records, ...working })
-      assertError(await service.get(path('in_draft', 'payments')), 409, 'document_not_issued')
-      assertError(await service.get(path('in_ixdraft', 'ix')), 409, 'document_not_issued')
-      assert.equal((await service.get(path('in_ixdraft', 'payments'))).status, 200)
+    test('a draft has no PDF yet: 409 document_not_issued', async () => {
+      assertError(await service().get(path('in_draft', 'payments')), 409, 'document_not_issued')
+      assertError(await service().get(path('in_ixdraft', 'ix')), 409, 'document_not_issued')
+      assert.equal((await service().get(path('in_ixdraft', 'payments'))).status, 200)
     })
 
     test('each failure of the upstream has its answer, and none of the upstream’s words', async t => {
@@ -77,8 +73,10 @@ for (const engine of engines) {
         ['timeout', 504, 'upstream_timeout'],
         ['missing', 404, 'document_not_found'],
       ] as const
+      const { next, sources } = failing(7)
+      const service = await startService(t, engine, { records, ...sources })
       for (const [failure, status, code] of answers) {
-        const service = await startService(t, engine, { records, ...failing(failure, 7) })
+        next.failure = failure
         for (const kind of kinds) {
           const answer = await service.get(path('in_1', kind))
           assertError(answer, status, code)
@@ -93,12 +91,11 @@ for (const engine of engines) {
       for (const kind of kinds) assertError(await service.get(path('in_1', kind)), 502, 'upstream_failed')
     })
 
-    test('requires the same Bearer token as the other routes', async t => {
-      const service = await startService(t, engine, { records, ...working })
-      const bobs = await service.createToken({ customers: ['cus_bob'] })
+    test('requires the same Bearer token as the other routes', async () => {
+      const bobs = await service().createToken({ customers: ['cus_bob'] })
       for (const kind of kinds) {
-        assertError(await service.get(path('in_1', kind), { token: null }), 401, 'missing_token')
-        assertError(await service.get(path('in_1', kind), { token: bobs }), 403, 'insufficient_scope')
+        assertError(await service().get(path('in_1', kind), { token: null }), 401, 'missing_token')
+        assertError(await service().get(path('in_1', kind), { token: bobs }), 403, 'insufficient_scope')
       }
     })
 
@@ -123,12 +120,14 @@ for (const engine of engines) {
         '%2e%2e',
         'ﬁn\u0000al',
       ]
-      for (const number of numbers) {
-        const service = await startService(t, engine, {
-          records: [makeRecord({ id: 'in_1', number: number.replaceAll('\0', '') })],
-          ...working,
-        })
-        const { status, headers } = await service.get(path('in_1', 'payments'))
+      const service = await startService(t, engine, {
+        records: numbers.map((number, place) =>
+          makeRecord({ id: `in_${place}`, number: number.replaceAll('\0', '') }),
+        ),
+        ...working,
+      })
+      for (const [place, number] of numbers.entries()) {
+        const { status, headers } = await service.get(path(`in_${place}`, 'payments'))
         const header = String(headers['content-disposition'])
         assert.equal(status, 200)
         assert.equal(headers['set-cookie'], undefined)

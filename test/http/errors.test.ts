@@ -5,7 +5,7 @@ import { connect } from 'node:net'
 import { describe, test } from 'node:test'
 import { engines } from '../support/engines.ts'
 import { makeRecord } from '../support/records.ts'
-import { type Answer, assertError, startService } from '../support/service.ts'
+import { type Answer, assertError, shareService, startService } from '../support/service.ts'
 
 const routes = [
   '/live',
@@ -42,8 +42,8 @@ describe('a request that does not arrive completely in time', { concurrency: tru
 
 for (const engine of engines) {
   describe(`errors on ${engine.name}`, () => {
-    test('an unknown path is 404 route_not_found, with or without a token', async t => {
-      const service = await startService(t, engine)
+    const service = shareService(engine, { records: [makeRecord({ id: 'in_1' })] })
+    test('an unknown path is 404 route_not_found, with or without a token', async () => {
       const paths = [
         '/',
         '/api',
@@ -61,22 +61,21 @@ for (const engine of engines) {
         '/api/v1/client/cus_ana/invoices%2F',
       ]
       for (const path of paths) {
-        assertError(await service.get(path), 404, 'route_not_found')
-        assertError(await service.get(path, { token: null }), 404, 'route_not_found')
+        assertError(await service().get(path), 404, 'route_not_found')
+        assertError(await service().get(path, { token: null }), 404, 'route_not_found')
       }
     })
 
-    test('every other method is 405 with Allow, on every route, before a body is read or a token asked for', async t => {
-      const service = await startService(t, engine)
+    test('every other method is 405 with Allow, on every route, before a body is read or a token asked for', async () => {
       const refused = METHODS.filter(method => !['GET', 'HEAD', 'OPTIONS', 'CONNECT'].includes(method))
       assert.ok(refused.includes('POST') && refused.includes('PROPFIND') && refused.includes('TRACE'))
       for (const path of routes)
         for (const method of refused) {
-          const answer = await service.get(path, { method, token: null })
+          const answer = await service().get(path, { method, token: null })
           assertError(answer, 405, 'method_not_allowed')
           assert.equal(answer.headers.allow, 'GET, HEAD, OPTIONS')
         }
-      const posted = await service.get(routes[3] as string, {
+      const posted = await service().get(routes[3] as string, {
         method: 'POST',
         body: '{"a":',
         headers: { 'content-type': 'x/y' },
@@ -84,33 +83,30 @@ for (const engine of engines) {
       assertError(posted, 405, 'method_not_allowed')
     })
 
-    test('a method that HTTP does not know, and CONNECT, are 405 too', async t => {
-      const service = await startService(t, engine)
+    test('a method that HTTP does not know, and CONNECT, are 405 too', async () => {
       for (const line of ['FOO /live', 'BREW /api/v1/client/cus_ana/invoices', 'CONNECT example.com:443']) {
-        const answer = parse(await service.send(`${line} HTTP/1.1\r\nHost: x\r\n\r\n`))
+        const answer = parse(await service().send(`${line} HTTP/1.1\r\nHost: x\r\n\r\n`))
         assertError(answer, 405, 'method_not_allowed')
         assert.equal(answer.headers.allow, 'GET, HEAD, OPTIONS')
       }
     })
 
-    test('OPTIONS is 204 with Allow, on every route', async t => {
-      const service = await startService(t, engine)
+    test('OPTIONS is 204 with Allow, on every route', async () => {
       for (const path of routes) {
-        const { status, headers, text } = await service.get(path, { method: 'OPTIONS', token: null })
+        const { status, headers, text } = await service().get(path, { method: 'OPTIONS', token: null })
         assert.deepEqual([status, headers.allow, text], [204, 'GET, HEAD, OPTIONS', ''])
       }
     })
 
-    test('HEAD equals GET without a body, on every route, errors included', async t => {
-      const service = await startService(t, engine, { records: [makeRecord({ id: 'in_1' })] })
+    test('HEAD equals GET without a body, on every route, errors included', async () => {
       for (const path of [
         ...routes,
         '/nothing',
         '/api/v1/client/bad/invoices',
         '/api/v1/client/cus_ana/invoice/in_none',
       ]) {
-        const get = await service.get(path)
-        const head = await service.get(path, { method: 'HEAD' })
+        const get = await service().get(path)
+        const head = await service().get(path, { method: 'HEAD' })
         assert.deepEqual([head.status, head.text], [get.status, ''], path)
         const { date: _1, 'request-id': _2, ...getHeaders } = get.headers
         const { date: _3, 'request-id': _4, ...headHeaders } = head.headers
@@ -118,8 +114,7 @@ for (const engine of engines) {
       }
     })
 
-    test('what the HTTP parser refuses is 400 invalid_request, and the connection closes', async t => {
-      const service = await startService(t, engine)
+    test('what the HTTP parser refuses is 400 invalid_request, and the connection closes', async () => {
       for (const bytes of [
         'nonsense\r\n\r\n',
         'GET /live HTTP/9.9\r\n\r\n',
@@ -130,18 +125,17 @@ for (const engine of engines) {
         '\u0016\u0003\u0001\u0002\u0000\u0001\u0000',
         'GET /live HTTP/1.1\r\nConnection: close\r\n\r\n',
       ])
-        assertError(parse(await service.send(bytes)), 400, 'invalid_request')
+        assertError(parse(await service().send(bytes)), 400, 'invalid_request')
     })
 
-    test('a path that does not decode is 400; encoded slashes and traversal never reach another route', async t => {
-      const service = await startService(t, engine, { records: [makeRecord({ id: 'in_1' })] })
+    test('a path that does not decode is 400; encoded slashes and traversal never reach another route', async () => {
       for (const path of [
         '/%',
         '/%zz',
         '/api/v1/client/cus_%ff/invoices',
         '/api/v1/client/cus_ana/invoice/in_%c3%28',
       ])
-        assertError(await service.get(path), 400, 'invalid_request')
+        assertError(await service().get(path), 400, 'invalid_request')
       for (const path of [
         '/api/v1/client/cus_ana%2Finvoices',
         '/api/v1/client/cus_x%2F..%2Fcus_ana/invoices',
@@ -152,78 +146,76 @@ for (const engine of engines) {
         '/api/v1/client/cus_ana\\invoices',
         '/api/v1/client/cus_ana;x=1/invoices',
       ])
-        assert.ok([400, 404].includes((await service.get(path)).status), path)
+        assert.ok([400, 404].includes((await service().get(path)).status), path)
     })
 
-    test('a URL over 8,192 bytes is 414, headers over 16 KiB are 431, a body over 8 KiB is 413', async t => {
-      const service = await startService(t, engine)
-      assertError(await service.get(`/live?${'x'.repeat(8_300)}`), 414, 'uri_too_long')
+    test('a URL over 8,192 bytes is 414, headers over 16 KiB are 431, a body over 8 KiB is 413', async () => {
+      assertError(await service().get(`/live?${'x'.repeat(8_300)}`), 414, 'uri_too_long')
       assertError(
-        parse(await service.send(`GET /live?${'x'.repeat(40_000)} HTTP/1.1\r\nHost: x\r\n\r\n`)),
+        parse(await service().send(`GET /live?${'x'.repeat(40_000)} HTTP/1.1\r\nHost: x\r\n\r\n`)),
         414,
         'uri_too_long',
       )
-      const long = await service.send(
+      const long = await service().send(
         `GET /live HTTP/1.1\r\nHost: x\r\nX-Long: ${'x'.repeat(20_000)}\r\n\r\n`,
       )
       assertError(parse(long), 431, 'headers_too_large')
-      const body = await service.get('/live', {
+      const body = await service().get('/live', {
         body: 'x'.repeat(9_000),
         headers: { 'content-length': '9000' },
       })
       assertError(body, 413, 'payload_too_large')
       assert.equal(body.headers.connection, 'close')
       const fits = `/api/v1/client/cus_ana/invoices?unknown=${'x'.repeat(8_000)}`
-      assert.equal((await service.get(fits)).status, 200)
+      assert.equal((await service().get(fits)).status, 200)
     })
 
-    test('a small body is ignored, and its connection is not used again', async t => {
-      const service = await startService(t, engine)
-      const { status, headers } = await service.get('/live', {
+    test('a small body is ignored, and its connection is not used again', async () => {
+      const { status, headers } = await service().get('/live', {
         body: '{}',
         headers: { 'content-length': '2' },
       })
       assert.deepEqual([status, headers.connection], [200, 'close'])
-      const chunked = await service.get('/live', { body: '{}', headers: { 'transfer-encoding': 'chunked' } })
+      const chunked = await service().get('/live', {
+        body: '{}',
+        headers: { 'transfer-encoding': 'chunked' },
+      })
       assert.deepEqual([chunked.status, chunked.headers.connection], [200, 'close'])
     })
 
-    test('an expectation that is not understood is ignored', async t => {
-      const service = await startService(t, engine)
-      const raw = await service.send(
+    test('an expectation that is not understood is ignored', async () => {
+      const raw = await service().send(
         'GET /live HTTP/1.1\r\nHost: x\r\nExpect: a-pony\r\nConnection: close\r\n\r\n',
       )
       assert.equal(parse(raw).status, 200)
     })
 
-    test('a client that goes away in the middle harms nobody', async t => {
-      const service = await startService(t, engine)
+    test('a client that goes away in the middle harms nobody', async () => {
       for (let i = 0; i < 20; i++) {
-        const socket = connect(service.port, '127.0.0.1')
+        const socket = connect(service().port, '127.0.0.1')
         socket.on('error', () => {})
         socket.write('GET /api/v1/client/cus_ana/invoices HTTP/1.1\r\nHost: x\r\n')
         await new Promise(resolve => setImmediate(resolve))
         socket.destroy()
       }
-      assert.equal((await service.get('/ready')).status, 200)
+      assert.equal((await service().get('/ready')).status, 200)
     })
 
-    test('every request id is new, of one length, in the log, and tells nothing of other requests', async t => {
-      const service = await startService(t, engine)
+    test('every request id is new, of one length, in the log, and tells nothing of other requests', async () => {
       const answers = [
-        await service.get('/live'),
-        await service.get('/nothing'),
-        await service.list('?page=x'),
+        await service().get('/live'),
+        await service().get('/nothing'),
+        await service().list('?page=x'),
       ]
       const ids = answers.map(({ headers }) => String(headers['request-id']))
       assert.equal(new Set(ids).size, 3)
       for (const id of ids) {
         assert.match(id, /^req_[0-9a-f]{32}$/)
-        assert.equal(service.logs.filter(line => line.includes(id)).length, 1)
+        assert.equal(service().logs.filter(line => line.includes(id)).length, 1)
       }
       // Were there a counter in it, however written, ids would rise, or differ in their last characters alone.
       const many: string[] = []
-      for (let i = 0; i < 100; i++) many.push(String((await service.get('/live')).headers['request-id']))
+      for (let i = 0; i < 100; i++) many.push(String((await service().get('/live')).headers['request-id']))
       assert.equal(new Set(many).size, 100)
       for (let place = 16; place < 36; place++)
         assert.ok(new Set(many.map(id => id[place])).size > 8, `little chance in place ${place}`)
@@ -272,23 +264,21 @@ for (const engine of engines) {
       )
     })
 
-    test('/live and /ready answer without a token', async t => {
-      const service = await startService(t, engine)
+    test('/live and /ready answer without a token', async () => {
       for (const path of ['/live', '/ready']) {
-        const { status, json } = await service.get(path, { token: null })
+        const { status, json } = await service().get(path, { token: null })
         assert.deepEqual([status, json], [200, { status: 'ok' }])
       }
     })
 
-    test('every answer says how a browser may treat it, whichever layer gave it, and nothing of what serves it', async t => {
-      const service = await startService(t, engine, { records: [makeRecord({ id: 'in_1' })] })
+    test('every answer says how a browser may treat it, whichever layer gave it, and nothing of what serves it', async () => {
       const answers: Answer[] = []
       for (const path of [...routes, '/nothing', '/%', '/api/v1/client/bad/invoices'])
         for (const method of ['GET', 'HEAD', 'OPTIONS', 'POST'])
           for (const token of [undefined, null, 'fat_wrong'])
-            answers.push(await service.get(path, token === undefined ? { method } : { method, token }))
-      const { etag = '' } = (await service.list()).headers
-      answers.push(await service.list('', { headers: { 'if-none-match': etag } }))
+            answers.push(await service().get(path, token === undefined ? { method } : { method, token }))
+      const { etag = '' } = (await service().list()).headers
+      answers.push(await service().list('', { headers: { 'if-none-match': etag } }))
       for (const bytes of [
         'garbage\r\n\r\n',
         'GET /live HTTP/1.1\r\n\r\n',
@@ -300,7 +290,7 @@ for (const engine of engines) {
         `GET /${'x'.repeat(40_000)} HTTP/1.1\r\nHost: x\r\n\r\n`,
         'GET /live HTTP/1.1\r\nHost: x\r\nContent-Length: 9000\r\n\r\n',
       ])
-        answers.push(parse(await service.send(bytes)))
+        answers.push(parse(await service().send(bytes)))
       const seen = new Set(answers.map(({ status }) => status))
       for (const status of [200, 204, 304, 400, 401, 404, 405, 413, 414, 431])
         assert.ok(seen.has(status), `${status}`)

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { Agent, request as httpRequest, type IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { connect } from 'node:net'
-import type { TestContext } from 'node:test'
+import { after, before, type TestContext } from 'node:test'
 import { pino } from 'pino'
 import { createAuthenticate } from '../../src/access/authenticate.ts'
 import { openVerifiers } from '../../src/access/open-verifiers.ts'
@@ -170,6 +170,20 @@ export async function startService(
   return service
 }
 
+/** One for all tests of a suite that leave it as it was: it is there with the first test, and gone after the last. */
+export function shareService(engine: Engine, options: ServiceOptions = {}): () => Service {
+  let service: Service | undefined
+  const endings: (() => unknown)[] = []
+  const suite: Pick<TestContext, 'after'> = { after: end => void endings.unshift(end as () => unknown) }
+  before(async () => {
+    service = await startService(suite as TestContext, engine, options)
+  })
+  after(async () => {
+    for (const end of endings) await end()
+  })
+  return () => service as Service
+}
+
 function exchange(
   agent: Agent,
   port: number,
@@ -220,7 +234,7 @@ function assertClean(logs: readonly string[], tokens: readonly string[]): void {
     assert.doesNotMatch(
       line,
       // A JWT is longer than the id of a token, which may hold the same three letters by chance.
-      /fat_\w{40}|eyJ[\w-]{12}|[\w.]+@[\w.]+|PT\d{9}|canary/i,
+      /fat_\w{40}|eyJ[\w-]{12}|[\w.]@[\w.]|PT\d{9}|canary/i,
       'something private in a log line',
     )
   }
