@@ -9,7 +9,7 @@ import { type Pdf, SourceError } from '../../src/sources.ts'
 import { engines } from '../support/engines.ts'
 import { startUpstream } from '../support/pdf-upstream.ts'
 import { makeLine, makeRecord, withDocument } from '../support/records.ts'
-import { type Service, startService } from '../support/service.ts'
+import { type Service, shareService, startService } from '../support/service.ts'
 
 const pdf = (content: string): Pdf => ({
   body: Readable.from([Buffer.from(`%PDF-1.7\n${content}`)]),
@@ -55,18 +55,19 @@ const fails = (code: string, fields: Partial<FaturaError> = {}) => {
 
 for (const engine of engines) {
   describe(`the client on ${engine.name}`, () => {
-    test('gives a page, an invoice and a PDF, as the service has them, with their freshness', async t => {
-      const service = await startService(t, engine, { records, documents })
-      const { client } = await connect(service, { baseUrl: `${service.address}/` })
+    const service = shareService(engine, { records, documents })
+
+    test('gives a page, an invoice and a PDF, as the service has them, with their freshness', async () => {
+      const { client } = await connect(service(), { baseUrl: `${service().address}/` })
       const page = await client.invoices.list('cus_ana', { status: 'paid', q: 'ana', page_size: 5 })
-      const raw = await service.list('?status=paid&q=ana&page_size=5')
+      const raw = await service().list('?status=paid&q=ana&page_size=5')
       assert.deepEqual(page.data, raw.json)
       assert.equal(page.etag, raw.headers.etag)
       assert.match(String(page.requestId), /^req_/)
       assert.equal(page.syncedAt, null)
 
       const { data } = await client.invoice.get('cus_ana', 'in_1')
-      assert.deepEqual(data, (await service.get('/api/v1/client/cus_ana/invoice/in_1')).json)
+      assert.deepEqual(data, (await service().get('/api/v1/client/cus_ana/invoice/in_1')).json)
 
       const download = await client.downloadPdf('cus_ana', 'in_1', 'ix')
       assert.equal(download.fileName, 'FT 2026-7 é.pdf')
@@ -100,9 +101,8 @@ for (const engine of engines) {
       assert.deepEqual(statuses, [200, 200, 304, 304, 200, 200])
     })
 
-    test('what is remembered is bounded: the oldest makes room', async t => {
-      const service = await startService(t, engine, { records })
-      const { client, statuses } = await connect(service, { remember: 2 })
+    test('what is remembered is bounded: the oldest makes room', async () => {
+      const { client, statuses } = await connect(service(), { remember: 2 })
       for (const page_size of [1, 2, 3, 1, 3]) await client.invoices.list('cus_ana', { page_size })
       assert.deepEqual(statuses, [200, 200, 200, 200, 304])
     })
@@ -155,9 +155,8 @@ for (const engine of engines) {
       )
     })
 
-    test('an error has the code, status, request id and parameter of the answer', async t => {
-      const service = await startService(t, engine, { records })
-      const { client } = await connect(service)
+    test('an error has the code, status, request id and parameter of the answer', async () => {
+      const { client } = await connect(service())
       await assert.rejects(
         client.invoices.list('cus_ana', { date_from: '2026-02-30' }),
         fails('invalid_parameter', { status: 400, param: 'date_from', retryAfter: null }),
@@ -165,7 +164,7 @@ for (const engine of engines) {
       const unknown = client.invoice.get('cus_ana', 'in_none')
       await assert.rejects(unknown, fails('invoice_not_found', { status: 404, param: null }))
       await assert.rejects(unknown, ({ requestId, message }: FaturaError) => {
-        assert.ok(service.logs.some(line => line.includes(String(requestId))))
+        assert.ok(service().logs.some(line => line.includes(String(requestId))))
         return message === 'This customer has no such invoice.'
       })
       await assert.rejects(client.downloadPdf('cus_ana', 'in_2', 'ix'), fails('document_not_found'))
@@ -220,11 +219,10 @@ for (const engine of engines) {
       assert.deepEqual(statuses, [200, 429, 304])
     })
 
-    test('asks the token’s function once for many calls, and once more after a 401', async t => {
-      const service = await startService(t, engine, { records })
-      const tokens = [createToken().token, await service.createToken()]
+    test('asks the token’s function once for many calls, and once more after a 401', async () => {
+      const tokens = [createToken().token, await service().createToken()]
       let asked = 0
-      const { client, statuses } = await connect(service, { token: async () => tokens[asked++] as string })
+      const { client, statuses } = await connect(service(), { token: async () => tokens[asked++] as string })
       const calls = () => Promise.all([1, 2, 3].map(page => client.invoices.list('cus_ana', { page })))
       await calls()
       await calls()
@@ -232,10 +230,10 @@ for (const engine of engines) {
       assert.deepEqual(statuses.sort(), [200, 200, 200, 304, 304, 304, 401, 401, 401])
 
       const bad = createToken().token
-      const refused = await connect(service, { token: async () => bad })
+      const refused = await connect(service(), { token: async () => bad })
       await assert.rejects(refused.client.invoices.list('cus_ana'), fails('invalid_token', { status: 401 }))
       assert.deepEqual(refused.statuses, [401, 401])
-      const fixed = await connect(service, { token: bad })
+      const fixed = await connect(service(), { token: bad })
       await assert.rejects(fixed.client.invoices.list('cus_ana'), fails('invalid_token'))
       assert.deepEqual(fixed.statuses, [401])
     })

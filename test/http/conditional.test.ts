@@ -3,46 +3,45 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { engines } from '../support/engines.ts'
 import { makeLine, makeRecord } from '../support/records.ts'
-import { startService } from '../support/service.ts'
+import { shareService, startService } from '../support/service.ts'
 
 const list = '/api/v1/client/cus_ana/invoices'
 const detail = '/api/v1/client/cus_ana/invoice/in_1'
 
 for (const engine of engines) {
   describe(`conditional requests on ${engine.name}`, () => {
-    test('list and detail carry a strong ETag and Cache-Control: private, no-cache', async t => {
-      const service = await startService(t, engine, { records: [makeRecord({ id: 'in_1' })] })
+    const service = shareService(engine, { records: [makeRecord({ id: 'in_1' })] })
+
+    test('list and detail carry a strong ETag and Cache-Control: private, no-cache', async () => {
       for (const path of [list, detail]) {
-        const { headers } = await service.get(path)
+        const { headers } = await service().get(path)
         assert.match(String(headers.etag), /^"[\w.-]+"$/)
         assert.equal(headers['cache-control'], 'private, no-cache')
       }
     })
 
-    test('If-None-Match with the current ETag is 304 without a body, in a list of tags, weak, and as *', async t => {
-      const service = await startService(t, engine, { records: [makeRecord({ id: 'in_1' })] })
+    test('If-None-Match with the current ETag is 304 without a body, in a list of tags, weak, and as *', async () => {
       for (const path of [list, `${list}?status=paid&page=2`, detail]) {
-        const { etag } = (await service.get(path)).headers
+        const { etag } = (await service().get(path)).headers
         for (const held of [etag, `W/${etag}`, `"other", ${etag}`, ` ${etag} ,"x"`, '*']) {
-          const answer = await service.get(path, { headers: { 'if-none-match': String(held) } })
+          const answer = await service().get(path, { headers: { 'if-none-match': String(held) } })
           assert.deepEqual([answer.status, answer.text, answer.headers.etag], [304, '', etag], String(held))
           assert.equal(answer.headers['cache-control'], 'private, no-cache')
           assert.equal(answer.headers['content-type'], undefined)
         }
         for (const held of ['"other"', String(etag).replaceAll('"', ''), '', 'W/"x"'])
-          assert.equal((await service.get(path, { headers: { 'if-none-match': held } })).status, 200, held)
+          assert.equal((await service().get(path, { headers: { 'if-none-match': held } })).status, 200, held)
       }
     })
 
-    test('HEAD takes part: same headers as GET, 304 included', async t => {
-      const service = await startService(t, engine, { records: [makeRecord({ id: 'in_1' })] })
+    test('HEAD takes part: same headers as GET, 304 included', async () => {
       for (const path of [list, detail]) {
-        const get = await service.get(path)
-        const head = await service.get(path, { method: 'HEAD' })
+        const get = await service().get(path)
+        const head = await service().get(path, { method: 'HEAD' })
         assert.equal(head.text, '')
         for (const name of ['etag', 'cache-control', 'content-type', 'content-length'])
           assert.equal(head.headers[name], get.headers[name], name)
-        const again = await service.get(path, {
+        const again = await service().get(path, {
           method: 'HEAD',
           headers: { 'if-none-match': String(get.headers.etag) },
         })

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { engines } from '../support/engines.ts'
 import { openRaw, parseAnswers, sendRaw } from '../support/raw-client.ts'
 import { makeRecord } from '../support/records.ts'
-import { type Answer, assertError, startService } from '../support/service.ts'
+import { type Answer, assertError, shareService, startService } from '../support/service.ts'
 
 const get = (path: string, ...headers: string[]) =>
   `${[`GET ${path} HTTP/1.1`, 'Host: x', ...headers].join('\r\n')}\r\n\r\n`
@@ -15,8 +15,9 @@ const statuses = (answers: readonly Answer[]) => answers.map(({ status }) => sta
 
 for (const engine of engines)
   describe(`framing on ${engine.name}`, () => {
-    test('a Host that is missing, repeated or invalid is 400, once, and the connection closes', async t => {
-      const service = await startService(t, engine)
+    const service = shareService(engine, { records: [makeRecord({ id: 'in_1' })] })
+
+    test('a Host that is missing, repeated or invalid is 400, once, and the connection closes', async () => {
       for (const lines of [
         [],
         ['Host: a.example', 'Host: a.example'],
@@ -32,14 +33,13 @@ for (const engine of engines)
         ['Host: \u00e9'],
       ]) {
         const head = ['GET /live HTTP/1.1', ...lines].join('\r\n')
-        const answers = await sendRaw(service.port, `${head}\r\n\r\n${get('/live')}`)
+        const answers = await sendRaw(service().port, `${head}\r\n\r\n${get('/live')}`)
         assert.equal(answers.length, 1, lines.join())
         assertError(answers[0] as Answer, 400, 'invalid_request')
       }
     })
 
-    test('a Host of any valid form is taken, and HTTP/1.0 needs none', async t => {
-      const service = await startService(t, engine)
+    test('a Host of any valid form is taken, and HTTP/1.0 needs none', async () => {
       for (const host of [
         'a',
         'a.example:80',
@@ -51,13 +51,12 @@ for (const engine of engines)
         '',
       ]) {
         const bytes = `GET /live HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`
-        assert.deepEqual(statuses(await sendRaw(service.port, bytes)), [200], host)
+        assert.deepEqual(statuses(await sendRaw(service().port, bytes)), [200], host)
       }
-      assert.deepEqual(statuses(await sendRaw(service.port, 'GET /live HTTP/1.0\r\n\r\n')), [200])
+      assert.deepEqual(statuses(await sendRaw(service().port, 'GET /live HTTP/1.0\r\n\r\n')), [200])
     })
 
-    test('another transfer coding than chunked, and a bad chunk, is exactly one 400', async t => {
-      const service = await startService(t, engine)
+    test('another transfer coding than chunked, and a bad chunk, is exactly one 400', async () => {
       const coded = (coding: string, body: string) => get('/live', `Transfer-Encoding: ${coding}`) + body
       for (const bytes of [
         coded('xchunked', '0\r\n\r\n'),
@@ -74,15 +73,14 @@ for (const engine of engines)
         'GET /live HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
         `POST /live HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n`,
       ]) {
-        const answers = await sendRaw(service.port, bytes + get('/live'))
+        const answers = await sendRaw(service().port, bytes + get('/live'))
         assert.deepEqual(statuses(answers), [400], bytes)
         assertError(answers[0] as Answer, 400, 'invalid_request')
       }
     })
 
-    test('a bad chunk that comes later is exactly one 400, too', async t => {
-      const service = await startService(t, engine)
-      const client = openRaw(service.port, get('/live', 'Transfer-Encoding: chunked'))
+    test('a bad chunk that comes later is exactly one 400, too', async () => {
+      const client = openRaw(service().port, get('/live', 'Transfer-Encoding: chunked'))
       await sleep(100)
       client.socket.write('3\r\nabc\r\n')
       await sleep(100)
@@ -92,18 +90,16 @@ for (const engine of engines)
       assert.deepEqual(statuses(parseAnswers(client.raw)), [400])
     })
 
-    test('a chunked body is ignored up to 8 KiB, and 413 beyond', async t => {
-      const service = await startService(t, engine)
+    test('a chunked body is ignored up to 8 KiB, and 413 beyond', async () => {
       const chunked = (size: number) =>
         `${get('/live', 'Transfer-Encoding: chunked')}${size.toString(16)}\r\n${'x'.repeat(size)}\r\n0\r\n\r\n`
-      assert.deepEqual(statuses(await sendRaw(service.port, chunked(8_192))), [200])
-      const [refused] = await sendRaw(service.port, chunked(8_193))
+      assert.deepEqual(statuses(await sendRaw(service().port, chunked(8_192))), [200])
+      const [refused] = await sendRaw(service().port, chunked(8_193))
       assertError(refused as Answer, 413, 'payload_too_large')
     })
 
-    test('of requests sent together, the valid ones are answered in their order, then the 400', async t => {
-      const service = await startService(t, engine, { records: [makeRecord({ id: 'in_1' })] })
-      const token = await service.createToken()
+    test('of requests sent together, the valid ones are answered in their order, then the 400', async () => {
+      const token = await service().createToken()
       const list = get('/api/v1/client/cus_ana/invoices', `Authorization: Bearer ${token}`)
       for (const [bad, status] of [
         ['garbage\r\n\r\n', 400],
@@ -112,7 +108,7 @@ for (const engine of engines)
         ['CONNECT x:443 HTTP/1.1\r\nHost: x\r\n\r\n', 405],
       ] as const) {
         const answers = await sendRaw(
-          service.port,
+          service().port,
           `${list}${get('/nothing')}${list}${get('/live')}${bad}${list}`,
         )
         assert.deepEqual(statuses(answers), [200, 404, 200, 200, status], bad)
@@ -122,6 +118,7 @@ for (const engine of engines)
     })
 
     test('33 requests sent together are answered in their order; of more, the last answer says close', async t => {
+      // Its log is counted: nobody else writes there.
       const service = await startService(t, engine, { records: [makeRecord({ id: 'in_1' })] })
       const token = await service.createToken()
       const asked = Array.from({ length: 500 }, (_, i) =>
@@ -183,8 +180,7 @@ for (const engine of engines)
       }
     })
 
-    test('versions that are not served are 400, in the one shape', async t => {
-      const service = await startService(t, engine)
+    test('versions that are not served are 400, in the one shape', async () => {
       for (const bytes of [
         'GET /live HTTP/2.0\r\nHost: x\r\n\r\n',
         'GET /live HTTP/3.0\r\nHost: x\r\n\r\n',
@@ -196,16 +192,15 @@ for (const engine of engines)
         'PRI *pHTTP/2.0\r\n\r\nSM\r\n\r\n',
         'PRI /live HTTP/1.1\r\nHost: x\r\n\r\n',
       ]) {
-        const answers = await sendRaw(service.port, bytes)
+        const answers = await sendRaw(service().port, bytes)
         assert.deepEqual(statuses(answers), [400], bytes)
         assertError(answers[0] as Answer, 400, 'invalid_request')
       }
     })
 
-    test('OPTIONS * is 204 with Allow; a whole URL is taken as its path', async t => {
-      const service = await startService(t, engine)
+    test('OPTIONS * is 204 with Allow; a whole URL is taken as its path', async () => {
       const [options] = await sendRaw(
-        service.port,
+        service().port,
         'OPTIONS * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n',
       )
       assert.deepEqual([options?.status, options?.headers.allow], [204, 'GET, HEAD, OPTIONS'])
@@ -218,31 +213,32 @@ for (const engine of engines)
         ['*', 404],
       ] as const)
         assert.deepEqual(
-          statuses(await sendRaw(service.port, get(target, 'Connection: close'))),
+          statuses(await sendRaw(service().port, get(target, 'Connection: close'))),
           [status],
           target,
         )
     })
 
-    test('an upgrade is ignored: the request is answered in HTTP/1.1, and the connection closes', async t => {
-      const service = await startService(t, engine)
+    test('an upgrade is ignored: the request is answered in HTTP/1.1, and the connection closes', async () => {
       for (const protocol of ['websocket', 'h2c', 'TLS/1.0']) {
         const upgrade = get('/live', 'Connection: Upgrade', `Upgrade: ${protocol}`)
-        const [answer, ...others] = await sendRaw(service.port, upgrade + get('/nothing'))
+        const [answer, ...others] = await sendRaw(service().port, upgrade + get('/nothing'))
         assert.deepEqual([answer?.status, answer?.headers.connection], [200, 'close'])
         assert.deepEqual(others, [])
       }
     })
 
-    test('Expect: 100-continue with a body too large is 413 without a 100; with a small one, the answer', async t => {
-      const service = await startService(t, engine)
-      const large = await sendRaw(service.port, get('/live', 'Expect: 100-continue', 'Content-Length: 9000'))
+    test('Expect: 100-continue with a body too large is 413 without a 100; with a small one, the answer', async () => {
+      const large = await sendRaw(
+        service().port,
+        get('/live', 'Expect: 100-continue', 'Content-Length: 9000'),
+      )
       assertError(large[0] as Answer, 413, 'payload_too_large')
-      const small = await sendRaw(service.port, get('/live', 'Expect: 100-continue', 'Content-Length: 2'))
+      const small = await sendRaw(service().port, get('/live', 'Expect: 100-continue', 'Content-Length: 2'))
       assert.deepEqual(statuses(small), [200])
 
       const chunked = openRaw(
-        service.port,
+        service().port,
         get('/live', 'Expect: 100-continue', 'Transfer-Encoding: chunked'),
       )
       while (chunked.raw.length === 0) await sleep(5)

@@ -4,7 +4,7 @@ import { describe, test } from 'node:test'
 import { invoiceStatuses } from '../../src/invoice.ts'
 import { engines } from '../support/engines.ts'
 import { makeInvoice, makeRecord, withDocument } from '../support/records.ts'
-import { type Answer, assertError, startService } from '../support/service.ts'
+import { type Answer, assertError, shareService, startService } from '../support/service.ts'
 
 const ids = (answer: Answer): string[] => {
   assert.equal(answer.status, 200, answer.text)
@@ -20,6 +20,8 @@ const many = (count: number) =>
 
 for (const engine of engines) {
   describe(`list on ${engine.name}`, () => {
+    const service = shareService(engine, { records: many(3) })
+
     test('answers the envelope with exactly its fields, in the contract’s order', async t => {
       const service = await startService(t, engine, { records: [makeRecord()] })
       const { json, headers } = await service.list()
@@ -156,8 +158,7 @@ for (const engine of engines) {
       }
     })
 
-    test('page and page_size that are no integers are 400 on the parameter', async t => {
-      const service = await startService(t, engine)
+    test('page and page_size that are no integers are 400 on the parameter', async () => {
       for (const name of ['page', 'page_size'])
         for (const value of [
           'abc',
@@ -174,12 +175,11 @@ for (const engine of engines) {
           '1;2',
           '%00',
         ])
-          assertError(await service.list(`?${name}=${value}`), 400, 'invalid_parameter', name)
+          assertError(await service().list(`?${name}=${value}`), 400, 'invalid_parameter', name)
     })
 
-    test('no match gives an empty list with the whole envelope: total 0, total_pages 0, page 1', async t => {
-      const service = await startService(t, engine, { records: [makeRecord()] })
-      const { json } = await service.list('?status=void&page=7&page_size=20')
+    test('no match gives an empty list with the whole envelope: total 0, total_pages 0, page 1', async () => {
+      const { json } = await service().list('?status=void&page=7&page_size=20')
       assert.deepEqual(json, {
         invoices: [],
         page: 1,
@@ -190,9 +190,8 @@ for (const engine of engines) {
       })
     })
 
-    test('an unknown customer has an empty list, not an error', async t => {
-      const service = await startService(t, engine, { records: [makeRecord()] })
-      const { status, json } = await service.list('', { customer: 'cus_nobody' })
+    test('an unknown customer has an empty list, not an error', async () => {
+      const { status, json } = await service().list('', { customer: 'cus_nobody' })
       assert.deepEqual([status, json.invoices, json.total, json.total_pages, json.page], [200, [], 0, 0, 1])
     })
 
@@ -258,14 +257,12 @@ for (const engine of engines) {
       assert.deepEqual(ids(await service.list('?date_from=0001-01-01&date_to=9999-12-31')).length, 4)
     })
 
-    test('date_from after date_to matches nothing, with 200', async t => {
-      const service = await startService(t, engine, { records: [makeRecord()] })
-      const { status, json } = await service.list('?date_from=2026-12-31&date_to=2026-01-01')
+    test('date_from after date_to matches nothing, with 200', async () => {
+      const { status, json } = await service().list('?date_from=2026-12-31&date_to=2026-01-01')
       assert.deepEqual([status, json.total, json.invoices], [200, 0, []])
     })
 
-    test('a date that is no calendar day written YYYY-MM-DD is 400 with the expected format', async t => {
-      const service = await startService(t, engine)
+    test('a date that is no calendar day written YYYY-MM-DD is 400 with the expected format', async () => {
       const bad = [
         '2026-02-30',
         '2025-02-29',
@@ -286,24 +283,22 @@ for (const engine of engines) {
       ]
       for (const name of ['date_from', 'date_to'])
         for (const value of [...bad, ...worse]) {
-          const answer = await service.list(`?${name}=${value}`)
+          const answer = await service().list(`?${name}=${value}`)
           assertError(answer, 400, 'invalid_parameter', name)
           assert.match(answer.json.error.message, /YYYY-MM-DD/)
         }
-      assert.equal((await service.list('?date_from=2024-02-29')).status, 200)
+      assert.equal((await service().list('?date_from=2024-02-29')).status, 200)
     })
 
-    test('an empty value is as if absent', async t => {
-      const service = await startService(t, engine, { records: many(3) })
-      const plain = await service.list()
-      const empty = await service.list('?page=&page_size=&status=&ix_status=&date_from=&date_to=&q=&')
+    test('an empty value is as if absent', async () => {
+      const plain = await service().list()
+      const empty = await service().list('?page=&page_size=&status=&ix_status=&date_from=&date_to=&q=&')
       assert.equal(empty.text, plain.text)
-      assert.equal((await service.list('?status&q')).text, plain.text)
-      assert.equal((await service.list('?q=%20%20+')).text, plain.text)
+      assert.equal((await service().list('?status&q')).text, plain.text)
+      assert.equal((await service().list('?q=%20%20+')).text, plain.text)
     })
 
-    test('a parameter given twice, or as an array, is 400 on it', async t => {
-      const service = await startService(t, engine)
+    test('a parameter given twice, or as an array, is 400 on it', async () => {
       for (const name of ['page', 'page_size', 'status', 'ix_status', 'date_from', 'date_to', 'q'])
         for (const query of [
           `${name}=1&${name}=2`,
@@ -313,26 +308,23 @@ for (const engine of engines) {
           `${name}[0]=a`,
           `${name}[$ne]=x`,
         ])
-          assertError(await service.list(`?${query}`), 400, 'invalid_parameter', name)
+          assertError(await service().list(`?${query}`), 400, 'invalid_parameter', name)
     })
 
-    test('an unknown parameter is ignored, however it is written', async t => {
-      const service = await startService(t, engine, { records: many(3) })
-      const plain = await service.list()
+    test('an unknown parameter is ignored, however it is written', async () => {
+      const plain = await service().list()
       const unknown =
         '?foo=1&foo=2&Status=void&customer_id=cus_bob&__proto__=x&constructor[prototype]=y&=z&%zz=1&a=%zz&&'
-      assert.equal((await service.list(unknown)).text, plain.text)
+      assert.equal((await service().list(unknown)).text, plain.text)
     })
 
-    test('a value that is not percent-encoded UTF-8 is 400 on it', async t => {
-      const service = await startService(t, engine)
+    test('a value that is not percent-encoded UTF-8 is 400 on it', async () => {
       for (const value of ['%', '%zz', '%ff', '%c3', '%ed%a0%80'])
         for (const name of ['q', 'ix_status', 'status'])
-          assertError(await service.list(`?${name}=${value}`), 400, 'invalid_parameter', name)
+          assertError(await service().list(`?${name}=${value}`), 400, 'invalid_parameter', name)
     })
 
-    test('a customer id of the wrong form is 400 on the parameter', async t => {
-      const service = await startService(t, engine)
+    test('a customer id of the wrong form is 400 on the parameter', async () => {
       for (const id of [
         'ana',
         'in_ana',
@@ -346,7 +338,7 @@ for (const engine of engines) {
         '%20cus_a',
         'cus_a%0a',
       ])
-        assertError(await service.list('', { customer: id }), 400, 'invalid_parameter', 'customerId')
+        assertError(await service().list('', { customer: id }), 400, 'invalid_parameter', 'customerId')
     })
 
     test('all filters together are one conjunction', async t => {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { type ClientRequest, type IncomingMessage, type RequestListener, request } from 'node:http'
 import { Readable } from 'node:stream'
-import { describe, type TestContext, test } from 'node:test'
+import { after, describe, type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
@@ -12,33 +12,37 @@ import { eventually } from '../support/cli.ts'
 import { type Engine, engines } from '../support/engines.ts'
 import { get, makePdf, secret, sendEndlessly, startUpstream } from '../support/pdf-upstream.ts'
 import { makeRecord, withDocument } from '../support/records.ts'
-import { assertError, type Service, startService } from '../support/service.ts'
+import { assertError, type Service, shareService, startService } from '../support/service.ts'
 
 const megabyte = 1024 * 1024
 const kinds = ['ix', 'payments'] as const
 const path = (kind: string) => `/api/v1/client/cus_ana/invoice/in_1/${kind}/download`
 
-/** The service with one way to open a PDF, for both systems. */
-async function serve(t: TestContext, engine: Engine, openPdf: (signal: AbortSignal) => Promise<Pdf>) {
-  const service = await startService(t, engine, {
-    records: [makeRecord({ id: 'in_1', number: '2026-1', ...withDocument })],
-    payments: { fetchLines: async () => null, openPdf: (_id, signal) => openPdf(signal) },
-    documents: { openPdf: (_id, signal) => openPdf(signal) },
-  })
-  t.after(() => assert.doesNotMatch(service.logs.join(''), /c4nary|token=|127\.0\.0\.1/))
-  return service
-}
+type OpenPdf = (signal: AbortSignal) => Promise<Pdf>
 
-/** The service before an upstream that answers so. */
-async function serveUpstream(
-  t: TestContext,
-  engine: Engine,
-  answer: RequestListener,
-  guard: Partial<PdfGuard> = {},
-) {
-  const upstream = await startUpstream(t, answer)
-  const service = await serve(t, engine, signal => get(upstream, { signal, ...guard }))
-  return { upstream, service }
+/** Of a service with one way to open a PDF, for both systems. */
+const optionsFor = (openPdf: OpenPdf) => ({
+  records: [makeRecord({ id: 'in_1', number: '2026-1', ...withDocument })],
+  payments: { fetchLines: async () => null, openPdf: (_id: string, signal: AbortSignal) => openPdf(signal) },
+  documents: { openPdf: (_id: number, signal: AbortSignal) => openPdf(signal) },
+})
+
+const assertSecret = ({ logs }: Service) => assert.doesNotMatch(logs.join(''), /c4nary|token=|127\.0\.0\.1/)
+
+/** One service for a suite, which from each call on opens PDFs in the way that is given; its log begins there. */
+function shareDownloads(engine: Engine) {
+  let current: OpenPdf = () => assert.fail('no way to open a PDF is given')
+  const service = shareService(
+    engine,
+    optionsFor(signal => current(signal)),
+  )
+  after(() => assertSecret(service()))
+  return (openPdf: OpenPdf): Service => {
+    current = openPdf
+    const { logs } = service()
+    const begin = logs.length
+    return Object.create(service(), { logs: { get: () => logs.slice(begin) } })
+  }
 }
 
 /** A request whose answer the caller reads in its own way. */
@@ -64,9 +68,17 @@ const brokenOff = (service: Service) => service.logs.filter(line => line.include
 
 for (const engine of engines) {
   describe(`PDFs through the guard on ${engine.name}`, () => {
+    const serve = shareDownloads(engine)
+
+    /** The service before an upstream that answers so. */
+    async function serveUpstream(t: TestContext, answer: RequestListener, guard: Partial<PdfGuard> = {}) {
+      const upstream = await startUpstream(t, answer)
+      return { upstream, service: serve(signal => get(upstream, { signal, ...guard })) }
+    }
+
     test('the PDF comes whole; the client’s token stays here', async t => {
       const pdf = makePdf(200_000)
-      const { upstream, service } = await serveUpstream(t, engine, (_request, response) => {
+      const { upstream, service } = await serveUpstream(t, (_request, response) => {
         response.setHeader('set-cookie', 'session=1')
         response.end(pdf)
       })
@@ -90,7 +102,7 @@ for (const engine of engines) {
     })
 
     test('HEAD has the headers of GET, and the PDF is not read', async t => {
-      const { upstream, service } = await serveUpstream(t, engine, (_request, response) => {
+      const { upstream, service } = await serveUpstream(t, (_request, response) => {
         response.writeHead(200, { 'content-length': 25 * megabyte })
         sendEndlessly(response)
       })
@@ -111,7 +123,7 @@ for (const engine of engines) {
       assert.equal(head.text, '')
       assert.deepEqual(brokenOff(service), [])
 
-      const chunked = await serveUpstream(t, engine, (_request, response) => sendEndlessly(response))
+      const chunked = await serveUpstream(t, (_request, response) => sendEndlessly(response))
       const unsized = await chunked.service.get(path('payments'), { method: 'HEAD' })
       assert.deepEqual([unsized.status, unsized.headers['content-length']], [200, undefined])
       await eventually('the upstream is let go', () => chunked.upstream.open === 0)
@@ -128,14 +140,14 @@ for (const engine of engines) {
         [(_request, response) => void response.write('%PD'), 504, 'upstream_timeout'],
       ]
       for (const [answer, status, code] of answers) {
-        const { service } = await serveUpstream(t, engine, answer, { deadline: 150 })
+        const { service } = await serveUpstream(t, answer, { deadline: 150 })
         const refusal = await service.get(path('payments'))
         assertError(refusal, status, code)
         assert.equal(refusal.headers['content-disposition'], undefined)
         assert.doesNotMatch(refusal.text + JSON.stringify(refusal.headers), /c4nary|127\.0/)
         assert.equal((await service.get(path('payments'), { method: 'HEAD' })).status, status)
       }
-      const service = await serve(t, engine, async () => ({
+      const service = serve(async () => ({
         size: 100,
         body: new Readable({
           read() {
@@ -164,7 +176,7 @@ for (const engine of engines) {
         [endless, { maximumBytes: megabyte }],
         [slow, { deadline: 150 }],
       ] as const) {
-        const { upstream, service } = await serveUpstream(t, engine, answer, guard)
+        const { upstream, service } = await serveUpstream(t, answer, guard)
         const { incoming } = await open(service)
         const received = await incoming
         assert.equal(received.statusCode, 200)
@@ -175,13 +187,13 @@ for (const engine of engines) {
     })
 
     test('a client that goes away ends the transfer from the upstream', async t => {
-      const { upstream, service } = await serveUpstream(t, engine, () => {})
+      const { upstream, service } = await serveUpstream(t, () => {})
       const waiting = await open(service)
       await eventually('the upstream is asked', () => upstream.requests.length === 1)
       waiting.outgoing.destroy()
       await eventually('the upstream is let go', () => upstream.open === 0)
 
-      const endless = await serveUpstream(t, engine, (_request, response) => sendEndlessly(response))
+      const endless = await serveUpstream(t, (_request, response) => sendEndlessly(response))
       const reading = await open(endless.service)
       await reading.incoming
       reading.outgoing.destroy()
@@ -192,12 +204,9 @@ for (const engine of engines) {
     })
 
     test('a reader that stops holds the upstream; what is held here is the streams’ buffers', async t => {
-      const { upstream, service } = await serveUpstream(
-        t,
-        engine,
-        (_request, response) => sendEndlessly(response),
-        { maximumBytes: 64 * megabyte },
-      )
+      const { upstream, service } = await serveUpstream(t, (_request, response) => sendEndlessly(response), {
+        maximumBytes: 64 * megabyte,
+      })
       collectGarbage()
       const before = process.memoryUsage().arrayBuffers
       const { outgoing, incoming } = await open(service)
@@ -223,12 +232,18 @@ for (const engine of engines) {
     test('a source that does not heed its signal is answered for at the deadline, and its late PDF let go', async t => {
       let deliver: (pdf: Pdf) => void = () => {}
       let asked = false
-      const service = await serve(t, engine, () => {
-        asked = true
-        return new Promise(resolve => {
-          deliver = resolve
-        })
-      })
+      // One of its own: time stands still for it.
+      const service = await startService(
+        t,
+        engine,
+        optionsFor(() => {
+          asked = true
+          return new Promise(resolve => {
+            deliver = resolve
+          })
+        }),
+      )
+      t.after(() => assertSecret(service))
       await service.get('/ready')
       t.mock.timers.enable({ apis: ['setTimeout'] })
       const answer = service.get(path('payments'))
