@@ -70,7 +70,7 @@ const conditions: Record<string, string>[] = [
 ]
 
 /** One of so many combinations is asked, from all over the matrix: no number of values is a multiple of it. */
-const stride = campaign(11, 1)
+const stride = campaign(17, 1)
 
 interface Question {
   token: string | null
