@@ -205,6 +205,9 @@ function judge(request: GeneratedRequest, answer: Answer): void {
 /** Those that Node's client sends as they are: the rest is for raw sockets, in other suites. */
 const isSendable = (path: string) => /^[!-~]*$/.test(path)
 
+/** The same for every engine. */
+const made = fc.sample(generateRequests(routes), { numRuns: requests, seed: 2026 })
+
 for (const engine of engines)
   describe(`generated requests on ${engine.name}`, () => {
     test(`${requests} of them: no 5xx, nothing undescribed, no row that the model does not allow`, async t => {
@@ -215,7 +218,6 @@ for (const engine of engines)
         rateLimit: { requests: 1_000_000, seconds: 3_600 },
       })
       const tokens = await makeTokens(service)
-      const made = fc.sample(generateRequests(routes), { numRuns: requests, seed: 2026 })
       const seen = new Map<number, number>()
       const queue = made.values()
       const work = async () => {

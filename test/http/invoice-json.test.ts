@@ -4,6 +4,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { downloadPath, type Invoice, invoiceFields } from '../../src/invoice.ts'
 import { serializeDetail, serializeSummary } from '../../src/invoice-json.ts'
+import { anyCharacter } from '../support/any-character.ts'
 import { makeInvoice } from '../support/records.ts'
 
 function writeAnew(invoice: Invoice, lines: string | null): string {
@@ -43,7 +44,7 @@ const hostile = fc
         '🧾',
         '\n',
       ),
-      fc.string({ unit: 'binary', maxLength: 5 }),
+      fc.string({ unit: anyCharacter, maxLength: 5 }),
     ),
     { maxLength: 6 },
   )

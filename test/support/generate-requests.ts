@@ -1,5 +1,6 @@
 /** Requests made from the OpenAPI document: valid, at a boundary, of the wrong type, hostile, doubled, oddly encoded. */
 import fc, { type Arbitrary } from 'fast-check'
+import { anyCharacter } from './any-character.ts'
 
 /** The parts of the document that requests are made from. */
 export interface Parameter {
@@ -40,7 +41,7 @@ const texts = [
 
 /** Values that a schema allows, nearly allows and does not allow. */
 function valuesOf({ type, enum: values, format, maxLength }: Parameter['schema']): Arbitrary<string> {
-  const spoilt = fc.oneof(fc.constantFrom(...hostile), fc.string({ unit: 'binary', maxLength: 12 }))
+  const spoilt = fc.oneof(fc.constantFrom(...hostile), fc.string({ unit: anyCharacter, maxLength: 12 }))
   if (type === 'integer')
     return fc.oneof(
       { weight: 3, arbitrary: fc.integer({ min: 1, max: 60 }).map(String) },
