@@ -13,7 +13,7 @@ import { createSyncWorld, webhookSecret } from '../support/sync-truth.ts'
 const postgres = engines.find(({ name }) => name === 'postgres') as (typeof engines)[number]
 
 /** Everything here is short, but much of it runs at once on a machine that others may use. */
-const patience = 110_000
+const patience = 120_000
 
 const invoicesOf = (customer_id: string, count: number) =>
   Array.from({ length: count }, (_, i) => makeInvoice({ customer_id, id: `in_${customer_id}_${i}` }))
