@@ -5,7 +5,7 @@ import { existsSync } from 'node:fs'
 import { mkdir, readdir, readFile } from 'node:fs/promises'
 import { type AddressInfo, createServer } from 'node:net'
 import { delimiter, join } from 'node:path'
-import { describe, it } from 'node:test'
+import { describe, it, type TestContext } from 'node:test'
 import { promisify } from 'node:util'
 import { type Invoice, invoiceStatuses, syncStates } from '../../src/invoice.ts'
 import { assertOneLine, type Cli, createCli, eventually, get, type Program } from '../support/cli.ts'
@@ -114,9 +114,17 @@ describe('fatura demo', { concurrency: 3 }, () => {
     })
   })
 
+  // One is started as usual, the other where the default port is in use; each is stopped by a signal of its own.
   it('serves the same data every time, under a token of its own, with something of everything', async t => {
-    const cli = await createCli(t)
-    const [first, second] = await Promise.all([startDemo(cli), startDemo(cli)])
+    const occupied = createServer().listen(3000, '127.0.0.1')
+    t.after(() => occupied.close())
+    // Whether this holds the port now or something else did already, it is in use.
+    await once(occupied, 'listening').catch(error => assert.equal(error.code, 'EADDRINUSE'))
+    const [usual, elsewhere] = [await createFolders(t), await createFolders(t)]
+    const [first, second] = await Promise.all([
+      startDemo(usual.cli, { TMPDIR: usual.temporary }),
+      startDemo(elsewhere.cli, { TMPDIR: elsewhere.temporary, LOG_LEVEL: 'info' }, []),
+    ])
     assert.notEqual(first.token, second.token)
     assert.deepEqual(first.customers, second.customers)
     // A customer beside the other, so that all is read before things happen in the demos.
@@ -174,28 +182,32 @@ describe('fatura demo', { concurrency: 3 }, () => {
         assert.deepEqual([sum('subtotal_cents'), sum('discount_cents')], [subtotal_cents, discount_cents])
       }
     })
-  })
 
-  for (const [signal, level, logged] of [
-    ['SIGINT', null, /^(?!.*"msg":"request")/s],
-    ['SIGTERM', 'info', /"route":"\/live".*"msg":"request"/],
-  ] as const)
-    it(`at ${signal} exits with 0 and leaves nothing behind; requests are logged only when asked to: ${level}`, async t => {
-      const cli = await createCli(t)
-      const temporary = await createTemporary(cli)
-      const demo = await startDemo(cli, { TMPDIR: temporary, ...(level !== null && { LOG_LEVEL: level }) })
-      assert.match((await readdir(temporary)).join(), /^fatura-demo-\w+$/)
-      await get(`${demo.address}/live`)
-      const { code, stdout, stderr } = await demo.program.stop(signal)
-      assert.deepEqual([code, stderr], [0, ''])
-      assert.match(stdout, logged)
-      assert.deepEqual(await readdir(temporary), [])
-      assert.deepEqual(await readdir(cli.folder), ['temporary'], 'nor in the working directory')
+    await t.test('takes another port when the default is in use and nobody chose one', async () => {
+      assert.notEqual(new URL(second.address).port, '3000')
+      assert.equal((await get(`${second.address}/ready`)).status, 200)
     })
 
+    for (const [demo, { cli, temporary }, signal, level, logged] of [
+      [first, usual, 'SIGINT', null, /^(?!.*"msg":"request")/s],
+      [second, elsewhere, 'SIGTERM', 'info', /"route":"\/live".*"msg":"request"/],
+    ] as const)
+      await t.test(
+        `at ${signal} exits with 0 and leaves nothing behind; requests are logged only when asked to: ${level}`,
+        async () => {
+          assert.match((await readdir(temporary)).join(), /^fatura-demo-\w+$/)
+          await get(`${demo.address}/live`)
+          const { code, stdout, stderr } = await demo.program.stop(signal)
+          assert.deepEqual([code, stderr], [0, ''])
+          assert.match(stdout, logged)
+          assert.deepEqual(await readdir(temporary), [])
+          assert.deepEqual(await readdir(cli.folder), ['temporary'], 'nor in the working directory')
+        },
+      )
+  })
+
   it('leaves nothing behind when it is stopped before it is ready', async t => {
-    const cli = await createCli(t)
-    const temporary = await createTemporary(cli)
+    const { cli, temporary } = await createFolders(t)
     const program = cli.start(['demo', '--port', '0'], { env: { TMPDIR: temporary } })
     await eventually('it has begun', async () => (await readdir(temporary)).length > 0)
     const { code, stderr } = await program.stop('SIGINT')
@@ -204,8 +216,7 @@ describe('fatura demo', { concurrency: 3 }, () => {
   })
 
   it('refuses a port in use that somebody chose, and leaves nothing behind', async t => {
-    const cli = await createCli(t)
-    const temporary = await createTemporary(cli)
+    const { cli, temporary } = await createFolders(t)
     const other = createServer().listen(0, '127.0.0.1')
     t.after(() => other.close())
     await once(other, 'listening')
@@ -213,16 +224,6 @@ describe('fatura demo', { concurrency: 3 }, () => {
     const outcome = await cli.run(['demo', '--port', String(port)], { env: { TMPDIR: temporary } })
     assertOneLine(outcome, new RegExp(`\\b${port}\\b`), /--port/)
     assert.deepEqual(await readdir(temporary), [])
-  })
-
-  it('takes another port when the default is in use and nobody chose one', async t => {
-    const other = createServer().listen(3000, '127.0.0.1')
-    t.after(() => other.close())
-    // Whether this holds the port now or something else did already, it is in use.
-    await once(other, 'listening').catch(error => assert.equal(error.code, 'EADDRINUSE'))
-    const demo = await startDemo(await createCli(t), {}, [])
-    assert.notEqual(new URL(demo.address).port, '3000')
-    assert.equal((await get(`${demo.address}/ready`)).status, 200)
   })
 
   it('says in one line that there is no folder for temporary files', async t => {
@@ -297,10 +298,12 @@ function assertOneScreen(output: string): void {
   assert.ok(rows <= 40, `${rows} rows:\n${output}`)
 }
 
-async function createTemporary(cli: Cli): Promise<string> {
+/** A working directory with nothing in it but a folder for temporary files. */
+async function createFolders(t: TestContext): Promise<{ cli: Cli; temporary: string }> {
+  const cli = await createCli(t)
   const temporary = join(cli.folder, 'temporary')
   await mkdir(temporary)
-  return temporary
+  return { cli, temporary }
 }
 
 function hasCurl(): boolean {
