@@ -5,20 +5,24 @@ import { parse } from 'csv-parse/sync'
 import fc from 'fast-check'
 import { currencyOf, isSameAmount } from '../../src/audit/money.ts'
 import { type DifferenceKind, findDifferences, isSameTaxId } from '../../src/audit/reconcile.ts'
+import { readChecked } from '../../src/cli/commands/reconcile.ts'
 import { readScope } from '../../src/cli/commands/reconcile-scope.ts'
 import { createTimeZone } from '../../src/cli/commands/time-zone.ts'
+import type { Setting } from '../../src/cli/settings/settings.ts'
 import { CliError } from '../../src/cli/terminal/cli-error.ts'
 import { type Claim, type Document, noClaim } from '../../src/document.ts'
 import type { Invoice } from '../../src/invoice.ts'
 import { usualRules } from '../../src/linking/link.ts'
 import { decimalsOf, writeAmount } from '../../src/money.ts'
 import type { LinkedInvoice } from '../../src/store/document-store.ts'
+import { openOperatorStore } from '../../src/store/engines.ts'
 import { observationStamp, type WriteStore } from '../../src/store/store.ts'
 import { stripeIdentity } from '../../src/stripe/source-identity.ts'
 import { relinkInvoices } from '../../src/sync/link-invoices.ts'
 import { createCli, type Outcome } from '../support/cli.ts'
 import { type Engine, engines } from '../support/engines.ts'
 import { makeInvoice } from '../support/records.ts'
+import { refusalOf } from '../support/settings.ts'
 import { openStores } from '../support/sync.ts'
 
 interface Planted {
@@ -88,6 +92,8 @@ interface World {
   store: WriteStore
   run(...args: string[]): Promise<Outcome>
   find(...args: string[]): Promise<[id: string, kind: string, detail: string][]>
+  /** Which invoices it looks at with these options, within this process: for the many that the program would tell the same of. */
+  look(options: Record<string, string>): Promise<string>
 }
 
 async function createWorld(t: TestContext, engine: Engine, env: Record<string, string> = {}): Promise<World> {
@@ -105,6 +111,12 @@ async function createWorld(t: TestContext, engine: Engine, env: Record<string, s
         .map(line => JSON.parse(line))
       assert.equal(code, found.length === 0 ? 0 : 1, stderr)
       return found.map(({ invoice_id, kind, detail }) => [invoice_id, kind, detail])
+    },
+    async look(options) {
+      const operator = await openOperatorStore(url)
+      const looked = await Array.fromAsync(readChecked(operator, readScope(options), usualRules))
+      await operator.close()
+      return looked.map(({ linked }) => linked.id).join(' ')
     },
   }
 }
@@ -322,7 +334,7 @@ for (const engine of engines)
     })
 
     it('knows the edges of a month in a time zone, also where clocks are changed', async t => {
-      const { store, run, find } = await createWorld(t, engine)
+      const { store, run, find, look } = await createWorld(t, engine)
       const at = (id: string, issued_at: string) => ({ invoice: { id, issued_at } })
       await plant(store, [
         at('in_1', '2026-03-31T22:59:59.999Z'),
@@ -336,13 +348,14 @@ for (const engine of engines)
       await succeed(store)
       const ids = async (...args: string[]) => (await find(...args)).map(([id]) => id).join(' ')
       const lisbon = ['--timezone', 'Europe/Lisbon']
+      const timezone = 'Europe/Lisbon'
       assert.equal(await ids('--month', '2026-04', ...lisbon), 'in_2 in_3')
-      assert.equal(await ids('--month', '2026-03', ...lisbon), 'in_1')
-      assert.equal(await ids('--month', '2026-10', ...lisbon), 'in_5')
+      assert.equal(await look({ month: '2026-03', timezone }), 'in_1')
+      assert.equal(await look({ month: '2026-10', timezone }), 'in_5')
       assert.equal(await ids('--month', '2026-11', ...lisbon), 'in_6')
-      assert.equal(await ids('--month', '2026-02', ...lisbon), 'in_7')
-      assert.equal(await ids('--month', '2026-04'), 'in_3 in_4')
-      assert.equal(await ids('--from', '2026-05-01', '--to', '2026-05-01', ...lisbon), 'in_4')
+      assert.equal(await look({ month: '2026-02', timezone }), 'in_7')
+      assert.equal(await look({ month: '2026-04' }), 'in_3 in_4')
+      assert.equal(await look({ from: '2026-05-01', to: '2026-05-01', timezone }), 'in_4')
       assert.match((await run('--month', '2026-05', ...lisbon)).stdout, /in_4 .* 2026-05-01 /)
     })
 
@@ -360,7 +373,7 @@ for (const engine of engines)
     })
 
     it('looks at one customer, and at days, both inclusive', async t => {
-      const { store, run, find } = await createWorld(t, engine)
+      const { store, run, find, look } = await createWorld(t, engine)
       const at = (id: string, issued_at: string, customer_id = 'cus_ana') => ({
         invoice: { id, issued_at, customer_id },
       })
@@ -373,11 +386,11 @@ for (const engine of engines)
       ])
       await succeed(store)
       const ids = async (...args: string[]) => (await find(...args)).map(([id]) => id).join(' ')
-      assert.equal(await ids(), 'in_1 in_2 in_3 in_4 in_0')
-      assert.equal(await ids('--customer', 'cus_bea'), 'in_0')
+      assert.equal(await look({}), 'in_1 in_2 in_3 in_4 in_0')
+      assert.equal(await look({ customer: 'cus_bea' }), 'in_0')
       assert.equal(await ids('--from', '2026-03-02', '--to', '2026-03-03'), 'in_2 in_3 in_0')
-      assert.equal(await ids('--from', '2026-03-04'), 'in_4')
-      assert.equal(await ids('--to', '2026-03-01'), 'in_1')
+      assert.equal(await look({ from: '2026-03-04' }), 'in_4')
+      assert.equal(await look({ to: '2026-03-01' }), 'in_1')
       assert.equal(await ids('--customer', 'cus_ana', '--from', '2026-03-03', '--to', '2026-03-03'), 'in_3')
       assert.match((await run('--to', '2020-01-01')).stderr, /^No differences in 0 invoices checked/)
       const unknown = await run('--customer', 'cus_nobody')
@@ -515,16 +528,22 @@ describe('fatura reconcile', { concurrency: 2 }, () => {
     [[], { DATABASE_URL: 'sqlite:nowhere.db' }, /no database at nowhere\.db/],
     [[], { DATABASE_URL: 'mysql://x' }, /DATABASE_URL must be/],
     [[], { LINK_IGNORE_ZERO: 'yes' }, /LINK_IGNORE_ZERO must be on or off, not 'yes'/],
-    [[], { LINK_IGNORE_BEFORE: '1.1.2026' }, /LINK_IGNORE_BEFORE must be a calendar day/],
-    [[], { LINK_CREATING_TIMEOUT: '1 hour' }, /LINK_CREATING_TIMEOUT must be like 90s/],
-    [[], { LINK_REFERENCE: 'Stripe' }, /LINK_REFERENCE must contain \{id\} once/],
-    [[], { LINK_REFERENCE: '{id}{id}' }, /LINK_REFERENCE must contain \{id\} once/],
   ]
   for (const [args, env, says] of mistakes)
     it(`ends with 2 and one line: ${[...args, ...Object.entries(env).flat()].join(' ')}`, async t => {
       const cli = await createCli(t)
       assertUnchecked(await cli.run(['reconcile', ...args], { env }), says)
     })
+
+  it('tells what is allowed for each setting of the link', () => {
+    const wrong: [setting: Setting, value: string, says: RegExp][] = [
+      ['LINK_IGNORE_BEFORE', '1.1.2026', /^LINK_IGNORE_BEFORE must be a calendar day/],
+      ['LINK_CREATING_TIMEOUT', '1 hour', /^LINK_CREATING_TIMEOUT must be like 90s/],
+      ['LINK_REFERENCE', 'Stripe', /^LINK_REFERENCE must contain \{id\} once/],
+      ['LINK_REFERENCE', '{id}{id}', /^LINK_REFERENCE must contain \{id\} once/],
+    ]
+    for (const [setting, value, says] of wrong) assert.match(refusalOf(setting, value), says)
+  })
 
   it('tells with what is allowed which invoices it cannot look at', () => {
     const scopes: [options: Record<string, string>, says: RegExp][] = [

@@ -7,9 +7,11 @@ import { type AddressInfo, connect, createServer } from 'node:net'
 import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, it } from 'node:test'
+import type { Setting } from '../../src/cli/settings/settings.ts'
 import { invoiceFields } from '../../src/invoice.ts'
 import { assertOneLine, createCli, createStoredToken, eventually, isRefused } from '../support/cli.ts'
 import { makeInvoice, makeLine, withDocument } from '../support/records.ts'
+import { refusalOf } from '../support/settings.ts'
 
 describe('fatura serve', { concurrency: 3 }, () => {
   it('serves what was imported to whom a token was made for', async t => {
@@ -198,22 +200,23 @@ describe('fatura serve', { concurrency: 3 }, () => {
 
   it('refuses every wrong setting, from the environment or a flag, and names it', async t => {
     const cli = await createCli(t)
-    const wrong: [setting: string, values: string[]][] = [
-      ['PORT', ['http', '-1', '65536']],
-      ['RATE_LIMIT', ['100', '0/s']],
-      ['LOG_LEVEL', ['loud']],
-      ['DATABASE_URL', ['data/fatura.db', 'sqlite:', 'mysql://localhost/fatura']],
+    const wrong: [setting: Setting, first: string, ...others: string[]][] = [
+      ['PORT', 'http', '-1', '65536'],
+      ['RATE_LIMIT', '100', '0/s'],
+      ['LOG_LEVEL', 'loud'],
+      ['DATABASE_URL', 'data/fatura.db', 'sqlite:', 'mysql://localhost/fatura'],
       [
         'DATABASE_READ_URL',
-        ['postgres://a/x,sqlite:b.db', 'sqlite:a.db,postgres://b/x', 'sqlite:a.db,sqlite:b.db'],
+        'postgres://a/x,sqlite:b.db',
+        'sqlite:a.db,postgres://b/x',
+        'sqlite:a.db,sqlite:b.db',
       ],
     ]
-    for (const [setting, values] of wrong) {
-      for (const value of values)
-        assertOneLine(
-          await cli.run(['serve', '--migrate'], { env: { PORT: '0', [setting]: value } }),
-          new RegExp(`^fatura: ${setting} must be `),
-        )
+    for (const [setting, first, ...others] of wrong) {
+      const says = new RegExp(`^${setting} must be `)
+      const outcome = await cli.run(['serve', '--migrate'], { env: { PORT: '0', [setting]: first } })
+      assertOneLine(outcome, new RegExp(`^fatura: ${says.source.slice(1)}`))
+      for (const value of others) assert.match(refusalOf(setting, value), says)
     }
     assertOneLine(await cli.run(['serve', '--port', 'http']), /^fatura: PORT must be /)
   })

@@ -122,7 +122,7 @@ async function* readBatches(
 }
 
 /** Each with the documents that refer to it, and maybe some of others. */
-async function* readChecked(
+export async function* readChecked(
   store: OperatorStore,
   scope: Scope,
   rules: LinkRules,
