@@ -1,9 +1,14 @@
 import assert from 'node:assert/strict'
+import { existsSync } from 'node:fs'
 import { readdir, readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createToken } from '../../src/access/token.ts'
+import { readExpiry, readId } from '../../src/cli/commands/token.ts'
+import { CliError } from '../../src/cli/terminal/cli-error.ts'
+import { openOperatorStore } from '../../src/store/engines.ts'
+import type { StoredToken } from '../../src/store/store.ts'
 import { assertOneLine, type Cli, createCli } from '../support/cli.ts'
 
 const hour = 3_600_000
@@ -14,6 +19,16 @@ async function make(cli: Cli, ...args: string[]): Promise<string> {
   const { code, stdout, stderr } = await cli.run(['token', 'create', ...scope])
   assert.equal(code, 0, stderr)
   return stdout.trim()
+}
+
+/** What is stored of each, for tests that are not about `list`. */
+async function readStored(cli: Cli): Promise<StoredToken[]> {
+  const store = await openOperatorStore(`sqlite:${cli.database}`)
+  try {
+    return await store.listTokens()
+  } finally {
+    await store.close()
+  }
 }
 
 describe('fatura token', { concurrency: 3 }, () => {
@@ -38,20 +53,24 @@ describe('fatura token', { concurrency: 3 }, () => {
     ]
     for (const [args, ...patterns] of refused)
       assertOneLine(await cli.run(['token', 'create', ...args]), ...patterns)
-    const { stdout } = await cli.run(['token', 'list', '--json'])
-    assert.equal(stdout, '')
+    assert.ok(!existsSync(cli.database))
   })
 
   it('create refuses an --expires that is not a number and h or d, or never', async t => {
     const cli = await createCli(t)
+    const says = /^--expires must .*90d, or never, not '(.*)'\.$/
     for (const expires of ['90', '0d', '1w', ''])
-      assertOneLine(
-        await cli.run(['token', 'create', '--all-customers', `--expires=${expires}`]),
-        /--expires/,
-        /90d/,
-        /never/,
-        new RegExp(`'${expires}'`),
+      assert.throws(
+        () => readExpiry(expires, Date.now()),
+        (error: CliError) => error instanceof CliError && says.exec(error.message)?.[1] === expires,
       )
+    assertOneLine(
+      await cli.run(['token', 'create', '--all-customers', '--expires=']),
+      /--expires/,
+      /90d/,
+      /never/,
+      /''/,
+    )
   })
 
   it('create lets a token live for 90 days, or as long as --expires says', async t => {
@@ -129,16 +148,15 @@ describe('fatura token', { concurrency: 3 }, () => {
     const revoked = await cli.run(['token', 'revoke', ended])
     assert.equal(revoked.code, 0)
     assert.match(revoked.stdout, new RegExp(`^Revoked ${ended}\\b.*\n$`))
-    const moment = async () => {
-      const listed = await readList(cli.run(['token', 'list', '--json']))
-      assert.equal(listed.find(({ id }) => id === kept)?.state, 'active')
-      const token = listed.find(({ id }) => id === ended)
-      assert.equal(token?.state, 'revoked')
-      return token.revoked_at
-    }
-    const first = await moment()
+    const stored = async () => (await readStored(cli)).map(({ id, revoked_at }) => [id, revoked_at])
+    const first = await stored()
     assert.equal((await cli.run(['token', 'revoke', ended])).code, 0)
-    assert.equal(await moment(), first)
+    assert.deepEqual(await stored(), first)
+    const listed = await readList(cli.run(['token', 'list', '--json']))
+    assert.equal(listed.find(({ id }) => id === kept)?.state, 'active')
+    const token = listed.find(({ id }) => id === ended)
+    assert.equal(token?.state, 'revoked')
+    assert.equal(Date.parse(token.revoked_at ?? ''), new Map(first as [string, number][]).get(ended))
     assert.match((await cli.run(['token', 'list'])).stdout, new RegExp(`${ended} +revoked `))
   })
 
@@ -168,9 +186,12 @@ describe('fatura token', { concurrency: 3 }, () => {
     assertOneLine(refused, new RegExp(unknown.slice(0, 16)), /token list/)
     assertHidden(refused.stderr, unknown)
     const last = token.endsWith('a') ? 'b' : 'a'
+    for (const wrong of [token.slice(0, -1), token.slice(0, -1) + last]) {
+      const outcome = await cli.run(['token', 'revoke', wrong])
+      assertOneLine(outcome, /neither a whole token nor the id/, /token list/)
+      assertHidden(outcome.stderr, token)
+    }
     for (const wrong of [
-      token.slice(0, -1),
-      token.slice(0, -1) + last,
       token.slice(0, 30),
       token.slice(1),
       token.slice(16),
@@ -179,13 +200,20 @@ describe('fatura token', { concurrency: 3 }, () => {
       token.toUpperCase(),
       `${token}${token}`,
       `Bearer ${token}`,
-    ]) {
-      const outcome = await cli.run(['token', 'revoke', wrong])
-      assertOneLine(outcome, /neither a whole token nor the id/, /token list/)
-      assertHidden(outcome.stderr, token)
-    }
-    const [listed] = await readList(cli.run(['token', 'list', '--json']))
-    assert.equal(listed?.state, 'active')
+    ])
+      assert.throws(
+        () => readId(wrong),
+        (error: CliError) => {
+          assertHidden(error.message, token)
+          return (
+            error instanceof CliError && /neither a whole token nor the id.*token list/.test(error.message)
+          )
+        },
+      )
+    assert.deepEqual(
+      (await readStored(cli)).map(({ id, revoked_at }) => [id, revoked_at]),
+      [[token.slice(0, 16), null]],
+    )
   })
 
   it('a token in any other place is not repeated either', async t => {
@@ -210,8 +238,7 @@ describe('fatura token', { concurrency: 3 }, () => {
       assert.notEqual(stderr, '')
       assertHidden(stdout + stderr, token)
     }
-    const listed = await readList(cli.run(['token', 'list', '--json']))
-    assert.equal(listed.length, 1, 'and none is made with one for its name')
+    assert.equal((await readStored(cli)).length, 1, 'and none is made with one for its name')
   })
 
   it('revoke of an id that does not exist fails and says where the ids are', async t => {
@@ -220,59 +247,53 @@ describe('fatura token', { concurrency: 3 }, () => {
     assertOneLine(await cli.run(['token', 'revoke', 'fat_doesnotexist']), /fat_doesnotexist/, /token list/)
   })
 
-  it('a token reads its own customers and nobody else', async t => {
+  it('at a running process', async t => {
     const cli = await createCli(t)
     const both = await make(cli, '--customer', 'cus_ana', '--customer', 'cus_rui')
-    const all = await make(cli, '--all-customers')
-    const api = await cli.serve()
-    const ask = async (customer: string, token: string) =>
-      (await api.get(`/api/v1/client/${customer}/invoices`, token)).status
-    assert.equal(await ask('cus_ana', both), 200)
-    assert.equal(await ask('cus_rui', both), 200)
-    assert.equal(await ask('cus_eva', both), 403)
-    assert.equal(await ask('cus_eva', all), 200)
-  })
-
-  it('a revoked token is refused by a running process within a second', async t => {
-    const cli = await createCli(t)
-    const token = await cli.createToken()
+    const all = await make(cli)
     const api = await cli.serve(['--rate-limit', 'off'])
-    const ask = () => api.get('/api/v1/client/cus_ana/invoices', token)
-    assert.equal((await ask()).status, 200)
+    const ask = (customer: string, token: string) => api.get(`/api/v1/client/${customer}/invoices`, token)
 
-    // Asked all the while, so that the process has no reason to look the token up again.
-    let revokedAt = Number.POSITIVE_INFINITY
-    const revoking = cli.run(['token', 'revoke', token.slice(0, 16)]).then(outcome => {
-      revokedAt = Date.now()
-      assert.equal(outcome.code, 0, outcome.stderr)
+    await t.test('a token reads its own customers and nobody else', async () => {
+      assert.equal((await ask('cus_ana', both)).status, 200)
+      assert.equal((await ask('cus_rui', both)).status, 200)
+      assert.equal((await ask('cus_eva', both)).status, 403)
+      assert.equal((await ask('cus_eva', all)).status, 200)
     })
-    let answer = await ask()
-    while (answer.status === 200) {
-      await sleep(20)
-      const sentAt = Date.now()
-      answer = await ask()
-      if (sentAt > revokedAt + 1_000) break
-    }
-    await revoking
-    assert.equal(answer.status, 401, 'more than a second after the revocation')
-    assert.equal(answer.json.error.code, 'invalid_token')
-    assert.equal((await ask()).status, 401)
-  })
 
-  it('only a hash of the token is on the disk', async t => {
-    const cli = await createCli(t)
-    const tokens = [await make(cli), await make(cli, '--customer', 'cus_ana')]
     // While a process holds the store open, the journal beside the database is there too.
-    await cli.serve()
-    const folder = dirname(cli.database)
-    const files = await readdir(folder)
-    assert.ok(files.includes('fatura.db'))
-    const bytes = Buffer.concat(await Promise.all(files.map(file => readFile(join(folder, file)))))
-    for (const token of tokens) {
-      assert.ok(bytes.includes(token.slice(0, 16)), 'the id is there')
-      assert.ok(!bytes.includes(token.slice(16)), 'the secret and checksum are not')
-      assert.ok(!bytes.includes(token.slice(16, 46)), 'the secret is not')
-    }
+    await t.test('only a hash of the token is on the disk', async () => {
+      const folder = dirname(cli.database)
+      const files = await readdir(folder)
+      assert.ok(files.includes('fatura.db'))
+      const bytes = Buffer.concat(await Promise.all(files.map(file => readFile(join(folder, file)))))
+      for (const token of [both, all]) {
+        assert.ok(bytes.includes(token.slice(0, 16)), 'the id is there')
+        assert.ok(!bytes.includes(token.slice(16)), 'the secret and checksum are not')
+        assert.ok(!bytes.includes(token.slice(16, 46)), 'the secret is not')
+      }
+    })
+
+    await t.test('a revoked token is refused within a second', async () => {
+      assert.equal((await ask('cus_ana', all)).status, 200)
+      // Asked all the while, so that the process has no reason to look the token up again.
+      let revokedAt = Number.POSITIVE_INFINITY
+      const revoking = cli.run(['token', 'revoke', all.slice(0, 16)]).then(outcome => {
+        revokedAt = Date.now()
+        assert.equal(outcome.code, 0, outcome.stderr)
+      })
+      let answer = await ask('cus_ana', all)
+      while (answer.status === 200) {
+        await sleep(20)
+        const sentAt = Date.now()
+        answer = await ask('cus_ana', all)
+        if (sentAt > revokedAt + 1_000) break
+      }
+      await revoking
+      assert.equal(answer.status, 401, 'more than a second after the revocation')
+      assert.equal(answer.json.error.code, 'invalid_token')
+      assert.equal((await ask('cus_ana', all)).status, 401)
+    })
   })
 })
 

@@ -91,7 +91,7 @@ function readScope({ customer = [], allCustomers }: CreateOptions): string[] | n
 
 const units: Record<string, number> = { h: 3_600_000, d: 86_400_000 }
 
-function readExpiry(text: string, now: number): number | null {
+export function readExpiry(text: string, now: number): number | null {
   if (text === 'never') return null
   const [, count, unit = ''] = /^([1-9]\d{0,4})([hd])$/.exec(text) ?? []
   const length = units[unit]
@@ -134,7 +134,7 @@ async function revokeOne(idOrToken: string, options: { json?: true } & Options):
 }
 
 /** What is neither is not repeated: it may hold a part of a secret. */
-function readId(idOrToken: string): string {
+export function readId(idOrToken: string): string {
   if (isToken(idOrToken)) return readTokenId(idOrToken)
   if (/^fat_[0-9A-Za-z]{12}$/.test(idOrToken)) return idOrToken
   throw new CliError(
