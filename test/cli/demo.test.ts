@@ -2,13 +2,21 @@ import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { mkdir, readdir, readFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { type AddressInfo, createServer } from 'node:net'
 import { delimiter, join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { promisify } from 'node:util'
 import { type Invoice, invoiceStatuses, syncStates } from '../../src/invoice.ts'
-import { assertOneLine, type Cli, createCli, eventually, get, type Program } from '../support/cli.ts'
+import {
+  assertOneLine,
+  type Cli,
+  createCli,
+  eventually,
+  get,
+  type Program,
+  unreadEnvFile,
+} from '../support/cli.ts'
 
 describe('fatura demo', { concurrency: 3 }, () => {
   // First, as it waits longest: the others run beside it.
@@ -114,13 +122,15 @@ describe('fatura demo', { concurrency: 3 }, () => {
     })
   })
 
-  // One is started as usual, the other where the default port is in use; each is stopped by a signal of its own.
+  // One is started beside a file .env that it would fail with, the other where the default port is in use; each is stopped
+  // by a signal of its own.
   it('serves the same data every time, under a token of its own, with something of everything', async t => {
     const occupied = createServer().listen(3000, '127.0.0.1')
     t.after(() => occupied.close())
     // Whether this holds the port now or something else did already, it is in use.
     await once(occupied, 'listening').catch(error => assert.equal(error.code, 'EADDRINUSE'))
     const [usual, elsewhere] = [await createFolders(t), await createFolders(t)]
+    await writeFile(join(usual.cli.folder, '.env'), unreadEnvFile)
     const [first, second] = await Promise.all([
       startDemo(usual.cli, { TMPDIR: usual.temporary }),
       startDemo(elsewhere.cli, { TMPDIR: elsewhere.temporary, LOG_LEVEL: 'info' }, []),
@@ -188,9 +198,9 @@ describe('fatura demo', { concurrency: 3 }, () => {
       assert.equal((await get(`${second.address}/ready`)).status, 200)
     })
 
-    for (const [demo, { cli, temporary }, signal, level, logged] of [
-      [first, usual, 'SIGINT', null, /^(?!.*"msg":"request")/s],
-      [second, elsewhere, 'SIGTERM', 'info', /"route":"\/live".*"msg":"request"/],
+    for (const [demo, { cli, temporary }, there, signal, level, logged] of [
+      [first, usual, ['.env', 'temporary'], 'SIGINT', null, /^(?!.*"msg":"request")/s],
+      [second, elsewhere, ['temporary'], 'SIGTERM', 'info', /"route":"\/live".*"msg":"request"/],
     ] as const)
       await t.test(
         `at ${signal} exits with 0 and leaves nothing behind; requests are logged only when asked to: ${level}`,
@@ -201,7 +211,7 @@ describe('fatura demo', { concurrency: 3 }, () => {
           assert.deepEqual([code, stderr], [0, ''])
           assert.match(stdout, logged)
           assert.deepEqual(await readdir(temporary), [])
-          assert.deepEqual(await readdir(cli.folder), ['temporary'], 'nor in the working directory')
+          assert.deepEqual((await readdir(cli.folder)).sort(), there, 'nor in the working directory')
         },
       )
   })

@@ -3,9 +3,22 @@ import { once } from 'node:events'
 import { closeSync, openSync } from 'node:fs'
 import { mkdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { describe, it } from 'node:test'
+import { describe, it, type TestContext } from 'node:test'
+import { pino } from 'pino'
+import { startApi } from '../../src/cli/wiring/start-api.ts'
+import { importInvoices, NotNdjson } from '../../src/import/import-invoices.ts'
 import { type Invoice, invoiceFields, lineFields } from '../../src/invoice.ts'
-import { assertOneLine, createCli, eventually, ndjson, type Outcome } from '../support/cli.ts'
+import { openWriteStore } from '../../src/store/engines.ts'
+import {
+  assertOneLine,
+  type Cli,
+  createCli,
+  eventually,
+  get,
+  ndjson,
+  type Outcome,
+  type Serving,
+} from '../support/cli.ts'
 import { makeInvoice, makeLine, withDocument } from '../support/records.ts'
 
 /** Every field that may be left out, and no other. */
@@ -24,6 +37,23 @@ const nullableInLine = ['description', 'quantity', 'unit_amount_cents']
 
 const maximumLineBytes = 16 * 1024 * 1024
 
+/** The API over what is stored, within this process, and a token for all of it: no test here is about `serve`. */
+async function look(t: TestContext, cli: Cli): Promise<[api: Pick<Serving, 'get'>, token: string]> {
+  const token = await cli.createToken()
+  const { address, stop } = await startApi({
+    url: `sqlite:${cli.database}`,
+    host: '127.0.0.1',
+    port: 0,
+    rateLimit: null,
+    web: false,
+    stripe: null,
+    invoiceXpress: null,
+    log: pino({ level: 'silent' }),
+  })
+  t.after(stop)
+  return [{ get: (path, token) => get(address + path, token) }, token]
+}
+
 describe('fatura import', { concurrency: 3 }, () => {
   it('takes a file, and standard input as -, and serves the same from both', async t => {
     const cli = await createCli(t)
@@ -41,7 +71,7 @@ describe('fatura import', { concurrency: 3 }, () => {
     assert.equal(fromInput.code, 0)
     assert.match(fromInput.stdout, /^Imported 3 invoices: 0 new or changed, 3 as before\b.*\n$/)
 
-    const [api, token] = await Promise.all([cli.serve(), cli.createToken()])
+    const [api, token] = await look(t, cli)
     for (const { lines, ...invoice } of records as (Invoice & { lines?: unknown[] })[]) {
       const list = await api.get(`/api/v1/client/${invoice.customer_id}/invoices?q=${invoice.id}`, token)
       assert.deepEqual(list.json.invoices, [invoice])
@@ -109,7 +139,7 @@ describe('fatura import', { concurrency: 3 }, () => {
     for (const field of nullableInLine) delete line[field]
     await cli.load({ ...invoice, lines: [line] })
 
-    const [api, token] = await Promise.all([cli.serve(), cli.createToken()])
+    const [api, token] = await look(t, cli)
     const list = await api.get('/api/v1/client/cus_least/invoices', token)
     const nulls = Object.fromEntries(nullable.map(field => [field, null]))
     assert.deepEqual(list.json.invoices, [{ ...invoice, ...nulls }])
@@ -161,13 +191,25 @@ describe('fatura import', { concurrency: 3 }, () => {
       ['numbers', '1\n2\n'],
     ]
     for (const [what, input] of others)
-      for (const options of [[], ['--skip-invalid']]) {
+      for (const options of what === 'a PDF' ? [[], ['--skip-invalid']] : [[]]) {
         const file = join(cli.folder, 'some.file')
         await writeFile(file, input)
         const outcome = await cli.run(['import', file, ...options])
         assertOneLine(outcome, /^fatura: Nothing was imported: .*some\.file is not NDJSON, .*\(line 1: /)
         assert.doesNotMatch(outcome.stderr.trimEnd(), /\p{Cc}/u, what)
       }
+    const store = await openWriteStore(`sqlite:${cli.database}`)
+    for (const [what, input] of others) {
+      async function* read() {
+        yield Buffer.from(input)
+      }
+      const onRefusal = () => assert.fail(`${what}: a line is told`)
+      await assert.rejects(
+        importInvoices(read, store, { skipInvalid: true, onRefusal, onProgress() {} }),
+        error => error instanceof NotNdjson && error.line === 1,
+      )
+    }
+    await store.close()
     const late = `${'no json\n'.repeat(25)}${JSON.stringify(makeInvoice())}\n`
     const told = await cli.run(['import', '-'], { input: late })
     assertNothingImported(told, '25 of 26 lines')
@@ -271,7 +313,7 @@ describe('fatura import', { concurrency: 3 }, () => {
     const cli = await createCli(t)
     const records = [{ ...makeInvoice(), lines: [makeLine()] }, makeInvoice()]
     await cli.load(...records)
-    const [api, token] = await Promise.all([cli.serve(), cli.createToken()])
+    const [api, token] = await look(t, cli)
     const list = () => api.get('/api/v1/client/cus_ana/invoices', token)
     const before = await list()
     const again = await cli.run(['import', '-'], { input: ndjson(...records) })
@@ -292,7 +334,7 @@ describe('fatura import', { concurrency: 3 }, () => {
     const first = makeInvoice({ id, ...withDocument, status: 'open', company_name: 'Lima, Lda.' })
     const second = makeInvoice({ id, ...withDocument, status: 'paid', company_name: null })
     await cli.load({ ...first, lines: [makeLine()] }, { ...second, lines: [makeLine(), makeLine()] })
-    const [api, token] = await Promise.all([cli.serve(), cli.createToken()])
+    const [api, token] = await look(t, cli)
     const summary = async () => (await api.get('/api/v1/client/cus_ana/invoices', token)).json.invoices
     const detail = async () => (await api.get(`/api/v1/client/cus_ana/invoice/${id}`, token)).json
     assert.deepEqual(await summary(), [second])
@@ -339,8 +381,7 @@ describe('fatura import', { concurrency: 3 }, () => {
     const { signal } = await program.stop('SIGKILL')
     assert.equal(signal, 'SIGKILL')
 
-    const token = await cli.createToken()
-    const api = await cli.serve()
+    const [api, token] = await look(t, cli)
     const list = () => api.get('/api/v1/client/cus_ana/invoices', token)
     assert.deepEqual(
       (await list()).json.invoices.map(({ id }: Invoice) => id),

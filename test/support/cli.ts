@@ -18,6 +18,9 @@ export const entryPoint = fileURLToPath(new URL('../../bin/fatura.js', import.me
 /** Far longer than anything here takes, so that only a hang reaches it. */
 const patience = 120_000
 
+/** A file `.env` that stops whoever reads it: for commands that need no keys and read none. */
+export const unreadEnvFile = 'HOST=192.0.2.1\nSTRIPE_API_KEY=rk_live_canary\nmalformed\n'
+
 export interface Outcome {
   code: number | null
   signal: NodeJS.Signals | null

@@ -44,7 +44,7 @@ const understood =
   /[ \t]*(?:(?:export[ \t]+)?[A-Za-z_][\w.-]*[ \t]*=[ \t]*(?:"[^"\0]*"|'[^'\0]*'|`[^`\0]*`|[^\s"'`#\0][^\n\0]*)?[ \t]*)?(?:#[^\n]*)?(?:\n|$)/y
 
 /** The number of the first line that is not understood. */
-function findWrongLine(text: string): number | null {
+export function findWrongLine(text: string): number | null {
   understood.lastIndex = 0
   for (let start = 0; start < text.length; start = understood.lastIndex)
     if (!understood.test(text)) return text.slice(0, start).split('\n').length
