@@ -1,9 +1,12 @@
 /** The admin port, beside a service as people run it: one process, and one with workers. */
 import assert from 'node:assert/strict'
 import { generateKeyPairSync } from 'node:crypto'
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
 import { describe, it } from 'node:test'
 import { assertOneLine, type Cli, createCli, eventually, isRefused, type Serving } from '../support/cli.ts'
 import { openRaw, sendRaw } from '../support/raw-client.ts'
+import { refusalOf } from '../support/settings.ts'
 
 const token = 'an-admin-token-of-the-test'
 const publicUrl = 'https://billing.example.com'
@@ -182,7 +185,11 @@ describe('the admin port', { concurrency: 3 }, () => {
 
   it('stops the start with one line when a setting is wrong or its port is taken', async t => {
     const cli = await createCli(t)
-    const { port } = await startAdmin(cli)
+    await cli.load()
+    const other = createServer().listen(0, '127.0.0.1')
+    t.after(() => other.close())
+    await once(other, 'listening')
+    const { port } = other.address() as AddressInfo
     const refused: [Record<string, string>, ...RegExp[]][] = [
       [{ ADMIN_TOKEN: '' }, /ADMIN_TOKEN is required/, /ADMIN_PORT/],
       [{ ADMIN_TOKEN: 'short' }, /ADMIN_TOKEN must be/, /20/],
@@ -190,10 +197,10 @@ describe('the admin port', { concurrency: 3 }, () => {
       [{ ADMIN_PORT: String(port) }, /in use/, /ADMIN_PORT/],
       [{ ADMIN_HOST: '192.0.2.1' }, /192\.0\.2\.1/, /ADMIN_HOST/],
       [{ CORS_ORIGINS: '*' }, /CORS_ORIGINS must be/, /https:\/\/app\.example\.com/],
-      [{ CORS_ORIGINS: 'https://app.example.com/' }, /CORS_ORIGINS must be/],
-      [{ CORS_ORIGINS: 'https://app.example.com,null' }, /CORS_ORIGINS must be/],
     ]
     for (const [wrong, ...patterns] of refused)
       assertOneLine(await cli.run(['serve', '--port', '0'], { env: { ...env, ...wrong } }), ...patterns)
+    for (const origins of ['https://app.example.com/', 'https://app.example.com,null'])
+      assert.match(refusalOf('CORS_ORIGINS', origins), /^CORS_ORIGINS must be/)
   })
 })
