@@ -11,8 +11,9 @@ import { parquetMetadata, parquetReadObjects } from 'hyparquet'
 import pg from 'pg'
 import { type FilterOptions, readExportScope } from '../../src/cli/commands/export-filter.ts'
 import { CliError } from '../../src/cli/terminal/cli-error.ts'
+import { exportInvoices } from '../../src/export/export-invoices.ts'
 import { type Invoice, type InvoiceRecord, invoiceFields, invoiceStatuses } from '../../src/invoice.ts'
-import { openWriteStore } from '../../src/store/engines.ts'
+import { openOperatorStore, openWriteStore } from '../../src/store/engines.ts'
 import { campaign } from '../support/campaign.ts'
 import { assertOneLine, type Cli, createCli, entryPoint, eventually } from '../support/cli.ts'
 import { type Engine, engines } from '../support/engines.ts'
@@ -56,6 +57,16 @@ async function readParquet(path: string): Promise<Record<string, unknown>[]> {
   return parquetReadObjects({ file: buffer })
 }
 
+/** As the API names them. */
+interface Filter {
+  customer?: string[]
+  status?: string
+  ix_status?: string
+  date_from?: string
+  date_to?: string
+  q?: string
+}
+
 const names = ['João Conceição', 'Padaria São Bento, Lda.', 'ACME 100%']
 
 for (const engine of engines)
@@ -88,24 +99,14 @@ for (const engine of engines)
         { requiredKeys: [] },
       )
       const flags = {
+        customer: '--customer',
         status: '--status',
         ix_status: '--ix-status',
         date_from: '--from',
         date_to: '--to',
         q: '--q',
       }
-      const seed = Date.now()
-      t.diagnostic(`seed ${seed}`)
-      for (const { customer, ...filter } of [{}, ...fc.sample(some, { numRuns: campaign(7, 100), seed })] as {
-        customer?: string[]
-      }[]) {
-        const args = Object.entries(filter).flatMap(([name, text]) => [flags[name as 'q'], String(text)])
-        const { code, stdout, stderr } = await cli.run(
-          ['export', '--format', 'ndjson', ...args, ...(customer ?? []).flatMap(id => ['--customer', id])],
-          { env: { DATABASE_URL: service.url } },
-        )
-        const told = `${JSON.stringify({ customer, ...filter })}: ${stderr}`
-        assert.equal(code, 0, told)
+      const readPages = async ({ customer, ...filter }: Filter): Promise<string[]> => {
         const listed: Invoice[] = []
         for (const id of customer ?? customers)
           for (let page = 1, pages = 1; page <= pages; page++) {
@@ -114,10 +115,58 @@ for (const engine of engines)
             listed.push(...json.invoices)
             pages = json.total_pages
           }
+        return listed.map(invoice => `${JSON.stringify(invoice)}\n`)
+      }
+
+      // The program with each of its flags.
+      const given: Filter[] = [
+        {},
+        { customer: ['cus_ana', 'cus_many'], status: 'paid', date_from: '2026-02-01', date_to: '2026-05-31' },
+        { ix_status: '', q: 'conceicao' },
+      ]
+      assert.deepEqual(new Set(given.flatMap(filter => Object.keys(filter))), new Set(Object.keys(flags)))
+      for (const filter of given) {
+        const args = Object.entries(filter).flatMap(([name, values]) =>
+          [values].flat().flatMap(value => [flags[name as 'q'], value]),
+        )
+        const { code, stdout, stderr } = await cli.run(['export', '--format', 'ndjson', ...args], {
+          env: { DATABASE_URL: service.url },
+        })
+        const told = `${JSON.stringify(filter)}: ${stderr}`
+        assert.equal(code, 0, told)
+        const listed = await readPages(filter)
+        assert.ok(listed.length > 0, told)
         // The very texts of the API, in its order.
-        assert.equal(stdout, listed.map(invoice => `${JSON.stringify(invoice)}\n`).join(''), told)
+        assert.equal(stdout, listed.join(''), told)
         assert.match(stderr, new RegExp(`^Exported ${listed.length} invoices? `), told)
       }
+
+      // What the program does then, within this process.
+      const seed = Date.now()
+      t.diagnostic(`seed ${seed}`)
+      const store = await openOperatorStore(service.url)
+      for (const filter of fc.sample(some, { numRuns: campaign(7, 100), seed }) as Filter[]) {
+        const options = Object.entries(filter).map(([name, value]) => [
+          flags[name as 'q'].slice(2).replace('ix-status', 'ixStatus'),
+          value,
+        ])
+        const { walk, zone } = readExportScope(Object.fromEntries(options))
+        let text = ''
+        const { invoices } = await exportInvoices(store, walk, {
+          format: 'ndjson',
+          perLine: false,
+          writeMoment: zone.writeMoment,
+          write: async part => {
+            text += part
+          },
+          signal: new AbortController().signal,
+          onProgress() {},
+        })
+        const listed = await readPages(filter)
+        assert.equal(text, listed.join(''), JSON.stringify(filter))
+        assert.equal(invoices, listed.length)
+      }
+      await store.close()
     })
 
     it('goes through far more than it may hold in memory', async t => {
