@@ -5,6 +5,7 @@ import { isInvoiceId } from '../../invoice.ts'
 import { writeAmount } from '../../money.ts'
 import type { JournalEntry, KnownDocument } from '../../store/document-store.ts'
 import { openOperatorStore } from '../../store/engines.ts'
+import type { OperatorStore } from '../../store/store.ts'
 import { isStreamOf } from '../../stream-names.ts'
 import { linkRulesOf, linkSettings } from '../settings/connections.ts'
 import { addSettings } from '../settings/options.ts'
@@ -34,24 +35,34 @@ async function explain(id: string, options: { json?: true } & Options): Promise<
   const settings = readSettings(options, used)
   const store = await openOperatorStore(settings.DATABASE_URL)
   try {
-    const streams = await store.listStreams()
-    const isConnected = streams.some(({ name }) => isStreamOf(knownSources.documents, name))
-    const rules = linkRulesOf(settings, isConnected)
-    const { found, deleted } = await explainInvoice(store, id, rules, knownSources, Date.now())
-    if (found.length === 0 && deleted === null)
-      throw new CliError(
-        `There is no invoice ${id} in the store. Check the ID and DATABASE_URL; fatura status shows how far the synchronization is.`,
-      )
-    const texts =
-      options.json === true
-        ? [...found.map(toObject), ...(deleted === null ? [] : [toDeletedObject(deleted)])].map(jsonLine)
-        : [...found.map(describe), ...(deleted === null ? [] : [describeDeleted(deleted)])]
-    if (texts.length > 1 && options.json !== true)
-      process.stdout.write(`${texts.length} customers have an invoice of this ID.\n\n`)
-    process.stdout.write(texts.join(options.json === true ? '' : '\n'))
+    process.stdout.write(await explainAs(options.json === true ? 'json' : 'text', store, id, settings))
   } finally {
     await store.close()
   }
+}
+
+/** All that the command prints. */
+export async function explainAs(
+  form: 'json' | 'text',
+  store: OperatorStore,
+  id: string,
+  settings: Parameters<typeof linkRulesOf>[0],
+): Promise<string> {
+  const streams = await store.listStreams()
+  const isConnected = streams.some(({ name }) => isStreamOf(knownSources.documents, name))
+  const rules = linkRulesOf(settings, isConnected)
+  const { found, deleted } = await explainInvoice(store, id, rules, knownSources, Date.now())
+  if (found.length === 0 && deleted === null)
+    throw new CliError(
+      `There is no invoice ${id} in the store. Check the ID and DATABASE_URL; fatura status shows how far the synchronization is.`,
+    )
+  if (form === 'json')
+    return [...found.map(toObject), ...(deleted === null ? [] : [toDeletedObject(deleted)])]
+      .map(jsonLine)
+      .join('')
+  const texts = [...found.map(describe), ...(deleted === null ? [] : [describeDeleted(deleted)])]
+  const heading = texts.length > 1 ? `${texts.length} customers have an invoice of this ID.\n\n` : ''
+  return heading + texts.join('\n')
 }
 
 function describe(explanation: Explanation): string {
