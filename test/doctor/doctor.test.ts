@@ -6,6 +6,7 @@ import type { AddressInfo } from 'node:net'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, it, type TestContext } from 'node:test'
+import type { Wanted } from '../../src/cli/wiring/run-checks.ts'
 import { checkClock } from '../../src/doctor/check-clock.ts'
 import { createReporter, type Finding } from '../../src/doctor/findings.ts'
 import { pickSample, type ReadKeys } from '../../src/doctor/pick-sample.ts'
@@ -21,7 +22,8 @@ import { openWriteStore, prepareStore } from '../../src/store/engines.ts'
 import { neededEvents } from '../../src/stripe/needed-events.ts'
 import { eventually, type Outcome } from '../support/cli.ts'
 import { engines, postgresServer, runSql } from '../support/engines.ts'
-import { apiKey, createSyncWorld, fillStore, type SyncWorld } from '../support/sync-truth.ts'
+import { examineHere } from '../support/examine.ts'
+import { apiKey, assertClean, createSyncWorld, fillStore, type SyncWorld } from '../support/sync-truth.ts'
 
 const ixKey = 'canaryKeyOfInvoicexpress'
 
@@ -34,13 +36,24 @@ interface Clinic extends SyncWorld {
   sync(): Promise<void>
   /** As if that had just been done again: on a busy machine, what was done some tests ago is stale. */
   renew(): Promise<void>
-  examine(args?: readonly string[], env?: Record<string, string>): Promise<Examined>
+  examine(args?: readonly string[], env?: Record<string, string>): Promise<Outcome & Examined>
+  /** The same within this process, and without a sample unless told: each test starts the program for what it is about. */
+  look(env?: Record<string, string>, wanted?: Partial<Wanted>): Promise<Examined>
 }
 
-interface Examined extends Outcome {
+interface Examined {
   findings: Finding[]
   /** What is not ok, by its check. */
   wrong: Record<string, Finding>
+}
+
+function sortOut(findings: Finding[]): Examined {
+  for (const finding of findings) {
+    assert.deepEqual(Object.keys(finding), ['result', 'check', 'detail', 'next'])
+    if (finding.result === 'warn' || finding.result === 'FAIL') assert.ok(finding.next, finding.check)
+  }
+  const wrong = findings.filter(({ result }) => result !== 'ok').map(finding => [finding.check, finding])
+  return { findings, wrong: Object.fromEntries(wrong) }
 }
 
 type Options = SandboxOptions & { ix?: Partial<IxSandboxOptions>; url?: string }
@@ -85,15 +98,16 @@ async function open(t: TestContext, { ix: server, url, ...options }: Options = {
         .trimEnd()
         .split('\n')
         .map(line => JSON.parse(line))
-      for (const finding of findings) {
-        assert.deepEqual(Object.keys(finding), ['result', 'check', 'detail', 'next'])
-        if (finding.result === 'warn' || finding.result === 'FAIL') assert.ok(finding.next, finding.check)
-      }
-      const wrong = Object.fromEntries(
-        findings.filter(({ result }) => result !== 'ok').map(finding => [finding.check, finding]),
-      )
       assert.equal(outcome.code, findings.some(({ result }) => result === 'FAIL') ? 1 : 0)
-      return { ...outcome, findings, wrong }
+      return { ...outcome, ...sortOut(findings) }
+    },
+    async look(env = {}, wanted = {}) {
+      const findings = await examineHere(
+        { ...world.env, DATABASE_URL: world.url, ...connected, ...env },
+        wanted,
+      )
+      assertClean(JSON.stringify(findings), world.account)
+      return sortOut(findings)
     },
   }
 }
@@ -196,7 +210,7 @@ describe('fatura doctor', { concurrency: 3 }, () => {
       const stripe = await clinic.examine([], { STRIPE_API_KEY: 'rk_test_canaryKeyOther' })
       assert.deepEqual(resultsOf(stripe.wrong), { 'Stripe: key': 'FAIL', Sample: 'skip' })
       assert.match(stripe.wrong['Stripe: key']?.detail ?? '', /restricted key, test mode/)
-      const ix = await clinic.examine([], { INVOICEXPRESS_API_KEY: 'canaryKeyOther' })
+      const ix = await clinic.look({ INVOICEXPRESS_API_KEY: 'canaryKeyOther' }, { sample: 10 })
       assert.deepEqual(resultsOf(ix.wrong), { 'InvoiceXpress: key': 'FAIL', 'Sample: documents': 'skip' })
       assert.match(ix.findings.at(-1)?.detail ?? '', /Stripe alone: no difference/)
     })
@@ -210,7 +224,9 @@ describe('fatura doctor', { concurrency: 3 }, () => {
         ['tax_rates', 'Tax rates'],
       ] as const) {
         clinic.sandbox.forbidden.add(permission)
-        const { wrong } = await clinic.examine(['--sample', '0'])
+        const { wrong } = await (permission === 'invoices'
+          ? clinic.examine(['--sample', '0'])
+          : clinic.look())
         assert.deepEqual(resultsOf(wrong), { [`Stripe: read ${name}`]: 'FAIL', Sample: 'skip' })
         assert.ok(wrong[`Stripe: read ${name}`]?.next?.includes(`"${name}: Read"`))
         clinic.sandbox.forbidden.clear()
@@ -241,10 +257,10 @@ describe('fatura doctor', { concurrency: 3 }, () => {
       })
       const env = { STRIPE_API_BASE: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}` }
       const endpoint = { id: 'we_1', status: 'enabled', api_version: null, enabled_events: neededEvents }
-      const look = async () =>
-        (await clinic.examine(['--sample', '0'], env)).wrong['Stripe: webhook endpoint']
+      const look = async () => (await clinic.look(env)).wrong['Stripe: webhook endpoint']
 
-      assert.match((await look())?.detail ?? '', /has no endpoint/)
+      const none = await clinic.examine(['--sample', '0'], env)
+      assert.match(none.wrong['Stripe: webhook endpoint']?.detail ?? '', /has no endpoint/)
       endpoints = [{ ...endpoint, status: 'disabled' }]
       assert.match((await look())?.detail ?? '', /no endpoint of the account is enabled/)
       const few = neededEvents.filter(type => type !== 'invoice.voided' && type !== 'customer.updated')
@@ -255,7 +271,7 @@ describe('fatura doctor', { concurrency: 3 }, () => {
       assert.match((await look())?.detail ?? '', /sends invoice\.voided, customer\.updated$/)
       endpoints.push(endpoint)
       assert.equal(await look(), undefined)
-      const { wrong } = await clinic.examine(['--sample', '0'], { STRIPE_WEBHOOK_SECRET: '' })
+      const { wrong } = await clinic.look({ STRIPE_WEBHOOK_SECRET: '' })
       assert.equal(wrong['Stripe: webhook endpoint']?.result, 'skip')
     })
 
@@ -407,14 +423,14 @@ describe('fatura doctor', { concurrency: 3 }, () => {
     assert.equal(code, 1)
 
     await clinic.sync()
-    const after = await clinic.examine(['--sample', '100'])
-    assert.ok(!after.stdout.includes(`document ${unsettled?.id}`))
+    const after = await clinic.look({}, { sample: 100 })
+    assert.ok(!JSON.stringify(after.findings).includes(`document ${unsettled?.id}`))
   })
 
   it('refuses a PDF origin that is not allowed, and shows the origin alone', async t => {
     const clinic = await open(t, { ix: { pdfDelay: Number.POSITIVE_INFINITY } })
     await clinic.sync()
-    const making = await clinic.examine(['--sample', '0'])
+    const making = await clinic.look()
     assert.equal(making.wrong['InvoiceXpress: PDF origin']?.result, 'skip')
     clinic.ix.finishPdf()
     const proxy = createServer(async (request, response) => {
@@ -474,7 +490,7 @@ describe('fatura doctor on a database', { concurrency: 3 }, () => {
       assert.equal(behind.wrong['Database: schema']?.next, 'Run: fatura migrate')
       assert.equal(behind.wrong.Sample?.result, 'skip')
       await setVersion(99)
-      const ahead = await clinic.examine()
+      const ahead = await clinic.look({}, { sample: 10 })
       assert.match(ahead.wrong['Database: schema']?.next ?? '', /Upgrade/)
     })
 
@@ -483,7 +499,7 @@ describe('fatura doctor on a database', { concurrency: 3 }, () => {
     const file = await clinic.examine(['--sample', '0'])
     assert.match(file.wrong.Database?.detail ?? '', /fatura migrate/)
     const url = 'postgres://fatura:canarySecret@127.0.0.1:9/fatura'
-    const { wrong } = await clinic.examine(['--sample', '0'], {
+    const { wrong } = await clinic.look({
       DATABASE_URL: url,
       DATABASE_READ_URL: `${url},${url.replace(':9/', ':10/')}`,
     })
@@ -493,7 +509,7 @@ describe('fatura doctor on a database', { concurrency: 3 }, () => {
     const empty = `fatura_doctor_${process.pid}`
     await runSql(postgresServer(), `CREATE DATABASE ${empty}`)
     t.after(() => runSql(postgresServer(), `DROP DATABASE ${empty} WITH (FORCE)`))
-    const fresh = await clinic.examine(['--sample', '0'], { DATABASE_URL: postgresServer() + empty })
+    const fresh = await clinic.look({ DATABASE_URL: postgresServer() + empty })
     assert.match(fresh.wrong['Database: schema']?.detail ?? '', /schema version 0, this Fatura needs/)
   })
 
@@ -512,7 +528,7 @@ describe('fatura doctor on a database', { concurrency: 3 }, () => {
     assert.match(wrong['Database: file']?.next ?? '', /chmod 600/)
     assert.equal(wrong['Database: journal']?.result, 'warn')
     await chmod(path, 0o666)
-    assert.equal((await clinic.examine(['--sample', '0'])).wrong['Database: file']?.result, 'FAIL')
+    assert.equal((await clinic.look()).wrong['Database: file']?.result, 'FAIL')
   })
 
   it("looks at a role's rights", async t => {
@@ -533,7 +549,7 @@ describe('fatura doctor on a database', { concurrency: 3 }, () => {
     assert.equal(api.wrong['Database: role']?.result, 'warn')
     assert.equal(api.wrong.Streams?.result, 'skip')
     await runSql(url, `GRANT SELECT, INSERT, UPDATE, DELETE ON fatura.invoices, fatura.streams TO ${role}`)
-    const { wrong } = await clinic.examine(['--sample', '0'])
+    const { wrong } = await clinic.look()
     assert.equal(wrong['Database: role']?.result, 'FAIL')
     assert.match(wrong['Database: role']?.next ?? '', /GRANT .* ON .*fatura\.documents.* TO fatura_doctor_/)
   })
@@ -552,15 +568,14 @@ describe('counters', () => {
         db.exec(damage)
         db.close()
       } else await runSql(url, damage)
-      const examine = async (...args: string[]) =>
-        (await clinic.examine(['--sample', '0', ...args])).findings.find(
-          ({ check }) => check === 'Database: counters',
-        )
-      const found = await examine()
+      const countersOf = ({ findings }: Examined) =>
+        findings.find(({ check }) => check === 'Database: counters')
+      const found = countersOf(await clinic.examine(['--sample', '0']))
       assert.equal(found?.result, 'FAIL')
       assert.match(found?.next ?? '', /fatura doctor --repair/)
-      assert.match((await examine('--repair'))?.detail ?? '', /^\d+ were wrong and are repaired$/)
-      assert.deepEqual((await examine())?.detail, 'all are right')
+      const repaired = countersOf(await clinic.examine(['--sample', '0', '--repair']))
+      assert.match(repaired?.detail ?? '', /^\d+ were wrong and are repaired$/)
+      assert.deepEqual(countersOf(await clinic.look())?.detail, 'all are right')
     })
 })
 

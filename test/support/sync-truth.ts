@@ -168,13 +168,13 @@ export async function createSyncWorld(
  * Without an invoicing system unless told.
  */
 export async function fillStore(
-  { url, sandbox }: Pick<SyncWorld, 'url' | 'sandbox'>,
+  { url, sandbox, key = apiKey }: Pick<SyncWorld, 'url' | 'sandbox'> & { key?: string },
   invoiceXpress: InvoiceXpressOptions | null = null,
 ): Promise<void> {
   await prepareStore(url)
   await syncOnce({
     url,
-    stripe: { apiKey, base: sandbox.address },
+    stripe: { apiKey: key, base: sandbox.address },
     invoiceXpress,
     rules: { ...usualRules, isConnected: invoiceXpress !== null },
     keys: usualKeys,
@@ -184,7 +184,8 @@ export async function fillStore(
   })
 }
 
-function assertClean(text: string, account: StripeAccount): void {
+/** Nothing of it may be in a log, nor in what a command tells. */
+export function assertClean(text: string, account: StripeAccount): void {
   assert.ok(!/canary(Key|Secret)/.test(text), 'a key or a secret is written')
   assert.doesNotMatch(text, /[\w.+-]+@[\w-]+\.\w/, 'an e-mail address is written')
   const taxIds = new Set(
