@@ -52,14 +52,16 @@ export interface Rig {
 }
 
 export interface RigOptions extends AccountOptions {
+  /** One made before, which no test changes; the options of accounts do not matter then. */
+  account?: StripeAccount
   pace?: Pace
   timeout?: number
 }
 
 /** All of it goes away with the test. */
 export async function startRig(t: TestContext, engine: Engine, options: RigOptions = {}): Promise<Rig> {
-  const { pace = quickPace, timeout, ...account } = options
-  const sandbox = await startStripeSandbox({ now: recently(), ...account })
+  const { pace = quickPace, timeout, ...sandboxOptions } = options
+  const sandbox = await startStripeSandbox({ now: recently(), ...sandboxOptions })
   t.after(() => sandbox.close())
   const { store, reader } = await openStores(t, engine)
   const stripe = { apiKey: 'sk_test_sandbox', base: sandbox.address, ...(timeout && { timeoutMs: timeout }) }
