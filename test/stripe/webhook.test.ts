@@ -285,6 +285,12 @@ describe('webhooks', { concurrency: 5 }, () => {
     const before = performance.now()
     assert.equal(await postEvent(receiver.url, event), 503)
     assert.ok(performance.now() - before < 10_000, `${performance.now() - before} ms`)
+    const refused = Number(sandbox.requests.get('retrieve_invoice'))
+    // To read the whole store is not cheap: not before there can be something new in it.
+    await eventually(
+      'it is asked for again',
+      () => Number(sandbox.requests.get('retrieve_invoice')) > refused,
+    )
     await eventually('it is applied', async () => {
       const { records } = await readStored(world.url)
       return records.get(id)?.invoice.status === trueRecord(account, id)?.invoice.status
