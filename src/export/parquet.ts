@@ -2,8 +2,12 @@ import { ByteWriter, ParquetWriter, type SchemaElement } from 'hyparquet-writer'
 import { mostDecimals } from '../money.ts'
 import type { ColumnKind, RowOptions, RowWriter, Value, Write } from './columns.ts'
 
-/** How many rows are held, and written together: readers skip whole groups, and want few of them. */
+/**
+ * How many rows are held, and written together: readers skip whole groups, and want few of them. Rows of long texts are
+ * fewer, so that no export holds more than it does of usual ones.
+ */
 const groupRows = 10_000
+const groupLetters = 4 * 1024 * 1024
 
 /** Enough for every amount: 9 bytes hold 20 digits. */
 const decimal = {
@@ -75,25 +79,29 @@ export function createParquetWriter<Source>({ columns, write }: RowOptions<Sourc
     ...columns.map(({ name, kind }) => ({ name, repetition_type: 'OPTIONAL' as const, ...elements[kind] })),
   ]
   const writer = new ParquetWriter({ writer: new FlushingWriter(write), schema })
-  let group: Source[] = []
+  const startGroup = () => columns.map(({ name }) => ({ name, data: [] as ReturnType<typeof convert>[] }))
+  let columnData = startGroup()
+  let [rowCount, letterCount] = [0, 0]
 
   async function writeGroup(): Promise<void> {
-    const rows = group
-    group = []
-    await writer.write({
-      columnData: columns.map(({ name, kind, read }) => {
-        return { name, data: rows.map(row => convert(kind, read(row))) }
-      }),
-      rowGroupSize: groupRows,
-    })
+    await writer.write({ columnData, rowGroupSize: groupRows })
+    columnData = startGroup()
+    rowCount = letterCount = 0
   }
 
   return {
     async write(rows) {
-      for (const row of rows) if (group.push(row) === groupRows) await writeGroup()
+      for (const row of rows) {
+        for (const [index, { kind, read }] of columns.entries()) {
+          const value = convert(kind, read(row))
+          columnData[index]?.data.push(value)
+          if (typeof value === 'string') letterCount += value.length
+        }
+        if (++rowCount === groupRows || letterCount >= groupLetters) await writeGroup()
+      }
     },
     async end() {
-      if (group.length > 0) await writeGroup()
+      if (rowCount > 0) await writeGroup()
       await writer.finish()
     },
   }

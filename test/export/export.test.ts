@@ -290,6 +290,24 @@ describe('the formats of fatura export', { concurrency: 2 }, () => {
         if (!numbers.has(name)) assert.doesNotMatch(cell, /^[=+\-@\t\r]/, name)
   })
 
+  it('parquet writes rows of long texts in smaller groups, so that few of them are held', async t => {
+    const lines = Array.from({ length: 25 }, (_, n) =>
+      makeLine({ id: `il_${n}`, description: 'é'.repeat(8_000) }),
+    )
+    const long = Array.from({ length: 50 }, (_, n) => makeRecord({ id: `in_long${n}` }, lines))
+    const { cli, run } = await createStore(t, sqlite, long)
+    const path = join(cli.folder, 'long.parquet')
+    await run('--lines', '--format', 'parquet', '--output', path)
+    const { row_groups } = parquetMetadata(new Uint8Array(await readFile(path)).buffer)
+    const rows = row_groups.map(({ num_rows }) => Number(num_rows))
+    assert.equal(
+      rows.reduce((sum, count) => sum + count),
+      50 * 25,
+    )
+    // 1,250 rows of 8,000 letters, and some more of the invoice.
+    assert.ok(rows.length >= 3 && Math.max(...rows) * 8_000 <= 4.5e6, rows.join(' '))
+  })
+
   it('parquet has typed columns that another library reads: int64, exact decimals, timestamps, text', async t => {
     const { run, cli } = await createStore(
       t,
