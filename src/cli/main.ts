@@ -5,7 +5,7 @@ import manifest from '../../package.json' with { type: 'json' }
 import { StoreError } from '../store/store.ts'
 import { examples } from './commands/examples.ts'
 import { CliError } from './terminal/cli-error.ts'
-import { hideTokens } from './terminal/hide-tokens.ts'
+import { hideSecrets } from './terminal/hide-secrets.ts'
 import { movingLine } from './terminal/moving-line.ts'
 
 /**
@@ -63,19 +63,19 @@ try {
     command
       .exitOverride()
       .showHelpAfterError(`(${nameOf(command)} --help shows what it takes)`)
-      .configureOutput({ writeErr: text => process.stderr.write(hideTokens(text)) })
+      .configureOutput({ writeErr: text => process.stderr.write(hideSecrets(text)) })
   }
   await program.parseAsync()
 } catch (error) {
   movingLine.clear()
   if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : 2
   else if (error instanceof CliError || error instanceof StoreError) {
-    process.stderr.write(`${prefix()} ${hideTokens(error.message)}\n`)
+    process.stderr.write(`${prefix()} ${hideSecrets(error.message)}\n`)
     process.exitCode = error instanceof CliError ? error.exitCode : 1
   } else {
     // A fault of ours. Only its words and where it happened: an error may carry data beside them.
     process.stderr.write(
-      `${prefix()} ${hideTokens(`unexpected failure, please report it: ${error instanceof Error ? error.stack : error}`)}\n`,
+      `${prefix()} ${hideSecrets(`unexpected failure, please report it: ${error instanceof Error ? error.stack : error}`)}\n`,
     )
     process.exitCode ||= 1
   }

@@ -11,6 +11,35 @@ import { makeInvoice } from '../support/records.ts'
 
 const root = join(import.meta.dirname, '../..')
 
+describe('what is typed in the wrong place', { concurrency: 2 }, () => {
+  const half = `${'aB3_-'.repeat(8)}aB3`
+  const stripeKey = 'sk_test_4eC39HqLyjWDarjtT1zdp7dc'
+  for (const [args, shown] of [
+    [['key', half], "unknown command '…'"],
+    [['key', 'revoke', `-${half}`], "unknown option '…'"],
+    // One key in 64 begins with a dash.
+    [['key', 'revoke', `-${half.slice(1)}`], "unknown option '…'"],
+    [['sync', stripeKey], 'got 1: sk_test_….'],
+    [[stripeKey], "unknown command 'sk_test_…'"],
+    [['sync', '--stripe-api-key=anything at all'], "unknown option '--stripe-api-key=…'"],
+    [['up', 'whsec_5AbC'], 'got 1: whsec_….'],
+    [['status', 'postgres://ana:p@ss/w@127.0.0.1/fatura'], 'got 1: postgres://…@127.0.0.1/fatura.'],
+  ] as const)
+    it(`is told without its secret: ${args.join(' ')}`, async t => {
+      const cli = await createCli(t)
+      const { code, stdout, stderr } = await cli.run(args)
+      assert.deepEqual([code, stdout], [2, ''])
+      const [first = ''] = stderr.split('\n')
+      assert.ok(first.startsWith('error: ') && first.endsWith(shown), stderr)
+    })
+
+  it('is repeated when it is none', async t => {
+    const cli = await createCli(t)
+    const path = '/home/Ana/Invoices-2026/in_1MtHbELkdIwHu7ixl4OzzzMv.ndjson'
+    assert.equal((await cli.run(['import', path])).stderr, `fatura: There is no file ${path}.\n`)
+  })
+})
+
 describe('the log on a terminal', () => {
   it('is lines for people, with colour unless NO_COLOR is set; elsewhere it is JSON', {
     skip:

@@ -6,7 +6,7 @@ import { openOperatorStore, openWriteStore } from '../../store/engines.ts'
 import { addSettings } from '../settings/options.ts'
 import type { Options } from '../settings/read-settings.ts'
 import { CliError } from '../terminal/cli-error.ts'
-import { hideTokens } from '../terminal/hide-tokens.ts'
+import { hideSecrets } from '../terminal/hide-secrets.ts'
 import { jsonLine } from '../terminal/json-line.ts'
 import { formatTable } from '../terminal/table.ts'
 import { withStore } from '../wiring/with-store.ts'
@@ -41,7 +41,8 @@ export function keyCommand(): Command {
 async function addOne(name: string, options: { customers?: string } & Options): Promise<void> {
   if (!/^[^\p{Cc}]{1,100}$/u.test(name))
     throw new CliError('The name must be one line of 1 to 100 characters.')
-  if (hideTokens(name) !== name) throw new CliError('The name must not hold a token or a key: lists show it.')
+  if (hideSecrets(name) !== name)
+    throw new CliError('The name must not hold a token or a key: lists show it.')
   const customers = readCustomers(options.customers)
   const kid = createKeyId()
   const { kty, crv, x, d } = generateKeyPairSync('ed25519').privateKey.export({ format: 'jwk' })

@@ -6,7 +6,7 @@ import type { StoredToken } from '../../store/store.ts'
 import { addSettings } from '../settings/options.ts'
 import type { Options } from '../settings/read-settings.ts'
 import { CliError } from '../terminal/cli-error.ts'
-import { hideTokens } from '../terminal/hide-tokens.ts'
+import { hideSecrets } from '../terminal/hide-secrets.ts'
 import { jsonLine } from '../terminal/json-line.ts'
 import { formatTable } from '../terminal/table.ts'
 import { withStore } from '../wiring/with-store.ts'
@@ -61,7 +61,7 @@ async function createOne(options: CreateOptions): Promise<void> {
   const name = options.name ?? ''
   if (!/^[^\p{Cc}]{0,100}$/u.test(name))
     throw new CliError('--name must be one line of at most 100 characters.')
-  if (hideTokens(name) !== name) throw new CliError('--name must not hold a token: lists show it.')
+  if (hideSecrets(name) !== name) throw new CliError('--name must not hold a token: lists show it.')
   const { id, token, hash } = createToken()
   await withStore(options, openWriteStore, store =>
     store.saveToken({ id, name, hash, customers, created_at: now, expires_at, revoked_at: null }),

@@ -1,0 +1,34 @@
+/** What a token is made of: `fat_`, or what a slip of the hand made of it, then the 12 characters that name it. */
+const token = /(fat[^0-9a-z\s]?[0-9a-z]{12})[0-9a-z]+/gi
+
+/** A secret that lost its beginning: letters of both sizes and digits, in one long word as no id or path has. */
+const secret = /(?<![0-9A-Za-z])(?=[0-9A-Z]*[a-z])(?=[0-9a-z]*[A-Z])(?=[A-Za-z]*\d)[0-9A-Za-z]{30,}/g
+
+/** A customer link's token, or another JWT; and the private half of a key, as it is written beside the other one. */
+const jwt = /eyJ[\w-]+\.[\w-]+(?:\.[\w-]+)?/g
+const privateHalf = /("d"\s*:\s*")[\w-]+/g
+
+/** The private half by itself: 43 characters, or some fewer where it was cut. After dashes it looks like an option. */
+const half = /(?<![\w-])-{0,2}(?=[\w-]*[a-z])(?=[\w-]*[A-Z])(?=[\w-]*\d)[\w-]{40,43}(?![\w-])/g
+
+/** What Stripe gives out: keys, and secrets of webhooks. */
+const stripe = /\b((?:[sr]k_(?:live|test)|whsec)_)\w+/g
+
+/** The value of an option that there is not, as in --stripe-api-key=…: it may be anything. */
+const givenToNoOption = /(unknown option '-[^'=]*=)[^']*/g
+
+/** A user and a password in an address. */
+const login = /:\/\/[^\s'"]*@/g
+
+/** What people are told may repeat what they typed, but no secret; of an access token the part that names it. */
+export function hideSecrets(text: string): string {
+  return text
+    .replace(givenToNoOption, '$1…')
+    .replace(login, '://…@')
+    .replace(token, '$1…')
+    .replace(jwt, '…')
+    .replace(privateHalf, '$1…')
+    .replace(stripe, '$1…')
+    .replace(half, '…')
+    .replace(secret, '…')
+}
