@@ -1,6 +1,6 @@
 /** The API reference in a real browser: it works under its policy, and asks nobody else for anything. */
 import assert from 'node:assert/strict'
-import { before, test } from 'node:test'
+import { test } from 'node:test'
 import { buildReference } from '../../scripts/build-reference.ts'
 import { builtFolder } from '../../src/http/web-files.ts'
 import { wholeFile } from '../support/billing-page.ts'
@@ -9,8 +9,7 @@ import { engines } from '../support/engines.ts'
 import { makeRecord } from '../support/records.ts'
 import { startService } from '../support/service.ts'
 
-before(() => buildReference(builtFolder))
-
+await buildReference(builtFolder)
 const [engine] = engines
 assert.ok(engine !== undefined)
 const service = await startService(wholeFile, engine, { web: true, records: [makeRecord({ id: 'in_1' })] })

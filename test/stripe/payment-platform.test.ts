@@ -228,7 +228,7 @@ for (const engine of engines) {
       // The connection and the code are warm.
       await hang(long)
       const hung: number[] = []
-      while (hung.length < 4 + untold) hung.push(await hang(short))
+      while (hung.length < 4 + Math.min(untold, 10)) hung.push(await hang(short))
       assert.ok(median(hung) <= campaign(3_000, 1_000), `${hung} ms`)
       const times = asked('list_lines')
       assert.ok(times >= 5 && times <= 5 + untold, `${times} times, ${untold} of them for nothing`)
@@ -258,7 +258,7 @@ for (const engine of engines) {
       const { sandbox, detail, asked } = await startWorld(t, engine)
       sandbox.faults.set('list_lines', 'slow_body')
       const askFiveTimes = () => measure(() => Promise.all(Array.from({ length: 5 }, () => detail(short))))
-      for (let isBusy = true; isBusy; ) {
+      for (let [isBusy, round] = [true, 0]; isBusy && round < 10; round++) {
         const asking = await askFiveTimes()
         for (const answer of asking.result) assertLines(answer, 'none')
         isBusy = asking.isBusy

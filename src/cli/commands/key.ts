@@ -42,7 +42,7 @@ async function addOne(name: string, options: { customers?: string } & Options): 
   if (!/^[^\p{Cc}]{1,100}$/u.test(name))
     throw new CliError('The name must be one line of 1 to 100 characters.')
   if (hideSecrets(name) !== name)
-    throw new CliError('The name must not hold a token or a key: lists show it.')
+    throw new CliError('The name must not hold a token, a key or a password: lists show it.')
   const customers = readCustomers(options.customers)
   const kid = createKeyId()
   const { kty, crv, x, d } = generateKeyPairSync('ed25519').privateKey.export({ format: 'jwk' })

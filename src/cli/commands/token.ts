@@ -61,7 +61,8 @@ async function createOne(options: CreateOptions): Promise<void> {
   const name = options.name ?? ''
   if (!/^[^\p{Cc}]{0,100}$/u.test(name))
     throw new CliError('--name must be one line of at most 100 characters.')
-  if (hideSecrets(name) !== name) throw new CliError('--name must not hold a token: lists show it.')
+  if (hideSecrets(name) !== name)
+    throw new CliError('--name must not hold a token, a key or a password: lists show it.')
   const { id, token, hash } = createToken()
   await withStore(options, openWriteStore, store =>
     store.saveToken({ id, name, hash, customers, created_at: now, expires_at, revoked_at: null }),

@@ -8,8 +8,16 @@ const secret = /(?<![0-9A-Za-z])(?=[0-9A-Z]*[a-z])(?=[0-9a-z]*[A-Z])(?=[A-Za-z]*
 const jwt = /eyJ[\w-]+\.[\w-]+(?:\.[\w-]+)?/g
 const privateHalf = /("d"\s*:\s*")[\w-]+/g
 
-/** The private half by itself: 43 characters, or some fewer where it was cut. After dashes it looks like an option. */
-const half = /(?<![\w-])-{0,2}(?=[\w-]*[a-z])(?=[\w-]*[A-Z])(?=[\w-]*\d)[\w-]{40,43}(?![\w-])/g
+/**
+ * The private half by itself: 43 characters, or some fewer where it was cut. After dashes it looks like an option. A name of that length
+ * seldom goes from one kind of letter to another; this does at every second place.
+ */
+const maybeHalf = /(?<![\w-])-{0,2}[\w-]{40,43}(?![\w-])/g
+const changeOfKind = /[a-z][A-Z\d]|[A-Z][a-z\d]|\d[A-Za-z]/g
+
+function hideHalf(word: string): string {
+  return (word.match(changeOfKind)?.length ?? 0) < 6 ? word : '…'
+}
 
 /** What Stripe gives out: keys, and secrets of webhooks. */
 const stripe = /\b((?:[sr]k_(?:live|test)|whsec)_)\w+/g
@@ -17,8 +25,8 @@ const stripe = /\b((?:[sr]k_(?:live|test)|whsec)_)\w+/g
 /** The value of an option that there is not, as in --stripe-api-key=…: it may be anything. */
 const givenToNoOption = /(unknown option '-[^'=]*=)[^']*/g
 
-/** A user and a password in an address. */
-const login = /:\/\/[^\s'"]*@/g
+/** A user and a password in an address. A file's has none, but may lead through a package such as @fastify/cors. */
+const login = /(?<!file):\/\/[^\s'"]*@/g
 
 /** What people are told may repeat what they typed, but no secret; of an access token the part that names it. */
 export function hideSecrets(text: string): string {
@@ -29,6 +37,6 @@ export function hideSecrets(text: string): string {
     .replace(jwt, '…')
     .replace(privateHalf, '$1…')
     .replace(stripe, '$1…')
-    .replace(half, '…')
+    .replace(maybeHalf, hideHalf)
     .replace(secret, '…')
 }
