@@ -16,6 +16,8 @@ describe('what is typed in the wrong place', { concurrency: 2 }, () => {
   const stripeKey = 'sk_test_4eC39HqLyjWDarjtT1zdp7dc'
   for (const [args, shown] of [
     [['key', half], "unknown command '…'"],
+    // It holds the letters that an access token begins with.
+    [['key', 'aB3_-aB3_-aB3_-fatQ9zX2mP7vB4nR8sT1wYaB3_-a'], "unknown command '…'"],
     [['key', 'revoke', `-${half}`], "unknown option '…'"],
     // One key in 64 begins with a dash.
     [['key', 'revoke', `-${half.slice(1)}`], "unknown option '…'"],

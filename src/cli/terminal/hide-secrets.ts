@@ -13,10 +13,10 @@ const privateHalf = /("d"\s*:\s*")[\w-]+/g
  * seldom goes from one kind of letter to another; this does at every second place.
  */
 const maybeHalf = /(?<![\w-])-{0,2}[\w-]{40,43}(?![\w-])/g
-const changeOfKind = /[a-z][A-Z\d]|[A-Z][a-z\d]|\d[A-Za-z]/g
+const changeOfKind = /(?=[a-z][A-Z\d]|[A-Z][a-z\d]|\d[A-Za-z])/g
 
 function hideHalf(word: string): string {
-  return (word.match(changeOfKind)?.length ?? 0) < 6 ? word : '…'
+  return (word.match(changeOfKind)?.length ?? 0) < 8 ? word : '…'
 }
 
 /** What Stripe gives out: keys, and secrets of webhooks. */
@@ -30,13 +30,16 @@ const login = /(?<!file):\/\/[^\s'"]*@/g
 
 /** What people are told may repeat what they typed, but no secret; of an access token the part that names it. */
 export function hideSecrets(text: string): string {
-  return text
-    .replace(givenToNoOption, '$1…')
-    .replace(login, '://…@')
-    .replace(token, '$1…')
-    .replace(jwt, '…')
-    .replace(privateHalf, '$1…')
-    .replace(stripe, '$1…')
-    .replace(maybeHalf, hideHalf)
-    .replace(secret, '…')
+  return (
+    text
+      .replace(givenToNoOption, '$1…')
+      .replace(login, '://…@')
+      // Before tokens: a half may hold the letters that one begins with.
+      .replace(maybeHalf, hideHalf)
+      .replace(token, '$1…')
+      .replace(jwt, '…')
+      .replace(privateHalf, '$1…')
+      .replace(stripe, '$1…')
+      .replace(secret, '…')
+  )
 }
