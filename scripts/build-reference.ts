@@ -14,8 +14,6 @@ export async function buildReference(buildFolder: URL): Promise<void> {
   await mkdir(folder, { recursive: true })
   const script = await readScript()
   const name = `scalar-${nameContent(script)}.js`
-  const there = await readdir(folder)
-  if (there.includes(`${name}.br`) && there.includes(`${name}.gz`)) return
   const params = {
     [zlib.BROTLI_PARAM_QUALITY]: brotliQuality,
     [zlib.BROTLI_PARAM_SIZE_HINT]: script.length,
@@ -33,7 +31,8 @@ export async function buildReference(buildFolder: URL): Promise<void> {
     await writeFile(written, content)
     await rename(written, new URL(file, folder))
   }
-  for (const file of there) if (!file.startsWith(name)) await rm(new URL(file, folder), { force: true })
+  for (const file of await readdir(folder))
+    if (!file.startsWith(name)) await rm(new URL(file, folder), { force: true })
 }
 
 /** The package gives its script to those who ask its plugin: the plain package would bring 130 more along. */

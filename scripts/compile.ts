@@ -1,6 +1,6 @@
 /**
- * Writes what a package holds in place of the source into dist/: JavaScript and types by tsc, and the files it reads. Options are
- * handed to tsc.
+ * Writes what a package holds in place of the source into dist/: JavaScript by tsc, the types of what others may import, and the
+ * files that the code reads. Options are handed to tsc.
  */
 import { execFileSync } from 'node:child_process'
 import { cpSync, globSync, rmSync } from 'node:fs'
@@ -9,10 +9,13 @@ import { join } from 'node:path'
 const root = join(import.meta.dirname, '..')
 const dist = join(root, 'dist')
 rmSync(dist, { recursive: true, force: true })
-const tsc = join(root, 'node_modules/typescript/bin/tsc')
-execFileSync(process.execPath, [tsc, '-p', 'tsconfig.build.json', ...process.argv.slice(2)], {
-  cwd: root,
-  stdio: 'inherit',
-})
+compile('tsconfig.build.json')
+compile('tsconfig.types.json')
 for (const path of globSync('store/*/migrations/*.sql', { cwd: join(root, 'src') }))
   cpSync(join(root, 'src', path), join(dist, path))
+
+function compile(project: string): void {
+  const tsc = join(root, 'tools/node_modules/typescript/bin/tsc')
+  const options = ['-p', project, ...process.argv.slice(2)]
+  execFileSync(process.execPath, [tsc, ...options], { cwd: root, stdio: 'inherit' })
+}

@@ -13,4 +13,7 @@ const isInstalled = name => {
 
 // The packages that the build needs, and the Node that runs it, are development dependencies.
 if (process.features.typescript && isInstalled('esbuild')) await import('./build.ts')
-else process.stdout.write('The pages for browsers are not built: this takes the development dependencies.\n')
+else
+  process.stdout.write(
+    'This checkout is not built: that takes the development dependencies and Node 24 or newer.\n',
+  )

@@ -1,14 +1,5 @@
-/**
- * Stripe's library. It is hundreds of files: in the one that `npm ci` makes of them, they load in half the time. Where that is
- * missing, as CommonJS, which takes two thirds of what they take as ES modules.
- */
-import { existsSync } from 'node:fs'
+/** Stripe's library, in the one file that scripts/build.ts makes of it: the package itself is needed only for its types. */
 import { createRequire } from 'node:module'
-import { fileURLToPath } from 'node:url'
 import type Stripe from 'stripe'
 
-const inOneFile = fileURLToPath(new URL('../../build/stripe.cjs', import.meta.url))
-
-export const StripeSdk = createRequire(import.meta.url)(
-  existsSync(inOneFile) ? inOneFile : 'stripe',
-) as typeof Stripe
+export const StripeSdk = createRequire(import.meta.url)('../../build/stripe.cjs') as typeof Stripe

@@ -1,15 +1,12 @@
 /** The API reference in a real browser: it works under its policy, and asks nobody else for anything. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { buildReference } from '../../scripts/build-reference.ts'
-import { builtFolder } from '../../src/http/web-files.ts'
 import { wholeFile } from '../support/billing-page.ts'
 import { lacksChromium, startBrowser, watchPage } from '../support/browser.ts'
 import { engines } from '../support/engines.ts'
 import { makeRecord } from '../support/records.ts'
 import { startService } from '../support/service.ts'
 
-await buildReference(builtFolder)
 const [engine] = engines
 assert.ok(engine !== undefined)
 const service = await startService(wholeFile, engine, { web: true, records: [makeRecord({ id: 'in_1' })] })

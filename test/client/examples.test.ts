@@ -86,11 +86,7 @@ for (const engine of engines) {
       await Promise.all(
         names.map(async name => {
           const file = join(folder, name)
-          const { stdout } = await promisify(execFile)(
-            process.execPath,
-            ['--conditions=fatura-source', file],
-            { env },
-          )
+          const { stdout } = await promisify(execFile)(process.execPath, [file], { env })
           const code = await readFile(file, 'utf8')
           assert.equal(stdout, shown.find(example => example.code === code)?.output, name)
         }),

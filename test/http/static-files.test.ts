@@ -3,21 +3,18 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { get, type IncomingMessage } from 'node:http'
 import { buffer } from 'node:stream/consumers'
-import { before, describe, type TestContext, test } from 'node:test'
+import { describe, type TestContext, test } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
-import { buildReference } from '../../scripts/build-reference.ts'
 import { createApp } from '../../src/http/app.ts'
 import { readApiDescription } from '../../src/http/openapi/api-description.ts'
 import type { RouteDependencies } from '../../src/http/routes.ts'
-import { builtFolder, loadWebFiles } from '../../src/http/web-files.ts'
+import { loadWebFiles } from '../../src/http/web-files.ts'
 import { createFolder, engines } from '../support/engines.ts'
 import { assertError, startService } from '../support/service.ts'
 
 const apiDescription = readApiDescription()
 const document = JSON.parse(apiDescription.toString())
-
-before(() => buildReference(builtFolder))
 
 /** A service without a store: none of these needs one. Bodies are bytes as they come. */
 async function startFiles(t: TestContext) {

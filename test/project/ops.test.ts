@@ -27,7 +27,7 @@ test('the Compose file fits the Compose specification', () => {
     const errors = (text: string) => {
       const file = join(folder, 'compose.yaml')
       writeFileSync(file, text)
-      const linter = join(root, 'node_modules/dclint/bin/dclint.cjs')
+      const linter = join(root, 'tools/node_modules/dclint/bin/dclint.cjs')
       const { stdout } = spawnSync(process.execPath, [linter, '--formatter', 'json', file], {
         encoding: 'utf8',
       })

@@ -94,7 +94,7 @@ async function startBackend(t: TestContext, folder: string, env: Record<string, 
   await writeFile(join(folder, 'package.json'), '{"type":"module"}')
   await mkdir(join(folder, 'node_modules'))
   await symlink(root, join(folder, 'node_modules/fatura'))
-  const child = spawn(process.execPath, ['--conditions=fatura-source', 'app.js'], {
+  const child = spawn(process.execPath, ['app.js'], {
     cwd: folder,
     env,
     stdio: ['ignore', 'ignore', 'inherit'],

@@ -3,8 +3,6 @@ import assert from 'node:assert/strict'
 import { Readable } from 'node:stream'
 import { after, type TestContext } from 'node:test'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
-import { buildPage } from '../../scripts/build-page.ts'
-import { builtFolder } from '../../src/http/web-files.ts'
 import type { Invoice, InvoiceRecord } from '../../src/invoice.ts'
 import type { Pdf } from '../../src/sources.ts'
 import { startBrowser, type Watched, watchPage } from './browser.ts'
@@ -34,7 +32,6 @@ export interface Visit extends BrowserContextOptions {
 }
 
 export async function startPages(options: ServiceOptions = {}) {
-  await buildPage(builtFolder)
   const [engine] = engines
   assert.ok(engine !== undefined)
   const service = await startService(wholeFile, engine, { web: true, ...options })

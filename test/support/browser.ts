@@ -1,12 +1,11 @@
 /** A real Chromium: the one that CHROMIUM_PATH names, one from npm, or one that is installed. */
 import { existsSync } from 'node:fs'
-import { mkdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { type Browser, chromium, type Page } from 'playwright-core'
 
-const root = new URL('../..', import.meta.url).pathname
-const unpacked = join(root, 'node_modules/.cache/chromium')
+/** The Chromium of npm and its fonts, as scripts/install-tools.js unpacks them. */
+const unpacked = join(import.meta.dirname, '../../tools/node_modules/.cache/chromium')
 
 /** The package from npm holds a program for x64 alone. */
 const installed = [
@@ -33,12 +32,12 @@ function isInNpm(): boolean {
 
 /** Closed with the test. The package's own flags are not used: they switch the browser's security off. */
 export async function startBrowser(t: Pick<TestContext, 'after'>): Promise<Browser> {
-  const executablePath = await findChromium()
+  const executablePath = findChromium()
   try {
     const browser = await chromium.launch({
       executablePath,
       args: ['--no-sandbox', '--disable-gpu', '--font-render-hinting=none'],
-      env: { ...process.env, FONTCONFIG_PATH: process.env.FONTCONFIG_PATH ?? fontsFor(executablePath) },
+      env: { ...process.env, ...environmentOf(executablePath) },
     })
     t.after(() => browser.close())
     return browser
@@ -49,35 +48,19 @@ export async function startBrowser(t: Pick<TestContext, 'after'>): Promise<Brows
   }
 }
 
-async function findChromium(): Promise<string> {
+export function findChromium(): string {
   const { CHROMIUM_PATH: given } = process.env
   if (given) return given
-  if (isInNpm()) return unpackChromium()
+  if (isInNpm()) return join(unpacked, 'chromium')
   const found = installed.find(path => existsSync(path))
   if (found !== undefined) return found
   throw new Error(lacksChromium || 'There is no Chromium.')
 }
 
-/** Where the system has no fonts, the package has some. */
-const fontsFor = (program: string) => (program.startsWith(unpacked) ? join(unpacked, 'fonts') : '/etc/fonts')
-
-/** Unpacked once for all test files, which run side by side: whoever comes first brings it to its place. */
-async function unpackChromium(): Promise<string> {
-  const program = join(unpacked, 'chromium')
-  if (existsSync(program)) return program
-  const own = `${unpacked}-${process.pid}`
-  await mkdir(own, { recursive: true })
-  const { TMPDIR: usual } = process.env
-  process.env.TMPDIR = own
-  try {
-    const { default: packed } = await import('@sparticuz/chromium')
-    await packed.executablePath()
-  } finally {
-    if (usual === undefined) delete process.env.TMPDIR
-    else process.env.TMPDIR = usual
-  }
-  await rename(own, unpacked).catch(() => rm(own, { recursive: true }))
-  return program
+/** The same fonts for every Chromium; and the libraries that npm's one needs and a small system lacks. */
+function environmentOf(program: string): Record<string, string> {
+  const fonts = { FONTCONFIG_FILE: join(unpacked, 'fonts.conf') }
+  return program.startsWith(unpacked) ? { ...fonts, LD_LIBRARY_PATH: join(unpacked, 'al2023/lib') } : fonts
 }
 
 /** What happens on a page and must be told to whoever tests it. */
