@@ -12,6 +12,7 @@ import { openWriteStore, prepareStore } from '../../src/store/engines.ts'
 import type { WriteStore } from '../../src/store/store.ts'
 import { compileCache, quickLoading } from './compile-cache.ts'
 import { createFolder } from './engines.ts'
+import { runInHost, takesHost } from './program-host.ts'
 
 export const entryPoint = fileURLToPath(new URL('../../bin/fatura.js', import.meta.url))
 
@@ -74,6 +75,7 @@ export interface Cli {
   folder: string
   /** The database's path when no DATABASE_URL is set. */
   database: string
+  /** Runs it to its end: the first time a command is run in a test file by a start of its own, then in the program host. */
   run(args: readonly string[], options?: ProgramOptions): Promise<Outcome>
   start(args: readonly string[], options?: ProgramOptions): Program
   /** Runs `serve` on a free port, and resolves once it listens. */
@@ -101,6 +103,12 @@ export async function createCli(t: TestContext): Promise<Cli> {
   }
 
   async function run(args: readonly string[], options: ProgramOptions = {}): Promise<Outcome> {
+    const { env = {}, input = '', node } = options
+    if (node === undefined && typeof input === 'string' && takesHost(args)) {
+      const ended = await runInHost({ args, env: environmentOf(folder, env), folder, input })
+      assertSecret(ended.stdout + ended.stderr, secretsOf(env))
+      return { signal: null, ...ended }
+    }
     const program = start(args, options)
     const giveUp = setTimeout(() => program.child.kill('SIGKILL'), options.patience ?? patience)
     const outcome = await program.exited
@@ -176,21 +184,29 @@ function assertSecret(text: string, secrets: readonly string[]): void {
   assert.doesNotMatch(text, /api_key=(?!ix_test_sandbox)/, 'an address with a key is written')
 }
 
+function environmentOf(folder: string, env: Record<string, string>): Record<string, string> {
+  return {
+    PATH: process.env.PATH ?? '',
+    HOME: folder,
+    TMPDIR: folder,
+    NODE_COMPILE_CACHE: compileCache,
+    ...quickLoading,
+    // A test that is not about it does not wait for it.
+    SHUTDOWN_DELAY: '0s',
+    ...env,
+  }
+}
+
+function secretsOf(env: Record<string, string>): string[] {
+  return secretSettings.flatMap(name => env[name] || [])
+}
+
 function startProgram(folder: string, args: readonly string[], options: ProgramOptions): Program {
   const { env = {}, input = '', node = process.execPath } = options
   const child = spawn(node, [entryPoint, ...args], {
     cwd: folder,
     stdio: [typeof input === 'number' ? input : 'pipe', 'pipe', 'pipe'],
-    env: {
-      PATH: process.env.PATH ?? '',
-      HOME: folder,
-      TMPDIR: folder,
-      NODE_COMPILE_CACHE: compileCache,
-      ...quickLoading,
-      // A test that is not about it does not wait for it.
-      SHUTDOWN_DELAY: '0s',
-      ...env,
-    },
+    env: environmentOf(folder, env),
   }) as ChildProcessWithoutNullStreams
   let stdout = ''
   let stderr = ''
@@ -213,7 +229,7 @@ function startProgram(folder: string, args: readonly string[], options: ProgramO
   return {
     pid: child.pid ?? Number.NaN,
     child,
-    secrets: secretSettings.flatMap(name => env[name] || []),
+    secrets: secretsOf(env),
     exited,
     get stdout() {
       return stdout

@@ -7,11 +7,8 @@ export function readVariable(name: string): string | undefined {
   return process.env[name]
 }
 
-let isLoaded = false
-
 /** The environment wins over the file, also with an empty value. No message repeats anything of the file: it holds secrets. */
 export function loadEnvFile(): void {
-  if (isLoaded) return
   const text = readEnvFile() ?? ''
   const wrong = findWrongLine(text)
   if (wrong !== null)
@@ -19,7 +16,6 @@ export function loadEnvFile(): void {
       `Line ${wrong} of the file .env must be NAME=value, a comment that begins with #, or empty. Close every quote, and save the file as UTF-8.`,
     )
   for (const [name, value] of Object.entries(parseEnv(text))) process.env[name] ??= value
-  isLoaded = true
 }
 
 /** Null when there is none. */
