@@ -1,4 +1,5 @@
 /** Bounds in time that hold on any machine: measured against the machine that the test runs on, at the moment it runs. */
+import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 
 /** A start of Node on the machine that the bounds were written on, in milliseconds. */
@@ -20,4 +21,11 @@ export function measureSlowness(): number {
 /** A bound in milliseconds that was written for the usual machine, for this one. */
 export function onThisMachine(boundMs: number): number {
   return boundMs * measureSlowness()
+}
+
+/** Asserts that it took less than the bound on this machine. The machine is measured only when the bound itself does not hold. */
+export function assertWithin(tookMs: number, boundMs: number): void {
+  if (tookMs < boundMs) return
+  const bound = onThisMachine(boundMs)
+  assert.ok(tookMs < bound, `took ${tookMs.toFixed(0)} ms, and ${bound.toFixed(0)} ms are allowed here`)
 }
