@@ -2,8 +2,7 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
-import { describe, it, type TestContext } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { after, before, describe, it, type TestContext } from 'node:test'
 import { documentTypes } from '../../src/document.ts'
 import {
   type DocumentFault,
@@ -36,12 +35,13 @@ import type { StripeInvoice } from '../../src/sandbox/stripe/objects.ts'
 import { permissions } from '../../src/sandbox/stripe/permissions.ts'
 import { startStripeSandbox } from '../../src/sandbox/stripe/server.ts'
 import { assertOneLine, createCli, isRefused } from '../support/cli.ts'
+import { assertDrips, countBytes } from '../support/faulty-body.ts'
 
 const key = 'ix_test_sandbox'
 
 /** A Stripe account, its documents, and the server. */
 async function start(
-  t: TestContext,
+  t: { after: (end: () => unknown) => void },
   {
     invoices = 200,
     ...options
@@ -54,6 +54,31 @@ async function start(
   return { account, documents, sandbox }
 }
 
+type Started = Awaited<ReturnType<typeof start>>
+
+/** One for all tests of a suite that only look, or that undo what they do. */
+function share(): () => Started {
+  let started: Started | undefined
+  const endings: (() => unknown)[] = []
+  before(async () => {
+    started = await start({ after: end => endings.push(end as () => unknown) })
+  })
+  after(async () => {
+    for (const end of endings) await end()
+  })
+  return () => started ?? assert.fail()
+}
+
+/** The clock that the sandbox waits by; it is put forward by so many milliseconds. */
+function takeClock(t: TestContext): (ms: number) => void {
+  const { now } = performance
+  let ahead = 0
+  t.mock.method(performance, 'now', () => now.call(performance) + ahead)
+  return ms => {
+    ahead += ms
+  }
+}
+
 interface Asked {
   status: number
   headers: Headers
@@ -64,7 +89,7 @@ interface Asked {
 async function ask({ address }: { address: string }, path: string, apiKey = key): Promise<Asked> {
   const url = new URL(path, address)
   if (!url.searchParams.has('api_key')) url.searchParams.set('api_key', apiKey)
-  const answer = await fetch(url, { redirect: 'manual', signal: AbortSignal.timeout(5_000) })
+  const answer = await fetch(url, { redirect: 'manual', signal: AbortSignal.timeout(60_000) })
   return { status: answer.status, headers: answer.headers, json: await answer.json() }
 }
 
@@ -141,7 +166,7 @@ describe('the documents', () => {
     const build = (seed: number) => {
       const account = createAccount({ seed: 7 })
       const documents = createDocuments(account, { seed, differences: 14 })
-      account.advance(20 * 86_400)
+      account.advance(5 * 86_400)
       documents.follow()
       documents.plant('total')
       return [[...account.invoices], account.events, [...documents.documents], [...documents.clients]]
@@ -169,7 +194,7 @@ describe('the documents', () => {
       ...rest,
       metadata: Object.fromEntries(Object.entries(metadata).filter(([name]) => !name.startsWith('ix_'))),
     })
-    for (const account of [plain, tied]) account.advance(20 * 86_400)
+    for (const account of [plain, tied]) account.advance(5 * 86_400)
     assert.deepEqual([...tied.invoices.values()].map(bare), [...plain.invoices.values()])
     assert.deepEqual(
       tied.events.map(({ id }) => id),
@@ -406,8 +431,10 @@ describe('the documents', () => {
 })
 
 describe('the protocol', () => {
-  it('wants the key in the query, and answers 401 without it', async t => {
-    const { sandbox } = await start(t)
+  const shared = share()
+
+  it('wants the key in the query, and answers 401 without it', async () => {
+    const { sandbox } = shared()
     assert.equal((await ask(sandbox, '/invoices.json')).status, 200)
     for (const wrong of ['', 'guessed'])
       assert.equal((await ask(sandbox, `/invoices.json?api_key=${wrong}`)).status, 401)
@@ -416,7 +443,7 @@ describe('the protocol', () => {
   })
 
   it('tells errors in four shapes, one after the other', async t => {
-    const { sandbox } = await start(t)
+    const { sandbox } = await start(t, { invoices: 1 })
     const shapes: string[] = []
     for (let turn = 0; turn < 5; turn++) {
       const { json } = await ask(sandbox, '/invoices/1.json')
@@ -433,7 +460,7 @@ describe('the protocol', () => {
   })
 
   it('lists every document once, the highest id first, ten a page unless asked, fifty at most', async t => {
-    const { sandbox, documents } = await start(t)
+    const { sandbox, documents } = shared()
     const truth = newestFirst(documents.documents.values()).filter(({ archived }) => !archived)
     assert.deepEqual(await listAll(sandbox), truth)
     const total_entries = truth.length
@@ -466,8 +493,8 @@ describe('the protocol', () => {
     })
   })
 
-  it('filters by type, status, days, archive and text; `sent` stands for `final`', async t => {
-    const { sandbox, documents } = await start(t)
+  it('filters by type, status, days, archive and text; `sent` stands for `final`', async () => {
+    const { sandbox, documents } = shared()
     const truth = newestFirst(documents.documents.values())
     const day = ({ date }: IxDocument) => date.split('/').reverse().join('')
     const middle = truth[60] ?? assert.fail()
@@ -503,8 +530,8 @@ describe('the protocol', () => {
       assert.equal((await ask(sandbox, `/invoices.json?${wrong}`)).status, 422, wrong)
   })
 
-  it('finds a reference anywhere inside, whatever the case: the reader must compare', async t => {
-    const { sandbox, documents } = await start(t)
+  it('finds a reference anywhere inside, whatever the case: the reader must compare', async () => {
+    const { sandbox, documents } = shared()
     const found: Record<string, number> = {}
     for (const [id, kind] of documents.states) {
       const list = await listAll(sandbox, `reference=${id}`)
@@ -520,8 +547,8 @@ describe('the protocol', () => {
     )
   })
 
-  it('gives a document by its type and id, wrapped in a key that is the type; 404 by another type', async t => {
-    const { sandbox, documents } = await start(t)
+  it('gives a document by its type and id, wrapped in a key that is the type; 404 by another type', async () => {
+    const { sandbox, documents } = shared()
     const seen = new Set<string>()
     for (const document of documents.documents.values()) {
       if (seen.has(document.type)) continue
@@ -544,8 +571,8 @@ describe('the protocol', () => {
     assert.equal(posted.status, 404)
   })
 
-  it('has days as dd/mm/yyyy, numbers for money, text for quantities in lists, and no time of change', async t => {
-    const { sandbox } = await start(t)
+  it('has days as dd/mm/yyyy, numbers for money, text for quantities in lists, and no time of change', async () => {
+    const { sandbox } = shared()
     for (const document of await listAll(sandbox)) {
       for (const day of [document.date, document.due_date]) assert.match(day, /^\d\d\/\d\d\/\d{4}$/)
       for (const amount of ['sum', 'discount', 'before_taxes', 'taxes', 'total'] as const)
@@ -560,8 +587,8 @@ describe('the protocol', () => {
     assert.equal(typeof json.invoice.items[0].quantity, 'number')
   })
 
-  it('writes some numbers as text and some truths as numbers, as the real one does', async t => {
-    const { sandbox } = await start(t)
+  it('writes some numbers as text and some truths as numbers, as the real one does', async () => {
+    const { sandbox } = shared()
     const { json } = await ask(sandbox, '/invoices.json?per_page=50')
     const kinds = new Set<string>()
     for (const { archived, total, client, items } of json.invoices)
@@ -611,8 +638,8 @@ describe('the protocol', () => {
     assert.equal((await ask(sandbox, '/clients/1.json')).status, 404)
   })
 
-  it('has a deleted document by id, and none of one that vanished', async t => {
-    const { sandbox, account, documents } = await start(t)
+  it('has a deleted document by id, and none of one that vanished', async () => {
+    const { sandbox, account, documents } = shared()
     for (const [id, kind] of documents.states) {
       const { ix_id } = account.invoices.get(id)?.metadata ?? {}
       if (kind === 'vanished') assert.equal((await ask(sandbox, `/invoices/${ix_id}.json`)).status, 404)
@@ -634,7 +661,8 @@ describe('the protocol', () => {
   })
 
   it('shows a change in lists only after the lag, and at once by id', async t => {
-    const { sandbox, account, documents } = await start(t, { states: 'ordinary', lag: 400 })
+    const wait = takeClock(t)
+    const { sandbox, account, documents } = await start(t, { states: 'ordinary', lag: 600_000 })
     const [settled] = await listAll(sandbox, 'status[]=settled')
     const old = settled ?? assert.fail()
     const invoice = account.change('finalize')
@@ -654,7 +682,7 @@ describe('the protocol', () => {
     assert.equal((await ask(sandbox, pathOf(created))).status, 200)
     const { json } = await ask(sandbox, pathOf(old))
     assert.equal(json[ixTypes[old.type].key].status, 'canceled')
-    await sleep(450)
+    wait(600_000)
     assert.deepEqual(await listAll(sandbox), newestFirst(documents.documents.values()))
   })
 })
@@ -698,12 +726,13 @@ describe('a document as PDF', () => {
   })
 
   it('has an address that expires, and a new one when asked again', async t => {
-    const { sandbox, documents } = await start(t, { pdfDelay: 0, pdfLifetime: 150 })
+    const wait = takeClock(t)
+    const { sandbox, documents } = await start(t, { pdfDelay: 0, pdfLifetime: 90_000 })
     const [one = assert.fail()] = settled(documents.documents)
     const address = async () => (await ask(sandbox, `/api/pdf/${one.id}.json`)).json.output.pdfUrl
     const first = await address()
     assert.equal((await fetch(first)).status, 200)
-    await sleep(200)
+    wait(90_001)
     assert.equal((await fetch(first)).status, 403)
     const second = await address()
     assert.notEqual(second, first)
@@ -722,6 +751,8 @@ describe('a document as PDF', () => {
 })
 
 describe('faults of the local InvoiceXpress', () => {
+  const shared = share()
+
   type Ask = (query?: string) => Promise<Response>
   /** What each does to a list of documents. */
   const effects: Record<DocumentFault, (ask: Ask, sandbox: InvoiceXpressSandbox) => Promise<unknown>> = {
@@ -735,7 +766,7 @@ describe('faults of the local InvoiceXpress', () => {
     error_503: async ask => assert.equal((await ask()).status, 503),
     truncated: async ask => assert.rejects((await ask()).text()),
     garbled: async ask => assert.rejects((await ask()).json(), SyntaxError),
-    slow_body: async ask => assert.rejects((await ask()).text(), { name: 'TimeoutError' }),
+    slow_body: async ask => assertDrips(await ask()),
     reset: ask => assert.rejects(ask(), TypeError),
     async redirect(ask, sandbox) {
       const answer = await ask()
@@ -745,11 +776,8 @@ describe('faults of the local InvoiceXpress', () => {
       await (await fetch(location)).text()
       assert.equal(sandbox.requests.get('redirected'), 1)
     },
-    async huge(ask) {
-      let bytes = 0
-      for await (const chunk of (await ask()).body ?? []) bytes += chunk.length
-      assert.ok(bytes > 50_000_000)
-    },
+    huge: async (_, sandbox) =>
+      assert.ok((await countBytes(`${sandbox.address}/invoices.json?api_key=${key}`)) > 50_000_000),
     async wrong_type(ask) {
       const first = (await (await ask()).json()) as { invoices: object }
       assert.equal(Array.isArray(first.invoices), false)
@@ -809,10 +837,10 @@ describe('faults of the local InvoiceXpress', () => {
     return invoices.map(({ id }) => id)
   }
   for (const fault of documentFaultNames)
-    it(`${fault} does what it says, and is gone when it is cleared`, async t => {
-      const { sandbox } = await start(t)
+    it(`${fault} does what it says, and is gone when it is cleared`, async () => {
+      const { sandbox } = shared()
       sandbox.faults.set('ix_list', fault)
-      const timeout = { hang: 400, slow_body: 3_000 }[fault as string] ?? 20_000
+      const timeout = fault === 'hang' ? 400 : 60_000
       const url = `${sandbox.address}/invoices.json?api_key=${key}`
       await effects[fault](
         (query = '') => fetch(url + query, { redirect: 'manual', signal: AbortSignal.timeout(timeout) }),
@@ -867,7 +895,7 @@ describe('faults of the local InvoiceXpress', () => {
   it('come by chance to a share of the requests, the same ones at every run, at Stripe too', async t => {
     const outcomes = async (address: string, path: string, headers: Record<string, string>) => {
       const seen: string[] = []
-      for (let turn = 0; turn < 60; turn++)
+      for (let turn = 0; turn < 40; turn++)
         seen.push(
           await fetch(address + path, { headers }).then(
             async answer => `${answer.status} ${(await answer.text().catch(() => 'cut')).length}`,
@@ -887,7 +915,7 @@ describe('faults of the local InvoiceXpress', () => {
     const { sandbox } = await start(t)
     const [right] = await outcomes(sandbox.address, list, {})
     const spoilt = first.filter(outcome => outcome !== right)
-    assert.ok(spoilt.length > 15 && spoilt.length < 45, `${spoilt.length} of 60`)
+    assert.ok(spoilt.length > 10 && spoilt.length < 30, `${spoilt.length} of 40`)
     assert.ok(new Set(spoilt).size > 4, spoilt.join())
     const stripe = await startStripeSandbox({ chaos: 1 })
     t.after(() => stripe.close())
@@ -1025,19 +1053,18 @@ describe('fatura sandbox', () => {
     account.advance(172_800)
     await post({ address: stripe }, 'advance?seconds=172800')
     assert.deepEqual((await post({ address }, 'follow')).json, { changed: documents.follow() })
-    const { code, stderr } = await program.stop('SIGTERM')
+    // Ctrl-C; test/sandbox/stripe.test.ts stops it by SIGTERM.
+    const { code, stderr } = await program.stop('SIGINT')
     assert.deepEqual([code, stderr], [0, ''])
     for (const base of [stripe, address]) assert.ok(await isRefused(Number(new URL(base).port)))
   })
 
-  it('says in one line which port it cannot have, and what else it does not take', async t => {
+  it('says in one line which port it cannot have, and that there are too few invoices', async t => {
     const cli = await createCli(t)
     const { sandbox } = await start(t)
     const { port } = new URL(sandbox.address)
     const second = ['sandbox', '--port', '0', '--invoicexpress-port']
     assertOneLine(await cli.run([...second, port]), /--invoicexpress-port/)
-    assertOneLine(await cli.run([...second, '70000']), /--invoicexpress-port must be/)
-    assertOneLine(await cli.run(['sandbox', '--port=0', '--differences=x']), /--differences must be/)
     const few = ['sandbox', '--port=0', '--invoices=2', '--differences=50']
     assertOneLine(await cli.run(few), /--differences is too high/)
   })
