@@ -5,15 +5,23 @@ import { request } from 'node:http'
 import { type AddressInfo, createServer } from 'node:net'
 import { describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { pino } from 'pino'
+import { CliError } from '../../src/cli/terminal/cli-error.ts'
+import { syncOn } from '../../src/cli/wiring/start-sync.ts'
+import { usualRules } from '../../src/linking/link.ts'
 import { createRandom, pick, type Random } from '../../src/sandbox/random.ts'
 import type { StripeAccount } from '../../src/sandbox/stripe/account.ts'
 import type { StripeEvent } from '../../src/sandbox/stripe/objects.ts'
-import { sign } from '../../src/sandbox/stripe/webhooks.ts'
+import { type DeliverOptions, type Delivery, sign } from '../../src/sandbox/stripe/webhooks.ts'
+import { prepareStore } from '../../src/store/engines.ts'
+import { usualKeys } from '../../src/stripe/map-claim.ts'
 import { campaign } from '../support/campaign.ts'
 import { assertOneLine, eventually, get, isRefused } from '../support/cli.ts'
 import { engines, runSql } from '../support/engines.ts'
+import { onThisMachine } from '../support/machine-speed.ts'
 import { openRaw, parseAnswers, readRss, sendRaw } from '../support/raw-client.ts'
 import {
+  apiKey,
   assertTruth,
   createSyncWorld,
   type Receiver,
@@ -46,6 +54,31 @@ function post(url: string, body: string, options: PostOptions = {}): Promise<num
 }
 
 const postEvent = (url: string, event: StripeEvent) => post(url, JSON.stringify(event))
+
+/** As Stripe sends it: what could not be stored within 2 s, as on a busy machine, is answered 503 and comes again. */
+async function sendUntilTaken(send: () => Promise<number>): Promise<number> {
+  for (let tries = 1; ; tries++) {
+    const status = await send()
+    if (status !== 503 || tries === 20) return status
+  }
+}
+
+async function assertTaken(url: string, event: object): Promise<void> {
+  assert.equal(await sendUntilTaken(() => post(url, JSON.stringify(event))), 200)
+}
+
+/** All that happened is sent until it is taken; nothing else but "not yet" is answered meanwhile. Says how often was sent. */
+async function deliverAll({ sandbox }: SyncWorld, options?: DeliverOptions): Promise<number> {
+  let sent = 0
+  const last = await sendUntilTaken(async () => {
+    const statuses = (await sandbox.deliver(options)).map(({ status }) => status)
+    sent += statuses.length
+    for (const status of statuses) assert.ok([200, 503].includes(status), `${status}`)
+    return statuses.includes(503) ? 503 : 200
+  })
+  assert.equal(last, 200)
+  return sent
+}
 
 const kinds = ['create', 'create', 'finalize', 'pay', 'void', 'uncollectible', 'update', 'delete'] as const
 
@@ -82,23 +115,90 @@ async function receiveAfterSync(world: SyncWorld, args?: readonly string[]): Pro
 const head = (...headers: string[]) => `${['POST / HTTP/1.1', 'Host: x', ...headers].join('\r\n')}\r\n\r\n`
 const signed = 'Stripe-Signature: t=1,v1=00'
 
-describe('webhooks', { concurrency: 5 }, () => {
-  it('are stored when they are acknowledged, in any order and more than once', async t => {
-    const world = await createSyncWorld(t, { invoices: 150, seed: 21 })
+/** A webhook in flight and a half sent one: the first is finished, both keep nothing from ending. */
+async function stopInFlight({ sandbox, account, url }: SyncWorld, receiver: Receiver): Promise<void> {
+  account.change('create')
+  const event = account.events.at(-1) as StripeEvent
+  sandbox.faults.set('retrieve_invoice', 'too_many', { times: 1, retryAfter: '1' })
+  sandbox.requests.clear()
+  const finished = postEvent(receiver.url, event)
+  await eventually('it is in flight', () => sandbox.requests.get('retrieve_invoice') === 1)
+  const slow = request(receiver.url, {
+    method: 'POST',
+    headers: { 'content-length': 10, 'stripe-signature': 't=1' },
+  })
+  slow.on('error', () => {})
+  slow.write('{')
+  await once(slow, 'socket')
+  await sleep(100)
+  await assertEndsInTime(receiver, () =>
+    eventually('nobody listens any more', () => isRefused(receiver.port)),
+  )
+  // On a busy machine 2 s may be over before: the answer is "not yet" then, and the work is finished all the same.
+  assert.equal(await finished, receiver.stdout.includes('webhook takes long') ? 503 : 200)
+  const id = aboutOf(event)
+  assert.deepEqual((await readStored(url)).records.get(id) ?? null, trueRecord(account, id))
+}
+
+/** A webhook for which Stripe never answers keeps nothing from ending, and is not acknowledged. */
+async function stopWhileStripeHangs({ sandbox, account, url }: SyncWorld, receiver: Receiver): Promise<void> {
+  sandbox.faults.set('*', 'hang')
+  const id = createOurs(account)
+  sandbox.requests.clear()
+  const unfinished = postEvent(receiver.url, account.events.at(-1) as StripeEvent)
+  await eventually('it is in flight', () => sandbox.requests.get('retrieve_invoice') === 1)
+  await assertEndsInTime(receiver)
+  assert.ok([0, 503].includes(await unfinished))
+  assert.ok(!(await readStored(url)).records.has(id))
+}
+
+async function assertEndsInTime(receiver: Receiver, meanwhile = async () => {}): Promise<void> {
+  const bound = onThisMachine(10_000)
+  const before = Date.now()
+  receiver.child.kill('SIGTERM')
+  await meanwhile()
+  const { code, stderr } = await receiver.exited
+  assert.deepEqual([code, stderr], [0, ''])
+  assert.ok(Date.now() - before < bound, `${Date.now() - before} ms`)
+}
+
+// All at once: most of them wait.
+const beside = { concurrency: 12 }
+
+let thinEvents = 0
+
+function thinEvent(type: string, kind: string, id: string): object {
+  return {
+    // Every event has an id of its own: what was handled is not handled again.
+    id: `evt_test_65Thin${thinEvents++}`,
+    object: 'v2.core.event',
+    type,
+    livemode: false,
+    created: new Date().toISOString(),
+    related_object: { id, type: kind, url: `/v1/${kind}s/${id}` },
+  }
+}
+
+/** How often a receiver is killed. */
+const kills = { sqlite: campaign(2, 20), postgres: campaign(1, 20), citus: campaign(1, 20) }
+/** How many events are on their way at once. */
+const senders = 6
+
+describe('webhooks', beside, () => {
+  it('are stored when they are acknowledged, in any order and more than once; SIGTERM ends sync in time, whatever is in flight', async t => {
+    const world = await createSyncWorld(t, { invoices: 80, seed: 21 })
     const { sandbox, account } = world
     const receiver = await receiveAfterSync(world)
     sandbox.subscribe(receiver.url, webhookSecret)
     const random = createRandom(21)
     let sent = 0
-    for (let round = 0; round < 6; round++) {
+    for (let round = 0; round < 4; round++) {
       change(account, random, 20)
-      const deliveries = await sandbox.deliver({ order: 'shuffled', duplicate: 0.4 })
-      assert.deepEqual([...new Set(deliveries.map(({ status }) => status))], [200])
-      sent += deliveries.length
+      sent += await deliverAll(world, { order: 'shuffled', duplicate: 0.4 })
       await assertTruth(world.url, account)
     }
     // All that ever happened, told once more and backwards.
-    for (const event of account.events.toReversed()) assert.equal(await postEvent(receiver.url, event), 200)
+    for (const event of account.events.toReversed()) await assertTaken(receiver.url, event)
     await assertTruth(world.url, account)
 
     const draft = [...account.invoices.values()].find(
@@ -109,12 +209,12 @@ describe('webhooks', { concurrency: 5 }, () => {
     )
     assert.ok(draft)
     account.renameCustomer(String(draft.customer), 'Firma Nova')
-    await sandbox.deliver()
+    await deliverAll(world)
     const { records } = await readStored(world.url)
     assert.equal(records.get(draft.id)?.invoice.customer_name, 'Firma Nova')
     assert.deepEqual(records.get(draft.id), trueRecord(account, draft.id))
-    assert.equal((await receiver.stop()).code, 0)
     t.diagnostic(`${sent + account.events.length} deliveries`)
+    await stopInFlight(world, receiver)
   })
 
   it('of any kind, at one receiver', async t => {
@@ -142,21 +242,18 @@ describe('webhooks', { concurrency: 5 }, () => {
           thinEvent('v1.billing.meter.error_report_triggered', 'billing.meter', 'mtr_1'),
           { ...thinEvent('v2.core.event_destination.ping', '', ''), related_object: null },
         ]
-        for (const other of others) assert.equal(await post(receiver.url, JSON.stringify(other)), 200)
+        for (const other of others) await assertTaken(receiver.url, other)
         assert.deepEqual(await look(), before)
         await eventually('each is counted in the log', () => {
           return receiver.stdout.match(/"applied":false,"msg":"webhook"/g)?.length === others.length
         })
 
-        for (const size of [1024 * 1024 + 1, 48 * 1024 * 1024])
+        for (const size of [1024 * 1024 + 1, 8 * 1024 * 1024])
           assert.equal(await post(receiver.url, ' '.repeat(size)), 413)
         for (const method of ['GET', 'PUT', 'DELETE'])
           assert.equal(await post(receiver.url, '', { method }), 405, method)
 
-        assert.equal(
-          await post(receiver.url, JSON.stringify(thinEvent('v1.invoice.created', 'invoice', id))),
-          200,
-        )
+        await assertTaken(receiver.url, thinEvent('v1.invoice.created', 'invoice', id))
         assert.deepEqual((await readStored(world.url)).records.get(id), trueRecord(account, id) ?? undefined)
       },
     )
@@ -179,7 +276,7 @@ describe('webhooks', { concurrency: 5 }, () => {
       const thin = JSON.stringify(thinEvent('v1.invoice.paid', 'invoice', id))
       assert.equal(await post(receiver.url, thin, { secret: 'whsec_other' }), 400)
       assert.deepEqual(await look(), before, 'nothing is stored, and nothing is asked for')
-      assert.equal(await post(receiver.url, body), 200)
+      await assertTaken(receiver.url, event)
     })
 
     await t.test(
@@ -188,16 +285,10 @@ describe('webhooks', { concurrency: 5 }, () => {
         const { account } = world
         const { records } = await look()
         const id = createOurs(account)
-        assert.equal(
-          await post(receiver.url, JSON.stringify(thinEvent('v1.invoice.created', 'invoice', id))),
-          200,
-        )
+        await assertTaken(receiver.url, thinEvent('v1.invoice.created', 'invoice', id))
         assert.ok((await readStored(world.url)).records.has(id))
         account.change('delete', id)
-        assert.equal(
-          await post(receiver.url, JSON.stringify(thinEvent('v1.invoice.deleted', 'invoice', id))),
-          200,
-        )
+        await assertTaken(receiver.url, thinEvent('v1.invoice.deleted', 'invoice', id))
         assert.deepEqual((await look()).records, records)
 
         // A customer's tax id changed: the customer's invoices are looked at.
@@ -212,7 +303,7 @@ describe('webhooks', { concurrency: 5 }, () => {
             url: `/v1/customers/${owned.customer}/tax_ids/txi_1`,
           },
         }
-        assert.equal(await post(receiver.url, JSON.stringify(changed)), 200)
+        await assertTaken(receiver.url, changed)
         assert.ok((await readStored(world.url)).records.has(owned.id))
       },
     )
@@ -223,7 +314,7 @@ describe('webhooks', { concurrency: 5 }, () => {
       let id: string
       do {
         // What happened before is no part of this, nor is what is none of ours.
-        await sandbox.deliver()
+        await deliverAll(world)
         id = account.change('create')
       } while (trueRecord(account, id) === null)
       const { records } = await look()
@@ -233,8 +324,11 @@ describe('webhooks', { concurrency: 5 }, () => {
       assert.deepEqual((await look()).records, records)
       sandbox.faults.set('retrieve_invoice', 'missing_id', { times: 1 })
       // The look that failed may still be on its way, and is waited for no longer than a sender is to wait.
-      let [again] = await sandbox.deliver()
-      for (let tries = 0; again?.status === 503 && tries < 10; tries++) [again] = await sandbox.deliver()
+      let again: Delivery | undefined
+      await sendUntilTaken(async () => {
+        again = (await sandbox.deliver())[0]
+        return again?.status ?? 0
+      })
       assert.deepEqual([again?.event.id, again?.status], [refused?.event.id, 200])
       assert.equal(aboutOf(again?.event as StripeEvent), id)
       assert.deepEqual((await readStored(world.url)).records.get(id), trueRecord(account, id) ?? undefined)
@@ -244,7 +338,7 @@ describe('webhooks', { concurrency: 5 }, () => {
       'whose sender is not known yet are refused before they are read: without a signature, by their length, and by what they hold',
       async () => {
         const { port } = receiver
-        // None of these ever sends its body: the answer comes all the same.
+        // None of these ever sends its body. The answer comes all the same, and before the time for a body is over: that is 408.
         for (const [bytes, status] of [
           [head('Content-Length: 10'), 400],
           [head('Stripe-Signature:', 'Content-Length: 10'), 400],
@@ -254,7 +348,6 @@ describe('webhooks', { concurrency: 5 }, () => {
           [head(signed, 'Host: y', 'Content-Length: 10'), 400],
           [head(signed, 'Transfer-Encoding: xchunked'), 400],
         ] as const) {
-          const started = Date.now()
           const [answer, ...others] = await sendRaw(port, bytes)
           assert.deepEqual(
             [answer?.status, answer?.json, others.length],
@@ -263,7 +356,6 @@ describe('webhooks', { concurrency: 5 }, () => {
           )
           assert.equal(answer?.headers.connection, 'close')
           assert.equal(answer?.headers['x-content-type-options'], 'nosniff')
-          assert.ok(Date.now() - started < 8_000)
         }
         const chunk = `10000\r\n${'x'.repeat(65_536)}\r\n`
         const endless = await sendRaw(port, head(signed, 'Transfer-Encoding: chunked') + chunk.repeat(40))
@@ -275,105 +367,74 @@ describe('webhooks', { concurrency: 5 }, () => {
     )
   })
 
-  it('are answered in time however long Stripe takes, and are applied all the same', async t => {
+  it('are answered in time however long Stripe takes, and are applied all the same; SIGTERM ends sync in time also when Stripe hangs', async t => {
     const world = await createSyncWorld(t, { invoices: 60, seed: 32 })
     const { sandbox, account } = world
     const receiver = await receiveAfterSync(world)
     const id = account.change('finalize')
     const event = account.events.at(-1) as StripeEvent
-    sandbox.faults.set('retrieve_invoice', 'too_many', { times: 1, retryAfter: '12' })
-    const before = performance.now()
+    sandbox.faults.set('retrieve_invoice', 'too_many', { times: 1, retryAfter: '4' })
+    sandbox.requests.clear()
     assert.equal(await postEvent(receiver.url, event), 503)
-    assert.ok(performance.now() - before < 10_000, `${performance.now() - before} ms`)
-    const refused = Number(sandbox.requests.get('retrieve_invoice'))
+    assert.equal(sandbox.requests.get('retrieve_invoice'), 1, 'answered before Stripe is asked again')
     // To read the whole store is not cheap: not before there can be something new in it.
-    await eventually(
-      'it is asked for again',
-      () => Number(sandbox.requests.get('retrieve_invoice')) > refused,
-    )
+    await eventually('it is asked for again', () => sandbox.requests.get('retrieve_invoice') === 2)
     await eventually('it is applied', async () => {
       const { records } = await readStored(world.url)
       return records.get(id)?.invoice.status === trueRecord(account, id)?.invoice.status
     })
-    const asked = sandbox.requests.get('retrieve_invoice')
-    assert.equal(await postEvent(receiver.url, event), 200)
-    assert.equal(sandbox.requests.get('retrieve_invoice'), asked, 'what was applied is not fetched again')
+    await assertTaken(receiver.url, event)
+    assert.equal(sandbox.requests.get('retrieve_invoice'), 2, 'what was applied is not fetched again')
+    await stopWhileStripeHangs(world, receiver)
   })
 
   it('are not acknowledged when the store fails, and what the database says of the record is not logged', async t => {
     const [, postgres] = engines
     assert.ok(postgres)
     const world = await createSyncWorld(t, { invoices: 60, seed: 31 }, await postgres.createStore(t))
-    const { account, sandbox } = world
-    onlyWebhooks(world)
+    const { account } = world
+    await runSql(world.url, 'ALTER TABLE fatura.invoices ADD CONSTRAINT none CHECK (false) NOT VALID')
     const receiver = await world.receive()
     const [record] = [...account.invoices.keys()].flatMap(id => trueRecord(account, id) ?? [])
     const { id } = record?.invoice ?? assert.fail()
-    const event = JSON.stringify(thinEvent('v1.invoice.updated', 'invoice', id))
-    await runSql(world.url, 'ALTER TABLE fatura.invoices ADD CONSTRAINT none CHECK (false) NOT VALID')
-    assert.equal(await post(receiver.url, event), 503)
+    const event = thinEvent('v1.invoice.updated', 'invoice', id)
+    await receiver.waitFor(/"msg":"sync failed; trying again"/)
+    assert.equal(await post(receiver.url, JSON.stringify(event)), 503)
     assert.equal((await readStored(world.url)).records.size, 0)
-    await runSql(world.url, 'ALTER TABLE fatura.invoices DROP CONSTRAINT none')
-    assert.equal(await post(receiver.url, event), 200)
-    assert.deepEqual((await readStored(world.url)).records.get(id), record)
     // Lines are written together, a moment later.
     await receiver.waitFor(/"msg":"webhook failed"/)
-    assert.equal((await receiver.stop('SIGKILL')).signal, 'SIGKILL')
-
-    await runSql(world.url, 'ALTER TABLE fatura.invoices ADD CONSTRAINT none CHECK (false) NOT VALID')
-    sandbox.faults.clear()
-    const other = world.start(['sync'])
-    await other.waitFor(/"msg":"sync failed; trying again"/)
     await runSql(world.url, 'ALTER TABLE fatura.invoices DROP CONSTRAINT none')
-    await other.waitFor(/"step":"backfill".*"msg":"synchronized"/)
+    await assertTaken(receiver.url, event)
+    assert.deepEqual((await readStored(world.url)).records.get(id), record)
+    await receiver.waitFor(/"step":"backfill".*"msg":"synchronized"/)
     await assertTruth(world.url, account)
-    const stdout = receiver.stdout + other.stdout
+    const { stdout } = receiver
     assert.match(stdout, /"message":"new row .*"msg":"webhook failed"/)
     assert.ok(!stdout.includes('Failing row'), stdout)
   })
-})
 
-let thinEvents = 0
-
-function thinEvent(type: string, kind: string, id: string): object {
-  return {
-    // Every event has an id of its own: what was handled is not handled again.
-    id: `evt_test_65Thin${thinEvents++}`,
-    object: 'v2.core.event',
-    type,
-    livemode: false,
-    created: new Date().toISOString(),
-    related_object: { id, type: kind, url: `/v1/${kind}s/${id}` },
-  }
-}
-
-/** How often a receiver is killed. */
-const kills = campaign(2, 20)
-/** How many events are on their way at once. */
-const senders = 6
-
-describe('webhooks, when the receiver is killed', { concurrency: 2 }, () => {
   for (const engine of engines)
-    it(`were stored if they were acknowledged: ${engine.name}`, async t => {
-      const world = await createSyncWorld(t, { invoices: 100, seed: 25 }, await engine.createStore(t))
+    it(`were stored if they were acknowledged, when the receiver is killed: ${engine.name}`, async t => {
+      const world = await createSyncWorld(t, { invoices: 50, seed: 25 }, await engine.createStore(t))
       onlyWebhooks(world)
       const { account } = world
       const random = createRandom(25)
+      const goal = kills[engine.name as keyof typeof kills]
       let acknowledged = 0
       let cutOff = 0
-      for (let kill = 0; kill < kills; kill++) {
+      for (let kill = 0; kill < goal; kill++) {
         const receiver = await world.receive()
         const first = account.events.length
-        change(account, random, 150)
+        change(account, random, 60)
         const due = account.events.slice(first)
-        const goal = random() * due.length * 0.8
+        const last = random() * due.length * 0.8
         const answered: StripeEvent[] = []
         const send = async () => {
           for (let event = due.shift(); event !== undefined; event = due.shift()) {
             const status = await postEvent(receiver.url, event)
             if (status >= 200 && status < 300) answered.push(event)
             else cutOff++
-            if (answered.length >= goal) receiver.child.kill('SIGKILL')
+            if (answered.length >= last) receiver.child.kill('SIGKILL')
           }
         }
         await Promise.all(Array.from({ length: senders }, send))
@@ -385,21 +446,19 @@ describe('webhooks, when the receiver is killed', { concurrency: 2 }, () => {
           assert.deepEqual(records.get(id) ?? null, trueRecord(account, id), `${id} after kill ${kill}`)
         }
       }
-      assert.ok(cutOff > kills)
-      t.diagnostic(`${engine.name}: ${kills} kills, ${acknowledged} events acknowledged, none lost`)
+      assert.ok(cutOff > goal)
+      t.diagnostic(`${engine.name}: ${goal} kills, ${acknowledged} events acknowledged, none lost`)
     })
-})
 
-describe('fatura up', { concurrency: 6 }, () => {
-  it('answers while it synchronizes, and tells how fresh it is once everything is there', async t => {
-    const world = await createSyncWorld(t, { invoices: 200, seed: 26 })
+  it('are received by up, which answers while it synchronizes, tells how fresh it is once everything is there, and ends in time at SIGTERM, whatever is in flight', async t => {
+    const world = await createSyncWorld(t, { invoices: 120, seed: 26 })
     const { sandbox, account } = world
     const token = await world.cli.createToken()
     const [record] = [...account.invoices.keys()].flatMap(id => trueRecord(account, id) ?? [])
     assert.ok(record)
     const path = `/api/v1/client/${record.invoice.customer_id}/invoices`
     // The first page has to wait; what is asked meanwhile does not.
-    sandbox.faults.set('list_invoices', 'too_many', { times: 1, retryAfter: '2' })
+    sandbox.faults.set('list_invoices', 'too_many', { times: 1, retryAfter: '1' })
     const receiver = await world.receive(['up', '--port', '0'])
     const [, api] = await receiver.waitFor(/"address":"(http:[^"]+)","msg":"listening"/)
     const early = await get(api + path, token)
@@ -421,8 +480,8 @@ describe('fatura up', { concurrency: 6 }, () => {
     await receiver.waitFor(/"step":"rereadUnsettled"/)
     onlyWebhooks(world)
     sandbox.subscribe(receiver.url, webhookSecret)
-    change(account, createRandom(26), 40)
-    for (const { status } of await sandbox.deliver()) assert.equal(status, 200)
+    change(account, createRandom(26), 20)
+    await deliverAll(world)
     await assertTruth(world.url, account)
 
     // Each port has its own task alone.
@@ -431,89 +490,53 @@ describe('fatura up', { concurrency: 6 }, () => {
     assert.ok([404, 405].includes(await post(`${api}${path}`, event)))
     for (const other of ['live', 'ready', path.slice(1)])
       assert.equal(await post(receiver.url + other, '', { method: 'GET' }), 405)
-    assert.equal((await receiver.stop()).code, 0)
+    await stopInFlight(world, receiver)
     assert.match(receiver.stdout, /"msg":"stopped"}\n$/)
-    assert.equal(receiver.stderr, '')
     t.diagnostic(`${asked} requests answered before the first success`)
   })
 
-  it('goes on after a failure, and serves meanwhile', async t => {
+  it('are received by up, which goes on after a failure, serves meanwhile, and ends in time at SIGTERM also when Stripe hangs', async t => {
     const world = await createSyncWorld(t, { invoices: 50, seed: 27 })
-    world.sandbox.faults.set('list_events', 'error_500')
+    // It is no use to ask again for what is not found, so that nothing is waited for before it fails.
+    world.sandbox.faults.set('list_events', 'gateway_404')
     const receiver = await world.receive(['up', '--port', '0'])
     const [, api] = await receiver.waitFor(/"address":"(http:[^"]+)","msg":"listening"/)
     await receiver.waitFor(/"msg":"sync failed; trying again"/)
     assert.equal((await get(`${api}/ready`)).status, 200)
     world.sandbox.faults.clear()
-    await receiver.waitFor(/"step":"rereadUnsettled"/)
+    for (const step of ['catchUp', 'rereadUnsettled'])
+      await receiver.waitFor(new RegExp(`"step":"${step}".*"msg":"synchronized"`))
     await assertTruth(world.url, world.account)
-    assert.equal((await receiver.stop()).code, 0)
+    onlyWebhooks(world)
+    await stopWhileStripeHangs(world, receiver)
   })
 
-  for (const command of [['sync'], ['up', '--port', '0']])
-    it(`${command[0]} ends in time at SIGTERM, whatever is in flight`, async t => {
-      const world = await createSyncWorld(t, { invoices: 60, seed: 28 })
-      const { sandbox, account } = world
-      const receiver = await receiveAfterSync(world, command)
-      account.change('create')
-      const event = account.events.at(-1) as StripeEvent
-
-      sandbox.faults.set('retrieve_invoice', 'too_many', { times: 1, retryAfter: '1' })
-      sandbox.requests.clear()
-      const finished = postEvent(receiver.url, event)
-      await eventually('it is in flight', () => sandbox.requests.get('retrieve_invoice') === 1)
-      const slow = request(receiver.url, {
-        method: 'POST',
-        headers: { 'content-length': 10, 'stripe-signature': 't=1' },
-      })
-      slow.on('error', () => {})
-      slow.write('{')
-      await once(slow, 'socket')
-      await sleep(100)
-      const before = Date.now()
-      receiver.child.kill('SIGTERM')
-      await eventually('nobody listens any more', () => isRefused(receiver.port))
-      assert.equal(await finished, 200)
-      const { code, stderr } = await receiver.exited
-      assert.equal(code, 0, stderr)
-      assert.ok(Date.now() - before < 10_000, `${Date.now() - before} ms`)
-      const id = aboutOf(event)
-      assert.deepEqual((await readStored(world.url)).records.get(id) ?? null, trueRecord(account, id))
-    })
-
-  for (const command of [['sync'], ['up', '--port', '0']])
-    it(`${command[0]} ends in time at SIGTERM also when Stripe hangs`, async t => {
-      const world = await createSyncWorld(t, { invoices: 60, seed: 29 })
-      const { sandbox, account } = world
-      onlyWebhooks(world)
-      const receiver = await world.receive(command)
-      account.change('create')
-      sandbox.faults.set('retrieve_invoice', 'hang')
-      const unfinished = postEvent(receiver.url, account.events.at(-1) as StripeEvent)
-      await eventually('it is in flight', () => sandbox.requests.get('retrieve_invoice') === 1)
-      const before = Date.now()
-      const { code, stderr } = await receiver.stop()
-      assert.equal(code, 0, stderr)
-      assert.ok(Date.now() - before < 10_000, `${Date.now() - before} ms`)
-      assert.ok([0, 503].includes(await unfinished))
-      assert.equal((await readStored(world.url)).records.size, 0)
-    })
-
-  it('ends with one line when the port for webhooks is taken', async t => {
+  it('that find their port taken end sync and up with one line', async t => {
     const world = await createSyncWorld(t, { invoices: 1, seed: 30 })
     const other = createServer().listen(0, '127.0.0.1')
     t.after(() => other.close())
     await once(other, 'listening')
-    for (const command of [['sync'], ['up', '--port', '0']]) {
-      const args = [...command, '--webhooks', String((other.address() as AddressInfo).port)]
-      const outcome = await world.run(args, { env: { LOG_LEVEL: 'silent' } })
-      assertOneLine(outcome, /Cannot receive webhooks on 127\.0\.0\.1:\d+/)
-    }
+    const { port } = other.address() as AddressInfo
+    const told = `Cannot receive webhooks on 127.0.0.1:${port}`
+    const args = ['up', '--port', '0', '--webhooks', `${port}`]
+    assertOneLine(await world.run(args, { env: { LOG_LEVEL: 'silent' } }), new RegExp(told))
+    await prepareStore(world.url)
+    const following = syncOn({
+      url: world.url,
+      stripe: { apiKey, base: world.sandbox.address },
+      invoiceXpress: null,
+      rules: { ...usualRules, isConnected: false },
+      keys: usualKeys,
+      webhooks: { host: '127.0.0.1', port, secret: webhookSecret },
+      log: pino({ level: 'silent' }),
+      signal: new AbortController().signal,
+    })
+    await assert.rejects(following, error => error instanceof CliError && error.message.startsWith(told))
   })
-})
 
-describe('a body whose sender is not known yet', () => {
-  it('takes little memory, however many there are, and keeps no event out', { timeout: 240_000 }, async t => {
+  it('whose sender is not known yet take little memory, however many there are, and keep no event out', {
+    timeout: 240_000,
+  }, async t => {
     const world = await createSyncWorld(t, { invoices: 5, seed: 32 })
     onlyWebhooks(world)
     const receiver = await world.receive()
@@ -521,12 +544,7 @@ describe('a body whose sender is not known yet', () => {
       world.account.change('create')
       return world.account.events.at(-1) as StripeEvent
     }
-    // On a busy machine an answer may not be ready within 2 s: it is 503 then, and Stripe sends the event again.
-    const deliver = async (sent: StripeEvent, tries = 3): Promise<number> => {
-      const status = await postEvent(receiver.url, sent)
-      return status === 503 && tries > 1 ? deliver(sent, tries - 1) : status
-    }
-    assert.equal(await deliver(event()), 200)
+    await assertTaken(receiver.url, event())
     const before = await readRss(receiver.pid)
     // Each sends all but the last byte of the most it may, and waits; some in pieces of one byte.
     const clients = Array.from({ length: 60 }, (_, i) =>
@@ -538,7 +556,7 @@ describe('a body whose sender is not known yet', () => {
       for (const { socket } of clients) socket.destroy()
     })
     await eventually('some are given up', () => clients.some(({ raw }) => raw.includes(' 503 ')))
-    assert.equal(await deliver(event()), 200)
+    await assertTaken(receiver.url, event())
     const added = ((await readRss(receiver.pid)) - before) / 1024 / 1024
     t.diagnostic(`60 bodies of up to 1 MiB add ${added.toFixed(0)} MB`)
     assert.ok(added < 128, `${added.toFixed(0)} MB`)
