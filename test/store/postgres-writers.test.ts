@@ -58,7 +58,7 @@ async function watchWaits(t: TestContext, url: string): Promise<() => Promise<st
   }
 }
 
-describe('writers of different customers', () => {
+describe('writers of different customers', { concurrency: 2 }, () => {
   it('never wait: an import that stands still in the middle keeps no import, sync, webhook or token back', async t => {
     const url = await postgres.createStore(t)
     const world = await createSyncWorld(t, { invoices: 60, seed: 31 }, url)
@@ -70,7 +70,7 @@ describe('writers of different customers', () => {
     const frozen = cli.start(['import', '-'], {
       // Longer than all of this takes.
       env: { DATABASE_URL: `${url}?idle_in_transaction_session_timeout=300000` },
-      input: ndjson(...invoicesOf('cus_frozen', 10_000)),
+      input: ndjson(...invoicesOf('cus_frozen', 4_000)),
     })
     await freeze(frozen, url)
     const waits = await watchWaits(t, url)
@@ -96,7 +96,7 @@ describe('writers of different customers', () => {
     assert.equal(rowCount, 0, 'the first import is still in its midst')
     process.kill(frozen.pid, 'SIGCONT')
     const { code, stdout, stderr } = await frozen.exited
-    assert.match(stdout, /^Imported 10000 invoices: 10000 new/, `${code} ${stderr}`)
+    assert.match(stdout, /^Imported 4000 invoices: 4000 new/, `${code} ${stderr}`)
   })
 
   it('side by side as processes, two imports and a sync never wait, and all of it is there', async t => {
@@ -107,13 +107,16 @@ describe('writers of different customers', () => {
       world.cli.run(['import', '-'], {
         patience,
         env: { DATABASE_URL: url },
-        input: ndjson(...invoicesOf(customer, 3_000)),
+        input: ndjson(...invoicesOf(customer, 1_500)),
       }),
     )
     const outcomes = await Promise.all([...imports, world.run(['sync', '--once'], { patience })])
     for (const { code, stderr } of outcomes) assert.equal(code, 0, stderr)
-    // Two commits may meet at the rows that all share: that is over with the commit, and nobody's limit is near.
-    const statements = (await waits()).filter(query => !query.endsWith('COMMIT'))
+    // Two commits may meet at the rows that all share: that is over with the commit, and nobody's limit is near. The beat of the
+    // lease may meet a transaction of the same sync that commits: no import ever touches that row.
+    const statements = (await waits()).filter(
+      query => !query.endsWith('COMMIT') && !query.startsWith('UPDATE fatura.lease SET beats'),
+    )
     assert.deepEqual(statements, [])
     const store = await openWriteStore(url)
     assert.equal(await store.checkCounts(), 0)
@@ -136,13 +139,13 @@ describe('writers of different customers', () => {
   })
 })
 
-describe('writers of the same customer', () => {
+describe('writers of the same customer', { concurrency: true }, () => {
   it('outlive one that stands still: its session is ended, and nothing of it stays', async t => {
     const url = await postgres.createStore(t)
     const cli = await createCli(t)
     const frozen = cli.start(['import', '-'], {
       env: { DATABASE_URL: `${url}?idle_in_transaction_session_timeout=1500` },
-      input: ndjson(...invoicesOf('cus_ana', 10_000)),
+      input: ndjson(...invoicesOf('cus_ana', 4_000)),
     })
     await freeze(frozen, url)
     const next = await cli.run(['import', '-'], {
