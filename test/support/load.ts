@@ -63,7 +63,7 @@ export function startLoad({ address, paths, token, loops, pause, atMost }: LoadO
 }
 
 /** One request. It never rejects: having no answer is a result, too. */
-export function ask(url: string, token: string, agent = new Agent()): Promise<Sample> {
+export function ask(url: string, token: string, agent = new Agent(), patienceMs = patience): Promise<Sample> {
   const started = performance.now()
   const { pathname, search } = new URL(url)
   return new Promise(resolve => {
@@ -73,7 +73,7 @@ export function ask(url: string, token: string, agent = new Agent()): Promise<Sa
     }
     const fail = (error: Error) => finish(0, {}, String(error))
     const headers = { authorization: `Bearer ${token}` }
-    request(url, { agent, headers, signal: AbortSignal.timeout(patience) }, incoming => {
+    request(url, { agent, headers, signal: AbortSignal.timeout(patienceMs) }, incoming => {
       let text = ''
       incoming.setEncoding('utf8')
       incoming.on('data', chunk => {
