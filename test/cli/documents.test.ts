@@ -15,9 +15,10 @@ import {
 import { createRandom } from '../../src/sandbox/random.ts'
 import { openWriteStore } from '../../src/store/engines.ts'
 import { campaign } from '../support/campaign.ts'
-import { createStoredToken, type Outcome } from '../support/cli.ts'
+import { type Answer, createStoredToken, get, type Outcome } from '../support/cli.ts'
 import { assertDocumentsTrue } from '../support/document-truth.ts'
 import { type Engine, engines } from '../support/engines.ts'
+import { onThisMachine } from '../support/machine-speed.ts'
 import { createSyncWorld, fillStore, type SyncWorld } from '../support/sync-truth.ts'
 
 const key = 'ix_canaryKey_0123456789'
@@ -85,11 +86,21 @@ const kinds: Record<DifferenceKind, string> = {
   document_without_invoice: 'document_without_invoice',
 }
 
-for (const engine of engines)
-  describe(`both systems on ${engine.name}`, { concurrency: 3 }, () => {
-    // First, as a PDF is waited for in it for ten seconds: the others run beside it.
-    it('where both systems agree', async t => {
-      const world = await createWorld(t, engine, 200, { states: 'ordinary' })
+/** On a busy machine the store may not answer in time: that is told as 503, and who asks may ask again. */
+async function ask(url: string, token: string): Promise<Answer> {
+  for (let tries = 1; ; tries++) {
+    const answer = await get(url, token)
+    const isAgain = answer.status === 503 && answer.json.error.code === 'unavailable'
+    if (!isAgain || tries === 10) return answer
+    await sleep(1_000 * Number(answer.headers.get('retry-after')))
+  }
+}
+
+// All at once, as a PDF is waited for in one of them for ten seconds.
+describe('both systems', { concurrency: 6 }, () => {
+  for (const engine of engines) {
+    it(`where both systems agree on ${engine.name}`, async t => {
+      const world = await createWorld(t, engine, 100, { states: 'ordinary' })
       await world.fill()
 
       await t.test('reconcile finds nothing where nothing is wrong, and exits 0', async () => {
@@ -108,20 +119,22 @@ for (const engine of engines)
         const token = await createStoredToken(world.url)
         const api = world.start(['serve', '--port', '0'])
         const [, address] = await api.waitFor(/"address":"(http:[^"]+)","msg":"listening"/)
-        const ask = (what: string) =>
-          fetch(`${address}${what}`, { headers: { authorization: `Bearer ${token}` } })
-        const { downloads } = (await (await ask(path)).json()) as { downloads: { ix: string } }
+        const { downloads } = (await ask(`${address}${path}`, token)).json
         assert.equal(downloads.ix, `${path}/ix/download`)
-        const pdf = await ask(downloads.ix)
+        const pdf = await ask(`${address}${downloads.ix}`, token)
         assert.deepEqual([pdf.status, pdf.headers.get('content-type')], [200, 'application/pdf'])
-        assert.match(await pdf.text(), /^%PDF-/)
-        world.ix.faults.set('ix_pdf', 'never_ready')
-        const started = performance.now()
-        const waiting = await ask(downloads.ix)
-        assert.equal(waiting.status, 503)
-        assert.ok(Number(waiting.headers.get('retry-after')) > 0)
-        assert.equal(((await waiting.json()) as { error: { code: string } }).error.code, 'document_not_ready')
-        assert.ok(performance.now() - started < 13_000, 'within the budget')
+        assert.match(pdf.text, /^%PDF-/)
+        // Once: no store has a part in the wait.
+        if (engine === engines[0]) {
+          world.ix.faults.set('ix_pdf', 'never_ready')
+          const bound = onThisMachine(13_000)
+          const started = performance.now()
+          const waiting = await ask(`${address}${downloads.ix}`, token)
+          assert.deepEqual([waiting.status, waiting.json.error.code], [503, 'document_not_ready'])
+          assert.ok(Number(waiting.headers.get('retry-after')) > 0)
+          assert.ok(performance.now() - started < bound, 'within the budget')
+          world.ix.faults.clear()
+        }
         await api.stop()
       })
 
@@ -157,8 +170,17 @@ for (const engine of engines)
       )
     })
 
-    it('sync --once brings every document of every state, and status tells of its streams', async t => {
-      const world = await createWorld(t, engine, 300)
+    it(`sync --once that is killed at random moments ends as if it never was: every document of every state is there, and status tells of its streams, on ${engine.name}`, async t => {
+      const random = createRandom(5)
+      const world = await createWorld(t, engine, 200)
+      for (let kills = 0; kills < campaign(2, 20); kills++) {
+        const program = world.start(['sync', '--once'])
+        const before = world.ix.requests.get('ix_list') ?? 0
+        const wanted = 1 + Math.floor(random() * 12)
+        while ((world.ix.requests.get('ix_list') ?? 0) < before + wanted && program.child.exitCode === null)
+          await sleep(1)
+        await program.stop('SIGKILL')
+      }
       await world.sync()
       await world.fill()
       await assertTrue(world)
@@ -177,24 +199,8 @@ for (const engine of engines)
       )
     })
 
-    it('sync --once that is killed at random moments ends as if it never was', async t => {
-      const random = createRandom(5)
-      const world = await createWorld(t, engine, 300)
-      for (let kills = 0; kills < campaign(2, 20); kills++) {
-        const program = world.start(['sync', '--once'])
-        const before = world.ix.requests.get('ix_list') ?? 0
-        const wanted = 1 + Math.floor(random() * 12)
-        while ((world.ix.requests.get('ix_list') ?? 0) < before + wanted && program.child.exitCode === null)
-          await sleep(1)
-        await program.stop('SIGKILL')
-      }
-      await world.sync()
-      await world.fill()
-      await assertTrue(world)
-    })
-
-    it('reconcile finds exactly the planted differences, no more, and exits 1', async t => {
-      const world = await createWorld(t, engine, 400, { states: 'ordinary', differences: 22 })
+    it(`reconcile finds exactly the planted differences, no more, and exits 1, on ${engine.name}`, async t => {
+      const world = await createWorld(t, engine, 250, { states: 'ordinary', differences: 22 })
       await world.fill()
       await assertTrue(world)
       const find = async (...args: string[]) => {
@@ -227,4 +233,5 @@ for (const engine of engines)
       assert.ok(others.length > 0)
       assert.deepEqual((await find('--unlinked')).sort(), [...planted.map(name), ...others].sort())
     })
-  })
+  }
+})
