@@ -55,8 +55,7 @@ const longestExtension = 500
  */
 export async function keepServing(delayMs: number): Promise<void> {
   const until = performance.now() + delayMs
-  while (performance.now() < until) {
-    const asked = performance.now()
+  for (let asked = performance.now(); asked < until; asked = performance.now()) {
     await sleep(Math.min(tick, until - asked), undefined, { ref: false })
     const isLate = performance.now() - asked > 2 * tick
     if (isLate && performance.now() >= until) await sleep(longestExtension, undefined, { ref: false })
