@@ -11,6 +11,7 @@ import { campaign } from '../support/campaign.ts'
 import { assertOneLine, eventually, type Outcome, type Program } from '../support/cli.ts'
 import { engines, postgresServer, runSql } from '../support/engines.ts'
 import { onThisMachine } from '../support/machine-speed.ts'
+import { quickClock } from '../support/quick-clock.ts'
 import { refusalOf } from '../support/settings.ts'
 import { backfillStream } from '../support/sync.ts'
 import {
@@ -25,6 +26,8 @@ import {
 } from '../support/sync-truth.ts'
 
 const once = ['sync', '--once']
+/** For a run that is a start of the program: its clock is then its own. */
+const node = process.execPath
 /** How often a run is killed. */
 const kills = { sqlite: campaign(2, 25), postgres: campaign(1, 10), citus: campaign(1, 5) }
 
@@ -157,7 +160,7 @@ describe('fatura sync', { concurrency: 12 }, () => {
   it('ends with one line when nobody answers at the address', async t => {
     const world = await createSyncWorld(t, { invoices: 3 })
     assertOneLine(
-      await world.run(once, { env: { STRIPE_API_BASE: 'http://127.0.0.1:9' } }),
+      await world.run(once, { env: { STRIPE_API_BASE: 'http://127.0.0.1:9', ...quickClock(5) }, node }),
       /Stripe answered/,
     )
   })
@@ -173,7 +176,8 @@ describe('fatura sync', { concurrency: 12 }, () => {
         .map(line => JSON.parse(line))
         .filter(({ kind }) => kind === 'stream')
     }
-    const failing = world.run(once)
+    // What fails is asked again for ten seconds: by its own clock.
+    const failing = world.run(once, { env: quickClock(5), node })
     while ((sandbox.requests.get('list_invoices') ?? 0) < 2) await sleep(1)
     sandbox.faults.set('*', 'error_503')
     const failed = await failing

@@ -9,6 +9,7 @@ import { createDocuments } from '../../src/sandbox/invoicexpress/account.ts'
 import { startInvoiceXpressSandbox } from '../../src/sandbox/invoicexpress/server.ts'
 import { createCli, eventually, type Program } from '../support/cli.ts'
 import { ask } from '../support/load.ts'
+import { quickClock } from '../support/quick-clock.ts'
 import { createSyncWorld } from '../support/sync-truth.ts'
 
 const root = join(import.meta.dirname, '../..')
@@ -119,6 +120,8 @@ describe('metrics', { concurrency: true }, () => {
     const running = world.start(['up', '--port', '0', '--webhooks', '0'], {
       env: {
         ...admin,
+        // Between two months of documents it pauses.
+        ...quickClock(10),
         INVOICEXPRESS_API_KEY: 'canaryKeyOfInvoicexpress',
         INVOICEXPRESS_API_BASE: ix.address,
       },

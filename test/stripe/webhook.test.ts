@@ -19,6 +19,7 @@ import { campaign } from '../support/campaign.ts'
 import { assertOneLine, eventually, get, isRefused } from '../support/cli.ts'
 import { engines, runSql } from '../support/engines.ts'
 import { onThisMachine } from '../support/machine-speed.ts'
+import { quickClock } from '../support/quick-clock.ts'
 import { openRaw, parseAnswers, readRss, sendRaw } from '../support/raw-client.ts'
 import {
   apiKey,
@@ -497,8 +498,9 @@ describe('webhooks', beside, () => {
 
   it('are received by up, which goes on after a failure, serves meanwhile, and ends in time at SIGTERM also when Stripe hangs', async t => {
     const world = await createSyncWorld(t, { invoices: 50, seed: 27 })
-    // It is no use to ask again for what is not found, so that nothing is waited for before it fails.
-    world.sandbox.faults.set('list_events', 'gateway_404')
+    // It waits for seconds before it asks again, by its own clock.
+    Object.assign(world.env, quickClock(5))
+    world.sandbox.faults.set('list_events', 'error_500')
     const receiver = await world.receive(['up', '--port', '0'])
     const [, api] = await receiver.waitFor(/"address":"(http:[^"]+)","msg":"listening"/)
     await receiver.waitFor(/"msg":"sync failed; trying again"/)
