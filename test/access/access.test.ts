@@ -1,14 +1,15 @@
 /** Tokens and RFC 6750: who gets in, and what the others are told. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { createAuthenticate, type TokenRecord } from '../../src/access/authenticate.ts'
 import { createToken, hashToken, isToken, readTokenId } from '../../src/access/token.ts'
 import { ApiError } from '../../src/errors.ts'
 import { createRateLimiter } from '../../src/http/rate-limit.ts'
 import { openWriteStore } from '../../src/store/engines.ts'
-import { engines } from '../support/engines.ts'
+import { type Engine, engines } from '../support/engines.ts'
 import { makeRecord } from '../support/records.ts'
-import { type Answer, assertError, shareService, startService } from '../support/service.ts'
+import { type Answer, assertError, type Service, shareService, startService } from '../support/service.ts'
 import { withChecksum } from '../support/tokens.ts'
 
 const path = '/api/v1/client/cus_ana/invoices'
@@ -212,14 +213,17 @@ describe('the rate limiter', () => {
 
   test('counts each of 100,000 active tokens', () => {
     const take = createRateLimiter({ requests: 2, seconds: 3_600 })
-    for (const allowed of [true, true, false])
-      for (let n = 0; n < 100_000; n++) assert.equal(take(`fat_${n}`).allowed, allowed)
+    for (const allowed of [100_000, 100_000, 0]) {
+      let count = 0
+      for (let n = 0; n < 100_000; n++) if (take(`fat_${n}`).allowed) count++
+      assert.equal(count, allowed)
+    }
   })
 
   test('holds a bounded number of windows: beyond it, the oldest begin again', () => {
     const take = createRateLimiter({ requests: 1, seconds: 3_600 })
-    for (let n = 0; n < 500_000; n++) take(`fat_${n}`)
-    assert.equal(take('fat_499999').allowed, false, 'the latest is counted')
+    for (let n = 0; n < 210_000; n++) take(`fat_${n}`)
+    assert.equal(take('fat_209999').allowed, false, 'the latest is counted')
     assert.equal(take('fat_0').allowed, true, 'the first is forgotten')
   })
 })
@@ -380,7 +384,7 @@ for (const engine of engines) {
         asked = performance.now()
       ) {
         assert.ok(asked - revoked < 1_000, `asked after ${asked - revoked} ms`)
-        await new Promise(resolve => setTimeout(resolve, 20))
+        await sleep(20)
       }
       await other.close()
     })
@@ -392,47 +396,6 @@ for (const engine of engines) {
       const second = await service().store.revokeToken(readTokenId(token), 2_000)
       assert.deepEqual([first?.revoked_at, second?.revoked_at], [1_000, 1_000])
       assert.equal(await service().store.revokeToken('fat_none', 1), null)
-    })
-
-    test('forged tokens hardly reach the store: an address that sends many is refused, but not the tokens that work', async t => {
-      const service = await startService(t, engine)
-      const good = await service.createToken()
-      assert.equal((await service.get(path, { token: good })).status, 200)
-      service.lookups.length = 0
-      const forged = 1_000
-      const begun = performance.now()
-      const statuses = new Map<number, number>()
-      let refused: Answer | undefined
-      // Few at once: client and service share this process's turns, and more would be told that they are too many.
-      for (let i = 0; i < forged; i += 25)
-        for (const answer of await Promise.all(
-          Array.from({ length: 25 }, () => service.get(path, { token: createToken().token })),
-        )) {
-          statuses.set(answer.status, (statuses.get(answer.status) ?? 0) + 1)
-          if (answer.status === 429) refused = answer
-        }
-      assert.deepEqual([...statuses.keys()].sort(), [401, 429])
-      // The limit, and the few that were being looked up when it was reached, in each window of 10 s.
-      const windows = 1 + Math.ceil((performance.now() - begun) / 10_000)
-      assert.ok(
-        service.lookups.length <= windows * 120,
-        `${service.lookups.length} lookups of ${forged} forged tokens`,
-      )
-      assert.ok(refused !== undefined)
-      assertError(refused, 429, 'rate_limited')
-      assert.match(String(refused.headers['retry-after']), /^([1-9]|10)$/)
-      // What the process remembers of the good token has run out; the store is asked for it all the same.
-      await new Promise(resolve => setTimeout(resolve, 600))
-      for (let i = 0; i < 20; i++) assert.equal((await service.get(path, { token: good })).status, 200)
-      assertError(await service.get(path, { token: 'fat_x' }), 401, 'invalid_token')
-      assertError(await service.get(path, { token: null }), 401, 'missing_token')
-    })
-
-    test('many good tokens that come together for the first time are all let in', async t => {
-      const service = await startService(t, engine)
-      const tokens = await Promise.all(Array.from({ length: 150 }, () => service.createToken()))
-      const answers = await Promise.all(tokens.map(token => service.get(path, { token })))
-      assert.ok(answers.every(({ status }) => status === 200))
     })
 
     test('a token that was asked for too early works within a second of its making', async t => {
@@ -450,51 +413,105 @@ for (const engine of engines) {
       const made = performance.now()
       for (let asked = made; (await service.get(path, { token })).status !== 200; asked = performance.now()) {
         assert.ok(asked - made < 1_000, `asked after ${asked - made} ms`)
-        await new Promise(resolve => setTimeout(resolve, 20))
+        await sleep(20)
       }
-    })
-
-    test('RATE_LIMIT counts per token: RateLimit headers on every answer, 429 with Retry-After beyond', async t => {
-      const service = await startService(t, engine, { rateLimit: { requests: 3, seconds: 60 } })
-      const token = await service.createToken({ customers: ['cus_ana'] })
-      const other = await service.createToken()
-      for (const left of [2, 1]) {
-        const { status, headers } = await service.get(path, { token })
-        assert.deepEqual([status, headers['ratelimit-policy']], [200, '"default";q=3;w=60'])
-        assert.match(String(headers.ratelimit), new RegExp(`^"default";r=${left};t=(60|59)$`))
-      }
-      // A refused request counts as well.
-      assertError(await service.list('', { customer: 'cus_bob', token }), 403, 'insufficient_scope')
-      const refused = await service.get(path, { token })
-      assertError(refused, 429, 'rate_limited')
-      assert.equal(refused.json.error.message, 'This token may send 3 requests in 60 s.')
-      assert.equal(refused.headers['www-authenticate'], undefined)
-      assert.match(String(refused.headers['retry-after']), /^(60|59)$/)
-      assert.match(String(refused.headers.ratelimit), /^"default";r=0;t=(60|59)$/)
-      assert.equal((await service.get(path, { token: other })).status, 200)
-      assert.equal((await service.get('/live')).headers.ratelimit, undefined)
-    })
-
-    test('setting the clock neither ends a rate-limit window nor makes it last', async t => {
-      t.mock.timers.enable({ apis: ['Date'], now: Date.now() })
-      const service = await startService(t, engine, { rateLimit: { requests: 2, seconds: 60 } })
-      const token = await service.createToken()
-      assert.equal((await service.get(path, { token })).status, 200)
-      t.mock.timers.setTime(Date.now() + 86_400_000)
-      assert.equal((await service.get(path, { token })).status, 200)
-      t.mock.timers.setTime(Date.now() - 2 * 86_400_000)
-      const refused = await service.get(path, { token })
-      assertError(refused, 429, 'rate_limited')
-      assert.match(String(refused.headers['retry-after']), /^(60|5\d)$/)
-    })
-
-    test('a rate-limit window ends by itself', async t => {
-      const service = await startService(t, engine, { rateLimit: { requests: 1, seconds: 1 } })
-      const token = await service.createToken()
-      assert.equal((await service.get(path, { token })).status, 200)
-      assert.equal((await service.get(path, { token })).status, 429)
-      await new Promise(resolve => setTimeout(resolve, 1_050))
-      assert.equal((await service.get(path, { token })).status, 200)
     })
   })
 }
+
+/** Asks again, as clients do, where a slow machine has more requests than it can serve. */
+async function getServed(service: Service, token: string): Promise<Answer> {
+  for (;;) {
+    const answer = await service.get(path, { token })
+    if (answer.json?.error?.code !== 'overloaded') return answer
+    await sleep(1_000 * Number(answer.headers['retry-after']))
+  }
+}
+
+const [anyEngine] = engines as readonly [Engine]
+
+describe('limits of access, which this process keeps in its memory', { concurrency: 4 }, () => {
+  test('forged tokens hardly reach the store: an address that sends many is refused, but not the tokens that work', async t => {
+    const service = await startService(t, anyEngine)
+    const good = await service.createToken()
+    assert.equal((await service.get(path, { token: good })).status, 200)
+    service.lookups.length = 0
+    const forged = 1_000
+    const begun = performance.now()
+    const statuses = new Map<number, number>()
+    let refused: Answer | undefined
+    // Few at once: client and service share this process's turns, and more would be told that they are too many.
+    for (let i = 0; i < forged; i += 25)
+      for (const answer of await Promise.all(
+        Array.from({ length: 25 }, () => service.get(path, { token: createToken().token })),
+      )) {
+        statuses.set(answer.status, (statuses.get(answer.status) ?? 0) + 1)
+        if (answer.status === 429) refused = answer
+      }
+    assert.deepEqual([...statuses.keys()].sort(), [401, 429])
+    // The limit, and the few that were being looked up when it was reached, in each window of 10 s.
+    const windows = 1 + Math.ceil((performance.now() - begun) / 10_000)
+    assert.ok(
+      service.lookups.length <= windows * 120,
+      `${service.lookups.length} lookups of ${forged} forged tokens`,
+    )
+    assert.ok(refused !== undefined)
+    assertError(refused, 429, 'rate_limited')
+    assert.match(String(refused.headers['retry-after']), /^([1-9]|10)$/)
+    // What the process remembers of the good token has run out; the store is asked for it all the same.
+    await sleep(600)
+    for (let i = 0; i < 20; i++) assert.equal((await service.get(path, { token: good })).status, 200)
+    assertError(await service.get(path, { token: 'fat_x' }), 401, 'invalid_token')
+    assertError(await service.get(path, { token: null }), 401, 'missing_token')
+  })
+
+  test('many good tokens that come together for the first time are all let in', async t => {
+    const service = await startService(t, anyEngine)
+    const tokens = await Promise.all(Array.from({ length: 150 }, () => service.createToken()))
+    const answers = await Promise.all(tokens.map(token => getServed(service, token)))
+    assert.ok(answers.every(({ status }) => status === 200))
+  })
+
+  test('RATE_LIMIT counts per token: RateLimit headers on every answer, 429 with Retry-After beyond', async t => {
+    const service = await startService(t, anyEngine, { rateLimit: { requests: 3, seconds: 60 } })
+    const token = await service.createToken({ customers: ['cus_ana'] })
+    const other = await service.createToken()
+    for (const left of [2, 1]) {
+      const { status, headers } = await service.get(path, { token })
+      assert.deepEqual([status, headers['ratelimit-policy']], [200, '"default";q=3;w=60'])
+      assert.match(String(headers.ratelimit), new RegExp(`^"default";r=${left};t=(60|5\\d)$`))
+    }
+    // A refused request counts as well.
+    assertError(await service.list('', { customer: 'cus_bob', token }), 403, 'insufficient_scope')
+    const refused = await service.get(path, { token })
+    assertError(refused, 429, 'rate_limited')
+    assert.equal(refused.json.error.message, 'This token may send 3 requests in 60 s.')
+    assert.equal(refused.headers['www-authenticate'], undefined)
+    assert.match(String(refused.headers['retry-after']), /^(60|5\d)$/)
+    assert.match(String(refused.headers.ratelimit), /^"default";r=0;t=(60|5\d)$/)
+    assert.equal((await service.get(path, { token: other })).status, 200)
+    assert.equal((await service.get('/live')).headers.ratelimit, undefined)
+  })
+
+  test('a rate-limit window ends by itself', async t => {
+    const service = await startService(t, anyEngine, { rateLimit: { requests: 1, seconds: 1 } })
+    const token = await service.createToken()
+    const both = await Promise.all([service.get(path, { token }), service.get(path, { token })])
+    assert.deepEqual(both.map(({ status }) => status).sort(), [200, 429])
+    await sleep(1_050)
+    assert.equal((await service.get(path, { token })).status, 200)
+  })
+})
+
+test('setting the clock neither ends a rate-limit window nor makes it last', async t => {
+  t.mock.timers.enable({ apis: ['Date'], now: Date.now() })
+  const service = await startService(t, anyEngine, { rateLimit: { requests: 2, seconds: 60 } })
+  const token = await service.createToken()
+  assert.equal((await service.get(path, { token })).status, 200)
+  t.mock.timers.setTime(Date.now() + 86_400_000)
+  assert.equal((await service.get(path, { token })).status, 200)
+  t.mock.timers.setTime(Date.now() - 2 * 86_400_000)
+  const refused = await service.get(path, { token })
+  assertError(refused, 429, 'rate_limited')
+  assert.match(String(refused.headers['retry-after']), /^(60|5\d)$/)
+})
