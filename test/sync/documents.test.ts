@@ -11,7 +11,7 @@ describe('documents', { concurrency: engines.length }, () => {
   for (const engine of engines)
     describe(`on ${engine.name}`, { concurrency: 3 }, () => {
       test('every state of documents and claims converges to the truth, as told by the convention', async t => {
-        const rig = await startDocuments(t, engine, { invoices: 600, now: Math.floor(Date.now() / 1000) })
+        const rig = await startDocuments(t, engine, { invoices: 400, now: Math.floor(Date.now() / 1000) })
         await rig.syncAll()
         // What is claimed and not there counts as gone only when it was missed twice.
         await rig.sync.refreshOpen()
@@ -22,7 +22,7 @@ describe('documents', { concurrency: engines.length }, () => {
 
       test('with lag and faults on both systems, it converges to the same truth', async t => {
         const rig = await startDocuments(t, engine, {
-          invoices: 200,
+          invoices: 100,
           ix: { lag: 300, chaos: 0.1 },
           attempts: 8,
           ixWaitMs: 1_000,
@@ -41,7 +41,7 @@ describe('documents', { concurrency: engines.length }, () => {
       })
 
       test('of ordinary documents that were all read once', async t => {
-        const rig = await startDocuments(t, engine, { invoices: 120, documents: { states: 'ordinary' } })
+        const rig = await startDocuments(t, engine, { invoices: 80, documents: { states: 'ordinary' } })
         await rig.syncAll()
 
         await t.test(
@@ -88,7 +88,7 @@ describe('documents', { concurrency: engines.length }, () => {
       test('invoices finalized, paid and voided meanwhile get, settle and cancel their documents', async t => {
         const rig = await startDocuments(t, engine, { invoices: 80, documents: { states: 'ordinary' } })
         await rig.syncAll()
-        rig.account.advance(5 * 86_400)
+        rig.account.advance(2 * 86_400)
         assert.ok(rig.documents.follow() > 0)
         await rig.connector.catchUp()
         while ((await rig.sync.sweepMonth()) !== null);
@@ -115,7 +115,7 @@ describe('documents', { concurrency: engines.length }, () => {
             invoices: 40,
             documents: { states: 'ordinary' },
             attempts: 1,
-            ...(faults[0] === 'hang' && { ixWaitMs: 1_500 }),
+            ...(faults[0] === 'hang' && { ixWaitMs: 500 }),
           })
           await rig.syncAll()
           const [id, document] = anyOrdinary(rig, 'open')
@@ -159,7 +159,7 @@ describe('documents', { concurrency: engines.length }, () => {
 
       test('many documents that fail at once are a failure of the system', async t => {
         const rig = await startDocuments(t, engine, {
-          invoices: 200,
+          invoices: 100,
           documents: { states: 'ordinary' },
           attempts: 2,
         })
@@ -183,7 +183,7 @@ describe('documents', { concurrency: engines.length }, () => {
       })
 
       test('a list that changes while it is read is read again; nothing is passed over', async t => {
-        const rig = await startDocuments(t, engine, { invoices: 300, documents: { states: 'ordinary' } })
+        const rig = await startDocuments(t, engine, { invoices: 200, documents: { states: 'ordinary' } })
         await rig.connector.backfill()
         const [, document] = anyOrdinary(rig)
         const pages = rig.ix.requests
