@@ -27,7 +27,7 @@ const once = ['sync', '--once']
 /** A second account, and what leads to it. */
 async function openOther(t: TestContext, options: SandboxOptions = {}) {
   const other = await startStripeSandbox({
-    ...{ invoices: 40, seed: 52, accountId: 'acct_1Other', apiKey, now: Math.floor(Date.now() / 1000) },
+    ...{ invoices: 40, lines: 1, seed: 52, accountId: 'acct_1Other', apiKey, now: Math.floor(Date.now() / 1000) },
     ...options,
   })
   t.after(() => other.close())
@@ -66,7 +66,7 @@ async function linesOf(world: SyncWorld, kind: string): Promise<Record<string, u
 describe('whose records a store holds', { concurrency: 3 }, () => {
   for (const engine of engines) {
     it(`refuses another account and another mode, and changes nothing: ${engine.name}`, async t => {
-      const world = await createSyncWorld(t, { invoices: 40, seed: 51 }, await engine.createStore(t))
+      const world = await createSyncWorld(t, { invoices: 40, lines: 1, seed: 51 }, await engine.createStore(t))
       await fillStore(world)
       const [pin] = (await readStatus(world.url)).pins
       assert.deepEqual([pin?.system, pin?.account], ['stripe', 'acct_1SandboxFatura test'])
@@ -104,7 +104,7 @@ describe('whose records a store holds', { concurrency: 3 }, () => {
       const forbidden = ['account'] as const
       const world = await createSyncWorld(
         t,
-        { invoices: 40, seed: 51, forbidden },
+        { invoices: 40, lines: 1, seed: 51, forbidden },
         await engine.createStore(t),
       )
       await fillStore(world)
@@ -131,7 +131,7 @@ describe('whose records a store holds', { concurrency: 3 }, () => {
     })
 
     it(`the account changes on purpose alone, and says what happens: ${engine.name}`, async t => {
-      const world = await createSyncWorld(t, { invoices: 40, seed: 51 }, await engine.createStore(t))
+      const world = await createSyncWorld(t, { invoices: 40, lines: 1, seed: 51 }, await engine.createStore(t))
       await fillStore(world)
       const { other, env } = await openOther(t)
       const change = ['account', 'change']
@@ -164,7 +164,7 @@ describe('whose records a store holds', { concurrency: 3 }, () => {
   }
 
   it('pins the account at InvoiceXpress as well', async t => {
-    const world = await createSyncWorld(t, { invoices: 30, seed: 51 })
+    const world = await createSyncWorld(t, { invoices: 30, lines: 1, seed: 51 })
     const ix = await startInvoiceXpressSandbox({ documents: createDocuments(world.account), apiKey: 'ixKey' })
     t.after(() => ix.close())
     const settings = { INVOICEXPRESS_API_KEY: 'ixKey', INVOICEXPRESS_API_BASE: ix.address }

@@ -51,7 +51,7 @@ test('sync with a bad upstream', { concurrency: 13 }, async t => {
   ][])
     for (const fault of faultNames)
       t.test(`${fault} at ${route}: passes, or is told; no row is wrong`, async t => {
-        const waitMs = endless.includes(fault) ? 4_000 : 120_000
+        const waitMs = endless.includes(fault) ? 2_000 : 120_000
         const pace = { perSecond: 10_000, attempts: 1, patienceMs: waitMs }
         const rig = await (step === 'backfill'
           ? startRig(t, sqlite, { account: unchanged, pace, timeout: waitMs + 1_000 })

@@ -20,7 +20,7 @@ async function succeed(world: SyncWorld, args: readonly string[], env = {}): Pro
 }
 
 async function open(t: TestContext, engine: Engine): Promise<SyncWorld> {
-  return createSyncWorld(t, { invoices: 30, customers: 3, seed: 61 }, await engine.createStore(t))
+  return createSyncWorld(t, { invoices: 30, customers: 3, lines: 1, seed: 61 }, await engine.createStore(t))
 }
 
 async function draftsOf(world: SyncWorld): Promise<string[]> {
@@ -110,7 +110,7 @@ describe('the brake', { concurrency: 3 }, () => {
     it(`keeps documents that vanish all at once, until somebody lets go of them: ${engine.name}`, async t => {
       const world = await createSyncWorld(
         t,
-        { invoices: 80, seed: 62, days: 150 },
+        { invoices: 80, lines: 1, seed: 62, days: 90 },
         await engine.createStore(t),
       )
       const documents = createDocuments(world.account)

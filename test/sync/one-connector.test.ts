@@ -91,7 +91,9 @@ describe('one connector', { concurrency: 2 }, () => {
 
         await second.stop()
         await first.waitFor(/(receiving webhooks.*){2}/s)
-        t.diagnostic(`${engine.name}: taken over ${Math.round(tookAfter * speed)} ms of its clock after it froze`)
+        t.diagnostic(
+          `${engine.name}: taken over ${Math.round(tookAfter * speed)} ms of its clock after it froze`,
+        )
       })
 
       it('stops at a signal while it waits; takes over from another machine that says nothing any more', async t => {
