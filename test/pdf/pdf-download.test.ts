@@ -12,7 +12,7 @@ import { eventually } from '../support/cli.ts'
 import { type Engine, engines } from '../support/engines.ts'
 import { get, makePdf, secret, sendEndlessly, startUpstream } from '../support/pdf-upstream.ts'
 import { makeRecord, withDocument } from '../support/records.ts'
-import { assertError, type Service, shareService, startService } from '../support/service.ts'
+import { type Answer, assertError, type Service, shareService, startService } from '../support/service.ts'
 
 const megabyte = 1024 * 1024
 const kinds = ['ix', 'payments'] as const
@@ -61,20 +61,27 @@ async function open(
   return { outgoing, incoming }
 }
 
+/** With a token of its own: the downloads of one wait for each other. */
+async function download(service: Service, method = 'GET'): Promise<Answer> {
+  return service.get(path('payments'), { method, token: await service.createToken() })
+}
+
 setFlagsFromString('--expose-gc')
 const collectGarbage: () => void = runInNewContext('gc')
 
 const brokenOff = (service: Service) => service.logs.filter(line => line.includes('"download broken off"'))
 
+/** Starts an upstream that answers so; the service then opens PDFs there. */
+function beforeUpstream(serve: (openPdf: OpenPdf) => Service) {
+  return async (t: TestContext, answer: RequestListener, guard: Partial<PdfGuard> = {}) => {
+    const upstream = await startUpstream(t, answer)
+    return { upstream, service: serve(signal => get(upstream, { signal, ...guard })) }
+  }
+}
+
 for (const engine of engines) {
   describe(`PDFs through the guard on ${engine.name}`, () => {
-    const serve = shareDownloads(engine)
-
-    /** The service before an upstream that answers so. */
-    async function serveUpstream(t: TestContext, answer: RequestListener, guard: Partial<PdfGuard> = {}) {
-      const upstream = await startUpstream(t, answer)
-      return { upstream, service: serve(signal => get(upstream, { signal, ...guard })) }
-    }
+    const serveUpstream = beforeUpstream(shareDownloads(engine))
 
     test('the PDF comes whole; the client’s token stays here', async t => {
       const pdf = makePdf(200_000)
@@ -128,132 +135,138 @@ for (const engine of engines) {
       assert.deepEqual([unsized.status, unsized.headers['content-length']], [200, undefined])
       await eventually('the upstream is let go', () => chunked.upstream.open === 0)
     })
-
-    test('before the first byte every failure is a JSON error that tells nothing of the URL', async t => {
-      const answers: [RequestListener, number, string][] = [
-        [(_request, response) => void response.end('<html>%PDF-'), 502, 'upstream_failed'],
-        [(_request, response) => void response.end(), 502, 'upstream_failed'],
-        [(_request, response) => void response.writeHead(410).end(), 404, 'document_not_found'],
-        [(_request, response) => void response.writeHead(500).end(secret), 502, 'upstream_failed'],
-        [(_request, response) => void response.destroy(), 502, 'upstream_failed'],
-        [() => {}, 504, 'upstream_timeout'],
-        [(_request, response) => void response.write('%PD'), 504, 'upstream_timeout'],
-      ]
-      for (const [answer, status, code] of answers) {
-        const { service } = await serveUpstream(t, answer, { deadline: 150 })
-        const refusal = await service.get(path('payments'))
-        assertError(refusal, status, code)
-        assert.equal(refusal.headers['content-disposition'], undefined)
-        assert.doesNotMatch(refusal.text + JSON.stringify(refusal.headers), /c4nary|127\.0/)
-        assert.equal((await service.get(path('payments'), { method: 'HEAD' })).status, status)
-      }
-      const service = serve(async () => ({
-        size: 100,
-        body: new Readable({
-          read() {
-            this.destroy(new SourceError('failed', 'broken before its first byte'))
-          },
-        }),
-      }))
-      const refusal = await service.get(path('payments'))
-      assertError(refusal, 502, 'upstream_failed')
-      assert.equal(refusal.headers['content-disposition'], undefined)
-    })
-
-    test('after the first byte the connection breaks: no answer ends as if it were whole', async t => {
-      const cutOff = (length: number | null): RequestListener => {
-        return (_request, response) => {
-          if (length !== null) response.setHeader('content-length', length)
-          response.write(makePdf(1_000))
-          setTimeout(() => response.destroy(), 30)
-        }
-      }
-      const endless: RequestListener = (_request, response) => sendEndlessly(response)
-      const slow: RequestListener = (_request, response) => void response.write(makePdf(1_000))
-      for (const [answer, guard] of [
-        [cutOff(2_000), {}],
-        [cutOff(null), {}],
-        [endless, { maximumBytes: megabyte }],
-        [slow, { deadline: 150 }],
-      ] as const) {
-        const { upstream, service } = await serveUpstream(t, answer, guard)
-        const { incoming } = await open(service)
-        const received = await incoming
-        assert.equal(received.statusCode, 200)
-        await assert.rejects(received.resume().toArray(), { code: 'ECONNRESET' })
-        await eventually('the upstream is let go', () => upstream.open === 0)
-        await eventually('it is logged', () => brokenOff(service).length === 1)
-      }
-    })
-
-    test('a client that goes away ends the transfer from the upstream', async t => {
-      const { upstream, service } = await serveUpstream(t, () => {})
-      const waiting = await open(service)
-      await eventually('the upstream is asked', () => upstream.requests.length === 1)
-      waiting.outgoing.destroy()
-      await eventually('the upstream is let go', () => upstream.open === 0)
-
-      const endless = await serveUpstream(t, (_request, response) => sendEndlessly(response))
-      const reading = await open(endless.service)
-      await reading.incoming
-      reading.outgoing.destroy()
-      await eventually('the upstream is let go', () => endless.upstream.open === 0)
-      await sleep(20)
-      for (const { logs } of [service, endless.service])
-        assert.doesNotMatch(logs.join(''), /"level":[45]0/, 'a client’s leaving is nobody’s fault')
-    })
-
-    test('a reader that stops holds the upstream; what is held here is the streams’ buffers', async t => {
-      const { upstream, service } = await serveUpstream(t, (_request, response) => sendEndlessly(response), {
-        maximumBytes: 64 * megabyte,
-      })
-      collectGarbage()
-      const before = process.memoryUsage().arrayBuffers
-      const { outgoing, incoming } = await open(service)
-      await incoming
-      let sent = -1
-      await eventually('the upstream is held', async () => {
-        const last = sent
-        sent = upstream.sent
-        await sleep(100)
-        return upstream.sent === last
-      })
-      // What was sent beyond lies in the kernel's buffers of two connections.
-      assert.ok(sent < 32 * megabyte, `${sent}`)
-      // What is no longer held may be collected a little later; what is held would stay.
-      await eventually('less than 2 MB are held in this process', () => {
-        collectGarbage()
-        return process.memoryUsage().arrayBuffers - before < 2 * megabyte
-      })
-      outgoing.destroy()
-      await eventually('the upstream is let go', () => upstream.open === 0)
-    })
-
-    test('a source that does not heed its signal is answered for at the deadline, and its late PDF let go', async t => {
-      let deliver: (pdf: Pdf) => void = () => {}
-      let asked = false
-      // One of its own: time stands still for it.
-      const service = await startService(
-        t,
-        engine,
-        optionsFor(() => {
-          asked = true
-          return new Promise(resolve => {
-            deliver = resolve
-          })
-        }),
-      )
-      t.after(() => assertSecret(service))
-      await service.get('/ready')
-      t.mock.timers.enable({ apis: ['setTimeout'] })
-      const answer = service.get(path('payments'))
-      while (!asked) await new Promise(resolve => setImmediate(resolve))
-      t.mock.timers.tick(30_000)
-      assertError(await answer, 504, 'upstream_timeout')
-      t.mock.timers.reset()
-      const body = Readable.from([makePdf(100)])
-      deliver({ body, size: null })
-      await eventually('the PDF is let go', () => body.destroyed)
-    })
   })
 }
+
+describe('PDFs through the guard of a bad upstream, or to a client that stops or leaves', () => {
+  const [engine] = engines as readonly [Engine]
+  const serve = shareDownloads(engine)
+  const serveUpstream = beforeUpstream(serve)
+
+  test('before the first byte every failure is a JSON error that tells nothing of the URL', async t => {
+    const answers: [RequestListener, number, string][] = [
+      [(_request, response) => void response.end('<html>%PDF-'), 502, 'upstream_failed'],
+      [(_request, response) => void response.end(), 502, 'upstream_failed'],
+      [(_request, response) => void response.writeHead(410).end(), 404, 'document_not_found'],
+      [(_request, response) => void response.writeHead(500).end(secret), 502, 'upstream_failed'],
+      [(_request, response) => void response.destroy(), 502, 'upstream_failed'],
+      [() => {}, 504, 'upstream_timeout'],
+      [(_request, response) => void response.write('%PD'), 504, 'upstream_timeout'],
+    ]
+    for (const [answer, status, code] of answers) {
+      const { service } = await serveUpstream(t, answer, status === 504 ? { deadline: 150 } : {})
+      const refusal = await download(service)
+      assertError(refusal, status, code)
+      assert.equal(refusal.headers['content-disposition'], undefined)
+      assert.doesNotMatch(refusal.text + JSON.stringify(refusal.headers), /c4nary|127\.0/)
+      assert.equal((await download(service, 'HEAD')).status, status)
+    }
+    const service = serve(async () => ({
+      size: 100,
+      body: new Readable({
+        read() {
+          this.destroy(new SourceError('failed', 'broken before its first byte'))
+        },
+      }),
+    }))
+    const refusal = await service.get(path('payments'))
+    assertError(refusal, 502, 'upstream_failed')
+    assert.equal(refusal.headers['content-disposition'], undefined)
+  })
+
+  test('after the first byte the connection breaks: no answer ends as if it were whole', async t => {
+    const cutOff = (length: number | null): RequestListener => {
+      return (_request, response) => {
+        if (length !== null) response.setHeader('content-length', length)
+        response.write(makePdf(1_000))
+        setTimeout(() => response.destroy(), 30)
+      }
+    }
+    const endless: RequestListener = (_request, response) => sendEndlessly(response)
+    const slow: RequestListener = (_request, response) => void response.write(makePdf(1_000))
+    for (const [answer, guard] of [
+      [cutOff(2_000), {}],
+      [cutOff(null), {}],
+      [endless, { maximumBytes: megabyte }],
+      [slow, { deadline: 1_000 }],
+    ] as const) {
+      const { upstream, service } = await serveUpstream(t, answer, guard)
+      const { incoming } = await open(service)
+      const received = await incoming
+      assert.equal(received.statusCode, 200)
+      await assert.rejects(received.resume().toArray(), { code: 'ECONNRESET' })
+      await eventually('the upstream is let go', () => upstream.open === 0)
+      await eventually('it is logged', () => brokenOff(service).length === 1)
+    }
+  })
+
+  test('a client that goes away ends the transfer from the upstream', async t => {
+    const { upstream, service } = await serveUpstream(t, () => {})
+    const waiting = await open(service)
+    await eventually('the upstream is asked', () => upstream.requests.length === 1)
+    waiting.outgoing.destroy()
+    await eventually('the upstream is let go', () => upstream.open === 0)
+
+    const endless = await serveUpstream(t, (_request, response) => sendEndlessly(response))
+    const reading = await open(endless.service)
+    await reading.incoming
+    reading.outgoing.destroy()
+    await eventually('the upstream is let go', () => endless.upstream.open === 0)
+    await sleep(20)
+    for (const { logs } of [service, endless.service])
+      assert.doesNotMatch(logs.join(''), /"level":[45]0/, 'a client’s leaving is nobody’s fault')
+  })
+
+  test('a reader that stops holds the upstream; what is held here is the streams’ buffers', async t => {
+    const { upstream, service } = await serveUpstream(t, (_request, response) => sendEndlessly(response), {
+      maximumBytes: 64 * megabyte,
+    })
+    collectGarbage()
+    const before = process.memoryUsage().arrayBuffers
+    const { outgoing, incoming } = await open(service)
+    await incoming
+    let sent = -1
+    await eventually('the upstream is held', async () => {
+      const last = sent
+      sent = upstream.sent
+      await sleep(100)
+      return upstream.sent === last
+    })
+    // What was sent beyond lies in the kernel's buffers of two connections.
+    assert.ok(sent < 32 * megabyte, `${sent}`)
+    // What is no longer held may be collected a little later; what is held would stay.
+    await eventually('less than 2 MB are held in this process', () => {
+      collectGarbage()
+      return process.memoryUsage().arrayBuffers - before < 2 * megabyte
+    })
+    outgoing.destroy()
+    await eventually('the upstream is let go', () => upstream.open === 0)
+  })
+
+  test('a source that does not heed its signal is answered for at the deadline, and its late PDF let go', async t => {
+    let deliver: (pdf: Pdf) => void = () => {}
+    let asked = false
+    // One of its own: time stands still for it.
+    const service = await startService(
+      t,
+      engine,
+      optionsFor(() => {
+        asked = true
+        return new Promise(resolve => {
+          deliver = resolve
+        })
+      }),
+    )
+    t.after(() => assertSecret(service))
+    await service.get('/ready')
+    t.mock.timers.enable({ apis: ['setTimeout'] })
+    const answer = service.get(path('payments'))
+    while (!asked) await new Promise(resolve => setImmediate(resolve))
+    t.mock.timers.tick(30_000)
+    assertError(await answer, 504, 'upstream_timeout')
+    t.mock.timers.reset()
+    const body = Readable.from([makePdf(100)])
+    deliver({ body, size: null })
+    await eventually('the PDF is let go', () => body.destroyed)
+  })
+})
