@@ -5,19 +5,22 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { openWriteStore } from '../../src/store/engines.ts'
 import { createCli, createStoredToken, ndjson } from '../support/cli.ts'
 import { engines, postgresServer, runSql } from '../support/engines.ts'
+import { onThisMachine } from '../support/machine-speed.ts'
 import { makeInvoice, makeLine, makeRecord } from '../support/records.ts'
 
 const postgres = engines.find(({ name }) => name === 'postgres') as (typeof engines)[number]
 const list = '/api/v1/client/cus_ana/invoices'
 
+let databases = 0
+
 async function createEmptyDatabase(t: TestContext): Promise<string> {
-  const name = `fatura_empty_${process.pid}_${Date.now()}`
+  const name = `fatura_empty_${process.pid}_${databases++}`
   await runSql(postgresServer(), `CREATE DATABASE ${name}`)
   t.after(() => runSql(postgresServer(), `DROP DATABASE ${name} WITH (FORCE)`))
   return postgresServer() + name
 }
 
-describe('fatura on postgres', () => {
+describe('fatura on postgres', { concurrency: 2 }, () => {
   test('migrate, import, token and serve work as on a file; DATABASE_URL alone switches', async t => {
     const cli = await createCli(t)
     const env = { DATABASE_URL: await createEmptyDatabase(t) }
@@ -26,7 +29,7 @@ describe('fatura on postgres', () => {
       ['token', 'list'],
       ['import', '-'],
     ]) {
-      const early = await cli.run(args, { env })
+      const early = await cli.run(args, { env, endsItself: true })
       assert.deepEqual([early.code, early.stdout], [1, ''], args.join(' '))
       assert.match(early.stderr, /^fatura: The database has schema version 0, .*Run: fatura migrate\n$/)
     }
@@ -53,7 +56,7 @@ describe('fatura on postgres', () => {
     assert.equal(id, 'in_1')
     const revoked = await cli.run(['token', 'revoke', token.slice(0, 16)], { env })
     assert.equal(revoked.code, 0, revoked.stderr)
-    const until = Date.now() + 5_000
+    const until = Date.now() + onThisMachine(5_000)
     while ((await api.get(list, token)).status !== 401) {
       assert.ok(Date.now() < until, 'seen within 5 s')
       await sleep(20)
@@ -96,7 +99,10 @@ describe('fatura on postgres', () => {
       'postgres://',
     ])
       for (const args of [['migrate'], ['serve', '--port', '0'], ['token', 'list']]) {
-        const { code, stdout, stderr } = await cli.run(args, { env: { DATABASE_URL: url } })
+        const { code, stdout, stderr } = await cli.run(args, {
+          env: { DATABASE_URL: url },
+          endsItself: true,
+        })
         assert.deepEqual([code, stdout], [1, ''], `${url} ${stderr}`)
         assert.match(stderr, /^fatura: [^\n]+\n$/)
         assert.doesNotMatch(stderr, /s3cret/)

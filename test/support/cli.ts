@@ -35,6 +35,8 @@ export interface ProgramOptions {
   input?: string | Uint8Array | number | null
   /** The node that runs it; this one by default. */
   node?: string
+  /** For a command that usually goes on, and here is refused: `run` may run it in the program host then, too. */
+  endsItself?: boolean
   /** How long `run` waits, in milliseconds, before it takes the program for hanging. */
   patience?: number
 }
@@ -104,7 +106,7 @@ export async function createCli(t: TestContext): Promise<Cli> {
 
   async function run(args: readonly string[], options: ProgramOptions = {}): Promise<Outcome> {
     const { env = {}, input = '', node } = options
-    if (node === undefined && typeof input === 'string' && takesHost(args)) {
+    if (node === undefined && typeof input === 'string' && takesHost(args, options.endsItself)) {
       const ended = await runInHost({ args, env: environmentOf(folder, env), folder, input })
       assertSecret(ended.stdout + ended.stderr, secretsOf(env))
       return { signal: null, ...ended }

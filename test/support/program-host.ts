@@ -34,13 +34,17 @@ const hosted =
 const started = new Set<string>()
 const idleHosts: ChildProcess[] = []
 
-/** Whether a host may run it. The first run of a command in a test file is never one: it is a start of the program. */
-export function takesHost([name = '', first = '', ...rest]: readonly string[]): boolean {
+/**
+ * Whether a host may run it. The first run of a command in a test file is never one: it is a start of the program. `endsItself`: it
+ * does so here, though the command goes on usually.
+ */
+export function takesHost([name = '', first = '', ...rest]: readonly string[], endsItself = false): boolean {
   const command = /^([a-z]+|--once)$/.test(first) ? `${name} ${first}` : name
   const wasStarted = started.has(command)
   started.add(command)
   return (
-    wasStarted && (hosted.includes(name) || command === 'sync --once' || [first, ...rest].includes('--help'))
+    wasStarted &&
+    (endsItself || hosted.includes(name) || command === 'sync --once' || [first, ...rest].includes('--help'))
   )
 }
 
