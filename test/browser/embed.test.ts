@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { after, type TestContext, test } from 'node:test'
+import { after, describe, type TestContext, test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { bothSystems, makeHistory, startPages } from '../support/billing-page.ts'
 import { lacksChromium, watchPage } from '../support/browser.ts'
@@ -38,7 +38,10 @@ const { service, browser, everything } = await startPages({
 })
 const signer = makeLinkSigner()
 await service.store.saveKey(signer.key)
-const options = { timeout: 60_000, skip: lacksChromium }
+const options = { timeout: 180_000, skip: lacksChromium }
+
+/** Each test has a page of its own, by its number. */
+let pages = 0
 
 async function openHost(
   t: TestContext,
@@ -46,11 +49,12 @@ async function openHost(
   script: string,
   before?: (page: Page) => Promise<unknown>,
 ) {
+  const path = `/${++pages}`
   hosted.set(
-    '/',
-    `<!doctype html><html lang="en"><meta charset="utf-8"><title>Host</title><link rel="icon" href="data:,"><link rel="stylesheet" href="/host.css">${html}<script type="module" src="/host.js"></script></html>`,
+    path,
+    `<!doctype html><html lang="en"><meta charset="utf-8"><title>Host</title><link rel="icon" href="data:,"><link rel="stylesheet" href="/host.css">${html}<script type="module" src="${path}.js"></script></html>`,
   )
-  hosted.set('/host.js', script)
+  hosted.set(`${path}.js`, script)
   hosted.set(
     '/host.css',
     'fatura-invoices { --fatura-accent: rgb(120, 0, 120); --fatura-radius: 0 } iframe { width: 100%; height: 800px }',
@@ -60,175 +64,179 @@ async function openHost(
     viewport: { width: 1100, height: 900 },
   })
   t.after(() => context.close())
-  context.setDefaultTimeout(15_000)
+  context.setDefaultTimeout(60_000)
   const page = await context.newPage()
   const watched = await watchPage(page)
   await before?.(page)
-  await page.goto(`${origin}/?of=the-host#its-own`)
-  return { page, watched }
+  const address = `${origin}${path}?of=the-host#its-own`
+  await page.goto(address)
+  return { page, watched, address }
 }
 
 const element = `<fatura-invoices customer="cus_ana"></fatura-invoices><script type="module" src="ADDRESS/fatura-invoices.js"></script>`
 const withElement = () => element.replace('ADDRESS', service.address)
 
-test(
-  'the element shows the invoices under the host’s strict policy, in its colours, and leaves its address alone',
-  options,
-  async t => {
-    const { page, watched } = await openHost(
-      t,
-      withElement(),
-      `document.querySelector('fatura-invoices').fetchToken = async () => ${JSON.stringify(everything)}`,
-    )
-    await page
-      .getByRole('link', { name: 'FT-0012' })
-      .or(page.getByRole('button', { name: 'FT-0012' }))
-      .click()
-    await page.getByRole('heading', { name: 'FT-0012' }).waitFor()
-    const shown = await page.evaluate(
-      `getComputedStyle(document.querySelector('fatura-invoices').shadowRoot.querySelector('button.primary')).backgroundColor`,
-    )
-    assert.equal(shown, 'rgb(120, 0, 120)')
-    await page.getByRole('button', { name: 'All invoices' }).click()
-    await page.getByLabel('Payment').selectOption('Paid')
-    await page.locator('.found', { hasText: /^7 invoices$/ }).waitFor()
-    assert.equal(page.url(), `${origin}/?of=the-host#its-own`)
-    assert.equal(
-      await page.evaluate(
-        `document.querySelector('fatura-invoices').shadowRoot.querySelectorAll('[style], style').length`,
-      ),
-      0,
-    )
-    assert.equal(await page.evaluate('sessionStorage.length + localStorage.length'), 0)
-    assert.deepEqual(watched.problems, [])
-    for (const url of watched.requests)
-      assert.ok(url.startsWith(`${origin}/`) || url.startsWith(`${service.address}/`), url)
-  },
-)
+// Each has a page of its own, and mostly waits for it.
+describe('the invoices in another page', { concurrency: 3 }, () => {
+  test(
+    'the element shows the invoices under the host’s strict policy, in its colours, and leaves its address alone',
+    options,
+    async t => {
+      const { page, watched, address } = await openHost(
+        t,
+        withElement(),
+        `document.querySelector('fatura-invoices').fetchToken = async () => ${JSON.stringify(everything)}`,
+      )
+      await page
+        .getByRole('link', { name: 'FT-0012' })
+        .or(page.getByRole('button', { name: 'FT-0012' }))
+        .click()
+      await page.getByRole('heading', { name: 'FT-0012' }).waitFor()
+      const shown = await page.evaluate(
+        `getComputedStyle(document.querySelector('fatura-invoices').shadowRoot.querySelector('button.primary')).backgroundColor`,
+      )
+      assert.equal(shown, 'rgb(120, 0, 120)')
+      await page.getByRole('button', { name: 'All invoices' }).click()
+      await page.getByLabel('Payment').selectOption('Paid')
+      await page.locator('.found', { hasText: /^7 invoices$/ }).waitFor()
+      assert.equal(page.url(), address)
+      assert.equal(
+        await page.evaluate(
+          `document.querySelector('fatura-invoices').shadowRoot.querySelectorAll('[style], style').length`,
+        ),
+        0,
+      )
+      assert.equal(await page.evaluate('sessionStorage.length + localStorage.length'), 0)
+      assert.deepEqual(watched.problems, [])
+      for (const url of watched.requests)
+        assert.ok(url.startsWith(`${origin}/`) || url.startsWith(`${service.address}/`), url)
+    },
+  )
 
-test(
-  'the element asks its host for a token before the last one expires, and when it is refused',
-  options,
-  async t => {
-    const iat = Math.floor(Date.now() / 1000)
-    const short = signer.token({ iat, exp: iat + 120 })
-    const long = signer.token({ iat, exp: iat + 3_000 })
+  test(
+    'the element asks its host for a token before the last one expires, and when it is refused',
+    options,
+    async t => {
+      const iat = Math.floor(Date.now() / 1000)
+      const short = signer.token({ iat, exp: iat + 120 })
+      const long = signer.token({ iat, exp: iat + 3_000 })
+      const { page } = await openHost(
+        t,
+        withElement(),
+        `window.asked = 0
+    const tokens = ${JSON.stringify([`${short.slice(0, -4)}AAAA`, short, long])}
+    document.querySelector('fatura-invoices').fetchToken = async () => tokens[window.asked++]`,
+        page => page.clock.install(),
+      )
+      // The first token is refused, so the second is asked for.
+      await page.getByRole('button', { name: 'FT-0012' }).waitFor()
+      assert.equal(await page.evaluate('asked'), 2)
+      await page.clock.fastForward(45_000)
+      assert.equal(await page.evaluate('asked'), 2)
+      const renewed = page.waitForRequest(request => request.headers().authorization === `Bearer ${long}`)
+      await page.clock.fastForward(30_000)
+      await renewed
+      assert.equal(await page.evaluate('asked'), 3)
+      await page.getByRole('button', { name: 'FT-0012' }).waitFor()
+    },
+  )
+
+  test('a host that has no token is asked again, by itself and by a button', options, async t => {
     const { page } = await openHost(
       t,
       withElement(),
-      `window.asked = 0
-    const tokens = ${JSON.stringify([`${short.slice(0, -4)}AAAA`, short, long])}
-    document.querySelector('fatura-invoices').fetchToken = async () => tokens[window.asked++]`,
-      page => page.clock.install(),
-    )
-    // The first token is refused, so the second is asked for.
-    await page.getByRole('button', { name: 'FT-0012' }).waitFor()
-    assert.equal(await page.evaluate('asked'), 2)
-    await page.clock.fastForward(45_000)
-    assert.equal(await page.evaluate('asked'), 2)
-    const renewed = page.waitForRequest(request => request.headers().authorization === `Bearer ${long}`)
-    await page.clock.fastForward(30_000)
-    await renewed
-    assert.equal(await page.evaluate('asked'), 3)
-    await page.getByRole('button', { name: 'FT-0012' }).waitFor()
-  },
-)
-
-test('a host that has no token is asked again, by itself and by a button', options, async t => {
-  const { page } = await openHost(
-    t,
-    withElement(),
-    `const element = document.querySelector('fatura-invoices')
+      `const element = document.querySelector('fatura-invoices')
     element.addEventListener('fatura:error', ({ detail }) => { window.told = detail.message })
     element.fetchToken = async () => {
       if (!window.isReady) throw new Error('not now')
       return ${JSON.stringify(everything)}
     }`,
-  )
-  await page.getByRole('alert').waitFor()
-  assert.equal(await page.evaluate('told'), 'not now')
-  await page.evaluate('isReady = true')
-  await page.getByRole('button', { name: 'Try again' }).click()
-  await page.getByRole('button', { name: 'FT-0012' }).waitFor()
-})
+    )
+    await page.getByRole('alert').waitFor()
+    assert.equal(await page.evaluate('told'), 'not now')
+    await page.evaluate('isReady = true')
+    await page.getByRole('button', { name: 'Try again' }).click()
+    await page.getByRole('button', { name: 'FT-0012' }).waitFor()
+  })
 
-test('the element hands over a chosen invoice as an event', options, async t => {
-  const { page, watched } = await openHost(
-    t,
-    withElement().replace('customer=', 'pick lang="pt" customer='),
-    `addEventListener('fatura:invoice', ({ detail }) => { window.chosen = detail })
+  test('the element hands over a chosen invoice as an event', options, async t => {
+    const { page, watched } = await openHost(
+      t,
+      withElement().replace('customer=', 'pick lang="pt" customer='),
+      `addEventListener('fatura:invoice', ({ detail }) => { window.chosen = detail })
     document.querySelector('fatura-invoices').token = ${JSON.stringify(everything)}`,
-  )
-  await page.getByRole('button', { name: 'Escolher a fatura FT-0011' }).click()
-  assert.equal(await page.evaluate('chosen.id'), 'in_0011')
-  await page.getByText('Foi escolhida a fatura FT-0011.').waitFor()
-  assert.deepEqual(watched.problems, [])
-})
-
-const frame = () =>
-  `<iframe title="Invoices" src="${service.address}/?pick=1#t=${everything}&amp;c=cus_ana"></iframe>`
-const listen = `addEventListener('message', ({ data, origin }) => { window.got = { data, origin } })`
-
-test(
-  'a page of an allowed origin shows the page in a frame, and is handed the chosen invoice',
-  options,
-  async t => {
-    const { page, watched } = await openHost(t, frame(), listen)
-    await page.frameLocator('iframe').getByRole('button', { name: 'Choose invoice FT-0010' }).click()
-    await page.waitForFunction('window.got')
-    assert.equal(await page.evaluate('got.origin'), service.address)
-    assert.equal(await page.evaluate('got.data.type'), 'fatura:invoice')
-    assert.equal(await page.evaluate('got.data.invoice.number'), 'FT-0010')
+    )
+    await page.getByRole('button', { name: 'Escolher a fatura FT-0011' }).click()
+    assert.equal(await page.evaluate('chosen.id'), 'in_0011')
+    await page.getByText('Foi escolhida a fatura FT-0011.').waitFor()
     assert.deepEqual(watched.problems, [])
-  },
-)
+  })
 
-test('a page of any other origin gets neither the frame nor an invoice', options, async t => {
-  const context = await (await browser()).newContext()
-  t.after(() => context.close())
-  const page = await context.newPage()
-  hosted.set('/', `<!doctype html>${frame()}<script src="/host.js"></script>`)
-  hosted.set('/host.js', listen)
-  const problems: string[] = []
-  page.on('console', message => problems.push(message.text()))
-  await page.goto(origin.replace('127.0.0.1', 'localhost'))
-  await page.waitForLoadState('networkidle')
-  assert.match(problems.join('\n'), /frame-ancestors/)
-  assert.equal(await page.frameLocator('iframe').getByRole('button').count(), 0)
-  assert.equal(await page.evaluate('window.got'), undefined)
-})
+  const frame = () =>
+    `<iframe title="Invoices" src="${service.address}/?pick=1#t=${everything}&amp;c=cus_ana"></iframe>`
+  const listen = `addEventListener('message', ({ data, origin }) => { window.got = { data, origin } })`
 
-test('outside of a frame there is nothing to choose for', options, async t => {
-  const context = await (await browser()).newContext({ locale: 'en-GB' })
-  t.after(() => context.close())
-  const page = await context.newPage()
-  await page.goto(`${service.address}/?pick=1#t=${everything}&c=cus_ana`)
-  await page.getByRole('link', { name: 'FT-0012' }).waitFor()
-  assert.equal(await page.getByRole('button', { name: /Choose/ }).count(), 0)
-})
+  test(
+    'a page of an allowed origin shows the page in a frame, and is handed the chosen invoice',
+    options,
+    async t => {
+      const { page, watched } = await openHost(t, frame(), listen)
+      await page.frameLocator('iframe').getByRole('button', { name: 'Choose invoice FT-0010' }).click()
+      await page.waitForFunction('window.got')
+      assert.equal(await page.evaluate('got.origin'), service.address)
+      assert.equal(await page.evaluate('got.data.type'), 'fatura:invoice')
+      assert.equal(await page.evaluate('got.data.invoice.number'), 'FT-0010')
+      assert.deepEqual(watched.problems, [])
+    },
+  )
 
-test(
-  'a customer link tells its customer by itself; one for an invoice shows that invoice and nothing else',
-  options,
-  async t => {
+  test('a page of any other origin gets neither the frame nor an invoice', options, async t => {
+    const context = await (await browser()).newContext()
+    t.after(() => context.close())
+    const page = await context.newPage()
+    hosted.set('/elsewhere', `<!doctype html>${frame()}<script src="/elsewhere.js"></script>`)
+    hosted.set('/elsewhere.js', listen)
+    const problems: string[] = []
+    page.on('console', message => problems.push(message.text()))
+    await page.goto(`${origin.replace('127.0.0.1', 'localhost')}/elsewhere`)
+    await page.waitForLoadState('networkidle')
+    assert.match(problems.join('\n'), /frame-ancestors/)
+    assert.equal(await page.frameLocator('iframe').getByRole('button').count(), 0)
+    assert.equal(await page.evaluate('window.got'), undefined)
+  })
+
+  test('outside of a frame there is nothing to choose for', options, async t => {
     const context = await (await browser()).newContext({ locale: 'en-GB' })
     t.after(() => context.close())
     const page = await context.newPage()
-    const watched = await watchPage(page)
-    await page.goto(`${service.address}/#t=${signer.token()}`)
+    await page.goto(`${service.address}/?pick=1#t=${everything}&c=cus_ana`)
     await page.getByRole('link', { name: 'FT-0012' }).waitFor()
-    // Another link opened in the same tab.
-    await page.goto(`${service.address}/#t=${signer.token({ invoice: 'in_0012' })}`)
-    await page.getByRole('heading', { name: 'FT-0012' }).waitFor()
-    assert.equal(page.url(), `${service.address}/`)
-    assert.equal(await page.getByRole('link').count(), 0)
-    const arrived = page.waitForEvent('download')
-    await page.getByRole('button', { name: 'Download PDF: Invoice FT-0012' }).click()
-    assert.equal((await arrived).suggestedFilename(), 'FT-0012.pdf')
-    assert.deepEqual(watched.problems, [])
+    assert.equal(await page.getByRole('button', { name: /Choose/ }).count(), 0)
+  })
 
-    const iat = Math.floor(Date.now() / 1000)
-    await page.goto(`${service.address}/#t=${signer.token({ iat: iat - 900, exp: iat - 300 })}`)
-    await page.getByRole('heading', { name: 'Your access has expired' }).waitFor()
-  },
-)
+  test(
+    'a customer link tells its customer by itself; one for an invoice shows that invoice and nothing else',
+    options,
+    async t => {
+      const context = await (await browser()).newContext({ locale: 'en-GB' })
+      t.after(() => context.close())
+      const page = await context.newPage()
+      const watched = await watchPage(page)
+      await page.goto(`${service.address}/#t=${signer.token()}`)
+      await page.getByRole('link', { name: 'FT-0012' }).waitFor()
+      // Another link opened in the same tab.
+      await page.goto(`${service.address}/#t=${signer.token({ invoice: 'in_0012' })}`)
+      await page.getByRole('heading', { name: 'FT-0012' }).waitFor()
+      assert.equal(page.url(), `${service.address}/`)
+      assert.equal(await page.getByRole('link').count(), 0)
+      const arrived = page.waitForEvent('download')
+      await page.getByRole('button', { name: 'Download PDF: Invoice FT-0012' }).click()
+      assert.equal((await arrived).suggestedFilename(), 'FT-0012.pdf')
+      assert.deepEqual(watched.problems, [])
+
+      const iat = Math.floor(Date.now() / 1000)
+      await page.goto(`${service.address}/#t=${signer.token({ iat: iat - 900, exp: iat - 300 })}`)
+      await page.getByRole('heading', { name: 'Your access has expired' }).waitFor()
+    },
+  )
+})

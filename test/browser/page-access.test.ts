@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
-import { test } from 'node:test'
+import { describe, test } from 'node:test'
 import { brotliCompressSync, gzipSync } from 'node:zlib'
 import type { Page } from 'playwright-core'
 import { loadPage } from '../../src/http/page-files.ts'
@@ -12,7 +12,7 @@ import { lacksChromium } from '../support/browser.ts'
 
 const axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 const { service, open } = await startPages({ ...bothSystems, records: makeHistory(63) })
-const options = { timeout: 90_000, skip: lacksChromium }
+const options = { timeout: 180_000, skip: lacksChromium }
 
 /** Each view, with what shows that it is there. The first is where a page is opened. */
 const views = {
@@ -33,129 +33,135 @@ async function findViolations(page: Page): Promise<string[]> {
   return found as string[]
 }
 
-for (const [name, look] of Object.entries({
-  'light, English': { locale: 'en-GB', colorScheme: 'light' },
-  'dark, Portuguese, on a phone': {
-    locale: 'pt-PT',
-    colorScheme: 'dark',
-    viewport: { width: 390, height: 800 },
-  },
-} as const))
-  test(`axe-core finds nothing against WCAG 2.2 AA in any view: ${name}`, options, async t => {
-    const { page, assertClean } = await open(t, { ...look, reducedMotion: 'reduce' })
+// Each has a page of its own, and mostly waits for it.
+describe('the billing page for everybody', { concurrency: 3 }, () => {
+  for (const [name, look] of Object.entries({
+    'light, English': { locale: 'en-GB', colorScheme: 'light' },
+    'dark, Portuguese, on a phone': {
+      locale: 'pt-PT',
+      colorScheme: 'dark',
+      viewport: { width: 390, height: 800 },
+    },
+  } as const))
+    test(`axe-core finds nothing against WCAG 2.2 AA in any view: ${name}`, options, async t => {
+      const { page, assertClean } = await open(t, { ...look, reducedMotion: 'reduce' })
+      for (const [view, [path, sign]] of Object.entries(views)) {
+        if (path !== '/') await page.goto(service.address + path)
+        await page.locator(sign).first().waitFor()
+        assert.deepEqual(await findViolations(page), [], view)
+        await screenshot(page, `${view}-${look.colorScheme}`)
+      }
+      const other = await open(t, { ...look, token: null })
+      await other.page.locator('.sign-in').waitFor()
+      assert.deepEqual(await findViolations(other.page), [], 'sign-in')
+      assertClean(/Failed to load resource/)
+    })
+
+  test('nothing is wider than the screen at 320 px, nor at 200 % zoom', options, async t => {
+    const zoomed = { width: 640, height: 450 }
+    const { page } = await open(t, { viewport: zoomed, deviceScaleFactor: 2 })
     for (const [view, [path, sign]] of Object.entries(views)) {
       if (path !== '/') await page.goto(service.address + path)
       await page.locator(sign).first().waitFor()
-      assert.deepEqual(await findViolations(page), [], view)
-      await screenshot(page, `${view}-${look.colorScheme}`)
+      for (const size of [{ width: 320, height: 640 }, zoomed]) {
+        await page.setViewportSize(size)
+        const width = Number(await page.evaluate('document.documentElement.scrollWidth'))
+        assert.ok(width <= size.width, `${view}: ${width} px at ${size.width}`)
+        await screenshot(page, `${view}-${size.width}`)
+      }
     }
-    const other = await open(t, { ...look, token: null })
-    await other.page.locator('.sign-in').waitFor()
-    assert.deepEqual(await findViolations(other.page), [], 'sign-in')
-    assertClean(/Failed to load resource/)
   })
 
-test('nothing is wider than the screen at 320 px, nor at 200 % zoom', options, async t => {
-  const zoomed = { width: 640, height: 450 }
-  const { page } = await open(t, { viewport: zoomed, deviceScaleFactor: 2 })
-  for (const [view, [path, sign]] of Object.entries(views)) {
-    if (path !== '/') await page.goto(service.address + path)
-    await page.locator(sign).first().waitFor()
-    for (const size of [{ width: 320, height: 640 }, zoomed]) {
-      await page.setViewportSize(size)
-      const width = Number(await page.evaluate('document.documentElement.scrollWidth'))
-      assert.ok(width <= size.width, `${view}: ${width} px at ${size.width}`)
-      await screenshot(page, `${view}-${size.width}`)
+  test('the keyboard alone is enough: filters, pages, an invoice, a PDF, and back', options, async t => {
+    const { page, assertClean } = await open(t)
+    await page.locator('.charts').waitFor()
+    const press = async (key: string, times = 1) => {
+      for (let i = 0; i < times; i++) await page.keyboard.press(key)
     }
-  }
-})
-
-test('the keyboard alone is enough: filters, pages, an invoice, a PDF, and back', options, async t => {
-  const { page, assertClean } = await open(t)
-  await page.locator('.charts').waitFor()
-  const press = async (key: string, times = 1) => {
-    for (let i = 0; i < times; i++) await page.keyboard.press(key)
-  }
-  const focused = () =>
-    page.evaluate(
-      `(element => element.getAttribute('aria-label') ?? element.labels?.[0]?.textContent.trim() ?? element.textContent)(document.activeElement)`,
-    )
-  /** Goes on until it stands there; each stop must show that it has the focus. */
-  const tabTo = async (name: RegExp) => {
-    for (let stops = 0; stops < 40; stops++) {
-      await press('Tab')
-      // Past the last stop, the browser's own come.
-      if (await page.evaluate('document.activeElement === document.body')) continue
-      const outline = await page.evaluate('getComputedStyle(document.activeElement).outlineStyle')
-      assert.notEqual(outline, 'none', String(await focused()))
-      if (name.test(String(await focused()))) return
+    const focused = () =>
+      page.evaluate(
+        `(element => element.getAttribute('aria-label') ?? element.labels?.[0]?.textContent.trim() ?? element.textContent)(document.activeElement)`,
+      )
+    /** Goes on until it stands there; each stop must show that it has the focus. */
+    const tabTo = async (name: RegExp) => {
+      for (let stops = 0; stops < 40; stops++) {
+        await press('Tab')
+        // Past the last stop, the browser's own come.
+        if (await page.evaluate('document.activeElement === document.body')) continue
+        const outline = await page.evaluate('getComputedStyle(document.activeElement).outlineStyle')
+        assert.notEqual(outline, 'none', String(await focused()))
+        if (name.test(String(await focused()))) return
+      }
+      assert.fail(`${name} cannot be reached`)
     }
-    assert.fail(`${name} cannot be reached`)
-  }
-  await press('Tab')
-  assert.equal(await focused(), 'Skip to the invoices')
-  await press('Enter')
-  await tabTo(/^FT-0063$/)
-  await page.keyboard.press('Shift+Tab')
-  await tabTo(/^FT-0063$/)
-  await press('Enter')
-  await page.locator('.detail').waitFor()
-  assert.equal(await focused(), 'FT-0063', 'the heading of what was opened')
-  await tabTo(/Download PDF: Certified document/)
-  const arrived = page.waitForEvent('download')
-  await press('Space')
-  await (await arrived).path()
-  await page.goBack()
-  await page.locator('table.invoices').waitFor()
-  assert.equal(await focused(), 'FT-0063', 'where it was left')
-  await tabTo(/^Payment/)
-  await press('ArrowDown', 3)
-  await page.waitForURL(/status=paid/)
-  await tabTo(/^Next$/)
-  await press('Enter')
-  await page.waitForURL(/page=2/)
-  assertClean()
-})
+    await press('Tab')
+    assert.equal(await focused(), 'Skip to the invoices')
+    await press('Enter')
+    await tabTo(/^FT-0063$/)
+    await page.keyboard.press('Shift+Tab')
+    await tabTo(/^FT-0063$/)
+    await press('Enter')
+    await page.locator('.detail').waitFor()
+    assert.equal(await focused(), 'FT-0063', 'the heading of what was opened')
+    await tabTo(/Download PDF: Certified document/)
+    const arrived = page.waitForEvent('download')
+    await press('Space')
+    await (await arrived).path()
+    await page.goBack()
+    await page.locator('table.invoices').waitFor()
+    assert.equal(await focused(), 'FT-0063', 'where it was left')
+    await tabTo(/^Payment/)
+    await press('ArrowDown', 3)
+    await page.waitForURL(/status=paid/)
+    await tabTo(/^Next$/)
+    await press('Enter')
+    await page.waitForURL(/page=2/)
+    assertClean()
+  })
 
-test('in forced colours every state is told apart by its words and shape', options, async t => {
-  const { page } = await open(t, { forcedColors: 'active' })
-  await page.locator('.charts').waitFor()
-  const fills = await page.evaluate(`(() => {
+  test('in forced colours every state is told apart by its words and shape', options, async t => {
+    const { page } = await open(t, { forcedColors: 'active' })
+    await page.locator('.charts').waitFor()
+    const fills = await page.evaluate(`(() => {
     const text = getComputedStyle(document.querySelector('.found')).color
     const bar = getComputedStyle(document.querySelector('.bars rect')).fill
     const badge = getComputedStyle(document.querySelector('.badge')).borderTopColor
     return [bar === text, badge === text]
   })()`)
-  assert.deepEqual(fills, [true, true])
-  await screenshot(page, 'forced-colours')
-})
+    assert.deepEqual(fills, [true, true])
+    await screenshot(page, 'forced-colours')
+  })
 
-test('all that the page and the element are made of is at most 40 KB compressed', () => {
-  const files = loadPage(builtFolder, [])
-  assert.deepEqual(files.map(({ path }) => path.replace(/-[A-Z0-9]{8}\./, '.')).toSorted(), [
-    '/',
-    '/assets/chunk.js',
-    '/assets/chunk.js',
-    '/assets/page.js',
-    '/assets/styles.css',
-    '/assets/zip.js',
-    '/fatura-invoices.js',
-  ])
-  const plain = files.map(({ variants }) => variants.at(-1)?.body ?? Buffer.alloc(0))
-  const sum = (compress: (body: Buffer) => Buffer) =>
-    plain.reduce((total, body) => total + compress(body).length, 0)
-  const sizes = { br: sum(body => brotliCompressSync(body)), gzip: sum(body => gzipSync(body, { level: 9 })) }
-  assert.ok(sizes.br <= 40_000 && sizes.gzip <= 40_000, JSON.stringify(sizes))
-})
+  test('all that the page and the element are made of is at most 40 KB compressed', () => {
+    const files = loadPage(builtFolder, [])
+    assert.deepEqual(files.map(({ path }) => path.replace(/-[A-Z0-9]{8}\./, '.')).toSorted(), [
+      '/',
+      '/assets/chunk.js',
+      '/assets/chunk.js',
+      '/assets/page.js',
+      '/assets/styles.css',
+      '/assets/zip.js',
+      '/fatura-invoices.js',
+    ])
+    const plain = files.map(({ variants }) => variants.at(-1)?.body ?? Buffer.alloc(0))
+    const sum = (compress: (body: Buffer) => Buffer) =>
+      plain.reduce((total, body) => total + compress(body).length, 0)
+    const sizes = {
+      br: sum(body => brotliCompressSync(body)),
+      gzip: sum(body => gzipSync(body, { level: 9 })),
+    }
+    assert.ok(sizes.br <= 40_000 && sizes.gzip <= 40_000, JSON.stringify(sizes))
+  })
 
-test('the page’s policy allows its own files and nothing else', async () => {
-  const { headers, status } = await service.get('/', { token: null })
-  assert.equal(status, 200)
-  assert.equal(
-    headers['content-security-policy'],
-    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; frame-ancestors 'none'",
-  )
-  assert.equal(headers['referrer-policy'], 'no-referrer')
+  test('the page’s policy allows its own files and nothing else', async () => {
+    const { headers, status } = await service.get('/', { token: null })
+    assert.equal(status, 200)
+    assert.equal(
+      headers['content-security-policy'],
+      "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; frame-ancestors 'none'",
+    )
+    assert.equal(headers['referrer-policy'], 'no-referrer')
+  })
 })
 
 /** For those who want to look: SCREENSHOTS names a folder. */

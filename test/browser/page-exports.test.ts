@@ -1,7 +1,7 @@
 /** What customers and their accountants take along: a table, the PDFs, a statement. */
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
-import { test } from 'node:test'
+import { describe, test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { SourceError } from '../../src/sources.ts'
 import { bothSystems, makeHistory, pdf, startPages } from '../support/billing-page.ts'
@@ -25,7 +25,7 @@ const hostile = makeRecord({
   currency: 'eur',
 })
 const { open } = await startPages({ ...bothSystems, payments, records: [...history, hostile] })
-const options = { timeout: 60_000, skip: lacksChromium }
+const options = { timeout: 180_000, skip: lacksChromium }
 const rows = 'table.invoices tbody tr'
 
 /** Without it, a browser that can write files would ask where to. */
@@ -39,126 +39,132 @@ async function take(page: Page, button: string): Promise<{ name: string; bytes: 
   return { name: download.suggestedFilename(), bytes: await readFile(await download.path()) }
 }
 
-test('CSV holds all pages of what the filters find, as the language’s Excel opens it', options, async t => {
-  const { page, assertClean } = await open(t, { path: '/?status=paid', locale: 'pt-PT' })
-  const { name, bytes } = await take(page, 'CSV')
-  assert.equal(name, 'invoices_cus_ana.csv')
-  const text = bytes.toString()
-  assert.ok(text.startsWith('\ufeffFatura;Data;Cliente;NIF;Pagamento;'))
-  const lines = text.trimEnd().split('\r\n')
-  const paid = history.filter(({ invoice }) => invoice.status === 'paid')
-  assert.equal(lines.length, paid.length + 1)
-  assert.match(
-    lines[1] ?? '',
-    /^FT-0123;2026-09-30;Padaria Simões, Lda\.;PT123456789;Paga;Emitido e liquidado;1000;1003,71;0,00;23;230,85;1234,56;EUR;in_0123$/,
-  )
-  assert.ok(lines.some(line => /;123468;JPY;/.test(line)) || lines.some(line => /;1234\d\d;JPY;/.test(line)))
-  await page.getByText('Concluído.').waitFor()
-  assertClean()
-})
-
-test('CSV in English has commas and points; what looks like a formula stays text', options, async t => {
-  const { page, assertClean } = await open(t, { customer: 'cus_hostile' })
-  const { bytes } = await take(page, 'CSV')
-  const [, line] = bytes.toString().split('\r\n')
-  assert.equal(line?.slice(0, 42), `'=1+1,2026-03-02,"'@cmd; ""quoted"", é",PT`)
-  assert.match(line ?? '', /,-10\.50,EUR,in_hostile$/)
-  assertClean()
-})
-
-test('the PDFs come as one ZIP with a table; what could not be had is named', options, async t => {
-  const { page, assertClean } = await open(t, { path: '/?date_from=2026-09-01', init: noFilePicker })
-  const { name, bytes } = await take(page, 'All PDFs')
-  assert.equal(name, 'invoices_cus_ana_2026-09-01.zip')
-  const found = history.filter(({ invoice }) => invoice.issued_at >= '2026-09')
-  const text = bytes.toString('latin1')
-  const entries = [...text.matchAll(/PK\x01\x02.{42}/gs)].map(({ index, 0: head }) => {
-    const length = Buffer.from(head, 'latin1').readUInt16LE(28)
-    return bytes.subarray(index + 46, index + 46 + length).toString()
+// Each has a page of its own, and mostly waits for it.
+describe('what is taken along', { concurrency: 3 }, () => {
+  test('CSV holds all pages of what the filters find, as the language’s Excel opens it', options, async t => {
+    const { page, assertClean } = await open(t, { path: '/?status=paid', locale: 'pt-PT' })
+    const { name, bytes } = await take(page, 'CSV')
+    assert.equal(name, 'invoices_cus_ana.csv')
+    const text = bytes.toString()
+    assert.ok(text.startsWith('\ufeffFatura;Data;Cliente;NIF;Pagamento;'))
+    const lines = text.trimEnd().split('\r\n')
+    const paid = history.filter(({ invoice }) => invoice.status === 'paid')
+    assert.equal(lines.length, paid.length + 1)
+    assert.match(
+      lines[1] ?? '',
+      /^FT-0123;2026-09-30;Padaria Simões, Lda\.;PT123456789;Paga;Emitido e liquidado;1000;1003,71;0,00;23;230,85;1234,56;EUR;in_0123$/,
+    )
+    assert.ok(
+      lines.some(line => /;123468;JPY;/.test(line)) || lines.some(line => /;1234\d\d;JPY;/.test(line)),
+    )
+    await page.getByText('Concluído.').waitFor()
+    assertClean()
   })
-  const expected = found.flatMap(({ invoice: { number, status, id } }) => [
-    ...(status === 'paid' ? [`Certified document/${number}.pdf`] : []),
-    ...(status === 'draft' || id === 'in_0122' ? [] : [`Invoice/${number}.pdf`]),
-  ])
-  assert.deepEqual(entries, [...expected, 'invoices.csv', 'missing.txt'])
-  assert.ok(text.includes('%PDF-1.7\ndocument 1000') && text.includes('%PDF-1.7\npayments in_0123'))
-  assert.ok(text.includes('FT-0122: Invoice (document_not_found)'))
-  await page.getByText('1 PDF could not be had').waitFor()
-  assertClean(/Failed to load resource/)
-})
 
-test('where a browser can write into a file, the ZIP is streamed into it', options, async t => {
-  const { page, assertClean } = await open(t, {
-    path: '/?date_from=2026-09-25',
-    init: `window.showSaveFilePicker = async ({ suggestedName }) =>
+  test('CSV in English has commas and points; what looks like a formula stays text', options, async t => {
+    const { page, assertClean } = await open(t, { customer: 'cus_hostile' })
+    const { bytes } = await take(page, 'CSV')
+    const [, line] = bytes.toString().split('\r\n')
+    assert.equal(line?.slice(0, 42), `'=1+1,2026-03-02,"'@cmd; ""quoted"", é",PT`)
+    assert.match(line ?? '', /,-10\.50,EUR,in_hostile$/)
+    assertClean()
+  })
+
+  test('the PDFs come as one ZIP with a table; what could not be had is named', options, async t => {
+    const { page, assertClean } = await open(t, { path: '/?date_from=2026-09-01', init: noFilePicker })
+    const { name, bytes } = await take(page, 'All PDFs')
+    assert.equal(name, 'invoices_cus_ana_2026-09-01.zip')
+    const found = history.filter(({ invoice }) => invoice.issued_at >= '2026-09')
+    const text = bytes.toString('latin1')
+    const entries = [...text.matchAll(/PK\x01\x02.{42}/gs)].map(({ index, 0: head }) => {
+      const length = Buffer.from(head, 'latin1').readUInt16LE(28)
+      return bytes.subarray(index + 46, index + 46 + length).toString()
+    })
+    const expected = found.flatMap(({ invoice: { number, status, id } }) => [
+      ...(status === 'paid' ? [`Certified document/${number}.pdf`] : []),
+      ...(status === 'draft' || id === 'in_0122' ? [] : [`Invoice/${number}.pdf`]),
+    ])
+    assert.deepEqual(entries, [...expected, 'invoices.csv', 'missing.txt'])
+    assert.ok(text.includes('%PDF-1.7\ndocument 1000') && text.includes('%PDF-1.7\npayments in_0123'))
+    assert.ok(text.includes('FT-0122: Invoice (document_not_found)'))
+    await page.getByText('1 PDF could not be had').waitFor()
+    assertClean(/Failed to load resource/)
+  })
+
+  test('where a browser can write into a file, the ZIP is streamed into it', options, async t => {
+    const { page, assertClean } = await open(t, {
+      path: '/?date_from=2026-09-25',
+      init: `window.showSaveFilePicker = async ({ suggestedName }) =>
       (await navigator.storage.getDirectory()).getFileHandle(suggestedName, { create: true })`,
-  })
-  await page.locator(rows).first().waitFor()
-  await page.getByRole('button', { name: 'All PDFs' }).click()
-  await page.getByText('Done.').waitFor()
-  const text = await page.evaluate(`navigator.storage.getDirectory()
+    })
+    await page.locator(rows).first().waitFor()
+    await page.getByRole('button', { name: 'All PDFs' }).click()
+    await page.getByText('Done.').waitFor()
+    const text = await page.evaluate(`navigator.storage.getDirectory()
     .then(folder => folder.getFileHandle('invoices_cus_ana_2026-09-25.zip'))
     .then(handle => handle.getFile()).then(file => file.text())`)
-  assert.match(String(text), /^PK.*%PDF-1\.7\ndocument 1000.*PK\x05\x06/s)
-  assertClean()
-})
-
-test('an export shows its progress and can be cancelled', options, async t => {
-  let pages = 0
-  const { page, watched } = await open(t, { init: noFilePicker })
-  await page.locator('.charts').waitFor()
-  // The second page of the walk never comes.
-  await page.route(/page=2/, () => void pages++)
-  await page.getByRole('button', { name: 'CSV', exact: true }).click()
-  await page.getByText('50 of 123').waitFor()
-  assert.equal(await page.getByRole('progressbar').getAttribute('value'), '50')
-  await page.getByRole('button', { name: 'Cancel' }).click()
-  await page.getByText('Cancelled.', { exact: true }).waitFor()
-  assert.equal(pages, 1)
-  const asked = watched.requests.length
-  assert.equal(await page.getByRole('button', { name: 'CSV', exact: true }).isEnabled(), true)
-  assert.equal(watched.requests.length, asked)
-})
-
-test(
-  'the statement lists all that was found with totals by currency, and prints as such',
-  options,
-  async t => {
-    const { page, assertClean } = await open(t, { path: '/?date_from=2026-01-01' })
-    await page.getByRole('link', { name: 'Statement' }).click()
-    await page.getByRole('heading', { name: 'Statement of invoices' }).waitFor()
-    const found = history.filter(({ invoice }) => invoice.issued_at >= '2026')
-    assert.equal(await page.locator('.statement table').first().locator('tbody tr').count(), found.length)
-    const sum = (currency: string, only?: string) =>
-      found.reduce(
-        (total, { invoice }) =>
-          invoice.currency === currency &&
-          !['draft', 'void'].includes(invoice.status) &&
-          (only === undefined || invoice.status === only)
-            ? total + invoice.total_cents
-            : total,
-        0,
-      )
-    const amount = (cents: number, currency: string) =>
-      new Intl.NumberFormat('en-GB', { style: 'currency', currency }).format(
-        currency === 'JPY' ? cents : cents / 100,
-      )
-    const totals = await page.locator('.by-currency tbody tr').allTextContents()
-    assert.deepEqual(
-      totals,
-      ['eur', 'jpy'].map(currency =>
-        [
-          currency.toUpperCase(),
-          amount(sum(currency, 'paid'), currency.toUpperCase()),
-          amount(sum(currency, 'open'), currency.toUpperCase()),
-          amount(sum(currency), currency.toUpperCase()),
-        ].join(''),
-      ),
-    )
-    await page.emulateMedia({ media: 'print' })
-    for (const hidden of ['header.top', '.back']) assert.equal(await page.locator(hidden).isVisible(), false)
-    assert.equal(await page.getByRole('button').count(), 0, 'nothing to press on paper')
-    assert.equal(await page.locator('.statement').isVisible(), true)
+    assert.match(String(text), /^PK.*%PDF-1\.7\ndocument 1000.*PK\x05\x06/s)
     assertClean()
-  },
-)
+  })
+
+  test('an export shows its progress and can be cancelled', options, async t => {
+    let pages = 0
+    const { page, watched } = await open(t, { init: noFilePicker })
+    await page.locator('.charts').waitFor()
+    // The second page of the walk never comes.
+    await page.route(/page=2/, () => void pages++)
+    await page.getByRole('button', { name: 'CSV', exact: true }).click()
+    await page.getByText('50 of 123').waitFor()
+    assert.equal(await page.getByRole('progressbar').getAttribute('value'), '50')
+    await page.getByRole('button', { name: 'Cancel' }).click()
+    await page.getByText('Cancelled.', { exact: true }).waitFor()
+    assert.equal(pages, 1)
+    const asked = watched.requests.length
+    assert.equal(await page.getByRole('button', { name: 'CSV', exact: true }).isEnabled(), true)
+    assert.equal(watched.requests.length, asked)
+  })
+
+  test(
+    'the statement lists all that was found with totals by currency, and prints as such',
+    options,
+    async t => {
+      const { page, assertClean } = await open(t, { path: '/?date_from=2026-01-01' })
+      await page.getByRole('link', { name: 'Statement' }).click()
+      await page.getByRole('heading', { name: 'Statement of invoices' }).waitFor()
+      const found = history.filter(({ invoice }) => invoice.issued_at >= '2026')
+      assert.equal(await page.locator('.statement table').first().locator('tbody tr').count(), found.length)
+      const sum = (currency: string, only?: string) =>
+        found.reduce(
+          (total, { invoice }) =>
+            invoice.currency === currency &&
+            !['draft', 'void'].includes(invoice.status) &&
+            (only === undefined || invoice.status === only)
+              ? total + invoice.total_cents
+              : total,
+          0,
+        )
+      const amount = (cents: number, currency: string) =>
+        new Intl.NumberFormat('en-GB', { style: 'currency', currency }).format(
+          currency === 'JPY' ? cents : cents / 100,
+        )
+      const totals = await page.locator('.by-currency tbody tr').allTextContents()
+      assert.deepEqual(
+        totals,
+        ['eur', 'jpy'].map(currency =>
+          [
+            currency.toUpperCase(),
+            amount(sum(currency, 'paid'), currency.toUpperCase()),
+            amount(sum(currency, 'open'), currency.toUpperCase()),
+            amount(sum(currency), currency.toUpperCase()),
+          ].join(''),
+        ),
+      )
+      await page.emulateMedia({ media: 'print' })
+      for (const hidden of ['header.top', '.back'])
+        assert.equal(await page.locator(hidden).isVisible(), false)
+      assert.equal(await page.getByRole('button').count(), 0, 'nothing to press on paper')
+      assert.equal(await page.locator('.statement').isVisible(), true)
+      assertClean()
+    },
+  )
+})

@@ -1,6 +1,6 @@
 /** Every state of the billing page in which there is nothing to show has a way out: each is walked, in a real browser. */
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { describe, test } from 'node:test'
 import type { Route } from 'playwright-core'
 import { SourceError } from '../../src/sources.ts'
 import { bothSystems, makeHistory, pdf, startPages } from '../support/billing-page.ts'
@@ -32,213 +32,221 @@ const { service, open, everything } = await startPages({
     makeRecord({ id: 'in_draft', customer_id: 'cus_bob', number: null, status: 'draft' }),
   ],
 })
-const options = { timeout: 60_000, skip: lacksChromium }
+const options = { timeout: 180_000, skip: lacksChromium }
 const rows = 'table.invoices tbody tr'
 const lists = /\/invoices(\?|$)/
 
 /** An answer that is no success is written to the console by the browser itself. */
 const failedLoad = /Failed to load resource/
 
-test('empty: it says so, and a new invoice appears by itself', options, async t => {
-  const { page, assertClean } = await open(t, {
-    customer: 'cus_empty',
-    prepare: page => page.clock.install(),
-  })
-  await page.getByRole('heading', { name: 'No invoices yet' }).waitFor()
-  await page.getByRole('button', { name: 'Try again' }).click()
-  await service.save(makeRecord({ id: 'in_first', customer_id: 'cus_empty', number: 'E-1' }))
-  await page.clock.fastForward(10_100)
-  await page.getByRole('link', { name: 'E-1' }).waitFor()
-  assertClean()
-})
-
-test('no match: the filters can be cleared', options, async t => {
-  const { page, assertClean } = await open(t, { path: '/?q=zzz&date_from=2026-02-01&date_to=2026-01-01' })
-  await page.getByRole('heading', { name: 'No invoice matches' }).waitFor()
-  await page.getByText('The first day is after the last').waitFor()
-  await page.getByRole('button', { name: 'Clear filters' }).last().click()
-  await page.locator(rows).first().waitFor()
-  assertClean()
-})
-
-test('a search of too many words: it says so, and can be cleared', options, async t => {
-  const words = Array.from({ length: 11 }, (_, index) => `w${index}x`).join('+')
-  const { page, assertClean } = await open(t, { path: `/?q=${words}` })
-  await page.getByRole('alert').getByRole('heading', { name: 'This search is too long' }).waitFor()
-  await page.getByRole('button', { name: 'Clear filters' }).click()
-  await page.locator(rows).first().waitFor()
-  assertClean(failedLoad)
-})
-
-test('loading: after a while it says that it takes long, and can be tried again', options, async t => {
-  let isHeld = true
-  const held: Route[] = []
-  const { page, assertClean } = await open(t, {
-    async prepare(page) {
-      await page.clock.install()
-      await page.route(lists, route => (isHeld ? void held.push(route) : route.continue()))
-    },
-  })
-  await page.getByText('Loading invoices…').waitFor()
-  await page.clock.fastForward(6_100)
-  await page.getByText('This takes longer than usual.').waitFor()
-  isHeld = false
-  await page.getByRole('button', { name: 'Try again' }).click()
-  await page.locator(rows).first().waitFor()
-  await Promise.all(held.map(route => route.abort()))
-  assertClean(failedLoad)
-})
-
-for (const [state, title, given] of [
-  ['expired', 'Your access has expired', { expires_at: Date.now() - 1_000 }],
-  ['revoked', 'Your access has ended', { revoked_at: Date.now() }],
-  ['for another customer', 'This access is for somebody else', { customers: ['cus_bob'] }],
-] as const)
-  test(`an access that is ${state}: it says so, and another one can be entered`, options, async t => {
-    const token = await service.createToken(given)
-    const { page, assertClean } = await open(t, { token })
-    await page.getByRole('alert').getByRole('heading', { name: title }).waitFor()
-    assert.equal(await page.locator(rows).count(), 0)
-    await page.getByRole('button', { name: 'Use another access' }).click()
-    await page.getByLabel('Customer').fill('cus_ana')
-    await page.getByLabel('Access token').fill(everything)
-    await page.getByRole('button', { name: 'Show invoices' }).click()
-    await page.locator(rows).first().waitFor()
-    assert.equal(await page.evaluate('location.href.includes("fat_")'), false)
-    assertClean(failedLoad)
-  })
-
-test('an access that is revoked while somebody looks takes what it showed away', options, async t => {
-  const token = await service.createToken()
-  const { page, assertClean } = await open(t, { token, prepare: page => page.clock.install() })
-  await page.locator(rows).first().waitFor()
-  const id = token.slice(0, 16)
-  await service.store.revokeToken(id, Date.now())
-  while ((await service.list('', { token })).status !== 401);
-  await page.clock.fastForward(10_100)
-  await page.getByRole('heading', { name: 'Your access has ended' }).waitFor()
-  assert.equal(await page.locator(rows).count(), 0)
-  assertClean(failedLoad)
-})
-
-test('rate limited: it counts down, and goes on by itself', options, async t => {
-  let left = 1
-  const { page, assertClean } = await open(t, {
-    prepare: page =>
-      page.route(lists, route =>
-        left-- > 0
-          ? route.fulfill({
-              status: 429,
-              headers: { 'retry-after': '2', 'content-type': 'application/json' },
-              body: JSON.stringify({ error: { code: 'rate_limited', message: 'Too many.' } }),
-            })
-          : route.continue(),
-      ),
-  })
-  await page.getByRole('alert').getByRole('heading', { name: 'Too many requests at once' }).waitFor()
-  await page.getByText(/Trying again by itself in \d s\./).waitFor()
-  await page.locator(rows).first().waitFor()
-  assert.equal(await page.getByRole('alert').count(), 0)
-  assertClean(failedLoad)
-})
-
-test(
-  'offline: what was loaded stays in sight, and it goes on when there is a connection',
-  options,
-  async t => {
-    const { page, assertClean } = await open(t, { prepare: page => page.clock.install() })
-    await page.locator(rows).first().waitFor()
-    await page.context().setOffline(true)
+// Each has a page of its own, and mostly waits for it.
+describe('a state with nothing to show', { concurrency: 3 }, () => {
+  test('empty: it says so, and a new invoice appears by itself', options, async t => {
+    const { page, assertClean } = await open(t, {
+      customer: 'cus_empty',
+      prepare: page => page.clock.install(),
+    })
+    await page.getByRole('heading', { name: 'No invoices yet' }).waitFor()
+    await page.getByRole('button', { name: 'Try again' }).click()
+    await service.save(makeRecord({ id: 'in_first', customer_id: 'cus_empty', number: 'E-1' }))
     await page.clock.fastForward(10_100)
-    await page.getByRole('alert').getByRole('heading', { name: 'No connection' }).waitFor()
-    assert.equal(await page.locator(rows).count(), 10)
-    await page.context().setOffline(false)
-    await page.getByRole('alert').waitFor({ state: 'detached' })
-    assertClean(failedLoad)
-  },
-)
-
-test('a fault of the service: it says so with a reference, and can be tried again', options, async t => {
-  let left = 1
-  const { page, assertClean } = await open(t, {
-    prepare: page =>
-      page.route(lists, route =>
-        left-- > 0
-          ? route.fulfill({
-              status: 500,
-              headers: { 'request-id': 'req_1', 'content-type': 'application/json' },
-              body: JSON.stringify({ error: { code: 'internal', message: 'A fault.', request_id: 'req_1' } }),
-            })
-          : route.continue(),
-      ),
-  })
-  await page.getByText('Reference for support: req_1').waitFor()
-  await page.getByRole('button', { name: 'Try again' }).click()
-  await page.locator(rows).first().waitFor()
-  assertClean(failedLoad)
-})
-
-test('an invoice that is not there: back to all of them', options, async t => {
-  const { page, assertClean } = await open(t)
-  for (const id of ['in_none', 'nonsense']) {
-    await page.goto(`${service.address}/?invoice=${id}`)
-    await page.getByRole('heading', { name: 'There is no such invoice' }).waitFor()
-    await page.getByRole('button', { name: 'All invoices' }).click()
-    await page.locator(rows).first().waitFor()
-  }
-  assertClean(failedLoad)
-})
-
-test(
-  'a document that is not ready is tried again by itself until it is there, unless cancelled',
-  options,
-  async t => {
-    const { page, assertClean } = await open(t, { customer: 'cus_bob', path: '/?invoice=in_bob' })
-    const button = page.getByRole('button', { name: 'Download PDF: Certified document B-1' })
-    notReady = Number.POSITIVE_INFINITY
-    await button.click()
-    await page.getByText(/The PDF is still being made\. Trying again by itself in \d s\./).waitFor()
-    await page.getByRole('button', { name: 'Cancel' }).click()
-    await button.waitFor()
-    notReady = 1
-    const arrived = page.waitForEvent('download')
-    await button.click()
-    await page.getByText(/still being made/).waitFor()
-    assert.equal((await arrived).suggestedFilename(), 'B-1.pdf')
-    await page.getByText('Saved as B-1.pdf.').waitFor()
-    assertClean(failedLoad)
-  },
-)
-
-test('a document that there is not, or only as a draft, has no button but a reason', options, async t => {
-  const { page, assertClean } = await open(t, { customer: 'cus_bob', path: '/?invoice=in_ixdraft' })
-  await page.locator('.pdf', { hasText: 'Certified document' }).getByText('A draft has no PDF yet.').waitFor()
-  await page.goto(`${service.address}/?invoice=in_draft`)
-  await page.locator('.pdf', { hasText: 'Certified document' }).getByText('There is none yet.').waitFor()
-  await page.getByText('The lines are not available right now.').waitFor()
-  assert.equal(await page.getByRole('button', { name: /Download/ }).count(), 0)
-  assertClean()
-})
-
-test(
-  'without an access the page asks for one, and says what is wrong with what it gets',
-  options,
-  async t => {
-    const { page, assertClean } = await open(t, { token: null, locale: 'pt-PT' })
-    const show = page.getByRole('button', { name: 'Ver faturas' })
-    await show.click()
-    await page.getByText('Indique um código de acesso.').waitFor()
-    await page.getByLabel('Código de acesso').fill(everything)
-    await page.getByLabel('Cliente').fill('ana')
-    await show.click()
-    await page.getByText('Um cliente começa por cus_').waitFor()
-    await page.getByLabel('Cliente').fill('cus_ana')
-    await page.keyboard.press('Enter')
-    await page.locator(rows).first().waitFor()
-    await page.getByRole('button', { name: 'Sair' }).click()
-    await show.waitFor()
-    await page.reload()
-    await show.waitFor()
+    await page.getByRole('link', { name: 'E-1' }).waitFor()
     assertClean()
-  },
-)
+  })
+
+  test('no match: the filters can be cleared', options, async t => {
+    const { page, assertClean } = await open(t, { path: '/?q=zzz&date_from=2026-02-01&date_to=2026-01-01' })
+    await page.getByRole('heading', { name: 'No invoice matches' }).waitFor()
+    await page.getByText('The first day is after the last').waitFor()
+    await page.getByRole('button', { name: 'Clear filters' }).last().click()
+    await page.locator(rows).first().waitFor()
+    assertClean()
+  })
+
+  test('a search of too many words: it says so, and can be cleared', options, async t => {
+    const words = Array.from({ length: 11 }, (_, index) => `w${index}x`).join('+')
+    const { page, assertClean } = await open(t, { path: `/?q=${words}` })
+    await page.getByRole('alert').getByRole('heading', { name: 'This search is too long' }).waitFor()
+    await page.getByRole('button', { name: 'Clear filters' }).click()
+    await page.locator(rows).first().waitFor()
+    assertClean(failedLoad)
+  })
+
+  test('loading: after a while it says that it takes long, and can be tried again', options, async t => {
+    let isHeld = true
+    const held: Route[] = []
+    const { page, assertClean } = await open(t, {
+      async prepare(page) {
+        await page.clock.install()
+        await page.route(lists, route => (isHeld ? void held.push(route) : route.continue()))
+      },
+    })
+    await page.getByText('Loading invoices…').waitFor()
+    await page.clock.fastForward(6_100)
+    await page.getByText('This takes longer than usual.').waitFor()
+    isHeld = false
+    await page.getByRole('button', { name: 'Try again' }).click()
+    await page.locator(rows).first().waitFor()
+    await Promise.all(held.map(route => route.abort()))
+    assertClean(failedLoad)
+  })
+
+  for (const [state, title, given] of [
+    ['expired', 'Your access has expired', { expires_at: Date.now() - 1_000 }],
+    ['revoked', 'Your access has ended', { revoked_at: Date.now() }],
+    ['for another customer', 'This access is for somebody else', { customers: ['cus_bob'] }],
+  ] as const)
+    test(`an access that is ${state}: it says so, and another one can be entered`, options, async t => {
+      const token = await service.createToken(given)
+      const { page, assertClean } = await open(t, { token })
+      await page.getByRole('alert').getByRole('heading', { name: title }).waitFor()
+      assert.equal(await page.locator(rows).count(), 0)
+      await page.getByRole('button', { name: 'Use another access' }).click()
+      await page.getByLabel('Customer').fill('cus_ana')
+      await page.getByLabel('Access token').fill(everything)
+      await page.getByRole('button', { name: 'Show invoices' }).click()
+      await page.locator(rows).first().waitFor()
+      assert.equal(await page.evaluate('location.href.includes("fat_")'), false)
+      assertClean(failedLoad)
+    })
+
+  test('an access that is revoked while somebody looks takes what it showed away', options, async t => {
+    const token = await service.createToken()
+    const { page, assertClean } = await open(t, { token, prepare: page => page.clock.install() })
+    await page.locator(rows).first().waitFor()
+    const id = token.slice(0, 16)
+    await service.store.revokeToken(id, Date.now())
+    while ((await service.list('', { token })).status !== 401);
+    await page.clock.fastForward(10_100)
+    await page.getByRole('heading', { name: 'Your access has ended' }).waitFor()
+    assert.equal(await page.locator(rows).count(), 0)
+    assertClean(failedLoad)
+  })
+
+  test('rate limited: it counts down, and goes on by itself', options, async t => {
+    let left = 1
+    const { page, assertClean } = await open(t, {
+      prepare: page =>
+        page.route(lists, route =>
+          left-- > 0
+            ? route.fulfill({
+                status: 429,
+                headers: { 'retry-after': '2', 'content-type': 'application/json' },
+                body: JSON.stringify({ error: { code: 'rate_limited', message: 'Too many.' } }),
+              })
+            : route.continue(),
+        ),
+    })
+    await page.getByRole('alert').getByRole('heading', { name: 'Too many requests at once' }).waitFor()
+    await page.getByText(/Trying again by itself in \d s\./).waitFor()
+    await page.locator(rows).first().waitFor()
+    assert.equal(await page.getByRole('alert').count(), 0)
+    assertClean(failedLoad)
+  })
+
+  test(
+    'offline: what was loaded stays in sight, and it goes on when there is a connection',
+    options,
+    async t => {
+      const { page, assertClean } = await open(t, { prepare: page => page.clock.install() })
+      await page.locator(rows).first().waitFor()
+      await page.context().setOffline(true)
+      await page.clock.fastForward(10_100)
+      await page.getByRole('alert').getByRole('heading', { name: 'No connection' }).waitFor()
+      assert.equal(await page.locator(rows).count(), 10)
+      await page.context().setOffline(false)
+      await page.getByRole('alert').waitFor({ state: 'detached' })
+      assertClean(failedLoad)
+    },
+  )
+
+  test('a fault of the service: it says so with a reference, and can be tried again', options, async t => {
+    let left = 1
+    const { page, assertClean } = await open(t, {
+      prepare: page =>
+        page.route(lists, route =>
+          left-- > 0
+            ? route.fulfill({
+                status: 500,
+                headers: { 'request-id': 'req_1', 'content-type': 'application/json' },
+                body: JSON.stringify({
+                  error: { code: 'internal', message: 'A fault.', request_id: 'req_1' },
+                }),
+              })
+            : route.continue(),
+        ),
+    })
+    await page.getByText('Reference for support: req_1').waitFor()
+    await page.getByRole('button', { name: 'Try again' }).click()
+    await page.locator(rows).first().waitFor()
+    assertClean(failedLoad)
+  })
+
+  test('an invoice that is not there: back to all of them', options, async t => {
+    const { page, assertClean } = await open(t)
+    for (const id of ['in_none', 'nonsense']) {
+      await page.goto(`${service.address}/?invoice=${id}`)
+      await page.getByRole('heading', { name: 'There is no such invoice' }).waitFor()
+      await page.getByRole('button', { name: 'All invoices' }).click()
+      await page.locator(rows).first().waitFor()
+    }
+    assertClean(failedLoad)
+  })
+
+  test(
+    'a document that is not ready is tried again by itself until it is there, unless cancelled',
+    options,
+    async t => {
+      const { page, assertClean } = await open(t, { customer: 'cus_bob', path: '/?invoice=in_bob' })
+      const button = page.getByRole('button', { name: 'Download PDF: Certified document B-1' })
+      notReady = Number.POSITIVE_INFINITY
+      await button.click()
+      await page.getByText(/The PDF is still being made\. Trying again by itself in \d s\./).waitFor()
+      await page.getByRole('button', { name: 'Cancel' }).click()
+      await button.waitFor()
+      notReady = 1
+      const arrived = page.waitForEvent('download')
+      await button.click()
+      await page.getByText(/still being made/).waitFor()
+      assert.equal((await arrived).suggestedFilename(), 'B-1.pdf')
+      await page.getByText('Saved as B-1.pdf.').waitFor()
+      assertClean(failedLoad)
+    },
+  )
+
+  test('a document that there is not, or only as a draft, has no button but a reason', options, async t => {
+    const { page, assertClean } = await open(t, { customer: 'cus_bob', path: '/?invoice=in_ixdraft' })
+    await page
+      .locator('.pdf', { hasText: 'Certified document' })
+      .getByText('A draft has no PDF yet.')
+      .waitFor()
+    await page.goto(`${service.address}/?invoice=in_draft`)
+    await page.locator('.pdf', { hasText: 'Certified document' }).getByText('There is none yet.').waitFor()
+    await page.getByText('The lines are not available right now.').waitFor()
+    assert.equal(await page.getByRole('button', { name: /Download/ }).count(), 0)
+    assertClean()
+  })
+
+  test(
+    'without an access the page asks for one, and says what is wrong with what it gets',
+    options,
+    async t => {
+      const { page, assertClean } = await open(t, { token: null, locale: 'pt-PT' })
+      const show = page.getByRole('button', { name: 'Ver faturas' })
+      await show.click()
+      await page.getByText('Indique um código de acesso.').waitFor()
+      await page.getByLabel('Código de acesso').fill(everything)
+      await page.getByLabel('Cliente').fill('ana')
+      await show.click()
+      await page.getByText('Um cliente começa por cus_').waitFor()
+      await page.getByLabel('Cliente').fill('cus_ana')
+      await page.keyboard.press('Enter')
+      await page.locator(rows).first().waitFor()
+      await page.getByRole('button', { name: 'Sair' }).click()
+      await show.waitFor()
+      await page.reload()
+      await show.waitFor()
+      assertClean()
+    },
+  )
+})

@@ -1,7 +1,7 @@
 /** The billing page as customers use it, in a real browser. */
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
-import { test } from 'node:test'
+import { describe, test } from 'node:test'
 import type { Invoice } from '../../src/invoice.ts'
 import { bothSystems, makeHistory, startPages } from '../support/billing-page.ts'
 import { lacksChromium } from '../support/browser.ts'
@@ -9,211 +9,217 @@ import { makeRecord } from '../support/records.ts'
 
 const history = makeHistory(63)
 const { service, open } = await startPages({ records: history, ...bothSystems })
-const options = { timeout: 60_000, skip: lacksChromium }
+const options = { timeout: 180_000, skip: lacksChromium }
 
 const rows = 'table.invoices tbody tr'
 
-test(
-  'a link shows the list; its token leaves the address bar at once and outlives a reload in this tab alone',
-  options,
-  async t => {
-    const { page, watched, assertClean } = await open(t)
+// Each has a page of its own, and mostly waits for it.
+describe('the billing page', { concurrency: 3 }, () => {
+  test(
+    'a link shows the list; its token leaves the address bar at once and outlives a reload in this tab alone',
+    options,
+    async t => {
+      const { page, watched, assertClean } = await open(t)
+      await page.locator(rows).first().waitFor()
+      assert.equal(page.url(), `${service.address}/`)
+      assert.equal(await page.locator(rows).count(), 10)
+      assert.equal(await page.locator('.found').textContent(), '63 invoices')
+      assert.match(
+        (await page.locator(rows).first().textContent()) ?? '',
+        /FT-0063.*30 Sept 2026.*Paid.*Issued and settled.*€1,234\.56/,
+      )
+      assert.equal(await page.title(), 'Your invoices')
+      await page.reload()
+      await page.locator(rows).first().waitFor()
+      for (const url of watched.requests) assert.doesNotMatch(url, /fat_/)
+      const other = await page.context().newPage()
+      await other.goto(service.address)
+      await other.getByLabel('Access token').waitFor()
+      assertClean()
+    },
+  )
+
+  test('amounts are written by their currency, and states in words of the language', options, async t => {
+    const { page, assertClean } = await open(t, { path: '/?page_size=50', locale: 'pt-PT' })
     await page.locator(rows).first().waitFor()
-    assert.equal(page.url(), `${service.address}/`)
-    assert.equal(await page.locator(rows).count(), 10)
-    assert.equal(await page.locator('.found').textContent(), '63 invoices')
-    assert.match(
-      (await page.locator(rows).first().textContent()) ?? '',
-      /FT-0063.*30 Sept 2026.*Paid.*Issued and settled.*€1,234\.56/,
-    )
-    assert.equal(await page.title(), 'Your invoices')
-    await page.reload()
-    await page.locator(rows).first().waitFor()
-    for (const url of watched.requests) assert.doesNotMatch(url, /fat_/)
-    const other = await page.context().newPage()
-    await other.goto(service.address)
-    await other.getByLabel('Access token').waitFor()
+    assert.equal(await page.locator(rows).count(), 50)
+    const text = (await page.locator('table.invoices').textContent()) ?? ''
+    for (const word of ['Paga', 'Por pagar', 'Anulada', 'Incobrável', 'Rascunho', 'Ainda sem número'])
+      assert.ok(text.includes(word), word)
+    for (const word of ['Emitido e liquidado', 'Em emissão', 'Ainda por emitir'])
+      assert.ok(text.includes(word), word)
+    assert.match(text, /1\s234,56\s€/)
+    assert.match(text, /123\s460\sJP¥/, 'yen have no decimals')
+    assert.equal(await page.getAttribute('html', 'lang'), 'pt-PT')
+
+    await page.getByRole('button', { name: 'English' }).click()
+    await page.getByText('63 invoices').waitFor()
+    assert.match(page.url(), /lang=en/)
+    assert.equal(await page.getAttribute('html', 'lang'), 'en')
     assertClean()
-  },
-)
+  })
 
-test('amounts are written by their currency, and states in words of the language', options, async t => {
-  const { page, assertClean } = await open(t, { path: '/?page_size=50', locale: 'pt-PT' })
-  await page.locator(rows).first().waitFor()
-  assert.equal(await page.locator(rows).count(), 50)
-  const text = (await page.locator('table.invoices').textContent()) ?? ''
-  for (const word of ['Paga', 'Por pagar', 'Anulada', 'Incobrável', 'Rascunho', 'Ainda sem número'])
-    assert.ok(text.includes(word), word)
-  for (const word of ['Emitido e liquidado', 'Em emissão', 'Ainda por emitir'])
-    assert.ok(text.includes(word), word)
-  assert.match(text, /1\s234,56\s€/)
-  assert.match(text, /123\s460\sJP¥/, 'yen have no decimals')
-  assert.equal(await page.getAttribute('html', 'lang'), 'pt-PT')
+  test(
+    'filters and pages live in the address: they can be shared, and the way back works',
+    options,
+    async t => {
+      const { page, assertClean } = await open(t)
+      const found = (text: string) => page.locator('.found', { hasText: new RegExp(`^${text}$`) }).waitFor()
+      await found('63 invoices')
+      const isPaidWithin = ({ status, issued_at }: Invoice, from: string, to: string) =>
+        status === 'paid' && issued_at >= from && issued_at < to
+      const count = (from: string, to: string) =>
+        `${history.filter(({ invoice }) => isPaidWithin(invoice, from, to)).length} invoices`
+      await page.getByLabel('Payment').selectOption('Paid')
+      await found(count('', '9'))
+      assert.equal(new URL(page.url()).search, '?status=paid')
+      await page.getByLabel('From', { exact: true }).fill('2026-01-01')
+      await found(count('2026', '9'))
+      await page.getByLabel('To', { exact: true }).fill('2026-06-30')
+      await found(count('2026', '2026-07'))
+      await page.getByLabel('Document').selectOption('Draft')
+      await page.getByText('No invoice matches').waitFor()
+      await page.goBack()
+      await found(count('2026', '2026-07'))
+      await page.getByLabel('Search').fill('ft 0053')
+      await found('1 invoice')
+      assert.equal(
+        new URL(page.url()).search,
+        '?status=paid&date_from=2026-01-01&date_to=2026-06-30&q=ft+0053',
+      )
+      await page.reload()
+      await found('1 invoice')
+      assert.equal(await page.getByLabel('Search').inputValue(), 'ft 0053')
+      await page.getByRole('button', { name: 'Clear filters' }).click()
+      await found('63 invoices')
 
-  await page.getByRole('button', { name: 'English' }).click()
-  await page.getByText('63 invoices').waitFor()
-  assert.match(page.url(), /lang=en/)
-  assert.equal(await page.getAttribute('html', 'lang'), 'en')
-  assertClean()
-})
+      await page.getByRole('link', { name: 'Next' }).click()
+      await page.getByText('Page 2 of 7').waitFor()
+      assert.match((await page.locator(rows).first().textContent()) ?? '', /FT-0053/)
+      await page.getByLabel('Per page').selectOption('25')
+      await page.getByText('Page 1 of 3').waitFor()
+      assert.equal(new URL(page.url()).search, '?page_size=25')
+      await page.goBack()
+      await page.getByText('Page 2 of 7').waitFor()
+      assertClean()
+    },
+  )
 
-test(
-  'filters and pages live in the address: they can be shared, and the way back works',
-  options,
-  async t => {
-    const { page, assertClean } = await open(t)
-    const found = (text: string) => page.locator('.found', { hasText: new RegExp(`^${text}$`) }).waitFor()
-    await found('63 invoices')
-    const isPaidWithin = ({ status, issued_at }: Invoice, from: string, to: string) =>
-      status === 'paid' && issued_at >= from && issued_at < to
-    const count = (from: string, to: string) =>
-      `${history.filter(({ invoice }) => isPaidWithin(invoice, from, to)).length} invoices`
-    await page.getByLabel('Payment').selectOption('Paid')
-    await found(count('', '9'))
-    assert.equal(new URL(page.url()).search, '?status=paid')
-    await page.getByLabel('From', { exact: true }).fill('2026-01-01')
-    await found(count('2026', '9'))
-    await page.getByLabel('To', { exact: true }).fill('2026-06-30')
-    await found(count('2026', '2026-07'))
-    await page.getByLabel('Document').selectOption('Draft')
+  test('an address that nobody would make by clicking shows a list all the same', options, async t => {
+    const path = '/?status=nonsense&date_from=2026-13-40&page=zwei&page_size=7&ix_status=odd&q='
+    const { page, assertClean } = await open(t, { path })
     await page.getByText('No invoice matches').waitFor()
-    await page.goBack()
-    await found(count('2026', '2026-07'))
-    await page.getByLabel('Search').fill('ft 0053')
-    await found('1 invoice')
-    assert.equal(new URL(page.url()).search, '?status=paid&date_from=2026-01-01&date_to=2026-06-30&q=ft+0053')
-    await page.reload()
-    await found('1 invoice')
-    assert.equal(await page.getByLabel('Search').inputValue(), 'ft 0053')
-    await page.getByRole('button', { name: 'Clear filters' }).click()
-    await found('63 invoices')
-
-    await page.getByRole('link', { name: 'Next' }).click()
-    await page.getByText('Page 2 of 7').waitFor()
-    assert.match((await page.locator(rows).first().textContent()) ?? '', /FT-0053/)
-    await page.getByLabel('Per page').selectOption('25')
-    await page.getByText('Page 1 of 3').waitFor()
-    assert.equal(new URL(page.url()).search, '?page_size=25')
-    await page.goBack()
-    await page.getByText('Page 2 of 7').waitFor()
+    assert.equal(await page.getByLabel('Document').inputValue(), 'odd')
+    await page.goto(`${service.address}/?page=99`)
+    await page.getByText('Page 7 of 7').waitFor()
     assertClean()
-  },
-)
+  })
 
-test('an address that nobody would make by clicking shows a list all the same', options, async t => {
-  const path = '/?status=nonsense&date_from=2026-13-40&page=zwei&page_size=7&ix_status=odd&q='
-  const { page, assertClean } = await open(t, { path })
-  await page.getByText('No invoice matches').waitFor()
-  assert.equal(await page.getByLabel('Document').inputValue(), 'odd')
-  await page.goto(`${service.address}/?page=99`)
-  await page.getByText('Page 7 of 7').waitFor()
-  assertClean()
-})
+  test('one invoice: states, lines, totals, and both PDFs under their names', options, async t => {
+    const { page, assertClean } = await open(t)
+    await page.getByRole('link', { name: 'FT-0063' }).click()
+    await page.getByRole('heading', { name: 'FT-0063' }).waitFor()
+    assert.match(page.url(), /\?invoice=in_0063$/)
+    const text = (await page.locator('.detail').textContent()) ?? ''
+    for (const word of [
+      'Padaria Simões, Lda.',
+      'Plano Essencial',
+      'Apoio técnico',
+      '€1,003.71',
+      'Tax (23%)',
+      '€1,234.56',
+    ])
+      assert.ok(text.includes(word), word)
+    for (const [name, content] of [
+      ['Certified document', 'document 1000'],
+      ['Invoice', 'payments in_0063'],
+    ]) {
+      const arrived = page.waitForEvent('download')
+      await page.getByRole('button', { name: `Download PDF: ${name}` }).click()
+      const download = await arrived
+      assert.equal(download.suggestedFilename(), 'FT-0063.pdf')
+      assert.equal(await readFile(await download.path(), 'utf8'), `%PDF-1.7\n${content}`)
+    }
+    await page.getByRole('link', { name: 'All invoices' }).click()
+    await page.locator(rows).first().waitFor()
+    await page.goBack()
+    await page.getByRole('heading', { name: 'FT-0063' }).waitFor()
+    assertClean()
+  })
 
-test('one invoice: states, lines, totals, and both PDFs under their names', options, async t => {
-  const { page, assertClean } = await open(t)
-  await page.getByRole('link', { name: 'FT-0063' }).click()
-  await page.getByRole('heading', { name: 'FT-0063' }).waitFor()
-  assert.match(page.url(), /\?invoice=in_0063$/)
-  const text = (await page.locator('.detail').textContent()) ?? ''
-  for (const word of [
-    'Padaria Simões, Lda.',
-    'Plano Essencial',
-    'Apoio técnico',
-    '€1,003.71',
-    'Tax (23%)',
-    '€1,234.56',
-  ])
-    assert.ok(text.includes(word), word)
-  for (const [name, content] of [
-    ['Certified document', 'document 1000'],
-    ['Invoice', 'payments in_0063'],
-  ]) {
-    const arrived = page.waitForEvent('download')
-    await page.getByRole('button', { name: `Download PDF: ${name}` }).click()
-    const download = await arrived
-    assert.equal(download.suggestedFilename(), 'FT-0063.pdf')
-    assert.equal(await readFile(await download.path(), 'utf8'), `%PDF-1.7\n${content}`)
-  }
-  await page.getByRole('link', { name: 'All invoices' }).click()
-  await page.locator(rows).first().waitFor()
-  await page.goBack()
-  await page.getByRole('heading', { name: 'FT-0063' }).waitFor()
-  assertClean()
-})
-
-test(
-  'the chart is a table of months for each currency, without drafts and cancelled invoices',
-  options,
-  async t => {
-    const { page, assertClean } = await open(t, { path: '/?date_from=2026-08-01' })
-    const chart = page.getByRole('table', { name: 'Billed by month, EUR' })
-    await chart.waitFor()
-    const cells = await page.evaluate(`(() => {
+  test(
+    'the chart is a table of months for each currency, without drafts and cancelled invoices',
+    options,
+    async t => {
+      const { page, assertClean } = await open(t, { path: '/?date_from=2026-08-01' })
+      const chart = page.getByRole('table', { name: 'Billed by month, EUR' })
+      await chart.waitFor()
+      const cells = await page.evaluate(`(() => {
     const tables = [...document.querySelectorAll('.charts table')]
     const { rows } = tables.find(table => table.ariaLabel.endsWith('EUR')).tBodies[0]
     return [...rows].map(row => [...row.children].map(cell => cell.querySelector('.hidden').textContent))
   })()`)
-    const expected = new Map<string, number>()
-    for (const { invoice } of history) {
-      const { issued_at, status, currency, total_cents } = invoice
-      if (issued_at < '2026-08' || currency !== 'eur' || status === 'draft' || status === 'void') continue
-      const month = issued_at.slice(0, 7)
-      expected.set(month, (expected.get(month) ?? 0) + total_cents)
-    }
-    const words = { '2026-08': 'August 2026', '2026-09': 'September 2026' }
-    assert.deepEqual(
-      cells,
-      Object.entries(words).map(([month, name]) => [
-        name,
-        new Intl.NumberFormat('en-GB', { style: 'currency', currency: 'EUR' }).format(
-          (expected.get(month) ?? 0) / 100,
-        ),
-      ]),
-    )
-    assert.equal(await page.locator('[style]').count(), 0, 'no style stands in the page')
+      const expected = new Map<string, number>()
+      for (const { invoice } of history) {
+        const { issued_at, status, currency, total_cents } = invoice
+        if (issued_at < '2026-08' || currency !== 'eur' || status === 'draft' || status === 'void') continue
+        const month = issued_at.slice(0, 7)
+        expected.set(month, (expected.get(month) ?? 0) + total_cents)
+      }
+      const words = { '2026-08': 'August 2026', '2026-09': 'September 2026' }
+      assert.deepEqual(
+        cells,
+        Object.entries(words).map(([month, name]) => [
+          name,
+          new Intl.NumberFormat('en-GB', { style: 'currency', currency: 'EUR' }).format(
+            (expected.get(month) ?? 0) / 100,
+          ),
+        ]),
+      )
+      assert.equal(await page.locator('[style]').count(), 0, 'no style stands in the page')
+      assertClean()
+    },
+  )
+
+  test('what changes at the service is on the page by itself, without a reload', options, async t => {
+    await service.save(makeRecord({ id: 'in_live', customer_id: 'cus_live', number: 'L-1', status: 'open' }))
+    const { page, watched, assertClean } = await open(t, {
+      customer: 'cus_live',
+      prepare: page => page.clock.install(),
+    })
+    await page.locator('.badge', { hasText: 'To pay' }).waitFor()
+    const asked = watched.requests.length
+    // Listened for before it is asked for: on a busy machine the answer may come first.
+    const answered = page.waitForResponse(response => response.status() === 304)
+    await page.clock.fastForward(10_100)
+    await answered
+    assert.equal(watched.requests.length, asked + 1, 'a poll is one request')
+    await service.save(makeRecord({ id: 'in_live', customer_id: 'cus_live', number: 'L-1', status: 'paid' }))
+    await page.clock.fastForward(10_100)
+    await page.locator('tr.changed .badge', { hasText: 'Paid' }).waitFor()
+    assert.equal(await page.locator('.freshness [role=status]').textContent(), 'The list was updated (1)')
     assertClean()
-  },
-)
-
-test('what changes at the service is on the page by itself, without a reload', options, async t => {
-  await service.save(makeRecord({ id: 'in_live', customer_id: 'cus_live', number: 'L-1', status: 'open' }))
-  const { page, watched, assertClean } = await open(t, {
-    customer: 'cus_live',
-    prepare: page => page.clock.install(),
   })
-  await page.locator('.badge', { hasText: 'To pay' }).waitFor()
-  const asked = watched.requests.length
-  // Listened for before it is asked for: on a busy machine the answer may come first.
-  const answered = page.waitForResponse(response => response.status() === 304)
-  await page.clock.fastForward(10_100)
-  await answered
-  assert.equal(watched.requests.length, asked + 1, 'a poll is one request')
-  await service.save(makeRecord({ id: 'in_live', customer_id: 'cus_live', number: 'L-1', status: 'paid' }))
-  await page.clock.fastForward(10_100)
-  await page.locator('tr.changed .badge', { hasText: 'Paid' }).waitFor()
-  assert.equal(await page.locator('.freshness [role=status]').textContent(), 'The list was updated (1)')
-  assertClean()
-})
 
-test(
-  'the first rows are one round trip after the page: their request is sent before anything is drawn',
-  options,
-  async t => {
-    const { page, watched } = await open(t, {
-      init: `const usual = window.fetch
+  test(
+    'the first rows are one round trip after the page: their request is sent before anything is drawn',
+    options,
+    async t => {
+      const { page, watched } = await open(t, {
+        init: `const usual = window.fetch
       window.fetch = (...given) => {
         window.drawnAtFirst ??= document.getElementById('fatura').childElementCount
         return usual(...given)
       }`,
-    })
-    await page.locator(rows).first().waitFor()
-    assert.equal(await page.evaluate('drawnAtFirst'), 0)
-    const paths = watched.requests.map(url => new URL(url).pathname)
-    const list = paths.findIndex(path => path.endsWith('/invoices'))
-    assert.deepEqual(
-      paths.slice(0, list).filter(path => !path.startsWith('/assets/')),
-      ['/'],
-    )
-  },
-)
+      })
+      await page.locator(rows).first().waitFor()
+      assert.equal(await page.evaluate('drawnAtFirst'), 0)
+      const paths = watched.requests.map(url => new URL(url).pathname)
+      const list = paths.findIndex(path => path.endsWith('/invoices'))
+      assert.deepEqual(
+        paths.slice(0, list).filter(path => !path.startsWith('/assets/')),
+        ['/'],
+      )
+    },
+  )
+})

@@ -1,6 +1,6 @@
 /** The API reference in a real browser: it works under its policy, and asks nobody else for anything. */
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { describe, test } from 'node:test'
 import { wholeFile } from '../support/billing-page.ts'
 import { lacksChromium, startBrowser, watchPage } from '../support/browser.ts'
 import { engines } from '../support/engines.ts'
@@ -20,40 +20,43 @@ async function open(path: string, viewport: { width: number; height: number }) {
   return { page, watched }
 }
 
-test('/docs shows every operation, sends a request, and asks no other host', {
-  timeout: 120_000,
-  skip: lacksChromium,
-}, async () => {
-  const { page, watched } = await open('/docs#tag/operations/GET/live', {
-    width: 1280,
-    height: 900,
+// Each has a page of its own, and mostly waits for it.
+describe('the API reference', { concurrency: 3 }, () => {
+  test('/docs shows every operation, sends a request, and asks no other host', {
+    timeout: 180_000,
+    skip: lacksChromium,
+  }, async () => {
+    const { page, watched } = await open('/docs#tag/operations/GET/live', {
+      width: 1280,
+      height: 900,
+    })
+    for (const summary of ['List customer invoices', 'Retrieve invoice details', 'Can requests be served?'])
+      await page.getByText(summary).first().waitFor()
+    await page.getByRole('button', { name: /^Test Request.*\/live/ }).click()
+    await page.getByRole('button', { name: /^Send/ }).first().click()
+    await page.getByText('200 OK').waitFor()
+    if (process.env.SCREENSHOTS) await page.screenshot({ path: `${process.env.SCREENSHOTS}/docs.png` })
+    const asked = new Set(watched.requests.map(url => new URL(url)))
+    for (const { origin } of asked) assert.equal(origin, service.address)
+    const paths = [...asked].map(({ pathname }) => pathname.replace(/-\w+\.js$/, '.js')).sort()
+    assert.deepEqual(paths, ['/api/v1/openapi.json', '/docs', '/docs/scalar.js', '/docs/start.js', '/live'])
+    assert.deepEqual(watched.problems, [])
   })
-  for (const summary of ['List customer invoices', 'Retrieve invoice details', 'Can requests be served?'])
-    await page.getByText(summary).first().waitFor()
-  await page.getByRole('button', { name: /^Test Request.*\/live/ }).click()
-  await page.getByRole('button', { name: /^Send/ }).first().click()
-  await page.getByText('200 OK').waitFor()
-  if (process.env.SCREENSHOTS) await page.screenshot({ path: `${process.env.SCREENSHOTS}/docs.png` })
-  const asked = new Set(watched.requests.map(url => new URL(url)))
-  for (const { origin } of asked) assert.equal(origin, service.address)
-  const paths = [...asked].map(({ pathname }) => pathname.replace(/-\w+\.js$/, '.js')).sort()
-  assert.deepEqual(paths, ['/api/v1/openapi.json', '/docs', '/docs/scalar.js', '/docs/start.js', '/live'])
-  assert.deepEqual(watched.problems, [])
-})
 
-test('/docs/api.html is styled under its policy, fits a phone, and asks for nothing', {
-  timeout: 60_000,
-  skip: lacksChromium,
-}, async () => {
-  const { page, watched } = await open('/docs/api.html', { width: 320, height: 700 })
-  assert.equal(await page.getByRole('heading', { level: 1 }).textContent(), 'Fatura API reference')
-  // Run by the test's own hand: the page allows no script.
-  assert.equal(
-    await page.evaluate('getComputedStyle(document.querySelector("table")).borderCollapse'),
-    'collapse',
-  )
-  assert.ok(Number(await page.evaluate('document.documentElement.scrollWidth')) <= 320)
-  if (process.env.SCREENSHOTS) await page.screenshot({ path: `${process.env.SCREENSHOTS}/api-phone.png` })
-  assert.equal(watched.requests.length, 1)
-  assert.deepEqual(watched.problems, [])
+  test('/docs/api.html is styled under its policy, fits a phone, and asks for nothing', {
+    timeout: 180_000,
+    skip: lacksChromium,
+  }, async () => {
+    const { page, watched } = await open('/docs/api.html', { width: 320, height: 700 })
+    assert.equal(await page.getByRole('heading', { level: 1 }).textContent(), 'Fatura API reference')
+    // Run by the test's own hand: the page allows no script.
+    assert.equal(
+      await page.evaluate('getComputedStyle(document.querySelector("table")).borderCollapse'),
+      'collapse',
+    )
+    assert.ok(Number(await page.evaluate('document.documentElement.scrollWidth')) <= 320)
+    if (process.env.SCREENSHOTS) await page.screenshot({ path: `${process.env.SCREENSHOTS}/api-phone.png` })
+    assert.equal(watched.requests.length, 1)
+    assert.deepEqual(watched.problems, [])
+  })
 })

@@ -60,7 +60,8 @@ async function open(t: TestContext, browser: Browser, service: Service, visit: V
     ...options,
   })
   t.after(() => context.close())
-  context.setDefaultTimeout(15_000)
+  // Far longer than anything takes: only what never comes reaches it.
+  context.setDefaultTimeout(60_000)
   const page = await context.newPage()
   const watched = await watchPage(page)
   if (init !== undefined) await page.addInitScript(init)
