@@ -67,7 +67,7 @@ test('far more requests than can be served are 503 overloaded at once; /live nev
     })
   let answers = 0
   const sockets: Socket[] = []
-  while (sockets.length < 1_500) sockets.push(...(await Promise.all(Array.from({ length: 100 }, open))))
+  while (sockets.length < 800) sockets.push(...(await Promise.all(Array.from({ length: 100 }, open))))
   const [live = await open()] = sockets
   const isShed = () => received.includes('"code":"overloaded"')
   for (let round = 0; round < 100 && !isShed(); round++) {
@@ -100,7 +100,7 @@ test('while requests are refused, each question has one answer, however it is cu
   const service = await startService(t, sqlite, { records: [makeRecord()], corsOrigins: [origin] })
   const token = await service.createToken()
   const list = `GET /api/v1/client/cus_ana/invoices HTTP/1.1\r\nHost: x\r\nOrigin: ${origin}\r\nAuthorization: Bearer ${token}\r\n\r\n`
-  const clients = await openClients(service.port, 1_500)
+  const clients = await openClients(service.port, 800)
   const askAll = async (text: string) => {
     for (const client of clients) client.socket.write(text)
     while (clients.some(client => client.answers.length < client.asked)) await pause()

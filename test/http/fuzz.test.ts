@@ -53,7 +53,7 @@ const segment = fc.oneof(
 )
 
 /** How many query strings, and how many texts to search for. */
-const texts = campaign(400, 20_000)
+const texts = campaign(250, 20_000)
 
 for (const engine of engines) {
   describe(`fuzz on ${engine.name}`, () => {
@@ -99,7 +99,7 @@ for (const engine of engines) {
           assert.ok([200, 400, 404].includes(status), `${status} for ${JSON.stringify(asked)}`)
           assert.ok(json !== undefined)
         }),
-        { numRuns: campaign(300, 10_000), seed: 2026 },
+        { numRuns: campaign(200, 10_000), seed: 2026 },
       )
     })
 

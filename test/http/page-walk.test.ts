@@ -112,13 +112,14 @@ for (const engine of engines) {
       const service = await startService(t, engine, {
         records: invoices.map(invoice => ({ invoice, lines: null })),
       })
-      for (const { filter, expected } of walks) {
+      for (const [turn, { filter, expected }] of walks.entries()) {
         const pages = Math.max(1, Math.ceil(expected.length / 50))
-        // Whole walks where one filter is given at most; the first, the last and some pages between of all the others.
+        // Whole walks where one filter is given at most; the first, the last and some pages between of all the others, by turns.
         const isWalked = Object.keys(filter).length < 2 && filter.q === undefined
+        const some = [1, Math.ceil(pages / 3), Math.ceil((pages * 2) / 3), pages]
         const asked = isWalked
           ? Array.from({ length: pages }, (_, i) => i + 1)
-          : [1, Math.ceil(pages / 3), Math.ceil((pages * 2) / 3), pages]
+          : campaign([some[turn % 4] ?? 1, some[(turn + 2) % 4] ?? 1], some)
         for (const page of new Set(asked.map(each => Math.max(1, Math.min(each, pages))))) {
           const { json } = await service.list(writeQuestion({ ...filter, page, page_size: 50 }))
           assert.deepEqual(
