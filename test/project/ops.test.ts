@@ -24,19 +24,23 @@ test('the Dockerfile is well-formed; what runs has no rights, and says whether i
 test('the Compose file fits the Compose specification', () => {
   const folder = mkdtempSync(join(tmpdir(), 'fatura-ops-'))
   try {
-    const errors = (text: string) => {
-      const file = join(folder, 'compose.yaml')
-      writeFileSync(file, text)
-      const linter = join(root, 'tools/node_modules/dclint/bin/dclint.cjs')
-      const { stdout } = spawnSync(process.execPath, [linter, '--formatter', 'json', file], {
-        encoding: 'utf8',
-      })
-      const [{ messages = [] } = {}] = JSON.parse(stdout)
-      return messages.filter(({ type }: { type: string }) => type === 'error')
-    }
     const text = read('ops/compose/compose.yaml')
-    assert.deepEqual(errors(text), [])
-    assert.notDeepEqual(errors(text.replace('read_only:', 'read_onli:')), [], 'a mistake would be told')
+    const texts = { 'as-it-is.yaml': text, 'mistaken.yaml': text.replace('read_only:', 'read_onli:') }
+    const files = Object.entries(texts).map(([name, text]) => {
+      writeFileSync(join(folder, name), text)
+      return join(folder, name)
+    })
+    const linter = join(root, 'tools/node_modules/dclint/bin/dclint.cjs')
+    const { stdout } = spawnSync(process.execPath, [linter, '--formatter', 'json', ...files], {
+      encoding: 'utf8',
+    })
+    const found: { filePath: string; messages: { type: string }[] }[] = JSON.parse(stdout)
+    const errorsOf = (name: string) => {
+      const { messages } = found.find(({ filePath }) => filePath.endsWith(name)) ?? assert.fail(stdout)
+      return messages.filter(({ type }) => type === 'error')
+    }
+    assert.deepEqual(errorsOf('as-it-is.yaml'), [])
+    assert.notDeepEqual(errorsOf('mistaken.yaml'), [], 'a mistake would be told')
   } finally {
     rmSync(folder, { recursive: true })
   }

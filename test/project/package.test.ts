@@ -67,7 +67,7 @@ async function copyCheckout(copy: string): Promise<string> {
   return copy
 }
 
-describe('the package', () => {
+describe('the package', { concurrency: 2 }, () => {
   let folder = ''
   let app = ''
   let packed: { path: string }[] = []
@@ -162,9 +162,10 @@ describe('the package', () => {
 
   it('is the program of the checkout: the same version, help and API description', async () => {
     const installed = (...args: string[]) => run(app, 'node_modules/.bin/fatura', ...args)
-    const checkout = (...args: string[]) => run(root, process.execPath, 'bin/fatura.js', ...args)
-    for (const args of [['--version'], ['--help'], ['openapi']])
-      assert.equal(await installed(...args), await checkout(...args), args.join(' '))
+    assert.equal(await installed('--version'), `${manifest.version}\n`)
+    assert.equal(await installed('--help'), await run(root, process.execPath, 'bin/fatura.js', '--help'))
+    // What the checkout writes: a test of the command holds the two together.
+    assert.equal(await installed('openapi'), readFileSync(join(root, 'openapi.json'), 'utf8'))
   })
 
   it('has nothing that publint finds wrong', async () => {
@@ -187,7 +188,9 @@ describe('the package', () => {
       fatura.invoices.list('cus_ana', { paid: true })`
     await writeFile(join(app, 'use.mts'), use)
     const tsc = join(root, 'tools/node_modules/typescript/bin/tsc')
-    const strictly = ['--noEmit', '--strict', '--skipLibCheck', 'false', '--types', '', '--lib', 'esnext,dom']
+    // Ours are checked themselves; those of the language are not our affair.
+    const ours = ['--skipLibCheck', 'false', '--skipDefaultLibCheck']
+    const strictly = ['--noEmit', '--strict', ...ours, '--types', '', '--lib', 'esnext,dom']
     for (const module of ['nodenext', 'preserve'])
       await run(app, process.execPath, tsc, ...strictly, '--module', module, 'use.mts')
   })

@@ -1,23 +1,35 @@
 /** The test command itself: a run with a failed test must fail. */
 import assert from 'node:assert/strict'
-import { spawnSync } from 'node:child_process'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
 import { createFolder } from '../support/engines.ts'
 
-test('a run ends with a failure when a test fails, and only then, with its own PostgreSQL started and stopped', async t => {
+test('a run ends with a failure when a test fails, and only then', async t => {
   const folder = await createFolder(t)
   const root = new URL('../..', import.meta.url).pathname
-  const { TEST_POSTGRES_URL: _server, NODE_TEST_CONTEXT: _context, ...env } = process.env
-  for (const [body, code] of [
-    ["throw new Error('on purpose')", 1],
-    ['', 0],
-  ] as const) {
-    const file = join(folder, `exit-${code}.test.mjs`)
-    await writeFile(file, `import { test } from 'node:test'\ntest('one', () => { ${body} })\n`)
-    const setup = '--test-global-setup=./test/support/postgres-server.ts'
-    const { status, stdout } = spawnSync(process.execPath, ['--test', setup, file], { cwd: root, env })
-    assert.equal(status, code, String(stdout))
-  }
+  const { TEST_POSTGRES_URL: given = '', NODE_TEST_CONTEXT: _context, ...env } = process.env
+  const runs = [
+    // With a PostgreSQL that is started for it and stopped: what is stopped last must not decide how the run ends.
+    { body: "throw new Error('on purpose')", server: {}, code: 1 },
+    { body: '', server: { TEST_POSTGRES_URL: given }, code: 0 },
+  ]
+  await Promise.all(
+    runs.map(async ({ body, server, code }) => {
+      const file = join(folder, `exit-${code}.test.mjs`)
+      await writeFile(file, `import { test } from 'node:test'\ntest('one', () => { ${body} })\n`)
+      const setup = '--test-global-setup=./test/support/postgres-server.ts'
+      const child = spawn(process.execPath, ['--test', setup, file], {
+        cwd: root,
+        env: { ...env, ...server },
+        stdio: ['ignore', 'pipe', 'inherit'],
+      })
+      const [[status], stdout] = await Promise.all([once(child, 'close'), text(child.stdout)])
+      assert.equal(status, code, stdout)
+      assert.match(stdout, code === 0 ? /^# pass 1$|^ℹ pass 1$/m : /on purpose/)
+    }),
+  )
 })
