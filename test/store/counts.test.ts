@@ -255,9 +255,7 @@ for (const engine of engines) {
         `UPDATE customers SET head = ${engine.name === 'sqlite' ? "x''" : "''"} WHERE customer_id = 'cus_ana'`,
         `UPDATE search_signs SET bits = ${engine.name === 'sqlite' ? "x'00'" : "'\\x00'"} WHERE part = 7`,
         ...(engine.name === 'sqlite'
-          ? [
-              'DELETE FROM search_days WHERE day <= 3',
-            ]
+          ? ['DELETE FROM search_days WHERE day <= 3']
           : [
               'DELETE FROM search_days WHERE day <= 3',
               "INSERT INTO search_days VALUES ('cus_nobody', 3, '{}', '{}', '')",

@@ -27,7 +27,14 @@ const once = ['sync', '--once']
 /** A second account, and what leads to it. */
 async function openOther(t: TestContext, options: SandboxOptions = {}) {
   const other = await startStripeSandbox({
-    ...{ invoices: 40, lines: 1, seed: 52, accountId: 'acct_1Other', apiKey, now: Math.floor(Date.now() / 1000) },
+    ...{
+      invoices: 40,
+      lines: 1,
+      seed: 52,
+      accountId: 'acct_1Other',
+      apiKey,
+      now: Math.floor(Date.now() / 1000),
+    },
     ...options,
   })
   t.after(() => other.close())
@@ -66,7 +73,11 @@ async function linesOf(world: SyncWorld, kind: string): Promise<Record<string, u
 describe('whose records a store holds', { concurrency: 3 }, () => {
   for (const engine of engines) {
     it(`refuses another account and another mode, and changes nothing: ${engine.name}`, async t => {
-      const world = await createSyncWorld(t, { invoices: 40, lines: 1, seed: 51 }, await engine.createStore(t))
+      const world = await createSyncWorld(
+        t,
+        { invoices: 40, lines: 1, seed: 51 },
+        await engine.createStore(t),
+      )
       await fillStore(world)
       const [pin] = (await readStatus(world.url)).pins
       assert.deepEqual([pin?.system, pin?.account], ['stripe', 'acct_1SandboxFatura test'])
@@ -131,7 +142,11 @@ describe('whose records a store holds', { concurrency: 3 }, () => {
     })
 
     it(`the account changes on purpose alone, and says what happens: ${engine.name}`, async t => {
-      const world = await createSyncWorld(t, { invoices: 40, lines: 1, seed: 51 }, await engine.createStore(t))
+      const world = await createSyncWorld(
+        t,
+        { invoices: 40, lines: 1, seed: 51 },
+        await engine.createStore(t),
+      )
       await fillStore(world)
       const { other, env } = await openOther(t)
       const change = ['account', 'change']
