@@ -39,13 +39,11 @@ const idleHosts: ChildProcess[] = []
  * does so here, though the command goes on usually.
  */
 export function takesHost([name = '', first = '', ...rest]: readonly string[], endsItself = false): boolean {
-  const command = /^([a-z]+|--once)$/.test(first) ? `${name} ${first}` : name
+  const isHelp = [first, ...rest].includes('--help')
+  const command = isHelp ? '--help' : /^([a-z]+|--once)$/.test(first) ? `${name} ${first}` : name
   const wasStarted = started.has(command)
   started.add(command)
-  return (
-    wasStarted &&
-    (endsItself || hosted.includes(name) || command === 'sync --once' || [first, ...rest].includes('--help'))
-  )
+  return wasStarted && (endsItself || hosted.includes(name) || command === 'sync --once' || isHelp)
 }
 
 export async function runInHost(run: HostedRun): Promise<HostedOutcome> {
