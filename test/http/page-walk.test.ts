@@ -93,7 +93,7 @@ const someQuestion: fc.Arbitrary<Question> = fc.record(
 )
 
 /** Far above the size from which counters are kept. */
-const size = campaign(2_000, 30_000)
+const size = campaign(1_500, 30_000)
 const sample = fc.sample(someInvoice, { numRuns: size * 1.5, seed: 2026 })
 /** As they are saved: in no order. */
 const invoices = [...new Map(sample.map(invoice => [invoice.id, invoice])).values()].slice(0, size)
