@@ -70,17 +70,17 @@ interface Filter {
 const names = ['João Conceição', 'Padaria São Bento, Lda.', 'ACME 100%']
 
 for (const engine of engines)
-  describe(`fatura export on ${engine.name}`, () => {
+  describe(`fatura export on ${engine.name}`, { concurrency: 2 }, () => {
     it("has exactly what the API's pages have, whatever the filters", async t => {
       const customers = ['cus_ana', 'cus_bob', 'cus_many']
-      const records = Array.from({ length: 700 }, (_, i) => {
+      const records = Array.from({ length: 330 }, (_, i) => {
         const ix_status = ['settled', 'final', null][i % 3] ?? null
         return makeRecord({
           ...(ix_status !== null && withDocument),
           id: `in_${i}`,
           customer_id: customers[i % 11 < 2 ? i % 11 : 2] ?? '',
           display_name: names[i % 4] ?? 'x',
-          issued_at: new Date(Date.UTC(2026, 0, 1) + i * 21_600_000).toISOString(),
+          issued_at: new Date(Date.UTC(2026, 0, 1) + i * 45_000_000).toISOString(),
           status: invoiceStatuses[(i * 3) % 5] ?? 'paid',
           ix_status,
         })

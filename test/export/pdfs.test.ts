@@ -16,7 +16,7 @@ const [sqlite] = engines as [Engine]
 const key = 'ix_canaryKey_0123456789'
 
 async function createWorld(t: TestContext) {
-  const world = await createSyncWorld(t, { invoices: 24, seed: 3, days: 150 }, await sqlite.createStore(t))
+  const world = await createSyncWorld(t, { invoices: 20, seed: 3, days: 150 }, await sqlite.createStore(t))
   const ix = await startInvoiceXpressSandbox({ documents: createDocuments(world.account), apiKey: key })
   t.after(() => ix.close())
   const env = { ...world.env, INVOICEXPRESS_API_KEY: key, INVOICEXPRESS_API_BASE: ix.address }
@@ -36,7 +36,8 @@ async function createWorld(t: TestContext) {
   }
 }
 
-describe('fatura export --pdfs', () => {
+// Both wait for the pace at which an invoicing system may be asked.
+describe('fatura export --pdfs', { concurrency: 2 }, () => {
   it('fetches what there is, keeps what is there, tells what failed, and fetches that when it is run again', async t => {
     const { folder, run, files, index, ix } = await createWorld(t)
     const first = await run()

@@ -106,7 +106,9 @@ export async function createCli(t: TestContext): Promise<Cli> {
 
   async function run(args: readonly string[], options: ProgramOptions = {}): Promise<Outcome> {
     const { env = {}, input = '', node } = options
-    if (node === undefined && typeof input === 'string' && takesHost(args, options.endsItself)) {
+    // What Node itself is told holds for a process of its own alone.
+    const isOrdinary = node === undefined && env.NODE_OPTIONS === undefined && typeof input === 'string'
+    if (isOrdinary && takesHost(args, options.endsItself)) {
       const ended = await runInHost({ args, env: environmentOf(folder, env), folder, input })
       assertSecret(ended.stdout + ended.stderr, secretsOf(env))
       return { signal: null, ...ended }
