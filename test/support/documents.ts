@@ -57,7 +57,7 @@ export async function startDocuments(
     ...rest
   } = options
   // A round asks for each month: some are enough. Lines have no part in this.
-  const rig = await startRig(t, engine, { days: 150, lines: 1, ...rest })
+  const rig = await startRig(t, engine, { days: 75, lines: 1, ...rest })
   const documents = createDocuments(rig.account, wanted)
   const ix = await startInvoiceXpressSandbox({ documents, apiKey: key, ...server })
   t.after(() => ix.close())
