@@ -184,7 +184,7 @@ describe('connections that reads share', () => {
       }
     }
     const seen = { answered: 0, unavailable: 0, cuts: 0 }
-    for (let round = 0; round < 40; round++) {
+    for (let round = 0; round < 20; round++) {
       const asked = Promise.all(Array.from({ length: 60 }, (_, i) => ask(round + i)))
       if (round % 2 === 1) {
         const { rows } = await runSql(
@@ -197,7 +197,7 @@ describe('connections that reads share', () => {
       for (const outcome of await asked) seen[outcome]++
     }
     t.diagnostic(JSON.stringify(seen))
-    assert.ok(seen.answered > 1_200 && seen.cuts > 10, JSON.stringify(seen))
+    assert.ok(seen.answered > 600 && seen.cuts > 10, JSON.stringify(seen))
   })
 })
 
