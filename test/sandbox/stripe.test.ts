@@ -47,7 +47,7 @@ function share(): () => { sandbox: StripeSandbox; stripe: Stripe } {
 function connect({ address }: Pick<StripeSandbox, 'address'>, apiKey = key): Stripe {
   const { hostname, port } = new URL(address)
   // Patient: on a busy machine a page takes its time, and none of these waits for the end of it.
-  const timeout = 20_000
+  const timeout = 60_000
   return new Stripe(apiKey, {
     host: hostname,
     port,
@@ -724,7 +724,7 @@ describe('faults', () => {
   const shared = share()
   const headers = { authorization: `Bearer ${key}` }
   const ask = (url: string) =>
-    fetch(url, { headers, redirect: 'manual', signal: AbortSignal.timeout(20_000) })
+    fetch(url, { headers, redirect: 'manual', signal: AbortSignal.timeout(60_000) })
 
   /** What each does to a list of invoices. */
   const effects: Record<Fault, (ask: () => Promise<Response>, sandbox: StripeSandbox) => Promise<unknown>> = {
