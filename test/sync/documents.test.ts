@@ -118,7 +118,7 @@ describe('documents', { concurrency: engines.length }, () => {
             invoices: 40,
             documents: { states: 'ordinary' },
             attempts: 1,
-            ...(faults[0] === 'hang' && { ixWaitMs: 500 }),
+            ...(faults[0] === 'hang' && { ixWaitMs: 1_500 }),
           })
           await rig.syncAll()
           const [id, document] = anyOrdinary(rig, 'open')
