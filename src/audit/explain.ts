@@ -69,7 +69,8 @@ async function explainOne(
   const { claim, observed_at, client_tax_id } = linked
   const reference = referenceOf(invoice.id, rules)
   const documents = await findDocuments(store, linked, reference)
-  const derived = claim && deriveLink(invoice, claim, documents, rules, now)
+  const claimants = await store.findClaimants(documents.map(({ id }) => id))
+  const derived = claim && deriveLink(invoice, claim, documents, rules, now, claimants)
   const names = ['ix_sync_state', 'ix_id', 'ix_status', 'ix_created_at'] as const
   return {
     invoice,

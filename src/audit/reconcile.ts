@@ -2,10 +2,18 @@
 
 import { type Claim, type Document, isInForce, noClaim } from '../document.ts'
 import type { Invoice } from '../invoice.ts'
-import { ignoredBecause, invoiceIdOf, isGone, type LinkRules, referenceOf } from '../linking/link.ts'
+import {
+  findClaimRefusal,
+  ignoredBecause,
+  invoiceIdOf,
+  isGone,
+  isSameTaxId,
+  type LinkRules,
+  referenceOf,
+} from '../linking/link.ts'
 import { writeAmount } from '../money.ts'
 import type { SourceIdentity } from '../sources.ts'
-import type { KnownDocument, LinkedInvoice } from '../store/document-store.ts'
+import type { Claimed, KnownDocument, LinkedInvoice } from '../store/document-store.ts'
 import { currencyOf, isSameAmount } from './money.ts'
 
 export const differenceKinds = [
@@ -16,6 +24,8 @@ export const differenceKinds = [
   'total_differs',
   'stuck_creating',
   'failed',
+  'claim_contradicted',
+  'claimed_twice',
   'tax_id_differs',
   'document_of_unknown_invoice',
   'document_without_invoice',
@@ -44,13 +54,17 @@ export interface Difference {
   detail: string
 }
 
-/** All there are, in the order of the kinds. `known` holds, among others, the documents that refer to the invoice. */
+/**
+ * All there are, in the order of the kinds. `known` holds, among others, the documents that refer to the invoice or that it claims;
+ * `claimants`, among others, the invoices that claim the same document.
+ */
 export function findDifferences(
   linked: LinkedInvoice,
   known: readonly KnownDocument[],
   rules: LinkRules,
   platform: SourceIdentity,
   now: number,
+  claimants: readonly Claimed[] = [],
 ): Difference[] {
   const invoice = JSON.parse(linked.summary) as Invoice
   const claim = linked.claim ?? noClaim
@@ -61,16 +75,22 @@ export function findDifferences(
   const add = (kind: DifferenceKind, detail: string | null) => {
     if (detail !== null) found.push({ kind, ...sides, detail })
   }
+  const refusal = findClaimRefusal(invoice, claim, known, claimants, rules)
   add('paid_without_document', findMissing(invoice, claim, document, rules))
   add('paid_not_settled', findUnsettled(invoice, document))
-  if (linked.claim !== null) add('several_documents', findSeveral(invoice, claim, linked, known, rules))
+  if (linked.claim !== null)
+    add(
+      'several_documents',
+      findSeveral(invoice, refusal === null ? claim.ix_id : null, linked, known, rules),
+    )
   add('document_on_void', findOnVoid(invoice, document))
   // A canceled document says nothing any more: its numbers need not be right.
   const isCounted = document !== null && document.status !== 'canceled' && document.status !== 'deleted'
   if (isCounted) add('total_differs', compareTotals(invoice, document, platform))
   if (ignoredBecause(invoice, claim, rules) === null) {
     if (ix_id === null) add('stuck_creating', findStuck(invoice, claim, rules, now))
-    add('failed', findFailure(invoice, claim))
+    if (refusal === null) add('failed', findFailure(invoice, claim))
+    else add(refusal.kind, refusal.why)
   }
   if (isCounted) add('tax_id_differs', compareTaxIds(invoice, linked.client_tax_id, platform))
   return found
@@ -127,7 +147,7 @@ function findUnsettled({ status, ix_status }: Invoice, document: Document | null
 /** More than one document in force certifies one sale twice. */
 function findSeveral(
   invoice: Invoice,
-  claim: Claim,
+  claimedId: number | null,
   linked: LinkedInvoice,
   known: readonly KnownDocument[],
   rules: LinkRules,
@@ -139,7 +159,7 @@ function findSeveral(
     const { document } = each
     if (document === null || isGone(each) || !isInForce(document)) continue
     const isTheirs =
-      document.reference === reference || document.id === claim.ix_id || document.id === invoice.ix_id
+      document.reference === reference || document.id === claimedId || document.id === invoice.ix_id
     if (isTheirs) theirs.set(document.id, document)
   }
   if (theirs.size < 2) return null
@@ -208,18 +228,4 @@ function compareTaxIds(
 ): string | null {
   if (!customer_tax_id || other === undefined || isSameTaxId(customer_tax_id, other ?? '')) return null
   return `${customer_tax_id} at ${platform.name}, ${other || 'none'} of the document's client`
-}
-
-/** Whatever the separators and case; a country before it may be left out on one side, but not be another. */
-export function isSameTaxId(a: string, b: string): boolean {
-  const [left, right] = [bare(a), bare(b)]
-  const without = (text: string) => text.replace(/^[A-Z]{2}(?=.)/, '')
-  return left === right || without(left) === right || left === without(right)
-}
-
-function bare(text: string): string {
-  return text
-    .normalize('NFKC')
-    .toUpperCase()
-    .replace(/[^\p{L}\p{N}]/gu, '')
 }

@@ -9,7 +9,10 @@ import { compareDocument, compareInvoice, compareLines, compareLink, type Differ
 
 /** What is compared with what. */
 export interface Compared {
-  store: Pick<OperatorStore, 'readLinked' | 'findLinkedById' | 'readInvoices' | 'findReferenced'>
+  store: Pick<
+    OperatorStore,
+    'readLinked' | 'findLinkedById' | 'readInvoices' | 'findReferenced' | 'findClaimants'
+  >
   payments: Pick<BillingSource, 'fetchInvoice'>
   /** Null: no invoicing system is connected, or its key is not good. */
   documents: Pick<DocumentSource, 'fetchDocument'> | null
@@ -40,7 +43,13 @@ export async function findDifferences(
   for (const { id, document } of known) wanted.set(id, document?.type ?? wanted.get(id) ?? null)
   const answers = documents === null ? null : await fetchEach(documents, wanted, rules)
   const fresh = answers === null ? known : applyAnswers(known, answers)
-  const link = deriveLink(record.invoice, claim, fresh, rules, Date.now())
+  const others = (await store.findClaimants(fresh.map(({ id }) => id))).filter(
+    ({ invoice: { customer_id, id } }) => customer_id !== key.customer_id || id !== key.id,
+  )
+  const link = deriveLink(record.invoice, claim, fresh, rules, Date.now(), [
+    { invoice: record.invoice, claim },
+    ...others,
+  ])
   return [
     ...compareInvoice(invoice, record.invoice),
     ...compareLines(lines, record.lines),
@@ -99,7 +108,7 @@ function applyAnswers(
   const byId = new Map(known.map(each => [each.id, each]))
   return [...answers].map(([id, document]) =>
     document === null
-      ? (byId.get(id) ?? { id, document, misses: 1, observed_at: 0 })
-      : { id, document, misses: 0, observed_at: 0 },
+      ? (byId.get(id) ?? { id, document, misses: 1, observed_at: 0, client_tax_id: null })
+      : { id, document, misses: 0, observed_at: 0, client_tax_id: byId.get(id)?.client_tax_id ?? null },
   )
 }

@@ -1,7 +1,7 @@
 /** Which document an invoice is tied to, and what `ix_sync_state` that makes: pure, one rule after the other. */
 import { type Claim, type Document, missesToBelieve } from '../document.ts'
 import { type Invoice, isInvoiceId, type SyncState } from '../invoice.ts'
-import type { KnownDocument } from '../store/document-store.ts'
+import type { Claimed, KnownDocument } from '../store/document-store.ts'
 
 /** The convention between whoever creates documents and us, as far as it may differ from one company to another. */
 export interface LinkRules {
@@ -33,6 +33,14 @@ export interface Link {
   why: string
   /** Every document that fits, where more than one does. */
   candidates: readonly number[]
+  /** Why the document that is recorded is another invoice's; null when it is not. */
+  refusal: Refusal | null
+}
+
+/** Why an invoice does not get the document that is recorded for it. */
+export interface Refusal {
+  kind: 'claim_contradicted' | 'claimed_twice'
+  why: string
 }
 
 export function referenceOf(invoiceId: string, { reference }: LinkRules): string {
@@ -55,9 +63,87 @@ export function withReference(document: Document, rules: LinkRules): Document {
     : document
 }
 
+/** Tax IDs of a client that is nobody in particular: InvoiceXpress' "Consumidor Final". */
+const anonymousTaxIds = ['999999990']
+
+/** The invoice that a document's reference names, by the convention or as it is. */
+export function namedBy({ reference }: Document, rules: LinkRules): string | null {
+  return invoiceIdOf(reference, rules) ?? (reference !== null && isInvoiceId(reference) ? reference : null)
+}
+
+/**
+ * Why a document is not the invoice's; null when it may be. A document has one owner: the invoice that its reference names; and where it
+ * names none, the first of those that claim it, by the moment they were issued and then by their ids, leaving out those whose
+ * customer has another tax ID than the document's client. `claimants` are all that claim it, the invoice among them if it does.
+ */
+export function findRefusal(
+  { document, client_tax_id }: KnownDocument,
+  invoice: Invoice,
+  claimants: readonly Claimed[],
+  rules: LinkRules,
+): Refusal | null {
+  if (document === null) return null
+  const { id } = document
+  const named = namedBy(document, rules)
+  if (named !== null)
+    return named === invoice.id
+      ? null
+      : { kind: 'claim_contradicted', why: `document ${id} is recorded, but its reference names ${named}` }
+  const isOther = ({ customer_tax_id }: Invoice) =>
+    customer_tax_id !== null &&
+    client_tax_id !== null &&
+    !anonymousTaxIds.includes(client_tax_id) &&
+    !isSameTaxId(customer_tax_id, client_tax_id)
+  if (isOther(invoice))
+    return {
+      kind: 'claim_contradicted',
+      why: `document ${id} is recorded, but its client has another tax ID`,
+    }
+  const [first] = claimants
+    .filter(({ claim, invoice }) => claim.ix_id === id && !isOther(invoice))
+    .map(({ invoice }) => invoice)
+    .sort(byIssue)
+  return first === undefined || byIssue(first, invoice) === 0
+    ? null
+    : { kind: 'claimed_twice', why: `document ${id} is recorded for ${first.id} too, which was issued first` }
+}
+
+/** Why the document that is recorded for an invoice is not the invoice's; null when it may be, is not known, or is gone. */
+export function findClaimRefusal(
+  invoice: Invoice,
+  claim: Claim,
+  known: readonly KnownDocument[],
+  claimants: readonly Claimed[],
+  rules: LinkRules,
+): Refusal | null {
+  const claimed = known.find(({ id }) => id === claim.ix_id)
+  return claimed === undefined || isGone(claimed) ? null : findRefusal(claimed, invoice, claimants, rules)
+}
+
+/** A total order: no two invoices of a store have the same customer and id. */
+function byIssue(a: Invoice, b: Invoice): number {
+  const keyOf = ({ issued_at, id, customer_id }: Invoice) => `${issued_at} ${id} ${customer_id}`
+  const [left, right] = [keyOf(a), keyOf(b)]
+  return left < right ? -1 : left > right ? 1 : 0
+}
+
+/** Whatever the separators and case; a country before it may be left out on one side, but not be another. */
+export function isSameTaxId(a: string, b: string): boolean {
+  const [left, right] = [bare(a), bare(b)]
+  const without = (text: string) => text.replace(/^[A-Z]{2}(?=.)/, '')
+  return left === right || without(left) === right || left === without(right)
+}
+
+function bare(text: string): string {
+  return text
+    .normalize('NFKC')
+    .toUpperCase()
+    .replace(/[^\p{L}\p{N}]/gu, '')
+}
+
 /**
  * `invoice` says what was derived the last time; `known` holds what is known of the documents that it claims, is tied
- * to, or is referred to by. The first rule that fits decides. That nothing was found is no reason to give up a document
+ * to, or is referred to by; `claimants` all invoices that claim one of these. The first rule that fits decides. That nothing was found is no reason to give up a document
  * which was found before: only that the system said so, twice.
  */
 export function deriveLink(
@@ -66,8 +152,10 @@ export function deriveLink(
   known: readonly KnownDocument[],
   rules: LinkRules,
   now: number,
+  claimants: readonly Claimed[] = [],
 ): Link {
-  const candidates = matching(invoice, claim, known, rules)
+  const refusal = findClaimRefusal(invoice, claim, known, claimants, rules)
+  const candidates = matching(invoice, refusal === null ? claim.ix_id : null, known, rules)
   const [found] = candidates
   if (found !== undefined) {
     const how = found.id === claim.ix_id ? `claimed as ${found.id}` : `referring to ${found.reference}`
@@ -80,32 +168,34 @@ export function deriveLink(
       },
       why: `there is a document ${how}, and it is ${found.status}`,
       candidates: candidates.length > 1 ? candidates.map(({ id }) => id) : [],
+      refusal,
     }
   }
   const kept = keepsDocument(invoice, known)
-  if (kept !== null) return { fields: fieldsOf(invoice), why: kept, candidates: [] }
-  const [state, why] = deriveWithout(invoice, claim, known, rules, now)
-  if (state === null) return { fields: fieldsOf(invoice), why, candidates: [] }
+  if (kept !== null) return { fields: fieldsOf(invoice), why: kept, candidates: [], refusal }
+  const [state, why] = deriveWithout(invoice, claim, known, refusal, rules, now)
+  if (state === null) return { fields: fieldsOf(invoice), why, candidates: [], refusal }
   return {
     fields: { ix_sync_state: state, ix_id: null, ix_status: null, ix_created_at: null },
     why,
     candidates: [],
+    refusal,
   }
 }
 
 /** The documents that certify the invoice, the best first. */
 function matching(
   invoice: Invoice,
-  claim: Claim,
+  claimedId: number | null,
   known: readonly KnownDocument[],
   rules: LinkRules,
 ): Document[] {
   const reference = referenceOf(invoice.id, rules)
-  const rank = ({ id, status }: Document) => (id === claim.ix_id ? 0 : status === 'canceled' ? 2 : 1)
+  const rank = ({ id, status }: Document) => (id === claimedId ? 0 : status === 'canceled' ? 2 : 1)
   return known
     .filter(known => !isGone(known))
     .flatMap(({ document }) => document ?? [])
-    .filter(document => document.id === claim.ix_id || document.reference === reference)
+    .filter(document => document.id === claimedId || document.reference === reference)
     .sort((a, b) => rank(a) - rank(b) || a.id - b.id)
 }
 
@@ -139,6 +229,7 @@ function deriveWithout(
   invoice: Invoice,
   claim: Claim,
   known: readonly KnownDocument[],
+  refusal: Refusal | null,
   rules: LinkRules,
   now: number,
 ): [SyncState | null, string] {
@@ -151,6 +242,7 @@ function deriveWithout(
     return isOverdue(claim, creatingTimeoutMs, now)
       ? ['failed', `it has been creating since ${claim.attempted_at}, which is too long`]
       : ['creating', `it is recorded as creating since ${claim.attempted_at ?? 'an unknown time'}`]
+  if (refusal !== null) return ['failed', refusal.why]
   const claimed = known.find(({ id }) => id === claim.ix_id)
   if (claimed !== undefined && isGone(claimed))
     return ['failed', `document ${claimed.id} is recorded, but the invoicing system no longer has it`]

@@ -13,6 +13,14 @@ export interface KnownDocument {
   /** How often in a row the system said that there is no such document. */
   misses: number
   observed_at: number
+  /** Of the client that it is made out to; null when there is none, or it was not read. */
+  client_tax_id: string | null
+}
+
+/** An invoice from the payment platform, and what is recorded there of its document. */
+export interface Claimed {
+  invoice: Invoice
+  claim: Claim
 }
 
 /** Enough to ask for a document again. */
@@ -69,7 +77,10 @@ export interface DocumentWrites {
    */
   missDocument(id: number, observedAt: number, unlessSince?: number): Promise<void>
   saveClient(id: number, taxId: string | null, observedAt: number): Promise<void>
+  /** The documents with these ids are the transaction's alone until its end: no other decides at the same time whose they are. */
   findDocuments(wanted: { ids: readonly number[]; references: readonly string[] }): Promise<KnownDocument[]>
+  /** Invoices that claim one of the documents. */
+  findClaimants(documents: readonly number[]): Promise<Claimed[]>
   /** The invoices from the payment platform that claim one of the documents, are tied to one, or have one of the ids. */
   findLinked(wanted: { documents: readonly number[]; invoices: readonly string[] }): Promise<InvoiceKey[]>
   /** Replaces what the invoices say of their documents, and nothing else. Each is there already. */
@@ -103,6 +114,8 @@ export interface DocumentReads {
   findLinkedById(invoiceId: string): Promise<LinkedInvoice[]>
   /** Documents by their ids and their references, as told by what is committed. */
   findDocuments(wanted: { ids: readonly number[]; references: readonly string[] }): Promise<KnownDocument[]>
+  /** Invoices that claim one of the documents. */
+  findClaimants(documents: readonly number[]): Promise<Claimed[]>
   /** Documents that are in force, in the order of their ids, after one of them; of a span of days when one is given. */
   readInForce(after: number, limit: number, days: { from: string; to: string } | null): Promise<Document[]>
   /** Those of the documents that an invoice claims or is tied to, and those of the invoices that came from the payment platform. */

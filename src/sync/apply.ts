@@ -11,7 +11,7 @@ import type { Observation } from '../sources.ts'
 import type { JournalEntry, JournalOutcome } from '../store/document-store.ts'
 import { type KnownInvoice, stampOf, type WriteTransaction } from '../store/store.ts'
 import { type Brake, noBrake } from './brake.ts'
-import { linkInvoices } from './link-invoices.ts'
+import { linkInvoices, relinkInvoices } from './link-invoices.ts'
 
 export interface Applied {
   /** New, or different from what was stored. */
@@ -79,6 +79,8 @@ export async function applyObservations(
   const records: InvoiceRecord[] = []
   const stamps: number[] = []
   const moved = new Map<string, string>()
+  /** Documents that another invoice may have now, or may have lost. */
+  const contested: number[] = []
   const supersede = (key: InvoiceKey, why: string) => {
     applied.superseded++
     note(key, 'superseded', why)
@@ -109,6 +111,7 @@ export async function applyObservations(
         note(observation, 'ignored', 'deleted, but the brake holds it back because many were deleted at once')
       } else if (await tx.deleteInvoice(observation.customer_id, observation.id, askedAt)) {
         applied.deleted++
+        if (previous?.ix_id) contested.push(previous.ix_id)
         note(observation, 'applied', 'deleted')
       }
     } else {
@@ -136,9 +139,12 @@ export async function applyObservations(
     records.map(({ invoice }) => invoice),
   )
   const linked = await linkRecords(tx, records, rules, now, brake)
-  applied.changed = await tx.saveInvoices(linked, stamps)
+  applied.changed = await tx.saveInvoices(linked.records, stamps)
+  contested.push(...linked.contested)
+  if (contested.length > 0)
+    await relinkInvoices(tx, { documents: contested, invoices: [] }, rules, 'claim', now, brake)
   if (cause !== null)
-    for (const { invoice } of linked) {
+    for (const { invoice } of linked.records) {
       const change = describeChange(readInvoice(known.get(keyOf(invoice))), invoice)
       const from = moved.get(invoice.id)
       if (from !== undefined) note(invoice, 'applied', `it belonged to ${from} before`)
@@ -166,12 +172,16 @@ async function linkRecords(
   rules: LinkRules,
   now: number,
   brake: Brake,
-): Promise<InvoiceRecord[]> {
+): Promise<{ records: InvoiceRecord[]; contested: number[] }> {
   const claimed = records.flatMap(({ invoice, claim }) => (claim === undefined ? [] : [{ invoice, claim }]))
-  if (claimed.length === 0) return [...records]
-  const linked = await linkInvoices(tx, claimed, rules, now, brake)
+  if (claimed.length === 0) return { records: [...records], contested: [] }
+  const { linked, contested } = await linkInvoices(tx, claimed, rules, now, brake)
   const byKey = new Map(linked.map(({ invoice }) => [keyOf(invoice), invoice]))
-  return records.map(record => ({ ...record, invoice: byKey.get(keyOf(record.invoice)) ?? record.invoice }))
+  const withLinks = (record: InvoiceRecord) => ({
+    ...record,
+    invoice: byKey.get(keyOf(record.invoice)) ?? record.invoice,
+  })
+  return { records: records.map(withLinks), contested }
 }
 
 /** Null when nothing differs but the lines, which are not compared here. */

@@ -1,24 +1,20 @@
 /** Ties invoices to the documents that are stored, within a transaction. */
-import type { Claim } from '../document.ts'
 import type { Invoice, InvoiceKey } from '../invoice.ts'
 import {
   deriveLink,
   fieldsOf,
+  findRefusal,
   invoiceIdOf,
+  isGone,
   type Link,
   type LinkFields,
   type LinkRules,
+  namedBy,
   referenceOf,
 } from '../linking/link.ts'
-import type { JournalEntry } from '../store/document-store.ts'
+import type { Claimed, JournalEntry, KnownDocument } from '../store/document-store.ts'
 import type { WriteStore, WriteTransaction } from '../store/store.ts'
 import { type Brake, noBrake } from './brake.ts'
-
-export interface Claimed {
-  /** With what was derived the last time. */
-  invoice: Invoice
-  claim: Claim
-}
 
 export interface Linked extends Link {
   invoice: Invoice
@@ -26,35 +22,69 @@ export interface Linked extends Link {
   isChanged: boolean
 }
 
-/** In the order given. Nothing is written, but what the brake holds back: that stays as it was. */
+export interface LinkedInvoices {
+  /** In the order given. */
+  linked: Linked[]
+  /** Documents that stored invoices claim which are not given: what is given may take or leave one of theirs. */
+  contested: number[]
+}
+
+/** Nothing is written. What the brake holds back stays as it was. */
 export async function linkInvoices(
   tx: WriteTransaction,
   given: readonly Claimed[],
   rules: LinkRules,
   now: number,
   brake: Brake = noBrake,
-): Promise<Linked[]> {
+): Promise<LinkedInvoices> {
   const documents = await tx.findDocuments({
     ids: [...new Set(given.flatMap(({ invoice, claim }) => [claim.ix_id ?? [], invoice.ix_id ?? []].flat()))],
     references: given.map(({ invoice }) => referenceOf(invoice.id, rules)),
   })
+  const others = await findOthers(tx, given, documents, rules)
+  const claimants = [...given, ...others]
+  const contested = [...new Set(others.flatMap(({ claim }) => claim.ix_id ?? []))]
   const byId = new Map(documents.map(known => [known.id, known]))
   const byInvoice = Map.groupBy(documents, ({ document }) => invoiceIdOf(document?.reference ?? null, rules))
   const linked = given.map(({ invoice, claim }): Linked => {
     const ids = [claim.ix_id, invoice.ix_id].flatMap(id => byId.get(id ?? -1) ?? [])
     const known = [...new Set([...ids, ...(byInvoice.get(invoice.id) ?? [])])]
-    const link = deriveLink(invoice, claim, known, rules, now)
+    const link = deriveLink(invoice, claim, known, rules, now, claimants)
     return { ...link, invoice: { ...invoice, ...link.fields }, isChanged: differs(invoice, link.fields) }
   })
-  const losing = linked.filter(({ invoice }, i) => isSynced(given[i]?.invoice) && !isSynced(invoice))
+  const losing = linked.filter(({ invoice }, i) => {
+    const before = given[i]?.invoice
+    if (!isSynced(before) || isSynced(invoice)) return false
+    // A document that is another invoice's is lost at once, however many there are.
+    const tied = byId.get(before?.ix_id ?? -1)
+    return tied === undefined || isGone(tied) || findRefusal(tied, invoice, claimants, rules) === null
+  })
   await brake.forget(tx, 'downgrade', linked.map(({ invoice }) => invoice).filter(isSynced))
   const keys = losing.map(({ invoice }) => invoice)
-  if (losing.length === 0 || (await brake.allows(tx, 'downgrade', keys))) return linked
-  return linked.map((link, i) => {
+  if (losing.length === 0 || (await brake.allows(tx, 'downgrade', keys))) return { linked, contested }
+  const held = linked.map((link, i) => {
     const before = given[i]?.invoice
     if (before === undefined || !losing.includes(link)) return link
     return { ...link, fields: fieldsOf(before), invoice: before, isChanged: false }
   })
+  return { linked: held, contested }
+}
+
+/** Stored invoices that are not given and claim one of the documents. A document whose reference names an invoice is nobody else's. */
+async function findOthers(
+  tx: WriteTransaction,
+  given: readonly Claimed[],
+  documents: readonly KnownDocument[],
+  rules: LinkRules,
+): Promise<Claimed[]> {
+  const free = documents.filter(({ document }) => document !== null && namedBy(document, rules) === null)
+  const stored = await tx.findClaimants(free.map(({ id }) => id))
+  const isGiven = new Set(given.map(({ invoice }) => keyOf(invoice)))
+  return stored.filter(({ invoice }) => !isGiven.has(keyOf(invoice)))
+}
+
+function keyOf({ customer_id, id }: InvoiceKey): string {
+  return `${customer_id} ${id}`
 }
 
 function isSynced(invoice: Invoice | undefined): boolean {
@@ -78,7 +108,7 @@ export async function relinkInvoices(
   const claimed = (await tx.findKnown(keys)).flatMap(({ summary, claim }) =>
     summary === null || claim === null ? [] : [{ invoice: JSON.parse(summary) as Invoice, claim }],
   )
-  const linked = await linkInvoices(tx, claimed, rules, now, brake)
+  const { linked } = await linkInvoices(tx, claimed, rules, now, brake)
   const changed = linked.filter(({ isChanged }) => isChanged)
   await tx.relinkInvoices(changed.map(({ invoice }) => invoice))
   await tx.saveEntries(changed.map(link => documentEntry(link, cause, now)))

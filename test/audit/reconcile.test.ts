@@ -4,7 +4,7 @@ import { describe, it, type TestContext } from 'node:test'
 import { parse } from 'csv-parse/sync'
 import fc from 'fast-check'
 import { currencyOf, isSameAmount } from '../../src/audit/money.ts'
-import { type DifferenceKind, findDifferences, isSameTaxId } from '../../src/audit/reconcile.ts'
+import { type DifferenceKind, findDifferences } from '../../src/audit/reconcile.ts'
 import { readChecked } from '../../src/cli/commands/reconcile.ts'
 import { readScope } from '../../src/cli/commands/reconcile-scope.ts'
 import { createTimeZone } from '../../src/cli/commands/time-zone.ts'
@@ -12,7 +12,7 @@ import type { Setting } from '../../src/cli/settings/settings.ts'
 import { CliError } from '../../src/cli/terminal/cli-error.ts'
 import { type Claim, type Document, noClaim } from '../../src/document.ts'
 import type { Invoice } from '../../src/invoice.ts'
-import { usualRules } from '../../src/linking/link.ts'
+import { isSameTaxId, usualRules } from '../../src/linking/link.ts'
 import { decimalsOf, writeAmount } from '../../src/money.ts'
 import type { LinkedInvoice } from '../../src/store/document-store.ts'
 import { openOperatorStore } from '../../src/store/engines.ts'
@@ -735,7 +735,8 @@ describe('findDifferences', () => {
         const total = writeAmount(cents + offBy, currency)
         const document = makeDocument('in_p', { id: 5, status: documentStatus, total, currency: null })
         const again = makeDocument('in_p', { id: 6 })
-        const known = isTied && second ? [{ id: 6, document: again, misses: 0, observed_at: 1 }] : []
+        const known =
+          isTied && second ? [{ id: 6, document: again, misses: 0, observed_at: 1, client_tax_id: null }] : []
         const clients = { same: '123456789', other: '9', none: null, unread: undefined }
         const linked: LinkedInvoice = {
           customer_id: invoice.customer_id,
@@ -745,7 +746,7 @@ describe('findDifferences', () => {
           claim: { ...noClaim, ...claims[link] },
           document:
             isTied || link === 'gone'
-              ? { id: 5, document, misses: link === 'gone' ? 2 : 0, observed_at: 1 }
+              ? { id: 5, document, misses: link === 'gone' ? 2 : 0, observed_at: 1, client_tax_id: null }
               : null,
           client_tax_id: clients[taxId],
         }

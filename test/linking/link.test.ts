@@ -7,7 +7,7 @@ import { readSettings } from '../../src/cli/settings/read-settings.ts'
 import { type Claim, type Document, noClaim } from '../../src/document.ts'
 import type { Invoice } from '../../src/invoice.ts'
 import { deriveLink, invoiceIdOf, type LinkRules, referenceOf, usualRules } from '../../src/linking/link.ts'
-import type { KnownDocument } from '../../src/store/document-store.ts'
+import type { Claimed, KnownDocument } from '../../src/store/document-store.ts'
 import { mapClaim, usualKeys } from '../../src/stripe/map-claim.ts'
 import { anyCharacter } from '../support/any-character.ts'
 import { makeInvoice, withDocument } from '../support/records.ts'
@@ -32,25 +32,28 @@ function makeDocument(fields: Partial<Document> = {}): Document {
 
 const seen = (fields: Partial<Document> = {}, misses = 0): KnownDocument => {
   const document = makeDocument(fields)
-  return { id: document.id, document, misses, observed_at: 1 }
+  return { id: document.id, document, misses, observed_at: 1, client_tax_id: null }
 }
-const unseen = (id: number, misses: number): KnownDocument => ({ id, document: null, misses, observed_at: 1 })
+const unseen = (id: number, misses: number): KnownDocument => ({
+  id,
+  document: null,
+  misses,
+  observed_at: 1,
+  client_tax_id: null,
+})
 
 interface Case {
   invoice?: Partial<Invoice>
   claim?: Partial<Claim>
   known?: readonly KnownDocument[]
   rules?: Partial<LinkRules>
+  /** Other invoices that claim one of the documents. */
+  others?: readonly Claimed[]
 }
 
-function derive({ invoice = {}, claim = {}, known = [], rules = {} }: Case) {
-  return deriveLink(
-    makeInvoice({ id, ...invoice }),
-    { ...noClaim, ...claim },
-    known,
-    { ...usualRules, ...rules },
-    now,
-  )
+function derive({ invoice = {}, claim = {}, known = [], rules = {}, others = [] }: Case) {
+  const own = { invoice: makeInvoice({ id, ...invoice }), claim: { ...noClaim, ...claim } }
+  return deriveLink(own.invoice, own.claim, known, { ...usualRules, ...rules }, now, [own, ...others])
 }
 
 const stateOf = (given: Case) => derive(given).fields.ix_sync_state
@@ -207,6 +210,71 @@ describe('guards', () => {
   })
 })
 
+describe('a document has one owner', () => {
+  const claim = { ix_id: 10 }
+  const claiming = (fields: Partial<Invoice>, ix_id = 10): Claimed => ({
+    invoice: makeInvoice({ id: 'in_other', customer_id: 'cus_other', ...fields }),
+    claim: { ...noClaim, ix_id },
+  })
+  const free = (client_tax_id: string | null = null) => ({ ...seen({ reference: 'PO 12' }), client_tax_id })
+
+  it('the invoice that its reference names: any other that claims it has failed', () => {
+    for (const [reference, rules] of [
+      ['in_other', {}],
+      ['Stripe in_other', { reference: 'Stripe {id}' }],
+      ['in_other', { reference: 'Stripe {id}' }],
+    ] as const) {
+      const { fields, why, refusal } = derive({ claim, known: [seen({ reference })], rules })
+      assert.deepEqual(fields, { ix_sync_state: 'failed', ...nothing })
+      assert.equal(why, 'document 10 is recorded, but its reference names in_other')
+      assert.equal(refusal?.kind, 'claim_contradicted')
+    }
+  })
+  it('an invoice that was tied to it by its claim loses it', () => {
+    const invoice = { ...withDocument, ix_id: 10 }
+    assert.equal(stateOf({ invoice, claim, known: [seen({ reference: 'in_other' })] }), 'failed')
+  })
+  it('the document that refers to an invoice is taken in place of one that is claimed and names another', () => {
+    const known = [seen({ reference: 'in_other' }), seen({ id: 11 })]
+    assert.equal(idOf({ claim, known }), 11)
+  })
+  it('of several that claim one that names none, the one that was issued first; else the lowest id', () => {
+    const issued_at = '2026-03-01T00:00:00.000Z'
+    const invoice = { issued_at }
+    const stateBeside = (fields: Partial<Invoice>, ix_id?: number) =>
+      stateOf({ invoice, claim, known: [free()], others: [claiming({ issued_at, ...fields }, ix_id)] })
+    assert.equal(stateBeside({ issued_at: '2026-02-28T23:59:59.999Z' }), 'failed')
+    assert.equal(stateBeside({ issued_at: '2026-03-01T00:00:00.001Z' }), 'synced')
+    assert.equal(stateBeside({ id: 'in_a' }), 'failed')
+    assert.equal(stateBeside({ id: 'in_z' }), 'synced')
+    assert.equal(stateBeside({ id: 'in_a' }, 11), 'synced', 'it claims another')
+    const { why, refusal } = derive({ claim, known: [free()], others: [claiming({ issued_at: '2025' })] })
+    assert.equal(why, 'document 10 is recorded for in_other too, which was issued first')
+    assert.equal(refusal?.kind, 'claimed_twice')
+  })
+  it('none whose customer has another tax ID than the client of the document, where both are known', () => {
+    const stateFor = (customer_tax_id: string | null, client: string | null) =>
+      stateOf({ invoice: { customer_tax_id }, claim, known: [free(client)] })
+    assert.equal(stateFor('PT123456789', '509442013'), 'failed')
+    for (const [ours, theirs] of [
+      ['PT123456789', '123 456 789'],
+      [null, '509442013'],
+      ['PT123456789', null],
+      ['PT123456789', '999999990'],
+    ] as const)
+      assert.equal(stateFor(ours, theirs), 'synced', `${ours} ${theirs}`)
+    const other = claiming({ issued_at: '2020-01-01T00:00:00.000Z', customer_tax_id: 'PT509442013' })
+    const invoice = { customer_tax_id: 'PT123456789' }
+    assert.equal(stateOf({ invoice, claim, known: [free('123456789')], others: [other] }), 'synced')
+  })
+  it('a recorded state of failed, creating or ignored says why before that', () => {
+    const known = [seen({ reference: 'in_other' })]
+    assert.equal(stateOf({ claim: { ...claim, state: 'ignored' }, known }), 'ignored')
+    assert.equal(stateOf({ claim: { ...claim, ...creating }, known }), 'creating')
+    assert.match(derive({ claim: { ...claim, state: 'failed', error: 'E' }, known }).why, /E$/)
+  })
+})
+
 describe('several documents', () => {
   it('the recorded id first, even when it is canceled', () => {
     const known = [seen({ id: 3 }), seen({ id: 7, status: 'canceled' }), seen({ id: 5 })]
@@ -293,7 +361,9 @@ test('whatever is known, a state other than synced has no document', () => {
       if (ix_sync_state !== 'synced') return assert.deepEqual(rest, nothing)
       const tied = documents.find(({ id }) => id === fields.ix_id)
       assert.ok(tied?.document && tied.misses < 2 && tied.document.status !== 'deleted')
-      assert.ok(tied.id === claim.ix_id || tied.document.reference === id)
+      assert.ok(
+        tied.document.reference === id || (tied.id === claim.ix_id && tied.document.reference === null),
+      )
       // What was derived once is derived again.
       assert.deepEqual(derive({ claim, known: documents, invoice: fields }).fields, fields)
     }),

@@ -3,7 +3,7 @@ import { type Difference, describeUnlinked, differenceKinds, findDifferences } f
 import type { Document } from '../../document.ts'
 import type { InvoiceKey } from '../../invoice.ts'
 import { invoiceIdOf, type LinkRules, referenceOf } from '../../linking/link.ts'
-import type { KnownDocument, LinkedInvoice } from '../../store/document-store.ts'
+import type { Claimed, KnownDocument, LinkedInvoice } from '../../store/document-store.ts'
 import { openOperatorStore } from '../../store/engines.ts'
 import { type OperatorStore, StoreError, type Stream } from '../../store/store.ts'
 import { documentStreams } from '../../stream-names.ts'
@@ -72,9 +72,9 @@ async function reconcile(options: { format: Format; json?: true; unlinked?: true
       }
       const now = Date.now()
       let checked = 0
-      for await (const { linked, known } of readChecked(store, scope, rules)) {
+      for await (const { linked, known, claimants } of readChecked(store, scope, rules)) {
         progress.update('checked', ++checked)
-        for (const difference of findDifferences(linked, known, rules, knownSources.billing, now))
+        for (const difference of findDifferences(linked, known, rules, knownSources.billing, now, claimants))
           await report(difference)
       }
       let unlinked = 0
@@ -121,21 +121,22 @@ async function* readBatches(
   }
 }
 
-/** Each with the documents that refer to it, and maybe some of others. */
+/** Each with the documents that refer to it or that it claims, and with all invoices that claim one of the batch's documents. */
 export async function* readChecked(
   store: OperatorStore,
   scope: Scope,
   rules: LinkRules,
-): AsyncGenerator<{ linked: LinkedInvoice; known: KnownDocument[] }> {
+): AsyncGenerator<{ linked: LinkedInvoice; known: KnownDocument[]; claimants: Claimed[] }> {
   for await (const batch of readBatches(store, scope)) {
     const references = batch.map(({ id }) => referenceOf(id, rules))
     const ids = batch.flatMap(({ claim }) => claim?.ix_id ?? [])
     const documents = batch.length === 0 ? [] : await store.findDocuments({ ids, references })
+    const claimants = await store.findClaimants(ids)
     const byReference = Map.groupBy(documents, ({ document }) => document?.reference ?? null)
     const byId = new Map(documents.map(known => [known.id, known]))
     for (const linked of batch) {
       const referring = byReference.get(referenceOf(linked.id, rules)) ?? []
-      yield { linked, known: [...referring, ...[byId.get(linked.claim?.ix_id ?? 0) ?? []].flat()] }
+      yield { linked, known: [...referring, ...[byId.get(linked.claim?.ix_id ?? 0) ?? []].flat()], claimants }
     }
   }
 }

@@ -27,12 +27,14 @@ export function createDb(asked: Asked, isPrepared = false): Db {
     },
     isAmong: (column, list) => `${column} = ANY (${list})`,
     byIndex: () => '',
-    async holdNames(how, names) {
-      const lock = how === 'alone' ? 'pg_advisory_xact_lock' : 'pg_advisory_xact_lock_shared'
+    async holdNames(names) {
+      const { alone, shared } = names()
       await ask(
-        `SELECT ${lock}(name) FROM (
-           SELECT DISTINCT hashtextextended(given, 1) AS name FROM unnest($1::text[]) given ORDER BY name) names`,
-        [names()],
+        `SELECT CASE WHEN is_alone THEN pg_advisory_xact_lock(name) ELSE pg_advisory_xact_lock_shared(name) END
+         FROM (SELECT hashtextextended(given, 1) AS name, bool_or(is_alone) AS is_alone
+           FROM (SELECT unnest($1::text[]) AS given, true AS is_alone UNION ALL SELECT unnest($2::text[]), false) AS wanted
+           GROUP BY name ORDER BY name) AS names`,
+        [alone, shared],
       )
       return true
     },

@@ -17,11 +17,11 @@ export interface Db {
   /** Follows a table's name, for an engine that has to be told which index holds few of its rows. */
   byIndex(name: string): string
   /**
-   * Holds names until the transaction's end: alone, or shared with others who share them. Always in one order, so that
-   * two who hold several do not wait for each other. Says whether there may be others at all: then what was read before
+   * Holds names until the transaction's end: alone, or shared with others who share them. All in one order, so that
+   * two who hold several do not wait for each other. Returns whether there may be others at all: then what was read before
    * may have changed.
    */
-  holdNames(how: 'alone' | 'shared', names: () => readonly string[]): Promise<boolean>
+  holdNames(names: () => { alone: readonly string[]; shared: readonly string[] }): Promise<boolean>
   /** Whether rows lie on several nodes: each sends as many as are asked for in all. */
   isSpread(): boolean
   /** What keeps a row that was read from being changed by others until the transaction's end; empty where nobody else can. */

@@ -8,6 +8,7 @@ import {
 } from '../../document.ts'
 import type { InvoiceKey } from '../../invoice.ts'
 import type {
+  Claimed,
   DocumentReads,
   DocumentWrites,
   JournalEntry,
@@ -21,7 +22,7 @@ const columns = 'id, body, misses, observed_at'
 const isThere = `misses < ${missesToBelieve}`
 
 /** How a document lies in its table. */
-interface DocumentRow extends Omit<KnownDocument, 'document'> {
+interface DocumentRow extends Omit<KnownDocument, 'document' | 'client_tax_id'> {
   body: string | null
 }
 
@@ -65,10 +66,37 @@ export async function findDocuments(
   const byReferences = (list: string) =>
     `SELECT ${columns} FROM fatura.documents WHERE ${db.isAmong('reference', list)}`
   const find = async (sql: string, ...lists: Parameters<Db['query']>[1][]) =>
-    (await db.query<DocumentRow>(`${sql} ORDER BY id`, ...lists)).map(readDocument)
+    withClients(db, await db.query<DocumentRow>(`${sql} ORDER BY id`, ...lists))
   if (references.length === 0) return ids.length === 0 ? [] : find(byIds('$1'), ids)
   if (ids.length === 0) return find(byReferences('$1'), references)
   return find(`${byIds('$1')} UNION ${byReferences('$2')}`, ids, references)
+}
+
+/** Clients do not lie with documents on Citus. */
+async function withClients(db: Db, rows: readonly DocumentRow[]): Promise<KnownDocument[]> {
+  const found = rows.map(row => readDocument(row, null))
+  const ids = [...new Set(found.flatMap(({ document }) => document?.client_id ?? []))]
+  if (ids.length === 0) return found
+  const clients = await db.query<{ id: number; tax_id: string | null }>(
+    `SELECT id, tax_id FROM fatura.document_clients WHERE ${db.isAmong('id', '$1')}`,
+    ids,
+  )
+  const taxIds = new Map(clients.map(({ id, tax_id }) => [id, tax_id]))
+  return found.map(known => ({
+    ...known,
+    client_tax_id: taxIds.get(known.document?.client_id ?? -1) ?? null,
+  }))
+}
+
+export async function findClaimants(db: Db, documents: readonly number[]): Promise<Claimed[]> {
+  if (documents.length === 0) return []
+  const rows = await db.query<{ summary: string; claim: string }>(
+    `SELECT i.summary, l.claim FROM fatura.links l
+     JOIN fatura.invoices i ON i.customer_id = l.customer_id AND i.id = l.invoice_id
+     WHERE ${db.isAmong('l.claimed_id', '$1')}`,
+    documents,
+  )
+  return rows.map(({ summary, claim }) => ({ invoice: JSON.parse(summary), claim: JSON.parse(claim) }))
 }
 
 export function documentReads(db: Db): DocumentReads {
@@ -98,7 +126,10 @@ export function documentReads(db: Db): DocumentReads {
                ORDER BY id LIMIT $3`,
               ...[observedBefore, after, limit, which.from, which.to],
             )
-      return rows.map(readDocument).map(({ id, document }) => ({ id, type: document?.type ?? null }))
+      return rows.map(({ id, body }) => ({
+        id,
+        type: body === null ? null : (JSON.parse(body) as Document).type,
+      }))
     },
     async readClaimed(after, limit) {
       const [claimed, tied] = [
@@ -159,6 +190,7 @@ export function documentReads(db: Db): DocumentReads {
       return (await db.query<LinkedRow>(linked('WHERE i.id = $1'), invoiceId)).map(readLinked)
     },
     findDocuments: wanted => findDocuments(db, wanted),
+    findClaimants: documents => findClaimants(db, documents),
     async readInForce(after, limit, days) {
       const rows = await db.query<{ body: string }>(
         `SELECT body FROM fatura.documents WHERE id > $1 AND status NOT IN (${literals(notInForce)}) AND ${isThere}
@@ -182,7 +214,7 @@ export function documentReads(db: Db): DocumentReads {
     },
     async findReferenced(reference) {
       const sql = `SELECT ${columns} FROM fatura.documents WHERE reference = $1 ORDER BY id`
-      return (await db.query<DocumentRow>(sql, reference)).map(readDocument)
+      return withClients(db, await db.query<DocumentRow>(sql, reference))
     },
     readJournal: ({ customer_id, id }) =>
       db.query<JournalEntry>(
@@ -201,8 +233,11 @@ export function documentReads(db: Db): DocumentReads {
   }
 }
 
-function readDocument({ id, body, misses, observed_at }: DocumentRow): KnownDocument {
-  return { id, document: body === null ? null : JSON.parse(body), misses, observed_at }
+function readDocument(
+  { id, body, misses, observed_at }: DocumentRow,
+  client_tax_id: string | null,
+): KnownDocument {
+  return { id, document: body === null ? null : JSON.parse(body), misses, observed_at, client_tax_id }
 }
 
 function readLinked(row: LinkedRow): LinkedInvoice {
@@ -216,7 +251,7 @@ function readLinked(row: LinkedRow): LinkedInvoice {
     document:
       document_id === null
         ? null
-        : readDocument({ id: document_id, body, misses, observed_at: row.document_observed_at }),
+        : readDocument({ id: document_id, body, misses, observed_at: row.document_observed_at }, row.tax_id),
     // A client that is only known to be wanted has no moment yet.
     client_tax_id: row.client_observed_at ? row.tax_id : undefined,
   }

@@ -3,7 +3,7 @@ import type { Document } from '../../document.ts'
 import type { InvoiceKey } from '../../invoice.ts'
 import type { DocumentWrites, JournalEntry } from '../document-store.ts'
 import type { Db, Insertion } from './db.ts'
-import { findDocuments } from './read-documents.ts'
+import { findClaimants, findDocuments } from './read-documents.ts'
 import type { SharedRows } from './shared-rows.ts'
 
 /** How many entries of the journal are kept for an invoice. */
@@ -55,13 +55,21 @@ interface Names {
   references: readonly string[]
 }
 
+const namesOf = ({ ids, references }: Names) => [
+  ...ids.map(id => `document ${id}`),
+  ...references.map(text => `reference ${text}`),
+]
+
 /**
  * Whoever reads documents to tie invoices to them shares their names, and whoever changes documents has their names alone:
  * else a document and its invoice that arrive at the same moment would not see each other.
  */
-function holdDocuments(db: Db, how: 'alone' | 'shared', { ids, references }: Names): Promise<boolean> {
-  const names = () => [...ids.map(id => `document ${id}`), ...references.map(text => `reference ${text}`)]
-  return db.holdNames(how, names)
+function holdDocuments(db: Db, alone: Partial<Names>, shared: Partial<Names> = {}): Promise<boolean> {
+  const none = { ids: [], references: [] }
+  return db.holdNames(() => ({
+    alone: namesOf({ ...none, ...alone }),
+    shared: namesOf({ ...none, ...shared }),
+  }))
 }
 
 /** But for what changes invoices, which each engine does its own way. */
@@ -71,7 +79,7 @@ export function documentWrites(
 ): Omit<DocumentWrites, 'relinkInvoices'> {
   return {
     async saveDocuments(documents, observedAt) {
-      await holdDocuments(db, 'alone', {
+      await holdDocuments(db, {
         ids: documents.map(({ id }) => id),
         references: documents.flatMap(({ reference }) => reference ?? []),
       })
@@ -79,7 +87,7 @@ export function documentWrites(
       raiseObserved(observedAt)
     },
     async missDocument(id, observedAt, unlessSince = observedAt) {
-      await holdDocuments(db, 'alone', { ids: [id], references: [] })
+      await holdDocuments(db, { ids: [id] })
       await db.query(
         `INSERT INTO fatura.documents AS stored (id, misses, observed_at) VALUES ($1, 1, $2)
          ON CONFLICT (id) DO UPDATE SET misses = stored.misses + 1, observed_at = excluded.observed_at
@@ -96,15 +104,17 @@ export function documentWrites(
       )
     },
     async findDocuments(wanted) {
-      await holdDocuments(db, 'shared', wanted)
+      // Of two invoices that claim a document at the same moment, the later transaction sees the earlier one's claim.
+      await holdDocuments(db, { ids: wanted.ids }, { references: wanted.references })
       const found = await findDocuments(db, wanted)
       // What was found by its reference alone may be about to lose it.
       const named = new Set(wanted.ids)
       const others = found.map(({ id }) => id).filter(id => !named.has(id))
       if (others.length === 0) return found
-      const isDoubtful = await holdDocuments(db, 'shared', { ids: others, references: [] })
+      const isDoubtful = await holdDocuments(db, {}, { ids: others })
       return isDoubtful ? findDocuments(db, wanted) : found
     },
+    findClaimants: documents => findClaimants(db, documents),
     async findLinked({ documents, invoices }) {
       const keys = 'SELECT customer_id, invoice_id AS id FROM fatura.links WHERE'
       const ofDocuments = (list: string) =>
