@@ -58,6 +58,8 @@ export interface ObservationPage {
   observations: readonly Observation[]
   /** Those on the page that do not fit. When none fits, the call fails instead: that says more of the platform. */
   unfit: readonly Unfit[]
+  /** How many records on the page have no id to keep them by; none when not given. */
+  nameless?: number
   /** Where the next page begins; null on the last. */
   next: string | null
   /** When the first and the last of the page were created, by the platform's clock, in seconds; 0 on an empty page. */

@@ -3,9 +3,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fetchPdf, type PdfGuard } from '../pdf/fetch-pdf.ts'
 import { type InvoicingSystem, SourceError } from '../sources.ts'
 import { createGuardedCall } from '../upstream/guarded-calls.ts'
+import { isAnything, isFilled, shape } from '../upstream/shape.ts'
 import { createClient, type InvoiceXpressOptions, isInvoiceXpressOwn, Withdrawn } from './client.ts'
 import { invoiceXpressFailures, readAs, readObject } from './read-answer.ts'
-import { isAnything, isFilled, shape } from './shape.ts'
 
 export interface Patience {
   /** In milliseconds, until the PDF is made. */

@@ -3,8 +3,18 @@ import { isCalendarDay } from '../calendar.ts'
 import { type Document, type DocumentType, documentTypes } from '../document.ts'
 import { isIxStatus } from '../invoice.ts'
 import type { DocumentClient } from '../sources.ts'
+import {
+  isAnything,
+  isFilled,
+  isLooseText,
+  isOneOf,
+  isOrNull,
+  isStorable,
+  isTextOrNull,
+  isWhole,
+  shape,
+} from '../upstream/shape.ts'
 import { readAs, unfit } from './read-answer.ts'
-import { isAnything, isFilled, isLooseText, isOneOf, isTextOrNull, isWhole, shape } from './shape.ts'
 
 const isId = isWhole(1, /^[1-9][0-9]{0,14}$/)
 const isAmount = (value: unknown): value is number | string => value !== null && isLooseText(value)
@@ -36,7 +46,7 @@ export function mapDocument(payload: unknown): Document | null {
     document.proprietary_uid,
     document.currency,
   ].map(readText)
-  if (![status, number, reference, uid, currency].every(isStorable) || !isIxStatus(status))
+  if (![status, number, reference, uid, currency].every(isOrNull(isStorable)) || !isIxStatus(status))
     throw unfit('a document')
   return {
     id: Number(document.id),
@@ -57,7 +67,7 @@ export function mapDocument(payload: unknown): Document | null {
 export function mapClient(payload: unknown): DocumentClient {
   const { id, fiscal_id } = readAs(client, payload, 'a client')
   const taxId = readText(fiscal_id)
-  if (!isStorable(taxId)) throw unfit('a client')
+  if (!isOrNull(isStorable)(taxId)) throw unfit('a client')
   return { id: Number(id), tax_id: taxId }
 }
 
@@ -69,11 +79,6 @@ export function readId(payload: unknown): number | null {
 /** Null when there is none. */
 function readText(value: string | number | null | undefined): string | null {
   return value === undefined || value === null || value === '' ? null : String(value)
-}
-
-/** Whether every engine can hold it. */
-function isStorable(text: string | null | undefined): boolean {
-  return !text || (text.isWellFormed() && !text.includes('\0'))
 }
 
 /** From dd/mm/yyyy to YYYY-MM-DD. */

@@ -2,8 +2,8 @@
 import { type FailureScope, SourceError, type SourceFailure } from '../sources.ts'
 import type { Failures } from '../upstream/failures.ts'
 import { readRetryAfter } from '../upstream/retry-after.ts'
+import type { Shape } from '../upstream/shape.ts'
 import type { Answer } from './client.ts'
-import type { Shape } from './shape.ts'
 
 /** An answer with another status than the one for what was asked. */
 export class Refused extends SourceError {

@@ -1,7 +1,8 @@
 /** A page of a list, whatever the list is called there. */
+
+import { isWhole, shape } from '../upstream/shape.ts'
 import type { Answer } from './client.ts'
 import { readAs, readObject, unfit } from './read-answer.ts'
-import { isWhole, shape } from './shape.ts'
 
 const isCount = isWhole(0, /^[0-9]{1,15}$/)
 const pagination = shape({ current_page: isCount, total_pages: isCount, total_entries: isCount })

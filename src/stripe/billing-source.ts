@@ -15,19 +15,20 @@ import {
 import { createPacedCall, type Pace } from '../upstream/paced-calls.ts'
 import {
   type CheckedInvoice,
+  checkEvent,
   checkInvoice,
   checkPage,
   checkPercentage,
   nextOf,
-  unreadable,
 } from './check-answer.ts'
 import { createStripe, type StripeOptions } from './client.ts'
 import { invoicesToFollow } from './customer-changes.ts'
 import { stripeFailures, unlessGone } from './failures.ts'
 import { identifyAccount } from './identify-account.ts'
+import type { InvoiceHead } from './invoice-shape.ts'
 import { areDistinct, type LineQuery, listLines, readLinePage } from './list-lines.ts'
 import { type MetadataKeys, mapClaim, usualKeys } from './map-claim.ts'
-import { addsUp, type InvoiceHead, mapInvoice, rateIds, type TaxRates } from './map-invoice.ts'
+import { addsUp, mapInvoice, rateIds, type TaxRates } from './map-invoice.ts'
 import { neededEvents } from './needed-events.ts'
 import { paceFor } from './pace.ts'
 import { stripeIdentity } from './source-identity.ts'
@@ -42,15 +43,15 @@ export function createBillingSource(
   const stripe = createStripe(options)
   const call = createPacedCall(pace, stripeFailures)
   /** A rate's percentage cannot change, so it is asked for once. */
-  const percentages = new Map<string, Promise<number>>()
-  const known = new Map<string, number>()
+  const percentages = new Map<string, Promise<number | null>>()
+  const known = new Map<string, number | null>()
 
   /** The client's own methods turn every decimal of an answer into an object; of long lists, that takes a while. */
   function askPlainly<T>(path: string, query: Record<string, string>): Promise<T> {
     return stripe.rawRequest('GET', `${path}?${new URLSearchParams(query)}`)
   }
 
-  async function ratesFor(invoice: Stripe.Invoice, urgency: Urgency): Promise<TaxRates> {
+  async function ratesFor(invoice: InvoiceHead, urgency: Urgency): Promise<TaxRates> {
     for (const id of rateIds(invoice)) {
       if (known.has(id)) continue
       const asking = percentages.get(id) ?? askPercentage(id, urgency)
@@ -60,13 +61,10 @@ export function createBillingSource(
     return known
   }
 
-  async function askPercentage(id: string, urgency: Urgency): Promise<number> {
+  /** Null for one that Stripe does not know: the amounts are there all the same, and the percentage follows from them. */
+  function askPercentage(id: string, urgency: Urgency): Promise<number | null> {
     const asking = { endpoint: 'tax_rates', urgency }
-    const rate = await unlessMissing(
-      call(async () => checkPercentage(await stripe.taxRates.retrieve(id)), asking),
-    )
-    if (rate === null) throw new UnfitRecord('Stripe does not know the tax rate of an invoice')
-    return rate
+    return unlessMissing(call(async () => checkPercentage(await stripe.taxRates.retrieve(id)), asking))
   }
 
   async function retrieve(
@@ -79,8 +77,7 @@ export function createBillingSource(
       () =>
         unlessGone(id, async () => {
           const answer = await stripe.invoices.retrieve(id, { expand: ['customer'] })
-          if (answer.id !== id)
-            throw new SourceError('failed', 'Stripe sent another invoice than was asked for')
+          if (answer.id !== id) throw new UnfitRecord('Stripe sent another invoice than was asked for')
           return isDeleted(answer) ? null : checkInvoice(answer)
         }),
       { endpoint: 'invoice', urgency },
@@ -125,7 +122,7 @@ export function createBillingSource(
     return observed(invoice, lines, rates)
   }
 
-  function observed(source: Stripe.Invoice, lines: readonly Line[], rates: TaxRates): Observation {
+  function observed(source: InvoiceHead, lines: readonly Line[], rates: TaxRates): Observation {
     // Most of an answer are lines. They are mapped already, and are not to be held until it is stored.
     const invoice: InvoiceHead = Object.assign(source, { lines: undefined })
     return {
@@ -135,7 +132,11 @@ export function createBillingSource(
         const mapped = mapInvoice(invoice, rates, previous, lines)
         return 'refusal' in mapped
           ? mapped
-          : { invoice: mapped.invoice, lines, claim: mapClaim(invoice.metadata, keys) }
+          : {
+              invoice: mapped.invoice,
+              lines,
+              claim: mapClaim(invoice.metadata as Record<string, string> | null | undefined, keys),
+            }
       },
     }
   }
@@ -148,7 +149,8 @@ export function createBillingSource(
       const page = await call(
         async () => {
           const answer = await askPlainly<Stripe.ApiList<Stripe.Invoice>>('/v1/invoices', query)
-          return { ...sortOut(checkPage(answer, after).data), next: nextOf(answer), data: answer.data }
+          const page = checkPage(answer, after)
+          return { ...sortOut(page.data), next: nextOf(page), nameless: page.nameless }
         },
         { endpoint: 'invoices', urgency },
       )
@@ -160,33 +162,35 @@ export function createBillingSource(
         else if (result.reason instanceof UnfitRecord)
           unfit.push({ id: page.fitting[index]?.invoice.id ?? '', reason: result.reason.message })
         else throw result.reason
-      const [first] = unfit
-      if (observations.length === 0 && first !== undefined) throw new UnfitRecord(first.reason)
+      refuseAll(observations, unfit)
       return {
         observations,
         unfit,
+        nameless: page.nameless,
         next: page.next,
-        began: page.data[0]?.created ?? 0,
-        reached: page.data.at(-1)?.created ?? 0,
+        began: page.fitting[0]?.invoice.created ?? 0,
+        reached: page.fitting.at(-1)?.invoice.created ?? 0,
       }
     },
     fetchInvoice: (id, customerId, urgency = 'now') => retrieve(id, customerId, urgency),
     async listNotifications(since, after) {
       const page = await call(
-        async () =>
-          checkPage(
-            await stripe.events.list({
-              limit: pageSize,
-              types: [...neededEvents],
-              created: { gte: since },
-              ...(after !== null && { starting_after: after }),
-            }),
-            after,
-          ),
+        async () => {
+          const answer = await stripe.events.list({
+            limit: pageSize,
+            types: [...neededEvents],
+            created: { gte: since },
+            ...(after !== null && { starting_after: after }),
+          })
+          const page = checkPage(answer, after)
+          // Without its id, nobody could tell whether it was applied already.
+          if (page.nameless > 0) throw new SourceError('failed', 'Stripe sent an event without an id')
+          return { ...page, now: readClock(answer) }
+        },
         { endpoint: 'events', urgency: 'now' },
       )
-      const notifications = page.data.flatMap(event => readEvent(event) ?? [])
-      return { notifications, next: nextOf(page), now: readClock(page) }
+      const notifications = page.data.flatMap(event => readEvent(checkEvent(event)) ?? [])
+      return { notifications, next: nextOf(page), now: page.now }
     },
     identify: () => identifyAccount(stripe, options.apiKey, call),
   }
@@ -207,6 +211,9 @@ function listQuery(
   }
 }
 
+/** So many records of which none fits say more of the platform than of the records. */
+const misfitsToDoubt = 10
+
 /** One that does not fit keeps none of the others back. */
 function sortOut(invoices: readonly Stripe.Invoice[]): { fitting: CheckedInvoice[]; unfit: Unfit[] } {
   const fitting: CheckedInvoice[] = []
@@ -215,11 +222,17 @@ function sortOut(invoices: readonly Stripe.Invoice[]): { fitting: CheckedInvoice
     try {
       fitting.push(checkInvoice(invoice))
     } catch (error) {
-      unfit.push({ id: invoice.id, reason: error instanceof SourceError ? error.message : unreadable })
+      if (!(error instanceof UnfitRecord)) throw error
+      unfit.push({ id: invoice.id, reason: error.message })
     }
-  const [first] = unfit
-  if (fitting.length === 0 && first !== undefined) throw new UnfitRecord(first.reason)
+  refuseAll(fitting, unfit)
   return { fitting, unfit }
+}
+
+function refuseAll(fitting: readonly unknown[], unfit: readonly Unfit[]): void {
+  const [first] = unfit
+  if (fitting.length === 0 && unfit.length >= misfitsToDoubt && first !== undefined)
+    throw new UnfitRecord(first.reason)
 }
 
 /** What an event says happened, and to what; null when it concerns no invoice. Its data is not used: it may be old. */

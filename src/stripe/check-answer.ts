@@ -1,62 +1,62 @@
 /** What is relied on of Stripe's answers, whatever they hold. */
 import type Stripe from 'stripe'
-import { SourceError, UnfitRecord } from '../sources.ts'
+import { SourceError } from '../sources.ts'
+import { shape } from '../upstream/shape.ts'
+import { eventShape, type InvoiceHead, invoiceShape, isId, readAs, taxRateShape } from './invoice-shape.ts'
 import { type LinePage, readLinePage } from './list-lines.ts'
 import { percentageOf } from './map-invoice.ts'
 
-export const unreadable = 'Stripe sent an invoice that does not fit'
-
-type Page<T> = { data: T[]; has_more: boolean }
-
-/** A page whose records have ids, none of them where the last page ended: else it would be read for ever. */
-export function checkPage<T extends { id: string }>(page: Page<T>, after: string | null): Page<T> {
-  const fits =
-    Array.isArray(page.data) &&
-    typeof page.has_more === 'boolean' &&
-    page.data.every(({ id }) => typeof id === 'string' && id !== '' && id !== after) &&
-    !(page.has_more && page.data.length === 0)
-  if (!fits) throw new SourceError('failed', 'Stripe sent a page that does not fit')
-  return page
+export interface Page<T> {
+  data: T[]
+  has_more: boolean
+  /** How many records have no id. */
+  nameless: number
 }
 
-export function nextOf<T extends { id: string }>({ data, has_more }: Page<T>): string | null {
+/** A page whose records have ids, none of them where the last page ended: else it would be read for ever. */
+export function checkPage<T extends { id: string }>(
+  page: { data: T[]; has_more: boolean },
+  after: string | null,
+): Page<T> {
+  if (!Array.isArray(page.data) || typeof page.has_more !== 'boolean') throw misfit()
+  const named = page.data.filter(record => hasId.misfit(record) === null)
+  const fits = named.every(({ id }) => id !== after) && !(page.has_more && named.length === 0)
+  if (!fits) throw misfit()
+  return { data: named, has_more: page.has_more, nameless: page.data.length - named.length }
+}
+
+const hasId = shape({ id: isId })
+
+function misfit(): SourceError {
+  return new SourceError('failed', 'Stripe sent a page that does not fit')
+}
+
+export function nextOf<T extends { id: string }>({
+  data,
+  has_more,
+}: Pick<Page<T>, 'data' | 'has_more'>): string | null {
   return has_more ? (data.at(-1)?.id ?? null) : null
 }
 
 /** An invoice that fits, with its lines when it carries all of them. */
 export interface CheckedInvoice {
-  invoice: Stripe.Invoice
+  invoice: InvoiceHead
   lines: LinePage | null
 }
 
-/** What the mapping relies on, whatever Stripe sent: asked again, it may fit. */
-export function checkInvoice(invoice: Stripe.Invoice): CheckedInvoice {
-  const amounts = [invoice.subtotal, invoice.total, invoice.created]
-  const fits =
-    invoice.object === 'invoice' &&
-    typeof invoice.id === 'string' &&
-    amounts.every(Number.isSafeInteger) &&
-    [invoice.total_excluding_tax, invoice.amount_shipping].every(isWholeOrNull) &&
-    typeof invoice.currency === 'string' &&
-    /^[a-z]{3}$/.test(invoice.currency) &&
-    [invoice.number, invoice.customer_name, invoice.customer_email].every(isTextOrNull) &&
-    [invoice.total_taxes, invoice.total_discount_amounts, invoice.total_pretax_credit_amounts].every(
-      isAmountsOrNull,
-    ) &&
-    Array.isArray(invoice.discounts ?? [])
-  if (!fits) throw new UnfitRecord(unreadable)
-  return { invoice, lines: invoice.lines?.has_more ? null : readLinePage(invoice.lines) }
+export function checkInvoice(answer: unknown): CheckedInvoice {
+  const invoice = readAs(invoiceShape, answer, 'an invoice')
+  const { lines } = invoice
+  const isCut = typeof lines === 'object' && lines !== null && 'has_more' in lines && lines.has_more === true
+  return { invoice, lines: isCut ? null : readLinePage(lines) }
 }
 
-export function checkPercentage(rate: Stripe.TaxRate): number {
-  const percentage = percentageOf(rate)
-  if (!Number.isFinite(percentage)) throw new UnfitRecord('Stripe sent a tax rate that does not fit')
-  return percentage
+/** An event that does not fit is a failure: what it would tell must not be passed over. */
+export function checkEvent(event: Stripe.Event): Stripe.Event {
+  readAs(eventShape, event, `an event (${event.id})`)
+  return event
 }
 
-const isTextOrNull = (value: unknown) => value === null || value === undefined || typeof value === 'string'
-const isWholeOrNull = (value: unknown) => value === null || value === undefined || Number.isSafeInteger(value)
-const isAmountsOrNull = (value: unknown) =>
-  value === null ||
-  value === undefined ||
-  (Array.isArray(value) && value.every(({ amount }) => Number.isSafeInteger(amount)))
+export function checkPercentage(rate: unknown): number {
+  return percentageOf(readAs(taxRateShape, rate, 'a tax rate'))
+}

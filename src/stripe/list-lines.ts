@@ -1,7 +1,7 @@
 /** All the lines of an invoice or a failure: never a part of them. */
-import type Stripe from 'stripe'
 import type { Line } from '../invoice.ts'
 import { UnfitRecord } from '../sources.ts'
+import { linePageShape, lineShape, readAs } from './invoice-shape.ts'
 import { mapLine } from './map-lines.ts'
 
 /** Far more than an invoice has; what goes on beyond is a loop. */
@@ -18,14 +18,12 @@ export interface LineQuery {
 }
 
 /** Reads a page as Stripe sent it; one that does not fit may fit when it is asked for again. */
-export function readLinePage(page: Stripe.ApiList<Stripe.InvoiceLineItem>): LinePage {
-  try {
-    const lines = page.data.map(mapLine)
-    if (typeof page.has_more === 'boolean' && lines.every(isSound)) return { lines, has_more: page.has_more }
-  } catch {
-    // What cannot even be mapped does not fit either.
-  }
-  throw unfit()
+export function readLinePage(answer: unknown): LinePage {
+  const { data, has_more } = readAs(linePageShape, answer, 'a list of lines')
+  const lines = data.map(line => mapLine(readAs(lineShape, line, 'a line')))
+  // Decimals may come to more than a whole number can be.
+  if (!lines.every(hasWholeNumbers)) throw unfit()
+  return { lines, has_more }
 }
 
 /** Whether each has an id of its own. */
@@ -60,18 +58,6 @@ function unfit(): UnfitRecord {
   return new UnfitRecord('Stripe sent lines that do not fit')
 }
 
-/** What the contract calls a line, whatever Stripe sent. */
-function isSound(line: Line): boolean {
-  const { id, description, quantity, unit_amount_cents, discount_percent, currency } = line
-  const isWhole = (value: unknown) => Number.isSafeInteger(value)
-  return (
-    typeof id === 'string' &&
-    id !== '' &&
-    (description === null || typeof description === 'string') &&
-    (quantity === null || isWhole(quantity)) &&
-    (unit_amount_cents === null || isWhole(unit_amount_cents)) &&
-    Number.isFinite(discount_percent) &&
-    typeof currency === 'string' &&
-    [line.subtotal_cents, line.discount_cents, line.amount_cents].every(isWhole)
-  )
+function hasWholeNumbers({ quantity, unit_amount_cents }: Line): boolean {
+  return [quantity, unit_amount_cents].every(value => value === null || Number.isSafeInteger(value))
 }

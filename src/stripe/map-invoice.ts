@@ -1,5 +1,4 @@
 /** From Stripe's invoice to ours. Pure: what it needs beyond the invoice is given to it. */
-import type { Stripe } from 'stripe'
 import {
   type Invoice,
   type InvoiceStatus,
@@ -8,15 +7,14 @@ import {
   isInvoiceId,
   type Line,
 } from '../invoice.ts'
-
-/** What is mapped of an invoice; its lines are mapped apart. */
-export type InvoiceHead = Omit<Stripe.Invoice, 'lines'>
+import type { Fitting } from '../upstream/shape.ts'
+import type { InvoiceHead, taxRateShape } from './invoice-shape.ts'
 
 /** Why an invoice of Stripe's is not one of ours. */
 export type Refusal = 'preview' | 'no_customer' | 'unknown_status'
 
-/** The percentage of each tax rate that `rateIds` asked for. */
-export type TaxRates = ReadonlyMap<string, number>
+/** The percentage of each tax rate that `rateIds` asked for; null for one that Stripe does not know. */
+export type TaxRates = ReadonlyMap<string, number | null>
 
 /** The tax rates whose percentage must be known to map an invoice, and which it does not embed. */
 export function rateIds(source: InvoiceHead): string[] {
@@ -35,7 +33,7 @@ export function mapInvoice(
   previous: Invoice | null,
   lines: readonly Line[],
 ): { invoice: Invoice } | { refusal: Refusal } {
-  if (typeof source.id !== 'string' || !isInvoiceId(source.id)) return { refusal: 'preview' }
+  if (!isInvoiceId(source.id)) return { refusal: 'preview' }
   const customer_id = typeof source.customer === 'string' ? source.customer : source.customer?.id
   if (customer_id === undefined || !isCustomerId(customer_id)) return { refusal: 'no_customer' }
   if (!isStatus(source.status)) return { refusal: 'unknown_status' }
@@ -63,8 +61,8 @@ export function mapInvoice(
   }
 }
 
-function isStatus(status: string | null): status is InvoiceStatus {
-  return (invoiceStatuses as readonly (string | null)[]).includes(status)
+function isStatus(status: string | null | undefined): status is InvoiceStatus {
+  return (invoiceStatuses as readonly (string | null | undefined)[]).includes(status)
 }
 
 type Names = Pick<Invoice, 'display_name' | 'customer_name' | 'customer_email' | 'company_name'>
@@ -72,7 +70,8 @@ type Names = Pick<Invoice, 'display_name' | 'customer_name' | 'customer_email' |
 function namesOf(source: InvoiceHead, customerId: string, previous: Invoice | null): Names {
   const customer_name = source.customer_name ?? null
   const customer_email = source.customer_email ?? null
-  const customer = typeof source.customer === 'string' || source.customer?.deleted ? null : source.customer
+  const told = typeof source.customer === 'object' ? source.customer : null
+  const customer = told?.deleted ? null : told
   const company_name = customer === null ? (previous?.company_name ?? null) : (customer.business_name ?? null)
   const isFrozen = previous !== null && (customer === null || previous.status !== 'draft')
   const display_name = isFrozen
@@ -116,7 +115,9 @@ function subtotalOf(lines: readonly Line[]): number {
 function ownSubtotal({ subtotal, discounts, total_discount_amounts }: InvoiceHead): number {
   const idOf = (discount: string | { id: string }) => (typeof discount === 'string' ? discount : discount.id)
   const ofInvoice = new Set((discounts ?? []).map(idOf))
-  const ofItems = (total_discount_amounts ?? []).filter(({ discount }) => !ofInvoice.has(idOf(discount)))
+  const ofItems = (total_discount_amounts ?? []).filter(
+    ({ discount }) => !ofInvoice.has(idOf(discount ?? '')),
+  )
   return subtotal + sumOf(ofItems)
 }
 
@@ -148,7 +149,7 @@ function embeddedRate({ default_tax_rates }: InvoiceHead, id: string): number | 
   return rate === undefined ? null : percentageOf(rate)
 }
 
-export function percentageOf({ effective_percentage, percentage }: Stripe.TaxRate): number {
+export function percentageOf({ effective_percentage, percentage }: Fitting<typeof taxRateShape>): number {
   return effective_percentage ?? percentage
 }
 

@@ -1,11 +1,11 @@
 /** From Stripe's line items to ours. Pure. */
-import type { Stripe } from 'stripe'
 import type { Line } from '../invoice.ts'
+import type { LineItem } from './invoice-shape.ts'
 import { divide, ratioPercent } from './map-invoice.ts'
 
-export function mapLine(source: Stripe.InvoiceLineItem): Line {
+export function mapLine(source: LineItem): Line {
   // Before the API version of December 2025 a line had no subtotal of its own.
-  const subtotal_cents = (source.subtotal as number | undefined) ?? source.amount
+  const subtotal_cents = source.subtotal ?? source.amount
   const discount_cents = (source.discount_amounts ?? []).reduce((sum, { amount }) => sum + amount, 0)
   return {
     id: source.id,
@@ -21,16 +21,13 @@ export function mapLine(source: Stripe.InvoiceLineItem): Line {
 }
 
 /** A whole number for people: money is never computed from it. */
-function quantityOf({ quantity, quantity_decimal }: Stripe.InvoiceLineItem): number | null {
+function quantityOf({ quantity, quantity_decimal }: LineItem): number | null {
   if (quantity !== null && quantity !== undefined) return quantity
   const units = readDecimal(quantity_decimal)
   return units === null ? null : Number(units.numerator / units.denominator)
 }
 
-function unitAmountOf(
-  { pricing, quantity, quantity_decimal }: Stripe.InvoiceLineItem,
-  subtotal: number,
-): number | null {
+function unitAmountOf({ pricing, quantity, quantity_decimal }: LineItem, subtotal: number): number | null {
   const price = readDecimal(pricing?.unit_amount_decimal)
   if (price !== null) return divide(price.numerator, price.denominator)
   const units = readDecimal(quantity_decimal ?? quantity)

@@ -12,6 +12,8 @@ export interface Answer {
   askedAt: number
   observations: readonly Observation[]
   unfit?: readonly Unfit[]
+  /** How many records have no id to keep them by. */
+  nameless?: number
 }
 
 export interface Answers {
@@ -87,6 +89,8 @@ export async function createAnswers({ system, store, rules, brake, log }: Answer
     for (const { id } of observations) remember(id)
     for (const { id, reason } of answers.flatMap(({ unfit = [] }) => unfit))
       await tx.setAside({ system, kind: 'invoice', id, reason }, Date.now())
+    const nameless = answers.reduce((sum, { nameless = 0 }) => sum + nameless, 0)
+    if (nameless > 0) applied.refused.no_id = nameless
     const cleared = observations.filter(({ id }) => aside.has(id))
     if (cleared.length > 0) await tx.clearSetAside(cleared.map(({ id }) => ({ system, kind: 'invoice', id })))
     return applied

@@ -185,9 +185,9 @@ describe('lists', () => {
     const { documents, misfits } = await source.listDocuments({}, 1)
     assert.deepEqual(documents, [expected])
     assert.deepEqual(misfits, [
-      { id: 17, reason: 'InvoiceXpress sent a document that does not fit: status' },
-      { id: null, reason: 'InvoiceXpress sent a document that does not fit: id' },
-      { id: null, reason: 'InvoiceXpress sent a document that does not fit' },
+      { id: 17, reason: 'InvoiceXpress sent a document that does not fit: status is null' },
+      { id: null, reason: 'InvoiceXpress sent a document that does not fit: id is a text' },
+      { id: null, reason: 'InvoiceXpress sent a document that does not fit: it is null' },
     ])
   })
 

@@ -23,7 +23,10 @@ function assertUnfit(map: () => unknown): void {
   assert.throws(map, (error: unknown) => {
     assert.ok(error instanceof SourceError)
     assert.deepEqual([error.failure, error.cause], ['failed', undefined])
-    assert.match(error.message, /^InvoiceXpress sent a \w+ that does not fit(: [a-z_.]+(, [a-z_]+)*)?$/)
+    assert.match(
+      error.message,
+      /^InvoiceXpress sent a \w+ that does not fit(: [a-z_]+(, [a-z_]+)* (is|are) [a-z ]+)?$/,
+    )
     assert.equal(error.scope, 'record')
     return true
   })

@@ -1,12 +1,14 @@
 /** What a record must look like before it is believed: a check for each field, from which its type follows. */
 export type Check<T> = (value: unknown) => value is T
 
-/** Of a record: the names of its fields that are missing, or else of the first that does not fit; null when all fit. */
+/** Of a record: the fields that are missing, or else the first that does not fit and what it is instead; null when all fit. */
 export interface Shape<T> {
   misfit(value: unknown): string | null
   /** Only for its type. */
   readonly fitting?: T
 }
+
+export type Fitting<S> = S extends Shape<infer T> ? T : never
 
 type Checks = Record<string, Check<unknown>>
 type Checked<C> = C extends Check<infer T> ? T : never
@@ -14,7 +16,7 @@ type Fields<Required extends Checks, Optional extends Checks> = {
   [Name in keyof Required]: Checked<Required[Name]>
 } & { [Name in keyof Optional]?: Checked<Optional[Name]> }
 
-/** A record may have other fields too. What is no record has no field to name: its misfit is ''. */
+/** A record may have other fields too. What is no record has no field to name: its misfit is what it is. */
 export function shape<Required extends Checks, Optional extends Checks = Record<never, never>>(
   required: Required,
   optional?: Optional,
@@ -23,14 +25,47 @@ export function shape<Required extends Checks, Optional extends Checks = Record<
   const checks = Object.entries({ ...required, ...optional })
   return {
     misfit(value) {
-      if (typeof value !== 'object' || value === null || Array.isArray(value)) return ''
+      if (typeof value !== 'object' || value === null || Array.isArray(value)) return `it is ${kindOf(value)}`
       const record = value as Record<string, unknown>
       const missing = names.filter(name => record[name] === undefined)
-      if (missing.length > 0) return missing.join(', ')
+      if (missing.length > 0) return `${missing.join(', ')} ${missing.length === 1 ? 'is' : 'are'} missing`
       const unfit = checks.find(([name, check]) => record[name] !== undefined && !check(record[name]))
-      return unfit === undefined ? null : unfit[0]
+      return unfit === undefined ? null : `${unfit[0]} is ${kindOf(record[unfit[0]])}`
     },
   }
+}
+
+/** The kind of a value as people call it; never the value, which may be anybody's. */
+function kindOf(value: unknown): string {
+  if (value === null) return 'null'
+  if (Array.isArray(value)) return 'a list'
+  const kinds: Record<string, string> = { string: 'a text', number: 'a number', boolean: 'true or false' }
+  return kinds[typeof value] ?? 'an object'
+}
+
+export const isText = (value: unknown): value is string => typeof value === 'string'
+
+export const isNumber = (value: unknown): value is number => Number.isFinite(value)
+
+/** Text that every engine can hold: without NUL, and well-formed. */
+export const isStorable = (value: unknown): value is string =>
+  typeof value === 'string' && value.isWellFormed() && !value.includes('\0')
+
+/** A record within a record. */
+export function isRecord<T>({ misfit }: Shape<T>): Check<T> {
+  return (value): value is T => misfit(value) === null
+}
+
+export function isListOf<T>(check: Check<T>): Check<T[]> {
+  return (value): value is T[] => Array.isArray(value) && value.every(check)
+}
+
+export function isEither<A, B>(one: Check<A>, other: Check<B>): Check<A | B> {
+  return (value): value is A | B => one(value) || other(value)
+}
+
+export function isOrNull<T>(check: Check<T>): Check<T | null> {
+  return (value): value is T | null => value === null || check(value)
 }
 
 export const isFilled = (value: unknown): value is string => typeof value === 'string' && value !== ''

@@ -1,0 +1,122 @@
+/** What is read of Stripe's invoices and their lines: the one place that knows which fields are relied on, and what they may hold. */
+import { UnfitRecord } from '../sources.ts'
+import {
+  type Check,
+  type Fitting,
+  isAnything,
+  isEither,
+  isListOf,
+  isNumber,
+  isOneOf,
+  isOrNull,
+  isRecord,
+  isStorable,
+  isText,
+  isTextOrNull,
+  type Shape,
+  shape,
+} from '../upstream/shape.ts'
+
+/** Far more than anybody bills: sums of amounts below it are exact. */
+const mostCents = 10 ** 13
+
+const isCents = (value: unknown): value is number =>
+  Number.isSafeInteger(value) && Math.abs(Number(value)) <= mostCents
+
+const isWhole = (value: unknown): value is number => Number.isSafeInteger(value)
+
+/** The last second of the year 9999: a moment beyond has no ISO 8601 form of four digits. */
+const lastSecond = 253_402_300_799
+
+/** Seconds since the epoch. */
+const isSeconds = (value: unknown): value is number =>
+  Number.isSafeInteger(value) && Number(value) >= 0 && Number(value) <= lastSecond
+
+/** What Stripe's ids are made of: they become parts of addresses. */
+export const isId = (value: unknown): value is string =>
+  typeof value === 'string' && /^[\w-]{1,255}$/.test(value)
+
+const isCurrency = (value: unknown): value is string => typeof value === 'string' && /^[a-z]{3}$/.test(value)
+
+/** An id, or the object that it was expanded to. */
+const isReference = isEither(isId, isRecord(shape({ id: isId })))
+
+/** Stripe leaves lists out, or sends null in place of an empty one. */
+const isMaybeListOf = <T>(check: Check<T>) => isOrNull(isListOf(check))
+
+const customer = shape(
+  { id: isId },
+  { deleted: isAnything, business_name: isOrNull(isStorable), individual_name: isOrNull(isStorable) },
+)
+const discountAmount = shape({ amount: isCents }, { discount: isReference })
+const tax = shape(
+  { amount: isCents },
+  {
+    tax_behavior: isTextOrNull,
+    tax_rate_details: isOrNull(isRecord(shape({}, { tax_rate: isOrNull(isId) }))),
+  },
+)
+
+export const taxRateShape = shape(
+  { id: isId, percentage: isNumber },
+  { effective_percentage: isOrNull(isNumber) },
+)
+
+export const invoiceShape = shape(
+  {
+    object: isOneOf(['invoice'] as const),
+    id: isId,
+    created: isSeconds,
+    currency: isCurrency,
+    subtotal: isCents,
+    total: isCents,
+  },
+  {
+    amount_shipping: isOrNull(isCents),
+    customer: isOrNull(isEither(isId, isRecord(customer))),
+    customer_email: isOrNull(isStorable),
+    customer_name: isOrNull(isStorable),
+    customer_tax_ids: isMaybeListOf(isRecord(shape({}, { type: isTextOrNull, value: isOrNull(isStorable) }))),
+    default_tax_rates: isMaybeListOf(isRecord(taxRateShape)),
+    discounts: isMaybeListOf(isReference),
+    effective_at: isOrNull(isSeconds),
+    lines: isAnything,
+    metadata: isAnything,
+    number: isOrNull(isStorable),
+    status: isTextOrNull,
+    status_transitions: isOrNull(isRecord(shape({}, { finalized_at: isOrNull(isSeconds) }))),
+    total_discount_amounts: isMaybeListOf(isRecord(discountAmount)),
+    total_excluding_tax: isOrNull(isCents),
+    total_pretax_credit_amounts: isMaybeListOf(isRecord(shape({ amount: isCents }, { type: isText }))),
+    total_taxes: isMaybeListOf(isRecord(tax)),
+  },
+)
+export type InvoiceHead = Fitting<typeof invoiceShape>
+
+export const lineShape = shape(
+  { id: isId, amount: isCents, currency: isCurrency },
+  {
+    description: isOrNull(isStorable),
+    discount_amounts: isMaybeListOf(isRecord(shape({ amount: isCents }))),
+    // From retrieve and list, decimals are objects that write themselves as text; in events they are text.
+    pricing: isOrNull(isRecord(shape({}, { unit_amount_decimal: isAnything }))),
+    quantity: isOrNull(isWhole),
+    quantity_decimal: isAnything,
+    subtotal: isOrNull(isCents),
+  },
+)
+export type LineItem = Fitting<typeof lineShape>
+
+export const linePageShape = shape({ data: isListOf(isAnything), has_more: isOneOf([true, false]) })
+
+export const eventShape = shape(
+  { type: isText, created: isSeconds },
+  { data: isOrNull(isRecord(shape({}, { object: isAnything, previous_attributes: isAnything }))) },
+)
+
+/** The value, when it has the shape; asked again, it may. What does not fit is named by its field and kind, never by what is in it. */
+export function readAs<T>(shape: Shape<T>, value: unknown, what: string): T {
+  const misfit = shape.misfit(value)
+  if (misfit === null) return value as T
+  throw new UnfitRecord(`Stripe sent ${what} that does not fit: ${misfit}`)
+}
