@@ -38,7 +38,9 @@ export function createBackfill(
   async function begin(stream: Stream, since: number | null): Promise<Stream> {
     const events = await streams.read(names.events)
     if (since === null && events.cursor !== null && stream.cursor !== null) return stream
-    const now = since ?? (await source.listNotifications(0, null)).now
+    // A clock that is ahead would lead past events that are still to come; one that is behind only repeats some.
+    const now =
+      since ?? Math.min((await source.listNotifications(0, null)).now, Math.floor(Date.now() / 1_000))
     // From here on the list alone tells what the events before did: until its end there is no success.
     const cursor = writeCursor({ since: answers.nextStamp(), isForced: false, ranges: [wholeList] })
     const begun = { ...stream, succeeded_at: null, cursor }

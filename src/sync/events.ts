@@ -3,11 +3,14 @@ import { type Notification, type NotificationPage, SourceError } from '../source
 import type { Stream } from '../store/store.ts'
 import { type Applied, addApplied, nothingApplied } from './apply.ts'
 import { eachOf, type HandledEvents, type Looks, tellMerged } from './looks.ts'
-import { succeed } from './streams.ts'
 import type { World } from './world.ts'
 
 /** Events may become visible a little late; what was read already is not fetched again. */
 const overlap = 300
+/** How much more than our own clock the platform's may have moved on, in seconds. */
+const clockSlack = 60
+/** From so many seconds on, a clock that is ahead is reported. */
+const reportedAhead = 300
 const atOnce = 16
 
 export interface EventsOptions {
@@ -23,6 +26,8 @@ export function followEvents(world: World, options: EventsOptions): (patience?: 
   // A gap nearly as long as events are kept is closed by listing everything again.
   const longestGap = (source.eventsKeptDays - 1) * 24 * 60 * 60
   const { looks, handled, listAgain } = options
+  /** The last success of this process, or its start, by a clock that nobody sets. */
+  let lastSuccessMs = performance.now()
 
   const readPage = (since: number, after: string | null) =>
     source.listNotifications(Math.max(0, since - overlap), after)
@@ -40,6 +45,18 @@ export function followEvents(world: World, options: EventsOptions): (patience?: 
     }
   }
 
+  /**
+   * The platform's clock, as far as it can be believed: one wrong answer must not lead past events that are still to come. It moved on no
+   * further than ours since the last success; or an event shows that it did.
+   */
+  function believe(stream: Stream, { now, notifications }: NotificationPage): number {
+    const since = Number(stream.cursor)
+    const calendarMs = stream.succeeded_at === null ? 0 : Date.now() - stream.succeeded_at
+    const passed = Math.max(0, calendarMs, performance.now() - lastSuccessMs) / 1_000
+    const newest = Math.max(...notifications.map(({ created }) => created), 0)
+    return Math.min(now, Math.max(Math.floor(since + passed) + clockSlack, newest))
+  }
+
   /** The records follow the platform up to when the first page was asked for, not to when the last was applied. */
   async function readEvents(
     stream: Stream,
@@ -48,6 +65,7 @@ export function followEvents(world: World, options: EventsOptions): (patience?: 
     patience: number | undefined,
   ): Promise<Applied> {
     const since = Number(stream.cursor)
+    const now = believe(stream, first)
     const starts = new Set<string>()
     /** The invoices that were looked at, by the newest event: what later pages tell of them happened before. */
     const seen = new Map<string, string>()
@@ -75,9 +93,22 @@ export function followEvents(world: World, options: EventsOptions): (patience?: 
     const byCustomer = Map.groupBy(ofCustomers, ({ customer_id }) => customer_id)
     const lists = [...byCustomer.values()].map(told => listCustomer(told).then(add))
     await within(Promise.all(lists), patience)
-    if (ofCustomers.every(({ id }) => handled.has(id)))
-      await store.transaction(succeed(stream, String(Math.max(since, first.now)), askedAt))
-    else if (patience === undefined)
+    if (ofCustomers.every(({ id }) => handled.has(id))) {
+      const ahead = first.now - now
+      const isAhead = ahead > reportedAhead
+      const error = `${source.name} says a time that is ${ahead} s ahead of what it can be: it is not believed, and events are read as before`
+      if (isAhead) log.warn({ ahead }, error)
+      const reported = isAhead ? { failed_at: askedAt, error } : { failed_at: null, error: null }
+      await store.transaction(tx =>
+        tx.saveStream({
+          ...stream,
+          cursor: String(Math.max(since, now)),
+          succeeded_at: askedAt,
+          ...reported,
+        }),
+      )
+      lastSuccessMs = performance.now()
+    } else if (patience === undefined)
       throw new SourceError('failed', "a customer's invoices could not be listed")
     return total
   }
@@ -89,13 +120,14 @@ export function followEvents(world: World, options: EventsOptions): (patience?: 
       const since = Number(stream.cursor)
       const askedAt = Date.now()
       const page = await readPage(since, null)
-      const gap = page.now - since
+      const now = believe(stream, page)
+      const gap = now - since
       if (gap <= longestGap) return readEvents(stream, page, askedAt, patience)
       log.warn(
         { days: Math.round(gap / 86_400) },
         `events reach back ${source.eventsKeptDays} days only; listing everything again`,
       )
-      await listAgain(page.now)
+      await listAgain(now)
       return nothingApplied
     })
 }

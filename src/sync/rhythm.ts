@@ -76,6 +76,10 @@ export async function invoiceRounds(options: RhythmOptions): Promise<Step[][]> {
     isBitByBit: true,
     async run() {
       if (!(await connector.isListed())) return relistTimer.restart(backfillEvery)
+      // A list of everything that ended since counts as well: the first one does.
+      const last = (await readStreams(store)).get(names.relist)
+      const left = last?.cursor === null ? leftSince(last.succeeded_at, relistEvery, clocks) : 0
+      if (!isForced && left > 0) return relistTimer.restart(left)
       tell('relist', await connector.relist(isForced))
       isForced = false
       relistTimer.restart()

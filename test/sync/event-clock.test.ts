@@ -1,0 +1,89 @@
+/** The platform's clock in one answer: one that is wrong hides no event, and is reported. */
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import type { BillingSource } from '../../src/sources.ts'
+import { invoiceRounds } from '../../src/sync/rhythm.ts'
+import { realClocks, runDue } from '../../src/sync/schedule.ts'
+import { engines } from '../support/engines.ts'
+import { assertTrue, eventsStream, startRig } from '../support/sync.ts'
+
+const day = 86_400
+
+for (const engine of engines)
+  describe(`the clock of the events, on ${engine.name}`, () => {
+    it('one answer that is a day ahead hides nothing that happens later, and stands in the stream’s state', async t => {
+      const { source, account, connect, stream, store, logged } = await startRig(t, engine, {
+        invoices: 20,
+        lines: 1,
+      })
+      let ahead = 0
+      const listNotifications: BillingSource['listNotifications'] = async (...asked) => {
+        const page = await source.listNotifications(...asked)
+        return { ...page, now: page.now + ahead }
+      }
+      const connector = await connect({ source: { ...source, listNotifications } })
+      await connector.backfill()
+      await connector.catchUp()
+      const before = Number((await stream(eventsStream))?.cursor)
+      ahead = day
+      await connector.catchUp()
+      const wrong = await stream(eventsStream)
+      assert.ok(Number(wrong?.cursor) - before < 120, `${wrong?.cursor}, ${before} before`)
+      assert.match(String(wrong?.error), /ahead of what it can be/)
+      assert.ok(logged.some(({ msg }) => /ahead of what it can be/.test(msg)))
+      ahead = 0
+      account.advance(5)
+      account.change('create')
+      await connector.catchUp()
+      await assertTrue(account, store)
+      assert.equal((await stream(eventsStream))?.error, null)
+    })
+
+    it('one that is a day ahead at the first list hides nothing either', async t => {
+      const { source, account, connect, stream, store } = await startRig(t, engine, {
+        invoices: 20,
+        lines: 1,
+        now: Math.floor(Date.now() / 1_000),
+      })
+      const listNotifications: BillingSource['listNotifications'] = async (...asked) => {
+        const page = await source.listNotifications(...asked)
+        return { ...page, now: page.now + day }
+      }
+      const first = await connect({ source: { ...source, listNotifications } })
+      await first.backfill()
+      const { cursor } = (await stream(eventsStream)) ?? {}
+      assert.ok(Number(cursor) <= Date.now() / 1_000, `${cursor}`)
+      account.change('create')
+      await (await connect()).catchUp()
+      await assertTrue(account, store)
+    })
+
+    it('time that passes at the platform, as its events show, is followed at once', async t => {
+      const { account, connector, stream } = await startRig(t, engine, { invoices: 20, lines: 1 })
+      await connector.backfill()
+      await connector.catchUp()
+      const before = Number((await stream(eventsStream))?.cursor)
+      account.advance(5 * day)
+      account.change('create')
+      await connector.catchUp()
+      assert.ok(Number((await stream(eventsStream))?.cursor) - before >= 5 * day)
+    })
+
+    it('an account that was just listed for the first time is not listed again at once', async t => {
+      const { sandbox, connector, store } = await startRig(t, engine, { invoices: 20, lines: 1 })
+      const told: string[] = []
+      const rounds = await invoiceRounds({
+        ...{ connector, store, clocks: realClocks, isFull: false },
+        tell: step => void told.push(step),
+        afterReread: async () => {},
+      })
+      const [listing = [], , relisting = []] = rounds
+      await runDue(listing)
+      const asked = sandbox.requests.get('list_invoices')
+      await runDue(relisting)
+      assert.deepEqual(told, ['backfill'])
+      assert.equal(sandbox.requests.get('list_invoices'), asked)
+      const [step] = relisting
+      assert.ok((step?.timer.left() ?? 0) > 23 * 3_600_000, 'the next one is a day from here')
+    })
+  })
