@@ -63,7 +63,7 @@ export function withReference(document: Document, rules: LinkRules): Document {
     : document
 }
 
-/** Tax IDs of a client that is nobody in particular: InvoiceXpress' "Consumidor Final". */
+/** Tax IDs of a client that is nobody in particular: Portugal's "Consumidor Final". */
 const anonymousTaxIds = ['999999990']
 
 /** The invoice that a document's reference names, by the convention or as it is. */

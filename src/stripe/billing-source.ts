@@ -46,7 +46,7 @@ export function createBillingSource(
   const percentages = new Map<string, Promise<number | null>>()
   const known = new Map<string, number | null>()
 
-  /** The client's own methods turn every decimal of an answer into an object; of long lists, that takes a while. */
+  /** The client's own methods turn every decimal of an answer into an object, or fail where one is odd; of long lists, that takes a while. */
   function askPlainly<T>(path: string, query: Record<string, string>): Promise<T> {
     return stripe.rawRequest('GET', `${path}?${new URLSearchParams(query)}`)
   }
@@ -76,7 +76,8 @@ export function createBillingSource(
     const checked = await call(
       () =>
         unlessGone(id, async () => {
-          const answer = await stripe.invoices.retrieve(id, { expand: ['customer'] })
+          const path = `/v1/invoices/${encodeURIComponent(id)}`
+          const answer = await askPlainly<Stripe.Invoice>(path, { 'expand[]': 'customer' })
           if (answer.id !== id) throw new UnfitRecord('Stripe sent another invoice than was asked for')
           return isDeleted(answer) ? null : checkInvoice(answer)
         }),

@@ -8,7 +8,9 @@ import { readRecord } from '../../src/import/check-record.ts'
 import { usualRules } from '../../src/linking/link.ts'
 import { createAccount } from '../../src/sandbox/stripe/account.ts'
 import { createBillingSource } from '../../src/stripe/billing-source.ts'
+import { invoiceShape } from '../../src/stripe/invoice-shape.ts'
 import { createConnector } from '../../src/sync/connector.ts'
+import { campaign } from '../support/campaign.ts'
 import { engines } from '../support/engines.ts'
 import { createLog, openStores, readAll } from '../support/sync.ts'
 
@@ -59,7 +61,7 @@ interface Sent {
   body: Json
 }
 
-/** A good neighbour before every tenth odd one. */
+/** Of a field that nothing reads, a few values are enough within `npm test`. A good neighbour comes before every tenth odd one. */
 function createInvoices(oneIn: number): { odd: Sent[]; good: Sent[] } {
   const real = realInvoice()
   const created = Number(real.created)
@@ -71,12 +73,16 @@ function createInvoices(oneIn: number): { odd: Sent[]; good: Sent[] } {
   const odd: Sent[] = []
   const good: Sent[] = []
   let turn = 0
-  for (const path of pathsIn(real))
-    for (const value of oddValues) {
+  for (const path of pathsIn(real)) {
+    const isRead =
+      path[0] === 'lines' ||
+      oddValues.some(value => invoiceShape.misfit(replaceAt(real, path, value)) !== null)
+    for (const value of isRead ? oddValues : oddValues.slice(0, campaign(2, oddValues.length))) {
       if (turn++ % oneIn !== 0) continue
       if (odd.length % 10 === 0) good.push(make('', invoice => invoice))
       odd.push(make(path[0] ?? '', invoice => replaceAt(invoice, path, value)))
     }
+  }
   return { odd, good }
 }
 
@@ -121,7 +127,7 @@ for (const engine of engines)
       const { store } = await openStores(t, engine)
       const source = createBillingSource(
         { apiKey: 'sk_test_odd', base: upstream.base },
-        { perSecond: 100_000, attempts: 1, patienceMs: 20_000 },
+        { perSecond: 100_000, attempts: 0, patienceMs: 20_000 },
       )
       const { log } = createLog()
       const signal = new AbortController().signal

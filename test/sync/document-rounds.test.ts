@@ -108,8 +108,8 @@ for (const engine of engines)
       const all = await rig.stream('ix:all')
       assert.deepEqual([all?.cursor, all?.error, (all?.succeeded_at ?? 0) > before], [null, null, true])
       assert.deepEqual((await asideOf(rig)).sort(), [
-        `document ${one.id}: InvoiceXpress sent a document that does not fit: status`,
-        `document ${other.id}: InvoiceXpress sent a document that does not fit: currency`,
+        `document ${one.id}: InvoiceXpress sent a document that does not fit: status is null`,
+        `document ${other.id}: InvoiceXpress sent a document that does not fit: currency is a list`,
       ])
     })
 
@@ -137,7 +137,7 @@ for (const engine of engines)
       rig.documents.clients.set(bad.id, { ...bad, fiscal_id: {} as never })
       await rig.syncAll()
       assert.deepEqual(await asideOf(rig), [
-        `client ${bad.id}: InvoiceXpress sent a client that does not fit: fiscal_id`,
+        `client ${bad.id}: InvoiceXpress sent a client that does not fit: fiscal_id is an object`,
       ])
       const linked = await rig.store.readLinked(null, 1000, null)
       for (const { document, client_tax_id } of linked)
