@@ -56,8 +56,8 @@ export async function startDocuments(
     ixWaitMs = 60_000,
     ...rest
   } = options
-  // A round asks for each month: some are enough. Lines have no part in this.
-  const rig = await startRig(t, engine, { days: 75, lines: 1, ...rest })
+  // A round asks for each month, and for each client: some are enough. Lines have no part in this.
+  const rig = await startRig(t, engine, { days: 40, lines: 1, customers: 6, ...rest })
   const documents = createDocuments(rig.account, wanted)
   const ix = await startInvoiceXpressSandbox({ documents, apiKey: key, ...server })
   t.after(() => ix.close())

@@ -150,7 +150,7 @@ for (const engine of engines)
 
     test('documents that were put away are found, by every step', async t => {
       const now = Math.floor(Date.now() / 1000)
-      const rig = await startDocuments(t, engine, { invoices: 120, documents: ordinary, now })
+      const rig = await startDocuments(t, engine, { invoices: 80, documents: ordinary, now })
       for (const [id, document] of rig.documents.documents)
         rig.documents.documents.set(id, { ...document, archived: true })
       for (const { id, metadata } of rig.account.invoices.values())
@@ -167,7 +167,7 @@ for (const engine of engines)
     })
 
     test('lists of documents that do not end', async t => {
-      const rig = await startDocuments(t, engine, { invoices: 150, documents: ordinary, attempts: 1 })
+      const rig = await startDocuments(t, engine, { invoices: 80, documents: ordinary, attempts: 1 })
       await rig.connector.backfill()
       for (const fault of ['looping_page', 'repeating_pages', 'endless_pages'] as const)
         await t.test(`${fault}: is a failure, after a bounded number of requests`, async () => {
@@ -212,7 +212,7 @@ for (const engine of engines)
     })
 
     test('a round that needs several runs succeeds with the last one, as of the first', async t => {
-      const rig = await startDocuments(t, engine, { invoices: 120, documents: ordinary })
+      const rig = await startDocuments(t, engine, { invoices: 60, documents: ordinary })
       await rig.syncAll()
       const open = [...rig.documents.documents.values()].filter(({ status }) => status === 'final')
       assert.ok(open.length > 6)

@@ -13,7 +13,7 @@ describe('documents', { concurrency: engines.length }, () => {
   for (const engine of engines)
     describe(`on ${engine.name}`, { concurrency: 3 }, () => {
       test('every state of documents and claims converges to the truth, as told by the convention', async t => {
-        const rig = await startDocuments(t, engine, { invoices: 400, now: Math.floor(Date.now() / 1000) })
+        const rig = await startDocuments(t, engine, { invoices: 120, now: Math.floor(Date.now() / 1000) })
         await rig.syncAll()
         // What is claimed and not there counts as gone only when it was missed twice.
         await rig.sync.refreshOpen()
@@ -24,7 +24,7 @@ describe('documents', { concurrency: engines.length }, () => {
 
       test('with lag and faults on both systems, it converges to the same truth', async t => {
         const rig = await startDocuments(t, engine, {
-          invoices: 100,
+          invoices: 60,
           ix: { lag: 300, chaos: 0.1 },
           attempts: 8,
           ixWaitMs: 1_000,
@@ -43,7 +43,7 @@ describe('documents', { concurrency: engines.length }, () => {
       })
 
       test('of ordinary documents that were all read once', async t => {
-        const rig = await startDocuments(t, engine, { invoices: 80, documents: { states: 'ordinary' } })
+        const rig = await startDocuments(t, engine, { invoices: 60, documents: { states: 'ordinary' } })
         await rig.syncAll()
 
         await t.test(
@@ -88,7 +88,7 @@ describe('documents', { concurrency: engines.length }, () => {
       })
 
       test('invoices finalized, paid and voided meanwhile get, settle and cancel their documents', async t => {
-        const rig = await startDocuments(t, engine, { invoices: 80, documents: { states: 'ordinary' } })
+        const rig = await startDocuments(t, engine, { invoices: 60, documents: { states: 'ordinary' } })
         await rig.syncAll()
         rig.account.advance(2 * 86_400)
         assert.ok(rig.documents.follow() > 0)
@@ -164,7 +164,7 @@ describe('documents', { concurrency: engines.length }, () => {
 
       test('many documents that fail at once are a failure of the system', async t => {
         const rig = await startDocuments(t, engine, {
-          invoices: 100,
+          invoices: 70,
           documents: { states: 'ordinary' },
           attempts: 2,
         })
@@ -177,7 +177,7 @@ describe('documents', { concurrency: engines.length }, () => {
       })
 
       test('several documents for one invoice: the best is chosen, and it is logged', async t => {
-        const rig = await startDocuments(t, engine, { invoices: 200 })
+        const rig = await startDocuments(t, engine, { invoices: 120 })
         await rig.syncAll()
         const logged = rig.warned.filter(({ msg }) => msg === 'several documents for one invoice')
         assert.ok(logged.length > 0)
@@ -207,7 +207,7 @@ describe('documents', { concurrency: engines.length }, () => {
 
       test('a claim that something is in the making is failed once it is too old, without any event', async t => {
         const rig = await startDocuments(t, engine, {
-          invoices: 200,
+          invoices: 100,
           rules: { creatingTimeoutMs: 10 * 365 * 86_400_000 },
         })
         await rig.syncAll()
@@ -223,7 +223,7 @@ describe('documents', { concurrency: engines.length }, () => {
 
       test('rules for what needs no document: zero totals, and what was issued before a day', async t => {
         const rig = await startDocuments(t, engine, {
-          invoices: 60,
+          invoices: 40,
           documents: { states: 'ordinary' },
           rules: { ignoreBefore: '2999-01-01' },
         })
@@ -235,7 +235,7 @@ describe('documents', { concurrency: engines.length }, () => {
 
       test('the reference’s pattern is the convention’s: with another one, nothing is linked by mistake', async t => {
         const rig = await startDocuments(t, engine, {
-          invoices: 60,
+          invoices: 40,
           documents: { states: 'ordinary' },
           rules: { reference: 'stripe:{id}' },
         })
@@ -263,7 +263,7 @@ describe('documents', { concurrency: engines.length }, () => {
       })
 
       test('events and documents may come in any order, and at once: the link is found', async t => {
-        const rig = await startDocuments(t, engine, { invoices: 100, documents: { states: 'ordinary' } })
+        const rig = await startDocuments(t, engine, { invoices: 50, documents: { states: 'ordinary' } })
         await Promise.all([
           rig.connector.backfill(),
           (async () => {
