@@ -44,7 +44,7 @@ interface Round {
 async function endUnderTraffic(
   cli: Cli,
   token: string,
-  { args = [], atLeast = campaign(350, 600), prepare, signal }: Round,
+  { args = [], atLeast = campaign(150, 600), prepare, signal }: Round,
 ): Promise<number> {
   const api = await cli.serve(['--rate-limit', 'off', '--log-level', 'debug', ...args], {
     env: { SHUTDOWN_DELAY: `${delayMs / 1_000}s` },
@@ -106,7 +106,7 @@ async function renewOne(api: Serving, traffic: Traffic): Promise<void> {
 const workers = ['--workers', '2']
 
 /** Requests in each of the tests that have workers: one end is enough, unless it is a campaign. */
-const ofWorkers = campaign(1, 3_400)
+const ofWorkers = campaign(1, 5_000)
 
 // Most of them wait most of the time: many at once, the longest first.
 describe('the end of fatura serve', { concurrency: 6 }, () => {
@@ -125,13 +125,17 @@ describe('the end of fatura serve', { concurrency: 6 }, () => {
       // Its answer is never read.
       if (isStuck) socket.write(`GET ${detail} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${token}\r\n\r\n`)
       await sleep(500)
+      const agent = new Agent({ keepAlive: true })
+      t.after(() => agent.destroy())
+      assert.equal((await ask(`${api.address}/live`, '', agent)).status, 200)
       const asked = performance.now()
       const { code } = await api.stop('SIGTERM')
       const took = performance.now() - asked
       assert.equal(code, 0)
       const least = isStuck ? 9_400 : 2_000
       assert.ok(took >= least, `took ${took} ms`)
-      assertWithin(took, 1_000 + endWithin)
+      // What is in flight is waited for longer than what is idle.
+      assertWithin(took, 1_000 + (isStuck ? endWithin : 8_000))
     }
     await Promise.all([end(true), end(false)])
   })
@@ -173,7 +177,7 @@ describe('the end of fatura serve', { concurrency: 6 }, () => {
     })
 
   it('at SIGTERM under traffic loses no request, of idle, busy and new connections', async t => {
-    await endAgainAndAgain(t, campaign(600, 10_000), { atLeast: 600 })
+    await endAgainAndAgain(t, campaign(200, 10_000), { atLeast: campaign(200, 600) })
   })
 
   it('at SIGTERM with workers loses none either, while some are still starting', async t => {
@@ -182,15 +186,12 @@ describe('the end of fatura serve', { concurrency: 6 }, () => {
     await endAgainAndAgain(t, ofWorkers, { args: workers, prepare })
   })
 
-  it('a signal to every process of it loses none', async t => {
+  it('a worker that is renewed alone loses none, and /ready stays as it is; nor does a signal to every process of it', async t => {
     const signal = (api: Serving) => {
-      for (const pid of [api.pid, ...pidsOf(api)]) process.kill(pid, 'SIGTERM')
+      // The first was renewed, and is gone.
+      for (const pid of [api.pid, ...pidsOf(api).slice(1)]) process.kill(pid, 'SIGTERM')
     }
-    await endAgainAndAgain(t, ofWorkers, { args: workers, signal })
-  })
-
-  it('a worker that is renewed alone loses none, and /ready stays as it is; nor does the end of all after it', async t => {
-    await endAgainAndAgain(t, ofWorkers, { args: workers, prepare: renewOne })
+    await endAgainAndAgain(t, ofWorkers, { args: workers, prepare: renewOne, signal })
   })
 
   for (const args of [[], workers])
@@ -246,8 +247,9 @@ describe('the end of fatura serve', { concurrency: 6 }, () => {
         fresh: 0,
         idleFor: [100, 500],
       })
-      await sleep(1_500)
-      traffic.divert()
+      await sleep(700)
+      await eventually('the traffic runs', () => traffic.samples.length >= 60)
+      await traffic.divert()
       const asked = performance.now()
       const { code } = await api.stop('SIGINT')
       const took = performance.now() - asked

@@ -7,7 +7,7 @@ import { campaign } from '../support/campaign.ts'
 import { createCli, eventually } from '../support/cli.ts'
 import { runSql } from '../support/engines.ts'
 import { ask, type Sample, startLoad } from '../support/load.ts'
-import { onThisMachine } from '../support/machine-speed.ts'
+import { assertWithin } from '../support/machine-speed.ts'
 import {
   assertBlip,
   assertCleanEnd,
@@ -58,7 +58,7 @@ describe('a database restart is a blip', () => {
   }
 
   it('under load: only 503 + Retry-After, none over 2 s, 200 again within 2 s, nothing leaked', async t => {
-    const bound = onThisMachine(campaign(5_000, 2_000))
+    const bound = campaign(5_000, 2_000)
     const cli = await createCli(t)
     const { url, token } = await createStore()
     const api = await serve(cli, url)
@@ -68,7 +68,7 @@ describe('a database restart is a blip', () => {
       paths: [list, detail, `${list}?q=lima&page_size=5`],
       token,
       loops: 16,
-      pause: campaign(16, 4),
+      pause: campaign(60, 4),
       atMost: 50_000,
     })
     t.after(() => load.stop())
@@ -94,7 +94,7 @@ describe('a database restart is a blip', () => {
       t.diagnostic(
         `restart ${index + 1} (${how}): 200 after ${figure(recovery)}, ${refused} of ${during.length} refused, worst ${figure(worst(during))}`,
       )
-      assert.ok(recovery < bound, `the first 200 came ${figure(recovery)} after the restart`)
+      assertWithin(recovery, bound)
       assert.ok(refused > 0, 'the restart was noticed')
       await sleep(200)
     }
@@ -102,7 +102,7 @@ describe('a database restart is a blip', () => {
     await load.stop()
     for (const sample of load.samples) assertBlip(sample)
     t.diagnostic(`${load.samples.length} requests, worst ${figure(worst(load.samples))}`)
-    assert.ok(worst(load.samples) < bound, `a request took ${figure(worst(load.samples))}`)
+    assertWithin(worst(load.samples), bound)
     assert.ok((await countBackends(url, 'fatura-api')) <= poolSize)
     await assertFewSockets(api.pid, socketsAtFirst)
     assertCleanEnd(await api.stop())
@@ -126,11 +126,6 @@ function isAlive(pid: number): boolean {
 describe('a database that answers nobody', { concurrency: true }, () => {
   for (const how of ['thaw', 'cut'] as const)
     it(`falls silent behind the network: 503 within 7 s, and 200 again after a ${how}`, async t => {
-      const [bound, recoveryBound, endBound] = [7_000, campaign(5_000, 2_000), 10_000].map(onThisMachine) as [
-        number,
-        number,
-        number,
-      ]
       const cli = await createCli(t)
       const { url, token } = await createStore()
       const proxy = await startFreezingProxy(t, server.port)
@@ -146,25 +141,27 @@ describe('a database that answers nobody', { concurrency: true }, () => {
       const samples = [...(await burst()), ...(await burst())]
       for (const sample of samples) assertBlip(sample)
       for (const { status } of samples) assert.equal(status, 503)
-      assert.ok(worst(samples) < bound, `a request took ${figure(worst(samples))}`)
+      assertWithin(worst(samples), 7_000)
       proxy[how]()
       const recovery = await untilAnswered(api.address + list, token)
       t.diagnostic(`${how}: worst ${figure(worst(samples))}, 200 again after ${figure(recovery)}`)
-      assert.ok(recovery < recoveryBound, `it recovered after ${figure(recovery)}`)
+      assertWithin(recovery, campaign(5_000, 2_000))
       await assertFewSockets(api.pid, socketsAtFirst)
 
       proxy.freeze()
       const asked = performance.now()
-      const giveUp = setTimeout(() => api.child.kill('SIGKILL'), endBound)
+      // Only a hang reaches it.
+      const giveUp = setTimeout(() => api.child.kill('SIGKILL'), 60_000)
       assertCleanEnd(await api.stop())
       clearTimeout(giveUp)
-      t.diagnostic(`stopped in ${figure(performance.now() - asked)} while the database was silent`)
+      const ended = performance.now() - asked
+      t.diagnostic(`stopped in ${figure(ended)} while the database was silent`)
+      assertWithin(ended, 10_000)
       proxy.cut()
       await assertNoBackend(url)
     })
 
   it('when every connection is busy, requests answer 503 in time and /live does not notice', async t => {
-    const [bound, liveBound] = [onThisMachine(6_500), onThisMachine(campaign(2_000, 200))]
     const cli = await createCli(t)
     const { url, token } = await createStore()
     const api = await serve(cli, url)
@@ -178,7 +175,7 @@ describe('a database that answers nobody', { concurrency: true }, () => {
       paths: ['/live'],
       token,
       loops: 1,
-      pause: 20,
+      pause: campaign(50, 20),
       atMost: 20_000,
     })
     t.after(() => live.stop())
@@ -187,7 +184,7 @@ describe('a database that answers nobody', { concurrency: true }, () => {
       paths: ['/ready'],
       token,
       loops: 1,
-      pause: 20,
+      pause: campaign(50, 20),
       atMost: 20_000,
     })
     t.after(() => ready.stop())
@@ -196,17 +193,15 @@ describe('a database that answers nobody', { concurrency: true }, () => {
     )
     await Promise.all([live.stop(), ready.stop()])
     for (const sample of [...burst, ...ready.samples]) assertBlip(sample)
-    for (const { status, took } of burst) {
-      assert.equal(status, 503)
-      assert.ok(took < bound, `took ${figure(took)}`)
-    }
+    for (const { status } of burst) assert.equal(status, 503)
+    assertWithin(worst(burst), 6_500)
     // Who waited for a read that has a connection would wait until it is given up, after 5 s.
     const waited = burst.filter(({ took }) => took < campaign(5_000, 3_200))
     t.diagnostic(
       `${waited.length} had no connection, worst ${figure(worst(waited))}; the others' worst ${figure(worst(burst))}; /live's worst of ${live.samples.length} ${figure(worst(live.samples))}; /ready's ${figure(worst(ready.samples))}`,
     )
     assert.ok(waited.length >= 2 * poolSize, 'who gets no connection does not wait for those who have one')
-    assert.ok(worst(live.samples) <= liveBound, `/live took ${figure(worst(live.samples))}`)
+    assertWithin(worst(live.samples), campaign(2_000, 200))
     for (const { status } of live.samples) assert.equal(status, 200)
     assert.ok((await countBackends(url, 'fatura-api')) <= poolSize)
 

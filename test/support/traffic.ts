@@ -18,8 +18,8 @@ export interface TrafficOptions {
 
 export interface Traffic {
   samples: readonly Sample[]
-  /** From now on nobody connects again; what is connected goes on until its connection ends. */
-  divert(): void
+  /** From now on nobody connects again; what is connected goes on until its connection ends. Resolves once every new connection had its first answer. */
+  divert(): Promise<void>
   /** Resolves when every connection has ended, or the patience is over. */
   ended: Promise<unknown>
   /** Ends every loop after its next answer. */
@@ -35,6 +35,8 @@ export function startTraffic({ address, paths, token, busy, idle, fresh, idleFor
   let isOpen = true
   let isStopped = false
   let readyAt = Number.NEGATIVE_INFINITY
+  /** Requests under way over connections that were new. */
+  let connecting = 0
 
   async function watch(): Promise<void> {
     while (isOpen && !isStopped) {
@@ -56,7 +58,9 @@ export function startTraffic({ address, paths, token, busy, idle, fresh, idleFor
     for (let turn = 0; !isStopped; turn++) {
       const hasConnection = agent !== null && Object.keys(agent.freeSockets).length > 0
       if (!hasConnection && !(await mayConnect())) return
+      if (!hasConnection) connecting++
       samples.push(await ask(`${address}${paths[turn % paths.length]}`, token, agent ?? new Agent()))
+      if (!hasConnection) connecting--
       await sleep(pause())
     }
   }
@@ -70,14 +74,15 @@ export function startTraffic({ address, paths, token, busy, idle, fresh, idleFor
   const [least, most] = idleFor
   const loops = [
     watch(),
-    ...Array.from({ length: busy }, () => keep(() => campaign(20, 3))),
+    ...Array.from({ length: busy }, () => keep(() => campaign(60, 3))),
     ...Array.from({ length: idle }, () => keep(() => least + Math.random() * (most - least))),
-    ...Array.from({ length: fresh }, () => loop(null, () => campaign(20, 10))),
+    ...Array.from({ length: fresh }, () => loop(null, () => campaign(60, 10))),
   ]
   return {
     samples,
-    divert() {
+    async divert() {
       isOpen = false
+      while (connecting > 0) await sleep(10)
     },
     ended: Promise.all(loops).finally(() => {
       for (const agent of agents) agent.destroy()
