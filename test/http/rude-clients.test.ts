@@ -52,18 +52,22 @@ function assertAlive({ child }: Program): void {
   assert.deepEqual([child.exitCode, child.signalCode], [null, null], 'the process goes on')
 }
 
-/** One that nobody bothers, for all tests here. */
-function shareCalm(): () => Serving {
-  let calm: Serving | undefined
+/** One that nobody bothers, for all tests here, and a token for its large invoice. */
+function shareCalm(): () => { calm: Serving; token: string } {
+  let shared: { calm: Serving; token: string } | undefined
   const endings: (() => unknown)[] = []
   before(async () => {
     const suite: Pick<TestContext, 'after'> = { after: end => void endings.unshift(end as () => unknown) }
-    calm = await serve(suite as TestContext)
+    const cli = await createCli(suite as TestContext)
+    const description = 'x'.repeat(1_000_000)
+    const lines = Array.from({ length: 16 }, (_, i) => ({ ...line, id: `il_${i}`, description }))
+    await cli.load({ ...makeInvoice({ id: 'in_large' }), lines })
+    shared = { token: await cli.createToken(), calm: await cli.serve() }
   })
   after(async () => {
     for (const end of endings) await end()
   })
-  return () => calm as Serving
+  return () => shared as { calm: Serving; token: string }
 }
 
 /** How long requests take in milliseconds, sorted: of each service in turn, so that what slows the machine slows both. */
@@ -98,7 +102,7 @@ async function watchUntilLetGo(api: Serving): Promise<{ mostRss: number; tookMs:
 
 // Most of them wait for ten seconds, in which little happens: at once.
 describe('fatura serve and rude clients', { concurrency: true }, () => {
-  const calm = shareCalm()
+  const share = shareCalm()
 
   describe('a client that resets after CONNECT', { concurrency: 3 }, () => {
     const resetOften = async (port: number) => {
@@ -203,7 +207,7 @@ describe('fatura serve and rude clients', { concurrency: true }, () => {
       keep(t, clients)
       await eventually('they are connected', () => clients.every(({ socket }) => !socket.connecting))
       const letGo = watchUntilLetGo(api)
-      const [usual = [], meanwhile = []] = await measureLive(100, calm(), api)
+      const [usual = [], meanwhile = []] = await measureLive(100, share().calm, api)
       const { mostRss, tookMs } = await letGo
       const added = (mostRss - before) / 1024 / 1024
       t.diagnostic(`adds ${added.toFixed(0)} MB at most; all cut off after ${tookMs} ms`)
@@ -251,7 +255,7 @@ describe('fatura serve and rude clients', { concurrency: true }, () => {
       }, 500)
       t.after(() => clearInterval(drip))
       await sleep(500)
-      const [usual = [], meanwhile = []] = await measureLive(150, calm(), api)
+      const [usual = [], meanwhile = []] = await measureLive(150, share().calm, api)
       t.diagnostic(`/live p99 ${p99(usual).toFixed(1)} ms, meanwhile ${p99(meanwhile).toFixed(1)} ms`)
       assertWithin(p99(meanwhile), Math.max(2 * p99(usual), 100))
       await Promise.all(dripping.map(({ ended }) => ended))
@@ -262,15 +266,10 @@ describe('fatura serve and rude clients', { concurrency: true }, () => {
     })
 
     it('one that reads its answer slowly but steadily gets all of it', { timeout: 240_000 }, async t => {
-      const cli = await createCli(t)
-      const description = 'x'.repeat(1_000_000)
-      const lines = Array.from({ length: 16 }, (_, i) => ({ ...line, id: `il_${i}`, description }))
-      await cli.load({ ...makeInvoice({ id: 'in_large' }), lines })
-      const token = await cli.createToken()
-      const api = await cli.serve()
+      const { calm, token } = share()
       const path = '/api/v1/client/cus_ana/invoice/in_large'
       const client = openRaw(
-        api.port,
+        calm.port,
         `GET ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\nConnection: close\r\n\r\n`,
       )
       keep(t, [client])
