@@ -18,7 +18,7 @@ import { campaign } from '../support/campaign.ts'
 import { type Answer, createStoredToken, get, type Outcome } from '../support/cli.ts'
 import { assertDocumentsTrue } from '../support/document-truth.ts'
 import { type Engine, engines } from '../support/engines.ts'
-import { onThisMachine } from '../support/machine-speed.ts'
+import { assertWithin } from '../support/machine-speed.ts'
 import { quickClock } from '../support/quick-clock.ts'
 import { createSyncWorld, fillStore, type SyncWorld } from '../support/sync-truth.ts'
 
@@ -45,7 +45,7 @@ async function createWorld(
   options: DocumentOptions = {},
 ): Promise<World> {
   const url = await engine.createStore(t)
-  const world = await createSyncWorld(t, { invoices, seed: 21, days: 200 }, url)
+  const world = await createSyncWorld(t, { invoices, lines: 1, seed: 21, days: 100 }, url)
   const documents = createDocuments(world.account, options)
   const ix = await startInvoiceXpressSandbox({ documents, apiKey: key })
   t.after(() => ix.close())
@@ -104,7 +104,7 @@ async function ask(url: string, token: string): Promise<Answer> {
 describe('both systems', { concurrency: 6 }, () => {
   for (const engine of engines) {
     it(`where both systems agree on ${engine.name}`, async t => {
-      const world = await createWorld(t, engine, 100, { states: 'ordinary' })
+      const world = await createWorld(t, engine, 60, { states: 'ordinary' })
       await world.fill()
 
       await t.test('reconcile finds nothing where nothing is wrong, and exits 0', async () => {
@@ -131,13 +131,13 @@ describe('both systems', { concurrency: 6 }, () => {
         // Once: no store has a part in the wait.
         if (engine === engines[0]) {
           world.ix.faults.set('ix_pdf', 'never_ready')
-          const bound = onThisMachine(13_000 * speed)
           const started = performance.now()
           const waiting = await ask(`${address}${downloads.ix}`, token)
           assert.deepEqual([waiting.status, waiting.json.error.code], [503, 'document_not_ready'])
           assert.ok(Number(waiting.headers.get('retry-after')) > 0)
           const took = (performance.now() - started) * speed
-          assert.ok(took > 9_000 && took < bound, `${took} ms of its clock: the budget is 10 s`)
+          assert.ok(took > 9_000, `${took} ms of its clock: the budget is 10 s`)
+          assertWithin(took, 13_000 * speed)
           world.ix.faults.clear()
         }
         await api.stop()
@@ -177,7 +177,7 @@ describe('both systems', { concurrency: 6 }, () => {
 
     it(`sync --once that is killed at random moments ends as if it never was: every document of every state is there, and status tells of its streams, on ${engine.name}`, async t => {
       const random = createRandom(5)
-      const world = await createWorld(t, engine, 200)
+      const world = await createWorld(t, engine, 120)
       for (let kills = 0; kills < campaign(2, 20); kills++) {
         const program = world.start(['sync', '--once'])
         const before = world.ix.requests.get('ix_list') ?? 0

@@ -18,7 +18,7 @@ import { usualKeys } from '../../src/stripe/map-claim.ts'
 import { campaign } from '../support/campaign.ts'
 import { assertOneLine, eventually, get, isRefused } from '../support/cli.ts'
 import { engines, runSql } from '../support/engines.ts'
-import { onThisMachine } from '../support/machine-speed.ts'
+import { assertWithin } from '../support/machine-speed.ts'
 import { quickClock } from '../support/quick-clock.ts'
 import { openRaw, parseAnswers, readRss, sendRaw } from '../support/raw-client.ts'
 import {
@@ -154,13 +154,12 @@ async function stopWhileStripeHangs({ sandbox, account, url }: SyncWorld, receiv
 }
 
 async function assertEndsInTime(receiver: Receiver, meanwhile = async () => {}): Promise<void> {
-  const bound = onThisMachine(10_000)
   const before = Date.now()
   receiver.child.kill('SIGTERM')
   await meanwhile()
   const { code, stderr } = await receiver.exited
+  assertWithin(Date.now() - before, 10_000)
   assert.deepEqual([code, stderr], [0, ''])
-  assert.ok(Date.now() - before < bound, `${Date.now() - before} ms`)
 }
 
 // All at once: most of them wait.
@@ -187,14 +186,14 @@ const senders = 6
 
 describe('webhooks', beside, () => {
   it('are stored when they are acknowledged, in any order and more than once; SIGTERM ends sync in time, whatever is in flight', async t => {
-    const world = await createSyncWorld(t, { invoices: 80, seed: 21 })
+    const world = await createSyncWorld(t, { invoices: 40, seed: 21 })
     const { sandbox, account } = world
     const receiver = await receiveAfterSync(world)
     sandbox.subscribe(receiver.url, webhookSecret)
     const random = createRandom(21)
     let sent = 0
-    for (let round = 0; round < 4; round++) {
-      change(account, random, 20)
+    for (let round = 0; round < 3; round++) {
+      change(account, random, 15)
       sent += await deliverAll(world, { order: 'shuffled', duplicate: 0.4 })
       await assertTruth(world.url, account)
     }
@@ -202,13 +201,8 @@ describe('webhooks', beside, () => {
     for (const event of account.events.toReversed()) await assertTaken(receiver.url, event)
     await assertTruth(world.url, account)
 
-    const draft = [...account.invoices.values()].find(
-      ({ status, id, customer }) =>
-        status === 'draft' &&
-        trueRecord(account, id) !== null &&
-        account.customers.get(String(customer))?.deleted === undefined,
-    )
-    assert.ok(draft)
+    const draft = account.invoices.get(createOurs(account)) ?? assert.fail()
+    await deliverAll(world)
     account.renameCustomer(String(draft.customer), 'Firma Nova')
     await deliverAll(world)
     const { records } = await readStored(world.url)
@@ -219,7 +213,7 @@ describe('webhooks', beside, () => {
   })
 
   it('of any kind, at one receiver', async t => {
-    const world = await createSyncWorld(t, { invoices: 60, seed: 22 })
+    const world = await createSyncWorld(t, { invoices: 60, lines: 1, seed: 22 })
     onlyWebhooks(world)
     const receiver = await world.receive()
     const look = async () => ({
@@ -369,7 +363,7 @@ describe('webhooks', beside, () => {
   })
 
   it('are answered in time however long Stripe takes, and are applied all the same; SIGTERM ends sync in time also when Stripe hangs', async t => {
-    const world = await createSyncWorld(t, { invoices: 60, seed: 32 })
+    const world = await createSyncWorld(t, { invoices: 20, lines: 1, seed: 32 })
     const { sandbox, account } = world
     const receiver = await receiveAfterSync(world)
     const id = account.change('finalize')
@@ -392,7 +386,11 @@ describe('webhooks', beside, () => {
   it('are not acknowledged when the store fails, and what the database says of the record is not logged', async t => {
     const [, postgres] = engines
     assert.ok(postgres)
-    const world = await createSyncWorld(t, { invoices: 60, seed: 31 }, await postgres.createStore(t))
+    const world = await createSyncWorld(
+      t,
+      { invoices: 20, lines: 1, seed: 31 },
+      await postgres.createStore(t),
+    )
     const { account } = world
     await runSql(world.url, 'ALTER TABLE fatura.invoices ADD CONSTRAINT none CHECK (false) NOT VALID')
     const receiver = await world.receive()
@@ -416,7 +414,11 @@ describe('webhooks', beside, () => {
 
   for (const engine of engines)
     it(`were stored if they were acknowledged, when the receiver is killed: ${engine.name}`, async t => {
-      const world = await createSyncWorld(t, { invoices: 50, seed: 25 }, await engine.createStore(t))
+      const world = await createSyncWorld(
+        t,
+        { invoices: 50, lines: 1, seed: 25 },
+        await engine.createStore(t),
+      )
       onlyWebhooks(world)
       const { account } = world
       const random = createRandom(25)
@@ -426,7 +428,7 @@ describe('webhooks', beside, () => {
       for (let kill = 0; kill < goal; kill++) {
         const receiver = await world.receive()
         const first = account.events.length
-        change(account, random, 60)
+        change(account, random, 40)
         const due = account.events.slice(first)
         const last = random() * due.length * 0.8
         const answered: StripeEvent[] = []
@@ -452,7 +454,7 @@ describe('webhooks', beside, () => {
     })
 
   it('are received by up, which answers while it synchronizes, tells how fresh it is once everything is there, and ends in time at SIGTERM, whatever is in flight', async t => {
-    const world = await createSyncWorld(t, { invoices: 120, seed: 26 })
+    const world = await createSyncWorld(t, { invoices: 60, lines: 1, seed: 26 })
     const { sandbox, account } = world
     const token = await world.cli.createToken()
     const [record] = [...account.invoices.keys()].flatMap(id => trueRecord(account, id) ?? [])
@@ -481,7 +483,7 @@ describe('webhooks', beside, () => {
     await receiver.waitFor(/"step":"rereadUnsettled"/)
     onlyWebhooks(world)
     sandbox.subscribe(receiver.url, webhookSecret)
-    change(account, createRandom(26), 20)
+    change(account, createRandom(26), 10)
     await deliverAll(world)
     await assertTruth(world.url, account)
 
@@ -497,7 +499,7 @@ describe('webhooks', beside, () => {
   })
 
   it('are received by up, which goes on after a failure, serves meanwhile, and ends in time at SIGTERM also when Stripe hangs', async t => {
-    const world = await createSyncWorld(t, { invoices: 50, seed: 27 })
+    const world = await createSyncWorld(t, { invoices: 20, lines: 1, seed: 27 })
     // It waits for seconds before it asks again, by its own clock.
     Object.assign(world.env, quickClock(5))
     world.sandbox.faults.set('list_events', 'error_500')
@@ -550,7 +552,7 @@ describe('webhooks', beside, () => {
     const before = await readRss(receiver.pid)
     // Each sends all but the last byte of the most it may, and waits; some in pieces of one byte.
     const clients = Array.from({ length: 60 }, (_, i) =>
-      i % 6 === 0
+      i % 10 === 0
         ? openRaw(receiver.port, head(signed, 'Transfer-Encoding: chunked') + '1\r\nx\r\n'.repeat(100_000))
         : openRaw(receiver.port, head(signed, 'Content-Length: 1048576') + 'x'.repeat(1_048_575)),
     )
