@@ -72,7 +72,7 @@ describe('fatura sync', { concurrency: 12 }, () => {
         // Killed again and again, until some time after the list came to its end; then all over in a new store.
         for (let isListed = false; killed < goal && !(isListed && random() < 0.5); ) {
           const program = world.start(once, { env })
-          await reachRequest(world, program, integer(random, 1, 70))
+          await reachRequest(world, program, integer(random, 1, 35))
           await sleep(random() * 10)
           const { signal, code } = await program.stop('SIGKILL')
           if (signal === null) assert.equal(code, 0)
