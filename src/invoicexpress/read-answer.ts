@@ -19,6 +19,14 @@ export class Refused extends SourceError {
   }
 }
 
+/** InvoiceXpress says in JSON that it does not know a record. Any other 404 is one of what stands before it, and says nothing. */
+function refusalOf(answer: Answer): SourceError {
+  const isItsOwn = typeof answer.body === 'object' && answer.body !== null
+  return answer.status === 404 && !isItsOwn
+    ? new SourceError('failed', 'something before InvoiceXpress answered 404')
+    : new Refused(answer)
+}
+
 function explainStatus(status: number): [SourceFailure, string] {
   switch (status) {
     case 401:
@@ -41,7 +49,7 @@ function scopeOf(status: number): FailureScope {
 
 /** The body of a 200, an object; an error in such a body is one all the same. */
 export function readObject(answer: Answer): Record<string, unknown> {
-  if (answer.status !== 200) throw new Refused(answer)
+  if (answer.status !== 200) throw refusalOf(answer)
   const { body } = answer
   if (typeof body !== 'object' || body === null || Array.isArray(body))
     throw new SourceError('failed', 'InvoiceXpress answered what cannot be read')

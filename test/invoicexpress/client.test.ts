@@ -152,6 +152,16 @@ describe('lists', () => {
     }
   })
 
+  test('a document is gone only as InvoiceXpress says it: a 404 of what stands before it is a failure of the source', async t => {
+    const { upstream, source } = await start(t, missing)
+    assert.equal(await source.fetchDocument(17, 'Invoice'), null)
+    for (const body of ['<html><h1>404 Not Found</h1></html>', '', '"not found"', '404']) {
+      upstream.script((_request, response) => void response.writeHead(404).end(body))
+      const { failure, scope } = await failureOf(source.fetchDocument(17, 'Invoice'))
+      assert.deepEqual([failure, scope], ['failed', 'source'], body)
+    }
+  })
+
   test('a list that grew shorter since its last page ends before the page asked for', async t => {
     const { upstream, source } = await start(t, missing)
     for (const rest of [
