@@ -1,0 +1,58 @@
+/** Sweeps over the documents use the pace that they are given, however slow the answers: they do not wait for one before they ask the next. */
+import assert from 'node:assert/strict'
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import type { IncomingMessage } from 'node:http'
+import { test } from 'node:test'
+import { startDocuments } from '../support/documents.ts'
+import { type Engine, engines } from '../support/engines.ts'
+
+/** Twice InvoiceXpress' own pace. An answer takes as long as four requests of it. */
+const [perSecond, latency] = [16, 250]
+
+const kinds = { lists: /^\/invoices\.json/, documents: /^\/\w+\/\d+\.json/, clients: /^\/clients\/\d+\.json/ }
+
+/** Of each kind, how many requests the servers of this process had under way at most; until it is stopped. */
+function watchRequests() {
+  const underWay = new Map<string, number>()
+  const most = new Map<string, number>()
+  const change = (by: number) => (message: unknown) => {
+    const { url = '' } = (message as { request: IncomingMessage }).request
+    for (const [kind, pattern] of Object.entries(kinds)) {
+      if (!pattern.test(url) || (kind === 'documents' && kinds.clients.test(url))) continue
+      const count = (underWay.get(kind) ?? 0) + by
+      underWay.set(kind, count)
+      most.set(kind, Math.max(most.get(kind) ?? 0, count))
+    }
+  }
+  const [begin, end] = [change(1), change(-1)]
+  subscribe('http.server.request.start', begin)
+  subscribe('http.server.response.finish', end)
+  return {
+    most,
+    stop() {
+      unsubscribe('http.server.request.start', begin)
+      unsubscribe('http.server.response.finish', end)
+    },
+  }
+}
+
+test('lists, documents and clients are asked for while at least three others are not answered yet', async t => {
+  const [sqlite] = engines as [Engine]
+  const rig = await startDocuments(t, sqlite, {
+    ...{ invoices: 120, customers: 30, documents: { states: 'ordinary' } },
+    ...{ ix: { latency }, ixPace: { perSecond } },
+  })
+  await rig.connector.backfill()
+  const [template = assert.fail()] = [...rig.documents.documents.values()].filter(
+    ({ status }) => status === 'final',
+  )
+  const made = Array.from({ length: 1_000 }, (_, index) => 90_000_000 + index)
+  for (const id of made) rig.documents.documents.set(id, { ...template, id, reference: null })
+  const watched = watchRequests()
+  t.after(watched.stop)
+  await (await rig.reconnect({ fetchesPerRun: 0 })).refreshOpen()
+  for (const id of made) rig.documents.change('vanish', id)
+  await (await rig.reconnect({ fetchesPerRun: 20 })).refreshOpen()
+  t.diagnostic(`under way at once, at most: ${JSON.stringify([...watched.most])}`)
+  for (const kind of Object.keys(kinds)) assert.ok((watched.most.get(kind) ?? 0) >= 4, kind)
+})
