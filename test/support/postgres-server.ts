@@ -4,10 +4,11 @@
  * TEST_POSTGRES_URL names a server to use instead; its role must be able to create databases and roles.
  */
 import { randomInt } from 'node:crypto'
+import { statSync } from 'node:fs'
 import { mkdtemp, rm, statfs } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { migrateStore } from '../../src/store/engines.ts'
 import { forgetCitus, prepareCitus } from './citus-cluster.ts'
 import { compileCache, quickLoading } from './compile-cache.ts'
@@ -50,6 +51,7 @@ export async function createPostgresServer(
   settings: readonly string[] = [],
   authMethod: 'scram-sha-256' | 'password' = 'scram-sha-256',
 ): Promise<PostgresServer> {
+  if (process.getuid?.() === 0) assertReachable(import.meta.dirname)
   const folder = await mkdtemp(join(tmpdir(), 'fatura-postgres-'))
   const port = await freePort()
   const EmbeddedPostgres = await loadEmbeddedPostgres()
@@ -84,6 +86,15 @@ export async function createPostgresServer(
     stop: () => server.stop(),
     remove: () => rm(folder, { recursive: true, force: true }),
   }
+}
+
+/** PostgreSQL does not run as root, and the user that it runs as then must get to its program. */
+function assertReachable(folder: string): void {
+  if ((statSync(folder).mode & 0o001) === 0)
+    throw new Error(
+      `Only root may enter ${folder}, and PostgreSQL runs as another user: chmod o+x it, or move the checkout, or run the tests as that user.`,
+    )
+  if (dirname(folder) !== folder) assertReachable(dirname(folder))
 }
 
 /**
