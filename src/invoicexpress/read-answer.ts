@@ -19,11 +19,11 @@ export class Refused extends SourceError {
   }
 }
 
-/** InvoiceXpress says in JSON that it does not know a record. Any other 404 is one of what stands before it, and says nothing. */
+/** InvoiceXpress says in JSON that it does not know a record. Any other 404 comes from a gateway before it, and says nothing of the record. */
 function refusalOf(answer: Answer): SourceError {
   const isItsOwn = typeof answer.body === 'object' && answer.body !== null
   return answer.status === 404 && !isItsOwn
-    ? new SourceError('failed', 'something before InvoiceXpress answered 404')
+    ? new SourceError('failed', 'A gateway before InvoiceXpress answered 404')
     : new Refused(answer)
 }
 

@@ -163,7 +163,7 @@ export function createBillingSource(
         else if (result.reason instanceof UnfitRecord)
           unfit.push({ id: page.fitting[index]?.invoice.id ?? '', reason: result.reason.message })
         else throw result.reason
-      refuseAll(observations, unfit)
+      failIfNoneFits(observations, unfit)
       return {
         observations,
         unfit,
@@ -226,11 +226,11 @@ function sortOut(invoices: readonly Stripe.Invoice[]): { fitting: CheckedInvoice
       if (!(error instanceof UnfitRecord)) throw error
       unfit.push({ id: invoice.id, reason: error.message })
     }
-  refuseAll(fitting, unfit)
+  failIfNoneFits(fitting, unfit)
   return { fitting, unfit }
 }
 
-function refuseAll(fitting: readonly unknown[], unfit: readonly Unfit[]): void {
+function failIfNoneFits(fitting: readonly unknown[], unfit: readonly Unfit[]): void {
   const [first] = unfit
   if (fitting.length === 0 && unfit.length >= misfitsToDoubt && first !== undefined)
     throw new UnfitRecord(first.reason)

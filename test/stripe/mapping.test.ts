@@ -9,6 +9,7 @@ import fc from 'fast-check'
 import { Stripe } from 'stripe'
 import { readRecord } from '../../src/import/check-record.ts'
 import { type Invoice, invoiceFields, type Line, lineFields } from '../../src/invoice.ts'
+import { invoiceShape, lineShape } from '../../src/stripe/invoice-shape.ts'
 import {
   divide,
   mapInvoice,
@@ -65,6 +66,16 @@ function check(payload: Payload): void {
   assert.deepEqual(mappedLines, expected.lines ?? [])
   if ('invoice' in mapped) assertOurs(mapped.invoice, mappedLines)
 }
+
+test('every payload, as it is and with decimals as objects, fits what is checked before it is mapped', () => {
+  const nameless = files.filter(file => read(file).invoice.id === undefined)
+  assert.deepEqual(nameless, ['preview-without-id.json'])
+  for (const file of files.filter(file => !nameless.includes(file)))
+    for (const { invoice, lines = [] } of [read(file), withDecimals(textOf(file))]) {
+      assert.equal(invoiceShape.misfit(invoice), null, file)
+      for (const line of lines) assert.equal(lineShape.misfit(line), null, file)
+    }
+})
 
 describe('payload files', () => {
   for (const file of files) {
