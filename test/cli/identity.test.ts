@@ -27,10 +27,7 @@ describe('the settings of an identity provider', { concurrency: 3 }, () => {
       [{ AUTH_ISSUER: '' }, /^fatura: AUTH_ISSUER must be set as well: /],
     ]
     for (const [env, message] of wrong)
-      assertOneLine(
-        await cli.run(['serve', '--migrate'], { env: { PORT: '0', ...good, ...env }, endsItself: true }),
-        message,
-      )
+      assertOneLine(await cli.run(['serve', '--migrate'], { env: { PORT: '0', ...good, ...env } }), message)
     const others: [setting: Setting, value: string, message: RegExp][] = [
       ['AUTH_JWKS_URL', 'http://login.example.com/', /^AUTH_JWKS_URL must begin with https/],
       ['AUTH_JWKS_URL', 'http://127.0.0.1.example.com/', /^AUTH_JWKS_URL must begin with https/],
@@ -39,7 +36,7 @@ describe('the settings of an identity provider', { concurrency: 3 }, () => {
     ]
     for (const [setting, value, message] of others) assert.match(refusalOf(setting, value), message)
     assertOneLine(
-      await cli.run(['serve'], { env: { AUTH_AUDIENCE: 'x' }, endsItself: true }),
+      await cli.run(['serve'], { env: { AUTH_AUDIENCE: 'x' } }),
       /^fatura: AUTH_JWKS_URL and AUTH_ISSUER must be set as well: AUTH_JWKS_URL, AUTH_ISSUER and AUTH_AUDIENCE configure an identity provider together\.$/m,
     )
     assertOneLine(await cli.run(['up'], { env: { AUTH_SCOPE: 'x' } }), /^fatura: AUTH_JWKS_URL and /)

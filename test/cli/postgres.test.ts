@@ -29,7 +29,7 @@ describe('fatura on postgres', { concurrency: 2 }, () => {
       ['token', 'list'],
       ['import', '-'],
     ]) {
-      const early = await cli.run(args, { env, endsItself: true })
+      const early = await cli.run(args, { env })
       assert.deepEqual([early.code, early.stdout], [1, ''], args.join(' '))
       assert.match(early.stderr, /^fatura: The database has schema version 0, .*Run: fatura migrate\n$/)
     }
@@ -101,7 +101,6 @@ describe('fatura on postgres', { concurrency: 2 }, () => {
       for (const args of [['migrate'], ['serve', '--port', '0'], ['token', 'list']]) {
         const { code, stdout, stderr } = await cli.run(args, {
           env: { DATABASE_URL: url },
-          endsItself: true,
         })
         assert.deepEqual([code, stdout], [1, ''], `${url} ${stderr}`)
         assert.match(stderr, /^fatura: [^\n]+\n$/)

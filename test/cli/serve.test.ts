@@ -13,9 +13,6 @@ import { assertWithin } from '../support/machine-speed.ts'
 import { makeInvoice, makeLine, withDocument } from '../support/records.ts'
 import { refusalOf } from '../support/settings.ts'
 
-/** A start that is refused. */
-const endsItself = true
-
 describe('fatura serve', { concurrency: 3 }, () => {
   it('serves what was imported to whom a token was made for', async t => {
     const cli = await createCli(t)
@@ -173,16 +170,12 @@ describe('fatura serve', { concurrency: 3 }, () => {
     await once(other, 'listening')
     const { port } = other.address() as AddressInfo
     assertOneLine(
-      await cli.run(['serve'], { env: { PORT: String(port) }, endsItself }),
+      await cli.run(['serve'], { env: { PORT: String(port) } }),
       new RegExp(`\\b${port}\\b`),
       /in use/,
       /--port/,
     )
-    assertOneLine(
-      await cli.run(['serve', '--host', '192.0.2.1', '--port', '0'], { endsItself }),
-      /192\.0\.2\.1/,
-      /--host/,
-    )
+    assertOneLine(await cli.run(['serve', '--host', '192.0.2.1', '--port', '0']), /192\.0\.2\.1/, /--host/)
   })
 
   it('refuses every wrong setting, from the environment or a flag, and names it', async t => {
@@ -203,12 +196,11 @@ describe('fatura serve', { concurrency: 3 }, () => {
       const says = new RegExp(`^${setting} must be `)
       const outcome = await cli.run(['serve', '--migrate'], {
         env: { PORT: '0', [setting]: first },
-        endsItself,
       })
       assertOneLine(outcome, new RegExp(`^fatura: ${says.source.slice(1)}`))
       for (const value of others) assert.match(refusalOf(setting, value), says)
     }
-    assertOneLine(await cli.run(['serve', '--port', 'http'], { endsItself }), /^fatura: PORT must be /)
+    assertOneLine(await cli.run(['serve', '--port', 'http']), /^fatura: PORT must be /)
   })
 
   it('prefers a flag to the environment', async t => {
@@ -286,11 +278,7 @@ describe('fatura serve', { concurrency: 3 }, () => {
 
   it('says that the database is missing and how to make it, and makes none itself', async t => {
     const cli = await createCli(t)
-    assertOneLine(
-      await cli.run(['serve', '--port', '0'], { endsItself }),
-      /data\/fatura\.db/,
-      /fatura migrate/,
-    )
+    assertOneLine(await cli.run(['serve', '--port', '0']), /data\/fatura\.db/, /fatura migrate/)
     assert.ok(!existsSync(dirname(cli.database)))
   })
 
@@ -305,7 +293,7 @@ describe('fatura serve', { concurrency: 3 }, () => {
     const cli = await createCli(t)
     await mkdir(dirname(cli.database))
     await writeFile(cli.database, '')
-    assertOneLine(await cli.run(['serve', '--port', '0'], { endsItself }), /version 0/, /fatura migrate/)
+    assertOneLine(await cli.run(['serve', '--port', '0']), /version 0/, /fatura migrate/)
     assert.equal((await cli.run(['migrate'])).code, 0)
     assert.equal((await (await cli.serve()).stop()).code, 0)
 
@@ -313,7 +301,7 @@ describe('fatura serve', { concurrency: 3 }, () => {
     db.exec('PRAGMA user_version = 99')
     db.close()
     for (const args of [['serve', '--port', '0'], ['migrate'], ['token', 'list']])
-      assertOneLine(await cli.run(args, { endsItself }), /version 99/, /newer/, /[Uu]pgrade/)
+      assertOneLine(await cli.run(args), /version 99/, /newer/, /[Uu]pgrade/)
   })
 
   it('refuses a file that is no database, and leaves it as it was', async t => {
@@ -323,7 +311,7 @@ describe('fatura serve', { concurrency: 3 }, () => {
     await writeFile(notes, text)
     for (const command of ['serve', 'migrate'])
       assertOneLine(
-        await cli.run([command, '--database-url', `sqlite:${notes}`], { endsItself }),
+        await cli.run([command, '--database-url', `sqlite:${notes}`]),
         /notes\.txt/,
         /not a SQLite database/,
         /DATABASE_URL/,
@@ -340,7 +328,7 @@ describe('fatura serve', { concurrency: 3 }, () => {
     const before = await readFile(path)
     for (const args of [['serve', '--port', '0'], ['serve', '--port', '0', '--migrate'], ['migrate']])
       assertOneLine(
-        await cli.run([...args, '--database-url', `sqlite:${path}`], { endsItself }),
+        await cli.run([...args, '--database-url', `sqlite:${path}`]),
         /theirs\.db/,
         /another program/,
         /DATABASE_URL/,
@@ -355,13 +343,13 @@ describe('fatura serve', { concurrency: 3 }, () => {
     const url = `sqlite:${join(cli.folder, 'file/data/fatura.db')}`
     for (const args of [['serve', '--migrate'], ['migrate'], ['import', '-']])
       assertOneLine(
-        await cli.run([...args, '--database-url', url], { endsItself }),
+        await cli.run([...args, '--database-url', url]),
         /file\/data\/fatura\.db/,
         /DATABASE_URL|folder/,
       )
-    assertOneLine(await cli.run(['serve', '--database-url', url], { endsItself }), /fatura migrate/)
+    assertOneLine(await cli.run(['serve', '--database-url', url]), /fatura migrate/)
     for (const command of ['serve', 'migrate'])
-      assertOneLine(await cli.run([command, '--database-url', 'sqlite:folder'], { endsItself }), /folder/)
+      assertOneLine(await cli.run([command, '--database-url', 'sqlite:folder']), /folder/)
   })
 
   it('says in one line that a file system takes no files', {

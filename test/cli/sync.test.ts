@@ -140,7 +140,7 @@ describe('fatura sync', { concurrency: 12 }, () => {
 
   it('ends with one line when the key or the address is missing, wrong or refused', async t => {
     const world = await createSyncWorld(t, { invoices: 3 })
-    const attempt = (env: Record<string, string>, args = once) => world.run(args, { env, endsItself: true })
+    const attempt = (env: Record<string, string>, args = once) => world.run(args, { env })
     assertOneLine(await attempt({ STRIPE_API_KEY: '' }), /STRIPE_API_KEY/)
     assertOneLine(await attempt({ STRIPE_API_KEY: 'canaryKey' }), /STRIPE_API_KEY must .*sk_ or rk_/)
     assertOneLine(await attempt({ STRIPE_API_BASE: 'sandbox' }), /STRIPE_API_BASE must/)

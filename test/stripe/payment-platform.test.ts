@@ -566,7 +566,6 @@ describe('Stripe in every way', { concurrency: 5 }, () => {
     for (const [setting, value] of [wrong[0], wrong[3]] as typeof wrong) {
       const outcome = await cli.run(['serve', '--port', '0'], {
         env: { STRIPE_API_KEY: apiKey, [setting]: value },
-        endsItself: true,
       })
       assertOneLine(outcome)
       assert.equal(outcome.stderr, `fatura: ${refusalOf(setting, value)}\n`)

@@ -35,8 +35,6 @@ export interface ProgramOptions {
   input?: string | Uint8Array | number | null
   /** The node that runs it; this one by default. */
   node?: string
-  /** For a command that usually goes on, and here is refused: `run` may run it in the program host then, too. */
-  endsItself?: boolean
   /** How long `run` waits, in milliseconds, before it takes the program for hanging. */
   patience?: number
 }
@@ -77,7 +75,7 @@ export interface Cli {
   folder: string
   /** The database's path when no DATABASE_URL is set. */
   database: string
-  /** Runs it to its end: the first time a command is run in a test file by a start of its own, then in the program host. */
+  /** Runs it to its end: the first time that a command is run in a test run by a start of its own, then in the program host. */
   run(args: readonly string[], options?: ProgramOptions): Promise<Outcome>
   start(args: readonly string[], options?: ProgramOptions): Program
   /** Runs `serve` on a free port, and resolves once it listens. */
@@ -108,7 +106,7 @@ export async function createCli(t: TestContext): Promise<Cli> {
     const { env = {}, input = '', node } = options
     // What Node itself is told holds for a process of its own alone.
     const isOrdinary = node === undefined && env.NODE_OPTIONS === undefined && typeof input === 'string'
-    if (isOrdinary && takesHost(args, options.endsItself)) {
+    if (isOrdinary && (await takesHost(args))) {
       const ended = await runInHost({ args, env: environmentOf(folder, env), folder, input })
       assertSecret(ended.stdout + ended.stderr, secretsOf(env))
       return { signal: null, ...ended }

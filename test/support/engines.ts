@@ -72,7 +72,7 @@ export function postgresServer(): string {
 }
 
 /** What test/support/postgres-server.ts prepared before the first test file. */
-function needed(name: string): string {
+export function needed(name: string): string {
   const value = process.env[name]
   if (!value)
     throw new Error(

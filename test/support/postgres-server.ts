@@ -13,6 +13,7 @@ import { migrateStore } from '../../src/store/engines.ts'
 import { forgetCitus, prepareCitus } from './citus-cluster.ts'
 import { compileCache, quickLoading } from './compile-cache.ts'
 import { postgresServer, runSql } from './engines.ts'
+import { prepareHosts } from './program-host.ts'
 
 export interface PostgresServer {
   /** As a superuser, without a database: the name of one is to be appended. */
@@ -127,6 +128,7 @@ async function isRoomy(folder: string): Promise<boolean> {
 let started: PostgresServer | undefined
 const template = `fatura_template_${process.pid}`
 let sqliteFolder: string | undefined
+let endHosts = async () => {}
 
 export async function globalSetup(): Promise<void> {
   // Test files are processes too, and most of them load the same modules.
@@ -146,12 +148,14 @@ export async function globalSetup(): Promise<void> {
   await migrateStore(postgresServer() + template)
   await runSql(postgresServer(), `ALTER DATABASE ${template} ALLOW_CONNECTIONS false`)
   process.env.TEST_POSTGRES_TEMPLATE = template
+  endHosts = await prepareHosts()
   await prepareCitus()
 }
 
 export async function globalTeardown(): Promise<void> {
   // A server that was given outlives the run: nothing of ours stays on it.
   await forgetCitus()
+  await endHosts()
   if (sqliteFolder !== undefined) await rm(sqliteFolder, { recursive: true, force: true })
   await runSql(postgresServer(), `DROP DATABASE IF EXISTS ${template}`)
   await started?.stop()

@@ -1,18 +1,31 @@
-/** Runs the command line once for every message, within this process, and answers with the exit code. See program-host.ts. */
-import { writeSync } from 'node:fs'
+/** Runs the command line once for every connection, within this process, and answers with the exit code. See program-host.ts. */
+import { once } from 'node:events'
+import { existsSync, ftruncateSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
 import { Readable } from 'node:stream'
-import { endMark, type HostedRun } from './program-host.ts'
+import type { HostedRun } from './program-host.ts'
 
+const [, , folder = '', name = ''] = process.argv
 // Each run listens as a whole process would.
 process.setMaxListeners(0)
 process.stdout.setMaxListeners(0)
-// A command that leaves a call behind ends its process by this; here the process ends with the one that started it.
+// A command that leaves a call behind ends its process by this; here the process ends with the test run.
 const { exit } = process
 process.exit = (() => {}) as typeof process.exit
-process.on('disconnect', () => exit(0))
+setInterval(() => {
+  if (!existsSync(folder)) exit(0)
+}, 500)
 
 let count = 0
-process.on('message', async ({ args, env, folder, input }: HostedRun) => {
+createServer({ allowHalfOpen: true }, async socket => {
+  let asked = ''
+  socket.setEncoding('utf8').on('data', part => {
+    asked += part
+  })
+  await once(socket, 'end')
+  const { args, env, folder, input }: HostedRun = JSON.parse(asked)
+  for (const output of [1, 2]) ftruncateSync(output)
   Object.defineProperty(process, 'stdin', {
     value: Readable.from(input, { objectMode: false }),
     configurable: true,
@@ -29,7 +42,7 @@ process.on('message', async ({ args, env, folder, input }: HostedRun) => {
     process.off('exit', listener)
   }
   process.chdir('/')
-  const code = process.exitCode ?? 0
-  for (const output of [1, 2]) writeSync(output, endMark)
-  process.send?.(code)
+  socket.end(String(process.exitCode ?? 0))
+}).listen(join(folder, `${name}.socket`), () => {
+  process.send?.('ready')
 })
