@@ -24,6 +24,9 @@ export interface PaymentPlatform extends Guarded {
   openPdf(invoiceId: string, signal: AbortSignal): Promise<Pdf>
 }
 
+/** Why an invoice of the platform's is none of ours. */
+export type Refusal = 'preview' | 'no_customer' | 'invalid_customer' | 'unknown_status'
+
 /** An invoice as the platform had it at one moment, not yet one of ours. */
 export interface Observation {
   id: string
@@ -33,7 +36,7 @@ export interface Observation {
    * Makes it a record, given what is stored of it; or says in a word why it is none of ours. Null when the platform no
    * longer has the invoice.
    */
-  map: ((previous: Invoice | null) => InvoiceRecord | { refusal: string }) | null
+  map: ((previous: Invoice | null) => InvoiceRecord | { refusal: Refusal }) | null
 }
 
 /** A record of the platform's that does not fit what an invoice is: it may when it is asked for again. */

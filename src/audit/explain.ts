@@ -3,6 +3,7 @@ import { type Claim, openDocumentStatuses } from '../document.ts'
 import { type Invoice, type InvoiceKey, unsettledStatuses } from '../invoice.ts'
 import { deriveLink, isGone, isOverdue, type Link, type LinkRules, referenceOf } from '../linking/link.ts'
 import type { SourceIdentities } from '../sources.ts'
+import type { SetAside } from '../store/connector-store.ts'
 import type { JournalEntry, KnownDocument, LinkedInvoice } from '../store/document-store.ts'
 import type { OperatorStore, Stream } from '../store/store.ts'
 import {
@@ -45,14 +46,16 @@ export async function explainInvoice(
   rules: LinkRules,
   sources: SourceIdentities,
   now: number,
-): Promise<{ found: Explanation[]; deleted: Deleted | null }> {
+): Promise<{ found: Explanation[]; deleted: Deleted | null; aside: SetAside | null }> {
   const found: Explanation[] = []
   for (const linked of await store.findLinkedById(invoiceId))
     found.push(await explainOne(store, linked, rules, tellLast(await store.listStreams(), sources), now))
   const tombstone = await store.findTombstone(invoiceId)
+  const [aside = null] = await store.listSetAside(1, sources.billing.system, { id: invoiceId })
   const isBack = found.some(({ invoice }) => invoice.customer_id === tombstone?.customer_id)
   return {
     found,
+    aside,
     deleted:
       tombstone === null || isBack ? null : { ...tombstone, journal: await store.readJournal(tombstone) },
   }

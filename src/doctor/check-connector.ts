@@ -3,12 +3,13 @@ import type { OperatorStore } from '../store/store.ts'
 import { advice, tellHeld } from '../sync/brake.ts'
 import { type Accounts, compareAccounts, tellAccount } from '../sync/pins.ts'
 import { readState } from '../sync/read-state.ts'
+import { type Refused, tellRefused } from '../sync/refusals.ts'
 import { attempt, type Reporter } from './findings.ts'
 
 export async function checkConnector(report: Reporter, store: OperatorStore): Promise<void> {
   const state = await attempt(report, 'Connector', 'Look at the database first.', () => readState(store))
   if (state === null) return
-  const { lease, setAside, held } = state
+  const { lease, setAside, refused, held } = state
   report.ok('Connector', `${lease.holder ?? 'no process'} synchronizes this store`)
   const told = tellHeld(held)
   if (told !== null)
@@ -23,6 +24,20 @@ export async function checkConnector(report: Reporter, store: OperatorStore): Pr
       'Set aside',
       `${setAside.count} records do not fit; the newest is ${newest.system} ${newest.kind} ${newest.id}: ${newest.reason}`,
       'They are tried again automatically. See fatura status. If they stay, correct them in the other system, or report a bug.',
+    )
+  const tell = (kind: Refused['kind']) => refused.filter(each => each.kind === kind).map(tellRefused)
+  const [outdated, unstored] = [tell('outdated'), tell('refused')]
+  if (outdated.length > 0)
+    report.fail(
+      'Out of date',
+      `invoices are shown as they were before, because what they are now is refused; ${outdated.join('; ')}`,
+      'Look at them at Stripe. A status that is not known may be known to a newer version of Fatura.',
+    )
+  if (unstored.length > 0)
+    report.warn(
+      'Refused',
+      `invoices are not stored; ${unstored.join('; ')}`,
+      'Look at them at Stripe. Only invoices of customers are shown; a status that is not known may be known to a newer version of Fatura.',
     )
 }
 

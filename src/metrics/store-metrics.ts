@@ -52,12 +52,14 @@ export function createStoreMetrics(options: StoreMetricsOptions): Metrics {
       operator.countSetAside(),
       readDrift(operator, now()),
     ])
-    for (const gauge of [gauges.lag, gauges.failing, gauges.aside]) gauge.reset()
+    for (const gauge of [gauges.lag, gauges.failing, gauges.aside, gauges.refused]) gauge.reset()
     for (const { name: stream, succeeded_at, failed_at } of streams) {
       if (succeeded_at !== null) gauges.lag.set({ stream }, secondsSince(succeeded_at))
       gauges.failing.set({ stream }, failed_at === null ? 0 : 1)
     }
-    for (const { system, kind, count } of aside) gauges.aside.set({ system, kind }, count)
+    for (const { system, kind, reason, count } of aside)
+      if (reason === null) gauges.aside.set({ system, kind }, count)
+      else gauges.refused.set({ kind, reason }, count)
     gauges.compared.set(drift.compared)
     gauges.differing.set(drift.differing)
     // Of what was never looked at, anything may be wrong.
@@ -123,6 +125,12 @@ function createDetails(registers: Registry[], hasDocuments: boolean) {
       name: 'fatura_records_set_aside',
       help: 'Records that do not fit and are tried again later; with the system "brake", changes that are held back.',
       labelNames: ['system', 'kind'],
+      registers,
+    }),
+    refused: new Gauge({
+      name: 'fatura_invoices_refused',
+      help: 'Invoices that fit and are none of ours as they are now: "refused" are not stored, "outdated" are stored as they were before.',
+      labelNames: ['kind', 'reason'],
       registers,
     }),
     compared: new Gauge({

@@ -39,6 +39,13 @@ export interface SetAside {
   tries: number
 }
 
+/**
+ * Kinds of invoices that fit, and that are none of ours as they are now: not stored at all, or stored as they were before.
+ * Their reason is a word.
+ */
+export const refusedKinds = ['refused', 'outdated'] as const
+export type RefusedKind = (typeof refusedKinds)[number]
+
 export type SetAsideKey = Pick<SetAside, 'system' | 'kind' | 'id'>
 
 /** How many stored invoices were compared with their sources, and how many of them differed. */
@@ -50,17 +57,30 @@ export interface Drift {
 /** What an invoice can lose: a draft itself, an invoice its document. */
 export type Loss = 'deletion' | 'downgrade'
 
+/** Only those with these values; all when not given. */
+export interface SetAsideOptions extends Partial<Pick<SetAside, 'kind' | 'id' | 'reason'>> {
+  newestFirst?: boolean
+}
+
+export interface SetAsideCount {
+  system: string
+  kind: string
+  /** Null unless the kind is a refused one. */
+  reason: string | null
+  count: number
+}
+
 export interface ConnectorReads {
   listPins(): Promise<Pin[]>
   readLease(): Promise<Lease>
   /** Those tried longest ago first, unless the newest are wanted; of one system when one is given. */
-  listSetAside(limit: number, system?: string, newestFirst?: boolean): Promise<SetAside[]>
+  listSetAside(limit: number, system?: string, options?: SetAsideOptions): Promise<SetAside[]>
   /** Of the hours from this one on, each counted since the epoch. */
   readDrift(sinceHour: number): Promise<Drift>
   /** How many paid invoices, issued before a moment in milliseconds, have no document in force though they need one. */
   countUncertified(issuedBefore: number): Promise<number>
-  /** How many are set aside, by system and kind. */
-  countSetAside(): Promise<{ system: string; kind: string; count: number }[]>
+  /** How many are set aside, by system and kind; those of a refused kind by reason, too. */
+  countSetAside(): Promise<SetAsideCount[]>
 }
 
 /** Each is a transaction of its own. */

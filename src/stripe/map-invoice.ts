@@ -7,11 +7,9 @@ import {
   isInvoiceId,
   type Line,
 } from '../invoice.ts'
+import type { Refusal } from '../sources.ts'
 import type { Fitting } from '../upstream/shape.ts'
 import type { InvoiceHead, taxRateShape } from './invoice-shape.ts'
-
-/** Why an invoice of Stripe's is not one of ours. */
-export type Refusal = 'preview' | 'no_customer' | 'unknown_status'
 
 /** The percentage of each tax rate that `rateIds` asked for; null for one that Stripe does not know. */
 export type TaxRates = ReadonlyMap<string, number | null>
@@ -35,7 +33,8 @@ export function mapInvoice(
 ): { invoice: Invoice } | { refusal: Refusal } {
   if (!isInvoiceId(source.id)) return { refusal: 'preview' }
   const customer_id = typeof source.customer === 'string' ? source.customer : source.customer?.id
-  if (customer_id === undefined || !isCustomerId(customer_id)) return { refusal: 'no_customer' }
+  if (customer_id === undefined) return { refusal: 'no_customer' }
+  if (!isCustomerId(customer_id)) return { refusal: 'invalid_customer' }
   if (!isStatus(source.status)) return { refusal: 'unknown_status' }
   const tax_cents = taxOf(source)
   return {

@@ -7,7 +7,7 @@ import {
   invoiceFields,
 } from '../invoice.ts'
 import { fieldsOf, type LinkRules, usualRules } from '../linking/link.ts'
-import type { Observation } from '../sources.ts'
+import type { Observation, Refusal } from '../sources.ts'
 import type { JournalEntry, JournalOutcome } from '../store/document-store.ts'
 import { type KnownInvoice, stampOf, type WriteTransaction } from '../store/store.ts'
 import { type Brake, noBrake } from './brake.ts'
@@ -21,6 +21,16 @@ export interface Applied {
   superseded: number
   /** None of ours, by the reason. */
   refused: Record<string, number>
+}
+
+/** Why an invoice is not stored as the platform has it now. */
+export type RefusalReason = Refusal | 'missing' | 'no_id'
+
+export interface RefusedInvoice {
+  id: string
+  reason: RefusalReason
+  /** Whether it is stored as it was before. */
+  isStored: boolean
 }
 
 /** Why the platform was asked: what the journal keeps. */
@@ -41,6 +51,7 @@ export interface ApplyOptions {
   /** Null: nothing told of it, it was looked at on our own account. */
   cause?: Cause | null
   brake?: Brake
+  onRefused?(refused: RefusedInvoice): void
 }
 
 /**
@@ -52,8 +63,9 @@ export async function applyObservations(
   tx: WriteTransaction,
   observations: readonly Observation[],
   askedAt: number | readonly number[],
-  { isOpen = () => false, rules = usualRules, cause = null, brake = noBrake }: ApplyOptions = {},
+  options: ApplyOptions = {},
 ): Promise<Applied> {
+  const { isOpen = () => false, rules = usualRules, cause = null, brake = noBrake, onRefused } = options
   const applied: Applied = { changed: 0, deleted: 0, superseded: 0, refused: {} }
   const entries: JournalEntry[] = []
   const now = Date.now()
@@ -62,16 +74,20 @@ export async function applyObservations(
     const { id: name, type, happened_at } = cause
     entries.push({ customer_id, id, cause: name, type, happened_at, at: now, outcome, detail })
   }
-  const refuse = (reason: string) => {
+  const stored = await findStored(tx, observations)
+  const count = (reason: string) => {
     applied.refused[reason] = (applied.refused[reason] ?? 0) + 1
   }
-  const stored = await findStored(tx, observations)
+  const refuse = (id: string, reason: RefusalReason) => {
+    count(reason)
+    onRefused?.({ id, reason, isStored: stored.has(id) })
+  }
   const owned = observations.flatMap(({ id, customer_id, map }, index) => {
     // Of an invoice that is gone the platform may not say whose it was, or say whose it became: we know where it lies.
-    const lies = stored.get(id)?.at(-1)?.customer_id
-    const owner = map === null ? (lies ?? customer_id) : customer_id
+    const lies = stored.get(id)?.at(-1)?.customer_id ?? null
+    const owner = map === null ? (lies ?? customer_id) : (customer_id ?? lies)
     if (owner !== null) return [{ id, customer_id: owner, map, askedAt: stampOf(askedAt, index) }]
-    refuse('no_customer')
+    if (map !== null) refuse(id, 'no_customer')
     return []
   })
   const keys = new Map([...owned, ...[...stored.values()].flat()].map(key => [keyOf(key), key]))
@@ -100,14 +116,14 @@ export async function applyObservations(
     else if (observation.map === null) {
       // Only a draft can be deleted. That anything else is not found says more of the key than of the invoice.
       if (previous !== null && previous.status !== 'draft') {
-        refuse('missing')
+        refuse(observation.id, 'missing')
         note(
           observation,
           'ignored',
           `not found, though it is ${previous.status}: only a draft can be deleted`,
         )
       } else if (previous !== null && !(await brake.allows(tx, 'deletion', [observation]))) {
-        refuse('held_back')
+        count('held_back')
         note(observation, 'ignored', 'deleted, but the brake holds it back because many were deleted at once')
       } else if (await tx.deleteInvoice(observation.customer_id, observation.id, askedAt)) {
         applied.deleted++
@@ -118,7 +134,7 @@ export async function applyObservations(
       const record = observation.map(previous)
       const last = previous ?? readInvoice(elsewhere[0])
       if ('refusal' in record) {
-        refuse(record.refusal)
+        refuse(observation.id, record.refusal)
         note(observation, 'ignored', `none of ours: ${record.refusal}`)
       } else if (isTie && isEarlier(record.invoice, last))
         supersede(observation, `asked at the same time as an answer that was further: ${last?.status}`)

@@ -53,8 +53,8 @@ export interface Connector {
   rereadUnsettled(unlessSince?: number): Promise<Applied>
   /** Lists everything again, slowly; or at once when it is forced. */
   relist(isForced: boolean): Promise<Applied>
-  /** Tries again what did not fit. */
-  retrySetAside(): Promise<Applied>
+  /** Tries again what did not fit, or was refused and not seen for a while; null when there is nothing of it. */
+  retrySetAside(): Promise<Applied | null>
   /** Applies one notification; once it resolves, the change is committed. */
   applyNotification(notification: Notification): Promise<Applied>
 }

@@ -65,7 +65,7 @@ export async function invoiceRounds(options: RhythmOptions): Promise<Step[][]> {
         await afterReread()
       },
     },
-    { timer: createTimer(asideEvery, clocks), run: () => retryAside(connector, store, tell) },
+    { timer: createTimer(asideEvery, clocks), run: () => retryAside(connector, tell) },
   ]
   const events: Step = {
     timer: createTimer(eventsEvery, clocks),
@@ -89,10 +89,9 @@ export async function invoiceRounds(options: RhythmOptions): Promise<Step[][]> {
 }
 
 /** Says nothing when there is nothing to try again. */
-export async function retryAside(connector: Connector, store: WriteStore, tell: Tell): Promise<void> {
-  const counts = await store.countSetAside()
-  if (counts.some(({ system }) => system === connector.source.system))
-    tell('retrySetAside', await connector.retrySetAside())
+export async function retryAside(connector: Connector, tell: Tell): Promise<void> {
+  const applied = await connector.retrySetAside()
+  if (applied !== null) tell('retrySetAside', applied)
 }
 
 /** Two rounds side by side: what is due most often, and everything month by month. A change is seen in time either way. */

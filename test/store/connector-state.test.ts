@@ -61,20 +61,31 @@ for (const engine of engines)
         await tx.setAside({ ...bad, reason: 'no total' }, 1)
         await tx.setAside({ ...worse, reason: 'no id' }, 2)
         await tx.setAside({ ...bad, reason: 'no currency' }, 3)
+        for (const [id, reason] of Object.entries({ in_2: 'no_customer', in_3: 'preview', in_4: 'preview' }))
+          await tx.setAside({ system: 'stripe', kind: 'refused', id, reason }, Number(id.at(-1)) + 10)
       })
       assert.deepEqual(
-        (await store.listSetAside(10)).map(row => ({ ...row })),
+        (await store.listSetAside(2)).map(row => ({ ...row })),
         [
           { ...worse, reason: 'no id', first_at: 2, last_at: 2, tries: 1 },
           { ...bad, reason: 'no currency', first_at: 1, last_at: 3, tries: 2 },
         ],
       )
-      assert.equal((await store.listSetAside(10, 'stripe')).length, 1)
-      assert.equal((await store.listSetAside(1)).length, 1)
+      const idsOf = async (...args: Parameters<typeof store.listSetAside>) =>
+        (await store.listSetAside(...args)).map(({ id }) => id)
+      assert.deepEqual(await idsOf(10, 'stripe'), ['in_1', 'in_2', 'in_3', 'in_4'])
+      assert.deepEqual(await idsOf(1), ['7'])
+      assert.deepEqual(await idsOf(10, 'stripe', { kind: 'refused' }), ['in_2', 'in_3', 'in_4'])
+      assert.deepEqual(await idsOf(10, 'stripe', { reason: 'preview', newestFirst: true }), ['in_4', 'in_3'])
+      assert.deepEqual(await idsOf(10, undefined, { id: 'in_1' }), ['in_1'])
       await store.transaction(tx => tx.clearSetAside([bad]))
       assert.deepEqual(
         (await store.countSetAside()).map(row => ({ ...row })),
-        [{ system: 'invoicexpress', kind: 'client', count: 1 }],
+        [
+          { system: 'invoicexpress', kind: 'client', reason: null, count: 1 },
+          { system: 'stripe', kind: 'refused', reason: 'no_customer', count: 1 },
+          { system: 'stripe', kind: 'refused', reason: 'preview', count: 2 },
+        ],
       )
     })
   })

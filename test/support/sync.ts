@@ -41,6 +41,8 @@ export interface Rig {
   sandbox: StripeSandbox
   account: StripeAccount
   source: BillingSource
+  /** Where the store is. */
+  url: string
   store: WriteStore
   reader: ReadStore
   connector: Connector
@@ -63,7 +65,7 @@ export async function startRig(t: TestContext, engine: Engine, options: RigOptio
   const { pace = quickPace, timeout, ...sandboxOptions } = options
   const sandbox = await startStripeSandbox({ now: recently(), ...sandboxOptions })
   t.after(() => sandbox.close())
-  const { store, reader } = await openStores(t, engine)
+  const { store, reader, url } = await openStores(t, engine)
   const stripe = { apiKey: 'sk_test_sandbox', base: sandbox.address, ...(timeout && { timeoutMs: timeout }) }
   const source = createBillingSource(stripe, pace)
   const { log, logged } = createLog()
@@ -76,6 +78,7 @@ export async function startRig(t: TestContext, engine: Engine, options: RigOptio
     sandbox,
     account: sandbox.account,
     source,
+    url,
     store,
     reader,
     connector: await connect(),

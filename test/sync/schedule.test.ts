@@ -30,7 +30,6 @@ function createWorld(streams: Partial<Stream>[] = []): World {
   const none = { cursor: null, succeeded_at: null, failed_at: null, error: null }
   const store = {
     listStreams: async () => streams.map(stream => ({ ...none, ...stream })),
-    countSetAside: async () => [],
   } as unknown as WriteStore
   return {
     clocks: { elapsed: () => elapsed, calendar: () => calendar },
@@ -79,6 +78,7 @@ function followInvoices({ store, clocks, ran }: World): Promise<Step[][]> {
     catchUp: async () => nothingApplied,
     rereadUnsettled: async () => nothingApplied,
     relist: async () => nothingApplied,
+    retrySetAside: async () => null,
   } as unknown as Connector
   const tell = (step: string) => ran.push(step)
   return invoiceRounds({ connector, store, clocks, tell, isFull: false, afterReread: async () => {} })

@@ -327,7 +327,8 @@ for (const engine of engines) {
       await connector.backfill()
       const stored = new Set((await readAll(store)).map(({ id }) => id))
       assert.ok((await rig.stream(backfillStream))?.succeeded_at)
-      const aside = await store.listSetAside(10, 'stripe')
+      const unfit = () => store.listSetAside(10, 'stripe', { kind: 'invoice' })
+      const aside = await unfit()
       assert.deepEqual(aside.map(({ id }) => id).sort(), ids.toSorted())
       for (const { kind, reason, tries } of aside) {
         assert.deepEqual([kind, tries], ['invoice', 1])
@@ -335,13 +336,13 @@ for (const engine of engines) {
       }
       await connector.retrySetAside()
       assert.deepEqual(
-        (await store.listSetAside(10)).map(({ tries }) => tries),
+        (await unfit()).map(({ tries }) => tries),
         [2, 2],
       )
       for (const invoice of sound) account.invoices.set(invoice.id, invoice)
       assert.equal(stored.size, truthOf(account).length - 2)
       await connector.retrySetAside()
-      assert.deepEqual(await store.listSetAside(10), [])
+      assert.deepEqual(await unfit(), [])
       await assertTrue(account, store)
     })
 
@@ -498,8 +499,8 @@ for (const engine of engines) {
       account.invoices.delete(String(open?.id))
       assert.equal((await tell(String(draft?.id))).deleted, 1)
       // Told again, and told of one that was never stored or that is no draft.
-      assert.deepEqual(await tell(String(draft?.id)), { ...nothing, refused: { no_customer: 1 } })
-      assert.deepEqual(await tell('in_never'), { ...nothing, refused: { no_customer: 1 } })
+      assert.deepEqual(await tell(String(draft?.id)), nothing)
+      assert.deepEqual(await tell('in_never'), nothing)
       assert.deepEqual(await tell(String(open?.id)), { ...nothing, refused: { missing: 1 } })
       assert.deepEqual(
         await readAll(store),

@@ -3,10 +3,12 @@ import { type Deleted, type Explanation, explainInvoice } from '../../audit/expl
 import { type Claim, missesToBelieve, noClaim } from '../../document.ts'
 import { isInvoiceId } from '../../invoice.ts'
 import { writeAmount } from '../../money.ts'
+import type { SetAside } from '../../store/connector-store.ts'
 import type { JournalEntry, KnownDocument } from '../../store/document-store.ts'
 import { openOperatorStore } from '../../store/engines.ts'
 import type { OperatorStore } from '../../store/store.ts'
 import { isStreamOf } from '../../stream-names.ts'
+import { isRefusedKind, tellReason } from '../../sync/refusals.ts'
 import { linkRulesOf, linkSettings } from '../settings/connections.ts'
 import { addSettings } from '../settings/options.ts'
 import { type Options, readSettings } from '../settings/read-settings.ts'
@@ -51,21 +53,37 @@ export async function explainAs(
   const streams = await store.listStreams()
   const isConnected = streams.some(({ name }) => isStreamOf(knownSources.documents, name))
   const rules = linkRulesOf(settings, isConnected)
-  const { found, deleted } = await explainInvoice(store, id, rules, knownSources, Date.now())
-  if (found.length === 0 && deleted === null)
+  const { found, deleted, aside } = await explainInvoice(store, id, rules, knownSources, Date.now())
+  const unstored = found.length === 0 && deleted === null ? aside : null
+  if (found.length === 0 && deleted === null && unstored === null)
     throw new CliError(
       `There is no invoice ${id} in the store. Check the ID and DATABASE_URL; fatura status shows how far the synchronization is.`,
     )
   if (form === 'json')
-    return [...found.map(toObject), ...(deleted === null ? [] : [toDeletedObject(deleted)])]
-      .map(jsonLine)
+    return [
+      ...found.map(toObject),
+      ...(deleted === null ? [] : [toDeletedObject(deleted)]),
+      ...(unstored === null ? [] : [{ invoice: { id }, deleted: false }]),
+    ]
+      .map(object => jsonLine({ ...object, set_aside: aside }))
       .join('')
-  const texts = [...found.map(describe), ...(deleted === null ? [] : [describeDeleted(deleted)])]
+  if (unstored !== null) return `Invoice ${id} is not stored. ${describeAside(unstored)}\n`
+  const texts = [
+    ...found.map(explanation => describe(explanation, aside)),
+    ...(deleted === null ? [] : [describeDeleted(deleted)]),
+  ]
   const heading = texts.length > 1 ? `${texts.length} customers have an invoice of this ID.\n\n` : ''
   return heading + texts.join('\n')
 }
 
-function describe(explanation: Explanation): string {
+/** Why what is shown is not what the payment platform has now. */
+function describeAside({ kind, reason, first_at, last_at }: SetAside): string {
+  const why = isRefusedKind(kind) ? `Refused: ${tellReason(reason)}` : `Set aside: ${reason}`
+  const since = `since ${new Date(first_at).toISOString()}, last seen so ${new Date(last_at).toISOString()}`
+  return printable(`${kind === 'outdated' ? 'Out of date. ' : ''}${why}; ${since}.`)
+}
+
+function describe(explanation: Explanation, aside: SetAside | null): string {
   const { invoice, claim, documents, derived, journal, next, observed_at } = explanation
   const { display_name, customer_email } = invoice
   const name = display_name === customer_email ? '' : ` (${display_name})`
@@ -74,6 +92,7 @@ function describe(explanation: Explanation): string {
     printable(heading),
     '',
     compareSides(explanation),
+    ...(aside === null ? [] : [describeAside(aside)]),
     claim === null
       ? 'It did not come from Stripe: it was imported, and its document is what the import said.'
       : `Seen at Stripe ${moment(observed_at)}. Recorded there: ${describeClaim(claim)}.`,

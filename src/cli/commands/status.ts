@@ -6,6 +6,7 @@ import type { Stream } from '../../store/store.ts'
 import { advice, tellHeld } from '../../sync/brake.ts'
 import { tellCursor } from '../../sync/ranges.ts'
 import { readState, type SyncState } from '../../sync/read-state.ts'
+import { type Refused, tellRefused } from '../../sync/refusals.ts'
 import { addSettings } from '../settings/options.ts'
 import { type Options, readSettings } from '../settings/read-settings.ts'
 import { jsonLine } from '../terminal/json-line.ts'
@@ -38,7 +39,7 @@ async function showStatus(options: { json?: true } & Options): Promise<void> {
 type Status = SyncState & { drift: DriftEstimate }
 
 /** Each line says its kind. */
-function writeLines({ streams, pins, lease, setAside, held, drift }: Status): string {
+function writeLines({ streams, pins, lease, setAside, refused, held, drift }: Status): string {
   const lines = [
     ...streams.map(stream => ({ kind: 'stream', ...stream })),
     ...pins.map(pin => ({ kind: 'account', ...pin })),
@@ -47,11 +48,12 @@ function writeLines({ streams, pins, lease, setAside, held, drift }: Status): st
     ...(held.deletion + held.downgrade > 0 ? [{ kind: 'brake', ...held }] : []),
     ...(setAside.count > 0 ? [{ kind: 'set_aside_total', count: setAside.count }] : []),
     ...setAside.newest.map(({ kind: record, ...row }) => ({ kind: 'set_aside', record, ...row })),
+    ...refused,
   ]
   return lines.map(jsonLine).join('')
 }
 
-function writeText({ streams, pins, lease, setAside, held, drift }: Status): string {
+function writeText({ streams, pins, lease, setAside, refused, held, drift }: Status): string {
   if (streams.length === 0 && pins.length === 0 && lease.holder === null)
     return 'Nothing was synchronized or imported yet. Start with: fatura sync --once, or fatura import FILE\n'
   const table = [['STREAM', 'LAST SUCCESS', 'AGO', 'CURSOR', 'FAILURE'], ...streams.map(describe)]
@@ -74,9 +76,18 @@ function writeText({ streams, pins, lease, setAside, held, drift }: Status): str
     setAside.count === 0
       ? ''
       : `\nSet aside, because they do not fit: ${setAside.count}. The newest:\n${aside.join('\n')}\n`,
+    list('Out of date, because what they are now is refused', refused, 'outdated'),
+    list('Refused, and not stored', refused, 'refused'),
   ]
     .join('')
     .replace(/\n+$/, '\n')
+}
+
+function list(heading: string, refused: readonly Refused[], kind: Refused['kind']): string {
+  const some = refused.filter(each => each.kind === kind)
+  const total = some.reduce((sum, { count }) => sum + count, 0)
+  const lines = some.map(each => printable(`  ${tellRefused(each)}`))
+  return total === 0 ? '' : `\n${heading}: ${total}.\n${lines.join('\n')}\n`
 }
 
 function describe({ name, succeeded_at, cursor, failed_at, error }: Stream): string[] {

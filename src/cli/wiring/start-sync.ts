@@ -249,7 +249,7 @@ async function repeat(step: () => Promise<number>, log: Logger, signal: AbortSig
 
 /** Everything that is there now. What happens meanwhile is followed too: the list of a large account takes hours. */
 async function bringEverything(connector: Connector, options: Opened): Promise<void> {
-  const { store, log, signal, isFull = false } = options
+  const { log, signal, isFull = false } = options
   do {
     tell(log, 'backfill', await whileFollowing(connector, options, connector.backfill()))
     tell(log, 'catchUp', await connector.catchUp())
@@ -258,7 +258,7 @@ async function bringEverything(connector: Connector, options: Opened): Promise<v
   signal.throwIfAborted()
   if (isFull) tell(log, 'relist', await whileFollowing(connector, options, connector.relist(true)))
   tell(log, 'rereadUnsettled', await connector.rereadUnsettled(connector.startedAt))
-  await retryAside(connector, store, (step, done) => tell(log, step, done))
+  await retryAside(connector, (step, done) => tell(log, step, done))
 }
 
 async function whileFollowing<T>(connector: Connector, options: SyncOptions, work: Promise<T>): Promise<T> {

@@ -1,15 +1,16 @@
 /** Pins, the lease and the records set aside: small tables that no request of the API reads. */
 import { notInForce } from '../../document.ts'
 import { unsettledStatuses } from '../../invoice.ts'
-import type {
-  ConnectorReads,
-  ConnectorWrites,
-  Drift,
-  Lease,
-  LeaseWrites,
-  Loss,
-  Pin,
-  SetAside,
+import {
+  type ConnectorReads,
+  type ConnectorWrites,
+  type Drift,
+  type Lease,
+  type LeaseWrites,
+  type Loss,
+  type Pin,
+  refusedKinds,
+  type SetAside,
 } from '../connector-store.ts'
 import type { Db } from './db.ts'
 import { literals } from './literals.ts'
@@ -26,11 +27,16 @@ export function connectorReads(db: Db): ConnectorReads {
       if (lease === undefined) throw new Error('The lease has no row: the store is damaged.')
       return lease
     },
-    listSetAside: (limit, system, newestFirst = false) =>
+    listSetAside: (limit, system, { kind, id, reason, newestFirst = false } = {}) =>
       db.query<SetAside>(
         `SELECT system, kind, id, reason, first_at, last_at, tries FROM fatura.set_aside
-         WHERE system = coalesce($1, system) ORDER BY last_at ${newestFirst ? 'DESC' : ''}, system, kind, id LIMIT $2`,
+         WHERE system = coalesce($1, system) AND kind = coalesce($2, kind) AND id = coalesce($3, id)
+           AND reason = coalesce($4, reason)
+         ORDER BY last_at ${newestFirst ? 'DESC' : ''}, system, kind, id LIMIT $5`,
         system ?? null,
+        kind ?? null,
+        id ?? null,
+        reason ?? null,
         limit,
       ),
     async readDrift(sinceHour) {
@@ -51,7 +57,8 @@ export function connectorReads(db: Db): ConnectorReads {
     },
     countSetAside: () =>
       db.query(
-        'SELECT system, kind, count(*) AS count FROM fatura.set_aside GROUP BY system, kind ORDER BY system, kind',
+        `SELECT system, kind, CASE WHEN kind IN (${literals(refusedKinds)}) THEN reason END AS reason, count(*) AS count
+         FROM fatura.set_aside GROUP BY 1, 2, 3 ORDER BY 1, 2, 3`,
       ),
   }
 }
