@@ -130,9 +130,8 @@ export async function createAnswers({ system, store, rules, brake, log }: Answer
     const refused = new Map<string, { kind: RefusedKind; reason: string }>()
     const onRefused = ({ id, reason, isStored }: RefusedInvoice) =>
       refused.set(id, { kind: isStored ? 'outdated' : 'refused', reason })
-    const applied = await applyObservations(writing.tx, observations, stamps, {
-      ...{ isOpen, rules, cause, brake, onRefused },
-    })
+    const options = { isOpen, rules, cause, brake, onRefused }
+    const applied = await applyObservations(writing.tx, observations, stamps, options)
     for (const { id } of observations) remember(id)
     const nameless = answers.reduce((sum, { nameless = 0 }) => sum + nameless, 0)
     if (nameless > 0) {

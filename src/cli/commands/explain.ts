@@ -54,8 +54,8 @@ export async function explainAs(
   const isConnected = streams.some(({ name }) => isStreamOf(knownSources.documents, name))
   const rules = linkRulesOf(settings, isConnected)
   const { found, deleted, aside } = await explainInvoice(store, id, rules, knownSources, Date.now())
-  const unstored = found.length === 0 && deleted === null ? aside : null
-  if (found.length === 0 && deleted === null && unstored === null)
+  const isKnown = found.length > 0 || deleted !== null
+  if (!isKnown && aside === null)
     throw new CliError(
       `There is no invoice ${id} in the store. Check the ID and DATABASE_URL; fatura status shows how far the synchronization is.`,
     )
@@ -63,11 +63,11 @@ export async function explainAs(
     return [
       ...found.map(toObject),
       ...(deleted === null ? [] : [toDeletedObject(deleted)]),
-      ...(unstored === null ? [] : [{ invoice: { id }, deleted: false }]),
+      ...(isKnown ? [] : [{ invoice: { id }, deleted: false }]),
     ]
       .map(object => jsonLine({ ...object, set_aside: aside }))
       .join('')
-  if (unstored !== null) return `Invoice ${id} is not stored. ${describeAside(unstored)}\n`
+  if (!isKnown && aside !== null) return `Invoice ${id} is not stored. ${describeAside(aside)}\n`
   const texts = [
     ...found.map(explanation => describe(explanation, aside)),
     ...(deleted === null ? [] : [describeDeleted(deleted)]),
