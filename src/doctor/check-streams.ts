@@ -3,7 +3,7 @@ import { invoiceXpressIdentity } from '../invoicexpress/source-identity.ts'
 import type { Stream } from '../store/store.ts'
 import { billingStreams, documentStreams } from '../stream-names.ts'
 import { stripeIdentity } from '../stripe/source-identity.ts'
-import { openEvery, recentEvery, unsettledEvery } from '../sync/intervals.ts'
+import { openEvery, recentEvery, relistEvery, unsettledEvery } from '../sync/intervals.ts'
 import { tellSpan } from './check-clock.ts'
 import type { Reporter } from './findings.ts'
 
@@ -21,6 +21,9 @@ const staleAfter: Record<string, number> = {
   [documents.all]: 4 * 60 * minuteMs,
 }
 
+/** From when on it fails: what no event told of stays wrong until then. To list ten million invoices takes 7 hours of it. */
+const overdueAfter: Record<string, number> = { [invoices.relist]: 2 * relistEvery }
+
 const startSync = 'Is fatura sync running? Start it with fatura sync, or fatura up.'
 
 export function checkStreams(
@@ -30,7 +33,7 @@ export function checkStreams(
   now: number,
 ): void {
   const expected = [
-    ...(connected.stripe ? [invoices.backfill, invoices.events] : []),
+    ...(connected.stripe ? [invoices.backfill, invoices.events, invoices.relist] : []),
     ...(connected.invoiceXpress && connected.stripe ? [documents.all, documents.recent, documents.open] : []),
   ]
   const known = new Map(streams.map(stream => [stream.name, stream]))
@@ -63,6 +66,12 @@ function checkStream(report: Reporter, stream: Stream, now: number): void {
       check,
       'running, and not finished yet',
       'Let fatura sync run; fatura status shows how far it is.',
+    )
+  else if (now - succeeded_at > (overdueAfter[name] ?? Number.POSITIVE_INFINITY))
+    report.fail(
+      check,
+      `last success ${last}: overdue, and changes that no event told of may be missing`,
+      'Let fatura sync run, or run fatura sync --once more often. To list everything now: fatura sync --once --full.',
     )
   else if (limit !== undefined && now - succeeded_at > limit)
     report.warn(check, `last success ${last}, later than it should be`, startSync)

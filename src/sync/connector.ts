@@ -51,8 +51,8 @@ export interface Connector {
    * something was not looked at since.
    */
   rereadUnsettled(unlessSince?: number): Promise<Applied>
-  /** Lists everything again, slowly; or at once when it is forced. */
-  relist(isForced: boolean): Promise<Applied>
+  /** Lists everything again, slowly; or at once when it is forced, or when only so many pages are to be read. */
+  relist(isForced: boolean, pagesAtMost?: number): Promise<Applied>
   /** Tries again what did not fit, or was refused and not seen for a while; null when there is nothing of it. */
   retrySetAside(): Promise<Applied | null>
   /** Applies one notification; once it resolves, the change is committed. */

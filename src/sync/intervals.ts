@@ -12,6 +12,9 @@ export const unsettledEvery = 15 * minute
 export const asideEvery = 5 * minute
 /** How long after the end of a list of everything the next one begins, slowly. */
 export const relistEvery = 24 * 60 * minute
+/** How many pages of it a single run reads for each second since the last run: that takes a tenth of that time, at the pace of 20 a second. */
+export const relistPagesPerSecond = 2
+export const relistPagesAtLeast = 20
 /** How often new documents are looked for, and those that still change are looked at. */
 export const recentEvery = minute
 export const openEvery = 5 * minute

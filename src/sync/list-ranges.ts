@@ -41,6 +41,8 @@ export interface ListOptions {
   ranges: readonly Range[]
   /** How many parts at once. */
   parallel: number
+  /** After so many pages no further one is asked for; but of each part, one is. */
+  pagesAtMost?: number
   answers: Pick<Answers, 'ask'>
   /** Stores pages, and with them what is then left to read: nothing, at the end. */
   store(pages: readonly ListedPage[], left: readonly Range[]): Promise<void>
@@ -69,18 +71,23 @@ interface Arrival {
   stored: PromiseWithResolvers<void>
 }
 
-/** Resolves when all is stored. When something fails or the signal comes, what was asked for already is stored first. */
-export async function listRanges(options: ListOptions): Promise<void> {
+/**
+ * Resolves when all is stored that was asked for: with whether that is everything. When something fails or the signal comes, what was
+ * asked for already is stored first.
+ */
+export async function listRanges(options: ListOptions): Promise<boolean> {
   const { source, log, signal, filter = {}, urgency = 'soon', parallel, answers, store, onProgress } = options
+  const { pagesAtMost = Number.POSITIVE_INFINITY } = options
   const walks = new Set<Walk>()
   const walking: Promise<void>[] = []
   const arrivals: Arrival[] = []
   let failure: unknown = null
   let isStoring = false
+  let asked = 0
   let pages = 0
   let invoices = 0
   let whole = 0
-  const isStopped = () => signal.aborted || failure !== null
+  const isStopped = () => signal.aborted || failure !== null || asked >= pagesAtMost
 
   function start(range: Range, pageSpan: number): void {
     const walk: Walk = { range, reached: null, pageSpan, starts: new Set(), trail: [], failure: null }
@@ -95,6 +102,7 @@ export async function listRanges(options: ListOptions): Promise<void> {
   async function ask(walk: Walk, after: string | null): Promise<ListedPage> {
     const { from, before } = walk.range
     const within = { ...filter, ...(from !== null && { from }), ...(before !== null && { before }) }
+    asked++
     try {
       return await answers.ask(() => source.listInvoices(after, within, urgency))
     } catch (error) {
@@ -111,10 +119,10 @@ export async function listRanges(options: ListOptions): Promise<void> {
   async function follow(walk: Walk): Promise<void> {
     const storing: Promise<void>[] = []
     try {
-      let asked: Promise<ListedPage> | null = ask(walk, walk.range.after)
-      while (asked !== null) {
-        const page = endWithin(walk.range, await asked)
-        asked = null
+      let coming: Promise<ListedPage> | null = ask(walk, walk.range.after)
+      while (coming !== null) {
+        const page = endWithin(walk.range, await coming)
+        coming = null
         read(walk, page)
         if (page.next !== null) {
           if (walk.starts.has(page.next))
@@ -125,9 +133,9 @@ export async function listRanges(options: ListOptions): Promise<void> {
             .filter(id => id !== page.next)
           // The next page is on its way while this one is stored; once it is to stop, none is asked for.
           if (!isStopped()) {
-            asked = ask(walk, page.next)
+            coming = ask(walk, page.next)
             // Noticed when it is waited for, which it is not once this page could not be stored.
-            asked.catch(() => {})
+            coming.catch(() => {})
           }
         }
         storing.push(arrive(walk, page))
@@ -263,6 +271,7 @@ export async function listRanges(options: ListOptions): Promise<void> {
   for (let done = 0; done < walking.length; done++) await walking[done]
   if (failure !== null) throw failure
   if (walks.size > 0) signal.throwIfAborted()
+  return walks.size === 0
 }
 
 /** A page that was asked for before its part was cut may reach beyond: what follows is another's. */

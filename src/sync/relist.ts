@@ -8,14 +8,17 @@ import { succeed } from './streams.ts'
 import { lookAtLeft } from './unsettled.ts'
 import type { World } from './world.ts'
 
-/** `isForced`: now, and as fast as it goes; a list that was forced before and cut off goes on. */
+/**
+ * `isForced`: now, and as fast as it goes; a list that was forced before and cut off goes on. With `pagesAtMost` it goes as fast, and
+ * stops after so many; the next call goes on.
+ */
 export function createRelist(
   world: World,
   looks: Looks,
   onProgress?: (step: string, invoices: number, part: number | null) => void,
-): (isForced: boolean) => Promise<Applied> {
+): (isForced: boolean, pagesAtMost?: number) => Promise<Applied> {
   const { streams, names, answers, store } = world
-  return isForced =>
+  return (isForced, pagesAtMost = Number.POSITIVE_INFINITY) =>
     streams.run(names.relist, async found => {
       const kept = readCursor(found.cursor)
       const isAnew = found.cursor === null || kept.since === null || (isForced && !kept.isForced)
@@ -24,13 +27,15 @@ export function createRelist(
         : { since: kept.since ?? 0, isForced: kept.isForced }
       // The first time, everything was last listed by the backfill: that this list is under way is no lack of it.
       const listed_at = found.succeeded_at ?? (await streams.read(names.backfill)).succeeded_at
-      const stream = { ...found, succeeded_at: listed_at }
+      const stream = { ...found, succeeded_at: listed_at, failed_at: null, error: null }
+      const isFast = isForced || pagesAtMost < Number.POSITIVE_INFINITY
       let total = nothingApplied
-      await listRanges({
+      const isWhole = await listRanges({
         ...world,
-        urgency: isForced ? 'soon' : 'slowly',
+        urgency: isFast ? 'soon' : 'slowly',
         ranges: isAnew ? readCursor(null).ranges : kept.ranges,
-        parallel: isForced ? partsAtOnce : 1,
+        parallel: isFast ? partsAtOnce : 1,
+        pagesAtMost,
         async store(pages, left) {
           // At the end the cursor stays, until those that were not listed are asked for too.
           const applied = await answers.commit(pages, null, async tx => {
@@ -41,6 +46,7 @@ export function createRelist(
         },
         onProgress: (invoices, part) => onProgress?.('listed again', invoices, part),
       })
+      if (!isWhole) return total
       total = addApplied(total, await lookAtLeft(world, looks, about.since))
       await store.transaction(succeed(stream, null))
       return total

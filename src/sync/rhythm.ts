@@ -12,6 +12,8 @@ import {
   openEvery,
   recentEvery,
   relistEvery,
+  relistPagesAtLeast,
+  relistPagesPerSecond,
   unsettledEvery,
 } from './intervals.ts'
 import { type Clocks, createTimer, leftSince, type Step } from './schedule.ts'
@@ -88,6 +90,23 @@ export async function invoiceRounds(options: RhythmOptions): Promise<Step[][]> {
   return [listing, [events], [relisting]]
 }
 
+/**
+ * How many pages of the relist a single run is to read. None unless a list is under way, or would be due before the next run: that comes
+ * as long after this one as this one after the last.
+ */
+export function relistPages(
+  relist: Stream | undefined,
+  lastRunAt: number | null,
+  clocks: Pick<Clocks, 'calendar'>,
+): number {
+  const sinceLastRun = lastRunAt === null ? 0 : Math.max(0, clocks.calendar() - lastRunAt)
+  const left = leftSince(relist?.succeeded_at ?? null, relistEvery, clocks)
+  // What was listed within this run is not due again, however long ago the last run was.
+  const isDue = left <= Math.min(sinceLastRun, relistEvery / 2)
+  if (!isDue && (relist?.cursor ?? null) === null) return 0
+  return Math.max(relistPagesAtLeast, Math.floor((sinceLastRun / 1_000) * relistPagesPerSecond))
+}
+
 /** Says nothing when there is nothing to try again. */
 export async function retryAside(connector: Connector, tell: Tell): Promise<void> {
   const applied = await connector.retrySetAside()
@@ -128,6 +147,6 @@ export async function documentRounds(
   return [[recent, open], [all]]
 }
 
-async function readStreams(store: WriteStore): Promise<Map<string, Stream>> {
+export async function readStreams(store: WriteStore): Promise<Map<string, Stream>> {
   return new Map((await store.listStreams()).map(stream => [stream.name, stream]))
 }

@@ -28,7 +28,11 @@ export function createTimer(every: number, { elapsed }: Clocks, after = 0): Time
 }
 
 /** What is left of a pause since a stored moment. One that lies ahead was stored by a clock that was wrong: nothing is left. */
-export function leftSince(moment: number | null, every: number, { calendar }: Clocks): number {
+export function leftSince(
+  moment: number | null,
+  every: number,
+  { calendar }: Pick<Clocks, 'calendar'>,
+): number {
   const age = moment === null ? every : calendar() - moment
   return age < 0 ? 0 : Math.max(0, every - age)
 }

@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { createRandom, integer } from '../../src/sandbox/random.ts'
 import type { StripeAccount } from '../../src/sandbox/stripe/account.ts'
 import type { StripeInvoice } from '../../src/sandbox/stripe/objects.ts'
+import { openWriteStore } from '../../src/store/engines.ts'
 import type { Stream } from '../../src/store/store.ts'
 import { readCursor } from '../../src/sync/ranges.ts'
 import { campaign } from '../support/campaign.ts'
@@ -13,7 +14,7 @@ import { engines, postgresServer, runSql } from '../support/engines.ts'
 import { assertWithin } from '../support/machine-speed.ts'
 import { quickClock } from '../support/quick-clock.ts'
 import { refusalOf } from '../support/settings.ts'
-import { backfillStream } from '../support/sync.ts'
+import { backfillStream, eventsStream, relistStream } from '../support/sync.ts'
 import {
   assertTruth,
   createSyncWorld,
@@ -45,6 +46,23 @@ async function succeed(world: SyncWorld, args = once): Promise<Outcome> {
   const outcome = await world.run(args)
   assert.equal(outcome.code, 0, outcome.stderr)
   return outcome
+}
+
+const minuteMs = 60_000
+const hourMs = 60 * minuteMs
+
+/** As if everything was listed so long ago, and the last run was. */
+async function age({ url }: SyncWorld, listed: number, ran: number): Promise<void> {
+  const store = await openWriteStore(url)
+  const streams = new Map((await store.listStreams()).map(stream => [stream.name, stream]))
+  await store.transaction(async tx => {
+    for (const [name, ago] of [
+      [relistStream, listed],
+      [eventsStream, ran],
+    ] as const)
+      await tx.saveStream({ ...(streams.get(name) ?? assert.fail()), succeeded_at: Date.now() - ago })
+  })
+  await store.close()
 }
 
 async function createDatabase(t: TestContext): Promise<string> {
@@ -292,6 +310,26 @@ describe('fatura sync', { concurrency: 12 }, () => {
     assert.equal(after.records.get(changed)?.invoice.ix_sync_state, 'failed')
     const { stdout } = await succeed(world, ['status'])
     assert.match(stdout, /^stripe:relist +\d{4}-\d\d-\d\dT\S+Z +\d+ s/m)
+  })
+
+  it('run by cron, lists everything again once a day', async t => {
+    const world = await createSyncWorld(t, { invoices: 60, lines: 1, seed: 20 })
+    await fillStore(world)
+    const [id] =
+      [...truthOf(world.account)].find(([, { invoice }]) => invoice.status === 'paid') ?? assert.fail()
+    const invoice = world.account.invoices.get(id) ?? assert.fail()
+    const run = async (listed: number, ran: number) => {
+      await age(world, listed, ran)
+      await fillStore(world)
+      return (await readStored(world.url)).records.get(id)?.invoice.status
+    }
+    // No event tells of it.
+    invoice.status = 'void'
+    assert.equal(await run(23 * hourMs, 5 * minuteMs), 'paid', 'not due before the next run')
+    assert.equal(await run(24 * hourMs - minuteMs, 5 * minuteMs), 'void')
+    invoice.status = 'paid'
+    assert.equal(await run(5 * minuteMs, 5 * minuteMs), 'void', 'not due again')
+    assert.equal(await run(24 * hourMs - minuteMs, 24 * hourMs - minuteMs), 'paid', 'a run once a day')
   })
 
   it('goes on after a record that does not fit, tells of it, and tries it again', async t => {

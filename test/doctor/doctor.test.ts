@@ -362,6 +362,7 @@ describe('fatura doctor', { concurrency: 4 }, () => {
       const now = Date.now()
       await store.transaction(async tx => {
         await tx.saveSuccess('stripe:events', now - 6 * 60_000)
+        await tx.saveSuccess('stripe:relist', now - 49 * 60 * 60_000)
         await tx.saveSuccess('ix:recent', now - 3 * 60_000)
         await tx.saveStream({
           name: 'ix:open',
@@ -375,6 +376,7 @@ describe('fatura doctor', { concurrency: 4 }, () => {
       const { wrong } = await clinic.examine(['--sample', '0'])
       assert.deepEqual(resultsOf(wrong), {
         'Stream stripe:events': 'warn',
+        'Stream stripe:relist': 'FAIL',
         'Stream ix:recent': 'warn',
         'Stream ix:open': 'FAIL',
         Sample: 'skip',

@@ -7,7 +7,7 @@ import { stripeIdentity } from '../../src/stripe/source-identity.ts'
 import { nothingApplied } from '../../src/sync/apply.ts'
 import type { Connector } from '../../src/sync/connector.ts'
 import type { DocumentSync } from '../../src/sync/documents.ts'
-import { documentRounds, invoiceRounds } from '../../src/sync/rhythm.ts'
+import { documentRounds, invoiceRounds, relistPages } from '../../src/sync/rhythm.ts'
 import { type Clocks, createTimer, leftSince, runDue, type Step } from '../../src/sync/schedule.ts'
 
 const minute = 60_000
@@ -121,6 +121,38 @@ describe('the rhythm', () => {
     assert.equal(count(recent.ran, 'sweepMonth'), 1, 'five minutes from one beginning to the next')
     await recent.pass(2 * minute, ...rounds)
     assert.equal(count(recent.ran, 'sweepMonth'), 2)
+  })
+
+  it('has a single run list everything again when that would be due before the next, in parts of a tenth of the time', () => {
+    const at = Date.UTC(2026, 10, 15)
+    const clocks = { calendar: () => at }
+    const hour = 60 * minute
+    const pages = (listedAgo: number, ranAgo: number | null, cursor: string | null = null) => {
+      const relist = {
+        ...{ name: 'stripe:relist', failed_at: null, error: null },
+        cursor,
+        succeeded_at: at - listedAgo,
+      }
+      return relistPages(relist, ranAgo === null ? null : at - ranAgo, clocks)
+    }
+    assert.equal(pages(0, null), 0, 'the first run')
+    assert.equal(pages(0, 30 * day), 0, 'a run that listed everything itself')
+    assert.equal(pages(23 * hour, 5 * minute), 0)
+    assert.equal(pages(day - 4 * minute, 5 * minute), 600)
+    assert.equal(
+      pages(5 * minute, 5 * minute, '{"parts":[[null,null,"in_1"]]}'),
+      600,
+      'one that is under way',
+    )
+    assert.equal(pages(day - minute, day - minute), 2 * 60 * (24 * 60 - 1), 'once a day')
+    assert.equal(pages(3 * day, 1_000), 20, 'a few in any case')
+    assert.equal(pages(-day, -day), 20, 'a clock that was set back')
+    // However often it runs, within a day.
+    for (let every = 1; every <= 24; every++) {
+      let age = 0
+      while (pages(age * hour, every * hour) === 0) age += every
+      assert.ok(age <= 24, `${age} h, every ${every} h`)
+    }
   })
 
   it('lists everything again a day after the last time, and goes on at once with a list that was cut off', async () => {

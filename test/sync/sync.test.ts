@@ -9,6 +9,7 @@ import type { StripeInvoice } from '../../src/sandbox/stripe/objects.ts'
 import { type BillingSource, SourceError } from '../../src/sources.ts'
 import type { StoredRecord, Stream } from '../../src/store/store.ts'
 import { readEvent } from '../../src/stripe/billing-source.ts'
+import { partsAtOnce } from '../../src/sync/backfill.ts'
 import { readCursor } from '../../src/sync/ranges.ts'
 import { engines } from '../support/engines.ts'
 import {
@@ -362,6 +363,31 @@ for (const engine of engines) {
       await assert.rejects(connector.backfill(), /circle/)
       await assert.rejects(connector.catchUp(), /circle/)
       assert.ok(asked < 10, `${asked} pages`)
+    })
+
+    test('a list of everything is read in parts, run by run, as far as each may go', async t => {
+      const rig = await startRig(t, engine, { invoices: 160, lines: 1, seed: 36 })
+      const { account, store } = rig
+      const source = createDirectSource(account, 2)
+      await (await rig.connect({ source })).backfill()
+      const listed = (await rig.stream(relistStream))?.succeeded_at
+      for (const invoice of account.invoices.values()) if (invoice.status === 'paid') invoice.status = 'void'
+      let runs = 0
+      for (let isUnderWay = true; isUnderWay; runs++) {
+        let asked = 0
+        const listInvoices: BillingSource['listInvoices'] = (...given) => {
+          asked++
+          return source.listInvoices(...given)
+        }
+        const connector = await rig.connect({ source: { ...source, listInvoices } })
+        await connector.relist(false, 6)
+        assert.ok(asked <= 6 + partsAtOnce, `${asked} pages`)
+        const relist = await rig.stream(relistStream)
+        isUnderWay = relist?.cursor !== null
+        assert.equal(relist?.succeeded_at === listed, isUnderWay)
+      }
+      assert.ok(runs >= 3, `${runs} runs`)
+      await assertTrue(account, store)
     })
 
     test('what no event told is found when everything is listed again, slowly and wherever it was cut off', async t => {

@@ -17,16 +17,15 @@ import type { Applied } from '../../sync/apply.ts'
 import { advice, tellHeld } from '../../sync/brake.ts'
 import { type Connector, createConnector } from '../../sync/connector.ts'
 import { createDocumentSync, type DocumentSync, type Swept } from '../../sync/documents.ts'
-import { eventsEvery } from '../../sync/intervals.ts'
 import { LeaseLost } from '../../sync/lease.ts'
 import { ageClaims } from '../../sync/link-invoices.ts'
-import { customerPatience, documentRounds, invoiceRounds, retryAside, type Tell } from '../../sync/rhythm.ts'
+import { documentRounds, invoiceRounds, type Tell } from '../../sync/rhythm.ts'
 import { createTimer, realClocks, runDue, type Step } from '../../sync/schedule.ts'
 import { CliError } from '../terminal/cli-error.ts'
+import { bringEverything } from './bring-everything.ts'
 import { type OpenConnector, openConnector } from './open-connector.ts'
+import { patience, pause, repeat } from './repeat.ts'
 
-/** How long to wait after a failure. */
-const patience = 5_000
 /** How long calls in flight may take after the signal. What is left then is asked for next time. */
 const grace = 5_000
 
@@ -68,7 +67,7 @@ export async function syncOnce(given: SyncOptions): Promise<void> {
       await options.settle()
       const sources = await openSources(options)
       const connector = await connectStripe(options, sources)
-      await bringEverything(connector, options)
+      await bringEverything(connector, options, (step, done) => tell(log, step, done))
       const documents = await connectDocuments(options, sources, true)
       if (documents === null) await ageClaims(store, options.rules, brake)
       else {
@@ -232,53 +231,6 @@ async function closeServer(server: Server): Promise<void> {
   await once(server, 'close')
   clearInterval(letGo)
   clearTimeout(cutOff)
-}
-
-/** Repeats a step until the signal, after a pause that it resolves with; sooner when it failed. */
-async function repeat(step: () => Promise<number>, log: Logger, signal: AbortSignal): Promise<void> {
-  while (!signal.aborted) {
-    try {
-      await pause(await step(), signal)
-    } catch (error) {
-      if (signal.aborted) return
-      log.error({ err: error }, 'sync failed; trying again')
-      await pause(patience, signal)
-    }
-  }
-}
-
-/** Everything that is there now. What happens meanwhile is followed too: the list of a large account takes hours. */
-async function bringEverything(connector: Connector, options: Opened): Promise<void> {
-  const { log, signal, isFull = false } = options
-  do {
-    tell(log, 'backfill', await whileFollowing(connector, options, connector.backfill()))
-    tell(log, 'catchUp', await connector.catchUp())
-    // The events had a gap that only the list can close.
-  } while (!(await connector.isListed()))
-  signal.throwIfAborted()
-  if (isFull) tell(log, 'relist', await whileFollowing(connector, options, connector.relist(true)))
-  tell(log, 'rereadUnsettled', await connector.rereadUnsettled(connector.startedAt))
-  await retryAside(connector, (step, done) => tell(log, step, done))
-}
-
-async function whileFollowing<T>(connector: Connector, options: SyncOptions, work: Promise<T>): Promise<T> {
-  const done = new AbortController()
-  const signal = AbortSignal.any([options.signal, done.signal])
-  const timer = createTimer(eventsEvery, realClocks, eventsEvery)
-  const steps = [{ timer, run: () => connector.catchUp(customerPatience) }]
-  const following = repeat(() => runDue(steps), options.log, signal)
-  try {
-    const result = await work
-    done.abort()
-    await following
-    return result
-  } finally {
-    done.abort()
-  }
-}
-
-async function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
-  await sleep(milliseconds, undefined, { signal }).catch(() => {})
 }
 
 function tell(log: Logger, step: string, done: Applied | Swept): void {
