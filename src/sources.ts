@@ -32,6 +32,8 @@ export interface Observation {
   id: string
   /** Whose it is; null when the platform does not say, as of an invoice that is gone. */
   customer_id: string | null
+  /** When it was created, by the platform's clock in seconds; absent for an invoice that is gone. */
+  created?: number
   /**
    * Makes it a record, given what is stored of it; or says in a word why it is none of ours. Null when the platform no
    * longer has the invoice.

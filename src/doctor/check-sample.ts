@@ -54,11 +54,12 @@ async function compareOne(
   counts: Counts,
 ): Promise<void> {
   try {
-    const differences = await within(invoiceLimitMs, () => findDifferences(options, key))
-    if (differences === null) {
+    const comparison = await within(invoiceLimitMs, () => findDifferences(options, key))
+    if (comparison === null) {
       counts.imported++
       return
     }
+    const { differences } = comparison
     counts.compared++
     if (differences.length > 0) counts.differing++
     for (const { field, stored, now } of differences)

@@ -3,20 +3,25 @@ import { type Document, type DocumentType, noClaim } from '../document.ts'
 import type { Invoice, InvoiceKey, Line } from '../invoice.ts'
 import { deriveLink, type LinkRules, referenceOf, withReference } from '../linking/link.ts'
 import type { BillingSource, DocumentSource, Urgency } from '../sources.ts'
-import type { KnownDocument, LinkedInvoice } from '../store/document-store.ts'
+import type { DocumentKey, KnownDocument, LinkedInvoice } from '../store/document-store.ts'
 import type { OperatorStore } from '../store/store.ts'
 import { compareDocument, compareInvoice, compareLines, compareLink, type Difference } from './compare.ts'
 
 /** What is compared with what. */
 export interface Compared {
-  store: Pick<
-    OperatorStore,
-    'readLinked' | 'findLinkedById' | 'readInvoices' | 'findReferenced' | 'findClaimants'
-  >
+  store: Pick<OperatorStore, 'readLinked' | 'readInvoices' | 'findReferenced' | 'findClaimants'>
   payments: Pick<BillingSource, 'fetchInvoice'>
   /** Null: no invoicing system is connected, or its key is not good. */
   documents: Pick<DocumentSource, 'fetchDocument'> | null
   rules: LinkRules
+}
+
+export interface Comparison {
+  differences: Difference[]
+  /** The documents that were compared, stored or not. */
+  documents: DocumentKey[]
+  /** When the invoice was created, by the platform's clock in seconds; null when it does not say. */
+  created: number | null
 }
 
 /** Null for an invoice that did not come from the payment platform. */
@@ -24,18 +29,24 @@ export async function findDifferences(
   { store, payments, documents, rules }: Compared,
   key: InvoiceKey,
   urgency?: Urgency,
-): Promise<Difference[] | null> {
+): Promise<Comparison | null> {
   const observation = await payments.fetchInvoice(key.id, key.customer_id, urgency)
   // Read after it was asked for: what the connector applied meanwhile is no difference.
   const stored = await readStored(store, key)
-  if (stored === null) return []
+  const created = observation.created ?? null
+  const found = (differences: Difference[], compared: DocumentKey[] = []) => ({
+    differences,
+    documents: compared,
+    created,
+  })
+  if (stored === null) return found([])
   const { linked, invoice, lines } = stored
   if (linked.claim === null) return null
   if (observation.map === null)
-    return [{ field: 'status', stored: invoice.status, now: 'not found at Stripe' }]
+    return found([{ field: 'status', stored: invoice.status, now: 'not found at Stripe' }])
   const record = observation.map(invoice)
   if ('refusal' in record)
-    return [{ field: 'status', stored: invoice.status, now: `none of ours: ${record.refusal}` }]
+    return found([{ field: 'status', stored: invoice.status, now: `none of ours: ${record.refusal}` }])
   const claim = record.claim ?? noClaim
   const known = await readKnown(store, linked, referenceOf(key.id, rules))
   const wanted = new Map<number, DocumentType | null>()
@@ -50,7 +61,7 @@ export async function findDifferences(
     { invoice: record.invoice, claim },
     ...others,
   ])
-  return [
+  const differences = [
     ...compareInvoice(invoice, record.invoice),
     ...compareLines(lines, record.lines),
     ...known.flatMap(({ id, document, misses }) => {
@@ -61,17 +72,21 @@ export async function findDifferences(
     }),
     ...compareLink(invoice, link.fields),
   ]
+  return found(
+    differences,
+    [...wanted].map(([id, type]) => ({ id, type })),
+  )
 }
 
 async function readStored(
   store: Compared['store'],
   { customer_id, id }: InvoiceKey,
 ): Promise<{ linked: LinkedInvoice; invoice: Invoice; lines: Line[] | null } | null> {
-  const found = await store.findLinkedById(id)
-  const linked = found.find(other => other.customer_id === customer_id)
-  if (linked === undefined) return null
   // The id without its last character comes before it, and all but a few others before that.
-  const records = await store.readInvoices({ customer_id, id: id.slice(0, -1) }, 100)
+  const before = { customer_id, id: id.slice(0, -1) }
+  const linked = (await store.readLinked(before, 100, customer_id)).find(other => other.id === id)
+  if (linked === undefined) return null
+  const records = await store.readInvoices(before, 100)
   const lines = records.find(other => other.id === id)?.lines ?? null
   return { linked, invoice: JSON.parse(linked.summary), lines: lines === null ? null : JSON.parse(lines) }
 }

@@ -3,9 +3,11 @@ import type { ConnectorReads, Drift } from '../store/connector-store.ts'
 
 const hourMs = 60 * 60_000
 
-/** For how long comparisons count, and for how long they are kept. */
-const windowHours = 24
-export const keptHours = 7 * windowHours
+/** Comparisons of a day, for a close bound; and of this hour and the one before, for what is new. */
+const windows = { '24h': 24, '2h': 2 } as const
+type Window = keyof typeof windows
+/** For how many hours comparisons are kept. */
+export const keptHours = 7 * 24
 
 export interface DriftEstimate extends Drift {
   /** The share of the compared invoices that differ; null before any was compared. */
@@ -18,26 +20,54 @@ export function hourOf(moment: number): number {
   return Math.floor(moment / hourMs)
 }
 
-/** Of the last 24 hours. */
+export type DriftEstimates = Record<Window, DriftEstimate>
+
 export async function readDrift(
   store: Pick<ConnectorReads, 'readDrift'>,
   now = Date.now(),
-): Promise<DriftEstimate> {
-  return estimate(await store.readDrift(hourOf(now) - windowHours + 1))
+): Promise<DriftEstimates> {
+  const read = async (window: Window) => {
+    const drift = await store.readDrift(hourOf(now) - windows[window] + 1)
+    return { ...drift, ...estimate(drift) }
+  }
+  return { '24h': await read('24h'), '2h': await read('2h') }
 }
 
-export function estimate({ compared, differing }: Drift): DriftEstimate {
-  if (compared === 0) return { compared, differing, ratio: null, ratio_at_most: null }
-  return { compared, differing, ratio: differing / compared, ratio_at_most: upperBound(compared, differing) }
+export function estimate({
+  compared,
+  differing,
+}: Pick<Drift, 'compared' | 'differing'>): Pick<DriftEstimate, 'ratio' | 'ratio_at_most'> {
+  if (compared === 0) return { ratio: null, ratio_at_most: null }
+  return { ratio: differing / compared, ratio_at_most: upperBound(compared, differing) }
 }
 
-/** Of the normal distribution: 5 % lie above it. */
-const z = 1.6449
+const doubt = 0.05
+/** Enough for twelve digits. */
+const halvings = 40
 
-/** The upper end of Wilson's interval, one-sided: it holds for few comparisons and for no difference at all. */
+/**
+ * The upper end of Clopper and Pearson's interval, one-sided: the share of which so few or fewer would be found by a chance of 5 %. It holds
+ * for any share and any number of comparisons.
+ */
 function upperBound(n: number, k: number): number {
-  const p = k / n
-  const middle = p + (z * z) / (2 * n)
-  const half = z * Math.sqrt((p * (1 - p)) / n + (z * z) / (4 * n * n))
-  return Math.min(1, (middle + half) / (1 + (z * z) / n))
+  if (k >= n) return 1
+  let [low, high] = [k / n, 1]
+  for (let halved = 0; halved < halvings; halved++) {
+    const middle = (low + high) / 2
+    if (chanceOfAtMost(k, n, middle) > doubt) low = middle
+    else high = middle
+  }
+  return high
+}
+
+/** Of the binomial distribution. In logarithms, since single terms may be smaller than any number. */
+function chanceOfAtMost(k: number, n: number, share: number): number {
+  const odds = Math.log(share) - Math.log1p(-share)
+  let term = n * Math.log1p(-share)
+  let sum = Math.exp(term)
+  for (let i = 1; i <= k; i++) {
+    term += Math.log((n - i + 1) / i) + odds
+    sum += Math.exp(term)
+  }
+  return sum
 }

@@ -1,98 +1,173 @@
 /**
- * How wrong the store is, as a figure: every minute a few stored invoices are fetched again from both systems and compared.
- * The whole store is walked in about a day, and of every stretch of it some invoices are picked at random: so each
- * invoice has the same chance, and no part of the store is left out.
+ * How wrong the store is, as a figure. Every minute a few stored invoices, drawn at random, are fetched again from both systems and
+ * compared; and the invoices that the payment platform lists at a random moment are looked for in the store. What is wrong at two
+ * looks is counted and put right, and so are those near it.
  */
 import { type Compared, findDifferences } from '../doctor/find-differences.ts'
 import type { InvoiceKey } from '../invoice.ts'
-import { SourceError } from '../sources.ts'
+import { type BillingSource, type Observation, SourceError } from '../sources.ts'
+import type { DocumentKey } from '../store/document-store.ts'
 import type { WriteStore } from '../store/store.ts'
 import { hourOf, keptHours } from './estimate.ts'
 
-/** How often a stretch is walked, and how many of its invoices are compared. */
+/** How often stored invoices are drawn, and how many of them are compared. */
 export const driftEvery = 60_000
-const perStretch = 3
-const stretchesARound = (24 * 60 * 60_000) / driftEvery
+const perRound = 3
+/** How many points of the table are looked at for them: on PostgreSQL, an invoice lies at one in forty. */
+const pointsPerRound = 256
 
-/** Before the first round is over, nobody knows how long a stretch should be. */
-const firstStretch = 200
-const longestStretch = 10_000
-
-/** A change takes some seconds to arrive: what differs is looked at once more, so long after. */
+/** A change takes some seconds to arrive: what is wrong is looked at once more, so long after. */
 const secondLookMs = 60_000
 
 export interface DriftOptions extends Compared {
-  store: Compared['store'] & Pick<WriteStore, 'transaction'>
-  /** Told of an invoice that differs at a second look too. */
+  store: Compared['store'] & Pick<WriteStore, 'transaction' | 'readAtPoints' | 'findTied'>
+  payments: Pick<BillingSource, 'fetchInvoice' | 'listInvoices'>
+  /** Called with an invoice that is wrong at a second look too. */
   onDifference(key: InvoiceKey, fields: readonly string[]): void
+  /** Brings an invoice and its documents up to date, as the connector does with any. */
+  repair(key: InvoiceKey, documents: readonly DocumentKey[]): Promise<unknown>
+  /** Brings those near an invoice up to date; resolves with how many were not. */
+  repairNear(customerId: string, created: number | null): Promise<number>
   /** Resolves after these milliseconds; rejects when the connector ends. */
   wait(milliseconds: number): Promise<void>
   random?: () => number
   now?: () => number
 }
 
-/** Compares the next few invoices of the store. Resolves with nothing: what it finds is in the store. */
+/** What is wrong with an invoice. */
+interface Wrong {
+  fields: readonly string[]
+  documents: readonly DocumentKey[]
+  created: number | null
+}
+
+/** Null when nothing is wrong. */
+type Look = (key: InvoiceKey) => Promise<Wrong | null>
+
+interface Examined {
+  key: InvoiceKey
+  wrong: Wrong | null
+  isRepaired: boolean
+}
+
+/** Compares some invoices. Resolves with nothing: what it finds is in the store. */
 export type MeasureDrift = () => Promise<void>
 
 export function createDriftMeasure(options: DriftOptions): MeasureDrift {
-  const { store, onDifference, wait, random = Math.random, now = Date.now } = options
-  let after: InvoiceKey | null = null
-  let walked = 0
-  let stretch = firstStretch
+  const { store, payments, onDifference, repair, repairNear, wait, random = Math.random } = options
+  const now = options.now ?? Date.now
+  /** Nothing at the platform was created before, as far as is known: in seconds of its clock. */
+  let first = 0
 
-  async function nextStretch(): Promise<InvoiceKey[]> {
-    const keys = await store.readLinked(after, stretch, null)
-    walked += keys.length
-    after = keys.at(-1) ?? null
-    if (keys.length < stretch) {
-      stretch = Math.min(longestStretch, Math.max(perStretch, Math.ceil(walked / stretchesARound)))
-      after = null
-      walked = 0
-    }
-    return keys
+  async function draw(): Promise<InvoiceKey[]> {
+    const keys = await store.readAtPoints(Array.from({ length: pointsPerRound }, random))
+    return shuffle(await inStore(keys, true), random).slice(0, perRound)
   }
 
-  /** Null when it cannot be compared: it did not come from a source, or the source does not answer. */
-  async function differs(key: InvoiceKey): Promise<boolean | null> {
+  /** Those that did, or did not, come into the store from the platform. */
+  async function inStore<Key extends InvoiceKey>(keys: readonly Key[], isThere: boolean): Promise<Key[]> {
+    const { invoices } = await store.findTied({ documents: [], invoices: keys.map(({ id }) => id) })
+    const known = new Set(invoices)
+    return keys.filter(({ id }) => known.has(id) === isThere)
+  }
+
+  async function list(): Promise<InvoiceKey[]> {
+    const until = Math.floor(now() / 1_000)
+    const before = first + 1 + Math.floor(random() * Math.max(1, until - first))
+    const page = await payments.listInvoices(null, { before }, 'slowly')
+    if (page.next === null) {
+      const isEmpty = page.observations.length + page.unfit.length === 0
+      first = Math.max(first, isEmpty ? before : page.reached)
+    }
+    return page.observations.flatMap(ours)
+  }
+
+  const compare: Look = async key => {
+    const found = await findDifferences(options, key, 'slowly')
+    if (found === null || found.differences.length === 0) return null
+    return { ...found, fields: found.differences.map(({ field }) => field) }
+  }
+
+  const miss: Look = async key => {
+    const observation = await payments.fetchInvoice(key.id, key.customer_id, 'slowly')
+    // Read after it was asked for: what the connector applied meanwhile is not missing.
+    const [missing] = await inStore(ours(observation), false)
+    return missing === undefined
+      ? null
+      : { fields: ['missing'], documents: [], created: observation.created ?? null }
+  }
+
+  /** Null when it cannot be compared, because a source does not answer. */
+  async function examine(key: InvoiceKey, look: Look): Promise<Examined | null> {
     try {
-      const first = await findDifferences(options, key, 'slowly')
-      if (first === null) return null
-      if (first.length === 0) return false
+      if ((await look(key)) === null) return { key, wrong: null, isRepaired: false }
       await wait(secondLookMs)
-      const second = await findDifferences(options, key, 'slowly')
-      if (second === null) return null
-      if (second.length === 0) return false
-      onDifference(
-        key,
-        second.map(({ field }) => field),
-      )
-      return true
+      const wrong = await look(key)
+      if (wrong !== null) onDifference(key, wrong.fields)
+      const isRepaired = wrong !== null && (await isPutRight(key, wrong, look))
+      return { key, wrong, isRepaired }
     } catch (error) {
-      if (error instanceof SourceError) return null
-      throw error
+      return unlessFailed(error, null)
+    }
+  }
+
+  async function isPutRight(key: InvoiceKey, { documents }: Wrong, look: Look): Promise<boolean> {
+    try {
+      await repair(key, documents)
+      return (await look(key)) === null
+    } catch (error) {
+      return unlessFailed(error, false)
     }
   }
 
   return async () => {
-    const keys = pick(await nextStretch(), perStretch, random)
-    const found = await Promise.all(keys.map(differs))
-    const compared = found.filter(each => each !== null).length
-    if (compared === 0) return
+    const listed = await list().catch(error => unlessFailed(error, []))
+    const absent = await inStore(listed, false)
+    const [compared, looked] = await Promise.all([
+      Promise.all((await draw()).map(key => examine(key, compare))),
+      Promise.all(absent.map(key => examine(key, miss))),
+    ])
+    const differing = compared.filter(isWrong)
+    const missing = looked.filter(isWrong)
+    const [near] = [...differing, ...missing]
+    const neighbours = near
+      ? await repairNear(near.key.customer_id, near.wrong.created).catch(error => unlessFailed(error, 0))
+      : 0
     const hour = hourOf(now())
-    const drift = { compared, differing: found.filter(each => each === true).length }
+    const drift = {
+      compared: compared.filter(each => each !== null).length,
+      differing: differing.length,
+      listed: listed.length - looked.filter(each => each === null).length,
+      missing: missing.length,
+      repaired: [...differing, ...missing].filter(({ isRepaired }) => isRepaired).length,
+      neighbours,
+    }
     await store.transaction(tx => tx.addDrift(hour, drift, hour - keptHours))
   }
 }
 
-/** Up to `count` of them, each with the same chance. */
-function pick<T>(items: readonly T[], count: number, random: () => number): T[] {
-  const left = [...items]
-  const picked: T[] = []
-  while (picked.length < count && left.length > 0) {
-    const place = Math.floor(random() * left.length)
-    picked.push(left[place] as T)
-    left[place] = left.at(-1) as T
-    left.pop()
+function isWrong(examined: Examined | null): examined is Examined & { wrong: Wrong } {
+  return examined !== null && examined.wrong !== null
+}
+
+/** An invoice that is to be in the store; none when it is gone, or not stored on purpose. */
+function ours({ id, customer_id, map }: Observation): InvoiceKey[] {
+  const isOurs = customer_id !== null && map !== null && !('refusal' in map(null))
+  return isOurs ? [{ customer_id, id }] : []
+}
+
+/** A source that does not answer is no difference. */
+function unlessFailed<T>(error: unknown, otherwise: T): T {
+  if (error instanceof SourceError) return otherwise
+  throw error
+}
+
+/** In an order of which each is equally likely. */
+function shuffle<T>(items: readonly T[], random: () => number): T[] {
+  const shuffled = [...items]
+  for (let last = shuffled.length - 1; last > 0; last--) {
+    const place = Math.floor(random() * (last + 1))
+    ;[shuffled[place], shuffled[last]] = [shuffled[last] as T, shuffled[place] as T]
   }
-  return picked
+  return shuffled
 }

@@ -47,7 +47,7 @@ export function createStoreMetrics(options: StoreMetricsOptions): Metrics {
     operator: NonNullable<MetricsStore['operator']>,
     gauges: Details,
   ): Promise<void> {
-    const [streams, aside, drift] = await Promise.all([
+    const [streams, aside, drifts] = await Promise.all([
       operator.listStreams(),
       operator.countSetAside(),
       readDrift(operator, now()),
@@ -60,10 +60,11 @@ export function createStoreMetrics(options: StoreMetricsOptions): Metrics {
     for (const { system, kind, reason, count } of aside)
       if (reason === null) gauges.aside.set({ system, kind }, count)
       else gauges.refused.set({ kind, reason }, count)
-    gauges.compared.set(drift.compared)
-    gauges.differing.set(drift.differing)
-    // Of what was never looked at, anything may be wrong.
-    gauges.driftAtMost.set(drift.ratio_at_most ?? 1)
+    for (const [window, drift] of Object.entries(drifts)) {
+      for (const name of driftNames) gauges[name].set({ window }, drift[name])
+      // Of what was never looked at, anything may be wrong.
+      gauges.driftAtMost.set({ window }, drift.ratio_at_most ?? 1)
+    }
     gauges.uncertified?.set(await operator.countUncertified(now() - certifiedWithinMs))
   }
 
@@ -107,6 +108,8 @@ function createGauges(registers: Registry[]) {
 
 type Details = ReturnType<typeof createDetails>
 
+const driftNames = ['compared', 'differing', 'listed', 'missing', 'repaired', 'neighbours'] as const
+
 function createDetails(registers: Registry[], hasDocuments: boolean) {
   return {
     lag: new Gauge({
@@ -135,17 +138,44 @@ function createDetails(registers: Registry[], hasDocuments: boolean) {
     }),
     compared: new Gauge({
       name: 'fatura_drift_compared',
-      help: 'Stored invoices that were compared with their sources within 24 hours.',
+      help: 'Stored invoices that were compared with their sources, within 24 hours, and in this hour and the one before.',
+      labelNames: ['window'],
       registers,
     }),
     differing: new Gauge({
       name: 'fatura_drift_differing',
       help: 'How many of these differed at a second look too.',
+      labelNames: ['window'],
+      registers,
+    }),
+    listed: new Gauge({
+      name: 'fatura_drift_listed',
+      help: 'Invoices of the payment platform that were looked for in the store.',
+      labelNames: ['window'],
+      registers,
+    }),
+    missing: new Gauge({
+      name: 'fatura_drift_missing',
+      help: 'How many of these were missing at a second look too.',
+      labelNames: ['window'],
+      registers,
+    }),
+    repaired: new Gauge({
+      name: 'fatura_drift_repaired',
+      help: 'How many of those that differed or were missing are right since.',
+      labelNames: ['window'],
+      registers,
+    }),
+    neighbours: new Gauge({
+      name: 'fatura_drift_neighbours_repaired',
+      help: 'Invoices near these that were brought up to date, too.',
+      labelNames: ['window'],
       registers,
     }),
     driftAtMost: new Gauge({
       name: 'fatura_drift_ratio_at_most',
       help: 'With 95 % confidence, no larger share of all stored invoices differs from its source.',
+      labelNames: ['window'],
       registers,
     }),
     uncertified: hasDocuments

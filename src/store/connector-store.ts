@@ -48,10 +48,18 @@ export type RefusedKind = (typeof refusedKinds)[number]
 
 export type SetAsideKey = Pick<SetAside, 'system' | 'kind' | 'id'>
 
-/** How many stored invoices were compared with their sources, and how many of them differed. */
+/** What comparisons of the store with its sources found. */
 export interface Drift {
+  /** Stored invoices that were compared, and how many of them differed. */
   compared: number
   differing: number
+  /** Invoices of the payment platform that were looked for in the store, and how many of them were missing. */
+  listed: number
+  missing: number
+  /** How many of those that differed or were missing are right since. */
+  repaired: number
+  /** How many others were brought up to date on account of them. */
+  neighbours: number
 }
 
 /** What an invoice can lose: a draft itself, an invoice its document. */

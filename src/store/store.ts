@@ -160,6 +160,11 @@ export interface OperatorStore extends DocumentReads, ConnectorReads, ContentsRe
   /** Records of every customer, in the order of their keys, from the first one after a key. */
   readInvoices(after: InvoiceKey | null, limit: number): Promise<StoredRecord[]>
   /**
+   * The invoices that lie at some points of their table, each from 0 up to 1. At a random point, every stored invoice lies as likely as
+   * any other; but at many there is none.
+   */
+  readAtPoints(points: readonly number[]): Promise<InvoiceKey[]>
+  /**
    * The matching invoices customer by customer, each customer's as its list has them, in batches. All are of one moment,
    * whatever is written meanwhile; on Citus, those of each customer are.
    */

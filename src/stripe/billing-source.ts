@@ -129,6 +129,7 @@ export function createBillingSource(
     return {
       id: invoice.id,
       customer_id: customerOf(invoice),
+      created: invoice.created,
       map: (previous: Invoice | null) => {
         const mapped = mapInvoice(invoice, rates, previous, lines)
         return 'refusal' in mapped

@@ -55,6 +55,9 @@ export interface Connector {
   relist(isForced: boolean, pagesAtMost?: number): Promise<Applied>
   /** Tries again what did not fit, or was refused and not seen for a while; null when there is nothing of it. */
   retrySetAside(): Promise<Applied | null>
+  /** Fetches one invoice again, and then those near it: its customer's, and those created within the same hour, as far as some pages go. */
+  lookAt(id: string, customerId: string): Promise<Applied>
+  lookAround(customerId: string, created: number | null): Promise<Applied>
   /** Applies one notification; once it resolves, the change is committed. */
   applyNotification(notification: Notification): Promise<Applied>
 }
@@ -80,6 +83,8 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
     rereadUnsettled: createReread(world, looks),
     relist: createRelist(world, looks, onProgress),
     retrySetAside: createRetry(world, looks),
+    lookAt: (id, customerId) => looks.lookAt(id, customerId, 'soon'),
+    lookAround: looks.lookAround,
     applyNotification: notification => looks.follow([notification]),
   }
 }

@@ -59,6 +59,8 @@ export interface DocumentSync {
   sweepRecent(): Promise<Swept>
   /** Looks at whatever may still change, at what was claimed and never seen, and at claims that grew old. */
   refreshOpen(): Promise<Swept>
+  /** Looks at these alone. */
+  lookAt(documents: readonly DocumentKey[]): Promise<Swept>
 }
 
 export async function createDocumentSync(options: DocumentSyncOptions): Promise<DocumentSync> {
@@ -175,6 +177,11 @@ export async function createDocumentSync(options: DocumentSyncOptions): Promise<
         await readClients(dueClients())
         return swept
       })
+    },
+    async lookAt(documents) {
+      const swept = nothingSwept()
+      await looks.lookAtEach(source, documents, begin(), swept)
+      return swept
     },
   }
 }

@@ -1,9 +1,9 @@
 /** Looks at one invoice, or at those of one customer: on account of a notification, or on our own. */
-import { type Notification, UnfitRecord, type Urgency } from '../sources.ts'
+import { type ListFilter, type Notification, UnfitRecord, type Urgency } from '../sources.ts'
 import type { JournalEntry } from '../store/document-store.ts'
-import { type Applied, addApplied, nothingApplied } from './apply.ts'
+import { type Applied, addApplied, type Cause, nothingApplied } from './apply.ts'
 import { coalesce } from './coalesce.ts'
-import { isMissing, listRanges } from './list-ranges.ts'
+import { isMissing, type ListOptions, listRanges } from './list-ranges.ts'
 import { wholeList } from './ranges.ts'
 import type { World } from './world.ts'
 
@@ -12,10 +12,14 @@ export interface Looks {
   follow(notifications: readonly Notification[]): Promise<Applied>
   /** Fetches one invoice, whatever told of it. */
   lookAt(id: string, customerId: string | null, urgency: Urgency): Promise<Applied>
+  /** Lists the invoices near one: its customer's, and those created within the same hour; of each, so many pages at most. */
+  lookAround(customerId: string, created: number | null): Promise<Applied>
 }
 
 /** How many parts of one customer's list are read at once. */
 const parallel = 8
+/** How many pages of invoices near another are read. */
+const pagesAround = 10
 /** How many events are remembered as applied: they come by webhook and in the list, and again when they are read twice. */
 const rememberedEvents = 20_000
 
@@ -52,17 +56,18 @@ export function createLooks(world: World, handled: HandledEvents): Looks {
     }
   }, nothingApplied)
 
-  const listCustomer = coalesce(async (customerId: string, causes: readonly (readonly Notification[])[]) => {
-    const notifications = causes.flat()
-    const [cause] = tell(notifications, null)
-    const isDraftsOnly = notifications.every(({ only }) => only === 'draft')
+  async function list(
+    filter: ListFilter,
+    how: Pick<ListOptions, 'parallel' | 'urgency' | 'pagesAtMost'>,
+    cause: Cause | null = null,
+  ): Promise<Applied> {
     let total = nothingApplied
     try {
       await listRanges({
         ...world,
-        filter: { customerId, ...(isDraftsOnly && { status: 'draft' }) },
+        ...how,
+        filter,
         ranges: [wholeList],
-        parallel,
         async store(pages) {
           total = addApplied(total, await answers.commit(pages, cause))
         },
@@ -72,6 +77,13 @@ export function createLooks(world: World, handled: HandledEvents): Looks {
       if (!isMissing(error)) throw error
     }
     return total
+  }
+
+  const listCustomer = coalesce(async (customerId: string, causes: readonly (readonly Notification[])[]) => {
+    const notifications = causes.flat()
+    const [cause] = tell(notifications, null)
+    const isDraftsOnly = notifications.every(({ only }) => only === 'draft')
+    return list({ customerId, ...(isDraftsOnly && { status: 'draft' }) }, { parallel }, cause)
   }, nothingApplied)
 
   /** Events that are being applied. */
@@ -100,6 +112,13 @@ export function createLooks(world: World, handled: HandledEvents): Looks {
       }
     },
     lookAt: (id, customerId, urgency) => fetchOne(id, { customerId, urgency, notifications: [] }),
+    async lookAround(customerId, created) {
+      const how = { parallel: 1, urgency: 'slowly', pagesAtMost: pagesAround } as const
+      const ofCustomer = await list({ customerId }, how)
+      if (created === null) return ofCustomer
+      const from = created - (created % 3_600)
+      return addApplied(ofCustomer, await list({ from, before: from + 3_600 }, how))
+    },
   }
 }
 

@@ -25,6 +25,10 @@ for (const engine of engines)
           { system: 'invoicexpress', kind: 'document', id: '9', reason: 'no id' },
           now - 500_000,
         )
+        const hour = Math.floor(now / 3_600_000)
+        const drift = { compared: 180, differing: 1, listed: 6_000, missing: 1, repaired: 2, neighbours: 3 }
+        await tx.addDrift(hour, drift, 0)
+        await tx.addDrift(hour - 5, { ...drift, differing: 0, missing: 0, repaired: 0, neighbours: 0 }, 0)
       })
       await store.takeLease(await store.readLease(), 'process 4711 on web-1')
       const cli = await createCli(t)
@@ -33,6 +37,15 @@ for (const engine of engines)
       assert.match(stdout, /^stripe:events +\S+ +24 min +7$/m)
       assert.match(stdout, /^Account of stripe: +acct_1 live, since \d{4}-\S+Z$/m)
       assert.match(stdout, /^Synchronizing: +process 4711 on web-1$/m)
+      assert.match(
+        stdout,
+        /^Compared with the sources: +1 of 360 invoices differed in 24 h, so at most 1\.3 % of all differ \(95 % confidence\); 1 of 180 in the last 2 h: at most 2\.6 %$/m,
+      )
+      assert.match(
+        stdout,
+        /^Looked for in the store: +1 of 12000 invoices of the source were missing in 24 h$/m,
+      )
+      assert.match(stdout, /^Repaired: +2 of these 2, and 3 others near them$/m)
       assert.match(stdout, /^Set aside, because they do not fit: 8\. The newest:$/m)
       assert.match(stdout, /newest:\n {2}invoicexpress document 9: no id \(1 tries, last 8 min ago\)\n/)
       assert.match(stdout, /^ {2}stripe invoice in_6: no total {1,2}\(1 tries, last 10 min ago\)$/m)
@@ -49,6 +62,7 @@ for (const engine of engines)
           ['stream', 1],
           ['account', 1],
           ['connector', 1],
+          ['drift', 2],
           ['set_aside_total', 1],
           ['set_aside', 5],
         ],

@@ -144,7 +144,8 @@ describe('metrics', { concurrency: true }, () => {
       series.some(({ name, labels }) => name === 'fatura_stream_lag_seconds' && labels.stream === 'ix:open'),
     )
     assert.equal(sum('fatura_stream_failing'), 0)
-    assert.equal(sum('fatura_drift_ratio_at_most'), 1, 'nothing was compared yet')
+    assert.equal(sum('fatura_drift_ratio_at_most', { window: '24h' }), 1, 'nothing was compared yet')
+    assert.equal(sum('fatura_drift_repaired', { window: '2h' }), 0)
     assert.ok(sum('fatura_paid_invoices_without_document') > 0, 'the sandbox has some, from months ago')
     assert.ok(series.length <= 500, `${series.length} series`)
 

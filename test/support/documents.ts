@@ -14,6 +14,7 @@ import {
   type InvoiceXpressOptions as SandboxOptions,
   startInvoiceXpressSandbox,
 } from '../../src/sandbox/invoicexpress/server.ts'
+import type { DocumentSource } from '../../src/sources.ts'
 import { createDocumentSync, type DocumentSync, type DocumentSyncOptions } from '../../src/sync/documents.ts'
 import type { Pace } from '../../src/upstream/paced-calls.ts'
 import type { Engine } from './engines.ts'
@@ -23,6 +24,7 @@ export interface DocumentRig extends Rig {
   documents: DocumentAccount
   ix: InvoiceXpressSandbox
   sync: DocumentSync
+  documentSource: DocumentSource
   /** All of both systems, once. */
   syncAll(): Promise<void>
   reconnect(options?: Partial<DocumentSyncOptions>): Promise<DocumentSync>
@@ -88,6 +90,7 @@ export async function startDocuments(
     documents,
     ix,
     sync,
+    documentSource: source,
     warned,
     reconnect,
     async syncAll() {

@@ -214,6 +214,7 @@ export function createDirectSource(account: StripeAccount, pageSize = 2): Billin
     return {
       id: invoice.id,
       customer_id: typeof invoice.customer === 'string' ? invoice.customer : null,
+      created: invoice.created,
       map(previous) {
         const mapped = mapInvoice(rendered, rates, previous, lines)
         return 'refusal' in mapped ? mapped : { invoice: mapped.invoice, lines }

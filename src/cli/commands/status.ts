@@ -1,6 +1,7 @@
 import { Command } from 'commander'
 import { tellSpan } from '../../doctor/check-clock.ts'
-import { type DriftEstimate, readDrift } from '../../drift/estimate.ts'
+import { type DriftEstimates, readDrift } from '../../drift/estimate.ts'
+import { tellDrift } from '../../drift/tell-drift.ts'
 import { openOperatorStore } from '../../store/engines.ts'
 import type { Stream } from '../../store/store.ts'
 import { advice, tellHeld } from '../../sync/brake.ts'
@@ -36,7 +37,7 @@ async function showStatus(options: { json?: true } & Options): Promise<void> {
   }
 }
 
-type Status = SyncState & { drift: DriftEstimate }
+type Status = SyncState & { drift: DriftEstimates }
 
 /** Each line says its kind. */
 function writeLines({ streams, pins, lease, setAside, refused, held, drift }: Status): string {
@@ -44,7 +45,9 @@ function writeLines({ streams, pins, lease, setAside, refused, held, drift }: St
     ...streams.map(stream => ({ kind: 'stream', ...stream })),
     ...pins.map(pin => ({ kind: 'account', ...pin })),
     ...(lease.epoch > 0 ? [{ kind: 'connector', holder: lease.holder }] : []),
-    ...(drift.compared > 0 ? [{ kind: 'drift', ...drift }] : []),
+    ...Object.entries(drift).flatMap(([window, found]) =>
+      found.compared + found.listed > 0 ? [{ kind: 'drift', window, ...found }] : [],
+    ),
     ...(held.deletion + held.downgrade > 0 ? [{ kind: 'brake', ...held }] : []),
     ...(setAside.count > 0 ? [{ kind: 'set_aside_total', count: setAside.count }] : []),
     ...setAside.newest.map(({ kind: record, ...row }) => ({ kind: 'set_aside', record, ...row })),
@@ -63,7 +66,7 @@ function writeText({ streams, pins, lease, setAside, refused, held, drift }: Sta
       `${account}, since ${new Date(pinned_at).toISOString()}`,
     ]),
     ...(lease.epoch > 0 ? [['Synchronizing:', lease.holder ?? 'no process']] : []),
-    ...(drift.ratio_at_most === null ? [] : [['Compared with the sources:', tellDrift(drift)]]),
+    ...tellDrift(drift),
   ]
   const brake = tellHeld(held)
   const aside = setAside.newest.map(({ system, kind, id, reason, tries, last_at }) =>
@@ -103,10 +106,4 @@ function describe({ name, succeeded_at, cursor, failed_at, error }: Stream): str
 
 function agoOf(moment: number): string {
   return `${tellSpan(Date.now() - moment)} ago`
-}
-
-/** As in "0 of 4312 invoices differed in 24 h; of all, at most 0.063 % differ (95 % confidence)". */
-function tellDrift({ compared, differing, ratio_at_most }: DriftEstimate): string {
-  const percent = Number((100 * (ratio_at_most ?? 1)).toPrecision(2))
-  return `${differing} of ${compared} invoices differed in 24 h; of all, at most ${percent} % differ (95 % confidence)`
 }

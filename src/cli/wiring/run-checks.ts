@@ -7,6 +7,7 @@ import { checkSample } from '../../doctor/check-sample.ts'
 import { checkStreams } from '../../doctor/check-streams.ts'
 import { checkStripe, describeKey } from '../../doctor/check-stripe.ts'
 import { answerLimitMs, attempt, type Reporter } from '../../doctor/findings.ts'
+import { checkDrift } from '../../drift/tell-drift.ts'
 import { type InvoiceXpressOptions, isInvoiceXpressOwn } from '../../invoicexpress/client.ts'
 import { createDocumentSource } from '../../invoicexpress/document-source.ts'
 import {
@@ -192,6 +193,7 @@ async function checkStore(
   const connected = { stripe: stripe !== null, invoiceXpress: invoiceXpress !== null }
   if (streams !== null) checkStreams(report, streams, connected, Date.now())
   await checkConnector(report, store)
+  if (connected.stripe) await checkDrift(report, store)
   const progress = createProgress('invoices')
   const counters = { check: store.checkCounts, repair: repair ? repairCounters(url) : null }
   await checkCounters(report, counters, (invoices, of) =>

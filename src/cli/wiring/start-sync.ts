@@ -132,7 +132,10 @@ async function follow(options: Opened): Promise<void> {
       await options.settle()
       isSettled = true
       settled.resolve()
-      const rounds = [...(await planRounds(connector, documents, options)), [measureDrift(options, sources)]]
+      const rounds = [
+        ...(await planRounds(connector, documents, options)),
+        [measureDrift(options, sources, connector, documents)],
+      ]
       await Promise.all(rounds.map(steps => repeat(() => runDue(steps), log, signal)))
     }
     await Promise.all([
@@ -176,14 +179,32 @@ async function openSources({ stripe, keys, invoiceXpress }: SyncOptions): Promis
   return { payments, documents: createDocumentSource(invoiceXpress) }
 }
 
-function measureDrift({ store, rules, log, signal }: Opened, { payments, documents }: Sources): Step {
+function measureDrift(
+  { store, rules, log, signal }: Opened,
+  { payments, documents: source }: Sources,
+  connector: Connector,
+  documents: DocumentSync | null,
+): Step {
   const measure = createDriftMeasure({
-    ...{ store, payments, rules, documents: documents?.atHalfPace ?? null },
+    ...{ store, payments, rules, documents: source?.atHalfPace ?? null },
     onDifference: ({ customer_id, id: invoice_id }, fields) =>
       log.warn({ customer_id, invoice_id, fields }, 'a stored invoice differs from its source'),
+    async repair({ customer_id, id }, itsDocuments) {
+      await connector.lookAt(id, customer_id)
+      await documents?.lookAt(itsDocuments)
+    },
+    async repairNear(customerId, created) {
+      const near = await connector.lookAround(customerId, created)
+      tell(log, 'lookAround', near)
+      return near.changed + near.deleted
+    },
     wait: milliseconds => sleep(milliseconds, undefined, { signal, ref: false }),
   })
-  return { timer: createTimer(driftEvery, realClocks, driftEvery), run: measure }
+  return {
+    timer: createTimer(driftEvery, realClocks, driftEvery),
+    // Before everything was listed, much is missing.
+    run: async () => (await connector.isListed()) && measure(),
+  }
 }
 
 function connectStripe(options: Opened, { payments: source }: Sources): Promise<Connector> {

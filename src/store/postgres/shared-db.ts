@@ -4,6 +4,15 @@ import { translate } from './pool.ts'
 import { renewTexts } from './search-days.ts'
 import { isSpread } from './spread.ts'
 
+/** In bytes. On Citus every shard is asked for the same places, up to the end of the largest. */
+const wholeTable = "pg_relation_size('fatura.invoices')"
+const largestShard = `(SELECT max(shard_size) FROM citus_shards WHERE table_name = 'fatura.invoices'::regclass)`
+
+/** How many pages there are, and how many rows a page may hold: each takes 28 bytes at least. */
+const placesOf = (bytes: string) => `
+  SELECT floor(${bytes} / block)::float8 AS pages, floor(block / 28)::float8 AS slots
+  FROM (SELECT current_setting('block_size')::bigint AS block) AS page`
+
 /**
  * What the statements that the engines share run on: a connection within a transaction, or a pool. What is prepared is
  * kept by the connection: only for texts that are always the same.
@@ -40,6 +49,14 @@ export function createDb(asked: Asked, isPrepared = false): Db {
     },
     isSpread: () => isSpread(asked),
     keepRow: 'FOR SHARE',
+    async readAtPoints(points) {
+      const [{ pages, slots }] = await ask(placesOf(isSpread(asked) ? largestShard : wholeTable), [])
+      const tids = points.map(point => {
+        const place = Math.floor(point * pages * slots)
+        return `(${Math.floor(place / slots)},${1 + (place % slots)})`
+      })
+      return ask('SELECT customer_id, id FROM fatura.invoices WHERE ctid = ANY ($1::tid[])', [tids])
+    },
     async renewTexts(customerId) {
       try {
         await renewTexts(asked, customerId)

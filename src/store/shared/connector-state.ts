@@ -15,6 +15,8 @@ import {
 import type { Db } from './db.ts'
 import { literals } from './literals.ts'
 
+const driftColumns = ['compared', 'differing', 'listed', 'missing', 'repaired', 'neighbours'] as const
+
 /** As the index of these has it. */
 const isUncertified = `status = 'paid' AND (ix_status IS NULL OR ix_status IN (${literals(notInForce)}))
   AND summary NOT LIKE '%"ix_sync_state":"ignored"%'`
@@ -40,12 +42,13 @@ export function connectorReads(db: Db): ConnectorReads {
         limit,
       ),
     async readDrift(sinceHour) {
+      const sums = driftColumns.map(name => `coalesce(sum(${name}), 0) AS ${name}`)
       const [row] = await db.query<Drift>(
-        `SELECT coalesce(sum(compared), 0) AS compared, coalesce(sum(differing), 0) AS differing
-         FROM fatura.drift WHERE hour >= $1`,
+        `SELECT ${sums.join(', ')} FROM fatura.drift WHERE hour >= $1`,
         sinceHour,
       )
-      return { compared: Number(row?.compared), differing: Number(row?.differing) }
+      const found = driftColumns.map(name => [name, Number(row?.[name])])
+      return Object.fromEntries(found) as Record<keyof Drift, number>
     },
     async countUncertified(issuedBefore) {
       const [row] = await db.query<{ count: number }>(
@@ -116,14 +119,13 @@ export function connectorWrites(db: Db): ConnectorWrites {
       const [row] = await db.query<{ count: number }>(`SELECT count(*) AS count FROM ${atRisk[loss]}`)
       return row?.count ?? 0
     },
-    async addDrift(hour, { compared, differing }, forgetBefore) {
+    async addDrift(hour, drift, forgetBefore) {
       await db.query(
-        `INSERT INTO fatura.drift AS d (hour, compared, differing) VALUES ($1, $2, $3)
-         ON CONFLICT (hour) DO UPDATE SET
-           compared = d.compared + excluded.compared, differing = d.differing + excluded.differing`,
+        `INSERT INTO fatura.drift AS d (hour, ${driftColumns.join(', ')})
+         VALUES ($1, ${driftColumns.map((_, i) => `$${i + 2}`).join(', ')})
+         ON CONFLICT (hour) DO UPDATE SET ${driftColumns.map(name => `${name} = d.${name} + excluded.${name}`).join(', ')}`,
         hour,
-        compared,
-        differing,
+        ...driftColumns.map(name => drift[name]),
       )
       await db.query('DELETE FROM fatura.drift WHERE hour < $1', forgetBefore)
     },

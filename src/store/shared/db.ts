@@ -1,3 +1,4 @@
+import type { InvoiceKey } from '../../invoice.ts'
 import type { Value } from '../contents.ts'
 
 /** What the statements that every engine shares run on. */
@@ -26,6 +27,8 @@ export interface Db {
   isSpread(): boolean
   /** What keeps a row that was read from being changed by others until the transaction's end; empty where nobody else can. */
   keepRow: string
+  /** The invoices that lie where these numbers, each from 0 up to 1, lead to: by any of them, to every invoice as likely. */
+  readAtPoints(points: readonly number[]): Promise<InvoiceKey[]>
   /** Makes what a large customer's invoices are found by again. */
   renewTexts(customerId: string): Promise<void>
   /** The column `customers` of a token or a key as JSON text, under its own name. */

@@ -4,7 +4,7 @@ import type { OperatorStore, StoredRecord } from '../store.ts'
 import type { Db } from './db.ts'
 import { literals } from './literals.ts'
 
-export function invoiceReads(db: Db): Pick<OperatorStore, 'readInvoices' | 'readUnsettled'> {
+export function invoiceReads(db: Db): Pick<OperatorStore, 'readInvoices' | 'readAtPoints' | 'readUnsettled'> {
   return {
     readInvoices: (after, limit) =>
       db.query<StoredRecord>(
@@ -14,6 +14,7 @@ export function invoiceReads(db: Db): Pick<OperatorStore, 'readInvoices' | 'read
          WHERE (i.customer_id, i.id) > ($1, $2) ORDER BY i.customer_id, i.id LIMIT $3`,
         ...[after?.customer_id ?? '', after?.id ?? '', limit],
       ),
+    readAtPoints: points => db.readAtPoints(points),
     readUnsettled: (after, limit, observedBefore) =>
       db.query<InvoiceKey>(
         `SELECT customer_id, id FROM fatura.invoices ${db.byIndex('invoices_unsettled')}

@@ -1,4 +1,5 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import type { InvoiceKey } from '../../invoice.ts'
 import type { Db, Insertion } from '../shared/db.ts'
 import { translate } from './failures.ts'
 
@@ -6,6 +7,10 @@ import { translate } from './failures.ts'
 export function writeForSqlite(sql: string): string {
   return sql.replaceAll('fatura.', '').replaceAll(/\$(\d+)/g, '?$1')
 }
+
+const atPoints = `
+  SELECT customer_id, id FROM invoices WHERE rowid IN (
+    SELECT 1 + CAST(value * (SELECT max(rowid) FROM invoices) AS INTEGER) FROM json_each($1))`
 
 /** Runs the statements that the engines share; each is prepared once. */
 export function createDb(db: DatabaseSync, path: string): Db {
@@ -45,6 +50,9 @@ export function createDb(db: DatabaseSync, path: string): Db {
     holdNames: async () => false,
     isSpread: () => false,
     keepRow: '',
+    // Row ids are given one after the other: of those that were deleted, there is no row.
+    readAtPoints: async points =>
+      translate(path, () => prepare(atPoints).all(JSON.stringify(points))) as unknown as InvoiceKey[],
     async renewTexts(customerId) {
       // Loaded when it is asked for: who only reads never does.
       const { keepCounts } = await import('./counts.ts')

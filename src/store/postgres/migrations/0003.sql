@@ -8,11 +8,16 @@ CREATE TABLE fatura.keys (
   revoked_at bigint
 );
 
--- Comparisons of stored invoices with their sources, and how many of these differed: a row an hour.
+-- Comparisons of the store with its sources, a row an hour: stored invoices that were compared, and how many differed; invoices of the
+-- source that were looked for, and how many were missing; how many of both were put right, and how many near them.
 CREATE TABLE fatura.drift (
-  hour      bigint PRIMARY KEY,
-  compared  bigint NOT NULL,
-  differing bigint NOT NULL
+  hour       bigint PRIMARY KEY,
+  compared   bigint NOT NULL,
+  differing  bigint NOT NULL,
+  listed     bigint NOT NULL,
+  missing    bigint NOT NULL,
+  repaired   bigint NOT NULL,
+  neighbours bigint NOT NULL
 );
 
 -- What an accountant misses: paid invoices without a document in force, where one is needed.

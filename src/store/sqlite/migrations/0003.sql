@@ -8,11 +8,16 @@ CREATE TABLE keys (
   revoked_at INTEGER
 ) STRICT, WITHOUT ROWID;
 
--- Comparisons of stored invoices with their sources, and how many of these differed: a row an hour.
+-- Comparisons of the store with its sources, a row an hour: stored invoices that were compared, and how many differed; invoices of the
+-- source that were looked for, and how many were missing; how many of both were put right, and how many near them.
 CREATE TABLE drift (
-  hour      INTEGER NOT NULL PRIMARY KEY,
-  compared  INTEGER NOT NULL,
-  differing INTEGER NOT NULL
+  hour       INTEGER NOT NULL PRIMARY KEY,
+  compared   INTEGER NOT NULL,
+  differing  INTEGER NOT NULL,
+  listed     INTEGER NOT NULL,
+  missing    INTEGER NOT NULL,
+  repaired   INTEGER NOT NULL,
+  neighbours INTEGER NOT NULL
 ) STRICT;
 
 -- What an accountant misses: paid invoices without a document in force, where one is needed.
