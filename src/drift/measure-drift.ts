@@ -13,7 +13,7 @@ import { hourOf, keptHours } from './estimate.ts'
 /** How often stored invoices are drawn, and how many of them are compared. */
 export const driftEvery = 60_000
 const perRound = 3
-/** How many points of the table are looked at for them: on PostgreSQL, an invoice lies at one in forty. */
+/** How many points of the table are looked at for them: on PostgreSQL, an invoice lies at one in thirty. */
 const pointsPerRound = 256
 
 /** A change takes some seconds to arrive: what is wrong is looked at once more, so long after. */

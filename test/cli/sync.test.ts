@@ -312,6 +312,27 @@ describe('fatura sync', { concurrency: 12 }, () => {
     assert.match(stdout, /^stripe:relist +\d{4}-\d\d-\d\dT\S+Z +\d+ s/m)
   })
 
+  it('puts right, while it goes on, what no event told of, and says so', async t => {
+    const world = await createSyncWorld(t, { invoices: 60, lines: 1, seed: 21 })
+    await fillStore(world)
+    const changed = [...truthOf(world.account)].filter(([, { invoice }]) => invoice.status === 'paid')
+    for (const [id] of changed) (world.account.invoices.get(id) ?? assert.fail()).status = 'void'
+    const program = world.start(['sync'], { env: quickClock(30), node })
+    await program.waitFor(/"fields":\["status"\],"msg":"a stored invoice differs from its source"/)
+    const drift = async () => {
+      const { stdout } = await succeed(world, ['status', '--json'])
+      const lines = stdout.split('\n').filter(line => line.includes('"kind":"drift"'))
+      return lines.map(line => JSON.parse(line))
+    }
+    await eventually('it is counted', async () => (await drift()).some(({ repaired }) => repaired > 0))
+    const [day] = await drift()
+    assert.ok(day.repaired <= day.differing)
+    const { records } = await readStored(world.url)
+    const right = changed.filter(([id]) => records.get(id)?.invoice.status === 'void')
+    assert.ok(right.length >= day.repaired + day.neighbours, `${right.length}`)
+    assert.equal((await program.stop()).code, 0)
+  })
+
   it('run by cron, lists everything again once a day', async t => {
     const world = await createSyncWorld(t, { invoices: 60, lines: 1, seed: 20 })
     await fillStore(world)
