@@ -1,13 +1,7 @@
-/**
- * InvoiceXpress over HTTP. Its key travels in the query, so nothing that Node or InvoiceXpress says of a request is passed
- * on: an error holds our own words, a status or a code.
- */
-import type { IncomingMessage } from 'node:http'
-import { Agent as HttpsAgent, request as requestHttps } from 'node:https'
-import { Agent as HttpAgent, request as requestHttp } from '../node-http.ts'
+/** InvoiceXpress over HTTP. Its key travels in the query, so an error holds our own words alone. */
 import { SourceError } from '../sources.ts'
-import { traceHeaders } from '../trace.ts'
-import { parseJson, readText } from '../upstream/read-text.ts'
+import { createExchange, type ExchangeOptions, overdue } from '../upstream/exchange.ts'
+import { parseJson } from '../upstream/read-text.ts'
 
 export interface InvoiceXpressOptions {
   /** The account's name, as in its address; null when only the address is known. */
@@ -49,71 +43,31 @@ export function isInvoiceXpressOwn(base: string): boolean {
   return new URL(base).hostname.endsWith('.invoicexpress.com')
 }
 
-/** Far more than a page of fifty documents. */
-const maxBytes = 32 * 1024 * 1024
-
 const headers = { accept: 'application/json', 'accept-encoding': 'identity', 'user-agent': 'fatura' }
 
-export function createClient({ apiKey, base, timeoutMs = 20_000 }: InvoiceXpressOptions): Ask {
-  // Agents of our own: Node's global ones may be set to go through a proxy.
-  const send =
-    new URL(base).protocol === 'https:'
-      ? createSend(requestHttps, new HttpsAgent({ keepAlive: true }))
-      : createSend(requestHttp, new HttpAgent({ keepAlive: true }))
+export function createClient(
+  { apiKey, base, timeoutMs = 20_000 }: InvoiceXpressOptions,
+  refusal?: ExchangeOptions['refusal'],
+): Ask {
+  const setting = isInvoiceXpressOwn(base) ? 'INVOICEXPRESS_ACCOUNT' : 'INVOICEXPRESS_API_BASE'
+  const exchange = createExchange({ name: 'InvoiceXpress', base, setting, ...(refusal && { refusal }) })
   return async (path, query = [], signal) => {
     const url = new URL(path, base)
     for (const [name, value] of [...query, ['api_key', apiKey] as const]) url.searchParams.append(name, value)
-    const exchange = new AbortController()
-    const timer = setTimeout(() => exchange.abort(overdue()), timeoutMs)
-    const stop = () => exchange.abort(new Withdrawn())
+    const waiting = new AbortController()
+    const timer = setTimeout(() => waiting.abort(overdue('InvoiceXpress')), timeoutMs)
+    const stop = () => waiting.abort(new Withdrawn())
     signal?.addEventListener('abort', stop, { once: true })
     if (signal?.aborted) stop()
     try {
-      const response = await send(url, exchange.signal)
-      const body = parseJson(await readText(response, 'InvoiceXpress', maxBytes))
-      const { 'retry-after': retryAfter, date } = response.headers
-      return { status: response.statusCode ?? 0, retryAfter, date, body }
+      const answer = await exchange(url, { headers, signal: waiting.signal })
+      const { 'retry-after': retryAfter, date } = answer.headers
+      return { status: answer.status, retryAfter, date, body: parseJson(answer.text) }
     } catch (error) {
-      throw exchange.signal.aborted ? exchange.signal.reason : redact(error)
+      throw waiting.signal.aborted ? waiting.signal.reason : error
     } finally {
       clearTimeout(timer)
       signal?.removeEventListener('abort', stop)
     }
   }
-}
-
-type Send = (url: URL, signal: AbortSignal) => Promise<IncomingMessage>
-
-/** Redirects are answers like any other: none is followed. */
-function createSend(
-  request: typeof requestHttp | typeof requestHttps,
-  agent: InstanceType<typeof HttpAgent> | HttpsAgent,
-): Send {
-  const send: Send = (url, signal) =>
-    new Promise((resolve, reject) => {
-      const outgoing = request(url, { agent, headers: { ...headers, ...traceHeaders() }, signal })
-      outgoing.on('response', resolve)
-      outgoing.on('error', (error: NodeJS.ErrnoException) => {
-        // InvoiceXpress let go of a kept connection just as it was taken up again: a new one may do better.
-        if (outgoing.reusedSocket && error.code === 'ECONNRESET') resolve(send(url, signal))
-        else reject(error)
-      })
-      // Without an error, when the upstream wants another protocol. A promise settles only once.
-      outgoing.on('close', () => reject(new SourceError('failed', 'InvoiceXpress gave no answer')))
-      outgoing.end()
-    })
-  return send
-}
-
-function overdue(): SourceError {
-  return new SourceError('timeout', 'InvoiceXpress did not answer in time')
-}
-
-/** Of what Node or the network says, only the code is kept. */
-function redact(error: unknown): SourceError {
-  if (error instanceof SourceError) return error
-  const { code } = error as { code?: unknown }
-  if (code === 'ETIMEDOUT') return overdue()
-  const reason = typeof code === 'string' && /^[A-Z][A-Z0-9_]+$/.test(code) ? code : 'unknown reason'
-  return new SourceError('failed', `InvoiceXpress could not be asked (${reason})`)
 }

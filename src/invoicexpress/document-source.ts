@@ -47,8 +47,8 @@ export function createDocumentSource(
   options: InvoiceXpressOptions,
   pace: Pace = paceFor(options.base),
 ): PacedDocumentSource {
-  const ask = createClient(options)
   const call = createPacedCall(pace, invoiceXpressFailures)
+  const ask = createClient(options, call.refusal)
   // Each call waits for its turn among those that have time, and then among all.
   const turns = createTurns({ perSecond: pace.perSecond / 2 })
   return {

@@ -32,8 +32,8 @@ export function createInvoicingSystem(
   options: InvoiceXpressOptions,
   { budget, answer }: Patience = usualPatience,
 ): InvoicingSystem {
-  const ask = createClient({ ...options, timeoutMs: answer })
   const guarded = createGuardedCall(invoiceXpressFailures)
+  const ask = createClient({ ...options, timeoutMs: answer }, guarded.refusal)
   const guard = pdfGuardFor(options)
 
   /** Where the PDF is; null while it is being made. */

@@ -40,8 +40,8 @@ export function createBillingSource(
   pace: Pace = paceFor(options),
   keys: MetadataKeys = usualKeys,
 ): BillingSource {
-  const stripe = createStripe(options)
   const call = createPacedCall(pace, stripeFailures)
+  const stripe = createStripe(options, call.refusal)
   /** A rate's percentage cannot change, so it is asked for once. */
   const percentages = new Map<string, Promise<number | null>>()
   const known = new Map<string, number | null>()

@@ -1,5 +1,6 @@
 /** Stripe's own client, as we use it: one API version, no retries of its own, and held back as Stripe asks. */
 import type Stripe from 'stripe'
+import type { ExchangeOptions } from '../upstream/exchange.ts'
 import { createHttpClient } from './http-client.ts'
 import { StripeSdk } from './sdk.ts'
 
@@ -14,14 +15,17 @@ export interface StripeOptions {
 /** Pinned: the mapping knows this version's fields. */
 export const apiVersion = '2026-10-28.endive'
 
-export function createStripe({ apiKey, base, timeoutMs = 20_000 }: StripeOptions): Stripe {
+export function createStripe(
+  { apiKey, base, timeoutMs = 20_000 }: StripeOptions,
+  refusal?: ExchangeOptions['refusal'],
+): Stripe {
   const { protocol, hostname, port } = new URL(base)
   return new StripeSdk(apiKey, {
     apiVersion,
     host: hostname,
     protocol: protocol === 'http:' ? 'http' : 'https',
     ...(port !== '' && { port }),
-    httpClient: createHttpClient(),
+    httpClient: createHttpClient(base, refusal),
     telemetry: false,
     maxNetworkRetries: 0,
     timeout: timeoutMs,

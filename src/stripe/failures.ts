@@ -65,6 +65,9 @@ function mayPass(error: unknown): boolean {
 
 function explain(error: unknown): SourceError {
   if (error instanceof SourceError) return error
+  // How the client passes on what our own code says of the connection.
+  if (error instanceof StripeSdk.errors.StripeConnectionError && error.detail instanceof SourceError)
+    return error.detail
   if (!(error instanceof StripeSdk.errors.StripeError))
     return new SourceError('failed', 'Stripe answered what cannot be read')
   if (isMissing(error)) return new SourceError('missing', 'Stripe does not know it')
@@ -78,10 +81,5 @@ function explain(error: unknown): SourceError {
       'failed',
       'Stripe refused the key: it must be valid, and may read invoices, customers, events and tax rates',
     )
-  if (
-    error instanceof StripeSdk.errors.StripeConnectionError &&
-    /timeout|timed out|aborted/i.test(error.message)
-  )
-    return new SourceError('timeout', 'Stripe did not answer in time')
   return new SourceError('failed', `Stripe answered ${error.type} ${error.statusCode ?? ''}`.trim())
 }

@@ -1,48 +1,40 @@
-/** Stripe's own HTTP client, with its answers bounded: any bytes at all must end in an answer or an error. */
-import type { IncomingMessage } from 'node:http'
-import { traceHeaders } from '../trace.ts'
-import { parseJson, readText } from '../upstream/read-text.ts'
-import { StripeSdk } from './sdk.ts'
-
-/** Far more than a page of a hundred invoices. */
-const maxBytes = 32 * 1024 * 1024
+/** How Stripe's client sends its requests: as everything that is asked of an upstream. */
+import type { OutgoingHttpHeaders } from 'node:http'
+import { createExchange, type ExchangeOptions } from '../upstream/exchange.ts'
+import { parseJson } from '../upstream/read-text.ts'
+import type { StripeSdk } from './sdk.ts'
 
 type Client = ReturnType<typeof StripeSdk.createNodeHttpClient>
-type Answer = Awaited<ReturnType<Client['makeRequest']>>
 
-export function createHttpClient(): Client {
-  const client = StripeSdk.createNodeHttpClient()
+export function createHttpClient(base: string, refusal?: ExchangeOptions['refusal']): Client {
+  const exchange = createExchange({
+    ...{ name: 'Stripe', base, setting: 'STRIPE_API_BASE' },
+    ...(refusal && { refusal }),
+  })
   return {
-    getClientName: () => client.getClientName(),
-    makeRequest: async (host, port, path, method, headers, ...rest) =>
-      bound(
-        await client.makeRequest(
-          host,
-          port,
-          path,
-          method,
-          { ...(headers as object), ...traceHeaders() },
-          ...rest,
-        ),
-      ),
+    getClientName: () => 'node',
+    async makeRequest(_host, _port, path, method, headers, body, _protocol, timeout) {
+      const options = { method, headers: headers as OutgoingHttpHeaders, timeout }
+      const answer = await exchange(new URL(path, base), options, body)
+      return {
+        getStatusCode: () => answer.status,
+        getHeaders: () => answer.headers as Record<string, string>,
+        getRawResponse: () => answer,
+        toStream: () => {
+          throw new Error('No answer of Stripe is read as a stream')
+        },
+        toJSON: async () => readObject(answer.status, answer.text),
+      }
+    },
   }
 }
 
-function bound(answer: Answer): Answer {
-  return {
-    getStatusCode: () => answer.getStatusCode(),
-    getHeaders: () => answer.getHeaders(),
-    getRawResponse: () => answer.getRawResponse(),
-    toStream: done => answer.toStream(done),
-    toJSON: () => readObject(answer),
-  }
-}
-
-/** The client takes an object for granted: a bare number or text in an answer would end the process. */
-async function readObject(answer: Answer): Promise<object> {
-  const value = parseJson(await readText(answer.getRawResponse() as IncomingMessage, 'Stripe', maxBytes))
-  if (typeof value === 'object' && value !== null) return value
-  // An error stays one, with its status and its headers, whatever its body says.
-  if (answer.getStatusCode() >= 400) return { error: { message: 'unreadable' } }
+/** The client takes an object for granted, and any without `error` for a success: an error stays one, whatever its body says. */
+function readObject(status: number, text: string): object {
+  const value = parseJson(text)
+  const isObject = typeof value === 'object' && value !== null
+  if (status >= 400 && !(isObject && 'error' in value && value.error))
+    return { error: { message: 'unreadable' } }
+  if (isObject) return value
   throw new Error('Stripe answered what is not a JSON object')
 }

@@ -17,8 +17,8 @@ const perSecond = 20
 const pdfOrigins = ['https://pay.stripe.com', 'https://invoice.stripe.com', 'https://files.stripe.com']
 
 export function createPaymentPlatform(options: StripeOptions): PaymentPlatform {
-  const stripe = createStripe(options)
   const guarded = createGuardedCall(stripeFailures)
+  const stripe = createStripe(options, guarded.refusal)
   const guard = pdfGuard(options.base)
 
   return {

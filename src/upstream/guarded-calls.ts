@@ -13,6 +13,7 @@ import {
 } from 'cockatiel'
 import { SourceError } from '../sources.ts'
 import { breakerTurned, type UpstreamOutcome, upstreamCalled } from '../telemetry.ts'
+import { HeldBack } from './exchange.ts'
 import { type Failures, outcomeOf } from './failures.ts'
 import { longestPauseMs } from './retry-after.ts'
 
@@ -50,7 +51,7 @@ export function createGuardedCall(failures: Failures): GuardedCall {
   const { name } = failures
   const breaker: CircuitBreakerPolicy = circuitBreaker(
     handleWhen(error => {
-      if (error instanceof TooBusy || error instanceof Unwanted) return false
+      if (error instanceof TooBusy || error instanceof Unwanted || error instanceof HeldBack) return false
       return error instanceof Overdue || failures.isFault(error)
     }),
     { halfOpenAfter: breakMs, breaker: new ConsecutiveBreaker(failuresToBreak) },
@@ -72,8 +73,10 @@ export function createGuardedCall(failures: Failures): GuardedCall {
     try {
       return await timeout(limit, TimeoutStrategy.Aggressive).execute(({ signal }) => call(signal))
     } catch (error) {
-      if (error instanceof TaskCancelledError || failures.explain(error).failure === 'timeout')
+      const explained = failures.explain(error)
+      if (error instanceof TaskCancelledError || explained.failure === 'timeout')
         throw performance.eventLoopUtilization(before).utilization > busyShare ? new TooBusy() : new Overdue()
+      if (explained instanceof HeldBack) throw explained
       throw wanted.aborted ? new Unwanted() : error
     }
   }
@@ -83,6 +86,7 @@ export function createGuardedCall(failures: Failures): GuardedCall {
       return new SourceError('timeout', `${name} did not answer in time`, { retryAfter: usualRetry })
     if (error instanceof Unwanted) return new SourceError('failed', `${name} was no longer asked`)
     if (error instanceof BrokenCircuitError) return leftAlone()
+    if (error instanceof HeldBack) return error
     const pause = failures.pauseFor(error)
     if (pause > 0) pausedUntil = Math.max(pausedUntil, Date.now() + pause)
     const { failure, message, retryAfter } = failures.explain(error)
@@ -121,10 +125,9 @@ export function createGuardedCall(failures: Failures): GuardedCall {
       return answer
     } catch (error) {
       const explained = explain(error)
+      const isAsked = !(error instanceof BrokenCircuitError || error instanceof HeldBack)
       if (!(error instanceof Unwanted))
-        tell(
-          error instanceof BrokenCircuitError ? 'not_asked' : outcomeOf(explained, failures.pauseFor(error)),
-        )
+        tell(isAsked ? outcomeOf(explained, failures.pauseFor(error)) : 'not_asked')
       throw explained
     }
   }

@@ -9,6 +9,7 @@ import {
 } from 'cockatiel'
 import { SourceError, type Urgency } from '../sources.ts'
 import { type UpstreamOutcome, upstreamCalled, upstreamWaiting } from '../telemetry.ts'
+import { HeldBack } from './exchange.ts'
 import { type Failures, outcomeOf } from './failures.ts'
 import { createTurns, type Rates } from './turns.ts'
 
@@ -27,8 +28,14 @@ export interface Asking {
 
 export type PacedCall = <T>(call: () => Promise<T>, asking?: Asking) => Promise<T>
 
-/** Every call waits for its turn. After a refusal, all of them wait for as long as the upstream asked for. */
-export function createPacedCall(pace: Pace, failures: Failures): PacedCall {
+/**
+ * Every call waits for its turn. After a refusal, all of them wait for as long as the upstream asked for: `refusal` says so to
+ * those that have had their turn and are not sent yet.
+ */
+export function createPacedCall(
+  pace: Pace,
+  failures: Failures,
+): PacedCall & { refusal(): SourceError | null } {
   const turns = createTurns(pace)
   // No call heeds the signal, and to abort it costs more than the rest of the policy.
   const bounded = timeout(pace.patienceMs, { strategy: TimeoutStrategy.Aggressive, abortOnReturn: false })
@@ -47,30 +54,38 @@ export function createPacedCall(pace: Pace, failures: Failures): PacedCall {
     upstreamWaiting.tell({ system, change: -1 })
   }
 
-  return async (call, { endpoint = '', urgency = 'soon' } = {}) => {
+  async function callInTurn<T>(call: () => Promise<T>, endpoint: string, urgency: Urgency): Promise<T> {
+    for (;;) {
+      await takeTurn(endpoint, urgency)
+      const began = performance.now()
+      const tell = (outcome: UpstreamOutcome) =>
+        upstreamCalled.tell({ system, outcome, seconds: (performance.now() - began) / 1000 })
+      try {
+        const answer = await bounded.execute(call)
+        tell('ok')
+        return answer
+      } catch (error) {
+        const explained = failures.explain(error)
+        if (explained instanceof HeldBack) continue
+        const pauseMs = failures.pauseFor(error)
+        turns.pause(pauseMs)
+        tell(error instanceof TaskCancelledError ? 'timeout' : outcomeOf(explained, pauseMs))
+        throw error
+      } finally {
+        turns.done()
+      }
+    }
+  }
+
+  const paced: PacedCall = async (call, { endpoint = '', urgency = 'soon' } = {}) => {
     try {
-      return await policy.execute(async () => {
-        await takeTurn(endpoint, urgency)
-        const began = performance.now()
-        const tell = (outcome: UpstreamOutcome) =>
-          upstreamCalled.tell({ system, outcome, seconds: (performance.now() - began) / 1000 })
-        try {
-          const answer = await bounded.execute(call)
-          tell('ok')
-          return answer
-        } catch (error) {
-          const pauseMs = failures.pauseFor(error)
-          turns.pause(pauseMs)
-          tell(error instanceof TaskCancelledError ? 'timeout' : outcomeOf(failures.explain(error), pauseMs))
-          throw error
-        } finally {
-          turns.done()
-        }
-      })
+      return await policy.execute(() => callInTurn(call, endpoint, urgency))
     } catch (error) {
       if (error instanceof TaskCancelledError)
         throw new SourceError('timeout', `${failures.name} did not answer in time`)
       throw failures.explain(error)
     }
   }
+  const refusal = () => (turns.isPaused() ? new SourceError('failed', `${system} asked for a pause`) : null)
+  return Object.assign(paced, { refusal })
 }

@@ -19,6 +19,7 @@ export interface Turns {
   done(): void
   /** Gives no turn until these milliseconds have passed. */
   pause(milliseconds: number): void
+  isPaused(): boolean
 }
 
 const usualInFlight = 64
@@ -119,5 +120,6 @@ export function createTurns(rates: Rates, clock: () => number = () => performanc
     pause(milliseconds) {
       pausedUntil = Math.max(pausedUntil, clock() + milliseconds)
     },
+    isPaused: () => pausedUntil > clock(),
   }
 }

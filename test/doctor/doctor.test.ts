@@ -259,6 +259,19 @@ describe('fatura doctor', { concurrency: 4 }, () => {
       assert.match(ix.findings.at(-1)?.detail ?? '', /Stripe alone: no difference/)
     })
 
+    await t.test('says where a system could not be reached, and which setting to look at', async () => {
+      const base = 'http://127.0.0.1:1'
+      const { wrong } = await clinic.look({ STRIPE_API_BASE: base, INVOICEXPRESS_API_BASE: base })
+      for (const [system, setting] of [
+        ['Stripe', 'STRIPE_API_BASE'],
+        ['InvoiceXpress', 'INVOICEXPRESS_API_BASE'],
+      ])
+        assert.equal(
+          wrong[`${system}: key`]?.detail,
+          `${system} could not be reached at ${base} (ECONNREFUSED): check the network and ${setting}`,
+        )
+    })
+
     await t.test('names each permission that the key lacks', async () => {
       await clinic.renew()
       for (const [permission, name] of [
