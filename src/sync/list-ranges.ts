@@ -55,7 +55,7 @@ interface Walk {
   range: Range
   /** When the last invoice that was read was created, stored or not; null before the first page. */
   reached: number | null
-  /** How many seconds its last page spans, or that of the part it was cut from. */
+  /** How many seconds its last page spans, or that of the part it was halved from; 0 when nothing tells. */
   pageSpan: number
   /** Where pages began. */
   starts: Set<string>
@@ -86,7 +86,6 @@ export async function listRanges(options: ListOptions): Promise<boolean> {
   let asked = 0
   let pages = 0
   let invoices = 0
-  let whole = 0
   const isStopped = () => signal.aborted || failure !== null || asked >= pagesAtMost
 
   function start(range: Range, pageSpan: number): void {
@@ -237,7 +236,7 @@ export async function listRanges(options: ListOptions): Promise<boolean> {
       .filter(bound => bound > 0)
     walk.range = { ...range, from: bounds[0] ?? null }
     for (const [step, before] of bounds.entries())
-      start({ from: bounds[step + 1] ?? null, before, after: null }, pageSpan)
+      start({ from: bounds[step + 1] ?? null, before, after: null }, 0)
   }
 
   /** Of the parts that are worth cutting, the one with the most pages to come, as far as the last one tells. */
@@ -258,15 +257,15 @@ export async function listRanges(options: ListOptions): Promise<boolean> {
     return range.from === null || until === null ? 0 : Math.max(0, until - range.from)
   }
 
+  /** By pages: invoices of years may be fewer than those of a day. */
   function tellPart(): number | null {
-    if ([...walks].some(({ range }) => range.from === null)) return null
-    const left = [...walks].reduce((sum, walk) => sum + spanOf(walk), 0)
-    whole = Math.max(whole, left)
-    return whole === 0 ? null : 1 - left / whole
+    if ([...walks].some(({ range, pageSpan }) => range.from === null || pageSpan === 0)) return null
+    const left = [...walks].reduce((sum, walk) => sum + spanOf(walk) / walk.pageSpan, 0)
+    return pages / (pages + left)
   }
 
   signal.throwIfAborted()
-  for (const range of options.ranges) start(range, 1)
+  for (const range of options.ranges) start(range, 0)
   // Parts are added while others are read.
   for (let done = 0; done < walking.length; done++) await walking[done]
   if (failure !== null) throw failure

@@ -23,6 +23,7 @@ export function sayWaiting(path: string, { say }: Pick<Progress, 'say'> = create
 export function createProgress(what: string, line: MovingLine = movingLine): Progress {
   const everyMs = line.canMove ? 200 : 10_000
   const started = Date.now()
+  let isShown = false
   let next = started + Math.max(patienceMs, everyMs)
 
   function pace(done: number): string {
@@ -31,15 +32,17 @@ export function createProgress(what: string, line: MovingLine = movingLine): Pro
   }
 
   function remaining(part: number | null): string {
-    // Too early, a guess would only frighten.
-    if (part === null || part < 0.01) return ''
+    // Too early, a guess would only frighten; and of what follows the end of a step, nothing is known.
+    if (part === null || part < 0.01 || part === 1) return ''
     const seconds = ((Date.now() - started) / 1000) * ((1 - part) / part)
     return `, about ${seconds < 90 ? `${Math.ceil(seconds)} s` : `${Math.ceil(seconds / 60)} min`} left`
   }
 
   return {
     update(step, done, part = null) {
-      if (Date.now() < next) return
+      const isEnd = part === 1 && isShown
+      if (Date.now() < next && !isEnd) return
+      isShown = !isEnd
       next = Date.now() + everyMs
       const text = `${done} ${what} ${step} … ${pace(done)}${remaining(part)}`
       if (line.canMove) line.draw(text)
