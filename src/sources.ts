@@ -112,6 +112,10 @@ export interface SourceIdentities {
 export interface BillingSource extends SourceIdentity {
   /** For how many days the platform keeps what happened. */
   eventsKeptDays: number
+  /** How often everything is to be listed again, in milliseconds, where events may pass changes over; once a day when not given. */
+  relistEveryMs?: number
+  /** What the key should be allowed to and is not, as a sentence; null when nothing lacks, as far as it was asked for. */
+  lacks?(): string | null
   /** Invoices, newest first. Lines are complete, or null. */
   listInvoices(after: string | null, filter?: ListFilter, urgency?: Urgency): Promise<ObservationPage>
   /** Rejects with an `UnfitRecord` when what the platform sent is none. */

@@ -23,7 +23,7 @@ import {
 } from './check-answer.ts'
 import { createStripe, type StripeOptions } from './client.ts'
 import { invoicesToFollow } from './customer-changes.ts'
-import { stripeFailures, unlessGone } from './failures.ts'
+import { forbidden, stripeFailures, unlessForbidden, unlessGone } from './failures.ts'
 import { identifyAccount } from './identify-account.ts'
 import type { InvoiceHead } from './invoice-shape.ts'
 import { areDistinct, type LineQuery, listLines, readLinePage } from './list-lines.ts'
@@ -34,6 +34,10 @@ import { paceFor } from './pace.ts'
 import { stripeIdentity } from './source-identity.ts'
 
 const pageSize = 100
+/** Test clocks date events in the past as well, where nobody looks for them: in test mode, lists tell of what they did. */
+const relistTestEveryMs = 15 * 60_000
+/** A key that may not read tax rates is not tried with each invoice, in milliseconds. */
+const ratesAgainMs = 10 * 60_000
 
 export function createBillingSource(
   options: StripeOptions,
@@ -43,8 +47,13 @@ export function createBillingSource(
   const call = createPacedCall(pace, stripeFailures)
   const stripe = createStripe(options, call.refusal)
   /** A rate's percentage cannot change, so it is asked for once. */
-  const percentages = new Map<string, Promise<number | null>>()
+  const percentages = new Map<string, Promise<number | null | undefined>>()
   const known = new Map<string, number | null>()
+  /** When the key was last told that it may not read tax rates; null when it may, or was not told. */
+  let forbiddenAt: number | null = null
+  /** Without a rate, the percentage follows from the amounts. */
+  const isSettled = (id: string) =>
+    known.has(id) || (forbiddenAt !== null && performance.now() - forbiddenAt < ratesAgainMs)
 
   /** The client's own methods turn every decimal of an answer into an object, or fail where one is odd; of long lists, that takes a while. */
   function askPlainly<T>(path: string, query: Record<string, string>): Promise<T> {
@@ -53,18 +62,23 @@ export function createBillingSource(
 
   async function ratesFor(invoice: InvoiceHead, urgency: Urgency): Promise<TaxRates> {
     for (const id of rateIds(invoice)) {
-      if (known.has(id)) continue
+      if (isSettled(id)) continue
       const asking = percentages.get(id) ?? askPercentage(id, urgency)
       percentages.set(id, asking)
-      known.set(id, await asking.finally(() => percentages.delete(id)))
+      const percentage = await asking.finally(() => percentages.delete(id))
+      forbiddenAt = percentage === undefined ? performance.now() : null
+      if (percentage !== undefined) known.set(id, percentage)
     }
     return known
   }
 
-  /** Null for one that Stripe does not know: the amounts are there all the same, and the percentage follows from them. */
-  function askPercentage(id: string, urgency: Urgency): Promise<number | null> {
-    const asking = { endpoint: 'tax_rates', urgency }
-    return unlessMissing(call(async () => checkPercentage(await stripe.taxRates.retrieve(id)), asking))
+  /** Null for one that Stripe does not know; undefined when the key may not ask. */
+  function askPercentage(id: string, urgency: Urgency): Promise<number | null | undefined> {
+    const ask = async () => {
+      const rate = await unlessForbidden(stripe.taxRates.retrieve(id))
+      return rate === null ? undefined : checkPercentage(rate)
+    }
+    return unlessMissing(call(ask, { endpoint: 'tax_rates', urgency }))
   }
 
   async function retrieve(
@@ -93,7 +107,7 @@ export function createBillingSource(
     isAgain = false,
   ): Promise<Observation> | Observation {
     const { invoice, lines } = checked
-    const isWhole = lines !== null && areDistinct(lines.lines) && rateIds(invoice).every(id => known.has(id))
+    const isWhole = lines !== null && areDistinct(lines.lines) && rateIds(invoice).every(isSettled)
     return isWhole ? observed(invoice, lines.lines, known) : complete(checked, urgency, isAgain)
   }
 
@@ -146,6 +160,11 @@ export function createBillingSource(
   return {
     ...stripeIdentity,
     eventsKeptDays: 30,
+    ...(/^[sr]k_test_/.test(options.apiKey) && { relistEveryMs: relistTestEveryMs }),
+    lacks: () =>
+      forbiddenAt === null
+        ? null
+        : `${forbidden('tax_rate')}; where a rate is not known, the percentage is computed from the amounts`,
     async listInvoices(after, filter = {}, urgency = 'soon') {
       const query = listQuery(after, filter)
       const page = await call(

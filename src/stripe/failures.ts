@@ -53,6 +53,36 @@ function isOfOtherMode({ message }: Error): boolean {
   return /similar object exists in (live|test) mode/.test(message)
 }
 
+/** The rights that are needed, by the word that Stripe has for each in its refusals; as its dashboard calls them. */
+const rights = {
+  invoice: 'Invoices',
+  customer: 'Customers',
+  event: 'Events',
+  tax_rate: 'Tax rates',
+} as const
+
+export function forbidden(right: keyof typeof rights | null): string {
+  const lack =
+    right === null
+      ? `it lacks one of the permissions ${Object.values(rights).join(', ')}: Read`
+      : `it lacks the permission "${rights[right]}: Read"`
+  return `Stripe refused the key: ${lack}`
+}
+
+/** As in "Having the 'rak_tax_rate_read' permission would allow this request to continue." */
+function rightIn(message: string): keyof typeof rights | null {
+  const [, right = ''] = /'rak_(\w+)_read'/.exec(message) ?? []
+  return Object.hasOwn(rights, right) ? (right as keyof typeof rights) : null
+}
+
+/** Null when the key may not read it. */
+export async function unlessForbidden<T>(answer: Promise<T>): Promise<T | null> {
+  return answer.catch(error => {
+    if ((error as { statusCode?: number }).statusCode === 403) return null
+    throw error
+  })
+}
+
 /** A refusal of the key or of the question will be the same next time; anything else may pass. */
 function mayPass(error: unknown): boolean {
   if (error instanceof SourceError) return error.failure !== 'missing'
@@ -76,10 +106,8 @@ function explain(error: unknown): SourceError {
       'failed',
       'Stripe has it in the other mode: the key is for test mode and the invoices are live, or the other way round',
     )
-  if (error.statusCode === 401 || error.statusCode === 403)
-    return new SourceError(
-      'failed',
-      'Stripe refused the key: it must be valid, and may read invoices, customers, events and tax rates',
-    )
+  if (error.statusCode === 401)
+    return new SourceError('failed', 'Stripe refused the key: it is mistyped, revoked or expired')
+  if (error.statusCode === 403) return new SourceError('failed', forbidden(rightIn(error.message)))
   return new SourceError('failed', `Stripe answered ${error.type} ${error.statusCode ?? ''}`.trim())
 }

@@ -2,12 +2,14 @@
 import type Stripe from 'stripe'
 import { type BillingAccount, SourceError } from '../sources.ts'
 import type { PacedCall } from '../upstream/paced-calls.ts'
+import { unlessForbidden } from './failures.ts'
 
 export async function identifyAccount(
   stripe: Stripe,
   apiKey: string,
   call: PacedCall,
 ): Promise<BillingAccount> {
+  // A restricted key may not read it, unless it was told so.
   const account = await call(() => unlessForbidden(stripe.accounts.retrieveCurrent()), {
     endpoint: 'account',
     urgency: 'now',
@@ -22,14 +24,6 @@ export async function identifyAccount(
   })
   const [invoice] = data
   return { id, mode: invoice === undefined ? null : invoice.livemode ? 'live' : 'test' }
-}
-
-/** Null when the key may not read it, as a restricted one may not unless it was told so. */
-async function unlessForbidden<T>(answer: Promise<T>): Promise<T | null> {
-  return answer.catch(error => {
-    if ((error as { statusCode?: number }).statusCode === 403) return null
-    throw error
-  })
 }
 
 function accountId(account: Stripe.Account | null): string | null {

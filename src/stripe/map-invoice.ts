@@ -11,7 +11,7 @@ import type { Refusal } from '../sources.ts'
 import type { Fitting } from '../upstream/shape.ts'
 import type { InvoiceHead, taxRateShape } from './invoice-shape.ts'
 
-/** The percentage of each tax rate that `rateIds` asked for; null for one that Stripe does not know. */
+/** The percentage of each tax rate that `rateIds` asked for; null for one that Stripe does not know, none for one that could not be asked for. */
 export type TaxRates = ReadonlyMap<string, number | null>
 
 /** The tax rates whose percentage must be known to map an invoice, and which it does not embed. */
@@ -48,7 +48,7 @@ export function mapInvoice(
       subtotal_cents: addsUp(source, lines) ? subtotalOf(lines) : ownSubtotal(source),
       discount_cents: sumOf(source.total_discount_amounts),
       tax_cents,
-      tax_percent: taxPercentOf(source, tax_cents, rates),
+      tax_percent: taxPercentOf(source, tax_cents, rates, previous),
       total_cents: source.total,
       currency: source.currency,
       status: source.status,
@@ -127,11 +127,19 @@ function taxOf({ total, total_excluding_tax, total_taxes }: InvoiceHead): number
 }
 
 /** One rate is told as it is; several only by what they come to, which on tiny amounts is not a rate at all. */
-function taxPercentOf(source: InvoiceHead, tax: number, rates: TaxRates): number | null {
+function taxPercentOf(
+  source: InvoiceHead,
+  tax: number,
+  rates: TaxRates,
+  previous: Invoice | null,
+): number | null {
   const rate = onlyRate(source)
   const percentage = rate === null ? null : (embeddedRate(source, rate) ?? rates.get(rate) ?? null)
   if (percentage !== null) return percentage
   if (tax === 0) return 0
+  // A rate that was known, and cannot be read any more.
+  if (rate !== null && previous?.tax_cents === tax && previous.total_cents === source.total)
+    return previous.tax_percent
   const base = source.total_excluding_tax ?? source.total - tax
   return base > 0 ? ratioPercent(tax, base) : null
 }

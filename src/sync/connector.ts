@@ -33,7 +33,7 @@ export interface ConnectorOptions {
 /** What it does may go on side by side. */
 export interface Connector {
   /** Where the invoices come from. */
-  source: SourceIdentity
+  source: SourceIdentity & Pick<BillingSource, 'relistEveryMs'>
   /** The stamp before its first question. */
   startedAt: number
   /** Lists the whole account; goes on where it was cut off, and does nothing once it reached the end. */

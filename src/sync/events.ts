@@ -95,10 +95,12 @@ export function followEvents(world: World, options: EventsOptions): (patience?: 
     await within(Promise.all(lists), patience)
     if (ofCustomers.every(({ id }) => handled.has(id))) {
       const ahead = first.now - now
-      const isAhead = ahead > reportedAhead
-      const error = `${source.name} says a time that is ${ahead} s ahead of what it can be: it is not believed, and events are read as before`
-      if (isAhead) log.warn({ ahead }, error)
-      const reported = isAhead ? { failed_at: askedAt, error } : { failed_at: null, error: null }
+      const error =
+        ahead > reportedAhead
+          ? `${source.name} says a time that is ${ahead} s ahead of what it can be: it is not believed, and events are read as before`
+          : (source.lacks?.() ?? null)
+      if (error !== null && error !== stream.error) log.warn(error)
+      const reported = { failed_at: error === null ? null : askedAt, error }
       await store.transaction(tx =>
         tx.saveStream({
           ...stream,

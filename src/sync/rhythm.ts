@@ -11,7 +11,7 @@ import {
   eventsEvery,
   openEvery,
   recentEvery,
-  relistEvery,
+  relistEvery as usualRelistEvery,
   relistPagesAtLeast,
   relistPagesPerSecond,
   unsettledEvery,
@@ -41,6 +41,7 @@ export async function invoiceRounds(options: RhythmOptions): Promise<Step[][]> {
   const { connector, store, clocks, tell, afterReread } = options
   const streams = await readStreams(store)
   const names = billingStreams(connector.source)
+  const relistEvery = relistEveryOf(connector)
   const relist = streams.get(names.relist)
   const listedAt = relist?.succeeded_at ?? streams.get(names.backfill)?.succeeded_at ?? null
   const isRelisting = options.isFull || (relist !== undefined && relist.cursor !== null)
@@ -90,16 +91,22 @@ export async function invoiceRounds(options: RhythmOptions): Promise<Step[][]> {
   return [listing, [events], [relisting]]
 }
 
+function relistEveryOf({ source }: Connector): number {
+  return source.relistEveryMs ?? usualRelistEvery
+}
+
 /**
  * How many pages of the relist a single run is to read. None unless a list is under way, or would be due before the next run: that comes
  * as long after this one as this one after the last.
  */
 export function relistPages(
+  connector: Connector,
   relist: Stream | undefined,
   lastRunAt: number | null,
   clocks: Pick<Clocks, 'calendar'>,
 ): number {
   const sinceLastRun = lastRunAt === null ? 0 : Math.max(0, clocks.calendar() - lastRunAt)
+  const relistEvery = relistEveryOf(connector)
   const left = leftSince(relist?.succeeded_at ?? null, relistEvery, clocks)
   // What was listed within this run is not due again, however long ago the last run was.
   const isDue = left <= Math.min(sinceLastRun, relistEvery / 2)

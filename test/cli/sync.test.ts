@@ -186,7 +186,7 @@ describe('fatura sync', { concurrency: 12 }, () => {
       withoutProgress(
         await world.run(once, { env: { STRIPE_API_BASE: 'http://127.0.0.1:9', ...quickClock(5) }, node }),
       ),
-      /Stripe answered/,
+      /Stripe could not be reached at http:\/\/127\.0\.0\.1:9 \(ECONNREFUSED\): check the network and STRIPE_API_BASE\. /,
     )
   })
 

@@ -84,6 +84,28 @@ for (const engine of engines)
       assert.deepEqual(told, ['backfill'])
       assert.equal(sandbox.requests.get('list_invoices'), asked)
       const [step] = relisting
-      assert.ok((step?.timer.left() ?? 0) > 23 * 3_600_000, 'the next one is a day from here')
+      assert.ok((step?.timer.left() ?? 0) > 14 * 60_000, 'the next one is a quarter of an hour from here')
+    })
+
+    it('what happens by a test clock that is behind is seen a quarter of an hour later', async t => {
+      const { account, connector, store } = await startRig(t, engine, { invoices: 20, lines: 1 })
+      let laterMs = 0
+      const clocks = {
+        elapsed: () => realClocks.elapsed() + laterMs,
+        calendar: () => realClocks.calendar() + laterMs,
+      }
+      await connector.backfill()
+      await connector.catchUp()
+      const [, , relisting = []] = await invoiceRounds({
+        ...{ connector, store, clocks, isFull: false, tell: () => {}, afterReread: async () => {} },
+      })
+      const now = account.clock
+      account.clock = now - 400 * day
+      account.change('pay', account.change('finalize', account.change('create')))
+      account.clock = now
+      await connector.catchUp()
+      laterMs = 15 * 60_000
+      await runDue(relisting)
+      await assertTrue(account, store)
     })
   })

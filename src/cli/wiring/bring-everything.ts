@@ -32,7 +32,7 @@ export async function bringEverything(
   } while (!(await connector.isListed()))
   signal.throwIfAborted()
   const relist = (await readStreams(store)).get(names.relist)
-  const pages = isFull ? undefined : relistPages(relist, lastRunAt, realClocks)
+  const pages = isFull ? undefined : relistPages(connector, relist, lastRunAt, realClocks)
   if (pages !== 0) tell('relist', await whileFollowing(connector, options, connector.relist(isFull, pages)))
   tell('rereadUnsettled', await connector.rereadUnsettled(connector.startedAt))
   await retryAside(connector, tell)
