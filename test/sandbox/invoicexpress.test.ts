@@ -919,11 +919,11 @@ describe('faults of the local InvoiceXpress', () => {
     assert.ok(new Set(spoilt).size > 4, spoilt.join())
     const stripe = await startStripeSandbox({ chaos: 1 })
     t.after(() => stripe.close())
-    const seen = await outcomes(stripe.address, '/v1/invoices', { authorization: 'Bearer sk_test_x' })
+    const seen = await outcomes(stripe.address, '/v1/invoices', { authorization: 'Bearer sk_test_sandbox' })
     assert.ok(new Set(seen).size > 4, seen.join())
     stripe.faults.clear()
     const answer = await fetch(`${stripe.address}/v1/account`, {
-      headers: { authorization: 'Bearer sk_test_x' },
+      headers: { authorization: 'Bearer sk_test_sandbox' },
     })
     assert.equal(answer.status, 200)
   })
@@ -962,7 +962,7 @@ describe('the controls', () => {
 })
 
 describe('what the local Stripe has besides', () => {
-  const headers = { authorization: 'Bearer rk_test_restricted' }
+  const headers = { authorization: 'Bearer rk_test_sandbox' }
 
   it('lists tax rates, and the webhook endpoint once there is a subscriber', async t => {
     const sandbox = await startStripeSandbox()
@@ -1050,6 +1050,9 @@ describe('fatura sandbox', () => {
     const { json } = await ask({ address }, '/invoices.json?per_page=50', apiKey)
     const listed = newestFirst(documents.documents.values()).filter(({ archived }) => !archived)
     assert.deepEqual(plainList(json.invoices), listed.slice(0, 50))
+    assert.equal((await ask({ address }, '/invoices.json', 'ix_test_wrong')).status, 401)
+    const wrong = { headers: { authorization: 'Bearer sk_test_wrong' } }
+    assert.equal((await fetch(`${stripe}/v1/invoices`, wrong)).status, 401)
     account.advance(172_800)
     await post({ address: stripe }, 'advance?seconds=172800')
     assert.deepEqual((await post({ address }, 'follow')).json, { changed: documents.follow() })

@@ -15,6 +15,7 @@ import type { StripeInvoice } from '../../src/sandbox/stripe/objects.ts'
 import {
   type SandboxOptions,
   type StripeSandbox,
+  sandboxKeys,
   startStripeSandbox,
 } from '../../src/sandbox/stripe/server.ts'
 import { assertOneLine, createCli, isRefused } from '../support/cli.ts'
@@ -580,11 +581,11 @@ describe('the official client', () => {
     const { sandbox, stripe } = await start(t, { accountId: 'acct_1Other' })
     assert.equal((await stripe.accounts.retrieveCurrent()).id, 'acct_1Other')
     sandbox.forbidden.add('account')
-    const error = await failure(connect(sandbox, 'rk_test_few').accounts.retrieveCurrent())
+    const error = await failure(connect(sandbox, 'rk_test_sandbox').accounts.retrieveCurrent())
     assert.deepEqual([error.statusCode, error.type], [403, 'StripePermissionError'])
 
     sandbox.account.advance(86_400)
-    for (const apiKey of ['sk_test_a', 'rk_test_a', 'sk_live_a', 'rk_live_a']) {
+    for (const apiKey of sandboxKeys) {
       const client = connect(sandbox, apiKey)
       const [invoices, events, customers, rates] = await Promise.all([
         client.invoices.list({ expand: ['data.customer'] }),
@@ -612,10 +613,13 @@ describe('the official client', () => {
     assert.deepEqual(await refusalsOf(4, () => stripe.invoices.list()), ['429 rate_limit'])
     const any = shared()
     assert.equal((await failure(connect(any.sandbox, 'pk_test_public').invoices.list())).statusCode, 401)
-    for (const key of ['sk_', 'sk_test_', 'sk_prod_x', 'test'])
-      assert.equal((await failure(connect(any.sandbox, key).invoices.list())).statusCode, 401, key)
+    for (const key of ['sk_', 'sk_test_', 'sk_prod_x', 'test', 'sk_test_wrong', 'rk_live_sandbox2']) {
+      const { statusCode, type, message } = await failure(connect(any.sandbox, key).invoices.list())
+      assert.deepEqual([statusCode, type], [401, 'StripeAuthenticationError'], key)
+      assert.match(message, /^Invalid API Key provided: /)
+    }
     const version = '2026-10-28.endive'
-    const headers = { authorization: `Basic ${btoa('rk_live_x:')}`, 'stripe-version': version }
+    const headers = { authorization: `Basic ${btoa('rk_live_sandbox:')}`, 'stripe-version': version }
     const url = `${any.sandbox.address}/v1/invoices?expand[]=data.customer`
     const answer = await fetch(url, { headers })
     assert.deepEqual([answer.status, answer.headers.get('stripe-version')], [200, version])

@@ -223,7 +223,10 @@ describe('amounts that were read from an account', () => {
   async function read(t: TestContext, options: { seed: number; invoices: number }) {
     const sandbox = await startStripeSandbox(options)
     t.after(() => sandbox.close())
-    return { sandbox, source: createBillingSource({ apiKey: 'sk_test_money', base: sandbox.address }, pace) }
+    return {
+      sandbox,
+      source: createBillingSource({ apiKey: 'sk_test_sandbox', base: sandbox.address }, pace),
+    }
   }
 
   const recordOf = ({ map }: Observation) => {

@@ -48,7 +48,7 @@ async function sandbox(options: Record<string, string>): Promise<void> {
   const account = createAccount({ seed, invoices, ...customers })
   const documents = plantable(() => createDocuments(account, { seed, differences }))
   const stripe = await startStripeSandbox({ account, seed, port }).catch(refusePort('port', port))
-  const second = { documents, seed, port: secondPort, apiKey: documentsKey }
+  const second = { documents, seed, port: secondPort }
   const invoiceXpress = await startInvoiceXpressSandbox(second)
     .catch(refusePort('invoicexpress-port', secondPort))
     .catch(async error => {

@@ -51,7 +51,7 @@ export async function startDemoWorld(
   const documents = createDocuments(sandbox.account, { seed: 2026 })
   const ix = await startInvoiceXpressSandbox({ documents })
   const stripe = { apiKey: 'sk_test_sandbox', base: sandbox.address }
-  const invoiceXpress = { account: null, apiKey: 'sandbox', base: ix.address }
+  const invoiceXpress = { account: null, apiKey: 'ix_test_sandbox', base: ix.address }
   await migrateStore(url)
   const store = await openWriteStore(url)
   const source = createBillingSource(stripe)

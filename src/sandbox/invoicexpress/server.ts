@@ -18,7 +18,7 @@ export interface InvoiceXpressOptions {
   /** 0 or nothing takes a free one. */
   port?: number
   host?: string
-  /** The only key that is accepted; without it, any that is not empty. */
+  /** The only key that is accepted; `ix_test_sandbox` when not given. */
   apiKey?: string
   /** Requests a minute before 429, 780 at the real one; null for as many as come. */
   ratePerMinute?: number | null
@@ -50,7 +50,7 @@ export interface InvoiceXpressSandbox {
 export async function startInvoiceXpressSandbox(
   options: InvoiceXpressOptions,
 ): Promise<InvoiceXpressSandbox> {
-  const { documents, host = '127.0.0.1', port = 0, apiKey, seed = 1, chaos = 0 } = options
+  const { documents, host = '127.0.0.1', port = 0, apiKey = 'ix_test_sandbox', seed = 1, chaos = 0 } = options
   const { lag = 0, latency = 0, pdfDelay: delay = 1, pdfLifetime: lifetime = 60_000 } = options
   const faults = createFaults<DocumentFault, DocumentRouteName>(createRandom(seed ^ 0x2545f491))
   faults.setChaos(chaos)
@@ -126,7 +126,7 @@ function pretendMore(answer: Answer, fault: DocumentFault, page: number): Answer
   })
 }
 
-function checkKey(key: string | null, expected: string | undefined): void {
+function checkKey(key: string | null, expected: string): void {
   if (key === null || key === '') throw new IxError(401, 'The API key is missing.')
-  if (expected !== undefined && key !== expected) throw new IxError(401, 'Incorrect API key.')
+  if (key !== expected) throw new IxError(401, 'Incorrect API key.')
 }
