@@ -3,12 +3,14 @@ import assert from 'node:assert/strict'
 import dns from 'node:dns'
 import type { RequestListener, ServerResponse } from 'node:http'
 import { describe, type TestContext, test } from 'node:test'
+import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { createDocumentSource } from '../../src/invoicexpress/document-source.ts'
 import { createInvoicingSystem } from '../../src/invoicexpress/invoicing-system.ts'
 import { SourceError } from '../../src/sources.ts'
 import { createBillingSource } from '../../src/stripe/billing-source.ts'
 import { createPaymentPlatform } from '../../src/stripe/payment-platform.ts'
 import type { Pace } from '../../src/upstream/paced-calls.ts'
+import { createCertificate } from '../support/certificate.ts'
 import { eventually } from '../support/cli.ts'
 import { answer } from '../support/invoicexpress-upstream.ts'
 import { startUpstream } from '../support/pdf-upstream.ts'
@@ -175,4 +177,33 @@ test('the next page of lines is not asked for in a pause', async t => {
   firstPage?.writeHead(200).end(JSON.stringify(lines))
   await failed
   assert.equal(upstream.arrivals.length, 2)
+})
+
+test('over TLS both are asked, on connections that are kept, and pauses hold', async t => {
+  const certificate = createCertificate()
+  const trusted = getCACertificates()
+  setDefaultCACertificates([...trusted, certificate.cert])
+  t.after(() => setDefaultCACertificates(trusted))
+  for (const system of ['ix', 'stripe'] as const) {
+    const arrivals: number[] = []
+    const upstream = await startUpstream(
+      t,
+      (request, response) => {
+        arrivals.push(performance.now())
+        if (arrivals.length === 2) response.writeHead(429, retryAfter).end(JSON.stringify(refusal429))
+        else missing[system](request, response)
+      },
+      { host: 'localhost', certificate },
+    )
+    const source = {
+      ix: createDocumentSource({ account: null, apiKey: 'x', base: upstream.origin }, pace),
+      stripe: createBillingSource({ apiKey: 'sk_test_x', base: upstream.origin }, pace),
+    }
+    const ask = () => (system === 'ix' ? source.ix.fetchClient(1) : source.stripe.fetchInvoice('in_1', null))
+    await ask()
+    await assert.rejects(ask(), SourceError)
+    await ask()
+    assert.ok(Number(arrivals[2]) >= Number(arrivals[1]) + pauseMs)
+    assert.ok(arrivals.length === 3 && upstream.connections < 3, `${upstream.connections} connections`)
+  }
 })
