@@ -11,10 +11,10 @@ import {
   eventsEvery,
   openEvery,
   recentEvery,
-  relistEvery as usualRelistEvery,
   relistPagesAtLeast,
   relistPagesPerSecond,
   unsettledEvery,
+  relistEvery as usualRelistEvery,
 } from './intervals.ts'
 import { type Clocks, createTimer, leftSince, type Step } from './schedule.ts'
 
@@ -91,7 +91,7 @@ export async function invoiceRounds(options: RhythmOptions): Promise<Step[][]> {
   return [listing, [events], [relisting]]
 }
 
-function relistEveryOf({ source }: Connector): number {
+function relistEveryOf({ source }: Pick<Connector, 'source'>): number {
   return source.relistEveryMs ?? usualRelistEvery
 }
 
@@ -100,7 +100,7 @@ function relistEveryOf({ source }: Connector): number {
  * as long after this one as this one after the last.
  */
 export function relistPages(
-  connector: Connector,
+  connector: Pick<Connector, 'source'>,
   relist: Stream | undefined,
   lastRunAt: number | null,
   clocks: Pick<Clocks, 'calendar'>,

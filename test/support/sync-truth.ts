@@ -128,7 +128,7 @@ export async function createSyncWorld(
     for (const { stdout, stderr } of written) assertClean(stdout + stderr, sandbox.account)
   })
   const env = {
-    STRIPE_API_KEY: apiKey,
+    STRIPE_API_KEY: options.apiKey ?? apiKey,
     STRIPE_WEBHOOK_SECRET: webhookSecret,
     STRIPE_API_BASE: sandbox.address,
     LOG_LEVEL: 'debug',

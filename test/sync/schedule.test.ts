@@ -127,13 +127,14 @@ describe('the rhythm', () => {
     const at = Date.UTC(2026, 10, 15)
     const clocks = { calendar: () => at }
     const hour = 60 * minute
+    let source: Parameters<typeof relistPages>[0]['source'] = stripeIdentity
     const pages = (listedAgo: number, ranAgo: number | null, cursor: string | null = null) => {
       const relist = {
         ...{ name: 'stripe:relist', failed_at: null, error: null },
         cursor,
         succeeded_at: at - listedAgo,
       }
-      return relistPages(relist, ranAgo === null ? null : at - ranAgo, clocks)
+      return relistPages({ source }, relist, ranAgo === null ? null : at - ranAgo, clocks)
     }
     assert.equal(pages(0, null), 0, 'the first run')
     assert.equal(pages(0, 30 * day), 0, 'a run that listed everything itself')
@@ -153,6 +154,8 @@ describe('the rhythm', () => {
       while (pages(age * hour, every * hour) === 0) age += every
       assert.ok(age <= 24, `${age} h, every ${every} h`)
     }
+    source = { ...stripeIdentity, relistEveryMs: 15 * minute }
+    assert.deepEqual([pages(6 * minute, 5 * minute), pages(11 * minute, 5 * minute)], [0, 600])
   })
 
   it('lists everything again a day after the last time, and goes on at once with a list that was cut off', async () => {
