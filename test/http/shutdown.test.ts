@@ -51,7 +51,8 @@ async function endUnderTraffic(
   })
   const { address } = api
   // Shorter than the delay and the grace after it.
-  const traffic = startTraffic({ address, paths, token, busy: 6, idle: 20, fresh: 4, idleFor: [300, 2_500] })
+  const loops = { busy: 6, idle: 20, fresh: 4, stubborn: 8 }
+  const traffic = startTraffic({ address, paths, token, ...loops, idleFor: [300, 2_500] })
   // Until then every idle connection was used.
   await (prepare?.(api, traffic) ?? sleep(1_200))
   if (prepare === undefined) await eventually('the traffic runs', () => traffic.samples.length >= atLeast)
@@ -176,7 +177,7 @@ describe('the end of fatura serve', { concurrency: 6 }, () => {
       assert.match(stdout, /"msg":"stopped"}\n$/)
     })
 
-  it('at SIGTERM under traffic loses no request, of idle, busy and new connections', async t => {
+  it('at SIGTERM under traffic loses no request, of idle, busy and new connections, until nobody can connect', async t => {
     await endAgainAndAgain(t, campaign(200, 10_000), { atLeast: campaign(200, 600) })
   })
 
@@ -245,6 +246,7 @@ describe('the end of fatura serve', { concurrency: 6 }, () => {
         busy: 8,
         idle: 12,
         fresh: 0,
+        stubborn: 0,
         idleFor: [100, 500],
       })
       await sleep(700)

@@ -1,4 +1,7 @@
-/** What a service sees behind a proxy that asks `/ready`: connections that are busy, idle for seconds, and new ones. */
+/**
+ * What a service sees behind a proxy that asks `/ready`: connections that are busy, idle for seconds, and new ones. And from
+ * clients that ask nobody, and connect for each request until they are refused.
+ */
 import { Agent } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { campaign } from './campaign.ts'
@@ -12,6 +15,7 @@ export interface TrafficOptions {
   busy: number
   idle: number
   fresh: number
+  stubborn: number
   /** How long an idle connection is silent between two requests, in milliseconds. */
   idleFor: readonly [least: number, most: number]
 }
@@ -30,7 +34,16 @@ export interface Traffic {
 const readyEveryMs = 300
 const trustMs = 1_000
 
-export function startTraffic({ address, paths, token, busy, idle, fresh, idleFor }: TrafficOptions): Traffic {
+export function startTraffic({
+  address,
+  paths,
+  token,
+  busy,
+  idle,
+  fresh,
+  stubborn,
+  idleFor,
+}: TrafficOptions): Traffic {
   const samples: Sample[] = []
   let isOpen = true
   let isStopped = false
@@ -65,6 +78,16 @@ export function startTraffic({ address, paths, token, busy, idle, fresh, idleFor
     }
   }
 
+  /** Nothing of a request is lost that was never sent: who is refused may go elsewhere. */
+  async function connectUntilRefused(): Promise<void> {
+    while (!isStopped) {
+      const sample = await ask(`${address}${paths[0]}`, token, new Agent())
+      if (sample.text.includes('ECONNREFUSED')) return
+      samples.push(sample)
+      await sleep(20)
+    }
+  }
+
   const agents: Agent[] = []
   const keep = (pause: () => number) => {
     const agent = new Agent({ keepAlive: true, maxSockets: 1 })
@@ -77,6 +100,7 @@ export function startTraffic({ address, paths, token, busy, idle, fresh, idleFor
     ...Array.from({ length: busy }, () => keep(() => campaign(60, 3))),
     ...Array.from({ length: idle }, () => keep(() => least + Math.random() * (most - least))),
     ...Array.from({ length: fresh }, () => loop(null, () => campaign(60, 10))),
+    ...Array.from({ length: stubborn }, connectUntilRefused),
   ]
   return {
     samples,

@@ -1,4 +1,5 @@
 import cluster from 'node:cluster'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { Command } from 'commander'
 import { migrateStore } from '../../store/engines.ts'
 import {
@@ -13,7 +14,6 @@ import { addSettings } from '../settings/options.ts'
 import { type Options, readSettings } from '../settings/read-settings.ts'
 import { createLog } from '../terminal/log.ts'
 import { besideAdmin } from '../wiring/beside-admin.ts'
-import { keepServing } from '../wiring/close-connections.ts'
 import { delayAfter, waitForSignal } from '../wiring/signals.ts'
 import { runWorkers, serveAsWorker } from '../wiring/workers.ts'
 
@@ -62,7 +62,7 @@ async function serve(options: { migrate?: true } & Options): Promise<void> {
     const delayMs = await delay
     leave()
     if (delayMs > 0) log.info({ delay_ms: delayMs }, 'stopping')
-    await keepServing(delayMs)
+    await sleep(delayMs, undefined, { ref: false })
     await stop()
     log.info('stopped')
   })

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { Command } from 'commander'
 import { migrateStore } from '../../store/engines.ts'
 import {
@@ -15,7 +16,6 @@ import { type Options, readSettings } from '../settings/read-settings.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { createLog, logWaiting } from '../terminal/log.ts'
 import { besideAdmin } from '../wiring/beside-admin.ts'
-import { keepServing } from '../wiring/close-connections.ts'
 import { delayAfter, leave, unlessAborted, waitForSignal } from '../wiring/signals.ts'
 import { syncInThread } from '../wiring/sync-thread.ts'
 import { readWebhooks } from './sync.ts'
@@ -75,7 +75,7 @@ async function up(options: { webhooks?: string } & Options): Promise<void> {
     const stopped = delay.then(async delayMs => {
       api.leave()
       if (delayMs > 0) log.info({ delay_ms: delayMs }, 'stopping')
-      await keepServing(delayMs)
+      await sleep(delayMs, undefined, { ref: false })
       await api.stop()
     })
     if (stripe === null) log.warn('STRIPE_API_KEY is not set: serving what is stored, synchronizing nothing')

@@ -46,29 +46,42 @@ export function holdConnections(server: Server): void {
 /** Longer than a request takes; what is not done by then is cut off. */
 const patienceMs = 8_500
 
-const tick = 100
-const longestExtension = 500
+/** The port is closed once nobody connected for so long; and in any case after so long. */
+const quietMs = 100
+const longestMs = 500
 
 /**
- * Waits for the given milliseconds, and a little longer when this process had no time to serve at their end: whoever
- * connected meanwhile would be cut off unheard.
+ * Stops listening without the loss of a connection: the system resets those that nobody took yet. Until nobody connects for
+ * a moment, connections are taken and not read: whoever waits for an answer does not connect again meanwhile. Then all are
+ * read.
  */
-export async function keepServing(delayMs: number): Promise<void> {
-  const until = performance.now() + delayMs
-  for (let asked = performance.now(); asked < until; asked = performance.now()) {
-    await sleep(Math.min(tick, until - asked), undefined, { ref: false })
-    const isLate = performance.now() - asked > 2 * tick
-    if (isLate && performance.now() >= until) await sleep(longestExtension, undefined, { ref: false })
+async function stopListening(server: Server): Promise<void> {
+  const taken: Socket[] = []
+  const take = (socket: Socket) => {
+    taken.push(socket)
+    // After Node began to read.
+    process.nextTick(() => socket.pause())
   }
+  server.on('connection', take)
+  const until = performance.now() + longestMs
+  for (let [last, seen] = [performance.now(), 0]; performance.now() < Math.min(last + quietMs, until); ) {
+    await sleep(quietMs / 4)
+    // Right after all that had connected were taken, however late that is.
+    await immediate()
+    if (taken.length > seen) last = performance.now()
+    seen = taken.length
+  }
+  server.close()
+  server.off('connection', take)
+  for (const socket of taken) socket.resume()
 }
 
-/** Closes the server by `close`, and lets its connections go as they fall silent. */
+/** Closes the server, then what `close` closes, and lets connections go as they fall silent. */
 export async function closeGently(server: Server, close: () => Promise<void>): Promise<void> {
+  const cutOff = setTimeout(() => server.closeAllConnections(), patienceMs)
+  await stopListening(server)
   // Right after what has arrived was read.
   const letGo = setInterval(() => setImmediate(() => server.closeIdleConnections()), 50)
-  const cutOff = setTimeout(() => server.closeAllConnections(), patienceMs)
-  // Whoever has connected already is taken in before nobody can any more.
-  for (let turn = 0; turn < 2; turn++) await immediate()
   await close()
   clearInterval(letGo)
   clearTimeout(cutOff)

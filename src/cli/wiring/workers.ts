@@ -5,7 +5,6 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { Peer } from '../../metrics/gather.ts'
 import type { BesideAdmin } from './beside-admin.ts'
-import { keepServing } from './close-connections.ts'
 import type { PreparedApi, RunningApi } from './start-api.ts'
 
 /** What a worker says once it listens. */
@@ -64,7 +63,7 @@ export async function runWorkers(
   const delayMs = await left
   if (delayMs > 0) log.info({ delay_ms: delayMs }, 'stopping')
   // Nobody waits for workers that are gone.
-  await Promise.race([keepServing(delayMs), Promise.all(places)])
+  await Promise.race([sleep(delayMs, undefined, { ref: false }), Promise.all(places)])
   ending.abort()
   const codes = await Promise.all(places)
   process.exitCode = codes.every(code => code === 0) ? 0 : 1
@@ -158,7 +157,7 @@ export async function serveAsWorker(
     const alone = delay.then(async delayMs => {
       // Whether it is the only one to go, the first process knows, and tells.
       api.leave(true)
-      await keepServing(delayMs)
+      await sleep(delayMs, undefined, { ref: false })
     })
     await Promise.race([stop, alone])
     await api.stop()
