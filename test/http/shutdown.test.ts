@@ -246,7 +246,6 @@ describe('the end of fatura serve', { concurrency: 6 }, () => {
         busy: 8,
         idle: 12,
         fresh: 0,
-        stubborn: 0,
         idleFor: [100, 500],
       })
       await sleep(700)

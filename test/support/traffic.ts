@@ -15,7 +15,7 @@ export interface TrafficOptions {
   busy: number
   idle: number
   fresh: number
-  stubborn: number
+  stubborn?: number
   /** How long an idle connection is silent between two requests, in milliseconds. */
   idleFor: readonly [least: number, most: number]
 }
