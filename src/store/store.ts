@@ -255,3 +255,10 @@ export function notAnAddress(): StoreError {
 
 /** A store that cannot be read at the moment, but may be again shortly. */
 export class StoreUnavailable extends StoreError {}
+
+/** The store that was opened is not the one at its address any more: it has to be opened again. */
+export class StoreReplaced extends StoreUnavailable {
+  constructor(path: string) {
+    super(`The database ${path} was replaced while it was open; nothing is written to the one before.`)
+  }
+}

@@ -6,7 +6,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { Lease } from '../store/connector-store.ts'
-import { StoreError, type WriteStore } from '../store/store.ts'
+import { StoreError, StoreReplaced, type WriteStore } from '../store/store.ts'
 
 export const renewEvery = 3_000
 /** When the beats stood still for this long, as the one who waits has seen it, the holder is gone. */
@@ -39,7 +39,7 @@ export interface LeaseOptions {
 
 export interface HeldLease {
   epoch: number
-  /** Aborted, with a `LeaseLost`, once the lease is another's. */
+  /** Aborted, with a `LeaseLost`, once the lease is another's; with a `StoreReplaced` once the store is another. */
   lost: AbortSignal
   lose(): void
   release(): Promise<void>
@@ -89,16 +89,16 @@ function keepLease(store: WriteStore, { epoch }: Lease): HeldLease {
   const lost = new AbortController()
   let timer: NodeJS.Timeout | undefined
   let isOver = false
-  const lose = () => {
+  const lose = (reason: StoreError = new LeaseLost()) => {
     end()
-    lost.abort(new LeaseLost())
+    lost.abort(reason)
   }
   const end = () => {
     isOver = true
     clearTimeout(timer)
   }
   const beat = async () => {
-    const isHeld = await unlessOutOfReach(store.renewLease(epoch))
+    const isHeld = await unlessOutOfReach(store.renewLease(epoch)).catch(whenReplaced(lose))
     if (isOver) return
     if (isHeld === false) lose()
     else timer = setTimeout(beat, isHeld === null ? lookEvery : renewEvery)
@@ -110,7 +110,8 @@ function keepLease(store: WriteStore, { epoch }: Lease): HeldLease {
     lose,
     async release() {
       end()
-      if (!lost.signal.aborted) await unlessOutOfReach(store.releaseLease(epoch))
+      if (lost.signal.aborted) return
+      await unlessOutOfReach(store.releaseLease(epoch)).catch(whenReplaced(() => {}))
     },
   }
 }
@@ -134,7 +135,15 @@ async function unlessOutOfReach<T>(answer: Promise<T>): Promise<T | null> {
   try {
     return await answer
   } catch (error) {
-    if (error instanceof StoreError) return null
+    if (error instanceof StoreError && !(error instanceof StoreReplaced)) return null
     throw error
+  }
+}
+
+/** A store that was replaced does not come back: another is in its place. */
+function whenReplaced(handle: (error: StoreReplaced) => void): (error: unknown) => void {
+  return error => {
+    if (!(error instanceof StoreReplaced)) throw error
+    handle(error)
   }
 }

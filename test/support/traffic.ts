@@ -41,7 +41,7 @@ export function startTraffic({
   busy,
   idle,
   fresh,
-  stubborn,
+  stubborn = 0,
   idleFor,
 }: TrafficOptions): Traffic {
   const samples: Sample[] = []

@@ -56,9 +56,19 @@ export async function gatherMetrics(
     return { store: { reader, operator }, close }
   }
 
+  /** It may be replaced by now: the next time it is opened again. */
+  async function closeStore(): Promise<void> {
+    const closing = opened
+    opened = undefined
+    await (await closing?.catch(() => undefined))?.close()
+  }
+
   const ofStore = createStoreMetrics({
     ...{ openStore, hasDocuments, isOperator: operatorUrl !== null },
-    onProblem: err => log.warn({ err }, 'the store could not be read for the metrics'),
+    onProblem(err) {
+      log.warn({ err }, 'the store could not be read for the metrics')
+      closeStore().catch(() => {})
+    },
   })
   const sources: Metrics[] = [peers, ofStore]
   return {
@@ -68,8 +78,6 @@ export async function gatherMetrics(
     addPeer: peers.add,
     removePeer: peers.remove,
     write: () => writeMetrics(sources),
-    async close() {
-      await (await opened?.catch(() => undefined))?.close()
-    },
+    close: closeStore,
   }
 }

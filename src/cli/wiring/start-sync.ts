@@ -8,7 +8,7 @@ import type { InvoiceXpressOptions } from '../../invoicexpress/client.ts'
 import type { PacedDocumentSource } from '../../invoicexpress/document-source.ts'
 import type { LinkRules } from '../../linking/link.ts'
 import { type BillingSource, type Notification, SourceError } from '../../sources.ts'
-import { StoreError } from '../../store/store.ts'
+import { StoreError, StoreReplaced } from '../../store/store.ts'
 import { createBillingSource } from '../../stripe/billing-source.ts'
 import type { StripeOptions } from '../../stripe/client.ts'
 import type { MetadataKeys } from '../../stripe/map-claim.ts'
@@ -86,23 +86,26 @@ export async function syncOnce(given: SyncOptions): Promise<void> {
 
 /** Goes on until the signal, whatever fails meanwhile. Whenever another process takes over, it waits for its turn again. */
 export async function syncOn(given: SyncOptions): Promise<void> {
-  while (!given.signal.aborted) {
-    let opened: Opened | undefined
+  const { log, signal } = given
+  let wasOpen = false
+  while (!signal.aborted) {
     try {
-      opened = await open(given, false)
+      const opened = await open(given, false)
+      wasOpen = true
       await follow(opened)
+      if (!signal.aborted) throw opened.signal.reason
     } catch (error) {
-      if (error === given.signal.reason) return
+      if (error === signal.reason) return
       if (!(error instanceof StoreError)) throw error
-      if (!(error instanceof LeaseLost)) {
-        // A store that could not be opened is for somebody to look at; one that was may be free, or back, a moment later.
-        if (opened === undefined) throw error
-        given.log.error({ err: error }, 'sync failed; trying again')
-        await pause(patience, given.signal)
+      if (error instanceof LeaseLost) {
+        log.error('another process took over the synchronization of this store')
         continue
       }
+      // A store that could never be opened is for somebody to look at; one that was may be free, or back, a moment later.
+      if (!wasOpen && !(error instanceof StoreReplaced)) throw error
+      log.error({ err: error }, 'sync failed; trying again')
+      await pause(patience, signal)
     }
-    if (!given.signal.aborted) given.log.error('another process took over the synchronization of this store')
   }
 }
 

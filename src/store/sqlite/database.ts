@@ -1,15 +1,66 @@
-/** SQLite handles: how they are opened. */
-import { closeSync, existsSync, mkdirSync, openSync } from 'node:fs'
+/** SQLite handles: how they are opened, and whether what they have open is still the store. */
+import { closeSync, existsSync, mkdirSync, openSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync, type DatabaseSyncOptions } from 'node:sqlite'
-import { type LockWait, StoreError } from '../store.ts'
+import { type LockWait, StoreError, StoreReplaced, StoreUnavailable } from '../store.ts'
 import { translate } from './failures.ts'
 import { readPatienceMs, waitForLock } from './wait-for-lock.ts'
 
 /** Marks a file as ours: "FATU". */
 export const applicationId = 0x46415455
 
-export function openReadOnly(path: string): DatabaseSync {
+/** How often a handle that only reads looks whether its file is still in its place. */
+const lookEveryMs = 250
+
+/** An open file goes on being read and written when its name is another's, or nobody's: who has it open must look. */
+export class StoreFile extends DatabaseSync {
+  readonly path: string
+  /** Asked for before the file is opened: one that is replaced in between counts as replaced. */
+  private readonly file: string | null
+  /** The log beside it, which stays the same for as long as this handle is open; null until it was seen. */
+  private log: string | null = null
+  private lookedAt = performance.now()
+
+  constructor(path: string, options: DatabaseSyncOptions) {
+    const file = identify(path)
+    super(path, options)
+    this.path = path
+    this.file = file
+  }
+
+  /** Looks now and then; throws as `checkPlace` does. */
+  look(): void {
+    const now = performance.now()
+    if (now - this.lookedAt < lookEveryMs) return
+    this.checkPlace()
+    this.lookedAt = now
+  }
+
+  /** Throws when this handle's file is not the store any more; a `StoreReplaced` when another one is there to be opened. */
+  checkPlace(): void {
+    const { path, file } = this
+    const [found, log] = [identify(path), identify(`${path}-wal`)]
+    if (found === file && (this.log === null || this.log === log)) {
+      this.log = log
+      return
+    }
+    if (found === null) throw new StoreUnavailable(`The database ${path} is gone.`)
+    // SQLite would take what is in it for changes of the new file.
+    if (found !== file && log !== null && log === this.log && statSync(`${path}-wal`).size > 0)
+      throw new StoreUnavailable(
+        `The database ${path} was replaced, and the log of the one before lies beside it. Remove ${path}-wal and ${path}-shm.`,
+      )
+    throw new StoreReplaced(path)
+  }
+}
+
+/** Null when there is no such file. */
+function identify(path: string): string | null {
+  const found = statSync(path, { bigint: true, throwIfNoEntry: false })
+  return found === undefined ? null : `${found.dev}:${found.ino}`
+}
+
+export function openReadOnly(path: string): StoreFile {
   if (!existsSync(path))
     throw new StoreError(`There is no database at ${path}. Create it with: fatura migrate`)
   return translate(path, () => {
@@ -24,7 +75,7 @@ export function openReadOnly(path: string): DatabaseSync {
 export async function openReadWrite(
   path: string,
   { create, ...wait }: { create: boolean } & LockWait,
-): Promise<DatabaseSync> {
+): Promise<StoreFile> {
   if (create) translate(path, () => createFile(path))
   else if (!existsSync(path))
     throw new StoreError(`There is no database at ${path}. Create it with: fatura migrate`)
@@ -40,7 +91,7 @@ const checkpointPages = 16_000
 const writeCacheKb = 65_536
 
 /** Fails at once where another process keeps the file locked, as to change it to WAL does. */
-function openNow(path: string): DatabaseSync {
+function openNow(path: string): StoreFile {
   const db = openOwn(path, { timeout: 0 })
   try {
     db.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA cache_size = -${writeCacheKb};
@@ -53,8 +104,8 @@ function openNow(path: string): DatabaseSync {
 }
 
 /** Opens a file that is empty or ours; another program's is left exactly as it is. */
-function openOwn(path: string, options: DatabaseSyncOptions): DatabaseSync {
-  const db = new DatabaseSync(path, options)
+function openOwn(path: string, options: DatabaseSyncOptions): StoreFile {
+  const db = new StoreFile(path, options)
   try {
     const { owner, tables } = db
       .prepare(

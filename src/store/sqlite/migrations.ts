@@ -16,7 +16,7 @@ import {
   type SchemaState,
 } from '../migrations.ts'
 import type { LockWait } from '../store.ts'
-import { applicationId, openReadWrite } from './database.ts'
+import { applicationId, openReadWrite, type StoreFile } from './database.ts'
 import { translate } from './failures.ts'
 import { createDb } from './shared-db.ts'
 import { beginWriting } from './wait-for-lock.ts'
@@ -44,6 +44,7 @@ export async function migrateSqlite(
       translate(path, () => runMigration(db, migration))
     }
     for (const { version } of migrations) await runRewrite(db, path, version, onRewrite, wait)
+    db.checkPlace()
     return { from, to: migrations.length }
   } finally {
     db.close()
@@ -138,7 +139,7 @@ function runMigration(db: DatabaseSync, { version, sql, sha256 }: Migration): vo
 
 /** Runs what is left of a pass over the rows, if anything is. */
 async function runRewrite(
-  db: DatabaseSync,
+  db: StoreFile,
   path: string,
   version: number,
   onRewrite: OnRewrite,

@@ -8,6 +8,7 @@ import {
   type ReadStore,
   type Snapshot,
   type StoredInvoice,
+  StoreReplaced,
   StoreUnavailable,
 } from '../store.ts'
 import { openReadOnly } from './database.ts'
@@ -17,7 +18,50 @@ import { checkSchema, migrations } from './migrations.ts'
 import { prepareOnce, readCounted } from './read-counted.ts'
 import { openSearchThread } from './search-thread.ts'
 
+/** All of it is read from one file: once that is replaced, everything is opened again, or nothing is answered. */
 export function openSqliteReader(path: string): ReadStore {
+  let opened = openFile(path)
+
+  function current(): ReadStore {
+    try {
+      opened.look()
+    } catch (error) {
+      if (!(error instanceof StoreReplaced)) throw error
+      const former = opened.store
+      opened = openAgain(path)
+      former.close().catch(() => {})
+    }
+    return opened.store
+  }
+
+  return {
+    listInvoices: async query => current().listInvoices(query),
+    readSnapshot: async customerId => current().readSnapshot(customerId),
+    findInvoice: async (customerId, invoiceId) => current().findInvoice(customerId, invoiceId),
+    findToken: async id => current().findToken(id),
+    findKey: async kid => current().findKey(kid),
+    readConnections: () => opened.store.readConnections(),
+    ping: async () => current().ping(),
+    close: () => opened.store.close(),
+  }
+}
+
+interface Opened {
+  store: ReadStore
+  /** Throws when the file is not the store any more. */
+  look(): void
+}
+
+/** It may be complete a moment later. */
+function openAgain(path: string): Opened {
+  try {
+    return openFile(path)
+  } catch (error) {
+    throw new StoreUnavailable((error as Error).message, { cause: error })
+  }
+}
+
+function openFile(path: string): Opened {
   const db = openReadOnly(path)
   try {
     checkSchema(db, path)
@@ -68,7 +112,7 @@ export function openSqliteReader(path: string): ReadStore {
     return pageOf(row, Math.max(1, Math.min(query.page, countPages(row.total ?? 0, query.page_size))))
   }
 
-  return {
+  const store: ReadStore = {
     listInvoices,
     async readSnapshot(customerId) {
       return attemptRead(() => counted.readSnapshot(customerId))
@@ -98,6 +142,7 @@ export function openSqliteReader(path: string): ReadStore {
       db.close()
     },
   }
+  return { store, look: () => db.look() }
 }
 
 type PageRow = Omit<Snapshot, 'version'> & {

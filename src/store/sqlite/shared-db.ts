@@ -1,6 +1,7 @@
-import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import type { StatementSync } from 'node:sqlite'
 import type { InvoiceKey } from '../../invoice.ts'
 import type { Db, Insertion } from '../shared/db.ts'
+import type { StoreFile } from './database.ts'
 import { translate } from './failures.ts'
 
 /** A statement of those that the engines share, as SQLite reads it: without a schema, and with its own marks for values. */
@@ -13,7 +14,7 @@ const atPoints = `
     SELECT 1 + CAST(value * (SELECT max(rowid) FROM invoices) AS INTEGER) FROM json_each($1))`
 
 /** Runs the statements that the engines share; each is prepared once. */
-export function createDb(db: DatabaseSync, path: string): Db {
+export function createDb(db: StoreFile, path: string): Db {
   const prepared = new Map<string, StatementSync>()
   function prepare(sql: string): StatementSync {
     const known = prepared.get(sql)
@@ -35,6 +36,7 @@ export function createDb(db: DatabaseSync, path: string): Db {
   }
   return {
     async query<Row extends object>(sql: string, ...values: Parameters<Db['query']>[1][]): Promise<Row[]> {
+      db.look()
       const given = values.map(value => (Array.isArray(value) ? JSON.stringify(value) : value))
       return translate(path, () => prepare(sql).all(...(given as string[]))) as unknown as Row[]
     },

@@ -83,6 +83,7 @@ export async function openSqliteWriter(path: string, wait: LockWait = {}): Promi
   async function runTransaction<T>(work: (tx: SqliteTransaction) => Promise<T>): Promise<T> {
     await beginWriting(db, path, wait)
     try {
+      db.checkPlace()
       // Rows that are written by another version's rules would be wrong for all who read them.
       if (version.get()?.user_version !== migrations.length) checkSchema(db, path)
       counts.begin()
@@ -90,7 +91,10 @@ export async function openSqliteWriter(path: string, wait: LockWait = {}): Promi
       const result = await work(writesOf(rows))
       translate(path, counts.flush)
       for (const { sql, values } of rows.statements(freshness)) await shared.query(sql, ...values)
+      db.checkPlace()
       exec('COMMIT')
+      // What was committed to a file that was taken away meanwhile is not stored.
+      db.checkPlace()
       return result
     } catch (error) {
       // SQLite has rolled back by itself after some failures, a full disk among them.
