@@ -8,7 +8,7 @@ import {
 } from '../store/facts.ts'
 import type { OnRecounted, OperatorStore, ReadStore, WriteStore } from '../store/store.ts'
 import { checkClock, tellSpan } from './check-clock.ts'
-import { attempt, type Reporter } from './findings.ts'
+import { attempt, type Reporter, restoreAdvice } from './findings.ts'
 
 /** A replica that is further behind shows it to whoever reads. */
 const lagToWarnMs = 60_000
@@ -71,9 +71,39 @@ function checkPlaces(report: Reporter, misplaced: readonly string[]): void {
     )
 }
 
+/** Every page is looked at, which takes some seconds for each gigabyte. */
+const integrityLimitMs = 30 * 60_000
+
+/** Says whether the file can be read on. */
+export async function checkIntegrity(
+  report: Reporter,
+  findDamage: (isDeep: boolean) => Promise<readonly string[] | null>,
+  isDeep: boolean,
+): Promise<boolean> {
+  const check = 'Database: integrity'
+  let isWhole = false
+  await attempt(
+    report,
+    check,
+    restoreAdvice,
+    async () => {
+      const damage = await findDamage(isDeep)
+      isWhole = damage === null || damage.length === 0
+      if (damage === null) return
+      if (isWhole) report.ok(check, `${isDeep ? 'integrity_check' : 'quick_check'} finds no damage`)
+      else report.fail(check, `the file is damaged: ${damage.join('; ')}`, restoreAdvice)
+    },
+    integrityLimitMs,
+  )
+  return isWhole
+}
+
+/** Beyond twice the size at which it is written back, something keeps it from that. */
+const logToWarnBytes = 128 * 1024 * 1024
+
 function checkFile(
   report: Reporter,
-  { path, journalMode, isWritable, isPublic, isOpenToAll }: FileFacts,
+  { path, journalMode, logBytes, isWritable, isPublic, isOpenToAll }: FileFacts,
 ): void {
   const check = 'Database: file'
   const next = `Run: chmod 600 ${path}`
@@ -86,7 +116,14 @@ function checkFile(
   else if (isOpenToAll) report.fail(check, 'every user of this machine may change it', next)
   else if (isPublic) report.warn(check, 'every user of this machine may read it', next)
   else report.ok(check, 'this user may write to it, and not everyone may read it')
-  if (journalMode === 'wal') report.ok('Database: journal', 'WAL')
+  const log = `WAL, ${Math.ceil(logBytes / 1024 / 1024)} MB`
+  if (journalMode === 'wal' && logBytes <= logToWarnBytes) report.ok('Database: journal', log)
+  else if (journalMode === 'wal')
+    report.warn(
+      'Database: journal',
+      `${log}: a large import is being written, or something reads for long and keeps it from being written back`,
+      'End what reads, such as an open session of sqlite3 or a backup that hangs; the next write makes it small again.',
+    )
   else
     report.warn(
       'Database: journal',

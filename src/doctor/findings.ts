@@ -1,6 +1,6 @@
 /** What a check finds, and how long it may take. A check never throws: whatever goes wrong is a finding. */
 import { SourceError } from '../sources.ts'
-import { StoreError } from '../store/store.ts'
+import { StoreDamaged, StoreError } from '../store/store.ts'
 
 export type Result = 'ok' | 'warn' | 'FAIL' | 'skip'
 
@@ -73,10 +73,12 @@ export async function attempt<T>(
   try {
     return await within(limit, work)
   } catch (error) {
-    report.fail(check, explain(error), next)
+    report.fail(check, explain(error), error instanceof StoreDamaged ? restoreAdvice : next)
     return null
   }
 }
+
+export const restoreAdvice = 'Stop what uses it, and restore a backup: docs/backup.md'
 
 /** Only our own words: those of others may hold an address or a part of a key. */
 export function explain(error: unknown): string {

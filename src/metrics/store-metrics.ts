@@ -8,6 +8,8 @@ export interface MetricsStore {
   /** Null where only the API's reads are allowed: then how fresh the records are is all that is told. */
   operator: Pick<OperatorStore, 'listStreams' | 'countSetAside' | 'readDrift' | 'countUncertified'> | null
   reader: Pick<ReadStore, 'readSnapshot'>
+  /** Null for a server. */
+  readLogBytes?(): Promise<number | null>
 }
 
 export interface StoreMetricsOptions {
@@ -37,8 +39,10 @@ export function createStoreMetrics(options: StoreMetricsOptions): Metrics {
   const secondsSince = (moment: number) => Math.max(0, (now() - moment) / 1000)
 
   async function readStore(): Promise<void> {
-    const { reader, operator } = await openStore()
+    const { reader, operator, readLogBytes } = await openStore()
     const { synced_at } = await reader.readSnapshot('')
+    const logBytes = (await readLogBytes?.()) ?? null
+    if (logBytes !== null) gauges.log.set(logBytes)
     gauges.freshness.set(synced_at === null ? Number.NaN : secondsSince(synced_at))
     if (operator !== null && details !== null) await readDetails(operator, details)
   }
@@ -101,6 +105,11 @@ function createGauges(registers: Registry[]) {
     freshness: new Gauge({
       name: 'fatura_freshness_seconds',
       help: 'How old the records are that the API serves: the age of Fatura-Synced-At. Not a number before the first success.',
+      registers,
+    }),
+    log: new Gauge({
+      name: 'fatura_sqlite_wal_bytes',
+      help: 'Size of the write-ahead log beside the SQLite file; 0 for PostgreSQL.',
       registers,
     }),
   }

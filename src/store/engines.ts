@@ -21,6 +21,10 @@ interface Engine {
   openWrite(address: string, wait: LockWait): Promise<WriteStore>
   openConnector(address: string, wait: ConnectorWait): Promise<ConnectorStores>
   readFacts(address: string): Promise<StoreFacts>
+  /** Null where a server looks after its files itself. */
+  findDamage(address: string, isDeep: boolean): Promise<readonly string[] | null>
+  /** In bytes; null for an engine that has none beside its file. */
+  readLogBytes(address: string): Promise<number | null>
   migrate(address: string, onRewrite?: OnRewrite, wait?: LockWait): Promise<MigrationOutcome>
   isAddress(address: string): boolean
   /** Whether a store that is not there yet is made when it is needed. A server's is made by `fatura migrate` alone. */
@@ -34,6 +38,8 @@ const sqlite: Engine = {
   openConnector: async (path, wait) =>
     (await import('./sqlite/open-connector.ts')).openSqliteConnector(path, wait),
   readFacts: async path => (await import('./sqlite/read-facts.ts')).readSqliteFacts(path),
+  findDamage: async (path, isDeep) => (await import('./sqlite/read-facts.ts')).findDamage(path, isDeep),
+  readLogBytes: async path => (await import('./sqlite/database.ts')).readLogBytes(path),
   migrate: async (path, onRewrite, wait) =>
     (await import('./sqlite/migrations.ts')).migrateSqlite(path, onRewrite, wait),
   isAddress: () => true,
@@ -54,6 +60,8 @@ const postgres: Engine = {
     return { store: await openPostgresWriter(url), leases: await openPostgresWriter(url, leasePatienceMs) }
   },
   readFacts: async url => (await import('./postgres/read-facts.ts')).readPostgresFacts(url),
+  findDamage: async () => null,
+  readLogBytes: async () => null,
   migrate: async (url, onRewrite) => (await import('./postgres/migrate.ts')).migratePostgres(url, onRewrite),
   isAddress: url => URL.canParse(url) && splitAddresses(url).length === 1,
   createsItself: false,
@@ -116,6 +124,18 @@ export function findAddressProblem(url: string): string | null {
 export async function readFacts(url: string): Promise<StoreFacts> {
   const [engine, address] = engineOf(url)
   return engine.readFacts(address)
+}
+
+/** What is damaged, in the engine's words; empty when nothing is found, null where the engine has no file of its own. */
+export async function findDamage(url: string, isDeep: boolean): Promise<readonly string[] | null> {
+  const [engine, address] = engineOf(url)
+  return engine.findDamage(address, isDeep)
+}
+
+/** The size of the write-ahead log beside a store's file, in bytes; null for a server. */
+export async function readLogBytes(url: string): Promise<number | null> {
+  const [engine, address] = engineOf(url)
+  return engine.readLogBytes(address)
 }
 
 /** Brings the schema to this version, creating the store when there is none; says from which version it came. */

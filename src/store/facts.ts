@@ -56,6 +56,7 @@ export interface FileFacts {
   path: string
   /** `wal` unless something changed it. */
   journalMode: string
+  logBytes: number
   /** Whether this user may write the file and its folder: SQLite needs both. */
   isWritable: boolean
   /** Whether any user of the machine may read it, or write it. */

@@ -256,6 +256,13 @@ export function notAnAddress(): StoreError {
 /** A store that cannot be read at the moment, but may be again shortly. */
 export class StoreUnavailable extends StoreError {}
 
+/** A store whose content is damaged or gone: only a backup helps. */
+export class StoreDamaged extends StoreUnavailable {
+  constructor(what: string, options?: ErrorOptions) {
+    super(`${what}. Restore a backup: see docs/backup.md.`, options)
+  }
+}
+
 /** The store that was opened is not the one at its address any more: it has to be opened again. */
 export class StoreReplaced extends StoreUnavailable {
   constructor(path: string) {

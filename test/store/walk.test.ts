@@ -1,5 +1,6 @@
 /** A walk through a store's invoices: the same ones as its lists have, all of one moment. */
 import assert from 'node:assert/strict'
+import { DatabaseSync } from 'node:sqlite'
 import { describe, it, type TestContext } from 'node:test'
 import fc from 'fast-check'
 import { readFilterTexts } from '../../src/http/read-filter.ts'
@@ -44,7 +45,7 @@ async function createStores(t: TestContext, engine: Engine) {
   t.after(() => Promise.all([writer.close(), operator.close(), reader.close()]))
   const records = makeRecords()
   await writer.transaction(tx => tx.saveInvoices(records))
-  return { writer, operator, reader, records }
+  return { url, writer, operator, reader, records }
 }
 
 async function readWalk(
@@ -136,3 +137,35 @@ for (const engine of engines)
         }
     })
   })
+
+describe('a walk that nobody takes from, in sqlite', () => {
+  it('goes on from a copy after 5 s: it keeps no log from being written back, and stays of one moment', async t => {
+    const [sqlite] = engines
+    assert.ok(sqlite)
+    t.mock.timers.enable({ apis: ['setTimeout'] })
+    const { writer, operator, url } = await createStores(t, sqlite)
+    const walk = { customers: null, withLines: true }
+    const before = await readWalk(operator, walk)
+    const taken: string[] = []
+    const db = new DatabaseSync(url.slice('sqlite:'.length))
+    t.after(() => db.close())
+    /** Whether a reader kept some of it from being written back. */
+    const isHeldUp = () => db.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get()?.busy === 1
+    for await (const batch of operator.walkInvoices(walk)) {
+      taken.push(...batch.map(({ summary }) => summary))
+      if (taken.length > batch.length) continue
+      const changed = makeRecords().map(({ invoice }) => ({
+        invoice: { ...invoice, total_cents: 7 },
+        lines: null,
+      }))
+      await writer.transaction(tx => tx.saveInvoices(changed))
+      assert.equal(isHeldUp(), true)
+      t.mock.timers.tick(5_000)
+      assert.equal(isHeldUp(), false)
+    }
+    assert.deepEqual(
+      taken.map(text => JSON.parse(text)),
+      before.map(({ invoice }) => invoice),
+    )
+  })
+})

@@ -16,7 +16,7 @@ export function examineHere(env: Record<string, string>, wanted: Partial<Wanted>
       finding => findings.push(finding),
     )
     try {
-      await runChecks(report, {}, { sample: 0, repair: false, ...wanted })
+      await runChecks(report, {}, { sample: 0, repair: false, deep: false, ...wanted })
     } finally {
       for (const name of Object.keys(env)) {
         if (before[name] === undefined) delete process.env[name]

@@ -20,6 +20,7 @@ export function doctorCommand(): Command {
       )
       .option('--sample <count>', 'how many invoices to compare with both systems; 0 for none', '10')
       .option('--repair', 'count again what the store counted wrong')
+      .option('--deep', "check a SQLite file's indexes against its tables, too: takes several times as long")
       .option('--json', 'one JSON object a line'),
     settingNames,
   )
@@ -32,7 +33,14 @@ Without --repair it changes nothing. It shows no secret. On PostgreSQL it needs 
     .action(runDoctor)
 }
 
-async function runDoctor(options: { sample: string; repair?: true; json?: true } & Options): Promise<void> {
+interface DoctorFlags extends Options {
+  sample: string
+  repair?: true
+  deep?: true
+  json?: true
+}
+
+async function runDoctor(options: DoctorFlags): Promise<void> {
   const { sample } = options
   if (!/^\d{1,4}$/.test(sample) || Number(sample) > sampleAtMost)
     throw new CliError(
@@ -45,7 +53,8 @@ async function runDoctor(options: { sample: string; repair?: true; json?: true }
     screen.print(finding)
   })
   const { runChecks } = await import('../wiring/run-checks.ts')
-  await runChecks(report, options, { sample: Number(sample), repair: options.repair === true })
+  const { repair = false, deep = false } = options
+  await runChecks(report, options, { sample: Number(sample), repair, deep })
   screen.end(`${counts.ok} ok, ${counts.warn} warn, ${counts.FAIL} FAIL, ${counts.skip} skip.`)
   process.exitCode = counts.FAIL === 0 ? 0 : 1
   // What hangs in a system that does not answer would keep the process.

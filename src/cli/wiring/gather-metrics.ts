@@ -3,7 +3,7 @@ import type { Logger } from 'pino'
 import type { Peer } from '../../metrics/gather.ts'
 import type { Metrics, MetricsRoles } from '../../metrics/metrics.ts'
 import type { MetricsStore } from '../../metrics/store-metrics.ts'
-import { openOperatorStore, openReadStore } from '../../store/engines.ts'
+import { openOperatorStore, openReadStore, readLogBytes } from '../../store/engines.ts'
 
 export interface MeasuredStore {
   readUrl: string
@@ -53,7 +53,7 @@ export async function gatherMetrics(
       await reader.close()
       await operator?.close()
     }
-    return { store: { reader, operator }, close }
+    return { store: { reader, operator, readLogBytes: () => readLogBytes(readUrl) }, close }
   }
 
   /** It may be replaced by now: the next time it is opened again. */

@@ -1,7 +1,13 @@
 /** The checks of `fatura doctor`, one after the other: each goes by what the ones before it found. */
 import { checkClock } from '../../doctor/check-clock.ts'
 import { checkAccounts, checkConnector } from '../../doctor/check-connector.ts'
-import { checkCounters, checkDatabase, checkReadStore, readFreshness } from '../../doctor/check-database.ts'
+import {
+  checkCounters,
+  checkDatabase,
+  checkIntegrity,
+  checkReadStore,
+  readFreshness,
+} from '../../doctor/check-database.ts'
 import { checkInvoiceXpress, quickPace } from '../../doctor/check-invoicexpress.ts'
 import { checkSample } from '../../doctor/check-sample.ts'
 import { checkStreams } from '../../doctor/check-streams.ts'
@@ -11,6 +17,7 @@ import { checkDrift } from '../../drift/tell-drift.ts'
 import { type InvoiceXpressOptions, isInvoiceXpressOwn } from '../../invoicexpress/client.ts'
 import { createDocumentSource } from '../../invoicexpress/document-source.ts'
 import {
+  findDamage,
   openOperatorStore,
   openReadStore,
   openWriteStore,
@@ -48,16 +55,18 @@ export interface Wanted {
   sample: number
   /** Whether to count again what is counted wrong. */
   repair: boolean
+  /** Whether to hold a file's indexes against its tables, too. */
+  deep: boolean
 }
 
 export async function runChecks(
   report: Reporter,
   options: Options,
-  { sample, repair }: Wanted,
+  { sample, ...wanted }: Wanted,
 ): Promise<void> {
   const connections = checkConfiguration(report, options)
   const { stripe, invoiceXpress, hasWebhookSecret } = connections
-  const store = await checkStore(report, options, connections, repair)
+  const store = await checkStore(report, options, connections, wanted)
   try {
     const payments = stripe && (await checkStripe(report, stripe, hasWebhookSecret))
     if (stripe !== null && payments !== null)
@@ -159,12 +168,14 @@ async function checkStore(
   report: Reporter,
   options: Options,
   { stripe, invoiceXpress }: Connections,
-  repair: boolean,
+  { repair, deep }: Pick<Wanted, 'repair' | 'deep'>,
 ): Promise<OperatorStore | null> {
   const url = readRight(options, 'DATABASE_URL')
   const readUrl = readRight(options, 'DATABASE_READ_URL')
   const store =
-    url !== null && (await checkDatabase(report, () => readFacts(url)))
+    url !== null &&
+    (await checkDatabase(report, () => readFacts(url))) &&
+    (await checkIntegrity(report, isDeep => findDamage(url, isDeep), deep))
       ? await attempt(report, 'Database: opening', 'Correct DATABASE_URL, or repair the database.', () =>
           openOperatorStore(url),
         )

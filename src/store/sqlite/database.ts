@@ -1,8 +1,10 @@
 /** SQLite handles: how they are opened, and whether what they have open is still the store. */
-import { closeSync, existsSync, mkdirSync, openSync, statSync } from 'node:fs'
+
+import { randomUUID } from 'node:crypto'
+import { closeSync, existsSync, linkSync, mkdirSync, openSync, renameSync, rmSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync, type DatabaseSyncOptions } from 'node:sqlite'
-import { type LockWait, StoreError, StoreReplaced, StoreUnavailable } from '../store.ts'
+import { type LockWait, StoreDamaged, StoreError, StoreReplaced, StoreUnavailable } from '../store.ts'
 import { translate } from './failures.ts'
 import { readPatienceMs, waitForLock } from './wait-for-lock.ts'
 
@@ -22,10 +24,11 @@ export class StoreFile extends DatabaseSync {
   private lookedAt = performance.now()
 
   constructor(path: string, options: DatabaseSyncOptions) {
-    const file = identify(path)
+    const found = look(path)
+    if (found?.size === 0) throw lostContent(path)
     super(path, options)
     this.path = path
-    this.file = file
+    this.file = found?.id ?? null
   }
 
   /** Looks now and then; throws as `checkPlace` does. */
@@ -39,14 +42,15 @@ export class StoreFile extends DatabaseSync {
   /** Throws when this handle's file is not the store any more; a `StoreReplaced` when another one is there to be opened. */
   checkPlace(): void {
     const { path, file } = this
-    const [found, log] = [identify(path), identify(`${path}-wal`)]
-    if (found === file && (this.log === null || this.log === log)) {
-      this.log = log
+    const [found, log] = [look(path), look(logOf(path))]
+    if (found === null) throw new StoreUnavailable(`The database ${path} is gone.`)
+    if (found.size === 0) throw lostContent(path)
+    if (found.id === file && (this.log === null || this.log === log?.id)) {
+      this.log = log?.id ?? null
       return
     }
-    if (found === null) throw new StoreUnavailable(`The database ${path} is gone.`)
     // SQLite would take what is in it for changes of the new file.
-    if (found !== file && log !== null && log === this.log && statSync(`${path}-wal`).size > 0)
+    if (found.id !== file && log?.id === this.log && (log?.size ?? 0) > 0)
       throw new StoreUnavailable(
         `The database ${path} was replaced, and the log of the one before lies beside it. Remove ${path}-wal and ${path}-shm.`,
       )
@@ -54,10 +58,26 @@ export class StoreFile extends DatabaseSync {
   }
 }
 
-/** Null when there is no such file. */
-function identify(path: string): string | null {
+/** Null when there is no such file. It is never opened here: to close it would end SQLite's own locks on it. */
+function look(path: string): { id: string; size: number } | null {
   const found = statSync(path, { bigint: true, throwIfNoEntry: false })
-  return found === undefined ? null : `${found.dev}:${found.ino}`
+  return found === undefined ? null : { id: `${found.dev}:${found.ino}`, size: Number(found.size) }
+}
+
+function logOf(path: string): string {
+  return `${path}-wal`
+}
+
+/** The size of the write-ahead log, which is written back to the file now and then. */
+export function readLogBytes(path: string): number {
+  return look(logOf(path))?.size ?? 0
+}
+
+/** A new store is never empty under its name: what is was one. */
+function lostContent(path: string): StoreDamaged {
+  return new StoreDamaged(
+    `The database ${path} has lost its content: it has no tables. If it never had any, remove the file`,
+  )
 }
 
 export function openReadOnly(path: string): StoreFile {
@@ -95,7 +115,7 @@ function openNow(path: string): StoreFile {
   const db = openOwn(path, { timeout: 0 })
   try {
     db.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA cache_size = -${writeCacheKb};
-      PRAGMA wal_autocheckpoint = ${checkpointPages}; PRAGMA busy_timeout = ${readPatienceMs}`)
+      PRAGMA wal_autocheckpoint = ${checkpointPages}; PRAGMA journal_size_limit = ${checkpointPages * 4096}; PRAGMA busy_timeout = ${readPatienceMs}`)
     return db
   } catch (error) {
     db.close()
@@ -107,11 +127,13 @@ function openNow(path: string): StoreFile {
 function openOwn(path: string, options: DatabaseSyncOptions): StoreFile {
   const db = new StoreFile(path, options)
   try {
-    const { owner, tables } = db
+    const { owner, version, tables } = db
       .prepare(
-        'SELECT application_id AS owner, (SELECT count(*) FROM sqlite_schema) AS tables FROM pragma_application_id',
+        `SELECT application_id AS owner, user_version AS version, (SELECT count(*) FROM sqlite_schema) AS tables
+         FROM pragma_application_id, pragma_user_version`,
       )
-      .get() as { owner: number; tables: number }
+      .get() as { owner: number; version: number; tables: number }
+    if (owner === applicationId && version > 0 && tables === 0) throw lostContent(path)
     if (owner === applicationId || tables === 0) return db
   } catch (error) {
     db.close()
@@ -125,7 +147,27 @@ function openOwn(path: string, options: DatabaseSyncOptions): StoreFile {
 function createFile(path: string): void {
   if (existsSync(path)) return
   createFolder(dirname(path))
-  closeSync(openSync(path, 'a', 0o600))
+  const draft = `${path}.new-${randomUUID()}`
+  closeSync(openSync(draft, 'wx', 0o600))
+  try {
+    const db = new DatabaseSync(draft)
+    db.exec(`PRAGMA application_id = ${applicationId}`)
+    db.close()
+    giveName(draft, path)
+  } finally {
+    rmSync(draft, { force: true })
+  }
+}
+
+/** Unless another process made one meanwhile. */
+function giveName(draft: string, path: string): void {
+  try {
+    linkSync(draft, path)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return
+    // Some file systems have no links.
+    renameSync(draft, path)
+  }
 }
 
 /** Level by level: where a file system takes no folders, the recursive way never ends. */

@@ -1,6 +1,6 @@
 /** What failures of SQLite and of its file mean to people. */
 import { changedBelow } from '../migrations.ts'
-import { StoreError, StoreUnavailable } from '../store.ts'
+import { StoreDamaged, StoreError, StoreUnavailable } from '../store.ts'
 
 /** Runs `work`, and turns what SQLite or the file system says of `path` into a line for people. */
 export function translate<T>(path: string, work: () => T): T {
@@ -8,6 +8,7 @@ export function translate<T>(path: string, work: () => T): T {
     return work()
   } catch (error) {
     if (error instanceof StoreError) throw error
+    if (isDamage(error)) throw new StoreDamaged(`The database ${path} is damaged`, { cause: error })
     throw new StoreError(explain(path, error as SqliteError), {
       cause: error,
     })
@@ -24,6 +25,8 @@ export function attemptRead<T>(work: () => T): T {
   } catch (error) {
     if (passing.has(primaryCode(error as SqliteError) ?? 0))
       throw new StoreUnavailable((error as Error).message, { cause: error })
+    if (isDamage(error))
+      throw new StoreDamaged(`${(error as Error).message}: the database is damaged`, { cause: error })
     if (/^no such (table|column)/.test((error as Error).message))
       throw new StoreUnavailable(`${(error as Error).message}: ${changedBelow}`, { cause: error })
     throw error
@@ -35,6 +38,11 @@ type SqliteError = NodeJS.ErrnoException & { errcode?: number }
 /** The low byte of a result code. */
 function primaryCode({ errcode }: SqliteError): number | undefined {
   return errcode === undefined ? undefined : errcode & 0xff
+}
+
+/** Whether a page is not what it was written as. */
+function isDamage(error: unknown): boolean {
+  return primaryCode(error as SqliteError) === 11
 }
 
 /** Whether another process keeps what is asked for locked: it may be free a moment later. */
@@ -54,7 +62,7 @@ function explain(path: string, error: SqliteError): string {
     case 14:
       return cannotOpen(path)
     case 26:
-      return `${path} is not a SQLite database. Point DATABASE_URL at another file.`
+      return `${path} is not a SQLite database. Point DATABASE_URL at another file; if it was the store, restore a backup.`
   }
   if (error.syscall === 'open') return cannotOpen(path)
   if (error.syscall !== undefined)

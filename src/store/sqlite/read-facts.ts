@@ -2,7 +2,7 @@ import { accessSync, constants, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import type { FileFacts, StoreFacts } from '../facts.ts'
 import { explainState } from '../migrations.ts'
-import { openReadOnly } from './database.ts'
+import { openReadOnly, readLogBytes } from './database.ts'
 import { translate } from './failures.ts'
 import { migrations, readState } from './migrations.ts'
 
@@ -18,7 +18,11 @@ export function readSqliteFacts(path: string): StoreFacts {
         schemaProblem: explainState(`The database ${path}`, readState(db), migrations),
         isReadOnly: pragma('query_only') === 1,
         server: null,
-        file: { journalMode: String(pragma('journal_mode')), ...readFile(path) },
+        file: {
+          journalMode: String(pragma('journal_mode')),
+          logBytes: readLogBytes(path),
+          ...readFile(path),
+        },
       }
     })
   } finally {
@@ -26,7 +30,22 @@ export function readSqliteFacts(path: string): StoreFacts {
   }
 }
 
-function readFile(path: string): Omit<FileFacts, 'journalMode'> {
+/** A few are enough: nobody repairs them one by one. */
+const maxDamages = 3
+
+/** Looks at every page; where `isDeep`, also whether each index has what its table has. */
+export function findDamage(path: string, isDeep: boolean): string[] {
+  const db = openReadOnly(path)
+  try {
+    const check = isDeep ? 'integrity_check' : 'quick_check'
+    const found = translate(path, () => db.prepare(`PRAGMA ${check}(${maxDamages})`).all())
+    return found.map(row => String(row[check])).filter(line => line !== 'ok')
+  } finally {
+    db.close()
+  }
+}
+
+function readFile(path: string): Omit<FileFacts, 'journalMode' | 'logBytes'> {
   const full = resolve(path)
   const { mode } = statSync(full)
   // Whoever may not pass one of its folders reaches no file in it.

@@ -1,4 +1,4 @@
-import type { Value } from '../contents.ts'
+import type { DatabaseSync } from 'node:sqlite'
 import { customersInOrder, type WalkDialect, walkStatement } from '../shared/walk-statement.ts'
 import { batchSizeOf, type InvoiceWalk, type WalkedInvoice } from '../store.ts'
 import { openReadOnly } from './database.ts'
@@ -12,33 +12,66 @@ const dialect: WalkDialect = {
   partyTextHolds: place => `instr(y.text, ${place}) > 0`,
 }
 
-/** On a connection of its own: its transaction is one snapshot from the first row to the last, and nobody waits for it. */
+/** How long the walk may keep what it reads from being written back: until then the log grows with every write. */
+const longestReadMs = 5_000
+
+/**
+ * On a connection of its own: its transaction is one snapshot from the first row to the last, and nobody waits for it. Who
+ * takes longer, such as a pipe that nobody empties, gets the rest from a copy, which SQLite keeps in a temporary file.
+ */
 export async function* walkSqlite(path: string, walk: InvoiceWalk): AsyncGenerator<WalkedInvoice[]> {
   const size = batchSizeOf(walk)
   const db = openReadOnly(path)
+  let rows = readAll(db, walk)
+  let failure: unknown = null
+  const timer = setTimeout(() => {
+    try {
+      rows = copyRest(db, rows)
+    } catch (error) {
+      failure = error
+    }
+  }, longestReadMs).unref()
   try {
-    // Each page is read once: to keep many would only take memory.
-    translate(path, () => db.exec('PRAGMA cache_size = -4096; BEGIN'))
-    for (const customerId of walk.customers === null ? [null] : customersInOrder(walk.customers)) {
-      const { sql, values } = walkStatement(walk, customerId, dialect)
-      const rows = translate(path, () => db.prepare(writeForSqlite(sql)).iterate(...values))
-      for (;;) {
-        const batch = translate(path, () => takeSome(rows as IterableIterator<Record<string, Value>>, size))
-        if (batch.length > 0) yield batch
-        if (batch.length < size) break
-      }
+    // Each page is read once: to keep many would only take memory. The file is open for reading alone, the copy is not.
+    translate(path, () => db.exec('PRAGMA query_only = OFF; PRAGMA cache_size = -4096; BEGIN'))
+    for (;;) {
+      const batch = translate(path, () => {
+        if (failure !== null) throw failure
+        return takeSome(rows, size)
+      })
+      if (batch.length === 0) return
+      yield batch
     }
   } finally {
+    clearTimeout(timer)
     db.close()
   }
 }
 
-function takeSome(rows: IterableIterator<Record<string, Value>>, size: number): WalkedInvoice[] {
+type Rows = IterableIterator<WalkedInvoice>
+
+function* readAll(db: DatabaseSync, walk: InvoiceWalk): Rows {
+  for (const customerId of walk.customers === null ? [null] : customersInOrder(walk.customers)) {
+    const { sql, values } = walkStatement(walk, customerId, dialect)
+    yield* db.prepare(writeForSqlite(sql)).iterate(...values) as unknown as Rows
+  }
+}
+
+/** Copies what is left, and ends the transaction. */
+function copyRest(db: DatabaseSync, rows: Rows): Rows {
+  db.exec('CREATE TEMP TABLE rest (summary, lines)')
+  const keep = db.prepare('INSERT INTO temp.rest VALUES (?, ?)')
+  for (const { summary, lines } of rows) keep.run(summary, lines)
+  db.exec('COMMIT')
+  return db.prepare('SELECT summary, lines FROM temp.rest ORDER BY rowid').iterate() as unknown as Rows
+}
+
+function takeSome(rows: Rows, size: number): WalkedInvoice[] {
   const batch: WalkedInvoice[] = []
   while (batch.length < size) {
     const { value, done } = rows.next()
     if (done === true) break
-    batch.push(value as unknown as WalkedInvoice)
+    batch.push(value)
   }
   return batch
 }
