@@ -23,7 +23,7 @@ const parts: Record<string, { files: string[]; tests: string[] }> = {
     tests: [fast, ...access('link.test', 'guard.test', 'access.test').map(inTests)],
   },
   counts: {
-    files: access('token', 'recent-map', 'windows', 'turns'),
+    files: access('token', 'recent-map', 'windows', 'turns', 'fair-turns'),
     tests: [fast, ...access('guard.test', 'access.test').map(inTests)],
   },
   http: {

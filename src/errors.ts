@@ -29,7 +29,7 @@ export const errorCodes = {
   rate_limited: {
     status: 429,
     meaning:
-      'The token sent too many requests or waits for too many downloads, or its address sent too many unknown tokens; wait for `Retry-After` seconds.',
+      'The token sent too many requests or waits for too many downloads, or it is wrong and its address sent too many wrong ones; wait for `Retry-After` seconds.',
   },
   headers_too_large: { status: 431, meaning: 'The request headers are larger than 16 KiB.' },
   internal: { status: 500, meaning: 'A fault of this service; quote `request_id` when you report it.' },

@@ -18,13 +18,14 @@ export interface TokenRecord {
   revoked_at: number | null
 }
 
-/** Where a request comes from: a socket is one. Its address is read only when a token has yet to prove right. */
-export interface Client {
-  readonly remoteAddress?: string | undefined
-}
+/** The address that a request comes from. It is asked for only when a token has yet to prove right. */
+export type FindAddress = () => string
 
 /** A promise only when something has to be asked or verified. */
-export type Authenticate = (authorization: string | undefined, client?: Client) => Grant | Promise<Grant>
+export type Authenticate = (
+  authorization: string | undefined,
+  findAddress?: FindAddress,
+) => Grant | Promise<Grant>
 
 export interface AuthenticateOptions {
   findToken(id: string): TokenRecord | null | Promise<TokenRecord | null>
@@ -69,28 +70,15 @@ export function createAuthenticate({
   const verifications = new Shared<Proof>()
   const guard = new LookupGuard()
 
-  async function recall(id: string, hash: string, address: string): Promise<Word<TokenRecord>> {
-    const recent = tokens.recent(id)
-    if (recent !== undefined) return recent
-    if (guard.hasWorked(hash)) return tokens.ask(id)
-    // Whoever waits here may be refused for its address: nobody whose token worked waits with them.
-    return lookups.ask(id, () =>
-      guard.inTurn(address, hash, async () => {
-        const word = await tokens.ask(id)
-        if (word.found === null) guard.noteFailure(address)
-        return word
-      }),
-    )
-  }
-
   async function proveToken(token: string, hash: string, address: string): Promise<Proven> {
-    const { found, until } = await recall(readTokenId(token), hash, address)
-    if (found === null) throw new TokenRefusal('The access token is not known.')
+    const id = readTokenId(token)
+    // By the whole token: nobody waits with those who guess at its secret.
+    const { found, until } =
+      tokens.recent(id) ??
+      (await lookups.ask(hash, () => guard.inTurn(address, id, hash, () => tokens.find(id))))
     // Nothing more is told of a token until its secret proved right.
-    if (!timingSafeEqual(Buffer.from(hash), Buffer.from(found.hash))) {
-      guard.noteFailure(address)
-      throw new TokenRefusal('The access token is not known.')
-    }
+    if (found === null || !timingSafeEqual(Buffer.from(hash), Buffer.from(found.hash)))
+      throw new TokenRefusal('The access token is not known.', { isGuess: true })
     if (found.revoked_at !== null) throw new TokenRefusal('The access token was revoked.')
     return { grant: createGrant(found), expires_at: found.expires_at ?? Number.POSITIVE_INFINITY, until }
   }
@@ -98,13 +86,8 @@ export function createAuthenticate({
   async function proveJwt(token: string, hash: string, address: string, verify: VerifyJwt): Promise<Proven> {
     const refusal = refused.get(hash)
     if (refusal !== undefined) throw refusal
-    const known = verified.get(hash)
-    const look = () => verifyOnce(token, hash, address, verify)
     const { grant, expires_at, confirm } =
-      known ??
-      (await verifications.ask(hash, () =>
-        guard.hasWorked(hash) ? look() : guard.inTurn(address, hash, look),
-      ))
+      verified.get(hash) ?? (await verifications.ask(hash, () => verifyOnce(token, hash, address, verify)))
     return { grant, expires_at, until: await confirm() }
   }
 
@@ -112,26 +95,27 @@ export function createAuthenticate({
     const jwt = parseJwt(token)
     if (jwt === null) throw new TokenRefusal(malformed)
     try {
-      const proof = await verify(jwt)
+      const kid = String(jwt.header.kid)
+      const proof = await verify(jwt, check => guard.inTurn(address, kid, hash, check))
       verified.set(hash, proof, performance.now())
       return proof
     } catch (error) {
-      if (error instanceof TokenRefusal) {
-        if (error.isGuess) guard.noteFailure(address)
-        if (error.lasts) refused.set(hash, error, performance.now())
-      }
+      if (error instanceof TokenRefusal && error.lasts) refused.set(hash, error, performance.now())
       throw error
     }
   }
 
-  async function prove(authorization: string, client: Client | undefined): Promise<Grant> {
+  async function prove(authorization: string, findAddress: FindAddress): Promise<Grant> {
     const token = readBearer(authorization)
     const isJwt = verifyJwt !== null && hasJwtForm(token)
     if (!isJwt && !isToken(token)) throw new TokenRefusal(malformed)
-    const address = networkOf(client?.remoteAddress ?? '')
+    const address = networkOf(findAddress())
     const hash = hashToken(token)
-    guard.check(address, hash)
-    const entry = await (isJwt ? proveJwt(token, hash, address, verifyJwt) : proveToken(token, hash, address))
+    const proving = isJwt ? proveJwt(token, hash, address, verifyJwt) : proveToken(token, hash, address)
+    const entry = await proving.catch(error => {
+      if (error instanceof TokenRefusal && error.isGuess) guard.noteFailure(address)
+      throw error
+    })
     const time = now()
     if (entry.expires_at <= time) throw new TokenRefusal(expired)
     guard.noteWorked(hash)
@@ -141,13 +125,15 @@ export function createAuthenticate({
     return entry.grant
   }
 
-  return (authorization = '', client) => {
+  return (authorization = '', findAddress = nowhere) => {
     const entry = proven.get(authorization)
-    if (entry === undefined) return prove(authorization, client)
+    if (entry === undefined) return prove(authorization, findAddress)
     const time = now()
-    return isRecent(entry, time) && entry.expires_at > time ? entry.grant : prove(authorization, client)
+    return isRecent(entry, time) && entry.expires_at > time ? entry.grant : prove(authorization, findAddress)
   }
 }
+
+const nowhere: FindAddress = () => ''
 
 function createGrant(record: TokenRecord): Grant {
   const customers = record.customers === null ? null : new Set(record.customers)

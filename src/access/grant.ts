@@ -41,4 +41,7 @@ export interface Proof {
   confirm(): number | Promise<number>
 }
 
-export type VerifyJwt = (jwt: Jwt) => Promise<Proof>
+/** Does what costs something, when its turn comes. */
+export type InTurn = <T>(check: () => Promise<T>) => Promise<T>
+
+export type VerifyJwt = (jwt: Jwt, inTurn: InTurn) => Promise<Proof>

@@ -1,8 +1,7 @@
 /** What verifies JWTs. Imported only where something is configured that needs it: jose takes its time to load. */
-import { type Proof, TokenRefusal, type VerifyJwt } from './grant.ts'
+import { TokenRefusal, type VerifyJwt } from './grant.ts'
 import { openKeySet } from './key-set.ts'
 import { linkType } from './link-form.ts'
-import type { Jwt } from './parse-jwt.ts'
 import { createVerifyLink, type LinkOptions } from './verify-link.ts'
 import { createVerifyProvider, type ProviderOptions } from './verify-provider.ts'
 
@@ -29,12 +28,12 @@ export function openVerifiers(options: VerifierOptions): Verifiers {
   const verifyLink = publicUrl === null ? null : createVerifyLink({ publicUrl, findKey, now })
 
   /** By its type a token is a link or the provider's; the other one's keys and rules are never tried. */
-  async function verifyJwt(jwt: Jwt): Promise<Proof> {
+  const verifyJwt: VerifyJwt = async (jwt, inTurn) => {
     if (Object.hasOwn(jwt.header, 'crit'))
       throw new TokenRefusal('The access token asks for an extension that is not supported.')
     const verify = jwt.header.typ === linkType ? verifyLink : verifyProvider
     if (verify === null) throw new TokenRefusal('The access token is of a kind that is not accepted here.')
-    return verify(jwt)
+    return verify(jwt, inTurn)
   }
 
   return { verifyJwt, close: () => keys?.close() }

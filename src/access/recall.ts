@@ -17,11 +17,11 @@ export class Recall<T> {
   /** Apart, so that made-up ids push no known one out. */
   private readonly missing = new RecentMap<Word<T>>({ keepMs, maxEntries: maxRemembered })
   private readonly questions = new Shared<Word<T>>()
-  private readonly find: (id: string) => T | null | Promise<T | null>
+  private readonly read: (id: string) => T | null | Promise<T | null>
   private readonly now: () => number
 
-  constructor(find: (id: string) => T | null | Promise<T | null>, now: () => number) {
-    this.find = find
+  constructor(read: (id: string) => T | null | Promise<T | null>, now: () => number) {
+    this.read = read
     this.now = now
   }
 
@@ -31,14 +31,13 @@ export class Recall<T> {
     return word !== undefined && isRecent(word, this.now()) ? word : undefined
   }
 
-  /** Asks the store. */
-  ask(id: string): Promise<Word<T>> {
-    return this.questions.ask(id, () => this.askNow(id))
+  async find(id: string): Promise<Word<T>> {
+    return this.recent(id) ?? this.questions.ask(id, () => this.askNow(id))
   }
 
   private async askNow(id: string): Promise<Word<T>> {
     const time = this.now()
-    const found = await this.find(id)
+    const found = await this.read(id)
     const word = { found, until: time + keepMs }
     const memory = found === null ? this.missing : this.known
     memory.set(id, word, time)

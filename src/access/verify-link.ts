@@ -22,18 +22,20 @@ export interface LinkOptions {
 
 /** For tokens whose type says that they are links. */
 export function createVerifyLink({ publicUrl, findKey, now }: LinkOptions): VerifyJwt {
-  const keys = new Recall(findKey, now)
-  const recall = async (kid: string) => keys.recent(kid) ?? (await keys.ask(kid))
+  const keys = new Recall(async kid => {
+    const found = await findKey(kid)
+    return found && { ...found, key: await importKey(found) }
+  }, now)
 
-  return async ({ text, header }) => {
+  return async ({ text, header }, inTurn) => {
     const { alg, typ, kid, ...others } = header
     if (alg !== linkAlgorithm || Object.keys(others).length > 0 || !isKeyId(kid))
       throw new TokenRefusal('The header of the link is not the one of a customer link.')
-    const { found } = await recall(kid)
-    if (found === null) throw new TokenRefusal(unsigned, { isGuess: true })
-    const claims = await verifyClaims(text, await importKey(found), now, {
-      algorithms: [linkAlgorithm],
-      audience: publicUrl,
+    const claims = await inTurn(async () => {
+      const { found } = await keys.find(kid)
+      if (found === null) throw new TokenRefusal(unsigned, { isGuess: true })
+      const rules = { algorithms: [linkAlgorithm], audience: publicUrl }
+      return verifyClaims(text, found.key, now, rules)
     })
     const { sub, invoice, aud, iat, exp } = claims
     if (!namesCustomer(sub) || !isInvoice(invoice) || aud !== publicUrl || !isSeconds(iat) || !isSeconds(exp))
@@ -52,7 +54,7 @@ export function createVerifyLink({ publicUrl, findKey, now }: LinkOptions): Veri
       },
       expires_at: endOf({ exp }),
       async confirm() {
-        const { found: key, until } = await recall(kid)
+        const { found: key, until } = await keys.find(kid)
         if (key === null) throw new TokenRefusal(unsigned)
         if (key.revoked_at !== null) throw new TokenRefusal('The key of the link was revoked.')
         if (key.customers !== null && !key.customers.includes(sub))

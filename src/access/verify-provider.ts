@@ -22,7 +22,7 @@ export function createVerifyProvider(options: ProviderOptions, keys: KeySet, now
   const { issuer, audience, customerClaim, scope } = options
   const types = options.typ === null ? usualTypes : [plainType(options.typ)]
 
-  return async ({ text, header }) => {
+  return async ({ text, header }, inTurn) => {
     const { alg, typ, kid } = header
     if (!types.includes(plainType(typ)))
       throw new TokenRefusal('The access token is of a type that is not accepted here.')
@@ -31,7 +31,8 @@ export function createVerifyProvider(options: ProviderOptions, keys: KeySet, now
     if (kid !== undefined && typeof kid !== 'string') throw new TokenRefusal(malformed)
     const key = await keys.find(kid, alg)
     if (key === null) throw new TokenRefusal(unsigned, { isGuess: true })
-    const claims = await verifyClaims(text, key.key, now, { algorithms: [alg], issuer, audience })
+    const rules = { algorithms: [alg], issuer, audience }
+    const claims = await inTurn(() => verifyClaims(text, key.key, now, rules))
     if (scope !== null && !scopesOf(claims).includes(scope))
       throw new TokenRefusal(`The access token lacks the scope ${scope}.`, {
         code: 'insufficient_scope',

@@ -1,7 +1,9 @@
 /** The HTTP application, built but not listening. */
+import type { BlockList } from 'node:net'
 import Fastify, { type FastifyInstance } from 'fastify'
 import { createGuardedServer } from '../server/guarded-server.ts'
 import { maxUrlBytes, prepareRequests, refuseRequest } from './check-request.ts'
+import { createAddressOf } from './client-address.ts'
 import { type Cors, createCors } from './cors.ts'
 import { handleErrors, refuseUnreadable, sendError } from './errors.ts'
 import { logRequests } from './log-requests.ts'
@@ -14,8 +16,14 @@ import { addRoutes, type RouteDependencies } from './routes.ts'
 /** Longer than the proxies in front of it keep theirs. */
 const keepAliveMs = 72_000
 
-export function createApp(dependencies: RouteDependencies): FastifyInstance {
+export interface AppOptions extends Omit<RouteDependencies, 'addressOf'> {
+  /** The proxies that are believed whom a request comes from; null: none. */
+  trustedProxies?: BlockList | null
+}
+
+export function createApp({ trustedProxies = null, ...dependencies }: AppOptions): FastifyInstance {
   const { log, corsOrigins = [] } = dependencies
+  const addressOf = createAddressOf(trustedProxies)
   const cors = createCors(corsOrigins)
   const app = Fastify({
     logger: false,
@@ -52,9 +60,9 @@ export function createApp(dependencies: RouteDependencies): FastifyInstance {
   handleErrors(app, log)
   checkRequests(app)
   if (cors !== null) answerPreflights(app, cors)
-  logRequests(app, log)
+  logRequests(app, log, addressOf)
   addOtherMethods(app)
-  addRoutes(app, dependencies)
+  addRoutes(app, { ...dependencies, addressOf })
   return app
 }
 

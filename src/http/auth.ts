@@ -4,6 +4,7 @@ import type { Authenticate } from '../access/authenticate.ts'
 import type { Grant } from '../access/grant.ts'
 import { ApiError } from '../errors.ts'
 import { isCustomerId, isInvoiceId } from '../invoice.ts'
+import type { AddressOf } from './client-address.ts'
 import { hasParameter } from './parameters.ts'
 import { createRateLimiter, type RateLimit } from './rate-limit.ts'
 import { type Identity, locateMetadata } from './resource-metadata.ts'
@@ -17,13 +18,14 @@ declare module 'fastify' {
 
 export interface AuthOptions {
   authenticate: Authenticate
+  addressOf: AddressOf
   rateLimit: RateLimit | null
   identity?: Identity
 }
 
 /** Guards every route of `scope`: a good token, within its rate, valid for the customer and the invoice in the path. */
 export function guardCustomerRoutes(scope: FastifyInstance, options: AuthOptions): void {
-  const { authenticate, rateLimit, identity } = options
+  const { authenticate, addressOf, rateLimit, identity } = options
   const takeTurn = rateLimit === null ? null : limitTurns(rateLimit)
 
   function admit(request: FastifyRequest, reply: FastifyReply, grant: Grant): void {
@@ -48,7 +50,7 @@ export function guardCustomerRoutes(scope: FastifyInstance, options: AuthOptions
       done(error)
     }
     try {
-      const grant = authenticate(readAuthorization(request), request.raw.socket)
+      const grant = authenticate(readAuthorization(request), () => addressOf(request.raw))
       if (grant instanceof Promise) {
         admitLater(request, reply, grant).then(() => done(), refuse)
         return

@@ -2,27 +2,28 @@ import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { addAbortSignal, finished, type Readable } from 'node:stream'
 import type { Logger } from 'pino'
+import type { TurnLimits } from '../access/fair-turns.ts'
 import { ApiError } from '../errors.ts'
 import { type DocumentKind, findNoPdf, type Invoice } from '../invoice.ts'
 import { type InvoicingSystem, type PaymentPlatform, type Pdf, SourceError } from '../sources.ts'
 import type { ReadStore } from '../store/store.ts'
 import { readTrace, withTrace } from '../trace.ts'
 import { contentDisposition } from './content-disposition.ts'
-import { createFairTurns, type TurnLimits } from './fair-turns.ts'
 import { findInvoice } from './get-invoice.ts'
 import { downloadSchemas } from './openapi/schemas.ts'
 import type { TypedApp } from './typed-app.ts'
+import { createUpstreamTurns } from './upstream-turns.ts'
 
 /** A whole download, from the first question to the last byte. */
 const downloadDeadlineMs = 30_000
 
 /** For each kind of document: the two kinds come from different systems. */
 const limits: Omit<TurnLimits, 'inAllSecond'> = {
-  perCustomer: 4,
-  perCustomerSecond: 5,
-  perToken: 16,
+  perMember: 4,
+  perMemberSecond: 5,
+  perGroup: 16,
   inAll: 64,
-  waitingPerToken: 500,
+  waitingPerGroup: 500,
   waitMs: 10_000,
 }
 
@@ -36,7 +37,10 @@ export interface DocumentSources {
 /** Until the first byte a failure is answered as an error; after it the connection breaks, and never looks whole. */
 export function addDownload(app: TypedApp, kind: DocumentKind, sources: DocumentSources): void {
   const source = kind === 'payments' ? sources.payments : sources.documents
-  const takeTurn = createFairTurns({ ...limits, inAllSecond: source?.perSecond ?? Number.POSITIVE_INFINITY })
+  const takeTurn = createUpstreamTurns({
+    ...limits,
+    inAllSecond: source?.perSecond ?? Number.POSITIVE_INFINITY,
+  })
   app.get(
     `/invoice/:invoiceId/${kind}/download`,
     { schema: downloadSchemas[kind] },

@@ -1,26 +1,27 @@
 import { hash } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
+import type { TakeTurn, TurnLimits } from '../access/fair-turns.ts'
 import { ApiError } from '../errors.ts'
 import { serializeDetail, serializeLines } from '../invoice-json.ts'
 import type { PaymentPlatform } from '../sources.ts'
 import type { ReadStore, StoredInvoice } from '../store/store.ts'
 import { readTrace, withTrace } from '../trace.ts'
 import { isHeldByClient, setReadHeaders } from './conditional.ts'
-import { createFairTurns, type TakeTurn, type TurnLimits } from './fair-turns.ts'
 import { getInvoiceSchema, type InvoiceParams } from './openapi/schemas.ts'
 import { sendJson } from './send-json.ts'
 import type { TypedApp } from './typed-app.ts'
+import { createUpstreamTurns } from './upstream-turns.ts'
 
 /** How long a client waits for lines that are not stored; after that the invoice is answered without them. */
 const linesDeadline = 800
 
 const limits: Omit<TurnLimits, 'inAllSecond'> = {
-  perCustomer: 8,
-  perCustomerSecond: 10,
-  perToken: 32,
+  perMember: 8,
+  perMemberSecond: 10,
+  perGroup: 32,
   inAll: 64,
-  waitingPerToken: 500,
+  waitingPerGroup: 500,
   waitMs: linesDeadline,
 }
 
@@ -31,7 +32,7 @@ export interface InvoiceSources {
 }
 
 export function addGetInvoice(app: TypedApp, { store, payments, log }: InvoiceSources): void {
-  const takeTurn = createFairTurns({
+  const takeTurn = createUpstreamTurns({
     ...limits,
     inAllSecond: payments?.perSecond ?? Number.POSITIVE_INFINITY,
   })

@@ -3,6 +3,7 @@ import { type DestinationStream, type Logger, pino } from 'pino'
 import { isCustomerId, isInvoiceId } from '../invoice.ts'
 import { requestEnded, requestShed } from '../telemetry.ts'
 import { readTrace, traceIdOf } from '../trace.ts'
+import type { AddressOf } from './client-address.ts'
 import type { InvoiceParams } from './openapi/schemas.ts'
 
 const { info } = pino.levels.values as { info: number }
@@ -15,15 +16,15 @@ interface LineParts {
 
 /**
  * One line a request. It holds no URL, for that may hold a search term; no header, for one holds the token; and of the
- * path only what has the form of an id. So nothing in it needs to be escaped.
+ * path only what has the form of an id. A client's address stands only where who it was matters: 401 and 429. So nothing in it needs to be escaped.
  */
-export function logRequests(app: FastifyInstance, log: Logger): void {
+export function logRequests(app: FastifyInstance, log: Logger, addressOf: AddressOf): void {
   app.addHook('onResponse', (request, reply, done) => {
     if (requestEnded.isHeard) {
       const { url: route = null } = request.routeOptions
       requestEnded.tell({ route, status: reply.statusCode, seconds: reply.elapsedTime / 1000 })
     }
-    if (log.levelVal <= info) writeLine(log, describe(request, reply))
+    if (log.levelVal <= info) writeLine(log, describe(request, reply, addressOf))
     done()
   })
 }
@@ -40,7 +41,7 @@ function writeLine(log: Logger, fields: string): void {
   stream.write(`{"level":${info}${time()},${fields},"msg":"request"}\n`)
 }
 
-function describe(request: FastifyRequest, reply: FastifyReply): string {
+function describe(request: FastifyRequest, reply: FastifyReply, addressOf: AddressOf): string {
   const { id, method, grant, routeOptions } = request
   const { customerId = '', invoiceId = '' } = (request.params ?? {}) as Partial<InvoiceParams>
   const route = routeOptions.url === undefined ? 'null' : `"${routeOptions.url}"`
@@ -50,5 +51,7 @@ function describe(request: FastifyRequest, reply: FastifyReply): string {
   const invoice = isInvoiceId(invoiceId) ? `,"invoice_id":"${invoiceId}"` : ''
   const traced = readTrace(request.headers.traceparent)
   const trace = traced === null ? '' : `,"trace_id":"${traceIdOf(traced)}"`
-  return `"request_id":"${id}","method":"${method}","route":${route},"status":${reply.statusCode},"ms":${ms}${token}${customer}${invoice}${trace}`
+  const refused = reply.statusCode === 401 || reply.statusCode === 429
+  const client = refused ? `,"client":"${addressOf(request.raw)}"` : ''
+  return `"request_id":"${id}","method":"${method}","route":${route},"status":${reply.statusCode},"ms":${ms}${token}${customer}${invoice}${client}${trace}`
 }

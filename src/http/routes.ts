@@ -5,6 +5,7 @@ import type { Authenticate } from '../access/authenticate.ts'
 import type { InvoicingSystem, PaymentPlatform } from '../sources.ts'
 import type { ReadStore } from '../store/store.ts'
 import { guardCustomerRoutes } from './auth.ts'
+import type { AddressOf } from './client-address.ts'
 import { addDownload } from './download.ts'
 import { addGetInvoice } from './get-invoice.ts'
 import { addHealth } from './health.ts'
@@ -23,6 +24,7 @@ export interface RouteDependencies {
   documents: InvoicingSystem | null
   authenticate: Authenticate
   rateLimit: RateLimit | null
+  addressOf: AddressOf
   /** Of which pages browsers may call the API; none unless told. */
   corsOrigins?: readonly string[] | undefined
   /** What clients are told of an identity provider; absent: there is none. */

@@ -27,7 +27,7 @@ function start(...keys: StoredKey[]) {
   return { authenticate, clock, asked, now }
 }
 
-async function messageOf(authenticate: Authenticate, token: string, client?: { remoteAddress: string }) {
+async function messageOf(authenticate: Authenticate, token: string, client?: () => string) {
   try {
     await authenticate(`Bearer ${token}`, client)
   } catch (error) {
@@ -314,10 +314,10 @@ describe('JWTs and their cost', () => {
     assert.equal(verify.mock.callCount(), before + 1)
   })
 
-  test('forged variants of a token are refused for their address, and the tokens that work are not', async () => {
+  test('forged variants of a token are counted for their address, and no token that is right is refused for them', async () => {
     const signer = makeLinkSigner()
     const { authenticate, asked } = start(signer.key)
-    const [client, other] = [{ remoteAddress: '192.0.2.1' }, { remoteAddress: '192.0.2.2' }]
+    const client = () => '192.0.2.1'
     const good = signer.token()
     await authenticate(`Bearer ${good}`, client)
     const codes = new Map<string, number>()
@@ -331,26 +331,25 @@ describe('JWTs and their cost', () => {
         error => count(error.code),
       )
     assert.deepEqual(Object.fromEntries(codes), { invalid_token: 100, rate_limited: 70 })
-    assert.equal(asked.length, 1)
+    assert.equal(asked.length, 21)
     await authenticate(`Bearer ${good} `, client)
-    await assert.rejects(async () => authenticate(`Bearer ${signer.token({ jti: 1 })}`, client), {
-      code: 'rate_limited',
-    })
-    await authenticate(`Bearer ${signer.token({ jti: 2 })}`, other)
+    await authenticate(`Bearer ${signer.token({ jti: 1 })}`, client)
   })
 
   test('made-up key ids count as well; a token that is only expired, or for others, does not', async () => {
     const signer = makeLinkSigner()
     const { authenticate } = start(signer.key)
-    const client = { remoteAddress: '192.0.2.1' }
+    const client = () => '192.0.2.1'
     for (let n = 0; n < 120; n++)
       await messageOf(authenticate, signer.token({ aud: `https://x.example/${n}` }), client)
     for (let n = 0; n < 100; n++)
       await messageOf(authenticate, signer.token({}, { kid: createKeyId() }), client)
-    await assert.rejects(async () => authenticate(`Bearer ${signer.token()}`, client), {
+    const another = signer.token({}, { kid: createKeyId() })
+    await assert.rejects(async () => authenticate(`Bearer ${another}`, client), {
       code: 'rate_limited',
       message: 'This address sent 100 unknown access tokens within 10 s.',
     })
+    await authenticate(`Bearer ${signer.token()}`, client)
   })
 
   test('where no JWT is expected, none is looked at', async () => {

@@ -1,7 +1,7 @@
 /** The whole service on a real port over a real store: what a test talks to. */
 import assert from 'node:assert/strict'
 import { Agent, request as httpRequest, type IncomingHttpHeaders } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { AddressInfo, BlockList } from 'node:net'
 import { connect } from 'node:net'
 import { after, before, type TestContext } from 'node:test'
 import { pino } from 'pino'
@@ -29,6 +29,7 @@ export interface ServiceOptions {
   web?: boolean
   embedOrigins?: readonly string[]
   corsOrigins?: readonly string[]
+  trustedProxies?: BlockList
   /** An identity provider whose JWTs are let in. */
   provider?: ProviderOptions
   /** Where customer links are for. */
@@ -115,6 +116,7 @@ export async function startService(
     rateLimit: options.rateLimit ?? null,
     readyMaxLagMs: options.readyMaxLagMs ?? null,
     corsOrigins: options.corsOrigins,
+    trustedProxies: options.trustedProxies ?? null,
     log,
     apiDescription: readApiDescription(),
     files: options.web ? loadWebFiles(readApiDescription(), builtFolder, options.embedOrigins) : [],

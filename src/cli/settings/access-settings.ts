@@ -1,5 +1,5 @@
 /** The settings of browsers, of the admin port and of customer links: a part of the table in settings.ts. */
-import { parseLinkKey, parseMatch, parseOrigins, parsePort, unless } from './parsers.ts'
+import { parseLinkKey, parseMatch, parseNetworks, parseOrigins, parsePort, unless } from './parsers.ts'
 
 export const accessSettings = {
   CORS_ORIGINS: {
@@ -8,6 +8,13 @@ export const accessSettings = {
     meaning:
       'The origins (scheme, host and port) whose pages may call the API from a browser, separated by commas, like `https://app.example.com`. See [calls from a browser](access.md#calls-from-a-browser).',
     parse: unless('none', parseOrigins),
+  },
+  TRUSTED_PROXIES: {
+    default: 'none',
+    flag: '--trusted-proxies <addresses>',
+    meaning:
+      'The addresses or networks (CIDR) of [proxies](access.md#behind-a-proxy) in front of the service, separated by commas, like `127.0.0.1,10.0.0.0/8`. The client whom they name in `X-Forwarded-For` or `Forwarded` is the one that counts for limits and in the log.',
+    parse: unless('none', parseNetworks),
   },
   ADMIN_PORT: {
     default: 'off',

@@ -1,4 +1,5 @@
 /** From the text of a setting to its value. */
+import { BlockList, isIP } from 'node:net'
 import { availableParallelism } from 'node:os'
 import { isCalendarDay } from '../../calendar.ts'
 import { type LinkKey, readLinkKey } from '../../customer-link/create-link.ts'
@@ -137,6 +138,24 @@ export function parseLinkKey(text: string): LinkKey {
   } catch {
     return refuse('must be the private key that "fatura key add" printed: JSON with kty, crv, kid, x and d')
   }
+}
+
+export function parseNetworks(text: string): BlockList {
+  const networks = new BlockList()
+  const add = (item: string) => {
+    const [address = '', length = null, ...rest] = item.split('/')
+    const version = isIP(address)
+    const most = version === 4 ? 32 : 128
+    const bits = length === null ? most : readWhole(length, 0, most)
+    if (version === 0 || bits === undefined || rest.length > 0) return false
+    networks.addSubnet(address, bits, version === 4 ? 'ipv4' : 'ipv6')
+    return true
+  }
+  parseList(
+    add,
+    'must be addresses or networks like 127.0.0.1 or 10.0.0.0/8, separated by commas, or none',
+  )(text)
+  return networks
 }
 
 /** Each as a browser writes it, for they are compared as texts. */

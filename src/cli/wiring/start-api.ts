@@ -1,4 +1,5 @@
 /** The API's wiring: the only place that knows the store, the access rules and the HTTP application together. */
+import type { BlockList } from 'node:net'
 import type { Logger } from 'pino'
 import { createAuthenticate } from '../../access/authenticate.ts'
 import type { ProviderOptions } from '../../access/verify-provider.ts'
@@ -25,6 +26,8 @@ export interface ApiOptions {
   /** Whose pages may show the billing page in a frame. */
   embedOrigins?: readonly string[]
   corsOrigins?: readonly string[]
+  /** The proxies that are believed whom a request comes from; null: none. */
+  trustedProxies?: BlockList | null
   /** How old the records may be for `/ready` to say yes, in milliseconds; null: as old as they are. */
   readyMaxLagMs?: number | null
   /** Null: no identity provider is configured. */
@@ -90,6 +93,7 @@ export async function prepareApi(options: ApiOptions): Promise<PreparedApi> {
     identity: { provider, publicUrl },
     rateLimit,
     corsOrigins,
+    trustedProxies: options.trustedProxies ?? null,
     readyMaxLagMs: options.readyMaxLagMs ?? null,
     log,
     apiDescription,

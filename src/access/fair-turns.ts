@@ -1,32 +1,28 @@
 /**
- * Turns at an upstream, while clients wait: bounded at once and a second, for one customer, for one token and in
- * all. Those who wait are served in a circle of tokens, and within a token in a circle of its customers: nobody's crowd
+ * Turns at what is scarce, while clients wait: bounded at once and a second, for one member of a group, for one group and in
+ * all. Those who wait are served in a circle of groups, and within a group in a circle of its members: nobody's crowd
  * stands before anybody else's request.
  */
-import { ApiError } from '../errors.ts'
 
 export interface TurnLimits {
-  /** At once, for one customer of one token. */
-  perCustomer: number
-  /** Started a second, for one customer of one token; those of half a second may start together. */
-  perCustomerSecond: number
-  /** At once, for one token. */
-  perToken: number
+  /** At once, for one member of one group. */
+  perMember: number
+  /** Started a second, for one member of one group; those of half a second may start together. */
+  perMemberSecond: number
+  /** At once, for one group. */
+  perGroup: number
   /** At once, in this process. */
   inAll: number
   /** Started a second, in this process. */
   inAllSecond: number
-  /** Waiting, for one token. */
-  waitingPerToken: number
+  /** Waiting, for one group. */
+  waitingPerGroup: number
   /** How long a request waits for its turn. */
   waitMs: number
 }
 
 /** Resolves with what ends the turn; more than once does no harm. */
-export type TakeTurn = (tokenId: string, customerId: string, signal: AbortSignal) => Promise<() => void>
-
-/** In seconds, when a turn did not come in time: by then many of those before had theirs. */
-const retryAfter = 5
+export type TakeTurn = (group: string, member: string, signal?: AbortSignal) => Promise<() => void>
 
 /** How much earlier than its even pace a turn may start, in milliseconds. */
 const ahead = 500
@@ -44,22 +40,22 @@ interface Circle {
   lanes: Map<string, Lane>
 }
 
-/** Rejects with `rate_limited` when the token's own requests are in the way, with `unavailable` when all are. */
-export function createFairTurns(limits: TurnLimits): TakeTurn {
-  const { perCustomer, perCustomerSecond, perToken, inAll, inAllSecond, waitingPerToken, waitMs } = limits
+/** Rejects with what `refuse` makes: of whether the group's own requests are in the way, or all are. */
+export function createFairTurns(limits: TurnLimits, refuse: (isOwn: boolean) => Error): TakeTurn {
+  const { perMember, perMemberSecond, perGroup, inAll, inAllSecond, waitingPerGroup, waitMs } = limits
   const circles = new Map<string, Circle>()
   const overall = { running: 0, due: 0 }
-  const laneSpacingMs = 1000 / perCustomerSecond
+  const laneSpacingMs = 1000 / perMemberSecond
   const spacingMs = 1000 / inAllSecond
   let nextLook: NodeJS.Timeout | undefined
 
   /** In milliseconds; infinite when a turn has to end first. */
   function waitFor(circle: Circle, lane: Lane, now: number): number {
-    if (lane.running >= perCustomer || circle.running >= perToken) return Number.POSITIVE_INFINITY
+    if (lane.running >= perMember || circle.running >= perGroup) return Number.POSITIVE_INFINITY
     return lane.due - ahead - now
   }
 
-  function begin(tokenId: string, customerId: string, circle: Circle, lane: Lane, now: number): () => void {
+  function begin(group: string, member: string, circle: Circle, lane: Lane, now: number): () => void {
     overall.running++
     overall.due = Math.max(overall.due, now) + spacingMs
     circle.running++
@@ -75,14 +71,14 @@ export function createFairTurns(limits: TurnLimits): TakeTurn {
       startWaiting()
       // Until then its pace has to be known.
       const rest = Math.max(0, lane.due - performance.now())
-      setTimeout(() => forget(tokenId, customerId, circle, lane), rest).unref()
+      setTimeout(() => forget(group, member, circle, lane), rest).unref()
     }
   }
 
-  function forget(tokenId: string, customerId: string, circle: Circle, lane: Lane): void {
+  function forget(group: string, member: string, circle: Circle, lane: Lane): void {
     if (lane.running > 0 || lane.waiting.size > 0 || lane.due > performance.now() + 1) return
-    if (circle.lanes.get(customerId) === lane) circle.lanes.delete(customerId)
-    if (circle.lanes.size === 0 && circles.get(tokenId) === circle) circles.delete(tokenId)
+    if (circle.lanes.get(member) === lane) circle.lanes.delete(member)
+    if (circle.lanes.size === 0 && circles.get(group) === circle) circles.delete(group)
   }
 
   /** Whoever may start does; when only time is in the way, looks again then. */
@@ -110,53 +106,53 @@ export function createFairTurns(limits: TurnLimits): TakeTurn {
   /** The next in the circle, which then goes to its end; or how long until there may be one. */
   function findNext(now: number): (() => void) | number {
     let soonest = Number.POSITIVE_INFINITY
-    for (const [tokenId, circle] of circles) {
-      if (circle.waiting === 0) continue
-      for (const [customerId, lane] of circle.lanes) {
+    for (const [group, circle] of circles) {
+      if (circle.waiting === 0 || circle.running >= perGroup) continue
+      for (const [member, lane] of circle.lanes) {
         const [start] = lane.waiting
         if (start === undefined) continue
         const wait = waitFor(circle, lane, now)
         soonest = Math.min(soonest, wait)
         if (wait > 0) continue
-        circles.delete(tokenId)
-        circles.set(tokenId, circle)
-        circle.lanes.delete(customerId)
-        circle.lanes.set(customerId, lane)
+        circles.delete(group)
+        circles.set(group, circle)
+        circle.lanes.delete(member)
+        circle.lanes.set(member, lane)
         return start
       }
     }
     return soonest
   }
 
-  return (tokenId, customerId, signal) =>
+  return (group, member, signal) =>
     new Promise((resolve, reject) => {
-      signal.throwIfAborted()
-      const circle = getOrAdd(circles, tokenId, () => ({ running: 0, waiting: 0, lanes: new Map() }))
-      if (circle.waiting >= waitingPerToken) throw tooMany()
-      const lane = getOrAdd(circle.lanes, customerId, () => ({ running: 0, due: 0, waiting: new Set() }))
+      signal?.throwIfAborted()
+      const circle = getOrAdd(circles, group, () => ({ running: 0, waiting: 0, lanes: new Map() }))
+      if (circle.waiting >= waitingPerGroup) throw refuse(true)
+      const lane = getOrAdd(circle.lanes, member, () => ({ running: 0, due: 0, waiting: new Set() }))
       const leave = () => {
         clearTimeout(timer)
-        signal.removeEventListener('abort', stop)
+        signal?.removeEventListener('abort', stop)
         lane.waiting.delete(start)
         circle.waiting--
       }
       const start = () => {
         leave()
-        resolve(begin(tokenId, customerId, circle, lane, performance.now()))
+        resolve(begin(group, member, circle, lane, performance.now()))
       }
       const giveUp = (reason: unknown) => {
         leave()
-        forget(tokenId, customerId, circle, lane)
+        forget(group, member, circle, lane)
         reject(reason)
       }
-      const stop = () => giveUp(signal.reason)
-      const timer = setTimeout(() => giveUp(isFull() ? busy() : tooMany()), waitMs)
+      const stop = () => giveUp(signal?.reason)
+      const timer = setTimeout(() => giveUp(refuse(!isFull())), waitMs)
       /** Whether only others are in the way. */
       const isFull = () => {
         const now = performance.now()
         return waitFor(circle, lane, now) <= 0 && (overall.running >= inAll || overall.due - ahead > now)
       }
-      signal.addEventListener('abort', stop, { once: true })
+      signal?.addEventListener('abort', stop, { once: true })
       lane.waiting.add(start)
       circle.waiting++
       startWaiting()
@@ -169,18 +165,4 @@ function getOrAdd<T>(map: Map<string, T>, key: string, create: () => T): T {
   const added = create()
   map.set(key, added)
   return added
-}
-
-function tooMany(): ApiError {
-  return new ApiError(
-    'rate_limited',
-    'Too many requests of this token wait for documents already; send fewer at once.',
-    { retryAfter },
-  )
-}
-
-function busy(): ApiError {
-  return new ApiError('unavailable', 'Too many documents are asked for right now; try again shortly.', {
-    retryAfter,
-  })
 }

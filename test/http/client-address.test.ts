@@ -1,0 +1,90 @@
+/** Whom a request comes from, behind proxies: for limits and in the log. */
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { createToken } from '../../src/access/token.ts'
+import { InvalidSetting, parseNetworks } from '../../src/cli/settings/parsers.ts'
+import { engines } from '../support/engines.ts'
+import { type Service, shareService, startService } from '../support/service.ts'
+
+const [engine] = engines as readonly [(typeof engines)[number]]
+const path = '/api/v1/client/cus_ana/invoices'
+
+/** The address in the log line of a refused request. */
+async function clientOf(service: Service, headers: Record<string, string | string[]>): Promise<string> {
+  const { status, headers: given } = await service.get(path, { token: null, headers })
+  assert.equal(status, 401)
+  const line = service.logs.findLast(text => text.includes(String(given['request-id'])))
+  return JSON.parse(line ?? '').client
+}
+
+describe('behind trusted proxies', () => {
+  const trustedProxies = parseNetworks('127.0.0.1, 10.0.0.0/8,2001:db8:ffff::/48')
+  const service = shareService(engine, { trustedProxies })
+  const cases: [what: string, headers: Record<string, string | string[]>, client: string][] = [
+    ['nobody is named', {}, '127.0.0.1'],
+    ['one client', { 'x-forwarded-for': '192.0.2.7' }, '192.0.2.7'],
+    ['what the client wrote itself', { 'x-forwarded-for': '192.0.2.1, 198.51.100.2' }, '198.51.100.2'],
+    ['in two headers', { 'x-forwarded-for': ['192.0.2.1', '198.51.100.2'] }, '198.51.100.2'],
+    ['through two proxies', { 'x-forwarded-for': '192.0.2.1, 198.51.100.2, 10.1.2.3' }, '198.51.100.2'],
+    ['proxies alone', { 'x-forwarded-for': '10.1.2.3,10.9.9.9' }, '10.1.2.3'],
+    ['a port', { 'x-forwarded-for': '192.0.2.7:4711' }, '192.0.2.7'],
+    ['IPv6', { 'x-forwarded-for': '2001:db8::1, 2001:db8:ffff::9' }, '2001:db8::1'],
+    ['IPv6 with a port', { 'x-forwarded-for': '[2001:db8::1]:4711' }, '2001:db8::1'],
+    ['IPv4 as IPv6', { 'x-forwarded-for': '::ffff:192.0.2.7, ::ffff:10.0.0.1' }, '192.0.2.7'],
+    ['no address', { 'x-forwarded-for': '192.0.2.1, unknown' }, '127.0.0.1'],
+    ['nothing', { 'x-forwarded-for': '' }, '127.0.0.1'],
+    ['what would break the log', { 'x-forwarded-for': '192.0.2.1, "},{' }, '127.0.0.1'],
+    ['Forwarded', { forwarded: 'for=192.0.2.1, For=198.51.100.2;proto=https;by=10.0.0.1' }, '198.51.100.2'],
+    ['Forwarded, quoted', { forwarded: 'proto=https; for="[2001:db8::1]:4711"' }, '2001:db8::1'],
+    ['Forwarded, hidden', { forwarded: 'for=192.0.2.1, for=_hidden' }, '127.0.0.1'],
+    ['Forwarded, a comma in quotes', { forwarded: 'for=192.0.2.1;x=", for=198.51.100.2"' }, '192.0.2.1'],
+    ['Forwarded, a quote left open', { forwarded: 'for="192.0.2.1, for="198.51.100.2"' }, '127.0.0.1'],
+    ['both, alike', { forwarded: 'for=192.0.2.1', 'x-forwarded-for': '192.0.2.1' }, '192.0.2.1'],
+    [
+      'both, one of them made up',
+      { forwarded: 'for=192.0.2.1', 'x-forwarded-for': '198.51.100.2' },
+      '127.0.0.1',
+    ],
+  ]
+  for (const [what, headers, client] of cases)
+    test(`${what}: ${client}`, async () => assert.equal(await clientOf(service(), headers), client))
+
+  test('the log names it where a token was refused, and nowhere else', async () => {
+    const { headers } = await service().get(path, { headers: { 'x-forwarded-for': '192.0.2.7' } })
+    const line = service().logs.findLast(text => text.includes(String(headers['request-id'])))
+    assert.equal(JSON.parse(line ?? '').client, undefined)
+  })
+
+  test('wrong tokens count for it', async () => {
+    const send = async (address: string) =>
+      (await service().get(path, { token: createToken().token, headers: { 'x-forwarded-for': address } }))
+        .status
+    for (let n = 0; n < 100; n++) assert.equal(await send(`192.0.2.1, 198.51.100.${n % 2}`), 401)
+    assert.equal(await send('198.51.100.9'), 401)
+    for (let n = 0; n < 51; n++) await send('198.51.100.1')
+    assert.equal(await send('198.51.100.1'), 429)
+    assert.equal(await send('198.51.100.0'), 401)
+  })
+})
+
+test('without trusted proxies, whom a client names is not looked at', async t => {
+  const service = await startService(t, engine)
+  const headers = { 'x-forwarded-for': '192.0.2.7', forwarded: 'for=192.0.2.7' }
+  assert.equal(await clientOf(service, headers), '127.0.0.1')
+})
+
+test('TRUSTED_PROXIES is addresses and networks, and nothing else', () => {
+  for (const text of ['127.0.0.1', '::1', '10.0.0.0/8,2001:db8::/32', '0.0.0.0/0']) parseNetworks(text)
+  for (const text of [
+    '',
+    'localhost',
+    '10.0.0.0/33',
+    '10.0.0.0/',
+    '10.0.0.0/8/8',
+    '1.2.3',
+    '::1/129',
+    '::1,',
+    '*',
+  ])
+    assert.throws(() => parseNetworks(text), InvalidSetting, text)
+})
