@@ -12,25 +12,28 @@ const dialect: WalkDialect = {
   partyTextHolds: place => `instr(y.text, ${place}) > 0`,
 }
 
-/** How long the walk may keep what it reads from being written back: until then the log grows with every write. */
-const longestReadMs = 5_000
+/** Limits of the read transaction, which keeps the log from being written back: while nobody takes a batch, and in all. */
+const longestPauseMs = 5_000
+const longestReadMs = 5 * 60_000
 
 /**
- * On a connection of its own: its transaction is one snapshot from the first row to the last, and nobody waits for it. Who
- * takes longer, such as a pipe that nobody empties, gets the rest from a copy, which SQLite keeps in a temporary file.
+ * On a connection of its own: its transaction is one snapshot from the first row to the last, and nobody waits for it. A slow
+ * receiver, such as a pipe that nobody empties, gets the rest from a copy, which SQLite keeps in a temporary file.
  */
 export async function* walkSqlite(path: string, walk: InvoiceWalk): AsyncGenerator<WalkedInvoice[]> {
   const size = batchSizeOf(walk)
   const db = openReadOnly(path)
   let rows = readAll(db, walk)
   let failure: unknown = null
-  const timer = setTimeout(() => {
+  let timer: NodeJS.Timeout | undefined
+  const copy = () => {
     try {
       rows = copyRest(db, rows)
     } catch (error) {
       failure = error
     }
-  }, longestReadMs).unref()
+  }
+  const copyAt = performance.now() + longestReadMs
   try {
     // Each page is read once: to keep many would only take memory. The file is open for reading alone, the copy is not.
     translate(path, () => db.exec('PRAGMA query_only = OFF; PRAGMA cache_size = -4096; BEGIN'))
@@ -40,7 +43,9 @@ export async function* walkSqlite(path: string, walk: InvoiceWalk): AsyncGenerat
         return takeSome(rows, size)
       })
       if (batch.length === 0) return
+      if (db.isTransaction) timer = setTimeout(copy, Math.min(longestPauseMs, copyAt - performance.now()))
       yield batch
+      clearTimeout(timer)
     }
   } finally {
     clearTimeout(timer)
