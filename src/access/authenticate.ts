@@ -6,6 +6,7 @@ import { LookupGuard, networkOf } from './lookup-guard.ts'
 import { hasJwtForm, parseJwt } from './parse-jwt.ts'
 import { isRecent, keepMs, maxRemembered, Recall, type Word } from './recall.ts'
 import { RecentMap } from './recent-map.ts'
+import { type CoversCustomer, recallScopes } from './scopes.ts'
 import { Shared } from './shared.ts'
 import { hashToken, isToken, readTokenId } from './token.ts'
 
@@ -13,7 +14,7 @@ import { hashToken, isToken, readTokenId } from './token.ts'
 export interface TokenRecord {
   id: string
   hash: string
-  customers: readonly string[] | null
+  every_customer: boolean
   expires_at: number | null
   revoked_at: number | null
 }
@@ -29,6 +30,8 @@ export type Authenticate = (
 
 export interface AuthenticateOptions {
   findToken(id: string): TokenRecord | null | Promise<TokenRecord | null>
+  /** Unless given, a token that is not for every customer is for nobody. */
+  coversCustomer?: CoversCustomer
   /** Null: tokens of Fatura's own are the only ones. */
   verifyJwt?: VerifyJwt | null
   now?(): number
@@ -59,10 +62,12 @@ const keepRefused = { keepMs: 10_000, maxEntries: 10_000 }
  */
 export function createAuthenticate({
   findToken,
+  coversCustomer = () => false,
   verifyJwt = null,
   now = Date.now,
 }: AuthenticateOptions): Authenticate {
   const tokens = new Recall(findToken, now)
+  const covers = recallScopes(coversCustomer, now)
   const proven = new RecentMap<Proven>({ keepMs, maxEntries: maxRemembered })
   const verified = new RecentMap<Proof>(keepVerified)
   const refused = new RecentMap<TokenRefusal>(keepRefused)
@@ -80,7 +85,11 @@ export function createAuthenticate({
     if (found === null || !timingSafeEqual(Buffer.from(hash), Buffer.from(found.hash)))
       throw new TokenRefusal('The access token is not known.', { isGuess: true })
     if (found.revoked_at !== null) throw new TokenRefusal('The access token was revoked.')
-    return { grant: createGrant(found), expires_at: found.expires_at ?? Number.POSITIVE_INFINITY, until }
+    return {
+      grant: createGrant(found, covers),
+      expires_at: found.expires_at ?? Number.POSITIVE_INFINITY,
+      until,
+    }
   }
 
   async function proveJwt(token: string, hash: string, address: string, verify: VerifyJwt): Promise<Proven> {
@@ -135,13 +144,8 @@ export function createAuthenticate({
 
 const nowhere: FindAddress = () => ''
 
-function createGrant(record: TokenRecord): Grant {
-  const customers = record.customers === null ? null : new Set(record.customers)
-  return {
-    token_id: record.id,
-    invoice_id: null,
-    mayRead: customerId => customers === null || customers.has(customerId),
-  }
+function createGrant({ id, every_customer }: TokenRecord, covers: CoversCustomer): Grant {
+  return { token_id: id, invoice_id: null, mayRead: customerId => every_customer || covers(id, customerId) }
 }
 
 /** The scheme as a whole: what may be part of a scheme's name (RFC 9110, section 5.6.2) does not follow it. */

@@ -7,7 +7,8 @@ export interface Grant {
   token_id: string
   /** The only invoice that may be read; null when all of the customer's may. */
   invoice_id: string | null
-  mayRead(customerId: string): boolean
+  /** A promise only when the store has to be asked. */
+  mayRead(customerId: string): boolean | Promise<boolean>
 }
 
 export const malformed = 'The access token is malformed.'

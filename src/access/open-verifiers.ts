@@ -11,6 +11,8 @@ export interface VerifierOptions {
   /** Null: customer links are for no address, and none works. */
   publicUrl: string | null
   findKey: LinkOptions['findKey']
+  /** Unless given, a key that is not for every customer is for nobody. */
+  coversCustomer?: LinkOptions['coversCustomer']
   /** Is told why the provider's keys could not be read. */
   onProblem(error: Error): void
   now?(): number
@@ -22,10 +24,10 @@ export interface Verifiers {
 }
 
 export function openVerifiers(options: VerifierOptions): Verifiers {
-  const { provider, publicUrl, findKey, onProblem, now = Date.now } = options
+  const { provider, publicUrl, findKey, coversCustomer = () => false, onProblem, now = Date.now } = options
   const keys = provider && openKeySet(provider.jwksUrl, onProblem)
   const verifyProvider = keys && createVerifyProvider(provider, keys, now)
-  const verifyLink = publicUrl === null ? null : createVerifyLink({ publicUrl, findKey, now })
+  const verifyLink = publicUrl === null ? null : createVerifyLink({ publicUrl, findKey, coversCustomer, now })
 
   /** By its type a token is a link or the provider's; the other one's keys and rules are never tried. */
   const verifyJwt: VerifyJwt = async (jwt, inTurn) => {

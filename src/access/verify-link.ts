@@ -4,24 +4,27 @@ import { isInvoiceId } from '../invoice.ts'
 import { clockSkewSeconds, early, TokenRefusal, unsigned, type VerifyJwt } from './grant.ts'
 import { isKeyId, linkAlgorithm, maxLinkSeconds } from './link-form.ts'
 import { Recall } from './recall.ts'
+import { type CoversCustomer, recallScopes } from './scopes.ts'
 import { endOf, namesCustomer, verifyClaims } from './verify-claims.ts'
 
 /** What a stored key says. */
 export interface KeyRecord {
   kid: string
   x: string
-  customers: readonly string[] | null
+  every_customer: boolean
   revoked_at: number | null
 }
 
 export interface LinkOptions {
   publicUrl: string
   findKey(kid: string): KeyRecord | null | Promise<KeyRecord | null>
+  coversCustomer: CoversCustomer
   now(): number
 }
 
 /** For tokens whose type says that they are links. */
-export function createVerifyLink({ publicUrl, findKey, now }: LinkOptions): VerifyJwt {
+export function createVerifyLink({ publicUrl, findKey, coversCustomer, now }: LinkOptions): VerifyJwt {
+  const covers = recallScopes(coversCustomer, now)
   const keys = new Recall(async kid => {
     const found = await findKey(kid)
     return found && { ...found, key: await importKey(found) }
@@ -57,7 +60,7 @@ export function createVerifyLink({ publicUrl, findKey, now }: LinkOptions): Veri
         const { found: key, until } = await keys.find(kid)
         if (key === null) throw new TokenRefusal(unsigned)
         if (key.revoked_at !== null) throw new TokenRefusal('The key of the link was revoked.')
-        if (key.customers !== null && !key.customers.includes(sub))
+        if (!key.every_customer && !(await covers(kid, sub)))
           throw new TokenRefusal('The key of the link may not sign for this customer.')
         return until
       },

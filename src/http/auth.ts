@@ -28,19 +28,14 @@ export function guardCustomerRoutes(scope: FastifyInstance, options: AuthOptions
   const { authenticate, addressOf, rateLimit, identity } = options
   const takeTurn = rateLimit === null ? null : limitTurns(rateLimit)
 
-  function admit(request: FastifyRequest, reply: FastifyReply, grant: Grant): void {
+  /** A promise only when the store has to be asked. */
+  function admit(request: FastifyRequest, reply: FastifyReply, grant: Grant): undefined | Promise<void> {
     request.grant = grant
     takeTurn?.(grant, reply)
     const { customerId, invoiceId = null } = request.params as { customerId: string; invoiceId?: string }
-    // An id of the wrong form belongs to nobody; the route's schema refuses it with a better reason.
-    if (!grant.mayRead(customerId) && isCustomerId(customerId))
-      throw new ApiError('insufficient_scope', 'The access token is not valid for this customer.')
-    if (!mayReadInvoice(grant, invoiceId))
-      throw new ApiError('insufficient_scope', 'The access token is valid for one invoice alone.')
-  }
-
-  async function admitLater(request: FastifyRequest, reply: FastifyReply, proof: Promise<Grant>) {
-    admit(request, reply, await proof)
+    const mayRead = grant.mayRead(customerId)
+    if (mayRead instanceof Promise) return mayRead.then(may => checkScope(grant, may, customerId, invoiceId))
+    checkScope(grant, mayRead, customerId, invoiceId)
   }
 
   // With a callback, because a promise is waited for even when there is nothing to wait for.
@@ -51,17 +46,28 @@ export function guardCustomerRoutes(scope: FastifyInstance, options: AuthOptions
     }
     try {
       const grant = authenticate(readAuthorization(request), () => addressOf(request.raw))
-      if (grant instanceof Promise) {
-        admitLater(request, reply, grant).then(() => done(), refuse)
+      const admitting =
+        grant instanceof Promise
+          ? grant.then(found => admit(request, reply, found))
+          : admit(request, reply, grant)
+      if (admitting !== undefined) {
+        admitting.then(() => done(), refuse)
         return
       }
-      admit(request, reply, grant)
     } catch (error) {
       refuse(error as Error)
       return
     }
     done()
   })
+}
+
+function checkScope(grant: Grant, mayRead: boolean, customerId: string, invoiceId: string | null): void {
+  // An id of the wrong form belongs to nobody; the route's schema refuses it with a better reason.
+  if (!mayRead && isCustomerId(customerId))
+    throw new ApiError('insufficient_scope', 'The access token is not valid for this customer.')
+  if (!mayReadInvoice(grant, invoiceId))
+    throw new ApiError('insufficient_scope', 'The access token is valid for one invoice alone.')
 }
 
 /** The store is not asked: whether another invoice exists makes no difference. */

@@ -129,6 +129,7 @@ export const otherTables = {
   search_days: 'made from the invoices',
   search_signs: 'made from the invoices',
   search_words: 'made from the invoices',
+  scopes: 'made from the tokens and the keys',
   freshness: 'made from the streams',
   lease: 'of the process that runs now',
   drift: 'of this very store: a copy is compared by itself',

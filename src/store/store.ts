@@ -86,6 +86,13 @@ export interface StoredKey {
   revoked_at: number | null
 }
 
+/** A token or a key as the API reads it. Its customers may be many: they are asked for one by one. */
+interface Scoped {
+  every_customer: boolean
+}
+export type TokenAccess = Pick<StoredToken, 'id' | 'hash' | 'expires_at' | 'revoked_at'> & Scoped
+export type KeyAccess = Pick<StoredKey, 'kid' | 'x' | 'revoked_at'> & Scoped
+
 /** A record as it lies in the store. */
 export interface StoredRecord extends InvoiceKey {
   summary: string
@@ -128,8 +135,10 @@ export interface ReadStore {
   readSnapshot(customerId: string): Promise<Snapshot>
   /** Null unless the invoice exists and belongs to the customer: the two are indistinguishable. */
   findInvoice(customerId: string, invoiceId: string): Promise<StoredInvoice | null>
-  findToken(id: string): Promise<StoredToken | null>
-  findKey(kid: string): Promise<StoredKey | null>
+  findToken(id: string): Promise<TokenAccess | null>
+  findKey(kid: string): Promise<KeyAccess | null>
+  /** Whether a token or a key that is not for every customer is for this one. */
+  coversCustomer(id: string, customerId: string): Promise<boolean>
   /** Empty for an engine without connections. */
   readConnections(): Promise<ConnectionUse[]>
   /** Resolves when the store answers. */
@@ -197,7 +206,7 @@ export interface WriteStore extends OperatorStore, LeaseWrites {
   transaction<T>(work: (tx: WriteTransaction) => Promise<T>): Promise<T>
   /** Counts those customers again of whom something is wrong, and says how much was. */
   repairCounts(onProgress?: OnRecounted): Promise<number>
-  /** A token that is known already takes over the revocation. */
+  /** Fails when there is a token of that id. */
   saveToken(token: StoredToken): Promise<void>
   /** Null when there is no such token. Revoking twice keeps the first moment. */
   revokeToken(id: string, at: number): Promise<StoredToken | null>

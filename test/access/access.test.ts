@@ -118,7 +118,7 @@ describe('tokens', () => {
 
   test('a good token is looked up at most twice a second, a revocation is seen within a second', async () => {
     const { id, token, hash } = createToken()
-    const record: TokenRecord = { id, hash, customers: null, expires_at: null, revoked_at: null }
+    const record: TokenRecord = { id, hash, every_customer: true, expires_at: null, revoked_at: null }
     let time = 1_000_000
     let asked = 0
     const authenticate = createAuthenticate({
@@ -141,7 +141,7 @@ describe('tokens', () => {
   test('expiry is to the millisecond, also of a token that is remembered', async () => {
     const { id, token, hash } = createToken()
     let time = 1_000_000
-    const record = { id, hash, customers: null, expires_at: time + 100, revoked_at: null }
+    const record = { id, hash, every_customer: true, expires_at: time + 100, revoked_at: null }
     const authenticate = createAuthenticate({ findToken: async () => record, now: () => time })
     time += 99
     await authenticate(`Bearer ${token}`)
@@ -154,7 +154,7 @@ describe('tokens', () => {
 
   test('a header that proved right vouches for no other, and for no longer than the store’s word', async () => {
     const { id, token, hash } = createToken()
-    const record: TokenRecord = { id, hash, customers: null, expires_at: null, revoked_at: null }
+    const record: TokenRecord = { id, hash, every_customer: true, expires_at: null, revoked_at: null }
     let time = 1_000_000
     const authenticate = createAuthenticate({ findToken: async () => ({ ...record }), now: () => time })
     const spellings = [`Bearer ${token}`, `bearer ${token}`, `Bearer   ${token} `]
@@ -171,7 +171,7 @@ describe('tokens', () => {
 
   test('a clock that was set back does not make what is remembered last', async () => {
     const { id, token, hash } = createToken()
-    const record: TokenRecord = { id, hash, customers: null, expires_at: null, revoked_at: null }
+    const record: TokenRecord = { id, hash, every_customer: true, expires_at: null, revoked_at: null }
     let time = 1_000_000_000
     const authenticate = createAuthenticate({ findToken: async () => ({ ...record }), now: () => time })
     await authenticate(`Bearer ${token}`)
@@ -182,7 +182,7 @@ describe('tokens', () => {
 
   test('nothing is told of a token until its secret proved right', async () => {
     const { id, hash } = createToken()
-    const record = { id, hash, customers: null, expires_at: 0, revoked_at: 0 }
+    const record = { id, hash, every_customer: true, expires_at: 0, revoked_at: 0 }
     const authenticate = createAuthenticate({ findToken: async () => record })
     const other = createToken()
     await assert.rejects(async () => authenticate(`Bearer ${other.token}`), {

@@ -61,7 +61,7 @@ describe('addresses that guess', () => {
 
   test('a wrong secret counts, also of an id that is known; the right one is let in after it worked once', async () => {
     const { id, token, hash } = createToken()
-    const record = { id, hash, customers: null, expires_at: null, revoked_at: null }
+    const record = { id, hash, every_customer: true, expires_at: null, revoked_at: null }
     const authenticate = createAuthenticate({ findToken: asked => (asked === id ? record : null) })
     assert.equal((await send(authenticate, token, '192.0.2.1')).code, 'ok')
     const forgeries = Array.from({ length: 100 }, () => forge(id))
@@ -163,7 +163,10 @@ describe('addresses that guess', () => {
     t.mock.method(performance, 'now', () => monotonic)
     const good = Array.from({ length: 5 }, () => createToken())
     const records = new Map(
-      good.map(({ id, hash }) => [id, { id, hash, customers: null, expires_at: null, revoked_at: null }]),
+      good.map(({ id, hash }) => [
+        id,
+        { id, hash, every_customer: true, expires_at: null, revoked_at: null },
+      ]),
     )
     const others: ((found: null) => void)[] = []
     const findToken = (id: string) => records.get(id) ?? new Promise<null>(resolve => others.push(resolve))
@@ -262,13 +265,18 @@ describe('what is remembered', () => {
   test('a token is known by a SHA-256, and what the store says of it for half a second', async () => {
     assert.equal(hashToken('abc'), 'ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad')
     const { id, token, hash } = createToken()
-    const record = { id, hash, customers: ['cus_ana'], expires_at: null, revoked_at: null }
+    const record = { id, hash, every_customer: false, expires_at: null, revoked_at: null }
+    const scopesAsked: string[] = []
     let [time, asked] = [1_000_000, 0]
     let known = false
     const authenticate = createAuthenticate({
       findToken() {
         asked++
         return known ? record : null
+      },
+      coversCustomer(...pair) {
+        scopesAsked.push(pair.join(' '))
+        return pair[1] === 'cus_ana'
       },
       now: () => time,
     })
@@ -285,9 +293,16 @@ describe('what is remembered', () => {
     assert.ok(authenticate(`Bearer ${token}`) instanceof Promise)
     assert.equal(asked, 3)
     const grant = await authenticate(`Bearer ${token}`)
+    const reads = () => [grant.mayRead('cus_ana'), grant.mayRead('cus_bob')]
+    assert.deepEqual(await Promise.all([...reads(), ...reads()]), [true, false, true, false])
+    assert.deepEqual(reads(), [true, false])
     assert.deepEqual(
-      [grant.mayRead('cus_ana'), grant.mayRead('cus_bob'), grant.invoice_id],
-      [true, false, null],
+      [grant.mayRead('nobody'), grant.mayRead('cus_a b'), grant.mayRead('')],
+      [false, false, false],
     )
+    assert.deepEqual(scopesAsked, [`${id} cus_ana`, `${id} cus_bob`], 'each customer once')
+    time += 500
+    assert.equal(await grant.mayRead('cus_ana'), true)
+    assert.equal(scopesAsked.length, 3)
   })
 })

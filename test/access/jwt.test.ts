@@ -8,6 +8,7 @@ import { type Authenticate, createAuthenticate } from '../../src/access/authenti
 import { openVerifiers } from '../../src/access/open-verifiers.ts'
 import type { ProviderOptions } from '../../src/access/verify-provider.ts'
 import {
+  accessOf,
   audience,
   encode,
   issuer,
@@ -287,7 +288,7 @@ describe('a JWT of the provider', () => {
     assert.equal((await refusalOf(authenticate, link.token({ ...both }))).code, 'invalid_token')
     const withoutLinks = openVerifiers({
       provider: provider.options,
-      ...{ publicUrl: null, findKey: () => link.key, onProblem: () => {} },
+      ...{ publicUrl: null, findKey: () => accessOf(link.key), onProblem: () => {} },
     })
     t.after(() => withoutLinks.close())
     const other = createAuthenticate({ findToken: () => null, verifyJwt: withoutLinks.verifyJwt })
@@ -298,7 +299,7 @@ describe('a JWT of the provider', () => {
     const withoutProvider = openVerifiers({
       provider: null,
       publicUrl,
-      findKey: () => link.key,
+      findKey: () => accessOf(link.key),
       onProblem: () => {},
     })
     t.after(() => withoutProvider.close())

@@ -5,7 +5,7 @@ import { type Authenticate, createAuthenticate } from '../../src/access/authenti
 import { createKeyId, isKeyId, maxLinkSeconds } from '../../src/access/link-form.ts'
 import { openVerifiers } from '../../src/access/open-verifiers.ts'
 import type { StoredKey } from '../../src/store/store.ts'
-import { encode, makeLinkSigner, publicUrl, signJwt } from '../support/identity.ts'
+import { accessOf, encode, makeLinkSigner, publicUrl, signJwt } from '../support/identity.ts'
 
 function start(...keys: StoredKey[]) {
   // It stands still unless a test moves it, however busy the machine is.
@@ -18,8 +18,11 @@ function start(...keys: StoredKey[]) {
     publicUrl,
     findKey: async kid => {
       asked.push(kid)
-      return keys.find(key => key.kid === kid) ?? null
+      const found = keys.find(key => key.kid === kid)
+      return found === undefined ? null : accessOf(found)
     },
+    coversCustomer: (kid, customer) =>
+      keys.find(key => key.kid === kid)?.customers?.includes(customer) === true,
     onProblem: () => {},
     now,
   })

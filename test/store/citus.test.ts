@@ -178,6 +178,10 @@ describe('reads on Citus', { skip: skipCitus }, () => {
         ]
         for (const request of requests) sent.push(await countCommands(t, node, openReadStore, request))
         assert.equal(await countCommands(t, node, openReadStore, store => store.findToken('none')), 0)
+        assert.equal(
+          await countCommands(t, node, openReadStore, store => store.coversCustomer('none', 'cus_ana')),
+          0,
+        )
       }
     assert.ok(
       sent.every(commands => commands <= 1),

@@ -115,6 +115,12 @@ describe('fatura copy', { concurrency: 2 }, () => {
         String((await readRows(target, fresh))[0]?.synced_at),
         String((await readRows(source, fresh))[0]?.synced_at),
       )
+      const scopes = "SELECT customer_id FROM fatura.scopes WHERE id = 'key_1'"
+      assert.deepEqual(
+        (await readRows(target, scopes)).map(row => row.customer_id),
+        ['cus_big'],
+        'what follows from the keys was made again',
+      )
       const store = await openWriteStore(target)
       assert.equal(await store.checkCounts(), 0, 'what follows from the invoices was made again')
       await store.close()

@@ -78,7 +78,7 @@ describe('plans of the API’s functions', () => {
       }
       await client.query('RESET ALL')
     }
-    assert.equal(planned, 11, 'every statement of the functions that read by a key')
+    assert.equal(planned, 12, 'every statement of the functions that read by a key')
   })
 
   test('an invoice is found by its key, also where most customers have but one and one has many', async t => {
@@ -118,8 +118,9 @@ describe('plans of the API’s functions', () => {
       "fatura.first_page('cus_ana')",
       "fatura.read_snapshot('cus_ana')",
       "fatura.find_invoice('cus_ana', 'in_1')",
-      "fatura.find_token('fat_x')",
-      "fatura.find_key('key_x')",
+      "fatura.read_token('fat_x')",
+      "fatura.read_key('key_x')",
+      "fatura.covers_customer('key_x', 'cus_ana')",
       'fatura.schema_version()',
       "fatura.list_invoices('cus_ana', 2, 10, 'paid', NULL, 0, NULL)",
       "fatura.search_invoices('cus_ana', 1, 10, NULL, NULL, NULL, NULL, '{lima}', '{NULL}', '{}')",

@@ -59,6 +59,8 @@ describe('the second wall', () => {
       'lease',
       'set_aside',
       'tokens',
+      'keys',
+      'scopes',
       'migrations',
     ]
     const attempts = [
@@ -140,6 +142,7 @@ describe('one round trip', () => {
       snapshot: () => reader.readSnapshot('cus_ana'),
       token: () => reader.findToken('fat_x'),
       key: () => reader.findKey('key_x'),
+      scope: () => reader.coversCustomer('fat_x', 'cus_ana'),
     }
     for (const [name, request] of Object.entries(requests)) {
       await request()
@@ -231,7 +234,7 @@ describe('what Citus asks for', () => {
        FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_class t ON t.oid = i.indrelid
        JOIN pg_namespace n ON n.oid = t.relnamespace
        JOIN pg_attribute a ON a.attrelid = t.oid AND a.attnum = i.indkey[0]
-       WHERE n.nspname = 'fatura' AND t.relname NOT IN ('tokens', 'keys', 'streams', 'migrations', 'observation', 'freshness', 'documents', 'document_clients', 'pins', 'lease', 'set_aside', 'drift')
+       WHERE n.nspname = 'fatura' AND t.relname NOT IN ('tokens', 'keys', 'scopes', 'streams', 'migrations', 'observation', 'freshness', 'documents', 'document_clients', 'pins', 'lease', 'set_aside', 'drift')
          -- The connector comes from a document to its invoice, and counts what lacks one; it asks every shard, the API never does.
          AND c.relname NOT IN ('links_by_invoice', 'links_by_claim', 'links_by_document', 'invoices_uncertified')`,
     )

@@ -12,7 +12,7 @@ import type { AddressInfo } from 'node:net'
 import type { TestContext } from 'node:test'
 import { createKeyId } from '../../src/access/link-form.ts'
 import type { ProviderOptions } from '../../src/access/verify-provider.ts'
-import type { StoredKey } from '../../src/store/store.ts'
+import type { KeyAccess, StoredKey } from '../../src/store/store.ts'
 
 type Members = Record<string, unknown>
 
@@ -129,6 +129,11 @@ export async function startProvider(t: TestContext): Promise<Provider> {
     },
   }
   return provider
+}
+
+/** A stored key as the API reads it. */
+export function accessOf({ kid, x, customers, revoked_at }: StoredKey): KeyAccess {
+  return { kid, x, every_customer: customers === null, revoked_at }
 }
 
 export interface LinkSigner {

@@ -91,8 +91,10 @@ export async function startService(
   const logs: string[] = []
   const lookups: string[] = []
   const identity = { provider: options.provider ?? null, publicUrl: options.publicUrl ?? null }
+  const coversCustomer = (id: string, customerId: string) => reader.coversCustomer(id, customerId)
   const verifiers = openVerifiers({
     ...identity,
+    coversCustomer,
     findKey(kid) {
       lookups.push(kid)
       return reader.findKey(kid)
@@ -106,6 +108,7 @@ export async function startService(
     payments: options.payments ?? null,
     documents: options.documents ?? null,
     authenticate: createAuthenticate({
+      coversCustomer,
       findToken(id) {
         lookups.push(id)
         return reader.findToken(id)

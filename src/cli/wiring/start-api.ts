@@ -71,6 +71,7 @@ export async function prepareApi(options: ApiOptions): Promise<PreparedApi> {
   const { url, host, port, rateLimit, web, stripe, invoiceXpress, workers = 1, log } = options
   const { provider = null, publicUrl = null, corsOrigins } = options
   const store = await openReadStore(url, workers)
+  const coversCustomer = (id: string, customerId: string) => store.coversCustomer(id, customerId)
   const ending = new AbortController()
   let hasLeft = false
   const verifiers =
@@ -80,6 +81,7 @@ export async function prepareApi(options: ApiOptions): Promise<PreparedApi> {
           provider,
           publicUrl,
           findKey: kid => store.findKey(kid),
+          coversCustomer,
           onProblem: err => log.warn({ err }, 'the keys of the identity provider could not be read'),
         })
   const apiDescription = readApiDescription()
@@ -88,6 +90,7 @@ export async function prepareApi(options: ApiOptions): Promise<PreparedApi> {
     ...(await openPdfSources(stripe, invoiceXpress)),
     authenticate: createAuthenticate({
       findToken: id => store.findToken(id),
+      coversCustomer,
       verifyJwt: verifiers?.verifyJwt ?? null,
     }),
     identity: { provider, publicUrl },

@@ -11,11 +11,23 @@ import { searchInvoices } from './search-functions.ts'
 import { writeFunctions } from './write-functions.ts'
 
 const others = `
-  CREATE FUNCTION fatura.find_token(p_id text) RETURNS SETOF fatura.tokens ${keyAttributes} AS $body$
-  BEGIN RETURN QUERY SELECT * FROM fatura.tokens t WHERE t.id = p_id; END $body$;
+  CREATE FUNCTION fatura.read_token(p_id text)
+  RETURNS TABLE (id text, hash text, every_customer boolean, expires_at bigint, revoked_at bigint) ${keyAttributes} AS $body$
+  BEGIN
+    RETURN QUERY SELECT t.id, t.hash, t.customers IS NULL, t.expires_at, t.revoked_at
+    FROM fatura.tokens t WHERE t.id = p_id;
+  END $body$;
 
-  CREATE FUNCTION fatura.find_key(p_id text) RETURNS SETOF fatura.keys ${keyAttributes} AS $body$
-  BEGIN RETURN QUERY SELECT * FROM fatura.keys k WHERE k.kid = p_id; END $body$;
+  CREATE FUNCTION fatura.read_key(p_id text)
+  RETURNS TABLE (kid text, x text, every_customer boolean, revoked_at bigint) ${keyAttributes} AS $body$
+  BEGIN
+    RETURN QUERY SELECT k.kid, k.x, k.customers IS NULL, k.revoked_at FROM fatura.keys k WHERE k.kid = p_id;
+  END $body$;
+
+  CREATE FUNCTION fatura.covers_customer(p_id text, p_customer_id text) RETURNS boolean ${keyAttributes} AS $body$
+  BEGIN
+    RETURN EXISTS (SELECT FROM fatura.scopes s WHERE s.id = p_id AND s.customer_id = p_customer_id);
+  END $body$;
 
   CREATE FUNCTION fatura.schema_version() RETURNS integer ${keyAttributes} AS $body$
   BEGIN RETURN (SELECT max(m.version) FROM fatura.migrations m); END $body$;

@@ -3,12 +3,12 @@ import type { SearchWord } from '../read-model/search.ts'
 import { groupsOf } from '../read-model/search-signs.ts'
 import {
   type InvoicePage,
+  type KeyAccess,
   type ReadStore,
   type Snapshot,
   type StoredInvoice,
-  type StoredKey,
-  type StoredToken,
   StoreUnavailable,
+  type TokenAccess,
 } from '../store.ts'
 import { filterValues, placesOf } from './function-parts.ts'
 import { openLanes } from './lanes.ts'
@@ -22,8 +22,9 @@ const calls = {
   search: `SELECT * FROM fatura.search_invoices(${placesOf(3)})`,
   snapshot: 'SELECT * FROM fatura.read_snapshot($1)',
   invoice: 'SELECT * FROM fatura.find_invoice($1, $2)',
-  token: 'SELECT * FROM fatura.find_token($1)',
-  key: 'SELECT * FROM fatura.find_key($1)',
+  token: 'SELECT * FROM fatura.read_token($1)',
+  key: 'SELECT * FROM fatura.read_key($1)',
+  covers: 'SELECT fatura.covers_customer($1, $2) AS covers',
   version: 'SELECT fatura.schema_version() AS version',
 } as const
 
@@ -80,12 +81,16 @@ export async function openPostgresReader(url: string, sharedBy = 1): Promise<Rea
       return row ?? null
     },
     async findToken(id) {
-      const [row] = await ask<StoredToken>('token', id)
+      const [row] = await ask<TokenAccess>('token', id)
       return row ?? null
     },
     async findKey(kid) {
-      const [row] = await ask<StoredKey>('key', kid)
+      const [row] = await ask<KeyAccess>('key', kid)
       return row ?? null
+    },
+    async coversCustomer(id, customerId) {
+      const [row] = await ask<{ covers: boolean }>('covers', id, customerId)
+      return row?.covers === true
     },
     async readConnections() {
       const waiting = { lanes: askByKey.underway(), others: askOthers.underway() }

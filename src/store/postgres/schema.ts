@@ -9,6 +9,7 @@ export const referenceTables: readonly string[] = [
   'fatura.freshness',
   'fatura.tokens',
   'fatura.keys',
+  'fatura.scopes',
 ]
 
 /** What only writers use: they go to the coordinator, and what they write there costs no other node anything. */
@@ -54,8 +55,9 @@ export const everywhereFunctions: readonly string[] = [
   'fatura.list_counted',
   'fatura.find_short',
   'fatura.find_places',
-  'fatura.find_token',
-  'fatura.find_key',
+  'fatura.read_token',
+  'fatura.read_key',
+  'fatura.covers_customer',
   'fatura.schema_version',
   'fatura.schema_state',
   'fatura.find_known',

@@ -72,6 +72,7 @@ export async function openSpreadReader(urls: readonly string[], sharedBy: number
     findInvoice: (customerId, invoiceId) => ask(store => store.findInvoice(customerId, invoiceId)),
     findToken: id => ask(store => store.findToken(id)),
     findKey: kid => ask(store => store.findKey(kid)),
+    coversCustomer: (id, customerId) => ask(store => store.coversCustomer(id, customerId)),
     readConnections,
     ping: () => ask(store => store.ping()),
     close,

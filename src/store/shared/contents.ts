@@ -11,6 +11,7 @@ import {
 } from '../contents.ts'
 import type { Stream, WriteTransaction } from '../store.ts'
 import type { Db } from './db.ts'
+import { saveScope } from './scopes.ts'
 
 /** The same kind on every engine, and so the same statements. */
 export function contentsReads(db: Db): ContentsReads {
@@ -85,6 +86,8 @@ export function contentsWrites(db: Db, tx: InvoiceWrites): ContentsWrites {
         await tx.saveInvoices(contents.map(readRecord), contents.map(stampOf))
       } else if (name === 'streams') for (const content of contents) await tx.saveStream(readStream(content))
       else await writeRows(db, name, contents)
+      if (name === 'tokens' || name === 'keys')
+        for (const content of contents) await writeScope(db, name, content)
     },
     async removeContents(name, contents) {
       if (name !== 'invoices') return removeRows(db, name, contents)
@@ -134,6 +137,12 @@ function writeRows(db: Db, name: KindName, contents: readonly Content[]): Promis
        .join(', ')}`,
     ...contents.flatMap(content => content.map((value, i) => valueAt(db, columns[i], value))),
   )
+}
+
+function writeScope(db: Db, name: 'tokens' | 'keys', content: Content): Promise<void> {
+  const { columns }: Kind = kinds[name]
+  const customers = content[columns.indexOf('customers')]
+  return saveScope(db, String(content[0]), customers == null ? null : JSON.parse(String(customers)))
 }
 
 function valueAt(db: Db, column: string | undefined, value: Value): Value | readonly string[] {

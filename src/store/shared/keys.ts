@@ -2,6 +2,7 @@
 import { kinds } from '../contents.ts'
 import type { OperatorStore, StoredKey, WriteStore } from '../store.ts'
 import type { Db } from './db.ts'
+import { saveScope } from './scopes.ts'
 
 /** How a key is read: its customers as JSON text. */
 export type KeyRow = Omit<StoredKey, 'customers'> & { customers: string | null }
@@ -33,6 +34,7 @@ export function keyWrites(db: Db): Pick<WriteStore, 'saveKey' | 'revokeKey'> {
         `INSERT INTO fatura.keys (${columns.join(', ')}) VALUES ($1, $2, $3, $4, $5, $6)`,
         ...[kid, name, x, given, created_at, revoked_at],
       )
+      await saveScope(db, kid, customers)
     },
     async revokeKey(kid, at) {
       // Citus makes no JSON of what a write returns.

@@ -2,6 +2,7 @@
 import { kinds } from '../contents.ts'
 import type { OperatorStore, StoredToken, WriteStore } from '../store.ts'
 import type { Db } from './db.ts'
+import { saveScope } from './scopes.ts'
 
 /** How a token is read: its customers as JSON text. */
 export type TokenRow = Omit<StoredToken, 'customers'> & { customers: string | null }
@@ -30,11 +31,10 @@ export function tokenWrites(db: Db): Pick<WriteStore, 'saveToken' | 'revokeToken
     async saveToken({ id, name, hash, customers, created_at, expires_at, revoked_at }) {
       const given = db.customersFromJson(customers && JSON.stringify(customers))
       await db.query(
-        `INSERT INTO fatura.tokens (${columns.join(', ')})
-         VALUES ($1, $2, $3, $4, $5, $6, $7)
-         ON CONFLICT (id) DO UPDATE SET revoked_at = excluded.revoked_at`,
+        `INSERT INTO fatura.tokens (${columns.join(', ')}) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
         ...[id, name, hash, given, created_at, expires_at, revoked_at],
       )
+      await saveScope(db, id, customers)
     },
     async revokeToken(id, at) {
       // Citus makes no JSON of what a write returns.

@@ -1,15 +1,15 @@
 import { countPages } from '../../invoice.ts'
 import { isCountable, isForHead } from '../read-model/counting.ts'
-import { type KeyRow, keyColumns, readKey } from '../shared/keys.ts'
-import { readToken, type TokenRow, tokenColumns } from '../shared/tokens.ts'
 import {
   type InvoicePage,
   type InvoiceQuery,
+  type KeyAccess,
   type ReadStore,
   type Snapshot,
   type StoredInvoice,
   StoreReplaced,
   StoreUnavailable,
+  type TokenAccess,
 } from '../store.ts'
 import { openReadOnly } from './database.ts'
 import { attemptRead } from './failures.ts'
@@ -40,6 +40,7 @@ export function openSqliteReader(path: string): ReadStore {
     findInvoice: async (customerId, invoiceId) => current().findInvoice(customerId, invoiceId),
     findToken: async id => current().findToken(id),
     findKey: async kid => current().findKey(kid),
+    coversCustomer: async (id, customerId) => current().coversCustomer(id, customerId),
     readConnections: () => opened.store.readConnections(),
     ping: async () => current().ping(),
     close: () => opened.store.close(),
@@ -81,9 +82,12 @@ function openFile(path: string): Opened {
     LEFT JOIN invoice_lines ON invoice_lines.customer_id = ?1 AND invoice_id = ?2
     WHERE invoices.customer_id = ?1 AND id = ?2`)
   const token = db.prepare(
-    `SELECT ${tokenColumns({ customersAsJson: 'customers' })} FROM tokens WHERE id = ?1`,
+    'SELECT id, hash, customers IS NULL AS every_customer, expires_at, revoked_at FROM tokens WHERE id = ?1',
   )
-  const key = db.prepare(`SELECT ${keyColumns({ customersAsJson: 'customers' })} FROM keys WHERE kid = ?1`)
+  const key = db.prepare(
+    'SELECT kid, x, customers IS NULL AS every_customer, revoked_at FROM keys WHERE kid = ?1',
+  )
+  const scope = db.prepare('SELECT 1 FROM scopes WHERE id = ?1 AND customer_id = ?2')
   const ping = db.prepare(
     'SELECT user_version AS version, (SELECT count(*) FROM streams) FROM pragma_user_version',
   )
@@ -122,12 +126,13 @@ function openFile(path: string): Opened {
       return (row as unknown as StoredInvoice | undefined) ?? null
     },
     async findToken(id) {
-      const row = attemptRead(() => token.get(id)) as unknown as TokenRow | undefined
-      return row === undefined ? null : readToken(row)
+      return readScoped<TokenAccess>(attemptRead(() => token.get(id)))
     },
     async findKey(kid) {
-      const row = attemptRead(() => key.get(kid)) as unknown as KeyRow | undefined
-      return row === undefined ? null : readKey(row)
+      return readScoped<KeyAccess>(attemptRead(() => key.get(kid)))
+    },
+    async coversCustomer(id, customerId) {
+      return attemptRead(() => scope.get(id, customerId)) !== undefined
     },
     readConnections: async () => [],
     async ping() {
@@ -150,6 +155,12 @@ type PageRow = Omit<Snapshot, 'version'> & {
   counted: number | null
   total: number | null
   summaries: Uint8Array | null
+}
+
+function readScoped<T>(row: object | undefined): T | null {
+  return row === undefined
+    ? null
+    : ({ ...row, every_customer: 'every_customer' in row && row.every_customer === 1 } as T)
 }
 
 const nothing = new Uint8Array()

@@ -8,6 +8,15 @@ CREATE TABLE fatura.keys (
   revoked_at bigint
 );
 
+-- The customers of tokens and keys that are not for all of them: a request asks for one.
+CREATE TABLE fatura.scopes (
+  id          text COLLATE "C" NOT NULL,
+  customer_id text COLLATE "C" NOT NULL,
+  PRIMARY KEY (id, customer_id)
+);
+INSERT INTO fatura.scopes SELECT DISTINCT id, unnest(customers) FROM fatura.tokens;
+DROP FUNCTION fatura.find_token(text);
+
 -- Comparisons of the store with its sources, a row an hour: stored invoices that were compared, and how many differed; invoices of the
 -- source that were looked for, and how many were missing; how many of both were put right, and how many near them.
 CREATE TABLE fatura.drift (
@@ -441,15 +450,29 @@ BEGIN
   INTO summaries FROM unnest(v_ids) k (id);
 END $body$;
 
-CREATE OR REPLACE FUNCTION fatura.find_token(p_id text) RETURNS SETOF fatura.tokens
+CREATE OR REPLACE FUNCTION fatura.read_token(p_id text)
+RETURNS TABLE (id text, hash text, every_customer boolean, expires_at bigint, revoked_at bigint)
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog SET enable_seqscan = off AS $body$
-BEGIN RETURN QUERY SELECT * FROM fatura.tokens t WHERE t.id = p_id; END $body$;
+BEGIN
+  RETURN QUERY SELECT t.id, t.hash, t.customers IS NULL, t.expires_at, t.revoked_at
+  FROM fatura.tokens t WHERE t.id = p_id;
+END $body$;
 
-CREATE OR REPLACE FUNCTION fatura.find_key(p_id text) RETURNS SETOF fatura.keys
+CREATE OR REPLACE FUNCTION fatura.read_key(p_id text)
+RETURNS TABLE (kid text, x text, every_customer boolean, revoked_at bigint)
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog SET enable_seqscan = off AS $body$
-BEGIN RETURN QUERY SELECT * FROM fatura.keys k WHERE k.kid = p_id; END $body$;
+BEGIN
+  RETURN QUERY SELECT k.kid, k.x, k.customers IS NULL, k.revoked_at FROM fatura.keys k WHERE k.kid = p_id;
+END $body$;
+
+CREATE OR REPLACE FUNCTION fatura.covers_customer(p_id text, p_customer_id text) RETURNS boolean
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path = pg_catalog SET enable_seqscan = off AS $body$
+BEGIN
+  RETURN EXISTS (SELECT FROM fatura.scopes s WHERE s.id = p_id AND s.customer_id = p_customer_id);
+END $body$;
 
 CREATE OR REPLACE FUNCTION fatura.schema_version() RETURNS integer
 LANGUAGE plpgsql STABLE SECURITY DEFINER

@@ -8,6 +8,14 @@ CREATE TABLE keys (
   revoked_at INTEGER
 ) STRICT, WITHOUT ROWID;
 
+-- The customers of tokens and keys that are not for all of them: a request asks for one.
+CREATE TABLE scopes (
+  id          TEXT NOT NULL,
+  customer_id TEXT NOT NULL,
+  PRIMARY KEY (id, customer_id)
+) STRICT, WITHOUT ROWID;
+INSERT INTO scopes SELECT DISTINCT tokens.id, value FROM tokens, json_each(customers);
+
 -- Comparisons of the store with its sources, a row an hour: stored invoices that were compared, and how many differed; invoices of the
 -- source that were looked for, and how many were missing; how many of both were put right, and how many near them.
 CREATE TABLE drift (
