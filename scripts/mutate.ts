@@ -16,7 +16,7 @@ const parts: Record<string, { files: string[]; tests: string[] }> = {
     files: access('verify-provider', 'verify-claims', 'open-verifiers'),
     tests: ['test/access/jwt.test.ts'],
   },
-  parse: { files: access('parse-jwt', 'import-keys'), tests: ['test/access/jwt.test.ts'] },
+  parse: { files: access('parse-jwt', 'parse-object', 'import-keys'), tests: ['test/access/jwt.test.ts'] },
   keys: { files: access('key-set', 'fetch-key-set'), tests: ['test/access/key-set.test.ts'] },
   tokens: {
     files: access('authenticate', 'recall', 'shared', 'lookup-guard', 'grant'),

@@ -1,6 +1,6 @@
 /** From a JSON Web Key Set to the keys that may verify a signature. */
 import { type CryptoKey, calculateJwkThumbprint, importJWK, type JWK } from 'jose'
-import { isObject } from './parse-jwt.ts'
+import { isObject } from './parse-object.ts'
 
 export interface VerificationKey {
   /** RFC 7638: two keys of one thumbprint are one key. */

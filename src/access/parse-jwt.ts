@@ -2,6 +2,7 @@
  * Reads a JWT, strictly: three parts of canonical base64url (RFC 7515, section 2), the first two of them UTF-8 JSON objects
  * that name no member twice. What two readers could understand in two ways is refused before a signature is looked at.
  */
+import { parseObject } from './parse-object.ts'
 
 export interface Jwt {
   text: string
@@ -36,31 +37,8 @@ const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 function readObject(part: string): Record<string, unknown> | null {
   try {
-    const json = utf8.decode(Buffer.from(part, 'base64url'))
-    const value: unknown = JSON.parse(json)
-    return isObject(value) && !repeatsMember(json) ? value : null
+    return parseObject(utf8.decode(Buffer.from(part, 'base64url')))
   } catch {
     return null
   }
-}
-
-export function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
-const tokens = /"(?:[^"\\]|\\.)*"(\s*:)?|[{}]/g
-
-/** Whether an object anywhere in the JSON text of an object has two members of one name, however they are spelled. */
-function repeatsMember(json: string): boolean {
-  const open: Set<string>[] = []
-  for (const [token, colon] of json.matchAll(tokens))
-    if (token === '{') open.push(new Set())
-    else if (token === '}') open.pop()
-    else if (colon !== undefined) {
-      const name: string = JSON.parse(token.slice(0, -colon.length))
-      const names = open.at(-1) as Set<string>
-      if (names.has(name)) return true
-      names.add(name)
-    }
-  return false
 }

@@ -1,5 +1,6 @@
 /** `POST /links`: makes customer links for backends that cannot sign them themselves. */
 import { maxLinkSeconds } from '../access/link-form.ts'
+import { parseObject } from '../access/parse-object.ts'
 import { createLinkToken, type LinkKey } from '../customer-link/create-link.ts'
 import { isCustomerId, isInvoiceId } from '../invoice.ts'
 import { AdminError } from './errors.ts'
@@ -30,6 +31,10 @@ export async function createLinkFor(body: string, { key, publicUrl }: LinkSignin
 
 function readBody(text: string): { customer: string; invoice?: string; ttl?: number } {
   const body = parseObject(text)
+  if (body === null)
+    throw refuse(
+      'The body must be a JSON object, such as {"customer":"cus_ana"}, that names no member twice.',
+    )
   const unknown = Object.keys(body).find(name => !members.includes(name))
   if (unknown !== undefined) throw refuse(`The body may hold ${members.join(', ')}, and nothing else.`)
   const { customer, invoice, ttl } = body
@@ -44,17 +49,6 @@ function readBody(text: string): { customer: string; invoice?: string; ttl?: num
     ...(invoice !== undefined && { invoice }),
     ...(ttl !== undefined && { ttl: Number(ttl) }),
   }
-}
-
-function parseObject(text: string): Record<string, unknown> {
-  try {
-    const value: unknown = JSON.parse(text)
-    if (typeof value === 'object' && value !== null && !Array.isArray(value))
-      return value as Record<string, unknown>
-  } catch {
-    // Said below.
-  }
-  throw refuse('The body must be a JSON object, such as {"customer":"cus_ana"}.')
 }
 
 function refuse(message: string): AdminError {

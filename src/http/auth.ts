@@ -41,7 +41,7 @@ export function guardCustomerRoutes(scope: FastifyInstance, options: AuthOptions
   // With a callback, because a promise is waited for even when there is nothing to wait for.
   scope.addHook('onRequest', (request, reply, done) => {
     const refuse = (error: Error) => {
-      if (error instanceof ApiError) challenge(request, reply, error, identity)
+      if (error instanceof ApiError) challenge(reply, error, identity)
       done(error)
     }
     try {
@@ -120,12 +120,7 @@ const challenged: ReadonlySet<string> = new Set([
 ])
 
 /** RFC 6750, section 3: no credentials get a bare challenge, bad ones are told what is wrong with them. */
-function challenge(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  { code, message }: ApiError,
-  identity: Identity | undefined,
-): void {
+function challenge(reply: FastifyReply, { code, message }: ApiError, identity: Identity | undefined): void {
   if (!challenged.has(code)) return
   const parts = ['realm="fatura"']
   if (code !== 'missing_token') parts.push(`error="${code}"`, `error_description="${message}"`)
@@ -133,7 +128,7 @@ function challenge(
     const { scope } = identity.provider
     if (scope !== null) parts.push(`scope="${scope}"`)
     // RFC 9728, section 5.1.
-    parts.push(`resource_metadata="${locateMetadata(identity, request)}"`)
+    if (identity.publicUrl !== null) parts.push(`resource_metadata="${locateMetadata(identity.publicUrl)}"`)
   }
   reply.header('www-authenticate', `Bearer ${parts.join(', ')}`)
 }

@@ -5,8 +5,9 @@ import type { IncomingMessage } from 'node:http'
  * such a connection begins, or whom it is for, cannot be known: the answer must close the connection.
  */
 export function findFault(request: IncomingMessage): string | null {
-  const { headers, httpVersionMajor, httpVersionMinor, rawHeaders } = request
+  const { headers, httpVersionMajor, httpVersionMinor, method, rawHeaders, url } = request
   if (httpVersionMajor !== 1) return 'Use HTTP/1.1 or HTTP/1.0; no other version is served.'
+  if (url === '*' && method !== 'OPTIONS') return 'Only OPTIONS may ask for *; name a path.'
   const { host } = headers
   if (host === undefined) {
     if (httpVersionMinor === 1) return 'The Host header is missing.'
@@ -22,13 +23,15 @@ export function isChunked({ headers, httpVersionMinor }: IncomingMessage): boole
 }
 
 // RFC 3986: a name, an IPv4 address, or an IPv6 one in brackets.
-const hostForm = /^(?:\[[0-9A-Fa-f:.]+\]|(?:[\w.~!$&'()*+,;=-]|%[0-9A-Fa-f]{2})*)(?::\d*)?$/
+const hostForm = /^(?:\[[0-9A-Fa-f:.]+\]|(?:[\w.~!$&'()*+,;=-]|%[0-9A-Fa-f]{2})*)(?::(\d*))?$/
+const maxPort = 65_535
 let lastHost = ''
 
 /** Most requests name the same host: its form is looked at once. */
 function isHost(host: string): boolean {
   if (host === lastHost) return true
-  if (!hostForm.test(host)) return false
+  const found = hostForm.exec(host)
+  if (found === null || Number(found[1] ?? 0) > maxPort) return false
   lastHost = host
   return true
 }

@@ -1,4 +1,5 @@
 /** From an address to an engine. An engine is loaded only when it is used. */
+import { existsSync } from 'node:fs'
 import type { StoreFacts } from './facts.ts'
 import type { MigrationOutcome, OnRewrite } from './migrations.ts'
 import {
@@ -146,6 +147,12 @@ export async function migrateStore(
 ): Promise<MigrationOutcome> {
   const [engine, address] = engineOf(url)
   return engine.migrate(address, onRewrite, wait)
+}
+
+/** Whether there is no store at an address at which one would be created. */
+export function isMissing(url: string): boolean {
+  const [engine, address] = engineOf(url)
+  return engine.createsItself && !existsSync(address)
 }
 
 /** Creates or migrates a store that lives in a file. The schema of a server changes with `fatura migrate` alone. */

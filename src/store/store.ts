@@ -191,6 +191,8 @@ export interface OperatorStore extends DocumentReads, ConnectorReads, ContentsRe
    */
   checkCounts(onProgress?: OnRecounted): Promise<number>
   listStreams(): Promise<Stream[]>
+  /** Those of the customers that have an invoice. */
+  findCustomers(ids: readonly string[]): Promise<string[]>
   /** Newest first. */
   listTokens(): Promise<StoredToken[]>
   /** Newest first. */

@@ -7,7 +7,7 @@ import { InvoiceDetail } from './invoice-detail.tsx'
 import { InvoiceList } from './invoice-list.tsx'
 import { Bones, Notice } from './notice.tsx'
 import { type Navigation, useNavigation } from './place.ts'
-import type { Session } from './session.ts'
+import { isWhole, type Session } from './session.ts'
 import { SignIn } from './sign-in.tsx'
 import { Statement } from './statement.tsx'
 import { type Language, languages, pickLanguage, type Words } from './words/words.ts'
@@ -15,6 +15,8 @@ import { type Language, languages, pickLanguage, type Words } from './words/word
 export interface AppProps {
   /** Null, or without a customer: somebody has to say. */
   session: Session | null
+  /** What was open before a link took its place; null when nothing else was. */
+  former?: Session | null
   /** Where the service is; '' is this page's own address. */
   baseUrl: string
   /** One that has been asked something already. */
@@ -38,7 +40,7 @@ export function App(props: AppProps) {
   const language = pickLanguage(nav.place.lang, props.language, ...navigator.languages)
   const { words } = languages[language]
   props.onLanguage?.(language)
-  const { session, onSession } = props
+  const { session, former = null, onSession } = props
   const main = useRef<HTMLElement & HTMLDivElement>(null)
   // A page has one main part, and around an element that is not this.
   const Main = props.isInUrl ? 'main' : 'div'
@@ -57,6 +59,14 @@ export function App(props: AppProps) {
         )}
       </header>
       <Main class="main" ref={main} tabIndex={-1}>
+        {onSession && former && (
+          <p class="picking" role="status">
+            {session?.customer && words.replaced}{' '}
+            <button type="button" onClick={() => onSession(former)}>
+              {words.former}
+            </button>
+          </p>
+        )}
         {session?.customer ? (
           <Invoices
             key={session.customer + session.invoice}
@@ -80,7 +90,18 @@ function NoSession({
   onRefused,
   hasNoToken = false,
 }: AppProps & { words: Words }) {
-  if (onSession) return <SignIn words={words} token={session?.token ?? ''} onOpen={onSession} />
+  if (onSession && session !== null && !isWhole(session.token))
+    return (
+      <Notice title={words.brokenLink} lead={words.brokenLinkLead} tone="warning">
+        <p class="actions">
+          <button type="button" onClick={() => onSession(null)}>
+            {words.another}
+          </button>
+        </p>
+      </Notice>
+    )
+  if (onSession)
+    return <SignIn key={session?.token} words={words} token={session?.token ?? ''} onOpen={onSession} />
   if (!hasNoToken) return <Bones words={words} />
   return (
     <Notice title={words.broken} lead={words.brokenLead} tone="warning">

@@ -4,23 +4,24 @@ import { type Client, createClient, type Invoice } from '../client/client.ts'
 import { App } from './app.tsx'
 import type { EarlyAnswer } from './context.ts'
 import { askEarly } from './early-list.ts'
-import { keepSession, type Session, takeSession } from './session.ts'
+import { keepSession, type Session, type Taken, takeSession } from './session.ts'
 import { languages } from './words/words.ts'
 
 const root = document.getElementById('fatura') as HTMLElement
 
 /** Asks for the session's list, then draws the page: the rows are on their way before anything else takes time. */
-function show(session: Session | null): void {
+function show({ session, former }: Taken): void {
   const client = session?.customer ? createClient({ baseUrl: '', token: session.token }) : null
   const early = client && session && askEarly(client, session)
   // A request leaves when the script has nothing else to do.
-  setTimeout(() => draw(session, client, early))
+  setTimeout(() => draw({ session, former }, client, early))
 }
 
-function draw(session: Session | null, client: Client | null, early: EarlyAnswer | null): void {
+function draw({ session, former }: Taken, client: Client | null, early: EarlyAnswer | null): void {
   render(
     <App
       session={session}
+      former={former}
       baseUrl=""
       {...(client && { client })}
       early={early}
@@ -38,7 +39,7 @@ function draw(session: Session | null, client: Client | null, early: EarlyAnswer
 
 function change(session: Session | null): void {
   keepSession(session)
-  show(session)
+  show({ session, former: null })
 }
 
 const isPicker = () => new URLSearchParams(location.search).get('pick') === '1' && parent !== window

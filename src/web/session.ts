@@ -15,14 +15,28 @@ const key = 'fatura'
  * From a link's fragment, `#t=TOKEN`, with `&c=cus_…` for a token that does not tell its customer. The fragment leaves the
  * address bar, and so the history, before anything else happens.
  */
-export function takeSession(): Session | null {
+export function takeSession(): Taken {
   const given = new URLSearchParams(location.hash.slice(1))
   const token = given.get('t')
-  if (token === null) return readKept()
+  const kept = readKept()
+  if (token === null) return { session: kept, former: null }
   history.replaceState(history.state, '', location.pathname + location.search)
   const session = openSession(token, given.get('c'))
-  if (session !== null) keepSession(session)
-  return session ?? { token, customer: '', invoice: null }
+  if (session === null) return { session: { token, customer: '', invoice: null }, former: kept }
+  keepSession(session)
+  const isSame = session.customer === kept?.customer && session.invoice === kept.invoice
+  return { session, former: isSame ? null : kept }
+}
+
+export interface Taken {
+  session: Session | null
+  /** What was open before a link took its place, unless that shows the same. */
+  former: Session | null
+}
+
+/** Whether a link's token is one at all: an access token, or a JWT. Part of one, or something else, is not. */
+export function isWhole(token: string): boolean {
+  return /^fat_[0-9A-Za-z]{48}$/.test(token) || Object.keys(readClaims(token)).length > 0
 }
 
 /** Null when there is no telling whose invoices they are. */

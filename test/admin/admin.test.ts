@@ -99,6 +99,7 @@ describe('the admin port', { concurrency: 3 }, () => {
       ...['{"customer":"cus_ana","invoice":null}', '{"customer":"cus_ana","invoice":"cus_ana"}'],
       ...['{"customer":"cus_ana","ttl":0}', '{"customer":"cus_ana","ttl":86401}'],
       ...['{"customer":"cus_ana","ttl":"60"}', '{"customer":"cus_ana","ttl":1.5}'],
+      ...['{"customer":"cus_ana","customer":"cus_rui"}', '{"customer":"cus_ana","ttl":60,"tt\\u006c":90}'],
       ...['{"customer":"cus_ana","more":1}', '{"customer":"cus_ana","__proto__":{}}'],
     ])
       refused.push([400, 'invalid_request', '/links', { method: 'POST', body }])

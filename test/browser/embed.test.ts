@@ -229,6 +229,17 @@ describe('the invoices in another page', { concurrency: 3 }, () => {
       await page.getByRole('heading', { name: 'FT-0012' }).waitFor()
       assert.equal(page.url(), `${service.address}/`)
       assert.equal(await page.getByRole('link').count(), 0)
+      // It is said that something else was open, and there is a way back.
+      await page.getByText('A link took the place of what was open before.').waitFor()
+      await page.getByRole('button', { name: 'Back to what was open' }).click()
+      await page.getByRole('link', { name: 'FT-0012' }).waitFor()
+      assert.equal(await page.getByText('A link took the place').count(), 0)
+      // A newer link to the same is no change.
+      await page.goto(`${service.address}/#t=${signer.token({ jti: 2 })}`)
+      await page.getByRole('link', { name: 'FT-0012' }).waitFor()
+      assert.equal(await page.getByText('A link took the place').count(), 0)
+      await page.goto(`${service.address}/#t=${signer.token({ invoice: 'in_0012' })}`)
+      await page.getByRole('heading', { name: 'FT-0012' }).waitFor()
       const arrived = page.waitForEvent('download')
       await page.getByRole('button', { name: 'Download PDF: Invoice FT-0012' }).click()
       assert.equal((await arrived).suggestedFilename(), 'FT-0012.pdf')
@@ -239,4 +250,29 @@ describe('the invoices in another page', { concurrency: 3 }, () => {
       await page.getByRole('heading', { name: 'Your access has expired' }).waitFor()
     },
   )
+
+  test('a link that is broken says so, and where to get another', options, async t => {
+    const context = await (await browser()).newContext({ locale: 'en-GB' })
+    t.after(() => context.close())
+    const page = await context.newPage()
+    const [header = '', payload = ''] = signer.token().split('.')
+    for (const garbage of ['x', '%00', 'fat_x', `${header}.${payload.slice(0, 30)}`, `${header}.!.x`]) {
+      await page.goto('about:blank')
+      await page.goto(`${service.address}/#t=${garbage}`)
+      await page.getByRole('heading', { name: 'This link is broken or has expired' }).waitFor()
+      await page.getByText('Ask for a new one where you got this one').waitFor()
+      assert.equal(await page.locator('.sign-in').count(), 0, garbage)
+    }
+    await page.getByRole('button', { name: 'Use another access' }).click()
+    await page.locator('.sign-in').waitFor()
+    // A whole access token does not tell its customer: that is asked for.
+    await page.goto(`${service.address}/#t=${everything}`)
+    await page.getByLabel('Customer').fill('cus_ana')
+    await page.getByRole('button', { name: 'Show invoices' }).click()
+    await page.getByRole('link', { name: 'FT-0012' }).waitFor()
+    // A broken link closes nothing that is open.
+    await page.goto(`${service.address}/#t=x`)
+    await page.getByRole('button', { name: 'Back to what was open' }).click()
+    await page.getByRole('link', { name: 'FT-0012' }).waitFor()
+  })
 })

@@ -12,7 +12,7 @@ import { refusalOf } from '../support/settings.ts'
 const publicUrl = 'https://billing.example.com'
 
 async function addKey(cli: Cli, ...args: string[]) {
-  const { code, stdout, stderr } = await cli.run(['key', 'add', ...args])
+  const { code, stdout, stderr } = await cli.run(['key', 'add', '--create', ...args])
   assert.equal(code, 0, stderr)
   return { text: stdout.trim(), key: JSON.parse(stdout), stderr }
 }
@@ -34,7 +34,7 @@ describe('fatura key', { concurrency: 3 }, () => {
     assert.match(key.kid, /^key_[0-9A-Za-z]{12}$/)
     assert.match(key.d, /^[\w-]{43}$/)
     assert.ok(!text.includes('\n'))
-    assert.match(stderr, new RegExp(`^Key ${key.kid} .*every customer.*not shown again.*\n$`))
+    assert.match(stderr, new RegExp(`^Key ${key.kid} .*every customer.*not shown again.*\n$`, 'm'))
     assert.ok(!stderr.includes(key.d))
     const files = await readdir(dirname(cli.database))
     const bytes = Buffer.concat(
@@ -46,6 +46,7 @@ describe('fatura key', { concurrency: 3 }, () => {
 
   it('list shows the keys newest first, and revoke ends one and keeps the first moment', async t => {
     const cli = await createCli(t)
+    await cli.load()
     const empty = await cli.run(['key', 'list'])
     assert.match(empty.stdout, /^[^\n]*fatura key add[^\n]*\n$/)
     const { key: first } = await addKey(cli, 'shop', '--customers', 'cus_ana, cus_rui,cus_ana')

@@ -41,7 +41,7 @@ describe('what is typed in the wrong place', { concurrency: 2 }, () => {
     assert.equal((await cli.run(['import', path])).stderr, `fatura: There is no file ${path}.\n`)
     const name = 'Backend-for-Lisbon-office-2026-production1'
     assert.match((await cli.run(['status', name])).stderr, new RegExp(`got 1: ${name}\\.`))
-    assert.equal((await cli.run(['key', 'add', name])).code, 0)
+    assert.equal((await cli.run(['key', 'add', name, '--create'])).code, 0)
   })
 })
 

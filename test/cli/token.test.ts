@@ -10,13 +10,14 @@ import { CliError } from '../../src/cli/terminal/cli-error.ts'
 import { openOperatorStore } from '../../src/store/engines.ts'
 import type { StoredToken } from '../../src/store/store.ts'
 import { assertOneLine, type Cli, createCli } from '../support/cli.ts'
+import { makeInvoice } from '../support/records.ts'
 
 const hour = 3_600_000
 const day = 24 * hour
 
 async function make(cli: Cli, ...args: string[]): Promise<string> {
   const scope = args.length === 0 ? ['--all-customers'] : args
-  const { code, stdout, stderr } = await cli.run(['token', 'create', ...scope])
+  const { code, stdout, stderr } = await cli.run(['token', 'create', '--create', ...scope])
   assert.equal(code, 0, stderr)
   return stdout.trim()
 }
@@ -34,12 +35,47 @@ async function readStored(cli: Cli): Promise<StoredToken[]> {
 describe('fatura token', { concurrency: 3 }, () => {
   it('create prints the token alone on standard output, and its id but never the token beside it', async t => {
     const cli = await createCli(t)
-    const { code, stdout, stderr } = await cli.run(['token', 'create', '--customer', 'cus_ana'])
+    const { code, stdout, stderr } = await cli.run(['token', 'create', '--create', '--customer', 'cus_ana'])
     assert.equal(code, 0)
     assert.match(stdout, /^fat_[0-9A-Za-z]{48}\n$/)
     assert.ok(stderr.includes(stdout.slice(0, 16)), 'its id is told')
     assert.ok(stderr.includes('cus_ana'), 'its scope is told')
     assert.ok(!stderr.includes(stdout.slice(16, 46)), 'its secret is not')
+  })
+
+  it('create names customers that the store does not know, and makes the token all the same', async t => {
+    const cli = await createCli(t)
+    await cli.load(makeInvoice({ customer_id: 'cus_ana' }))
+    const known = await cli.run(['token', 'create', '--customer', 'cus_ana'])
+    assert.match(known.stderr, /^Token fat_.{12} may read cus_ana; .*\n$/)
+    const ids = ['ana', 'rui', 'eva', 'gil', 'ivo', 'leo', 'zoe'].flatMap(name => [
+      '--customer',
+      `cus_${name}`,
+    ])
+    const { code, stdout, stderr } = await cli.run(['token', 'create', ...ids])
+    assert.equal(code, 0)
+    assert.match(stdout, /^fat_/)
+    assert.match(
+      stderr,
+      /^The store holds no invoice of cus_rui, cus_eva, cus_gil, cus_ivo, cus_leo and 1 more\. Check the ID/m,
+    )
+  })
+
+  it('where there is no store, none is made unless --create says so', async t => {
+    const cli = await createCli(t)
+    for (const args of [
+      ['token', 'create', '--all-customers'],
+      ['token', 'list'],
+      ['token', 'revoke', 'fat_CYZ1GxwVaLm7'],
+      ['key', 'add', 'shop'],
+      ['key', 'list'],
+    ])
+      assertOneLine(await cli.run(args), /There is no store at sqlite:data\/fatura\.db/, /--create/)
+    assert.ok(!existsSync(cli.database))
+    const { code, stderr } = await cli.run(['key', 'add', 'shop', '--create'])
+    assert.equal(code, 0)
+    assert.match(stderr, /^There was no store: made sqlite:data\/fatura\.db\.$/m)
+    assert.ok(existsSync(cli.database))
   })
 
   it('create refuses what does not say clearly whom the token may read, and then makes none', async t => {
@@ -135,6 +171,7 @@ describe('fatura token', { concurrency: 3 }, () => {
 
   it('list of an empty store says how to make a token, and nothing at all as JSON', async t => {
     const cli = await createCli(t)
+    await cli.load()
     const { code, stdout } = await cli.run(['token', 'list'])
     assert.equal(code, 0)
     assert.match(stdout, /^[^\n]*fatura token create[^\n]*\n$/)

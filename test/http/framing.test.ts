@@ -27,6 +27,9 @@ for (const engine of engines)
         ['Host: user@a.example'],
         ['Host: a.example, b.example:x'],
         ['Host: a.example:port'],
+        ['Host: a.example:65536'],
+        ['Host: a:99999'],
+        ['Host: [::1]:99999'],
         ['Host: [::1'],
         ['Host: a%zz'],
         ['Host: "a"'],
@@ -210,7 +213,7 @@ for (const engine of engines)
         ['http://x/nothing', 404],
         ['http://x', 404],
         ['ftp://x/live', 404],
-        ['*', 404],
+        ['*', 400],
       ] as const)
         assert.deepEqual(
           statuses(await sendRaw(service().port, get(target, 'Connection: close'))),

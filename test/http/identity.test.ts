@@ -291,31 +291,33 @@ describe('what is told of identity, whatever the store is', () => {
     )
   })
 
-  test('without PUBLIC_URL the metadata is of the host that was asked, and of no odd one; links do not work', async t => {
+  test('without PUBLIC_URL there is no metadata, nothing of the Host that was asked comes back, and links do not work', async t => {
     const provider = await startProvider(t)
     const service = await startService(t, engine, {
-      provider: { ...provider.options, issuer: 'accounts.example.com' },
+      provider: provider.options,
+      web: true,
     })
-    const { json } = await service.get(metadata, {
-      token: null,
-      headers: { host: 'billing.example.com:8080' },
-    })
-    assert.deepEqual(json, {
-      resource: 'http://billing.example.com:8080',
-      bearer_methods_supported: ['header'],
-      resource_name: 'Fatura',
-    })
-    const challengeFor = async (host: string) =>
-      (await service.list('', { token: null, headers: { host } })).headers['www-authenticate']
-    assert.equal(
-      await challengeFor('[::1]:3000'),
-      `Bearer realm="fatura", resource_metadata="http://[::1]:3000${metadata}"`,
-    )
-    for (const odd of ['a"b', 'x/y', 'a b', '[', 'x,y']) {
-      const challenge = await challengeFor(odd)
-      if (challenge !== undefined)
-        assert.equal(challenge, `Bearer realm="fatura", resource_metadata="http://localhost${metadata}"`, odd)
-    }
+    const headers = { host: 'canary.example.com:8080' }
+    const paths = [
+      '/',
+      '/live',
+      '/nowhere',
+      '/docs',
+      '/llms.txt',
+      '/api/v1/openapi.json',
+      client,
+      metadata,
+      '*',
+    ]
+    for (const path of paths)
+      for (const method of ['GET', 'HEAD', 'OPTIONS', 'POST']) {
+        const answer = await service.get(path, { token: null, headers, method })
+        assert.doesNotMatch(JSON.stringify([answer.headers, answer.text]), /canary/, `${method} ${path}`)
+      }
+    const answer = await service.get(metadata, { token: null, headers })
+    assertError(answer, 404, 'route_not_found')
+    const { headers: challenged } = await service.list('', { token: null, headers })
+    assert.equal(challenged['www-authenticate'], 'Bearer realm="fatura"')
     assertError(await service.list('', { token: makeLinkSigner().token() }), 401, 'invalid_token')
     assert.deepEqual(
       service.lookups.filter(id => id.startsWith('key_')),

@@ -112,6 +112,7 @@ const rules: Record<string, Rule> = {
     ours: [
       ...domain,
       'src/access/link-form.ts',
+      'src/access/parse-object.ts',
       'src/customer-link/',
       'src/server/',
       'src/http/request-id.ts',

@@ -10,7 +10,7 @@ import { hideSecrets } from '../terminal/hide-secrets.ts'
 import { jsonLine } from '../terminal/json-line.ts'
 import { formatTable } from '../terminal/table.ts'
 import { withStore } from '../wiring/with-store.ts'
-import { describeScope } from './token.ts'
+import { createFlag, describeScope, warnOfUnknown } from './token.ts'
 
 const used = ['DATABASE_URL'] as const
 
@@ -21,6 +21,7 @@ export function keyCommand(): Command {
     )
     .argument('<name>', 'what the key is for; the list shows it')
     .option('--customers <ids>', 'whose links it may sign, separated by commas; every customer unless told')
+    .option('--create', createFlag)
     .action(addOne)
   const list = new Command('list')
     .description('List the keys, newest first. Their private halves are not kept and cannot be shown.')
@@ -38,7 +39,7 @@ export function keyCommand(): Command {
     .addCommand(revoke)
 }
 
-async function addOne(name: string, options: { customers?: string } & Options): Promise<void> {
+async function addOne(name: string, options: { customers?: string; create?: true } & Options): Promise<void> {
   if (!/^[^\p{Cc}]{1,100}$/u.test(name))
     throw new CliError('The name must be one line of 1 to 100 characters.')
   if (hideSecrets(name) !== name)
@@ -46,9 +47,10 @@ async function addOne(name: string, options: { customers?: string } & Options): 
   const customers = readCustomers(options.customers)
   const kid = createKeyId()
   const { kty, crv, x, d } = generateKeyPairSync('ed25519').privateKey.export({ format: 'jwk' })
-  await withStore(options, openWriteStore, store =>
-    store.saveKey({ kid, name, x: String(x), customers, created_at: Date.now(), revoked_at: null }),
-  )
+  await withStore(options, openWriteStore, async store => {
+    await store.saveKey({ kid, name, x: String(x), customers, created_at: Date.now(), revoked_at: null })
+    await warnOfUnknown(store, customers ?? [])
+  })
   process.stderr.write(
     `Key ${kid} may sign links for ${describeScope(customers)}. Keep it secret, as LINK_KEY of whoever makes links: it is not shown again.\n`,
   )

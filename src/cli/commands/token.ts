@@ -2,7 +2,7 @@ import { Command } from 'commander'
 import { createToken, isToken, readTokenId } from '../../access/token.ts'
 import { isCustomerId } from '../../invoice.ts'
 import { openOperatorStore, openWriteStore } from '../../store/engines.ts'
-import type { StoredToken } from '../../store/store.ts'
+import type { OperatorStore, StoredToken } from '../../store/store.ts'
 import { addSettings } from '../settings/options.ts'
 import type { Options } from '../settings/read-settings.ts'
 import { CliError } from '../terminal/cli-error.ts'
@@ -12,6 +12,8 @@ import { formatTable } from '../terminal/table.ts'
 import { withStore } from '../wiring/with-store.ts'
 
 const used = ['DATABASE_URL'] as const
+
+export const createFlag = 'make the store, where there is none yet'
 
 export function tokenCommand(): Command {
   const create = new Command('create')
@@ -23,6 +25,7 @@ export function tokenCommand(): Command {
     .option('--name <name>', 'what the token is for; the list shows it')
     .option('--expires <when>', 'when it expires: a number and h or d, such as 90d; or never', '90d')
     .option('--json', 'one JSON object with the token in it, instead of the token alone')
+    .option('--create', createFlag)
     .action(createOne)
   const list = new Command('list')
     .description('List the tokens, newest first. The tokens themselves are not kept and cannot be shown.')
@@ -52,6 +55,7 @@ interface CreateOptions extends Options {
   name?: string
   expires: string
   json?: true
+  create?: true
 }
 
 async function createOne(options: CreateOptions): Promise<void> {
@@ -64,9 +68,10 @@ async function createOne(options: CreateOptions): Promise<void> {
   if (hideSecrets(name) !== name)
     throw new CliError('--name must not hold a token, a key or a password: lists show it.')
   const { id, token, hash } = createToken()
-  await withStore(options, openWriteStore, store =>
-    store.saveToken({ id, name, hash, customers, created_at: now, expires_at, revoked_at: null }),
-  )
+  await withStore(options, openWriteStore, async store => {
+    await store.saveToken({ id, name, hash, customers, created_at: now, expires_at, revoked_at: null })
+    await warnOfUnknown(store, customers ?? [])
+  })
   if (options.json === true) {
     process.stdout.write(jsonLine({ id, token, name, customers, expires_at }))
     return
@@ -76,6 +81,19 @@ async function createOne(options: CreateOptions): Promise<void> {
   )
   process.stdout.write(`${token}\n`)
 }
+
+/** A customer may come later; or it is a typing error. */
+export async function warnOfUnknown(store: OperatorStore, customers: readonly string[]): Promise<void> {
+  const known = new Set(await store.findCustomers(customers))
+  const unknown = customers.filter(id => !known.has(id))
+  if (unknown.length === 0) return
+  const others = unknown.length > maxNamed ? ` and ${unknown.length - maxNamed} more` : ''
+  process.stderr.write(
+    `The store holds no invoice of ${unknown.slice(0, maxNamed).join(', ')}${others}. Check the ID, unless the first invoice is still to come.\n`,
+  )
+}
+
+const maxNamed = 5
 
 function readScope({ customer = [], allCustomers }: CreateOptions): string[] | null {
   if (allCustomers === true && customer.length > 0)

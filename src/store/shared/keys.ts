@@ -5,15 +5,15 @@ import type { Db } from './db.ts'
 import { saveScope } from './scopes.ts'
 
 /** How a key is read: its customers as JSON text. */
-export type KeyRow = Omit<StoredKey, 'customers'> & { customers: string | null }
+type KeyRow = Omit<StoredKey, 'customers'> & { customers: string | null }
 
 const { columns } = kinds.keys
 
-export function keyColumns({ customersAsJson }: Pick<Db, 'customersAsJson'>): string {
+function keyColumns({ customersAsJson }: Pick<Db, 'customersAsJson'>): string {
   return columns.map(column => (column === 'customers' ? customersAsJson : column)).join(', ')
 }
 
-export function readKey(row: KeyRow): StoredKey {
+function readKey(row: KeyRow): StoredKey {
   return { ...row, customers: row.customers === null ? null : JSON.parse(row.customers) }
 }
 

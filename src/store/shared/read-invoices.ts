@@ -4,8 +4,14 @@ import type { OperatorStore, StoredRecord } from '../store.ts'
 import type { Db } from './db.ts'
 import { literals } from './literals.ts'
 
-export function invoiceReads(db: Db): Pick<OperatorStore, 'readInvoices' | 'readAtPoints' | 'readUnsettled'> {
+export function invoiceReads(
+  db: Db,
+): Pick<OperatorStore, 'findCustomers' | 'readInvoices' | 'readAtPoints' | 'readUnsettled'> {
   return {
+    async findCustomers(ids) {
+      const sql = `SELECT customer_id FROM fatura.customers WHERE ${db.isAmong('customer_id', '$1')}`
+      return (await db.query<{ customer_id: string }>(sql, ids)).map(row => row.customer_id)
+    },
     readInvoices: (after, limit) =>
       db.query<StoredRecord>(
         `SELECT i.customer_id, i.id, i.summary, l.lines

@@ -5,15 +5,15 @@ import type { Db } from './db.ts'
 import { saveScope } from './scopes.ts'
 
 /** How a token is read: its customers as JSON text. */
-export type TokenRow = Omit<StoredToken, 'customers'> & { customers: string | null }
+type TokenRow = Omit<StoredToken, 'customers'> & { customers: string | null }
 
 const { columns } = kinds.tokens
 
-export function tokenColumns({ customersAsJson }: Pick<Db, 'customersAsJson'>): string {
+function tokenColumns({ customersAsJson }: Pick<Db, 'customersAsJson'>): string {
   return columns.map(column => (column === 'customers' ? customersAsJson : column)).join(', ')
 }
 
-export function readToken(row: TokenRow): StoredToken {
+function readToken(row: TokenRow): StoredToken {
   return { ...row, customers: row.customers === null ? null : JSON.parse(row.customers) }
 }
 

@@ -157,10 +157,8 @@ type PageRow = Omit<Snapshot, 'version'> & {
   summaries: Uint8Array | null
 }
 
-function readScoped<T>(row: object | undefined): T | null {
-  return row === undefined
-    ? null
-    : ({ ...row, every_customer: 'every_customer' in row && row.every_customer === 1 } as T)
+function readScoped<T>(row: Record<string, unknown> | undefined): T | null {
+  return row === undefined ? null : ({ ...row, every_customer: row.every_customer === 1 } as T)
 }
 
 const nothing = new Uint8Array()
