@@ -22,8 +22,8 @@ export async function checkConnector(report: Reporter, store: OperatorStore): Pr
   if (newest !== undefined)
     report.warn(
       'Set aside',
-      `${setAside.count} records do not fit; the newest is ${newest.system} ${newest.kind} ${newest.id}: ${newest.reason}`,
-      'They are tried again automatically. See fatura status. If they stay, correct them in the other system, or report a bug.',
+      `${setAside.count} records are set aside; the newest is ${newest.system} ${newest.kind} ${newest.id}: ${newest.reason}`,
+      'They are tried again automatically. See fatura status. If they stay, correct them in the other system, or report a bug; those that wait need all nodes of the database.',
     )
   const tell = (kind: Refused['kind']) => refused.filter(each => each.kind === kind).map(tellRefused)
   const [outdated, unstored] = [tell('outdated'), tell('refused')]

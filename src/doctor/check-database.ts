@@ -199,7 +199,7 @@ export async function checkReadStore(
 export async function readFreshness(openRead: () => Promise<ReadStore>): Promise<number | null> {
   const store = await openRead()
   try {
-    return (await store.readSnapshot('cus_0')).synced_at
+    return await store.readFreshness()
   } finally {
     await store.close()
   }

@@ -7,7 +7,7 @@ import type { TypedApp } from './typed-app.ts'
 const healthy = '{"status":"ok"}'
 
 export interface HealthOptions {
-  store: Pick<ReadStore, 'ping' | 'readSnapshot'>
+  store: Pick<ReadStore, 'ping' | 'readFreshness'>
   /** How old the records may be for `/ready` to say yes, in milliseconds; null: as old as they are. */
   readyMaxLagMs?: number | null
   ending?: AbortSignal
@@ -30,7 +30,7 @@ export function addHealth(app: TypedApp, options: HealthOptions): void {
   })
 
   async function checkLag(maxLagMs: number): Promise<void> {
-    const { synced_at } = await store.readSnapshot('')
+    const synced_at = await store.readFreshness()
     if (synced_at !== null && Date.now() - synced_at <= maxLagMs) return
     const age = synced_at === null ? 'were never synchronized' : `are of ${new Date(synced_at).toISOString()}`
     throw new ApiError(

@@ -7,7 +7,7 @@ import type { Metrics, Reading } from './metrics.ts'
 export interface MetricsStore {
   /** Null where only the API's reads are allowed: then how fresh the records are is all that is told. */
   operator: Pick<OperatorStore, 'listStreams' | 'countSetAside' | 'readDrift' | 'countUncertified'> | null
-  reader: Pick<ReadStore, 'readSnapshot'>
+  reader: Pick<ReadStore, 'readFreshness'>
   /** Null for a server. */
   readLogBytes?(): Promise<number | null>
 }
@@ -40,7 +40,7 @@ export function createStoreMetrics(options: StoreMetricsOptions): Metrics {
 
   async function readStore(): Promise<void> {
     const { reader, operator, readLogBytes } = await openStore()
-    const { synced_at } = await reader.readSnapshot('')
+    const synced_at = await reader.readFreshness()
     const logBytes = (await readLogBytes?.()) ?? null
     if (logBytes !== null) gauges.log.set(logBytes)
     gauges.freshness.set(synced_at === null ? Number.NaN : secondsSince(synced_at))
@@ -69,7 +69,13 @@ export function createStoreMetrics(options: StoreMetricsOptions): Metrics {
       // Of what was never looked at, anything may be wrong.
       gauges.driftAtMost.set({ window }, drift.ratio_at_most ?? 1)
     }
-    gauges.uncertified?.set(await operator.countUncertified(now() - certifiedWithinMs))
+    if (gauges.uncertified === null) return
+    // On Citus it takes all nodes, and the rest does not: one that is down hides no more than this.
+    const uncertified = operator.countUncertified(now() - certifiedWithinMs).catch(error => {
+      onProblem(error)
+      return Number.NaN
+    })
+    gauges.uncertified.set(await uncertified)
   }
 
   async function read(): Promise<Reading> {

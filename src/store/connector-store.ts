@@ -46,6 +46,9 @@ export interface SetAside {
 export const refusedKinds = ['refused', 'outdated'] as const
 export type RefusedKind = (typeof refusedKinds)[number]
 
+/** Kind of invoices that are to be looked at again once all of the store is in reach. */
+export const waitingKind = 'waiting'
+
 export type SetAsideKey = Pick<SetAside, 'system' | 'kind' | 'id'>
 
 /** What comparisons of the store with its sources found. */
@@ -89,6 +92,8 @@ export interface ConnectorReads {
   countUncertified(issuedBefore: number): Promise<number>
   /** How many are set aside, by system and kind; those of a refused kind by reason, too. */
   countSetAside(): Promise<SetAsideCount[]>
+  /** Customers together whose rows one node holds; null where one server holds all. Asks none of these nodes. */
+  groupByNode(customers: readonly string[]): Promise<string[][] | null>
 }
 
 /** Each is a transaction of its own. */

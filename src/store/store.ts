@@ -133,6 +133,8 @@ export interface ConnectionUse {
 export interface ReadStore {
   listInvoices(query: InvoiceQuery): Promise<InvoicePage>
   readSnapshot(customerId: string): Promise<Snapshot>
+  /** As in `Snapshot`. No customer's rows are needed for it. */
+  readFreshness(): Promise<number | null>
   /** Null unless the invoice exists and belongs to the customer: the two are indistinguishable. */
   findInvoice(customerId: string, invoiceId: string): Promise<StoredInvoice | null>
   findToken(id: string): Promise<TokenAccess | null>

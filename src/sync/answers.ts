@@ -2,9 +2,9 @@
 import type { Logger } from 'pino'
 import type { LinkRules } from '../linking/link.ts'
 import type { Observation, Unfit } from '../sources.ts'
-import type { RefusedKind, SetAsideKey } from '../store/connector-store.ts'
+import { type RefusedKind, type SetAsideKey, waitingKind } from '../store/connector-store.ts'
 import { createStamps } from '../store/stamps.ts'
-import type { WriteStore, WriteTransaction } from '../store/store.ts'
+import { StoreUnavailable, type WriteStore, type WriteTransaction } from '../store/store.ts'
 import {
   type Applied,
   addApplied,
@@ -49,7 +49,7 @@ const longestOpen = 30 * 60 * 1_000_000
 const rememberedAtMost = 200_000
 
 interface Aside {
-  /** `invoice` for one that does not fit, or a refused kind. */
+  /** `invoice` for one that does not fit, a refused kind, or `waiting`. */
   kind: string
   /** The stamp of the question that was answered so. */
   askedAt: number
@@ -122,7 +122,12 @@ export async function createAnswers({ system, store, rules, brake, log }: Answer
   }
 
   /** Of answers that have no invoice in common. */
-  async function apply(writing: Writing, answers: readonly Answer[], cause: Cause | null): Promise<Applied> {
+  async function apply(
+    writing: Writing,
+    answers: readonly Answer[],
+    cause: Cause | null,
+    isPartial: boolean,
+  ): Promise<Applied> {
     const observations = answers.flatMap(({ observations }) => observations)
     const stamps = answers.flatMap(({ askedAt, observations }) => observations.map(() => askedAt))
     const stampOfId = new Map(observations.map(({ id }, index) => [id, stamps[index] ?? 0]))
@@ -130,7 +135,7 @@ export async function createAnswers({ system, store, rules, brake, log }: Answer
     const refused = new Map<string, { kind: RefusedKind; reason: string }>()
     const onRefused = ({ id, reason, isStored }: RefusedInvoice) =>
       refused.set(id, { kind: isStored ? 'outdated' : 'refused', reason })
-    const options = { isOpen, rules, cause, brake, onRefused }
+    const options = { isOpen, rules, cause, brake, onRefused, isPartial }
     const applied = await applyObservations(writing.tx, observations, stamps, options)
     for (const { id } of observations) remember(id)
     const nameless = answers.reduce((sum, { nameless = 0 }) => sum + nameless, 0)
@@ -142,8 +147,63 @@ export async function createAnswers({ system, store, rules, brake, log }: Answer
       for (const { id, reason } of unfit)
         await replaceAside(writing, id, askedAt, { kind: 'invoice', reason })
     for (const { id } of observations)
-      await replaceAside(writing, id, stampOfId.get(id) ?? 0, refused.get(id) ?? null)
+      await replaceAside(writing, id, stampOfId.get(id) ?? 0, isPartial ? waiting : (refused.get(id) ?? null))
     return applied
+  }
+
+  /** Commits answers together, and with them whatever else must not run ahead of them. */
+  async function write(
+    answers: readonly Answer[],
+    cause: Cause | null,
+    isPartial: boolean,
+    alongside?: (writing: Writing) => Promise<void>,
+  ): Promise<Applied> {
+    let changes: Writing['changes'] = new Map()
+    const total = await store.transaction(async tx => {
+      changes = new Map()
+      let applied = nothingApplied
+      for (const some of withoutRepeats(answers))
+        applied = addApplied(applied, await apply({ tx, changes }, some, cause, isPartial))
+      await alongside?.({ tx, changes })
+      return applied
+    })
+    for (const [id, change] of changes)
+      if (change === null) aside.delete(id)
+      else aside.set(id, change)
+    return total
+  }
+
+  /**
+   * Where a node is out of reach: commits the customers of each node alone, as far as that goes without the others. All of
+   * them are looked at again once it is back.
+   */
+  async function writeByNode(
+    answers: readonly Answer[],
+    cause: Cause | null,
+    groups: readonly (readonly string[])[],
+    alongside: ((tx: WriteTransaction) => Promise<void>) | undefined,
+  ): Promise<Applied> {
+    let total = nothingApplied
+    let left = answers
+    for (const customers of groups) {
+      const isTheirs = ({ customer_id, map }: Observation) =>
+        map !== null && customer_id !== null && customers.includes(customer_id)
+      try {
+        total = addApplied(total, await write(keepObservations(answers, isTheirs), cause, true))
+        left = keepObservations(left, observation => !isTheirs(observation))
+      } catch (error) {
+        if (!(error instanceof StoreUnavailable)) throw error
+      }
+    }
+    const misfits = answers.map(answer => ({ ...answer, observations: [] }))
+    const rest = await write(misfits, null, true, async writing => {
+      for (const { askedAt, observations } of left)
+        for (const { id } of observations) await replaceAside(writing, id, askedAt, waiting)
+      await alongside?.(writing.tx)
+    })
+    const waits = answers.reduce((sum, { observations }) => sum + observations.length, 0)
+    log.warn({ invoices: waits }, 'part of the database is out of reach; these are looked at again later')
+    return addApplied(total, rest)
   }
 
   return {
@@ -160,18 +220,18 @@ export async function createAnswers({ system, store, rules, brake, log }: Answer
       }
     },
     async commit(answers, cause = null, alongside) {
-      let changes: Writing['changes'] = new Map()
-      const total = await store.transaction(async tx => {
-        changes = new Map()
-        let applied = nothingApplied
-        for (const some of withoutRepeats(answers))
-          applied = addApplied(applied, await apply({ tx, changes }, some, cause))
-        await alongside?.(tx)
-        return applied
+      const total = await write(
+        answers,
+        cause,
+        false,
+        ({ tx }) => alongside?.(tx) ?? Promise.resolve(),
+      ).catch(async error => {
+        if (!(error instanceof StoreUnavailable)) throw error
+        const customers = answers.flatMap(({ observations }) => observations.map(each => each.customer_id))
+        const groups = await store.groupByNode([...new Set(customers)].filter(each => each !== null))
+        if (groups === null) throw error
+        return writeByNode(answers, cause, groups, alongside)
       })
-      for (const [id, change] of changes)
-        if (change === null) aside.delete(id)
-        else aside.set(id, change)
       for (const { askedAt, unfit = [] } of answers) {
         open.delete(askedAt)
         for (const { id, reason } of unfit)
@@ -184,6 +244,18 @@ export async function createAnswers({ system, store, rules, brake, log }: Answer
     },
     expect,
   }
+}
+
+const waiting = { kind: waitingKind, reason: 'part of the database was out of reach' }
+
+function keepObservations(
+  answers: readonly Answer[],
+  isKept: (observation: Observation) => boolean,
+): Answer[] {
+  return answers.flatMap(({ askedAt, observations }) => {
+    const kept = observations.filter(isKept)
+    return kept.length === 0 ? [] : [{ askedAt, observations: kept }]
+  })
 }
 
 /** Answers in their order, together as far as no invoice comes twice: what was asked later is to find what was asked before. */

@@ -39,6 +39,8 @@ export interface Cause {
   type: string
   /** In milliseconds, by the platform's clock. */
   happened_at: number
+  /** What else the journal is to keep. */
+  others?: readonly JournalEntry[]
 }
 
 export interface ApplyOptions {
@@ -52,6 +54,11 @@ export interface ApplyOptions {
   cause?: Cause | null
   brake?: Brake
   onRefused?(refused: RefusedInvoice): void
+  /**
+   * Whether part of the store is out of reach: then nothing is asked that all customers answer, and what invoices say of
+   * documents stays as it is. Each has an owner then, and none is deleted.
+   */
+  isPartial?: boolean
 }
 
 /**
@@ -66,15 +73,16 @@ export async function applyObservations(
   options: ApplyOptions = {},
 ): Promise<Applied> {
   const { isOpen = () => false, rules = usualRules, cause = null, brake = noBrake, onRefused } = options
+  const { isPartial = false } = options
   const applied: Applied = { changed: 0, deleted: 0, superseded: 0, refused: {} }
-  const entries: JournalEntry[] = []
+  const entries: JournalEntry[] = [...(cause?.others ?? [])]
   const now = Date.now()
   const note = ({ customer_id, id }: InvoiceKey, outcome: JournalOutcome, detail: string) => {
     if (cause === null) return
     const { id: name, type, happened_at } = cause
     entries.push({ customer_id, id, cause: name, type, happened_at, at: now, outcome, detail })
   }
-  const stored = await findStored(tx, observations)
+  const stored = isPartial ? new Map<string, InvoiceKey[]>() : await findStored(tx, observations)
   const count = (reason: string) => {
     applied.refused[reason] = (applied.refused[reason] ?? 0) + 1
   }
@@ -154,7 +162,9 @@ export async function applyObservations(
     'deletion',
     records.map(({ invoice }) => invoice),
   )
-  const linked = await linkRecords(tx, records, rules, now, brake)
+  const linked = isPartial
+    ? { records: records.map(withoutTie), contested: [] }
+    : await linkRecords(tx, records, rules, now, brake)
   applied.changed = await tx.saveInvoices(linked.records, stamps)
   contested.push(...linked.contested)
   if (contested.length > 0)
@@ -198,6 +208,11 @@ async function linkRecords(
     invoice: byKey.get(keyOf(record.invoice)) ?? record.invoice,
   })
   return { records: records.map(withLinks), contested }
+}
+
+/** The claim of an invoice that has a document is looked at with the document alone. */
+function withoutTie({ claim, ...record }: InvoiceRecord): InvoiceRecord {
+  return claim === undefined || record.invoice.ix_id !== null ? record : { ...record, claim }
 }
 
 /** Null when nothing differs but the lines, which are not compared here. */

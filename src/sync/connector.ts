@@ -58,6 +58,8 @@ export interface Connector {
   /** Fetches one invoice again, and then those near it: its customer's, and those created within the same hour, as far as some pages go. */
   lookAt(id: string, customerId: string): Promise<Applied>
   lookAround(customerId: string, created: number | null): Promise<Applied>
+  /** Looks again at what was seen while part of the store was out of reach; null when there is nothing of it. */
+  retryWaiting(): Promise<Applied | null>
   /** Applies one notification; once it resolves, the change is committed. */
   applyNotification(notification: Notification): Promise<Applied>
 }
@@ -70,6 +72,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
   const handled = rememberEvents()
   const looks = createLooks(world, handled)
   const backfill = createBackfill(world, onProgress)
+  const retry = createRetry(world, looks)
   const readEvents = followEvents(world, { looks, handled, listAgain: backfill.listAgain })
   return {
     source,
@@ -82,7 +85,8 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
     },
     rereadUnsettled: createReread(world, looks),
     relist: createRelist(world, looks, onProgress),
-    retrySetAside: createRetry(world, looks),
+    retrySetAside: retry.tryOthers,
+    retryWaiting: retry.tryWaiting,
     lookAt: (id, customerId) => looks.lookAt(id, customerId, 'soon'),
     lookAround: looks.lookAround,
     applyNotification: notification => looks.follow([notification]),

@@ -1,6 +1,7 @@
 /** Follows what happened, as the platform's list of events tells it. */
 import { type Notification, type NotificationPage, SourceError } from '../sources.ts'
-import type { Stream } from '../store/store.ts'
+import type { JournalEntry } from '../store/document-store.ts'
+import { StoreUnavailable, type Stream } from '../store/store.ts'
 import { type Applied, addApplied, nothingApplied } from './apply.ts'
 import { eachOf, type HandledEvents, type Looks, tellMerged } from './looks.ts'
 import type { World } from './world.ts'
@@ -82,7 +83,7 @@ export function followEvents(world: World, options: EventsOptions): (patience?: 
       await eachOf([...byInvoice], atOnce, async ([invoiceId, notifications]) => {
         const newest = seen.get(String(invoiceId))
         if (newest === undefined) add(await looks.follow(notifications))
-        else await store.transaction(tx => tx.saveEntries(tellMerged(newest, notifications)))
+        else await keepEntries(tellMerged(newest, notifications))
         for (const { id } of notifications) handled.add(id)
         seen.set(String(invoiceId), newest ?? String(notifications[0]?.id))
       })
@@ -113,6 +114,15 @@ export function followEvents(world: World, options: EventsOptions): (patience?: 
     } else if (patience === undefined)
       throw new SourceError('failed', "a customer's invoices could not be listed")
     return total
+  }
+
+  /** A part of the store that is out of reach keeps no event back for what the journal tells of it. */
+  async function keepEntries(entries: readonly JournalEntry[]): Promise<void> {
+    await store
+      .transaction(tx => tx.saveEntries(entries))
+      .catch(error => {
+        if (!(error instanceof StoreUnavailable)) throw error
+      })
   }
 
   return patience =>

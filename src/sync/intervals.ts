@@ -10,6 +10,8 @@ export const backfillEvery = 5 * second
 /** How often everything that may still change is looked at again, and what did not fit is tried again. */
 export const unsettledEvery = 15 * minute
 export const asideEvery = 5 * minute
+/** How often it is looked whether something waits for a part of the store, and whether that is back. */
+export const waitingEvery = 30 * second
 /** How long after the end of a list of everything the next one begins, slowly. */
 export const relistEvery = 24 * 60 * minute
 /** How many pages of it a single run reads for each second since the last run: that takes a tenth of that time, at the pace of 20 a second. */

@@ -43,12 +43,12 @@ export function createLooks(world: World, handled: HandledEvents): Looks {
     const customerId = causes.find(cause => cause.customerId !== null)?.customerId ?? null
     const isUrgent = causes.some(({ urgency }) => urgency === 'now')
     const told = causes.flatMap(({ notifications }) => notifications)
-    const [cause, alongside] = tell(told, id)
+    const cause = tell(told, id)
     try {
       const { askedAt, ...observation } = await answers.ask(() =>
         source.fetchInvoice(id, customerId, isUrgent ? 'now' : 'soon'),
       )
-      return await answers.commit([{ askedAt, observations: [observation] }], cause, alongside)
+      return await answers.commit([{ askedAt, observations: [observation] }], cause)
     } catch (error) {
       if (!(error instanceof UnfitRecord)) throw error
       const unfit = [{ id, reason: error.message }]
@@ -81,7 +81,7 @@ export function createLooks(world: World, handled: HandledEvents): Looks {
 
   const listCustomer = coalesce(async (customerId: string, causes: readonly (readonly Notification[])[]) => {
     const notifications = causes.flat()
-    const [cause] = tell(notifications, null)
+    const cause = tell(notifications, null)
     const isDraftsOnly = notifications.every(({ only }) => only === 'draft')
     return list({ customerId, ...(isDraftsOnly && { status: 'draft' }) }, { parallel }, cause)
   }, nothingApplied)
@@ -125,14 +125,11 @@ export function createLooks(world: World, handled: HandledEvents): Looks {
 const nobody = { invoice_id: null, customer_id: null }
 
 /** The newest is told as the cause; the others, that they were read together with it. */
-function tell(notifications: readonly Notification[], invoiceId: string | null) {
+function tell(notifications: readonly Notification[], invoiceId: string | null): Cause | null {
   const [newest, ...others] = notifications.toSorted((a, b) => b.created - a.created)
-  if (newest === undefined) return [null, undefined] as const
+  if (newest === undefined) return null
   const { id, type, created } = newest
-  const entries = invoiceId === null ? [] : tellMerged(id, others)
-  const alongside: Parameters<World['answers']['commit']>[2] =
-    entries.length === 0 ? undefined : tx => tx.saveEntries(entries)
-  return [{ id, type, happened_at: created * 1000 }, alongside] as const
+  return { id, type, happened_at: created * 1000, others: invoiceId === null ? [] : tellMerged(id, others) }
 }
 
 export function tellMerged(newest: string, others: readonly Notification[]): JournalEntry[] {

@@ -15,6 +15,7 @@ import {
   relistPagesPerSecond,
   unsettledEvery,
   relistEvery as usualRelistEvery,
+  waitingEvery,
 } from './intervals.ts'
 import { type Clocks, createTimer, leftSince, type Step } from './schedule.ts'
 
@@ -68,7 +69,10 @@ export async function invoiceRounds(options: RhythmOptions): Promise<Step[][]> {
         await afterReread()
       },
     },
-    { timer: createTimer(asideEvery, clocks), run: () => retryAside(connector, tell) },
+    {
+      timer: createTimer(asideEvery, clocks),
+      run: () => tellIfAny('retrySetAside', connector.retrySetAside(), tell),
+    },
   ]
   const events: Step = {
     timer: createTimer(eventsEvery, clocks),
@@ -88,7 +92,11 @@ export async function invoiceRounds(options: RhythmOptions): Promise<Step[][]> {
       relistTimer.restart()
     },
   }
-  return [listing, [events], [relisting]]
+  const waiting: Step = {
+    timer: createTimer(waitingEvery, clocks),
+    run: () => tellIfAny('retryWaiting', connector.retryWaiting(), tell),
+  }
+  return [listing, [events], [relisting], [waiting]]
 }
 
 function relistEveryOf({ source }: Pick<Connector, 'source'>): number {
@@ -116,8 +124,13 @@ export function relistPages(
 
 /** Says nothing when there is nothing to try again. */
 export async function retryAside(connector: Connector, tell: Tell): Promise<void> {
-  const applied = await connector.retrySetAside()
-  if (applied !== null) tell('retrySetAside', applied)
+  await tellIfAny('retryWaiting', connector.retryWaiting(), tell)
+  await tellIfAny('retrySetAside', connector.retrySetAside(), tell)
+}
+
+async function tellIfAny(step: string, trying: Promise<Applied | null>, tell: Tell): Promise<void> {
+  const applied = await trying
+  if (applied !== null) tell(step, applied)
 }
 
 /** Two rounds side by side: what is due most often, and everything month by month. A change is seen in time either way. */

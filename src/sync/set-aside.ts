@@ -1,5 +1,5 @@
-/** Tries again what did not fit, and what was refused and not seen for a while. */
-import { refusedKinds, type SetAside } from '../store/connector-store.ts'
+/** Tries again what did not fit, what was refused and not seen for a while, and what waits for a part of the store. */
+import { refusedKinds, type SetAside, waitingKind } from '../store/connector-store.ts'
 import { type Applied, addApplied, nothingApplied } from './apply.ts'
 import { eachOf, type Looks } from './looks.ts'
 import { noId } from './refusals.ts'
@@ -13,11 +13,15 @@ const refusedAgainMs = 60 * 60_000
 /** A record without an id cannot be asked for: it is forgotten once no list held one for so long. */
 const forgetNamelessMs = 3 * 24 * 60 * 60_000
 
-/** Null when there is nothing to try. */
-export function createRetry(
-  { source: { system }, store, answers, signal }: World,
-  looks: Looks,
-): () => Promise<Applied | null> {
+/** Each resolves with null when there is nothing to try. */
+export interface Retry {
+  /** What waits for a part of the store. */
+  tryWaiting(): Promise<Applied | null>
+  /** What did not fit, and what was refused. */
+  tryOthers(): Promise<Applied | null>
+}
+
+export function createRetry({ source: { system }, store, answers, signal }: World, looks: Looks): Retry {
   async function tryAgain(records: readonly SetAside[]): Promise<Applied> {
     let total = nothingApplied
     answers.expect(records)
@@ -30,17 +34,17 @@ export function createRetry(
     return total
   }
 
-  const countUnfit = async () => {
+  const count = async (kind: string) => {
     const counts = await store.countSetAside()
-    return Number(counts.find(each => each.system === system && each.kind === 'invoice')?.count ?? 0)
+    return Number(counts.find(each => each.system === system && each.kind === kind)?.count ?? 0)
   }
 
   /** Those that were tried longest ago first; goes on for as long as some of them fit. */
-  async function* tryUnfit(): AsyncGenerator<Applied> {
-    for (let before = await countUnfit(); before > 0 && !signal.aborted; ) {
-      const invoices = await store.listSetAside(batchSize, system, { kind: 'invoice' })
+  async function* tryAll(kind: string): AsyncGenerator<Applied> {
+    for (let before = await count(kind); before > 0 && !signal.aborted; ) {
+      const invoices = await store.listSetAside(batchSize, system, { kind })
       yield await tryAgain(invoices)
-      const left = await countUnfit()
+      const left = await count(kind)
       if (left >= before || invoices.length < batchSize) break
       before = left
     }
@@ -58,10 +62,15 @@ export function createRetry(
     }
   }
 
-  return async () => {
+  async function sum(...all: AsyncGenerator<Applied>[]): Promise<Applied | null> {
     let total: Applied | null = null
-    for (const tries of [tryUnfit(), tryRefused()])
+    for (const tries of all)
       for await (const applied of tries) total = addApplied(total ?? nothingApplied, applied)
     return total
+  }
+
+  return {
+    tryWaiting: () => sum(tryAll(waitingKind)),
+    tryOthers: () => sum(tryAll('invoice'), tryRefused()),
   }
 }

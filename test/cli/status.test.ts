@@ -46,7 +46,7 @@ for (const engine of engines)
         /^Looked for in the store: +1 of 12000 invoices of the source were missing in 24 h$/m,
       )
       assert.match(stdout, /^Repaired: +2 of these 2, and 3 others near them$/m)
-      assert.match(stdout, /^Set aside, because they do not fit: 8\. The newest:$/m)
+      assert.match(stdout, /^Set aside, and tried again: 8\. The newest:$/m)
       assert.match(stdout, /newest:\n {2}invoicexpress document 9: no id \(1 tries, last 8 min ago\)\n/)
       assert.match(stdout, /^ {2}stripe invoice in_6: no total {1,2}\(1 tries, last 10 min ago\)$/m)
       assert.doesNotMatch(stdout, /in_1|brake/)
@@ -75,7 +75,7 @@ for (const engine of engines)
       assert.match(doctor.stdout, /^ok +Connector +process 4711 on web-1 synchronizes this store$/m)
       assert.match(
         doctor.stdout,
-        /^warn +Set aside +8 records do not fit; the newest is invoicexpress document 9: no id → /m,
+        /^warn +Set aside +8 records are set aside; the newest is invoicexpress document 9: no id → /m,
       )
     })
   })

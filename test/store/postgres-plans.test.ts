@@ -116,7 +116,7 @@ describe('plans of the API’s functions', () => {
     await client.query('SET jit = on')
     const calls = [
       "fatura.first_page('cus_ana')",
-      "fatura.read_snapshot('cus_ana')",
+      "fatura.read_version('cus_ana')",
       "fatura.find_invoice('cus_ana', 'in_1')",
       "fatura.read_token('fat_x')",
       "fatura.read_key('key_x')",

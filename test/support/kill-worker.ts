@@ -1,9 +1,11 @@
 /** A server of this machine that is killed as by a power cut, and started again. Linux alone. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { existsSync } from 'node:fs'
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { runSql } from './run-sql.ts'
 
 /** Whoever sets it has no other use of the cluster meanwhile. */
@@ -27,8 +29,11 @@ export async function openKillable(t: TestContext, url: string): Promise<Killabl
   const { uid, gid } = await stat(folder)
   let isUp = true
   let env: Record<string, string> = {}
+  let server = 0
   async function rise(): Promise<void> {
     if (isUp) return
+    // As long as nobody asked for its exit code, the next one takes it for running.
+    while (existsSync(`/proc/${server}`)) await sleep(20)
     const log = join(folder, 'log-after-kill')
     const start = spawn(join(programs, 'pg_ctl'), ['-D', folder, '-l', log, '-w', 'start'], {
       ...(process.getuid?.() === 0 && { uid, gid }),
@@ -45,7 +50,7 @@ export async function openKillable(t: TestContext, url: string): Promise<Killabl
     url,
     async fall() {
       const [first = ''] = (await readFile(join(folder, 'postmaster.pid'), 'utf8')).split('\n')
-      const server = Number(first)
+      server = Number(first)
       if (!(await readFile(`/proc/${server}/cmdline`, 'utf8')).includes(folder))
         throw new Error(`Process ${server} is not the server of ${folder}.`)
       // Whose it is and where it finds certificates stays as it was.

@@ -101,6 +101,16 @@ export async function openStores(
   return { store, reader, url }
 }
 
+/** As of now: an open reader knows it as it was a moment ago. */
+export async function readFreshness({ url }: { url: string }): Promise<number | null> {
+  const reader = await openReadStore(url)
+  try {
+    return await reader.readFreshness()
+  } finally {
+    await reader.close()
+  }
+}
+
 export function createLog(): { log: Logger; logged: Rig['logged'] } {
   const logged: Rig['logged'] = []
   const write = (line: string) => logged.push(JSON.parse(line))

@@ -7,6 +7,7 @@ import type { DocumentSync } from '../../src/sync/documents.ts'
 import { assertDocumentsTrue } from '../support/document-truth.ts'
 import { anyOrdinary, type DocumentRig, startDocuments } from '../support/documents.ts'
 import { engines } from '../support/engines.ts'
+import { readFreshness } from '../support/sync.ts'
 
 const ordinary = { states: 'ordinary' } as const
 
@@ -184,7 +185,7 @@ for (const engine of engines)
 
     test('a sweep counts as of its beginning, also one that was cut off and went on', async t => {
       const rig = await startDocuments(t, engine, { invoices: 60, documents: ordinary })
-      const synced = async () => (await rig.reader.readSnapshot('cus_any')).synced_at
+      const synced = () => readFreshness(rig)
       await rig.connector.backfill()
       await rig.connector.catchUp()
       await rig.sync.sweepRecent()

@@ -79,6 +79,7 @@ function followInvoices({ store, clocks, ran }: World): Promise<Step[][]> {
     rereadUnsettled: async () => nothingApplied,
     relist: async () => nothingApplied,
     retrySetAside: async () => null,
+    retryWaiting: async () => null,
   } as unknown as Connector
   const tell = (step: string) => ran.push(step)
   return invoiceRounds({ connector, store, clocks, tell, isFull: false, afterReread: async () => {} })

@@ -78,7 +78,7 @@ function writeText({ streams, pins, lease, setAside, refused, held, drift }: Sta
     brake === null ? '' : `\nThe brake holds back changes that look wrong: ${brake}; ${advice}.\n`,
     setAside.count === 0
       ? ''
-      : `\nSet aside, because they do not fit: ${setAside.count}. The newest:\n${aside.join('\n')}\n`,
+      : `\nSet aside, and tried again: ${setAside.count}. The newest:\n${aside.join('\n')}\n`,
     list('Out of date, because what they are now is refused', refused, 'outdated'),
     list('Refused, and not stored', refused, 'refused'),
   ]

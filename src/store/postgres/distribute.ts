@@ -7,6 +7,7 @@ import {
   keyFunctions,
   listFunctions,
   referenceTables,
+  sharedTables,
 } from './schema.ts'
 import type { AskSchema } from './schema-version.ts'
 
@@ -16,9 +17,10 @@ const anchor = anchors.customer_id
 
 const customerFunctions = [...keyFunctions, ...listFunctions]
 
-/** How each table is to lie: `reference`, the column it is spread by, or null for the coordinator alone. */
+/** How each table is to lie: `reference`, `shared`, the column it is spread by, or null for what no other node knows. */
 const wantedWays: Readonly<Record<string, string | null>> = {
   ...Object.fromEntries(referenceTables.map(table => [table, 'reference'])),
+  ...Object.fromEntries(sharedTables.map(table => [table, 'shared'])),
   ...Object.fromEntries(coordinatorTables.map(table => [table, null])),
   ...distributedTables,
 }
@@ -39,16 +41,19 @@ export async function changeOneAfterAnother(ask: AskSchema): Promise<void> {
 export async function distribute(ask: AskSchema): Promise<void> {
   if (!(await hasCitus(ask))) return
   const { tables, functions } = await readPlaces(ask)
+  // Citus puts another table in the place of one that is to be shared: a later migration makes its functions fit.
+  const isEarlier = [...functions.values()].some(({ givesRows }) => givesRows)
   for (const [table, wanted] of Object.entries(wantedWays)) {
     const place = tables.get(table)
-    if (place === undefined || place.way === wanted) continue
+    if (place === undefined || place.way === wanted || (wanted === 'shared' && isEarlier)) continue
     if (place.way !== null) await ask(`SELECT undistribute_table('${table}')`)
     if (wanted === 'reference') await ask(`SELECT create_reference_table('${table}')`)
+    else if (wanted === 'shared') await ask(`SELECT citus_add_local_table_to_metadata('${table}')`)
     else if (wanted !== null) await ask(spread(table, wanted as keyof typeof anchors))
   }
   for (const name of [...customerFunctions, ...everywhereFunctions]) {
     const place = functions.get(name)
-    if (place === undefined) continue
+    if (place === undefined || place.givesRows) continue
     const byCustomer = customerFunctions.includes(name)
     // Of what reads more than one table, Citus chooses the shard while it plans: no plan serves all customers.
     if (listFunctions.includes(name) && !place.isPlannedEachTime)
@@ -73,7 +78,7 @@ export async function findMisplaced(ask: AskSchema): Promise<string[] | null> {
     const table = tables.get(name)
     // Nodes other than the coordinator know nothing of what lies there alone.
     if (wanted === null) return (table?.way ?? null) === null
-    const together = wanted === 'reference' ? undefined : anchors[wanted as keyof typeof anchors]
+    const together = anchors[wanted as keyof typeof anchors] as string | undefined
     return (
       table?.way === wanted &&
       (together === undefined || table.colocation === tables.get(together)?.colocation)
@@ -96,7 +101,7 @@ export async function findMisplaced(ask: AskSchema): Promise<string[] | null> {
 
 interface TablePlace {
   name: string
-  /** `reference`, or the column it is spread by; null when it lies on one node. */
+  /** `reference`, `shared`, or the column it is spread by; null when no other node knows it. */
   way: string | null
   colocation: number | null
 }
@@ -109,18 +114,21 @@ interface FunctionPlace {
   argument: number | null
   colocation: number | null
   isPlannedEachTime: boolean
+  /** Whether it gives rows of a table, as some of earlier versions do. */
+  givesRows: boolean
 }
 
 async function readPlaces(ask: AskSchema) {
   const tables = await ask<TablePlace>(`
     SELECT c.oid::regclass::text AS name, p.colocationid AS colocation,
-      CASE p.partmethod WHEN 'h' THEN column_to_column_name(p.logicalrelid, p.partkey) WHEN 'n' THEN 'reference' END AS way
+      CASE p.partmethod WHEN 'h' THEN column_to_column_name(p.logicalrelid, p.partkey) WHEN 'n' THEN CASE p.repmodel WHEN 't' THEN 'reference' ELSE 'shared' END END AS way
     FROM pg_class c LEFT JOIN pg_dist_partition p ON p.logicalrelid = c.oid
     WHERE c.relnamespace = to_regnamespace('fatura') AND c.relkind = 'r'`)
   const functions = await ask<FunctionPlace>(`
     SELECT 'fatura.' || f.proname AS name, f.oid::regprocedure::text AS signature, o.objid IS NOT NULL AS "isSpread",
       o.distribution_argument_index AS argument, o.colocationid AS colocation,
-      coalesce('plan_cache_mode=force_custom_plan' = ANY (f.proconfig), false) AS "isPlannedEachTime"
+      coalesce('plan_cache_mode=force_custom_plan' = ANY (f.proconfig), false) AS "isPlannedEachTime",
+      EXISTS (SELECT FROM pg_type t WHERE t.oid = f.prorettype AND t.typrelid <> 0) AS "givesRows"
     FROM pg_proc f LEFT JOIN pg_dist_object o ON o.classid = 'pg_proc'::regclass AND o.objid = f.oid
     WHERE f.pronamespace = to_regnamespace('fatura')`)
   return {

@@ -10,6 +10,7 @@ import { listCounted, listInvoices } from './list-functions.ts'
 import { searchInvoices } from './search-functions.ts'
 import { writeFunctions } from './write-functions.ts'
 
+/** None gives a table's own rows: Citus puts another table in the place of one that it takes over. */
 const others = `
   CREATE FUNCTION fatura.read_token(p_id text)
   RETURNS TABLE (id text, hash text, every_customer boolean, expires_at bigint, revoked_at bigint) ${keyAttributes} AS $body$

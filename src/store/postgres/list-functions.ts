@@ -15,14 +15,14 @@ import {
 
 /** Counts the rows, unless the customer has counters. */
 export const listInvoices = `
-  CREATE FUNCTION fatura.list_invoices(${filters}, ${page}, OUT version bigint, OUT synced_at bigint)
+  CREATE FUNCTION fatura.list_invoices(${filters}, ${page}, OUT version bigint)
   ${attributes} AS $body$
   DECLARE
     v_counted boolean;
     v_filtered boolean := ${isFiltered};
   BEGIN
-    SELECT c.total, c.version, c.counted, f.synced_at INTO total, version, v_counted, synced_at
-    FROM fatura.freshness f LEFT JOIN fatura.customers c ON c.customer_id = p_customer_id;
+    SELECT c.total, c.version, c.counted INTO total, version, v_counted
+    FROM fatura.customers c WHERE c.customer_id = p_customer_id;
     total := coalesce(total, 0);
     IF v_counted AND (v_filtered OR p_page > 1) AND NOT ${isUncounted} THEN
       SELECT l.total, l.page, l.summaries INTO total, page, summaries FROM fatura.list_counted(${given}) l;

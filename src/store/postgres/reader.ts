@@ -10,6 +10,7 @@ import {
   StoreUnavailable,
   type TokenAccess,
 } from '../store.ts'
+import { rememberFreshness } from './freshness.ts'
 import { filterValues, placesOf } from './function-parts.ts'
 import { openLanes } from './lanes.ts'
 import { checkCrowd, openReadPools, read, twiceIfBroken } from './pool.ts'
@@ -20,7 +21,8 @@ const calls = {
   first: 'SELECT fatura.first_page($1)',
   list: `SELECT * FROM fatura.list_invoices(${placesOf()})`,
   search: `SELECT * FROM fatura.search_invoices(${placesOf(3)})`,
-  snapshot: 'SELECT * FROM fatura.read_snapshot($1)',
+  snapshot: 'SELECT fatura.read_version($1) AS version',
+  freshness: 'SELECT fatura.read_freshness() AS synced_at',
   invoice: 'SELECT * FROM fatura.find_invoice($1, $2)',
   token: 'SELECT * FROM fatura.read_token($1)',
   key: 'SELECT * FROM fatura.read_key($1)',
@@ -40,6 +42,10 @@ export async function openPostgresReader(url: string, sharedBy = 1): Promise<Rea
   /** Reads what may take seconds. */
   const search = <Row extends object>(...values: unknown[]) =>
     read<Row>(pools.searches, { name: 'search', text: calls.search, values })
+  const freshness = rememberFreshness(async () => {
+    const [row] = await ask<{ synced_at: number | null }>('freshness')
+    return row?.synced_at ?? null
+  })
   const end = async () => {
     await pools.searches.end()
     await pools.others.end()
@@ -56,9 +62,10 @@ export async function openPostgresReader(url: string, sharedBy = 1): Promise<Rea
   return {
     async listInvoices(query) {
       const { customer_id, words } = query
+      const synced_at = await freshness()
       if (isForHead(query)) {
         const [row] = await ask<FirstPageRow>('first', customer_id)
-        return readFirstPage(row as FirstPageRow)
+        return readFirstPage(row as FirstPageRow, synced_at)
       }
       const filters = filterValues(query)
       const [row] = await (words === undefined
@@ -70,15 +77,18 @@ export async function openPostgresReader(url: string, sharedBy = 1): Promise<Rea
             groupsByWord(words),
           ))
       const { summaries, version, ...rest } = row as PageRow
-      return { ...rest, summaries: Buffer.from(summaries ?? ''), version: version ?? 0 }
+      return { ...rest, summaries: Buffer.from(summaries ?? ''), version: version ?? 0, synced_at }
     },
     async readSnapshot(customerId) {
-      const [row] = await ask<SnapshotRow>('snapshot', customerId)
-      return { version: row?.version ?? 0, synced_at: row?.synced_at ?? null }
+      const synced_at = await freshness()
+      const [row] = await ask<{ version: number | null }>('snapshot', customerId)
+      return { version: row?.version ?? 0, synced_at }
     },
+    readFreshness: freshness,
     async findInvoice(customerId, invoiceId) {
-      const [row] = await ask<StoredInvoice>('invoice', customerId, invoiceId)
-      return row ?? null
+      const synced_at = await freshness()
+      const [row] = await ask<Omit<StoredInvoice, 'synced_at'>>('invoice', customerId, invoiceId)
+      return row === undefined ? null : { ...row, synced_at }
     },
     async findToken(id) {
       const [row] = await ask<TokenAccess>('token', id)
@@ -115,22 +125,21 @@ export async function openPostgresReader(url: string, sharedBy = 1): Promise<Rea
   }
 }
 
-/** A line of total, version and freshness, then the summaries. */
-function readFirstPage({ first_page: text }: FirstPageRow): InvoicePage {
+/** A line of total and version, then the summaries. */
+function readFirstPage({ first_page: text }: FirstPageRow, synced_at: number | null): InvoicePage {
   const end = text.indexOf('\n')
-  const [total, version, synced_at] = text.slice(0, end).split(' ')
+  const [total, version] = text.slice(0, end).split(' ')
   return {
     total: Number(total),
     page: 1,
     summaries: Buffer.from(text.slice(end + 1)),
     version: Number(version),
-    synced_at: synced_at === '' ? null : Number(synced_at),
+    synced_at,
   }
 }
 
 type FirstPageRow = { first_page: string }
-type SnapshotRow = Omit<Snapshot, 'version'> & { version: number | null }
-type PageRow = Omit<InvoicePage, 'summaries' | 'version'> & {
+type PageRow = Omit<InvoicePage, 'summaries' | keyof Snapshot> & {
   summaries: string | null
   version: number | null
 }

@@ -3,9 +3,11 @@
  * compared with collation "C": order never depends on the server's locale. The tables themselves stand in migrations/.
  */
 
-/** Small, and read at every node. */
-export const referenceTables: readonly string[] = [
-  'fatura.migrations',
+/** Whole at every node: to write them takes all nodes. */
+export const referenceTables: readonly string[] = ['fatura.migrations']
+
+/** What everybody reads lies at the coordinator, where writers are: no other node is needed to write it. Each asks for it there. */
+export const sharedTables: readonly string[] = [
   'fatura.freshness',
   'fatura.tokens',
   'fatura.keys',
@@ -43,7 +45,7 @@ export const distributedTables: Readonly<Record<string, 'customer_id' | 'id'>> =
 /** What reads rows by a key of the customer that is its first argument, and is called where these lie. */
 export const keyFunctions: readonly string[] = [
   'fatura.first_page',
-  'fatura.read_snapshot',
+  'fatura.read_version',
   'fatura.find_invoice',
 ]
 
@@ -55,6 +57,7 @@ export const everywhereFunctions: readonly string[] = [
   'fatura.list_counted',
   'fatura.find_short',
   'fatura.find_places',
+  'fatura.read_freshness',
   'fatura.read_token',
   'fatura.read_key',
   'fatura.covers_customer',

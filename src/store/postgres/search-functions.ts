@@ -212,7 +212,7 @@ const findInDays = `
 
 export const searchInvoices = `
   CREATE FUNCTION fatura.search_invoices(${filters}, p_words text[], p_alternatives text[],
-    p_groups integer[], ${page}, OUT version bigint, OUT synced_at bigint)
+    p_groups integer[], ${page}, OUT version bigint)
   ${attributes} AS $body$
   DECLARE
     v_parties bigint; v_word text; v_alternative text; v_of bigint[]; v_free bigint[];
@@ -224,13 +224,12 @@ export const searchInvoices = `
   BEGIN
     ${readWords};
     IF cardinality(v_words) = 0 THEN
-      SELECT l.total, l.page, l.summaries, l.version, l.synced_at INTO total, page, summaries, version, synced_at
+      SELECT l.total, l.page, l.summaries, l.version INTO total, page, summaries, version
       FROM fatura.list_invoices(${given}) l;
       RETURN;
     END IF;
-    SELECT c.version, f.synced_at, c.counted AND NOT ${isMoreThanDays}
-    INTO version, synced_at, v_in_days
-    FROM fatura.freshness f LEFT JOIN fatura.customers c ON c.customer_id = p_customer_id;
+    SELECT c.version, c.counted AND NOT ${isMoreThanDays} INTO version, v_in_days
+    FROM fatura.customers c WHERE c.customer_id = p_customer_id;
     ${writeCondition};
     IF v_in_days THEN ${findInDays}
     ELSE ${findInRows}

@@ -4,8 +4,8 @@ import type { Value } from '../contents.ts'
 import type { FreshnessStatements, SharedRows } from '../shared/shared-rows.ts'
 
 /**
- * The row of the last observation stands for the freshness, which is on every node on Citus: whoever holds it there keeps
- * nobody busy. What the streams say is read first, so that no node but the coordinator needs them.
+ * The row of the last observation stands for the freshness. What the streams say is read first: Citus, which passes the
+ * freshness on to other nodes, knows nothing of them.
  */
 const freshness: FreshnessStatements = {
   hold: ['UPDATE fatura.observation SET last_at = last_at WHERE only_one'],

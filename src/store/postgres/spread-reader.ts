@@ -69,6 +69,7 @@ export async function openSpreadReader(urls: readonly string[], sharedBy: number
   return {
     listInvoices: query => ask(store => store.listInvoices(query)),
     readSnapshot: customerId => ask(store => store.readSnapshot(customerId)),
+    readFreshness: () => ask(store => store.readFreshness()),
     findInvoice: (customerId, invoiceId) => ask(store => store.findInvoice(customerId, invoiceId)),
     findToken: id => ask(store => store.findToken(id)),
     findKey: kid => ask(store => store.findKey(kid)),

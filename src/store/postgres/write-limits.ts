@@ -19,19 +19,31 @@ export function writeOptions(lockPatienceMs = limits.lock_timeout): string {
 }
 
 /**
+ * On Citus, each node is written to by one connection, which outlives the transaction: each further one would be a process
+ * that begins with nothing planned, and one more to commit in two phases. A node that does not answer is given up, and so is
+ * the work for a client that has gone. Whoever waits for a lock does so at the other node, which is told of the limit: Citus
+ * passes on the whole message that holds a SET, so these stand in a block of their own.
+ */
+const onNodes = `DO $body$ BEGIN
+    SET LOCAL citus.max_adaptive_executor_pool_size = 1;
+    SET LOCAL citus.node_connection_timeout = '5s';
+    SET LOCAL client_connection_check_interval = '5s';
+    SET LOCAL citus.propagate_set_commands = 'local';
+    EXECUTE format('SET LOCAL lock_timeout = %L', current_setting('lock_timeout'));
+  END $body$;`
+
+/**
  * Begins a transaction. What is on the way, such as PgBouncer, may have dropped the session's options: whatever has no
  * limit then gets it for the transaction. The last statement tells the schema's version: it stays so until the end.
- *
- * On Citus, each node is written to by one connection, which outlives the transaction: each further one would be a process
- * that begins with nothing planned, and one more to commit in two phases.
  */
 export const beginWriting = (isSpread: boolean) => `
-  BEGIN;${isSpread ? '\n  SET LOCAL citus.max_adaptive_executor_pool_size = 1;' : ''}
+  BEGIN;
   SELECT set_config(name, value, true) FROM (VALUES
     ${Object.entries(limits)
       .map(([name, value]) => `('${name}', '${value}')`)
       .join(', ')}) AS given (name, value)
   WHERE current_setting(name) = '0';
   SET LOCAL jit = off;
+  ${isSpread ? onNodes : ''}
   SELECT pg_advisory_xact_lock_shared(${migrationLock});
   SELECT fatura.schema_version() AS version`

@@ -63,6 +63,17 @@ export function connectorReads(db: Db): ConnectorReads {
         `SELECT system, kind, CASE WHEN kind IN (${literals(refusedKinds)}) THEN reason END AS reason, count(*) AS count
          FROM fatura.set_aside GROUP BY 1, 2, 3 ORDER BY 1, 2, 3`,
       ),
+    async groupByNode(customers) {
+      if (!db.isSpread()) return null
+      const rows = await db.query<{ customer_id: string; node: string }>(
+        `SELECT given.customer_id, place.nodename || ':' || place.nodeport AS node
+         FROM unnest($1::text[]) AS given (customer_id) JOIN pg_dist_shard_placement place
+           ON place.shardid = get_shard_id_for_distribution_column('fatura.invoices', given.customer_id)`,
+        customers,
+      )
+      const groups = Map.groupBy(rows, ({ node }) => node).values()
+      return [...groups].map(group => group.map(({ customer_id }) => customer_id))
+    },
   }
 }
 

@@ -37,6 +37,7 @@ export function openSqliteReader(path: string): ReadStore {
   return {
     listInvoices: async query => current().listInvoices(query),
     readSnapshot: async customerId => current().readSnapshot(customerId),
+    readFreshness: async () => current().readFreshness(),
     findInvoice: async (customerId, invoiceId) => current().findInvoice(customerId, invoiceId),
     findToken: async id => current().findToken(id),
     findKey: async kid => current().findKey(kid),
@@ -120,6 +121,9 @@ function openFile(path: string): Opened {
     listInvoices,
     async readSnapshot(customerId) {
       return attemptRead(() => counted.readSnapshot(customerId))
+    },
+    async readFreshness() {
+      return attemptRead(() => counted.readSnapshot('')).synced_at
     },
     async findInvoice(customerId, invoiceId) {
       const row = attemptRead(() => invoice.get(customerId, invoiceId))

@@ -50,29 +50,36 @@ CREATE TABLE fatura.search_words (
 );
 ALTER TABLE fatura.search_words ALTER bits SET STORAGE EXTERNAL;
 
+-- On Citus, the freshness and the tokens lie at the coordinator: the former is read alone.
+DROP FUNCTION fatura.find_token(text);
+DROP FUNCTION fatura.read_snapshot(text);
+DROP FUNCTION fatura.find_invoice(text, text);
+DROP FUNCTION fatura.list_invoices(text, bigint, bigint, text, text, bigint, bigint);
+DROP FUNCTION fatura.search_invoices(text, bigint, bigint, text, text, bigint, bigint, text[], text[], integer[]);
+
 -- Functions, written here by npm run functions.
+CREATE OR REPLACE FUNCTION fatura.read_freshness() RETURNS bigint
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path = pg_catalog SET enable_seqscan = off AS $body$
+BEGIN RETURN (SELECT f.synced_at FROM fatura.freshness f WHERE f.only_one); END $body$;
+
 CREATE OR REPLACE FUNCTION fatura.first_page(p_customer_id text) RETURNS text
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog SET enable_seqscan = off AS $body$
-DECLARE v_synced_at text; v_counted text; v_head text;
+DECLARE v_counted text; v_head text;
 BEGIN
-  SELECT f.synced_at INTO v_synced_at FROM fatura.freshness f WHERE f.only_one;
   SELECT c.total || ' ' || c.version, c.head INTO v_counted, v_head
   FROM fatura.customers c WHERE c.customer_id = p_customer_id;
-  RETURN coalesce(v_counted, '0 0') || ' ' || coalesce(v_synced_at, '') || E'\n' || coalesce(v_head, '');
+  RETURN coalesce(v_counted, '0 0') || E'\n' || coalesce(v_head, '');
 END $body$;
 
-CREATE OR REPLACE FUNCTION fatura.read_snapshot(p_customer_id text, OUT version bigint, OUT synced_at bigint)
-
+CREATE OR REPLACE FUNCTION fatura.read_version(p_customer_id text) RETURNS bigint
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog SET enable_seqscan = off AS $body$
-BEGIN
-  SELECT f.synced_at INTO synced_at FROM fatura.freshness f WHERE f.only_one;
-  SELECT c.version INTO version FROM fatura.customers c WHERE c.customer_id = p_customer_id;
-END $body$;
+BEGIN RETURN (SELECT c.version FROM fatura.customers c WHERE c.customer_id = p_customer_id); END $body$;
 
 CREATE OR REPLACE FUNCTION fatura.find_invoice(p_customer_id text, p_invoice_id text)
-RETURNS TABLE (summary text, lines text, synced_at bigint)
+RETURNS TABLE (summary text, lines text)
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog SET enable_seqscan = off AS $body$
 BEGIN
@@ -82,7 +89,6 @@ BEGIN
   END IF;
   SELECT l.lines INTO lines FROM fatura.invoice_lines l
   WHERE l.customer_id = p_customer_id AND l.invoice_id = p_invoice_id;
-  SELECT f.synced_at INTO synced_at FROM fatura.freshness f WHERE f.only_one;
   RETURN NEXT;
 END $body$;
 
@@ -201,7 +207,7 @@ BEGIN
   END IF;
 END $body$;
 
-CREATE OR REPLACE FUNCTION fatura.list_invoices(p_customer_id text, p_page bigint, p_page_size bigint, p_status text, p_ix_status text, p_from bigint, p_before bigint, OUT total bigint, OUT page bigint, OUT summaries text, OUT version bigint, OUT synced_at bigint)
+CREATE OR REPLACE FUNCTION fatura.list_invoices(p_customer_id text, p_page bigint, p_page_size bigint, p_status text, p_ix_status text, p_from bigint, p_before bigint, OUT total bigint, OUT page bigint, OUT summaries text, OUT version bigint)
 
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog SET enable_seqscan = off SET plan_cache_mode = force_generic_plan
@@ -210,8 +216,8 @@ DECLARE
   v_counted boolean;
   v_filtered boolean := num_nonnulls(p_status, p_ix_status, p_from, p_before) > 0;
 BEGIN
-  SELECT c.total, c.version, c.counted, f.synced_at INTO total, version, v_counted, synced_at
-  FROM fatura.freshness f LEFT JOIN fatura.customers c ON c.customer_id = p_customer_id;
+  SELECT c.total, c.version, c.counted INTO total, version, v_counted
+  FROM fatura.customers c WHERE c.customer_id = p_customer_id;
   total := coalesce(total, 0);
   IF v_counted AND (v_filtered OR p_page > 1) AND NOT false THEN
     SELECT l.total, l.page, l.summaries INTO total, page, summaries FROM fatura.list_counted(p_customer_id, p_page, p_page_size, p_status, p_ix_status, p_from, p_before) l;
@@ -282,7 +288,7 @@ BEGIN
 END $body$;
 
 CREATE OR REPLACE FUNCTION fatura.search_invoices(p_customer_id text, p_page bigint, p_page_size bigint, p_status text, p_ix_status text, p_from bigint, p_before bigint, p_words text[], p_alternatives text[],
-  p_groups integer[], OUT total bigint, OUT page bigint, OUT summaries text, OUT version bigint, OUT synced_at bigint)
+  p_groups integer[], OUT total bigint, OUT page bigint, OUT summaries text, OUT version bigint)
 
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog SET enable_seqscan = off SET plan_cache_mode = force_generic_plan
@@ -315,13 +321,12 @@ BEGIN
     v_texts := v_texts || v_word;
   END LOOP;
   IF cardinality(v_words) = 0 THEN
-    SELECT l.total, l.page, l.summaries, l.version, l.synced_at INTO total, page, summaries, version, synced_at
+    SELECT l.total, l.page, l.summaries, l.version INTO total, page, summaries, version
     FROM fatura.list_invoices(p_customer_id, p_page, p_page_size, p_status, p_ix_status, p_from, p_before) l;
     RETURN;
   END IF;
-  SELECT c.version, f.synced_at, c.counted AND NOT num_nonnulls(p_status, p_ix_status) > 0
-  INTO version, synced_at, v_in_days
-  FROM fatura.freshness f LEFT JOIN fatura.customers c ON c.customer_id = p_customer_id;
+  SELECT c.version, c.counted AND NOT num_nonnulls(p_status, p_ix_status) > 0 INTO version, v_in_days
+  FROM fatura.customers c WHERE c.customer_id = p_customer_id;
 
   SELECT string_agg(format('(%s position($2[%s] IN i.own_text) > 0)', CASE v_ends[n] - v_ends[n - 1]
       WHEN 0 THEN ''

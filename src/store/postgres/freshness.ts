@@ -1,0 +1,48 @@
+/** The freshness, which every answer tells, read a few times a second: on Citus it may lie at another node. */
+
+/** For so long it is not read again, in milliseconds. */
+const keepMs = 500
+/** A node that does not answer keeps nobody waiting for longer: an older moment is true as well. */
+const patienceMs = 250
+
+export type ReadFreshness = () => Promise<number | null>
+
+/** To be called before the records are read: they follow their source at least until then. */
+export function rememberFreshness(read: ReadFreshness): ReadFreshness {
+  let known: { syncedAt: number | null; askedAt: number } | null = null
+  let asking: Promise<number | null> | null = null
+  let askedAt = 0
+
+  function ask(): Promise<number | null> {
+    askedAt = performance.now()
+    const asked = read().then(syncedAt => {
+      known = { syncedAt, askedAt }
+      return syncedAt
+    })
+    asking = asked
+    // Whoever knows an older one goes on with it.
+    asked
+      .catch(() => {})
+      .finally(() => {
+        asking = null
+      })
+    return asked
+  }
+
+  return async () => {
+    const isRecent = performance.now() - (known?.askedAt ?? Number.NEGATIVE_INFINITY) < keepMs
+    if (known !== null && isRecent) return known.syncedAt
+    const answer = asking ?? ask()
+    if (known === null) return answer
+    const { syncedAt } = known
+    const waitMs = askedAt + patienceMs - performance.now()
+    if (waitMs <= 0) return syncedAt
+    const { promise: late, resolve } = Promise.withResolvers<number | null>()
+    const timer = setTimeout(resolve, waitMs, syncedAt)
+    try {
+      return await Promise.race([answer.catch(() => syncedAt), late])
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+}

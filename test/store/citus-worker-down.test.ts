@@ -1,0 +1,198 @@
+/** A cluster of which one worker is down: what all others' customers can still do, and what waits for it. */
+import assert from 'node:assert/strict'
+import { describe, type TestContext, test } from 'node:test'
+import pg from 'pg'
+import { migrateStore, openReadStore, openWriteStore } from '../../src/store/engines.ts'
+import { StoreUnavailable } from '../../src/store/store.ts'
+import { addWorker, createCitusDatabase, skipCitus } from '../support/citus-cluster.ts'
+import { createCli, createStoredToken, eventually } from '../support/cli.ts'
+import { type Engine, runSql } from '../support/engines.ts'
+import { mayKillWorkers, openKillable } from '../support/kill-worker.ts'
+import { startProxy } from '../support/postgres-proxy.ts'
+import { makeRecord } from '../support/records.ts'
+import { assertTrue, eventsStream, startRig, truthOf } from '../support/sync.ts'
+
+/** A migrated store on a coordinator and two workers, the first of which can fall. */
+async function createCluster(t: TestContext) {
+  const [coordinator = '', worker = '', other = ''] = await createCitusDatabase(t, undefined, 0)
+  const doomed = await (mayKillWorkers ? openKillable : startProxy)(t, worker)
+  for (const node of [doomed.url, other]) await addWorker(coordinator, node)
+  await migrateStore(coordinator)
+  /** Tells which customers' rows lie on the worker that can fall. */
+  const findDoomed = async (customers: readonly string[]): Promise<Set<string>> => {
+    const { rows } = await runSql(
+      coordinator,
+      `SELECT id FROM (VALUES ${customers.map(id => `('${id}')`).join(', ')}) AS given (id)
+       JOIN pg_dist_shard_placement ON shardid = get_shard_id_for_distribution_column('fatura.invoices', id)
+       WHERE nodeport = ${new URL(doomed.url).port}`,
+    )
+    return new Set(rows.map(({ id }) => id))
+  }
+  return { coordinator, doomed, other, findDoomed }
+}
+
+/** The worker is up again at the end, whatever happens: only then can the databases be dropped. */
+async function whileDown(
+  worker: { fall(): Promise<void>; rise(): Promise<void> },
+  work: () => Promise<void>,
+) {
+  await worker.fall()
+  try {
+    await work()
+  } finally {
+    await worker.rise()
+  }
+}
+
+describe('with a worker down', { skip: skipCitus }, () => {
+  test('the customers of the others are written to, and a token is revoked', async t => {
+    const { coordinator, doomed, other, findDoomed } = await createCluster(t)
+    const customers = Array.from({ length: 12 }, (_, i) => `cus_${i}`)
+    const down = await findDoomed(customers)
+    assert.ok(down.size > 0 && down.size < customers.length)
+    const [live = ''] = customers.filter(customer => !down.has(customer))
+    const writer = await openWriteStore(coordinator)
+    t.after(() => writer.close())
+    const write = (customer_id: string, total_cents: number) =>
+      writer.transaction(async tx => {
+        await tx.saveInvoices([makeRecord({ id: 'in_1', customer_id, total_cents })])
+        await tx.saveSuccess('import', total_cents)
+      })
+    for (const customer of customers) await write(customer, 1)
+    const token = await createStoredToken(coordinator, null)
+    const cli = await createCli(t)
+    const env = { DATABASE_URL: coordinator }
+    const api = await cli.serve([], { env: { ...env, DATABASE_READ_URL: `${other},${doomed.url}` } })
+    const list = `/api/v1/client/${live}/invoices`
+    assert.equal((await api.get(list, token)).status, 200)
+    const [dead = ''] = down
+    await whileDown(doomed, async () => {
+      await write(live, 2)
+      const synced = new Date(2).toISOString()
+      await eventually('the write is served, and how fresh it is', async () => {
+        const { status, headers, json } = await api.get(list, token)
+        const [invoice] = (json as { invoices: { total_cents: number }[] }).invoices
+        return status === 200 && invoice?.total_cents === 2 && headers.get('fatura-synced-at') === synced
+      })
+      await assert.rejects(write(dead, 2), StoreUnavailable)
+      const { stdout } = await cli.run(['token', 'list', '--json'], { env })
+      const { id } = JSON.parse(stdout.split('\n')[0] ?? '') as { id: string }
+      assert.equal((await cli.run(['token', 'revoke', id], { env })).code, 0)
+      await eventually('the token is refused', async () => (await api.get(list, token)).status === 401)
+      assert.equal((await api.get('/ready')).status, 200)
+    })
+    await eventually('the worker is written to again', () =>
+      write(dead, 3).then(
+        () => true,
+        () => false,
+      ),
+    )
+  })
+
+  test('sync goes on for the customers of the others, and catches up for all', async t => {
+    const { coordinator, doomed, findDoomed } = await createCluster(t)
+    const engine: Engine = { name: 'citus', createStore: async () => coordinator }
+    const rig = await startRig(t, engine, { invoices: 60, customers: 12, lines: 1, days: 5 })
+    const { account, store, connector } = rig
+    await connector.backfill()
+    await connector.catchUp()
+    await assertTrue(account, store)
+    const customerOf = (id: string) => String(account.invoices.get(id)?.customer)
+    const down = await findDoomed([...account.customers.keys()])
+    const countWaiting = async () =>
+      (await store.countSetAside()).find(({ kind }) => kind === 'waiting')?.count ?? 0
+    await whileDown(doomed, async () => {
+      account.clock += 60
+      const open = [...account.invoices.values()].filter(({ status }) => status === 'open')
+      for (const { id } of open) account.change('pay', id)
+      const created = Array.from({ length: 8 }, () => account.change('create'))
+      const before = await rig.stream(eventsStream)
+      await connector.catchUp()
+      const after = await rig.stream(eventsStream)
+      assert.ok(Number(after?.succeeded_at) > Number(before?.succeeded_at))
+      const reader = await openReadStore(coordinator)
+      t.after(() => reader.close())
+      const changed = [...open.map(({ id }) => id), ...created]
+      const live = changed.filter(id => !down.has(customerOf(id)))
+      assert.ok(live.length > 0 && live.length < changed.length, `${live.length} of ${changed.length}`)
+      for (const id of live) {
+        const found = await reader.findInvoice(customerOf(id), id)
+        assert.equal(JSON.parse(found?.summary ?? '{}').status, account.invoices.get(id)?.status, id)
+      }
+      assert.equal(await countWaiting(), changed.length)
+      await assert.rejects(connector.retryWaiting(), StoreUnavailable)
+      assert.equal(await countWaiting(), changed.length)
+    })
+    await eventually('what waited is caught up', async () => {
+      await connector.retryWaiting().catch(error => assert.ok(error instanceof StoreUnavailable))
+      return (await countWaiting()) === 0
+    })
+    await connector.catchUp()
+    await assertTrue(account, store)
+    assert.equal(await store.checkCounts(), 0)
+  })
+
+  test('the first list goes on, too, and what waits is there after a restart', async t => {
+    const { coordinator, doomed, findDoomed } = await createCluster(t)
+    const engine: Engine = { name: 'citus', createStore: async () => coordinator }
+    const { account, store, connector, connect } = await startRig(t, engine, {
+      invoices: 250,
+      customers: 12,
+      lines: 1,
+    })
+    const down = await findDoomed([...account.customers.keys()])
+    await whileDown(doomed, async () => {
+      await connector.backfill()
+      assert.ok(await connector.isListed())
+      const reader = await openReadStore(coordinator)
+      t.after(() => reader.close())
+      for (const { customer_id, id } of truthOf(account))
+        if (!down.has(customer_id)) assert.notEqual(await reader.findInvoice(customer_id, id), null, id)
+    })
+    const again = await connect()
+    await eventually('what waited is caught up', async () => {
+      await again.retryWaiting().catch(error => assert.ok(error instanceof StoreUnavailable))
+      return (await store.countSetAside()).every(({ kind }) => kind !== 'waiting')
+    })
+    await assertTrue(account, store)
+  })
+})
+
+describe('a lock that another session holds at a worker', { skip: skipCitus }, () => {
+  test('is waited for as long as everywhere, and not for a client that is gone', async t => {
+    const { coordinator, findDoomed } = await createCluster(t)
+    const customers = Array.from({ length: 12 }, (_, i) => `cus_${i}`)
+    const [customer_id = ''] = await findDoomed(customers)
+    const setup = await openWriteStore(coordinator)
+    const record = makeRecord({ id: 'in_1', customer_id })
+    await setup.transaction(tx => tx.saveInvoices([record]))
+    await setup.close()
+    const holder = new pg.Client(coordinator).on('error', () => {})
+    await holder.connect()
+    t.after(() => holder.end())
+    await holder.query(
+      `BEGIN; UPDATE fatura.customers SET version = version WHERE customer_id = '${customer_id}'`,
+    )
+    const writer = await openWriteStore(coordinator, { patienceMs: 1_000 })
+    t.after(() => writer.close())
+    await assert.rejects(
+      writer.transaction(tx => tx.saveInvoices([record])),
+      /lock timeout/,
+    )
+
+    const lines = `${JSON.stringify(record.invoice)}\n`
+    const cli = await createCli(t)
+    const program = cli.start(['import', '-'], { env: { DATABASE_URL: coordinator }, input: lines })
+    const countWaiting = async () => {
+      const { rows } = await runSql(
+        coordinator,
+        `SELECT count(*)::int AS count FROM pg_stat_activity
+         WHERE datname = current_database() AND application_name = 'fatura-writer' AND state = 'active'`,
+      )
+      return rows[0].count as number
+    }
+    await eventually('the import waits', async () => (await countWaiting()) > 0)
+    program.child.kill('SIGKILL')
+    await eventually('its session is gone', async () => (await countWaiting()) === 0)
+  })
+})
