@@ -12,7 +12,10 @@ is there already, and starts three servers with their data in the folder DATA: t
 given), workers at the next two ports. They listen on 127.0.0.1 only, trust every local user, and do not wait for the
 disk: for trials and tests, not for data that matters. What is there already is started again.
 
-Needs: PostgreSQL 15 or newer with its headers, a C compiler, make, and the libraries of curl, lz4, zstd and OpenSSL.
+Needs: PostgreSQL 15 or newer with its headers, a C compiler, make, and the headers of curl, lz4, zstd and OpenSSL; of
+Kerberos, too, where PostgreSQL was built with it, as Debian's is. On Debian 12:
+  apt-get install postgresql-15 postgresql-server-dev-15 build-essential libcurl4-openssl-dev liblz4-dev libzstd-dev \
+    libssl-dev libkrb5-dev
 Environment: PG_CONFIG, the program to ask for PostgreSQL's folders (pg_config); SHARDS, how many shards (32).
 PostgreSQL refuses to run as root: then the servers run as the user postgres.
 
@@ -39,7 +42,13 @@ sources=$1 data=$2 port=${3:-9700}
 [ -f "$sources/configure" ] || fail "$sources holds no sources of Citus"
 [[ $port =~ ^[0-9]+$ ]] || fail "the port must be a number, not $port"
 
+has_header() { echo "#include <$1>" | ${CC:-cc} -E - >/dev/null 2>&1; }
+
 if [ ! -f "$("$pg_config" --sharedir)/extension/citus.control" ]; then
+  for header in curl/curl.h lz4.h zstd.h openssl/ssl.h; do has_header $header || fail "the header $header is missing"; done
+  if "$pg_config" --configure | grep -q gssapi; then
+    has_header gssapi/gssapi.h || fail "PostgreSQL was built with Kerberos, and its header gssapi/gssapi.h is missing"
+  fi
   # Code for JIT would need clang, and is of no use here.
   (cd "$sources" && ./configure PG_CONFIG="$(command -v "$pg_config")" && make -j"$(nproc)" with_llvm=no && make install with_llvm=no)
 fi

@@ -103,7 +103,7 @@ async function makeDatabase(
 }
 
 /** Nodes connect to each other by themselves: so nobody may any more, at any of them, before it goes. */
-async function dropDatabase(name: string): Promise<void> {
+export async function dropDatabase(name: string): Promise<void> {
   const nodes = await citusNodes()
   const forbid = `UPDATE pg_database SET datallowconn = false WHERE datname = '${name}'`
   for (const node of nodes) await runSql(node, forbid)
