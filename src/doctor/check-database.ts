@@ -8,6 +8,7 @@ import {
 } from '../store/facts.ts'
 import type { OnRecounted, OperatorStore, ReadStore, WriteStore } from '../store/store.ts'
 import { checkClock, tellSpan } from './check-clock.ts'
+import { checkHosts, checkNodes, checkPlaces } from './check-nodes.ts'
 import { attempt, type Reporter, restoreAdvice } from './findings.ts'
 
 /** A replica that is further behind shows it to whoever reads. */
@@ -45,6 +46,8 @@ export async function checkDatabase(
   const isCurrent = checkSchema(report, 'Database: schema', facts)
   if (file !== null) checkFile(report, file)
   if (server === null) return isCurrent
+  checkHosts(report, server.hosts)
+  if (server.nodes !== null) checkNodes(report, server.nodes)
   if (isCurrent && server.misplaced !== null) checkPlaces(report, server.misplaced)
   checkClock(report, 'the database', { theirs: server.clock, before, after, grain: 0 })
   return isCurrent && checkRights(report, server)
@@ -57,18 +60,6 @@ function checkSchema(report: Reporter, check: string, { schema, schemaProblem }:
     report.fail(check, what.replace(/\.$/, ''), toDo.join(' '))
   }
   return schemaProblem === null
-}
-
-/** On Citus a table that was not spread is read and written all the same, by one node alone. */
-function checkPlaces(report: Reporter, misplaced: readonly string[]): void {
-  const check = 'Database: Citus'
-  if (misplaced.length === 0) report.ok(check, 'every table and function lies where it should')
-  else
-    report.fail(
-      check,
-      `not spread as they should be: ${misplaced.join(', ')}`,
-      'Stop what writes, and run: fatura migrate',
-    )
 }
 
 /** Every page is looked at, which takes some seconds for each gigabyte. */

@@ -20,7 +20,7 @@ export interface Metrics {
 
 export interface MetricsRoles {
   /** The connections of the store that is served from; null when none is. */
-  serves: Pick<ReadStore, 'readConnections'> | null
+  serves: Pick<ReadStore, 'readConnections' | 'readNodes'> | null
   synchronizes: boolean
   /** Whether what belongs to the whole process, such as its memory, is told here: not in a second thread. */
   isMain?: boolean
@@ -85,7 +85,10 @@ function countRequests(registers: Registry[]): void {
   pdfPassed.listen(passed => bytes.inc(passed.bytes))
 }
 
-function tellConnections(registers: Registry[], store: Pick<ReadStore, 'readConnections'>): void {
+function tellConnections(
+  registers: Registry[],
+  store: Pick<ReadStore, 'readConnections' | 'readNodes'>,
+): void {
   const connections = new Gauge({
     name: 'fatura_postgres_connections',
     help: 'Connections to PostgreSQL, by kind and state.',
@@ -105,6 +108,24 @@ function tellConnections(registers: Registry[], store: Pick<ReadStore, 'readConn
     registers,
     async collect() {
       for (const { kind, reads: underway } of await store.readConnections()) reads.set({ kind }, underway)
+    },
+  })
+  const asked = new Gauge({
+    name: 'fatura_postgres_node_asked',
+    help: '1 for a server that is read from; 0 for one that is out of reach, or left out because its content is old.',
+    labelNames: ['node'],
+    registers,
+    async collect() {
+      for (const { at, isAsked } of await store.readNodes()) asked.set({ node: at }, isAsked ? 1 : 0)
+    },
+  })
+  const behind = new Gauge({
+    name: 'fatura_postgres_node_behind_seconds',
+    help: 'How much older the content of a server is than that of the newest, where several are read from.',
+    labelNames: ['node'],
+    registers,
+    async collect() {
+      for (const { at, behindMs } of await store.readNodes()) behind.set({ node: at }, behindMs / 1000)
     },
   })
 }

@@ -2,6 +2,8 @@
 import { existsSync } from 'node:fs'
 import type { StoreFacts } from './facts.ts'
 import type { MigrationOutcome, OnRewrite } from './migrations.ts'
+import { hostsOf, splitHosts } from './postgres/split-hosts.ts'
+import type { OnLeftOut } from './postgres/spread-reader.ts'
 import {
   type ConnectorStores,
   type ConnectorWait,
@@ -13,11 +15,11 @@ import {
 } from './store.ts'
 
 const addressForm =
-  'must be sqlite: and the path of a file, like sqlite:data/fatura.db, or postgres://user:password@host:5432/name'
+  'must be sqlite: and the path of a file, like sqlite:data/fatura.db, or postgres://user:password@host:5432/name; several hosts have commas between them'
 
 /** What an engine does with an address of its own: the path of a file, or a server's URL. */
 interface Engine {
-  openRead(address: string, sharedBy: number): Promise<ReadStore>
+  openRead(address: string, sharedBy: number, onLeftOut?: OnLeftOut): Promise<ReadStore>
   openOperator(address: string): Promise<OperatorStore>
   openWrite(address: string, wait: LockWait): Promise<WriteStore>
   openConnector(address: string, wait: ConnectorWait): Promise<ConnectorStores>
@@ -27,7 +29,8 @@ interface Engine {
   /** In bytes; null for an engine that has none beside its file. */
   readLogBytes(address: string): Promise<number | null>
   migrate(address: string, onRewrite?: OnRewrite, wait?: LockWait): Promise<MigrationOutcome>
-  isAddress(address: string): boolean
+  /** What is wrong with an address, as in "must be …"; null when it is one. */
+  findProblem(address: string): string | null
   /** Whether a store that is not there yet is made when it is needed. A server's is made by `fatura migrate` alone. */
   createsItself: boolean
 }
@@ -43,14 +46,15 @@ const sqlite: Engine = {
   readLogBytes: async path => (await import('./sqlite/database.ts')).readLogBytes(path),
   migrate: async (path, onRewrite, wait) =>
     (await import('./sqlite/migrations.ts')).migrateSqlite(path, onRewrite, wait),
-  isAddress: () => true,
+  findProblem: () => null,
   createsItself: true,
 }
 
 const postgres: Engine = {
-  openRead: async (url, sharedBy) => {
+  openRead: async (url, sharedBy, onLeftOut) => {
     const urls = splitAddresses(url)
-    if (urls.length > 1) return (await import('./postgres/spread-reader.ts')).openSpreadReader(urls, sharedBy)
+    if (urls.length > 1)
+      return (await import('./postgres/spread-reader.ts')).openSpreadReader(urls, sharedBy, onLeftOut)
     return (await import('./postgres/reader.ts')).openPostgresReader(url, sharedBy)
   },
   openOperator: async url => (await import('./postgres/operator.ts')).openPostgresOperator(url),
@@ -64,7 +68,11 @@ const postgres: Engine = {
   findDamage: async () => null,
   readLogBytes: async () => null,
   migrate: async (url, onRewrite) => (await import('./postgres/migrate.ts')).migratePostgres(url, onRewrite),
-  isAddress: url => URL.canParse(url) && splitAddresses(url).length === 1,
+  findProblem(url) {
+    const { urls, problem } = splitHosts(url) ?? { urls: [url], problem: null }
+    if (splitAddresses(url).length > 1 || !urls.every(each => URL.canParse(each))) return addressForm
+    return problem
+  },
   createsItself: false,
 }
 
@@ -72,6 +80,8 @@ const postgres: Engine = {
 export function splitAddresses(url: string): string[] {
   return url.split(/,(?=postgres(?:ql)?:\/\/|sqlite:)/)
 }
+
+export { hostsOf }
 
 function engineOf(url: string): [Engine, address: string] {
   if (/^postgres(ql)?:\/\//.test(url)) return [postgres, url]
@@ -84,9 +94,9 @@ function engineOf(url: string): [Engine, address: string] {
  * Opens for the API: for reading only, on a schema of exactly this version; creates nothing. `sharedBy` is how many
  * processes share what one of them alone would take of a server's connections.
  */
-export async function openReadStore(url: string, sharedBy = 1): Promise<ReadStore> {
+export async function openReadStore(url: string, sharedBy = 1, onLeftOut?: OnLeftOut): Promise<ReadStore> {
   const [engine, address] = engineOf(url)
-  return engine.openRead(address, sharedBy)
+  return engine.openRead(address, sharedBy, onLeftOut)
 }
 
 /** Opens for commands that only look: the store's connections refuse to write. */
@@ -112,13 +122,15 @@ export async function openConnectorStores(url: string, wait: ConnectorWait): Pro
 
 /** What is wrong with an address, as in "must be …"; null when it is one. */
 export function findAddressProblem(url: string): string | null {
+  let engine: Engine
+  let address: string
   try {
-    const [engine, address] = engineOf(url)
-    return engine.isAddress(address) ? null : addressForm
+    ;[engine, address] = engineOf(url)
   } catch (error) {
     if (error instanceof StoreError) return addressForm
     throw error
   }
+  return engine.findProblem(address)
 }
 
 /** Looks at a store of whatever version, and changes nothing. */

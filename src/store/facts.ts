@@ -36,6 +36,27 @@ export function whatServerLacks({
   return null
 }
 
+export interface NodeFacts {
+  /** Host and port. */
+  at: string
+  /** Why it did not answer; null when it did. */
+  failure: string | null
+  isStandby: boolean
+  /** Whether its sessions refuse to write unless they are told otherwise. */
+  isReadOnly: boolean
+  /** Transactions that were prepared over a minute ago, and neither committed nor rolled back since. */
+  stuck: number
+  /** Whether every role may connect to the database. */
+  isPublic: boolean
+}
+
+export interface HostFacts {
+  /** Host and port. */
+  at: string
+  /** What it is; null when it did not answer. */
+  is: { standby: boolean; readOnly: boolean; timeline: number | null } | null
+}
+
 export interface ServerFacts {
   major: number
   /** Of the database, as PostgreSQL names it; UTF8 unless it was made otherwise. */
@@ -46,6 +67,10 @@ export interface ServerFacts {
   lag: number | null
   /** Tables and functions that do not lie on Citus as they should; null where there is no Citus. */
   misplaced: readonly string[] | null
+  /** The nodes of Citus; null where there is no Citus. */
+  nodes: readonly NodeFacts[] | null
+  /** The hosts of an address that names several; else empty. */
+  hosts: readonly HostFacts[]
   role: string
   /** The schema's tables, and those of them that the role may not both read and write. */
   tables: readonly string[]

@@ -130,6 +130,15 @@ export interface ConnectionUse {
   reads: number
 }
 
+/** One of several nodes that are read from. */
+export interface NodeState {
+  /** Host and port. */
+  at: string
+  /** How much older its content is than that of the newest. */
+  behindMs: number
+  isAsked: boolean
+}
+
 export interface ReadStore {
   listInvoices(query: InvoiceQuery): Promise<InvoicePage>
   readSnapshot(customerId: string): Promise<Snapshot>
@@ -143,6 +152,8 @@ export interface ReadStore {
   coversCustomer(id: string, customerId: string): Promise<boolean>
   /** Empty for an engine without connections. */
   readConnections(): Promise<ConnectionUse[]>
+  /** Empty unless several nodes are read from. */
+  readNodes(): Promise<NodeState[]>
   /** Resolves when the store answers. */
   ping(): Promise<void>
   close(): Promise<void>

@@ -1,6 +1,7 @@
 /** ETag, 304, Cache-Control and freshness: in headers, never in the body. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { eventually } from '../support/cli.ts'
 import { engines } from '../support/engines.ts'
 import { makeLine, makeRecord } from '../support/records.ts'
 import { shareService, startService } from '../support/service.ts'
@@ -130,6 +131,8 @@ for (const engine of engines) {
       const service = await startService(t, engine, { records: [makeRecord({ id: 'in_1' })] })
       assert.equal((await service.get(list)).headers['fatura-synced-at'], undefined)
       await service.store.transaction(tx => tx.saveSuccess('import', Date.UTC(2026, 4, 1, 12)))
+      const told = async () => (await service.get(list)).headers['fatura-synced-at'] !== undefined
+      await eventually('the success is told', told)
       for (const path of [list, detail]) {
         const { headers, json } = await service.get(path)
         assert.equal(headers['fatura-synced-at'], '2026-05-01T12:00:00.000Z')

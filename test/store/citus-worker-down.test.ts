@@ -158,6 +158,45 @@ describe('with a worker down', { skip: skipCitus }, () => {
   })
 })
 
+describe('doctor on Citus', { skip: skipCitus }, () => {
+  test('names a node that is down, one that takes no writes, and one that everybody may connect to', async t => {
+    const { coordinator, doomed, other, findDoomed } = await createCluster(t)
+    const cli = await createCli(t)
+    const examine = async () => (await cli.run(['doctor'], { env: { DATABASE_URL: coordinator } })).stdout
+    const node = `Database: node 127\\.0\\.0\\.1:${new URL(doomed.url).port}`
+    await whileDown(doomed, async () =>
+      assert.match(await examine(), new RegExp(`^FAIL +${node} +it does not answer: .* → Start it`, 'm')),
+    )
+    const database = new URL(coordinator).pathname.slice(1)
+    // Each node alone, as a superuser sets it up.
+    const here = 'SET citus.enable_ddl_propagation = off'
+    for (const each of [coordinator, doomed.url, other])
+      await runSql(each, `${here}; REVOKE CONNECT ON DATABASE ${database} FROM PUBLIC`)
+    await eventually('all is well', async () => /^ok +Database: nodes +all 3 /m.test(await examine()))
+    await runSql(doomed.url, `${here}; GRANT CONNECT ON DATABASE ${database} TO PUBLIC`)
+    await runSql(doomed.url, `ALTER DATABASE ${database} SET default_transaction_read_only = on`)
+    const told = await examine()
+    assert.match(told, new RegExp(`^FAIL +${node} +its sessions are read-only`, 'm'))
+    assert.match(told, new RegExp(`^warn +${node} +every role may connect`, 'm'))
+    const [customer_id = ''] = await findDoomed(Array.from({ length: 12 }, (_, i) => `cus_${i}`))
+    const writer = await openWriteStore(coordinator)
+    t.after(() => writer.close())
+    await assert.rejects(
+      writer.transaction(tx => tx.saveInvoices([makeRecord({ id: 'in_1', customer_id })])),
+      /The node 127\.0\.0\.1:\d+ of Citus takes no writes/,
+    )
+  })
+
+  test('copies of shards are refused in one line', async t => {
+    const [url = ''] = await createCitusDatabase(t)
+    await runSql(
+      url,
+      `ALTER DATABASE ${new URL(url).pathname.slice(1)} SET citus.shard_replication_factor = 2`,
+    )
+    await assert.rejects(migrateStore(url), /citus\.shard_replication_factor must be 1, not 2/)
+  })
+})
+
 describe('a lock that another session holds at a worker', { skip: skipCitus }, () => {
   test('is waited for as long as everywhere, and not for a client that is gone', async t => {
     const { coordinator, findDoomed } = await createCluster(t)

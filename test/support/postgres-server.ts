@@ -3,12 +3,15 @@
  * engine a migrated store that the tests' own are copied from: faster than to migrate each.
  * TEST_POSTGRES_URL names a server to use instead; its role must be able to create databases and roles.
  */
+import { execFile } from 'node:child_process'
 import { randomInt } from 'node:crypto'
 import { statSync } from 'node:fs'
-import { mkdtemp, rm, statfs } from 'node:fs/promises'
+import { appendFile, mkdtemp, rm, statfs, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { promisify } from 'node:util'
 import { migrateStore } from '../../src/store/engines.ts'
 import { forgetCitus, prepareCitus } from './citus-cluster.ts'
 import { compileCache, quickLoading } from './compile-cache.ts'
@@ -19,6 +22,8 @@ export interface PostgresServer {
   /** As a superuser, without a database: the name of one is to be appended. */
   url: string
   port: number
+  /** Where its data lie. */
+  data: string
   start(): Promise<void>
   stop(): Promise<void>
   remove(): Promise<void>
@@ -51,6 +56,8 @@ async function loadEmbeddedPostgres() {
 export async function createPostgresServer(
   settings: readonly string[] = [],
   authMethod: 'scram-sha-256' | 'password' = 'scram-sha-256',
+  /** A server that is stopped, of which this one is to be the standby. */
+  primary?: PostgresServer,
 ): Promise<PostgresServer> {
   if (process.getuid?.() === 0) assertReachable(import.meta.dirname)
   const folder = await mkdtemp(join(tmpdir(), 'fatura-postgres-'))
@@ -79,13 +86,41 @@ export async function createPostgresServer(
   })
   const { chmod } = await import('node:fs/promises')
   await chmod(folder, 0o755)
-  await server.initialise()
+  const data = join(folder, 'data')
+  if (primary === undefined) await server.initialise()
+  else {
+    // With the owner, who alone may start it.
+    await promisify(execFile)('cp', ['-a', primary.data, data])
+    await writeFile(join(data, 'standby.signal'), '')
+    await appendFile(
+      join(data, 'postgresql.auto.conf'),
+      `primary_conninfo = 'host=127.0.0.1 port=${primary.port} user=postgres password=test'\n`,
+    )
+  }
   return {
+    data,
     url: `postgres://postgres:test@127.0.0.1:${port}/`,
     port,
-    start: () => server.start(),
+    start: primary === undefined ? () => server.start() : () => startStandby(server, port),
     stop: () => server.stop(),
     remove: () => rm(folder, { recursive: true, force: true }),
+  }
+}
+
+/** The package waits for words that a standby says only once it is promoted. */
+async function startStandby(server: { start(): Promise<void> }, port: number): Promise<void> {
+  let failure: Error | null = null
+  server.start().catch(() => {
+    failure = new Error('The standby did not start.')
+  })
+  for (;;) {
+    if (failure !== null) throw failure
+    const isUp = await runSql(`postgres://postgres:test@127.0.0.1:${port}/postgres`, 'SELECT 1').then(
+      () => true,
+      () => false,
+    )
+    if (isUp) return
+    await sleep(50)
   }
 }
 

@@ -55,7 +55,7 @@ export const settings = {
     default: 'sqlite:data/fatura.db',
     flag: '--database-url <url>',
     meaning:
-      'Where the store is: `sqlite:` and the path of a file, relative to the working directory or absolute (`sqlite:/var/lib/fatura/fatura.db`); or `postgres://user:password@host:5432/name`.',
+      'Where the store is: `sqlite:` and the path of a file, relative to the working directory or absolute (`sqlite:/var/lib/fatura/fatura.db`); or `postgres://user:password@host:5432/name`, [with several hosts](postgresql.md#failover) for failover.',
     isSecret: true,
     parse: parseAddress,
   },

@@ -18,6 +18,7 @@ import { type InvoiceXpressOptions, isInvoiceXpressOwn } from '../../invoicexpre
 import { createDocumentSource } from '../../invoicexpress/document-source.ts'
 import {
   findDamage,
+  hostsOf,
   openOperatorStore,
   openReadStore,
   openWriteStore,
@@ -188,8 +189,7 @@ async function checkStore(
       await checkReadStore(
         report,
         {
-          // Never the whole address: it may hold a password.
-          at: addresses.length === 1 ? null : new URL(one).host,
+          at: addresses.length === 1 ? null : hostsOf(one),
           readFacts: () => readFacts(one),
           openRead: () => openReadStore(one),
         },

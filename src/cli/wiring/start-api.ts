@@ -47,6 +47,7 @@ export interface RunningApi {
   /** Where it listens, as in http://127.0.0.1:3000. */
   address: string
   readConnections: ReadStore['readConnections']
+  readNodes: ReadStore['readNodes']
   /**
    * The end is near. All is still served, over new connections too, but every answer ends its connection; and `/ready`
    * answers 503, unless other processes go on serving the address.
@@ -70,7 +71,11 @@ export async function startApi(options: ApiOptions): Promise<RunningApi> {
 export async function prepareApi(options: ApiOptions): Promise<PreparedApi> {
   const { url, host, port, rateLimit, web, stripe, invoiceXpress, workers = 1, log } = options
   const { provider = null, publicUrl = null, corsOrigins } = options
-  const store = await openReadStore(url, workers)
+  const store = await openReadStore(url, workers, (node, behindMs) =>
+    behindMs === null
+      ? log.info({ node }, 'a database server is read from again')
+      : log.warn({ node, behindMs }, 'a database server is left out: another has newer content'),
+  )
   const coversCustomer = (id: string, customerId: string) => store.coversCustomer(id, customerId)
   const ending = new AbortController()
   let hasLeft = false
@@ -116,6 +121,7 @@ export async function prepareApi(options: ApiOptions): Promise<PreparedApi> {
         return {
           address: await app.listen({ host, port }),
           readConnections: () => store.readConnections(),
+          readNodes: () => store.readNodes(),
           leave,
           stop,
         }

@@ -1,5 +1,6 @@
 /** On Citus: spreads the tables and the functions by customer, and holds the catalog against what should be there. */
 
+import { StoreError } from '../store.ts'
 import {
   coordinatorTables,
   distributedTables,
@@ -30,6 +31,17 @@ const oneAfterAnother = "SET LOCAL citus.multi_shard_modify_mode = 'sequential'"
 
 export async function hasCitus(ask: AskSchema): Promise<boolean> {
   return (await ask("SELECT FROM pg_extension WHERE extname = 'citus'")).length > 0
+}
+
+/** Citus' own copies of shards are written without a common commit: they would drift apart. */
+export async function checkReplication(ask: AskSchema): Promise<void> {
+  const [row] = await ask<{ factor: string }>(
+    "SELECT current_setting('citus.shard_replication_factor') AS factor",
+  )
+  if (row?.factor !== '1')
+    throw new StoreError(
+      `citus.shard_replication_factor must be 1, not ${row?.factor}: give each node a standby instead.`,
+    )
 }
 
 /** Before anything else in a transaction: what made a table must be the connection that changes it. */

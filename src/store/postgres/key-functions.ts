@@ -11,6 +11,15 @@ const readFreshness = `
   CREATE FUNCTION fatura.read_freshness() RETURNS bigint ${keyAttributes} AS $body$
   BEGIN RETURN (SELECT f.synced_at FROM fatura.freshness f WHERE f.only_one); END $body$;`
 
+/** When the connector last wrote, in milliseconds: by it, servers that hold copies of one store are compared. */
+const readWrittenAt = `
+  CREATE FUNCTION fatura.read_written_at() RETURNS bigint ${keyAttributes} AS $body$
+  BEGIN
+    RETURN greatest(
+      (SELECT o.last_at / 1000 FROM fatura.observation o WHERE o.only_one),
+      (SELECT max(greatest(s.succeeded_at, s.failed_at)) FROM fatura.streams s WHERE s.name > ''));
+  END $body$;`
+
 /**
  * Page 1 as it is asked for by default: a line of total and version, then the summaries. One text, because a
  * row that a function gives is put down and taken up again at the server: 6 of 40 µs.
@@ -41,4 +50,4 @@ const findInvoice = `
     RETURN NEXT;
   END $body$;`
 
-export const keyFunctions = [readFreshness, firstPage, readVersion, findInvoice].join('\n')
+export const keyFunctions = [readFreshness, readWrittenAt, firstPage, readVersion, findInvoice].join('\n')

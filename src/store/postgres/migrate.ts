@@ -12,7 +12,7 @@ import {
   rewrites,
 } from '../migrations.ts'
 import { StoreError } from '../store.ts'
-import { changeOneAfterAnother, distribute, hasCitus } from './distribute.ts'
+import { changeOneAfterAnother, checkReplication, distribute, hasCitus } from './distribute.ts'
 import { openWritePool, translate } from './pool.ts'
 import { type AskSchema, migrationLock, migrations } from './schema-version.ts'
 import { createDb } from './shared-db.ts'
@@ -33,7 +33,10 @@ export async function migratePostgres(
     const client = await pool.connect()
     try {
       await checkServer(client)
-      if (await hasCitus(askOf(client))) noteSpread(client)
+      if (await hasCitus(askOf(client))) {
+        await checkReplication(askOf(client))
+        noteSpread(client)
+      }
       const from = await inLock(client, async () => {
         const version = await readVersion(client)
         if (version > migrations.length)

@@ -1,8 +1,11 @@
 /** Connections to PostgreSQL: how they are opened, and what their failures mean. */
 import { availableParallelism } from 'node:os'
 import pg from 'pg'
+import type { HostFacts } from '../facts.ts'
 import { changedBelow } from '../migrations.ts'
 import { notAnAddress, StoreError, StoreUnavailable } from '../store.ts'
+import { chooseHosts, readHosts } from './hosts.ts'
+import { splitHosts } from './split-hosts.ts'
 import { writeOptions } from './write-limits.ts'
 
 /** Counts and moments are 64 bits wide in PostgreSQL, and all of them fit a number here. */
@@ -63,6 +66,22 @@ class NamedClient extends pg.Client {
   }
 }
 
+/** A client that is told where to connect to when it does. */
+function choosing(choose: ReturnType<typeof chooseHosts>): typeof NamedClient {
+  return class extends NamedClient {
+    override connect(): Promise<this>
+    override connect(callback: (error: Error) => void): void
+    override connect(callback?: (error: Error) => void): Promise<this> | undefined {
+      if (callback === undefined) return super.connect()
+      choose().then(({ host, port }) => {
+        Object.assign(this, { host, port })
+        super.connect(callback)
+      }, callback)
+      return undefined
+    }
+  }
+}
+
 /** The session itself refuses to write. */
 export function openReadPool(
   url: string,
@@ -72,11 +91,12 @@ export function openReadPool(
   return watch(
     new pg.Pool({
       // What is read is planned once and takes microseconds; to compile it would take the server a hundred times as long.
-      ...configure(url, `-c default_transaction_read_only=on -c statement_timeout=${patience} -c jit=off`),
+      ...configure(url, `-c default_transaction_read_only=on -c statement_timeout=${patience} -c jit=off`, {
+        application_name: 'fatura-api',
+        connectionTimeoutMillis: connectionPatienceMs,
+        query_timeout: patience + 500,
+      }),
       ...shape,
-      application_name: 'fatura-api',
-      connectionTimeoutMillis: connectionPatienceMs,
-      query_timeout: patience + 500,
     }),
   )
 }
@@ -85,10 +105,11 @@ export function openReadPool(
 export function openOperatorPool(url: string): pg.Pool {
   return watch(
     new pg.Pool({
-      ...configure(url, `${writeOptions()} -c default_transaction_read_only=on`),
+      ...configure(url, `${writeOptions()} -c default_transaction_read_only=on`, {
+        application_name: 'fatura-operator',
+        connectionTimeoutMillis: 10_000,
+      }),
       max: 2,
-      application_name: 'fatura-operator',
-      connectionTimeoutMillis: 10_000,
     }),
   )
 }
@@ -97,16 +118,32 @@ export function openOperatorPool(url: string): pg.Pool {
 export function openWritePool(url: string, lockPatienceMs?: number): pg.Pool {
   return watch(
     new pg.Pool({
-      ...configure(url, writeOptions(lockPatienceMs)),
+      ...configure(url, writeOptions(lockPatienceMs), {
+        application_name: 'fatura-writer',
+        connectionTimeoutMillis: 10_000,
+      }),
       max: 5,
-      application_name: 'fatura-writer',
-      connectionTimeoutMillis: 10_000,
     }),
   )
 }
 
-/** What both kinds share. The address may name options of its own; the session's come after them, and win. */
-function configure(url: string, options: string): pg.PoolConfig {
+/** For one of several hosts, each connection looks for the one that is wanted. */
+function configure(url: string, options: string, more: pg.PoolConfig): pg.PoolConfig {
+  const hosts = splitHosts(url)
+  if (hosts === null) return { ...configureOne(url, options), ...more }
+  const configs = hosts.urls.map(each => ({ ...configureOne(each, options), ...more }))
+  const isWriter = more.application_name === 'fatura-writer'
+  return { ...configs[0], Client: choosing(chooseHosts(configs, hosts.wanted, isWriter)) }
+}
+
+/** Of each host of an address, what it is; empty where there is but one. */
+export async function readHostsOf(url: string): Promise<HostFacts[]> {
+  const config = { connectionTimeoutMillis: connectionPatienceMs, query_timeout: keyPatienceMs }
+  return readHosts((splitHosts(url)?.urls ?? []).map(each => ({ ...configureOne(each, ''), ...config })))
+}
+
+/** What all kinds share. The address may name options of its own; the session's come after them, and win. */
+function configureOne(url: string, options: string): pg.PoolConfig {
   if (!URL.canParse(url)) throw notAnAddress()
   const address = new URL(url)
   const given = address.searchParams.get('options')
@@ -175,6 +212,12 @@ export function isCrossing(error: unknown): boolean {
   return /^40(P01|001)$/.test((cause as NodeJS.ErrnoException).code ?? '')
 }
 
+/** The server, or the role, takes no writes. */
+export function isReadOnlyRefusal(error: unknown): boolean {
+  const { cause = error } = error as Error
+  return (cause as NodeJS.ErrnoException).code === '25006'
+}
+
 /** Connection failures, lack of resources, shutdown, start-up, cancellation, deadlock, a lock held: what may pass. */
 const passing = /^(08|53|57|58000|40|25P03|55P03)/
 
@@ -188,7 +231,13 @@ export function translate(error: unknown): unknown {
     return new StoreError(`The database refused the connection: ${message}. Check DATABASE_URL.`, {
       cause: error,
     })
-  if (isServersWord && code === '25006')
+  const node = / on ([^ ]+:\d+)$/m.exec((error as pg.DatabaseError).where ?? '')?.[1]
+  if (isServersWord && isReadOnlyRefusal(error) && node !== undefined)
+    return new StoreUnavailable(
+      `The node ${node} of Citus takes no writes: it is a standby, or its sessions are read-only. Run: fatura doctor`,
+      { cause: error },
+    )
+  if (isServersWord && isReadOnlyRefusal(error))
     return new StoreError(
       "This database is read-only here: it is a replica, or the role is the API's. Use the primary, and a role that may write.",
       {

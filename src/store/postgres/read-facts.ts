@@ -1,7 +1,8 @@
 import type { StoreFacts } from '../facts.ts'
 import { explainState } from '../migrations.ts'
 import { findMisplaced } from './distribute.ts'
-import { openReadPool, read } from './pool.ts'
+import { openReadPool, read, readHostsOf } from './pool.ts'
+import { readNodes } from './read-nodes.ts'
 import { migrations, readState } from './schema-version.ts'
 
 /** A replica that has replayed all that it was sent is not behind, however long ago that was. */
@@ -48,6 +49,8 @@ export async function readPostgresFacts(url: string): Promise<StoreFacts> {
         clock,
         lag,
         misplaced: await findMisplaced(ask),
+        nodes: await readNodes(ask),
+        hosts: await readHostsOf(url),
         role,
         tables: tables.map(({ name }) => name),
         unwritable: tables.filter(({ is_writable }) => !is_writable).map(({ name }) => name),

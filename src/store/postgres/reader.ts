@@ -10,6 +10,7 @@ import {
   StoreUnavailable,
   type TokenAccess,
 } from '../store.ts'
+import { hasCitus } from './distribute.ts'
 import { rememberFreshness } from './freshness.ts'
 import { filterValues, placesOf } from './function-parts.ts'
 import { openLanes } from './lanes.ts'
@@ -24,13 +25,19 @@ const calls = {
   snapshot: 'SELECT fatura.read_version($1) AS version',
   freshness: 'SELECT fatura.read_freshness() AS synced_at',
   invoice: 'SELECT * FROM fatura.find_invoice($1, $2)',
+  written: 'SELECT fatura.read_written_at() AS written_at',
   token: 'SELECT * FROM fatura.read_token($1)',
   key: 'SELECT * FROM fatura.read_key($1)',
   covers: 'SELECT fatura.covers_customer($1, $2) AS covers',
   version: 'SELECT fatura.schema_version() AS version',
 } as const
 
-export async function openPostgresReader(url: string, sharedBy = 1): Promise<ReadStore> {
+export interface PostgresReader extends ReadStore {
+  /** When the content of this server was last written, in milliseconds; 0 on Citus, whose nodes hold it together. */
+  readWrittenAt(): Promise<number>
+}
+
+export async function openPostgresReader(url: string, sharedBy = 1): Promise<PostgresReader> {
   const pools = openReadPools(url, sharedBy)
   const [askByKey, askOthers] = [openLanes(pools.lanes), openLanes(pools.others, checkCrowd)]
   /** Reads rows by their keys. */
@@ -52,8 +59,11 @@ export async function openPostgresReader(url: string, sharedBy = 1): Promise<Rea
     await pools.lanes.end()
   }
 
+  let isSpread: boolean
   try {
-    await checkSchema(sql => read(pools.others, { text: sql }))
+    const askSchema = <Row extends object>(sql: string) => read<Row>(pools.others, { text: sql })
+    await checkSchema(askSchema)
+    isSpread = await hasCitus(askSchema)
   } catch (error) {
     await end()
     throw error
@@ -102,6 +112,11 @@ export async function openPostgresReader(url: string, sharedBy = 1): Promise<Rea
       const [row] = await ask<{ covers: boolean }>('covers', id, customerId)
       return row?.covers === true
     },
+    async readWrittenAt() {
+      const [row] = isSpread ? [] : await ask<{ written_at: number | null }>('written')
+      return row?.written_at ?? 0
+    },
+    readNodes: async () => [],
     async readConnections() {
       const waiting = { lanes: askByKey.underway(), others: askOthers.underway() }
       return Object.entries(pools).map(([kind, pool]) => ({

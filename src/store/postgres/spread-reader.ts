@@ -1,22 +1,45 @@
-/** Reads from several nodes that serve the same store, in turn. One that is out of reach is left out for a while. */
+/**
+ * Reads from several nodes that serve the same store, in turn. One that is out of reach is left out for a while; and one
+ * whose content is older than that of another, such as a former primary that came back, is left out for as long as it is.
+ */
 import { type ConnectionUse, type ReadStore, StoreUnavailable } from '../store.ts'
-import { openPostgresReader } from './reader.ts'
+import { openPostgresReader, type PostgresReader } from './reader.ts'
+import { hostsOf } from './split-hosts.ts'
 
 /** How long a node that failed is asked last. */
 const restMs = 1_000
+/** How often it is looked how new a node's content is. */
+const lookEveryMs = 1_000
+/** The connector writes every 5 s: what is further behind than that, and a little more, does not follow. */
+export const behindAtMostMs = 10_000
 
 interface Node {
   url: string
-  store: Promise<ReadStore> | null
+  store: Promise<PostgresReader> | null
   restsUntil: number
+  lookedAt: number
+  looking: Promise<void> | null
+  /** Whether the last look failed. It is not asked until one succeeds: it may be another server when it is back. */
+  isDown: boolean
+  /** When its content was last written, in milliseconds. */
+  writtenAt: number
+  isLeftOut: boolean
 }
 
+/** Called when a node is left out because its content is old, and with null when it is asked again. */
+export type OnLeftOut = (at: string, behindMs: number | null) => void
+
 /** A node that cannot be reached at first is tried again later; all of them must not be. */
-export async function openSpreadReader(urls: readonly string[], sharedBy: number): Promise<ReadStore> {
-  const nodes: Node[] = urls.map(url => ({ url, store: null, restsUntil: 0 }))
+export async function openSpreadReader(
+  urls: readonly string[],
+  sharedBy: number,
+  onLeftOut: OnLeftOut = () => {},
+): Promise<ReadStore> {
+  const unknown = { store: null, restsUntil: 0, lookedAt: 0, looking: null, writtenAt: 0, isLeftOut: false }
+  const nodes: Node[] = urls.map(url => ({ ...unknown, isDown: true, url }))
   let turn = 0
 
-  function open(node: Node): Promise<ReadStore> {
+  function open(node: Node): Promise<PostgresReader> {
     node.store ??= openPostgresReader(node.url, sharedBy).catch(error => {
       node.store = null
       throw error
@@ -24,18 +47,53 @@ export async function openSpreadReader(urls: readonly string[], sharedBy: number
     return node.store
   }
 
+  function look(node: Node): Promise<void> {
+    node.lookedAt = performance.now()
+    node.looking ??= open(node)
+      .then(store => store.readWrittenAt())
+      .then(
+        writtenAt => Object.assign(node, { writtenAt, isDown: false }),
+        error => {
+          node.isDown = true
+          throw error
+        },
+      )
+      .then(() => {})
+      .finally(() => {
+        node.looking = null
+        compare()
+      })
+    return node.looking
+  }
+
+  const behindOf = ({ writtenAt, isDown }: Node) =>
+    isDown ? 0 : Math.max(...nodes.map(each => (each.isDown ? 0 : each.writtenAt))) - writtenAt
+
+  function compare(): void {
+    for (const node of nodes) {
+      const behindMs = behindOf(node)
+      const isLeftOut = behindMs > behindAtMostMs
+      if (isLeftOut !== node.isLeftOut) onLeftOut(hostsOf(node.url), isLeftOut ? behindMs : null)
+      node.isLeftOut = isLeftOut
+    }
+  }
+
   async function ask<T>(question: (store: ReadStore) => Promise<T>): Promise<T> {
     const first = turn++ % nodes.length
     const inTurn = [...nodes.slice(first), ...nodes.slice(0, first)]
     const now = performance.now()
-    const isResting = ({ restsUntil }: Node) => restsUntil > now
+    for (const node of inTurn) if (now - node.lookedAt > lookEveryMs) look(node).catch(() => {})
+    const isReady = ({ isDown, restsUntil }: Node) => !isDown && restsUntil <= now
+    const inOrder = [...inTurn.filter(isReady), ...inTurn.filter(node => !isReady(node))]
     let failure: unknown
-    for (const node of [...inTurn.filter(node => !isResting(node)), ...inTurn.filter(isResting)])
+    for (const node of inOrder.filter(({ isLeftOut }) => !isLeftOut))
       try {
+        if (node.isDown) await look(node)
         return await question(await open(node))
       } catch (error) {
         if (!(error instanceof StoreUnavailable)) throw error
         node.restsUntil = performance.now() + restMs
+        node.lookedAt = 0
         failure = error
       }
     throw failure
@@ -59,7 +117,7 @@ export async function openSpreadReader(urls: readonly string[], sharedBy: number
     return [...sums.values()]
   }
 
-  const opened = await Promise.allSettled(nodes.map(open))
+  const opened = await Promise.allSettled(nodes.map(look))
   const failures = opened.flatMap(each => (each.status === 'rejected' ? [each.reason as unknown] : []))
   const fatal = failures.find(failure => !(failure instanceof StoreUnavailable))
   if (fatal !== undefined || failures.length === nodes.length) {
@@ -75,6 +133,12 @@ export async function openSpreadReader(urls: readonly string[], sharedBy: number
     findKey: kid => ask(store => store.findKey(kid)),
     coversCustomer: (id, customerId) => ask(store => store.coversCustomer(id, customerId)),
     readConnections,
+    readNodes: async () =>
+      nodes.map(node => ({
+        at: hostsOf(node.url),
+        behindMs: behindOf(node),
+        isAsked: !node.isDown && !node.isLeftOut,
+      })),
     ping: () => ask(store => store.ping()),
     close,
   }

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type pg from 'pg'
 import { gatherSharedRows, type SharedRows } from '../shared/shared-rows.ts'
 import { type Counting, keepCounts } from './counts.ts'
-import { isCrossing, translate } from './pool.ts'
+import { isCrossing, isReadOnlyRefusal, translate } from './pool.ts'
 import { checkSchema, migrations } from './schema-version.ts'
 import { commit } from './shared-rows.ts'
 import { isSpread } from './spread.ts'
@@ -44,6 +44,8 @@ async function transactOnce<T>(pool: pg.Pool, work: (writing: Writing) => Promis
     await explain(commit(client, writing.shared))
     return result
   } catch (error) {
+    // A server that takes no writes any more is left: of several hosts, another one does.
+    if (isReadOnlyRefusal(error)) broken = error as Error
     // A connection that cannot even roll back is thrown away; the server rolls back by itself.
     await client.query('ROLLBACK').catch((failure: Error) => {
       broken = failure

@@ -43,6 +43,7 @@ export function openSqliteReader(path: string): ReadStore {
     findKey: async kid => current().findKey(kid),
     coversCustomer: async (id, customerId) => current().coversCustomer(id, customerId),
     readConnections: () => opened.store.readConnections(),
+    readNodes: () => opened.store.readNodes(),
     ping: async () => current().ping(),
     close: () => opened.store.close(),
   }
@@ -139,6 +140,7 @@ function openFile(path: string): Opened {
       return attemptRead(() => scope.get(id, customerId)) !== undefined
     },
     readConnections: async () => [],
+    readNodes: async () => [],
     async ping() {
       const version = attemptRead(() => ping.get())?.version
       if (version !== migrations.length)

@@ -63,6 +63,15 @@ LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog SET enable_seqscan = off AS $body$
 BEGIN RETURN (SELECT f.synced_at FROM fatura.freshness f WHERE f.only_one); END $body$;
 
+CREATE OR REPLACE FUNCTION fatura.read_written_at() RETURNS bigint
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path = pg_catalog SET enable_seqscan = off AS $body$
+BEGIN
+  RETURN greatest(
+    (SELECT o.last_at / 1000 FROM fatura.observation o WHERE o.only_one),
+    (SELECT max(greatest(s.succeeded_at, s.failed_at)) FROM fatura.streams s WHERE s.name > ''));
+END $body$;
+
 CREATE OR REPLACE FUNCTION fatura.first_page(p_customer_id text) RETURNS text
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog SET enable_seqscan = off AS $body$
