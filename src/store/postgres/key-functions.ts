@@ -14,10 +14,11 @@ const readFreshness = `
 /** When the connector last wrote, in milliseconds: by it, servers that hold copies of one store are compared. */
 const readWrittenAt = `
   CREATE FUNCTION fatura.read_written_at() RETURNS bigint ${keyAttributes} AS $body$
+  DECLARE v_observed_at bigint; v_told_at bigint;
   BEGIN
-    RETURN greatest(
-      (SELECT o.last_at / 1000 FROM fatura.observation o WHERE o.only_one),
-      (SELECT max(greatest(s.succeeded_at, s.failed_at)) FROM fatura.streams s WHERE s.name > ''));
+    SELECT o.last_at / 1000 INTO v_observed_at FROM fatura.observation o WHERE o.only_one;
+    SELECT max(greatest(s.succeeded_at, s.failed_at)) INTO v_told_at FROM fatura.streams s WHERE s.name > '';
+    RETURN greatest(v_observed_at, v_told_at);
   END $body$;`
 
 /**

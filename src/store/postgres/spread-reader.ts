@@ -2,14 +2,15 @@
  * Reads from several nodes that serve the same store, in turn. One that is out of reach is left out for a while; and one
  * whose content is older than that of another, such as a former primary that came back, is left out for as long as it is.
  */
+import { setTimeout as sleep } from 'node:timers/promises'
 import { type ConnectionUse, type ReadStore, StoreUnavailable } from '../store.ts'
 import { openPostgresReader, type PostgresReader } from './reader.ts'
 import { hostsOf } from './split-hosts.ts'
 
 /** How long a node that failed is asked last. */
 const restMs = 1_000
-/** How often it is looked how new a node's content is. */
-const lookEveryMs = 1_000
+/** How often it is looked how new a node's content is, and how long a question waits for that. */
+const [lookEveryMs, lookPatienceMs] = [1_000, 250]
 /** The connector writes every 5 s: what is further behind than that, and a little more, does not follow. */
 export const behindAtMostMs = 10_000
 
@@ -78,17 +79,35 @@ export async function openSpreadReader(
     }
   }
 
+  /** Nobody is asked by what was known longer ago; but one that does not answer keeps nobody waiting for long. */
+  async function lookAtDue(): Promise<void> {
+    const looks = nodes.flatMap(node => {
+      const isDue = performance.now() - node.lookedAt > lookEveryMs
+      const looking = isDue ? look(node) : node.looking
+      looking?.catch(() => {})
+      return looking === null || node.isDown ? [] : [looking]
+    })
+    if (looks.length === 0) return
+    const late = new AbortController()
+    await Promise.race([
+      Promise.allSettled(looks),
+      sleep(lookPatienceMs, undefined, { signal: late.signal }).catch(() => {}),
+    ])
+    late.abort()
+  }
+
   async function ask<T>(question: (store: ReadStore) => Promise<T>): Promise<T> {
     const first = turn++ % nodes.length
     const inTurn = [...nodes.slice(first), ...nodes.slice(0, first)]
+    await lookAtDue()
     const now = performance.now()
-    for (const node of inTurn) if (now - node.lookedAt > lookEveryMs) look(node).catch(() => {})
     const isReady = ({ isDown, restsUntil }: Node) => !isDown && restsUntil <= now
     const inOrder = [...inTurn.filter(isReady), ...inTurn.filter(node => !isReady(node))]
-    let failure: unknown
+    let failure: unknown = new StoreUnavailable('No database server with the newest content answers.')
     for (const node of inOrder.filter(({ isLeftOut }) => !isLeftOut))
       try {
         if (node.isDown) await look(node)
+        if (node.isLeftOut) continue
         return await question(await open(node))
       } catch (error) {
         if (!(error instanceof StoreUnavailable)) throw error

@@ -66,10 +66,11 @@ BEGIN RETURN (SELECT f.synced_at FROM fatura.freshness f WHERE f.only_one); END 
 CREATE OR REPLACE FUNCTION fatura.read_written_at() RETURNS bigint
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog SET enable_seqscan = off AS $body$
+DECLARE v_observed_at bigint; v_told_at bigint;
 BEGIN
-  RETURN greatest(
-    (SELECT o.last_at / 1000 FROM fatura.observation o WHERE o.only_one),
-    (SELECT max(greatest(s.succeeded_at, s.failed_at)) FROM fatura.streams s WHERE s.name > ''));
+  SELECT o.last_at / 1000 INTO v_observed_at FROM fatura.observation o WHERE o.only_one;
+  SELECT max(greatest(s.succeeded_at, s.failed_at)) INTO v_told_at FROM fatura.streams s WHERE s.name > '';
+  RETURN greatest(v_observed_at, v_told_at);
 END $body$;
 
 CREATE OR REPLACE FUNCTION fatura.first_page(p_customer_id text) RETURNS text
