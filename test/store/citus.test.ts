@@ -16,6 +16,7 @@ import {
 } from '../../src/store/store.ts'
 import { campaign } from '../support/campaign.ts'
 import { createCitusDatabase, skipCitus } from '../support/citus-cluster.ts'
+import { eventually } from '../support/cli.ts'
 import { postgresServer, runSql } from '../support/engines.ts'
 import { storesFolder } from '../support/kept-stores.ts'
 import { startProxy } from '../support/postgres-proxy.ts'
@@ -198,6 +199,35 @@ describe('reads on Citus', { skip: skipCitus }, () => {
       String(sent),
     )
     assert.ok(sent.includes(1), 'no node has all the rows')
+  })
+
+  test('of several nodes, the one that holds the customer is asked once it is known', async t => {
+    const [coordinator = '', ...workers] = await createCitusDatabase(t, process.env.TEST_CITUS_TEMPLATE)
+    const proxies = await Promise.all(workers.map(worker => startProxy(t, worker)))
+    const telling = `?options=${encodeURIComponent('-c citus.log_remote_commands=on -c client_min_messages=notice')}`
+    const customers = Array.from({ length: 12 }, (_, i) => `cus_${i}`)
+    const writer = await openWriteStore(coordinator)
+    await writer.transaction(tx =>
+      tx.saveInvoices(customers.map(customer_id => makeRecord({ id: 'in_1', customer_id }))),
+    )
+    await writer.close()
+    const reader = await openReadStore(proxies.map(({ url }) => url + telling).join(','))
+    t.after(() => reader.close())
+    const sent = () => proxies.map(({ answers }) => answers.join('').split('first_page').length - 1)
+    const read = () =>
+      Promise.all(customers.map(customer_id => reader.listInvoices({ customer_id, page: 1, page_size: 10 })))
+    await eventually('no command goes from node to node', async () => {
+      for (const { answers } of proxies) answers.length = 0
+      const pages = await read()
+      assert.ok(pages.every(({ total }) => total === 1))
+      return sent().every(count => count === 0)
+    })
+    const asked = proxies.map(({ messages }) => messages.length)
+    await read()
+    assert.ok(
+      proxies.every(({ messages }, i) => messages.length > (asked[i] ?? 0)),
+      'each has customers',
+    )
   })
 
   test('each is of one moment, at every node: a version has one body, whatever is written meanwhile', async t => {

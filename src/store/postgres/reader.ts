@@ -25,6 +25,8 @@ const calls = {
   snapshot: 'SELECT fatura.read_version($1) AS version',
   freshness: 'SELECT fatura.read_freshness() AS synced_at',
   invoice: 'SELECT * FROM fatura.find_invoice($1, $2)',
+  group: `SELECT groupid AS "group" FROM pg_dist_placement
+    WHERE shardid = get_shard_id_for_distribution_column('fatura.invoices', $1::text)`,
   written: 'SELECT fatura.read_written_at() AS written_at',
   token: 'SELECT * FROM fatura.read_token($1)',
   key: 'SELECT * FROM fatura.read_key($1)',
@@ -35,6 +37,10 @@ const calls = {
 export interface PostgresReader extends ReadStore {
   /** When the content of this server was last written, in milliseconds; 0 on Citus, whose nodes hold it together. */
   readWrittenAt(): Promise<number>
+  /** On Citus, the group of this node; elsewhere null. */
+  group: number | null
+  /** On Citus, the group of the node that holds a customer's rows. */
+  findGroup(customerId: string): Promise<number | null>
 }
 
 export async function openPostgresReader(url: string, sharedBy = 1): Promise<PostgresReader> {
@@ -60,10 +66,14 @@ export async function openPostgresReader(url: string, sharedBy = 1): Promise<Pos
   }
 
   let isSpread: boolean
+  let group: number | null = null
   try {
     const askSchema = <Row extends object>(sql: string) => read<Row>(pools.others, { text: sql })
     await checkSchema(askSchema)
     isSpread = await hasCitus(askSchema)
+    if (isSpread)
+      group =
+        (await askSchema<GroupRow>('SELECT groupid AS "group" FROM pg_dist_local_group'))[0]?.group ?? null
   } catch (error) {
     await end()
     throw error
@@ -112,6 +122,11 @@ export async function openPostgresReader(url: string, sharedBy = 1): Promise<Pos
       const [row] = await ask<{ covers: boolean }>('covers', id, customerId)
       return row?.covers === true
     },
+    group,
+    async findGroup(customerId) {
+      const [row] = isSpread ? await ask<GroupRow>('group', customerId) : []
+      return row?.group ?? null
+    },
     async readWrittenAt() {
       const [row] = isSpread ? [] : await ask<{ written_at: number | null }>('written')
       return row?.written_at ?? 0
@@ -153,6 +168,7 @@ function readFirstPage({ first_page: text }: FirstPageRow, synced_at: number | n
   }
 }
 
+type GroupRow = { group: number }
 type FirstPageRow = { first_page: string }
 type PageRow = Omit<InvoicePage, 'summaries' | keyof Snapshot> & {
   summaries: string | null

@@ -4,6 +4,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type ConnectionUse, type ReadStore, StoreUnavailable } from '../store.ts'
+import { rememberPlaces } from './known-places.ts'
 import { openPostgresReader, type PostgresReader } from './reader.ts'
 import { hostsOf } from './split-hosts.ts'
 
@@ -25,6 +26,8 @@ interface Node {
   /** When its content was last written, in milliseconds. */
   writtenAt: number
   isLeftOut: boolean
+  /** As in `PostgresReader`. */
+  group: number | null
 }
 
 /** Called when a node is left out because its content is old, and with null when it is asked again. */
@@ -36,9 +39,18 @@ export async function openSpreadReader(
   sharedBy: number,
   onLeftOut: OnLeftOut = () => {},
 ): Promise<ReadStore> {
-  const unknown = { store: null, restsUntil: 0, lookedAt: 0, looking: null, writtenAt: 0, isLeftOut: false }
+  const unknown = {
+    store: null,
+    restsUntil: 0,
+    lookedAt: 0,
+    looking: null,
+    writtenAt: 0,
+    isLeftOut: false,
+    group: null,
+  }
   const nodes: Node[] = urls.map(url => ({ ...unknown, isDown: true, url }))
   let turn = 0
+  const places = rememberPlaces(customerId => ask(store => store.findGroup(customerId)))
 
   function open(node: Node): Promise<PostgresReader> {
     node.store ??= openPostgresReader(node.url, sharedBy).catch(error => {
@@ -51,7 +63,10 @@ export async function openSpreadReader(
   function look(node: Node): Promise<void> {
     node.lookedAt = performance.now()
     node.looking ??= open(node)
-      .then(store => store.readWrittenAt())
+      .then(store => {
+        node.group = store.group
+        return store.readWrittenAt()
+      })
       .then(
         writtenAt => Object.assign(node, { writtenAt, isDown: false }),
         error => {
@@ -96,13 +111,20 @@ export async function openSpreadReader(
     late.abort()
   }
 
-  async function ask<T>(question: (store: ReadStore) => Promise<T>): Promise<T> {
+  /** On Citus, the node that holds the customer is asked first, once it is known. */
+  async function ask<T>(question: (store: PostgresReader) => Promise<T>, customerId?: string): Promise<T> {
     const first = turn++ % nodes.length
     const inTurn = [...nodes.slice(first), ...nodes.slice(0, first)]
     await lookAtDue()
     const now = performance.now()
     const isReady = ({ isDown, restsUntil }: Node) => !isDown && restsUntil <= now
-    const inOrder = [...inTurn.filter(isReady), ...inTurn.filter(node => !isReady(node))]
+    const group = customerId === undefined ? undefined : places.find(customerId)
+    const isTheirs = (node: Node) => group !== undefined && node.group === group && isReady(node)
+    const inOrder = [
+      ...inTurn.filter(isTheirs),
+      ...inTurn.filter(node => isReady(node) && !isTheirs(node)),
+      ...inTurn.filter(node => !isReady(node)),
+    ]
     let failure: unknown = new StoreUnavailable('No database server with the newest content answers.')
     for (const node of inOrder.filter(({ isLeftOut }) => !isLeftOut))
       try {
@@ -144,10 +166,11 @@ export async function openSpreadReader(
     throw fatal ?? failures[0]
   }
   return {
-    listInvoices: query => ask(store => store.listInvoices(query)),
-    readSnapshot: customerId => ask(store => store.readSnapshot(customerId)),
+    listInvoices: query => ask(store => store.listInvoices(query), query.customer_id),
+    readSnapshot: customerId => ask(store => store.readSnapshot(customerId), customerId),
     readFreshness: () => ask(store => store.readFreshness()),
-    findInvoice: (customerId, invoiceId) => ask(store => store.findInvoice(customerId, invoiceId)),
+    findInvoice: (customerId, invoiceId) =>
+      ask(store => store.findInvoice(customerId, invoiceId), customerId),
     findToken: id => ask(store => store.findToken(id)),
     findKey: kid => ask(store => store.findKey(kid)),
     coversCustomer: (id, customerId) => ask(store => store.coversCustomer(id, customerId)),

@@ -51,7 +51,6 @@ CREATE TABLE fatura.search_words (
 ALTER TABLE fatura.search_words ALTER bits SET STORAGE EXTERNAL;
 
 -- On Citus, the freshness and the tokens lie at the coordinator: the former is read alone.
-DROP FUNCTION fatura.find_token(text);
 DROP FUNCTION fatura.read_snapshot(text);
 DROP FUNCTION fatura.find_invoice(text, text);
 DROP FUNCTION fatura.list_invoices(text, bigint, bigint, text, text, bigint, bigint);
