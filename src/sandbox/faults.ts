@@ -47,6 +47,8 @@ export const documentRouteNames = ['ix_list', 'ix_document', 'ix_client', 'ix_pd
 export type DocumentRouteName = (typeof documentRouteNames)[number]
 
 export interface FaultOptions {
+  /** How many requests it leaves alone first. */
+  after?: number
   /** How many requests it spoils; until it is cleared, when not given. */
   times?: number
   /** The header's text as it is sent: seconds, a date, or nonsense. */
@@ -90,12 +92,12 @@ export function createFaults<Name extends DocumentFault, Route extends string>(
 ): Faults<Name, Route> & { take(route: string): ActiveFault | null } {
   const active = new Map<
     string,
-    { fault: Name; left: number; turn: number; retryAfter: string | undefined }
+    { fault: Name; spared: number; left: number; turn: number; retryAfter: string | undefined }
   >()
   let chaos: { share: number; among: readonly DocumentFault[] } = { share: 0, among: passing }
   return {
-    set(route, fault, { times = Number.POSITIVE_INFINITY, retryAfter } = {}) {
-      active.set(route, { fault, left: times, turn: 0, retryAfter })
+    set(route, fault, { after = 0, times = Number.POSITIVE_INFINITY, retryAfter } = {}) {
+      active.set(route, { fault, spared: after, left: times, turn: 0, retryAfter })
     },
     setChaos(share, among) {
       chaos = { share, among: among ?? passing }
@@ -106,7 +108,7 @@ export function createFaults<Name extends DocumentFault, Route extends string>(
     },
     take(route) {
       const found = [active.get(route), active.get('*')].find(entry => entry !== undefined && entry.left > 0)
-      if (found !== undefined) {
+      if (found !== undefined && found.spared-- <= 0) {
         found.left--
         return { fault: found.fault, retryAfter: found.retryAfter, turn: found.turn++ }
       }

@@ -202,10 +202,8 @@ describe('fatura sync', { concurrency: 12 }, () => {
         .filter(({ kind }) => kind === 'stream')
     }
     // What fails is asked again for ten seconds: by its own clock.
-    const failing = world.run(once, { env: quickClock(5), node })
-    while ((sandbox.requests.get('list_invoices') ?? 0) < 2) await sleep(1)
-    sandbox.faults.set('*', 'error_503')
-    const failed = withoutProgress(await failing)
+    sandbox.faults.set('list_invoices', 'error_503', { after: 2 })
+    const failed = withoutProgress(await world.run(once, { env: quickClock(5), node }))
     assert.equal(failed.code, 1)
     assert.match(failed.stderr, /^fatura: Stripe answered .* The next run continues from there\.\n$/)
 
