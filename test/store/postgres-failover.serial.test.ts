@@ -89,7 +89,12 @@ describe('an address with two hosts', () => {
       const { status, json } = await api.get(list, token)
       return status === 200 ? (json as { invoices: { total_cents: number }[] }).invoices[0]?.total_cents : 0
     }
-    await eventually('the API reads the newer content', async () => (await seen()) === 3)
+    // What is known of a server is a second old at most: until then the former primary may be asked.
+    const leftOut = /a database server is left out: another has newer content/
+    await eventually('the former primary is left out', async () => {
+      await seen()
+      return leftOut.test(api.stderr + api.stdout)
+    })
     for (let i = 0; i < 20; i++) assert.equal(await seen(), 3)
     const both2 = await openReadStore(`${a.url}${name},${b.url}${name}`)
     t.after(() => both2.close())
@@ -101,7 +106,5 @@ describe('an address with two hosts', () => {
         [`127.0.0.1:${b.port}`, true],
       ],
     )
-    const left = api.stderr + api.stdout
-    assert.match(left, /a database server is left out: another has newer content/)
   })
 })
