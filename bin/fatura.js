@@ -19,7 +19,7 @@ if (major < 24) {
   module.enableCompileCache(kept)
   // For the threads that this process starts: they begin with its environment, and keep nothing otherwise.
   process.env.NODE_COMPILE_CACHE ??= kept
-  import(existsSync(source) ? source.href : '../dist/cli/main.js')
+  import(existsSync(source) ? source.href : '../dist/src/cli/main.js')
 }
 
 /** @param {string} why */

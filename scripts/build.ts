@@ -35,8 +35,8 @@ const parts: Record<string, Part> = {
   },
   library: {
     inputs: ['src/*.ts', 'src/client/*.ts', 'src/customer-link/*.ts', 'scripts/build-modules.ts'],
-    output: new URL('dist/client/client.js', root),
-    build: async () => (await import('./build-modules.ts')).buildLibrary(new URL('dist/', root)),
+    output: new URL('dist/src/client/client.js', root),
+    build: async () => (await import('./build-modules.ts')).buildLibrary(new URL('dist/src/', root)),
   },
 }
 

@@ -10,7 +10,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
-import { startStripeSandbox } from '../../src/sandbox/stripe/server.ts'
+import { startStripeSandbox } from '../../sandbox/stripe/server.ts'
 import { migrateStore, openWriteStore } from '../../src/store/engines.ts'
 import { assertTruth } from '../../test/support/sync-truth.ts'
 

@@ -1,6 +1,7 @@
 /** Whether a request takes as long for a customer of a million invoices as for one of forty. */
+
+import { createRandom, shuffle } from '../../sandbox/random.ts'
 import { createProgress } from '../../src/cli/terminal/progress.ts'
-import { createRandom, shuffle } from '../../src/sandbox/random.ts'
 import { openConnection } from '../load/ask.ts'
 import type { Options } from '../options.ts'
 import { largeCustomerId } from '../seed/corpus.ts'

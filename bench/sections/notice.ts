@@ -8,10 +8,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
+import { createDocuments } from '../../sandbox/invoicexpress/account.ts'
+import { startInvoiceXpressSandbox } from '../../sandbox/invoicexpress/server.ts'
+import { startStripeSandbox } from '../../sandbox/stripe/server.ts'
 import type { Invoice } from '../../src/invoice.ts'
-import { createDocuments } from '../../src/sandbox/invoicexpress/account.ts'
-import { startInvoiceXpressSandbox } from '../../src/sandbox/invoicexpress/server.ts'
-import { startStripeSandbox } from '../../src/sandbox/stripe/server.ts'
 import { migrateStore, openWriteStore } from '../../src/store/engines.ts'
 
 const { values } = parseArgs({

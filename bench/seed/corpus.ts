@@ -1,6 +1,7 @@
 /** The invoices that are measured: the same at every run, and made one after the other, so that memory stays constant. */
+
+import { createRandom, integer, letters, pick, type Random } from '../../sandbox/random.ts'
 import type { Invoice, InvoiceRecord, InvoiceStatus, Line } from '../../src/invoice.ts'
-import { createRandom, integer, letters, pick, type Random } from '../../src/sandbox/random.ts'
 
 export interface Shape {
   /** Customers with a few invoices each. */

@@ -1,5 +1,5 @@
 /** The seeded stores that a run measures. */
-import { createRandom, shuffle } from '../../src/sandbox/random.ts'
+import { createRandom, shuffle } from '../../sandbox/random.ts'
 import type { EngineName, Options } from '../options.ts'
 import { type PostgresServer, startPostgres } from '../servers/postgres-server.ts'
 import { customerId, type Shape } from './corpus.ts'

@@ -1,7 +1,8 @@
 /** The command line: one file a command, all listed here. */
+
 import { styleText } from 'node:util'
 import { Command, CommanderError } from 'commander'
-import manifest from '../../package.json' with { type: 'json' }
+import { version } from '../package.ts'
 import { StoreError } from '../store/store.ts'
 import { examples } from './commands/examples.ts'
 import { CliError } from './terminal/cli-error.ts'
@@ -39,7 +40,7 @@ const program = new Command('fatura')
   .description(
     "A customer's invoices over HTTP: the payment platform's state and the certified document's, side by side.",
   )
-  .version(manifest.version)
+  .version(version)
   .addHelpText(
     'after',
     `

@@ -1,7 +1,8 @@
 /** The OpenAPI document, derived from the routes' schemas. It is kept as `openapi.json` and served from there. */
+
 import swagger from '@fastify/swagger'
 import Fastify from 'fastify'
-import manifest from '../../package.json' with { type: 'json' }
+import { version } from '../package.ts'
 import { addRoutes, type RouteDependencies } from './routes.ts'
 
 /** Derives the document from the routes as they are now. */
@@ -14,7 +15,7 @@ export async function describeApi(): Promise<string> {
       openapi: '3.1.0',
       info: {
         title: 'Fatura',
-        version: manifest.version,
+        version,
         summary: "A customer's invoices, read-only.",
         description:
           "Lists, filters, searches and details a customer's invoices: the payment platform's state and the state of " +

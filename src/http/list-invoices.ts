@@ -1,6 +1,6 @@
-import manifest from '../../package.json' with { type: 'json' }
 import { clampPage, clampPageSize, type ListQuery } from '../invoice.ts'
 import { serializePage } from '../invoice-json.ts'
+import { version as packageVersion } from '../package.ts'
 import type { InvoiceQuery, ReadStore, Snapshot } from '../store/store.ts'
 import { isHeldByClient, setReadHeaders } from './conditional.ts'
 import { limitExpensive } from './expensive.ts'
@@ -33,7 +33,7 @@ export function addListInvoices(app: TypedApp, store: ReadStore): void {
  * invoices were written together have the same version, so the customer is named as well.
  */
 function etagOf(customerId: string, { version }: Snapshot): string {
-  return `"${manifest.version}-${version}-${customerId}"`
+  return `"${packageVersion}-${version}-${customerId}"`
 }
 
 function readQuery({ customerId }: CustomerParams, query: ListQuery): InvoiceQuery {

@@ -6,13 +6,10 @@ import {
   createDocuments,
   type DocumentAccount,
   type DocumentOptions,
-} from '../../src/sandbox/invoicexpress/account.ts'
-import type { DifferenceKind, Planted } from '../../src/sandbox/invoicexpress/differences.ts'
-import {
-  type InvoiceXpressSandbox,
-  startInvoiceXpressSandbox,
-} from '../../src/sandbox/invoicexpress/server.ts'
-import { createRandom } from '../../src/sandbox/random.ts'
+} from '../../sandbox/invoicexpress/account.ts'
+import type { DifferenceKind, Planted } from '../../sandbox/invoicexpress/differences.ts'
+import { type InvoiceXpressSandbox, startInvoiceXpressSandbox } from '../../sandbox/invoicexpress/server.ts'
+import { createRandom } from '../../sandbox/random.ts'
 import { openWriteStore } from '../../src/store/engines.ts'
 import { campaign } from '../support/campaign.ts'
 import { type Answer, createStoredToken, get, type Outcome } from '../support/cli.ts'

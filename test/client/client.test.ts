@@ -6,6 +6,7 @@ import { describe, test } from 'node:test'
 import { createToken } from '../../src/access/token.ts'
 import { type ClientOptions, createClient, FaturaError, type Invoice } from '../../src/client/client.ts'
 import { type Pdf, SourceError } from '../../src/sources.ts'
+import { eventually } from '../support/cli.ts'
 import { engines } from '../support/engines.ts'
 import { startUpstream } from '../support/pdf-upstream.ts'
 import { makeLine, makeRecord, withDocument } from '../support/records.ts'
@@ -79,10 +80,11 @@ for (const engine of engines) {
       const { client, statuses } = await connect(service)
       for (const moment of [Date.UTC(2026, 0, 1), Date.UTC(2026, 0, 2)]) {
         await service.store.transaction(tx => tx.saveSuccess('import', moment))
-        const { syncedAt } = await client.invoices.list('cus_ana')
-        assert.equal(syncedAt?.getTime(), moment)
+        // The service reads it twice a second.
+        const isSeen = async () => (await client.invoices.list('cus_ana')).syncedAt?.getTime() === moment
+        await eventually('it is seen', isSeen)
       }
-      assert.deepEqual(statuses, [200, 304])
+      assert.deepEqual([...new Set(statuses)], [200, 304])
     })
 
     test('a poll costs a 304 and gives the very object of before; after a change, the new one', async t => {

@@ -6,6 +6,13 @@ import type { AddressInfo } from 'node:net'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, it, type TestContext } from 'node:test'
+import { createDocuments, type DocumentAccount } from '../../sandbox/invoicexpress/account.ts'
+import {
+  type InvoiceXpressSandbox,
+  type InvoiceXpressOptions as IxSandboxOptions,
+  startInvoiceXpressSandbox,
+} from '../../sandbox/invoicexpress/server.ts'
+import type { SandboxOptions } from '../../sandbox/stripe/server.ts'
 import type { Wanted } from '../../src/cli/wiring/run-checks.ts'
 import { checkClock } from '../../src/doctor/check-clock.ts'
 import { quickPace } from '../../src/doctor/check-invoicexpress.ts'
@@ -15,13 +22,6 @@ import { pickSample, type ReadKeys } from '../../src/doctor/pick-sample.ts'
 import type { InvoiceKey } from '../../src/invoice.ts'
 import { createDocumentSource } from '../../src/invoicexpress/document-source.ts'
 import { usualRules } from '../../src/linking/link.ts'
-import { createDocuments, type DocumentAccount } from '../../src/sandbox/invoicexpress/account.ts'
-import {
-  type InvoiceXpressSandbox,
-  type InvoiceXpressOptions as IxSandboxOptions,
-  startInvoiceXpressSandbox,
-} from '../../src/sandbox/invoicexpress/server.ts'
-import type { SandboxOptions } from '../../src/sandbox/stripe/server.ts'
 import { openOperatorStore, openWriteStore, prepareStore } from '../../src/store/engines.ts'
 import { createBillingSource } from '../../src/stripe/billing-source.ts'
 import { neededEvents } from '../../src/stripe/needed-events.ts'

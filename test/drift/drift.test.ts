@@ -1,6 +1,8 @@
 /** How wrong the store is: measured against a sandbox, and put right, on every engine. */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { createRandom } from '../../sandbox/random.ts'
+import type { StripeInvoice } from '../../sandbox/stripe/objects.ts'
 import { createReporter, type Finding } from '../../src/doctor/findings.ts'
 import { noClaim } from '../../src/document.ts'
 import { readDrift } from '../../src/drift/estimate.ts'
@@ -8,8 +10,6 @@ import { createDriftMeasure, type DriftOptions } from '../../src/drift/measure-d
 import { checkDrift, tellDrift } from '../../src/drift/tell-drift.ts'
 import type { InvoiceKey } from '../../src/invoice.ts'
 import { usualRules } from '../../src/linking/link.ts'
-import { createRandom } from '../../src/sandbox/random.ts'
-import type { StripeInvoice } from '../../src/sandbox/stripe/objects.ts'
 import type { WriteStore } from '../../src/store/store.ts'
 import { anyOrdinary, startDocuments } from '../support/documents.ts'
 import { engines } from '../support/engines.ts'

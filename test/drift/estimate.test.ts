@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { describe, it } from 'node:test'
+import { createRandom, type Random } from '../../sandbox/random.ts'
 import { estimate } from '../../src/drift/estimate.ts'
-import { createRandom, type Random } from '../../src/sandbox/random.ts'
 
 const bounds = new Map<string, number>()
 

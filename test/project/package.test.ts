@@ -91,9 +91,13 @@ describe('the package', { concurrency: 2 }, () => {
   it('holds what was compiled, what that reads, and the docs; no source and no tests', () => {
     const paths = packed.map(({ path }) => path)
     for (const path of [
-      ...['bin/fatura.js', 'dist/cli/main.js', 'build/stripe.cjs', 'openapi.json', 'LICENSE'],
-      ...['dist/store/sqlite/migrations/0001.sql', 'dist/store/postgres/migrations/0001.sql'],
-      ...['dist/client/client.js', 'dist/client/client.d.ts', 'dist/customer-link/create-link.d.ts'],
+      ...['bin/fatura.js', 'dist/src/cli/main.js', 'build/stripe.cjs', 'openapi.json', 'LICENSE'],
+      ...['dist/src/store/sqlite/migrations/0001.sql', 'dist/src/store/postgres/migrations/0001.sql'],
+      ...[
+        'dist/src/client/client.js',
+        'dist/src/client/client.d.ts',
+        'dist/src/customer-link/create-link.d.ts',
+      ],
       ...['docs/install.md', 'README.md', 'CHANGELOG.md', 'ops/systemd/fatura.service'],
     ])
       assert.ok(paths.includes(path), path)

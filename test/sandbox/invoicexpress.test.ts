@@ -3,37 +3,37 @@ import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { after, before, describe, it, type TestContext } from 'node:test'
-import { documentTypes } from '../../src/document.ts'
 import {
   type DocumentFault,
   type DocumentRouteName,
   documentFaultNames,
   documentRouteNames,
   routeNames,
-} from '../../src/sandbox/faults.ts'
+} from '../../sandbox/faults.ts'
 import {
   createDocuments,
   type DocumentOptions,
   documentChangeKinds,
-} from '../../src/sandbox/invoicexpress/account.ts'
-import { ixControls } from '../../src/sandbox/invoicexpress/control.ts'
+} from '../../sandbox/invoicexpress/account.ts'
+import { ixControls } from '../../sandbox/invoicexpress/control.ts'
 import {
   type DifferenceKind,
   differenceKinds,
   type Planted,
-} from '../../src/sandbox/invoicexpress/differences.ts'
-import { type IxDocument, ixTypes, toMajor } from '../../src/sandbox/invoicexpress/objects.ts'
+} from '../../sandbox/invoicexpress/differences.ts'
+import { type IxDocument, ixTypes, toMajor } from '../../sandbox/invoicexpress/objects.ts'
 import {
   type InvoiceXpressOptions,
   type InvoiceXpressSandbox,
   startInvoiceXpressSandbox,
-} from '../../src/sandbox/invoicexpress/server.ts'
-import { stateKinds } from '../../src/sandbox/invoicexpress/states.ts'
-import { createAccount } from '../../src/sandbox/stripe/account.ts'
-import { stripeControls } from '../../src/sandbox/stripe/control.ts'
-import type { StripeInvoice } from '../../src/sandbox/stripe/objects.ts'
-import { permissions } from '../../src/sandbox/stripe/permissions.ts'
-import { startStripeSandbox } from '../../src/sandbox/stripe/server.ts'
+} from '../../sandbox/invoicexpress/server.ts'
+import { stateKinds } from '../../sandbox/invoicexpress/states.ts'
+import { createAccount } from '../../sandbox/stripe/account.ts'
+import { stripeControls } from '../../sandbox/stripe/control.ts'
+import type { StripeInvoice } from '../../sandbox/stripe/objects.ts'
+import { permissions } from '../../sandbox/stripe/permissions.ts'
+import { startStripeSandbox } from '../../sandbox/stripe/server.ts'
+import { documentTypes } from '../../src/document.ts'
 import { assertOneLine, createCli, isRefused } from '../support/cli.ts'
 import { assertDrips, countBytes } from '../support/faulty-body.ts'
 

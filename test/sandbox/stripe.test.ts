@@ -6,18 +6,18 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after, before, describe, it, type TestContext } from 'node:test'
 import Stripe from 'stripe'
-import { sandboxCommand } from '../../src/cli/commands/sandbox.ts'
-import { CliError } from '../../src/cli/terminal/cli-error.ts'
-import { type Fault, faultNames, type RouteName } from '../../src/sandbox/faults.ts'
-import { formatAmount } from '../../src/sandbox/pdf.ts'
-import { createAccount } from '../../src/sandbox/stripe/account.ts'
-import type { StripeInvoice } from '../../src/sandbox/stripe/objects.ts'
+import { type Fault, faultNames, type RouteName } from '../../sandbox/faults.ts'
+import { formatAmount } from '../../sandbox/pdf.ts'
+import { createAccount } from '../../sandbox/stripe/account.ts'
+import type { StripeInvoice } from '../../sandbox/stripe/objects.ts'
 import {
   type SandboxOptions,
   type StripeSandbox,
   sandboxKeys,
   startStripeSandbox,
-} from '../../src/sandbox/stripe/server.ts'
+} from '../../sandbox/stripe/server.ts'
+import { sandboxCommand } from '../../src/cli/commands/sandbox.ts'
+import { CliError } from '../../src/cli/terminal/cli-error.ts'
 import { assertOneLine, createCli, isRefused } from '../support/cli.ts'
 import { assertDrips, countBytes } from '../support/faulty-body.ts'
 

@@ -1,11 +1,11 @@
 /** What the store must say of documents in the end, told plainly from the sandbox's two accounts. */
 import assert from 'node:assert/strict'
+import type { DocumentAccount } from '../../sandbox/invoicexpress/account.ts'
+import type { IxDocument } from '../../sandbox/invoicexpress/objects.ts'
+import type { StripeAccount } from '../../sandbox/stripe/account.ts'
+import type { StripeInvoice } from '../../sandbox/stripe/objects.ts'
 import { documentTypes } from '../../src/document.ts'
 import type { Invoice } from '../../src/invoice.ts'
-import type { DocumentAccount } from '../../src/sandbox/invoicexpress/account.ts'
-import type { IxDocument } from '../../src/sandbox/invoicexpress/objects.ts'
-import type { StripeAccount } from '../../src/sandbox/stripe/account.ts'
-import type { StripeInvoice } from '../../src/sandbox/stripe/objects.ts'
 import type { WriteStore } from '../../src/store/store.ts'
 import { readAll } from './sync.ts'
 

@@ -1,19 +1,19 @@
 /** Both systems, a store, and the connectors between them. */
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
-import type { Invoice } from '../../src/invoice.ts'
-import { createDocumentSource } from '../../src/invoicexpress/document-source.ts'
-import { type LinkRules, usualRules } from '../../src/linking/link.ts'
 import {
   createDocuments,
   type DocumentAccount,
   type DocumentOptions,
-} from '../../src/sandbox/invoicexpress/account.ts'
+} from '../../sandbox/invoicexpress/account.ts'
 import {
   type InvoiceXpressSandbox,
   type InvoiceXpressOptions as SandboxOptions,
   startInvoiceXpressSandbox,
-} from '../../src/sandbox/invoicexpress/server.ts'
+} from '../../sandbox/invoicexpress/server.ts'
+import type { Invoice } from '../../src/invoice.ts'
+import { createDocumentSource } from '../../src/invoicexpress/document-source.ts'
+import { type LinkRules, usualRules } from '../../src/linking/link.ts'
 import type { DocumentSource } from '../../src/sources.ts'
 import { createDocumentSync, type DocumentSync, type DocumentSyncOptions } from '../../src/sync/documents.ts'
 import type { Pace } from '../../src/upstream/paced-calls.ts'

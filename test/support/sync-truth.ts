@@ -3,16 +3,12 @@ import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import { pino } from 'pino'
 import type { Stripe } from 'stripe'
+import type { StripeAccount } from '../../sandbox/stripe/account.ts'
+import { type SandboxOptions, type StripeSandbox, startStripeSandbox } from '../../sandbox/stripe/server.ts'
 import { syncOnce } from '../../src/cli/wiring/start-sync.ts'
 import type { InvoiceKey, InvoiceRecord } from '../../src/invoice.ts'
 import type { InvoiceXpressOptions } from '../../src/invoicexpress/client.ts'
 import { usualRules } from '../../src/linking/link.ts'
-import type { StripeAccount } from '../../src/sandbox/stripe/account.ts'
-import {
-  type SandboxOptions,
-  type StripeSandbox,
-  startStripeSandbox,
-} from '../../src/sandbox/stripe/server.ts'
 import { openOperatorStore, openWriteStore, prepareStore } from '../../src/store/engines.ts'
 import type { Stream } from '../../src/store/store.ts'
 import { usualKeys } from '../../src/stripe/map-claim.ts'

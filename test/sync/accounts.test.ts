@@ -2,13 +2,9 @@
 import assert from 'node:assert/strict'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, it, type TestContext } from 'node:test'
-import { createDocuments } from '../../src/sandbox/invoicexpress/account.ts'
-import { startInvoiceXpressSandbox } from '../../src/sandbox/invoicexpress/server.ts'
-import {
-  type SandboxOptions,
-  type StripeSandbox,
-  startStripeSandbox,
-} from '../../src/sandbox/stripe/server.ts'
+import { createDocuments } from '../../sandbox/invoicexpress/account.ts'
+import { startInvoiceXpressSandbox } from '../../sandbox/invoicexpress/server.ts'
+import { type SandboxOptions, type StripeSandbox, startStripeSandbox } from '../../sandbox/stripe/server.ts'
 import { assertOneLine } from '../support/cli.ts'
 import { engines, runSql } from '../support/engines.ts'
 import { examineHere } from '../support/examine.ts'

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { IxDocument } from '../../src/sandbox/invoicexpress/objects.ts'
+import type { IxDocument } from '../../sandbox/invoicexpress/objects.ts'
 import type { DocumentSync } from '../../src/sync/documents.ts'
 import { assertDocumentsTrue } from '../support/document-truth.ts'
 import { anyOrdinary, type DocumentRig, startDocuments } from '../support/documents.ts'

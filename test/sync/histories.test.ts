@@ -3,14 +3,14 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import type Stripe from 'stripe'
-import type { Invoice } from '../../src/invoice.ts'
 import {
   type ChangeKind,
   changeableFrom,
   changeKinds,
   createAccount,
   type StripeAccount,
-} from '../../src/sandbox/stripe/account.ts'
+} from '../../sandbox/stripe/account.ts'
+import type { Invoice } from '../../src/invoice.ts'
 import type { Observation } from '../../src/sources.ts'
 import type { StoredRecord } from '../../src/store/store.ts'
 import { readEvent } from '../../src/stripe/billing-source.ts'

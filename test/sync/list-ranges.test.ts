@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { pino } from 'pino'
-import { startStripeSandbox } from '../../src/sandbox/stripe/server.ts'
+import { startStripeSandbox } from '../../sandbox/stripe/server.ts'
 import { createBillingSource } from '../../src/stripe/billing-source.ts'
 import { listRanges } from '../../src/sync/list-ranges.ts'
 import { type Range, wholeList } from '../../src/sync/ranges.ts'

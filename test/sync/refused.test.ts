@@ -1,8 +1,8 @@
 /** Invoices that are refused: each is named once, with its reason, until the payment platform's record is good or gone. */
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
+import type { StripeInvoice } from '../../sandbox/stripe/objects.ts'
 import { createStoreMetrics } from '../../src/metrics/store-metrics.ts'
-import type { StripeInvoice } from '../../src/sandbox/stripe/objects.ts'
 import { openOperatorStore } from '../../src/store/engines.ts'
 import type { Connector } from '../../src/sync/connector.ts'
 import { createCli, eventually } from '../support/cli.ts'

@@ -40,10 +40,10 @@ async function sandbox(options: Record<string, string>): Promise<void> {
     options.customers === undefined ? {} : { customers: readWhole('customers', options.customers, 1, most) }
   const differences = readWhole('differences', options.differences, 0, most)
   const signal = waitForSignal()
-  const { createDocuments } = await import('../../sandbox/invoicexpress/account.ts')
-  const { startInvoiceXpressSandbox } = await import('../../sandbox/invoicexpress/server.ts')
-  const { createAccount } = await import('../../sandbox/stripe/account.ts')
-  const { startStripeSandbox } = await import('../../sandbox/stripe/server.ts')
+  const { createDocuments } = await import('../../../sandbox/invoicexpress/account.ts')
+  const { startInvoiceXpressSandbox } = await import('../../../sandbox/invoicexpress/server.ts')
+  const { createAccount } = await import('../../../sandbox/stripe/account.ts')
+  const { startStripeSandbox } = await import('../../../sandbox/stripe/server.ts')
 
   const account = createAccount({ seed, invoices, ...customers })
   const documents = plantable(() => createDocuments(account, { seed, differences }))

@@ -1,5 +1,5 @@
 /** Every state that an invoice's document can be in, as whoever creates documents left it. */
-import { type DocumentType, documentTypes } from '../../document.ts'
+import { type DocumentType, documentTypes } from '../../src/document.ts'
 import { integer, pick, type Random } from '../random.ts'
 import type { StripeInvoice } from '../stripe/objects.ts'
 import { type Draft, type Ledger, recordOf } from './ledger.ts'

@@ -1,5 +1,5 @@
 /** The invoicing system's objects as the wire has them: the fields that the sandbox reads or changes. */
-import type { DocumentType } from '../../document.ts'
+import type { DocumentType } from '../../src/document.ts'
 
 /** Credit and debit notes and receipts are about an invoice, and certify none. */
 export type IxType = DocumentType | 'CreditNote' | 'DebitNote' | 'Receipt'

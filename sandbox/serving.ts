@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { createServer } from '../node-http.ts'
+import { createServer } from '../src/node-http.ts'
 import type { ActiveFault } from './faults.ts'
 import { type Answer, sendSpoilt, spoilBody, type WriteError } from './spoil.ts'
 
