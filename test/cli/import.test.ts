@@ -50,7 +50,7 @@ async function look(t: TestContext, cli: Cli): Promise<[api: Pick<Serving, 'get'
     invoiceXpress: null,
     log: pino({ level: 'silent' }),
   })
-  t.after(stop)
+  t.after(() => stop())
   return [{ get: (path, token) => get(address + path, token) }, token]
 }
 

@@ -51,8 +51,7 @@ async function endUnderTraffic(
   })
   const { address } = api
   // Shorter than the delay and the grace after it.
-  // With workers, the one process that takes connections and those that end are not in step: docs/run.md says what is not promised.
-  const loops = { busy: 6, idle: 20, fresh: 4, stubborn: args.includes('--workers') ? 0 : 8 }
+  const loops = { busy: 6, idle: 20, fresh: 4, stubborn: 8 }
   const traffic = startTraffic({ address, paths, token, ...loops, idleFor: [300, 2_500] })
   // Until then every idle connection was used.
   await (prepare?.(api, traffic) ?? sleep(1_200))

@@ -50,12 +50,16 @@ const patienceMs = 8_500
 const quietMs = 100
 const longestMs = 500
 
+/** Points that all processes at a port reach before any of them goes on. */
+export const meetingPoints = ['quiet', 'closed'] as const
+export type Meet = (point: (typeof meetingPoints)[number]) => Promise<void>
+
 /**
  * Stops listening without the loss of a connection: the system resets those that nobody took yet. Until nobody connects for
  * a moment, connections are taken and not read: whoever waits for an answer does not connect again meanwhile. Then all are
  * read.
  */
-async function stopListening(server: Server): Promise<void> {
+async function stopListening(server: Server, meet: Meet): Promise<void> {
   const taken: Socket[] = []
   const take = (socket: Socket) => {
     taken.push(socket)
@@ -71,15 +75,21 @@ async function stopListening(server: Server): Promise<void> {
     if (taken.length > seen) last = performance.now()
     seen = taken.length
   }
+  await meet('quiet')
   server.close()
   server.off('connection', take)
+  await meet('closed')
   for (const socket of taken) socket.resume()
 }
 
 /** Closes the server, then what `close` closes, and lets connections go as they fall silent. */
-export async function closeGently(server: Server, close: () => Promise<void>): Promise<void> {
+export async function closeGently(
+  server: Server,
+  close: () => Promise<void>,
+  meet: Meet = async () => {},
+): Promise<void> {
   const cutOff = setTimeout(() => server.closeAllConnections(), patienceMs)
-  await stopListening(server)
+  await stopListening(server, meet)
   // Right after what has arrived was read.
   const letGo = setInterval(() => setImmediate(() => server.closeIdleConnections()), 50)
   await close()

@@ -12,7 +12,7 @@ import { openReadStore } from '../../store/engines.ts'
 import type { ReadStore } from '../../store/store.ts'
 import type { StripeOptions } from '../../stripe/client.ts'
 import { CliError } from '../terminal/cli-error.ts'
-import { closeGently, endConnectionsByAnswers, holdConnections } from './close-connections.ts'
+import { closeGently, endConnectionsByAnswers, holdConnections, type Meet } from './close-connections.ts'
 import { explainListening } from './explain-listening.ts'
 import { openPdfSources } from './open-pdf-sources.ts'
 
@@ -53,8 +53,8 @@ export interface RunningApi {
    * answers 503, unless other processes go on serving the address.
    */
   leave(othersServe?: boolean): void
-  /** Lets the requests in flight finish, then lets go of the port and the store. */
-  stop(): Promise<void>
+  /** Lets the requests in flight finish, then lets go of the port and the store; in step with other processes at the port, given `meet`. */
+  stop(meet?: Meet): Promise<void>
 }
 
 /** Everything that can be done before anybody may connect. */
@@ -109,13 +109,13 @@ export async function prepareApi(options: ApiOptions): Promise<PreparedApi> {
     ending: ending.signal,
   })
   holdConnections(app.server)
-  const stop = async () => {
-    await closeGently(app.server, () => app.close())
+  const stop = async (meet?: Meet) => {
+    await closeGently(app.server, () => app.close(), meet)
     verifiers?.close()
     await store.close()
   }
   return {
-    discard: stop,
+    discard: () => stop(),
     async listen() {
       try {
         return {

@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { Peer } from '../../metrics/gather.ts'
 import type { BesideAdmin } from './beside-admin.ts'
+import { type Meet, meetingPoints } from './close-connections.ts'
 import type { PreparedApi, RunningApi } from './start-api.ts'
 
 /** What a worker says once it listens. */
@@ -20,6 +21,9 @@ const stopMessage = 'stop'
 const soonMs = 5_000
 const shortestWait = 100
 const longestWaitMs = 10_000
+
+/** A worker goes on without the others after so long. */
+const meetingMs = 1_000
 
 /** Longer than a worker takes to stop. */
 const patienceMs = 9_500
@@ -42,6 +46,8 @@ export async function runWorkers(
   const ending = new AbortController()
   /** Those that listened: a worker that never did has nothing to finish. */
   const listened = new WeakSet<Worker>()
+  /** Meeting points at which workers are, as "point worker". */
+  const arrived = new Set<string>()
   const left = delay.then(delayMs => {
     leaving.abort()
     tellAll(leaveMessage)
@@ -83,8 +89,24 @@ export async function runWorkers(
       listened.add(worker)
       beside.addPeer(peer)
     })
-    worker.once('exit', () => beside.removePeer(peer))
+    worker.on('message', message => {
+      if (!meetingPoints.includes(message)) return
+      arrived.add(`${message} ${worker.id}`)
+      if (leaving.signal.aborted) letGo()
+      // It stops alone: the others go on listening.
+      else peer.send(message)
+    })
+    worker.once('exit', () => {
+      beside.removePeer(peer)
+      if (leaving.signal.aborted) letGo()
+    })
     return worker
+  }
+
+  function letGo(): void {
+    const workers = Object.values(cluster.workers ?? {})
+    for (const point of meetingPoints)
+      if (workers.every(worker => arrived.has(`${point} ${worker?.id}`))) tellAll(point)
   }
 
   /** Keeps a place taken; resolves at the end with the exit code of the last worker that had it. */
@@ -159,8 +181,13 @@ export async function serveAsWorker(
       api.leave(true)
       await sleep(delayMs, undefined, { ref: false })
     })
+    const meet: Meet = async point => {
+      const met = hear(point)
+      process.send?.(point)
+      await Promise.race([met, sleep(meetingMs)])
+    }
     await Promise.race([stop, alone])
-    await api.stop()
+    await api.stop(meet)
   } finally {
     // Only the connection to the first process is left to keep this one alive.
     cluster.worker?.disconnect()
