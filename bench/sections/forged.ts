@@ -1,0 +1,113 @@
+/**
+ * Forged customer links at a rate, all from one address, beside fresh right ones and beside page 1 of a known token: how many right ones
+ * are refused, and what page 1 takes with and without the forged ones, in turn.
+ */
+import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
+import { parseArgs } from 'node:util'
+import { createKeyId } from '../../src/access/link-form.ts'
+import { createToken } from '../../src/access/token.ts'
+import { openWriteStore } from '../../src/store/engines.ts'
+import { runOpenLoop } from '../load/open-loop.ts'
+import { describeMachine } from '../machine.ts'
+import { defaultFolder } from '../seed/data-folder.ts'
+import { chooseCustomers, openSeeded } from '../seed/stores.ts'
+import { cleanUp, cleanUpOnSignals } from '../servers/clean-up.ts'
+import { entryPoint, startServer } from '../servers/processes.ts'
+import { listPath } from '../servers/service.ts'
+import { formatTable, spread } from '../statistics.ts'
+
+const { values } = parseArgs({
+  options: {
+    rounds: { type: 'string', default: '5' },
+    seconds: { type: 'string', default: '5' },
+    rate: { type: 'string', default: '1000' },
+    data: { type: 'string', default: defaultFolder },
+  },
+})
+const [rounds, seconds, rate] = [Number(values.rounds), Number(values.seconds), Number(values.rate)]
+const shape = { customers: 1_000, each: 40, large: [] }
+const publicUrl = 'https://billing.example.com'
+
+async function measure(): Promise<string> {
+  const seeded = await openSeeded({ folder: values.data }, shape, null)
+  const customers = chooseCustomers(shape, 50)
+  const { publicKey, privateKey } = generateKeyPairSync('ed25519')
+  const kid = createKeyId()
+  const { id, token, hash } = createToken()
+  const store = await openWriteStore(seeded.url)
+  const made = { name: 'bench', customers: null, created_at: Date.now(), revoked_at: null }
+  const { x = '' } = publicKey.export({ format: 'jwk' })
+  await store.saveKey({ kid, x, ...made })
+  await store.saveToken({ id, hash, expires_at: null, ...made })
+  await store.close()
+  const { address } = await startServer(values.data, 'forged', [entryPoint, 'serve'], {
+    ...{ DATABASE_URL: seeded.readUrl, PORT: '0', RATE_LIMIT: 'off', NODE_ENV: 'production' },
+    PUBLIC_URL: publicUrl,
+  })
+  let linksMade = 0
+  const link = (key: KeyObject, customer: string) => {
+    const iat = Math.floor(Date.now() / 1000)
+    const parts = [
+      { alg: 'EdDSA', typ: 'fatura-link+jwt', kid },
+      { sub: customer, aud: publicUrl, iat, exp: iat + 3_600, jti: String(linksMade++) },
+    ]
+    const signed = parts.map(part => Buffer.from(JSON.stringify(part)).toString('base64url')).join('.')
+    return `${signed}.${sign(null, Buffer.from(signed), key).toString('base64url')}`
+  }
+  const stranger = generateKeyPairSync('ed25519').privateKey
+  const ask = (bearer: (customer: string) => string, count: number) =>
+    Array.from({ length: count }, (_, n) => {
+      const customer = customers[n % customers.length] ?? ''
+      return { path: listPath(customer), headers: { authorization: `Bearer ${bearer(customer)}` } }
+    })
+  const send = (requests: ReturnType<typeof ask>, ratePerSecond: number) =>
+    runOpenLoop({
+      address,
+      requests,
+      ratePerSecond,
+      seconds,
+      maxConnections: 500,
+      openFirst: 20,
+      leadSeconds: 1,
+    })
+  const known = ask(() => token, 50)
+  const p99: { alone: number[]; beside: number[] } = { alone: [], beside: [] }
+  const answers = { right: 0, refused: 0, forged: 0 }
+  for (let round = 0; round < rounds; round++) {
+    const alone = await send(known, 100)
+    const links = 250
+    const [beside, fresh, forged] = await Promise.all([
+      send(known, 100),
+      send(
+        ask(customer => link(privateKey, customer), links),
+        links / seconds,
+      ),
+      send(
+        ask(customer => link(stranger, customer), rate * (seconds + 1)),
+        rate,
+      ),
+    ])
+    p99.alone.push(...alone.byStatus.filter(({ status }) => status === 200).map(each => each.p99))
+    p99.beside.push(...beside.byStatus.filter(({ status }) => status === 200).map(each => each.p99))
+    for (const { status, count } of fresh.byStatus) answers[status === 200 ? 'right' : 'refused'] += count
+    answers.refused += fresh.failed
+    for (const { count } of forged.byStatus) answers.forged += count
+  }
+  const ratios = p99.beside.map((each, n) => each / (p99.alone[n] ?? 1))
+  return formatTable(
+    ['Forged', 'Fresh right links', 'Refused of these', 'p99 of page 1 alone, ms', 'beside', 'ratio'],
+    [
+      [
+        ...[String(answers.forged), String(answers.right + answers.refused), String(answers.refused)],
+        ...[spread(p99.alone, 1), spread(p99.beside, 1), spread(ratios, 2)],
+      ],
+    ],
+  )
+}
+
+cleanUpOnSignals()
+try {
+  process.stdout.write(`${await measure()}\n\n${describeMachine(null)}.\n`)
+} finally {
+  await cleanUp()
+}
