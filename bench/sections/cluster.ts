@@ -29,7 +29,7 @@ const questions: Record<string, (store: ReadStore, customer_id: string) => Promi
   'page 2': (store, customer_id) => store.listInvoices({ customer_id, page: 2, page_size: 10 }),
   'a search': (store, customer_id) =>
     store.listInvoices({ customer_id, page: 1, page_size: 10, words: [['lima', null]] }),
-  'detail': (store, customer_id) => store.findInvoice(customer_id, 'in_7'),
+  detail: (store, customer_id) => store.findInvoice(customer_id, 'in_7'),
 }
 
 async function seed(url: string): Promise<void> {
