@@ -1,6 +1,7 @@
 /** `/ready` knows the store, its schema, and how old the records may be. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { eventually } from '../support/cli.ts'
 import { engines } from '../support/engines.ts'
 import { changeRows } from '../support/kept-stores.ts'
 import { assertError, startService } from '../support/service.ts'
@@ -14,9 +15,12 @@ for (const engine of engines)
       assertError(never, 503, 'unavailable')
       assert.match(never.json.error.message, /were never synchronized/)
       const synchronizedAt = (at: number) => service.store.transaction(tx => tx.saveSuccess('import', at))
+      // How fresh the records are is read twice a second.
+      const becomes = (wanted: number) => eventually('it follows', async () => (await ask()).status === wanted)
       await synchronizedAt(Date.now() - 30_000)
-      assert.equal((await ask()).status, 200)
+      await becomes(200)
       await synchronizedAt(Date.now() - 90_000)
+      await becomes(503)
       const late = await ask()
       assertError(late, 503, 'unavailable')
       assert.equal(late.headers['retry-after'], '5')
