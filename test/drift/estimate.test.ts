@@ -1,4 +1,4 @@
-/** What comparisons say of the whole store, and how long a fault stays unseen: as exactly as `docs/monitor.md` says it. Pure. */
+/** What comparisons say of the whole store, and how long a fault stays unseen: as exactly as `docs/admin.md` says it. Pure. */
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { describe, it } from 'node:test'
@@ -63,7 +63,7 @@ describe('the estimate', () => {
   })
 
   it('tells of a new fault within the times that the docs promise', async () => {
-    const table = readTable(await readFile('docs/monitor.md', 'utf8'))
+    const table = readTable(await readFile('docs/admin.md', 'utf8'))
     for (const share of [0.001, 0.01, 0.1]) {
       const promised = table.get(share) ?? assert.fail(`the docs do not tell of ${share}`)
       const simulated = simulate(share)

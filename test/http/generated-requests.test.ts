@@ -12,7 +12,7 @@ import { Compile } from 'typebox/schema'
 import { createKeyId } from '../../src/access/link-form.ts'
 import { isCalendarDay } from '../../src/calendar.ts'
 import { createLinkToken, type LinkKey } from '../../src/customer-link/create-link.ts'
-import { invoiceStatuses, isCustomerId, isInvoiceId } from '../../src/invoice.ts'
+import { invoiceStatuses, isCustomerId, isInvoiceId, type ListQuery } from '../../src/invoice.ts'
 import { campaign } from '../support/campaign.ts'
 import { engines } from '../support/engines.ts'
 import { type GeneratedRequest, generateRequests, type Parameter } from '../support/generate-requests.ts'
@@ -122,7 +122,7 @@ const rules: Record<string, (text: string) => boolean> = {
   date_from: isCalendarDay,
   date_to: isCalendarDay,
   q: text => [...text.trim()].length <= 200,
-}
+} satisfies Record<keyof ListQuery, (text: string) => boolean>
 
 function decode(text: string): string | null {
   try {

@@ -161,12 +161,12 @@ describe('metrics', { concurrency: true }, () => {
     const [rules, dashboard, docs] = [
       namesIn(read('ops/prometheus/rules.yml')),
       namesIn(read('ops/grafana/fatura.json')),
-      namesIn(read('docs/monitor.md')),
+      namesIn(read('docs/admin.md')),
     ]
     for (const name of [...rules, ...dashboard, ...docs]) assert.ok(names.has(name), `there is no ${name}`)
     for (const name of own) {
       assert.ok(dashboard.has(name), `${name} is not on the dashboard`)
-      assert.ok(docs.has(name), `${name} is not in docs/monitor.md`)
+      assert.ok(docs.has(name), `${name} is not in docs/admin.md`)
     }
     checkByPromtool(t, text)
     await running.stop()

@@ -7,6 +7,9 @@ import { test } from 'node:test'
 import { withSettingsTable } from '../../scripts/settings-table.ts'
 import { type SettingDefinition, settingNames, settings } from '../../src/cli/settings/settings.ts'
 import { errorCodes } from '../../src/errors.ts'
+import { invoiceColumns, lineColumns } from '../../src/export/columns.ts'
+import { indexColumns } from '../../src/export/export-pdfs.ts'
+import { invoiceFields, listParameters } from '../../src/invoice.ts'
 
 const root = new URL('../..', import.meta.url).pathname
 const read = (path: string) => readFileSync(join(root, path), 'utf8')
@@ -21,12 +24,21 @@ const pages = [
     .map(path => `docs/${path}`),
 ]
 
-/** The first cells of a page's table rows that are code. */
-const rows = (path: string) =>
-  [...read(path).matchAll(/^\| `([^`]+)` \|(.*)$/gm)].map(([, name = '', rest = '']) => ({ name, rest }))
+/** A page's part under a heading, up to the next heading of any depth. */
+function section(path: string, heading: string): string {
+  const [, text] = new RegExp(`^#+ ${heading}\\n(.*?)^#`, 'ms').exec(`${read(path)}\n# end`) ?? []
+  return text ?? assert.fail(`${path} has no part "${heading}"`)
+}
+
+/** The first cells of a text's table rows that are code. */
+const rowsOf = (text: string) =>
+  [...text.matchAll(/^\| `([^`]+)` \|(.*)$/gm)].map(([, name = '', rest = '']) => ({ name, rest }))
+const codeIn = (text: string) => [...text.matchAll(/`([^`]+)`/g)].map(([, code = '']) => code)
 
 test('docs/errors.md lists every error code with its status, and no other', () => {
-  const listed = rows('docs/errors.md').map(({ name, rest }) => `${name} ${rest.split('|')[0]?.trim()}`)
+  const listed = rowsOf(section('docs/errors.md', 'Codes')).map(
+    ({ name, rest }) => `${name} ${rest.split('|')[0]?.trim()}`,
+  )
   assert.deepEqual(
     listed.sort(),
     Object.entries(errorCodes)
@@ -35,9 +47,51 @@ test('docs/errors.md lists every error code with its status, and no other', () =
   )
 })
 
+test('docs/api.md and README.md list every route, and no other', () => {
+  const { paths } = JSON.parse(read('openapi.json'))
+  const wanted = Object.keys(paths).map(path => path.replace(/\{(\w+)\}/g, '<$1>'))
+  const listed = (text: string) =>
+    [...text.matchAll(/`GET (\S+)`/g)].map(([, path = '']) =>
+      path.replace('…', '/api/v1/client/<customerId>'),
+    )
+  assert.deepEqual(listed(section('docs/api.md', 'Routes')).sort(), wanted.sort())
+  assert.deepEqual(listed(section('README.md', 'What the API returns')).sort(), wanted.sort())
+})
+
+test('docs/api.md, docs/export.md and README.md list every filter of the list, and no other', () => {
+  assert.deepEqual(
+    rowsOf(section('docs/api.md', 'List')).map(({ name }) => name),
+    listParameters,
+  )
+  const [, inReadme = ''] = /^\| `GET \S+\/invoices` \|(.*)\|$/m.exec(read('README.md')) ?? []
+  assert.deepEqual(codeIn(inReadme).sort(), listParameters.toSorted())
+  const flags = section('docs/export.md', 'Filters').matchAll(/^\| `--.*\|(.*)\|$/gm)
+  assert.deepEqual(
+    [...flags].flatMap(([, parameters = '']) => codeIn(parameters)).sort(),
+    listParameters.filter(name => name !== 'page' && name !== 'page_size').sort(),
+  )
+})
+
+test('docs/api.md lists every field of an invoice, docs/export.md every column, in their order', () => {
+  assert.deepEqual(
+    rowsOf(section('docs/api.md', 'Invoice summary')).map(({ name }) => name),
+    [...invoiceFields],
+  )
+  const tables = { Invoices: invoiceColumns, '`--lines`': lineColumns, '`index.csv`': indexColumns }
+  for (const [rows, columns] of Object.entries(tables)) {
+    const line = section('docs/export.md', 'Columns')
+      .split('\n')
+      .find(text => text.startsWith(`| ${rows} |`))
+    assert.deepEqual(
+      codeIn(line?.slice(rows.length + 4) ?? ''),
+      columns.map(({ name }) => name),
+    )
+  }
+})
+
 test('docs/configuration.md lists every setting as the table of settings does, and no other', () => {
   const page = read('docs/configuration.md')
-  const listed = rows('docs/configuration.md').map(({ name }) => name)
+  const listed = rowsOf(page).map(({ name }) => name)
   assert.deepEqual(
     listed.filter(name => /^[A-Z_]+$/.test(name)),
     settingNames,
@@ -53,10 +107,10 @@ test('every default is a value that the setting takes, and every flag is named a
   }
 })
 
-test('docs/dependencies.md names every direct dependency with its reason, and no other; at most 15 at run time', () => {
+test('CONTRIBUTING.md names every direct dependency with its reason, and no other; at most 15 at run time', () => {
   const { dependencies, devDependencies } = JSON.parse(read('package.json'))
   const { devDependencies: tools } = JSON.parse(read('tools/package.json'))
-  const listed = rows('docs/dependencies.md')
+  const listed = rowsOf(section('CONTRIBUTING.md', 'Dependencies'))
   assert.deepEqual(
     listed.map(({ name }) => name).sort(),
     Object.keys({ ...dependencies, ...devDependencies, ...tools }).sort(),

@@ -1,4 +1,4 @@
-/** The two programs of docs/show-invoices.md, as they stand there: the backend as a process, the page by the rules of a browser. */
+/** The two programs of docs/page.md, as they stand there: the backend as a process, the page by the rules of a browser. */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
@@ -11,7 +11,7 @@ import { createCli, eventually, get } from '../support/cli.ts'
 import { makeInvoice } from '../support/records.ts'
 
 const root = new URL('../..', import.meta.url).pathname
-const guide = await readFile(join(root, 'docs/show-invoices.md'), 'utf8')
+const guide = await readFile(join(root, 'docs/page.md'), 'utf8')
 
 function codeOf(language: string): string {
   const [, code] = new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\`$`, 'ms').exec(guide) ?? []
@@ -19,7 +19,7 @@ function codeOf(language: string): string {
   return code
 }
 
-test('a user sees their invoices in an app by the backend and the page of docs/show-invoices.md', async t => {
+test('a user sees their invoices in an app by the backend and the page of docs/page.md', async t => {
   const [backend, page] = [codeOf('js'), codeOf('html')]
   for (const code of [backend, page]) assert.ok(code.trim().split('\n').length <= 22, 'some twenty lines')
   const cli = await createCli(t)
