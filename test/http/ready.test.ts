@@ -16,7 +16,8 @@ for (const engine of engines)
       assert.match(never.json.error.message, /were never synchronized/)
       const synchronizedAt = (at: number) => service.store.transaction(tx => tx.saveSuccess('import', at))
       // How fresh the records are is read twice a second.
-      const becomes = (wanted: number) => eventually('it follows', async () => (await ask()).status === wanted)
+      const becomes = (wanted: number) =>
+        eventually('it follows', async () => (await ask()).status === wanted)
       await synchronizedAt(Date.now() - 30_000)
       await becomes(200)
       await synchronizedAt(Date.now() - 90_000)
