@@ -1,5 +1,5 @@
-/** What happens while Fatura runs, told to whoever listens. While nobody does, telling costs one look at a flag. */
-import { type Channel, channel } from 'node:diagnostics_channel'
+/** Events of a running Fatura, for metrics. Without a subscriber, publishing one costs a look at a flag. */
+import { channel } from 'node:diagnostics_channel'
 
 /** A request that was answered. */
 export interface RequestEnded {
@@ -9,12 +9,12 @@ export interface RequestEnded {
   seconds: number
 }
 
-/** One question to an upstream system, and how it ended. */
+/** A call to an upstream system, and its outcome. */
 export interface UpstreamCall {
   /** As in a sentence: "Stripe". */
   system: string
   outcome: UpstreamOutcome
-  /** 0 when it was not asked at all. */
+  /** 0 when no request was sent. */
   seconds: number
 }
 
@@ -25,39 +25,30 @@ export const upstreamOutcomes = [
   'not_ready',
   'timeout',
   'failed',
-  /** It asked for a pause. */
+  /** The system asked for a pause. */
   'throttled',
-  /** It failed too often, or asked for a pause before: it was left alone. */
+  /** No request was sent: the system failed too often, or had asked for a pause. */
   'not_asked',
 ] as const
 export type UpstreamOutcome = (typeof upstreamOutcomes)[number]
 
-export interface Happening<Fact> {
-  /** Whether anybody listens: a fact that nobody hears need not be made. */
-  readonly isHeard: boolean
-  tell(fact: Fact): void
-  listen(hear: (fact: Fact) => void): void
+interface TypedChannel<Message> {
+  /** Without one, the message need not be made. */
+  readonly hasSubscribers: boolean
+  publish(message: Message): void
+  subscribe(receive: (message: Message) => void): void
 }
 
-export const requestEnded = happening<RequestEnded>('request-ended')
+const open = <Message>(name: string): TypedChannel<Message> => channel(`fatura:${name}`) as never
+
+export const requestEnded = open<RequestEnded>('request-ended')
 /** A request that was refused before it was read, because more come than can be served. */
-export const requestShed = happening<null>('request-shed')
-export const upstreamCalled = happening<UpstreamCall>('upstream-called')
+export const requestShed = open<null>('request-shed')
+export const upstreamCalled = open<UpstreamCall>('upstream-called')
 /** Calls to an upstream that wait for their turn: one more, or one less. */
-export const upstreamWaiting = happening<{ system: string; change: 1 | -1 }>('upstream-waiting')
+export const upstreamWaiting = open<{ system: string; change: 1 | -1 }>('upstream-waiting')
 /** Whether an upstream is left alone because it failed too often. */
-export const breakerTurned = happening<{ system: string; isOpen: boolean }>('breaker-turned')
-export const webhookAnswered = happening<{ status: number }>('webhook-answered')
+export const breakerTurned = open<{ system: string; isOpen: boolean }>('breaker-turned')
+export const webhookAnswered = open<{ status: number }>('webhook-answered')
 /** A part of a PDF, on its way to a client. */
-export const pdfPassed = happening<{ bytes: number }>('pdf-passed')
-
-function happening<Fact>(name: string): Happening<Fact> {
-  const told: Channel = channel(`fatura:${name}`)
-  return {
-    get isHeard() {
-      return told.hasSubscribers
-    },
-    tell: fact => told.publish(fact),
-    listen: hear => told.subscribe(fact => hear(fact as Fact)),
-  }
-}
+export const pdfPassed = open<{ bytes: number }>('pdf-passed')

@@ -4,10 +4,10 @@ import { ApiError } from '../errors.ts'
 import { expired, type Grant, malformed, type Proof, TokenRefusal, type VerifyJwt } from './grant.ts'
 import { LookupGuard, networkOf } from './lookup-guard.ts'
 import { hasJwtForm, parseJwt } from './parse-jwt.ts'
-import { isRecent, keepMs, maxRemembered, Recall, type Word } from './recall.ts'
 import { RecentMap } from './recent-map.ts'
-import { type CoversCustomer, recallScopes } from './scopes.ts'
-import { Shared } from './shared.ts'
+import { type CoversCustomer, cacheScopes } from './scopes.ts'
+import { type Cached, isRecent, keepMs, maxRemembered, ShortCache } from './short-cache.ts'
+import { SingleFlight } from './single-flight.ts'
 import { hashToken, isToken, readTokenId } from './token.ts'
 
 /** What a stored token says of its bearer. */
@@ -66,13 +66,13 @@ export function createAuthenticate({
   verifyJwt = null,
   now = Date.now,
 }: AuthenticateOptions): Authenticate {
-  const tokens = new Recall(findToken, now)
-  const covers = recallScopes(coversCustomer, now)
+  const tokens = new ShortCache(findToken, now)
+  const covers = cacheScopes(coversCustomer, now)
   const proven = new RecentMap<Proven>({ keepMs, maxEntries: maxRemembered })
   const verified = new RecentMap<Proof>(keepVerified)
   const refused = new RecentMap<TokenRefusal>(keepRefused)
-  const lookups = new Shared<Word<TokenRecord>>()
-  const verifications = new Shared<Proof>()
+  const lookups = new SingleFlight<Cached<TokenRecord>>()
+  const verifications = new SingleFlight<Proof>()
   const guard = new LookupGuard()
 
   async function proveToken(token: string, hash: string, address: string): Promise<Proven> {

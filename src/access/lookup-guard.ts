@@ -4,7 +4,7 @@
  */
 import { isIPv6 } from 'node:net'
 import { ApiError } from '../errors.ts'
-import { createFairTurns, type TurnLimits } from './fair-turns.ts'
+import { createFairQueue, type QueueLimits } from './fair-queue.ts'
 import { RecentMap } from './recent-map.ts'
 import { createWindows, secondsLeft } from './windows.ts'
 
@@ -15,7 +15,7 @@ const failureLimit = { failures: 100, seconds: 10 }
  * Checks in a circle of addresses, and of the keys or token ids that an address names. A signature takes some 0.3 ms of CPU.
  * Good tokens that come together, as after a restart, wait for each other and are not refused.
  */
-const checkLimits: TurnLimits = {
+const checkLimits: QueueLimits = {
   perMember: Number.POSITIVE_INFINITY,
   perMemberSecond: Number.POSITIVE_INFINITY,
   perGroup: 20,
@@ -31,7 +31,7 @@ const maxWorked = 100_000
 
 export class LookupGuard {
   private readonly failures = createWindows(failureLimit.seconds)
-  private readonly takeTurn = createFairTurns(
+  private readonly takeTurn = createFairQueue(
     checkLimits,
     () => new ApiError('unavailable', 'The token could not be checked in time.', { retryAfter: 1 }),
   )

@@ -3,8 +3,8 @@ import { type CryptoKey, importJWK } from 'jose'
 import { isInvoiceId } from '../invoice.ts'
 import { clockSkewSeconds, early, TokenRefusal, unsigned, type VerifyJwt } from './grant.ts'
 import { isKeyId, linkAlgorithm, maxLinkSeconds } from './link-form.ts'
-import { Recall } from './recall.ts'
-import { type CoversCustomer, recallScopes } from './scopes.ts'
+import { type CoversCustomer, cacheScopes } from './scopes.ts'
+import { ShortCache } from './short-cache.ts'
 import { endOf, namesCustomer, verifyClaims } from './verify-claims.ts'
 
 /** What a stored key says. */
@@ -24,8 +24,8 @@ export interface LinkOptions {
 
 /** For tokens whose type says that they are links. */
 export function createVerifyLink({ publicUrl, findKey, coversCustomer, now }: LinkOptions): VerifyJwt {
-  const covers = recallScopes(coversCustomer, now)
-  const keys = new Recall(async kid => {
+  const covers = cacheScopes(coversCustomer, now)
+  const keys = new ShortCache(async kid => {
     const found = await findKey(kid)
     return found && { ...found, key: await importKey(found) }
   }, now)

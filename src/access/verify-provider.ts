@@ -3,7 +3,7 @@ import { hash } from 'node:crypto'
 import { malformed, TokenRefusal, unsigned, type VerifyJwt } from './grant.ts'
 import { isAlgorithm } from './import-keys.ts'
 import type { KeySet } from './key-set.ts'
-import { keepMs } from './recall.ts'
+import { keepMs } from './short-cache.ts'
 import { endOf, namesCustomer, verifyClaims } from './verify-claims.ts'
 
 export interface ProviderOptions {

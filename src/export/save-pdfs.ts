@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { type DocumentKind, findNoPdf, type Invoice } from '../invoice.ts'
 import { safeFileName } from '../pdf/file-name.ts'
 import { type InvoicingSystem, type PaymentPlatform, type Pdf, SourceError } from '../sources.ts'
-import { createTurns, type Turns } from '../upstream/turns.ts'
+import { createThrottle, type Throttle } from '../upstream/throttle.ts'
 import { openPartFile } from './part-file.ts'
 
 export type PdfOutcome = 'saved' | 'kept' | 'none' | 'failed'
@@ -105,7 +105,7 @@ function unlessAborted(turn: Promise<void>, signal: AbortSignal): Promise<void> 
 }
 
 interface Upstream {
-  turns: Turns
+  turns: Throttle
   failuresInRow: number
   open(invoice: Invoice): Promise<Pdf>
 }
@@ -116,7 +116,7 @@ function createUpstream(
 ): Upstream {
   const perSecond = (source?.perSecond ?? Number.POSITIVE_INFINITY) * share
   return {
-    turns: createTurns({ perSecond: Math.min(perSecond, 1_000), inFlight }),
+    turns: createThrottle({ perSecond: Math.min(perSecond, 1_000), inFlight }),
     failuresInRow: 0,
     async open(invoice) {
       const pdf = await open(invoice)

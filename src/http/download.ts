@@ -2,7 +2,6 @@ import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { addAbortSignal, finished, type Readable } from 'node:stream'
 import type { Logger } from 'pino'
-import type { TurnLimits } from '../access/fair-turns.ts'
 import { ApiError } from '../errors.ts'
 import { type DocumentKind, findNoPdf, type Invoice } from '../invoice.ts'
 import { type InvoicingSystem, type PaymentPlatform, type Pdf, SourceError } from '../sources.ts'
@@ -12,20 +11,13 @@ import { contentDisposition } from './content-disposition.ts'
 import { findInvoice } from './get-invoice.ts'
 import { downloadSchemas } from './openapi/schemas.ts'
 import type { TypedApp } from './typed-app.ts'
-import { createUpstreamTurns } from './upstream-turns.ts'
+import { createUpstreamQueue, orAborted } from './upstream-queue.ts'
 
-/** A whole download, from the first question to the last byte. */
+/** For a whole download, from the first request to the last byte. */
 const downloadDeadlineMs = 30_000
 
 /** For each kind of document: the two kinds come from different systems. */
-const limits: Omit<TurnLimits, 'inAllSecond'> = {
-  perMember: 4,
-  perMemberSecond: 5,
-  perGroup: 16,
-  inAll: 64,
-  waitingPerGroup: 500,
-  waitMs: 10_000,
-}
+const limits = { perMember: 4, perMemberSecond: 5, perGroup: 16, waitMs: 10_000 }
 
 export interface DocumentSources {
   store: ReadStore
@@ -37,10 +29,7 @@ export interface DocumentSources {
 /** Until the first byte a failure is answered as an error; after it the connection breaks, and never looks whole. */
 export function addDownload(app: TypedApp, kind: DocumentKind, sources: DocumentSources): void {
   const source = kind === 'payments' ? sources.payments : sources.documents
-  const takeTurn = createUpstreamTurns({
-    ...limits,
-    inAllSecond: source?.perSecond ?? Number.POSITIVE_INFINITY,
-  })
+  const takeTurn = createUpstreamQueue(source, limits)
   app.get(
     `/invoice/:invoiceId/${kind}/download`,
     { schema: downloadSchemas[kind] },
@@ -58,7 +47,7 @@ export function addDownload(app: TypedApp, kind: DocumentKind, sources: Document
       )
       // The turn lasts as long as the upstream is at work, whether or not the client is still there.
       opening.then(({ body }) => finished(body, endTurn), endTurn)
-      const { body, size } = await Promise.race([opening, rejectOnAbort(signal)]).catch(error =>
+      const { body, size } = await orAborted(opening, signal).catch(error =>
         refuse(signal.aborted ? signal.reason : error),
       )
       if (size !== null) reply.header('content-length', size)
@@ -103,7 +92,7 @@ function startTransfer(response: ServerResponse): { signal: AbortSignal; startCl
   }
 }
 
-/** A body that comes after the end of its transfer is destroyed, too. */
+/** A body that comes after the end of its transfer is destroyed too. */
 async function awaitFirstBytes(
   pdf: Pdf,
   signal: AbortSignal,
@@ -113,15 +102,7 @@ async function awaitFirstBytes(
   return { body, size: pdf.size }
 }
 
-/** For a source that does not heed its signal. */
-function rejectOnAbort(signal: AbortSignal): Promise<never> {
-  return new Promise((_, reject) => {
-    if (signal.aborted) reject(signal.reason)
-    else signal.addEventListener('abort', () => reject(signal.reason), { once: true })
-  })
-}
-
-/** How to open the PDF; throws when there is none to open. */
+/** Returns the call that opens the PDF; throws when there is no PDF. */
 function findPdf(
   kind: DocumentKind,
   invoice: Invoice,
@@ -145,20 +126,22 @@ function notIssued(message: string): ApiError {
   return new ApiError('document_not_issued', message)
 }
 
+const notDelivered = 'The system that holds this document could not deliver it.'
+
 function notConnected(message: string): ApiError {
-  return new ApiError('upstream_failed', 'The system that holds this document could not deliver it.', {
-    cause: new SourceError('failed', message),
-  })
+  return new ApiError('upstream_failed', notDelivered, { cause: new SourceError('failed', message) })
 }
 
-/** In seconds, when a source does not say when to come again though it makes sense to. */
-const usualRetry = 5
+/** Default Retry-After. */
+const retryAfterSeconds = 5
 
-/** What a source failed with, in the API's words; the source's own words go to the log alone. */
+/** Throws a source's failure as an error of the API; the source's own words go to the log alone. */
 function refuse(error: unknown): never {
   if (!(error instanceof SourceError)) throw error
-  const { failure, retryAfter = failure === 'not_ready' || failure === 'timeout' ? usualRetry : undefined } =
-    error
+  const {
+    failure,
+    retryAfter = failure === 'not_ready' || failure === 'timeout' ? retryAfterSeconds : undefined,
+  } = error
   const details = { cause: error, ...(retryAfter !== undefined && { retryAfter }) }
   switch (failure) {
     case 'missing':
@@ -167,7 +150,7 @@ function refuse(error: unknown): never {
       })
     case 'not_ready':
       throw new ApiError('document_not_ready', 'The PDF is being made; try again shortly.', {
-        retryAfter: retryAfter ?? usualRetry,
+        retryAfter: retryAfter ?? retryAfterSeconds,
       })
     case 'timeout':
       throw new ApiError(
@@ -176,10 +159,6 @@ function refuse(error: unknown): never {
         details,
       )
     case 'failed':
-      throw new ApiError(
-        'upstream_failed',
-        'The system that holds this document could not deliver it.',
-        details,
-      )
+      throw new ApiError('upstream_failed', notDelivered, details)
   }
 }

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
-import type { TakeTurn, TurnLimits } from '../access/fair-turns.ts'
+import type { TakeTurn } from '../access/fair-queue.ts'
 import { ApiError } from '../errors.ts'
 import { serializeDetail, serializeLines } from '../invoice-json.ts'
 import type { PaymentPlatform } from '../sources.ts'
@@ -11,19 +11,12 @@ import { isHeldByClient, setReadHeaders } from './conditional.ts'
 import { getInvoiceSchema, type InvoiceParams } from './openapi/schemas.ts'
 import { sendJson } from './send-json.ts'
 import type { TypedApp } from './typed-app.ts'
-import { createUpstreamTurns } from './upstream-turns.ts'
+import { createUpstreamQueue, orAborted } from './upstream-queue.ts'
 
-/** How long a client waits for lines that are not stored; after that the invoice is answered without them. */
-const linesDeadline = 800
+/** After this, an invoice whose lines are not stored is sent without them. */
+const linesDeadlineMs = 800
 
-const limits: Omit<TurnLimits, 'inAllSecond'> = {
-  perMember: 8,
-  perMemberSecond: 10,
-  perGroup: 32,
-  inAll: 64,
-  waitingPerGroup: 500,
-  waitMs: linesDeadline,
-}
+const limits = { perMember: 8, perMemberSecond: 10, perGroup: 32, waitMs: linesDeadlineMs }
 
 export interface InvoiceSources {
   store: ReadStore
@@ -32,10 +25,7 @@ export interface InvoiceSources {
 }
 
 export function addGetInvoice(app: TypedApp, { store, payments, log }: InvoiceSources): void {
-  const takeTurn = createUpstreamTurns({
-    ...limits,
-    inAllSecond: payments?.perSecond ?? Number.POSITIVE_INFINITY,
-  })
+  const takeTurn = createUpstreamQueue(payments, limits)
   app.get('/invoice/:invoiceId', { schema: getInvoiceSchema }, async (request, reply) => {
     const stored = await findInvoice(store, request.params)
     const lines =
@@ -59,30 +49,22 @@ export async function findInvoice(store: ReadStore, params: InvoiceParams): Prom
   return stored
 }
 
-/** The lines' JSON text, or null when the platform has none to give in time: the invoice is answered either way. */
+/** The lines' JSON text; null when the platform does not send them in time. */
 async function fetchLines(
   payments: PaymentPlatform,
   takeTurn: TakeTurn,
   { id, grant, params }: Pick<FastifyRequest, 'id' | 'grant'> & { params: InvoiceParams },
   log: Logger,
 ): Promise<string | null> {
-  const deadline = AbortSignal.timeout(linesDeadline)
+  const deadline = AbortSignal.timeout(linesDeadlineMs)
   try {
     const refusal = payments.refusal?.() ?? null
     if (refusal !== null) throw refusal
     const endTurn = await takeTurn(grant?.token_id ?? '', params.customerId, deadline)
-    const fetching = payments.fetchLines(params.invoiceId, deadline).finally(endTurn)
-    const lines = await Promise.race([fetching, rejectOnAbort(deadline)])
+    const lines = await orAborted(payments.fetchLines(params.invoiceId, deadline).finally(endTurn), deadline)
     return lines && serializeLines(lines)
   } catch (error) {
     log.warn({ request_id: id, invoice_id: params.invoiceId, err: error }, 'lines unavailable')
     return null
   }
-}
-
-/** For a source that does not heed its signal. */
-function rejectOnAbort(signal: AbortSignal): Promise<never> {
-  return new Promise((_, reject) =>
-    signal.addEventListener('abort', () => reject(signal.reason), { once: true }),
-  )
 }

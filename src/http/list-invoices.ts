@@ -3,14 +3,14 @@ import { serializePage } from '../invoice-json.ts'
 import { version as packageVersion } from '../package.ts'
 import type { InvoiceQuery, ReadStore, Snapshot } from '../store/store.ts'
 import { isHeldByClient, setReadHeaders } from './conditional.ts'
-import { limitExpensive } from './expensive.ts'
+import { limitSearches } from './limit-searches.ts'
 import { type CustomerParams, listInvoicesSchema } from './openapi/schemas.ts'
 import { readFilter } from './read-filter.ts'
 import { sendJson } from './send-json.ts'
 import type { TypedApp } from './typed-app.ts'
 
 export function addListInvoices(app: TypedApp, store: ReadStore): void {
-  const runExpensive = limitExpensive()
+  const runSearch = limitSearches()
   app.get('/invoices', { schema: listInvoicesSchema }, async (request, reply) => {
     const query = readQuery(request.params, request.query)
     if (request.headers['if-none-match'] !== undefined) {
@@ -22,7 +22,7 @@ export function addListInvoices(app: TypedApp, store: ReadStore): void {
       }
     }
     const list = () => store.listInvoices(query)
-    const page = await (query.words === undefined ? list() : runExpensive(request, reply, list))
+    const page = await (query.words === undefined ? list() : runSearch(request, reply, list))
     setReadHeaders(reply, etagOf(query.customer_id, page), page.synced_at)
     return sendJson(reply, serializePage(page, query.page_size))
   })

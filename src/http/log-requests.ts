@@ -20,9 +20,9 @@ interface LineParts {
  */
 export function logRequests(app: FastifyInstance, log: Logger, addressOf: AddressOf): void {
   app.addHook('onResponse', (request, reply, done) => {
-    if (requestEnded.isHeard) {
+    if (requestEnded.hasSubscribers) {
       const { url: route = null } = request.routeOptions
-      requestEnded.tell({ route, status: reply.statusCode, seconds: reply.elapsedTime / 1000 })
+      requestEnded.publish({ route, status: reply.statusCode, seconds: reply.elapsedTime / 1000 })
     }
     if (log.levelVal <= info) writeLine(log, describe(request, reply, addressOf))
     done()
@@ -31,7 +31,7 @@ export function logRequests(app: FastifyInstance, log: Logger, addressOf: Addres
 
 /** The line of a request that was refused before it was looked at. */
 export function logRefusal(log: Logger, requestId: string, status: number): void {
-  if (requestShed.isHeard) requestShed.tell(null)
+  if (requestShed.hasSubscribers) requestShed.publish(null)
   if (log.levelVal <= info)
     writeLine(log, `"request_id":"${requestId}","method":null,"route":null,"status":${status}`)
 }

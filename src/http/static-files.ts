@@ -1,4 +1,4 @@
-/** Files that are served as they are, beside the API: each with its headers, and its compressed forms, made once when it is first asked for. */
+/** Files served beside the API, each with its headers and its compressed forms, which are made once, at the first request. */
 import { hash } from 'node:crypto'
 import { brotliCompressSync, gzipSync, constants as zlib } from 'node:zlib'
 import type { FastifyInstance, FastifyReply } from 'fastify'
@@ -11,15 +11,15 @@ const encodings = ['br', 'gzip', 'identity'] as const
 type Encoding = (typeof encodings)[number]
 
 export interface FileDescription {
-  /** Where it is served, as in /docs. */
+  /** The path that serves it, such as /docs. */
   path: string
   /** The content type, with its charset. */
   type: string
-  /** As it is; or its compressed forms alone, of a file that is too large to keep it in all. */
+  /** The plain content; or only its compressed forms, of a file that is too large to keep all of them. */
   content: string | Buffer | { br: Buffer; gzip: Buffer }
-  /** Security headers that differ from those of every answer: its Content-Security-Policy above all. */
-  security?: Record<string, string>
-  /** Whether its path changes with its content: then nobody need ask again. */
+  /** Sources that its Content-Security-Policy allows, by directive; nothing else is. */
+  policy?: Record<string, string>
+  /** Whether its path changes with its content: a browser then never asks again. */
   isImmutable?: boolean
 }
 
@@ -37,7 +37,7 @@ interface Variant {
 }
 
 export function makeStaticFile(description: FileDescription): StaticFile {
-  const { path, type, content, security = {}, isImmutable = false } = description
+  const { path, type, content, policy, isImmutable = false } = description
   let variants: readonly Variant[] | undefined
   return {
     path,
@@ -46,12 +46,26 @@ export function makeStaticFile(description: FileDescription): StaticFile {
       'cache-control': isImmutable ? 'public, max-age=31536000, immutable' : 'no-cache',
       vary: 'accept-encoding',
     },
-    security: createHeadSet({ ...Object.fromEntries(securityHeaders.pairs), ...security }),
+    security: policy === undefined ? securityHeaders : allow(policy),
     get variants() {
       variants ??= makeVariants(content)
       return variants
     },
   }
+}
+
+function allow(sources: Record<string, string>): HeadSet {
+  const directives = Object.entries({
+    'default-src': "'none'",
+    'base-uri': "'none'",
+    'form-action': "'none'",
+    'frame-ancestors': "'none'",
+    ...sources,
+  })
+  return createHeadSet({
+    ...Object.fromEntries(securityHeaders.pairs),
+    'content-security-policy': directives.map(([name, source]) => `${name} ${source}`).join('; '),
+  })
 }
 
 function makeVariants(content: FileDescription['content']): Variant[] {
@@ -63,7 +77,7 @@ function makeVariants(content: FileDescription['content']): Variant[] {
   })
 }
 
-/** A short name that another content does not have. */
+/** A short name that differs for any other content. */
 export function nameContent(content: string | Buffer): string {
   return hash('sha256', content, 'hex').slice(0, 16)
 }
@@ -92,7 +106,7 @@ function send(reply: FastifyReply, file: StaticFile, { encoding, body, etag }: V
   return reply.send(body)
 }
 
-/** RFC 9110, section 12.5.3. A client that takes none of them is sent the plainest. */
+/** RFC 9110, section 12.5.3. A client that accepts none of them is sent the plainest. */
 function choose(variants: readonly Variant[], accepted: string | undefined): Variant {
   const plainest = variants.at(-1) as Variant
   if (accepted === undefined) return plainest

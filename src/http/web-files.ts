@@ -1,17 +1,54 @@
-/** Everything that is served for browsers beside the API. */
+/** The files served for browsers beside the API: the billing page, the element `<fatura-invoices>`, and the reference. */
+import { readdirSync, readFileSync } from 'node:fs'
 import { locateFile } from '../package.ts'
-import { loadPage } from './page-files.ts'
 import { loadReference } from './reference/reference.ts'
-import type { StaticFile } from './static-files.ts'
+import { makeStaticFile, type StaticFile } from './static-files.ts'
 
-/** Where `scripts/build.ts` puts what it makes. */
+/** The output folder of `scripts/build.ts`. */
 export const builtFolder = locateFile('build/')
 
-/** `folder` may be missing: then there is what needs no building. `embedOrigins` may show the billing page in a frame. */
-export function loadWebFiles(
-  apiDescription: Buffer,
-  folder: URL = builtFolder,
-  embedOrigins: readonly string[] = [],
-): StaticFile[] {
-  return [...loadPage(folder, embedOrigins), ...loadReference(apiDescription, folder)]
+/** Pages of `embedOrigins` may show the billing page in a frame. */
+export function loadWebFiles(apiDescription: Buffer, embedOrigins: readonly string[] = []): StaticFile[] {
+  return [...loadPage(embedOrigins), ...loadReference(apiDescription, new URL('reference/', builtFolder))]
+}
+
+const script = 'text/javascript; charset=utf-8'
+const types: Record<string, string> = { js: script, css: 'text/css; charset=utf-8' }
+
+export function loadPage(embedOrigins: readonly string[]): StaticFile[] {
+  const folder = new URL('page/', builtFolder)
+  const read = (path: string) => readFileSync(new URL(path, folder))
+  return [
+    makeStaticFile({
+      path: '/',
+      type: 'text/html; charset=utf-8',
+      content: nameOrigins(read('page.html').toString(), embedOrigins),
+      policy: {
+        'script-src': "'self'",
+        'style-src': "'self'",
+        'connect-src': "'self'",
+        'img-src': 'data:',
+        'require-trusted-types-for': "'script'",
+        ...(embedOrigins.length > 0 && { 'frame-ancestors': embedOrigins.join(' ') }),
+      },
+    }),
+    // Pages of others hold this name, so it stays, and browsers ask for the file each time.
+    makeStaticFile({ path: '/fatura-invoices.js', type: script, content: read('fatura-invoices.js') }),
+    ...readdirSync(new URL('assets/', folder)).map(name =>
+      makeStaticFile({
+        path: `/assets/${name}`,
+        type: types[name.slice(name.lastIndexOf('.') + 1)] ?? 'application/octet-stream',
+        content: read(`assets/${name}`),
+        isImmutable: true,
+      }),
+    ),
+  ]
+}
+
+/** The page posts a chosen invoice to these origins alone. An origin has no character that HTML escapes. */
+function nameOrigins(html: string, origins: readonly string[]): string {
+  return html.replace(
+    '<meta name="fatura-embed-origins" content="">',
+    `<meta name="fatura-embed-origins" content="${origins.join(' ')}">`,
+  )
 }

@@ -9,7 +9,7 @@ import {
   unlessMissing,
 } from '../sources.ts'
 import { createPacedCall, type Pace, type PacedCall } from '../upstream/paced-calls.ts'
-import { createTurns } from '../upstream/turns.ts'
+import { createThrottle } from '../upstream/throttle.ts'
 import { type Answer, createClient, type InvoiceXpressOptions, isInvoiceXpressOwn } from './client.ts'
 import { mapClient, mapDocument, readId, writeDate } from './map-document.ts'
 import { invoiceXpressFailures, readWrapped, unfit } from './read-answer.ts'
@@ -50,7 +50,7 @@ export function createDocumentSource(
   const call = createPacedCall(pace, invoiceXpressFailures)
   const ask = createClient(options, call.refusal)
   // Each call waits for its turn among those that have time, and then among all.
-  const turns = createTurns({ perSecond: pace.perSecond / 2 })
+  const turns = createThrottle({ perSecond: pace.perSecond / 2 })
   return {
     ...createQuestions(ask, call),
     atHalfPace: createQuestions(ask, async question => {

@@ -66,7 +66,7 @@ function countRequests(registers: Registry[]): void {
     buckets: requestBounds,
     registers,
   })
-  requestEnded.listen(ended => {
+  requestEnded.subscribe(ended => {
     const route = ended.route ?? noRoute
     requests.inc({ route, status: ended.status })
     seconds.observe({ route }, ended.seconds)
@@ -76,13 +76,13 @@ function countRequests(registers: Registry[]): void {
     help: 'Requests that were refused unread with 503, because more came than could be served.',
     registers,
   })
-  requestShed.listen(() => shed.inc())
+  requestShed.subscribe(() => shed.inc())
   const bytes = new Counter({
     name: 'fatura_pdf_bytes_total',
     help: 'Bytes of PDFs that were passed on from upstream systems.',
     registers,
   })
-  pdfPassed.listen(passed => bytes.inc(passed.bytes))
+  pdfPassed.subscribe(passed => bytes.inc(passed.bytes))
 }
 
 function tellConnections(
@@ -144,7 +144,7 @@ function countUpstreamCalls(registers: Registry[]): void {
     buckets: callBounds,
     registers,
   })
-  upstreamCalled.listen(({ system, outcome, seconds: taken }) => {
+  upstreamCalled.subscribe(({ system, outcome, seconds: taken }) => {
     calls.inc({ system, outcome })
     if (outcome !== 'not_asked') seconds.observe({ system }, taken)
   })
@@ -154,7 +154,7 @@ function countUpstreamCalls(registers: Registry[]): void {
     labelNames: ['system'],
     registers,
   })
-  upstreamWaiting.listen(({ system, change }) => waiting.inc({ system }, change))
+  upstreamWaiting.subscribe(({ system, change }) => waiting.inc({ system }, change))
   const breakers = new Gauge({
     name: 'fatura_upstream_breaker_open',
     help: '1 while an upstream system is left alone because it failed too often.',
@@ -162,7 +162,7 @@ function countUpstreamCalls(registers: Registry[]): void {
     aggregator: 'max',
     registers,
   })
-  breakerTurned.listen(({ system, isOpen }) => breakers.set({ system }, isOpen ? 1 : 0))
+  breakerTurned.subscribe(({ system, isOpen }) => breakers.set({ system }, isOpen ? 1 : 0))
 }
 
 function countWebhooks(registers: Registry[]): void {
@@ -172,5 +172,5 @@ function countWebhooks(registers: Registry[]): void {
     labelNames: ['status'],
     registers,
   })
-  webhookAnswered.listen(({ status }) => webhooks.inc({ status }))
+  webhookAnswered.subscribe(({ status }) => webhooks.inc({ status }))
 }

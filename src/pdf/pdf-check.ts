@@ -15,7 +15,7 @@ export function createPdfCheck(maximumBytes: number, proven: () => void): Transf
     transform(chunk: Buffer, _encoding, done) {
       received += chunk.length
       if (received > maximumBytes) return done(tooLarge())
-      if (pdfPassed.isHeard) pdfPassed.tell({ bytes: chunk.length })
+      if (pdfPassed.hasSubscribers) pdfPassed.publish({ bytes: chunk.length })
       if (head === null) return done(null, chunk)
       head = Buffer.concat([head, chunk])
       if (!startsLike(head)) return done(noPdf())

@@ -18,8 +18,8 @@ import {
 } from './connection.ts'
 import { refuseUnread } from './refuse-unread.ts'
 import { type LinesFor, secureResponse } from './secure-response.ts'
+import { watchEventLoop } from './watch-event-loop.ts'
 import { watchReaders } from './watch-readers.ts'
-import { watchTurns } from './watch-turns.ts'
 
 /** A client has this long to send its request; a slower one is answered 408 and let go. */
 const requestTimeoutMs = 10_000
@@ -63,7 +63,7 @@ export const leaving = 'fatura:leaving'
 
 export function createGuardedServer({ handle, refuse, keepAliveMs, excess, linesFor }: ServerShell): Server {
   const connections = new Map<Socket, Connection>()
-  const turns = watchTurns()
+  const turns = watchEventLoop()
   let waitingInAll = 0
   let isLeaving = false
   const server = createServer({

@@ -140,7 +140,7 @@ function refuse(response: ServerResponse, status: number, headers: Record<string
 
 function answer(response: ServerResponse, status: number, headers: Record<string, string> = {}): void {
   if (response.headersSent) return
-  if (webhookAnswered.isHeard) webhookAnswered.tell({ status })
+  if (webhookAnswered.hasSubscribers) webhookAnswered.publish({ status })
   const body = status === 200 ? received : refused
   response.writeHead(status, {
     'content-type': 'application/json',

@@ -60,9 +60,9 @@ export function createGuardedCall(failures: Failures): GuardedCall {
   let brokenUntil = 0
   breaker.onBreak(() => {
     brokenUntil = Date.now() + breakMs
-    breakerTurned.tell({ system: name, isOpen: true })
+    breakerTurned.publish({ system: name, isOpen: true })
   })
-  breaker.onReset(() => breakerTurned.tell({ system: name, isOpen: false }))
+  breaker.onReset(() => breakerTurned.publish({ system: name, isOpen: false }))
 
   async function attempt<T>(
     limit: number,
@@ -113,21 +113,21 @@ export function createGuardedCall(failures: Failures): GuardedCall {
   ): Promise<T> {
     const refused = refusal()
     if (refused !== null) {
-      upstreamCalled.tell({ system: name, outcome: 'not_asked', seconds: 0 })
+      upstreamCalled.publish({ system: name, outcome: 'not_asked', seconds: 0 })
       throw refused
     }
     const began = performance.now()
-    const tell = (outcome: UpstreamOutcome) =>
-      upstreamCalled.tell({ system: name, outcome, seconds: (performance.now() - began) / 1000 })
+    const count = (outcome: UpstreamOutcome) =>
+      upstreamCalled.publish({ system: name, outcome, seconds: (performance.now() - began) / 1000 })
     try {
       const answer = await breaker.execute(() => attempt(limit, wanted, call))
-      tell('ok')
+      count('ok')
       return answer
     } catch (error) {
       const explained = explain(error)
       const isAsked = !(error instanceof BrokenCircuitError || error instanceof HeldBack)
       if (!(error instanceof Unwanted))
-        tell(isAsked ? outcomeOf(explained, failures.pauseFor(error)) : 'not_asked')
+        count(isAsked ? outcomeOf(explained, failures.pauseFor(error)) : 'not_asked')
       throw explained
     }
   }

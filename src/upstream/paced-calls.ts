@@ -11,7 +11,7 @@ import { SourceError, type Urgency } from '../sources.ts'
 import { type UpstreamOutcome, upstreamCalled, upstreamWaiting } from '../telemetry.ts'
 import { HeldBack } from './exchange.ts'
 import { type Failures, outcomeOf } from './failures.ts'
-import { createTurns, type Rates } from './turns.ts'
+import { createThrottle, type Rates } from './throttle.ts'
 
 export interface Pace extends Rates {
   /** How often a call that failed is tried again. */
@@ -36,7 +36,7 @@ export function createPacedCall(
   pace: Pace,
   failures: Failures,
 ): PacedCall & { refusal(): SourceError | null } {
-  const turns = createTurns(pace)
+  const throttle = createThrottle(pace)
   // No call heeds the signal, and to abort it costs more than the rest of the policy.
   const bounded = timeout(pace.patienceMs, { strategy: TimeoutStrategy.Aggressive, abortOnReturn: false })
   const policy = retry(
@@ -49,30 +49,30 @@ export function createPacedCall(
   const system = failures.name
 
   async function takeTurn(endpoint: string, urgency: Urgency): Promise<void> {
-    upstreamWaiting.tell({ system, change: 1 })
-    await turns.take(endpoint, urgency)
-    upstreamWaiting.tell({ system, change: -1 })
+    upstreamWaiting.publish({ system, change: 1 })
+    await throttle.take(endpoint, urgency)
+    upstreamWaiting.publish({ system, change: -1 })
   }
 
   async function callInTurn<T>(call: () => Promise<T>, endpoint: string, urgency: Urgency): Promise<T> {
     for (;;) {
       await takeTurn(endpoint, urgency)
       const began = performance.now()
-      const tell = (outcome: UpstreamOutcome) =>
-        upstreamCalled.tell({ system, outcome, seconds: (performance.now() - began) / 1000 })
+      const count = (outcome: UpstreamOutcome) =>
+        upstreamCalled.publish({ system, outcome, seconds: (performance.now() - began) / 1000 })
       try {
         const answer = await bounded.execute(call)
-        tell('ok')
+        count('ok')
         return answer
       } catch (error) {
         const explained = failures.explain(error)
         if (explained instanceof HeldBack) continue
         const pauseMs = failures.pauseFor(error)
-        turns.pause(pauseMs)
-        tell(error instanceof TaskCancelledError ? 'timeout' : outcomeOf(explained, pauseMs))
+        throttle.pause(pauseMs)
+        count(error instanceof TaskCancelledError ? 'timeout' : outcomeOf(explained, pauseMs))
         throw error
       } finally {
-        turns.done()
+        throttle.done()
       }
     }
   }
@@ -86,6 +86,7 @@ export function createPacedCall(
       throw failures.explain(error)
     }
   }
-  const refusal = () => (turns.isPaused() ? new SourceError('failed', `${system} asked for a pause`) : null)
+  const refusal = () =>
+    throttle.isPaused() ? new SourceError('failed', `${system} asked for a pause`) : null
   return Object.assign(paced, { refusal })
 }

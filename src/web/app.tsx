@@ -1,43 +1,44 @@
-/** The page as a whole, wherever it stands: at its own address, in a frame, or as an element of another page. */
+/** The whole page: at its own address, in a frame, or as an element of another page. */
 import { useMemo, useRef, useState } from 'preact/hooks'
 import { type Client, createClient, type Invoice } from '../client/client.ts'
+import { Button } from './button.tsx'
 import { type EarlyAnswer, Page } from './context.ts'
 import { createFormat } from './format.ts'
 import { InvoiceDetail } from './invoice-detail.tsx'
 import { InvoiceList } from './invoice-list.tsx'
-import { Bones, Notice } from './notice.tsx'
-import { type Navigation, useNavigation } from './place.ts'
+import { Notice, Skeleton } from './notice.tsx'
 import { isWhole, type Session } from './session.ts'
 import { SignIn } from './sign-in.tsx'
 import { Statement } from './statement.tsx'
+import { type Navigation, useNavigation } from './url-state.ts'
 import { type Language, languages, pickLanguage, type Words } from './words/words.ts'
 
 export interface AppProps {
-  /** Null, or without a customer: somebody has to say. */
+  /** Null, or without a customer: the sign-in form asks. */
   session: Session | null
-  /** What was open before a link took its place; null when nothing else was. */
+  /** The session that a link took the place of; null when there was none. */
   former?: Session | null
-  /** Where the service is; '' is this page's own address. */
+  /** The service's address; '' is this page's own. */
   baseUrl: string
-  /** One that has been asked something already. */
+  /** The client that sent the early request. */
   client?: Client
   early?: EarlyAnswer | null
-  /** What the host asks for, if anything. */
+  /** The host's choice. */
   language?: string | null
   isInUrl: boolean
   pick: ((invoice: Invoice) => void) | null
   /** Null where the host page gives the access. */
   onSession: ((session: Session | null) => void) | null
-  /** Where the host gives the access: asks it for another one. */
+  /** Asks the host for another token. */
   onRefused?: (() => void) | null
-  /** The host was asked for an access, and failed. */
+  /** Whether the host was asked for a token, and failed. */
   hasNoToken?: boolean
   onLanguage?(language: Language): void
 }
 
 export function App(props: AppProps) {
   const nav = useNavigation(props.isInUrl)
-  const language = pickLanguage(nav.place.lang, props.language, ...navigator.languages)
+  const language = pickLanguage(nav.state.lang, props.language, ...navigator.languages)
   const { words } = languages[language]
   props.onLanguage?.(language)
   const { session, former = null, onSession } = props
@@ -46,25 +47,17 @@ export function App(props: AppProps) {
   const Main = props.isInUrl ? 'main' : 'div'
   return (
     <div class="fatura" lang={language === 'pt' ? 'pt-PT' : 'en'}>
-      <header class="top">
-        <button type="button" class="skip" onClick={() => skipTo(main.current)}>
-          {words.skip}
-        </button>
+      <header class="top row">
+        <Button text={words.skip} class="skip" onClick={() => skipTo(main.current)} />
         <h1>{words.title}</h1>
         <LanguageSwitch nav={nav} language={language} />
-        {onSession && session?.customer && (
-          <button type="button" onClick={() => onSession(null)}>
-            {words.leave}
-          </button>
-        )}
+        {onSession && session?.customer && <Button text={words.leave} onClick={() => onSession(null)} />}
       </header>
-      <Main class="main" ref={main} tabIndex={-1}>
+      <Main class="main stack" ref={main} tabIndex={-1}>
         {onSession && former && (
-          <p class="picking" role="status">
+          <p class="picking strong good" role="status">
             {session?.customer && words.replaced}{' '}
-            <button type="button" onClick={() => onSession(former)}>
-              {words.former}
-            </button>
+            <Button text={words.former} onClick={() => onSession(former)} />
           </p>
         )}
         {session?.customer ? (
@@ -83,38 +76,24 @@ export function App(props: AppProps) {
   )
 }
 
-function NoSession({
-  words,
-  session,
-  onSession,
-  onRefused,
-  hasNoToken = false,
-}: AppProps & { words: Words }) {
+function NoSession({ words, session, onSession, onRefused, hasNoToken }: AppProps & { words: Words }) {
   if (onSession && session !== null && !isWhole(session.token))
     return (
       <Notice title={words.brokenLink} lead={words.brokenLinkLead} tone="warning">
-        <p class="actions">
-          <button type="button" onClick={() => onSession(null)}>
-            {words.another}
-          </button>
-        </p>
+        <Button text={words.another} onClick={() => onSession(null)} />
       </Notice>
     )
   if (onSession)
     return <SignIn key={session?.token} words={words} token={session?.token ?? ''} onOpen={onSession} />
-  if (!hasNoToken) return <Bones words={words} />
+  if (!hasNoToken) return <Skeleton words={words} />
   return (
     <Notice title={words.broken} lead={words.brokenLead} tone="warning">
-      <p class="actions">
-        <button type="button" class="primary" onClick={() => onRefused?.()}>
-          {words.again}
-        </button>
-      </p>
+      <Button text={words.again} class="primary" onClick={() => onRefused?.()} />
     </Notice>
   )
 }
 
-/** Past the chart and the filters, where there are some. */
+/** Skips the chart and the filters, where there are some. */
 function skipTo(main: HTMLElement | null): void {
   const target = main?.querySelector<HTMLElement>('.bar') ?? main
   target?.focus()
@@ -131,7 +110,7 @@ function Invoices(props: InvoicesProps) {
     () => props.client ?? createClient({ baseUrl, token }),
     [token, baseUrl, props.client],
   )
-  const shownBefore = useMemo(() => new Map(), [])
+  const shown = useMemo(() => new Map(), [])
   const opened = useRef<string | null>(null)
   const format = useMemo(() => createFormat(language), [language])
   const pick =
@@ -141,20 +120,18 @@ function Invoices(props: InvoicesProps) {
       setPicked(invoice)
     })
   const leave = onSession && (() => onSession(null))
-  const { onRefused = null } = props
-  const known = { client, session, nav, words, format, language, early, opened, shown: shownBefore }
-  const page = { ...known, pick, leave, onRefused }
-  const shown = session.invoice ?? nav.place.invoice
+  const known = { client, session, nav, words, format, language, early, opened, shown }
+  const invoice = session.invoice ?? nav.state.invoice
   return (
-    <Page.Provider value={page}>
+    <Page.Provider value={{ ...known, pick, leave, onRefused: props.onRefused ?? null }}>
       {pick && (
-        <p class="picking" role="status">
+        <p class="picking strong good" role="status">
           {picked ? words.picked(picked.number ?? picked.id) : words.pickLead}
         </p>
       )}
-      {shown !== null ? (
-        <InvoiceDetail id={shown} />
-      ) : nav.place.isStatement ? (
+      {invoice !== null ? (
+        <InvoiceDetail id={invoice} />
+      ) : nav.state.isStatement ? (
         <Statement />
       ) : (
         <InvoiceList />
@@ -169,17 +146,15 @@ function LanguageSwitch({ nav, language }: { nav: Navigation; language: Language
     <fieldset class="languages">
       <legend class="hidden">{words.language}</legend>
       {Object.entries(languages).map(([code, { name }]) => (
-        <button
-          type="button"
+        <Button
+          text={code.toUpperCase()}
           key={code}
           lang={code}
           title={name}
           aria-label={`${code.toUpperCase()} ${name}`}
           aria-pressed={code === language}
           onClick={() => nav.adjust({ lang: code })}
-        >
-          {code.toUpperCase()}
-        </button>
+        />
       ))}
     </fieldset>
   )

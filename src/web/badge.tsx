@@ -44,10 +44,10 @@ export function DocumentBadge(states: States) {
 /** A status that nobody translated yet is shown as it is. */
 export function describeDocument({ status, ix_sync_state, ix_status }: States, words: Words): string {
   if (ix_status !== null) return words.document[ix_status] ?? ix_status
-  // What was cancelled before it had a document gets none.
+  // An invoice that was cancelled before it had a document gets none.
   return words.syncState[status === 'void' && ix_sync_state === 'not_synced' ? 'ignored' : ix_sync_state]
 }
 
 function Badge({ tone, children }: { tone: Tone; children: string }) {
-  return <span class={`badge ${tone}`}>{children}</span>
+  return <span class={`badge strong ${tone}`}>{children}</span>
 }

@@ -1,17 +1,17 @@
-/** What every part of the page knows. */
+/** The context that every part of the page shares. */
 import { createContext } from 'preact'
 import { useContext } from 'preact/hooks'
 import type { CallOptions, Client, Invoice, Result } from '../client/client.ts'
 import type { Format } from './format.ts'
-import type { Navigation } from './place.ts'
 import type { Session } from './session.ts'
+import type { Navigation } from './url-state.ts'
 import type { Language, Words } from './words/words.ts'
 
-/** A list that was asked for before anything was drawn. */
+/** A list that was requested before anything was drawn. */
 export interface EarlyAnswer {
   key: string
   answer: Promise<Result<unknown>>
-  /** Told of the waits between its tries, those before included. */
+  /** Calls `onWait` before each retry; at once, if one is awaited already. */
   listen(onWait: NonNullable<CallOptions['onWait']>): void
 }
 
@@ -22,16 +22,16 @@ export interface PageContext {
   words: Words
   format: Format
   language: Language
-  /** What was shown last, by what was asked: going back shows it at once. */
+  /** The last answer to each question: going back shows it at once. */
   shown: Map<string, Result<unknown>>
   early: EarlyAnswer | null
   /** The invoice that was opened last: back in the list, the keyboard goes on from there. */
   opened: { current: string | null }
   /** Hands over the chosen invoice; null when nothing is to be chosen. */
   pick: ((invoice: Invoice) => void) | null
-  /** Called when the token is refused: another may come. */
+  /** Asks the host for another token; null where it cannot be asked. */
   onRefused: (() => void) | null
-  /** Asks for another access; null where the host page sees to it. */
+  /** Ends the session; null where the host page gives the access. */
   leave: (() => void) | null
 }
 

@@ -50,7 +50,7 @@ function columns(words: Words): string[] {
   ]
 }
 
-/** What a spreadsheet would take for a formula stays text. */
+/** Keeps a spreadsheet from reading a text as a formula. */
 function defuse(text: string): string {
   return /^[=+\-@\t\r]/.test(text) ? `'${text}` : text
 }

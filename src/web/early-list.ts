@@ -1,32 +1,31 @@
-/** The rows are on their way before anything is drawn. */
+/** Requests the list before anything is drawn. */
 import type { CallOptions, Client } from '../client/client.ts'
 import type { EarlyAnswer } from './context.ts'
-import { readPlace } from './place.ts'
-import { listKey, listQuery } from './question.ts'
 import type { Session } from './session.ts'
+import { listKey, listQuery, readUrlState } from './url-state.ts'
 
 type OnWait = NonNullable<CallOptions['onWait']>
 
-/** Null when something else than the list is looked at first. */
+/** Null when another view than the list is shown first. */
 export function askEarly(client: Client, { customer, invoice }: Session): EarlyAnswer | null {
-  const place = readPlace(location.search)
-  if (invoice !== null || place.invoice !== null || place.isStatement) return null
-  const query = listQuery(place)
-  let told: Parameters<OnWait> | null = null
+  const state = readUrlState(location.search)
+  if (invoice !== null || state.invoice !== null || state.isStatement) return null
+  const query = listQuery(state)
+  let lastWait: Parameters<OnWait> | null = null
   let listener: OnWait | null = null
   const onWait: OnWait = (...wait) => {
-    told = wait
+    lastWait = wait
     listener?.(...wait)
   }
   const answer = client.invoices.list(customer, query, { onWait })
-  // Whoever draws the list hears of it.
+  // The list handles the rejection once it is drawn.
   answer.catch(() => {})
   return {
     key: listKey(customer, query),
     answer,
     listen(onWait) {
       listener = onWait
-      if (told !== null) onWait(...told)
+      if (lastWait !== null) onWait(...lastWait)
     },
   }
 }

@@ -12,7 +12,7 @@ import styles from './styles.css'
 const sheet = new CSSStyleSheet()
 sheet.replaceSync(styles)
 
-/** How long before its end a token is replaced. */
+/** Time before its expiry at which a token is replaced. */
 const aheadMs = 60_000
 const longestTimerMs = 2_147_483_647
 
@@ -63,7 +63,7 @@ export class FaturaInvoices extends HTMLElement {
     this.#draw()
   }
 
-  /** A host that cannot be asked right now is asked again; what is shown stays as long as its token is good. */
+  /** A host that fails is asked again; the page stays as long as its token is good. */
   async #renew(): Promise<void> {
     const question = ++this.#asked
     try {

@@ -1,18 +1,19 @@
-/** What the list is narrowed down to. Every choice is in the address at once. */
+/** The filters of the list. Every choice is in the address at once. */
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { InvoiceFilters } from '../client/client.ts'
 import { invoiceStatuses } from '../invoice.ts'
+import { Button } from './button.tsx'
 import { usePage } from './context.ts'
 
-/** Those that an invoice's document can have; what the address names besides is offered too. */
+/** Statuses of an invoice's document. One that the address names besides is offered too. */
 const documentStatuses = ['draft', 'final', 'settled', 'canceled', 'second_copy']
 
-/** Somebody who types is done when nothing came for this long. */
-const typingMs = 350
+/** The debounce of the search field. */
+const debounceMs = 350
 
 export function Filters({ clear }: { clear(): void }) {
   const { nav, words } = usePage()
-  const { filters } = nav.place
+  const { filters } = nav.state
   const set = (change: InvoiceFilters) => {
     const next = Object.fromEntries(Object.entries({ ...filters, ...change }).filter(([, value]) => value))
     nav.go({ filters: next, page: 1 })
@@ -24,45 +25,23 @@ export function Filters({ clear }: { clear(): void }) {
   const isEmptyRange = date_from !== undefined && date_to !== undefined && date_from > date_to
 
   return (
-    <search class="filters" aria-label={words.filters}>
+    <search class="filters stack" aria-label={words.filters}>
       <SearchField value={filters.q ?? ''} onChange={q => set({ q })} />
-      <label>
-        <span>{words.filterStatus}</span>
-        <select
-          value={filters.status ?? ''}
-          onChange={({ currentTarget }) =>
-            set({ status: (currentTarget.value || undefined) as InvoiceFilters['status'] })
-          }
-        >
-          <option value="">{words.any}</option>
-          {invoiceStatuses.map(status => (
-            <option key={status} value={status}>
-              {words.status[status]}
-            </option>
-          ))}
-        </select>
-      </label>
-      <label>
-        <span>{words.filterDocument}</span>
-        <select
-          value={ix_status ?? ''}
-          onChange={({ currentTarget }) => set({ ix_status: currentTarget.value })}
-        >
-          <option value="">{words.any}</option>
-          {offered.map(status => (
-            <option key={status} value={status}>
-              {words.document[status] ?? status}
-            </option>
-          ))}
-        </select>
-      </label>
+      <SelectField
+        label={words.filterStatus}
+        value={filters.status}
+        options={invoiceStatuses.map(status => [status, words.status[status]])}
+        onChange={value => set({ status: value as NonNullable<InvoiceFilters['status']> })}
+      />
+      <SelectField
+        label={words.filterDocument}
+        value={ix_status}
+        options={offered.map(status => [status, words.document[status] ?? status])}
+        onChange={value => set({ ix_status: value })}
+      />
       <DayField label={words.from} value={date_from} onChange={day => set({ date_from: day })} />
       <DayField label={words.to} value={date_to} onChange={day => set({ date_to: day })} />
-      {Object.keys(filters).length > 0 && (
-        <button type="button" class="clear" onClick={clear}>
-          {words.clear}
-        </button>
-      )}
+      {Object.keys(filters).length > 0 && <Button text={words.clear} class="clear" onClick={clear} />}
       {isEmptyRange && (
         <p class="error" role="alert">
           {words.wrongRange}
@@ -72,19 +51,37 @@ export function Filters({ clear }: { clear(): void }) {
   )
 }
 
-interface DayFieldProps {
+interface FieldProps {
   label: string
   value: string | undefined
-  onChange(day: string): void
+  onChange(value: string): void
 }
 
-function DayField({ label, value, onChange }: DayFieldProps) {
+type SelectFieldProps = FieldProps & { options: readonly (readonly [value: string, text: string])[] }
+
+function SelectField({ label, value = '', options, onChange }: SelectFieldProps) {
+  const { words } = usePage()
   return (
-    <label>
+    <label class="stack">
+      <span>{label}</span>
+      <select value={value} onChange={({ currentTarget }) => onChange(currentTarget.value)}>
+        {[['', words.any] as const, ...options].map(([value, text]) => (
+          <option key={value} value={value}>
+            {text}
+          </option>
+        ))}
+      </select>
+    </label>
+  )
+}
+
+function DayField({ label, value = '', onChange }: FieldProps) {
+  return (
+    <label class="stack">
       <span>{label}</span>
       <input
         type="date"
-        value={value ?? ''}
+        value={value}
         max="9999-12-31"
         onChange={({ currentTarget }) => onChange(currentTarget.value)}
       />
@@ -104,7 +101,7 @@ function SearchField({ value, onChange }: { value: string; onChange(q: string): 
     typing.current = setTimeout(() => q.trim() !== value && onChange(q.trim()), waitMs)
   }
   return (
-    <label class="search">
+    <label class="search stack">
       <span>{words.search}</span>
       <input
         type="search"
@@ -114,7 +111,7 @@ function SearchField({ value, onChange }: { value: string; onChange(q: string): 
         autoComplete="off"
         onInput={({ currentTarget }) => {
           setText(currentTarget.value)
-          search(currentTarget.value, typingMs)
+          search(currentTarget.value, debounceMs)
         }}
         onKeyDown={({ key }) => key === 'Enter' && search(text, 0)}
       />

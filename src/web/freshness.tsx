@@ -1,24 +1,19 @@
-/** How old the records are; says so when the list changed while somebody looked. */
-import { useEffect, useState } from 'preact/hooks'
+/** The age of the records; announces changes of the list to a screen reader. */
 import { usePage } from './context.ts'
+import { useNow } from './notice.tsx'
 
 export function Freshness({ syncedAt, changes }: { syncedAt: Date | null; changes: number }) {
   const { words, format } = usePage()
-  const [now, setNow] = useState(Date.now)
-  useEffect(() => {
-    const timer = setInterval(() => setNow(Date.now()), 10_000)
-    return () => clearInterval(timer)
-  }, [])
   // A clock that runs behind the service's makes nothing younger than now.
-  const seen = Math.max(now, Date.now())
+  const now = Math.max(useNow(10_000), Date.now())
   return (
-    <p class="freshness">
+    <p class="freshness row quiet">
       <span class="dot" aria-hidden="true" />
       {syncedAt === null ? (
         words.neverUpdated
       ) : (
         <time dateTime={syncedAt.toISOString()} title={format.moment(syncedAt)}>
-          {words.updated(format.ago(syncedAt, seen))}
+          {words.updated(format.ago(syncedAt, now))}
         </time>
       )}
       <span class="hidden" role="status">

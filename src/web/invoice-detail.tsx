@@ -1,11 +1,12 @@
 /** One invoice: states, lines, totals, and both PDFs. */
+import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import type { InvoiceDetail as Detail } from '../client/client.ts'
 import { DocumentBadge, PaymentBadge } from './badge.tsx'
 import { usePage } from './context.ts'
 import { Freshness } from './freshness.tsx'
 import { Lines } from './lines.tsx'
-import { Link } from './link.tsx'
+import { BackLink } from './link.tsx'
 import { Loading, ProblemNotice } from './notice.tsx'
 import { PdfButton } from './pdf-button.tsx'
 import { useLive } from './use-live.ts'
@@ -18,7 +19,7 @@ export function InvoiceDetail({ id }: { id: string }) {
   const heading = useRef<HTMLHeadingElement>(null)
   const invoice = isCurrent ? result?.data : undefined
   const isThere = invoice !== undefined
-  // Who opened it with the keyboard, or listens, goes on from here.
+  // Keyboard and screen reader go on from here.
   useEffect(() => {
     opened.current = id
     if (isThere) heading.current?.focus()
@@ -27,54 +28,35 @@ export function InvoiceDetail({ id }: { id: string }) {
   const isBarred = problem !== null && problem.retryAt === null
   return (
     <>
-      {session.invoice === null && (
-        <p class="back">
-          <Link to={{ invoice: null }}>
-            <span aria-hidden="true">← </span>
-            {words.back}
-          </Link>
-        </p>
-      )}
+      {session.invoice === null && <BackLink to={{ invoice: null }} />}
       {problem !== null && (
         <ProblemNotice problem={problem} retry={retry} back={() => nav.go({ invoice: null })} />
       )}
       {!isThere && problem === null && <Loading retry={retry} />}
       {invoice && !isBarred && (
-        <article class="card detail">
-          <header>
+        <article class="card detail stack">
+          <header class="stack">
             <p class="quiet">{words.invoice}</p>
             <h2 ref={heading} tabIndex={-1}>
               {invoice.number ?? words.noNumber}
             </h2>
             <p class="sum">{format.amount(invoice.total_cents, invoice.currency)}</p>
             <dl>
-              <div>
-                <dt>{words.customer}</dt>
-                <dd>{invoice.display_name}</dd>
-              </div>
-              <div>
-                <dt>{words.issuedOn}</dt>
-                <dd>
-                  <time dateTime={invoice.issued_at}>{format.day(invoice.issued_at)}</time>
-                </dd>
-              </div>
-              <div>
-                <dt>{words.column.status}</dt>
-                <dd>
-                  <PaymentBadge {...invoice} />
-                </dd>
-              </div>
-              <div>
-                <dt>{words.column.document}</dt>
-                <dd>
-                  <DocumentBadge {...invoice} />
-                </dd>
-              </div>
+              <Fact name={words.customer}>{invoice.display_name}</Fact>
+              <Fact name={words.issuedOn}>
+                <time dateTime={invoice.issued_at}>{format.day(invoice.issued_at)}</time>
+              </Fact>
+              <Fact name={words.column.status}>
+                <PaymentBadge {...invoice} />
+              </Fact>
+              <Fact name={words.column.document}>
+                <DocumentBadge {...invoice} />
+              </Fact>
             </dl>
           </header>
           <Lines invoice={invoice} />
           <h3>{words.documents}</h3>
-          <div class="pdfs">
+          <div class="pdfs stack">
             <PdfButton invoice={invoice} kind="ix" />
             <PdfButton invoice={invoice} kind="payments" />
           </div>
@@ -82,5 +64,14 @@ export function InvoiceDetail({ id }: { id: string }) {
         </article>
       )}
     </>
+  )
+}
+
+function Fact({ name, children }: { name: string; children: ComponentChildren }) {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </div>
   )
 }

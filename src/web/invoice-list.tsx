@@ -1,28 +1,29 @@
-/** The list: filters, what was found, pages. */
+/** The list: chart, filters, rows, pages, downloads. */
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { InvoiceList as Answer, Invoice } from '../client/client.ts'
+import { Button } from './button.tsx'
 import { Chart } from './chart.tsx'
 import { usePage } from './context.ts'
+import { DownloadMenu } from './download-menu.tsx'
 import { Filters } from './filters.tsx'
 import { Freshness } from './freshness.tsx'
 import { InvoiceTable } from './invoice-table.tsx'
 import { Loading, Notice, ProblemNotice } from './notice.tsx'
 import { Pager } from './pager.tsx'
-import { listKey, listQuery } from './question.ts'
-import { TakeAway } from './take-away.tsx'
+import { listKey, listQuery } from './url-state.ts'
 import { useLive } from './use-live.ts'
 
 export function InvoiceList() {
-  const { client, session, nav, words } = usePage()
-  const query = listQuery(nav.place)
+  const { client, session, nav, words, format } = usePage()
+  const query = listQuery(nav.state)
   const { result, isCurrent, problem, retry } = useLive<Answer>(listKey(session.customer, query), call =>
     client.invoices.list(session.customer, query, call),
   )
   const changed = useChanged(result?.data, JSON.stringify(query))
-  const hasFilters = Object.keys(nav.place.filters).length > 0
+  const hasFilters = Object.keys(nav.state.filters).length > 0
   const clear = () => nav.go({ filters: {}, page: 1 })
   const answer = result?.data
-  // With no access there is no list to go on with; anything else may pass, and what was read stays in sight.
+  // Without access nothing is shown; any other problem may pass, and the last answer stays in sight.
   const isBarred = problem !== null && problem.retryAt === null
 
   return (
@@ -35,16 +36,14 @@ export function InvoiceList() {
           <div class={`card ${isCurrent ? '' : 'stale'}`} aria-busy={!isCurrent}>
             {answer.total === 0 ? (
               <Notice title={words.noMatch} lead={words.noMatchLead}>
-                <p class="actions">
-                  <button type="button" class="primary" onClick={clear}>
-                    {words.clear}
-                  </button>
-                </p>
+                <Button text={words.clear} class="primary" onClick={clear} />
               </Notice>
             ) : (
               <>
-                <div class="bar" tabIndex={-1}>
-                  <Found total={answer.total} />
+                <div class="bar row" tabIndex={-1}>
+                  <p class="found strong" role="status">
+                    {words.found(format.count(answer.total), answer.total)}
+                  </p>
                   <Freshness syncedAt={result.syncedAt} changes={changed.changes} />
                 </div>
                 <InvoiceTable invoices={answer.invoices} changed={changed.ids} />
@@ -52,16 +51,12 @@ export function InvoiceList() {
               </>
             )}
           </div>
-          {answer.total > 0 && <TakeAway total={answer.total} />}
+          {answer.total > 0 && <DownloadMenu total={answer.total} />}
         </>
       )}
       {!isBarred && answer?.total === 0 && !hasFilters && (
         <Notice title={words.none} lead={words.noneLead}>
-          <p class="actions">
-            <button type="button" class="primary" onClick={retry}>
-              {words.again}
-            </button>
-          </p>
+          <Button text={words.again} class="primary" onClick={retry} />
         </Notice>
       )}
       {answer === undefined && problem === null && <Loading retry={retry} />}
@@ -69,16 +64,7 @@ export function InvoiceList() {
   )
 }
 
-function Found({ total }: { total: number }) {
-  const { words, format } = usePage()
-  return (
-    <p class="found" role="status">
-      {words.found(format.count(total), total)}
-    </p>
-  )
-}
-
-/** Which invoices are not as they were a moment ago, in the same list. */
+/** Ids of the invoices that changed while the same list was shown, and the number of such changes. */
 function useChanged(answer: Answer | undefined, question: string) {
   const before = useRef<{ question: string; texts: Map<string, string> } | null>(null)
   const [changed, setChanged] = useState({ ids: new Set<string>(), changes: 0 })

@@ -1,13 +1,15 @@
-/** The invoices of a page, as a table; on a narrow screen each is a card, and still a row to those who listen. */
+/** The invoices of a page, as a table; on a narrow screen each is a card, and a row to a screen reader. */
 import { useEffect, useRef } from 'preact/hooks'
 import type { Invoice } from '../client/client.ts'
 import { DocumentBadge, PaymentBadge } from './badge.tsx'
+import { Button } from './button.tsx'
 import { usePage } from './context.ts'
 import { Link } from './link.tsx'
+import { Cell, RowHead, TableHead } from './table.tsx'
 
 interface InvoiceTableProps {
   invoices: readonly Invoice[]
-  /** Those that changed while somebody looked. */
+  /** Ids of the invoices that changed while the list was shown. */
   changed: ReadonlySet<string>
 }
 
@@ -23,60 +25,42 @@ export function InvoiceTable({ invoices, changed }: InvoiceTableProps) {
   const { column } = words
   return (
     <table class="invoices" ref={table} role="table" aria-label={words.history}>
-      <thead role="rowgroup">
-        <tr role="row">
+      <TableHead
+        texts={[column.number, column.issued, column.status, column.document]}
+        numbers={[column.total]}
+      >
+        {pick && (
           <th role="columnheader" scope="col">
-            {column.number}
+            <span class="hidden">{column.actions}</span>
           </th>
-          <th role="columnheader" scope="col">
-            {column.issued}
-          </th>
-          <th role="columnheader" scope="col">
-            {column.status}
-          </th>
-          <th role="columnheader" scope="col">
-            {column.document}
-          </th>
-          <th role="columnheader" scope="col" class="number">
-            {column.total}
-          </th>
-          {pick && (
-            <th role="columnheader" scope="col">
-              <span class="hidden">{column.actions}</span>
-            </th>
-          )}
-        </tr>
-      </thead>
+        )}
+      </TableHead>
       <tbody role="rowgroup">
         {invoices.map(invoice => (
           <tr role="row" key={invoice.id} class={changed.has(invoice.id) ? 'changed' : ''}>
-            <th role="rowheader" scope="row">
-              <Link to={{ invoice: invoice.id }} class="stretch">
+            <RowHead>
+              <Link to={{ invoice: invoice.id }} class="stretch strong">
                 {invoice.number ?? <i>{words.noNumber}</i>}
               </Link>
-            </th>
-            <td role="cell" class="day">
+            </RowHead>
+            <Cell class="day">
               <time dateTime={invoice.issued_at}>{format.day(invoice.issued_at)}</time>
-            </td>
-            <td role="cell" class="payment">
+            </Cell>
+            <Cell class="payment">
               <PaymentBadge {...invoice} />
-            </td>
-            <td role="cell" class="document">
+            </Cell>
+            <Cell class="document">
               <DocumentBadge {...invoice} />
-            </td>
-            <td role="cell" class="number total">
-              {format.amount(invoice.total_cents, invoice.currency)}
-            </td>
+            </Cell>
+            <Cell class="number strong">{format.amount(invoice.total_cents, invoice.currency)}</Cell>
             {pick && (
-              <td role="cell" class="pick">
-                <button
-                  type="button"
+              <Cell class="pick">
+                <Button
+                  text={words.pick}
                   aria-label={words.pickOf(invoice.number ?? invoice.id)}
                   onClick={() => pick(invoice)}
-                >
-                  {words.pick}
-                </button>
-              </td>
+                />
+              </Cell>
             )}
           </tr>
         ))}

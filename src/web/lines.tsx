@@ -1,13 +1,14 @@
-/** What was bought, and how it adds up. */
-import type { InvoiceDetail, Line } from '../client/client.ts'
+/** The line items and the totals. */
+import type { InvoiceDetail } from '../client/client.ts'
 import { usePage } from './context.ts'
+import { NumberCell, RowHead, TableHead } from './table.tsx'
 
 export function Lines({ invoice }: { invoice: InvoiceDetail }) {
   const { words, format } = usePage()
-  const { lines, lines_source, currency, subtotal_cents, discount_cents, tax_cents, tax_percent } = invoice
+  const { lines, lines_source, currency, discount_cents, tax_percent } = invoice
   const hasDiscounts = lines.some(line => line.discount_cents !== 0)
   const amount = (cents: number | null) => (cents === null ? '' : format.amount(cents, currency))
-  const quantity = ({ quantity }: Line) => (quantity === null ? '' : format.count(quantity))
+  const discounts = hasDiscounts ? [words.discount] : []
   return (
     <section aria-label={words.lines}>
       {lines.length === 0 && (
@@ -15,72 +16,46 @@ export function Lines({ invoice }: { invoice: InvoiceDetail }) {
       )}
       {lines.length > 0 && (
         <table class="lines" role="table" aria-label={words.lines}>
-          <thead role="rowgroup">
-            <tr role="row">
-              <th role="columnheader" scope="col">
-                {words.description}
-              </th>
-              <th role="columnheader" scope="col" class="number">
-                {words.quantity}
-              </th>
-              <th role="columnheader" scope="col" class="number">
-                {words.unitPrice}
-              </th>
-              {hasDiscounts && (
-                <th role="columnheader" scope="col" class="number">
-                  {words.discount}
-                </th>
-              )}
-              <th role="columnheader" scope="col" class="number">
-                {words.amount}
-              </th>
-            </tr>
-          </thead>
+          <TableHead
+            texts={[words.description]}
+            numbers={[words.quantity, words.unitPrice, ...discounts, words.amount]}
+          />
           <tbody role="rowgroup">
             {lines.map(line => (
               <tr role="row" key={line.id}>
-                <th role="rowheader" scope="row">
-                  {line.description ?? '—'}
-                </th>
-                <td role="cell" class="number" data-label={words.quantity}>
-                  {quantity(line)}
-                </td>
-                <td role="cell" class="number" data-label={words.unitPrice}>
-                  {amount(line.unit_amount_cents)}
-                </td>
+                <RowHead>{line.description ?? '—'}</RowHead>
+                <NumberCell
+                  label={words.quantity}
+                  text={line.quantity === null ? '' : format.count(line.quantity)}
+                />
+                <NumberCell label={words.unitPrice} text={amount(line.unit_amount_cents)} />
                 {hasDiscounts && (
-                  <td role="cell" class="number" data-label={words.discount}>
-                    {line.discount_cents === 0 ? '' : amount(-line.discount_cents)}
-                  </td>
+                  <NumberCell label={words.discount} text={amount(-line.discount_cents || null)} />
                 )}
-                <td role="cell" class="number" data-label={words.amount}>
-                  {amount(line.amount_cents)}
-                </td>
+                <NumberCell label={words.amount} text={amount(line.amount_cents)} />
               </tr>
             ))}
           </tbody>
         </table>
       )}
-      <dl class="totals">
-        <div>
-          <dt>{words.subtotal}</dt>
-          <dd>{amount(subtotal_cents)}</dd>
-        </div>
-        {discount_cents !== 0 && (
-          <div>
-            <dt>{words.discount}</dt>
-            <dd>{amount(-discount_cents)}</dd>
-          </div>
-        )}
-        <div>
-          <dt>{words.tax(tax_percent === null ? null : format.percent(tax_percent))}</dt>
-          <dd>{amount(tax_cents)}</dd>
-        </div>
-        <div class="grand">
-          <dt>{words.total}</dt>
-          <dd>{amount(invoice.total_cents)}</dd>
-        </div>
+      <dl class="totals stack">
+        <Total name={words.subtotal} amount={amount(invoice.subtotal_cents)} />
+        {discount_cents !== 0 && <Total name={words.discount} amount={amount(-discount_cents)} />}
+        <Total
+          name={words.tax(tax_percent === null ? null : format.percent(tax_percent))}
+          amount={amount(invoice.tax_cents)}
+        />
+        <Total class="grand" name={words.total} amount={amount(invoice.total_cents)} />
       </dl>
     </section>
+  )
+}
+
+function Total({ name, amount, class: kind = '' }: { name: string; amount: string; class?: string }) {
+  return (
+    <div class={kind}>
+      <dt>{name}</dt>
+      <dd>{amount}</dd>
+    </div>
   )
 }

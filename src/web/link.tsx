@@ -1,16 +1,15 @@
-/** A step to another place of the page: an address where there is one, so that it opens in a new tab as well. */
+/** A step to another view: a link where views have addresses, so that it opens in a new tab as well; else a button. */
 import type { ComponentChildren } from 'preact'
 import { usePage } from './context.ts'
-import type { Place } from './place.ts'
+import type { UrlState } from './url-state.ts'
 
 interface LinkProps {
-  to: Partial<Place>
+  to: Partial<UrlState>
   class?: string
-  label?: string | undefined
   children: ComponentChildren
 }
 
-export function Link({ to, class: name, label, children }: LinkProps) {
+export function Link({ to, class: name = '', children }: LinkProps) {
   const { nav } = usePage()
   const href = nav.hrefTo(to)
   const go = (event: MouseEvent) => {
@@ -20,13 +19,25 @@ export function Link({ to, class: name, label, children }: LinkProps) {
   }
   if (href === undefined)
     return (
-      <button type="button" class={`link ${name ?? ''}`} aria-label={label} onClick={go}>
+      <button type="button" class={`link ${name}`} onClick={go}>
         {children}
       </button>
     )
   return (
-    <a href={href} class={name} aria-label={label} onClick={go}>
+    <a href={href} class={name} onClick={go}>
       {children}
     </a>
+  )
+}
+
+export function BackLink({ to }: { to: Partial<UrlState> }) {
+  const { words } = usePage()
+  return (
+    <p class="back">
+      <Link to={to}>
+        <span aria-hidden="true">← </span>
+        {words.back}
+      </Link>
+    </p>
   )
 }

@@ -1,10 +1,10 @@
-/** What was billed, by currency and month. Pure. */
+/** Billed amounts by currency and month. Pure. */
 import type { Invoice } from '../client/client.ts'
 
 /** By currency, then by month as in 2026-03, in the order of months. */
 export type MonthTotals = Map<string, Map<string, number>>
 
-/** A draft is not billed yet, and what was cancelled is not billed any more. */
+/** A draft is not billed yet, a cancelled invoice no longer. */
 export const isBilled = ({ status }: Pick<Invoice, 'status'>) => status !== 'draft' && status !== 'void'
 
 export function addUp(invoices: readonly Invoice[]): MonthTotals {
@@ -19,7 +19,7 @@ export function addUp(invoices: readonly Invoice[]): MonthTotals {
   return totals
 }
 
-/** From the first to the last, those without an invoice too. */
+/** Every month from the first to the last, also without an invoice. */
 export function monthsBetween(months: readonly string[]): string[] {
   const sorted = months.toSorted()
   const [first, last] = [sorted[0], sorted.at(-1)]

@@ -1,6 +1,7 @@
-/** Every state in which there is nothing to show says what is the matter, and what can be done. */
+/** Notices for every state in which there is nothing to show: the reason, and what can be done. */
 import type { ComponentChildren } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
+import { Button } from './button.tsx'
 import { usePage } from './context.ts'
 import type { Problem } from './problem.ts'
 import type { Words } from './words/words.ts'
@@ -9,15 +10,18 @@ interface NoticeProps {
   title: string
   lead?: string | undefined
   tone?: 'calm' | 'warning'
-  children?: ComponentChildren
+  details?: ComponentChildren
+  /** The actions. */
+  children: ComponentChildren
 }
 
-export function Notice({ title, lead, tone = 'calm', children }: NoticeProps) {
+export function Notice({ title, lead, tone = 'calm', details, children }: NoticeProps) {
   return (
-    <section class={`notice ${tone}`} role={tone === 'warning' ? 'alert' : 'status'}>
+    <section class={`notice stack ${tone}`} role={tone === 'warning' ? 'alert' : 'status'}>
       <h2>{title}</h2>
       {lead && <p>{lead}</p>}
-      {children}
+      {details}
+      <p class="actions row">{children}</p>
     </section>
   )
 }
@@ -25,7 +29,7 @@ export function Notice({ title, lead, tone = 'calm', children }: NoticeProps) {
 interface ProblemNoticeProps {
   problem: Problem
   retry(): void
-  /** The way out of an invoice that is not there, and of a search that cannot be. */
+  /** Leaves an invoice that does not exist, or a search that the service refuses. */
   back?: (() => void) | undefined
 }
 
@@ -33,41 +37,27 @@ export function ProblemNotice({ problem, retry, back }: ProblemNoticeProps) {
   const { words, leave, session } = usePage()
   const { kind, requestId, retryAt } = problem
   const hasNoAccess = kind === 'expired' || kind === 'revoked' || kind === 'forbidden'
-  const lead = {
-    expired: words.expiredLead,
-    revoked: words.revokedLead,
-    forbidden: words.forbiddenLead,
-    limited: undefined,
-    offline: words.offlineLead,
-    gone: words.goneLead,
-    unsearchable: words.unsearchableLead,
-    broken: words.brokenLead,
-  }[kind]
-  return (
-    <Notice title={words[kind]} lead={lead} tone="warning">
+  const canGoBack = (kind === 'gone' || kind === 'unsearchable') && back && session.invoice === null
+  const details = (
+    <>
       {retryAt !== null && kind !== 'offline' && <Countdown until={retryAt} />}
       {requestId !== null && kind === 'broken' && <p class="quiet">{words.reference(requestId)}</p>}
-      <p class="actions">
-        {(kind === 'gone' || kind === 'unsearchable') && back && session.invoice === null ? (
-          <button type="button" class="primary" onClick={back}>
-            {kind === 'gone' ? words.back : words.clear}
-          </button>
-        ) : (
-          <button type="button" class={hasNoAccess ? '' : 'primary'} onClick={retry}>
-            {words.again}
-          </button>
-        )}
-        {hasNoAccess && leave && (
-          <button type="button" class="primary" onClick={leave}>
-            {words.another}
-          </button>
-        )}
-      </p>
+    </>
+  )
+  const lead = kind === 'limited' ? undefined : words[`${kind}Lead`]
+  return (
+    <Notice title={words[kind]} lead={lead} tone="warning" details={details}>
+      {canGoBack ? (
+        <Button text={kind === 'gone' ? words.back : words.clear} class="primary" onClick={back} />
+      ) : (
+        <Button text={words.again} class={hasNoAccess ? '' : 'primary'} onClick={retry} />
+      )}
+      {hasNoAccess && leave && <Button text={words.another} class="primary" onClick={leave} />}
     </Notice>
   )
 }
 
-/** Not read out every second: what counts is that it goes on by itself. */
+/** Not read out every second: the retry needs nobody. */
 function Countdown({ until }: { until: number }) {
   const { words, format } = usePage()
   const seconds = useSecondsUntil(until)
@@ -75,15 +65,20 @@ function Countdown({ until }: { until: number }) {
 }
 
 export function useSecondsUntil(until: number): number {
-  const [now, setNow] = useState(Date.now)
-  useEffect(() => {
-    const timer = setInterval(() => setNow(Date.now()), 500)
-    return () => clearInterval(timer)
-  }, [])
-  return Math.max(0, Math.ceil((until - now) / 1000))
+  return Math.max(0, Math.ceil((until - useNow(500)) / 1000))
 }
 
-/** What is awaited is drawn in grey; when it takes long, there is a way out of that too. */
+/** The time, in milliseconds since 1970, renewed at each interval. */
+export function useNow(intervalMs: number): number {
+  const [now, setNow] = useState(Date.now)
+  useEffect(() => {
+    const timer = setInterval(() => setNow(Date.now()), intervalMs)
+    return () => clearInterval(timer)
+  }, [])
+  return now
+}
+
+/** The outlines of a list; when it takes long, also a button to try again. */
 export function Loading({ retry }: { retry(): void }) {
   const { words } = usePage()
   const [isSlow, setSlow] = useState(false)
@@ -92,22 +87,19 @@ export function Loading({ retry }: { retry(): void }) {
     return () => clearTimeout(timer)
   }, [])
   return (
-    <Bones words={words}>
+    <Skeleton words={words}>
       {isSlow && (
-        <p class="actions">
-          {words.slow}{' '}
-          <button type="button" onClick={retry}>
-            {words.again}
-          </button>
+        <p class="actions row">
+          {words.slow} <Button text={words.again} onClick={retry} />
         </p>
       )}
-    </Bones>
+    </Skeleton>
   )
 }
 
-export function Bones({ words, children }: { words: Words; children?: ComponentChildren }) {
+export function Skeleton({ words, children }: { words: Words; children?: ComponentChildren }) {
   return (
-    <div class="card loading" role="status">
+    <div class="card loading stack" role="status">
       <p class="hidden">{words.loading}</p>
       {[1, 2, 3, 4, 5, 6].map(bone => (
         <div class="bone" key={bone} />

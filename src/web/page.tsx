@@ -9,7 +9,7 @@ import { languages } from './words/words.ts'
 
 const root = document.getElementById('fatura') as HTMLElement
 
-/** Asks for the session's list, then draws the page: the rows are on their way before anything else takes time. */
+/** Requests the session's list, then draws the page: the rows are on their way before anything else takes time. */
 function show({ session, former }: Taken): void {
   const client = session?.customer ? createClient({ baseUrl: '', token: session.token }) : null
   const early = client && session && askEarly(client, session)
@@ -44,7 +44,7 @@ function change(session: Session | null): void {
 
 const isPicker = () => new URLSearchParams(location.search).get('pick') === '1' && parent !== window
 
-/** To the page around this one. The browser hands it over only if that page's origin is one of those that may embed this. */
+/** Sent to the page around this one. The browser delivers it only to an origin that may embed this page. */
 function sendPicked(invoice: Invoice): void {
   const allowed = document.querySelector<HTMLMetaElement>('meta[name="fatura-embed-origins"]')?.content ?? ''
   for (const origin of allowed.split(' ').filter(Boolean))

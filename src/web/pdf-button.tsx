@@ -1,6 +1,7 @@
-/** One PDF: fetched when asked for, waited for while it is being made, saved under its own name. */
+/** A PDF's download button: waits while the PDF is being made, and saves it under its own name. */
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { type DocumentKind, FaturaError, type InvoiceDetail } from '../client/client.ts'
+import { Button } from './button.tsx'
 import { usePage } from './context.ts'
 import { useSecondsUntil } from './notice.tsx'
 import { describeProblem, type ProblemKind } from './problem.ts'
@@ -26,19 +27,19 @@ export function PdfButton({ invoice, kind }: { invoice: InvoiceDetail; kind: Doc
   async function download(): Promise<void> {
     const stop = new AbortController()
     running.current = stop
-    const tell = (state: State) => !stop.signal.aborted && setState(state)
-    tell({ step: 'loading' })
+    const update = (state: State) => !stop.signal.aborted && setState(state)
+    update({ step: 'loading' })
     try {
       const pdf = await client.downloadPdf(invoice.customer_id, invoice.id, kind, {
         signal: stop.signal,
         onWait: ({ code }, waitMs) =>
-          tell({ step: 'waiting', isBeingMade: code === 'document_not_ready', until: Date.now() + waitMs }),
+          update({ step: 'waiting', isBeingMade: code === 'document_not_ready', until: Date.now() + waitMs }),
       })
       await saveBlob(await new Response(pdf.body).blob(), pdf.fileName)
-      tell({ step: 'saved', name: pdf.fileName })
+      update({ step: 'saved', name: pdf.fileName })
     } catch (error) {
       const code = error instanceof FaturaError ? error.code : null
-      // It takes longer than the client waits: go on, until somebody says otherwise.
+      // The client has waited for as long as it does: go on until somebody cancels.
       if (code === 'document_not_ready' && !stop.signal.aborted) return download()
       const problem =
         code === 'document_not_found'
@@ -46,7 +47,7 @@ export function PdfButton({ invoice, kind }: { invoice: InvoiceDetail; kind: Doc
           : code === 'document_not_issued'
             ? 'pdfDraft'
             : describeProblem(error, session.token).kind
-      tell({ step: 'failed', problem })
+      update({ step: 'failed', problem })
     }
   }
   function cancel(): void {
@@ -55,28 +56,22 @@ export function PdfButton({ invoice, kind }: { invoice: InvoiceDetail; kind: Doc
   }
 
   return (
-    <div class="pdf">
+    <div class="pdf stack">
       <p>
         <strong>{name}</strong>
         <span class="quiet">{kind === 'ix' ? words.pdfIxNote : words.pdfPaymentsNote}</span>
       </p>
       {absence !== null && <p class="quiet">{words[absence]}</p>}
       {absence === null && !isBusy && (
-        <button
-          type="button"
+        <Button
+          text={press}
           class="primary"
           aria-label={`${press}: ${name} ${invoice.number ?? ''}`}
           onClick={download}
-        >
-          {press}
-        </button>
+        />
       )}
-      {isBusy && (
-        <button type="button" onClick={cancel}>
-          {words.cancel}
-        </button>
-      )}
-      <p class="said" role="status">
+      {isBusy && <Button text={words.cancel} onClick={cancel} />}
+      <p class="small" role="status">
         {state.step === 'loading' && words.downloading}
         {state.step === 'waiting' && <Waiting {...state} />}
         {state.step === 'saved' && words.saved(state.name)}
@@ -86,7 +81,7 @@ export function PdfButton({ invoice, kind }: { invoice: InvoiceDetail; kind: Doc
   )
 }
 
-/** Why there is nothing to fetch. */
+/** The word that explains why there is no PDF; null when there should be one. */
 function absenceOf({ status, downloads, ix_status }: InvoiceDetail, kind: DocumentKind) {
   if (kind === 'payments') return status === 'draft' ? 'pdfDraft' : null
   if (downloads.ix === null) return 'pdfNone'

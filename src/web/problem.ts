@@ -1,25 +1,29 @@
-/** What can go wrong, in the kinds that need words of their own. */
-import { FaturaError } from '../client/client.ts'
+/** Errors, in the kinds that need words of their own. */
+import { FaturaError, type FaturaErrorCode } from '../client/client.ts'
 import { expiryOf } from './session.ts'
 
+const kinds = {
+  insufficient_scope: 'forbidden',
+  rate_limited: 'limited',
+  connection_failed: 'offline',
+  invoice_not_found: 'gone',
+} as const satisfies Partial<Record<FaturaErrorCode, string>>
+
 export type ProblemKind =
+  | (typeof kinds)[keyof typeof kinds]
   | 'expired'
   | 'revoked'
-  | 'forbidden'
-  | 'limited'
-  | 'offline'
-  | 'gone'
   | 'unsearchable'
   | 'broken'
 
 export interface Problem {
   kind: ProblemKind
   requestId: string | null
-  /** When it is tried again by itself, in milliseconds since 1970; null when it is not. */
+  /** Time of the next retry, in milliseconds since 1970; null when there is none. */
   retryAt: number | null
 }
 
-/** Another try does not help. */
+/** Whether a retry cannot help. */
 export const isFinal = ({ kind }: Problem) =>
   ['expired', 'revoked', 'forbidden', 'gone', 'unsearchable'].includes(kind)
 
@@ -30,27 +34,11 @@ export function describeProblem(error: unknown, token: string, retryAt: number |
 }
 
 function kindOf({ code, message, param }: FaturaError, token: string): ProblemKind {
-  switch (code) {
-    case 'missing_token':
-    case 'invalid_token':
-      return hasExpired(token) || /expired/i.test(message) ? 'expired' : 'revoked'
-    case 'insufficient_scope':
-      return 'forbidden'
-    case 'rate_limited':
-      return 'limited'
-    case 'connection_failed':
-      return 'offline'
-    case 'invoice_not_found':
-      return 'gone'
-    case 'invalid_parameter':
-      // An id in the address that is none; or a search of too many words.
-      return param === 'invoiceId' ? 'gone' : 'unsearchable'
-    default:
-      return 'broken'
-  }
-}
-
-function hasExpired(token: string): boolean {
-  const expiry = expiryOf(token)
-  return expiry !== null && expiry <= Date.now()
+  if (code === 'missing_token' || code === 'invalid_token')
+    return (expiryOf(token) ?? Number.POSITIVE_INFINITY) <= Date.now() || /expired/i.test(message)
+      ? 'expired'
+      : 'revoked'
+  // The parameter is an id in the address that is none, or a search of too many words.
+  if (code === 'invalid_parameter') return param === 'invoiceId' ? 'gone' : 'unsearchable'
+  return (kinds as Partial<Record<FaturaErrorCode, ProblemKind>>)[code] ?? 'broken'
 }

@@ -1,13 +1,13 @@
-/** From the page into a file. */
+/** Saves files from the page. */
 
-/** Under its name in the folder for downloads. */
+/** Saves into the browser's folder for downloads. */
 export async function saveBlob(blob: Blob, name: string): Promise<void> {
   const address = URL.createObjectURL(blob)
   const link = document.createElement('a')
   link.href = address
   link.download = name
   link.click()
-  // A browser reads it after the click, and none says when it is done.
+  // A browser reads it after the click, and does not report when it is done.
   setTimeout(() => URL.revokeObjectURL(address), 60_000)
 }
 
@@ -16,9 +16,8 @@ interface FilePicker {
 }
 
 /**
- * Where a large file is to go, asked before there is anything of it: browsers only let a click do that. Where a browser
- * can write into a file, nothing of it is held in memory; elsewhere it is gathered first. Null when somebody thinks better
- * of it.
+ * Asks for the place of a large file before any of it exists: browsers allow that only in a click. A browser that can
+ * write into a file holds nothing of it in memory; any other gathers it first. Null when the dialog is cancelled.
  */
 export async function chooseFile(
   name: string,

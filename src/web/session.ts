@@ -1,18 +1,18 @@
-/** Who looks at whose invoices: a token, and what is known of it. */
+/** The session: a token, and the customer that it is for. */
 import { isCustomerId, isInvoiceId } from '../invoice.ts'
 
 export interface Session {
   token: string
   customer: string
-  /** When the token is bound to one invoice, nothing else can be shown. */
+  /** The only invoice that the token opens; null when all of the customer's. */
   invoice: string | null
 }
 
-/** Of the tab: gone when it is closed. */
+/** Key of the session storage, which ends with the tab. */
 const key = 'fatura'
 
 /**
- * From a link's fragment, `#t=TOKEN`, with `&c=cus_…` for a token that does not tell its customer. The fragment leaves the
+ * From a link's fragment, `#t=TOKEN`, with `&c=cus_…` for a token that does not name its customer. The fragment leaves the
  * address bar, and so the history, before anything else happens.
  */
 export function takeSession(): Taken {
@@ -30,16 +30,16 @@ export function takeSession(): Taken {
 
 export interface Taken {
   session: Session | null
-  /** What was open before a link took its place, unless that shows the same. */
+  /** The session that the link took the place of; null when it shows the same. */
   former: Session | null
 }
 
-/** Whether a link's token is one at all: an access token, or a JWT. Part of one, or something else, is not. */
+/** Whether a text is an access token or a JWT, and not a part of one or something else. */
 export function isWhole(token: string): boolean {
   return /^fat_[0-9A-Za-z]{48}$/.test(token) || Object.keys(readClaims(token)).length > 0
 }
 
-/** Null when there is no telling whose invoices they are. */
+/** Null when neither the link nor the token names the customer. */
 export function openSession(token: string, customer: string | null): Session | null {
   const claims = readClaims(token)
   const owner = [customer, claims.sub, claims.customer_id].find(
@@ -70,13 +70,13 @@ function readKept(): Session | null {
   }
 }
 
-/** When a token that tells it ends, in milliseconds. */
+/** The expiry of a JWT, in milliseconds since 1970; null of any other token. */
 export function expiryOf(token: string): number | null {
   const { exp } = readClaims(token)
   return typeof exp === 'number' ? exp * 1000 : null
 }
 
-/** What a JWT says of itself. Nothing is proven by it: the service alone decides what a token may read. */
+/** The claims of a JWT, unverified: the service alone decides what a token may read. */
 function readClaims(token: string): Record<string, unknown> {
   const [, payload, signature] = token.split('.')
   if (payload === undefined || signature === undefined) return {}

@@ -1,6 +1,8 @@
-/** For those who come without a link. */
+/** The form for a visitor without a link. */
+import type { InputHTMLAttributes } from 'preact'
 import { useState } from 'preact/hooks'
 import { isCustomerId } from '../invoice.ts'
+import { Button } from './button.tsx'
 import { openSession, type Session } from './session.ts'
 import type { Words } from './words/words.ts'
 
@@ -26,46 +28,40 @@ export function SignIn({ words, token: given, onOpen }: SignInProps) {
     if (session === null) return setWrong('customer')
     onOpen(session)
   }
+  const field = (name: 'customer' | 'token', hint: string, error: string, input: InputHTMLAttributes) => (
+    <>
+      <label class="stack">
+        <span>{words[name]}</span>
+        <input
+          name={name}
+          autoComplete="off"
+          spellcheck={false}
+          aria-invalid={wrong === name}
+          aria-describedby={`${name}-hint`}
+          {...input}
+        />
+      </label>
+      <p id={`${name}-hint`} class={wrong === name ? 'error' : 'quiet'}>
+        {wrong === name ? error : hint}
+      </p>
+    </>
+  )
   return (
-    <form class="card sign-in" onSubmit={submit} noValidate>
+    <form class="card sign-in stack" onSubmit={submit} noValidate>
       <h2>{words.signIn}</h2>
       <p>{words.signInLead}</p>
-      <label>
-        <span>{words.customer}</span>
-        <input
-          name="customer"
-          value={customer}
-          placeholder="cus_…"
-          autoComplete="off"
-          spellcheck={false}
-          aria-invalid={wrong === 'customer'}
-          aria-describedby="customer-hint"
-          onInput={({ currentTarget }) => setCustomer(currentTarget.value)}
-        />
-      </label>
-      <p id="customer-hint" class={wrong === 'customer' ? 'error' : 'quiet'}>
-        {wrong === 'customer' ? words.wrongCustomer : words.customerHint}
-      </p>
-      <label>
-        <span>{words.token}</span>
-        <input
-          name="token"
-          type="password"
-          value={token}
-          autoComplete="off"
-          spellcheck={false}
-          aria-invalid={wrong === 'token'}
-          aria-describedby="token-hint"
-          onInput={({ currentTarget }) => setToken(currentTarget.value)}
-        />
-      </label>
-      <p id="token-hint" class={wrong === 'token' ? 'error' : 'quiet'}>
-        {wrong === 'token' ? words.wrongToken : words.tokenHint}
-      </p>
-      <p class="actions">
-        <button type="submit" class="primary">
-          {words.signIn}
-        </button>
+      {field('customer', words.customerHint, words.wrongCustomer, {
+        value: customer,
+        placeholder: 'cus_…',
+        onInput: ({ currentTarget }) => setCustomer(currentTarget.value),
+      })}
+      {field('token', words.tokenHint, words.wrongToken, {
+        type: 'password',
+        value: token,
+        onInput: ({ currentTarget }) => setToken(currentTarget.value),
+      })}
+      <p class="actions row">
+        <Button text={words.signIn} type="submit" class="primary" />
       </p>
     </form>
   )

@@ -1,12 +1,14 @@
-/** All that the filters find on paper, with totals for each currency. */
+/** The statement: all invoices that match the filters, for paper, with totals for each currency. */
 import { useEffect, useState } from 'preact/hooks'
 import type { Invoice, InvoiceFilters } from '../client/client.ts'
 import { describeDocument } from './badge.tsx'
+import { Button } from './button.tsx'
 import { usePage } from './context.ts'
-import { Link } from './link.tsx'
+import { BackLink } from './link.tsx'
 import { isBilled } from './month-totals.ts'
 import { Notice, ProblemNotice } from './notice.tsx'
 import { describeProblem, type Problem } from './problem.ts'
+import { Cell, NumberCell, RowHead, TableHead } from './table.tsx'
 import type { Words } from './words/words.ts'
 
 interface State {
@@ -22,25 +24,16 @@ export function Statement() {
   const { invoices, total, isDone, problem } = state
   return (
     <>
-      <p class="back">
-        <Link to={{ isStatement: false }}>
-          <span aria-hidden="true">← </span>
-          {words.back}
-        </Link>
-      </p>
+      <BackLink to={{ isStatement: false }} />
       {problem !== null && <ProblemNotice problem={problem} retry={retry} />}
       {!isDone && problem === null && (
         <Notice title={words.loading}>
-          <p class="actions">
-            <progress value={invoices.length} max={total || 1} aria-label={words.loading} />
-            <span>{words.progress(format.count(invoices.length), format.count(total))}</span>
-            <button type="button" onClick={() => nav.go({ isStatement: false })}>
-              {words.cancel}
-            </button>
-          </p>
+          <progress value={invoices.length} max={total || 1} aria-label={words.loading} />
+          <span>{words.progress(format.count(invoices.length), format.count(total))}</span>
+          <Button text={words.cancel} onClick={() => nav.go({ isStatement: false })} />
         </Notice>
       )}
-      {isDone && <Paper invoices={invoices} filters={nav.place.filters} />}
+      {isDone && <Paper invoices={invoices} filters={nav.state.filters} />}
     </>
   )
 }
@@ -49,14 +42,13 @@ function Paper({ invoices, filters }: { invoices: readonly Invoice[]; filters: I
   const { words, format } = usePage()
   const [newest] = invoices
   const { date_from, date_to } = filters
+  const { column } = words
   const others = describeFilters(filters, words)
   return (
     <article class="card statement">
-      <header>
+      <header class="stack">
         <h2>{words.statementTitle}</h2>
-        <button type="button" class="primary" onClick={() => print()}>
-          {words.print}
-        </button>
+        <Button text={words.print} class="primary" onClick={() => print()} />
         <p>
           <strong>{newest?.display_name}</strong>
           {newest?.customer_tax_id && (
@@ -77,25 +69,18 @@ function Paper({ invoices, filters }: { invoices: readonly Invoice[]; filters: I
         </p>
       </header>
       <table>
-        <thead>
-          <tr>
-            <th scope="col">{words.column.number}</th>
-            <th scope="col">{words.column.issued}</th>
-            <th scope="col">{words.column.status}</th>
-            <th scope="col">{words.column.document}</th>
-            <th scope="col" class="number">
-              {words.column.total}
-            </th>
-          </tr>
-        </thead>
+        <TableHead
+          texts={[column.number, column.issued, column.status, column.document]}
+          numbers={[column.total]}
+        />
         <tbody>
           {invoices.map(invoice => (
             <tr key={invoice.id}>
-              <th scope="row">{invoice.number ?? words.noNumber}</th>
-              <td>{format.day(invoice.issued_at)}</td>
-              <td>{words.status[invoice.status]}</td>
-              <td>{describeDocument(invoice, words)}</td>
-              <td class="number">{format.amount(invoice.total_cents, invoice.currency)}</td>
+              <RowHead>{invoice.number ?? words.noNumber}</RowHead>
+              <Cell>{format.day(invoice.issued_at)}</Cell>
+              <Cell>{words.status[invoice.status]}</Cell>
+              <Cell>{describeDocument(invoice, words)}</Cell>
+              <NumberCell text={format.amount(invoice.total_cents, invoice.currency)} />
             </tr>
           ))}
         </tbody>
@@ -109,45 +94,30 @@ function Totals({ invoices }: { invoices: readonly Invoice[] }) {
   const { words, format } = usePage()
   const billed = invoices.filter(isBilled)
   const currencies = [...new Set(billed.map(({ currency }) => currency))].toSorted()
-  const sum = (currency: string, only?: Invoice['status']) =>
-    format.amount(
-      billed.reduce(
-        (total, invoice) =>
-          invoice.currency === currency && invoice.status === (only ?? invoice.status)
-            ? total + invoice.total_cents
-            : total,
-        0,
-      ),
+  const sum = (currency: string, only?: Invoice['status']) => {
+    const counted = billed.filter(
+      invoice => invoice.currency === currency && (only === undefined || invoice.status === only),
+    )
+    return format.amount(
+      counted.reduce((total, { total_cents }) => total + total_cents, 0),
       currency,
     )
+  }
   return (
     <table class="by-currency">
       <caption>
         {words.totals} <span class="quiet">{words.chartNote}</span>
       </caption>
-      <thead>
-        <tr>
-          <th scope="col">{words.currency}</th>
-          <th scope="col" class="number">
-            {words.paid}
-          </th>
-          <th scope="col" class="number">
-            {words.due}
-          </th>
-          <th scope="col" class="number">
-            {words.billed}
-          </th>
-        </tr>
-      </thead>
+      <TableHead texts={[words.currency]} numbers={[words.paid, words.due, words.billed]} />
       <tbody>
         {currencies.map(currency => (
           <tr key={currency}>
-            <th scope="row">{currency.toUpperCase()}</th>
-            <td class="number">{sum(currency, 'paid')}</td>
-            <td class="number">{sum(currency, 'open')}</td>
-            <td class="number">
+            <RowHead>{currency.toUpperCase()}</RowHead>
+            <NumberCell text={sum(currency, 'paid')} />
+            <NumberCell text={sum(currency, 'open')} />
+            <Cell class="number">
               <strong>{sum(currency)}</strong>
-            </td>
+            </Cell>
           </tr>
         ))}
       </tbody>
@@ -165,10 +135,10 @@ function describeFilters({ status, ix_status, q }: InvoiceFilters, words: Words)
     .join(', ')
 }
 
-/** On paper nothing moves, so it is read once; what changed meanwhile makes it begin again. */
+/** Paper does not change, so the invoices are read once; a change meanwhile makes the reading begin again. */
 function useAll(): [State, () => void] {
   const { client, session, nav } = usePage()
-  const { filters } = nav.place
+  const { filters } = nav.state
   const [attempt, setAttempt] = useState(0)
   const [state, setState] = useState<State>({ invoices: [], total: 0, isDone: false, problem: null })
   // The filters by their content.
@@ -177,7 +147,7 @@ function useAll(): [State, () => void] {
     const read = async () => {
       const walk = client.invoices.all(session.customer, filters, { signal: stop.signal })
       try {
-        // A customer's invoices change now and then, not all the time: the third picture is taken as it is.
+        // A customer's invoices change now and then, not all the time: the third reading is shown in any case.
         for (let tries = 1; ; tries++) {
           const invoices: Invoice[] = []
           for await (const invoice of walk) {

@@ -1,14 +1,14 @@
-/** An answer of the service that follows what happens there. */
+/** An answer of the service, polled. */
 import { useEffect, useState } from 'preact/hooks'
 import type { CallOptions, Result } from '../client/client.ts'
 import { usePage } from './context.ts'
 import { describeProblem, isFinal, type Problem } from './problem.ts'
 
-/** Nothing new costs a "not modified", and a tab that nobody looks at does not ask. */
+/** An unchanged answer is a 304, and a hidden tab does not poll. */
 const pollMs = 10_000
 
 export interface Live<T> {
-  /** What was read last; of another question while this one's answer is awaited. */
+  /** The last answer; of another question while this one's is awaited. */
   result: Result<T> | null
   /** Whether `result` answers this question. */
   isCurrent: boolean
@@ -22,27 +22,28 @@ interface State<T> {
   problem: Problem | null
 }
 
-/** `key` says what is asked. */
+/** `key` names the question. */
 export function useLive<T>(key: string, load: (call: CallOptions) => Promise<Result<T>>): Live<T> {
   const { shown, early, session, onRefused } = usePage()
   const [attempt, setAttempt] = useState(0)
+  const retry = () => setAttempt(count => count + 1)
   const [state, setState] = useState<State<T>>(() => ({
     key: shown.has(key) ? key : '',
     result: (shown.get(key) as Result<T> | undefined) ?? null,
     problem: null,
   }))
 
-  // `key` and the token say all that `load` depends on.
+  // `load` depends on `key` and the token alone.
   useEffect(() => {
     const stop = new AbortController()
     const { signal } = stop
     let timer: ReturnType<typeof setTimeout> | undefined
 
-    const tell = (change: Partial<State<T>>) => {
+    const update = (change: Partial<State<T>>) => {
       if (!signal.aborted) setState(state => ({ ...state, ...change }))
     }
     const retryIn = (error: unknown, waitMs: number) =>
-      tell({ problem: describeProblem(error, session.token, Date.now() + waitMs) })
+      update({ problem: describeProblem(error, session.token, Date.now() + waitMs) })
 
     async function run(isFirst: boolean): Promise<void> {
       try {
@@ -51,18 +52,18 @@ export function useLive<T>(key: string, load: (call: CallOptions) => Promise<Res
         const result = await (asked?.answer ?? load({ signal, onWait: retryIn }))
         if (signal.aborted) return
         shown.set(key, result)
-        tell({ key, result: result as Result<T>, problem: null })
+        update({ key, result: result as Result<T>, problem: null })
         schedule(pollMs)
       } catch (error) {
         if (signal.aborted) return
         const waitMs = Math.max(pollMs, ((error as { retryAfter?: number }).retryAfter ?? 0) * 1000)
         const problem = describeProblem(error, session.token, Date.now() + waitMs)
         if (isFinal(problem)) {
-          tell({ problem: { ...problem, retryAt: null } })
+          update({ problem: { ...problem, retryAt: null } })
           if (problem.kind === 'expired' || problem.kind === 'revoked') onRefused?.()
           return
         }
-        tell({ problem })
+        update({ problem })
         schedule(waitMs)
       }
     }
@@ -80,10 +81,9 @@ export function useLive<T>(key: string, load: (call: CallOptions) => Promise<Res
       isDue = false
       void run(false)
     }
-    const hurry = () => setAttempt(count => count + 1)
 
     document.addEventListener('visibilitychange', wake, { signal })
-    addEventListener('online', hurry, { signal })
+    addEventListener('online', retry, { signal })
     void run(true)
     return () => {
       clearTimeout(timer)
@@ -91,10 +91,5 @@ export function useLive<T>(key: string, load: (call: CallOptions) => Promise<Res
     }
   }, [key, attempt, session.token])
 
-  return {
-    result: state.result,
-    isCurrent: state.key === key,
-    problem: state.problem,
-    retry: () => setAttempt(count => count + 1),
-  }
+  return { result: state.result, isCurrent: state.key === key, problem: state.problem, retry }
 }

@@ -16,9 +16,9 @@ export interface ZipOptions {
   language: Language
   words: Words
   signal: AbortSignal
-  /** After each invoice: how many there were so far. */
+  /** Called after each invoice with the number of invoices so far. */
   onStep(done: number): void
-  /** Once for each PDF that could not be had. */
+  /** Called for each PDF that could not be fetched. */
   onMissing(): void
 }
 
@@ -62,7 +62,7 @@ function kindsOf({ status, ix_id, ix_status }: Invoice): DocumentKind[] {
   return kinds
 }
 
-/** Or what to say of its absence. One PDF that fails does not keep the others back. */
+/** The entry, or the line of missing.txt. One PDF that fails does not stop the others. */
 async function openEntry(
   { client, signal, words }: ZipOptions,
   { customer_id, id, number }: Invoice,

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { createAuthenticate } from '../../src/access/authenticate.ts'
-import { Recall } from '../../src/access/recall.ts'
 import { RecentMap } from '../../src/access/recent-map.ts'
+import { ShortCache } from '../../src/access/short-cache.ts'
 import { createToken, hashToken, readTokenId } from '../../src/access/token.ts'
 import { createWindows, secondsLeft } from '../../src/access/windows.ts'
 import { assertWithin } from '../support/machine-speed.ts'
@@ -188,14 +188,14 @@ describe('addresses that guess', () => {
 
 describe('what is remembered', () => {
   test('of a known id is not pushed out by ids that nobody knows', async () => {
-    const recall = new Recall<string>(
+    const cache = new ShortCache<string>(
       id => (id === 'known' ? 'x' : null),
       () => 0,
     )
-    await recall.find('known')
-    for (let n = 0; n < 20_001; n++) await recall.find(String(n))
-    assert.deepEqual(recall.recent('known'), { found: 'x', until: 500 })
-    assert.equal(recall.recent('0'), undefined)
+    await cache.find('known')
+    for (let n = 0; n < 20_001; n++) await cache.find(String(n))
+    assert.deepEqual(cache.recent('known'), { found: 'x', until: 500 })
+    assert.equal(cache.recent('0'), undefined)
   })
 
   test('is kept for its time at least, and for less than twice that', () => {

@@ -65,6 +65,13 @@ async function refusalOf(
   return assert.fail(`let in: ${token}`)
 }
 
+function readToken({ provider }: Given) {
+  const [key] = provider.keys as [SigningKey]
+  const parts = provider.token().split('.')
+  const [header = '', payload = ''] = parts.map(part => Buffer.from(part, 'base64url').toString())
+  return { key, header, payload }
+}
+
 async function assertRefused(given: Given, token: string, message: RegExp, name: string): Promise<void> {
   const refusal = await refusalOf(given.authenticate, token)
   assert.equal(refusal.code, 'invalid_token', name)
@@ -525,12 +532,7 @@ describe('RFC 8725: what an attacker may send', () => {
 
   test('a member that is named twice, in header or payload, however it is spelled', async t => {
     const given = await start(t)
-    const { provider } = given
-    const [key] = provider.keys as [SigningKey]
-    const [header = '', payload = ''] = provider
-      .token()
-      .split('.')
-      .map(part => Buffer.from(part, 'base64url').toString())
+    const { key, header, payload } = readToken(given)
     const twice = (json: string, member: string) => `${json.slice(0, -1)},${member}}`
     const forge = (h: string, p: string) => signJwt(h, p, key.private, 'ES256')
     await given.authenticate(`Bearer ${forge(header, payload)}`)
@@ -554,12 +556,7 @@ describe('RFC 8725: what an attacker may send', () => {
 
   test('what is not JSON, not an object, or not UTF-8', async t => {
     const given = await start(t)
-    const { provider } = given
-    const [key] = provider.keys as [SigningKey]
-    const [header = '', payload = ''] = provider
-      .token()
-      .split('.')
-      .map(part => Buffer.from(part, 'base64url').toString())
+    const { key, header, payload } = readToken(given)
     const forge = (h: string | Buffer, p: string | Buffer) =>
       signJwt(h as string, p as string, key.private, 'ES256')
     const bad = [

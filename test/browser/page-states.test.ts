@@ -1,7 +1,7 @@
 /** Every state of the billing page in which there is nothing to show has a way out: each is walked, in a real browser. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import type { Route } from 'playwright-core'
+import type { Page, Route } from 'playwright-core'
 import { SourceError } from '../../src/sources.ts'
 import { bothSystems, makeHistory, pdf, startPages } from '../support/billing-page.ts'
 import { lacksChromium } from '../support/browser.ts'
@@ -124,18 +124,8 @@ describe('a state with nothing to show', { concurrency: 3 }, () => {
   })
 
   test('rate limited: it counts down, and goes on by itself', options, async t => {
-    let left = 1
     const { page, assertClean } = await open(t, {
-      prepare: page =>
-        page.route(lists, route =>
-          left-- > 0
-            ? route.fulfill({
-                status: 429,
-                headers: { 'retry-after': '2', 'content-type': 'application/json' },
-                body: JSON.stringify({ error: { code: 'rate_limited', message: 'Too many.' } }),
-              })
-            : route.continue(),
-        ),
+      prepare: failOnce(429, { 'retry-after': '2' }, { code: 'rate_limited', message: 'Too many.' }),
     })
     await page.getByRole('alert').getByRole('heading', { name: 'Too many requests at once' }).waitFor()
     await page.getByText(/Trying again by itself in \d s\./).waitFor()
@@ -161,20 +151,8 @@ describe('a state with nothing to show', { concurrency: 3 }, () => {
   )
 
   test('a fault of the service: it says so with a reference, and can be tried again', options, async t => {
-    let left = 1
     const { page, assertClean } = await open(t, {
-      prepare: page =>
-        page.route(lists, route =>
-          left-- > 0
-            ? route.fulfill({
-                status: 500,
-                headers: { 'request-id': 'req_1', 'content-type': 'application/json' },
-                body: JSON.stringify({
-                  error: { code: 'internal', message: 'A fault.', request_id: 'req_1' },
-                }),
-              })
-            : route.continue(),
-        ),
+      prepare: failOnce(500, { 'request-id': 'req_1' }, { code: 'internal', message: 'A fault.' }),
     })
     await page.getByText('Reference for support: req_1').waitFor()
     await page.getByRole('button', { name: 'Try again' }).click()
@@ -250,3 +228,18 @@ describe('a state with nothing to show', { concurrency: 3 }, () => {
     },
   )
 })
+
+/** The first request for a list fails; the others reach the service. */
+function failOnce(status: number, headers: Record<string, string>, error: object) {
+  return (page: Page) =>
+    page.route(
+      lists,
+      route =>
+        route.fulfill({
+          status,
+          headers: { ...headers, 'content-type': 'application/json' },
+          body: JSON.stringify({ error }),
+        }),
+      { times: 1 },
+    )
+}

@@ -45,22 +45,10 @@ const summaryFields: Names<Invoice> = {
   ix_status: true,
 }
 
+const { customer_name, customer_email, company_name, customer_tax_id, ix_created_at, ...sharedFields } =
+  summaryFields
 const detailFields: Names<InvoiceDetail> = {
-  id: true,
-  number: true,
-  customer_id: true,
-  display_name: true,
-  issued_at: true,
-  subtotal_cents: true,
-  discount_cents: true,
-  tax_cents: true,
-  tax_percent: true,
-  total_cents: true,
-  currency: true,
-  status: true,
-  ix_sync_state: true,
-  ix_id: true,
-  ix_status: true,
+  ...sharedFields,
   lines: true,
   lines_source: true,
   downloads: true,

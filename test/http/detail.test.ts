@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { PaymentPlatform } from '../../src/sources.ts'
 import { SourceError } from '../../src/sources.ts'
+import { detailFields } from '../support/contract.ts'
 import { engines } from '../support/engines.ts'
 import { makeInvoice, makeLine, makeRecord, withDocument } from '../support/records.ts'
 import { assertError, startService } from '../support/service.ts'
@@ -22,26 +23,7 @@ for (const engine of engines) {
       const service = await startService(t, engine, { records: [{ invoice, lines: [makeLine()] }] })
       const { json, headers } = await service.get(path('in_1'))
       assert.equal(headers['content-type'], 'application/json')
-      assert.deepEqual(Object.keys(json), [
-        'id',
-        'number',
-        'customer_id',
-        'display_name',
-        'issued_at',
-        'subtotal_cents',
-        'discount_cents',
-        'tax_cents',
-        'tax_percent',
-        'total_cents',
-        'currency',
-        'status',
-        'ix_sync_state',
-        'ix_id',
-        'ix_status',
-        'lines',
-        'lines_source',
-        'downloads',
-      ])
+      assert.deepEqual(Object.keys(json), detailFields)
       const { lines, lines_source, downloads, ...shared } = json
       assert.deepEqual({ ...invoice, ...shared }, invoice)
       assert.deepEqual(Object.keys(downloads), ['ix', 'payments'])

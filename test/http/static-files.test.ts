@@ -4,13 +4,12 @@ import { once } from 'node:events'
 import { get, type IncomingMessage } from 'node:http'
 import { buffer } from 'node:stream/consumers'
 import { describe, type TestContext, test } from 'node:test'
-import { pathToFileURL } from 'node:url'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { createApp } from '../../src/http/app.ts'
 import { readApiDescription } from '../../src/http/openapi/api-description.ts'
 import type { RouteDependencies } from '../../src/http/routes.ts'
 import { loadWebFiles } from '../../src/http/web-files.ts'
-import { createFolder, engines } from '../support/engines.ts'
+import { engines } from '../support/engines.ts'
 import { assertError, startService } from '../support/service.ts'
 
 const apiDescription = readApiDescription()
@@ -112,15 +111,6 @@ describe('files for browsers', () => {
       assert.ok(payload.includes(`id="${code}"`) && llms.includes(`\`${code}\``), code)
     for (const [, anchor = ''] of payload.matchAll(/href="#([^"]+)"/g))
       assert.ok(payload.includes(`id="${anchor}"`), anchor)
-  })
-
-  test('where nothing was built, /docs is the plain page, and its scripts are not there', async t => {
-    const empty = pathToFileURL(`${await createFolder(t)}/`)
-    const files = loadWebFiles(apiDescription, empty)
-    assert.deepEqual(files.map(({ path }) => path).sort(), ['/docs', '/docs/api.html', '/llms.txt'])
-    const [docs, plain] = ['/docs', '/docs/api.html'].map(path => files.find(file => file.path === path))
-    assert.deepEqual(docs?.variants, plain?.variants)
-    assert.deepEqual(docs?.security, plain?.security)
   })
 })
 

@@ -15,6 +15,7 @@ import {
   secret,
   sendEndlessly,
   startUpstream,
+  untilHeld,
 } from '../support/pdf-upstream.ts'
 
 const megabyte = 1024 * 1024
@@ -139,13 +140,7 @@ describe('limits', () => {
     const upstream = await startUpstream(t, (_request, response) => sendEndlessly(response))
     const pdf = await get(upstream)
     const before = process.memoryUsage().rss
-    let sent = -1
-    await eventually('the upstream is held', async () => {
-      const last = sent
-      sent = upstream.sent
-      await sleep(100)
-      return upstream.sent === last
-    })
+    const sent = await untilHeld(upstream)
     const held = (pdf.body as Readable).readableLength
     const grown = process.memoryUsage().rss - before
     t.diagnostic(`sent ${sent} bytes, ${held} of them in the stream; memory grew by ${grown} bytes`)

@@ -10,7 +10,7 @@ import type { PdfGuard } from '../../src/pdf/fetch-pdf.ts'
 import { type Pdf, SourceError } from '../../src/sources.ts'
 import { eventually } from '../support/cli.ts'
 import { type Engine, engines } from '../support/engines.ts'
-import { get, makePdf, secret, sendEndlessly, startUpstream } from '../support/pdf-upstream.ts'
+import { get, makePdf, secret, sendEndlessly, startUpstream, untilHeld } from '../support/pdf-upstream.ts'
 import { makeRecord, withDocument } from '../support/records.ts'
 import { type Answer, assertError, type Service, shareService, startService } from '../support/service.ts'
 
@@ -225,13 +225,7 @@ describe('PDFs through the guard of a bad upstream, or to a client that stops or
     const before = process.memoryUsage().arrayBuffers
     const { outgoing, incoming } = await open(service)
     await incoming
-    let sent = -1
-    await eventually('the upstream is held', async () => {
-      const last = sent
-      sent = upstream.sent
-      await sleep(100)
-      return upstream.sent === last
-    })
+    const sent = await untilHeld(upstream)
     // What was sent beyond lies in the kernel's buffers of two connections.
     assert.ok(sent < 32 * megabyte, `${sent}`)
     // What is no longer held may be collected a little later; what is held would stay.

@@ -72,7 +72,7 @@ const rules: Record<string, Rule> = {
       ...domain,
       'src/sources.ts',
       'src/store/store.ts',
-      'src/upstream/turns.ts',
+      'src/upstream/throttle.ts',
       'src/pdf/file-name.ts',
     ],
     packages: ['csv-stringify', 'hyparquet-writer'],

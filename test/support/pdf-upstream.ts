@@ -6,9 +6,11 @@ import type { AddressInfo, Socket } from 'node:net'
 import type { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import type { TestContext } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { inspect } from 'node:util'
 import { fetchPdf, type PdfGuard } from '../../src/pdf/fetch-pdf.ts'
 import { type Pdf, SourceError, type SourceFailure } from '../../src/sources.ts'
+import { eventually } from './cli.ts'
 
 export interface Upstream {
   /** As in http://127.0.0.1:12345. */
@@ -80,6 +82,18 @@ export function sendEndlessly(response: ServerResponse): void {
   }
   response.on('drain', push)
   push()
+}
+
+/** Waits until the upstream can send no more; returns the bytes that it sent. */
+export async function untilHeld(upstream: Upstream): Promise<number> {
+  let sent = -1
+  await eventually('the upstream is held', async () => {
+    const last = sent
+    sent = upstream.sent
+    await sleep(100)
+    return upstream.sent === last
+  })
+  return sent
 }
 
 export const secret = 'c4nary_s3cret'

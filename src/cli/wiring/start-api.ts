@@ -6,7 +6,7 @@ import type { ProviderOptions } from '../../access/verify-provider.ts'
 import { createApp } from '../../http/app.ts'
 import { readApiDescription } from '../../http/openapi/api-description.ts'
 import type { RateLimit } from '../../http/rate-limit.ts'
-import { builtFolder, loadWebFiles } from '../../http/web-files.ts'
+import { loadWebFiles } from '../../http/web-files.ts'
 import type { InvoiceXpressOptions } from '../../invoicexpress/client.ts'
 import { openReadStore } from '../../store/engines.ts'
 import type { ReadStore } from '../../store/store.ts'
@@ -105,7 +105,7 @@ export async function prepareApi(options: ApiOptions): Promise<PreparedApi> {
     readyMaxLagMs: options.readyMaxLagMs ?? null,
     log,
     apiDescription,
-    files: web ? loadWebFiles(apiDescription, builtFolder, options.embedOrigins) : [],
+    files: web ? loadWebFiles(apiDescription, options.embedOrigins) : [],
     ending: ending.signal,
   })
   holdConnections(app.server)

@@ -167,63 +167,56 @@ function downloadSchema(kind: DocumentKind) {
 
 export const downloadSchemas = { ix: downloadSchema('ix'), payments: downloadSchema('payments') }
 
-function healthSchema(operationId: string, summary: string, description: string, ...codes: ErrorCode[]) {
+function operationSchema(
+  operationId: string,
+  summary: string,
+  description: string,
+  answer: { description: string; content: object },
+  ...codes: ErrorCode[]
+) {
   return {
     tags: ['operations'],
     security: [],
     operationId,
     summary,
     description,
-    response: {
-      200: { description: 'Yes.', headers: requestIdHeader, content: jsonContent('Health') },
-      ...errorResponses(...codes),
-    },
+    response: { 200: { ...answer, headers: requestIdHeader }, ...errorResponses(...codes) },
   }
 }
 
-export const liveSchema = healthSchema(
+const yes = { description: 'Yes.', content: jsonContent('Health') }
+
+export const liveSchema = operationSchema(
   'getLiveness',
   'Is the process alive?',
   'Answers without asking the store.',
+  yes,
 )
-export const readySchema = healthSchema(
+
+export const readySchema = operationSchema(
   'getReadiness',
   'Can requests be served?',
   'Asks the store. Send traffic to this process only while this answers 200.',
+  yes,
   'unavailable',
   'overloaded',
 )
 
-export const openapiSchema = {
-  tags: ['operations'],
-  security: [],
-  operationId: 'getOpenApi',
-  summary: 'This document',
-  description: 'The OpenAPI description of this API.',
-  response: {
-    200: {
-      description: 'The document.',
-      headers: requestIdHeader,
-      content: {
-        'application/json': { schema: { type: 'object', description: 'An OpenAPI 3.1 document.' } },
-      },
-    },
-    ...errorResponses('overloaded'),
-  },
-}
+const openapi = { schema: { type: 'object', description: 'An OpenAPI 3.1 document.' } }
 
-export const resourceMetadataSchema = {
-  tags: ['operations'],
-  security: [],
-  operationId: 'getResourceMetadata',
-  summary: 'Where tokens come from',
-  description: 'The identity provider whose JWTs are accepted, after RFC 9728.',
-  response: {
-    200: {
-      description: 'The metadata.',
-      headers: requestIdHeader,
-      content: jsonContent('ResourceMetadata'),
-    },
-    ...errorResponses('route_not_found', 'overloaded'),
-  },
-}
+export const openapiSchema = operationSchema(
+  'getOpenApi',
+  'This document',
+  'The OpenAPI description of this API.',
+  { description: 'The document.', content: { 'application/json': openapi } },
+  'overloaded',
+)
+
+export const resourceMetadataSchema = operationSchema(
+  'getResourceMetadata',
+  'Where tokens come from',
+  'The identity provider whose JWTs are accepted, after RFC 9728.',
+  { description: 'The metadata.', content: jsonContent('ResourceMetadata') },
+  'route_not_found',
+  'overloaded',
+)

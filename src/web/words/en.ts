@@ -1,4 +1,4 @@
-/** All that the page says, in English. */
+/** The page's texts in English. */
 import type { InvoiceStatus, SyncState } from '../../invoice.ts'
 
 const few = (count: number, one: string, many: string) => (count === 1 ? one : many)
@@ -74,7 +74,7 @@ export const en = {
   chartAll: 'Add up all of them',
   chartAdding: (seen: string, total: string) => `Adding up: ${seen} of ${total}`,
 
-  take: 'Export',
+  export: 'Export',
   csv: 'CSV',
   csvHint: 'A table for spreadsheets, of all the invoices in the list',
   zip: 'All PDFs',

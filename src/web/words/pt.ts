@@ -1,4 +1,4 @@
-/** Tudo o que a página diz, em português europeu. */
+/** Os textos da página em português europeu. */
 import type { Words } from './en.ts'
 
 const few = (count: number, one: string, many: string) => (count === 1 ? one : many)
@@ -74,7 +74,7 @@ export const pt: Words = {
   chartAll: 'Somar todas',
   chartAdding: (seen, total) => `A somar: ${seen} de ${total}`,
 
-  take: 'Exportar',
+  export: 'Exportar',
   csv: 'CSV',
   csvHint: 'Uma tabela para folhas de cálculo, com todas as faturas da lista',
   zip: 'Todos os PDF',

@@ -10,7 +10,7 @@ export const languages: Record<Language, { name: string; words: Words }> = {
   en: { name: 'English', words: en },
 }
 
-/** The first wish that is spoken here; English when none is. */
+/** The first wish that is a language of the page; else English. */
 export function pickLanguage(...wishes: readonly (string | null | undefined)[]): Language {
   for (const wish of wishes) {
     const [language] = (wish ?? '').toLowerCase().split('-')

@@ -4,7 +4,7 @@
  * stands before anybody else's request.
  */
 
-export interface TurnLimits {
+export interface QueueLimits {
   /** At once, for one member of one group. */
   perMember: number
   /** Started a second, for one member of one group; those of half a second may start together. */
@@ -41,7 +41,7 @@ interface Circle {
 }
 
 /** Rejects with what `refuse` makes: of whether the group's own requests are in the way, or all are. */
-export function createFairTurns(limits: TurnLimits, refuse: (isOwn: boolean) => Error): TakeTurn {
+export function createFairQueue(limits: QueueLimits, refuse: (isOwn: boolean) => Error): TakeTurn {
   const { perMember, perMemberSecond, perGroup, inAll, inAllSecond, waitingPerGroup, waitMs } = limits
   const circles = new Map<string, Circle>()
   const overall = { running: 0, due: 0 }

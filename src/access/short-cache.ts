@@ -1,22 +1,22 @@
 /** Remembers what the store says of an id, also that there is none, for half a second. */
 import { RecentMap } from './recent-map.ts'
-import { Shared } from './shared.ts'
+import { SingleFlight } from './single-flight.ts'
 
 /** A revocation must be seen within a second; half of one leaves room for the request itself. */
 export const keepMs = 500
 export const maxRemembered = 10_000
 
 /** The store's word, and until when it counts, in milliseconds. */
-export interface Word<T> {
+export interface Cached<T> {
   found: T | null
   until: number
 }
 
-export class Recall<T> {
-  private readonly known = new RecentMap<Word<T>>({ keepMs, maxEntries: maxRemembered })
+export class ShortCache<T> {
+  private readonly known = new RecentMap<Cached<T>>({ keepMs, maxEntries: maxRemembered })
   /** Apart, so that made-up ids push no known one out. */
-  private readonly missing = new RecentMap<Word<T>>({ keepMs, maxEntries: maxRemembered })
-  private readonly questions = new Shared<Word<T>>()
+  private readonly missing = new RecentMap<Cached<T>>({ keepMs, maxEntries: maxRemembered })
+  private readonly questions = new SingleFlight<Cached<T>>()
   private readonly read: (id: string) => T | null | Promise<T | null>
   private readonly now: () => number
 
@@ -26,16 +26,16 @@ export class Recall<T> {
   }
 
   /** Undefined when the store has to be asked. */
-  recent(id: string): Word<T> | undefined {
+  recent(id: string): Cached<T> | undefined {
     const word = this.known.get(id) ?? this.missing.get(id)
     return word !== undefined && isRecent(word, this.now()) ? word : undefined
   }
 
-  async find(id: string): Promise<Word<T>> {
+  async find(id: string): Promise<Cached<T>> {
     return this.recent(id) ?? this.questions.ask(id, () => this.askNow(id))
   }
 
-  private async askNow(id: string): Promise<Word<T>> {
+  private async askNow(id: string): Promise<Cached<T>> {
     const time = this.now()
     const found = await this.read(id)
     const word = { found, until: time + keepMs }

@@ -1,5 +1,5 @@
 /** Those who ask the same at once wait for one answer. */
-export class Shared<T> {
+export class SingleFlight<T> {
   private readonly asking = new Map<string, Promise<T>>()
 
   ask(question: string, find: () => Promise<T>): Promise<T> {

@@ -13,7 +13,7 @@ export interface Rates {
   inFlight?: number
 }
 
-export interface Turns {
+export interface Throttle {
   /** Resolves when the call may be made. `done` must follow it. */
   take(endpoint: string, urgency: Urgency): Promise<void>
   done(): void
@@ -56,7 +56,7 @@ class Gate {
   }
 }
 
-export function createTurns(rates: Rates, clock: () => number = () => performance.now()): Turns {
+export function createThrottle(rates: Rates, clock: () => number = () => performance.now()): Throttle {
   const { perSecond, perEndpoint, slowlyPerSecond, inFlight = usualInFlight } = rates
   const all = new Gate(perSecond)
   const slowly = slowlyPerSecond === undefined ? null : new Gate(slowlyPerSecond)

@@ -16,14 +16,14 @@ const patienceMs = 1_000
 /** Of this many requests, one has its turn measured, until a turn is long: then every turn is. */
 const measuredEvery = 16
 
-export interface TurnWatch {
+export interface EventLoopWatch {
   /** Counts a request that arrived; whether it is to be refused. */
   isExcess(): boolean
   /** Whether requests are being refused. */
   isShedding(): boolean
 }
 
-export function watchTurns(): TurnWatch {
+export function watchEventLoop(): EventLoopWatch {
   let requests = 0
   /** -1 while no turn is measured. */
   let turnBegan = -1

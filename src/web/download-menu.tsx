@@ -1,5 +1,6 @@
-/** All that the filters find, to take along: a table, the PDFs, a statement. */
+/** Downloads of all invoices that match the filters: a table, the PDFs, a statement. */
 import { useEffect, useRef, useState } from 'preact/hooks'
+import { Button } from './button.tsx'
 import { usePage } from './context.ts'
 import { createCsv } from './csv.ts'
 import { Link } from './link.tsx'
@@ -11,14 +12,14 @@ type State =
   | { step: 'running'; done: number }
   | { step: 'ended'; message: 'done' | 'cancelled' | ProblemKind; hasChanged: boolean; missing: number }
 
-export function TakeAway({ total }: { total: number }) {
+export function DownloadMenu({ total }: { total: number }) {
   const { client, session, nav, words, format, language } = usePage()
   const [state, setState] = useState<State>({ step: 'idle' })
   const running = useRef<AbortController>(undefined)
   useEffect(() => () => running.current?.abort(), [])
 
-  /** Walks over all pages; each way of taking along makes something of them. */
-  async function take(
+  /** Walks through all pages; `make` writes the file. */
+  async function download(
     make: (
       walk: ReturnType<typeof client.invoices.all>,
       signal: AbortSignal,
@@ -28,7 +29,7 @@ export function TakeAway({ total }: { total: number }) {
     const stop = new AbortController()
     running.current = stop
     setState({ step: 'running', done: 0 })
-    const walk = client.invoices.all(session.customer, nav.place.filters, { signal: stop.signal })
+    const walk = client.invoices.all(session.customer, nav.state.filters, { signal: stop.signal })
     let missing = 0
     let message: 'done' | 'cancelled' | ProblemKind = 'done'
     try {
@@ -40,8 +41,8 @@ export function TakeAway({ total }: { total: number }) {
   }
   const onStep = (done: number) => setState({ step: 'running', done })
 
-  const takeCsv = () =>
-    take(async walk => {
+  const downloadCsv = () =>
+    download(async walk => {
       const csv = createCsv(language, words)
       const rows = [csv.head]
       for await (const invoice of walk) {
@@ -51,42 +52,36 @@ export function TakeAway({ total }: { total: number }) {
       await saveBlob(new Blob(rows, { type: 'text/csv;charset=utf-8' }), `${fileName}.csv`)
     })
 
-  async function takeZip(): Promise<void> {
+  async function downloadZip(): Promise<void> {
     const write = await chooseFile(`${fileName}.zip`)
     if (write === null) return
-    await take(async (walk, signal, onMissing) => {
+    await download(async (walk, signal, onMissing) => {
       const { zipPdfs } = await import('./zip.ts')
       await write(zipPdfs({ client, walk, language, words, signal, onStep, onMissing }), signal)
     })
   }
 
-  const { date_from, date_to } = nav.place.filters
+  const { date_from, date_to } = nav.state.filters
   const fileName = ['invoices', session.customer, date_from, date_to].filter(Boolean).join('_')
   const isRunning = state.step === 'running'
   return (
-    <section class="take" aria-label={words.take}>
-      <h2>{words.take}</h2>
-      <div class="actions">
-        <button type="button" title={words.csvHint} disabled={isRunning} onClick={takeCsv}>
-          {words.csv}
-        </button>
-        <button type="button" title={words.zipHint} disabled={isRunning} onClick={takeZip}>
-          {words.zip}
-        </button>
+    <section class="download-menu stack" aria-label={words.export}>
+      <h2>{words.export}</h2>
+      <div class="actions row">
+        <Button text={words.csv} title={words.csvHint} disabled={isRunning} onClick={downloadCsv} />
+        <Button text={words.zip} title={words.zipHint} disabled={isRunning} onClick={downloadZip} />
         <Link to={{ isStatement: true, page: 1 }} class="button">
           {words.statement}
         </Link>
         {isRunning && (
           <>
-            <progress value={state.done} max={total} aria-label={words.take} />
+            <progress value={state.done} max={total} aria-label={words.export} />
             <span>{words.progress(format.count(state.done), format.count(total))}</span>
-            <button type="button" onClick={() => running.current?.abort()}>
-              {words.cancel}
-            </button>
+            <Button text={words.cancel} onClick={() => running.current?.abort()} />
           </>
         )}
       </div>
-      <p class="said" role="status">
+      <p class="small" role="status">
         {state.step === 'ended' && (
           <>
             {words[state.message]} {state.hasChanged && words.walkChanged}{' '}

@@ -1,0 +1,33 @@
+/** The queue of requests for an upstream, fair to tokens and to the customers of each. */
+import { createFairQueue, type QueueLimits, type TakeTurn } from '../access/fair-queue.ts'
+import { ApiError } from '../errors.ts'
+
+const retryAfterSeconds = 5
+
+/** Rejects with `rate_limited` when the token's own requests are in the way, with `unavailable` when all are. */
+export function createUpstreamQueue(
+  source: { perSecond?: number } | null,
+  limits: Omit<QueueLimits, 'inAll' | 'inAllSecond' | 'waitingPerGroup'>,
+): TakeTurn {
+  const inAllSecond = source?.perSecond ?? Number.POSITIVE_INFINITY
+  return createFairQueue({ ...limits, inAll: 64, inAllSecond, waitingPerGroup: 500 }, isOwn =>
+    isOwn
+      ? new ApiError(
+          'rate_limited',
+          'Too many requests of this token wait for documents already; send fewer at once.',
+          { retryAfter: retryAfterSeconds },
+        )
+      : new ApiError('unavailable', 'Too many documents are asked for right now; try again shortly.', {
+          retryAfter: retryAfterSeconds,
+        }),
+  )
+}
+
+/** The work's result, or the signal's reason as soon as it is aborted: a source may ignore its signal. */
+export function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  const aborted = new Promise<never>((_, reject) => {
+    if (signal.aborted) reject(signal.reason)
+    else signal.addEventListener('abort', () => reject(signal.reason), { once: true })
+  })
+  return Promise.race([work, aborted])
+}

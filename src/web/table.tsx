@@ -1,0 +1,57 @@
+/** Parts of tables. Each names its role, which a table loses where CSS displays its rows as cards. */
+import type { ComponentChildren } from 'preact'
+
+interface TableHeadProps {
+  class?: string
+  texts: readonly string[]
+  /** Headings of the columns of numbers, which come after those of texts. */
+  numbers?: readonly string[]
+  children?: ComponentChildren
+}
+
+export function TableHead({ texts, numbers = [], children, ...attributes }: TableHeadProps) {
+  return (
+    <thead role="rowgroup" {...attributes}>
+      <tr role="row">
+        {[...texts, ...numbers].map((text, index) => (
+          <th role="columnheader" scope="col" key={text} class={index < texts.length ? '' : 'number'}>
+            {text}
+          </th>
+        ))}
+        {children}
+      </tr>
+    </thead>
+  )
+}
+
+export function RowHead({ children }: { children: ComponentChildren }) {
+  return (
+    <th role="rowheader" scope="row">
+      {children}
+    </th>
+  )
+}
+
+interface CellProps {
+  class?: string
+  /** Shown beside the content where the columns' headings are hidden. */
+  'data-label'?: string
+  title?: string
+  children?: ComponentChildren
+}
+
+export function Cell({ children, ...attributes }: CellProps) {
+  return (
+    <td role="cell" {...attributes}>
+      {children}
+    </td>
+  )
+}
+
+export function NumberCell({ label, text }: { label?: string; text: string }) {
+  return (
+    <Cell class="number" {...(label && { 'data-label': label })}>
+      {text}
+    </Cell>
+  )
+}

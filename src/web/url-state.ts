@@ -1,0 +1,97 @@
+/** The view: filters, page, one invoice, the statement. On the page it lives in the URL; in the element, in memory. */
+import { useEffect, useMemo, useState } from 'preact/hooks'
+import { isCalendarDay } from '../calendar.ts'
+import type { InvoiceFilters, ListQuery } from '../client/client.ts'
+import { type InvoiceStatus, invoiceStatuses, isIxStatus } from '../invoice.ts'
+
+export const pageSizes = [10, 25, 50] as const
+
+export interface UrlState {
+  filters: InvoiceFilters
+  page: number
+  pageSize: number
+  /** The invoice whose detail is shown. */
+  invoice: string | null
+  isStatement: boolean
+  lang: string | null
+}
+
+export interface Navigation {
+  state: UrlState
+  /** A new step of the history; its address is `hrefTo`. */
+  go(change: Partial<UrlState>): void
+  /** The same step, as while somebody types. */
+  adjust(change: Partial<UrlState>): void
+  /** Undefined where there is no address. */
+  hrefTo(change: Partial<UrlState>): string | undefined
+}
+
+const filterNames = ['status', 'ix_status', 'date_from', 'date_to', 'q'] as const
+
+export function readUrlState(search: string): UrlState {
+  const given = new URLSearchParams(search)
+  const filters: InvoiceFilters = {}
+  for (const name of filterNames) {
+    const value = given.get(name)?.trim()
+    if (value && isAllowed(name, value)) Object.assign(filters, { [name]: value })
+  }
+  const size = Number(given.get('page_size'))
+  return {
+    filters,
+    page: Math.max(1, Math.trunc(Number(given.get('page'))) || 1),
+    pageSize: pageSizes.find(allowed => allowed === size) ?? pageSizes[0],
+    invoice: given.get('invoice'),
+    isStatement: given.has('statement'),
+    lang: given.get('lang'),
+  }
+}
+
+/** A bookmark may be old, or typed by hand: values that the service would refuse are left out. */
+function isAllowed(name: (typeof filterNames)[number], value: string): boolean {
+  if (name === 'status') return invoiceStatuses.includes(value as InvoiceStatus)
+  if (name === 'q') return value.length <= 200
+  return name === 'ix_status' ? isIxStatus(value) : isCalendarDay(value)
+}
+
+/** Parameters that are not of the state, such as `pick`, stay. */
+function writeUrlState(state: UrlState, search: string): string {
+  const given = new URLSearchParams(search)
+  const set = (name: string, value: string | null | undefined) =>
+    value ? given.set(name, value) : given.delete(name)
+  for (const name of filterNames) set(name, state.filters[name])
+  set('page', state.page > 1 ? String(state.page) : null)
+  set('page_size', state.pageSize === pageSizes[0] ? null : String(state.pageSize))
+  set('invoice', state.invoice)
+  set('statement', state.isStatement ? '1' : null)
+  set('lang', state.lang)
+  return given.size > 0 ? `?${given}` : location.pathname
+}
+
+export function listQuery({ filters, page, pageSize }: UrlState): ListQuery {
+  return { ...filters, page, page_size: pageSize }
+}
+
+export const listKey = (customer: string, query: ListQuery) => `list ${customer} ${JSON.stringify(query)}`
+
+export function useNavigation(isInUrl: boolean): Navigation {
+  const [state, setState] = useState(() => readUrlState(isInUrl ? location.search : ''))
+  useEffect(() => {
+    if (!isInUrl) return
+    const follow = () => setState(readUrlState(location.search))
+    addEventListener('popstate', follow)
+    return () => removeEventListener('popstate', follow)
+  }, [isInUrl])
+  return useMemo(() => {
+    const move = (change: Partial<UrlState>, write: 'pushState' | 'replaceState') => {
+      const next = { ...state, ...change }
+      if (isInUrl) history[write](null, '', writeUrlState(next, location.search))
+      setState(next)
+    }
+    return {
+      state,
+      go: change => move(change, 'pushState'),
+      adjust: change => move(change, 'replaceState'),
+      hrefTo: change => (isInUrl ? writeUrlState({ ...state, ...change }, location.search) : undefined),
+    }
+  }, [state, isInUrl])
+}
