@@ -1,7 +1,7 @@
 /** What the store tells of the synchronization: the same from whichever process it is read. */
 import { Gauge, Registry } from '@prometheus-io/client'
-import { readDrift } from '../drift/estimate.ts'
 import type { OperatorStore, ReadStore } from '../store/store.ts'
+import { readDrift } from './drift-estimate.ts'
 import type { Metrics, Reading } from './metrics.ts'
 
 export interface MetricsStore {

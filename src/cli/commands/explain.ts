@@ -1,5 +1,5 @@
 import { Command } from 'commander'
-import { type Deleted, type Explanation, explainInvoice } from '../../audit/explain.ts'
+import { type Deleted, type Explanation, explainInvoice } from '../../checks/explain.ts'
 import { type Claim, missesToBelieve, noClaim } from '../../document.ts'
 import { isInvoiceId } from '../../invoice.ts'
 import { writeAmount } from '../../money.ts'

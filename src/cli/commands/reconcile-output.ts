@@ -1,5 +1,5 @@
 /** Differences as a table, as CSV, or as one JSON object a line. */
-import { type Difference, differenceKinds } from '../../audit/reconcile.ts'
+import { type Difference, differenceKinds } from '../../checks/reconcile.ts'
 import type { Column, ColumnKind, RowWriter, Write } from '../../export/columns.ts'
 import { createCsvWriter } from '../../export/csv.ts'
 import { createLongTable, printable } from '../terminal/table.ts'

@@ -150,3 +150,11 @@ export function linkRulesOf(given: Given<typeof linkSettings>, isConnected: bool
     isConnected,
   }
 }
+
+/** The convention, with the keys of Stripe's metadata that it uses. */
+export function linkingOf(
+  given: Given<typeof linkSettings> & Pick<Settings, 'LINK_METADATA_KEYS'>,
+  isConnected: boolean,
+) {
+  return { rules: linkRulesOf(given, isConnected), keys: given.LINK_METADATA_KEYS }
+}

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { InvoiceXpressOptions } from '../../invoicexpress/client.ts'
-import { invoiceXpressIdentity } from '../../invoicexpress/source-identity.ts'
+import { invoicingAccountOf } from '../../invoicexpress/source-identity.ts'
 import type { LinkRules } from '../../linking/link.ts'
 import { SourceError } from '../../sources.ts'
 import type { Lease } from '../../store/connector-store.ts'
@@ -91,10 +91,7 @@ export function accountsOf({
 }: Pick<ConnectorAccess, 'stripe' | 'invoiceXpress'>): Accounts {
   return {
     source: createBillingSource(stripe),
-    invoicing: invoiceXpress && {
-      source: invoiceXpressIdentity,
-      account: invoiceXpress.account ?? new URL(invoiceXpress.base).origin,
-    },
+    invoicing: invoiceXpress && invoicingAccountOf(invoiceXpress),
   }
 }
 

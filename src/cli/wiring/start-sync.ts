@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import type { Server } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
-import { createDriftMeasure, driftEvery } from '../../drift/measure-drift.ts'
+import { createDriftMeasure, driftEveryMs } from '../../checks/measure-drift.ts'
 import type { InvoiceXpressOptions } from '../../invoicexpress/client.ts'
 import type { PacedDocumentSource } from '../../invoicexpress/document-source.ts'
 import type { LinkRules } from '../../linking/link.ts'
@@ -204,7 +204,7 @@ function measureDrift(
     wait: milliseconds => sleep(milliseconds, undefined, { signal, ref: false }),
   })
   return {
-    timer: createTimer(driftEvery, realClocks, driftEvery),
+    timer: createTimer(driftEveryMs, realClocks, driftEveryMs),
     // Before everything was listed, much is missing.
     run: async () => (await connector.isListed()) && measure(),
   }

@@ -3,13 +3,13 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { createRandom } from '../../sandbox/random.ts'
 import type { StripeInvoice } from '../../sandbox/stripe/objects.ts'
-import { createReporter, type Finding } from '../../src/doctor/findings.ts'
+import { checkDrift, formatDrift } from '../../src/checks/check-drift.ts'
+import { createReport, type Finding } from '../../src/checks/findings.ts'
+import { createDriftMeasure, type DriftOptions } from '../../src/checks/measure-drift.ts'
 import { noClaim } from '../../src/document.ts'
-import { readDrift } from '../../src/drift/estimate.ts'
-import { createDriftMeasure, type DriftOptions } from '../../src/drift/measure-drift.ts'
-import { checkDrift, tellDrift } from '../../src/drift/tell-drift.ts'
 import type { InvoiceKey } from '../../src/invoice.ts'
 import { usualRules } from '../../src/linking/link.ts'
+import { readDrift } from '../../src/metrics/drift-estimate.ts'
 import type { WriteStore } from '../../src/store/store.ts'
 import { anyOrdinary, startDocuments } from '../support/documents.ts'
 import { engines } from '../support/engines.ts'
@@ -42,7 +42,7 @@ async function dayOf(store: WriteStore, now?: number) {
 async function doctorOf(store: WriteStore): Promise<Finding> {
   const findings: Finding[] = []
   await checkDrift(
-    createReporter(
+    createReport(
       () => {},
       finding => findings.push(finding),
     ),
@@ -65,7 +65,7 @@ for (const engine of engines)
       await rig.connector.backfill()
       const { run, told } = measure(rig)
       assert.equal((await dayOf(rig.store)).compared, 0)
-      assert.deepEqual(tellDrift(await readDrift(rig.store)), [])
+      assert.deepEqual(formatDrift(await readDrift(rig.store)), [])
       await assert.rejects(doctorOf(rig.store), 'there is nothing to report')
       for (let round = 0; round < 8; round++) await run()
       const { compared, differing, ratio, listed, missing, repaired } = await dayOf(rig.store)
@@ -147,7 +147,7 @@ for (const engine of engines)
       for (let round = 0; round < 60 && told.length === 0; round++) await run()
       assert.equal((await dayOf(rig.store)).repaired, 0)
       assert.equal((await doctorOf(rig.store)).result, 'FAIL')
-      assert.match(tellDrift(await readDrift(rig.store))[2]?.[1] ?? '', /^0 of these \d+, and 0 others/)
+      assert.match(formatDrift(await readDrift(rig.store))[2]?.[1] ?? '', /^0 of these \d+, and 0 others/)
     })
 
     it('gives every stored invoice the same chance, whatever a process compared before', async t => {

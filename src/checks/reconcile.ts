@@ -14,7 +14,7 @@ import {
 import { writeAmount } from '../money.ts'
 import type { SourceIdentity } from '../sources.ts'
 import type { Claimed, KnownDocument, LinkedInvoice } from '../store/document-store.ts'
-import { currencyOf, isSameAmount } from './money.ts'
+import { currencyOf, isSameAmount } from './compare-amounts.ts'
 
 export const differenceKinds = [
   'paid_without_document',
@@ -32,7 +32,7 @@ export const differenceKinds = [
 ] as const
 export type DifferenceKind = (typeof differenceKinds)[number]
 
-/** As it is written: the invoice's side, the document's side, and what is wrong. Null where there is none. */
+/** The invoice's side and the document's side, null where there is none, and what is wrong. */
 export interface Difference {
   kind: DifferenceKind
   customer_id: string | null
@@ -55,7 +55,7 @@ export interface Difference {
 }
 
 /**
- * All there are, in the order of the kinds. `known` holds, among others, the documents that refer to the invoice or that it claims;
+ * In the order of the kinds. `known` holds, among others, the documents that refer to the invoice or that it claims;
  * `claimants`, among others, the invoices that claim the same document.
  */
 export function findDifferences(
@@ -84,7 +84,7 @@ export function findDifferences(
       findSeveral(invoice, refusal === null ? claim.ix_id : null, linked, known, rules),
     )
   add('document_on_void', findOnVoid(invoice, document))
-  // A canceled document says nothing any more: its numbers need not be right.
+  // The amounts of a canceled document need not be right.
   const isCounted = document !== null && document.status !== 'canceled' && document.status !== 'deleted'
   if (isCounted) add('total_differs', compareTotals(invoice, document, platform))
   if (ignoredBecause(invoice, claim, rules) === null) {

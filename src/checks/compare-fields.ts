@@ -1,22 +1,17 @@
-/** What is stored of an invoice against what the two systems say now: pure. */
+/** A stored record against the record that its source has now: pure. */
 import type { Document } from '../document.ts'
 import { type Invoice, invoiceFields, type Line, lineFields } from '../invoice.ts'
 
 /** As in `total_cents: 1230 → 1240`. */
-export interface Difference {
+export interface FieldDifference {
   field: string
   stored: string
   now: string
 }
 
-/** What people are asked to report must not tell of a customer. */
+/** Never shown: people are asked to publish findings in reports of bugs. */
 const personal = new Set([
-  'display_name',
-  'customer_name',
-  'customer_email',
-  'company_name',
-  'customer_tax_id',
-  'description',
+  ...['display_name', 'customer_name', 'customer_email', 'company_name', 'customer_tax_id', 'description'],
 ])
 
 function compareFields<T extends object>(
@@ -24,36 +19,32 @@ function compareFields<T extends object>(
   stored: T,
   now: T,
   path = '',
-): Difference[] {
+): FieldDifference[] {
+  const show = (name: string, value: unknown) => {
+    if (value === null || value === undefined) return 'null'
+    return personal.has(name) ? `${String(value).length} characters (not shown)` : String(value)
+  }
   return fields
     .filter(name => stored[name] !== now[name])
-    .map(name => ({
-      field: path + name,
-      stored: show(stored[name], personal.has(name)),
-      now: show(now[name], personal.has(name)),
-    }))
-}
-
-function show(value: unknown, isPersonal: boolean): string {
-  if (value === null || value === undefined) return 'null'
-  return isPersonal ? `${String(value).length} characters (not shown)` : String(value)
+    .map(name => ({ field: path + name, stored: show(name, stored[name]), now: show(name, now[name]) }))
 }
 
 const ixFields = ['ix_sync_state', 'ix_id', 'ix_status', 'ix_created_at'] as const
+type IxFields = Pick<Invoice, (typeof ixFields)[number]>
 const ownFields = invoiceFields.filter(name => !(ixFields as readonly string[]).includes(name))
 const documentFields = ['status', 'total', 'reference'] as const
 
-/** All but what belongs to the document. */
-export function compareInvoice(stored: Invoice, now: Invoice): Difference[] {
+/** All fields but those of the document. */
+export function compareInvoice(stored: Invoice, now: Invoice): FieldDifference[] {
   return compareFields<Invoice>(ownFields, stored, now)
 }
 
-export function compareLink(stored: Invoice, now: Pick<Invoice, (typeof ixFields)[number]>): Difference[] {
-  return compareFields<Pick<Invoice, (typeof ixFields)[number]>>(ixFields, stored, now)
+export function compareLink(stored: IxFields, now: IxFields): FieldDifference[] {
+  return compareFields<IxFields>(ixFields, stored, now)
 }
 
 /** Lines that are not known are no difference. */
-export function compareLines(stored: readonly Line[] | null, now: readonly Line[] | null): Difference[] {
+export function compareLines(stored: readonly Line[] | null, now: readonly Line[] | null): FieldDifference[] {
   if (stored === null || now === null) return []
   if (stored.length !== now.length)
     return [{ field: 'lines', stored: String(stored.length), now: String(now.length) }]
@@ -61,7 +52,11 @@ export function compareLines(stored: readonly Line[] | null, now: readonly Line[
 }
 
 /** Null stands for a document that is not known, or not there. */
-export function compareDocument(id: number, stored: Document | null, now: Document | null): Difference[] {
+export function compareDocument(
+  id: number,
+  stored: Document | null,
+  now: Document | null,
+): FieldDifference[] {
   if (stored === null && now === null) return []
   const field = `document ${id}`
   if (stored === null || now === null)

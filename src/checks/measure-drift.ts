@@ -1,22 +1,22 @@
 /**
- * How wrong the store is, as a figure. Every minute a few stored invoices, drawn at random, are fetched again from both systems and
- * compared; and the invoices that the payment platform lists at a random moment are looked for in the store. What is wrong at two
- * looks is counted and put right, and so are those near it.
+ * Drift of the store from its sources, as a figure. Every minute a few stored invoices, drawn at random, are fetched again from both
+ * systems and compared; and the invoices that the payment platform lists at a random moment are looked up in the store. An invoice
+ * that is wrong at two looks is counted and repaired, and so are those near it.
  */
-import { type Compared, findDifferences } from '../doctor/find-differences.ts'
 import type { InvoiceKey } from '../invoice.ts'
+import { hourOf, keptHours } from '../metrics/drift-estimate.ts'
 import { type BillingSource, type Observation, SourceError } from '../sources.ts'
 import type { DocumentKey } from '../store/document-store.ts'
 import type { WriteStore } from '../store/store.ts'
-import { hourOf, keptHours } from './estimate.ts'
+import { type Compared, compareWithSources } from './compare-with-sources.ts'
 
-/** How often stored invoices are drawn, and how many of them are compared. */
-export const driftEvery = 60_000
+/** Interval of the rounds, and the number of stored invoices that each compares. */
+export const driftEveryMs = 60_000
 const perRound = 3
-/** How many points of the table are looked at for them: on PostgreSQL, an invoice lies at one in thirty. */
+/** Points of the table that are looked at for them: on PostgreSQL, an invoice lies at one in thirty. */
 const pointsPerRound = 256
 
-/** A change takes some seconds to arrive: what is wrong is looked at once more, so long after. */
+/** Pause before the second look: a change takes some seconds to arrive. */
 const secondLookMs = 60_000
 
 export interface DriftOptions extends Compared {
@@ -26,7 +26,7 @@ export interface DriftOptions extends Compared {
   onDifference(key: InvoiceKey, fields: readonly string[]): void
   /** Brings an invoice and its documents up to date, as the connector does with any. */
   repair(key: InvoiceKey, documents: readonly DocumentKey[]): Promise<unknown>
-  /** Brings those near an invoice up to date; resolves with how many were not. */
+  /** Brings the invoices near another up to date; resolves with the number of changed ones. */
   repairNear(customerId: string, created: number | null): Promise<number>
   /** Resolves after these milliseconds; rejects when the connector ends. */
   wait(milliseconds: number): Promise<void>
@@ -34,7 +34,6 @@ export interface DriftOptions extends Compared {
   now?: () => number
 }
 
-/** What is wrong with an invoice. */
 interface Wrong {
   fields: readonly string[]
   documents: readonly DocumentKey[]
@@ -50,13 +49,13 @@ interface Examined {
   isRepaired: boolean
 }
 
-/** Compares some invoices. Resolves with nothing: what it finds is in the store. */
+/** Compares some invoices, and adds the result to the store. */
 export type MeasureDrift = () => Promise<void>
 
 export function createDriftMeasure(options: DriftOptions): MeasureDrift {
   const { store, payments, onDifference, repair, repairNear, wait, random = Math.random } = options
   const now = options.now ?? Date.now
-  /** Nothing at the platform was created before, as far as is known: in seconds of its clock. */
+  /** Lower bound for the first creation at the platform, in seconds of its clock. */
   let first = 0
 
   async function draw(): Promise<InvoiceKey[]> {
@@ -64,7 +63,7 @@ export function createDriftMeasure(options: DriftOptions): MeasureDrift {
     return shuffle(await inStore(keys, true), random).slice(0, perRound)
   }
 
-  /** Those that did, or did not, come into the store from the platform. */
+  /** The keys that came, or did not come, into the store from the platform. */
   async function inStore<Key extends InvoiceKey>(keys: readonly Key[], isThere: boolean): Promise<Key[]> {
     const { invoices } = await store.findTied({ documents: [], invoices: keys.map(({ id }) => id) })
     const known = new Set(invoices)
@@ -83,14 +82,14 @@ export function createDriftMeasure(options: DriftOptions): MeasureDrift {
   }
 
   const compare: Look = async key => {
-    const found = await findDifferences(options, key, 'slowly')
+    const found = await compareWithSources(options, key, 'slowly')
     if (found === null || found.differences.length === 0) return null
     return { ...found, fields: found.differences.map(({ field }) => field) }
   }
 
   const miss: Look = async key => {
     const observation = await payments.fetchInvoice(key.id, key.customer_id, 'slowly')
-    // Read after it was asked for: what the connector applied meanwhile is not missing.
+    // Read after the fetch: an invoice that the connector applied meanwhile is not missing.
     const [missing] = await inStore(ours(observation), false)
     return missing === undefined
       ? null
@@ -104,14 +103,14 @@ export function createDriftMeasure(options: DriftOptions): MeasureDrift {
       await wait(secondLookMs)
       const wrong = await look(key)
       if (wrong !== null) onDifference(key, wrong.fields)
-      const isRepaired = wrong !== null && (await isPutRight(key, wrong, look))
+      const isRepaired = wrong !== null && (await repaired(key, wrong, look))
       return { key, wrong, isRepaired }
     } catch (error) {
       return unlessFailed(error, null)
     }
   }
 
-  async function isPutRight(key: InvoiceKey, { documents }: Wrong, look: Look): Promise<boolean> {
+  async function repaired(key: InvoiceKey, { documents }: Wrong, look: Look): Promise<boolean> {
     try {
       await repair(key, documents)
       return (await look(key)) === null
@@ -150,7 +149,7 @@ function isWrong(examined: Examined | null): examined is Examined & { wrong: Wro
   return examined !== null && examined.wrong !== null
 }
 
-/** An invoice that is to be in the store; none when it is gone, or not stored on purpose. */
+/** The key of an invoice that belongs in the store; none when it is gone, or not stored on purpose. */
 function ours({ id, customer_id, map }: Observation): InvoiceKey[] {
   const isOurs = customer_id !== null && map !== null && !('refusal' in map(null))
   return isOurs ? [{ customer_id, id }] : []
@@ -162,7 +161,7 @@ function unlessFailed<T>(error: unknown, otherwise: T): T {
   throw error
 }
 
-/** In an order of which each is equally likely. */
+/** Fisher and Yates' shuffle: every order is equally likely. */
 function shuffle<T>(items: readonly T[], random: () => number): T[] {
   const shuffled = [...items]
   for (let last = shuffled.length - 1; last > 0; last--) {

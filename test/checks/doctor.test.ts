@@ -13,13 +13,11 @@ import {
   startInvoiceXpressSandbox,
 } from '../../sandbox/invoicexpress/server.ts'
 import type { SandboxOptions } from '../../sandbox/stripe/server.ts'
-import type { Wanted } from '../../src/cli/wiring/run-checks.ts'
-import { checkClock } from '../../src/doctor/check-clock.ts'
-import { quickPace } from '../../src/doctor/check-invoicexpress.ts'
-import { checkSample } from '../../src/doctor/check-sample.ts'
-import { createReporter, type Finding } from '../../src/doctor/findings.ts'
-import { pickSample, type ReadKeys } from '../../src/doctor/pick-sample.ts'
-import type { InvoiceKey } from '../../src/invoice.ts'
+import { checkClock } from '../../src/checks/check-clock.ts'
+import { quickPace } from '../../src/checks/check-invoicexpress.ts'
+import { checkSample, pickSample } from '../../src/checks/check-sample.ts'
+import { createReport, type Finding } from '../../src/checks/findings.ts'
+import type { Wanted } from '../../src/checks/run-checks.ts'
 import { createDocumentSource } from '../../src/invoicexpress/document-source.ts'
 import { usualRules } from '../../src/linking/link.ts'
 import { openOperatorStore, openWriteStore, prepareStore } from '../../src/store/engines.ts'
@@ -30,6 +28,8 @@ import { eventually, type Outcome } from '../support/cli.ts'
 import { engines, postgresServer, runSql } from '../support/engines.ts'
 import { examineHere } from '../support/examine.ts'
 import { onThisMachine } from '../support/machine-speed.ts'
+import { makeInvoice } from '../support/records.ts'
+import { openStores } from '../support/sync.ts'
 import { apiKey, assertClean, createSyncWorld, fillStore, type SyncWorld } from '../support/sync-truth.ts'
 
 const ixKey = 'canaryKeyOfInvoicexpress'
@@ -123,7 +123,7 @@ async function open(t: TestContext, { ix: server, url, ...options }: Options = {
     async sample(count, pace = {}) {
       const quick = { ...quickPace, perSecond: 1_000, ...pace }
       const findings: Finding[] = []
-      const report = createReporter(
+      const report = createReport(
         () => {},
         finding => findings.push(finding),
       )
@@ -438,7 +438,7 @@ describe('fatura doctor', { concurrency: 4 }, () => {
 
   it('compares clocks: a minute is a warning, ten are a failure', () => {
     const found: Finding[] = []
-    const report = createReporter(
+    const report = createReport(
       () => {},
       finding => found.push(finding),
     )
@@ -650,30 +650,29 @@ describe('fatura doctor', { concurrency: 4 }, () => {
 })
 
 describe('a sample', () => {
-  const readFrom = (keys: readonly InvoiceKey[]): ReadKeys => {
-    const order = ({ customer_id, id }: InvoiceKey) => `${customer_id}\0${id}`
-    const sorted = keys.toSorted((a, b) => (order(a) < order(b) ? -1 : 1))
-    return async (after, limit) =>
-      sorted.filter(key => after === null || order(key) > order(after)).slice(0, limit)
-  }
-  const keysOf = (customers: number, invoices: number) =>
-    Array.from({ length: customers * invoices }, (_, i) => ({
-      customer_id: `cus_same${String((i % customers) * 7919).padStart(9, '0')}`,
-      id: `in_${String(i).padStart(6, '0')}`,
-    }))
-
-  it('holds as many as wanted, each once, of customers from the first to the last', async () => {
-    const keys = keysOf(500, 3)
-    const sample = await pickSample(readFrom(keys), 10)
-    assert.equal(new Set(sample.map(({ id }) => id)).size, 10)
-    const places = sample.map(({ customer_id }) => Number(customer_id.slice(-9)) / (500 * 7919)).sort()
-    assert.ok((places[0] ?? 1) < 0.2 && (places.at(-1) ?? 0) > 0.7, String(places))
-    assert.deepEqual(await pickSample(readFrom(keys), 10), sample)
-  })
-
-  it('holds all there are, when they are fewer, and of one customer alone', async () => {
-    assert.equal((await pickSample(readFrom(keysOf(3, 2)), 50)).length, 6)
-    assert.equal((await pickSample(readFrom(keysOf(1, 40)), 7)).length, 7)
-    assert.deepEqual(await pickSample(readFrom([]), 5), [])
-  })
+  for (const engine of engines)
+    it(`holds as many as wanted, each once, from the whole store; or all there are: ${engine.name}`, async t => {
+      const { store } = await openStores(t, engine)
+      const save = (from: number, to: number) =>
+        store.transaction(tx =>
+          tx.saveInvoices(
+            Array.from({ length: to - from }, (_, i) => {
+              const id = String(from + i).padStart(4, '0')
+              return {
+                invoice: makeInvoice({ id: `in_${id}`, customer_id: `cus_${id.slice(0, 3)}` }),
+                lines: null,
+              }
+            }),
+          ),
+        )
+      assert.deepEqual(await pickSample(store, 5), [])
+      await save(0, 6)
+      assert.equal((await pickSample(store, 50)).length, 6)
+      await save(6, 1_500)
+      const sample = await pickSample(store, 10)
+      assert.equal(new Set(sample.map(({ id }) => id)).size, 10)
+      const places = sample.map(({ id }) => Number(id.slice(3))).sort((a, b) => a - b)
+      assert.ok((places[0] ?? 1_500) < 300 && (places.at(-1) ?? 0) > 1_000, String(places))
+      assert.deepEqual(await pickSample(store, 10), sample)
+    })
 })

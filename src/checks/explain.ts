@@ -1,4 +1,4 @@
-/** All that is known of one invoice, and why its document's state is what it is. Reads the store, changes nothing. */
+/** Everything stored about one invoice, and the reason for its document's state. Changes nothing. */
 import { type Claim, openDocumentStatuses } from '../document.ts'
 import { type Invoice, type InvoiceKey, unsettledStatuses } from '../invoice.ts'
 import { deriveLink, isGone, isOverdue, type Link, type LinkRules, referenceOf } from '../linking/link.ts'
@@ -21,16 +21,16 @@ export interface Explanation {
   claim: Claim | null
   /** The reference by which a document would be found. */
   reference: string
-  /** Those that it claims, is tied to, or is referred to by, in the order of their ids. */
+  /** The documents that it claims, is tied to, or is referred to by, in the order of their ids. */
   documents: readonly KnownDocument[]
   client_tax_id: string | null | undefined
-  /** What follows from all that is stored, by the rules as they are now; null without a claim. */
+  /** The state derived again from the stored records by the current rules; null without a claim. */
   derived: Link | null
-  /** Whether that is something else than what is stored. */
+  /** Whether the derived state differs from the stored one. */
   isStale: boolean
   /** Newest first. */
   journal: readonly JournalEntry[]
-  /** When each side is looked at next, in sentences. */
+  /** Sentences about the next look at each side. */
   next: readonly string[]
 }
 
@@ -49,7 +49,9 @@ export async function explainInvoice(
 ): Promise<{ found: Explanation[]; deleted: Deleted | null; aside: SetAside | null }> {
   const found: Explanation[] = []
   for (const linked of await store.findLinkedById(invoiceId))
-    found.push(await explainOne(store, linked, rules, tellLast(await store.listStreams(), sources), now))
+    found.push(
+      await explainOne(store, linked, rules, formatSuccesses(await store.listStreams(), sources), now),
+    )
   const tombstone = await store.findTombstone(invoiceId)
   const [aside = null] = await store.listSetAside(1, sources.billing.system, { id: invoiceId })
   const isBack = found.some(({ invoice }) => invoice.customer_id === tombstone?.customer_id)
@@ -85,7 +87,7 @@ async function explainOne(
     derived,
     isStale: derived !== null && names.some(name => derived.fields[name] !== invoice[name]),
     journal: await store.readJournal(invoice),
-    next: claim === null ? [] : tellNext(invoice, claim, documents, rules, last, now),
+    next: claim === null ? [] : describeNext(invoice, claim, documents, rules, last, now),
   }
 }
 
@@ -95,7 +97,7 @@ async function findDocuments(
   reference: string,
 ): Promise<KnownDocument[]> {
   const claimed = claim?.ix_id ?? null
-  // Only one that is claimed while another is tied cannot be read otherwise.
+  // A claimed document while another is tied: nothing else finds it.
   const apart =
     claimed === null || claimed === document?.id
       ? []
@@ -107,17 +109,20 @@ async function findDocuments(
 
 type LastSuccesses = Record<keyof BillingStreams | keyof DocumentStreams, string>
 
-/** Of each stream, when it last succeeded, in words. */
-function tellLast(streams: readonly Stream[], { billing, documents }: SourceIdentities): LastSuccesses {
+/** The last success of each stream, in words. */
+function formatSuccesses(
+  streams: readonly Stream[],
+  { billing, documents }: SourceIdentities,
+): LastSuccesses {
   const names = { ...billingStreams(billing), ...documentStreams(documents) }
-  const told = Object.entries(names).map(([key, name]) => {
+  const texts = Object.entries(names).map(([key, name]) => {
     const at = streams.find(stream => stream.name === name)?.succeeded_at ?? null
     return [key, `${name}, last success ${at === null ? 'never' : new Date(at).toISOString()}`]
   })
-  return Object.fromEntries(told)
+  return Object.fromEntries(texts)
 }
 
-function tellNext(
+function describeNext(
   { status, ix_id }: Invoice,
   claim: Claim,
   documents: readonly KnownDocument[],
@@ -127,26 +132,26 @@ function tellNext(
 ): string[] {
   const unsettled: readonly string[] = unsettledStatuses
   const alsoWith = `${unsettled.slice(0, -1).join(', ')} and ${unsettled.at(-1)}`
-  const told = [
+  const next = [
     unsettled.includes(status)
-      ? `The invoice is looked at when an event tells of it (${last.events}), and with every ${alsoWith} one (${last.unsettled}).`
-      : `The invoice is looked at when an event tells of it (${last.events}).`,
+      ? `The invoice is looked at when an event reports it (${last.events}), and with every ${alsoWith} one (${last.unsettled}).`
+      : `The invoice is looked at when an event reports it (${last.events}).`,
   ]
-  if (!isConnected) return [...told, 'No invoicing system was ever read: documents are not looked at.']
+  if (!isConnected) return [...next, 'No invoicing system was ever read: documents are not looked at.']
   const wanted = ix_id ?? claim.ix_id
   const known = documents.find(({ id }) => id === wanted)
   const open: readonly string[] = openDocumentStatuses
-  if (wanted === null) told.push(`A document is found once one refers to it (${last.recent}; ${last.all}).`)
+  if (wanted === null) next.push(`A document is found once one refers to it (${last.recent}; ${last.all}).`)
   else if (known === undefined || (known.misses > 0 && !isGone(known)))
-    told.push(`Document ${wanted} is asked for in the next run of ${last.open}.`)
-  else if (isGone(known)) told.push(`Document ${wanted} is gone, and not asked for again.`)
+    next.push(`Document ${wanted} is asked for in the next run of ${last.open}.`)
+  else if (isGone(known)) next.push(`Document ${wanted} is gone, and not asked for again.`)
   else
-    told.push(
+    next.push(
       `Document ${wanted} is looked at with ${open.includes(known.document?.status ?? '') ? `those that may change (${last.open})` : `all the others (${last.all})`}.`,
     )
   if (claim.state === 'creating' && claim.attempted_at !== null && !isOverdue(claim, creatingTimeoutMs, now))
-    told.push(
+    next.push(
       `Unless a document is found, it counts as failed from ${new Date(Date.parse(claim.attempted_at) + creatingTimeoutMs).toISOString()} on.`,
     )
-  return told
+  return next
 }

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { describe, it } from 'node:test'
 import { createRandom, type Random } from '../../sandbox/random.ts'
-import { estimate } from '../../src/drift/estimate.ts'
+import { estimate } from '../../src/metrics/drift-estimate.ts'
 
 const bounds = new Map<string, number>()
 

@@ -138,7 +138,7 @@ for (const engine of engines)
         shown,
         /2026-03-10T12:00:01\.002Z +ignored +invoice\.paid +evt_2 +because 2 \(happened 2026-03-10T11:59:00\.000Z\)\n.*superseded.*\n.*applied.*\n.*applied +document +list \d+ +synced: there is a document/,
       )
-      assert.match(shown, /Looked at next:\n {2}The invoice is looked at when an event tells/)
+      assert.match(shown, /Looked at next:\n {2}The invoice is looked at when an event reports/)
       assert.doesNotMatch(shown, /null|undefined|secret/)
 
       const [object, ...others] = await json()

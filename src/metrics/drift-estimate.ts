@@ -1,12 +1,12 @@
-/** What the comparisons say of the whole store. */
+/** An estimate for the whole store from the invoices that were compared with their sources. */
 import type { ConnectorReads, Drift } from '../store/connector-store.ts'
 
 const hourMs = 60 * 60_000
 
-/** Comparisons of a day, for a close bound; and of this hour and the one before, for what is new. */
+/** In hours: a day for a close bound; this hour and the one before for recent changes. */
 const windows = { '24h': 24, '2h': 2 } as const
 type Window = keyof typeof windows
-/** For how many hours comparisons are kept. */
+/** Retention of comparisons. */
 export const keptHours = 7 * 24
 
 export interface DriftEstimate extends Drift {
@@ -46,8 +46,8 @@ const doubt = 0.05
 const halvings = 40
 
 /**
- * The upper end of Clopper and Pearson's interval, one-sided: the share of which so few or fewer would be found by a chance of 5 %. It holds
- * for any share and any number of comparisons.
+ * Upper end of Clopper and Pearson's one-sided interval: the share of which so few or fewer would be found with a chance of 5 %. It
+ * holds for any share and any number of comparisons.
  */
 function upperBound(n: number, k: number): number {
   if (k >= n) return 1

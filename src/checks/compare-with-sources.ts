@@ -5,9 +5,14 @@ import { deriveLink, type LinkRules, referenceOf, withReference } from '../linki
 import type { BillingSource, DocumentSource, Urgency } from '../sources.ts'
 import type { DocumentKey, KnownDocument, LinkedInvoice } from '../store/document-store.ts'
 import type { OperatorStore } from '../store/store.ts'
-import { compareDocument, compareInvoice, compareLines, compareLink, type Difference } from './compare.ts'
+import {
+  compareDocument,
+  compareInvoice,
+  compareLines,
+  compareLink,
+  type FieldDifference,
+} from './compare-fields.ts'
 
-/** What is compared with what. */
 export interface Compared {
   store: Pick<OperatorStore, 'readLinked' | 'readInvoices' | 'findReferenced' | 'findClaimants'>
   payments: Pick<BillingSource, 'fetchInvoice'>
@@ -17,24 +22,24 @@ export interface Compared {
 }
 
 export interface Comparison {
-  differences: Difference[]
+  differences: FieldDifference[]
   /** The documents that were compared, stored or not. */
   documents: DocumentKey[]
-  /** When the invoice was created, by the platform's clock in seconds; null when it does not say. */
+  /** Creation of the invoice, by the platform's clock in seconds; null when it is not known. */
   created: number | null
 }
 
 /** Null for an invoice that did not come from the payment platform. */
-export async function findDifferences(
+export async function compareWithSources(
   { store, payments, documents, rules }: Compared,
   key: InvoiceKey,
   urgency?: Urgency,
 ): Promise<Comparison | null> {
   const observation = await payments.fetchInvoice(key.id, key.customer_id, urgency)
-  // Read after it was asked for: what the connector applied meanwhile is no difference.
+  // Read after the fetch: a change that the connector applied meanwhile is no difference.
   const stored = await readStored(store, key)
   const created = observation.created ?? null
-  const found = (differences: Difference[], compared: DocumentKey[] = []) => ({
+  const found = (differences: FieldDifference[], compared: DocumentKey[] = []) => ({
     differences,
     documents: compared,
     created,
@@ -66,7 +71,7 @@ export async function findDifferences(
     ...compareLines(lines, record.lines),
     ...known.flatMap(({ id, document, misses }) => {
       const now = answers?.get(id)
-      // One that was missed is on its way out, and is followed already.
+      // A document that was missed is on its way out, and is followed already.
       if (now === undefined || (now === null && misses > 0)) return []
       return compareDocument(id, misses > 0 ? null : document, now)
     }),
@@ -91,7 +96,7 @@ async function readStored(
   return { linked, invoice: JSON.parse(linked.summary), lines: lines === null ? null : JSON.parse(lines) }
 }
 
-/** What is stored of the documents that it is tied to, claims, or is referred to by. */
+/** The stored documents that the invoice is tied to, claims, or is referred to by. */
 async function readKnown(
   store: Compared['store'],
   { document }: LinkedInvoice,
@@ -101,7 +106,7 @@ async function readKnown(
   return [...new Map(all.map(known => [known.id, known])).values()]
 }
 
-/** Null for one that is not there. */
+/** Null for a document that is not there. */
 async function fetchEach(
   documents: NonNullable<Compared['documents']>,
   wanted: ReadonlyMap<number, DocumentType | null>,
@@ -115,7 +120,7 @@ async function fetchEach(
   return answers
 }
 
-/** That one is not there changes nothing by itself: only when it was missed twice is it believed. */
+/** A document that is not there changes nothing yet: it counts as gone only when it was missed twice. */
 function applyAnswers(
   known: readonly KnownDocument[],
   answers: ReadonlyMap<number, Document | null>,
