@@ -22,12 +22,16 @@ import {
 } from './parsers.ts'
 import { sourceSettings } from './source-settings.ts'
 
+export type Service = 'serve' | 'up' | 'sync'
+
 export interface SettingDefinition {
   /** A text that `parse` takes, as any other value. */
   default: string
   /** Null: environment only. A secret has no flag, because other users of the machine can read a command line. */
   flag: string | null
-  /** What the docs say, in Markdown; `--help` says the same as plain text. */
+  /** The services that take it; `serve` and `up` when left out. */
+  commands?: readonly Service[]
+  /** Markdown for the docs; `--help` shows it as plain text. */
   meaning: string
   /** Whether the value may be or hold a secret: then no message repeats it. */
   isSecret?: true
@@ -54,6 +58,7 @@ export const settings = {
   DATABASE_URL: {
     default: 'sqlite:data/fatura.db',
     flag: '--database-url <url>',
+    commands: ['serve', 'up', 'sync'],
     meaning:
       'Where the store is: `sqlite:` and the path of a file, relative to the working directory or absolute (`sqlite:/var/lib/fatura/fatura.db`); or `postgres://user:password@host:5432/name`, [with several hosts](postgresql.md#failover) for failover.',
     isSecret: true,
@@ -70,6 +75,7 @@ export const settings = {
   HOST: {
     default: '127.0.0.1',
     flag: '--host <address>',
+    commands: ['serve', 'up', 'sync'],
     meaning:
       'The address to listen on, for the API and for webhooks; `0.0.0.0` or `::` listens on every interface.',
     parse: text => text,
@@ -159,6 +165,7 @@ export const settings = {
   LOG_LEVEL: {
     default: 'info',
     flag: '--log-level <level>',
+    commands: ['serve', 'up', 'sync'],
     meaning: 'What is logged: `debug`, `info` (a line for each request), `warn`, `error` or `silent`.',
     parse: parseOneOf(['debug', 'info', 'warn', 'error', 'silent']),
   },
@@ -172,6 +179,7 @@ export const settings = {
   WORKERS: {
     default: '1',
     flag: '--workers <count>',
+    commands: ['serve'],
     meaning:
       'How many processes serve the address, 1 to 256; `auto` is one for each core. See [several processes](run.md#several-processes).',
     parse: parseWorkers,
@@ -180,7 +188,26 @@ export const settings = {
 
 export type Setting = keyof typeof settings
 
-/** What each setting is once it is parsed. */
+/** The type of each setting's value. */
 export type Settings = { [K in Setting]: ReturnType<(typeof settings)[K]['parse']> }
 
 export const settingNames = Object.keys(settings) as Setting[]
+
+export type SettingOf<Command extends Service> = {
+  [K in Setting]: (typeof settings)[K] extends { commands: readonly (infer Other)[] }
+    ? Command extends Other
+      ? K
+      : never
+    : Command extends 'sync'
+      ? never
+      : K
+}[Setting]
+
+/** The settings that a service takes. */
+export function settingsOf<Command extends Service>(command: Command): SettingOf<Command>[] {
+  const isTaken = (name: Setting) => {
+    const { commands = ['serve', 'up'] }: SettingDefinition = settings[name]
+    return commands.includes(command)
+  }
+  return settingNames.filter(isTaken) as SettingOf<Command>[]
+}

@@ -1,5 +1,6 @@
 /** The API's wiring: the only place that knows the store, the access rules and the HTTP application together. */
 import type { BlockList } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { createAuthenticate } from '../../access/authenticate.ts'
 import type { ProviderOptions } from '../../access/verify-provider.ts'
@@ -66,6 +67,16 @@ export interface PreparedApi {
 
 export async function startApi(options: ApiOptions): Promise<RunningApi> {
   return (await prepareApi(options)).listen()
+}
+
+/** Serves until `delay` resolves with the milliseconds to go on for; then finishes the requests in flight. */
+export async function serveUntil(delay: Promise<number>, api: RunningApi, log: Logger): Promise<void> {
+  log.info({ address: api.address }, 'listening')
+  const delayMs = await delay
+  api.leave()
+  if (delayMs > 0) log.info({ delay_ms: delayMs }, 'stopping')
+  await sleep(delayMs, undefined, { ref: false })
+  await api.stop()
 }
 
 export async function prepareApi(options: ApiOptions): Promise<PreparedApi> {

@@ -6,7 +6,7 @@ import { once } from 'node:events'
 import { extname } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { CliError } from '../terminal/cli-error.ts'
-import type { BesideAdmin } from './beside-admin.ts'
+import type { AdminChannel } from './admin-channel.ts'
 import type { SyncOptions } from './start-sync.ts'
 
 /** With the ending of this file: in a package it is compiled. */
@@ -28,7 +28,7 @@ export interface Refusal {
 export async function syncInThread(
   options: ThreadOptions,
   signal: AbortSignal,
-  beside: BesideAdmin,
+  channel: AdminChannel,
 ): Promise<void> {
   const worker = new Worker(workerFile, { workerData: options })
   const stop = () => worker.postMessage('stop')
@@ -39,7 +39,7 @@ export async function syncInThread(
     if ('exitCode' in given) refusal = given
   })
   if (options.isMeasured)
-    beside.addPeer({
+    channel.addPeer({
       send: message => worker.postMessage(message),
       listen(hear) {
         worker.on('message', hear)

@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { Peer } from '../../metrics/gather.ts'
-import type { BesideAdmin } from './beside-admin.ts'
+import type { AdminChannel } from './admin-channel.ts'
 import type { PreparedApi, RunningApi } from './start-api.ts'
 
 /** What a worker says once it listens. */
@@ -30,13 +30,13 @@ const patienceMs = 9_500
  * what stops one stops all.
  *
  * The connections are taken here and handed out in turn. Were each worker to listen for itself (SO_REUSEPORT), the ones
- * waiting for a worker that ends would be lost. `beside` is told the address as soon as the first listens.
+ * waiting for a worker that ends would be lost. `channel` gets the address as soon as the first listens.
  */
 export async function runWorkers(
   count: number,
   log: Logger,
   delay: Promise<number>,
-  beside: BesideAdmin,
+  channel: AdminChannel,
 ): Promise<void> {
   const leaving = new AbortController()
   const ending = new AbortController()
@@ -54,7 +54,7 @@ export async function runWorkers(
     return
   }
   if (typeof started === 'object') {
-    beside.serves(started.address)
+    channel.serves(started.address)
     log.info({ workers: count, address: started.address }, 'listening')
   }
 
@@ -81,9 +81,9 @@ export async function runWorkers(
     }
     worker.once('listening', () => {
       listened.add(worker)
-      beside.addPeer(peer)
+      channel.addPeer(peer)
     })
-    worker.once('exit', () => beside.removePeer(peer))
+    worker.once('exit', () => channel.removePeer(peer))
     return worker
   }
 

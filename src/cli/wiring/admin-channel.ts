@@ -1,4 +1,4 @@
-/** The admin port, in the process that was started: beside the API, beside the workers that serve it, or beside the connector. */
+/** The admin port of the started process, beside the API, its workers or the connector; and messages from these to it. */
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import type { Logger } from 'pino'
@@ -14,27 +14,27 @@ export interface AdminPort extends Omit<AdminOptions, 'askReady' | 'writeMetrics
   port: number
 }
 
-/** What the work beside an admin port tells it. Without one, nobody hears. */
-export interface BesideAdmin extends Pick<GatheredMetrics, 'count' | 'addPeer' | 'removePeer'> {
+/** Messages to the admin port; dropped if there is none. */
+export interface AdminChannel extends Pick<GatheredMetrics, 'count' | 'addPeer' | 'removePeer'> {
   /** The API listens here: until then, `/ready` is 503. */
   serves(address: string): void
-  /** There is no API in here, and what there is has begun. */
+  /** Work without an API has begun: `/ready` is 200. */
   runs(): void
 }
 
-const nobody: BesideAdmin = { serves() {}, runs() {}, async count() {}, addPeer() {}, removePeer() {} }
+const noChannel: AdminChannel = { serves() {}, runs() {}, async count() {}, addPeer() {}, removePeer() {} }
 
-/** How long the API has to say whether it is ready. */
+/** Time limit of a question to the API. */
 const readyWithinMs = 2_000
 
-/** Listens, does the work, and stops listening when it ended. With null, there is no admin port. */
-export async function besideAdmin(
+/** Listens while the work goes on. With null, there is no admin port. */
+export async function withAdminPort(
   port: AdminPort | null,
   store: MeasuredStore,
   log: Logger,
-  work: (beside: BesideAdmin) => Promise<void>,
+  work: (channel: AdminChannel) => Promise<void>,
 ): Promise<void> {
-  if (port === null) return work(nobody)
+  if (port === null) return work(noChannel)
   let askReady: AdminOptions['askReady'] = async () => 'The service is starting.'
   const { createAdminServer } = await import('../../admin/admin-server.ts')
   const metrics = await gatherMetrics(store, log)
@@ -69,7 +69,7 @@ export async function besideAdmin(
   }
 }
 
-/** Why the API is not ready, or null. It is asked over its own port: with workers, only they know. */
+/** The reason why the API is not ready, or null. It is asked over its own port: with workers, only they know. */
 function askApi(address: string): Promise<string | null> {
   const away = 'The service does not answer.'
   return new Promise(resolve => {
