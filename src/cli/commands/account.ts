@@ -4,6 +4,7 @@ import { openOperatorStore, openWriteStore } from '../../store/engines.ts'
 import type { WriteStore } from '../../store/store.ts'
 import { fenceStore, waitForLease } from '../../sync/lease.ts'
 import { type Comparison, changePins, compareAccounts, tellAccount } from '../../sync/pins.ts'
+import { hasEnded, nameProcess } from '../../sync/process-name.ts'
 import { invoiceXpressOf, invoiceXpressSettings, stripeOf, stripeSettings } from '../settings/connections.ts'
 import { addSettings } from '../settings/options.ts'
 import { type Options, readSettings } from '../settings/read-settings.ts'
@@ -12,8 +13,7 @@ import { jsonLine } from '../terminal/json-line.ts'
 import { createLog } from '../terminal/log.ts'
 import { sayWaiting } from '../terminal/progress.ts'
 import { formatTable } from '../terminal/table.ts'
-import { knownSources } from '../wiring/known-sources.ts'
-import { hasEnded, nameProcess } from '../wiring/process-name.ts'
+import { knownSources } from './known-sources.ts'
 
 const usedByShow = ['DATABASE_URL'] as const
 const usedByChange = ['DATABASE_URL', 'LOG_LEVEL', ...stripeSettings, ...invoiceXpressSettings] as const

@@ -8,7 +8,7 @@ import { CliError } from '../terminal/cli-error.ts'
 import { hideSecrets } from '../terminal/hide-secrets.ts'
 import { jsonLine } from '../terminal/json-line.ts'
 import { formatTable } from '../terminal/table.ts'
-import { withStore } from '../wiring/with-store.ts'
+import { withStore } from './with-store.ts'
 
 export interface Credential<Row> {
   noun: 'token' | 'key'

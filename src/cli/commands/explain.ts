@@ -15,7 +15,7 @@ import { type Options, readSettings } from '../settings/read-settings.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { jsonLine } from '../terminal/json-line.ts'
 import { formatTable, printable } from '../terminal/table.ts'
-import { knownSources } from '../wiring/known-sources.ts'
+import { knownSources } from './known-sources.ts'
 
 const used = ['DATABASE_URL', ...linkSettings] as const
 

@@ -15,7 +15,7 @@ import { jsonLine } from '../terminal/json-line.ts'
 import { printResult } from '../terminal/moving-line.ts'
 import { createProgress, type Progress, sayWaiting } from '../terminal/progress.ts'
 import { printable } from '../terminal/table.ts'
-import { createTemporaryFolder } from '../wiring/temporary-folder.ts'
+import { createTemporaryFolder } from './temporary-folder.ts'
 
 const used = ['DATABASE_URL'] as const
 

@@ -15,7 +15,7 @@ import { type Options, readSettings } from '../settings/read-settings.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { createOutput } from '../terminal/output.ts'
 import { createProgress, type Progress } from '../terminal/progress.ts'
-import { knownSources } from '../wiring/known-sources.ts'
+import { knownSources } from './known-sources.ts'
 import { createWriter, type Format, formats, summarize } from './reconcile-output.ts'
 import { readScope, type Scope } from './reconcile-scope.ts'
 

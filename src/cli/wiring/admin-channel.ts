@@ -4,8 +4,8 @@ import type { AddressInfo } from 'node:net'
 import type { Logger } from 'pino'
 import type { AdminOptions } from '../../admin/admin-server.ts'
 import { request } from '../../node-http.ts'
+import { closeGently } from '../../server/close-connections.ts'
 import { CliError } from '../terminal/cli-error.ts'
-import { closeGently } from './close-connections.ts'
 import { explainListening } from './explain-listening.ts'
 import { type GatheredMetrics, gatherMetrics, type MeasuredStore } from './gather-metrics.ts'
 
@@ -61,10 +61,7 @@ export async function withAdminPort(
       },
     })
   } finally {
-    await closeGently(server, async () => {
-      server.close()
-      await once(server, 'close')
-    })
+    await closeGently(server)
     await metrics.close()
   }
 }

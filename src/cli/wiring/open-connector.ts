@@ -1,5 +1,4 @@
 /** Before the connector may write: the accounts must be those that the store holds, and no other process the connector. */
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { InvoiceXpressOptions } from '../../invoicexpress/client.ts'
 import { invoicingAccountOf } from '../../invoicexpress/source-identity.ts'
@@ -16,15 +15,14 @@ import { type Brake, createBrake } from '../../sync/brake.ts'
 import { fenceStore, type HeldLease, waitForLease } from '../../sync/lease.ts'
 import { relinkInvoices } from '../../sync/link-invoices.ts'
 import { type Accounts, type Comparison, compareAccounts, savePins, tellAccount } from '../../sync/pins.ts'
+import { hasEnded, nameProcess } from '../../sync/process-name.ts'
 import { createStreams } from '../../sync/streams.ts'
+import { pause, retryPauseMs } from '../../sync/sync-invoices.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { logWaiting } from '../terminal/log.ts'
-import { hasEnded, nameProcess } from './process-name.ts'
 
-/** The lease is asked for again anyway: in milliseconds, how long one question waits for another writer. */
+/** Time that one question for the lease waits for another writer: it is asked again anyway. */
 const leasePatienceMs = 200
-/** How long to wait after a failure. */
-const patience = 5_000
 const batchSize = 100
 
 export interface ConnectorAccess {
@@ -34,11 +32,11 @@ export interface ConnectorAccess {
   rules: LinkRules
   log: Logger
   signal: AbortSignal
-  /** Whether a failure ends it; otherwise it is tried again until the signal. */
+  /** Whether a failure ends the run; otherwise it is tried again until the signal. */
   isOnce: boolean
   /** Whether to wait for another process that is the connector. */
   wait: boolean
-  /** Whether what the brake holds back by now may go. */
+  /** Whether to apply the changes that the brake holds back by now. */
   letThrough: boolean
 }
 
@@ -48,7 +46,7 @@ export interface OpenConnector {
   brake: Brake
   /** Aborted by the signal, and once another process is the connector. */
   signal: AbortSignal
-  /** To be waited for before anything of an upstream system is written: rejects when the accounts are not the store's. */
+  /** Before anything of an upstream system is written: rejects when the accounts are not the store's. */
   settle(): Promise<void>
 }
 
@@ -95,7 +93,7 @@ export function accountsOf({
   }
 }
 
-/** Whoever has to wait learns at once, rather than when its turn comes, that it may not begin then: aborts with the reason. */
+/** Aborts a process that waits for its turn at once when it may not begin then. */
 function refuseEarly(store: WriteStore, accounts: Accounts, { holder }: Lease): AbortSignal {
   const refusal = new AbortController()
   if (holder !== null)
@@ -109,10 +107,10 @@ function refuseEarly(store: WriteStore, accounts: Accounts, { holder }: Lease): 
 
 function refuseOthers(compared: readonly Comparison[]): void {
   for (const comparison of compared)
-    if (comparison.verdict === 'other') throw new CliError(tellOther(comparison))
+    if (comparison.verdict === 'other') throw new CliError(describeOther(comparison))
 }
 
-/** Checks the accounts, and pins them the first time. What fails here is told as the failure of what was to run first. */
+/** Checks the accounts, and pins them the first time. A failure counts as one of the stream that was to run first. */
 async function settleAccounts(
   store: WriteStore,
   accounts: Accounts,
@@ -131,7 +129,8 @@ async function settleAccounts(
     } catch (error) {
       if (isOnce || !(error instanceof SourceError)) throw error
       log.error({ err: error }, 'sync failed; trying again')
-      await sleep(patience, undefined, { signal }).catch(() => signal.throwIfAborted())
+      await pause(retryPauseMs, signal)
+      signal.throwIfAborted()
     }
 }
 
@@ -144,7 +143,7 @@ async function relinkReleased(store: WriteStore, brake: Brake, rules: LinkRules)
   }
 }
 
-function tellOther({ source, pinned, found }: Comparison): string {
+function describeOther({ source, pinned, found }: Comparison): string {
   const settings = source.system === stripeIdentity.system ? 'STRIPE_API_KEY' : 'INVOICEXPRESS_ACCOUNT'
   const holds =
     pinned === null ? 'invoices that this key does not find' : `what came from ${tellAccount(source, pinned)}`

@@ -1,4 +1,4 @@
-/** How a process is told to people, and to another process of the same machine, which can see whether it still runs. */
+/** The name of a process, for people and for another process of the same machine, which can see whether it still runs. */
 import { createHash } from 'node:crypto'
 import { existsSync, readFileSync, readlinkSync } from 'node:fs'
 import { hostname } from 'node:os'
@@ -10,7 +10,7 @@ export function nameProcess(): string {
   return `process ${process.pid} on ${hostname()}${mark}`
 }
 
-/** Whether a process of this machine has ended. Of one elsewhere nobody can tell: false. */
+/** Whether a process of this machine has ended. False for one elsewhere. */
 export function hasEnded(name: string): boolean {
   const [, pid, where, began] = /^process (\d+) on .* \(([0-9a-f]{8})-(\d+)\)$/.exec(name) ?? []
   if (pid === undefined || where !== machine) return false
@@ -27,7 +27,7 @@ function isHidden(pid: number): boolean {
   }
 }
 
-/** This machine since it was started, as far as its processes see each other; null where that is not told. */
+/** This machine since its start, as far as its processes see each other; null where that is not known. */
 const machine = readMachine()
 
 function readMachine(): string | null {

@@ -1,14 +1,33 @@
-/** What a single run does with invoices. */
+/** A single run over all invoices; and the repetition of steps. */
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
-import type { WriteStore } from '../../store/store.ts'
-import { billingStreams } from '../../stream-names.ts'
-import type { Connector } from '../../sync/connector.ts'
-import { eventsEvery } from '../../sync/intervals.ts'
-import { customerPatience, readStreams, relistPages, retryAside, type Tell } from '../../sync/rhythm.ts'
-import { createTimer, realClocks, runDue } from '../../sync/schedule.ts'
-import { repeat } from './repeat.ts'
+import type { WriteStore } from '../store/store.ts'
+import { billingStreams } from '../stream-names.ts'
+import type { Connector } from './connector.ts'
+import { eventsEvery } from './intervals.ts'
+import { customerPatience, readStreams, relistPages, retryAside, type Tell } from './rhythm.ts'
+import { createTimer, realClocks, runDue } from './schedule.ts'
 
-interface BringOptions {
+/** Pause after a failure. */
+export const retryPauseMs = 5_000
+
+/** Repeats a step until the signal, after the pause that it resolves with, or the pause after a failure. */
+export async function repeat(step: () => Promise<number>, log: Logger, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    const pauseMs = await step().catch(error => {
+      if (!signal.aborted) log.error({ err: error }, 'sync failed; trying again')
+      return retryPauseMs
+    })
+    await pause(pauseMs, signal)
+  }
+}
+
+/** Ends early at the signal. */
+export async function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
+  await sleep(milliseconds, undefined, { signal }).catch(() => {})
+}
+
+interface SyncInvoicesOptions {
   store: WriteStore
   log: Logger
   signal: AbortSignal
@@ -16,10 +35,10 @@ interface BringOptions {
   isFull?: boolean
 }
 
-/** Everything that is there now. What happens meanwhile is followed too: the list of a large account takes hours. */
-export async function bringEverything(
+/** All invoices of the account. Events are followed meanwhile: the list of a large account takes hours. */
+export async function syncInvoices(
   connector: Connector,
-  options: BringOptions,
+  options: SyncInvoicesOptions,
   tell: Tell,
 ): Promise<void> {
   const { store, signal, isFull = false } = options
@@ -38,7 +57,11 @@ export async function bringEverything(
   await retryAside(connector, tell)
 }
 
-async function whileFollowing<T>(connector: Connector, options: BringOptions, work: Promise<T>): Promise<T> {
+async function whileFollowing<T>(
+  connector: Connector,
+  options: SyncInvoicesOptions,
+  work: Promise<T>,
+): Promise<T> {
   const done = new AbortController()
   const signal = AbortSignal.any([options.signal, done.signal])
   const timer = createTimer(eventsEvery, realClocks, eventsEvery)

@@ -1,4 +1,4 @@
-/** What the demo shows: a local Stripe and a local InvoiceXpress, synchronized into a store, where things go on happening. */
+/** The systems of the demo: a local Stripe and a local InvoiceXpress, synchronized into a store, that go on changing. */
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import type { Logger } from 'pino'
@@ -18,10 +18,10 @@ import { createWebhookServer } from '../../stripe/webhook.ts'
 import { createConnector } from '../../sync/connector.ts'
 import { createDocumentSync } from '../../sync/documents.ts'
 
-/** When things begin to happen after the start, how often they do, and how much time passes each time, in seconds. */
-const quietAtFirst = 20_000
-const happensEvery = 5_000
-const timeThatPasses = 3 * 60 * 60
+/** Changes: the delay of the first, their interval, and the simulated time that passes each time. */
+const firstChangeMs = 20_000
+const changeEveryMs = 5_000
+const timeStepSeconds = 3 * 60 * 60
 
 export interface DemoCustomer {
   customer_id: string
@@ -30,7 +30,7 @@ export interface DemoCustomer {
   invoices: number
 }
 
-export interface DemoWorld {
+export interface DemoSystems {
   stripe: StripeOptions
   invoiceXpress: InvoiceXpressOptions
   /** For every customer of the demo. */
@@ -41,11 +41,11 @@ export interface DemoWorld {
   stop(): Promise<void>
 }
 
-export async function startDemoWorld(
+export async function startDemoSystems(
   url: string,
   log: Logger,
   onEvent: (line: string) => void,
-): Promise<DemoWorld> {
+): Promise<DemoSystems> {
   const stopping = new AbortController()
   const sandbox = await startStripeSandbox({ seed: 2026, invoices: 280, customers: 6 })
   const documents = createDocuments(sandbox.account, { seed: 2026 })
@@ -74,7 +74,7 @@ export async function startDemoWorld(
     await documentSync.sweepRecent()
     return documentSync.refreshOpen()
   }
-  // What is missed twice is gone.
+  // A document that is missed twice is gone.
   for (let round = 0; round < 2; round++) await readDocuments()
   const invoices = (await store.readInvoices(null, 10_000)).map(({ summary }): Invoice => JSON.parse(summary))
 
@@ -83,12 +83,12 @@ export async function startDemoWorld(
   receiver.listen(0, '127.0.0.1')
   await once(receiver, 'listening')
   sandbox.subscribe(`http://127.0.0.1:${(receiver.address() as AddressInfo).port}/`, secret)
-  const happening = letThingsHappen(async () => {
+  const changes = repeatChange(async () => {
     const since = sandbox.account.events.length
-    sandbox.account.advance(timeThatPasses)
+    sandbox.account.advance(timeStepSeconds)
     for (const { event, status } of await sandbox.deliver({ since }))
       if (status === 200) onEvent(`webhook: ${event.type}, applied`)
-    // Nothing is missing: what was asked and found up to date is what freshness tells.
+    // Nothing is missing: this moves the freshness forward.
     await connector.catchUp()
     if (documents.follow() === 0) return
     const { changed } = await readDocuments()
@@ -107,7 +107,7 @@ export async function startDemoWorld(
     sample: pickSample(invoices, customers.at(-2)?.customer_id ?? ''),
     async stop() {
       stopping.abort()
-      await happening.stop()
+      await changes.stop()
       receiver.close()
       receiver.closeAllConnections()
       await sandbox.close()
@@ -118,7 +118,7 @@ export async function startDemoWorld(
 }
 
 /** Runs a step now and then; stops after the one that is under way. */
-function letThingsHappen(step: () => Promise<void>): { stop(): Promise<void> } {
+function repeatChange(step: () => Promise<void>): { stop(): Promise<void> } {
   let running = Promise.resolve()
   const run = () => {
     running = running.then(step).catch(() => {})
@@ -126,8 +126,8 @@ function letThingsHappen(step: () => Promise<void>): { stop(): Promise<void> } {
   let repeat: NodeJS.Timeout | undefined
   const first = setTimeout(() => {
     run()
-    repeat = setInterval(run, happensEvery)
-  }, quietAtFirst)
+    repeat = setInterval(run, changeEveryMs)
+  }, firstChangeMs)
   return {
     stop() {
       clearTimeout(first)

@@ -1,13 +1,14 @@
-/** How the connections of a server end without the loss of a request. */
+/** Ends the connections of a server without the loss of a request. */
+import { once } from 'node:events'
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
 import { setImmediate as immediate, setTimeout as sleep } from 'node:timers/promises'
-import { leaving } from '../../server/guarded-server.ts'
+import { leaving } from './guarded-server.ts'
 
-/** How long all must have been silent, in milliseconds, before connections without a request are closed. */
+/** Silence of all connections before those without a request are closed. */
 const graceMs = 1_000
 
-/** From now on every answer says `Connection: close`, and ends its connection. All that is asked is still answered. */
+/** From now on every answer carries `Connection: close`, and ends its connection. Every request is still answered. */
 export function endConnectionsByAnswers(server: Server): void {
   server.prependListener('request', (_request, response) => {
     response.shouldKeepAlive = false
@@ -18,10 +19,10 @@ export function endConnectionsByAnswers(server: Server): void {
 /**
  * When a server closes, Node closes every connection without a request under way, though its client may be about to send
  * one, or still be reading the last answer. Here, such connections stay open until nothing was written, nothing waited to
- * be read and nobody connected for a while. Connections are looked at only then: a request costs nothing for it.
+ * be read and no client connected for a while. Connections are looked at only then: a request costs nothing for it.
  */
 export function holdConnections(server: Server): void {
-  /** With how much was written when they were last looked at. */
+  /** With the bytes written at the last look. */
   const connections = new Map<Socket, number>()
   let quietSince: number | undefined
   server.on('connection', (socket: Socket) => {
@@ -38,22 +39,22 @@ export function holdConnections(server: Server): void {
     }
     if (now - quietSince < graceMs) return
     closeIdleConnections()
-    // Node 24 leaves out those that never sent anything.
+    // Node 24 leaves out connections that never sent anything.
     for (const socket of connections.keys()) if (socket.bytesRead === 0) socket.destroy()
   }
 }
 
-/** Longer than a request takes; what is not done by then is cut off. */
+/** Longer than a request takes; the rest is cut off then. */
 const patienceMs = 8_500
 
-/** The port is closed once nobody connected for so long; and in any case after so long. */
+/** The port is closed after this silence; and in any case after the longest wait. */
 const quietMs = 100
 const longestMs = 500
 
 /**
- * Stops listening without the loss of a connection: the system resets those that nobody took yet. Until nobody connects for
- * a moment, connections are taken and not read: whoever waits for an answer does not connect again meanwhile. Then all are
- * read.
+ * Stops listening without the loss of a connection: the system resets connections that were not accepted yet. Until no client
+ * connects for a moment, connections are accepted and not read: a client that waits for an answer does not connect again
+ * meanwhile. Then all are read.
  */
 async function stopListening(server: Server): Promise<void> {
   const taken: Socket[] = []
@@ -76,8 +77,11 @@ async function stopListening(server: Server): Promise<void> {
   for (const socket of taken) socket.resume()
 }
 
-/** Closes the server, then what `close` closes, and lets connections go as they fall silent. */
-export async function closeGently(server: Server, close: () => Promise<void>): Promise<void> {
+/** Closes the server and lets connections go as they fall silent; `close` waits for the last of them. */
+export async function closeGently(
+  server: Server,
+  close: () => Promise<unknown> = () => once(server.close(), 'close'),
+): Promise<void> {
   const cutOff = setTimeout(() => server.closeAllConnections(), patienceMs)
   await stopListening(server)
   // Right after what has arrived was read.
