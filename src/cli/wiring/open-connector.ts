@@ -1,6 +1,5 @@
 /** Before the connector may write: the accounts must be those that the store holds, and no other process the connector. */
 import type { Logger } from 'pino'
-import type { InvoiceXpressOptions } from '../../invoicexpress/client.ts'
 import { invoicingAccountOf } from '../../invoicexpress/source-identity.ts'
 import type { LinkRules } from '../../linking/link.ts'
 import { SourceError } from '../../sources.ts'
@@ -18,6 +17,7 @@ import { type Accounts, type Comparison, compareAccounts, savePins, tellAccount 
 import { hasEnded, nameProcess } from '../../sync/process-name.ts'
 import { createStreams } from '../../sync/streams.ts'
 import { pause, retryPauseMs } from '../../sync/sync-invoices.ts'
+import type { syncOf } from '../settings/connections.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { logWaiting } from '../terminal/log.ts'
 
@@ -25,19 +25,18 @@ import { logWaiting } from '../terminal/log.ts'
 const leasePatienceMs = 200
 const batchSize = 100
 
-export interface ConnectorAccess {
-  url: string
+export interface SyncOptions extends ReturnType<typeof syncOf> {
   stripe: StripeOptions
-  invoiceXpress: InvoiceXpressOptions | null
-  rules: LinkRules
   log: Logger
   signal: AbortSignal
-  /** Whether a failure ends the run; otherwise it is tried again until the signal. */
-  isOnce: boolean
-  /** Whether to wait for another process that is the connector. */
-  wait: boolean
+  onProgress?(step: string, invoices: number, part: number | null): void
+  onDocuments?(documents: number): void
+  /** Whether to list everything again, whatever was listed before. */
+  isFull?: boolean
+  /** Whether a single run waits for another process that synchronizes; otherwise it is an error. */
+  wait?: boolean
   /** Whether to apply the changes that the brake holds back by now. */
-  letThrough: boolean
+  letThrough?: boolean
 }
 
 export interface OpenConnector {
@@ -50,11 +49,11 @@ export interface OpenConnector {
   settle(): Promise<void>
 }
 
-/** Waits until this process is the connector. */
-export async function openConnector(access: ConnectorAccess): Promise<OpenConnector> {
-  const { url, log, wait, signal } = access
+/** Waits until this process is the connector. With `isOnce`, a failure ends it; otherwise it tries again until the signal. */
+export async function openConnector(options: SyncOptions, isOnce: boolean): Promise<OpenConnector> {
+  const { url, log, wait = true, letThrough = false, signal } = options
   const { store, leases } = await openConnectorStores(url, { onWait: logWaiting(log), leasePatienceMs })
-  const accounts = accountsOf(access)
+  const accounts = accountsOf(options)
   let lease: HeldLease | undefined
   const close = async () => {
     await lease?.release()
@@ -67,14 +66,14 @@ export async function openConnector(access: ConnectorAccess): Promise<OpenConnec
     lease = await waitForLease(leases, { ...names, wait, log, signal: turn })
     const fenced = fenceStore(store, lease)
     const stopped = AbortSignal.any([signal, lease.lost])
-    const brake = await createBrake(fenced, log, access.letThrough)
+    const brake = await createBrake(fenced, log, letThrough)
     return {
       store: { ...fenced, close },
       brake,
       signal: stopped,
       async settle() {
-        await settleAccounts(fenced, accounts, { ...access, signal: stopped })
-        await relinkReleased(fenced, brake, access.rules)
+        await settleAccounts(fenced, accounts, log, isOnce, stopped)
+        await relinkReleased(fenced, brake, options.rules)
       },
     }
   } catch (error) {
@@ -86,7 +85,7 @@ export async function openConnector(access: ConnectorAccess): Promise<OpenConnec
 export function accountsOf({
   stripe,
   invoiceXpress,
-}: Pick<ConnectorAccess, 'stripe' | 'invoiceXpress'>): Accounts {
+}: Pick<SyncOptions, 'stripe' | 'invoiceXpress'>): Accounts {
   return {
     source: createBillingSource(stripe),
     invoicing: invoiceXpress && invoicingAccountOf(invoiceXpress),
@@ -114,7 +113,9 @@ function refuseOthers(compared: readonly Comparison[]): void {
 async function settleAccounts(
   store: WriteStore,
   accounts: Accounts,
-  { log, isOnce, signal }: ConnectorAccess,
+  log: Logger,
+  isOnce: boolean,
+  signal: AbortSignal,
 ): Promise<void> {
   const streams = createStreams(store, signal)
   const names = billingStreams(accounts.source)

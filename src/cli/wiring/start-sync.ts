@@ -3,15 +3,11 @@ import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { createDriftMeasure, driftEveryMs } from '../../checks/measure-drift.ts'
-import type { InvoiceXpressOptions } from '../../invoicexpress/client.ts'
 import { createDocumentSource } from '../../invoicexpress/document-source.ts'
-import type { LinkRules } from '../../linking/link.ts'
 import { closeGently } from '../../server/close-connections.ts'
 import { type Notification, SourceError } from '../../sources.ts'
 import { StoreError, StoreReplaced } from '../../store/store.ts'
 import { createBillingSource } from '../../stripe/billing-source.ts'
-import type { StripeOptions } from '../../stripe/client.ts'
-import type { MetadataKeys } from '../../stripe/map-claim.ts'
 import { createWebhookServer } from '../../stripe/webhook.ts'
 import { advice, tellHeld } from '../../sync/brake.ts'
 import { createConnector } from '../../sync/connector.ts'
@@ -22,38 +18,16 @@ import { documentRounds, invoiceRounds, type Tell } from '../../sync/rhythm.ts'
 import { createTimer, realClocks, runDue, type Step } from '../../sync/schedule.ts'
 import { pause, repeat, retryPauseMs, syncInvoices } from '../../sync/sync-invoices.ts'
 import { CliError } from '../terminal/cli-error.ts'
-import { type OpenConnector, openConnector } from './open-connector.ts'
+import { type OpenConnector, openConnector, type SyncOptions } from './open-connector.ts'
 
 /** Time for calls in flight after the signal. The next run does the rest. */
 const graceMs = 5_000
 
-export interface SyncOptions {
-  url: string
-  stripe: StripeOptions
-  /** Null: no invoicing system is connected. */
-  invoiceXpress: InvoiceXpressOptions | null
-  rules: LinkRules
-  keys: MetadataKeys
-  /** Null: no webhooks are received. */
-  webhooks: { host: string; port: number; secret: string } | null
-  log: Logger
-  signal: AbortSignal
-  onProgress?(step: string, invoices: number, part: number | null): void
-  onDocuments?(documents: number): void
-  /** Whether to list everything again, whatever was listed before. */
-  isFull?: boolean
-  /** Whether `syncOnce` waits for another process that synchronizes; otherwise it is an error. */
-  wait?: boolean
-  /** Whether to apply the changes that the brake holds back by now. */
-  letThrough?: boolean
-}
-
 /** With a store of its own, until the signal or until another process takes over. */
 type Opened = SyncOptions & OpenConnector
 
-async function open(given: SyncOptions, isOnce: boolean): Promise<Opened> {
-  const { wait = true, letThrough = false } = given
-  return { ...given, ...(await openConnector({ ...given, isOnce, wait, letThrough })) }
+async function open(options: SyncOptions, isOnce: boolean): Promise<Opened> {
+  return { ...options, ...(await openConnector(options, isOnce)) }
 }
 
 /** One run: the whole account, the events since, the unsettled invoices; then the documents likewise. */

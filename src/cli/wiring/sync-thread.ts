@@ -7,7 +7,7 @@ import { extname } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { CliError } from '../terminal/cli-error.ts'
 import type { AdminChannel } from './admin-channel.ts'
-import type { SyncOptions } from './start-sync.ts'
+import type { SyncOptions } from './open-connector.ts'
 
 /** With the extension of this file: a package is compiled. */
 const workerFile = new URL(`./sync-worker${extname(import.meta.url)}`, import.meta.url)
