@@ -1,4 +1,4 @@
-/** Where the payment platform and the invoicing system disagree about an invoice. Pure. */
+/** Differences between the payment platform and the invoicing system about an invoice. Pure. */
 
 import { type Claim, type Document, isInForce, noClaim } from '../document.ts'
 import type { Invoice } from '../invoice.ts'

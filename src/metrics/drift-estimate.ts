@@ -60,7 +60,7 @@ function upperBound(n: number, k: number): number {
   return high
 }
 
-/** Of the binomial distribution. In logarithms, since single terms may be smaller than any number. */
+/** Cumulative binomial distribution. In logarithms, since single terms may be smaller than any number. */
 function chanceOfAtMost(k: number, n: number, share: number): number {
   const odds = Math.log(share) - Math.log1p(-share)
   let term = n * Math.log1p(-share)

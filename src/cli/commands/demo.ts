@@ -29,7 +29,7 @@ async function demo(options: Options): Promise<void> {
     RATE_LIMIT: rateLimit,
     LOG_LEVEL: logLevel,
   } = readSettings(options, used, { envFile: false })
-  // The page of instructions is what is to be read, so requests are logged only when asked for.
+  // The instructions stay in sight: requests are logged only with LOG_LEVEL.
   const log = createLog(isSet('LOG_LEVEL', options) ? logLevel : 'error')
 
   const signal = waitForSignal()
@@ -38,7 +38,7 @@ async function demo(options: Options): Promise<void> {
     const url = `sqlite:${join(folder, 'fatura.db')}`
     const { startDemoSystems } = await import('./demo-systems.ts')
     const { startApi } = await import('../wiring/start-api.ts')
-    const systems = await startDemoSystems(url, log, tellEvents())
+    const systems = await startDemoSystems(url, log, showEvents())
     try {
       const { stripe, invoiceXpress } = systems
       const api = { url, host, rateLimit, web: true, log, stripe, invoiceXpress }
@@ -90,16 +90,16 @@ ${curl(`${other?.customer_id}/invoice/${sample.id}`)}Serving at ${address}; Ctrl
 `
 }
 
-/** On a terminal one line that moves, elsewhere the first of each kind: what is to be pasted stays in sight. */
-function tellEvents(): (event: string) => void {
-  const told = new Set<string>()
+/** On a terminal a progress line, elsewhere the first event of each kind: the lines to paste stay in sight. */
+function showEvents(): (event: string) => void {
+  const shown = new Set<string>()
   let count = 0
   return event => {
     count++
     const [kind = ''] = event.split(':')
     if (movingLine.canMove) movingLine.draw(`${count} changes so far; ${event}`.slice(0, 79))
-    else if (!told.has(kind)) process.stdout.write(`${event}; more follow in silence\n`)
-    told.add(kind)
+    else if (!shown.has(kind)) process.stdout.write(`${event}; more follow in silence\n`)
+    shown.add(kind)
   }
 }
 

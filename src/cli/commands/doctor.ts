@@ -7,7 +7,7 @@ import { settingNames } from '../settings/settings.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { jsonLine } from '../terminal/json-line.ts'
 import { movingLine, printResult } from '../terminal/moving-line.ts'
-import { createProgress, sayWaiting } from '../terminal/progress.ts'
+import { createProgress, printWaiting } from '../terminal/progress.ts'
 import { printable } from '../terminal/table.ts'
 import { readChecked } from './doctor-settings.ts'
 
@@ -20,8 +20,8 @@ export function doctorCommand(): Command {
       .description(
         'Check settings, database, keys and their permissions, clocks, and a sample of the invoices against both systems.',
       )
-      .option('--sample <count>', 'how many invoices to compare with both systems; 0 for none', '10')
-      .option('--repair', 'count again what the store counted wrong')
+      .option('--sample <count>', 'number of invoices to compare with both systems; 0 for none', '10')
+      .option('--repair', 'replace totals and counters that are wrong')
       .option('--deep', "check a SQLite file's indexes against its tables, too: takes several times as long")
       .option('--json', 'one JSON object a line'),
     settingNames,
@@ -58,7 +58,7 @@ async function runDoctor(options: DoctorFlags): Promise<void> {
   const { repair = false, deep = false } = options
   const progress = createProgress('invoices')
   await runChecks(report, readChecked(report, options), {
-    ...{ sample: Number(sample), repair, deep, onWait: sayWaiting },
+    ...{ sample: Number(sample), repair, deep, onWait: printWaiting },
     onCounted: (invoices, of) =>
       progress.update('counted', invoices, of === null ? null : Math.min(1, invoices / of)),
   })

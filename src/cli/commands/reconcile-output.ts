@@ -37,7 +37,7 @@ const columns = names.map((name): Column<Difference> => {
   return { name, kind: kinds[name], read: difference => difference[name] }
 })
 
-/** `zone` tells the days of the table, and the moments of `csv-pt`. */
+/** `zone` is for the days of the table, and the moments of `csv-pt`. */
 export function createWriter(format: Format, zone: TimeZone, write: Write): DifferenceWriter {
   switch (format) {
     case 'table':

@@ -85,9 +85,9 @@ async function reconcile(options: { format: Format; json?: true; unlinked?: true
         if (options.unlinked) await report(describeUnlinked(document, rules))
       }
       await writer.end()
-      progress.say(summarize(counts, checked))
+      progress.print(summarize(counts, checked))
       if (unlinked > 0 && !options.unlinked)
-        progress.say(
+        progress.print(
           `Also, ${unlinked} ${unlinked === 1 ? 'document in force is' : 'documents in force are'} tied to no invoice: --unlinked lists ${unlinked === 1 ? 'it' : 'them'}.`,
         )
       process.exitCode = counts.size === 0 ? 0 : 1
@@ -127,7 +127,7 @@ async function refuseUnread(store: OperatorStore, scope: Scope, progress: Progre
   }
   const last = succeededAt(streams, documentNames.open)
   if (last === null || Date.now() - last > day)
-    progress.say(
+    progress.print(
       `Warning: documents were last read ${last === null ? 'at an unknown time' : new Date(last).toISOString()}; later changes are not seen. Is fatura sync running?`,
     )
 }

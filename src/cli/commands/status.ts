@@ -39,7 +39,7 @@ async function showStatus(options: { json?: true } & Options): Promise<void> {
 
 type Status = SyncState & { drift: DriftEstimates }
 
-/** Each line says its kind. */
+/** Each line has a `kind`. */
 function writeLines({ streams, pins, lease, setAside, refused, held, drift }: Status): string {
   const lines = [
     ...streams.map(stream => ({ kind: 'stream', ...stream })),

@@ -15,7 +15,7 @@ export function tokenCommand(): Command {
     .option('--customer <id>', 'a customer the token may read; give it again for more', collect)
     .option('--all-customers', 'the token may read every customer')
     .option('--name <name>', 'the purpose of the token; the list shows it')
-    .option('--expires <when>', 'when it expires: a number and h or d, such as 90d; or never', '90d')
+    .option('--expires <when>', 'expiry: a number and h or d, such as 90d; or never', '90d')
     .option('--json', 'one JSON object with the token in it, instead of the token alone')
     .action(createOne)
   return credentialCommand({

@@ -1,4 +1,4 @@
-/** The settings of Stripe, of InvoiceXpress and of which document belongs to which invoice: a part of the table in settings.ts. */
+/** The settings of Stripe, of InvoiceXpress and of the link between invoices and documents: a part of the table in settings.ts. */
 import { isOrigin } from '../../pdf/allowed-origins.ts'
 import {
   parseApiBase,
@@ -40,7 +40,7 @@ export const sourceSettings = {
     flag: null,
     commands: ['serve', 'up', 'sync'],
     meaning:
-      'Where the Stripe API is: scheme, host and port, without a path. The key is sent there. Any host that is not a host of Stripe counts as a [sandbox](sandbox.md): requests are not limited to the rate that Stripe allows, and PDFs may come from a private address.',
+      'The address of the Stripe API: scheme, host and port, without a path. The key is sent there. Any host that is not a host of Stripe counts as a [sandbox](sandbox.md): requests are not limited to the rate that Stripe allows, and PDFs may come from a private address.',
     isSecret: true,
     parse: parseApiBase('https://api.stripe.com', 'stripe.com'),
   },
@@ -79,7 +79,7 @@ export const sourceSettings = {
     flag: null,
     commands: ['serve', 'up', 'sync'],
     meaning:
-      'Where the InvoiceXpress API is: scheme, host and port, without a path. The key is sent there. Any host that is not a host of InvoiceXpress counts as a sandbox: requests are not limited to the rate that InvoiceXpress allows, and PDFs come from that host, even from a private address.',
+      'The address of the InvoiceXpress API: scheme, host and port, without a path. The key is sent there. Any host that is not a host of InvoiceXpress counts as a sandbox: requests are not limited to the rate that InvoiceXpress allows, and PDFs come from that host, even from a private address.',
     isSecret: true,
     parse: parseApiBase('https://{account}.app.invoicexpress.com', 'invoicexpress.com'),
   },
@@ -87,7 +87,7 @@ export const sourceSettings = {
     default: usualPdfOrigins,
     flag: null,
     meaning:
-      'Where PDFs of certified documents may come from: origins (scheme, host and port), separated by commas; `*.` at the start of a host means its subdomains.',
+      'Allowed sources of the PDFs of certified documents: origins (scheme, host and port), separated by commas; `*.` at the start of a host means its subdomains.',
     isSecret: true,
     parse: unless(
       usualPdfOrigins,
@@ -129,7 +129,7 @@ export const sourceSettings = {
     flag: null,
     commands: ['up', 'sync'],
     meaning:
-      'How long a document may stay `creating` before it counts as [failed](linking.md#how-the-state-is-found): a number and `s`, `m`, `h` or `d`.',
+      'Time that a document may stay `creating` before it counts as [failed](linking.md#how-the-state-is-found): a number and `s`, `m`, `h` or `d`.',
     parse: parseDurationMs,
   },
 } as const
