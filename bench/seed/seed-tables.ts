@@ -24,7 +24,7 @@ function* makeInvoices(shape: Shape, into: string): Generator<Invoice[]> {
     done += batch.length
     progress.update(`into ${into}`, done, done / total)
   }
-  progress.say(`Filled ${into}: ${done} invoices (${progress.pace(done)}).`)
+  progress.print(`Filled ${into}: ${done} invoices (${progress.pace(done)}).`)
 }
 
 /** The path of the SQLite floor's file. */

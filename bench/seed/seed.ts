@@ -66,7 +66,7 @@ async function fillStore(url: string, shape: Shape, engine: string): Promise<voi
       await setImmediate()
     }
     await store.transaction(tx => tx.saveSuccess('import', Date.now()))
-    progress.say(`Seeded ${engine}: ${done} invoices (${progress.pace(done)}).`)
+    progress.print(`Seeded ${engine}: ${done} invoices (${progress.pace(done)}).`)
   } finally {
     await store.close()
   }

@@ -1,4 +1,4 @@
-/** The admin port: for whoever runs the service, never for its clients. */
+/** The admin port: for operators, never for clients. */
 import { hash, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Logger } from 'pino'
@@ -12,7 +12,7 @@ import { AdminError } from './errors.ts'
 
 export interface AdminOptions extends LinkSigning {
   token: string
-  /** Why requests should go elsewhere, or null. */
+  /** The reason why requests should go elsewhere, or null. */
   askReady(): Promise<string | null>
   /** In Prometheus' text format. */
   writeMetrics(): Promise<string>
@@ -23,7 +23,7 @@ interface Route {
   method: 'GET' | 'POST'
   /** Whether the admin token must be sent. */
   isGuarded: boolean
-  /** What is no text is sent as JSON. */
+  /** A text is sent as it is, an object as JSON. */
   answer(request: IncomingMessage, response: ServerResponse): Promise<object | string>
 }
 
@@ -31,7 +31,7 @@ const json = 'application/json'
 /** Prometheus' own, of the only answer that is a text. */
 const metricsType = 'text/plain; version=0.0.4; charset=utf-8'
 
-/** Far more than any body has that is understood. */
+/** Far more than any valid body has. */
 const maxBodyBytes = 4_096
 const keepAliveMs = 5_000
 
@@ -72,7 +72,7 @@ export function createAdminServer(options: AdminOptions): Server {
     return route.answer(request, response)
   }
 
-  /** In a time that tells nothing of how much of it was right. */
+  /** In constant time, which reveals nothing of the right token. */
   function checkToken(authorization: string | undefined): void {
     if (authorization === undefined)
       throw new AdminError('missing_token', 'Send ADMIN_TOKEN in the header Authorization: Bearer <token>.', {
@@ -99,7 +99,7 @@ export function createAdminServer(options: AdminOptions): Server {
       ...{ 'content-type': json, 'content-length': Buffer.byteLength(body) },
       ...{ 'cache-control': 'no-store', 'request-id': requestId },
       ...headers,
-      // Nobody reads what is left of a body, so the next request could not be found.
+      // The rest of a body is not read, so the next request could not be found.
       ...(!request.complete && { connection: 'close' }),
     })
     response.end(request.method === 'HEAD' ? '' : body)

@@ -17,7 +17,7 @@ export interface NewLink {
 
 const members = ['customer', 'invoice', 'ttl']
 
-/** From the text of a body to a link. Throws an AdminError that says what is allowed. */
+/** From the text of a body to a link. Throws an AdminError that names what is allowed. */
 export async function createLinkFor(body: string, { key, publicUrl }: LinkSigning): Promise<NewLink> {
   const { customer, invoice, ttl: ttlSeconds } = readBody(body)
   if (key === null || publicUrl === null)

@@ -1,4 +1,4 @@
-/** What the admin port answers when it does not do what was asked: the API's form, and its codes where they fit. */
+/** Errors of the admin port: in the API's form, with its codes where they fit. */
 import { errorCodes } from '../errors.ts'
 
 const { invalid_request, missing_token, invalid_token, route_not_found, request_timeout } = errorCodes

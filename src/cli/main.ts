@@ -10,8 +10,8 @@ import { hideSecrets } from './terminal/hide-secrets.ts'
 import { movingLine } from './terminal/moving-line.ts'
 
 /**
- * In the order of the help. A command is loaded when it is asked for, and none for the version; all of them are for the help,
- * for what is no command, and for completion, which tells of all.
+ * In the order of the help. Only the given command is loaded, and none for the version; all of them are for the help, for an
+ * unknown command, and for completion.
  */
 const commands: Record<string, () => Promise<Command>> = {
   demo: async () => (await import('./commands/demo.ts')).demoCommand(),
@@ -45,7 +45,7 @@ const program = new Command('fatura')
     'after',
     `
 First minutes:
-  fatura demo                                     look at it with sample data; leaves nothing behind
+  fatura demo                                     try it with sample data; leaves nothing behind
   fatura import invoices.ndjson                   load your own invoices
   fatura token create --customer cus_… --name app make a token; it is printed once
   fatura serve                                    serve them on http://127.0.0.1:3000
@@ -53,7 +53,7 @@ First minutes:
 Settings are environment variables, or lines of a file .env; "fatura serve --help" lists them.`,
   )
 
-// What is piped into a program that ends early, such as head, is no failure of ours.
+// A pipe into a program that ends early, such as head, is no failure.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1))
 
 try {

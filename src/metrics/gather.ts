@@ -2,11 +2,16 @@
 import { Registry } from '@prometheus-io/client'
 import type { Metrics, Reading } from './metrics.ts'
 
-/** Who is asked: another process or thread. */
+/** Emits `message` for every message that comes: a worker, a process or a port. */
+interface Messages {
+  on(event: 'message', hear: (message: unknown) => void): unknown
+  off(event: 'message', hear: (message: unknown) => void): unknown
+}
+
+/** Another process or thread, which is asked for its metrics. */
 export interface Peer {
   send(message: AskReading): void
-  /** Calls `hear` with each message that comes, until told to stop. */
-  listen(hear: (message: unknown) => void): () => void
+  messages: Messages
 }
 
 interface AskReading {
@@ -18,27 +23,28 @@ interface GiveReading {
   reading: Reading
 }
 
-/** How long a peer may take. One that is busy for longer is left out, this once. */
+/** Time limit of an answer. Later than that, a peer's last answer counts. */
 const patienceMs = 2_000
 
-/** Answers whoever asks for readings; says whether the message was such a question. */
-export function answerReading(
-  message: unknown,
+/** Answers the questions for readings among all messages. */
+export function answerReadings(
   metrics: Metrics,
+  messages: Messages,
   send: (answer: GiveReading) => void,
-): boolean {
-  const { askReading } = (message ?? {}) as Partial<AskReading>
-  if (typeof askReading !== 'number') return false
-  metrics.read().then(
-    reading => send({ askReading, reading }),
-    () => {},
-  )
-  return true
+): void {
+  messages.on('message', message => {
+    const { askReading } = (message ?? {}) as Partial<AskReading>
+    if (typeof askReading === 'number')
+      metrics.read().then(
+        reading => send({ askReading, reading }),
+        () => {},
+      )
+  })
 }
 
 export interface Gathering extends Metrics {
   add(peer: Peer): void
-  /** What it counted stays counted: a sum must not fall when one of many ends. */
+  /** Its counters stay counted: a sum must not fall when one of many ends. */
   remove(peer: Peer): void
 }
 
@@ -50,17 +56,18 @@ export function createGathering(): Gathering {
   async function ask(peer: Peer): Promise<Reading> {
     const askReading = questions++
     const { promise, resolve } = Promise.withResolvers<Reading>()
-    const stop = peer.listen(message => {
+    const hear = (message: unknown) => {
       const given = (message ?? {}) as Partial<GiveReading>
       if (given.askReading === askReading && given.reading !== undefined) resolve(given.reading)
-    })
+    }
+    peer.messages.on('message', hear)
     const timer = setTimeout(() => resolve(last.get(peer) ?? []), patienceMs)
     try {
       peer.send({ askReading })
       return await promise
     } finally {
       clearTimeout(timer)
-      stop()
+      peer.messages.off('message', hear)
     }
   }
 
@@ -85,7 +92,7 @@ export function createGathering(): Gathering {
   }
 }
 
-/** Sums of what has the same name and labels; what is no sum says itself how it is joined. */
+/** Sums of metrics with the same name and labels; a gauge may name another way to join. */
 async function aggregate(readings: readonly Reading[]): Promise<Reading> {
   return Registry.aggregate([...readings]).getMetricsAsJSON()
 }

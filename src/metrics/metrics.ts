@@ -1,4 +1,4 @@
-/** What this process, or this thread, counts of itself, in Prometheus' terms. */
+/** Metrics of this process, or this thread. */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from '@prometheus-io/client'
 import type { ReadStore } from '../store/store.ts'
 import {
@@ -11,7 +11,7 @@ import {
   webhookAnswered,
 } from '../telemetry.ts'
 
-/** As Prometheus' client hands them over: plain data, which can be sent to another thread or process. */
+/** Metrics as plain data, which can be sent to another thread or process. */
 export type Reading = Awaited<ReturnType<Registry['getMetricsAsJSON']>>
 
 export interface Metrics {
@@ -22,32 +22,32 @@ export interface MetricsRoles {
   /** The connections of the store that is served from; null when none is. */
   serves: Pick<ReadStore, 'readConnections' | 'readNodes'> | null
   synchronizes: boolean
-  /** Whether what belongs to the whole process, such as its memory, is told here: not in a second thread. */
+  /** Whether to include metrics of the whole process, such as its memory: not in a second thread. */
   isMain?: boolean
 }
 
-/** How long a request or a call may take, in seconds: up to these bounds. */
+/** Upper bounds of the histograms, in seconds. */
 const requestBounds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10]
 const callBounds = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
 
-/** What no route fits is counted under one name, whatever was asked for: a label must not grow with what clients send. */
+/** Requests without a route share one name: the number of labels must not depend on clients. */
 const noRoute = 'none'
 
-/** Listens from now on. What happens only when the connector runs is counted from 0 on where it runs. */
+/** Counts from now on. */
 export function startMetrics({ isMain = true, ...roles }: MetricsRoles): Metrics {
   const registry = new Registry()
   const registers = [registry]
   if (isMain) collectDefaultMetrics({ register: registry })
   if (roles.serves !== null) {
     countRequests(registers)
-    tellConnections(registers, roles.serves)
+    measureConnections(registers, roles.serves)
   }
   if (roles.synchronizes) countWebhooks(registers)
   countUpstreamCalls(registers)
   return { read: async () => (await registry.getMetricsAsJSON()).map(withoutGaps) }
 }
 
-/** What was not measured yet is no number, and would be none in a sum. */
+/** A value that was not measured yet is NaN, and would make a sum NaN. */
 function withoutGaps<One extends Reading[number]>(metric: One): One {
   return { ...metric, values: metric.values.filter(({ value }) => Number.isFinite(value)) }
 }
@@ -61,7 +61,7 @@ function countRequests(registers: Registry[]): void {
   })
   const seconds = new Histogram({
     name: 'fatura_http_request_seconds',
-    help: 'How long answers took, by route, from the request to the last byte.',
+    help: 'Duration of answers, by route, from the request to the last byte.',
     labelNames: ['route'],
     buckets: requestBounds,
     registers,
@@ -85,7 +85,7 @@ function countRequests(registers: Registry[]): void {
   pdfPassed.subscribe(passed => bytes.inc(passed.bytes))
 }
 
-function tellConnections(
+function measureConnections(
   registers: Registry[],
   store: Pick<ReadStore, 'readConnections' | 'readNodes'>,
 ): void {
@@ -121,7 +121,7 @@ function tellConnections(
   })
   const behind = new Gauge({
     name: 'fatura_postgres_node_behind_seconds',
-    help: 'How much older the content of a server is than that of the newest, where several are read from.',
+    help: 'Age of the content of a server, relative to the newest, where several are read from.',
     labelNames: ['node'],
     registers,
     async collect() {
@@ -139,7 +139,7 @@ function countUpstreamCalls(registers: Registry[]): void {
   })
   const seconds = new Histogram({
     name: 'fatura_upstream_call_seconds',
-    help: 'How long upstream systems took to answer, by system.',
+    help: 'Duration of calls to upstream systems, by system.',
     labelNames: ['system'],
     buckets: callBounds,
     registers,

@@ -1,11 +1,11 @@
-/** What the store tells of the synchronization: the same from whichever process it is read. */
+/** Figures of the synchronization from the store: the same in every process. */
 import { Gauge, Registry } from '@prometheus-io/client'
-import { readDrift } from '../drift/estimate.ts'
 import type { OperatorStore, ReadStore } from '../store/store.ts'
+import { readDrift } from './drift-estimate.ts'
 import type { Metrics, Reading } from './metrics.ts'
 
 export interface MetricsStore {
-  /** Null where only the API's reads are allowed: then how fresh the records are is all that is told. */
+  /** Null where only the API's reads are allowed: then the age of the records is the only figure. */
   operator: Pick<OperatorStore, 'listStreams' | 'countSetAside' | 'readDrift' | 'countUncertified'> | null
   reader: Pick<ReadStore, 'readFreshness'>
   /** Null for a server. */
@@ -15,7 +15,7 @@ export interface MetricsStore {
 export interface StoreMetricsOptions {
   /** Resolves with the same store every time, opened at the first. */
   openStore(): Promise<MetricsStore>
-  /** Whether an operator's store is among it: tells which metrics there are. */
+  /** Whether `operator` is not null, and its metrics exist. */
   isOperator: boolean
   /** Without an invoicing system, every invoice lacks a document. */
   hasDocuments: boolean
@@ -26,7 +26,7 @@ export interface StoreMetricsOptions {
 /** A paid invoice should have its document by then. */
 const certifiedWithinMs = 24 * 60 * 60_000
 
-/** How old an answer may be: several who ask at once ask the store once. */
+/** Lifetime of an answer: several clients at once ask the store once. */
 const keepMs = 5_000
 
 export function createStoreMetrics(options: StoreMetricsOptions): Metrics {
@@ -66,7 +66,7 @@ export function createStoreMetrics(options: StoreMetricsOptions): Metrics {
       else gauges.refused.set({ kind, reason }, count)
     for (const [window, drift] of Object.entries(drifts)) {
       for (const name of driftNames) gauges[name].set({ window }, drift[name])
-      // Of what was never looked at, anything may be wrong.
+      // Before any comparison, all may be wrong.
       gauges.driftAtMost.set({ window }, drift.ratio_at_most ?? 1)
     }
     if (gauges.uncertified === null) return
@@ -110,7 +110,7 @@ function createGauges(registers: Registry[]) {
     }),
     freshness: new Gauge({
       name: 'fatura_freshness_seconds',
-      help: 'How old the records are that the API serves: the age of Fatura-Synced-At. Not a number before the first success.',
+      help: 'Age of the records that the API serves, from Fatura-Synced-At. Not a number before the first success.',
       registers,
     }),
     log: new Gauge({
@@ -129,7 +129,7 @@ function createDetails(registers: Registry[], hasDocuments: boolean) {
   return {
     lag: new Gauge({
       name: 'fatura_stream_lag_seconds',
-      help: 'How long ago each stream of records last reached its end.',
+      help: 'Time since each stream of records last reached its end.',
       labelNames: ['stream'],
       registers,
     }),
@@ -159,7 +159,7 @@ function createDetails(registers: Registry[], hasDocuments: boolean) {
     }),
     differing: new Gauge({
       name: 'fatura_drift_differing',
-      help: 'How many of these differed at a second look too.',
+      help: 'Compared invoices that differed at a second look too.',
       labelNames: ['window'],
       registers,
     }),
@@ -171,19 +171,19 @@ function createDetails(registers: Registry[], hasDocuments: boolean) {
     }),
     missing: new Gauge({
       name: 'fatura_drift_missing',
-      help: 'How many of these were missing at a second look too.',
+      help: 'Listed invoices that were missing at a second look too.',
       labelNames: ['window'],
       registers,
     }),
     repaired: new Gauge({
       name: 'fatura_drift_repaired',
-      help: 'How many of those that differed or were missing are right since.',
+      help: 'Differing or missing invoices that were repaired.',
       labelNames: ['window'],
       registers,
     }),
     neighbours: new Gauge({
       name: 'fatura_drift_neighbours_repaired',
-      help: 'Invoices near these that were brought up to date, too.',
+      help: 'Invoices near these that were repaired, too.',
       labelNames: ['window'],
       registers,
     }),

@@ -74,7 +74,7 @@ test('several that tell how far they are share one line, and what stays is never
   t.mock.timers.setTime(1_010_000)
   invoices.update('listed', 10)
   documents.update('read', 20)
-  invoices.say('stays')
+  invoices.print('stays')
   documents.end()
   assert.deepEqual(written, [
     '10 invoices listed … 10.0 s, 1 invoices/s',

@@ -78,20 +78,16 @@ const rules: Record<string, Rule> = {
     packages: ['csv-stringify', 'hyparquet-writer'],
   },
   'src/sync/': { ours: [...domain, ...sources, ...storeSeen, 'src/linking/'], packages: ['pino'] },
-  'src/audit/': { ours: [...domain, ...sources, ...storeSeen, 'src/linking/'], packages: [] },
-  'src/doctor/': {
+  'src/checks/': {
     ours: [
-      ...[...domain, ...sources, ...storeSeen, 'src/store/facts.ts', 'src/linking/', 'src/sync/'],
-      ...['src/stripe/', 'src/invoicexpress/', 'src/upstream/', 'src/pdf/'],
+      ...[...domain, ...sources, ...storeSeen, 'src/store/facts.ts', 'src/store/engines.ts', 'src/linking/'],
+      ...['src/sync/', 'src/stripe/', 'src/invoicexpress/', 'src/upstream/', 'src/pdf/'],
+      'src/metrics/drift-estimate.ts',
     ],
     packages: ['stripe'],
   },
-  'src/drift/': {
-    ours: [...domain, 'src/sources.ts', ...storeSeen, 'src/linking/', 'src/doctor/'],
-    packages: [],
-  },
   'src/metrics/': {
-    ours: ['src/telemetry.ts', 'src/drift/', ...storeSeen],
+    ours: ['src/telemetry.ts', ...storeSeen],
     packages: ['@prometheus-io/client'],
   },
   'sandbox/stripe/': { ours: [...domain, 'sandbox/'], packages: [] },
@@ -158,15 +154,14 @@ const rules: Record<string, Rule> = {
   },
   'src/cli/wiring/': {
     ours: [
-      ...[...domain, ...sources, 'src/store/', 'src/access/', 'src/linking/', 'src/sync/', 'sandbox/'],
+      ...[...domain, ...sources, 'src/store/', 'src/access/', 'src/linking/', 'src/sync/'],
       ...[
         'src/http/',
         'src/server/',
         'src/admin/',
         'src/stripe/',
         'src/invoicexpress/',
-        'src/doctor/',
-        'src/drift/',
+        'src/checks/measure-drift.ts',
         'src/metrics/',
       ],
       ...['src/cli/settings/', 'src/cli/terminal/'],
@@ -178,16 +173,17 @@ const rules: Record<string, Rule> = {
       ...[...domain, 'src/package.ts', ...sources, 'src/store/', 'src/access/', 'src/linking/', 'src/sync/'],
       'src/import/',
       ...[
-        'src/audit/',
+        'src/checks/',
+        'src/metrics/drift-estimate.ts',
         'src/export/',
         'sandbox/',
         'src/http/',
-        'src/doctor/',
-        'src/drift/',
+        'src/stripe/',
+        'src/invoicexpress/',
         'src/customer-link/',
       ],
     ],
-    packages: ['commander'],
+    packages: ['commander', 'pino'],
   },
   'bench/servers/': {
     ours: ['src/', 'bench/seed/', 'bench/load/', 'bench/options.ts', 'test/support/'],
@@ -307,7 +303,9 @@ test('environment.ts alone reads the environment, and only the CLI ends the proc
 })
 
 test('what synchronizes, links and compares names no upstream system: a source tells its own name', () => {
-  const neutral = sourceFiles.filter(path => /^src\/(sync|linking|audit)\//.test(path))
+  const neutral = sourceFiles.filter(path =>
+    /^src\/(sync|linking|checks\/(reconcile|explain|read-pairs|compare-amounts|measure-drift))\b/.test(path),
+  )
   assert.ok(neutral.length > 20)
   for (const path of neutral) assert.doesNotMatch(read(path), /stripe|invoicexpress|'ix:/i, path)
 })

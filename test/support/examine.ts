@@ -1,7 +1,8 @@
 /** What `doctor` finds, within this process: for whatever a test looks at after a start of the program showed the same way. */
 
-import { runChecks, type Wanted } from '../../src/cli/wiring/run-checks.ts'
-import { createReporter, type Finding } from '../../src/doctor/findings.ts'
+import { createReport, type Finding } from '../../src/checks/findings.ts'
+import { runChecks, type Wanted } from '../../src/checks/run-checks.ts'
+import { readChecked } from '../../src/cli/commands/doctor-settings.ts'
 
 let last: Promise<unknown> = Promise.resolve()
 
@@ -11,12 +12,15 @@ export function examineHere(env: Record<string, string>, wanted: Partial<Wanted>
     const findings: Finding[] = []
     const before = { ...process.env }
     Object.assign(process.env, env)
-    const report = createReporter(
+    const report = createReport(
       () => {},
       finding => findings.push(finding),
     )
     try {
-      await runChecks(report, {}, { sample: 0, repair: false, deep: false, ...wanted })
+      await runChecks(report, readChecked(report, {}), {
+        ...{ sample: 0, repair: false, deep: false, onCounted() {}, onWait() {} },
+        ...wanted,
+      })
     } finally {
       for (const name of Object.keys(env)) {
         if (before[name] === undefined) delete process.env[name]

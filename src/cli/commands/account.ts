@@ -4,16 +4,16 @@ import { openOperatorStore, openWriteStore } from '../../store/engines.ts'
 import type { WriteStore } from '../../store/store.ts'
 import { fenceStore, waitForLease } from '../../sync/lease.ts'
 import { type Comparison, changePins, compareAccounts, tellAccount } from '../../sync/pins.ts'
+import { hasEnded, nameProcess } from '../../sync/process-name.ts'
 import { invoiceXpressOf, invoiceXpressSettings, stripeOf, stripeSettings } from '../settings/connections.ts'
 import { addSettings } from '../settings/options.ts'
 import { type Options, readSettings } from '../settings/read-settings.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { jsonLine } from '../terminal/json-line.ts'
 import { createLog } from '../terminal/log.ts'
-import { sayWaiting } from '../terminal/progress.ts'
+import { printWaiting } from '../terminal/progress.ts'
 import { formatTable } from '../terminal/table.ts'
-import { knownSources } from '../wiring/known-sources.ts'
-import { hasEnded, nameProcess } from '../wiring/process-name.ts'
+import { knownSources } from './known-sources.ts'
 
 const usedByShow = ['DATABASE_URL'] as const
 const usedByChange = ['DATABASE_URL', 'LOG_LEVEL', ...stripeSettings, ...invoiceXpressSettings] as const
@@ -33,14 +33,14 @@ export function accountCommand(): Command {
       addSettings(
         new Command('change')
           .description('From now on, synchronize the accounts of the settings instead of those before.')
-          .option('--confirm', 'do it; without this flag it only says what would happen'),
+          .option('--confirm', 'do it; without this flag it only shows what would happen'),
         usedByChange,
       ).action(changeAccounts),
     )
 }
 
 async function withStore<T>(url: string, work: (store: WriteStore) => Promise<T>): Promise<T> {
-  const store = await openWriteStore(url, { onWait: sayWaiting })
+  const store = await openWriteStore(url, { onWait: printWaiting })
   try {
     return await work(store)
   } finally {
@@ -87,7 +87,7 @@ async function changeAccounts(options: { confirm?: true } & Options): Promise<vo
       )
       return
     }
-    for (const other of others) process.stdout.write(tellChange(other))
+    for (const other of others) process.stdout.write(describeChange(other))
     if (options.confirm !== true)
       throw new CliError('Nothing was changed. To do this, run it again with --confirm.')
     const lease = await waitForLease(store, {
@@ -106,7 +106,7 @@ async function changeAccounts(options: { confirm?: true } & Options): Promise<vo
   })
 }
 
-function tellChange({ source, pinned, found }: Comparison): string {
+function describeChange({ source, pinned, found }: Comparison): string {
   const before = pinned === null ? 'invoices that the key does not find' : tellAccount(source, pinned)
   const common = `From ${before}\nto ${tellAccount(source, found)}:\n`
   if (source.system !== knownSources.billing.system)

@@ -6,7 +6,7 @@ export interface Completed {
   commands: readonly { name: string; description: string }[]
   options: readonly CompletedOption[]
   takesArgument: boolean
-  /** What the argument may be, where that is a closed list. */
+  /** The values of the argument, where they are a closed list. */
   choices: readonly string[]
 }
 
@@ -31,7 +31,7 @@ function quote(text: string): string {
 
 const placesOf = (commands: readonly Completed[]) => commands.map(({ place }) => place).filter(Boolean)
 
-/** The value of an option is what comes after one of these; what it may be, where that is a closed list. */
+/** The words after which an option's value follows; and its values, where they are a closed list. */
 interface Value {
   after: readonly string[]
   choices: readonly string[]
@@ -56,7 +56,7 @@ function writeBash(commands: readonly Completed[]): string {
   const words = commands.map(({ place, options, ...rest }) => {
     const plain = [...rest.commands.map(({ name }) => name), ...rest.choices].join(' ')
     const flags = options.flatMap(({ names }) => names).join(' ')
-    // Where a name or an ID is to be typed, files are offered until a hyphen asks for options.
+    // For an argument, files are offered until a hyphen asks for options.
     const always = plain !== '' || !rest.takesArgument
     return `    ${quote(place)}) words=${quote(plain)} flags=${quote(flags)} always=${always} ;;`
   })

@@ -42,7 +42,7 @@ function walk(command: Command, place = ''): Completed[] {
   ]
 }
 
-/** As much as fits beside a word in a list. */
+/** A description short enough for a list. */
 function firstSentence(text: string): string {
   return (/^.*?(?=[.:;] | \(env:|$)/.exec(text)?.[0] ?? text).replace(/\.$/, '')
 }

@@ -7,7 +7,7 @@ import { loadEnvFile } from '../settings/environment.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { jsonLine } from '../terminal/json-line.ts'
 import { printResult } from '../terminal/moving-line.ts'
-import { createProgress, type Progress, sayWaiting } from '../terminal/progress.ts'
+import { createProgress, type Progress, printWaiting } from '../terminal/progress.ts'
 
 export function copyCommand(): Command {
   return new Command('copy')
@@ -37,7 +37,7 @@ async function runCopy(fromUrl: string, toUrl: string, options: { json?: true })
   // The driver takes from the environment what an address leaves out, such as PGPASSWORD.
   loadEnvFile()
   const progress = createProgress('things')
-  const wait = { onWait: (path: string) => sayWaiting(path, progress) }
+  const wait = { onWait: (path: string) => printWaiting(path, progress) }
   const from = await openOperatorStore(fromUrl)
   try {
     await migrateStore(toUrl, undefined, wait)

@@ -6,9 +6,9 @@ import { isSet, type Options, readSettings } from '../settings/read-settings.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { createLog } from '../terminal/log.ts'
 import { movingLine, printResult } from '../terminal/moving-line.ts'
-import type { DemoWorld } from '../wiring/demo-world.ts'
 import { waitForSignal } from '../wiring/signals.ts'
-import { createTemporaryFolder } from '../wiring/temporary-folder.ts'
+import type { DemoSystems } from './demo-systems.ts'
+import { createTemporaryFolder } from './temporary-folder.ts'
 
 const used = ['HOST', 'PORT', 'RATE_LIMIT', 'LOG_LEVEL'] as const
 
@@ -29,29 +29,29 @@ async function demo(options: Options): Promise<void> {
     RATE_LIMIT: rateLimit,
     LOG_LEVEL: logLevel,
   } = readSettings(options, used, { envFile: false })
-  // The page of instructions is what is to be read, so requests are logged only when asked for.
+  // The instructions stay in sight: requests are logged only with LOG_LEVEL.
   const log = createLog(isSet('LOG_LEVEL', options) ? logLevel : 'error')
 
   const signal = waitForSignal()
   const folder = await createTemporaryFolder('fatura-demo-')
   try {
     const url = `sqlite:${join(folder, 'fatura.db')}`
-    const { startDemoWorld } = await import('../wiring/demo-world.ts')
+    const { startDemoSystems } = await import('./demo-systems.ts')
     const { startApi } = await import('../wiring/start-api.ts')
-    const world = await startDemoWorld(url, log, tellEvents())
+    const systems = await startDemoSystems(url, log, showEvents())
     try {
-      const { stripe, invoiceXpress } = world
+      const { stripe, invoiceXpress } = systems
       const api = { url, host, rateLimit, web: true, log, stripe, invoiceXpress }
       const { address, stop } = await startApi({ ...api, port }).catch(error => {
         // Nobody chose the default port, so when it is taken any other does as well.
         if (isSet('PORT', options) || !(error instanceof CliError)) throw error
         return startApi({ ...api, port: 0 })
       })
-      process.stdout.write(introduce(address, world))
+      process.stdout.write(introduce(address, systems))
       await signal
       await stop()
     } finally {
-      await world.stop()
+      await systems.stop()
     }
   } finally {
     await rm(folder, { recursive: true, force: true })
@@ -60,7 +60,7 @@ async function demo(options: Options): Promise<void> {
 }
 
 /** All of it stays on a screen of 40 rows, 80 characters wide. */
-function introduce(address: string, { token, customers, sample }: DemoWorld): string {
+function introduce(address: string, { token, customers, sample }: DemoSystems): string {
   const curl = (path: string, more = '') =>
     `  curl -s${more} -H "Authorization: Bearer $TOKEN" "$API/${path}"\n`
   const lines = customers.map(
@@ -90,21 +90,21 @@ ${curl(`${other?.customer_id}/invoice/${sample.id}`)}Serving at ${address}; Ctrl
 `
 }
 
-/** On a terminal one line that moves, elsewhere the first of each kind: what is to be pasted stays in sight. */
-function tellEvents(): (event: string) => void {
-  const told = new Set<string>()
+/** On a terminal a progress line, elsewhere the first event of each kind: the lines to paste stay in sight. */
+function showEvents(): (event: string) => void {
+  const shown = new Set<string>()
   let count = 0
   return event => {
     count++
     const [kind = ''] = event.split(':')
     if (movingLine.canMove) movingLine.draw(`${count} changes so far; ${event}`.slice(0, 79))
-    else if (!told.has(kind)) process.stdout.write(`${event}; more follow in silence\n`)
-    told.add(kind)
+    else if (!shown.has(kind)) process.stdout.write(`${event}; more follow in silence\n`)
+    shown.add(kind)
   }
 }
 
 /** The first words of a customer's name, as somebody in a hurry types them. */
-function plainName(customers: DemoWorld['customers'], customerId: string): string {
+function plainName(customers: DemoSystems['customers'], customerId: string): string {
   const { name = '' } = customers.find(({ customer_id }) => customer_id === customerId) ?? {}
   const words = name
     .normalize('NFD')

@@ -1,13 +1,15 @@
 import { styleText } from 'node:util'
 import { Command } from 'commander'
-import { createReporter, type Finding } from '../../doctor/findings.ts'
+import { createReport, type Finding } from '../../checks/findings.ts'
 import { addSettings } from '../settings/options.ts'
 import type { Options } from '../settings/read-settings.ts'
 import { settingNames } from '../settings/settings.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { jsonLine } from '../terminal/json-line.ts'
 import { movingLine, printResult } from '../terminal/moving-line.ts'
+import { createProgress, printWaiting } from '../terminal/progress.ts'
 import { printable } from '../terminal/table.ts'
+import { readChecked } from './doctor-settings.ts'
 
 /** More would take long, and load both systems. */
 const sampleAtMost = 1_000
@@ -18,8 +20,8 @@ export function doctorCommand(): Command {
       .description(
         'Check settings, database, keys and their permissions, clocks, and a sample of the invoices against both systems.',
       )
-      .option('--sample <count>', 'how many invoices to compare with both systems; 0 for none', '10')
-      .option('--repair', 'count again what the store counted wrong')
+      .option('--sample <count>', 'number of invoices to compare with both systems; 0 for none', '10')
+      .option('--repair', 'replace totals and counters that are wrong')
       .option('--deep', "check a SQLite file's indexes against its tables, too: takes several times as long")
       .option('--json', 'one JSON object a line'),
     settingNames,
@@ -48,16 +50,21 @@ async function runDoctor(options: DoctorFlags): Promise<void> {
     )
   const counts = { ok: 0, warn: 0, FAIL: 0, skip: 0 }
   const screen = createScreen(options.json === true)
-  const report = createReporter(screen.begin, finding => {
+  const report = createReport(screen.begin, finding => {
     counts[finding.result]++
     screen.print(finding)
   })
-  const { runChecks } = await import('../wiring/run-checks.ts')
+  const { runChecks } = await import('../../checks/run-checks.ts')
   const { repair = false, deep = false } = options
-  await runChecks(report, options, { sample: Number(sample), repair, deep })
+  const progress = createProgress('invoices')
+  await runChecks(report, readChecked(report, options), {
+    ...{ sample: Number(sample), repair, deep, onWait: printWaiting },
+    onCounted: (invoices, of) =>
+      progress.update('counted', invoices, of === null ? null : Math.min(1, invoices / of)),
+  })
   screen.end(`${counts.ok} ok, ${counts.warn} warn, ${counts.FAIL} FAIL, ${counts.skip} skip.`)
   process.exitCode = counts.FAIL === 0 ? 0 : 1
-  // What hangs in a system that does not answer would keep the process.
+  // A call to a system that does not answer would keep the process.
   setTimeout(() => process.exit(), 100).unref()
 }
 
@@ -70,7 +77,7 @@ interface Screen {
 const columns = { result: 4, check: 30 }
 const styles = { ok: 'green', warn: 'yellow', FAIL: 'red', skip: 'gray' } as const
 
-/** On a terminal a line below the findings says what is being looked at. */
+/** On a terminal, a line below the findings shows the check under way. */
 function createScreen(isJson: boolean): Screen {
   return {
     begin(check) {

@@ -1,5 +1,5 @@
 import { Command } from 'commander'
-import { type Deleted, type Explanation, explainInvoice } from '../../audit/explain.ts'
+import { type Deleted, type Explanation, explainInvoice } from '../../checks/explain.ts'
 import { type Claim, missesToBelieve, noClaim } from '../../document.ts'
 import { isInvoiceId } from '../../invoice.ts'
 import { writeAmount } from '../../money.ts'
@@ -15,7 +15,7 @@ import { type Options, readSettings } from '../settings/read-settings.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { jsonLine } from '../terminal/json-line.ts'
 import { formatTable, printable } from '../terminal/table.ts'
-import { knownSources } from '../wiring/known-sources.ts'
+import { knownSources } from './known-sources.ts'
 
 const used = ['DATABASE_URL', ...linkSettings] as const
 
@@ -43,7 +43,7 @@ async function explain(id: string, options: { json?: true } & Options): Promise<
   }
 }
 
-/** All that the command prints. */
+/** The whole output of the command. */
 export async function explainAs(
   form: 'json' | 'text',
   store: OperatorStore,
@@ -76,7 +76,7 @@ export async function explainAs(
   return heading + texts.join('\n')
 }
 
-/** Why what is shown is not what the payment platform has now. */
+/** The reason why the stored invoice is not the payment platform's current one. */
 function describeAside({ kind, reason, first_at, last_at }: SetAside): string {
   const why = isRefusedKind(kind) ? `Refused: ${tellReason(reason)}` : `Set aside: ${reason}`
   const since = `since ${new Date(first_at).toISOString()}, last seen so ${new Date(last_at).toISOString()}`
@@ -94,7 +94,7 @@ function describe(explanation: Explanation, aside: SetAside | null): string {
     compareSides(explanation),
     ...(aside === null ? [] : [describeAside(aside)]),
     claim === null
-      ? 'It did not come from Stripe: it was imported, and its document is what the import said.'
+      ? 'It did not come from Stripe: it was imported, with the state of its document.'
       : `Seen at Stripe ${moment(observed_at)}. Recorded there: ${describeClaim(claim)}.`,
     '',
     ...(derived === null ? [] : explainState(explanation, derived)),
@@ -137,10 +137,10 @@ function compareSides({ invoice, documents, client_tax_id }: Explanation): strin
 }
 
 function describeClaim(claim: Claim): string {
-  const told = Object.entries(claim).filter(([, value]) => value !== null)
-  return told.length === 0
+  const facts = Object.entries(claim).filter(([, value]) => value !== null)
+  return facts.length === 0
     ? 'nothing'
-    : told.map(([name, value]) => `${name} ${printable(String(value))}`).join(', ')
+    : facts.map(([name, value]) => `${name} ${printable(String(value))}`).join(', ')
 }
 
 function explainState({ invoice, isStale }: Explanation, { fields, why, candidates }: Link): string[] {

@@ -1,4 +1,4 @@
-/** Which invoices an export holds: the API's filters as flags. */
+/** The filters of an export: the API's, as flags. */
 import { type Command, Option } from 'commander'
 import { ApiError } from '../../errors.ts'
 import { readFilterTexts } from '../../http/read-filter.ts'
@@ -26,7 +26,7 @@ const flags: Readonly<Record<'customer' | keyof InvoiceFilters | 'month' | 'time
   q: new Option('--q <text>', "only those that the API's search finds for this text"),
 }
 
-/** What was given, as commander names it; the texts of all other flags as well. */
+/** The flags, as commander names them; the texts of all other flags as well. */
 export interface FilterOptions extends Readonly<Record<string, unknown>> {
   customer?: string[]
   from?: string

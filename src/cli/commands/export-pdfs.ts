@@ -28,7 +28,7 @@ const indexName = 'index.csv'
 /** More would scroll away the summary; all of them are in the index. */
 const shownFailures = 20
 
-/** Says before anything is fetched what would make half of it fail. */
+/** Refuses, before anything is fetched, a source without its key. */
 export function refuseUnconnected(kind: DocumentKind | undefined, sources: PdfSources): void {
   const keys: Record<DocumentKind, [key: string, isConnected: boolean]> = {
     payments: ['STRIPE_API_KEY', sources.payments !== null],
@@ -44,7 +44,6 @@ export function refuseUnconnected(kind: DocumentKind | undefined, sources: PdfSo
   }
 }
 
-/** Says what became of how many. */
 export async function runPdfExport(
   store: OperatorStore,
   { walk, zone }: ExportScope,
@@ -59,10 +58,10 @@ export async function runPdfExport(
     index: createCsvWriter(format, { columns: indexColumns, writeMoment: zone.writeMoment, write }),
     onProgress: (pdfs, part) => progress.update('there', pdfs, part),
     onFailure(pdf) {
-      if (++failures <= shownFailures) progress.say(describeFailure(pdf))
+      if (++failures <= shownFailures) progress.print(describeFailure(pdf))
     },
   })
-  if (failures > shownFailures) progress.say(`… and ${failures - shownFailures} more.`)
+  if (failures > shownFailures) progress.print(`… and ${failures - shownFailures} more.`)
   return counts
 }
 

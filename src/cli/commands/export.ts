@@ -76,7 +76,6 @@ Examples:
 
 type Settings = Pick<ReturnType<typeof readSettings<(typeof used)[number]>>, (typeof used)[number]>
 
-/** What is to be written, and how. */
 interface Task {
   options: ExportFlags
   settings: Settings
@@ -125,7 +124,9 @@ async function writeInvoices(task: Task): Promise<void> {
     }),
   )
   const what = `${invoices} ${invoices === 1 ? 'invoice' : 'invoices'}${perLine ? ` in ${rows} rows` : ''}`
-  progress.say(`Exported ${what}${output === undefined ? '' : ` to ${output}`} (${progress.pace(invoices)}).`)
+  progress.print(
+    `Exported ${what}${output === undefined ? '' : ` to ${output}`} (${progress.pace(invoices)}).`,
+  )
 }
 
 async function fetchPdfs(task: Task, folder: string): Promise<void> {
@@ -139,7 +140,7 @@ async function fetchPdfs(task: Task, folder: string): Promise<void> {
   const counts = await withOutput(task, index, (store, output) =>
     runPdfExport(store, scope, { ...output, folder, kind: options.kind, format, sources }, progress),
   )
-  progress.say(`${describeCounts(counts, folder)} (${progress.pace(counts.saved)}).`)
+  progress.print(`${describeCounts(counts, folder)} (${progress.pace(counts.saved)}).`)
   if (counts.failed > 0)
     throw new CliError(
       `${counts.failed} ${counts.failed === 1 ? 'PDF' : 'PDFs'} failed. Run the same again: it fetches only what is missing.`,
@@ -173,7 +174,7 @@ async function withOutput<T>(
     return result
   } catch (error) {
     await file?.discard()
-    // What was asked may take long to answer, and nobody waits for it any more.
+    // A read under way may take long, and nobody waits for it any more.
     if (error instanceof Interrupted) leave()
     else await store.close()
     throw explain(error, path ?? '')

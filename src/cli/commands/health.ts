@@ -6,7 +6,7 @@ import { jsonLine } from '../terminal/json-line.ts'
 
 const used = ['HOST', 'PORT'] as const
 
-/** Shorter than what asks waits for this command: Docker kills it after 30 s, most set less. */
+/** Shorter than the time limit of a health check: 30 s in Docker, most set less. */
 const patienceMs = 3_000
 
 export function healthCommand(): Command {
@@ -26,7 +26,7 @@ interface Health {
   /** Null when nothing answered. */
   status: number | null
   ms: number
-  /** What is wrong, and what to do about it; null when it is ready. */
+  /** The problem and its remedy; null when it is ready. */
   problem: string | null
 }
 
@@ -44,7 +44,7 @@ async function checkHealth(options: { json?: true } & Options): Promise<void> {
 
 async function askReady(address: string): Promise<Health> {
   const began = performance.now()
-  const tell = (status: number | null, problem: string | null): Health => ({
+  const describe = (status: number | null, problem: string | null): Health => ({
     ready: problem === null,
     address,
     status,
@@ -54,13 +54,13 @@ async function askReady(address: string): Promise<Health> {
   try {
     const answer = await fetch(address, { signal: AbortSignal.timeout(patienceMs), redirect: 'manual' })
     const text = await answer.text()
-    return tell(answer.status, answer.status === 200 ? null : explainAnswer(address, answer.status, text))
+    return describe(answer.status, answer.status === 200 ? null : explainAnswer(address, answer.status, text))
   } catch (error) {
-    return tell(null, explainFailure(address, error as Error))
+    return describe(null, explainFailure(address, error as Error))
   }
 }
 
-/** An address that means "all of this machine" is one to listen on, not one to ask. */
+/** An address that means every interface cannot be called. */
 function reachable(host: string): string {
   if (host === '0.0.0.0') return '127.0.0.1'
   if (host === '::') return '[::1]'

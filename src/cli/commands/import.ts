@@ -13,9 +13,9 @@ import { type Options, readSettings } from '../settings/read-settings.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { jsonLine } from '../terminal/json-line.ts'
 import { printResult } from '../terminal/moving-line.ts'
-import { createProgress, type Progress, sayWaiting } from '../terminal/progress.ts'
+import { createProgress, type Progress, printWaiting } from '../terminal/progress.ts'
 import { printable } from '../terminal/table.ts'
-import { createTemporaryFolder } from '../wiring/temporary-folder.ts'
+import { createTemporaryFolder } from './temporary-folder.ts'
 
 const used = ['DATABASE_URL'] as const
 
@@ -51,7 +51,7 @@ interface ImportOptions extends Options {
   json?: true
 }
 
-/** More would scroll away the first, and the first are the ones to read. */
+/** More would scroll away the first ones. */
 const shownRefusals = 20
 
 async function runImport(file: string, options: ImportOptions): Promise<void> {
@@ -59,7 +59,7 @@ async function runImport(file: string, options: ImportOptions): Promise<void> {
   const input = await openInput(file)
   try {
     const progress = createProgress('invoices')
-    const wait = { onWait: (path: string) => sayWaiting(path, progress) }
+    const wait = { onWait: (path: string) => printWaiting(path, progress) }
     await prepareStore(url, wait)
     const store = await openWriteStore(url, wait)
     try {
@@ -93,11 +93,11 @@ async function importFrom(
     const { valid, refused, changed, committed } = await importInvoices(input.read, store, {
       skipInvalid: options.skipInvalid === true,
       onRefusal: (line, problems) => {
-        if (++refusals <= shownRefusals) progress.say(describe(line, problems))
+        if (++refusals <= shownRefusals) progress.print(describe(line, problems))
       },
       onProgress: progress.update,
     })
-    if (refusals > shownRefusals) progress.say(`… and ${refusals - shownRefusals} more invalid lines.`)
+    if (refusals > shownRefusals) progress.print(`… and ${refusals - shownRefusals} more invalid lines.`)
     if (!committed)
       throw new CliError(
         `Nothing was imported: ${refused} of ${refused + valid} lines are invalid. Correct them, or import the rest with --skip-invalid.`,
@@ -130,7 +130,7 @@ async function openInput(file: string): Promise<Input> {
   return { read: () => createReadStream(file, { highWaterMark: chunkSize }), close: () => {} }
 }
 
-/** What cannot be read twice is kept in a file without a name, which goes away with the process, however it ends. */
+/** Input that cannot be read twice is kept in a file without a name, which goes away with the process, however it ends. */
 async function keepInput(source: NodeJS.ReadableStream): Promise<Input> {
   const folder = await createTemporaryFolder('fatura-import-')
   const fd = openSync(join(folder, 'input.ndjson'), 'w+')

@@ -15,15 +15,12 @@ export function linkCommand(): Command {
   return addSettings(
     new Command('link')
       .description(
-        'Make a link that shows a customer their invoices, and print it, alone, on standard output. Whoever has the link may read them until it expires.',
+        'Make a link that shows a customer their invoices, and print it, alone, on standard output. Anybody who has the link may read them until it expires.',
       )
-      .requiredOption('--customer <id>', 'whose invoices it shows, cus_…')
+      .requiredOption('--customer <id>', 'the customer whose invoices it shows, cus_…')
       .option('--invoice <id>', 'show this one of them and no other, in_…')
-      .option('--ttl <time>', 'for how long it works: a number and s, m or h, at most 24h', '1h')
-      .option(
-        '--key <file>',
-        'a file with the private key that "fatura key add" printed; LINK_KEY unless told',
-      )
+      .option('--ttl <time>', 'lifetime: a number and s, m or h, at most 24h', '1h')
+      .option('--key <file>', 'a file with the private key that "fatura key add" printed; default: LINK_KEY')
       .action(printLink),
     used,
   )
@@ -73,7 +70,7 @@ function readSeconds(text: string): number {
   }
 }
 
-/** What it holds is never repeated; nor is its name, when that could be the key itself. */
+/** No message repeats its content; nor its name, when that could be the key itself. */
 async function readKeyFile(path: string): Promise<LinkKey> {
   if (path.includes('"'))
     throw new CliError('--key names a file. To give the key itself, set LINK_KEY in the environment.')

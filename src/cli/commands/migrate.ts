@@ -4,7 +4,7 @@ import { addSettings } from '../settings/options.ts'
 import { type Options, readSettings } from '../settings/read-settings.ts'
 import { jsonLine } from '../terminal/json-line.ts'
 import { printResult } from '../terminal/moving-line.ts'
-import { createProgress, sayWaiting } from '../terminal/progress.ts'
+import { createProgress, printWaiting } from '../terminal/progress.ts'
 
 const used = ['DATABASE_URL'] as const
 
@@ -21,7 +21,7 @@ async function migrate(options: { json?: true } & Options): Promise<void> {
   const { DATABASE_URL: url } = readSettings(options, used)
   const progress = createProgress('customers')
   const { from, to } = await migrateStore(url, progress.update, {
-    onWait: path => sayWaiting(path, progress),
+    onWait: path => printWaiting(path, progress),
   }).finally(progress.end)
   if (options.json === true) return printResult(jsonLine({ from, to }))
   printResult(

@@ -1,5 +1,5 @@
 /** Differences as a table, as CSV, or as one JSON object a line. */
-import { type Difference, differenceKinds } from '../../audit/reconcile.ts'
+import { type Difference, differenceKinds } from '../../checks/reconcile.ts'
 import type { Column, ColumnKind, RowWriter, Write } from '../../export/columns.ts'
 import { createCsvWriter } from '../../export/csv.ts'
 import { createLongTable, printable } from '../terminal/table.ts'
@@ -37,7 +37,7 @@ const columns = names.map((name): Column<Difference> => {
   return { name, kind: kinds[name], read: difference => difference[name] }
 })
 
-/** `zone` tells the days of the table, and the moments of `csv-pt`. */
+/** `zone` is for the days of the table, and the moments of `csv-pt`. */
 export function createWriter(format: Format, zone: TimeZone, write: Write): DifferenceWriter {
   switch (format) {
     case 'table':

@@ -1,17 +1,12 @@
-/** Which invoices and documents a reconciliation looks at. */
+/** The scope of a reconciliation, from its flags. */
 import { dayMs, dayOf, isCalendarDay, lastDayOf } from '../../calendar.ts'
+import type { Scope as ReconcileScope } from '../../checks/read-pairs.ts'
 import { isCustomerId } from '../../invoice.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { printable } from '../terminal/table.ts'
 import { createTimeZone, type TimeZone } from './time-zone.ts'
 
-export interface Scope {
-  customer: string | null
-  /** Days of the time zone, YYYY-MM-DD, both inclusive; null when there is no bound at all. */
-  days: { from: string; to: string } | null
-  /** The same, as moments: the first, and the first after it. */
-  from: number
-  to: number
+export interface Scope extends ReconcileScope {
   zone: TimeZone
 }
 

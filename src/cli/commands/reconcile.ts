@@ -1,9 +1,11 @@
 import { Command, Option } from 'commander'
-import { type Difference, describeUnlinked, differenceKinds, findDifferences } from '../../audit/reconcile.ts'
-import type { Document } from '../../document.ts'
-import type { InvoiceKey } from '../../invoice.ts'
-import { invoiceIdOf, type LinkRules, referenceOf } from '../../linking/link.ts'
-import type { Claimed, KnownDocument, LinkedInvoice } from '../../store/document-store.ts'
+import { readBatches, readChecked, readUnlinked } from '../../checks/read-pairs.ts'
+import {
+  type Difference,
+  describeUnlinked,
+  differenceKinds,
+  findDifferences,
+} from '../../checks/reconcile.ts'
 import { openOperatorStore } from '../../store/engines.ts'
 import { type OperatorStore, StoreError, type Stream } from '../../store/store.ts'
 import { documentStreams } from '../../stream-names.ts'
@@ -13,7 +15,7 @@ import { type Options, readSettings } from '../settings/read-settings.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { createOutput } from '../terminal/output.ts'
 import { createProgress, type Progress } from '../terminal/progress.ts'
-import { knownSources } from '../wiring/known-sources.ts'
+import { knownSources } from './known-sources.ts'
 import { createWriter, type Format, formats, summarize } from './reconcile-output.ts'
 import { readScope, type Scope } from './reconcile-scope.ts'
 
@@ -83,9 +85,9 @@ async function reconcile(options: { format: Format; json?: true; unlinked?: true
         if (options.unlinked) await report(describeUnlinked(document, rules))
       }
       await writer.end()
-      progress.say(summarize(counts, checked))
+      progress.print(summarize(counts, checked))
       if (unlinked > 0 && !options.unlinked)
-        progress.say(
+        progress.print(
           `Also, ${unlinked} ${unlinked === 1 ? 'document in force is' : 'documents in force are'} tied to no invoice: --unlinked lists ${unlinked === 1 ? 'it' : 'them'}.`,
         )
       process.exitCode = counts.size === 0 ? 0 : 1
@@ -99,65 +101,6 @@ async function reconcile(options: { format: Format; json?: true; unlinked?: true
     // A fault of ours is no difference either.
     process.exitCode = 2
     throw error
-  }
-}
-
-const batchSize = 500
-
-/** In the order of their keys, batch by batch. */
-async function* readBatches(
-  store: OperatorStore,
-  { customer, days, from, to }: Scope,
-): AsyncGenerator<LinkedInvoice[]> {
-  let after: InvoiceKey | null = null
-  for (;;) {
-    const batch: LinkedInvoice[] = await store.readLinked(after, batchSize, customer)
-    yield batch.filter(({ summary }) => {
-      const moment = days === null ? 0 : Date.parse(JSON.parse(summary).issued_at)
-      return moment >= from && moment < to
-    })
-    if (batch.length < batchSize) return
-    after = batch.at(-1) ?? null
-  }
-}
-
-/** Each with the documents that refer to it or that it claims, and with all invoices that claim one of the batch's documents. */
-export async function* readChecked(
-  store: OperatorStore,
-  scope: Scope,
-  rules: LinkRules,
-): AsyncGenerator<{ linked: LinkedInvoice; known: KnownDocument[]; claimants: Claimed[] }> {
-  for await (const batch of readBatches(store, scope)) {
-    const references = batch.map(({ id }) => referenceOf(id, rules))
-    const ids = batch.flatMap(({ claim }) => claim?.ix_id ?? [])
-    const documents = batch.length === 0 ? [] : await store.findDocuments({ ids, references })
-    const claimants = await store.findClaimants(ids)
-    const byReference = Map.groupBy(documents, ({ document }) => document?.reference ?? null)
-    const byId = new Map(documents.map(known => [known.id, known]))
-    for (const linked of batch) {
-      const referring = byReference.get(referenceOf(linked.id, rules)) ?? []
-      yield { linked, known: [...referring, ...[byId.get(linked.claim?.ix_id ?? 0) ?? []].flat()], claimants }
-    }
-  }
-}
-
-/** Documents that are in force and that no invoice is tied to. Those of one customer cannot be told. */
-async function* readUnlinked(
-  store: OperatorStore,
-  { customer, days }: Scope,
-  rules: LinkRules,
-): AsyncGenerator<Document> {
-  for (let after = 0; customer === null; ) {
-    const batch = await store.readInForce(after, batchSize, days)
-    const tied = await store.findTied({
-      documents: batch.map(({ id }) => id),
-      invoices: batch.flatMap(({ reference }) => invoiceIdOf(reference, rules) ?? []),
-    })
-    const [documents, invoices] = [new Set(tied.documents), new Set<string | null>(tied.invoices)]
-    for (const document of batch)
-      if (!documents.has(document.id) && !invoices.has(invoiceIdOf(document.reference, rules))) yield document
-    if (batch.length < batchSize) return
-    after = batch.at(-1)?.id ?? after
   }
 }
 
@@ -184,7 +127,7 @@ async function refuseUnread(store: OperatorStore, scope: Scope, progress: Progre
   }
   const last = succeededAt(streams, documentNames.open)
   if (last === null || Date.now() - last > day)
-    progress.say(
+    progress.print(
       `Warning: documents were last read ${last === null ? 'at an unknown time' : new Date(last).toISOString()}; later changes are not seen. Is fatura sync running?`,
     )
 }

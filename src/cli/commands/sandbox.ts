@@ -17,12 +17,9 @@ export function sandboxCommand(): Command {
       "the local InvoiceXpress's port (default: 4012, or a free one with --port 0)",
     )
     .option('--seed <number>', 'the same number gives the same account', '1')
-    .option('--invoices <count>', 'how many invoices it starts with', '200')
-    .option(
-      '--customers <count>',
-      'how many customers they belong to (default: 12, or one for every 25 invoices)',
-    )
-    .option('--differences <count>', 'how many differences to plant between the two', '0')
+    .option('--invoices <count>', 'number of invoices at the start', '200')
+    .option('--customers <count>', 'number of customers (default: 12, or one for every 25 invoices)')
+    .option('--differences <count>', 'number of differences to plant between the two', '0')
     .action(sandbox)
 }
 
@@ -64,7 +61,7 @@ async function sandbox(options: Record<string, string>): Promise<void> {
   process.stdout.write('\nStopped; nothing is left behind.\n')
 }
 
-/** There may be more differences asked for than invoices to plant them at. */
+/** More differences may be wanted than there are invoices for them. */
 function plantable<T>(make: () => T): T {
   try {
     return make()

@@ -1,32 +1,16 @@
 import cluster from 'node:cluster'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { Command } from 'commander'
 import { migrateStore } from '../../store/engines.ts'
-import {
-  adminOf,
-  adminSettings,
-  apiOf,
-  apiSettings,
-  invoiceXpressSettings,
-  stripeSettings,
-} from '../settings/connections.ts'
+import { adminOf, apiOf } from '../settings/connections.ts'
 import { addSettings } from '../settings/options.ts'
 import { type Options, readSettings } from '../settings/read-settings.ts'
+import { settingsOf } from '../settings/settings.ts'
 import { createLog } from '../terminal/log.ts'
-import { besideAdmin } from '../wiring/beside-admin.ts'
+import { withAdminPort } from '../wiring/admin-channel.ts'
 import { delayAfter, waitForSignal } from '../wiring/signals.ts'
 import { runWorkers, serveAsWorker } from '../wiring/workers.ts'
 
-const used = [
-  ...apiSettings,
-  'WORKERS',
-  'SHUTDOWN_DELAY',
-  'READY_MAX_LAG',
-  ...stripeSettings,
-  ...invoiceXpressSettings,
-  'INVOICEXPRESS_PDF_ORIGINS',
-  ...adminSettings,
-] as const
+const used = settingsOf('serve')
 
 export function serveCommand(): Command {
   return addSettings(
@@ -39,31 +23,26 @@ export function serveCommand(): Command {
 
 async function serve(options: { migrate?: true } & Options): Promise<void> {
   const settings = readSettings(options, used)
-  const { WORKERS: workers, SHUTDOWN_DELAY: shutdownDelayMs } = settings
+  const { WORKERS: workers } = settings
   const admin = adminOf(settings)
   const log = createLog(settings.LOG_LEVEL)
   const api = { ...apiOf(settings), workers, log }
   // Loaded here alone, so that the commands that serve nothing start fast.
-  const prepare = async () => (await import('../wiring/start-api.ts')).prepareApi(api)
+  const load = () => import('../wiring/start-api.ts')
+  const prepare = async () => (await load()).prepareApi(api)
 
-  const signal = waitForSignal()
-  const delay = signal.then(name => delayAfter(name, shutdownDelayMs))
+  const delay = waitForSignal().then(signal => delayAfter(signal, settings.SHUTDOWN_DELAY))
   if (cluster.isWorker) return serveAsWorker(prepare, delay, admin !== null)
   if (options.migrate === true) await migrateStore(settings.DATABASE_URL)
   // The role that serves may call the API's functions, and read nothing else.
   const store = { readUrl: api.url, operatorUrl: null, hasDocuments: api.invoiceXpress !== null }
-  await besideAdmin(admin, store, log, async beside => {
-    if (workers > 1) return runWorkers(workers, log, delay, beside)
-    const running = await (await prepare()).listen()
-    const { address, leave, stop } = running
-    beside.serves(address)
-    await beside.count({ serves: running, synchronizes: false })
-    log.info({ address }, 'listening')
-    const delayMs = await delay
-    leave()
-    if (delayMs > 0) log.info({ delay_ms: delayMs }, 'stopping')
-    await sleep(delayMs, undefined, { ref: false })
-    await stop()
+  await withAdminPort(admin, store, log, async channel => {
+    if (workers > 1) return runWorkers(workers, log, delay, channel)
+    const { startApi, serveUntil } = await load()
+    const running = await startApi(api)
+    channel.serves(running.address)
+    await channel.count({ serves: running, synchronizes: false })
+    await serveUntil(delay, running, log)
     log.info('stopped')
   })
 }

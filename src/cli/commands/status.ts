@@ -1,7 +1,7 @@
 import { Command } from 'commander'
-import { tellSpan } from '../../doctor/check-clock.ts'
-import { type DriftEstimates, readDrift } from '../../drift/estimate.ts'
-import { tellDrift } from '../../drift/tell-drift.ts'
+import { formatSpan } from '../../checks/check-clock.ts'
+import { formatDrift } from '../../checks/check-drift.ts'
+import { type DriftEstimates, readDrift } from '../../metrics/drift-estimate.ts'
 import { openOperatorStore } from '../../store/engines.ts'
 import type { Stream } from '../../store/store.ts'
 import { advice, tellHeld } from '../../sync/brake.ts'
@@ -39,7 +39,7 @@ async function showStatus(options: { json?: true } & Options): Promise<void> {
 
 type Status = SyncState & { drift: DriftEstimates }
 
-/** Each line says its kind. */
+/** Each line has a `kind`. */
 function writeLines({ streams, pins, lease, setAside, refused, held, drift }: Status): string {
   const lines = [
     ...streams.map(stream => ({ kind: 'stream', ...stream })),
@@ -66,7 +66,7 @@ function writeText({ streams, pins, lease, setAside, refused, held, drift }: Sta
       `${account}, since ${new Date(pinned_at).toISOString()}`,
     ]),
     ...(lease.epoch > 0 ? [['Synchronizing:', lease.holder ?? 'no process']] : []),
-    ...tellDrift(drift),
+    ...formatDrift(drift),
   ]
   const brake = tellHeld(held)
   const aside = setAside.newest.map(({ system, kind, id, reason, tries, last_at }) =>
@@ -98,12 +98,12 @@ function describe({ name, succeeded_at, cursor, failed_at, error }: Stream): str
   return [
     name,
     succeeded_at === null ? 'never' : new Date(succeeded_at).toISOString(),
-    succeeded_at === null ? '' : tellSpan(Date.now() - succeeded_at),
+    succeeded_at === null ? '' : formatSpan(Date.now() - succeeded_at),
     cursor === null ? '' : tellCursor(cursor),
     failure,
   ]
 }
 
 function agoOf(moment: number): string {
-  return `${tellSpan(Date.now() - moment)} ago`
+  return `${formatSpan(Date.now() - moment)} ago`
 }

@@ -1,11 +1,11 @@
-/** Days as a place counts them. */
+/** Days of a time zone. */
 import { CliError } from '../terminal/cli-error.ts'
 import { printable } from '../terminal/table.ts'
 
 export interface TimeZone {
   /** YYYY-MM-DD of a moment in milliseconds. */
   dayOf(moment: number): string
-  /** When a day, YYYY-MM-DD, begins there, in milliseconds. */
+  /** Beginning of a day, YYYY-MM-DD, in milliseconds. */
   startOf(day: string): number
   /** A moment, ISO 8601, as YYYY-MM-DD HH:MM:SS of its clocks. */
   writeMoment(moment: string): string
@@ -25,7 +25,7 @@ export function createTimeZone(name: string): TimeZone {
   }
 }
 
-/** What a time zone is made of; `timeOf` writes a moment in milliseconds as YYYY-MM-DD HH:MM:SS. */
+/** `timeOf` writes a moment in milliseconds as YYYY-MM-DD HH:MM:SS. */
 interface Clocks extends Pick<TimeZone, 'dayOf' | 'startOf'> {
   timeOf(moment: number): string
 }

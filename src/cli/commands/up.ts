@@ -1,37 +1,17 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { Command } from 'commander'
 import { migrateStore } from '../../store/engines.ts'
-import {
-  adminOf,
-  adminSettings,
-  apiOf,
-  apiSettings,
-  invoiceXpressSettings,
-  linkRulesOf,
-  linkSettings,
-  stripeSettings,
-} from '../settings/connections.ts'
+import { adminOf, apiOf, syncOf } from '../settings/connections.ts'
 import { addSettings } from '../settings/options.ts'
 import { type Options, readSettings } from '../settings/read-settings.ts'
+import { settingsOf } from '../settings/settings.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { createLog, logWaiting } from '../terminal/log.ts'
-import { besideAdmin } from '../wiring/beside-admin.ts'
+import { withAdminPort } from '../wiring/admin-channel.ts'
 import { delayAfter, leave, unlessAborted, waitForSignal } from '../wiring/signals.ts'
 import { syncInThread } from '../wiring/sync-thread.ts'
-import { readWebhooks } from './sync.ts'
+import { webhooksFlag } from './sync.ts'
 
-const used = [
-  ...apiSettings,
-  'SHUTDOWN_DELAY',
-  'READY_MAX_LAG',
-  ...stripeSettings,
-  'STRIPE_WEBHOOK_SECRET',
-  ...invoiceXpressSettings,
-  'INVOICEXPRESS_PDF_ORIGINS',
-  ...linkSettings,
-  'LINK_METADATA_KEYS',
-  ...adminSettings,
-] as const
+const used = settingsOf('up')
 
 export function upCommand(): Command {
   return addSettings(
@@ -40,21 +20,19 @@ export function upCommand(): Command {
     ),
     used,
   )
-    .option('--webhooks <port>', "also receive Stripe's webhooks on this port (needs STRIPE_WEBHOOK_SECRET)")
+    .option(...webhooksFlag)
     .action(up)
 }
 
 async function up(options: { webhooks?: string } & Options): Promise<void> {
   const settings = readSettings(options, used)
-  const { DATABASE_URL: url, LOG_LEVEL: logLevel } = settings
   const served = apiOf(settings)
-  const { stripe, invoiceXpress } = served
-  const rules = linkRulesOf(settings, invoiceXpress !== null)
-  const keys = settings.LINK_METADATA_KEYS
-  const webhooks = readWebhooks(options.webhooks, settings)
-  if (stripe === null && webhooks !== null)
+  const { stripe, ...synchronized } = syncOf(settings, options.webhooks)
+  if (stripe === null && synchronized.webhooks !== null)
     throw new CliError('STRIPE_API_KEY is required with --webhooks: changed invoices are fetched with it.')
+  const { url, invoiceXpress } = synchronized
   const admin = adminOf(settings)
+  const logLevel = settings.LOG_LEVEL
   const log = createLog(logLevel)
 
   const stop = new AbortController()
@@ -66,28 +44,20 @@ async function up(options: { webhooks?: string } & Options): Promise<void> {
   await unlessAborted(stop.signal, migrateStore(url, undefined, wait))
   if (stop.signal.aborted) return end()
   const store = { readUrl: served.url, operatorUrl: url, hasDocuments: invoiceXpress !== null }
-  await besideAdmin(admin, store, log, async beside => {
-    const { startApi } = await import('../wiring/start-api.ts')
+  await withAdminPort(admin, store, log, async channel => {
+    const { startApi, serveUntil } = await import('../wiring/start-api.ts')
     const api = await startApi({ ...served, log })
-    beside.serves(api.address)
-    await beside.count({ serves: api, synchronizes: false })
-    log.info({ address: api.address }, 'listening')
-    const stopped = delay.then(async delayMs => {
-      api.leave()
-      if (delayMs > 0) log.info({ delay_ms: delayMs }, 'stopping')
-      await sleep(delayMs, undefined, { ref: false })
-      await api.stop()
-    })
+    channel.serves(api.address)
+    await channel.count({ serves: api, synchronizes: false })
+    const stopped = serveUntil(delay, api, log)
     if (stripe === null) log.warn('STRIPE_API_KEY is not set: serving what is stored, synchronizing nothing')
-    else
-      await syncInThread(
-        { url, stripe, invoiceXpress, rules, keys, webhooks, logLevel, isMeasured: admin !== null },
-        stop.signal,
-        beside,
-      ).catch(async error => {
+    else {
+      const options = { ...synchronized, stripe, logLevel, isMeasured: admin !== null }
+      await syncInThread(options, stop.signal, channel).catch(async error => {
         await api.stop()
         throw error
       })
+    }
     await stopped
   })
   end()

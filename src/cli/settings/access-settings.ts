@@ -19,6 +19,7 @@ export const accessSettings = {
   ADMIN_PORT: {
     default: 'off',
     flag: '--admin-port <port>',
+    commands: ['serve', 'up', 'sync'],
     meaning:
       'The port of the [admin port](admin.md), 0 to 65535, where 0 takes a free one; or `off`. Needs `ADMIN_TOKEN`.',
     parse: unless('off', parsePort),
@@ -26,12 +27,14 @@ export const accessSettings = {
   ADMIN_HOST: {
     default: '127.0.0.1',
     flag: '--admin-host <address>',
+    commands: ['serve', 'up', 'sync'],
     meaning: 'The address that the admin port listens on. Keep it on an address that clients cannot reach.',
     parse: (text: string) => text,
   },
   ADMIN_TOKEN: {
     default: 'none',
     flag: null,
+    commands: ['serve', 'up', 'sync'],
     meaning: 'The token that the admin port asks for: 20 to 200 visible ASCII characters, without spaces.',
     isSecret: true,
     parse: unless(

@@ -4,7 +4,8 @@ import type { InvoiceXpressOptions } from '../../invoicexpress/client.ts'
 import type { LinkRules } from '../../linking/link.ts'
 import type { StripeOptions } from '../../stripe/client.ts'
 import { CliError } from '../terminal/cli-error.ts'
-import type { Setting, Settings } from './settings.ts'
+import { readWhole } from './parsers.ts'
+import type { Setting, SettingOf, Settings } from './settings.ts'
 
 export const stripeSettings = ['STRIPE_API_KEY', 'STRIPE_API_BASE'] as const satisfies Setting[]
 
@@ -14,7 +15,7 @@ export const invoiceXpressSettings = [
   'INVOICEXPRESS_API_BASE',
 ] as const satisfies Setting[]
 
-/** Whose JWTs are let in. */
+/** The identity provider whose JWTs are accepted. */
 export const providerSettings = [
   'AUTH_JWKS_URL',
   'AUTH_ISSUER',
@@ -24,31 +25,7 @@ export const providerSettings = [
   'AUTH_TYP',
 ] as const satisfies Setting[]
 
-/** What the commands that serve the API have in common, beside what the upstream systems need. */
-export const apiSettings = [
-  'DATABASE_URL',
-  'DATABASE_READ_URL',
-  'HOST',
-  'PORT',
-  'PUBLIC_URL',
-  'CORS_ORIGINS',
-  'TRUSTED_PROXIES',
-  ...providerSettings,
-  'RATE_LIMIT',
-  'WEB',
-  'EMBED_ORIGINS',
-  'LOG_LEVEL',
-] as const satisfies Setting[]
-
-/** Beside PUBLIC_URL, which links need too. */
-export const adminSettings = [
-  'ADMIN_PORT',
-  'ADMIN_HOST',
-  'ADMIN_TOKEN',
-  'LINK_KEY',
-] as const satisfies Setting[]
-
-/** How invoices are tied to documents. */
+/** The convention that ties invoices to documents. */
 export const linkSettings = [
   'LINK_REFERENCE',
   'LINK_IGNORE_ZERO',
@@ -58,23 +35,10 @@ export const linkSettings = [
 
 type Given<Names extends readonly Setting[]> = Pick<Settings, Names[number]>
 
-/** Where the API reads. */
-function readUrlOf({
-  DATABASE_READ_URL,
-  DATABASE_URL,
-}: Pick<Settings, 'DATABASE_READ_URL' | 'DATABASE_URL'>): string {
-  return DATABASE_READ_URL ?? DATABASE_URL
-}
-
-/** What the API is started with, as the settings say. */
-export function apiOf(
-  given: Given<typeof apiSettings> &
-    Given<typeof stripeSettings> &
-    Given<typeof invoiceXpressSettings> &
-    Pick<Settings, 'INVOICEXPRESS_PDF_ORIGINS' | 'READY_MAX_LAG'>,
-) {
+/** Options of the API. */
+export function apiOf(given: Pick<Settings, SettingOf<'serve'> & SettingOf<'up'>>) {
   return {
-    url: readUrlOf(given),
+    url: given.DATABASE_READ_URL ?? given.DATABASE_URL,
     host: given.HOST,
     port: given.PORT,
     rateLimit: given.RATE_LIMIT,
@@ -91,7 +55,9 @@ export function apiOf(
 }
 
 /** Null when there is no admin port. */
-export function adminOf(given: Given<typeof adminSettings> & Pick<Settings, 'PUBLIC_URL'>) {
+export function adminOf(
+  given: Pick<Settings, 'ADMIN_PORT' | 'ADMIN_HOST' | 'ADMIN_TOKEN' | 'LINK_KEY' | 'PUBLIC_URL'>,
+) {
   const { ADMIN_PORT: port, ADMIN_HOST: host, ADMIN_TOKEN: token } = given
   if (port === null) return null
   if (token === null)
@@ -140,7 +106,7 @@ export function providerOf(given: Given<typeof providerSettings>): ProviderOptio
   )
 }
 
-/** The convention with whoever creates documents. `isConnected`: whether an invoicing system is. */
+/** The convention with the program that creates documents. `isConnected`: whether an invoicing system is. */
 export function linkRulesOf(given: Given<typeof linkSettings>, isConnected: boolean): LinkRules {
   return {
     reference: given.LINK_REFERENCE,
@@ -149,4 +115,40 @@ export function linkRulesOf(given: Given<typeof linkSettings>, isConnected: bool
     creatingTimeoutMs: given.LINK_CREATING_TIMEOUT,
     isConnected,
   }
+}
+
+/** The convention, with the keys of Stripe's metadata that it uses. */
+export function linkingOf(
+  given: Given<typeof linkSettings> & Pick<Settings, 'LINK_METADATA_KEYS'>,
+  isConnected: boolean,
+) {
+  return { rules: linkRulesOf(given, isConnected), keys: given.LINK_METADATA_KEYS }
+}
+
+/** Options of the connector. `webhooks` is the port of `--webhooks`. */
+export function syncOf(
+  given: Pick<Settings, SettingOf<'sync'>> & Partial<Pick<Settings, 'INVOICEXPRESS_PDF_ORIGINS'>>,
+  webhooks: string | undefined,
+) {
+  const invoiceXpress = invoiceXpressOf(given)
+  return {
+    url: given.DATABASE_URL,
+    stripe: stripeOf(given),
+    invoiceXpress,
+    ...linkingOf(given, invoiceXpress !== null),
+    webhooks: webhooks === undefined ? null : readWebhooks(webhooks, given),
+  }
+}
+
+function readWebhooks(
+  text: string,
+  { HOST: host, STRIPE_WEBHOOK_SECRET: secret }: Pick<Settings, 'HOST' | 'STRIPE_WEBHOOK_SECRET'>,
+) {
+  const port = readWhole(text, 0, 65_535)
+  if (port === undefined) throw new CliError(`--webhooks must be a port from 0 to 65535, not '${text}'.`)
+  if (secret === null)
+    throw new CliError(
+      'STRIPE_WEBHOOK_SECRET must be set with --webhooks: to the secret that Stripe shows, which begins with whsec_.',
+    )
+  return { host, port, secret }
 }

@@ -6,10 +6,10 @@ import { type LinkKey, readLinkKey } from '../../customer-link/create-link.ts'
 import type { RateLimit } from '../../http/rate-limit.ts'
 import { type MetadataKeys, usualKeys } from '../../stripe/map-claim.ts'
 
-/** What is wrong with a text, and what is allowed: it is told after the setting's name. */
+/** The message is what is allowed, and follows the setting's name. */
 export class InvalidSetting extends Error {}
 
-/** `problem` is as in "must be on or off". Whoever reads the setting adds its name and, unless it is secret, its value. */
+/** `problem` is as in "must be on or off". The reader of the setting adds its name and, unless it is secret, its value. */
 export function refuse(problem: string): never {
   throw new InvalidSetting(problem)
 }
@@ -113,7 +113,7 @@ export function parseKeySetUrl(text: string): string {
   return readSecureUrl(text, 'https://login.example.com/jwks.json').href
 }
 
-/** What a claim is compared with, or called. */
+/** The name or value of a claim. */
 export const parseClaimText = parseMatch(/^[^\p{Cc}]{1,500}$/u, 'must be one line of at most 500 characters')
 
 /** Plain http is for this machine alone: nobody on the way may read or change what is sent. */
@@ -177,7 +177,7 @@ export function parseMetadataKeys(text: string): MetadataKeys {
   const isRight =
     pairs.every(pair => pair.length === 2 && Object.hasOwn(usualKeys, pair[0] ?? '')) &&
     new Set(pairs.map(([fact]) => fact)).size === pairs.length &&
-    // What Stripe takes for a key of metadata.
+    // Stripe's own limit for a key of metadata.
     Object.values(keys).every(key => /^[^[\]]{1,40}$/.test(key)) &&
     new Set(Object.values(keys)).size === Object.keys(usualKeys).length
   return isRight

@@ -5,10 +5,10 @@ import { loadEnvFile, readVariable } from './environment.ts'
 import { InvalidSetting } from './parsers.ts'
 import { type Setting, type SettingDefinition, type Settings, settingNames, settings } from './settings.ts'
 
-/** What a command was given, as commander names it. */
+/** The flags of a command, as commander names them. */
 export type Options = Readonly<Record<string, unknown>>
 
-/** Exactly these settings, parsed. A wrong value is one line that says what is allowed. */
+/** Exactly these settings, parsed. A wrong value throws one line with the allowed values. */
 export function readSettings<K extends Setting>(
   options: Options,
   names: readonly K[],
@@ -23,7 +23,7 @@ export function isSet(name: Setting, options: Options): boolean {
   return Boolean(readText(name, options))
 }
 
-/** Each setting that is set, and what a start would say of it; null when it is well-formed. */
+/** Each setting that is set, and the message of a start about it; null when it is well-formed. */
 export function checkSettings(options: Options): { setting: Setting; problem: string | null }[] {
   loadEnvFile()
   return settingNames

@@ -1,6 +1,6 @@
 /**
  * Every setting, once. From this table follow the flags and `--help`, the rows of docs/configuration.md (`npm run settings`),
- * what `fatura doctor` checks, and the type of each value: what its `parse` returns.
+ * the checks of `fatura doctor`, and the type of each value, which its `parse` returns.
  */
 import { findAddressProblem, splitAddresses } from '../../store/engines.ts'
 import { accessSettings } from './access-settings.ts'
@@ -22,12 +22,16 @@ import {
 } from './parsers.ts'
 import { sourceSettings } from './source-settings.ts'
 
+export type Service = 'serve' | 'up' | 'sync'
+
 export interface SettingDefinition {
   /** A text that `parse` takes, as any other value. */
   default: string
   /** Null: environment only. A secret has no flag, because other users of the machine can read a command line. */
   flag: string | null
-  /** What the docs say, in Markdown; `--help` says the same as plain text. */
+  /** The services that take it; `serve` and `up` when left out. */
+  commands?: readonly Service[]
+  /** Markdown for the docs; `--help` shows it as plain text. */
   meaning: string
   /** Whether the value may be or hold a secret: then no message repeats it. */
   isSecret?: true
@@ -40,7 +44,7 @@ function parseAddress(text: string): string {
   return problem === null ? text : refuse(problem)
 }
 
-/** Of one store, or of several servers that serve the same one. */
+/** Addresses of one store, or of several servers that serve the same one. */
 function parseAddresses(text: string): string {
   const addresses = splitAddresses(text).map(parseAddress)
   if (addresses.length > 1 && addresses.some(address => address.startsWith('sqlite:')))
@@ -54,8 +58,9 @@ export const settings = {
   DATABASE_URL: {
     default: 'sqlite:data/fatura.db',
     flag: '--database-url <url>',
+    commands: ['serve', 'up', 'sync'],
     meaning:
-      'Where the store is: `sqlite:` and the path of a file, relative to the working directory or absolute (`sqlite:/var/lib/fatura/fatura.db`); or `postgres://user:password@host:5432/name`, [with several hosts](postgresql.md#failover) for failover.',
+      'The address of the store: `sqlite:` and the path of a file, relative to the working directory or absolute (`sqlite:/var/lib/fatura/fatura.db`); or `postgres://user:password@host:5432/name`, [with several hosts](postgresql.md#failover) for failover.',
     isSecret: true,
     parse: parseAddress,
   },
@@ -63,13 +68,14 @@ export const settings = {
     default: usualReadUrl,
     flag: '--database-read-url <url>',
     meaning:
-      'Where the API reads, if not from `DATABASE_URL`: [a replica of the same store](postgresql.md#reading-from-a-replica). Several addresses of servers, with commas between them, are read from in turn: [nodes of Citus](citus.md), or replicas.',
+      'The address that the API reads from, if not `DATABASE_URL`: [a replica of the same store](postgresql.md#reading-from-a-replica). Several addresses of servers, with commas between them, are read from in turn: [nodes of Citus](citus.md), or replicas.',
     isSecret: true,
     parse: unless(usualReadUrl, parseAddresses),
   },
   HOST: {
     default: '127.0.0.1',
     flag: '--host <address>',
+    commands: ['serve', 'up', 'sync'],
     meaning:
       'The address to listen on, for the API and for webhooks; `0.0.0.0` or `::` listens on every interface.',
     parse: text => text,
@@ -91,7 +97,7 @@ export const settings = {
     default: 'none',
     flag: null,
     meaning:
-      'Where the [identity provider](access.md#jwts-of-an-identity-provider) publishes its keys (JWKS). `AUTH_JWKS_URL`, `AUTH_ISSUER` and `AUTH_AUDIENCE` are set together.',
+      'The address of the keys (JWKS) of the [identity provider](access.md#jwts-of-an-identity-provider). `AUTH_JWKS_URL`, `AUTH_ISSUER` and `AUTH_AUDIENCE` are set together.',
     isSecret: true,
     parse: unless('none', parseKeySetUrl),
   },
@@ -104,7 +110,7 @@ export const settings = {
   AUTH_AUDIENCE: {
     default: 'none',
     flag: null,
-    meaning: 'What the claim `aud` of its tokens must be or contain, exactly.',
+    meaning: 'The value that the claim `aud` of its tokens must be or contain, exactly.',
     parse: unless('none', parseClaimText),
   },
   AUTH_CUSTOMER_CLAIM: {
@@ -130,7 +136,7 @@ export const settings = {
     default: 'off',
     flag: '--ready-max-lag <duration>',
     meaning:
-      'How old the records may be for `/ready` to answer 200, such as `90s`, `30m` or `1h`; or `off`. Every process that serves the store then answers 503 at the same time: use it where something else serves instead.',
+      'Highest age of the records at which `/ready` answers 200, such as `90s`, `30m` or `1h`; or `off`. Every process that serves the store then answers 503 at the same time: use it where something else serves instead.',
     parse: unless('off', parseDurationMs),
   },
   ...accessSettings,
@@ -138,8 +144,7 @@ export const settings = {
   RATE_LIMIT: {
     default: '6000/m',
     flag: '--rate-limit <limit>',
-    meaning:
-      'How many requests each token may send to one process: a number, `/`, and `s`, `m` or `h`; or `off`.',
+    meaning: 'Limit of requests for each token and process: a number, `/`, and `s`, `m` or `h`; or `off`.',
     parse: unless('off', parseRateLimit),
   },
   WEB: {
@@ -159,28 +164,50 @@ export const settings = {
   LOG_LEVEL: {
     default: 'info',
     flag: '--log-level <level>',
-    meaning: 'What is logged: `debug`, `info` (a line for each request), `warn`, `error` or `silent`.',
+    commands: ['serve', 'up', 'sync'],
+    meaning:
+      'Lowest level that is logged: `debug`, `info` (a line for each request), `warn`, `error` or `silent`.',
     parse: parseOneOf(['debug', 'info', 'warn', 'error', 'silent']),
   },
   SHUTDOWN_DELAY: {
     default: '5s',
     flag: '--shutdown-delay <seconds>',
     meaning:
-      'How long to continue serving after SIGTERM, while `/ready` answers 503: a number of seconds and `s`, `0s` to `600s`. Ctrl-C does not wait. See [stopping](run.md#stopping).',
+      'Time to continue serving after SIGTERM, while `/ready` answers 503: a number of seconds and `s`, `0s` to `600s`. Ctrl-C does not wait. See [stopping](run.md#stopping).',
     parse: parseSecondsMs(600),
   },
   WORKERS: {
     default: '1',
     flag: '--workers <count>',
+    commands: ['serve'],
     meaning:
-      'How many processes serve the address, 1 to 256; `auto` is one for each core. See [several processes](run.md#several-processes).',
+      'Number of processes that serve the address, 1 to 256; `auto` is one for each core. See [several processes](run.md#several-processes).',
     parse: parseWorkers,
   },
 } as const satisfies Record<string, SettingDefinition>
 
 export type Setting = keyof typeof settings
 
-/** What each setting is once it is parsed. */
+/** The type of each setting's value. */
 export type Settings = { [K in Setting]: ReturnType<(typeof settings)[K]['parse']> }
 
 export const settingNames = Object.keys(settings) as Setting[]
+
+export type SettingOf<Command extends Service> = {
+  [K in Setting]: (typeof settings)[K] extends { commands: readonly (infer Other)[] }
+    ? Command extends Other
+      ? K
+      : never
+    : Command extends 'sync'
+      ? never
+      : K
+}[Setting]
+
+/** The settings that a service takes. */
+export function settingsOf<Command extends Service>(command: Command): SettingOf<Command>[] {
+  const isTaken = (name: Setting) => {
+    const { commands = ['serve', 'up'] }: SettingDefinition = settings[name]
+    return commands.includes(command)
+  }
+  return settingNames.filter(isTaken) as SettingOf<Command>[]
+}

@@ -1,4 +1,4 @@
-/** The settings of Stripe, of InvoiceXpress and of which document belongs to which invoice: a part of the table in settings.ts. */
+/** The settings of Stripe, of InvoiceXpress and of the link between invoices and documents: a part of the table in settings.ts. */
 import { isOrigin } from '../../pdf/allowed-origins.ts'
 import {
   parseApiBase,
@@ -18,6 +18,7 @@ export const sourceSettings = {
   STRIPE_API_KEY: {
     default: 'none',
     flag: null,
+    commands: ['serve', 'up', 'sync'],
     meaning:
       'A Stripe key, `rk_…` or `sk_…`. `sync` and `up` read the invoices of its account; `serve` and `up` fetch PDFs, and lines that are not stored. A [restricted key](sync.md#set-it-up) is enough.',
     isSecret: true,
@@ -26,6 +27,7 @@ export const sourceSettings = {
   STRIPE_WEBHOOK_SECRET: {
     default: 'none',
     flag: null,
+    commands: ['up', 'sync'],
     meaning: 'The secret that Stripe signs its webhooks with, `whsec_…`. Required with `--webhooks`.',
     isSecret: true,
     parse: unless(
@@ -36,14 +38,16 @@ export const sourceSettings = {
   STRIPE_API_BASE: {
     default: 'https://api.stripe.com',
     flag: null,
+    commands: ['serve', 'up', 'sync'],
     meaning:
-      'Where the Stripe API is: scheme, host and port, without a path. The key is sent there. Any host that is not a host of Stripe counts as a [sandbox](sandbox.md): requests are not limited to the rate that Stripe allows, and PDFs may come from a private address.',
+      'The address of the Stripe API: scheme, host and port, without a path. The key is sent there. Any host that is not a host of Stripe counts as a [sandbox](sandbox.md): requests are not limited to the rate that Stripe allows, and PDFs may come from a private address.',
     isSecret: true,
     parse: parseApiBase('https://api.stripe.com', 'stripe.com'),
   },
   INVOICEXPRESS_ACCOUNT: {
     default: 'none',
     flag: null,
+    commands: ['serve', 'up', 'sync'],
     meaning:
       'The name of the InvoiceXpress account: the part before `.app.invoicexpress.com` in its address. Required with `INVOICEXPRESS_API_KEY`, unless `INVOICEXPRESS_API_BASE` is set.',
     isSecret: true,
@@ -58,6 +62,7 @@ export const sourceSettings = {
   INVOICEXPRESS_API_KEY: {
     default: 'none',
     flag: null,
+    commands: ['serve', 'up', 'sync'],
     meaning:
       'The key of the InvoiceXpress account. `sync` and `up` read the certified documents with it; `serve` and `up` fetch their PDFs.',
     isSecret: true,
@@ -72,8 +77,9 @@ export const sourceSettings = {
   INVOICEXPRESS_API_BASE: {
     default: 'https://{account}.app.invoicexpress.com',
     flag: null,
+    commands: ['serve', 'up', 'sync'],
     meaning:
-      'Where the InvoiceXpress API is: scheme, host and port, without a path. The key is sent there. Any host that is not a host of InvoiceXpress counts as a sandbox: requests are not limited to the rate that InvoiceXpress allows, and PDFs come from that host, even from a private address.',
+      'The address of the InvoiceXpress API: scheme, host and port, without a path. The key is sent there. Any host that is not a host of InvoiceXpress counts as a sandbox: requests are not limited to the rate that InvoiceXpress allows, and PDFs come from that host, even from a private address.',
     isSecret: true,
     parse: parseApiBase('https://{account}.app.invoicexpress.com', 'invoicexpress.com'),
   },
@@ -81,7 +87,7 @@ export const sourceSettings = {
     default: usualPdfOrigins,
     flag: null,
     meaning:
-      'Where PDFs of certified documents may come from: origins (scheme, host and port), separated by commas; `*.` at the start of a host means its subdomains.',
+      'Allowed sources of the PDFs of certified documents: origins (scheme, host and port), separated by commas; `*.` at the start of a host means its subdomains.',
     isSecret: true,
     parse: unless(
       usualPdfOrigins,
@@ -91,6 +97,7 @@ export const sourceSettings = {
   LINK_REFERENCE: {
     default: '{id}',
     flag: null,
+    commands: ['up', 'sync'],
     meaning:
       'The reference that a document of an invoice carries: a text that contains `{id}` once, in place of the ID of the invoice.',
     parse: parseReference,
@@ -98,6 +105,7 @@ export const sourceSettings = {
   LINK_METADATA_KEYS: {
     default: 'none',
     flag: null,
+    commands: ['up', 'sync'],
     meaning:
       'Metadata keys at Stripe that differ from the [usual keys](linking.md#the-convention): pairs like `state=doc_state,ix_id=doc_id`.',
     parse: parseMetadataKeys,
@@ -105,20 +113,23 @@ export const sourceSettings = {
   LINK_IGNORE_ZERO: {
     default: 'off',
     flag: null,
+    commands: ['up', 'sync'],
     meaning: 'Whether invoices with a total of zero need no document: `on` or `off`.',
     parse: parseSwitch,
   },
   LINK_IGNORE_BEFORE: {
     default: 'none',
     flag: null,
+    commands: ['up', 'sync'],
     meaning: 'Invoices issued before this day, YYYY-MM-DD in UTC, need no document.',
     parse: unless('none', parseDay),
   },
   LINK_CREATING_TIMEOUT: {
     default: '1h',
     flag: null,
+    commands: ['up', 'sync'],
     meaning:
-      'How long a document may stay `creating` before it counts as [failed](linking.md#how-the-state-is-found): a number and `s`, `m`, `h` or `d`.',
+      'Time that a document may stay `creating` before it counts as [failed](linking.md#how-the-state-is-found): a number and `s`, `m`, `h` or `d`.',
     parse: parseDurationMs,
   },
 } as const

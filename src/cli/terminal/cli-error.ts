@@ -1,4 +1,4 @@
-/** An end of the program that is no fault of its own: one line says what to do, and there is no stack to read. */
+/** A failure that is not a fault of the program: its message is one line with a remedy, without a stack. */
 export class CliError extends Error {
   readonly exitCode: number
 

@@ -1,4 +1,4 @@
-/** What a token is made of: `fat_`, or what a slip of the hand made of it, then the 12 characters that name it. */
+/** A token: `fat_`, or a slip of the hand for it, then the 12 characters that name it, then the secret. */
 const token = /(fat[^0-9a-z\s]?[0-9a-z]{12})[0-9a-z]+/gi
 
 /** A secret that lost its beginning: letters of both sizes and digits, in one long word as no id or path has. */
@@ -19,7 +19,7 @@ function hideHalf(word: string): string {
   return (word.match(changeOfKind)?.length ?? 0) < 8 ? word : '…'
 }
 
-/** What Stripe gives out: keys, and secrets of webhooks. */
+/** Stripe's keys, and secrets of webhooks. */
 const stripe = /\b((?:[sr]k_(?:live|test)|whsec)_)\w+/g
 
 /** The value of an option that there is not, as in --stripe-api-key=…: it may be anything. */
@@ -28,7 +28,7 @@ const givenToNoOption = /(unknown option '-[^'=]*=)[^']*/g
 /** A user and a password in an address. A file's has none, but may lead through a package such as @fastify/cors. */
 const login = /(?<!file):\/\/[^\s'"]*@/g
 
-/** What people are told may repeat what they typed, but no secret; of an access token the part that names it. */
+/** For messages, which may repeat typed text but no secret; an access token keeps the part that names it. */
 export function hideSecrets(text: string): string {
   return (
     text

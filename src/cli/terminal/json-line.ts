@@ -1,4 +1,4 @@
-/** What `--json` prints: one object a line, every moment as ISO 8601 in UTC with milliseconds. */
+/** The output of `--json`: one object a line, every moment as ISO 8601 in UTC with milliseconds. */
 
 /** Stamps are in microseconds since 1970, 0 where the moment is not known; all other moments are in milliseconds. */
 const stamps = new Set(['observed_at'])

@@ -4,8 +4,7 @@ import { movingLine } from './moving-line.ts'
 import { readableLine } from './readable-line.ts'
 
 /**
- * One JSON object a line on standard output, and on a terminal a line for people. What is logged just before a kill -9 may be
- * lost, and nothing else.
+ * One JSON object a line on standard output, and on a terminal a line for people. Only lines just before a kill -9 may be lost.
  */
 export function createLog(level: string): Logger {
   const output = pino.destination({ dest: 1, sync: true })
@@ -15,22 +14,22 @@ export function createLog(level: string): Logger {
   )
 }
 
-/** For a store that is opened: logs which file's other writer is waited for. */
+/** Logs the wait for another writer of a store that is opened. */
 export function logWaiting(log: Logger): (path: string) => void {
   return path => log.warn({ path }, 'waiting: another process writes to this store')
 }
 
-/** What a pipe takes whole or not at all (PIPE_BUF on Linux): lines of several processes then never mix. */
+/** A write of this size to a pipe is atomic (PIPE_BUF on Linux): lines of several processes never mix. */
 const writtenAtOnceBytes = 4_096
 
-/** How long a line waits for others, in milliseconds, to be written together with them. */
-const gatherFor = 100
+/** Delay of a line, to be written together with others. */
+const gatherMs = 100
 
 interface Output {
   write(text: string): unknown
 }
 
-/** On a terminal a line is seen at once, and never behind one that moves. */
+/** On a terminal a line is seen at once, and never behind the progress line. */
 function besideMovingLine(output: Output): Output {
   return {
     write(line) {
@@ -58,7 +57,7 @@ function gatherLines(output: Output): Output {
       gathered += line
       if (waiting) return
       waiting = true
-      setTimeout(flush, gatherFor).unref()
+      setTimeout(flush, gatherMs).unref()
     },
   }
 }
@@ -82,7 +81,7 @@ const longestMessage = 300
 const longestStack = 800
 const mostCauses = 2
 
-/** What an error says, and no more: a database's may carry the row that it failed on. */
+/** Name, message and stack alone: a database's error may carry the row that it failed on. */
 function describeError(error: unknown, causes = mostCauses): object {
   if (!(error instanceof Error)) return { message: String(error).slice(0, longestMessage) }
   const { name, message, stack, cause } = error

@@ -1,9 +1,9 @@
-/** The line on a terminal that moves while a command works. Whatever else is printed there clears it first. */
+/** The progress line on a terminal. All other output there clears it first. */
 
 export interface MovingLine {
-  /** False where lines stay as they were written, as in a file: there nothing moves. */
+  /** False where lines cannot be replaced, as in a file. */
   readonly canMove: boolean
-  /** Takes the place of the line drawn before. Only where it can move. */
+  /** Replaces the line drawn before. Only where it can move. */
   draw(text: string): void
   clear(): void
   /** Prints lines that stay. */
@@ -36,7 +36,7 @@ export function createMovingLine(output: NodeJS.WriteStream): MovingLine {
 /** A process has one terminal, so all that draw on it share this. */
 export const movingLine = createMovingLine(process.stderr)
 
-/** What a command answers goes to standard output, which may be the same terminal. */
+/** Prints a command's result to standard output, which may be the same terminal. */
 export function printResult(text: string): void {
   movingLine.clear()
   process.stdout.write(text)

@@ -1,23 +1,23 @@
-/** How far a long command has come: a line that moves on a terminal, now and then a plain line elsewhere. */
+/** Progress of a long command: a line that is redrawn on a terminal, now and then a plain line elsewhere. */
 
 import { type MovingLine, movingLine } from './moving-line.ts'
 
 export interface Progress {
-  /** `part`, from 0 to 1, tells how much of the way is done, where that is known. */
+  /** `part`, from 0 to 1, is the share that is done; null when it is not known. */
   update(step: string, done: number, part?: number | null): void
   /** Prints a line that stays. */
-  say(line: string): void
-  /** How long and how fast, for the closing line. */
+  print(line: string): void
+  /** Duration and rate, for the closing line. */
   pace(done: number): string
   end(): void
 }
 
-/** What takes less needs no progress. */
+/** A shorter command shows no progress. */
 const patienceMs = 2_000
 
-/** Says, on a line that stays, which store's other writer is waited for. */
-export function sayWaiting(path: string, { say }: Pick<Progress, 'say'> = createProgress('')): void {
-  say(`Waiting for another process that writes to ${path} …`)
+/** Prints, on a line that stays, that another process writes to the store. */
+export function printWaiting(path: string, { print }: Pick<Progress, 'print'> = createProgress('')): void {
+  print(`Waiting for another process that writes to ${path} …`)
 }
 
 export function createProgress(what: string, line: MovingLine = movingLine): Progress {
@@ -48,7 +48,7 @@ export function createProgress(what: string, line: MovingLine = movingLine): Pro
       if (line.canMove) line.draw(text)
       else line.print(`${text}\n`)
     },
-    say: text => line.print(`${text}\n`),
+    print: text => line.print(`${text}\n`),
     pace,
     end: line.clear,
   }

@@ -1,4 +1,4 @@
-/** A line of the log as people read it on a terminal: the moment in UTC, how grave it is, what happened, and its facts. */
+/** A line of the log for people at a terminal: the time in UTC, the level, the message, and its facts. */
 import { WriteStream } from 'node:tty'
 import { styleText } from 'node:util'
 import { printable } from './table.ts'
@@ -12,14 +12,14 @@ const levels: Readonly<Record<number, [word: string, style: Style]>> = {
   50: ['ERROR', 'red'],
 }
 
-/** Honours NO_COLOR and FORCE_COLOR. Asked of no stream: a thread's standard output does not know that it is a terminal. */
+/** Honours NO_COLOR and FORCE_COLOR. Read from no stream: a thread's standard output does not know that it is a terminal. */
 const hasColours = WriteStream.prototype.getColorDepth() > 2
 
 function paint(style: Style, text: string): string {
   return hasColours ? styleText(style, text, { validateStream: false }) : text
 }
 
-/** What is no JSON object of the log's stays as it is. */
+/** A line that is no JSON object stays as it is. */
 export function readableLine(line: string): string {
   const entry = readEntry(line)
   if (entry === null) return line
@@ -27,11 +27,11 @@ export function readableLine(line: string): string {
   const [word, style] = levels[Number(level)] ?? [String(level), 'gray']
   const { title, rest } =
     msg === 'request' ? describeRequest(facts) : { title: printable(String(msg ?? '')), rest: facts }
-  const told = Object.entries(rest)
+  const texts = Object.entries(rest)
     .filter(([, value]) => value !== null)
-    .map(([name, value]) => `${paint('gray', `${name}=`)}${tell(value)}`)
+    .map(([name, value]) => `${paint('gray', `${name}=`)}${formatFact(value)}`)
   const head = [paint('gray', String(time).slice(11)), paint(style, word.padEnd(5)), title]
-  return `${[...head, ...told].join(' ')}\n${describeError(err)}`
+  return `${[...head, ...texts].join(' ')}\n${describeError(err)}`
 }
 
 function readEntry(line: string): Record<string, unknown> | null {
@@ -43,14 +43,14 @@ function readEntry(line: string): Record<string, unknown> | null {
   }
 }
 
-/** What is the same in every line comes first and without names. */
+/** Facts that every request has come first and without names. */
 function describeRequest({ method, route, status, ms, ...rest }: Record<string, unknown>) {
   const style: Style = Number(status) >= 500 ? 'red' : Number(status) >= 400 ? 'yellow' : 'green'
   const what = printable(`${method} ${route ?? '(no route)'}`)
   return { title: `${what} ${paint(style, String(status))} ${ms} ms`, rest }
 }
 
-function tell(value: unknown): string {
+function formatFact(value: unknown): string {
   return printable(typeof value === 'object' ? JSON.stringify(value) : String(value))
 }
 

@@ -1,6 +1,6 @@
 type Row = readonly string[]
 
-/** Rows in columns, as wide as their widest cell, and at least as wide as told. */
+/** Rows in columns, as wide as their widest cell and at least as wide as given. */
 export function formatTable(rows: readonly Row[], atLeast: readonly number[] = []): string {
   const widths = columnWidths(rows, atLeast)
   return rows
@@ -50,7 +50,7 @@ export function createLongTable(
   }
 }
 
-/** On one line, and without what a terminal would obey: anybody may have written it. */
+/** On one line, and without control characters of a terminal: the text may come from anybody. */
 export function printable(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu, ' ')
 }

@@ -1,4 +1,4 @@
-/** What an admin port tells: of this process, of those beside it, and of the store. */
+/** The metrics of this process, of those beside it, and of the store. */
 import type { Logger } from 'pino'
 import type { Peer } from '../../metrics/gather.ts'
 import type { Metrics, MetricsRoles } from '../../metrics/metrics.ts'
@@ -14,9 +14,9 @@ export interface MeasuredStore {
 }
 
 export interface GatheredMetrics {
-  /** Counts what happens in this process from now on. */
+  /** Starts counting in this process. */
   count(roles: MetricsRoles): Promise<void>
-  /** Another process or thread, which counts for itself. */
+  /** Another process or thread, with counters of its own. */
   addPeer(peer: Peer): void
   removePeer(peer: Peer): void
   write(): Promise<string>
@@ -35,17 +35,6 @@ export async function gatherMetrics(
   const peers = createGathering()
   let opened: Promise<{ store: MetricsStore; close(): Promise<void> }> | undefined
 
-  /** One that cannot be opened is tried again the next time. */
-  async function openStore(): Promise<MetricsStore> {
-    opened ??= open()
-    try {
-      return (await opened).store
-    } catch (error) {
-      opened = undefined
-      throw error
-    }
-  }
-
   async function open() {
     const reader = await openReadStore(readUrl)
     const operator = operatorUrl === null ? null : await openOperatorStore(operatorUrl)
@@ -56,7 +45,7 @@ export async function gatherMetrics(
     return { store: { reader, operator, readLogBytes: () => readLogBytes(readUrl) }, close }
   }
 
-  /** It may be replaced by now: the next time it is opened again. */
+  /** After a failure: the next read opens it again, for it may be replaced by now. */
   async function closeStore(): Promise<void> {
     const closing = opened
     opened = undefined
@@ -64,7 +53,11 @@ export async function gatherMetrics(
   }
 
   const ofStore = createStoreMetrics({
-    ...{ openStore, hasDocuments, isOperator: operatorUrl !== null },
+    ...{ hasDocuments, isOperator: operatorUrl !== null },
+    async openStore() {
+      opened ??= open()
+      return (await opened).store
+    },
     onProblem(err) {
       log.warn({ err }, 'the store could not be read for the metrics')
       closeStore().catch(() => {})

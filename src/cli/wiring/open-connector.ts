@@ -1,8 +1,6 @@
 /** Before the connector may write: the accounts must be those that the store holds, and no other process the connector. */
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
-import type { InvoiceXpressOptions } from '../../invoicexpress/client.ts'
-import { invoiceXpressIdentity } from '../../invoicexpress/source-identity.ts'
+import { invoicingAccountOf } from '../../invoicexpress/source-identity.ts'
 import type { LinkRules } from '../../linking/link.ts'
 import { SourceError } from '../../sources.ts'
 import type { Lease } from '../../store/connector-store.ts'
@@ -16,30 +14,29 @@ import { type Brake, createBrake } from '../../sync/brake.ts'
 import { fenceStore, type HeldLease, waitForLease } from '../../sync/lease.ts'
 import { relinkInvoices } from '../../sync/link-invoices.ts'
 import { type Accounts, type Comparison, compareAccounts, savePins, tellAccount } from '../../sync/pins.ts'
+import { hasEnded, nameProcess } from '../../sync/process-name.ts'
 import { createStreams } from '../../sync/streams.ts'
+import { pause, retryPauseMs } from '../../sync/sync-invoices.ts'
+import type { syncOf } from '../settings/connections.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { logWaiting } from '../terminal/log.ts'
-import { hasEnded, nameProcess } from './process-name.ts'
 
-/** The lease is asked for again anyway: in milliseconds, how long one question waits for another writer. */
+/** Time that one question for the lease waits for another writer: it is asked again anyway. */
 const leasePatienceMs = 200
-/** How long to wait after a failure. */
-const patience = 5_000
 const batchSize = 100
 
-export interface ConnectorAccess {
-  url: string
+export interface SyncOptions extends ReturnType<typeof syncOf> {
   stripe: StripeOptions
-  invoiceXpress: InvoiceXpressOptions | null
-  rules: LinkRules
   log: Logger
   signal: AbortSignal
-  /** Whether a failure ends it; otherwise it is tried again until the signal. */
-  isOnce: boolean
-  /** Whether to wait for another process that is the connector. */
-  wait: boolean
-  /** Whether what the brake holds back by now may go. */
-  letThrough: boolean
+  onProgress?(step: string, invoices: number, part: number | null): void
+  onDocuments?(documents: number): void
+  /** Whether to list everything again, whatever was listed before. */
+  isFull?: boolean
+  /** Whether a single run waits for another process that synchronizes; otherwise it is an error. */
+  wait?: boolean
+  /** Whether to apply the changes that the brake holds back by now. */
+  letThrough?: boolean
 }
 
 export interface OpenConnector {
@@ -48,15 +45,15 @@ export interface OpenConnector {
   brake: Brake
   /** Aborted by the signal, and once another process is the connector. */
   signal: AbortSignal
-  /** To be waited for before anything of an upstream system is written: rejects when the accounts are not the store's. */
+  /** Before anything of an upstream system is written: rejects when the accounts are not the store's. */
   settle(): Promise<void>
 }
 
-/** Waits until this process is the connector. */
-export async function openConnector(access: ConnectorAccess): Promise<OpenConnector> {
-  const { url, log, wait, signal } = access
+/** Waits until this process is the connector. With `isOnce`, a failure ends it; otherwise it tries again until the signal. */
+export async function openConnector(options: SyncOptions, isOnce: boolean): Promise<OpenConnector> {
+  const { url, log, wait = true, letThrough = false, signal } = options
   const { store, leases } = await openConnectorStores(url, { onWait: logWaiting(log), leasePatienceMs })
-  const accounts = accountsOf(access)
+  const accounts = accountsOf(options)
   let lease: HeldLease | undefined
   const close = async () => {
     await lease?.release()
@@ -69,14 +66,14 @@ export async function openConnector(access: ConnectorAccess): Promise<OpenConnec
     lease = await waitForLease(leases, { ...names, wait, log, signal: turn })
     const fenced = fenceStore(store, lease)
     const stopped = AbortSignal.any([signal, lease.lost])
-    const brake = await createBrake(fenced, log, access.letThrough)
+    const brake = await createBrake(fenced, log, letThrough)
     return {
       store: { ...fenced, close },
       brake,
       signal: stopped,
       async settle() {
-        await settleAccounts(fenced, accounts, { ...access, signal: stopped })
-        await relinkReleased(fenced, brake, access.rules)
+        await settleAccounts(fenced, accounts, log, isOnce, stopped)
+        await relinkReleased(fenced, brake, options.rules)
       },
     }
   } catch (error) {
@@ -88,17 +85,14 @@ export async function openConnector(access: ConnectorAccess): Promise<OpenConnec
 export function accountsOf({
   stripe,
   invoiceXpress,
-}: Pick<ConnectorAccess, 'stripe' | 'invoiceXpress'>): Accounts {
+}: Pick<SyncOptions, 'stripe' | 'invoiceXpress'>): Accounts {
   return {
     source: createBillingSource(stripe),
-    invoicing: invoiceXpress && {
-      source: invoiceXpressIdentity,
-      account: invoiceXpress.account ?? new URL(invoiceXpress.base).origin,
-    },
+    invoicing: invoiceXpress && invoicingAccountOf(invoiceXpress),
   }
 }
 
-/** Whoever has to wait learns at once, rather than when its turn comes, that it may not begin then: aborts with the reason. */
+/** Aborts a process that waits for its turn at once when it may not begin then. */
 function refuseEarly(store: WriteStore, accounts: Accounts, { holder }: Lease): AbortSignal {
   const refusal = new AbortController()
   if (holder !== null)
@@ -112,14 +106,16 @@ function refuseEarly(store: WriteStore, accounts: Accounts, { holder }: Lease): 
 
 function refuseOthers(compared: readonly Comparison[]): void {
   for (const comparison of compared)
-    if (comparison.verdict === 'other') throw new CliError(tellOther(comparison))
+    if (comparison.verdict === 'other') throw new CliError(describeOther(comparison))
 }
 
-/** Checks the accounts, and pins them the first time. What fails here is told as the failure of what was to run first. */
+/** Checks the accounts, and pins them the first time. A failure counts as one of the stream that was to run first. */
 async function settleAccounts(
   store: WriteStore,
   accounts: Accounts,
-  { log, isOnce, signal }: ConnectorAccess,
+  log: Logger,
+  isOnce: boolean,
+  signal: AbortSignal,
 ): Promise<void> {
   const streams = createStreams(store, signal)
   const names = billingStreams(accounts.source)
@@ -134,7 +130,8 @@ async function settleAccounts(
     } catch (error) {
       if (isOnce || !(error instanceof SourceError)) throw error
       log.error({ err: error }, 'sync failed; trying again')
-      await sleep(patience, undefined, { signal }).catch(() => signal.throwIfAborted())
+      await pause(retryPauseMs, signal)
+      signal.throwIfAborted()
     }
 }
 
@@ -147,7 +144,7 @@ async function relinkReleased(store: WriteStore, brake: Brake, rules: LinkRules)
   }
 }
 
-function tellOther({ source, pinned, found }: Comparison): string {
+function describeOther({ source, pinned, found }: Comparison): string {
   const settings = source.system === stripeIdentity.system ? 'STRIPE_API_KEY' : 'INVOICEXPRESS_ACCOUNT'
   const holds =
     pinned === null ? 'invoices that this key does not find' : `what came from ${tellAccount(source, pinned)}`

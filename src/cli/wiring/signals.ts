@@ -15,7 +15,7 @@ export async function waitForSignal(): Promise<EndSignal> {
   return first
 }
 
-/** What a signal ends: whoever reads the exit code sees which one it was. */
+/** Work that a signal ended; the exit code shows which signal. */
 export class Interrupted extends CliError {
   constructor(signal: EndSignal) {
     super('Stopped before the end.', { exitCode: 128 + constants.signals[signal] })
@@ -29,7 +29,7 @@ export function stopAtSignal(): AbortSignal {
   return stopping.signal
 }
 
-/** How long work that was stopped may take to clean up after itself. */
+/** Time for stopped work to clean up after itself. */
 const cleaningMs = 1_000
 
 /** Rejects with the signal's reason soon after it comes, however long the work would take. */
@@ -49,8 +49,8 @@ export async function unlessStopped<T>(signal: AbortSignal, work: Promise<T>): P
 }
 
 /**
- * How long to go on serving after a signal. Whatever starts and stops services sends SIGTERM, and may still send requests;
- * a person at a terminal, whose Ctrl-C is SIGINT, is alone with the service and does not want to wait.
+ * Time to go on serving after a signal. A service manager sends SIGTERM, and clients may still send requests; a person at a
+ * terminal, whose Ctrl-C is SIGINT, is alone with the service and does not want to wait.
  */
 export function delayAfter(signal: EndSignal, shutdownDelayMs: number): number {
   return signal === 'SIGTERM' ? shutdownDelayMs : 0

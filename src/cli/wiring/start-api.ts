@@ -1,63 +1,47 @@
 /** The API's wiring: the only place that knows the store, the access rules and the HTTP application together. */
-import type { BlockList } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { createAuthenticate } from '../../access/authenticate.ts'
-import type { ProviderOptions } from '../../access/verify-provider.ts'
 import { createApp } from '../../http/app.ts'
 import { readApiDescription } from '../../http/openapi/api-description.ts'
-import type { RateLimit } from '../../http/rate-limit.ts'
 import { loadWebFiles } from '../../http/web-files.ts'
-import type { InvoiceXpressOptions } from '../../invoicexpress/client.ts'
+import {
+  closeGently,
+  endConnectionsByAnswers,
+  holdConnections,
+  type Meet,
+} from '../../server/close-connections.ts'
 import { openReadStore } from '../../store/engines.ts'
 import type { ReadStore } from '../../store/store.ts'
-import type { StripeOptions } from '../../stripe/client.ts'
+import type { apiOf } from '../settings/connections.ts'
 import { CliError } from '../terminal/cli-error.ts'
-import { closeGently, endConnectionsByAnswers, holdConnections, type Meet } from './close-connections.ts'
 import { explainListening } from './explain-listening.ts'
 import { openPdfSources } from './open-pdf-sources.ts'
 
-export interface ApiOptions {
-  url: string
-  host: string
-  port: number
-  rateLimit: RateLimit | null
-  /** Whether pages are served beside the API. */
-  web: boolean
-  /** Whose pages may show the billing page in a frame. */
-  embedOrigins?: readonly string[]
-  corsOrigins?: readonly string[]
-  /** The proxies that are believed whom a request comes from; null: none. */
-  trustedProxies?: BlockList | null
-  /** How old the records may be for `/ready` to say yes, in milliseconds; null: as old as they are. */
-  readyMaxLagMs?: number | null
-  /** Null: no identity provider is configured. */
-  provider?: ProviderOptions | null
-  /** The address under which clients reach the API; null: customer links do not work. */
-  publicUrl?: string | null
-  /** Null: no payment platform is connected. */
-  stripe: StripeOptions | null
-  /** Null: no invoicing system is connected. */
-  invoiceXpress: InvoiceXpressOptions | null
-  /** How many processes serve together: they share what connections the store gives. */
-  workers?: number
-  log: Logger
-}
+type Settled = ReturnType<typeof apiOf>
+
+export type ApiOptions = Partial<Settled> &
+  Pick<Settled, 'url' | 'host' | 'port' | 'rateLimit' | 'web' | 'stripe' | 'invoiceXpress'> & {
+    /** Number of processes that serve together: they share the connections of the store. */
+    workers?: number
+    log: Logger
+  }
 
 export interface RunningApi {
-  /** Where it listens, as in http://127.0.0.1:3000. */
+  /** As in http://127.0.0.1:3000. */
   address: string
   readConnections: ReadStore['readConnections']
   readNodes: ReadStore['readNodes']
   /**
-   * The end is near. All is still served, over new connections too, but every answer ends its connection; and `/ready`
-   * answers 503, unless other processes go on serving the address.
+   * Before the end: every request is still served, over new connections too, but every answer ends its connection; and
+   * `/ready` answers 503, unless other processes go on serving the address.
    */
   leave(othersServe?: boolean): void
   /** Lets the requests in flight finish, then lets go of the port and the store; in step with other processes at the port, given `meet`. */
   stop(meet?: Meet): Promise<void>
 }
 
-/** Everything that can be done before anybody may connect. */
+/** An API that does not listen yet. */
 export interface PreparedApi {
   listen(): Promise<RunningApi>
   /** Instead of listening. */
@@ -66,6 +50,16 @@ export interface PreparedApi {
 
 export async function startApi(options: ApiOptions): Promise<RunningApi> {
   return (await prepareApi(options)).listen()
+}
+
+/** Serves until `delay` resolves with the milliseconds to go on for; then finishes the requests in flight. */
+export async function serveUntil(delay: Promise<number>, api: RunningApi, log: Logger): Promise<void> {
+  log.info({ address: api.address }, 'listening')
+  const delayMs = await delay
+  api.leave()
+  if (delayMs > 0) log.info({ delay_ms: delayMs }, 'stopping')
+  await sleep(delayMs, undefined, { ref: false })
+  await api.stop()
 }
 
 export async function prepareApi(options: ApiOptions): Promise<PreparedApi> {

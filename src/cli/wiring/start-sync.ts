@@ -1,79 +1,50 @@
-/** The connector's wiring, and the rhythm in which it runs. */
+/** The connector's wiring: one run, or rounds until a signal. */
 import { once } from 'node:events'
-import type { Server } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
-import { createDriftMeasure, driftEvery } from '../../drift/measure-drift.ts'
-import type { InvoiceXpressOptions } from '../../invoicexpress/client.ts'
-import type { PacedDocumentSource } from '../../invoicexpress/document-source.ts'
-import type { LinkRules } from '../../linking/link.ts'
-import { type BillingSource, type Notification, SourceError } from '../../sources.ts'
+import { createDriftMeasure, driftEveryMs } from '../../checks/measure-drift.ts'
+import { createDocumentSource } from '../../invoicexpress/document-source.ts'
+import { closeGently } from '../../server/close-connections.ts'
+import { type Notification, SourceError } from '../../sources.ts'
 import { StoreError, StoreReplaced } from '../../store/store.ts'
 import { createBillingSource } from '../../stripe/billing-source.ts'
-import type { StripeOptions } from '../../stripe/client.ts'
-import type { MetadataKeys } from '../../stripe/map-claim.ts'
 import { createWebhookServer } from '../../stripe/webhook.ts'
-import type { Applied } from '../../sync/apply.ts'
 import { advice, tellHeld } from '../../sync/brake.ts'
-import { type Connector, createConnector } from '../../sync/connector.ts'
-import { createDocumentSync, type DocumentSync, type Swept } from '../../sync/documents.ts'
+import { createConnector } from '../../sync/connector.ts'
+import { createDocumentSync } from '../../sync/documents.ts'
 import { LeaseLost } from '../../sync/lease.ts'
 import { ageClaims } from '../../sync/link-invoices.ts'
 import { documentRounds, invoiceRounds, type Tell } from '../../sync/rhythm.ts'
 import { createTimer, realClocks, runDue, type Step } from '../../sync/schedule.ts'
+import { pause, repeat, retryPauseMs, syncInvoices } from '../../sync/sync-invoices.ts'
 import { CliError } from '../terminal/cli-error.ts'
-import { bringEverything } from './bring-everything.ts'
-import { type OpenConnector, openConnector } from './open-connector.ts'
-import { patience, pause, repeat } from './repeat.ts'
+import { type OpenConnector, openConnector, type SyncOptions } from './open-connector.ts'
 
-/** How long calls in flight may take after the signal. What is left then is asked for next time. */
-const grace = 5_000
+/** Time for calls in flight after the signal. The next run does the rest. */
+const graceMs = 5_000
 
-export interface SyncOptions {
-  url: string
-  stripe: StripeOptions
-  /** Null: no invoicing system is connected. */
-  invoiceXpress: InvoiceXpressOptions | null
-  rules: LinkRules
-  keys: MetadataKeys
-  /** Null: no webhooks are received. */
-  webhooks: { host: string; port: number; secret: string } | null
-  log: Logger
-  signal: AbortSignal
-  onProgress?(step: string, invoices: number, part: number | null): void
-  onDocuments?(documents: number): void
-  /** Whether everything is to be listed again, whatever was listed before. */
-  isFull?: boolean
-  /** Whether to wait, before everything once, for another process that synchronizes; otherwise it is an error. */
-  wait?: boolean
-  /** Whether what the brake holds back by now may go. */
-  letThrough?: boolean
-}
-
-/** As the connector: with a store that is its own, until the signal or until another process takes over. */
+/** With a store of its own, until the signal or until another process takes over. */
 type Opened = SyncOptions & OpenConnector
 
-async function open(given: SyncOptions, isOnce: boolean): Promise<Opened> {
-  const { wait = true, letThrough = false } = given
-  return { ...given, ...(await openConnector({ ...given, isOnce, wait, letThrough })) }
+async function open(options: SyncOptions, isOnce: boolean): Promise<Opened> {
+  return { ...options, ...(await openConnector(options, isOnce)) }
 }
 
-/** Everything once: the whole account, what happened since, what may still change; then the documents likewise. */
+/** One run: the whole account, the events since, the unsettled invoices; then the documents likewise. */
 export async function syncOnce(given: SyncOptions): Promise<void> {
   const options = await open(given, true)
   const { store, brake, log, signal } = options
+  const tell = createTell(log)
   try {
     const steps = async () => {
       await options.settle()
-      const sources = await openSources(options)
-      const connector = await connectStripe(options, sources)
-      await bringEverything(connector, options, (step, done) => tell(log, step, done))
-      const documents = await connectDocuments(options, sources, true)
+      const { connector, documents } = await connect(options, true)
+      await syncInvoices(connector, options, tell)
       if (documents === null) await ageClaims(store, options.rules, brake)
       else {
         while ((await documents.sweepMonth()) !== null);
-        tell(log, 'sweepRecent', await documents.sweepRecent())
-        tell(log, 'refreshOpen', await documents.refreshOpen())
+        tell('sweepRecent', await documents.sweepRecent())
+        tell('refreshOpen', await documents.refreshOpen())
       }
     }
     await Promise.race([steps(), graceAfter(signal).then(() => signal.throwIfAborted())])
@@ -84,7 +55,7 @@ export async function syncOnce(given: SyncOptions): Promise<void> {
   }
 }
 
-/** Goes on until the signal, whatever fails meanwhile. Whenever another process takes over, it waits for its turn again. */
+/** Goes on until the signal, whatever fails. When another process takes over, it waits for its turn again. */
 export async function syncOn(given: SyncOptions): Promise<void> {
   const { log, signal } = given
   let wasOpen = false
@@ -101,10 +72,10 @@ export async function syncOn(given: SyncOptions): Promise<void> {
         log.error('another process took over the synchronization of this store')
         continue
       }
-      // A store that could never be opened is for somebody to look at; one that was may be free, or back, a moment later.
+      // A store that never opened needs a person; one that did may be free, or back, a moment later.
       if (!wasOpen && !(error instanceof StoreReplaced)) throw error
       log.error({ err: error }, 'sync failed; trying again')
-      await pause(patience, signal)
+      await pause(retryPauseMs, signal)
     }
   }
 }
@@ -112,15 +83,13 @@ export async function syncOn(given: SyncOptions): Promise<void> {
 /** Goes on until the signal. */
 async function follow(options: Opened): Promise<void> {
   const { store, stripe, webhooks, log, signal } = options
-  const sources = await openSources(options)
-  const connector = await connectStripe(options, sources)
-  const documents = await connectDocuments(options, sources)
+  const connected = await connect(options)
   let isSettled = false
   const settled = Promise.withResolvers<void>()
   const apply = async (notification: Notification) => {
-    if (!isSettled) await Promise.race([settled.promise, pause(patience, signal)])
+    if (!isSettled) await Promise.race([settled.promise, pause(retryPauseMs, signal)])
     if (!isSettled) throw new SourceError('failed', 'The accounts are not checked yet')
-    return connector.applyNotification(notification)
+    return connected.connector.applyNotification(notification)
   }
   const server = webhooks && createWebhookServer({ stripe, secret: webhooks.secret, apply, log })
   try {
@@ -135,15 +104,12 @@ async function follow(options: Opened): Promise<void> {
       await options.settle()
       isSettled = true
       settled.resolve()
-      const rounds = [
-        ...(await planRounds(connector, documents, options)),
-        [measureDrift(options, sources, connector, documents)],
-      ]
+      const rounds = [...(await planRounds(options, connected)), [measureDrift(options, connected)]]
       await Promise.all(rounds.map(steps => repeat(() => runDue(steps), log, signal)))
     }
     await Promise.all([
       Promise.race([followAll(), graceAfter(signal)]),
-      server && aborted(signal).then(() => closeServer(server)),
+      server && aborted(signal).then(() => closeGently(server)),
     ])
   } finally {
     server?.close()
@@ -152,44 +118,52 @@ async function follow(options: Opened): Promise<void> {
   }
 }
 
-/** What goes on side by side, each with steps of its own. */
+type Connected = Awaited<ReturnType<typeof connect>>
+
+async function connect(options: Opened, isOnce = false) {
+  const { stripe, keys, invoiceXpress, store, brake, rules, log, signal, onProgress, onDocuments } = options
+  const common = { store, brake, rules, log, signal }
+  const payments = createBillingSource(stripe, undefined, keys)
+  const source = invoiceXpress && createDocumentSource(invoiceXpress)
+  return {
+    payments,
+    /** For what goes on beside other rounds: it leaves them half of the pace. */
+    slowSource: source?.atHalfPace ?? null,
+    connector: await createConnector({ ...common, source: payments, ...(onProgress && { onProgress }) }),
+    documents:
+      source &&
+      (await createDocumentSync({
+        ...common,
+        source,
+        ...(isOnce
+          ? { isOneRound: true, fetchesPerRun: Number.POSITIVE_INFINITY }
+          : { sweepSource: source.atHalfPace }),
+        ...(onDocuments && { onProgress: onDocuments }),
+      })),
+  }
+}
+
+/** Rounds that go on side by side, each with steps of its own. */
 async function planRounds(
-  connector: Connector,
-  documents: DocumentSync | null,
-  { store, brake, invoiceXpress, rules, log, isFull = false }: Opened,
+  { store, brake, rules, log, isFull = false }: Opened,
+  { connector, documents }: Connected,
 ): Promise<Step[][]> {
-  const told: Tell = (step, done) => tell(log, step, done)
-  const common = { connector, store, clocks: realClocks, tell: told }
+  const common = { connector, store, clocks: realClocks, tell: createTell(log) }
   const rounds = await invoiceRounds({
     ...common,
     isFull,
     // Otherwise the documents' own round does it.
-    afterReread: async () => invoiceXpress === null && ageClaims(store, rules, brake),
+    afterReread: async () => documents === null && ageClaims(store, rules, brake),
   })
   return documents === null ? rounds : [...rounds, ...(await documentRounds(documents, common))]
 }
 
-interface Sources {
-  payments: BillingSource
-  /** Null: no invoicing system is connected. */
-  documents: PacedDocumentSource | null
-}
-
-async function openSources({ stripe, keys, invoiceXpress }: SyncOptions): Promise<Sources> {
-  const payments = createBillingSource(stripe, undefined, keys)
-  if (invoiceXpress === null) return { payments, documents: null }
-  const { createDocumentSource } = await import('../../invoicexpress/document-source.ts')
-  return { payments, documents: createDocumentSource(invoiceXpress) }
-}
-
 function measureDrift(
   { store, rules, log, signal }: Opened,
-  { payments, documents: source }: Sources,
-  connector: Connector,
-  documents: DocumentSync | null,
+  { payments, slowSource, connector, documents }: Connected,
 ): Step {
   const measure = createDriftMeasure({
-    ...{ store, payments, rules, documents: source?.atHalfPace ?? null },
+    ...{ store, payments, rules, documents: slowSource },
     onDifference: ({ customer_id, id: invoice_id }, fields) =>
       log.warn({ customer_id, invoice_id, fields }, 'a stored invoice differs from its source'),
     async repair({ customer_id, id }, itsDocuments) {
@@ -198,44 +172,16 @@ function measureDrift(
     },
     async repairNear(customerId, created) {
       const near = await connector.lookAround(customerId, created)
-      tell(log, 'lookAround', near)
+      createTell(log)('lookAround', near)
       return near.changed + near.deleted
     },
     wait: milliseconds => sleep(milliseconds, undefined, { signal, ref: false }),
   })
   return {
-    timer: createTimer(driftEvery, realClocks, driftEvery),
+    timer: createTimer(driftEveryMs, realClocks, driftEveryMs),
     // Before everything was listed, much is missing.
     run: async () => (await connector.isListed()) && measure(),
   }
-}
-
-function connectStripe(options: Opened, { payments: source }: Sources): Promise<Connector> {
-  const { store, brake, rules, log, signal, onProgress } = options
-  const common = { source, store, brake, rules, log, signal }
-  return createConnector({ ...common, ...(onProgress && { onProgress }) })
-}
-
-/** Null when no invoicing system is connected. */
-async function connectDocuments(
-  { store, brake, rules, log, signal, onDocuments }: Opened,
-  { documents: source }: Sources,
-  isOnce = false,
-): Promise<DocumentSync | null> {
-  if (source === null) return null
-  return createDocumentSync({
-    source,
-    store,
-    brake,
-    rules,
-    log,
-    signal,
-    // What goes on beside other rounds leaves them half of the pace.
-    ...(isOnce
-      ? { isOneRound: true, fetchesPerRun: Number.POSITIVE_INFINITY }
-      : { sweepSource: source.atHalfPace }),
-    ...(onDocuments && { onProgress: onDocuments }),
-  })
 }
 
 async function aborted(signal: AbortSignal): Promise<void> {
@@ -244,19 +190,9 @@ async function aborted(signal: AbortSignal): Promise<void> {
 
 async function graceAfter(signal: AbortSignal): Promise<void> {
   await aborted(signal)
-  await sleep(grace, undefined, { ref: false })
+  await sleep(graceMs, undefined, { ref: false })
 }
 
-/** Lets the webhooks in flight finish, as far as they do in time. */
-async function closeServer(server: Server): Promise<void> {
-  const letGo = setInterval(() => server.closeIdleConnections(), 50)
-  const cutOff = setTimeout(() => server.closeAllConnections(), grace)
-  server.close()
-  await once(server, 'close')
-  clearInterval(letGo)
-  clearTimeout(cutOff)
-}
-
-function tell(log: Logger, step: string, done: Applied | Swept): void {
-  log.info({ step, ...done }, 'synchronized')
+function createTell(log: Logger): Tell {
+  return (step, done) => log.info({ step, ...done }, 'synchronized')
 }

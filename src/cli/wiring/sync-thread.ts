@@ -1,24 +1,24 @@
 /**
- * The connector beside the API. SQLite writes in the thread that asks, and to map what came takes its time on every engine:
- * in a thread of its own, neither keeps a request waiting.
+ * The connector beside the API, in a thread of its own: SQLite writes in the calling thread, and mapping takes its time on every
+ * engine. Neither keeps a request waiting.
  */
 import { once } from 'node:events'
 import { extname } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { CliError } from '../terminal/cli-error.ts'
-import type { BesideAdmin } from './beside-admin.ts'
-import type { SyncOptions } from './start-sync.ts'
+import type { AdminChannel } from './admin-channel.ts'
+import type { SyncOptions } from './open-connector.ts'
 
-/** With the ending of this file: in a package it is compiled. */
+/** With the extension of this file: a package is compiled. */
 const workerFile = new URL(`./sync-worker${extname(import.meta.url)}`, import.meta.url)
 
-/** What a thread can be given. */
+/** The options that can be sent to a thread. */
 export type ThreadOptions = Pick<
   SyncOptions,
   'url' | 'stripe' | 'invoiceXpress' | 'rules' | 'keys' | 'webhooks'
 > & { logLevel: string; isMeasured: boolean }
 
-/** An end that is no fault: what a `CliError` is made of. */
+/** The parts of a `CliError`. */
 export interface Refusal {
   message: string
   exitCode: number
@@ -28,7 +28,7 @@ export interface Refusal {
 export async function syncInThread(
   options: ThreadOptions,
   signal: AbortSignal,
-  beside: BesideAdmin,
+  channel: AdminChannel,
 ): Promise<void> {
   const worker = new Worker(workerFile, { workerData: options })
   const stop = () => worker.postMessage('stop')
@@ -38,14 +38,7 @@ export async function syncInThread(
   worker.on('message', (given: Refusal | { askReading: number }) => {
     if ('exitCode' in given) refusal = given
   })
-  if (options.isMeasured)
-    beside.addPeer({
-      send: message => worker.postMessage(message),
-      listen(hear) {
-        worker.on('message', hear)
-        return () => worker.off('message', hear)
-      },
-    })
+  if (options.isMeasured) channel.addPeer({ messages: worker, send: message => worker.postMessage(message) })
   const [code] = await once(worker, 'exit')
   if (refusal !== undefined) throw new CliError(refusal.message, { exitCode: refusal.exitCode })
   if (code !== 0) throw new Error(`The thread that synchronizes ended with code ${code}.`)

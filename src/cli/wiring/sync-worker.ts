@@ -1,4 +1,4 @@
-/** The thread that synchronizes: until it is told to stop. */
+/** The thread that synchronizes, until the message to stop. */
 import { parentPort, workerData } from 'node:worker_threads'
 import { StoreError } from '../../store/store.ts'
 import { CliError } from '../terminal/cli-error.ts'
@@ -11,11 +11,9 @@ const stop = new AbortController()
 parentPort?.on('message', message => message === 'stop' && stop.abort())
 if (isMeasured) {
   const { startMetrics } = await import('../../metrics/metrics.ts')
-  const { answerReading } = await import('../../metrics/gather.ts')
+  const { answerReadings } = await import('../../metrics/gather.ts')
   const metrics = startMetrics({ serves: null, synchronizes: true, isMain: false })
-  parentPort?.on('message', message =>
-    answerReading(message, metrics, answer => parentPort?.postMessage(answer)),
-  )
+  if (parentPort !== null) answerReadings(metrics, parentPort, answer => parentPort?.postMessage(answer))
 }
 try {
   await syncOn({ ...options, log: createLog(logLevel), signal: stop.signal })

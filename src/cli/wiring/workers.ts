@@ -4,22 +4,22 @@ import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { Peer } from '../../metrics/gather.ts'
-import type { BesideAdmin } from './beside-admin.ts'
-import { type Meet, meetingPoints } from './close-connections.ts'
+import { type Meet, meetingPoints } from '../../server/close-connections.ts'
+import type { AdminChannel } from './admin-channel.ts'
 import type { PreparedApi, RunningApi } from './start-api.ts'
 
-/** What a worker says once it listens. */
+/** The message of a worker that listens. */
 interface Started {
   address: string
 }
 
-/** What a worker is told when the end is near, and when it has come. A signal would end it at once if it had one already. */
+/** Messages to a worker: the end is near, and the end. A second signal would end it at once. */
 const leaveMessage = 'leave'
 const stopMessage = 'stop'
 
-/** A worker that lives shorter than this, in milliseconds, counts as crashed at its start; so does one that never listened. */
+/** A worker that lives shorter than this counts as crashed at its start; so does one that never listened. */
 const soonMs = 5_000
-const shortestWait = 100
+const shortestWaitMs = 100
 const longestWaitMs = 10_000
 
 /** A worker goes on without the others after so long. */
@@ -30,27 +30,27 @@ const patienceMs = 9_500
 
 /**
  * Starts `count` workers and keeps as many running until `delay` resolves; then lets them go on serving for that many
- * milliseconds, and then finish their requests. When the first one cannot start, it has said why, and no other is tried:
- * what stops one stops all.
+ * milliseconds, and then finish their requests. When the first one cannot start, it has logged the reason, and no other is
+ * tried: what stops one stops all.
  *
  * The connections are taken here and handed out in turn. Were each worker to listen for itself (SO_REUSEPORT), the ones
- * waiting for a worker that ends would be lost. `beside` is told the address as soon as the first listens.
+ * waiting for a worker that ends would be lost. `channel` gets the address as soon as the first listens.
  */
 export async function runWorkers(
   count: number,
   log: Logger,
   delay: Promise<number>,
-  beside: BesideAdmin,
+  channel: AdminChannel,
 ): Promise<void> {
   const leaving = new AbortController()
   const ending = new AbortController()
-  /** Those that listened: a worker that never did has nothing to finish. */
+  /** Workers that listened: one that never did has nothing to finish. */
   const listened = new WeakSet<Worker>()
   /** Meeting points at which workers are, as "point worker". */
   const arrived = new Set<string>()
   const left = delay.then(delayMs => {
     leaving.abort()
-    tellAll(leaveMessage)
+    sendAll(leaveMessage)
     return delayMs
   })
   const first = fork()
@@ -60,7 +60,7 @@ export async function runWorkers(
     return
   }
   if (typeof started === 'object') {
-    beside.serves(started.address)
+    channel.serves(started.address)
     log.info({ workers: count, address: started.address }, 'listening')
   }
 
@@ -79,15 +79,12 @@ export async function runWorkers(
     const worker = cluster.fork()
     log.debug({ pid: worker.process.pid }, 'a worker started')
     const peer: Peer = {
+      messages: worker,
       send: message => worker.isConnected() && worker.send(message, () => {}),
-      listen(hear) {
-        worker.on('message', hear)
-        return () => worker.off('message', hear)
-      },
     }
     worker.once('listening', () => {
       listened.add(worker)
-      beside.addPeer(peer)
+      channel.addPeer(peer)
     })
     worker.on('message', message => {
       if (!meetingPoints.includes(message)) return
@@ -97,7 +94,7 @@ export async function runWorkers(
       else peer.send(message)
     })
     worker.once('exit', () => {
-      beside.removePeer(peer)
+      channel.removePeer(peer)
       if (leaving.signal.aborted) letGo()
     })
     return worker
@@ -106,17 +103,17 @@ export async function runWorkers(
   function letGo(): void {
     const workers = Object.values(cluster.workers ?? {})
     for (const point of meetingPoints)
-      if (workers.every(worker => arrived.has(`${point} ${worker?.id}`))) tellAll(point)
+      if (workers.every(worker => arrived.has(`${point} ${worker?.id}`))) sendAll(point)
   }
 
   /** Keeps a place taken; resolves at the end with the exit code of the last worker that had it. */
   async function keepRunning(worker: Worker): Promise<number> {
-    for (let wait = shortestWait; ; ) {
+    for (let wait = shortestWaitMs; ; ) {
       const since = performance.now()
       const code = await waitForEnd(worker, ending.signal)
       if (leaving.signal.aborted) return listened.has(worker) ? code : 0
       const hasServed = listened.has(worker) && performance.now() - since > soonMs
-      wait = hasServed ? shortestWait : Math.min(wait * 2, longestWaitMs)
+      wait = hasServed ? shortestWaitMs : Math.min(wait * 2, longestWaitMs)
       log.error({ pid: worker.process.pid, code, again_in_ms: wait }, 'a worker ended; starting another')
       await sleep(wait, undefined, { signal: leaving.signal }).catch(() => {})
       if (leaving.signal.aborted) return 0
@@ -125,8 +122,8 @@ export async function runWorkers(
   }
 }
 
-function tellAll(message: string): void {
-  // One that is ending by itself may be gone before it hears.
+function sendAll(message: string): void {
+  // A worker that is ending by itself may be gone before the message arrives.
   for (const worker of Object.values(cluster.workers ?? {}))
     if (worker?.isConnected()) worker.send(message, () => {})
 }
@@ -157,8 +154,8 @@ function waitForEnd(worker: Worker, ending: AbortSignal): Promise<number> {
 }
 
 /**
- * A worker's own part: serves until it is told to stop, or until the milliseconds that `delay` resolves with are over. One
- * that hears of the end before it listens does not begin to.
+ * A worker's own part: serves until the message to stop, or until the milliseconds that `delay` resolves with are over. A
+ * message that comes before it listens keeps it from listening.
  */
 export async function serveAsWorker(
   prepare: () => Promise<PreparedApi>,
@@ -174,10 +171,10 @@ export async function serveAsWorker(
     if (heard.signal.aborted) return await prepared.discard()
     const api = await prepared.listen()
     process.send?.({ address: api.address } satisfies Started)
-    if (isMeasured) await tellMetrics(api)
+    if (isMeasured) await answerMetrics(api)
     void leave.then(() => api.leave())
     const alone = delay.then(async delayMs => {
-      // Whether it is the only one to go, the first process knows, and tells.
+      // Only the first process knows whether all of them go.
       api.leave(true)
       await sleep(delayMs, undefined, { ref: false })
     })
@@ -194,14 +191,15 @@ export async function serveAsWorker(
   }
 }
 
-/** Answers the first process, which asks for what this one counted. */
-async function tellMetrics(api: RunningApi): Promise<void> {
-  const [{ startMetrics }, { answerReading }] = await Promise.all([
+/** Answers the questions of the first process for metrics. */
+async function answerMetrics(api: RunningApi): Promise<void> {
+  const [{ startMetrics }, { answerReadings }] = await Promise.all([
     import('../../metrics/metrics.ts'),
     import('../../metrics/gather.ts'),
   ])
-  const metrics = startMetrics({ serves: api, synchronizes: false })
-  process.on('message', message => answerReading(message, metrics, answer => process.send?.(answer)))
+  answerReadings(startMetrics({ serves: api, synchronizes: false }), process, answer =>
+    process.send?.(answer),
+  )
 }
 
 function hear(expected: string): Promise<void> {

@@ -1,0 +1,52 @@
+/** Our clock against another: webhooks are refused when the two are minutes apart. */
+import type { Report } from './findings.ts'
+
+const warnAboveMs = 5_000
+/** The tolerance of Stripe's client for the time of a signature. */
+const failAboveMs = 300_000
+
+/** A moment by another clock, and by ours before and after it was read. All in milliseconds. */
+export interface ClockReading {
+  theirs: number
+  before: number
+  after: number
+  /** Resolution of the other clock: a Date header has whole seconds. */
+  grain: number
+}
+
+/** Null when the header holds no time. */
+export function readDateHeader(date: string | undefined, before: number, after: number): ClockReading | null {
+  const theirs = Date.parse(date ?? '')
+  return Number.isNaN(theirs) ? null : { theirs, before, after, grain: 1_000 }
+}
+
+/** A simulated clock is expected to differ. */
+export function checkClock(
+  report: Report,
+  whose: 'Stripe' | 'InvoiceXpress' | 'the database',
+  reading: ClockReading | null,
+  isSimulated = false,
+): void {
+  const clock = report(`Clock: ${whose}`)
+  if (reading === null) {
+    clock.skip('no answer contained the time')
+    return
+  }
+  const { theirs, before, after, grain } = reading
+  const skew = theirs + grain / 2 - (before + after) / 2
+  const distance = Math.abs(skew)
+  const detail = `the clock of this machine is ${formatSpan(distance)} ${skew > 0 ? 'behind' : 'ahead of'} it`
+  const next = 'Let NTP or chrony set the clock of this machine.'
+  if (distance <= warnAboveMs) clock.ok('the clock of this machine is within 5 s of it')
+  else if (isSimulated) clock.skip(`a sandbox has a simulated clock; ${detail}`)
+  else if (distance <= failAboveMs) clock.warn(detail, next)
+  else if (whose !== 'Stripe') clock.fail(detail, next)
+  else clock.fail(`${detail}: webhooks are refused when the clocks differ by more than 300 s`, next)
+}
+
+export function formatSpan(milliseconds: number): string {
+  const seconds = Math.round(milliseconds / 1000)
+  if (seconds < 120) return `${seconds} s`
+  if (seconds < 2 * 3_600) return `${Math.round(seconds / 60)} min`
+  return seconds < 2 * 86_400 ? `${Math.round(seconds / 3_600)} h` : `${Math.round(seconds / 86_400)} days`
+}

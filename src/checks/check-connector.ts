@@ -1,0 +1,56 @@
+/** The accounts whose records the store holds, the process that synchronizes them, and the records that do not fit. */
+import type { OperatorStore } from '../store/store.ts'
+import { advice, tellHeld } from '../sync/brake.ts'
+import { type Accounts, compareAccounts, tellAccount } from '../sync/pins.ts'
+import { readState } from '../sync/read-state.ts'
+import { type Refused, tellRefused } from '../sync/refusals.ts'
+import type { Report } from './findings.ts'
+
+export async function checkConnector(report: Report, store: OperatorStore): Promise<void> {
+  const connector = report('Connector')
+  const state = await connector.attempt('Look at the database first.', () => readState(store))
+  if (state === null) return
+  const { lease, setAside, refused, held } = state
+  connector.ok(`${lease.holder ?? 'no process'} synchronizes this store`)
+  const heldBack = tellHeld(held)
+  if (heldBack !== null)
+    report('Brake').fail(
+      `holds back changes that look wrong: ${heldBack}`,
+      `${advice[0]?.toUpperCase()}${advice.slice(1)}.`,
+    )
+  const [newest] = setAside.newest
+  if (newest !== undefined)
+    report('Set aside').warn(
+      `${setAside.count} records are set aside; the newest is ${newest.system} ${newest.kind} ${newest.id}: ${newest.reason}`,
+      'They are tried again automatically. See fatura status. If they stay, correct them in the other system, or report a bug; those that wait need all nodes of the database.',
+    )
+  const format = (kind: Refused['kind']) => refused.filter(each => each.kind === kind).map(tellRefused)
+  const [outdated, unstored] = [format('outdated'), format('refused')]
+  if (outdated.length > 0)
+    report('Out of date').fail(
+      `invoices are shown as they were before, because what they are now is refused; ${outdated.join('; ')}`,
+      'Look at them at Stripe. A status that is not known may be known to a newer version of Fatura.',
+    )
+  if (unstored.length > 0)
+    report('Refused').warn(
+      `invoices are not stored; ${unstored.join('; ')}`,
+      'Look at them at Stripe. Only invoices of customers are shown; a status that is not known may be known to a newer version of Fatura.',
+    )
+}
+
+/** Compares as `fatura sync` does at its start. */
+export async function checkAccounts(report: Report, store: OperatorStore, accounts: Accounts): Promise<void> {
+  const next = 'See the findings about Stripe above.'
+  const compared = await report('Accounts').attempt(next, () => compareAccounts(store, accounts))
+  for (const { source, pinned, found, verdict } of compared ?? []) {
+    const account = report(`Account of ${source.system}`)
+    const name = tellAccount(source, found)
+    if (verdict === 'other')
+      account.fail(
+        `the settings lead to ${name}, and the store holds ${pinned === null ? 'invoices that are not there' : `what came from ${tellAccount(source, pinned)}`}`,
+        "Use that account's key, or another store. If this is on purpose: fatura account change.",
+      )
+    else if (pinned === null) account.ok(`${name}; the first fatura sync stores it`)
+    else account.ok(`${name}, the same as in the store`)
+  }
+}

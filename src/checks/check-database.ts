@@ -1,0 +1,185 @@
+/** The store as an operator must know it: reachable, of the right version, with the right permissions. */
+import {
+  type FileFacts,
+  type ServerFacts,
+  type StoreFacts,
+  supportedMajors,
+  whatServerLacks,
+} from '../store/facts.ts'
+import type { OnRecounted, OperatorStore, ReadStore, WriteStore } from '../store/store.ts'
+import { checkClock, formatSpan } from './check-clock.ts'
+import { checkHosts, checkNodes, checkPlaces } from './check-nodes.ts'
+import { type Report, restoreAdvice } from './findings.ts'
+
+/** False when the other checks cannot open the store. */
+export async function checkDatabase(report: Report, readFacts: () => Promise<StoreFacts>): Promise<boolean> {
+  const database = report('Database')
+  const before = Date.now()
+  const facts = await database.attempt('Correct DATABASE_URL, or repair the database.', readFacts)
+  if (facts === null) return false
+  const after = Date.now()
+  const { engine, server, file } = facts
+  const lack = server && whatServerLacks(server)
+  if (lack !== null) {
+    database.fail(lack.found, lack.next)
+    return false
+  }
+  if (server !== null && server.major > supportedMajors.newest)
+    database.warn(
+      `${engine} answers`,
+      `Fatura is tested on PostgreSQL ${supportedMajors.oldest} to ${supportedMajors.newest}; look for a newer Fatura.`,
+    )
+  else database.ok(`${engine} answers${server?.misplaced ? ', with Citus' : ''}`)
+  const isCurrent = checkSchema(report, 'Database: schema', facts)
+  if (file !== null) checkFile(report, file)
+  if (server === null) return isCurrent
+  checkHosts(report, server.hosts)
+  if (server.nodes !== null) checkNodes(report, server.nodes)
+  if (isCurrent && server.misplaced !== null) checkPlaces(report, server.misplaced)
+  checkClock(report, 'the database', { theirs: server.clock, before, after, grain: 0 })
+  return isCurrent && checkRights(report, server)
+}
+
+function checkSchema(report: Report, check: string, { schema, schemaProblem }: StoreFacts): boolean {
+  const [what = '', ...remedy] = schemaProblem?.split(/(?<=\.) /) ?? []
+  if (schemaProblem === null) report(check).ok(`version ${schema}`)
+  else report(check).fail(what.replace(/\.$/, ''), remedy.join(' '))
+  return schemaProblem === null
+}
+
+/** Every page is read, which takes some seconds for each gigabyte. */
+const integrityLimitMs = 30 * 60_000
+
+/** False when the file cannot be read on. */
+export async function checkIntegrity(
+  report: Report,
+  findDamage: (isDeep: boolean) => Promise<readonly string[] | null>,
+  isDeep: boolean,
+): Promise<boolean> {
+  const check = report('Database: integrity')
+  const whole = await check.attempt(
+    restoreAdvice,
+    async () => {
+      const damage = await findDamage(isDeep)
+      if (damage === null) return true
+      if (damage.length > 0) check.fail(`the file is damaged: ${damage.join('; ')}`, restoreAdvice)
+      else check.ok(`${isDeep ? 'integrity_check' : 'quick_check'} finds no damage`)
+      return damage.length === 0
+    },
+    integrityLimitMs,
+  )
+  return whole === true
+}
+
+/** Twice the size at which SQLite writes the log back. */
+const logToWarnBytes = 128 * 1024 * 1024
+
+function checkFile(report: Report, facts: FileFacts): void {
+  const { path, journalMode, logBytes, isWritable, isPublic, isOpenToAll } = facts
+  const file = report('Database: file')
+  const chmod = `Run: chmod 600 ${path}`
+  if (!isWritable)
+    file.fail(
+      'this user may not write to the file or its folder',
+      'SQLite needs this even to read. Run it as the owner of the file and the folder.',
+    )
+  else if (isOpenToAll) file.fail('every user of this machine may change it', chmod)
+  else if (isPublic) file.warn('every user of this machine may read it', chmod)
+  else file.ok('this user may write to it, and not everyone may read it')
+  const journal = report('Database: journal')
+  const log = `WAL, ${Math.ceil(logBytes / 1024 / 1024)} MB`
+  if (journalMode !== 'wal')
+    journal.warn(
+      `${journalMode}, not WAL: readers and writers would wait for each other`,
+      'Run: fatura migrate. Any command that writes sets it too.',
+    )
+  else if (logBytes <= logToWarnBytes) journal.ok(log)
+  else
+    journal.warn(
+      `${log}: a large import is being written, or a long read keeps it from being written back`,
+      'End long reads, such as an open session of sqlite3 or a backup that hangs; the next write makes it small again.',
+    )
+}
+
+/** False when the role may not read the tables that the other checks need. */
+function checkRights(report: Report, { role, tables, unwritable, lag }: ServerFacts): boolean {
+  const check = report('Database: role')
+  const writer = "fatura doctor needs the writer's address to continue; fatura serve does not."
+  const mayWriteSome = unwritable.length < tables.length
+  if (lag !== null) check.warn(`${role} is on a replica: fatura sync cannot write there`, writer)
+  else if (unwritable.length === 0) check.ok(`${role} may read and write every table`)
+  else if (!mayWriteSome) check.warn(`${role} may not write to any table, like the API's role`, writer)
+  else
+    check.fail(
+      `${role} may not read and write ${unwritable.join(', ')}`,
+      `As the owner: GRANT SELECT, INSERT, UPDATE, DELETE ON ${unwritable.map(name => `fatura.${name}`).join(', ')} TO ${role}`,
+    )
+  return lag === null ? unwritable.length === 0 : mayWriteSome
+}
+
+/** A replica that is further behind shows it to its readers. */
+const lagToWarnMs = 60_000
+
+export interface ReadAddress {
+  /** Host and port, where there are several; null for the only one. */
+  at: string | null
+  readFacts(): Promise<StoreFacts>
+  openRead(): Promise<ReadStore>
+}
+
+/** DATABASE_READ_URL. `syncedAt` is the writers' freshness, when it is known. */
+export async function checkReadStore(
+  report: Report,
+  { at, readFacts, openRead }: ReadAddress,
+  syncedAt: number | null,
+): Promise<void> {
+  const name = at === null ? 'Database: reading' : `Database: reading at ${at}`
+  const [reading, delay] = [report(name), report(`${name}, delay`)]
+  const found = await reading.attempt('Correct DATABASE_READ_URL, or repair the replica.', async () => {
+    const facts = await readFacts()
+    return { facts, synced_at: facts.schemaProblem === null ? await readFreshness(openRead) : null }
+  })
+  if (found === null || !checkSchema(report, `${name}, schema`, found.facts)) return
+  const { facts, synced_at } = found
+  if (facts.isReadOnly) reading.ok(`${facts.engine} answers, and its sessions are read-only`)
+  else
+    reading.warn(
+      'its sessions may write: something in between, such as PgBouncer, drops their options',
+      'Run: ALTER ROLE … SET default_transaction_read_only = on',
+    )
+  const olderMs = syncedAt === null ? 0 : syncedAt - (synced_at ?? 0)
+  const behindMs = Math.max(facts.server?.lag ?? 0, olderMs)
+  const behind = `${formatSpan(behindMs)} behind DATABASE_URL`
+  if (synced_at === null && syncedAt !== null)
+    delay.warn('it has none of the data of DATABASE_URL', 'Is it a replica of it?')
+  else if (behindMs <= lagToWarnMs) delay.ok(behind)
+  else delay.warn(behind, 'Look at the replication: the answers of the API are as old.')
+}
+
+/** Reads as the API does. Freshness is the same for every customer, and for none. */
+export async function readFreshness(openRead: () => Promise<ReadStore>): Promise<number | null> {
+  const store = await openRead()
+  try {
+    return await store.readFreshness()
+  } finally {
+    await store.close()
+  }
+}
+
+/** All the rows are counted: about a minute a million, at most. */
+const recountLimitMs = 2 * 60 * 60_000
+
+/** Compares stored totals and counters with a recount; with `repair`, wrong ones are replaced. */
+export async function checkCounters(
+  report: Report,
+  { check, repair }: { check: OperatorStore['checkCounts']; repair: WriteStore['repairCounts'] | null },
+  onProgress: OnRecounted,
+): Promise<void> {
+  const counters = report('Database: counters')
+  const next = 'Try again when the database is less busy.'
+  const wrong = await counters.attempt(next, () => (repair ?? check)(onProgress), recountLimitMs)
+  if (wrong === null) return
+  if (wrong === 0) counters.ok('all are right')
+  else if (repair !== null) counters.ok(`${wrong} were wrong and are repaired`)
+  else counters.fail(`${wrong} are wrong`, 'Run: fatura doctor --repair. Please report it: this is a bug.')
+}

@@ -1,0 +1,164 @@
+/** Stripe's key: whether it works, its permissions, and the webhook endpoints of its account. */
+import type Stripe from 'stripe'
+import { apiVersion, createStripe, isStripesOwn, type StripeOptions } from '../stripe/client.ts'
+import { stripeFailures } from '../stripe/failures.ts'
+import { neededEvents } from '../stripe/needed-events.ts'
+import { type ClockReading, readDateHeader } from './check-clock.ts'
+import { answerLimitMs, type Report, within } from './findings.ts'
+
+/** The permissions that the connector needs, by their names in Stripe's dashboard. */
+const permissions: Record<string, (stripe: Stripe) => Promise<object>> = {
+  Invoices: stripe => stripe.invoices.list({ limit: 1 }),
+  Customers: stripe => stripe.customers.list({ limit: 1 }),
+  Events: stripe => stripe.events.list({ limit: 1 }),
+  'Tax rates': stripe => stripe.taxRates.list({ limit: 1 }),
+}
+
+export interface SystemFound {
+  /** Whether records can be fetched for the sample. */
+  mayRead: boolean
+  clock: ClockReading | null
+}
+
+/** The kind of a key and its mode: all of it that may be shown. */
+export function describeKey(apiKey: string): { kind: string; mode: 'live' | 'test' | 'unknown' } {
+  const [, mode = 'unknown'] = /^[sr]k_(live|test)_/.exec(apiKey) ?? []
+  return { kind: apiKey.startsWith('r') ? 'restricted key' : 'secret key', mode: mode as 'live' }
+}
+
+export async function checkStripe(
+  report: Report,
+  options: StripeOptions,
+  hasWebhookSecret: boolean,
+): Promise<SystemFound> {
+  const asker = createAsker(options)
+  const found = (mayRead: boolean) => ({ mayRead, clock: asker.clock() })
+  const check = report('Stripe: key')
+  check.begin()
+  const invoices = await asker.ask(stripe => stripe.invoices.list({ limit: 1 }))
+  const key = describeKey(options.apiKey)
+  const shown = `${key.kind}, ${key.mode === 'unknown' ? 'mode not known' : `${key.mode} mode`}`
+  if (invoices.kind === 'refused' && invoices.status === 401) {
+    check.fail(
+      `Stripe does not know this ${shown}`,
+      'Copy it again from the dashboard: Developers, API keys. It may be revoked, expired, or belong to another account.',
+    )
+    return found(false)
+  }
+  if (invoices.kind === 'failed') {
+    const next = isStripesOwn(options.base)
+      ? 'Check that this machine reaches https://api.stripe.com, and https://status.stripe.com.'
+      : 'Check STRIPE_API_BASE, and that the sandbox runs.'
+    check.fail(invoices.why, next)
+    return found(false)
+  }
+  check.ok(`${shown}, accepted`)
+
+  const answers = new Map<string, Answer>()
+  for (const [name, list] of Object.entries(permissions)) {
+    const permission = report(`Stripe: read ${name}`)
+    permission.begin()
+    const answer = name === 'Invoices' ? invoices : await asker.ask(list)
+    answers.set(name, answer)
+    if (answer.kind === 'answer') permission.ok('allowed')
+    else if (answer.kind === 'refused')
+      permission.fail(
+        'the key is not allowed to',
+        `Give the key the permission "${name}: Read" in the dashboard: Developers, API keys, Edit key.`,
+      )
+    else permission.fail(answer.why, 'Try again; if it fails again, look at https://status.stripe.com.')
+  }
+  checkVersion(report, answers.get('Events'))
+  await checkEndpoints(report, hasWebhookSecret, asker)
+  return found(['Invoices', 'Customers', 'Tax rates'].every(name => answers.get(name)?.kind === 'answer'))
+}
+
+type Answer<T = object> =
+  | { kind: 'answer'; body: T }
+  | { kind: 'refused'; status: 401 | 403 }
+  | { kind: 'failed'; why: string }
+
+interface Asker {
+  /** One call, answered in time or given up. Never rejects. */
+  ask<T extends object>(call: (stripe: Stripe) => Promise<T>): Promise<Answer<T>>
+  /** From the first answer, be it a refusal; null before. */
+  clock(): ClockReading | null
+}
+
+function createAsker(options: StripeOptions): Asker {
+  const stripe = createStripe({ ...options, timeoutMs: answerLimitMs })
+  let clock: ClockReading | null = null
+  return {
+    clock: () => clock,
+    async ask(call) {
+      const before = Date.now()
+      const note = (headers: Record<string, string> | undefined) => {
+        clock ??= readDateHeader(headers?.date, before, Date.now())
+      }
+      try {
+        const body = await within(answerLimitMs + 1_000, () => call(stripe))
+        note((body as { lastResponse?: { headers?: Record<string, string> } }).lastResponse?.headers)
+        return { kind: 'answer', body }
+      } catch (error) {
+        const { statusCode, headers } = error as { statusCode?: number; headers?: Record<string, string> }
+        note(headers)
+        if (statusCode === 401 || statusCode === 403) return { kind: 'refused', status: statusCode }
+        return { kind: 'failed', why: stripeFailures.explain(error).message }
+      }
+    },
+  }
+}
+
+const harmless = 'which does no harm: events only notify'
+
+/** An event carries the API version of its account. */
+function checkVersion(report: Report, events: Answer | undefined): void {
+  const [event] = events?.kind === 'answer' ? (events.body as Stripe.ApiList<Stripe.Event>).data : []
+  const theirs = event?.api_version ?? null
+  const is = theirs === null ? 'not known' : theirs === apiVersion ? 'the same' : `${theirs}, ${harmless}`
+  report('Stripe: API version').ok(`${apiVersion} is asked for; the account's own version is ${is}`)
+}
+
+/** Webhooks only make changes arrive sooner: nothing here fails. */
+async function checkEndpoints(report: Report, hasSecret: boolean, { ask }: Asker): Promise<void> {
+  const check = report('Stripe: webhook endpoint')
+  const polling = 'Without it, changes are found by polling, within about 10 s.'
+  if (!hasSecret)
+    return check.skip(
+      'STRIPE_WEBHOOK_SECRET is not set, so no webhooks are received',
+      `${polling} To receive them, see docs/sync.md.`,
+    )
+  check.begin()
+  const answer = await ask(stripe => stripe.webhookEndpoints.list({ limit: 100 }))
+  if (answer.kind === 'refused')
+    return check.skip(
+      'the key may not read webhook endpoints, and does not need to',
+      'Look in the dashboard, or add "Webhook Endpoints: Read" for this check.',
+    )
+  if (answer.kind === 'failed') return check.skip(answer.why, 'Try again.')
+  const { data: endpoints } = answer.body
+  // Stripe does not show which one is ours: the one that sends most of the needed events counts.
+  const [best] = endpoints
+    .filter(({ status }) => status === 'enabled')
+    .map(({ api_version, enabled_events }) => ({ api_version, missing: missingFrom(enabled_events) }))
+    .sort((a, b) => a.missing.length - b.missing.length)
+  if (best === undefined)
+    return check.warn(
+      endpoints.length === 0 ? 'the account has no endpoint' : 'no endpoint of the account is enabled',
+      `Create or enable one in the dashboard: Developers, Webhooks. ${polling}`,
+    )
+  if (best.missing.length > 0)
+    return check.warn(
+      `no enabled endpoint sends ${best.missing.join(', ')}`,
+      `Add them to its events in the dashboard: Developers, Webhooks. ${polling}`,
+    )
+  const version = `at API version ${best.api_version ?? "of the account's own"}`
+  check.ok(
+    `an endpoint is enabled and sends every event that is used, ${version}${best.api_version === apiVersion ? '' : `, ${harmless}`}`,
+  )
+}
+
+/** The only pattern that an endpoint takes is `*`. */
+function missingFrom(enabled: readonly string[]): string[] {
+  return enabled.includes('*') ? [] : neededEvents.filter(type => !enabled.includes(type))
+}

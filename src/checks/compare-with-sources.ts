@@ -1,0 +1,134 @@
+/** One stored invoice, fetched again from both systems and compared. */
+import { type Document, type DocumentType, noClaim } from '../document.ts'
+import type { Invoice, InvoiceKey, Line } from '../invoice.ts'
+import { deriveLink, type LinkRules, referenceOf, withReference } from '../linking/link.ts'
+import type { BillingSource, DocumentSource, Urgency } from '../sources.ts'
+import type { DocumentKey, KnownDocument, LinkedInvoice } from '../store/document-store.ts'
+import type { OperatorStore } from '../store/store.ts'
+import {
+  compareDocument,
+  compareInvoice,
+  compareLines,
+  compareLink,
+  type FieldDifference,
+} from './compare-fields.ts'
+
+export interface Compared {
+  store: Pick<OperatorStore, 'readLinked' | 'readInvoices' | 'findReferenced' | 'findClaimants'>
+  payments: Pick<BillingSource, 'fetchInvoice'>
+  /** Null: no invoicing system is connected, or its key is not good. */
+  documents: Pick<DocumentSource, 'fetchDocument'> | null
+  rules: LinkRules
+}
+
+export interface Comparison {
+  differences: FieldDifference[]
+  /** The documents that were compared, stored or not. */
+  documents: DocumentKey[]
+  /** Creation of the invoice, by the platform's clock in seconds; null when it is not known. */
+  created: number | null
+}
+
+/** Null for an invoice that did not come from the payment platform. */
+export async function compareWithSources(
+  { store, payments, documents, rules }: Compared,
+  key: InvoiceKey,
+  urgency?: Urgency,
+): Promise<Comparison | null> {
+  const observation = await payments.fetchInvoice(key.id, key.customer_id, urgency)
+  // Read after the fetch: a change that the connector applied meanwhile is no difference.
+  const stored = await readStored(store, key)
+  const created = observation.created ?? null
+  const found = (differences: FieldDifference[], compared: DocumentKey[] = []) => ({
+    differences,
+    documents: compared,
+    created,
+  })
+  if (stored === null) return found([])
+  const { linked, invoice, lines } = stored
+  if (linked.claim === null) return null
+  if (observation.map === null)
+    return found([{ field: 'status', stored: invoice.status, now: 'not found at Stripe' }])
+  const record = observation.map(invoice)
+  if ('refusal' in record)
+    return found([{ field: 'status', stored: invoice.status, now: `none of ours: ${record.refusal}` }])
+  const claim = record.claim ?? noClaim
+  const known = await readKnown(store, linked, referenceOf(key.id, rules))
+  const wanted = new Map<number, DocumentType | null>()
+  if (claim.ix_id !== null) wanted.set(claim.ix_id, claim.ix_type)
+  for (const { id, document } of known) wanted.set(id, document?.type ?? wanted.get(id) ?? null)
+  const answers = documents === null ? null : await fetchEach(documents, wanted, rules)
+  const fresh = answers === null ? known : applyAnswers(known, answers)
+  const others = (await store.findClaimants(fresh.map(({ id }) => id))).filter(
+    ({ invoice: { customer_id, id } }) => customer_id !== key.customer_id || id !== key.id,
+  )
+  const link = deriveLink(record.invoice, claim, fresh, rules, Date.now(), [
+    { invoice: record.invoice, claim },
+    ...others,
+  ])
+  const differences = [
+    ...compareInvoice(invoice, record.invoice),
+    ...compareLines(lines, record.lines),
+    ...known.flatMap(({ id, document, misses }) => {
+      const now = answers?.get(id)
+      // A document that was missed is on its way out, and is followed already.
+      if (now === undefined || (now === null && misses > 0)) return []
+      return compareDocument(id, misses > 0 ? null : document, now)
+    }),
+    ...compareLink(invoice, link.fields),
+  ]
+  return found(
+    differences,
+    [...wanted].map(([id, type]) => ({ id, type })),
+  )
+}
+
+async function readStored(
+  store: Compared['store'],
+  { customer_id, id }: InvoiceKey,
+): Promise<{ linked: LinkedInvoice; invoice: Invoice; lines: Line[] | null } | null> {
+  // The id without its last character comes before it, and all but a few others before that.
+  const before = { customer_id, id: id.slice(0, -1) }
+  const linked = (await store.readLinked(before, 100, customer_id)).find(other => other.id === id)
+  if (linked === undefined) return null
+  const records = await store.readInvoices(before, 100)
+  const lines = records.find(other => other.id === id)?.lines ?? null
+  return { linked, invoice: JSON.parse(linked.summary), lines: lines === null ? null : JSON.parse(lines) }
+}
+
+/** The stored documents that the invoice is tied to, claims, or is referred to by. */
+async function readKnown(
+  store: Compared['store'],
+  { document }: LinkedInvoice,
+  reference: string,
+): Promise<KnownDocument[]> {
+  const all = [...(document === null ? [] : [document]), ...(await store.findReferenced(reference))]
+  return [...new Map(all.map(known => [known.id, known])).values()]
+}
+
+/** Null for a document that is not there. */
+async function fetchEach(
+  documents: NonNullable<Compared['documents']>,
+  wanted: ReadonlyMap<number, DocumentType | null>,
+  rules: LinkRules,
+): Promise<Map<number, Document | null>> {
+  const answers = new Map<number, Document | null>()
+  for (const [id, type] of wanted) {
+    const document = await documents.fetchDocument(id, type)
+    answers.set(id, document && withReference(document, rules))
+  }
+  return answers
+}
+
+/** A document that is not there changes nothing yet: it counts as gone only when it was missed twice. */
+function applyAnswers(
+  known: readonly KnownDocument[],
+  answers: ReadonlyMap<number, Document | null>,
+): KnownDocument[] {
+  const byId = new Map(known.map(each => [each.id, each]))
+  return [...answers].map(([id, document]) =>
+    document === null
+      ? (byId.get(id) ?? { id, document, misses: 1, observed_at: 0, client_tax_id: null })
+      : { id, document, misses: 0, observed_at: 0, client_tax_id: byId.get(id)?.client_tax_id ?? null },
+  )
+}

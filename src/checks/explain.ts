@@ -1,0 +1,157 @@
+/** Everything stored about one invoice, and the reason for its document's state. Changes nothing. */
+import { type Claim, openDocumentStatuses } from '../document.ts'
+import { type Invoice, type InvoiceKey, unsettledStatuses } from '../invoice.ts'
+import { deriveLink, isGone, isOverdue, type Link, type LinkRules, referenceOf } from '../linking/link.ts'
+import type { SourceIdentities } from '../sources.ts'
+import type { SetAside } from '../store/connector-store.ts'
+import type { JournalEntry, KnownDocument, LinkedInvoice } from '../store/document-store.ts'
+import type { OperatorStore, Stream } from '../store/store.ts'
+import {
+  type BillingStreams,
+  billingStreams,
+  type DocumentStreams,
+  documentStreams,
+} from '../stream-names.ts'
+
+export interface Explanation {
+  invoice: Invoice
+  /** A stamp, in microseconds. */
+  observed_at: number
+  /** Null for an invoice that did not come from the payment platform. */
+  claim: Claim | null
+  /** The reference by which a document would be found. */
+  reference: string
+  /** The documents that it claims, is tied to, or is referred to by, in the order of their ids. */
+  documents: readonly KnownDocument[]
+  client_tax_id: string | null | undefined
+  /** The state derived again from the stored records by the current rules; null without a claim. */
+  derived: Link | null
+  /** Whether the derived state differs from the stored one. */
+  isStale: boolean
+  /** Newest first. */
+  journal: readonly JournalEntry[]
+  /** Sentences about the next look at each side. */
+  next: readonly string[]
+}
+
+/** An invoice that was deleted where it came from. */
+export interface Deleted extends InvoiceKey {
+  observed_at: number
+  journal: readonly JournalEntry[]
+}
+
+export async function explainInvoice(
+  store: OperatorStore,
+  invoiceId: string,
+  rules: LinkRules,
+  sources: SourceIdentities,
+  now: number,
+): Promise<{ found: Explanation[]; deleted: Deleted | null; aside: SetAside | null }> {
+  const found: Explanation[] = []
+  for (const linked of await store.findLinkedById(invoiceId))
+    found.push(
+      await explainOne(store, linked, rules, formatSuccesses(await store.listStreams(), sources), now),
+    )
+  const tombstone = await store.findTombstone(invoiceId)
+  const [aside = null] = await store.listSetAside(1, sources.billing.system, { id: invoiceId })
+  const isBack = found.some(({ invoice }) => invoice.customer_id === tombstone?.customer_id)
+  return {
+    found,
+    aside,
+    deleted:
+      tombstone === null || isBack ? null : { ...tombstone, journal: await store.readJournal(tombstone) },
+  }
+}
+
+async function explainOne(
+  store: OperatorStore,
+  linked: LinkedInvoice,
+  rules: LinkRules,
+  last: LastSuccesses,
+  now: number,
+): Promise<Explanation> {
+  const invoice = JSON.parse(linked.summary) as Invoice
+  const { claim, observed_at, client_tax_id } = linked
+  const reference = referenceOf(invoice.id, rules)
+  const documents = await findDocuments(store, linked, reference)
+  const claimants = await store.findClaimants(documents.map(({ id }) => id))
+  const derived = claim && deriveLink(invoice, claim, documents, rules, now, claimants)
+  const names = ['ix_sync_state', 'ix_id', 'ix_status', 'ix_created_at'] as const
+  return {
+    invoice,
+    observed_at,
+    claim,
+    reference,
+    documents,
+    client_tax_id,
+    derived,
+    isStale: derived !== null && names.some(name => derived.fields[name] !== invoice[name]),
+    journal: await store.readJournal(invoice),
+    next: claim === null ? [] : describeNext(invoice, claim, documents, rules, last, now),
+  }
+}
+
+async function findDocuments(
+  store: OperatorStore,
+  { claim, document }: LinkedInvoice,
+  reference: string,
+): Promise<KnownDocument[]> {
+  const claimed = claim?.ix_id ?? null
+  // A claimed document while another is tied: nothing else finds it.
+  const apart =
+    claimed === null || claimed === document?.id
+      ? []
+      : await store.findDocuments({ ids: [claimed], references: [] })
+  const all = [...(document === null ? [] : [document]), ...apart, ...(await store.findReferenced(reference))]
+  const byId = new Map(all.map(known => [known.id, known]))
+  return [...byId.values()].sort((a, b) => a.id - b.id)
+}
+
+type LastSuccesses = Record<keyof BillingStreams | keyof DocumentStreams, string>
+
+/** The last success of each stream, in words. */
+function formatSuccesses(
+  streams: readonly Stream[],
+  { billing, documents }: SourceIdentities,
+): LastSuccesses {
+  const names = { ...billingStreams(billing), ...documentStreams(documents) }
+  const texts = Object.entries(names).map(([key, name]) => {
+    const at = streams.find(stream => stream.name === name)?.succeeded_at ?? null
+    return [key, `${name}, last success ${at === null ? 'never' : new Date(at).toISOString()}`]
+  })
+  return Object.fromEntries(texts)
+}
+
+function describeNext(
+  { status, ix_id }: Invoice,
+  claim: Claim,
+  documents: readonly KnownDocument[],
+  { creatingTimeoutMs, isConnected }: LinkRules,
+  last: LastSuccesses,
+  now: number,
+): string[] {
+  const unsettled: readonly string[] = unsettledStatuses
+  const alsoWith = `${unsettled.slice(0, -1).join(', ')} and ${unsettled.at(-1)}`
+  const next = [
+    unsettled.includes(status)
+      ? `The invoice is looked at when an event reports it (${last.events}), and with every ${alsoWith} one (${last.unsettled}).`
+      : `The invoice is looked at when an event reports it (${last.events}).`,
+  ]
+  if (!isConnected) return [...next, 'No invoicing system was ever read: documents are not looked at.']
+  const wanted = ix_id ?? claim.ix_id
+  const known = documents.find(({ id }) => id === wanted)
+  const open: readonly string[] = openDocumentStatuses
+  if (wanted === null) next.push(`A document is found once one refers to it (${last.recent}; ${last.all}).`)
+  else if (known === undefined || (known.misses > 0 && !isGone(known)))
+    next.push(`Document ${wanted} is asked for in the next run of ${last.open}.`)
+  else if (isGone(known)) next.push(`Document ${wanted} is gone, and not asked for again.`)
+  else
+    next.push(
+      `Document ${wanted} is looked at with ${open.includes(known.document?.status ?? '') ? `those that may change (${last.open})` : `all the others (${last.all})`}.`,
+    )
+  if (claim.state === 'creating' && claim.attempted_at !== null && !isOverdue(claim, creatingTimeoutMs, now))
+    next.push(
+      `Unless a document is found, it counts as failed from ${new Date(Date.parse(claim.attempted_at) + creatingTimeoutMs).toISOString()} on.`,
+    )
+  return next
+}

@@ -1,0 +1,231 @@
+/** Differences between the payment platform and the invoicing system about an invoice. Pure. */
+
+import { type Claim, type Document, isInForce, noClaim } from '../document.ts'
+import type { Invoice } from '../invoice.ts'
+import {
+  findClaimRefusal,
+  ignoredBecause,
+  invoiceIdOf,
+  isGone,
+  isSameTaxId,
+  type LinkRules,
+  referenceOf,
+} from '../linking/link.ts'
+import { writeAmount } from '../money.ts'
+import type { SourceIdentity } from '../sources.ts'
+import type { Claimed, KnownDocument, LinkedInvoice } from '../store/document-store.ts'
+import { currencyOf, isSameAmount } from './compare-amounts.ts'
+
+export const differenceKinds = [
+  'paid_without_document',
+  'paid_not_settled',
+  'several_documents',
+  'document_on_void',
+  'total_differs',
+  'stuck_creating',
+  'failed',
+  'claim_contradicted',
+  'claimed_twice',
+  'tax_id_differs',
+  'document_of_unknown_invoice',
+  'document_without_invoice',
+] as const
+export type DifferenceKind = (typeof differenceKinds)[number]
+
+/** The invoice's side and the document's side, null where there is none, and what is wrong. */
+export interface Difference {
+  kind: DifferenceKind
+  customer_id: string | null
+  customer_name: string | null
+  invoice_id: string | null
+  number: string | null
+  issued_at: string | null
+  currency: string | null
+  /** In the currency's smallest unit. */
+  total_cents: number | null
+  /** A decimal in the currency's major unit, as the document's. */
+  total: string | null
+  document_id: number | null
+  document_number: string | null
+  document_status: string | null
+  document_currency: string | null
+  document_total: string | null
+  /** For people. */
+  detail: string
+}
+
+/**
+ * In the order of the kinds. `known` holds, among others, the documents that refer to the invoice or that it claims;
+ * `claimants`, among others, the invoices that claim the same document.
+ */
+export function findDifferences(
+  linked: LinkedInvoice,
+  known: readonly KnownDocument[],
+  rules: LinkRules,
+  platform: SourceIdentity,
+  now: number,
+  claimants: readonly Claimed[] = [],
+): Difference[] {
+  const invoice = JSON.parse(linked.summary) as Invoice
+  const claim = linked.claim ?? noClaim
+  const { ix_id } = invoice
+  const document = ix_id !== null && linked.document?.id === ix_id ? linked.document.document : null
+  const found: Difference[] = []
+  const sides = { ...invoiceSide(invoice), ...documentSide(document), document_id: ix_id }
+  const add = (kind: DifferenceKind, detail: string | null) => {
+    if (detail !== null) found.push({ kind, ...sides, detail })
+  }
+  const refusal = findClaimRefusal(invoice, claim, known, claimants, rules)
+  add('paid_without_document', findMissing(invoice, claim, document, rules))
+  add('paid_not_settled', findUnsettled(invoice, document))
+  if (linked.claim !== null)
+    add(
+      'several_documents',
+      findSeveral(invoice, refusal === null ? claim.ix_id : null, linked, known, rules),
+    )
+  add('document_on_void', findOnVoid(invoice, document))
+  // The amounts of a canceled document need not be right.
+  const isCounted = document !== null && document.status !== 'canceled' && document.status !== 'deleted'
+  if (isCounted) add('total_differs', compareTotals(invoice, document, platform))
+  if (ignoredBecause(invoice, claim, rules) === null) {
+    if (ix_id === null) add('stuck_creating', findStuck(invoice, claim, rules, now))
+    if (refusal === null) add('failed', findFailure(invoice, claim))
+    else add(refusal.kind, refusal.why)
+  }
+  if (isCounted) add('tax_id_differs', compareTaxIds(invoice, linked.client_tax_id, platform))
+  return found
+}
+
+/** A document in force that no invoice is tied to. */
+export function describeUnlinked(document: Document, rules: LinkRules): Difference {
+  const invoiceId = invoiceIdOf(document.reference, rules)
+  const side = { ...invoiceSide(null), ...documentSide(document), invoice_id: invoiceId }
+  const { id, date, status, reference } = document
+  const what = `document ${id} of ${date ?? 'an unknown day'} is ${status}, and refers to`
+  return invoiceId === null
+    ? {
+        kind: 'document_without_invoice',
+        ...side,
+        detail: `${what} ${reference === null ? 'nothing' : `'${reference}'`}`,
+      }
+    : {
+        kind: 'document_of_unknown_invoice',
+        ...side,
+        detail: `${what} ${invoiceId}, which is not in the store`,
+      }
+}
+
+function invoiceSide(invoice: Invoice | null) {
+  return {
+    customer_id: invoice?.customer_id ?? null,
+    customer_name: invoice?.display_name ?? null,
+    invoice_id: invoice?.id ?? null,
+    number: invoice?.number ?? null,
+    issued_at: invoice?.issued_at ?? null,
+    currency: invoice?.currency ?? null,
+    total_cents: invoice?.total_cents ?? null,
+    total: invoice === null ? null : writeAmount(invoice.total_cents, invoice.currency),
+  }
+}
+
+function documentSide(document: Document | null) {
+  return {
+    document_id: document?.id ?? null,
+    document_number: document?.number ?? null,
+    document_status: document?.status ?? null,
+    document_currency: document?.currency ?? null,
+    document_total: document?.total ?? null,
+  }
+}
+
+function findUnsettled({ status, ix_status }: Invoice, document: Document | null): string | null {
+  const itsStatus = document?.status ?? ix_status
+  if (status !== 'paid' || (itsStatus !== 'final' && itsStatus !== 'sent')) return null
+  return `paid, but ${document === null ? 'its document' : `document ${document.id}`} is ${itsStatus}, and not settled`
+}
+
+/** More than one document in force certifies one sale twice. */
+function findSeveral(
+  invoice: Invoice,
+  claimedId: number | null,
+  linked: LinkedInvoice,
+  known: readonly KnownDocument[],
+  rules: LinkRules,
+): string | null {
+  const reference = referenceOf(invoice.id, rules)
+  const all = [...(linked.document === null ? [] : [linked.document]), ...known]
+  const theirs = new Map<number, Document>()
+  for (const each of all) {
+    const { document } = each
+    if (document === null || isGone(each) || !isInForce(document)) continue
+    const isTheirs =
+      document.reference === reference || document.id === claimedId || document.id === invoice.ix_id
+    if (isTheirs) theirs.set(document.id, document)
+  }
+  if (theirs.size < 2) return null
+  const named = [...theirs.values()].sort((a, b) => a.id - b.id).map(({ id, status }) => `${id} (${status})`)
+  return `documents ${named.join(' and ')} are all in force`
+}
+
+function findMissing(
+  invoice: Invoice,
+  claim: Claim,
+  document: Document | null,
+  rules: LinkRules,
+): string | null {
+  const { status, ix_sync_state, ix_id } = invoice
+  if (status !== 'paid') return null
+  if (ix_sync_state === 'synced') {
+    const itsStatus = document?.status ?? invoice.ix_status
+    const name = ix_id === null ? 'its document' : `document ${ix_id}`
+    if (itsStatus === 'draft') return `paid, but ${name} is a draft`
+    return itsStatus === 'canceled' || itsStatus === 'deleted' ? `paid, but ${name} is ${itsStatus}` : null
+  }
+  if (ix_sync_state !== 'not_synced' || ignoredBecause(invoice, claim, rules) !== null) return null
+  return claim.ix_id === null
+    ? 'paid, and there is no document'
+    : `paid; document ${claim.ix_id} is recorded, but was never seen`
+}
+
+function findOnVoid({ status, ix_id, ix_status }: Invoice, document: Document | null): string | null {
+  const itsStatus = document?.status ?? ix_status
+  if (status !== 'void' || ix_id === null || itsStatus === 'canceled' || itsStatus === 'deleted') return null
+  return `void, but document ${ix_id} is ${itsStatus ?? 'there'}`
+}
+
+function compareTotals(
+  { total_cents, currency }: Invoice,
+  document: Document,
+  platform: SourceIdentity,
+): string | null {
+  const both = `${writeAmount(total_cents, currency)} ${currency} at ${platform.name}, ${[document.total, document.currency].filter(Boolean).join(' ')} on the document`
+  const other = currencyOf(document.currency)
+  if (other !== null && other !== currency) return `${both}: another currency`
+  const isSame = isSameAmount(total_cents, currency, document.total)
+  return isSame === null ? `${both}: the latter cannot be read` : isSame ? null : both
+}
+
+function findStuck(invoice: Invoice, claim: Claim, rules: LinkRules, now: number): string | null {
+  if (claim.state !== 'creating') return null
+  const since = claim.attempted_at ?? invoice.issued_at
+  if (now - Date.parse(since) <= rules.creatingTimeoutMs) return null
+  return claim.attempted_at === null
+    ? `creating since an unknown time; issued ${since}`
+    : `creating since ${since}`
+}
+
+function findFailure({ ix_sync_state }: Invoice, claim: Claim): string | null {
+  if (ix_sync_state !== 'failed' || claim.state === 'creating') return null
+  return claim.state === 'failed' || claim.ix_id === null
+    ? (claim.error ?? 'no reason is recorded')
+    : `document ${claim.ix_id} is recorded, but the invoicing system no longer has it`
+}
+
+function compareTaxIds(
+  { customer_tax_id }: Invoice,
+  other: string | null | undefined,
+  platform: SourceIdentity,
+): string | null {
+  if (!customer_tax_id || other === undefined || isSameTaxId(customer_tax_id, other ?? '')) return null
+  return `${customer_tax_id} at ${platform.name}, ${other || 'none'} of the document's client`
+}

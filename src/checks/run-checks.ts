@@ -1,0 +1,159 @@
+/** The checks of `fatura doctor`, one after the other: each depends on the findings before it. */
+import { type InvoiceXpressOptions, isInvoiceXpressOwn } from '../invoicexpress/client.ts'
+import { createDocumentSource } from '../invoicexpress/document-source.ts'
+import { invoicingAccountOf } from '../invoicexpress/source-identity.ts'
+import type { LinkRules } from '../linking/link.ts'
+import {
+  findDamage,
+  hostsOf,
+  openOperatorStore,
+  openReadStore,
+  openWriteStore,
+  readFacts,
+  splitAddresses,
+} from '../store/engines.ts'
+import type { OnRecounted, OperatorStore, WriteStore } from '../store/store.ts'
+import { createBillingSource } from '../stripe/billing-source.ts'
+import { isStripesOwn, type StripeOptions } from '../stripe/client.ts'
+import type { MetadataKeys } from '../stripe/map-claim.ts'
+import { checkClock } from './check-clock.ts'
+import { checkAccounts, checkConnector } from './check-connector.ts'
+import {
+  checkCounters,
+  checkDatabase,
+  checkIntegrity,
+  checkReadStore,
+  readFreshness,
+} from './check-database.ts'
+import { checkDrift } from './check-drift.ts'
+import { checkInvoiceXpress, quickPace } from './check-invoicexpress.ts'
+import { checkSample } from './check-sample.ts'
+import { checkStreams } from './check-streams.ts'
+import { checkStripe } from './check-stripe.ts'
+import { answerLimitMs, type Report } from './findings.ts'
+
+/** The settings under check; null for one that is not set, or wrong. */
+export interface Checked {
+  url: string | null
+  readUrl: string | null
+  stripe: StripeOptions | null
+  invoiceXpress: InvoiceXpressOptions | null
+  hasWebhookSecret: boolean
+  linking: { rules: LinkRules; keys: MetadataKeys } | null
+}
+
+export interface Wanted {
+  /** Number of invoices to compare with both systems. */
+  sample: number
+  /** Whether to replace wrong counters: the only write of all checks. */
+  repair: boolean
+  /** Whether to compare a file's indexes with its tables, too. */
+  deep: boolean
+  onCounted: OnRecounted
+  /** Called with the path of a store that another process writes to. */
+  onWait(path: string): void
+}
+
+export async function runChecks(report: Report, checked: Checked, wanted: Wanted): Promise<void> {
+  const { stripe, invoiceXpress } = checked
+  const store = await checkStore(report, checked, wanted)
+  try {
+    const payments = stripe && (await checkStripe(report, stripe, checked.hasWebhookSecret))
+    if (stripe !== null && payments !== null)
+      checkClock(report, 'Stripe', payments.clock, !isStripesOwn(stripe.base))
+    const invoicing = invoiceXpress && (await checkInvoiceXpress(report, invoiceXpress))
+    if (invoiceXpress !== null && invoicing !== null)
+      checkClock(report, 'InvoiceXpress', invoicing.clock, !isInvoiceXpressOwn(invoiceXpress.base))
+    if (store !== null && stripe !== null && payments?.mayRead === true)
+      await checkAccounts(report, store, {
+        source: openBilling(stripe),
+        invoicing: invoiceXpress && invoicingAccountOf(invoiceXpress),
+      })
+    const readable = {
+      stripe: payments?.mayRead === true ? stripe : null,
+      invoiceXpress: invoicing?.mayRead === true ? invoiceXpress : null,
+    }
+    await compareSample(report, store, checked, readable, wanted.sample)
+  } finally {
+    await store?.close()
+  }
+}
+
+const quick = { timeoutMs: answerLimitMs }
+
+function openBilling(stripe: StripeOptions, keys?: MetadataKeys) {
+  return createBillingSource({ ...stripe, ...quick }, { ...quickPace, perSecond: 20 }, keys)
+}
+
+/** Null when there is no store that could be read. The caller closes it. */
+async function checkStore(
+  report: Report,
+  { url, readUrl, stripe, invoiceXpress }: Checked,
+  { repair, deep, onCounted, onWait }: Wanted,
+): Promise<OperatorStore | null> {
+  const isReadable =
+    url !== null &&
+    (await checkDatabase(report, () => readFacts(url))) &&
+    (await checkIntegrity(report, isDeep => findDamage(url, isDeep), deep))
+  const next = 'Correct DATABASE_URL, or repair the database.'
+  const store = isReadable
+    ? await report('Database: opening').attempt(next, () => openOperatorStore(url))
+    : null
+  if (readUrl !== null) {
+    const syncedAt =
+      store === null || url === null ? null : await readFreshness(() => openReadStore(url)).catch(() => null)
+    const addresses = splitAddresses(readUrl)
+    for (const one of addresses) {
+      const at = addresses.length === 1 ? null : hostsOf(one)
+      const address = { at, readFacts: () => readFacts(one), openRead: () => openReadStore(one) }
+      await checkReadStore(report, address, syncedAt)
+    }
+  }
+  if (store === null || url === null) {
+    report('Streams').skip('the database cannot be read')
+    return null
+  }
+  const streams = await report('Streams').attempt('Look at the database first.', () => store.listStreams())
+  const connected = { stripe: stripe !== null, invoiceXpress: invoiceXpress !== null }
+  if (streams !== null) checkStreams(report, streams, connected, Date.now())
+  await checkConnector(report, store)
+  if (connected.stripe) await checkDrift(report, store)
+  const counters = { check: store.checkCounts, repair: repair ? repairCounters(url, onWait) : null }
+  await checkCounters(report, counters, onCounted)
+  return store
+}
+
+function repairCounters(url: string, onWait: Wanted['onWait']): WriteStore['repairCounts'] {
+  return async onProgress => {
+    const store = await openWriteStore(url, { onWait })
+    try {
+      return await store.repairCounts(onProgress)
+    } finally {
+      await store.close()
+    }
+  }
+}
+
+async function compareSample(
+  report: Report,
+  store: OperatorStore | null,
+  { invoiceXpress, linking }: Checked,
+  readable: Pick<Checked, 'stripe' | 'invoiceXpress'>,
+  count: number,
+): Promise<void> {
+  const sample = report('Sample')
+  if (count === 0) return sample.skip('not wanted')
+  if (store === null) return sample.skip('the database cannot be read')
+  if (readable.stripe === null) return sample.skip('Stripe cannot be read')
+  if (invoiceXpress !== null && readable.invoiceXpress === null)
+    report('Sample: documents').skip('InvoiceXpress cannot be read; the invoices alone are compared')
+  if (linking === null) return sample.fail('a setting LINK_… cannot be used', 'Correct the settings first.')
+  await checkSample(report, {
+    store,
+    payments: openBilling(readable.stripe, linking.keys),
+    documents:
+      readable.invoiceXpress && createDocumentSource({ ...readable.invoiceXpress, ...quick }, quickPace),
+    rules: linking.rules,
+    count,
+  })
+}

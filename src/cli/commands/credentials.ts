@@ -1,0 +1,106 @@
+/** The frame of `fatura token` and `fatura key`: a command that makes one, and `list` and `revoke`. */
+import { Command } from 'commander'
+import { openOperatorStore, openWriteStore } from '../../store/engines.ts'
+import type { OperatorStore, WriteStore } from '../../store/store.ts'
+import { addSettings } from '../settings/options.ts'
+import type { Options } from '../settings/read-settings.ts'
+import { CliError } from '../terminal/cli-error.ts'
+import { hideSecrets } from '../terminal/hide-secrets.ts'
+import { jsonLine } from '../terminal/json-line.ts'
+import { formatTable } from '../terminal/table.ts'
+import { withStore } from './with-store.ts'
+
+export interface Credential<Row> {
+  noun: 'token' | 'key'
+  description: string
+  make: Command
+  /** A command that makes the first one. */
+  example: string
+  /** The part that only its owner has, as in "The tokens themselves". */
+  secret: string
+  /** As in "every process refuses its links". */
+  refused: string
+  id: [argument: string, description: string]
+  /** Throws for a text that is no id. */
+  readId(text: string): string
+  list(store: OperatorStore): Promise<Row[]>
+  revoke(store: WriteStore, id: string, now: number): Promise<Row | null>
+  /** For `--json`, without a hash. */
+  show(row: Row): object
+  header: readonly string[]
+  cells(row: Row): string[]
+}
+
+export function credentialCommand<Row>(kind: Credential<Row>): Command {
+  const { noun } = kind
+  const list = new Command('list')
+    .description(`List the ${noun}s, newest first. ${kind.secret} are not kept and cannot be shown.`)
+    .option('--json', 'one JSON object a line')
+    .action(listAll)
+  const revoke = new Command('revoke')
+    .description(`End a ${noun} at once: every running process refuses ${kind.refused} within a second.`)
+    .argument(...kind.id)
+    .option('--json', 'one JSON object')
+    .action(revokeOne)
+  const command = new Command(noun).description(kind.description)
+  for (const each of [
+    kind.make.option('--create', 'create the store, where there is none yet'),
+    list,
+    revoke,
+  ])
+    command.addCommand(addSettings(each, ['DATABASE_URL']))
+  return command
+
+  async function listAll(options: { json?: true } & Options): Promise<void> {
+    const rows = await withStore(options, openOperatorStore, kind.list)
+    if (options.json === true) process.stdout.write(rows.map(row => jsonLine(kind.show(row))).join(''))
+    else if (rows.length === 0)
+      process.stdout.write(`There are no ${noun}s yet. Make one with: ${kind.example}\n`)
+    else process.stdout.write(formatTable([kind.header, ...rows.map(kind.cells)]))
+  }
+
+  async function revokeOne(text: string, options: { json?: true } & Options): Promise<void> {
+    const id = kind.readId(text.trim())
+    const row = await withStore(options, openWriteStore, store => kind.revoke(store, id, Date.now()))
+    if (row === null) throw new CliError(`There is no ${noun} ${id}. "fatura ${noun} list" shows them.`)
+    process.stdout.write(
+      options.json === true
+        ? jsonLine(kind.show(row))
+        : `Revoked ${id}: every process refuses ${kind.refused} within a second.\n`,
+    )
+  }
+}
+
+/** Saves a new one, and warns of customers without invoices: one may come later, or is a typing error. */
+export async function saveCredential(
+  options: Options,
+  customers: readonly string[] | null,
+  save: (store: WriteStore) => Promise<void>,
+): Promise<void> {
+  await withStore(options, openWriteStore, async store => {
+    await save(store)
+    const known = new Set(await store.findCustomers(customers ?? []))
+    const unknown = (customers ?? []).filter(id => !known.has(id))
+    if (unknown.length === 0) return
+    const others = unknown.length > maxNamed ? ` and ${unknown.length - maxNamed} more` : ''
+    process.stderr.write(
+      `The store holds no invoice of ${unknown.slice(0, maxNamed).join(', ')}${others}. Check the ID, unless the first invoice is still to come.\n`,
+    )
+  })
+}
+
+const maxNamed = 5
+
+/** `what` is as in "--name". */
+export function checkName(what: string, name: string, shortest: number): void {
+  if (!/^[^\p{Cc}]{0,100}$/u.test(name) || name.length < shortest)
+    throw new CliError(
+      `${what} must be one line of ${shortest === 0 ? 'at most' : `${shortest} to`} 100 characters.`,
+    )
+  if (hideSecrets(name) !== name)
+    throw new CliError(`${what} must not hold a token, a key or a password: lists show it.`)
+}
+
+export function describeScope(customers: readonly string[] | null): string {
+  return customers === null ? 'every customer' : customers.join(', ')
+}

@@ -1,0 +1,163 @@
+/** The systems of the demo: a local Stripe and a local InvoiceXpress, synchronized into a store, that go on changing. */
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
+import type { Logger } from 'pino'
+import { createDocuments } from '../../../sandbox/invoicexpress/account.ts'
+import { startInvoiceXpressSandbox } from '../../../sandbox/invoicexpress/server.ts'
+import { startStripeSandbox } from '../../../sandbox/stripe/server.ts'
+import { createToken } from '../../access/token.ts'
+import type { Invoice, InvoiceKey } from '../../invoice.ts'
+import type { InvoiceXpressOptions } from '../../invoicexpress/client.ts'
+import { createDocumentSource } from '../../invoicexpress/document-source.ts'
+import { usualRules } from '../../linking/link.ts'
+import { migrateStore, openWriteStore } from '../../store/engines.ts'
+import type { WriteStore } from '../../store/store.ts'
+import { createBillingSource } from '../../stripe/billing-source.ts'
+import type { StripeOptions } from '../../stripe/client.ts'
+import { createWebhookServer } from '../../stripe/webhook.ts'
+import { createConnector } from '../../sync/connector.ts'
+import { createDocumentSync } from '../../sync/documents.ts'
+
+/** Changes: the delay of the first, their interval, and the simulated time that passes each time. */
+const firstChangeMs = 20_000
+const changeEveryMs = 5_000
+const timeStepSeconds = 3 * 60 * 60
+
+export interface DemoCustomer {
+  customer_id: string
+  name: string
+  currency: string
+  invoices: number
+}
+
+export interface DemoSystems {
+  stripe: StripeOptions
+  invoiceXpress: InvoiceXpressOptions
+  /** For every customer of the demo. */
+  token: string
+  customers: DemoCustomer[]
+  /** An invoice with lines and both PDFs, of the last customer but one. */
+  sample: InvoiceKey
+  stop(): Promise<void>
+}
+
+export async function startDemoSystems(
+  url: string,
+  log: Logger,
+  onEvent: (line: string) => void,
+): Promise<DemoSystems> {
+  const stopping = new AbortController()
+  const sandbox = await startStripeSandbox({ seed: 2026, invoices: 280, customers: 6 })
+  const documents = createDocuments(sandbox.account, { seed: 2026 })
+  const ix = await startInvoiceXpressSandbox({ documents })
+  const stripe = { apiKey: 'sk_test_sandbox', base: sandbox.address }
+  const invoiceXpress = { account: null, apiKey: 'ix_test_sandbox', base: ix.address }
+  await migrateStore(url)
+  const store = await openWriteStore(url)
+  const source = createBillingSource(stripe)
+  // The sandbox's clock begins at a moment of its own: what is recent there is not too old here.
+  const creatingTimeoutMs = usualRules.creatingTimeoutMs + Date.now() - sandbox.account.clock * 1000
+  const rules = { ...usualRules, creatingTimeoutMs }
+  const connector = await createConnector({ source, store, rules, log, signal: stopping.signal })
+  await connector.backfill()
+  await connector.catchUp()
+  const documentSync = await createDocumentSync({
+    source: createDocumentSource(invoiceXpress),
+    store,
+    rules,
+    log,
+    signal: stopping.signal,
+    missesApart: 0,
+  })
+  while ((await documentSync.sweepMonth()) !== null);
+  const readDocuments = async () => {
+    await documentSync.sweepRecent()
+    return documentSync.refreshOpen()
+  }
+  // A document that is missed twice is gone.
+  for (let round = 0; round < 2; round++) await readDocuments()
+  const invoices = (await store.readInvoices(null, 10_000)).map(({ summary }): Invoice => JSON.parse(summary))
+
+  const secret = 'whsec_demo'
+  const receiver = createWebhookServer({ stripe, secret, apply: connector.applyNotification, log })
+  receiver.listen(0, '127.0.0.1')
+  await once(receiver, 'listening')
+  sandbox.subscribe(`http://127.0.0.1:${(receiver.address() as AddressInfo).port}/`, secret)
+  const changes = repeatChange(async () => {
+    const since = sandbox.account.events.length
+    sandbox.account.advance(timeStepSeconds)
+    for (const { event, status } of await sandbox.deliver({ since }))
+      if (status === 200) onEvent(`webhook: ${event.type}, applied`)
+    // Nothing is missing: this moves the freshness forward.
+    await connector.catchUp()
+    if (documents.follow() === 0) return
+    const { changed } = await readDocuments()
+    if (changed > 0) onEvent(`documents: ${changed} invoices changed`)
+  })
+
+  const customers = describeCustomers(invoices)
+  return {
+    stripe,
+    invoiceXpress,
+    token: await saveToken(
+      store,
+      customers.map(({ customer_id }) => customer_id),
+    ),
+    customers,
+    sample: pickSample(invoices, customers.at(-2)?.customer_id ?? ''),
+    async stop() {
+      stopping.abort()
+      await changes.stop()
+      receiver.close()
+      receiver.closeAllConnections()
+      await sandbox.close()
+      await ix.close()
+      await store.close()
+    },
+  }
+}
+
+/** Runs a step now and then; stops after the one that is under way. */
+function repeatChange(step: () => Promise<void>): { stop(): Promise<void> } {
+  let running = Promise.resolve()
+  const run = () => {
+    running = running.then(step).catch(() => {})
+  }
+  let repeat: NodeJS.Timeout | undefined
+  const first = setTimeout(() => {
+    run()
+    repeat = setInterval(run, changeEveryMs)
+  }, firstChangeMs)
+  return {
+    stop() {
+      clearTimeout(first)
+      clearInterval(repeat)
+      return running
+    },
+  }
+}
+
+function describeCustomers(invoices: readonly Invoice[]): DemoCustomer[] {
+  const customers = new Map<string, DemoCustomer>()
+  for (const { customer_id, display_name, currency } of invoices) {
+    const customer = customers.get(customer_id) ?? { customer_id, name: display_name, currency, invoices: 0 }
+    customers.set(customer_id, { ...customer, invoices: customer.invoices + 1 })
+  }
+  return [...customers.values()].sort((a, b) => b.invoices - a.invoices)
+}
+
+function pickSample(invoices: readonly Invoice[], customerId: string): InvoiceKey {
+  const found = invoices.find(
+    ({ customer_id, status, ix_id, ix_status }) =>
+      customer_id === customerId && status === 'paid' && ix_id !== null && ix_status === 'settled',
+  )
+  if (found === undefined) throw new Error('the sandbox has no paid invoice with a document')
+  return found
+}
+
+async function saveToken(store: WriteStore, customers: readonly string[]): Promise<string> {
+  const { id, token, hash } = createToken()
+  const created_at = Date.now()
+  await store.saveToken({ id, name: 'demo', hash, customers, created_at, expires_at: null, revoked_at: null })
+  return token
+}

@@ -1,0 +1,88 @@
+/** The settings as a start reads them: each wrong one is a finding of its own, and the right ones share one. */
+import { describeKey } from '../../checks/check-stripe.ts'
+import type { Report } from '../../checks/findings.ts'
+import type { Checked } from '../../checks/run-checks.ts'
+import { isInvoiceXpressOwn } from '../../invoicexpress/client.ts'
+import { isStripesOwn } from '../../stripe/client.ts'
+import {
+  invoiceXpressOf,
+  invoiceXpressSettings,
+  linkingOf,
+  linkSettings,
+  providerOf,
+  providerSettings,
+  stripeOf,
+  stripeSettings,
+} from '../settings/connections.ts'
+import { checkSettings, type Options, readSettings } from '../settings/read-settings.ts'
+import type { Setting } from '../settings/settings.ts'
+import { CliError } from '../terminal/cli-error.ts'
+
+export function readChecked(report: Report, options: Options): Checked {
+  const settings = checkSettings(options)
+  for (const { setting, problem } of settings) if (problem !== null) fail(`Setting ${setting}`, problem)
+  const right = settings.filter(({ problem }) => problem === null).map(({ setting }) => setting)
+  report('Settings').ok(right.length === 0 ? 'none is set' : `well-formed: ${right.join(', ')}`)
+
+  function fail(check: string, problem: string): void {
+    report(check).fail(problem.replace(/\.$/, ''), 'Correct it.')
+  }
+  /** Null for a wrong value, which is reported once. */
+  function read<T>(readAll: () => T): T | null {
+    try {
+      return readAll()
+    } catch (error) {
+      if (!(error instanceof CliError)) throw error
+      if (settings.every(({ problem }) => problem !== error.message)) fail('Settings', error.message)
+      return null
+    }
+  }
+  const one = <K extends Setting>(name: K) => read(() => readSettings(options, [name])[name])
+  const isAbsent = (name: Setting) => settings.every(({ setting }) => setting !== name)
+  const stripe = read(() => stripeOf(readSettings(options, stripeSettings)))
+  const invoiceXpress = read(() =>
+    invoiceXpressOf(readSettings(options, [...invoiceXpressSettings, 'INVOICEXPRESS_PDF_ORIGINS'])),
+  )
+  // Only its form: whether the provider answers is the API's to find out.
+  read(() => providerOf(readSettings(options, providerSettings)))
+  const hasWebhookSecret = one('STRIPE_WEBHOOK_SECRET') !== null
+  if (stripe !== null)
+    report('Stripe').ok(`connected, ${isStripesOwn(stripe.base) ? 'at Stripe' : 'at a sandbox'}`)
+  else if (isAbsent('STRIPE_API_KEY'))
+    report('Stripe').skip('not connected', 'Set STRIPE_API_KEY to synchronize and to download PDFs.')
+  if (hasWebhookSecret) report('Stripe: webhook secret').ok('set, and of the right form')
+  if (invoiceXpress !== null)
+    report('InvoiceXpress').ok(
+      `connected, ${isInvoiceXpressOwn(invoiceXpress.base) ? 'at InvoiceXpress' : 'at a sandbox'}`,
+    )
+  else if (isAbsent('INVOICEXPRESS_API_KEY'))
+    report('InvoiceXpress').skip(
+      'not connected',
+      'Set INVOICEXPRESS_ACCOUNT and INVOICEXPRESS_API_KEY for certified documents.',
+    )
+  const linking = read(() =>
+    linkingOf(readSettings(options, [...linkSettings, 'LINK_METADATA_KEYS']), invoiceXpress !== null),
+  )
+  const checked = { stripe, invoiceXpress, hasWebhookSecret, linking }
+  checkMix(report, checked)
+  return { ...checked, url: one('DATABASE_URL'), readUrl: one('DATABASE_READ_URL') }
+}
+
+/** A real key at a sandbox, or a sandbox beside a real system, is hardly meant. */
+function checkMix(
+  report: Report,
+  { stripe, invoiceXpress }: Pick<Checked, 'stripe' | 'invoiceXpress'>,
+): void {
+  if (stripe === null) return
+  const isReal = isStripesOwn(stripe.base)
+  if (describeKey(stripe.apiKey).mode === 'live' && !isReal)
+    report('Setting STRIPE_API_BASE').warn(
+      'a live key is sent to an address that is not Stripe’s',
+      'Remove STRIPE_API_BASE, or use a test key. Roll the live key if that address is not yours.',
+    )
+  if (invoiceXpress !== null && isReal !== isInvoiceXpressOwn(invoiceXpress.base))
+    report('Settings').warn(
+      'one of Stripe and InvoiceXpress is a sandbox, the other is not: their records cannot fit',
+      'Remove STRIPE_API_BASE or INVOICEXPRESS_API_BASE, or set both.',
+    )
+}

@@ -1,0 +1,99 @@
+/** Ends the connections of a server without the loss of a request. */
+import { once } from 'node:events'
+import type { Server } from 'node:http'
+import type { Socket } from 'node:net'
+import { setImmediate as immediate, setTimeout as sleep } from 'node:timers/promises'
+import { leaving } from './guarded-server.ts'
+
+/** Silence of all connections before those without a request are closed. */
+const graceMs = 1_000
+
+/** From now on every answer carries `Connection: close`, and ends its connection. Every request is still answered. */
+export function endConnectionsByAnswers(server: Server): void {
+  server.prependListener('request', (_request, response) => {
+    response.shouldKeepAlive = false
+  })
+  server.emit(leaving)
+}
+
+/**
+ * When a server closes, Node closes every connection without a request under way, though its client may be about to send
+ * one, or still be reading the last answer. Here, such connections stay open until nothing was written, nothing waited to
+ * be read and no client connected for a while. Connections are looked at only then: a request costs nothing for it.
+ */
+export function holdConnections(server: Server): void {
+  /** With the bytes written at the last look. */
+  const connections = new Map<Socket, number>()
+  let quietSince: number | undefined
+  server.on('connection', (socket: Socket) => {
+    connections.set(socket, -1)
+    socket.once('close', () => connections.delete(socket))
+  })
+  const closeIdleConnections = server.closeIdleConnections.bind(server)
+  server.closeIdleConnections = () => {
+    const now = performance.now()
+    quietSince ??= now
+    for (const [socket, written] of connections) {
+      if (socket.bytesWritten !== written || socket.writableLength > 0) quietSince = now
+      connections.set(socket, socket.bytesWritten)
+    }
+    if (now - quietSince < graceMs) return
+    closeIdleConnections()
+    // Node 24 leaves out connections that never sent anything.
+    for (const socket of connections.keys()) if (socket.bytesRead === 0) socket.destroy()
+  }
+}
+
+/** Longer than a request takes; the rest is cut off then. */
+const patienceMs = 8_500
+
+/** The port is closed after this silence; and in any case after the longest wait. */
+const quietMs = 100
+const longestMs = 500
+
+/** Points that all processes at a port reach before any of them goes on. */
+export const meetingPoints = ['quiet', 'closed'] as const
+export type Meet = (point: (typeof meetingPoints)[number]) => Promise<void>
+
+/**
+ * Stops listening without the loss of a connection: the system resets connections that were not accepted yet. Until no client
+ * connects for a moment, connections are accepted and not read: a client that waits for an answer does not connect again
+ * meanwhile. Then all are read.
+ */
+async function stopListening(server: Server, meet: Meet): Promise<void> {
+  const taken: Socket[] = []
+  const take = (socket: Socket) => {
+    taken.push(socket)
+    // After Node began to read.
+    process.nextTick(() => socket.pause())
+  }
+  server.on('connection', take)
+  const until = performance.now() + longestMs
+  for (let [last, seen] = [performance.now(), 0]; performance.now() < Math.min(last + quietMs, until); ) {
+    await sleep(quietMs / 4)
+    // Right after all that had connected were taken, however late that is.
+    await immediate()
+    if (taken.length > seen) last = performance.now()
+    seen = taken.length
+  }
+  await meet('quiet')
+  server.close()
+  server.off('connection', take)
+  await meet('closed')
+  for (const socket of taken) socket.resume()
+}
+
+/** Closes the server and lets connections go as they fall silent; `close` waits for the last of them. */
+export async function closeGently(
+  server: Server,
+  close: () => Promise<unknown> = () => once(server.close(), 'close'),
+  meet: Meet = async () => {},
+): Promise<void> {
+  const cutOff = setTimeout(() => server.closeAllConnections(), patienceMs)
+  await stopListening(server, meet)
+  // Right after what has arrived was read.
+  const letGo = setInterval(() => setImmediate(() => server.closeIdleConnections()), 50)
+  await close()
+  clearInterval(letGo)
+  clearTimeout(cutOff)
+}

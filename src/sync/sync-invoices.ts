@@ -1,0 +1,78 @@
+/** A single run over all invoices; and the repetition of steps. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Logger } from 'pino'
+import type { WriteStore } from '../store/store.ts'
+import { billingStreams } from '../stream-names.ts'
+import type { Connector } from './connector.ts'
+import { eventsEvery } from './intervals.ts'
+import { customerPatience, readStreams, relistPages, retryAside, type Tell } from './rhythm.ts'
+import { createTimer, realClocks, runDue } from './schedule.ts'
+
+/** Pause after a failure. */
+export const retryPauseMs = 5_000
+
+/** Repeats a step until the signal, after the pause that it resolves with, or the pause after a failure. */
+export async function repeat(step: () => Promise<number>, log: Logger, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    const pauseMs = await step().catch(error => {
+      if (!signal.aborted) log.error({ err: error }, 'sync failed; trying again')
+      return retryPauseMs
+    })
+    await pause(pauseMs, signal)
+  }
+}
+
+/** Ends early at the signal. */
+export async function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
+  await sleep(milliseconds, undefined, { signal }).catch(() => {})
+}
+
+interface SyncInvoicesOptions {
+  store: WriteStore
+  log: Logger
+  signal: AbortSignal
+  /** Whether everything is to be listed again, whatever was listed before. */
+  isFull?: boolean
+}
+
+/** All invoices of the account. Events are followed meanwhile: the list of a large account takes hours. */
+export async function syncInvoices(
+  connector: Connector,
+  options: SyncInvoicesOptions,
+  tell: Tell,
+): Promise<void> {
+  const { store, signal, isFull = false } = options
+  const names = billingStreams(connector.source)
+  const lastRunAt = (await readStreams(store)).get(names.events)?.succeeded_at ?? null
+  do {
+    tell('backfill', await whileFollowing(connector, options, connector.backfill()))
+    tell('catchUp', await connector.catchUp())
+    // The events had a gap that only the list can close.
+  } while (!(await connector.isListed()))
+  signal.throwIfAborted()
+  const relist = (await readStreams(store)).get(names.relist)
+  const pages = isFull ? undefined : relistPages(connector, relist, lastRunAt, realClocks)
+  if (pages !== 0) tell('relist', await whileFollowing(connector, options, connector.relist(isFull, pages)))
+  tell('rereadUnsettled', await connector.rereadUnsettled(connector.startedAt))
+  await retryAside(connector, tell)
+}
+
+async function whileFollowing<T>(
+  connector: Connector,
+  options: SyncInvoicesOptions,
+  work: Promise<T>,
+): Promise<T> {
+  const done = new AbortController()
+  const signal = AbortSignal.any([options.signal, done.signal])
+  const timer = createTimer(eventsEvery, realClocks, eventsEvery)
+  const steps = [{ timer, run: () => connector.catchUp(customerPatience) }]
+  const following = repeat(() => runDue(steps), options.log, signal)
+  try {
+    const result = await work
+    done.abort()
+    await following
+    return result
+  } finally {
+    done.abort()
+  }
+}
