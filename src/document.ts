@@ -1,6 +1,6 @@
 /** The domain: the certified document of an invoice, and what ties the two together. */
 
-/** The types that certify an invoice; credit and debit notes and receipts are about one, and are none. */
+/** The types that certify an invoice; credit notes, debit notes and receipts only refer to one. */
 export const documentTypes = [
   'Invoice',
   'InvoiceReceipt',
@@ -16,11 +16,11 @@ export interface Document {
   type: DocumentType
   /** The system's own word; `deleted` when the document is known to be gone. */
   status: string
-  /** What it refers to: an invoice's id, when it was made by the convention. */
+  /** Its reference: an invoice's id, by the convention. */
   reference: string | null
-  /** What its maker calls it, where its maker does: some put the invoice's id here. */
+  /** An id that its creator gave: some put the invoice's id here. */
   uid?: string
-  /** As printed, such as "6/G"; null before it is issued. */
+  /** The printed number, such as "6/G"; null before it is issued. */
   number: string | null
   /** The day it carries, as YYYY-MM-DD. */
   date: string | null
@@ -34,7 +34,7 @@ export interface Document {
 export const claimedStates = ['creating', 'synced', 'failed', 'ignored'] as const
 export type ClaimedState = (typeof claimedStates)[number]
 
-/** What whoever creates documents recorded beside the invoice. Null where nothing, or nothing readable, is recorded. */
+/** The creator's record of the document, kept with the invoice. Null where nothing readable is recorded. */
 export interface Claim {
   state: ClaimedState | null
   ix_id: number | null
@@ -61,11 +61,11 @@ export function isInForce({ status }: Document): boolean {
   return !notInForce.includes(status)
 }
 
-/** So often in a row a document is missed before it counts as gone. */
+/** A document that is missing so often in a row counts as gone. */
 export const missesToBelieve = 2
 
-/** Those that still change, in the lists' words; any other is looked at again only now and then. */
+/** Statuses that still change, in the lists' words; documents of others are read again only now and then. */
 export const openInLists = ['draft', 'sent'] as const
 
-/** The same as documents may have them: `sent` is the lists' word for `final`. */
+/** The same in the documents' words: `sent` is the lists' word for `final`. */
 export const openDocumentStatuses = ['draft', 'final', 'sent'] as const

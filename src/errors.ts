@@ -1,9 +1,10 @@
 /** Every error the API can answer, with its HTTP status and its meaning. Imports nothing. */
 export const errorCodes = {
-  invalid_request: { status: 400, meaning: 'The request itself is malformed; `message` says what to fix.' },
+  invalid_request: { status: 400, meaning: 'The request itself is malformed; `message` explains why.' },
   invalid_parameter: {
     status: 400,
-    meaning: '`param` names a path or query parameter whose value is not allowed; `message` says what is.',
+    meaning:
+      '`param` names a path or query parameter whose value is not allowed; `message` names the allowed ones.',
   },
   missing_token: { status: 401, meaning: 'No `Authorization: Bearer` header was sent.' },
   invalid_token: { status: 401, meaning: 'The token is unknown, malformed, expired or revoked.' },
@@ -58,9 +59,9 @@ export type ErrorCode = keyof typeof errorCodes
 export interface ErrorDetails {
   /** The parameter at fault. */
   param?: string
-  /** After how many seconds a new try makes sense. */
+  /** Seconds until a retry makes sense. */
   retryAfter?: number
-  /** What to log beside the answer; never sent. */
+  /** Logged beside the answer; never sent. */
   cause?: unknown
 }
 

@@ -1,10 +1,10 @@
-/** The domain: what an invoice is, in the contract's own words. */
+/** The domain: invoices, in the contract's own words. */
 import type { Claim } from './document.ts'
 
 export const invoiceStatuses = ['draft', 'open', 'paid', 'void', 'uncollectible'] as const
 export type InvoiceStatus = (typeof invoiceStatuses)[number]
 
-/** Those that still change where they come from: what is uncollectible may still be paid. */
+/** Statuses that still change at the platform: an uncollectible invoice may still be paid. */
 export const unsettledStatuses = ['draft', 'open', 'uncollectible'] as const satisfies InvoiceStatus[]
 
 export const syncStates = ['not_synced', 'creating', 'synced', 'failed', 'ignored'] as const
@@ -46,17 +46,17 @@ export interface Line {
   currency: string
 }
 
-/** What names a record, and the order in which records are walked through. */
+/** The key of a record, and the order in which records are walked through. */
 export interface InvoiceKey {
   customer_id: string
   id: string
 }
 
-/** What a writer hands to the store. `lines` is null when they are not known, never a part of them. */
+/** The record that a writer hands to the store. `lines` is null when they are not known, never a part of them. */
 export interface InvoiceRecord {
   invoice: Invoice
   lines: readonly Line[] | null
-  /** What is recorded of its document at the payment platform; not given for an invoice from elsewhere. */
+  /** The payment platform's record of its document; absent for an invoice from elsewhere. */
   claim?: Claim
 }
 
@@ -85,7 +85,7 @@ export interface InvoiceList {
   source: 'synchronized_records'
 }
 
-/** Which invoices are wanted, by the names of a list's parameters. A filter that is undefined or empty is none. */
+/** The filters of a list, by the names of its parameters. One that is undefined or empty is none. */
 export interface InvoiceFilters {
   status?: InvoiceStatus | undefined
   ix_status?: string | undefined
@@ -116,7 +116,7 @@ export const listParameters = Object.keys(parameters)
 export const documentKinds = ['ix', 'payments'] as const
 export type DocumentKind = (typeof documentKinds)[number]
 
-/** Why an invoice has no PDF of a kind: no document is associated with it, or only a draft. Null when there should be one. */
+/** The reason for which an invoice has no PDF of a kind: no document is associated with it, or only a draft. Null when there should be one. */
 export function findNoPdf(
   kind: DocumentKind,
   { status, ix_id, ix_status }: Pick<Invoice, 'status' | 'ix_id' | 'ix_status'>,

@@ -1,18 +1,18 @@
 /** Amounts as people write them: the records count in a currency's smallest unit. No floats. Imports nothing. */
 
-/** As the payment platform counts them: in whole units. Not ISK and UGX, which it has without decimals, and yet counts in hundredths. */
+/** Currencies that the payment platform counts in whole units. Not ISK and UGX: without decimals, and yet counted in hundredths. */
 const withoutDecimals = new Set('bif clp djf gnf jpy kmf krw mga pyg rwf vnd vuv xaf xof xpf'.split(' '))
 const withThreeDecimals = new Set('bhd jod kwd omr tnd'.split(' '))
 
 /** The most decimals that any currency has. */
 export const mostDecimals = 3
 
-/** How many decimals the smallest unit of a currency has, as the payment platform counts. */
+/** Decimals of a currency's smallest unit, as the payment platform counts. */
 export function decimalsOf(currency: string): number {
   return withoutDecimals.has(currency) ? 0 : withThreeDecimals.has(currency) ? mostDecimals : 2
 }
 
-/** As a decimal, such as "-12.34" of -1234 eur. */
+/** The amount as a decimal: "-12.34" of -1234 eur. */
 export function writeAmount(smallest: number, currency: string): string {
   const decimals = decimalsOf(currency)
   const digits = String(Math.abs(smallest)).padStart(decimals + 1, '0')

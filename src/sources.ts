@@ -1,19 +1,19 @@
-/** What the API asks of the two upstream systems while a client waits. The connectors implement it. */
+/** The contracts of the two upstream systems, for the API and for the connector. */
 import type { Document, DocumentType } from './document.ts'
 import type { Invoice, InvoiceRecord, InvoiceStatus, Line } from './invoice.ts'
 
 /** A PDF on its way. The reader destroys `body` when the client goes away. */
 export interface Pdf {
   body: NodeJS.ReadableStream
-  /** In bytes, when the upstream tells. */
+  /** Bytes; null when the upstream does not name them. */
   size: number | null
 }
 
-/** What the API heeds before it asks. */
+/** Limits that the API obeys. */
 interface Guarded {
-  /** How often it may be asked within a second, for lines and for PDFs each; as often as needed when not given. */
+  /** Maximum of calls a second, for lines and for PDFs each. Absent: unlimited. */
   perSecond?: number
-  /** Why nothing is asked of it right now: it wanted a pause, or failed too often. Then nobody need wait for a turn. */
+  /** The reason for which it is not called right now: it asked for a pause, or failed too often. Then no request queues. */
   refusal?(): SourceError | null
 }
 
@@ -24,19 +24,19 @@ export interface PaymentPlatform extends Guarded {
   openPdf(invoiceId: string, signal: AbortSignal): Promise<Pdf>
 }
 
-/** Why an invoice of the platform's is none of ours. */
+/** The reason for which an invoice of the platform is left out. */
 export type Refusal = 'preview' | 'no_customer' | 'invalid_customer' | 'unknown_status'
 
-/** An invoice as the platform had it at one moment, not yet one of ours. */
+/** An invoice as the platform had it at one moment, not mapped yet. */
 export interface Observation {
   id: string
-  /** Whose it is; null when the platform does not say, as of an invoice that is gone. */
+  /** Its customer; null when the platform names none, as of an invoice that is gone. */
   customer_id: string | null
-  /** When it was created, by the platform's clock in seconds; absent for an invoice that is gone. */
+  /** Time of its creation, by the platform's clock in seconds; absent for an invoice that is gone. */
   created?: number
   /**
-   * Makes it a record, given what is stored of it; or says in a word why it is none of ours. Null when the platform no
-   * longer has the invoice.
+   * Maps it to a record, given the stored invoice; or returns the reason for leaving it out. Null when the platform no longer
+   * has the invoice.
    */
   map: ((previous: Invoice | null) => InvoiceRecord | { refusal: Refusal }) | null
 }
@@ -47,27 +47,27 @@ export interface Unfit {
   reason: string
 }
 
-/** Which invoices a list is to hold: all of the account when nothing is given. */
+/** The filter of a list of invoices. Empty: all of the account. */
 export interface ListFilter {
   customerId?: string
   status?: InvoiceStatus
-  /** Created from this moment on, and before that one, by the platform's clock in seconds. */
+  /** Bounds of the creation, the second exclusive, by the platform's clock in seconds. */
   from?: number
   before?: number
 }
 
-/** What happened just now goes before what is merely listed; what is looked through again goes last, and slowly. */
+/** The order of calls: for new events first, for lists next, for repeated lists last and slowly. */
 export type Urgency = 'now' | 'soon' | 'slowly'
 
 export interface ObservationPage {
   observations: readonly Observation[]
-  /** Those on the page that do not fit. When none fits, the call fails instead: that says more of the platform. */
+  /** Records of the page that do not fit. When none fits, the call fails: the platform is at fault. */
   unfit: readonly Unfit[]
-  /** How many records on the page have no id to keep them by; none when not given. */
+  /** Number of records of the page without an id. Default: 0. */
   nameless?: number
-  /** Where the next page begins; null on the last. */
+  /** The cursor of the next page; null on the last. */
   next: string | null
-  /** When the first and the last of the page were created, by the platform's clock, in seconds; 0 on an empty page. */
+  /** Creation of the page's first and last record, by the platform's clock, in seconds; 0 on an empty page. */
   began: number
   reached: number
 }
@@ -78,28 +78,28 @@ export interface Notification {
   id: string
   /** The platform's own word, such as invoice.paid. */
   type: string
-  /** When it happened by the platform's clock, in seconds. */
+  /** Its time by the platform's clock, in seconds. */
   created: number
   invoice_id: string | null
   customer_id: string | null
-  /** Of a customer: only drafts follow what changed. All of the customer's invoices may, when not given. */
+  /** Of a customer's event: only drafts may have changed. Absent: all of the customer's invoices. */
   only?: 'draft'
 }
 
 export interface NotificationPage {
   notifications: readonly Notification[]
   next: string | null
-  /** What the platform's clock said, in seconds. */
+  /** The platform's clock, in seconds. */
   now: number
 }
 
-/** How an upstream system is called. */
+/** The names of an upstream system. */
 export interface SourceIdentity {
-  /** For people, as in "Stripe". */
+  /** The name for people, such as "Stripe". */
   name: string
-  /** What its account and its records are stored under, such as `stripe`. */
+  /** The key under which its account and records are stored, such as `stripe`. */
   system: string
-  /** What the names of its streams begin with. */
+  /** The prefix of its streams' names. */
   streamPrefix: string
 }
 
@@ -108,38 +108,38 @@ export interface SourceIdentities {
   documents: SourceIdentity
 }
 
-/** What the connector asks of a payment platform. Each call is paced and retried; what remains is a `SourceError`. */
+/** A payment platform, for the connector. Each call is paced and retried, and then rejects with a `SourceError`. */
 export interface BillingSource extends SourceIdentity {
-  /** For how many days the platform keeps what happened. */
+  /** Days for which the platform keeps events. */
   eventsKeptDays: number
-  /** How often everything is to be listed again, in milliseconds, where events may pass changes over; once a day when not given. */
+  /** Interval of listing everything again, where events may miss changes. Default: a day. */
   relistEveryMs?: number
-  /** What the key should be allowed to and is not, as a sentence; null when nothing lacks, as far as it was asked for. */
+  /** The permissions that the key lacks, as a sentence; null when no call was refused for one. */
   lacks?(): string | null
   /** Invoices, newest first. Lines are complete, or null. */
   listInvoices(after: string | null, filter?: ListFilter, urgency?: Urgency): Promise<ObservationPage>
-  /** Rejects with an `UnfitRecord` when what the platform sent is none. */
+  /** Rejects with an `UnfitRecord` when the platform's record does not fit. */
   fetchInvoice(id: string, customerId: string | null, urgency?: Urgency): Promise<Observation>
-  /** What happened since a moment of the platform's clock, newest first. */
+  /** Events since a moment of the platform's clock, newest first. */
   listNotifications(since: number, after: string | null): Promise<NotificationPage>
-  /** Whose invoices these are. */
+  /** The account of these invoices. */
   identify(): Promise<BillingAccount>
 }
 
-/** An account of a payment platform. What the key may not read is null. */
+/** An account of a payment platform. A field that the key may not read is null. */
 export interface BillingAccount {
   id: string | null
   mode: 'live' | 'test' | null
 }
 
-/** Which documents a list is to hold. Those of every certifying type; of every status unless some are given. */
+/** The filter of a list of documents of all certifying types. */
 export interface DocumentQuery {
   /** Days as YYYY-MM-DD, both inclusive, of the date that a document carries. */
   from?: string
   to?: string
-  /** In the list's own words: what a document calls `final`, the list calls `sent`. */
+  /** In the list's own words: `final` of a document is `sent` in the list. Absent: all. */
   statuses?: readonly string[]
-  /** Those that were put away: no other list holds them. */
+  /** Whether to list archived documents: no other list holds them. */
   isArchived?: boolean
 }
 
@@ -153,25 +153,25 @@ export interface Misfit {
 export interface DocumentPage {
   documents: readonly Document[]
   misfits: readonly Misfit[]
-  /** How many pages there are, and how many documents on all of them. */
+  /** Number of pages, and of documents on all of them. */
   pages: number
   total: number
 }
 
-/** Whom a document is made out to. */
+/** The client that a document is made out to. */
 export interface DocumentClient {
   id: number
   tax_id: string | null
 }
 
 /**
- * What the connector asks of an invoicing system. Each call is paced and retried; what remains is a `SourceError`. Null
- * is a successful answer that there is no such thing, and never a failure.
+ * An invoicing system, for the connector. Each call is paced and retried, and then rejects with a `SourceError`. Null is a
+ * successful answer that there is no such record, and never a failure.
  */
 export interface DocumentSource extends SourceIdentity {
   /** `page` counts from 1. A document that was just made may be missing from a list for some seconds. */
   listDocuments(query: DocumentQuery, page: number): Promise<DocumentPage>
-  /** Asks for every type in turn when the type is not known. */
+  /** Tries every type in turn when the type is not known. */
   fetchDocument(id: number, type: DocumentType | null): Promise<Document | null>
   fetchClient(id: number): Promise<DocumentClient | null>
 }
@@ -181,16 +181,16 @@ export interface InvoicingSystem extends Guarded {
   openPdf(ixId: number, signal: AbortSignal): Promise<Pdf>
 }
 
-/** Why a source gave no answer: the same four outcomes whatever the upstream. */
+/** The failures of a source: the same four for every upstream. */
 export type SourceFailure = 'missing' | 'not_ready' | 'timeout' | 'failed'
 
-/** What a failure is about: the one record that was asked for, what the key may see, or the source as a whole. */
+/** The scope of a failure: the requested record, the key's permissions, or the source as a whole. */
 export type FailureScope = 'record' | 'access' | 'source'
 
 export class SourceError extends Error {
   readonly failure: SourceFailure
   readonly scope: FailureScope
-  /** After how many seconds a new try makes sense; undefined when it does not pass by itself, or nobody knows. */
+  /** Seconds until a retry makes sense; undefined when it does not pass by itself, or when is not known. */
   readonly retryAfter: number | undefined
 
   constructor(
@@ -205,14 +205,14 @@ export class SourceError extends Error {
   }
 }
 
-/** The platform answered, and what it sent for one record does not fit. */
+/** The platform answered, and a record does not fit. */
 export class UnfitRecord extends SourceError {
   constructor(message: string) {
     super('failed', message)
   }
 }
 
-/** Null when the source does not know what was asked for. */
+/** Null when the source has no such record. */
 export async function unlessMissing<T>(answer: Promise<T>): Promise<T | null> {
   try {
     return await answer

@@ -1,16 +1,16 @@
 /** The streams of records, as the store and `fatura status` know them. Stores keep these names: they stay as they are. */
 import type { SourceIdentity } from './sources.ts'
 
-/** Where an import is noted. */
+/** The stream of imports. */
 export const importStream = 'import'
 
 export interface BillingStreams {
   /** The whole account, once; and again, slowly. */
   backfill: string
   relist: string
-  /** What happens. */
+  /** Events as they happen. */
   events: string
-  /** What may still change. */
+  /** Invoices that may still change. */
   unsettled: string
 }
 
@@ -27,7 +27,7 @@ export interface DocumentStreams {
   /** Everything, month by month. */
   all: string
   recent: string
-  /** What may still change. */
+  /** Documents that may still change. */
   open: string
 }
 

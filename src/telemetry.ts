@@ -11,7 +11,7 @@ export interface RequestEnded {
 
 /** A call to an upstream system, and its outcome. */
 export interface UpstreamCall {
-  /** As in a sentence: "Stripe". */
+  /** The system's name, as in a sentence: "Stripe". */
   system: string
   outcome: UpstreamOutcome
   /** 0 when no request was sent. */

@@ -1,4 +1,4 @@
-/** The trace that a request belongs to (W3C Trace Context): told in its log line, and handed on to the calls made for it. */
+/** The trace of a request (W3C Trace Context): logged with it, and sent with the upstream calls made for it. */
 import { AsyncLocalStorage } from 'node:async_hooks'
 
 const current = new AsyncLocalStorage<string>()
@@ -15,12 +15,12 @@ export function traceIdOf(trace: string): string {
   return trace.slice(3, 35)
 }
 
-/** What is asked of upstream systems within `work` carries the trace. */
+/** Upstream calls within `work` carry the trace. */
 export function withTrace<T>(trace: string | null, work: () => T): T {
   return trace === null ? work() : current.run(trace, work)
 }
 
-/** To be sent with a call to an upstream system. */
+/** The headers of an upstream call. */
 export function traceHeaders(): { traceparent?: string } {
   const trace = current.getStore()
   return trace === undefined ? {} : { traceparent: trace }

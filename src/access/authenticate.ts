@@ -1,4 +1,4 @@
-/** From an Authorization header to what its bearer may read. */
+/** Authenticates an Authorization header. */
 import { timingSafeEqual } from 'node:crypto'
 import { ApiError } from '../errors.ts'
 import { expired, type Grant, malformed, type Proof, TokenRefusal, type VerifyJwt } from './grant.ts'
@@ -10,7 +10,7 @@ import { type Cached, isRecent, keepMs, maxRemembered, ShortCache } from './shor
 import { SingleFlight } from './single-flight.ts'
 import { hashToken, isToken, readTokenId } from './token.ts'
 
-/** What a stored token says of its bearer. */
+/** A stored token. */
 export interface TokenRecord {
   id: string
   hash: string
@@ -19,7 +19,7 @@ export interface TokenRecord {
   revoked_at: number | null
 }
 
-/** The address that a request comes from. It is asked for only when a token has yet to prove right. */
+/** Returns the address of a request. Called only for a token that has yet to prove right. */
 export type FindAddress = () => string
 
 /** A promise only when something has to be asked or verified. */
@@ -37,7 +37,7 @@ export interface AuthenticateOptions {
   now?(): number
 }
 
-/** What a header proved, and until when that need not be looked at again. Moments are in milliseconds. */
+/** The grant of a header, and the time of its next check. Times are in milliseconds since 1970. */
 interface Proven {
   grant: Grant
   expires_at: number
@@ -47,18 +47,17 @@ interface Proven {
 /** Longer headers are hashed at each request: what is remembered must stay small. */
 const maxProvenLength = 2_048
 
-/** For how long a JWT that was verified is known by its hash, unless it expires before. */
+/** A verified JWT is kept by its hash for this long, unless it expires before. */
 const keepVerified = { keepMs: 60 * 60 * 1000, maxEntries: 20_000 }
 
-/** For how long one that will never be right is. */
+/** A JWT that will never be right is kept for this long. */
 const keepRefused = { keepMs: 10_000, maxEntries: 10_000 }
 
 /**
- * Throws, or rejects with, `missing_token`, `invalid_token`, `insufficient_scope` or `rate_limited`. What the store says of
- * a token, also that there is none, is remembered for half a second, and so is which header proved right: hashing is then
- * done twice a second, not for every request. A JWT's signature is verified once; what is looked at again every half second is
- * whether its key still counts. A lookup in a Map compares hashes that V8 seeds at random, so its time tells nothing of the
- * secrets that it holds.
+ * Throws, or rejects with, `missing_token`, `invalid_token`, `insufficient_scope` or `rate_limited`. The store's answer for a
+ * token, also that there is none, is cached for half a second, and so is a header that proved right: hashing is then done twice
+ * a second, not for every request. A JWT's signature is verified once; its key is checked again every half second. A lookup in a
+ * Map compares hashes that V8 seeds at random, so its time reveals nothing of the secrets in it.
  */
 export function createAuthenticate({
   findToken,
@@ -77,11 +76,11 @@ export function createAuthenticate({
 
   async function proveToken(token: string, hash: string, address: string): Promise<Proven> {
     const id = readTokenId(token)
-    // By the whole token: nobody waits with those who guess at its secret.
+    // Keyed by the whole token: its bearer never waits with those who guess at its secret.
     const { found, until } =
       tokens.recent(id) ??
       (await lookups.ask(hash, () => guard.inTurn(address, id, hash, () => tokens.find(id))))
-    // Nothing more is told of a token until its secret proved right.
+    // Nothing more of a token is revealed until its secret proved right.
     if (found === null || !timingSafeEqual(Buffer.from(hash), Buffer.from(found.hash)))
       throw new TokenRefusal('The access token is not known.', { isGuess: true })
     if (found.revoked_at !== null) throw new TokenRefusal('The access token was revoked.')
@@ -152,8 +151,8 @@ function createGrant({ id, every_customer }: TokenRecord, covers: CoversCustomer
 const bearerScheme = /^bearer(?![\w!#$%&'*+.^`|~-])/i
 
 /**
- * What stands behind the scheme and one or more spaces. Only spaces: no other character is white space here (RFC 9110). Without one,
- * it begins with a character that no token has.
+ * The text behind the scheme and one or more spaces. Only spaces: no other character is white space here (RFC 9110). Without
+ * one, it begins with a character that no token has.
  */
 function readBearer(authorization: string): string {
   const credentials = bearerScheme.test(authorization) ? authorization.slice('bearer'.length) : ''

@@ -1,35 +1,34 @@
 /**
- * Turns at what is scarce, while clients wait: bounded at once and a second, for one member of a group, for one group and in
- * all. Those who wait are served in a circle of groups, and within a group in a circle of its members: nobody's crowd
- * stands before anybody else's request.
+ * A fair queue for something scarce, while clients wait: bounded at once and a second, for one member of a group, for one group
+ * and in all. It serves groups round-robin, and the members of each group round-robin: no crowd stands before another's request.
  */
 
 export interface QueueLimits {
-  /** At once, for one member of one group. */
+  /** Maximum at once for one member of one group. */
   perMember: number
-  /** Started a second, for one member of one group; those of half a second may start together. */
+  /** Maximum starts a second for one member of one group; those of half a second may come together. */
   perMemberSecond: number
-  /** At once, for one group. */
+  /** Maximum at once for one group. */
   perGroup: number
-  /** At once, in this process. */
+  /** Maximum at once in this process. */
   inAll: number
-  /** Started a second, in this process. */
+  /** Maximum starts a second in this process. */
   inAllSecond: number
-  /** Waiting, for one group. */
+  /** Maximum waiting for one group. */
   waitingPerGroup: number
-  /** How long a request waits for its turn. */
+  /** Maximum wait of a request. */
   waitMs: number
 }
 
 /** Resolves with what ends the turn; more than once does no harm. */
 export type TakeTurn = (group: string, member: string, signal?: AbortSignal) => Promise<() => void>
 
-/** How much earlier than its even pace a turn may start, in milliseconds. */
-const ahead = 500
+/** Time by which a turn may start earlier than its even pace. */
+const aheadMs = 500
 
 interface Lane {
   running: number
-  /** When its next turn would be, were they evenly spaced. */
+  /** Time of its next turn at an even pace. */
   due: number
   waiting: Set<() => void>
 }
@@ -40,7 +39,7 @@ interface Circle {
   lanes: Map<string, Lane>
 }
 
-/** Rejects with what `refuse` makes: of whether the group's own requests are in the way, or all are. */
+/** Rejects with the error of `refuse`. `isOwn`: the group's own requests are in the way, not all. */
 export function createFairQueue(limits: QueueLimits, refuse: (isOwn: boolean) => Error): TakeTurn {
   const { perMember, perMemberSecond, perGroup, inAll, inAllSecond, waitingPerGroup, waitMs } = limits
   const circles = new Map<string, Circle>()
@@ -49,10 +48,10 @@ export function createFairQueue(limits: QueueLimits, refuse: (isOwn: boolean) =>
   const spacingMs = 1000 / inAllSecond
   let nextLook: NodeJS.Timeout | undefined
 
-  /** In milliseconds; infinite when a turn has to end first. */
+  /** Milliseconds until a turn may start; infinite when another has to end first. */
   function waitFor(circle: Circle, lane: Lane, now: number): number {
     if (lane.running >= perMember || circle.running >= perGroup) return Number.POSITIVE_INFINITY
-    return lane.due - ahead - now
+    return lane.due - aheadMs - now
   }
 
   function begin(group: string, member: string, circle: Circle, lane: Lane, now: number): () => void {
@@ -81,13 +80,13 @@ export function createFairQueue(limits: QueueLimits, refuse: (isOwn: boolean) =>
     if (circle.lanes.size === 0 && circles.get(group) === circle) circles.delete(group)
   }
 
-  /** Whoever may start does; when only time is in the way, looks again then. */
+  /** Starts every turn that may start, and sets a timer for the next one that only has to wait for its time. */
   function startWaiting(): void {
     clearTimeout(nextLook)
     for (;;) {
       if (overall.running >= inAll) return
       const now = performance.now()
-      let soonest = overall.due - ahead - now
+      let soonest = overall.due - aheadMs - now
       if (soonest <= 0) {
         const found = findNext(now)
         if (typeof found !== 'number') {
@@ -103,7 +102,7 @@ export function createFairQueue(limits: QueueLimits, refuse: (isOwn: boolean) =>
     }
   }
 
-  /** The next in the circle, which then goes to its end; or how long until there may be one. */
+  /** The next turn, whose group and member go to the end of the queue; or the milliseconds until there may be one. */
   function findNext(now: number): (() => void) | number {
     let soonest = Number.POSITIVE_INFINITY
     for (const [group, circle] of circles) {
@@ -150,7 +149,7 @@ export function createFairQueue(limits: QueueLimits, refuse: (isOwn: boolean) =>
       /** Whether only others are in the way. */
       const isFull = () => {
         const now = performance.now()
-        return waitFor(circle, lane, now) <= 0 && (overall.running >= inAll || overall.due - ahead > now)
+        return waitFor(circle, lane, now) <= 0 && (overall.running >= inAll || overall.due - aheadMs > now)
       }
       signal?.addEventListener('abort', stop, { once: true })
       lane.waiting.add(start)

@@ -1,4 +1,4 @@
-/** Fetches a key set: bounded in time and in size. Errors say why, and hold nothing of the address. */
+/** Fetches a key set, bounded in time and in size. Errors give the reason, and nothing of the address. */
 
 const maxBytes = 256 * 1024
 

@@ -1,4 +1,4 @@
-/** What a token allows, and what its refusal is. */
+/** Grants and refusals of tokens. */
 import { ApiError, type ErrorCode } from '../errors.ts'
 import type { Jwt } from './parse-jwt.ts'
 
@@ -16,9 +16,9 @@ export const unsigned = 'The access token is not signed by a known key.'
 export const expired = 'The access token expired.'
 export const early = 'The access token is not valid yet.'
 
-/** Why a token that was sent is refused. The message goes to the client, so it repeats nothing of the token. */
+/** The refusal of a token. The message goes to the client, so it repeats nothing of the token. */
 export class TokenRefusal extends ApiError {
-  /** Whether it is what guessing looks like, and is counted. */
+  /** Whether it looks like guessing, and is counted. */
   readonly isGuess: boolean
   /** Whether the same token will be refused again, for some seconds at least: then its signature is not checked again. */
   readonly lasts: boolean
@@ -30,19 +30,19 @@ export class TokenRefusal extends ApiError {
   }
 }
 
-/** How much another machine's clock may differ from this one's. */
+/** Tolerated difference between another machine's clock and this one's. */
 export const clockSkewSeconds = 60
 
-/** What a JWT proved. It holds until it expires, as long as whoever vouched for it still does. */
+/** A verified JWT. It holds until it expires, as long as its key does. */
 export interface Proof {
   grant: Grant
-  /** In milliseconds. */
+  /** Milliseconds since 1970. */
   expires_at: number
-  /** Until when it need not be asked again, in milliseconds. Throws, or rejects, when nobody vouches for it any more. */
+  /** Time of the next check, in milliseconds since 1970. Throws, or rejects, when the key no longer holds. */
   confirm(): number | Promise<number>
 }
 
-/** Does what costs something, when its turn comes. */
+/** Runs an expensive check when its turn comes. */
 export type InTurn = <T>(check: () => Promise<T>) => Promise<T>
 
 export type VerifyJwt = (jwt: Jwt, inTurn: InTurn) => Promise<Proof>

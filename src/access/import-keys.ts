@@ -1,4 +1,4 @@
-/** From a JSON Web Key Set to the keys that may verify a signature. */
+/** Imports the keys of a JSON Web Key Set that may verify a signature. */
 import { type CryptoKey, calculateJwkThumbprint, importJWK, type JWK } from 'jose'
 import { isObject } from './parse-object.ts'
 
@@ -54,7 +54,7 @@ async function importKey(jwk: Readonly<Record<string, unknown>>): Promise<Verifi
   return { thumbprint: await calculateJwkThumbprint({ kty, crv, x, y, n, e } as JWK), kid, alg, key }
 }
 
-/** For a key that does not say. An RSA key could be for several; this is what providers that leave it out mean. */
+/** The algorithm of a key that names none. An RSA key could have several; providers that leave it out mean this one. */
 function usualAlgorithm({ kty, crv }: Readonly<Record<string, unknown>>): string | undefined {
   return kty === 'RSA' ? 'RS256' : usualAlgorithms[String(crv)]
 }

@@ -14,15 +14,15 @@ export interface KeySet {
 }
 
 export interface KeySetTimes {
-  /** How long after a success the set is read again. */
+  /** Time after a success until the set is read again. */
   reloadMs: number
-  /** After a failure. */
+  /** The same after a failure. */
   retryMs: number
-  /** After a failure, while no key is known at all. */
+  /** The same after a failure while no key is known at all. */
   firstRetryMs: number
-  /** How often key ids that nobody knows may cause a reading. */
+  /** Minimum time between two readings that unknown key ids cause. */
   unknownMs: number
-  /** How long one reading may take. */
+  /** Timeout of one reading. */
   timeoutMs: number
 }
 
@@ -34,7 +34,7 @@ const usualTimes: KeySetTimes = {
   timeoutMs: 3_000,
 }
 
-/** `onProblem` is told each failure. */
+/** `onProblem` is called with each failure. */
 export function openKeySet(
   url: string,
   onProblem: (error: Error) => void,

@@ -1,6 +1,5 @@
 /**
- * What a customer link's token is: a JWT that an operator's own key signed. Whoever makes one and whoever checks one follow
- * this.
+ * The token of a customer link: a JWT that an operator's own key signed. Signing and verification both follow this.
  *
  *     header   { "alg": "EdDSA", "typ": "fatura-link+jwt", "kid": "key_…" }             and no other member
  *     payload  { "sub": "cus_…", "aud": PUBLIC_URL, "iat": seconds, "exp": seconds, "invoice"?: "in_…" }

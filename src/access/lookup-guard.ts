@@ -1,6 +1,6 @@
 /**
- * Bounds what tokens cost that have not proven right yet: each is checked, whatever else its address sent, but in turn. Only
- * what failed is counted.
+ * Bounds the cost of tokens that have not proven right yet: each is checked, whatever else its address sent, but in turn. Only
+ * failures are counted.
  */
 import { isIPv6 } from 'node:net'
 import { ApiError } from '../errors.ts'
@@ -8,7 +8,7 @@ import { createFairQueue, type QueueLimits } from './fair-queue.ts'
 import { RecentMap } from './recent-map.ts'
 import { createWindows, secondsLeft } from './windows.ts'
 
-/** How many wrong tokens of one address are answered as such, within how many seconds. */
+/** Wrong tokens of one address that are answered as such within the window. */
 const failureLimit = { failures: 100, seconds: 10 }
 
 /**
@@ -25,7 +25,7 @@ const checkLimits: QueueLimits = {
   waitMs: 1_000,
 }
 
-/** For how long a token that worked waits for no turn. */
+/** Time for which a token that worked does not queue. */
 const keepWorkedMs = 60 * 60 * 1000
 const maxWorked = 100_000
 
@@ -65,7 +65,7 @@ export class LookupGuard {
   }
 }
 
-/** What is counted by: an IPv4 address, or the /64 network of an IPv6 one, of which anybody has a whole one. */
+/** The key of the count: an IPv4 address, or the /64 network of an IPv6 one, since anybody has a whole one. */
 export function networkOf(address: string): string {
   if (!isIPv6(address) || address.includes('.')) return address
   const [head = '', tail] = address.split('::')

@@ -1,4 +1,4 @@
-/** What verifies JWTs. Imported only where something is configured that needs it: jose takes its time to load. */
+/** Verification of JWTs. Imported only where it is configured: jose takes its time to load. */
 import { TokenRefusal, type VerifyJwt } from './grant.ts'
 import { openKeySet } from './key-set.ts'
 import { linkType } from './link-form.ts'
@@ -13,7 +13,7 @@ export interface VerifierOptions {
   findKey: LinkOptions['findKey']
   /** Unless given, a key that is not for every customer is for nobody. */
   coversCustomer?: LinkOptions['coversCustomer']
-  /** Is told why the provider's keys could not be read. */
+  /** Called when the provider's keys could not be read. */
   onProblem(error: Error): void
   now?(): number
 }
@@ -29,7 +29,7 @@ export function openVerifiers(options: VerifierOptions): Verifiers {
   const verifyProvider = keys && createVerifyProvider(provider, keys, now)
   const verifyLink = publicUrl === null ? null : createVerifyLink({ publicUrl, findKey, coversCustomer, now })
 
-  /** By its type a token is a link or the provider's; the other one's keys and rules are never tried. */
+  /** A token's type decides whether it is a link or the provider's; the other's keys and rules are never tried. */
   const verifyJwt: VerifyJwt = async (jwt, inTurn) => {
     if (Object.hasOwn(jwt.header, 'crit'))
       throw new TokenRefusal('The access token asks for an extension that is not supported.')

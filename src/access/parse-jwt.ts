@@ -1,6 +1,6 @@
 /**
  * Reads a JWT, strictly: three parts of canonical base64url (RFC 7515, section 2), the first two of them UTF-8 JSON objects
- * that name no member twice. What two readers could understand in two ways is refused before a signature is looked at.
+ * that name no member twice. A text that two readers could understand in two ways is refused before its signature is checked.
  */
 import { parseObject } from './parse-object.ts'
 
@@ -10,7 +10,7 @@ export interface Jwt {
   payload: Readonly<Record<string, unknown>>
 }
 
-/** In characters. Longer ones are refused before anything else is done with them. */
+/** In characters. A longer text is refused before anything else is done with it. */
 const maxJwtLength = 8_192
 
 const form = /^[\w-]+\.[\w-]+\.[\w-]+$/
@@ -28,7 +28,7 @@ export function parseJwt(text: string): Jwt | null {
   return header && payload ? { text, header, payload } : null
 }
 
-/** Not so when bits are left over behind the last byte, or a single character is. */
+/** Whether no bits are left over behind the last byte, and no single character is. */
 function isCanonical(part: string): boolean {
   return Buffer.from(part, 'base64url').toString('base64url') === part
 }

@@ -1,4 +1,4 @@
-/** Reads JSON objects, strictly: what two readers could understand in two ways is refused. */
+/** Reads JSON objects, strictly: a text that two readers could understand in two ways is refused. */
 
 export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)

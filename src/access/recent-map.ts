@@ -1,7 +1,7 @@
 export interface Keep {
-  /** How long an entry is kept at least, counted from when it was set; it is kept for less than twice as long. */
+  /** Time for which an entry is kept at least, from when it was set; it is kept for less than twice as long. */
   keepMs: number
-  /** How many entries may come within `keepMs`. When more come, the oldest ones are forgotten earlier. */
+  /** Maximum of entries that come within `keepMs`. When more come, the oldest are forgotten earlier. */
   maxEntries: number
 }
 

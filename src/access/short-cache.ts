@@ -1,4 +1,4 @@
-/** Remembers what the store says of an id, also that there is none, for half a second. */
+/** Caches the store's answer for an id, also that there is none, for half a second. */
 import { RecentMap } from './recent-map.ts'
 import { SingleFlight } from './single-flight.ts'
 
@@ -6,7 +6,7 @@ import { SingleFlight } from './single-flight.ts'
 export const keepMs = 500
 export const maxRemembered = 10_000
 
-/** The store's word, and until when it counts, in milliseconds. */
+/** The store's answer, and the time of its expiry in milliseconds. */
 export interface Cached<T> {
   found: T | null
   until: number
@@ -45,7 +45,7 @@ export class ShortCache<T> {
   }
 }
 
-/** One that would last longer than any does comes from a clock that was set back. */
+/** An entry that would last longer than `keepMs` comes from a clock that was set back. */
 export function isRecent({ until }: { until: number }, time: number): boolean {
   return until > time && until <= time + keepMs
 }

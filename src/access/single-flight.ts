@@ -1,4 +1,4 @@
-/** Those who ask the same at once wait for one answer. */
+/** Calls with the same key at the same time share one promise. */
 export class SingleFlight<T> {
   private readonly asking = new Map<string, Promise<T>>()
 

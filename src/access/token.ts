@@ -1,7 +1,7 @@
 /**
  * Access tokens: `fat_`, 12 characters that name the token, 30 that are its secret (178 random bits), and 6 of
- * checksum. The name may be shown and logged; of the whole only a SHA-256 is kept. The checksum lets a typing error,
- * or a scan of leaked text, be told apart without asking the database.
+ * checksum. The name may be shown and logged; of the whole only a SHA-256 is kept. The checksum reveals a typing error, and
+ * a token in leaked text, without a query of the database.
  */
 import { hash, randomInt } from 'node:crypto'
 import { crc32 } from 'node:zlib'
@@ -25,7 +25,7 @@ export function createToken(): NewToken {
   return { id: readTokenId(token), token, hash: hashToken(token) }
 }
 
-/** Whether a text has a token's form and checksum; says nothing of whether the token exists. */
+/** Whether a text has a token's form and checksum; the token need not exist. */
 export function isToken(text: string): boolean {
   return form.test(text) && text.endsWith(checksum(text.slice(0, -checksumLength)))
 }

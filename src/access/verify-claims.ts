@@ -38,7 +38,7 @@ const claimProblems: Record<string, string> = {
   aud: 'The access token is not meant for this service.',
 }
 
-/** When a token ends for good, in milliseconds: to the same moment as jose says it. */
+/** A token's expiry with the tolerated skew, in milliseconds since 1970: the same as jose's. */
 export function endOf({ exp }: { exp: number }): number {
   return (exp + clockSkewSeconds) * 1000
 }

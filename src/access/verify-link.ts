@@ -1,4 +1,4 @@
-/** Tokens of customer links: see link-form.ts for what is checked. */
+/** Verification of customer links: see link-form.ts for the rules. */
 import { type CryptoKey, importJWK } from 'jose'
 import { isInvoiceId } from '../invoice.ts'
 import { clockSkewSeconds, early, TokenRefusal, unsigned, type VerifyJwt } from './grant.ts'
@@ -7,7 +7,7 @@ import { type CoversCustomer, cacheScopes } from './scopes.ts'
 import { ShortCache } from './short-cache.ts'
 import { endOf, namesCustomer, verifyClaims } from './verify-claims.ts'
 
-/** What a stored key says. */
+/** A stored key. */
 export interface KeyRecord {
   kid: string
   x: string
@@ -22,7 +22,7 @@ export interface LinkOptions {
   now(): number
 }
 
-/** For tokens whose type says that they are links. */
+/** Verifies tokens of the type of links. */
 export function createVerifyLink({ publicUrl, findKey, coversCustomer, now }: LinkOptions): VerifyJwt {
   const covers = cacheScopes(coversCustomer, now)
   const keys = new ShortCache(async kid => {

@@ -54,15 +54,15 @@ export function createVerifyProvider(options: ProviderOptions, keys: KeySet, now
   }
 }
 
-/** What an access token's `typ` may be where none is configured: RFC 9068's, the general one, or none. */
+/** Accepted `typ` of access tokens where none is configured: RFC 9068's, the general one, or none. */
 const usualTypes: readonly unknown[] = [undefined, 'jwt', 'at+jwt']
 
-/** As media types are compared (RFC 7515, section 4.1.9). */
+/** Media types are compared like this (RFC 7515, section 4.1.9). */
 function plainType(typ: unknown): unknown {
   return typeof typ === 'string' ? typ.toLowerCase().replace(/^application\//, '') : typ
 }
 
-/** `scope` after RFC 9068; `scp` is what some providers say instead. */
+/** `scope` after RFC 9068; some providers use `scp` instead. */
 function scopesOf(claims: Readonly<Record<string, unknown>>): unknown[] {
   const given = claims.scope ?? claims.scp
   return Array.isArray(given) ? given : String(given ?? '').split(' ')

@@ -3,7 +3,7 @@ import { RecentMap } from './recent-map.ts'
 
 export interface Window {
   count: number
-  /** When it ends, by the monotonic clock: setting the machine's clock neither opens nor closes one. */
+  /** Its end by the monotonic clock: setting the machine's clock neither opens nor closes one. */
   endsMs: number
 }
 
@@ -15,7 +15,7 @@ export interface Windows {
 }
 
 /**
- * How many windows may begin within the length of one. When more begin, the oldest are forgotten: those keys begin a new
+ * Maximum of windows that begin within the length of one. When more begin, the oldest are forgotten: those keys begin a new
  * window early, so they may be counted up to their limit once more.
  */
 const maxWindows = 100_000
@@ -44,8 +44,8 @@ export function createWindows(seconds: number): Windows {
   }
 }
 
-/** Whole seconds until a window ends: what `Retry-After` says. */
+/** Whole seconds until a window ends, for `Retry-After`. */
 export function secondsLeft({ endsMs }: Window, nowMs: number): number {
-  // To milliseconds first: the difference of two moments is not exact, and a hair above 60 s would be told as 61.
+  // Rounded to milliseconds first: the difference is not exact, and a hair above 60 s would become 61.
   return Math.max(1, Math.ceil(Math.round(endsMs - nowMs) / 1000))
 }

@@ -32,9 +32,9 @@ export { FaturaError }
 export interface Result<T> {
   /** While nothing changed, the very object that the last call gave. It is frozen. */
   data: T
-  /** Until when the records are known to follow their source; null before the first synchronization. */
+  /** Time until which the records are known to follow their source; null before the first synchronization. */
   syncedAt: Date | null
-  /** Another one as soon as anything of the customer's invoices is. */
+  /** Changes with any of the customer's invoices. */
   etag: string | null
   requestId: string | null
 }
@@ -42,7 +42,7 @@ export interface Result<T> {
 export interface PdfDownload {
   /** Made from the invoice's number; fit for any file system. */
   fileName: string
-  /** In bytes, when it is known. */
+  /** Bytes, if known. */
   size: number | null
   /** Errors when the PDF does not come whole. */
   body: ReadableStream<Uint8Array>
@@ -51,7 +51,7 @@ export interface PdfDownload {
 
 export interface Client {
   invoices: {
-    /** One page. `total` and `total_pages` tell what there is beside it. */
+    /** One page. `total` and `total_pages` count what there is beside it. */
     list(customerId: string, query?: ListQuery, call?: CallOptions): Promise<Result<InvoiceList>>
     /** All that match, newest first, page by page as they are asked for. */
     all(customerId: string, filters?: InvoiceFilters, call?: CallOptions): InvoiceWalk
@@ -120,7 +120,7 @@ const customerPath = (customerId: string) => `/api/v1/client/${encodeURIComponen
 const invoicePath = (customerId: string, invoiceId: string) =>
   `${customerPath(customerId)}/invoice/${encodeURIComponent(invoiceId)}`
 
-/** Refuses what the service would ignore or lower: nobody is to take a part for the whole. */
+/** Refuses parameters that the service would ignore or lower, so that a part is never taken for the whole. */
 function listPath(customerId: string, query: ListQuery): string {
   const given = new URLSearchParams()
   for (const [name, value] of Object.entries(query)) {

@@ -1,4 +1,4 @@
-/** What goes wrong between a client and the service, with all that the service says of it. */
+/** The client's error, with all details that the service sends. */
 import type { ErrorCode } from '../errors.ts'
 
 /**
@@ -10,7 +10,7 @@ export type FaturaErrorCode = ErrorCode | 'connection_failed' | 'unexpected_answ
 export interface FaturaErrorDetails {
   status?: number | null
   requestId?: string | null
-  /** In seconds. */
+  /** Seconds. */
   retryAfter?: number | null
   param?: string | null
   cause?: unknown
@@ -23,7 +23,7 @@ export class FaturaError extends Error {
   readonly status: number | null
   /** Names the request in the service's logs: quote it when you report a problem. */
   readonly requestId: string | null
-  /** After how many seconds a new try makes sense; null when none was told. */
+  /** Seconds until a retry makes sense; null when the service named none. */
   readonly retryAfter: number | null
   /** The parameter at fault, with `invalid_parameter`. */
   readonly param: string | null
@@ -44,14 +44,14 @@ interface ErrorBody {
   param: string
 }
 
-/** From an answer that is no success to the error that it tells. */
+/** Reads the error of an answer that is no success. */
 export async function readError(answer: Response): Promise<FaturaError> {
   const { status, headers } = answer
   const body = (await answer.json().catch(() => null)) as { error?: Partial<ErrorBody> } | null
-  const told = body?.error
+  const error = body?.error
   const details = { status, requestId: headers.get('request-id'), retryAfter: readRetryAfter(headers) }
-  return typeof told?.code === 'string'
-    ? new FaturaError(told.code, String(told.message), { ...details, param: told.param ?? null })
+  return typeof error?.code === 'string'
+    ? new FaturaError(error.code, String(error.message), { ...details, param: error.param ?? null })
     : new FaturaError('unexpected_answer', `The answer, with status ${status}, is not Fatura's.`, details)
 }
 

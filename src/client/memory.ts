@@ -1,4 +1,4 @@
-/** The answers that were read last, so that a poll is told "not modified". */
+/** The last answers by path, so that a poll can be answered 304. */
 export interface Held {
   etag: string
   data: unknown

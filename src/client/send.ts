@@ -1,31 +1,31 @@
-/** One question to the service: its token, its tries, and the waits between them. */
+/** One request to the service: its token, its retries, and the waits between them. */
 import { FaturaError, readError } from './fatura-error.ts'
 
 export interface ClientOptions {
-  /** Where the service is, as in https://invoices.example.com; in a browser, '' is the page's own host. */
+  /** The service's address, such as https://invoices.example.com; in a browser, '' is the page's own host. */
   baseUrl: string
-  /** An access token, or a function that gets one. It is asked once, and again after the service refused what it gave. */
+  /** An access token, or a function that gets one. It is called once, and again after the service refused its token. */
   token: string | (() => Promise<string>)
-  /** Instead of the global one. */
+  /** Replaces the global one. */
   fetch?: typeof globalThis.fetch
-  /** How often a question is asked again after a failure that may pass; 3 unless told. */
+  /** Retries after a failure that may pass. Default: 3. */
   retries?: number
-  /** How long a call waits between its tries, in all; a minute unless told. */
+  /** Maximum sum of a call's waits between its tries. Default: a minute. */
   maxWaitMs?: number
-  /** How long one try may take; 45 s unless told, which is longer than the service takes for anything. */
+  /** Timeout of one try. Default: 45 s, longer than the service takes for anything. */
   timeoutMs?: number
-  /** How many answers are remembered by their ETags; 100 unless told. */
+  /** Number of answers kept with their ETags. Default: 100. */
   remember?: number
 }
 
 export interface CallOptions {
   /** Ends the call: it rejects with the signal's reason. */
   signal?: AbortSignal | undefined
-  /** Told before each wait: what failed, and when the next try is. */
+  /** Called before each wait for a retry. */
   onWait?: ((error: FaturaError, waitMs: number) => void) | undefined
 }
 
-/** Sends a GET request, as often as it takes, and has the answer read; rejects with a `FaturaError`, or as `signal` says. */
+/** Sends a GET request, as often as it takes, and has the answer read; rejects with a `FaturaError`, or with the signal's reason. */
 export type Send = <T>(
   path: string,
   /** `accept` must be what comes. */
@@ -78,7 +78,7 @@ export function createSend(options: ClientOptions): Send {
     for (;;) {
       signal?.throwIfAborted()
       const bearer = await orAborted(tokens.current(), signal)
-      // Said here, because a message of fetch would repeat the token.
+      // Checked here, because a message of fetch would repeat the token.
       if (!/^[!-~]+$/.test(bearer)) throw new TypeError('The token must be one word of ASCII characters.')
       try {
         return await attempt(path, headers, signal, read, bearer)
@@ -125,7 +125,7 @@ function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
   return orAborted(passed, signal, () => clearTimeout(timer))
 }
 
-/** What `work` brings; or the signal's reason, should it be aborted before, after `end` was called. */
+/** The result of `work`; or, after `end` was called, the signal's reason if it is aborted before. */
 function orAborted<T>(work: Promise<T>, signal: AbortSignal | undefined, end = () => {}): Promise<T> {
   return new Promise((resolve, reject) => {
     const abort = () => {

@@ -2,18 +2,18 @@
 import type { Invoice, InvoiceList } from '../invoice.ts'
 import { FaturaError } from './fatura-error.ts'
 
-/** Each loop over it walks from the beginning; what it tells is of the loop that goes on, or went on last. */
+/** Each loop over it walks from the beginning; its fields are those of the current or last loop. */
 export interface InvoiceWalk extends AsyncIterable<Invoice> {
-  /** All that match, as the newest page says; null before the first. */
+  /** Number of matching invoices by the newest page; null before the first. */
   readonly total: number | null
-  /** How many were given so far. */
+  /** Number of invoices given so far. */
   readonly seen: number
   /**
    * Whether anything of the customer's invoices changed between two pages. What was given is then no picture of one
    * moment: an invoice may be missing from it, or be as it was before. None is given twice in one place.
    */
   readonly changed: boolean
-  /** Until when the first page is known to follow the source. */
+  /** Time until which the first page is known to follow the source. */
   readonly syncedAt: Date | null
 }
 
@@ -61,7 +61,7 @@ export function walkInvoices(readPage: (page: number) => Promise<Page>): Invoice
   return walk
 }
 
-/** In the order of lists: newest first, then highest id. */
+/** Whether it comes later in the order of lists: newest first, then highest id. */
 function isAfter(invoice: Invoice, last: Invoice): boolean {
   return invoice.issued_at === last.issued_at ? invoice.id < last.id : invoice.issued_at < last.issued_at
 }

@@ -15,22 +15,22 @@ export interface LinkKey {
 }
 
 export interface LinkOptions {
-  /** What `fatura key add` printed: the text, or the object that it holds. */
+  /** The output of `fatura key add`: the text, or the object in it. */
   key: string | LinkKey
   /** The service's PUBLIC_URL, such as `https://invoices.example.com`. */
   publicUrl: string
-  /** Whose invoices the link shows, `cus_…`. */
+  /** The customer whose invoices the link shows, `cus_…`. */
   customer: string
   /** Shows this invoice of the customer and no other, `in_…`. */
   invoice?: string | undefined
-  /** For how long it works: 1 to 86400 seconds, 3600 unless told. */
+  /** Lifetime of the link: 1 to 86400 seconds. Default: 3600. */
   ttlSeconds?: number | undefined
 }
 
 export interface LinkToken {
-  /** To be sent as `Authorization: Bearer <token>`. */
+  /** Sent as `Authorization: Bearer <token>`. */
   token: string
-  /** When it stops working: ISO 8601, UTC, with milliseconds. */
+  /** Its expiry: ISO 8601, UTC, with milliseconds. */
   expires_at: string
 }
 
@@ -45,13 +45,13 @@ const kidForm = /^key_[0-9A-Za-z]{12}$/
 
 const loopback = /^(localhost|\[::1\]|127\.\d+\.\d+\.\d+)$/
 
-/** A link for a customer's browser: `PUBLIC_URL/#t=…`. Rejects with a TypeError that says what is wrong with the options. */
+/** A link for a customer's browser: `PUBLIC_URL/#t=…`. Rejects with a TypeError that names the wrong option. */
 export async function createLink(options: LinkOptions): Promise<string> {
   const { token } = await createLinkToken(options)
   return `${readPublicUrl(options.publicUrl)}/#t=${token}`
 }
 
-/** What the link carries, for an app of your own that calls the API. Rejects as `createLink` does. */
+/** The link's token, for an app of your own that calls the API. Rejects as `createLink` does. */
 export async function createLinkToken(options: LinkOptions): Promise<LinkToken> {
   const { key, publicUrl, customer, invoice, ttlSeconds = usualTtlSeconds } = options
   const { kid, kty, crv, x, d } = readLinkKey(key)
@@ -113,7 +113,7 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** Of characters below 256, each of which is a byte. */
+/** Each character is below 256, and stands for a byte. */
 function toBase64url(bytes: string): string {
   return btoa(bytes).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '')
 }

@@ -17,7 +17,7 @@ import { addRoutes, type RouteDependencies } from './routes.ts'
 const keepAliveMs = 72_000
 
 export interface AppOptions extends Omit<RouteDependencies, 'addressOf'> {
-  /** The proxies that are believed whom a request comes from; null: none. */
+  /** Proxies whose forwarding headers are believed; null: none. */
   trustedProxies?: BlockList | null
 }
 
@@ -75,7 +75,7 @@ function checkRequests(app: FastifyInstance): void {
   })
 }
 
-/** At any path: a page must be able to read that nothing is served there. */
+/** Preflights are answered at any path: a page must be able to read a 404. */
 function answerPreflights(app: FastifyInstance, cors: Cors): void {
   app.addHook('onRequest', (request, reply, done) => {
     if (cors.isPreflight(request.raw)) answerPreflight(reply)

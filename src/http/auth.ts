@@ -1,4 +1,4 @@
-/** Who may read what: attached to the customer routes as a whole, before anything else of them runs. */
+/** Authentication and authorization of all customer routes, before anything else of them runs. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Authenticate } from '../access/authenticate.ts'
 import type { Grant } from '../access/grant.ts'
@@ -119,7 +119,7 @@ const challenged: ReadonlySet<string> = new Set([
   'invalid_request',
 ])
 
-/** RFC 6750, section 3: no credentials get a bare challenge, bad ones are told what is wrong with them. */
+/** RFC 6750, section 3: missing credentials get a bare challenge, bad ones the reason. */
 function challenge(reply: FastifyReply, { code, message }: ApiError, identity: Identity | undefined): void {
   if (!challenged.has(code)) return
   const parts = ['realm="fatura"']

@@ -1,4 +1,4 @@
-/** What every request must be, whatever its route. */
+/** Checks of every request, before its route. */
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { ApiError } from '../errors.ts'
@@ -6,7 +6,7 @@ import { findFault, isChunked } from '../server/find-fault.ts'
 
 export const maxUrlBytes = 8_192
 
-/** No request has a body. One that comes all the same is ignored up to here, and refused beyond. */
+/** No request has a body. A body up to this size is ignored; a larger one is refused. */
 const maxIgnoredBodyBytes = 8_192
 
 /** Requests whose chunked body turned out to be larger. */

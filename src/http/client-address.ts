@@ -5,8 +5,8 @@ import { type BlockList, isIP } from 'node:net'
 export type AddressOf = (request: IncomingMessage) => string
 
 /**
- * Whom a trusted proxy names is believed; whom that one names, only if it is trusted too. So the walk goes from right to left, and
- * what a client writes itself is never reached. With both headers, one may be the client's own: they are believed if they agree.
+ * An address that a trusted proxy names is believed; one that this address names, only if it is trusted too. So the walk goes
+ * from right to left, and never reaches a client's own entries. Of both headers, one may be the client's: they must agree.
  */
 export function createAddressOf(trusted: BlockList | null): AddressOf {
   const isTrusted = (address: string) =>

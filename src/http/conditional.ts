@@ -1,4 +1,4 @@
-/** What lists and details say of their age and of what a client may keep. */
+/** Freshness and conditional requests of lists and details. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 
 /** Freshness goes into a header, so that the body stays the contract's. */
@@ -11,7 +11,7 @@ export function setReadHeaders(reply: FastifyReply, etag: string, syncedAt: numb
 let lastMoment = 0
 let lastText = ''
 
-/** Every answer between two successes of the connector names the same moment: its text is made once. */
+/** All answers between two successful synchronizations have the same time: its text is made once. */
 function writeMoment(moment: number): string {
   if (moment !== lastMoment) {
     lastText = new Date(moment).toISOString()

@@ -1,19 +1,19 @@
 /**
- * Which pages of other origins may call the API from a browser: an allow-list of exact origins. Credentials that a browser
+ * CORS: an allow-list of exact origins whose pages may call the API from a browser. Credentials that a browser
  * would add by itself are never allowed: a page sends its token. See CONTRIBUTING.md for why this is not a package.
  */
 import type { IncomingMessage } from 'node:http'
 import { createHeadSet } from '../server/bare-answer.ts'
 import type { LinesFor } from '../server/secure-response.ts'
 
-/** What a page may read of an answer beside its body. */
+/** Headers that a page may read. */
 const exposed =
   'ETag, Request-Id, RateLimit, RateLimit-Policy, Retry-After, Content-Disposition, Fatura-Synced-At'
 
 /** Two hours, the longest that every browser keeps it. */
 const preflightSeconds = 7_200
 
-/** What a preflight is told beside what every answer says. */
+/** Headers of the answer to a preflight, beside those of every answer. */
 export const preflightHeaders = {
   'access-control-allow-methods': 'GET, HEAD',
   'access-control-allow-headers': 'Authorization, If-None-Match, Traceparent',
@@ -22,11 +22,11 @@ export const preflightHeaders = {
 
 export interface Cors {
   linesFor: LinesFor
-  /** Whether a browser asks if a page of an allowed origin may send a request. */
+  /** Whether a request is a preflight of an allowed origin. */
   isPreflight(request: IncomingMessage): boolean
 }
 
-/** Null when no origin is allowed: nothing is then said of it. */
+/** Null when no origin is allowed: answers then have no CORS headers. */
 export function createCors(origins: readonly string[]): Cors | null {
   if (origins.length === 0) return null
   const vary = { vary: 'Origin' }

@@ -27,7 +27,7 @@ export async function describeApi(): Promise<string> {
       servers: [{ url: '/', description: 'The host that serves this document.' }],
       tags: [
         { name: 'invoices', description: "A customer's invoices and their PDFs." },
-        { name: 'operations', description: 'For whoever runs or explores the service.' },
+        { name: 'operations', description: 'For operators, and for exploring the API.' },
       ],
       components: {
         securitySchemes: {

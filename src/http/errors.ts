@@ -22,7 +22,7 @@ export function handleErrors(app: FastifyInstance, log: Logger): void {
     if (request.method === 'OPTIONS' && request.raw.url === '*') return answerOptions(reply)
     throw new ApiError(
       'route_not_found',
-      'Nothing is served at this path; /api/v1/openapi.json lists what is.',
+      'Nothing is served at this path; /api/v1/openapi.json lists the routes.',
     )
   })
   app.setErrorHandler((error, request, reply) => sendError(error as Error, request, reply, log))

@@ -8,7 +8,7 @@ const healthy = '{"status":"ok"}'
 
 export interface HealthOptions {
   store: Pick<ReadStore, 'ping' | 'readFreshness'>
-  /** How old the records may be for `/ready` to say yes, in milliseconds; null: as old as they are. */
+  /** Maximum age of the records for `/ready` to answer 200; null: any. */
   readyMaxLagMs?: number | null
   ending?: AbortSignal
 }

@@ -38,7 +38,7 @@ export function answerPreflight(reply: FastifyReply): FastifyReply {
   return answerOptions(reply.headers(preflightHeaders))
 }
 
-// As a hook it answers before a body would be read.
+// A hook answers before a body would be read.
 async function refuse(_request: unknown, reply: FastifyReply): Promise<never> {
   reply.header('allow', allowedMethods)
   throw refuseMethod()

@@ -1,4 +1,4 @@
-/** What is said to a request that comes on top of what can be served: one text, made once a second but for its request id. */
+/** The answer to a request beyond the service's capacity: one text, made once a second but for its request id. */
 import type { IncomingMessage } from 'node:http'
 import type { Logger } from 'pino'
 import { ApiError, errorCodes } from '../errors.ts'
@@ -14,7 +14,7 @@ const refusal = new ApiError('overloaded', 'More requests come than can be serve
 const { status } = errorCodes[refusal.code]
 const headers = { 'cache-control': 'no-store', 'retry-after': '1' }
 
-/** Also as a whole URL. */
+/** The path, also as a whole URL. */
 const live = /^(?:https?:\/\/[^/?]*)?\/live$/i
 
 export function refuseExcess(log: Logger, cors: Cors | null): ExcessShell {

@@ -1,6 +1,6 @@
 /**
- * Path and query parameters. The schema of a route says what each may be; this reads them by it, strictly: what is not
- * allowed is refused with a sentence that says what is, and nothing is guessed or dropped.
+ * Path and query parameters, read strictly by the schema of their route: a value that is not allowed is refused with a
+ * sentence that names the allowed ones; nothing is guessed or dropped.
  */
 
 import type { FastifySchemaCompiler } from 'fastify'
@@ -19,7 +19,7 @@ interface ParameterSchema {
   examples?: readonly unknown[]
 }
 
-/** To a schema that has a name in the OpenAPI document: what stands beside a bare `$ref` would be lost there. */
+/** A reference to a named schema; beside a bare `$ref`, the OpenAPI document would lose the other keywords. */
 interface Reference {
   allOf: [{ $ref: string }]
 }
@@ -33,12 +33,12 @@ interface Parameter {
   read: Read
 }
 
-/** What a query string says, before any schema. */
+/** A query string, before any schema. */
 interface RawQuery {
   values: Map<string, string>
-  /** Given twice, or as an array. */
+  /** Parameters given twice, or as an array. */
   repeated: Set<string>
-  /** Not percent-encoded UTF-8. */
+  /** Parameters that are not percent-encoded UTF-8. */
   garbled: Set<string>
 }
 

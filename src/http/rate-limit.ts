@@ -1,4 +1,4 @@
-/** How many requests one token may send: a fixed window per token, counted in this process. */
+/** The rate limit of tokens: a fixed window for each, counted in this process. */
 import { createWindows, secondsLeft } from '../access/windows.ts'
 
 export interface RateLimit {

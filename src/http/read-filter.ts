@@ -1,4 +1,4 @@
-/** From what a list is asked for to a filter of the store: the one place that says what the parameters mean. */
+/** Maps the parameters of a list to a filter of the store: the one place that defines their meaning. */
 import { dayMs } from '../calendar.ts'
 import { ApiError } from '../errors.ts'
 import type { InvoiceFilters } from '../invoice.ts'
@@ -9,7 +9,7 @@ import { compileParameters, parseQuery } from './parameters.ts'
 
 type Reader<Value> = (value: NonNullable<Value>) => InvoiceFilter
 
-/** What each parameter asks for. One that is added later is missing here, and does not compile. */
+/** The filter of each parameter. Without an entry, a new parameter does not compile. */
 const readers: { readonly [Name in keyof InvoiceFilters]-?: Reader<InvoiceFilters[Name]> } = {
   status: status => ({ status }),
   ix_status: ix_status => ({ ix_status }),

@@ -10,8 +10,8 @@ const pool = Buffer.allocUnsafeSlow(randomPartBytes * 512)
 let next = pool.length
 
 /**
- * Unique among all processes, and always of one length, so that two answers differ in it alone. It does not tell how many
- * requests others sent.
+ * Unique among all processes, and always of one length, so that two answers differ in it alone. It does not
+ * reveal the number of requests.
  */
 export function createRequestId(): string {
   if (next === pool.length) {

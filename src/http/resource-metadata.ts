@@ -1,13 +1,13 @@
-/** RFC 9728: tells a client which identity provider gives it a token for this API. */
+/** RFC 9728: names the identity provider whose tokens this API accepts. */
 import { ApiError } from '../errors.ts'
 import { resourceMetadataSchema } from './openapi/schemas.ts'
 import { sendJson } from './send-json.ts'
 import type { TypedApp } from './typed-app.ts'
 
 export interface Identity {
-  /** What of an identity provider clients are told; null: none is configured. */
+  /** The identity provider as clients see it; null: none is configured. */
   provider: { issuer: string; scope: string | null } | null
-  /** The address under which clients reach the API; null: there is no metadata, for whom a client asked proves nothing. */
+  /** The API's public address; null: there is no metadata, since the Host that a client sent proves nothing. */
   publicUrl: string | null
 }
 
@@ -23,7 +23,7 @@ export function addResourceMetadata(app: TypedApp, { provider, publicUrl }: Iden
     if (publicUrl === null)
       throw new ApiError(
         'route_not_found',
-        'The service was not told its own address: PUBLIC_URL is not set.',
+        'The service does not know its own address: PUBLIC_URL is not set.',
       )
     const { issuer, scope } = provider
     const metadata = {
@@ -37,7 +37,7 @@ export function addResourceMetadata(app: TypedApp, { provider, publicUrl }: Iden
   })
 }
 
-/** Where the metadata is: its path stands between the host and the path of the resource (RFC 9728, section 3.1). */
+/** The metadata's address: its path stands between the host and the path of the resource (RFC 9728, section 3.1). */
 export function locateMetadata(publicUrl: string): string {
   const { origin, pathname } = new URL(publicUrl)
   return `${origin}${metadataPath}${pathname === '/' ? '' : pathname}`

@@ -25,14 +25,14 @@ export interface RouteDependencies {
   authenticate: Authenticate
   rateLimit: RateLimit | null
   addressOf: AddressOf
-  /** Of which pages browsers may call the API; none unless told. */
+  /** Origins allowed by CORS. Empty: none. */
   corsOrigins?: readonly string[] | undefined
-  /** What clients are told of an identity provider; absent: there is none. */
+  /** Absent: there is no identity provider. */
   identity?: Identity
   log: Logger
-  /** How old the records may be for `/ready` to say yes, in milliseconds; null: as old as they are. */
+  /** Maximum age of the records for `/ready` to answer 200; null: any. */
   readyMaxLagMs?: number | null
-  /** Aborted when the service is about to end: `/ready` then says so. */
+  /** Aborted when the service is about to end: `/ready` then answers 503. */
   ending?: AbortSignal
   /** The OpenAPI document's text. */
   apiDescription: Buffer

@@ -6,7 +6,7 @@ import { createHeadSet, type HeadSet, securityHeaders } from '../server/bare-ans
 import { replaceSecurityHeaders } from '../server/secure-response.ts'
 import { isHeldByClient } from './conditional.ts'
 
-/** In the order of preference. */
+/** Encodings in order of preference. */
 const encodings = ['br', 'gzip', 'identity'] as const
 type Encoding = (typeof encodings)[number]
 

@@ -14,30 +14,30 @@ export interface PdfGuard {
   origins: readonly string[]
   /** Whether private and loopback addresses may be connected to: for the sandbox only. */
   allowPrivate: boolean
-  /** 25 MB unless told otherwise. */
+  /** Default: 25 MB. */
   maximumBytes?: number
-  /** In milliseconds, from the first question to the last byte read: 30,000 unless told otherwise. */
-  deadline?: number
+  /** From the first request to the last byte read. Default: 30,000. */
+  deadlineMs?: number
 }
 
 const maximumRedirects = 3
 
-/** In seconds, after a failure that may pass. */
-const usualRetry = 5
-const longestRetry = 60
+/** Default Retry-After, after a failure that may pass. */
+const retryAfterSeconds = 5
+const maxRetryAfterSeconds = 60
 
 const headers = { accept: 'application/pdf', 'accept-encoding': 'identity', 'user-agent': 'fatura' }
 
 /**
  * Resolves once the first bytes proved to be a PDF's. Rejects with a `SourceError`: `missing`, `timeout` or `failed`.
- * What goes wrong later destroys the body with one: a body that ends was whole. The URL is in no error, for it may open
+ * A later failure destroys the body with one: a body that ends was whole. The URL is in no error, for it may open
  * the PDF to whoever reads it; nor is a cause, for Node's errors name the host.
  */
 export async function fetchPdf(url: string, guard: PdfGuard, signal: AbortSignal): Promise<Pdf> {
-  const { maximumBytes = 25 * 1024 * 1024, deadline = 30_000 } = guard
+  const { maximumBytes = 25 * 1024 * 1024, deadlineMs = 30_000 } = guard
   const transfer = new AbortController()
   const stop = () => transfer.abort(explainAbort(signal))
-  const timer = setTimeout(() => transfer.abort(overdue()), deadline)
+  const timer = setTimeout(() => transfer.abort(overdue()), deadlineMs)
   const release = () => {
     clearTimeout(timer)
     signal.removeEventListener('abort', stop)
@@ -108,7 +108,7 @@ function ask(url: URL, { allowPrivate }: PdfGuard, signal: AbortSignal): Promise
       signal.removeEventListener('abort', stop)
       reject(
         new SourceError('failed', 'The server of the PDF closed the connection without a response.', {
-          retryAfter: usualRetry,
+          retryAfter: retryAfterSeconds,
         }),
       )
     })
@@ -132,12 +132,12 @@ function readSize({ statusCode, headers }: IncomingMessage, maximumBytes: number
   return Number(length)
 }
 
-/** What is the question's fault stays as it is. */
+/** A fault of the request itself does not pass, so it gets no Retry-After. */
 function refuseStatus(status = 0, retryAfter: string | undefined): SourceError {
   const message = `The server of the PDF answered ${status}.`
   if (status < 500 && status !== 429) return new SourceError('failed', message)
-  const seconds = /^[1-9]\d{0,3}$/.test(retryAfter ?? '') ? Number(retryAfter) : usualRetry
-  return new SourceError('failed', message, { retryAfter: Math.min(seconds, longestRetry) })
+  const seconds = /^[1-9]\d{0,3}$/.test(retryAfter ?? '') ? Number(retryAfter) : retryAfterSeconds
+  return new SourceError('failed', message, { retryAfter: Math.min(seconds, maxRetryAfterSeconds) })
 }
 
 function openBody(response: IncomingMessage, maximumBytes: number, signal: AbortSignal): Promise<Readable> {
@@ -166,10 +166,10 @@ function explainAbort({ reason }: AbortSignal): SourceError {
 }
 
 function overdue(): SourceError {
-  return new SourceError('timeout', 'The PDF did not arrive in time.', { retryAfter: usualRetry })
+  return new SourceError('timeout', 'The PDF did not arrive in time.', { retryAfter: retryAfterSeconds })
 }
 
-/** Of what Node or the network says, only the code is kept. */
+/** Keeps only the code of an error of Node or the network. */
 function redact(error: unknown, signal: AbortSignal): SourceError {
   if (signal.aborted) return signal.reason
   if (error instanceof SourceError) return error
@@ -178,6 +178,6 @@ function redact(error: unknown, signal: AbortSignal): SourceError {
   return new SourceError(
     code === 'ETIMEDOUT' ? 'timeout' : 'failed',
     `The PDF could not be fetched (${reason}).`,
-    { retryAfter: usualRetry },
+    { retryAfter: retryAfterSeconds },
   )
 }

@@ -1,4 +1,4 @@
-/** Which addresses lie in the public Internet, after IANA's registries of special-purpose addresses. */
+/** Public addresses, after IANA's registries of special-purpose addresses. */
 import { type LookupAddress, lookup } from 'node:dns'
 import { BlockList, isIP, type LookupFunction } from 'node:net'
 import { SourceError } from '../sources.ts'

@@ -3,7 +3,7 @@ import { STATUS_CODES } from '../node-http.ts'
 /** Headers that stand together in the head of an answer. */
 export interface HeadSet {
   pairs: readonly (readonly [name: string, value: string])[]
-  /** As they are sent, each with its CRLF. */
+  /** The lines that are sent, each with its CRLF. */
   lines: string
 }
 
@@ -12,7 +12,7 @@ export function createHeadSet(headers: Readonly<Record<string, string>>): HeadSe
   return { pairs, lines: pairs.map(([name, value]) => `${name}: ${value}\r\n`).join('') }
 }
 
-/** On every answer of every port: it is data for programs, never a page, and nobody else's to embed. */
+/** Headers of every answer of every port: it is data for programs, never a page, and may not be embedded. */
 export const securityHeaders = createHeadSet({
   'x-content-type-options': 'nosniff',
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
@@ -21,7 +21,7 @@ export const securityHeaders = createHeadSet({
 })
 
 /**
- * A whole answer of JSON, for a socket on which there is no request to answer. It closes the connection, unless told.
+ * A whole answer of JSON, for a socket on which there is no request to answer. It closes the connection by default.
  * `moreLines` have a CRLF each.
  */
 export function writeBareAnswer(

@@ -1,8 +1,8 @@
-/** One client's connection: which of its requests is being answered, and which ones wait. */
+/** One client's connection: the request that is being answered, and those that wait. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
-/** What Node says when it could not read a request, and what is said here of one that asks for a tunnel. */
+/** Node's error for a request that it could not read, or ours for one that asks for a tunnel. */
 export type UnreadableRequest = Error & {
   code?: string
   rawPacket?: Buffer
@@ -21,13 +21,13 @@ export interface Connection {
   /** The request that is being answered, or was last. */
   current: Exchange | null
   waiting: Exchange[]
-  /** What could not be read, once there is something; it is answered after all that came before. */
+  /** The request that could not be read; it is answered after all that came before. */
   unreadable: UnreadableRequest | null
   /** Whether requests were dropped: the connection closes after the answer to the last that was not. */
   full: boolean
   /** Whether the end of the current answer is listened to. */
   followed: boolean
-  /** Whether the last answer is given: whatever comes now is dropped. */
+  /** Whether the last answer is given: anything that still comes is dropped. */
   closing: boolean
   /** The request that was read last. */
   latest: IncomingMessage | null

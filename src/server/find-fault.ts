@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http'
 
 /**
- * What makes a request invalid that Node's parser lets pass, in words for its sender, or null. Where the next request on
- * such a connection begins, or whom it is for, cannot be known: the answer must close the connection.
+ * The fault of a request that Node's parser lets pass, in words for its sender, or null. The start and the recipient of the
+ * next request on such a connection cannot be known: the answer must close the connection.
  */
 export function findFault(request: IncomingMessage): string | null {
   const { headers, httpVersionMajor, httpVersionMinor, method, rawHeaders, url } = request

@@ -39,15 +39,15 @@ export interface ServerShell {
   /** Answers a request. The next one of the same connection waits until this one's answer is sent. */
   handle: RequestListener
   /**
-   * The whole answer, head and body, to what never became a request. It must say `Connection: close`. `origin` is what it
-   * named, if that much was read.
+   * The whole answer, head and body, to bytes that never became a request. It must have `Connection: close`. `origin` is
+   * the request's, if that much was read.
    */
   refuse(error: UnreadableRequest, origin: string | undefined): string
-  /** How long a connection may stay open without a request. */
+  /** Time for which a connection may stay open without a request. */
   keepAliveMs: number
-  /** What is said when more requests come than can be served. Without it, all of them wait. */
+  /** Answers to requests beyond the capacity. Without it, all of them wait. */
   excess?: ExcessShell
-  /** What else stands in the head of every answer that is not given as a whole text. */
+  /** More lines in the head of every answer that is not given as a whole text. */
   linesFor?: LinesFor | undefined
 }
 
@@ -85,7 +85,7 @@ export function createGuardedServer({ handle, refuse, keepAliveMs, excess, lines
       drop(connection)
       connections.delete(socket)
     })
-    // What Node calls after an answer that closes the connection.
+    // Node calls this after an answer that closes the connection.
     socket.destroySoon = () => linger(connection)
   })
   server.on('request', receive)
@@ -211,7 +211,7 @@ export function createGuardedServer({ handle, refuse, keepAliveMs, excess, lines
   function answerUnreadable(connection: Connection, error: UnreadableRequest): void {
     const { socket, current } = connection
     const origin = isCutShort(connection) ? current?.request.headers.origin : error.origin
-    // What its handler may still say must not follow the refusal.
+    // A late answer of its handler must not follow the refusal.
     if (isAnswering(connection)) current?.response.detachSocket(socket)
     socket.write(refuse(error, origin))
     linger(connection)
@@ -243,8 +243,8 @@ export function createGuardedServer({ handle, refuse, keepAliveMs, excess, lines
 }
 
 /**
- * Node reads a packet to its end, and makes objects of all the requests in it: thousands, of one packet. To be told that
- * a request begins another protocol is the one thing that makes its parser stop; what follows is dropped.
+ * Node reads a packet to its end, and makes objects of all the requests in it: thousands, of one packet. Its parser stops
+ * only for a request that begins another protocol; the rest is dropped.
  */
 function stopParser(socket: Socket): void {
   const { parser } = socket as { parser?: { onIncoming: () => number } | null }

@@ -11,20 +11,20 @@ export interface UnreadShell {
   isIdle(): boolean
   /** The whole answer to a request for this path, of this head, which keeps the connection open; null when it is to be read and served. */
   refuse(path: string, head: string): string | null
-  /** The request that Node read last; forgotten once told. */
+  /** Returns the request that Node read last, once. */
   takeLatest(): IncomingMessage | null
 }
 
 /**
- * A whole request in one piece that has no body and keeps its connection, and nothing behind it. Whatever is unusual is left
- * to Node's parser.
+ * A whole request in one piece that has no body and keeps its connection, and nothing behind it. Node's parser reads any
+ * other.
  */
 const plainRequest =
   /^GET (\/\S*) HTTP\/1\.1\r\n(?:(?!content-length:|transfer-encoding:|connection:|upgrade:|expect:)[\w-]+: [\x20-\x7e]*\r\n)+\r\n$/i
 
 /**
- * From now on, requests on this connection are looked at before Node reads them: to read a request and to answer it by
- * Node's means costs more than twice as much as to refuse it. What is not refused is read as ever, a little slower.
+ * Looks at each request of this connection before Node reads it: to read and answer a request by Node's means costs more than
+ * twice as much as to refuse it. A request that is not refused is read as before, a little slower.
  */
 export function refuseUnread(socket: Socket, shell: UnreadShell): void {
   const listeners = socket.listeners('data')

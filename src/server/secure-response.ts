@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse as Response } from 'node:http'
 import { ServerResponse } from '../node-http.ts'
 import { type HeadSet, securityHeaders } from './bare-answer.ts'
 
-/** How Node writes an answer's head: what every answer goes through, whoever sends it. */
+/** Node's own method that writes the head of every answer. */
 interface HeadWriter {
   _storeHeader?(firstLine: string, headers: unknown): void
 }
@@ -17,7 +17,7 @@ const { _storeHeader: storeHeader } = ServerResponse.prototype as HeadWriter
  * they would take some 2 % of the CPU of a list.
  */
 class SecureHead extends ServerResponse {
-  /** On the prototype unless an answer has its own. */
+  /** Set on the prototype; an answer may have its own. */
   declare securityLines: string
 
   _storeHeader(firstLine: string, headers: unknown): void {
@@ -26,7 +26,7 @@ class SecureHead extends ServerResponse {
 }
 SecureHead.prototype.securityLines = securityHeaders.lines
 
-/** The same by what Node documents, for a Node that writes heads in another way. */
+/** The same by Node's documented methods, for a Node that writes heads in another way. */
 class SecureHeaders extends ServerResponse {
   constructor(...given: ConstructorParameters<typeof ServerResponse>) {
     super(...given)

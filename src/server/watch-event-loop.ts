@@ -1,19 +1,19 @@
 /**
- * Tells which requests come on top of what can be served. The event loop takes the requests that arrived in turns, one after
+ * Detects overload, and which requests are excess. The event loop takes the requests that arrived in turns, one after
  * the other: a turn that lasts long means that requests wait long. When turns stay long, each serves for a while, and the
  * others that are waiting are excess. See docs/decisions/0010-shedding-by-turns.md.
  */
 
-/** How long a turn serves requests. */
+/** Time for which a turn serves requests. */
 const maxTurnMs = 25
 
-/** And how many it serves in any case: as few as this at once are no overload, however slow the machine is. */
+/** Requests that a turn serves in any case: so few at once are no overload, however slow the machine is. */
 const minServed = 32
 
-/** For how long turns must have been long, as one may be because of a pause of the machine; and then short, to end it. */
+/** Time for which turns must stay long before requests are shed, and then short to end it: one alone may be a pause of the machine. */
 const patienceMs = 1_000
 
-/** Of this many requests, one has its turn measured, until a turn is long: then every turn is. */
+/** One in this many requests has its turn measured, until a turn is long: then every turn is. */
 const measuredEvery = 16
 
 export interface EventLoopWatch {

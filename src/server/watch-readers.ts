@@ -1,4 +1,4 @@
-/** Cuts off clients that ask and do not read: their answers would wait in memory. */
+/** Cuts off clients that send requests and do not read: their answers would wait in memory. */
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
 
@@ -55,7 +55,7 @@ export function watchReaders(server: Server, connections: ReadonlyMap<Socket, un
   }
 }
 
-/** Bytes that the system took for the client so far. Only the handle tells how far it is within one large write. */
+/** Bytes that the system has taken for the client. Only the handle knows the progress of one large write. */
 function countTaken(socket: Socket): number {
   const { _handle: handle } = socket as { _handle?: { bytesWritten: number; writeQueueSize: number } | null }
   return handle ? handle.bytesWritten - handle.writeQueueSize : socket.bytesWritten - socket.writableLength

@@ -1,6 +1,6 @@
 /**
- * A request to an upstream and its whole answer, over connections that are kept. A key may travel in the query, so nothing that
- * Node or the network says of a request is passed on: an error holds our own words, the upstream's origin or a code.
+ * A request to an upstream and its whole answer, over connections that are kept. A key may travel in the query, so no error
+ * of Node or the network is passed on: an error holds our own words, the upstream's origin or a code.
  */
 import type { IncomingHttpHeaders, RequestOptions } from 'node:http'
 import { Agent as HttpsAgent, request as requestHttps } from 'node:https'
@@ -12,11 +12,11 @@ import { readText } from './read-text.ts'
 export interface ExchangeOptions {
   /** The upstream's, as in a sentence: "Stripe". */
   name: string
-  /** Where its API is, as in https://api.stripe.com. */
+  /** The address of its API, such as https://api.stripe.com. */
   base: string
-  /** Which setting to look at when it cannot be reached. */
+  /** The setting to check when it cannot be reached. */
   setting: string
-  /** Why nothing may be sent right now; null when it may. */
+  /** The reason for which nothing may be sent right now; null when it may. */
   refusal?(): SourceError | null
 }
 
@@ -75,7 +75,7 @@ export function createExchange({ name, base, setting, refusal }: ExchangeOptions
       })
       outgoing.on('timeout', () => {
         const late = overdue(name)
-        // What comes of it to a half-read answer says less.
+        // The error of a half-read answer explains less.
         fail(late)
         outgoing.destroy(late)
       })

@@ -1,21 +1,21 @@
 import type { SourceError } from '../sources.ts'
 import type { UpstreamOutcome } from '../telemetry.ts'
 
-/** How one upstream's failures are told apart, whatever its client throws. */
+/** Classifies the failures of one upstream's client. */
 export interface Failures {
-  /** As in a sentence: "Stripe". */
+  /** The upstream's, as in a sentence: "Stripe". */
   name: string
-  /** Whether the same question may be answered when it is asked again. */
+  /** Whether a retry may succeed. */
   mayPass(error: unknown): boolean
-  /** Whether the upstream does not work, rather than has no such thing. */
+  /** Whether the upstream failed, rather than has no such record. */
   isFault(error: unknown): boolean
-  /** For how many milliseconds the upstream wants to be left alone; 0 when it asks for no pause. */
+  /** The pause that the upstream asks for, in milliseconds; 0: none. */
   pauseFor(error: unknown): number
-  /** In our words: the upstream's may hold an address or a part of a key. */
+  /** The error in our words: the upstream's may hold an address or a part of a key. */
   explain(error: unknown): SourceError
 }
 
-/** How a call that failed is counted. */
+/** The outcome by which a failed call is counted. */
 export function outcomeOf({ failure }: SourceError, pauseMs: number): UpstreamOutcome {
   return pauseMs > 0 ? 'throttled' : failure
 }

@@ -17,23 +17,23 @@ import { HeldBack } from './exchange.ts'
 import { type Failures, outcomeOf } from './failures.ts'
 import { longestPauseMs } from './retry-after.ts'
 
-/** How many failures in a row open the breaker: the upstream is then left alone for a while, and asked again. */
+/** Failures in a row that open the circuit breaker. */
 const failuresToBreak = 5
 const breakMs = 10_000
 
-/** In seconds, after a failure that may pass and of which nothing else is known. */
-const usualRetry = 5
+/** Default Retry-After, after a failure that may pass. */
+const retryAfterSeconds = 5
 
-/** Above this share of its time, this process is too busy to say whether an upstream was late. */
+/** Above this share of its time, this process is too busy to judge whether an upstream was late. */
 const busyShare = 0.9
 
 /**
- * The signal is aborted when the time for the whole call is over, whatever of it is still to come. What a call fails
- * with once `wanted` is aborted says nothing of the upstream.
+ * The signal is aborted when the time for the whole call is over. A failure after `wanted` was aborted is not counted
+ * against the upstream.
  */
 export interface GuardedCall {
-  <T>(limit: number, wanted: AbortSignal, call: (given: AbortSignal) => Promise<T>): Promise<T>
-  /** Why a call would fail at once; null when it would be made. */
+  <T>(timeoutMs: number, wanted: AbortSignal, call: (given: AbortSignal) => Promise<T>): Promise<T>
+  /** The reason for which a call would fail at once; null when it would be made. */
   refusal(): SourceError | null
 }
 
@@ -46,7 +46,7 @@ class TooBusy extends Error {}
 /** Nobody waits for the answer any more. */
 class Unwanted extends Error {}
 
-/** Fails at once while the upstream asked for a pause, or failed too often; says in our words why a call failed. */
+/** Fails at once while the upstream asked for a pause, or failed too often; errors are in our words. */
 export function createGuardedCall(failures: Failures): GuardedCall {
   const { name } = failures
   const breaker: CircuitBreakerPolicy = circuitBreaker(
@@ -65,13 +65,13 @@ export function createGuardedCall(failures: Failures): GuardedCall {
   breaker.onReset(() => breakerTurned.publish({ system: name, isOpen: false }))
 
   async function attempt<T>(
-    limit: number,
+    timeoutMs: number,
     wanted: AbortSignal,
     call: (given: AbortSignal) => Promise<T>,
   ): Promise<T> {
     const before = performance.eventLoopUtilization()
     try {
-      return await timeout(limit, TimeoutStrategy.Aggressive).execute(({ signal }) => call(signal))
+      return await timeout(timeoutMs, TimeoutStrategy.Aggressive).execute(({ signal }) => call(signal))
     } catch (error) {
       const explained = failures.explain(error)
       if (error instanceof TaskCancelledError || explained.failure === 'timeout')
@@ -83,14 +83,15 @@ export function createGuardedCall(failures: Failures): GuardedCall {
 
   function explain(error: unknown): SourceError {
     if (error instanceof Overdue || error instanceof TooBusy)
-      return new SourceError('timeout', `${name} did not answer in time`, { retryAfter: usualRetry })
+      return new SourceError('timeout', `${name} did not answer in time`, { retryAfter: retryAfterSeconds })
     if (error instanceof Unwanted) return new SourceError('failed', `${name} was no longer asked`)
     if (error instanceof BrokenCircuitError) return leftAlone()
     if (error instanceof HeldBack) return error
     const pause = failures.pauseFor(error)
     if (pause > 0) pausedUntil = Math.max(pausedUntil, Date.now() + pause)
     const { failure, message, retryAfter } = failures.explain(error)
-    const wait = pause > 0 ? secondsUntil(pausedUntil) : failures.mayPass(error) ? usualRetry : retryAfter
+    const wait =
+      pause > 0 ? secondsUntil(pausedUntil) : failures.mayPass(error) ? retryAfterSeconds : retryAfter
     return new SourceError(failure, message, wait === undefined ? {} : { retryAfter: wait })
   }
 
@@ -107,7 +108,7 @@ export function createGuardedCall(failures: Failures): GuardedCall {
   }
 
   async function guarded<T>(
-    limit: number,
+    timeoutMs: number,
     wanted: AbortSignal,
     call: (given: AbortSignal) => Promise<T>,
   ): Promise<T> {
@@ -120,7 +121,7 @@ export function createGuardedCall(failures: Failures): GuardedCall {
     const count = (outcome: UpstreamOutcome) =>
       upstreamCalled.publish({ system: name, outcome, seconds: (performance.now() - began) / 1000 })
     try {
-      const answer = await breaker.execute(() => attempt(limit, wanted, call))
+      const answer = await breaker.execute(() => attempt(timeoutMs, wanted, call))
       count('ok')
       return answer
     } catch (error) {
@@ -134,13 +135,13 @@ export function createGuardedCall(failures: Failures): GuardedCall {
   return Object.assign(guarded, { refusal })
 }
 
-/** What lies further ahead than it could comes from a clock that was set back. */
+/** A time further ahead than possible comes from a clock that was set back. */
 function isAhead(moment: number, longest: number): boolean {
   const left = moment - Date.now()
   return left > 0 && left <= longest
 }
 
-/** At least one: whoever is told 0 asks at once. */
+/** At least one: after a 0, a client would ask at once. */
 function secondsUntil(moment: number): number {
   return Math.max(1, Math.ceil((moment - Date.now()) / 1000))
 }

@@ -14,14 +14,14 @@ import { type Failures, outcomeOf } from './failures.ts'
 import { createThrottle, type Rates } from './throttle.ts'
 
 export interface Pace extends Rates {
-  /** How often a call that failed is tried again. */
+  /** Number of retries of a failed call. */
   attempts: number
-  /** In milliseconds, for the whole of one answer: a client may bound only the silence between two bytes. */
+  /** Timeout of a whole answer: a client may bound only the silence between two bytes. */
   patienceMs: number
 }
 
 export interface Asking {
-  /** What is asked, where the upstream has a rate for each kind of question. */
+  /** The kind of request, where the upstream has a rate for each. */
   endpoint?: string
   urgency?: Urgency
 }
@@ -29,7 +29,7 @@ export interface Asking {
 export type PacedCall = <T>(call: () => Promise<T>, asking?: Asking) => Promise<T>
 
 /**
- * Every call waits for its turn. After a refusal, all of them wait for as long as the upstream asked for: `refusal` says so to
+ * Every call waits for its turn. After a refusal, all of them wait for as long as the upstream asked for: `refusal` stops
  * those that have had their turn and are not sent yet.
  */
 export function createPacedCall(

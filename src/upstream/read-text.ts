@@ -1,4 +1,4 @@
-/** What an upstream answered, bounded: any bytes at all must end in an answer or an error. */
+/** Reads an upstream's answer, bounded: any bytes at all must end in an answer or an error. */
 import type { IncomingMessage } from 'node:http'
 import { finished } from 'node:stream'
 import { SourceError } from '../sources.ts'

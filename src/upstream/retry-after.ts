@@ -2,8 +2,8 @@
 export const longestPauseMs = 60_000
 
 /**
- * What `Retry-After` asks for, in milliseconds: seconds or a date, never more than a minute. Garbage is passed over, as
- * if nothing were said: then it is the usual pause.
+ * The pause of a `Retry-After` header, in milliseconds: from seconds or a date, a minute at most. Without a readable one,
+ * it is the usual pause.
  */
 export function readRetryAfter(value: string | undefined, now: number, usualPauseMs = 1_000): number {
   const text = value?.trim() ?? ''

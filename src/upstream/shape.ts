@@ -1,7 +1,7 @@
-/** What a record must look like before it is believed: a check for each field, from which its type follows. */
+/** The shape of a record: a check for each field, from which its type follows. */
 export type Check<T> = (value: unknown) => value is T
 
-/** Of a record: the fields that are missing, or else the first that does not fit and what it is instead; null when all fit. */
+/** `misfit` names the fields that are missing, or else the first that does not fit and its kind; null when all fit. */
 export interface Shape<T> {
   misfit(value: unknown): string | null
   /** Only for its type. */

@@ -1,15 +1,15 @@
-/** When each call may be made: within the upstream's rates, what is urgent first, and never too many at once. */
+/** Throttles calls: within the upstream's rates, urgent calls first, and never too many at once. */
 import type { Urgency } from '../sources.ts'
 
 const urgencies: readonly Urgency[] = ['now', 'soon', 'slowly']
 
 export interface Rates {
   perSecond: number
-  /** For the questions of one kind; as many as in all when not given. */
+  /** For one kind of request. Default: as many as in all. */
   perEndpoint?: number
-  /** For all that is asked slowly; as many as in all when not given. */
+  /** For all slow requests. Default: as many as in all. */
   slowlyPerSecond?: number
-  /** How many calls may be under way at once. */
+  /** Maximum of calls at once. */
   inFlight?: number
 }
 
@@ -23,13 +23,13 @@ export interface Throttle {
 }
 
 const usualInFlight = 64
-/** How many more may be under way when they are urgent: lists must not keep them out. */
+/** Urgent calls at once beyond the maximum: lists must not keep them out. */
 const urgentInFlight = 16
-/** How late a timer may come, in milliseconds: turns missed meanwhile are made up for at once. */
+/** Tolerated delay of a timer: turns missed meanwhile are made up for at once. */
 const latenessMs = 5
 /** The distance between two turns, as a share of what the rate gives. Below 1, turns that a busy process missed are made up for. */
 const closeness = 0.75
-/** In milliseconds, and a little more: a call may be made some moments after its turn. */
+/** A second and a little more: a call may be made some moments after its turn. */
 const secondMs = 1_050
 
 /** A rate: no second ever holds more turns than it may, nor are they all at its beginning. */

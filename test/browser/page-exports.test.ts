@@ -70,7 +70,7 @@ describe('what is taken along', { concurrency: 3 }, () => {
     assertClean()
   })
 
-  test('the PDFs come as one ZIP with a table; what could not be had is named', options, async t => {
+  test('the PDFs come as one ZIP with a table; what could not be fetched is named', options, async t => {
     const { page, assertClean } = await open(t, { path: '/?date_from=2026-09-01', init: noFilePicker })
     const { name, bytes } = await take(page, 'All PDFs')
     assert.equal(name, 'invoices_cus_ana_2026-09-01.zip')
@@ -87,7 +87,7 @@ describe('what is taken along', { concurrency: 3 }, () => {
     assert.deepEqual(entries, [...expected, 'invoices.csv', 'missing.txt'])
     assert.ok(text.includes('%PDF-1.7\ndocument 1000') && text.includes('%PDF-1.7\npayments in_0123'))
     assert.ok(text.includes('FT-0122: Invoice (document_not_found)'))
-    await page.getByText('1 PDF could not be had').waitFor()
+    await page.getByText('1 PDF could not be fetched').waitFor()
     assertClean(/Failed to load resource/)
   })
 

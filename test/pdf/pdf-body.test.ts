@@ -168,7 +168,7 @@ describe('time', { concurrency: true }, () => {
     for (const [, answer] of hanging) {
       const upstream = await startUpstream(t, answer)
       const start = performance.now()
-      await assertFails(get(upstream, { deadline: 150 }), 'timeout', /in time/)
+      await assertFails(get(upstream, { deadlineMs: 150 }), 'timeout', /in time/)
       assertWithin(performance.now() - start, 5_000)
       await eventually('the connection is closed', () => upstream.open === 0)
     }
@@ -180,9 +180,9 @@ describe('time', { concurrency: true }, () => {
       const timer = setInterval(() => response.write('x'), 20)
       response.on('close', () => clearInterval(timer))
     })
-    await assertFails(readAll(await get(slow, { deadline: 1_000 })), 'timeout', /in time/)
+    await assertFails(readAll(await get(slow, { deadlineMs: 1_000 })), 'timeout', /in time/)
     const fast = await startUpstream(t, (_request, response) => void response.end(makePdf(megabyte)))
-    const pdf = await get(fast, { deadline: 1_000 })
+    const pdf = await get(fast, { deadlineMs: 1_000 })
     await sleep(1_100)
     await assertFails(readAll(pdf), 'timeout', /in time/)
     await eventually('the connections are closed', () => slow.open + fast.open === 0)

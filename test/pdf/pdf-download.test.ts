@@ -154,7 +154,7 @@ describe('PDFs through the guard of a bad upstream, or to a client that stops or
       [(_request, response) => void response.write('%PD'), 504, 'upstream_timeout'],
     ]
     for (const [answer, status, code] of answers) {
-      const { service } = await serveUpstream(t, answer, status === 504 ? { deadline: 150 } : {})
+      const { service } = await serveUpstream(t, answer, status === 504 ? { deadlineMs: 150 } : {})
       const refusal = await download(service)
       assertError(refusal, status, code)
       assert.equal(refusal.headers['content-disposition'], undefined)
@@ -188,7 +188,7 @@ describe('PDFs through the guard of a bad upstream, or to a client that stops or
       [cutOff(2_000), {}],
       [cutOff(null), {}],
       [endless, { maximumBytes: megabyte }],
-      [slow, { deadline: 1_000 }],
+      [slow, { deadlineMs: 1_000 }],
     ] as const) {
       const { upstream, service } = await serveUpstream(t, answer, guard)
       const { incoming } = await open(service)

@@ -30,7 +30,7 @@ const InvoiceStatus = Type.Enum([...invoiceStatuses], {
 const SyncState = Type.Enum([...syncStates], {
   $id: 'SyncState',
   type: 'string',
-  description: "How far the invoice's external document has come.",
+  description: "Synchronization state of the invoice's external document.",
 })
 
 const fields = {
@@ -42,11 +42,11 @@ const fields = {
   customer_email: textOrNull('E-mail address of the customer.'),
   company_name: textOrNull('Company name.'),
   customer_tax_id: textOrNull('Tax identifier of the customer.'),
-  issued_at: Type.String({ ...moment, description: 'When the invoice was issued, UTC with milliseconds.' }),
+  issued_at: Type.String({ ...moment, description: 'Time of issue, UTC with milliseconds.' }),
   ix_created_at: Type.Unsafe<string | null>({
     type: ['string', 'null'],
     ...moment,
-    description: 'When the external document was created, UTC with milliseconds; null when not known.',
+    description: 'Creation time of the external document, UTC with milliseconds; null when not known.',
   }),
   subtotal_cents: cents('Subtotal before discounts and exclusive tax'),
   discount_cents: cents('Sum of the discounts'),
@@ -73,7 +73,7 @@ const InvoiceSummary = Type.Object(fields, {
 const LineItem = Type.Object(
   {
     id: text("The payment platform's line ID."),
-    description: textOrNull('What was sold.'),
+    description: textOrNull('Description of the item.'),
     quantity: wholeOrNull('Whole units; null when the line has none.'),
     subtotal_cents: cents('Before discounts and taxes'),
     discount_cents: cents("Discounts, the line's share of the invoice's discounts included"),
@@ -124,7 +124,7 @@ const InvoiceList = Type.Object(
     total_pages: Type.Integer({ minimum: 0, description: 'Pages in all; 0 when nothing matches.' }),
     source: Type.Enum(['synchronized_records'], {
       type: 'string',
-      description: 'Where the data was read from.',
+      description: 'Source of the data.',
     }),
   },
   { ...closed, $id: 'InvoiceList', description: 'One page of a list.', examples: [examplePage] },
@@ -145,14 +145,14 @@ const ResourceMetadata = Type.Object(
       Type.Array(Type.String(), { description: 'The scopes that a token must have.' }),
     ),
     bearer_methods_supported: Type.Array(Type.String(), {
-      description: 'How a token is sent: always `header`.',
+      description: 'Way to send a token: always `header`.',
     }),
-    resource_name: text('What this API is called.'),
+    resource_name: text('Name of this API.'),
   },
-  { ...closed, $id: 'ResourceMetadata', description: 'What RFC 9728 says of a protected resource.' },
+  { ...closed, $id: 'ResourceMetadata', description: 'Protected resource metadata (RFC 9728).' },
 )
 
-/** What the routes' schemas refer to by name. */
+/** The schemas that routes refer to by name. */
 export const components = [
   InvoiceSummary,
   InvoiceDetail,

@@ -17,7 +17,7 @@ const rateLimitHeaders = {
   },
   ratelimit: {
     type: 'string',
-    description: 'What is left: `r` requests, until the window ends in `t` seconds.',
+    description: 'The remainder: `r` requests, until the window ends in `t` seconds.',
   },
 }
 
@@ -35,7 +35,7 @@ export const readHeaders = {
     type: 'string',
     format: 'date-time',
     description:
-      'Until when the records are known to follow their source; absent before the first synchronization.',
+      'Time until which the records are known to follow their source; absent before the first synchronization.',
   },
   ...rateLimitHeaders,
   ...requestIdHeader,
@@ -59,7 +59,7 @@ export const pdfResponse = {
   content: { 'application/pdf': { schema: { type: 'string', contentMediaType: 'application/pdf' } } },
 }
 
-/** What any route may answer, whatever it does. */
+/** Errors of every route. */
 const everywhere: readonly ErrorCode[] = [
   'invalid_request',
   'request_timeout',
@@ -80,11 +80,11 @@ export const ErrorBody = Type.Object(
     error: Type.Object(
       {
         code: Type.Ref('ErrorCode'),
-        message: Type.String({ description: 'For people: what was wrong and what is allowed.' }),
+        message: Type.String({ description: 'For people: the fault, and what is allowed.' }),
         param: Type.Optional(Type.String({ description: 'The parameter at fault.' })),
         request_id: Type.String({ description: 'Names this request in the logs.' }),
       },
-      { additionalProperties: false, description: 'What went wrong.' },
+      { additionalProperties: false, description: 'The error.' },
     ),
   },
   {
@@ -124,7 +124,7 @@ function errorResponse(status: number, codes: readonly ErrorCode[], isLimited: b
     description: codes.map(code => `\`${code}\`: ${errorCodes[code].meaning}`).join(' '),
     headers: {
       ...statusHeaders[status],
-      // Where a token is asked for, a 400 may be about how it was sent (RFC 6750).
+      // On a route behind a token, a 400 may be about the way the token was sent (RFC 6750).
       ...(isLimited && status === 400 && challengeHeader),
       ...(isLimited && rateLimitHeaders),
       ...requestIdHeader,
@@ -157,7 +157,7 @@ const challengeHeader = {
   'www-authenticate': { type: 'string', description: 'A Bearer challenge after RFC 6750.' },
 }
 const retryHeader = {
-  'retry-after': { type: 'integer', description: 'After how many seconds a new try makes sense.' },
+  'retry-after': { type: 'integer', description: 'Seconds until a retry makes sense.' },
 }
 const statusHeaders: Record<number, Record<string, { type: string; description: string }>> = {
   401: challengeHeader,

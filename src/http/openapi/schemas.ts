@@ -1,4 +1,4 @@
-/** What goes into each route and comes out: the validator, the static types and the OpenAPI document come from here. */
+/** Input and output of each route: the source of the validator, the static types and the OpenAPI document. */
 import type { Static, TSchema } from 'typebox'
 import type { ErrorCode } from '../../errors.ts'
 import {
@@ -83,7 +83,7 @@ export type CustomerParams = Static<typeof customerParams>
 export type InvoiceParams = Static<typeof invoiceParams>
 
 const secured = { tags: ['invoices'], security: [{ bearer: [] }] }
-/** What every route behind a token may answer. */
+/** Errors of every route behind a token. */
 const guarded = [
   'invalid_parameter',
   'missing_token',
@@ -124,7 +124,7 @@ export const getInvoiceSchema = {
   ...secured,
   operationId: 'getInvoice',
   summary: 'Retrieve invoice details',
-  description: 'Totals, states, line items when available, and where the PDFs are.',
+  description: 'Totals, states, line items when available, and the paths of the PDFs.',
   params: invoiceParams,
   headers: conditional,
   response: {
@@ -214,7 +214,7 @@ export const openapiSchema = operationSchema(
 
 export const resourceMetadataSchema = operationSchema(
   'getResourceMetadata',
-  'Where tokens come from',
+  'Retrieve the identity provider',
   'The identity provider whose JWTs are accepted, after RFC 9728.',
   { description: 'The metadata.', content: jsonContent('ResourceMetadata') },
   'route_not_found',

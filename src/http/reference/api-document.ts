@@ -1,4 +1,4 @@
-/** The parts of the OpenAPI document that its pages are made of. */
+/** The parts of the OpenAPI document that the reference shows. */
 export interface ApiDocument {
   info: { title: string; version: string; summary: string; description: string }
   tags: readonly { name: string; description: string }[]
@@ -50,7 +50,7 @@ export interface Schema {
   examples?: readonly unknown[]
 }
 
-/** From a reference to the name it gives. */
+/** The last part of a reference. */
 export function nameOf(reference: string): string {
   return reference.slice(reference.lastIndexOf('/') + 1)
 }
@@ -68,11 +68,11 @@ export function listErrors(operations: readonly Operation[]): ErrorDescription[]
     for (const [status, { content }] of Object.entries(responses))
       for (const [code, { summary }] of Object.entries(content?.['application/json']?.examples ?? {}))
         errors.set(code, { code, status, meaning: summary })
-  // Not by localeCompare: its first use takes longer than all else here.
+  // localeCompare would take longer, at its first use, than everything else here.
   return [...errors.values()].sort((a, b) => (a.status < b.status ? -1 : Number(a.status > b.status)))
 }
 
-/** In the order of their tags, each with the parameters of its path first. */
+/** The operations in the order of their tags, each with the parameters of its path first. */
 export function listOperations({ tags, paths }: ApiDocument): { path: string; operation: Operation }[] {
   const placeOf = ({ operation }: { operation: Operation }) =>
     tags.findIndex(({ name }) => operation.tags.includes(name))
@@ -89,7 +89,7 @@ export function listOperations({ tags, paths }: ApiDocument): { path: string; op
     .sort((a, b) => placeOf(a) - placeOf(b))
 }
 
-/** As a sentence, whatever it ends with. */
+/** Adds a full stop where a text ends without one. */
 export function endSentence(text: string): string {
   return /[.?!]$/.test(text) ? text : `${text}.`
 }

@@ -34,7 +34,7 @@ export function writeApiPage(document: ApiDocument): { page: string; style: stri
 <link rel="icon" href="data:,">
 <style>${style}</style>
 <h1>${escapeHtml(info.title)} API reference</h1>
-<p>Version ${escapeHtml(info.version)}. ${say(info.description)}</p>
+<p>Version ${escapeHtml(info.version)}. ${formatText(info.description)}</p>
 <p>The same for programs: <a href="/api/v1/openapi.json">OpenAPI document</a>; for language models: <a href="/llms.txt">llms.txt</a>.</p>
 <nav aria-label="Contents"><ul>
 ${operations.map(({ operation: { operationId, summary } }) => `<li><a href="#${operationId}">${escapeHtml(summary)}</a>`).join('\n')}
@@ -42,13 +42,13 @@ ${operations.map(({ operation: { operationId, summary } }) => `<li><a href="#${o
 <li><a href="#errors">Errors</a>
 </ul></nav>
 <h2>Authentication</h2>
-<p>Send <code>Authorization: Bearer &lt;token&gt;</code>. ${say(components.securitySchemes.bearer.description)}</p>
+<p>Send <code>Authorization: Bearer &lt;token&gt;</code>. ${formatText(components.securitySchemes.bearer.description)}</p>
 <h2>Errors of every operation</h2>
 <p>Not repeated below: ${shared.map(writeCode).join(', ')}.</p>
 ${tags
   .map(
     ({ name, description }) => `<h2>${escapeHtml(name)}</h2>
-<p>${say(description)}</p>
+<p>${formatText(description)}</p>
 ${operations
   .filter(({ operation }) => operation.tags.includes(name))
   .map(({ path, operation }) => writeOperation(path, operation, shared))
@@ -71,7 +71,8 @@ function writeOperation(path: string, operation: Operation, shared: readonly str
     `<code>${escapeHtml(name)}</code>`,
     `${place}${required ? ', required' : ''}`,
     writeType(schema),
-    say(description) + (example === undefined ? '' : ` Example: <code>${escapeHtml(String(example))}</code>`),
+    formatText(description) +
+      (example === undefined ? '' : ` Example: <code>${escapeHtml(String(example))}</code>`),
   ])
   const errors = listErrors([operation]).filter(({ code }) => !shared.includes(code))
   const answers = Object.entries(responses)
@@ -79,7 +80,7 @@ function writeOperation(path: string, operation: Operation, shared: readonly str
     .map(([status, answer]) => `<li>${status}: ${writeAnswer(answer)}`)
   const refusals = errors.map(({ code, status }) => `<li>${status}: ${writeCode(code)}`)
   return `<h3 id="${operationId}"><code>GET ${escapeHtml(path)}</code></h3>
-<p><b>${escapeHtml(endSentence(summary))}</b> ${say(description)}${security.length === 0 ? ' No token is needed.' : ''} Operation <code>${operationId}</code>.</p>
+<p><b>${escapeHtml(endSentence(summary))}</b> ${formatText(description)}${security.length === 0 ? ' No token is needed.' : ''} Operation <code>${operationId}</code>.</p>
 ${rows.length === 0 ? '' : writeTable(['Parameter', 'In', 'Type', 'Meaning'], rows)}
 <ul>
 ${[...answers, ...refusals].join('\n')}
@@ -94,14 +95,14 @@ function writeAnswer({ description, headers, content = {} }: Answer): string {
   const [[type, media] = []] = Object.entries(content)
   const body = media === undefined ? '' : ` <code>${type}</code>: ${writeType(media.schema)}.`
   const names = Object.keys(headers ?? {})
-  return `${say(description)}${body}${names.length === 0 ? '' : ` Headers: ${names.join(', ')}.`}`
+  return `${formatText(description)}${body}${names.length === 0 ? '' : ` Headers: ${names.join(', ')}.`}`
 }
 
 function writeSchema(name: string, { description = '', properties, enum: values, examples }: Schema): string {
   const rows = Object.entries(properties ?? {}).flatMap(([field, schema]) => writeField(field, schema))
   const [example] = examples ?? []
   return `<h3 id="${name}">${name}</h3>
-<p>${say(description)}${values === undefined ? '' : ` One of ${values.map(value => `<code>${escapeHtml(value)}</code>`).join(', ')}.`}</p>
+<p>${formatText(description)}${values === undefined ? '' : ` One of ${values.map(value => `<code>${escapeHtml(value)}</code>`).join(', ')}.`}</p>
 ${rows.length === 0 ? '' : writeTable(['Field', 'Type', 'Meaning'], rows)}
 ${example === undefined ? '' : `<pre>${escapeHtml(JSON.stringify(example, null, 1))}</pre>`}`
 }
@@ -109,7 +110,7 @@ ${example === undefined ? '' : `<pre>${escapeHtml(JSON.stringify(example, null, 
 /** A field, and those of an object in it. */
 function writeField(name: string, schema: Schema): string[][] {
   return [
-    [`<code>${escapeHtml(name)}</code>`, writeType(schema), say(schema.description ?? '')],
+    [`<code>${escapeHtml(name)}</code>`, writeType(schema), formatText(schema.description ?? '')],
     ...Object.entries(schema.properties ?? {}).flatMap(([inner, value]) =>
       writeField(`${name}.${inner}`, value),
     ),
@@ -127,7 +128,7 @@ function writeErrors(operations: readonly Operation[]): string {
   const rows = listErrors(operations).map(({ code, status, meaning }) => [
     `<code id="${code}">${code}</code>`,
     status,
-    say(meaning),
+    formatText(meaning),
   ])
   return writeTable(['Code', 'Status', 'Meaning'], rows)
 }
@@ -140,7 +141,7 @@ ${rows.map(cells => `<tr>${cells.map(cell => `<td>${cell}`).join('')}`).join('\n
 }
 
 /** The document's texts are Markdown, of which they use code alone. */
-function say(text: string): string {
+function formatText(text: string): string {
   return escapeHtml(text).replace(/`([^`]*)`/g, '<code>$1</code>')
 }
 

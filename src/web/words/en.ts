@@ -84,10 +84,10 @@ export const en = {
   cancel: 'Cancel',
   done: 'Done.',
   cancelled: 'Cancelled.',
-  walkChanged: 'Something changed meanwhile: take it again to be sure that all is in it.',
+  walkChanged: 'Something changed meanwhile: export again to be sure that nothing is missing.',
   zipMissing: (count: number) =>
-    `${count} ${few(count, 'PDF', 'PDFs')} could not be had; missing.txt in the ZIP says which.`,
-  missingTitle: 'These PDFs could not be had:',
+    `${count} ${few(count, 'PDF', 'PDFs')} could not be fetched; missing.txt in the ZIP lists them.`,
+  missingTitle: 'These PDFs could not be fetched:',
 
   back: 'All invoices',
   invoice: 'Invoice',

@@ -86,7 +86,7 @@ export const pt: Words = {
   cancelled: 'Cancelado.',
   walkChanged: 'Entretanto houve alterações: repita, para ter a certeza de que nada falta.',
   zipMissing: count =>
-    `Não foi possível obter ${count} PDF; o ficheiro missing.txt, dentro do ZIP, diz ${few(count, 'qual', 'quais')}.`,
+    `Não foi possível obter ${count} PDF; o ficheiro missing.txt, dentro do ZIP, indica ${few(count, 'qual', 'quais')}.`,
   missingTitle: 'Não foi possível obter estes PDF:',
 
   back: 'Todas as faturas',
