@@ -1,9 +1,9 @@
 /** Whose records the store holds, which process brings them in, and what did not fit. */
 import type { OperatorStore } from '../store/store.ts'
-import { advice, tellHeld } from '../sync/brake.ts'
-import { type Accounts, compareAccounts, tellAccount } from '../sync/pins.ts'
+import { advice, formatHeld } from '../sync/deletion-guard.ts'
+import { type Accounts, compareAccounts, formatAccount } from '../sync/pins.ts'
 import { readState } from '../sync/read-state.ts'
-import { type Refused, tellRefused } from '../sync/refusals.ts'
+import { formatRefused, type Refused } from '../sync/refusals.ts'
 import { attempt, type Reporter } from './findings.ts'
 
 export async function checkConnector(report: Reporter, store: OperatorStore): Promise<void> {
@@ -11,7 +11,7 @@ export async function checkConnector(report: Reporter, store: OperatorStore): Pr
   if (state === null) return
   const { lease, setAside, refused, held } = state
   report.ok('Connector', `${lease.holder ?? 'no process'} synchronizes this store`)
-  const told = tellHeld(held)
+  const told = formatHeld(held)
   if (told !== null)
     report.fail(
       'Brake',
@@ -25,7 +25,7 @@ export async function checkConnector(report: Reporter, store: OperatorStore): Pr
       `${setAside.count} records are set aside; the newest is ${newest.system} ${newest.kind} ${newest.id}: ${newest.reason}`,
       'They are tried again automatically. See fatura status. If they stay, correct them in the other system, or report a bug; those that wait need all nodes of the database.',
     )
-  const tell = (kind: Refused['kind']) => refused.filter(each => each.kind === kind).map(tellRefused)
+  const tell = (kind: Refused['kind']) => refused.filter(each => each.kind === kind).map(formatRefused)
   const [outdated, unstored] = [tell('outdated'), tell('refused')]
   if (outdated.length > 0)
     report.fail(
@@ -55,11 +55,11 @@ export async function checkAccounts(
     if (verdict === 'other')
       report.fail(
         check,
-        `the settings lead to ${tellAccount(source, found)}, and the store holds ${pinned === null ? 'invoices that are not there' : `what came from ${tellAccount(source, pinned)}`}`,
+        `the settings lead to ${formatAccount(source, found)}, and the store holds ${pinned === null ? 'invoices that are not there' : `what came from ${formatAccount(source, pinned)}`}`,
         "Use that account's key, or another store. If this is on purpose: fatura account change.",
       )
     else if (pinned === null)
-      report.ok(check, `${tellAccount(source, found)}; the first fatura sync stores it`)
-    else report.ok(check, `${tellAccount(source, found)}, the same as in the store`)
+      report.ok(check, `${formatAccount(source, found)}; the first fatura sync stores it`)
+    else report.ok(check, `${formatAccount(source, found)}, the same as in the store`)
   }
 }

@@ -1,13 +1,12 @@
-/** What is said of refused invoices: how many, why, and which, for example. */
+/** Refused invoices: number, reason and examples. */
 import { invoiceStatuses } from '../invoice.ts'
 import { type RefusedKind, refusedKinds, type SetAsideCount } from '../store/connector-store.ts'
 import type { OperatorStore } from '../store/store.ts'
 import type { RefusalReason } from './apply.ts'
 
-/** Records without an id stand under this one, all of them as one. */
+/** All records without an id are set aside as one, under this id. */
 export const noId = ''
 
-/** As many as one looks at. */
 const examplesShown = 3
 
 export interface Refused {
@@ -15,7 +14,7 @@ export interface Refused {
   kind: RefusedKind
   reason: string
   count: number
-  /** The ids of those that were seen last. */
+  /** The ids seen last. */
   examples: readonly string[]
 }
 
@@ -46,14 +45,14 @@ const words: Record<RefusalReason, string> = {
   no_id: 'no ID',
 }
 
-/** In words, unless a newer version found a reason that this one does not know. */
-export function tellReason(reason: string): string {
+/** In words; a reason written by a newer version is returned as it is. */
+export function formatReason(reason: string): string {
   return words[reason as RefusalReason] ?? reason
 }
 
 /** As in "7: no customer (in_1, in_2, in_3 and others)". */
-export function tellRefused({ reason, count, examples }: Refused): string {
+export function formatRefused({ reason, count, examples }: Refused): string {
   const others = count > examples.length ? ' and others' : ''
   const named = examples.length === 0 ? '' : ` (${examples.join(', ')}${others})`
-  return `${count}: ${tellReason(reason)}${named}`
+  return `${count}: ${formatReason(reason)}${named}`
 }

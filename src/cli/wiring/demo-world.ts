@@ -67,7 +67,7 @@ export async function startDemoWorld(
     rules,
     log,
     signal: stopping.signal,
-    missesApart: 0,
+    missesApartMs: 0,
   })
   while ((await documentSync.sweepMonth()) !== null);
   const readDocuments = async () => {

@@ -12,10 +12,10 @@ import { billingStreams } from '../../stream-names.ts'
 import { createBillingSource } from '../../stripe/billing-source.ts'
 import type { StripeOptions } from '../../stripe/client.ts'
 import { stripeIdentity } from '../../stripe/source-identity.ts'
-import { type Brake, createBrake } from '../../sync/brake.ts'
+import { createDeletionGuard, type DeletionGuard } from '../../sync/deletion-guard.ts'
 import { fenceStore, type HeldLease, waitForLease } from '../../sync/lease.ts'
 import { relinkInvoices } from '../../sync/link-invoices.ts'
-import { type Accounts, type Comparison, compareAccounts, savePins, tellAccount } from '../../sync/pins.ts'
+import { type Accounts, type Comparison, compareAccounts, formatAccount, savePins } from '../../sync/pins.ts'
 import { createStreams } from '../../sync/streams.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { logWaiting } from '../terminal/log.ts'
@@ -38,14 +38,14 @@ export interface ConnectorAccess {
   isOnce: boolean
   /** Whether to wait for another process that is the connector. */
   wait: boolean
-  /** Whether what the brake holds back by now may go. */
+  /** Whether what the guard holds back by now may go. */
   letThrough: boolean
 }
 
 export interface OpenConnector {
   /** Commits nothing once another process is the connector. Closing it lets the next one begin. */
   store: WriteStore
-  brake: Brake
+  guard: DeletionGuard
   /** Aborted by the signal, and once another process is the connector. */
   signal: AbortSignal
   /** To be waited for before anything of an upstream system is written: rejects when the accounts are not the store's. */
@@ -69,14 +69,14 @@ export async function openConnector(access: ConnectorAccess): Promise<OpenConnec
     lease = await waitForLease(leases, { ...names, wait, log, signal: turn })
     const fenced = fenceStore(store, lease)
     const stopped = AbortSignal.any([signal, lease.lost])
-    const brake = await createBrake(fenced, log, access.letThrough)
+    const guard = await createDeletionGuard(fenced, log, access.letThrough)
     return {
       store: { ...fenced, close },
-      brake,
+      guard,
       signal: stopped,
       async settle() {
         await settleAccounts(fenced, accounts, { ...access, signal: stopped })
-        await relinkReleased(fenced, brake, access.rules)
+        await relinkReleased(fenced, guard, access.rules)
       },
     }
   } catch (error) {
@@ -139,18 +139,20 @@ async function settleAccounts(
 }
 
 /** Invoices that kept a document which is gone: nothing else would look at them again. Drafts are looked at anyway. */
-async function relinkReleased(store: WriteStore, brake: Brake, rules: LinkRules): Promise<void> {
-  const ids = brake.released('downgrade').map(({ id }) => id)
+async function relinkReleased(store: WriteStore, guard: DeletionGuard, rules: LinkRules): Promise<void> {
+  const ids = guard.released('downgrade').map(({ id }) => id)
   for (let start = 0; start < ids.length; start += batchSize) {
     const wanted = { documents: [], invoices: ids.slice(start, start + batchSize) }
-    await store.transaction(tx => relinkInvoices(tx, wanted, rules, 'brake', Date.now(), brake))
+    await store.transaction(tx => relinkInvoices(tx, wanted, 'brake', { rules, guard }))
   }
 }
 
 function tellOther({ source, pinned, found }: Comparison): string {
   const settings = source.system === stripeIdentity.system ? 'STRIPE_API_KEY' : 'INVOICEXPRESS_ACCOUNT'
   const holds =
-    pinned === null ? 'invoices that this key does not find' : `what came from ${tellAccount(source, pinned)}`
-  const leads = pinned === found ? 'finds none of it' : `leads to ${tellAccount(source, found)}`
+    pinned === null
+      ? 'invoices that this key does not find'
+      : `what came from ${formatAccount(source, pinned)}`
+  const leads = pinned === found ? 'finds none of it' : `leads to ${formatAccount(source, found)}`
   return `This store holds ${holds}, and ${settings} ${leads}. Nothing was changed. Use that account's key, or another store (DATABASE_URL); to follow the other account from now on: fatura account change.`
 }

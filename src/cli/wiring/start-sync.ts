@@ -14,12 +14,12 @@ import type { StripeOptions } from '../../stripe/client.ts'
 import type { MetadataKeys } from '../../stripe/map-claim.ts'
 import { createWebhookServer } from '../../stripe/webhook.ts'
 import type { Applied } from '../../sync/apply.ts'
-import { advice, tellHeld } from '../../sync/brake.ts'
 import { type Connector, createConnector } from '../../sync/connector.ts'
+import { advice, formatHeld } from '../../sync/deletion-guard.ts'
 import { createDocumentSync, type DocumentSync, type Swept } from '../../sync/documents.ts'
 import { LeaseLost } from '../../sync/lease.ts'
 import { ageClaims } from '../../sync/link-invoices.ts'
-import { documentRounds, invoiceRounds, type Tell } from '../../sync/rhythm.ts'
+import { documentRounds, invoiceRounds, type ReportStep } from '../../sync/rounds.ts'
 import { createTimer, realClocks, runDue, type Step } from '../../sync/schedule.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { bringEverything } from './bring-everything.ts'
@@ -46,7 +46,7 @@ export interface SyncOptions {
   isFull?: boolean
   /** Whether to wait, before everything once, for another process that synchronizes; otherwise it is an error. */
   wait?: boolean
-  /** Whether what the brake holds back by now may go. */
+  /** Whether what the guard holds back by now may go. */
   letThrough?: boolean
 }
 
@@ -61,23 +61,23 @@ async function open(given: SyncOptions, isOnce: boolean): Promise<Opened> {
 /** Everything once: the whole account, what happened since, what may still change; then the documents likewise. */
 export async function syncOnce(given: SyncOptions): Promise<void> {
   const options = await open(given, true)
-  const { store, brake, log, signal } = options
+  const { store, guard, log, signal } = options
   try {
     const steps = async () => {
       await options.settle()
       const sources = await openSources(options)
       const connector = await connectStripe(options, sources)
-      await bringEverything(connector, options, (step, done) => tell(log, step, done))
+      await bringEverything(connector, options, (step, done) => logStep(log, step, done))
       const documents = await connectDocuments(options, sources, true)
-      if (documents === null) await ageClaims(store, options.rules, brake)
+      if (documents === null) await ageClaims(store, { rules: options.rules, guard })
       else {
         while ((await documents.sweepMonth()) !== null);
-        tell(log, 'sweepRecent', await documents.sweepRecent())
-        tell(log, 'refreshOpen', await documents.refreshOpen())
+        logStep(log, 'sweepRecent', await documents.sweepRecent())
+        logStep(log, 'refreshOpen', await documents.refreshOpen())
       }
     }
     await Promise.race([steps(), graceAfter(signal).then(() => signal.throwIfAborted())])
-    const held = tellHeld({ deletion: brake.held('deletion'), downgrade: brake.held('downgrade') })
+    const held = formatHeld({ deletion: guard.held('deletion'), downgrade: guard.held('downgrade') })
     if (held !== null) throw new CliError(`The brake holds back changes that look wrong: ${held}; ${advice}.`)
   } finally {
     await store.close()
@@ -156,15 +156,15 @@ async function follow(options: Opened): Promise<void> {
 async function planRounds(
   connector: Connector,
   documents: DocumentSync | null,
-  { store, brake, invoiceXpress, rules, log, isFull = false }: Opened,
+  { store, guard, invoiceXpress, rules, log, isFull = false }: Opened,
 ): Promise<Step[][]> {
-  const told: Tell = (step, done) => tell(log, step, done)
-  const common = { connector, store, clocks: realClocks, tell: told }
+  const reportStep: ReportStep = (step, done) => logStep(log, step, done)
+  const common = { connector, store, clocks: realClocks, reportStep }
   const rounds = await invoiceRounds({
     ...common,
     isFull,
     // Otherwise the documents' own round does it.
-    afterReread: async () => invoiceXpress === null && ageClaims(store, rules, brake),
+    afterReread: async () => invoiceXpress === null && ageClaims(store, { rules, guard }),
   })
   return documents === null ? rounds : [...rounds, ...(await documentRounds(documents, common))]
 }
@@ -192,13 +192,13 @@ function measureDrift(
     ...{ store, payments, rules, documents: source?.atHalfPace ?? null },
     onDifference: ({ customer_id, id: invoice_id }, fields) =>
       log.warn({ customer_id, invoice_id, fields }, 'a stored invoice differs from its source'),
-    async repair({ customer_id, id }, itsDocuments) {
-      await connector.lookAt(id, customer_id)
-      await documents?.lookAt(itsDocuments)
+    async repair(key, itsDocuments) {
+      await connector.refetch(key)
+      await documents?.refetch(itsDocuments)
     },
     async repairNear(customerId, created) {
-      const near = await connector.lookAround(customerId, created)
-      tell(log, 'lookAround', near)
+      const near = await connector.refetchNear(customerId, created)
+      logStep(log, 'refetchNear', near)
       return near.changed + near.deleted
     },
     wait: milliseconds => sleep(milliseconds, undefined, { signal, ref: false }),
@@ -211,14 +211,14 @@ function measureDrift(
 }
 
 function connectStripe(options: Opened, { payments: source }: Sources): Promise<Connector> {
-  const { store, brake, rules, log, signal, onProgress } = options
-  const common = { source, store, brake, rules, log, signal }
+  const { store, guard, rules, log, signal, onProgress } = options
+  const common = { source, store, guard, rules, log, signal }
   return createConnector({ ...common, ...(onProgress && { onProgress }) })
 }
 
 /** Null when no invoicing system is connected. */
 async function connectDocuments(
-  { store, brake, rules, log, signal, onDocuments }: Opened,
+  { store, guard, rules, log, signal, onDocuments }: Opened,
   { documents: source }: Sources,
   isOnce = false,
 ): Promise<DocumentSync | null> {
@@ -226,7 +226,7 @@ async function connectDocuments(
   return createDocumentSync({
     source,
     store,
-    brake,
+    guard,
     rules,
     log,
     signal,
@@ -257,6 +257,6 @@ async function closeServer(server: Server): Promise<void> {
   clearTimeout(cutOff)
 }
 
-function tell(log: Logger, step: string, done: Applied | Swept): void {
+function logStep(log: Logger, step: string, done: Applied | Swept): void {
   log.info({ step, ...done }, 'synchronized')
 }

@@ -1,4 +1,4 @@
-/** When each part of the connector has its turn. What is told of one never waits for what is listed of all. */
+/** The schedule of the connector. Events never wait for lists of everything. */
 import type { Stream, WriteStore } from '../store/store.ts'
 import { billingStreams, documentStreams } from '../stream-names.ts'
 import type { Applied } from './apply.ts'
@@ -18,28 +18,29 @@ import {
   waitingEvery,
 } from './intervals.ts'
 import { type Clocks, createTimer, leftSince, type Step } from './schedule.ts'
+import { readStreams } from './streams.ts'
 
 /** How long a round waits for the lists of whole customers, which go on without it. */
-export const customerPatience = 2_000
+export const customerPatienceMs = 2_000
 /** Between two sweeps, however long one takes. */
-const shortestPause = 1_000
+const shortestPauseMs = 1_000
 
-export type Tell = (step: string, done: Applied | Swept) => void
+export type ReportStep = (step: string, done: Applied | Swept) => void
 
-export interface RhythmOptions {
+export interface RoundsOptions {
   connector: Connector
   store: WriteStore
   clocks: Clocks
-  tell: Tell
+  reportStep: ReportStep
   /** Whether everything is to be listed again at once. */
   isFull: boolean
-  /** What else follows a look at all that may still change. */
   afterReread(): Promise<unknown>
 }
 
-/** Rounds that go on side by side, each with steps of its own. */
-export async function invoiceRounds(options: RhythmOptions): Promise<Step[][]> {
-  const { connector, store, clocks, tell, afterReread } = options
+/** Rounds that run at the same time, each with steps of its own. */
+export async function invoiceRounds(options: RoundsOptions): Promise<Step[][]> {
+  const { connector, store, clocks, reportStep, afterReread } = options
+  const every = (ms: number, run: Step['run']): Step => ({ timer: createTimer(ms, clocks), run })
   const streams = await readStreams(store)
   const names = billingStreams(connector.source)
   const relistEvery = relistEveryOf(connector)
@@ -52,50 +53,39 @@ export async function invoiceRounds(options: RhythmOptions): Promise<Step[][]> {
     isRelisting ? 0 : leftSince(listedAt, relistEvery, clocks),
   )
   let isForced = options.isFull
-  // What the first round has just listed needs no second look.
+  // Invoices listed by the first round are not fetched again at once.
   let unlessSince: number | undefined = connector.startedAt
-  const listing: Step[] = [
-    {
-      timer: createTimer(backfillEvery, clocks),
-      async run() {
-        if (!(await connector.isListed())) tell('backfill', await connector.backfill())
-      },
-    },
-    {
-      timer: createTimer(unsettledEvery, clocks),
-      async run() {
-        tell('rereadUnsettled', await connector.rereadUnsettled(unlessSince))
-        unlessSince = undefined
-        await afterReread()
-      },
-    },
-    {
-      timer: createTimer(asideEvery, clocks),
-      run: () => tellIfAny('retrySetAside', connector.retrySetAside(), tell),
-    },
+  const listing = [
+    every(backfillEvery, async () => {
+      if (!(await connector.isListed())) reportStep('backfill', await connector.backfill())
+    }),
+    every(unsettledEvery, async () => {
+      reportStep('rereadUnsettled', await connector.rereadUnsettled(unlessSince))
+      unlessSince = undefined
+      await afterReread()
+    }),
+    every(asideEvery, async () => reportAny('retrySetAside', await connector.retrySetAside(), reportStep)),
   ]
-  const events: Step = {
-    timer: createTimer(eventsEvery, clocks),
-    run: async () => tell('catchUp', await connector.catchUp(customerPatience)),
-  }
+  const events = every(eventsEvery, async () =>
+    reportStep('catchUp', await connector.catchUp(customerPatienceMs)),
+  )
   const relisting: Step = {
     timer: relistTimer,
     isBitByBit: true,
     async run() {
       if (!(await connector.isListed())) return relistTimer.restart(backfillEvery)
-      // A list of everything that ended since counts as well: the first one does.
+      // A backfill that ended since counts as well.
       const last = (await readStreams(store)).get(names.relist)
       const left = last?.cursor === null ? leftSince(last.succeeded_at, relistEvery, clocks) : 0
       if (!isForced && left > 0) return relistTimer.restart(left)
-      tell('relist', await connector.relist(isForced))
+      reportStep('relist', await connector.relist(isForced))
       isForced = false
       relistTimer.restart()
     },
   }
-  const waiting: Step = {
-    timer: createTimer(waitingEvery, clocks),
-    run: () => tellIfAny('retryWaiting', connector.retryWaiting(), tell),
-  }
+  const waiting = every(waitingEvery, async () =>
+    reportAny('retryWaiting', await connector.retryWaiting(), reportStep),
+  )
   return [listing, [events], [relisting], [waiting]]
 }
 
@@ -104,8 +94,8 @@ function relistEveryOf({ source }: Pick<Connector, 'source'>): number {
 }
 
 /**
- * How many pages of the relist a single run is to read. None unless a list is under way, or would be due before the next run: that comes
- * as long after this one as this one after the last.
+ * Pages of the relist that a single run reads. 0 unless a list is under way, or would be due before the next run, expected as
+ * long after this one as this one after the last.
  */
 export function relistPages(
   connector: Pick<Connector, 'source'>,
@@ -116,57 +106,57 @@ export function relistPages(
   const sinceLastRun = lastRunAt === null ? 0 : Math.max(0, clocks.calendar() - lastRunAt)
   const relistEvery = relistEveryOf(connector)
   const left = leftSince(relist?.succeeded_at ?? null, relistEvery, clocks)
-  // What was listed within this run is not due again, however long ago the last run was.
+  // A list that ended within this run is not due again, however long ago the last run was.
   const isDue = left <= Math.min(sinceLastRun, relistEvery / 2)
   if (!isDue && (relist?.cursor ?? null) === null) return 0
   return Math.max(relistPagesAtLeast, Math.floor((sinceLastRun / 1_000) * relistPagesPerSecond))
 }
 
-/** Says nothing when there is nothing to try again. */
-export async function retryAside(connector: Connector, tell: Tell): Promise<void> {
-  await tellIfAny('retryWaiting', connector.retryWaiting(), tell)
-  await tellIfAny('retrySetAside', connector.retrySetAside(), tell)
+/** Reports nothing when there was nothing to retry. */
+export async function retryAll(connector: Connector, reportStep: ReportStep): Promise<void> {
+  reportAny('retryWaiting', await connector.retryWaiting(), reportStep)
+  reportAny('retrySetAside', await connector.retrySetAside(), reportStep)
 }
 
-async function tellIfAny(step: string, trying: Promise<Applied | null>, tell: Tell): Promise<void> {
-  const applied = await trying
-  if (applied !== null) tell(step, applied)
+function reportAny(step: string, applied: Applied | null, reportStep: ReportStep): void {
+  if (applied !== null) reportStep(step, applied)
 }
 
-/** Two rounds side by side: what is due most often, and everything month by month. A change is seen in time either way. */
+/** Two rounds at the same time: frequent steps, and the sweep of everything month by month. */
 export async function documentRounds(
   documents: DocumentSync,
-  { connector, store, clocks, tell }: Pick<RhythmOptions, 'connector' | 'store' | 'clocks' | 'tell'>,
+  {
+    connector,
+    store,
+    clocks,
+    reportStep,
+  }: Pick<RoundsOptions, 'connector' | 'store' | 'clocks' | 'reportStep'>,
 ): Promise<Step[][]> {
   const last = (await readStreams(store)).get(documentStreams(documents.source).all)
-  // From the beginning of the last sweep on; one that was cut off goes on at once.
+  // Counted from the beginning of the last sweep; one that was cut off goes on at once.
   const left = last?.cursor === null ? leftSince(last.succeeded_at, allEvery, clocks) : 0
   const allTimer = createTimer(allEvery, clocks, left)
   let begunAt: number | null = null
   const recent: Step = {
     timer: createTimer(recentEvery, clocks),
-    run: async () => tell('sweepRecent', await documents.sweepRecent()),
+    run: async () => reportStep('sweepRecent', await documents.sweepRecent()),
   }
   const open: Step = {
     timer: createTimer(openEvery, clocks),
-    run: async () => tell('refreshOpen', await documents.refreshOpen()),
+    run: async () => reportStep('refreshOpen', await documents.refreshOpen()),
   }
   const all: Step = {
     timer: allTimer,
     isBitByBit: true,
     async run() {
-      // How far back documents are read is told by the invoices: all of them must be there.
+      // The oldest invoice bounds the sweep: all of them must be stored.
       if (!(await connector.isListed())) return allTimer.restart(backfillEvery)
       begunAt ??= clocks.elapsed()
       const swept = await documents.sweepMonth()
-      if (swept !== null) return tell('sweepMonth', swept)
-      allTimer.restart(Math.max(shortestPause, begunAt + allEvery - clocks.elapsed()))
+      if (swept !== null) return reportStep('sweepMonth', swept)
+      allTimer.restart(Math.max(shortestPauseMs, begunAt + allEvery - clocks.elapsed()))
       begunAt = null
     },
   }
   return [[recent, open], [all]]
-}
-
-export async function readStreams(store: WriteStore): Promise<Map<string, Stream>> {
-  return new Map((await store.listStreams()).map(stream => [stream.name, stream]))
 }
