@@ -33,7 +33,7 @@ const chaos = Number(values.faults)
 const now = Math.floor(Date.now() / 1000)
 const stripe = await startStripeSandbox({ invoices, customers: Math.ceil(invoices / 50), now, chaos })
 const documents = createDocuments(stripe.account)
-const ix = await startInvoiceXpressSandbox({ documents, lag })
+const ix = await startInvoiceXpressSandbox({ documents, lagMs: lag })
 // Not too many requests: each would be waited for, a quarter of a minute long.
 ix.faults.setChaos(chaos, [
   'error_500',

@@ -139,8 +139,6 @@ export function createDocuments(account: StripeAccount, options: DocumentOptions
       return count
     },
     plant(kind, invoiceId) {
-      const isOrdinary = (id: string) =>
-        !states.has(id) && !planted.some(({ invoice_id }) => invoice_id === id)
       const difference = plantDifference(ledger, kind, isOrdinary, invoiceId)
       planted.push(difference)
       return difference

@@ -1,5 +1,5 @@
 /** The local InvoiceXpress's own addresses. */
-import { type Control, ControlError, faultControls, readChoice, readNumber, refuse } from '../control.ts'
+import { type Control, controlError, faultControls, readChoice, readNumber, refuse } from '../control.ts'
 import {
   type DocumentFault,
   type DocumentRouteName,
@@ -34,7 +34,7 @@ export const ixControls: Record<string, Control<IxControlled>> = {
   },
   ready({ finishPdf }, search) {
     const id = search.has('document') ? readNumber(search, 'document', 0) : undefined
-    if (id !== undefined && !Number.isInteger(id)) throw new ControlError('document must be an id.')
+    if (id !== undefined && !Number.isInteger(id)) throw controlError('document must be an id.')
     finishPdf(id)
     return {}
   },

@@ -31,7 +31,7 @@ import { stateKinds } from '../../sandbox/invoicexpress/states.ts'
 import { createAccount } from '../../sandbox/stripe/account.ts'
 import { stripeControls } from '../../sandbox/stripe/control.ts'
 import type { StripeInvoice } from '../../sandbox/stripe/objects.ts'
-import { permissions } from '../../sandbox/stripe/permissions.ts'
+import { permissions } from '../../sandbox/stripe/routes.ts'
 import { startStripeSandbox } from '../../sandbox/stripe/server.ts'
 import { documentTypes } from '../../src/document.ts'
 import { assertOneLine, createCli, isRefused } from '../support/cli.ts'
@@ -662,7 +662,7 @@ describe('the protocol', () => {
 
   it('shows a change in lists only after the lag, and at once by id', async t => {
     const wait = takeClock(t)
-    const { sandbox, account, documents } = await start(t, { states: 'ordinary', lag: 600_000 })
+    const { sandbox, account, documents } = await start(t, { states: 'ordinary', lagMs: 600_000 })
     const [settled] = await listAll(sandbox, 'status[]=settled')
     const old = settled ?? assert.fail()
     const invoice = account.change('finalize')
@@ -727,7 +727,7 @@ describe('a document as PDF', () => {
 
   it('has an address that expires, and a new one when asked again', async t => {
     const wait = takeClock(t)
-    const { sandbox, documents } = await start(t, { pdfDelay: 0, pdfLifetime: 90_000 })
+    const { sandbox, documents } = await start(t, { pdfDelay: 0, pdfLifetimeMs: 90_000 })
     const [one = assert.fail()] = settled(documents.documents)
     const address = async () => (await ask(sandbox, `/api/pdf/${one.id}.json`)).json.output.pdfUrl
     const first = await address()

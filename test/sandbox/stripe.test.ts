@@ -629,7 +629,7 @@ describe('the official client', () => {
   })
 
   it('holds each endpoint to its own rate, and takes its time when told to', async t => {
-    const { stripe } = await start(t, { ratePerEndpoint: 2, latency: 60, lines: 12 })
+    const { stripe } = await start(t, { ratePerEndpoint: 2, latencyMs: 60, lines: 12 })
     const before = performance.now()
     const { data } = await stripe.invoices.list({ limit: 1 })
     assert.ok(performance.now() - before >= 59)
