@@ -75,7 +75,7 @@ export interface ActiveFault {
  * Random faults, by default: those that end at once and that every client can recognize. A false 404 or a page that comes
  * twice cannot be recognized, so they are never random.
  */
-const passing = [
+export const randomFaults = [
   'too_many',
   'error_500',
   'error_503',
@@ -94,17 +94,17 @@ export function createFaults<Name extends DocumentFault, Route extends string>(
     string,
     { fault: Name; spared: number; left: number; turn: number; retryAfter: string | undefined }
   >()
-  let chaos: { share: number; among: readonly DocumentFault[] } = { share: 0, among: passing }
+  let chaos: { share: number; among: readonly DocumentFault[] } = { share: 0, among: randomFaults }
   return {
     set(route, fault, { after = 0, times = Number.POSITIVE_INFINITY, retryAfter } = {}) {
       active.set(route, { fault, spared: after, left: times, turn: 0, retryAfter })
     },
     setChaos(share, among) {
-      chaos = { share, among: among ?? passing }
+      chaos = { share, among: among ?? randomFaults }
     },
     clear() {
       active.clear()
-      chaos = { share: 0, among: passing }
+      chaos = { share: 0, among: randomFaults }
     },
     take(route) {
       const found = [active.get(route), active.get('*')].find(entry => entry !== undefined && entry.left > 0)

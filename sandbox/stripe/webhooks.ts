@@ -59,7 +59,8 @@ export function createWebhooks(
       )
       const deliveries: Delivery[] = []
       for (const event of order === 'shuffled' ? shuffle(random, sent) : sent) {
-        const status = await post(url, secret, JSON.stringify(render(event), null, 2))
+        const payload = JSON.stringify(render(event), null, 2)
+        const status = await post(url, payload, sign(payload, secret))
         if (status >= 200 && status < 300) unacknowledged.delete(event)
         else unacknowledged.add(event)
         deliveries.push({ event, status })
@@ -74,18 +75,22 @@ export function sign(payload: string, secret: string, at = Math.floor(Date.now()
   return `t=${at},v1=${createHmac('sha256', secret).update(`${at}.${payload}`).digest('hex')}`
 }
 
-const patience = 30_000
-
-function post(url: string, secret: string, payload: string): Promise<number> {
+/** Resolves with the status of the answer; 0 when there was none. */
+export function post(
+  url: string,
+  payload: string,
+  signature: string,
+  { method = 'POST', timeoutMs = 30_000 } = {},
+): Promise<number> {
   return new Promise(resolve => {
     const headers = {
       'content-type': 'application/json; charset=utf-8',
       'content-length': Buffer.byteLength(payload),
-      'stripe-signature': sign(payload, secret),
+      'stripe-signature': signature,
       'user-agent': 'Stripe/1.0 (+https://stripe.com/docs/webhooks)',
     }
-    // Without an agent every delivery has a connection of its own, so that none fails by another's end.
-    const outgoing = request(url, { method: 'POST', headers, agent: false, timeout: patience })
+    // A connection for each delivery: none fails by the end of another.
+    const outgoing = request(url, { method, headers, agent: false, timeout: timeoutMs })
     outgoing.on('response', response => {
       response.resume()
       response.on('close', () => resolve(response.statusCode ?? 0))
