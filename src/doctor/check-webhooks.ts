@@ -1,7 +1,7 @@
 /** Whether Stripe sends what it should to whoever receives webhooks. They only make it faster: nothing here fails. */
 import type Stripe from 'stripe'
 import { apiVersion } from '../stripe/client.ts'
-import { neededEvents } from '../stripe/needed-events.ts'
+import { neededEvents } from '../stripe/events.ts'
 import type { Asked } from './ask-stripe.ts'
 import type { Reporter } from './findings.ts'
 
