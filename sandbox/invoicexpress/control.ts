@@ -10,9 +10,11 @@ import {
 import { type DocumentAccount, documentChangeKinds } from './account.ts'
 import { differenceKinds } from './differences.ts'
 
+/** The parts of the sandbox that controls change. */
 export interface IxControlled {
   documents: DocumentAccount
   faults: Faults<DocumentFault, DocumentRouteName>
+  /** Ends the 202 answers of the document's PDF; of every one when no document is given. */
   finishPdf(id?: number): void
 }
 

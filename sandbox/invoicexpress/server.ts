@@ -1,10 +1,10 @@
 /** A local InvoiceXpress on a port of its own: the part of its API that a reader needs, and faults on demand. */
-import { createFaults, type DocumentFault, type DocumentRouteName, type Faults } from '../faults.ts'
+import { createFaults, type DocumentFault, type DocumentRouteName } from '../faults.ts'
 import { createRandom } from '../random.ts'
 import { type Call, createRateLimit, type Serving, type ServingOptions, startServing } from '../serving.ts'
 import { type Answer, jsonAnswer, SandboxError } from '../spoil.ts'
 import type { DocumentAccount } from './account.ts'
-import { ixControls } from './control.ts'
+import { type IxControlled, ixControls } from './control.ts'
 import { createErrorWriter, notFound } from './errors.ts'
 import type { IxPage } from './list.ts'
 import { createPdfs } from './pdfs.ts'
@@ -24,12 +24,7 @@ export interface InvoiceXpressOptions extends ServingOptions {
   pdfLifetimeMs?: number
 }
 
-export interface InvoiceXpressSandbox extends Serving {
-  documents: DocumentAccount
-  faults: Faults<DocumentFault, DocumentRouteName>
-  /** Ends the 202 answers of the document's PDF; of every one when no document is given. */
-  finishPdf(id?: number): void
-}
+export interface InvoiceXpressSandbox extends Serving, IxControlled {}
 
 export async function startInvoiceXpressSandbox(
   options: InvoiceXpressOptions,

@@ -5,10 +5,13 @@ import type { StripeAccount } from './account.ts'
 import { type Permission, permissions } from './routes.ts'
 import type { DeliverOptions, Delivery } from './webhooks.ts'
 
+/** The parts of the sandbox that controls change. */
 export interface Controlled {
   account: StripeAccount
   faults: Faults
+  /** Permissions that the key lacks. */
   forbidden: Set<Permission>
+  /** Signs the events and posts them to the subscriber, one after the other. Refused events are sent again the next time. */
   deliver(options?: DeliverOptions): Promise<Delivery[]>
   subscribe(url: string, secret: string): void
 }

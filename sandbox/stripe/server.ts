@@ -1,16 +1,16 @@
 /** A local Stripe on a port of its own, for the official client unchanged, and with faults on demand. */
 import type { IncomingMessage } from 'node:http'
-import { createFaults, type Fault, type Faults, type RouteName } from '../faults.ts'
+import { createFaults, type Fault, type RouteName } from '../faults.ts'
 import { createRandom, letters } from '../random.ts'
 import { type Call, createRateLimit, type Serving, type ServingOptions, startServing } from '../serving.ts'
 import { type Answer, pdfAnswer, type SandboxError } from '../spoil.ts'
 import { type AccountOptions, createAccount, type StripeAccount } from './account.ts'
-import { stripeControls } from './control.ts'
+import { type Controlled, stripeControls } from './control.ts'
 import { apiVersion } from './objects.ts'
 import { readQuery, stripeError } from './query.ts'
 import { renderEvent, type World, writeInMode } from './render.ts'
 import { type Permission, type Route, routes } from './routes.ts'
-import { createWebhooks, type DeliverOptions, type Delivery } from './webhooks.ts'
+import { createWebhooks } from './webhooks.ts'
 
 /** One of each kind and mode. */
 export const sandboxKeys = ['sk_test_sandbox', 'rk_test_sandbox', 'sk_live_sandbox', 'rk_live_sandbox']
@@ -30,15 +30,7 @@ export interface SandboxOptions extends AccountOptions, ServingOptions {
   forbidden?: readonly Permission[]
 }
 
-export interface StripeSandbox extends Serving {
-  account: StripeAccount
-  faults: Faults
-  /** Permissions that the key lacks; may be changed at any time. */
-  forbidden: Set<Permission>
-  /** Signs the events and posts them to the subscriber, one after the other. Refused events are sent again the next time. */
-  deliver(options?: DeliverOptions): Promise<Delivery[]>
-  subscribe(url: string, secret: string): void
-}
+export interface StripeSandbox extends Serving, Controlled {}
 
 export async function startStripeSandbox(options: SandboxOptions = {}): Promise<StripeSandbox> {
   const { seed = 1, chaos = 0, accountId = 'acct_1SandboxFatura' } = options

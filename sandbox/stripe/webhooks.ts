@@ -6,11 +6,11 @@ import type { StripeEvent } from './objects.ts'
 
 export interface DeliverOptions {
   order?: 'as is' | 'shuffled'
-  /** How many more times an event is sent, on average: 0.2 sends every fifth twice, 1 every one. */
+  /** The average number of repeats: 0.2 sends every fifth event twice, 1 every one. */
   duplicate?: number
   /** The share of events that are never sent, from 0 to 1. */
   drop?: number
-  /** From which index of the account's events on; by default what was not acknowledged yet. */
+  /** The index of the first event to send; by default those not acknowledged yet. */
   since?: number
 }
 
@@ -22,21 +22,20 @@ export interface Delivery {
 
 export interface Webhooks {
   subscribe(url: string, secret: string): void
-  /** Where events are sent to; null before anybody subscribed. */
+  /** The subscribed address; null without one. */
   endpoint(): string | null
   deliver(options?: DeliverOptions): Promise<Delivery[]>
 }
 
-/** `render` gives the event as it is sent. */
 export function createWebhooks(
   random: Random,
   events: readonly StripeEvent[],
   render: (event: StripeEvent) => StripeEvent,
 ): Webhooks {
   let receiver: { url: string; secret: string } | undefined
-  /** Those before were sent once, at least. */
+  /** Events before this index were sent at least once. */
   let reached = 0
-  /** Sent in vain: they come again, as Stripe tries for days. */
+  /** Refused events are sent again, as Stripe tries for days. */
   const unacknowledged = new Set<StripeEvent>()
 
   return {
@@ -70,7 +69,7 @@ export function createWebhooks(
   }
 }
 
-/** The header's value for a payload, signed now: the receiver compares it with its own clock, not with a simulated one. */
+/** The header `stripe-signature`, with the real time: the receiver compares it with its own clock. */
 export function sign(payload: string, secret: string, at = Math.floor(Date.now() / 1000)): string {
   return `t=${at},v1=${createHmac('sha256', secret).update(`${at}.${payload}`).digest('hex')}`
 }

@@ -2,8 +2,7 @@
 import type { OperatorStore } from '../store/store.ts'
 import { advice, formatHeld } from '../sync/deletion-guard.ts'
 import { type Accounts, compareAccounts, formatAccount } from '../sync/pins.ts'
-import { readState } from '../sync/read-state.ts'
-import { formatRefused, type Refused } from '../sync/refusals.ts'
+import { formatRefused, type Refused, readState } from '../sync/read-state.ts'
 import { attempt, type Reporter } from './findings.ts'
 
 export async function checkConnector(report: Reporter, store: OperatorStore): Promise<void> {

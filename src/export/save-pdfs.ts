@@ -51,7 +51,7 @@ export function createPdfSaver(folder: string, sources: PdfSources, signal: Abor
   async function download(invoice: Invoice, upstream: Upstream, path: string): Promise<string | null> {
     for (let attempt = 1; ; attempt++) {
       if (upstream.failuresInRow >= failuresToGiveUp)
-        return `not asked for, after ${failuresToGiveUp} that failed in a row`
+        return `not requested, after ${failuresToGiveUp} failures in a row`
       await unlessAborted(upstream.turns.take('', 'slowly'), signal)
       try {
         signal.throwIfAborted()

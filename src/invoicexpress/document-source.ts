@@ -74,7 +74,7 @@ function createRequests(ask: ReturnType<typeof createClient>, call: PacedCall): 
       call(async () => {
         const record = map(await ask(path))
         if (record !== null && record.id !== id)
-          throw new SourceError('failed', 'InvoiceXpress sent another record than the one asked for', {
+          throw new SourceError('failed', 'InvoiceXpress sent another record than the requested one', {
             scope: 'record',
           })
         return record

@@ -207,9 +207,9 @@ export function isGone({ document, misses }: KnownDocument): boolean {
 function keepsDocument({ ix_id }: Invoice, known: readonly KnownDocument[]): string | null {
   if (ix_id === null) return null
   const before = known.find(({ id }) => id === ix_id)
-  if (before === undefined) return `document ${ix_id} was not looked at yet; what was known stays`
+  if (before === undefined) return `document ${ix_id} was not read yet; the last known state stays`
   if (before.document === null && !isGone(before))
-    return `document ${ix_id} was missed once; what was known stays until it is missed again`
+    return `document ${ix_id} was missed once; the last known state stays until it is missed again`
   return null
 }
 
@@ -247,7 +247,7 @@ function deriveWithout(
   if (claimed !== undefined && isGone(claimed))
     return ['failed', `document ${claimed.id} is recorded, but the invoicing system no longer has it`]
   if (!isConnected && claim.ix_id === null)
-    return [null, 'no invoicing system is connected; what was known stays']
+    return [null, 'no invoicing system is connected; the last known state stays']
   if (claim.ix_id !== null) return ['not_synced', `document ${claim.ix_id} is recorded, but was not seen yet`]
   return ['not_synced', 'no document claims it, and none is recorded']
 }

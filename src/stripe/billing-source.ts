@@ -90,7 +90,7 @@ export function createBillingSource(
         unlessGone(id, async () => {
           const path = `/v1/invoices/${encodeURIComponent(id)}`
           const answer = await getPlain<Stripe.Invoice>(path, { 'expand[]': 'customer' })
-          if (answer.id !== id) throw new UnfitRecord('Stripe sent another invoice than was asked for')
+          if (answer.id !== id) throw new UnfitRecord('Stripe sent another invoice than the requested one')
           // A deleted draft is marked so, or not found at all: both occur.
           return (answer as { deleted?: unknown }).deleted === true ? null : checkInvoice(answer)
         }),

@@ -27,6 +27,9 @@ export interface Applied {
 /** Why an invoice is not stored as the platform has it now. */
 export type RefusalReason = Refusal | 'missing' | 'no_id'
 
+/** All records without an id are set aside as one, under this id. */
+export const noId = ''
+
 export interface RefusedInvoice {
   id: string
   reason: RefusalReason

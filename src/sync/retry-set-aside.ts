@@ -1,8 +1,7 @@
 /** Fetches again invoices that did not fit, were refused a while ago, or wait for an unreachable part of the store. */
 import { refusedKinds, type SetAside, waitingKind } from '../store/connector-store.ts'
-import { type Applied, addApplied, nothingApplied } from './apply.ts'
+import { type Applied, addApplied, noId, nothingApplied } from './apply.ts'
 import type { Refetch } from './refetch-invoices.ts'
-import { noId } from './refusals.ts'
 import type { SyncContext } from './sync-context.ts'
 
 const batchSize = 100

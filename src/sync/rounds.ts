@@ -17,7 +17,7 @@ import {
   relistEvery as usualRelistEvery,
   waitingEvery,
 } from './intervals.ts'
-import { type Clocks, createTimer, leftSince, type Step } from './schedule.ts'
+import { type Clocks, createTimer, every, leftSince, type Step } from './schedule.ts'
 import { readStreams } from './streams.ts'
 
 /** How long a round waits for the lists of whole customers, which go on without it. */
@@ -40,7 +40,6 @@ export interface RoundsOptions {
 /** Rounds that run at the same time, each with steps of its own. */
 export async function invoiceRounds(options: RoundsOptions): Promise<Step[][]> {
   const { connector, store, clocks, reportStep, afterReread } = options
-  const every = (ms: number, run: Step['run']): Step => ({ timer: createTimer(ms, clocks), run })
   const streams = await readStreams(store)
   const names = billingStreams(connector.source)
   const relistEvery = relistEveryOf(connector)
@@ -56,17 +55,19 @@ export async function invoiceRounds(options: RoundsOptions): Promise<Step[][]> {
   // Invoices listed by the first round are not fetched again at once.
   let unlessSince: number | undefined = connector.startedAt
   const listing = [
-    every(backfillEvery, async () => {
+    every(backfillEvery, clocks, async () => {
       if (!(await connector.isListed())) reportStep('backfill', await connector.backfill())
     }),
-    every(unsettledEvery, async () => {
+    every(unsettledEvery, clocks, async () => {
       reportStep('rereadUnsettled', await connector.rereadUnsettled(unlessSince))
       unlessSince = undefined
       await afterReread()
     }),
-    every(asideEvery, async () => reportAny('retrySetAside', await connector.retrySetAside(), reportStep)),
+    every(asideEvery, clocks, async () =>
+      reportAny('retrySetAside', await connector.retrySetAside(), reportStep),
+    ),
   ]
-  const events = every(eventsEvery, async () =>
+  const events = every(eventsEvery, clocks, async () =>
     reportStep('catchUp', await connector.catchUp(customerPatienceMs)),
   )
   const relisting: Step = {
@@ -83,7 +84,7 @@ export async function invoiceRounds(options: RoundsOptions): Promise<Step[][]> {
       relistTimer.restart()
     },
   }
-  const waiting = every(waitingEvery, async () =>
+  const waiting = every(waitingEvery, clocks, async () =>
     reportAny('retryWaiting', await connector.retryWaiting(), reportStep),
   )
   return [listing, [events], [relisting], [waiting]]
@@ -137,14 +138,10 @@ export async function documentRounds(
   const left = last?.cursor === null ? leftSince(last.succeeded_at, allEvery, clocks) : 0
   const allTimer = createTimer(allEvery, clocks, left)
   let begunAt: number | null = null
-  const recent: Step = {
-    timer: createTimer(recentEvery, clocks),
-    run: async () => reportStep('sweepRecent', await documents.sweepRecent()),
-  }
-  const open: Step = {
-    timer: createTimer(openEvery, clocks),
-    run: async () => reportStep('refreshOpen', await documents.refreshOpen()),
-  }
+  const frequent = [
+    every(recentEvery, clocks, async () => reportStep('sweepRecent', await documents.sweepRecent())),
+    every(openEvery, clocks, async () => reportStep('refreshOpen', await documents.refreshOpen())),
+  ]
   const all: Step = {
     timer: allTimer,
     isBitByBit: true,
@@ -158,5 +155,5 @@ export async function documentRounds(
       begunAt = null
     },
   }
-  return [[recent, open], [all]]
+  return [frequent, [all]]
 }

@@ -44,6 +44,11 @@ export interface Step {
   run(): Promise<unknown>
 }
 
+/** A step with a constant interval, due at once. */
+export function every(ms: number, clocks: Clocks, run: Step['run']): Step {
+  return { timer: createTimer(ms, clocks), run }
+}
+
 /**
  * Runs the first step that is due, and returns the milliseconds until the next one is. A timer restarts before its step runs: a
  * step that fails must not block the others.

@@ -9,11 +9,11 @@ import {
   addApplied,
   applyObservations,
   type Cause,
+  noId,
   nothingApplied,
   type RefusedInvoice,
 } from './apply.ts'
 import type { LinkOptions } from './link-invoices.ts'
-import { noId } from './refusals.ts'
 
 export interface Answer {
   /** The stamp before the request. */

@@ -27,12 +27,7 @@ const hasStarted = /"step":"rereadUnsettled"/
 const speed = 3
 
 async function holderOf(world: SyncWorld): Promise<string | null> {
-  const { stdout } = await world.run(['status', '--json'])
-  const lines = stdout
-    .split('\n')
-    .filter(Boolean)
-    .map(line => JSON.parse(line))
-  return lines.find(({ kind }) => kind === 'connector')?.holder ?? null
+  return (await readStatus(world.url)).lease.holder
 }
 
 /** As if a process of another machine synchronized the store. */
