@@ -1,23 +1,15 @@
-/** A local service's own addresses, under /_sandbox/: to let time pass and things go wrong from another program. */
+/** A local service's own addresses, under /_sandbox/: another program moves the clock and sets faults by them. */
 import type { Faults } from './faults.ts'
-import { type Answer, jsonAnswer } from './spoil.ts'
+import { type Answer, answerOrError, jsonAnswer, SandboxError } from './spoil.ts'
 
 export type Control<Sandbox> = (sandbox: Sandbox, search: URLSearchParams) => object | Promise<object>
 
-/** What the caller of a control did wrong. */
-export class ControlError extends Error {
-  readonly status: number
-
-  constructor(message: string, status = 400) {
-    super(message)
-    this.status = status
-  }
-}
+/** A mistake of the caller. */
+export const controlError = (message: string, status = 400) => new SandboxError(status, message)
 
 export const controlPath = '/_sandbox/'
 
-/** Answers a request under /_sandbox/. */
-export async function answerControl<Sandbox>(
+export function answerControl<Sandbox>(
   controls: Record<string, Control<Sandbox>>,
   sandbox: Sandbox,
   method: string,
@@ -25,21 +17,18 @@ export async function answerControl<Sandbox>(
 ): Promise<Answer> {
   const name = url.pathname.slice(controlPath.length)
   const found = Object.hasOwn(controls, name) ? controls[name] : undefined
-  try {
+  const answer = async () => {
     if (found === undefined || method !== 'POST')
-      throw new ControlError(
+      throw controlError(
         `POST ${controlPath} and one of ${Object.keys(controls).join(', ')}; not ${method} ${url.pathname}.`,
         404,
       )
     return jsonAnswer(200, await found(sandbox, url.searchParams))
-  } catch (error) {
-    const { status, message } =
-      error instanceof ControlError ? error : { status: 500, message: String(error) }
-    return jsonAnswer(status, { error: { message } })
   }
+  return answerOrError(answer, (_status, message) => ({ error: { message } }))
 }
 
-/** What both services let go wrong, and put right. */
+/** The controls of both services that set and clear faults. */
 export function faultControls<Name extends string, Route extends string>(
   faultNames: readonly Name[],
   routeNames: readonly Route[],
@@ -57,7 +46,7 @@ export function faultControls<Name extends string, Route extends string>(
     },
     chaos({ faults }, search) {
       const share = readNumber(search, 'share', 0.1)
-      if (share > 1) throw new ControlError(`share must be from 0 to 1, not ${share}.`)
+      if (share > 1) throw controlError(`share must be from 0 to 1, not ${share}.`)
       faults.setChaos(share)
       return { share }
     },
@@ -68,20 +57,19 @@ export function faultControls<Name extends string, Route extends string>(
   }
 }
 
-/** What `make` returns; what it throws is the caller's mistake. */
+/** Returns what `make` returns; its errors are the caller's mistakes. */
 export function refuse<T>(make: () => T): T {
   try {
     return make()
   } catch (error) {
-    throw new ControlError((error as Error).message)
+    throw controlError((error as Error).message)
   }
 }
 
 export function readNumber(search: URLSearchParams, param: string, fallback: number): number {
   const text = search.get(param)
   if (text === null) return fallback
-  if (!/^\d{1,12}(\.\d{1,6})?$/.test(text))
-    throw new ControlError(`${param} must be a number, not '${text}'.`)
+  if (!/^\d{1,12}(\.\d{1,6})?$/.test(text)) throw controlError(`${param} must be a number, not '${text}'.`)
   return Number(text)
 }
 
@@ -93,6 +81,6 @@ export function readChoice<T extends string>(
 ): T {
   const text = search.get(param) ?? fallback
   const choice = choices.find(choice => choice === text)
-  if (choice === undefined) throw new ControlError(`${param} must be one of ${choices.join(', ')}.`)
+  if (choice === undefined) throw controlError(`${param} must be one of ${choices.join(', ')}.`)
   return choice
 }

@@ -1,4 +1,4 @@
-/** What can go wrong with an upstream, on request: by route, for ever or a number of times; or by chance. */
+/** Faults of a local service: by route, until cleared or a number of times; or at random. */
 import { integer, pick, type Random } from './random.ts'
 
 export const faultNames = [
@@ -19,7 +19,7 @@ export const faultNames = [
 ] as const
 export type Fault = (typeof faultNames)[number]
 
-/** Those of the local InvoiceXpress: what Stripe was never seen to do comes last. */
+/** Faults of the local InvoiceXpress. Stripe was never seen to have the last ones. */
 export const documentFaultNames = [
   ...faultNames,
   'error_in_200',
@@ -47,9 +47,9 @@ export const documentRouteNames = ['ix_list', 'ix_document', 'ix_client', 'ix_pd
 export type DocumentRouteName = (typeof documentRouteNames)[number]
 
 export interface FaultOptions {
-  /** How many requests it leaves alone first. */
+  /** Requests that it leaves alone first. */
   after?: number
-  /** How many requests it spoils; until it is cleared, when not given. */
+  /** Requests that it spoils; until it is cleared, when not given. */
   times?: number
   /** The header's text as it is sent: seconds, a date, or nonsense. */
   retryAfter?: string
@@ -58,24 +58,24 @@ export interface FaultOptions {
 export interface Faults<Name extends string = Fault, Route extends string = RouteName> {
   /** One fault a route: a new one takes the old one's place. `*` is every route that has none of its own. */
   set(route: Route | '*', fault: Name, options?: FaultOptions): void
-  /** From now on a share of the requests, from 0 to 1, is spoilt by one of these at random. */
+  /** Spoils a share of the requests, from 0 to 1, by one of these at random. */
   setChaos(share: number, among?: readonly Name[]): void
-  /** No fault is left, and no chance of one. */
+  /** Removes all faults, and the random ones. */
   clear(): void
 }
 
 export interface ActiveFault {
   fault: DocumentFault
   retryAfter: string | undefined
-  /** Which request it spoils, from 0. */
+  /** The number of requests it has spoilt before. */
   turn: number
 }
 
 /**
- * What chance chooses from when it is not told: faults that end at once and that every reader can tell from the truth. A
- * false 404 or a page that comes twice may not be told, so they are never a matter of chance alone.
+ * Random faults, by default: those that end at once and that every client can recognize. A false 404 or a page that comes
+ * twice cannot be recognized, so they are never random.
  */
-const passing = [
+export const randomFaults = [
   'too_many',
   'error_500',
   'error_503',
@@ -86,7 +86,7 @@ const passing = [
   'missing_id',
 ] as const satisfies readonly Fault[]
 
-/** `take` is the server's side: the fault of this request, if any. */
+/** `take` is for the server: it returns the fault of this request, if any. */
 export function createFaults<Name extends DocumentFault, Route extends string>(
   random: Random,
 ): Faults<Name, Route> & { take(route: string): ActiveFault | null } {
@@ -94,17 +94,17 @@ export function createFaults<Name extends DocumentFault, Route extends string>(
     string,
     { fault: Name; spared: number; left: number; turn: number; retryAfter: string | undefined }
   >()
-  let chaos: { share: number; among: readonly DocumentFault[] } = { share: 0, among: passing }
+  let chaos: { share: number; among: readonly DocumentFault[] } = { share: 0, among: randomFaults }
   return {
     set(route, fault, { after = 0, times = Number.POSITIVE_INFINITY, retryAfter } = {}) {
       active.set(route, { fault, spared: after, left: times, turn: 0, retryAfter })
     },
     setChaos(share, among) {
-      chaos = { share, among: among ?? passing }
+      chaos = { share, among: among ?? randomFaults }
     },
     clear() {
       active.clear()
-      chaos = { share: 0, among: passing }
+      chaos = { share: 0, among: randomFaults }
     },
     take(route) {
       const found = [active.get(route), active.get('*')].find(entry => entry !== undefined && entry.left > 0)

@@ -1,4 +1,4 @@
-/** Ids by when their object was created, then by id: the order of Stripe's lists, read from its end. */
+/** Ids in the order of creation, then of ids: Stripe's lists, read from the end. */
 
 interface Entry {
   id: string
@@ -9,7 +9,7 @@ export interface OrderedIds {
   readonly length: number
   add(entry: Entry): void
   remove(entry: Entry): void
-  /** Where the entry stands, or would stand. */
+  /** The index of the entry, stored or not. */
   place(entry: Entry): number
   at(index: number): string
 }

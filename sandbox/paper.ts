@@ -1,15 +1,15 @@
-/** Pages of A4 with text, lines and areas, as a PDF written by hand, in fonts that every reader has. */
+/** A PDF writer: A4 pages with text, lines and areas, in fonts that every reader has. */
 
 /** In points, from the top left corner. */
 export interface Paper {
   readonly width: number
   readonly height: number
   text(x: number, y: number, text: string, style?: TextStyle): void
-  /** A line across, from x for a width. */
+  /** A horizontal line. */
   rule(x: number, y: number, width: number, grey?: number): void
   area(x: number, y: number, width: number, height: number, colour: Colour): void
   newPage(): void
-  /** On every page, when all pages are known: the page's number and how many there are. */
+  /** Draws on every page, once their number is known. */
   onEachPage(draw: (page: number, pages: number) => void): void
   finish(): Buffer
 }
@@ -22,7 +22,7 @@ export interface TextStyle {
   colour?: Colour
   /** Ends at x instead of beginning there. */
   right?: boolean
-  /** In points: what is longer is cut off. */
+  /** The width in points beyond which the text is cut off. */
   fit?: number
 }
 
@@ -102,7 +102,7 @@ function write(objects: readonly string[]): Buffer {
   return Buffer.from(file, 'latin1')
 }
 
-/** What Latin-1 does not have becomes a question mark. */
+/** Characters outside Latin-1 become question marks. */
 function escapeText(text: string): string {
   return text.replace(/[^\x20-\x7e\xa0-\xff]/gu, '?').replace(/[\\()]/g, '\\$&')
 }

@@ -1,9 +1,9 @@
 /** Invoices and documents on paper: seller, customer, lines, taxes and totals. */
+import { decimalsOf } from '../src/money.ts'
 import { formatTotal, type IxClient, type IxDocument, ixTypes } from './invoicexpress/objects.ts'
 import { type Colour, createPaper, type Paper } from './paper.ts'
 import type { StripeInvoice } from './stripe/objects.ts'
 
-/** What both kinds of paper show. */
 interface Content {
   title: string
   accent: Colour
@@ -126,7 +126,7 @@ function draw(content: Content): Buffer {
     paper.rule(left, y + 7, right - left)
     y += lineHeight
   }
-  // They stay together.
+  // The totals stay on one page.
   if (y + content.totals.length * 18 + 40 > bottom) {
     paper.newPage()
     y = 60
@@ -163,7 +163,7 @@ function drawHead(paper: Paper, { title, accent, facts, customer }: Content): vo
     paper.text(left, 184 + index * 14, line, index === 0 ? { size: 11, bold: true } : { colour: quiet })
 }
 
-/** Where the first line stands. */
+/** Returns the y of the first line. */
 function drawTableHead(paper: Paper, y: number, accent: Colour): number {
   paper.area(left, y - 14, right - left, 22, [0.94, 0.95, 0.945])
   const style = { size: 8, bold: true, colour: accent }
@@ -182,11 +182,9 @@ function percentOf({ amount, taxable_amount }: { amount: number; taxable_amount:
   return taxable_amount === 0 ? 0 : Math.round((amount / taxable_amount) * 1000) / 10
 }
 
-const decimals: Record<string, number> = { jpy: 0, kwd: 3 }
-
 /** In the currency's major unit, as in 12.34. */
 function formatDecimal(amount: number, currency: string): string {
-  const places = decimals[currency] ?? 2
+  const places = decimalsOf(currency)
   return (amount / 10 ** places).toFixed(places)
 }
 

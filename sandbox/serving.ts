@@ -1,40 +1,88 @@
-/** What the local services share: a port, a second one where redirects lead, the rate, and their own addresses. */
+/** The server that both local services share: routes, faults, controls, and a second port for redirects. */
 import { once } from 'node:events'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { createServer } from '../src/node-http.ts'
+import { answerControl, type Control, controlPath } from './control.ts'
 import type { ActiveFault } from './faults.ts'
-import { type Answer, sendSpoilt, spoilBody, type WriteError } from './spoil.ts'
+import { type Answer, answerOrError, sendSpoilt, spoilBody, type WriteError } from './spoil.ts'
 
 export interface ServingOptions {
-  host: string
-  /** 0 takes a free one. */
-  port: number
-  /** What whoever follows a redirect is answered with, unless it is a PDF. */
-  empty: object
-  handle(request: IncomingMessage, response: ServerResponse): Promise<void>
+  /** A free one when 0 or not given. */
+  port?: number
+  host?: string
+  latencyMs?: number
+  /** The share of requests spoilt by a random fault, from 0 to 1. */
+  chaos?: number
+  seed?: number
 }
 
+/** A running local service. */
 export interface Serving {
   /** As in http://127.0.0.1:4010. */
   address: string
-  /** Requests served so far, by route name; `redirected` counts who followed a redirect. */
+  /** Requests served so far, by route name; `redirected` counts followed redirects. */
   requests: Map<string, number>
-  count(name: string): void
-  /** Sends the answer, spoilt by the fault if there is one. */
-  send(response: ServerResponse, answer: Answer, spoiling?: Spoiling): Promise<void>
   close(): Promise<void>
 }
 
-export interface Spoiling {
-  fault: ActiveFault
-  path: string
-  writeError: WriteError
+export interface ServedRoute {
+  name: string
+  path: RegExp
+  /** Read without a key: its address holds a secret. */
+  isOpen?: true
 }
 
-export async function startServing({ host, port, empty, handle }: ServingOptions): Promise<Serving> {
+export interface Call<Route> {
+  request: IncomingMessage
+  method: string
+  url: URL
+  route: Route | undefined
+  fault: ActiveFault | null
+}
+
+export interface Service<Route, Controlled> {
+  routes: readonly Route[]
+  faults: { take(route: string): ActiveFault | null }
+  controls: Record<string, Control<Controlled>>
+  controlled(): Controlled
+  headers(): Record<string, string>
+  answer(call: Call<Route>): Answer
+  writeError: WriteError
+  /** The answer after a redirect, unless it is a PDF. */
+  empty: object
+}
+
+export async function startServing<Route extends ServedRoute, Controlled>(
+  service: Service<Route, Controlled>,
+  { host = '127.0.0.1', port = 0, latencyMs = 0 }: ServingOptions,
+): Promise<Serving> {
+  const { writeError } = service
   const requests = new Map<string, number>()
   const count = (name: string) => requests.set(name, (requests.get(name) ?? 0) + 1)
+
+  async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    for (const [name, value] of Object.entries(service.headers())) response.setHeader(name, value)
+    const method = request.method ?? 'GET'
+    const url = new URL(request.url ?? '/', 'http://sandbox')
+    const path = url.pathname
+    if (path.startsWith(controlPath))
+      return send(response, await answerControl(service.controls, service.controlled(), method, url))
+    const route = method === 'GET' ? service.routes.find(route => route.path.test(path)) : undefined
+    if (route !== undefined) count(route.name)
+    const fault = route === undefined ? null : service.faults.take(route.name)
+    // The state at the time of the request; the latency follows.
+    const answer = await answerOrError(
+      () => service.answer({ request, method, url, route, fault }),
+      writeError,
+    )
+    if (latencyMs > 0) await sleep(latencyMs)
+    if (fault === null) return send(response, answer)
+    const target = `${addressOf(elsewhere, host)}${path}`
+    await sendSpoilt(response, spoilBody(answer, fault), fault, target, writeError)
+  }
+
   const server = createServer((request, response) => {
     handle(request, response).catch(error => response.destroy(error))
   })
@@ -42,7 +90,7 @@ export async function startServing({ host, port, empty, handle }: ServingOptions
     count('redirected')
     if (/\.pdf($|\?)/.test(request.url ?? ''))
       response.writeHead(200, { 'content-type': 'application/pdf' }).end('%PDF-1.4\n%%EOF\n')
-    else response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(empty))
+    else response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(service.empty))
   })
   await listen(elsewhere, host, 0)
   await listen(server, host, port).catch(async error => {
@@ -52,30 +100,23 @@ export async function startServing({ host, port, empty, handle }: ServingOptions
   return {
     address: addressOf(server, host),
     requests,
-    count,
-    async send(response, answer, spoiling) {
-      if (spoiling === undefined) {
-        const { status, type, body } = answer
-        response.writeHead(status, { 'content-type': type, 'content-length': body.length }).end(body)
-        return
-      }
-      const { fault, path, writeError } = spoiling
-      const target = `${addressOf(elsewhere, host)}${path}`
-      await sendSpoilt(response, spoilBody(answer, fault), fault, target, writeError)
-    },
     async close() {
       await Promise.all([server, elsewhere].map(close))
     },
   }
 }
 
-/** Whether one more request fits into the span that just passed, in milliseconds. */
-export function createTurns(rate: number | null, span: number): () => boolean {
+function send(response: ServerResponse, { status, type, body }: Answer): void {
+  response.writeHead(status, { 'content-type': type, 'content-length': body.length }).end(body)
+}
+
+/** Whether one more request fits into the last `spanMs`. */
+export function createRateLimit(rate: number | null, spanMs: number): () => boolean {
   const served: number[] = []
   return () => {
     if (rate === null) return true
     const now = performance.now()
-    while (served[0] !== undefined && served[0] <= now - span) served.shift()
+    while (served[0] !== undefined && served[0] <= now - spanMs) served.shift()
     if (served.length >= rate) return false
     served.push(now)
     return true
@@ -87,7 +128,7 @@ async function listen(server: Server, host: string, port: number): Promise<void>
   await once(server, 'listening')
 }
 
-/** Whoever is still connected is cut off. */
+/** Ends open connections. */
 function close(server: Server): Promise<void> {
   return new Promise(resolve => {
     server.close(() => resolve())

@@ -1,4 +1,4 @@
-/** How a fault changes an answer, on its way out or in what it says. */
+/** Answers of the local services, and the ways in which faults spoil them. */
 import type { ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
@@ -15,13 +15,42 @@ export function jsonAnswer(status: number, value: object): Answer {
   return { status, type: 'application/json', body: Buffer.from(JSON.stringify(value)) }
 }
 
-/** An error's body as the imitated service writes it. */
+export function pdfAnswer(body: Buffer): Answer {
+  return { status: 200, type: 'application/pdf', body }
+}
+
+/** An error's body in the shape of the imitated service. */
 export type WriteError = (status: number, message: string) => object
 
-/** More than anybody should read. */
+/** An error to answer with; its body is written by the service unless it is given. */
+export class SandboxError extends Error {
+  readonly status: number
+  readonly body: object | undefined
+
+  constructor(status: number, message: string, body?: object) {
+    super(message)
+    this.status = status
+    this.body = body
+  }
+}
+
+export async function answerOrError(
+  make: () => Answer | Promise<Answer>,
+  writeError: WriteError,
+): Promise<Answer> {
+  try {
+    return await make()
+  } catch (error) {
+    const { status, message, body } =
+      error instanceof SandboxError ? error : new SandboxError(500, String(error))
+    return jsonAnswer(status, body ?? writeError(status, message))
+  }
+}
+
+/** More than any client should read. */
 const hugeBytes = 64 * 1024 * 1024
 
-/** The faults that are an answer of their own; the status is what is sent, the number in front what is meant. */
+/** Faults with an answer of their own: the status in the body, the status of the response, and the message. */
 const refusals: Partial<Record<DocumentFault, [meant: number, sent: number, message: string]>> = {
   too_many: [429, 429, 'Request rate limit exceeded.'],
   error_500: [500, 500, 'An unknown error occurred.'],
@@ -30,10 +59,7 @@ const refusals: Partial<Record<DocumentFault, [meant: number, sent: number, mess
   error_in_200: [500, 200, 'The request could not be processed.'],
 }
 
-/**
- * Sends the answer spoilt. Those that change only what is in it are done by `spoilBody` before. `elsewhere` is where a
- * redirect leads.
- */
+/** Sends the answer spoilt. Faults inside a body are applied by `spoilBody` before. Redirects lead to `elsewhere`. */
 export async function sendSpoilt(
   response: ServerResponse,
   { status, type, body }: Answer,
@@ -53,7 +79,7 @@ export async function sendSpoilt(
   else if (fault === 'never_ready')
     response.writeHead(202, { 'content-type': 'application/json', ...after }).end('{}')
   else if (fault === 'error_503' || fault === 'gateway_404') {
-    // Written by whatever stands before the API, so not in its shape.
+    // Written by a gateway before the API, so not in its shape.
     const [sent, reason] = fault === 'error_503' ? [503, 'Service Unavailable'] : [404, 'Not Found']
     const page = `<html><body><h1>${sent} ${reason}</h1></body></html>`
     response.writeHead(sent, { 'content-type': 'text/html', ...after }).end(page)
@@ -73,7 +99,7 @@ export async function sendSpoilt(
   } else response.writeHead(status, { ...head, 'content-length': body.length }).end(body)
 }
 
-/** One byte now and then, so that something always comes and the end never does. */
+/** One byte now and then: never idle, and never done. */
 function drip(response: ServerResponse, body: Buffer): void {
   let sent = 0
   const timer = setInterval(() => {
@@ -83,7 +109,7 @@ function drip(response: ServerResponse, body: Buffer): void {
   response.on('close', () => clearInterval(timer))
 }
 
-/** It begins as the true answer does, and is right to the end as far as it goes: JSON allows any space, PDF too. */
+/** The true answer, padded with spaces, which JSON and PDF allow. */
 function* hugeBody(body: Buffer): Generator<Buffer> {
   const space = Buffer.alloc(1024 * 1024, ' ')
   yield body.subarray(0, body.length - 1)
@@ -96,7 +122,7 @@ interface JsonObject {
   [name: string]: Json
 }
 
-/** The answer with a fault inside, for the faults that arrive as a good answer; the same answer for all others. */
+/** Puts a fault into the body, for faults that arrive as a good answer; other answers stay as they are. */
 export function spoilBody(answer: Answer, { fault, turn }: ActiveFault): Answer {
   if (answer.type !== 'application/json') {
     if (fault === 'wrong_type')
@@ -114,12 +140,12 @@ export function spoilBody(answer: Answer, { fault, turn }: ActiveFault): Answer 
   return { ...answer, body: Buffer.from(JSON.stringify(value)) }
 }
 
-/** Where the list stands in an answer: Stripe's `data`, InvoiceXpress's `invoices`. Null when it is none. */
+/** The field that holds the list: Stripe's `data`, InvoiceXpress's `invoices`. Null for other answers. */
 function listName(value: JsonObject): 'data' | 'invoices' | null {
   return (['data', 'invoices'] as const).find(name => Array.isArray(value[name])) ?? null
 }
 
-/** By turns, since who trips over the one never gets to the other: an object for the list, and strings for numbers. */
+/** In turn, since a client that fails at the one never gets to the other: an object for the list, strings for numbers. */
 function wrongType(value: Json, turn: number): Json {
   if (!isObject(value)) return value
   // An address is text already.
@@ -152,7 +178,7 @@ function missingId(value: Json): Json {
   return rest
 }
 
-/** The server ignores the cursor for it; here the page claims that there is more, however far a reader has come. */
+/** The server ignores the cursor for it; here the page claims that there is more. */
 function loop(value: Json, turn: number): Json {
   const name = isObject(value) ? listName(value) : null
   if (!isObject(value) || name === null) return value

@@ -52,6 +52,11 @@ export interface InvoiceKey {
   id: string
 }
 
+/** A key of maps and sets. */
+export function keyOf({ customer_id, id }: InvoiceKey): string {
+  return `${customer_id} ${id}`
+}
+
 /** The record that a writer hands to the store. `lines` is null when they are not known, never a part of them. */
 export interface InvoiceRecord {
   invoice: Invoice

@@ -37,7 +37,7 @@ const limits = values.limits ? { ratePerSecond: 100, ratePerEndpoint: 25 } : {}
 const sandbox = await startStripeSandbox({
   invoices,
   customers: Math.ceil(invoices / 50),
-  latency: Number(values.latency),
+  latencyMs: Number(values.latency),
   ...limits,
   ...(values.lines !== undefined && { lines: Number(values.lines) }),
 })

@@ -9,6 +9,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
+import { randomFaults } from '../../sandbox/faults.ts'
 import { createDocuments } from '../../sandbox/invoicexpress/account.ts'
 import { startInvoiceXpressSandbox } from '../../sandbox/invoicexpress/server.ts'
 import { startStripeSandbox } from '../../sandbox/stripe/server.ts'
@@ -33,18 +34,9 @@ const chaos = Number(values.faults)
 const now = Math.floor(Date.now() / 1000)
 const stripe = await startStripeSandbox({ invoices, customers: Math.ceil(invoices / 50), now, chaos })
 const documents = createDocuments(stripe.account)
-const ix = await startInvoiceXpressSandbox({ documents, lag })
-// Not too many requests: each would be waited for, a quarter of a minute long.
-ix.faults.setChaos(chaos, [
-  'error_500',
-  'error_503',
-  'truncated',
-  'garbled',
-  'reset',
-  'wrong_type',
-  'missing_id',
-  'error_in_200',
-])
+const ix = await startInvoiceXpressSandbox({ documents, lagMs: lag })
+// Not `too_many`: each would take a pause of a quarter of a minute.
+ix.faults.setChaos(chaos, [...randomFaults.filter(fault => fault !== 'too_many'), 'error_in_200'])
 const entryPoint = new URL('../../bin/fatura.js', import.meta.url).pathname
 
 async function sync(): Promise<number> {

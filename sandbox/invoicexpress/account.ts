@@ -1,4 +1,4 @@
-/** The sandbox's certified documents, tied to the invoices of its Stripe. The same seed and the same calls give the same. */
+/** The sandbox's certified documents, linked to the invoices of its Stripe. Deterministic for a seed and its calls. */
 
 import { createRandom, integer } from '../random.ts'
 import type { StripeAccount } from '../stripe/account.ts'
@@ -9,9 +9,9 @@ import { fittingStatus, fittingType, issueAll } from './states.ts'
 
 export interface DocumentOptions {
   seed?: number
-  /** `ordinary` gives every finalized invoice the document it should have; `all` also everything that goes wrong. */
+  /** `ordinary`: every finalized invoice has its correct document; `all`: also everything that goes wrong. */
   states?: 'ordinary' | 'all'
-  /** How many differences are planted to begin with, of every kind in turn. */
+  /** Differences planted at the beginning, of every kind in turn. */
   differences?: number
 }
 
@@ -30,30 +30,30 @@ export interface DocumentAccount {
   /** By id, in the order of ids. Each is never changed, only replaced. */
   readonly documents: Map<number, IxDocument>
   readonly clients: Map<number, IxClient>
-  /** What was changed since the beginning, oldest first: lists may lag behind it. */
+  /** Changes since the beginning, oldest first: lists may lag behind. */
   readonly changes: readonly Change[]
-  /** Which invoices are not as they should be, and in what way; by the invoice's id. */
+  /** The kind of each invoice that is not correctly documented, by its id. */
   readonly states: ReadonlyMap<string, string>
   readonly planted: readonly Planted[]
   /** The simulated clock, in seconds: Stripe's. */
   readonly clock: number
   /**
-   * One change now, to a document, or to the document of an invoice. `create` wants an invoice, and records what it does
-   * as the convention has it. `vanish` leaves nothing behind, `delete` a document that says so. `refer` changes the
-   * reference. Returns the document's id; throws when the document does not allow it.
+   * Changes a document, or the document of an invoice. `create` needs an invoice, and records metadata by the convention.
+   * `vanish` leaves nothing behind, `delete` a document with that status. `refer` changes the reference. Returns the document's
+   * id; throws when its status does not allow the change.
    */
   change(kind: DocumentChangeKind, target: number | string, reference?: string | null): number
   /**
-   * Catches up with what happened at Stripe since the last time, as whoever creates documents does: invoices that were
-   * finalized get one, those of paid ones are settled, those of void ones canceled. What is in `states` or `planted`
-   * stays as wrong as it is. Returns how many were changed.
+   * Follows Stripe's events since the last call, as the creator of documents does: finalized invoices get a document, those of
+   * paid ones are settled, those of void ones canceled. Invoices in `states` or `planted` stay wrong. Returns the number of
+   * changes.
    */
   follow(): number
-  /** A difference at this invoice, or at any that is as it should be and that it fits. Throws when there is none. */
+  /** Plants a difference at this invoice, or at any correctly documented one where it fits. Throws when there is none. */
   plant(kind: DifferenceKind, invoiceId?: string): Planted
 }
 
-/** Which statuses a document may have before. */
+/** Statuses from which a change is allowed. */
 const allowed: Record<Exclude<DocumentChangeKind, 'create'>, readonly IxStatus[]> = {
   finalize: ['draft'],
   settle: ['final', 'sent'],
@@ -70,7 +70,7 @@ export function createDocuments(account: StripeAccount, options: DocumentOptions
   const { documents, clients, changes, ofInvoice, random } = ledger
   const states = issueAll(ledger, wanted)
   const planted: Planted[] = []
-  /** The account's events before this one were followed. */
+  /** The index of the first event that was not followed. */
   let followed = account.events.length
 
   const isOrdinary = (id: string) => !states.has(id) && !planted.some(({ invoice_id }) => invoice_id === id)
@@ -139,8 +139,6 @@ export function createDocuments(account: StripeAccount, options: DocumentOptions
       return count
     },
     plant(kind, invoiceId) {
-      const isOrdinary = (id: string) =>
-        !states.has(id) && !planted.some(({ invoice_id }) => invoice_id === id)
       const difference = plantDifference(ledger, kind, isOrdinary, invoiceId)
       planted.push(difference)
       return difference
@@ -152,13 +150,13 @@ export function createDocuments(account: StripeAccount, options: DocumentOptions
   return made
 }
 
-/** Whether something had to be done about the invoice's document. */
+/** Returns whether the invoice's document was changed. */
 function catchUp(ledger: Ledger, made: DocumentAccount, id: string, isOrdinary: boolean): boolean {
   const invoice = ledger.account.invoices.get(id)
   if (invoice === undefined || invoice.status === 'draft') return false
   const document = ledger.documents.get(ledger.ofInvoice.get(id) ?? 0)
   if (document === undefined) {
-    // Whatever is recorded was decided before: only a person undoes it.
+    // A recorded state was decided before: only a person undoes it.
     const isDue = isOrdinary && invoice.status !== 'void' && invoice.metadata.ix_state === undefined
     if (isDue) made.change('create', id)
     return isDue

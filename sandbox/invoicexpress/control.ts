@@ -1,5 +1,5 @@
 /** The local InvoiceXpress's own addresses. */
-import { type Control, ControlError, faultControls, readChoice, readNumber, refuse } from '../control.ts'
+import { type Control, controlError, faultControls, readChoice, readNumber, refuse } from '../control.ts'
 import {
   type DocumentFault,
   type DocumentRouteName,
@@ -10,9 +10,11 @@ import {
 import { type DocumentAccount, documentChangeKinds } from './account.ts'
 import { differenceKinds } from './differences.ts'
 
+/** The parts of the sandbox that controls change. */
 export interface IxControlled {
   documents: DocumentAccount
   faults: Faults<DocumentFault, DocumentRouteName>
+  /** Ends the 202 answers of the document's PDF; of every one when no document is given. */
   finishPdf(id?: number): void
 }
 
@@ -34,7 +36,7 @@ export const ixControls: Record<string, Control<IxControlled>> = {
   },
   ready({ finishPdf }, search) {
     const id = search.has('document') ? readNumber(search, 'document', 0) : undefined
-    if (id !== undefined && !Number.isInteger(id)) throw new ControlError('document must be an id.')
+    if (id !== undefined && !Number.isInteger(id)) throw controlError('document must be an id.')
     finishPdf(id)
     return {}
   },

@@ -1,4 +1,4 @@
-/** Differences between the two systems, planted on purpose so that a reconciliation has something to find. */
+/** Differences between the two systems, planted for reconciliations to find. */
 
 import { integer, letters, pick } from '../random.ts'
 import type { StripeInvoice } from '../stripe/objects.ts'
@@ -7,9 +7,9 @@ import { type IxDocument, toMajor } from './objects.ts'
 import { fittingStatus, recordCreating, recordFailed } from './states.ts'
 
 export const differenceKinds = [
-  /** A paid invoice of which there is no document, nor anything recorded. */
+  /** A paid invoice without a document or a claim. */
   'paid_without_document',
-  /** A document that is in force, of a void invoice. */
+  /** A document in force of a void invoice. */
   'live_document_of_void',
   /** A total that is too high by the smallest unit of the currency. */
   'total_by_smallest_unit',
@@ -38,7 +38,7 @@ export interface Planted {
   document_id: number | null
 }
 
-/** Says where the difference is, when it is not at the invoice and its document. */
+/** Returns the place of the difference, if it is not at the invoice and its document. */
 type Plant = (
   ledger: Ledger,
   invoice: StripeInvoice,
@@ -101,7 +101,7 @@ function raiseTotal(ledger: Ledger, { total, currency }: StripeInvoice, document
   ledger.put({ ...document, total: toMajor(total + by, currency) })
 }
 
-/** Whether the difference can be planted there; the document is as it should be. */
+/** Whether the difference can be planted there. */
 function fits(kind: DifferenceKind, invoice: StripeInvoice): boolean {
   if (kind === 'live_document_of_void') return invoice.status === 'void'
   if (kind === 'tax_id') return invoice.status !== 'void' && (invoice.customer_tax_ids ?? []).length > 0
@@ -109,7 +109,7 @@ function fits(kind: DifferenceKind, invoice: StripeInvoice): boolean {
   return invoice.status !== 'void' && invoice.status !== 'draft'
 }
 
-/** Plants one at the given invoice, or at any that it fits; `isOrdinary` says where nothing differs yet. */
+/** Plants one at the given invoice, or at any where it fits and nothing differs yet (`isOrdinary`). */
 export function plantDifference(
   ledger: Ledger,
   kind: DifferenceKind,

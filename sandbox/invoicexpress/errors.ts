@@ -1,17 +1,7 @@
-/** The invoicing system's errors: one fact, told in whichever shape comes next. */
-import type { WriteError } from '../spoil.ts'
+/** Errors of the local InvoiceXpress. */
+import { SandboxError, type WriteError } from '../spoil.ts'
 
-/** An error that is sent with this status. */
-export class IxError extends Error {
-  readonly status: number
-
-  constructor(status: number, message: string) {
-    super(message)
-    this.status = status
-  }
-}
-
-export const notFound = (what: string) => new IxError(404, `The requested ${what} could not be found.`)
+export const notFound = (what: string) => new SandboxError(404, `The requested ${what} could not be found.`)
 
 const shapes: WriteError[] = [
   (_status, error) => ({ errors: { error } }),
@@ -20,7 +10,7 @@ const shapes: WriteError[] = [
   (_status, reason) => ({ reason }),
 ]
 
-/** Every shape that was seen, in turn: a reader who knows only one is found out. */
+/** Every shape that was seen, in turn: a client that knows only one fails. */
 export function createErrorWriter(): WriteError {
   let turn = 0
   return (status, message) => (shapes[turn++ % shapes.length] as WriteError)(status, message)

@@ -1,4 +1,4 @@
-/** The books of the local InvoiceXpress: documents and clients, and what is recorded about them at Stripe. */
+/** Documents and clients of the local InvoiceXpress, and their metadata at Stripe. */
 
 import { integer, type Random } from '../random.ts'
 import type { StripeAccount } from '../stripe/account.ts'
@@ -18,9 +18,9 @@ import {
 /** A change that lists show only after a while. */
 export interface Change {
   id: number
-  /** When, in milliseconds of `performance.now()`: not simulated, since those who read wait in earnest. */
+  /** By `performance.now()`: real time, since clients really wait. */
   at: number
-  /** What was there; null when nothing was. */
+  /** The document before the change; null when there was none. */
   before: IxDocument | null
 }
 
@@ -39,19 +39,19 @@ export interface Ledger {
   readonly documents: Map<number, IxDocument>
   readonly clients: Map<number, IxClient>
   readonly changes: Change[]
-  /** The document that was made for an invoice, by the invoice's id. */
+  /** The document of an invoice, by the invoice's id. */
   readonly ofInvoice: Map<string, number>
-  /** Once opened, changes are remembered and metadata makes events; what was there before has neither. */
+  /** From then on, changes are remembered and metadata makes events. */
   open(): void
-  /** Files a new document about an invoice: by reference, with its total, on the day it was finalized. */
+  /** Adds a new document of an invoice: by reference, with its total, dated by its finalization. */
   issue(invoice: StripeInvoice, draft?: Draft): IxDocument
   /** Replaces a document. */
   put(document: IxDocument): IxDocument
-  /** Takes a document away as if it had never been. */
+  /** Removes a document without a trace. */
   remove(id: number): void
   /** A new client with the name and tax id of the invoice. */
   addClient(invoice: StripeInvoice): IxClient
-  /** An id that no document has, nor will have. */
+  /** An id that no document ever gets. */
   skipId(): number
   /** The next number in a type's series. */
   number(type: IxType): string
@@ -155,14 +155,13 @@ export function createLedger(account: StripeAccount, random: Random): Ledger {
     const owner = ownerOf(invoice)
     const client = clientOf.get(owner) ?? ledger.addClient(invoice)
     clientOf.set(owner, client)
-    // As it is by now.
     return clients.get(client.id) ?? client
   }
 
   return ledger
 }
 
-/** What is written down once a document is there. */
+/** The metadata of an issued document. */
 export function recordOf({ id, type }: IxDocument, at: number): Record<string, string> {
   return {
     ix_state: 'synced',
@@ -172,7 +171,7 @@ export function recordOf({ id, type }: IxDocument, at: number): Record<string, s
   }
 }
 
-/** Nothing recorded any more. */
+/** Removes all metadata. */
 export const nothing: Record<string, string> = {
   ix_state: '',
   ix_id: '',
@@ -197,7 +196,7 @@ function taxIdOf({ customer_tax_ids }: StripeInvoice): string | null {
   return best?.value ?? null
 }
 
-/** A Portuguese one has its country before it or not, whichever way it was typed. */
+/** A Portuguese one with or without its country prefix, as clients are typed in. */
 function asTyped(taxId: string, hasCountry: boolean): string {
   const [, digits] = /^(?:PT)?(\d{9})$/.exec(taxId) ?? []
   return digits === undefined ? taxId : `${hasCountry ? 'PT' : ''}${digits}`

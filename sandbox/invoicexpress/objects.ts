@@ -1,15 +1,17 @@
 /** The invoicing system's objects as the wire has them: the fields that the sandbox reads or changes. */
+import { dayOf, isCalendarDay } from '../../src/calendar.ts'
 import type { DocumentType } from '../../src/document.ts'
+import { decimalsOf } from '../../src/money.ts'
 
 /** Credit and debit notes and receipts are about an invoice, and certify none. */
 export type IxType = DocumentType | 'CreditNote' | 'DebitNote' | 'Receipt'
 
 interface TypeWords {
-  /** In the address of one. */
+  /** In addresses. */
   path: string
-  /** What one is wrapped in. */
+  /** The wrapper of a single document. */
   key: string
-  /** What follows the number. */
+  /** After the number. */
   series: string
   /** On paper. */
   title: string
@@ -33,7 +35,7 @@ export const ixTypes: Record<IxType, TypeWords> = {
 
 export type IxStatus = 'draft' | 'final' | 'sent' | 'settled' | 'canceled' | 'deleted' | 'second_copy'
 
-/** What the lists' filter calls them: `sent` stands for `final` too. */
+/** The words of the lists' filter: `sent` stands for `final` too. */
 export const statusFilters = ['draft', 'sent', 'settled', 'canceled', 'second_copy', 'deleted'] as const
 
 export interface IxItem {
@@ -57,7 +59,7 @@ export interface IxDocument {
   date: string
   due_date: string
   reference: string | null
-  /** Whoever made it may call it something, once in the account. */
+  /** Set by its creator, unique in the account. */
   proprietary_uid: string | null
   observations: string | null
   sum: number
@@ -90,49 +92,43 @@ export interface IxClient {
 
 interface Currency {
   name: string
-  /** How many digits follow the point. */
-  places: number
-  /** Where customers who pay in it live, in this sandbox. */
+  /** The country of its payers, in this sandbox. */
   country: string
 }
 
 const currencies: Record<string, Currency> = {
-  eur: { name: 'Euro', places: 2, country: 'Portugal' },
-  usd: { name: 'US Dollar', places: 2, country: 'Canada' },
-  jpy: { name: 'Yen', places: 0, country: 'Japan' },
-  kwd: { name: 'Kuwaiti Dinar', places: 3, country: 'Kuwait' },
+  eur: { name: 'Euro', country: 'Portugal' },
+  usd: { name: 'US Dollar', country: 'Canada' },
+  jpy: { name: 'Yen', country: 'Japan' },
+  kwd: { name: 'Kuwaiti Dinar', country: 'Kuwait' },
 }
 
 /** By Stripe's code. */
 export function currencyOf(code: string): Currency {
-  return currencies[code] ?? { name: code.toUpperCase(), places: 2, country: 'Portugal' }
+  return currencies[code] ?? { name: code.toUpperCase(), country: 'Portugal' }
 }
 
 /** From the smallest unit: 1234 is 12.34 in euros, 1234 in yen, 1.234 in dinars. */
 export function toMajor(amount: number, code: string): number {
-  return amount / 10 ** currencyOf(code).places
+  return amount / 10 ** decimalsOf(code)
 }
 
 /** As printed, such as 12.30 Euro. */
 export function formatTotal({ total, currency }: IxDocument): string {
-  const known = Object.values(currencies).find(({ name }) => name === currency)
-  return `${total.toFixed(known?.places ?? 2)} ${currency}`
+  const code = Object.keys(currencies).find(code => currencies[code]?.name === currency)
+  return `${total.toFixed(decimalsOf(code ?? 'eur'))} ${currency}`
 }
 
 /** dd/mm/yyyy of a moment in seconds, by UTC. */
 export function formatDay(seconds: number): string {
-  const [year, month, day] = new Date(seconds * 1000).toISOString().slice(0, 10).split('-')
-  return `${day}/${month}/${year}`
+  return dayOf(seconds * 1000)
+    .split('-')
+    .reverse()
+    .join('/')
 }
 
-/** yyyymmdd, which can be compared; null when the text is no day. */
-export function parseDay(text: string): number | null {
-  if (!/^\d\d\/\d\d\/\d{4}$/.test(text)) return null
-  const [day, month, year] = [Number(text.slice(0, 2)), Number(text.slice(3, 5)), Number(text.slice(6))]
-  // The 31st of February becomes a day of March.
-  const date = new Date(0)
-  date.setUTCFullYear(year, month - 1, day)
-  return date.getUTCMonth() === month - 1 && date.getUTCDate() === day
-    ? year * 10_000 + month * 100 + day
-    : null
+/** From dd/mm/yyyy to yyyy-mm-dd; null when the text is no day. */
+export function parseDay(text: string): string | null {
+  const day = text.split('/').reverse().join('-')
+  return /^\d\d\/\d\d\/\d{4}$/.test(text) && isCalendarDay(day) ? day : null
 }

@@ -1,22 +1,23 @@
-/** PDFs that take their time, at addresses that are good for a while. */
+/** PDFs that take time to make, at addresses that expire. */
 
 import { createDocumentPdf } from '../pdf.ts'
 import { letters, type Random } from '../random.ts'
+import { SandboxError } from '../spoil.ts'
 import type { DocumentAccount } from './account.ts'
-import { IxError, notFound } from './errors.ts'
+import { notFound } from './errors.ts'
 
 export interface PdfOptions {
-  /** How often a document's PDF is still being made when it is asked for. For ever with Infinity, until told. */
+  /** Requests of a document's PDF that are answered with 202. Infinity: until `finish`. */
   delay: number
-  /** How long an address is good, in milliseconds. */
-  lifetime: number
+  /** How long an address is valid. */
+  lifetimeMs: number
 }
 
 export interface Pdfs {
   /** The path of the document's PDF with a new secret; null while it is being made. */
   ask(id: number): string | null
   read(id: number, secret: string): Buffer
-  /** The PDF is made from now on; every one when no document is given. */
+  /** Ends the 202 answers of a document's PDF; of every one when no document is given. */
   finish(id?: number): void
 }
 
@@ -30,7 +31,7 @@ export function createPdfs(documents: DocumentAccount, random: Random, options: 
   function find(id: number) {
     const document = documents.documents.get(id)
     if (document === undefined || document.status === 'deleted') throw notFound('document')
-    if (document.status === 'draft') throw new IxError(422, 'A draft has no PDF.')
+    if (document.status === 'draft') throw new SandboxError(422, 'A draft has no PDF.')
     return document
   }
 
@@ -41,13 +42,13 @@ export function createPdfs(documents: DocumentAccount, random: Random, options: 
       asked.set(id, before + 1)
       if (before < options.delay && !isAllFinished && !finished.has(id)) return null
       const secret = letters(random, 40)
-      secrets.set(secret, { id, until: performance.now() + options.lifetime })
+      secrets.set(secret, { id, until: performance.now() + options.lifetimeMs })
       return `/pdf/${id}/${secret}.pdf`
     },
     read(id, secret) {
       const found = secrets.get(secret)
       if (found === undefined || found.id !== id) throw notFound('file')
-      if (found.until < performance.now()) throw new IxError(403, 'Request has expired.')
+      if (found.until < performance.now()) throw new SandboxError(403, 'Request has expired.')
       const document = find(id)
       return createDocumentPdf(document, documents.clients.get(document.client.id))
     },

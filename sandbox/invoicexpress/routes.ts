@@ -1,6 +1,7 @@
-/** Every address of the local InvoiceXpress and what it answers. */
+/** Every address of the local InvoiceXpress and its answer. */
 import type { DocumentRouteName } from '../faults.ts'
-import { type Answer, jsonAnswer } from '../spoil.ts'
+import type { ServedRoute } from '../serving.ts'
+import { type Answer, jsonAnswer, pdfAnswer } from '../spoil.ts'
 import type { DocumentAccount } from './account.ts'
 import { notFound } from './errors.ts'
 import { listDocuments } from './list.ts'
@@ -10,18 +11,15 @@ import type { Pdfs } from './pdfs.ts'
 export interface IxWorld {
   documents: DocumentAccount
   pdfs: Pdfs
-  /** What the addresses of PDFs begin with. */
+  /** The beginning of the addresses of PDFs. */
   address: string
-  /** How long a change takes to be seen in lists, in milliseconds. */
-  lag: number
+  /** How long a change takes to be seen in lists. */
+  lagMs: number
 }
 
-export interface IxRoute {
+export interface IxRoute extends ServedRoute {
   name: DocumentRouteName
-  path: RegExp
-  /** Read without a key: its address holds a secret. */
-  isOpen?: true
-  /** `parts` is what the path's groups caught. */
+  /** `parts` are the groups of the path. */
   answer(world: IxWorld, search: URLSearchParams, parts: string[]): Answer
 }
 
@@ -31,8 +29,8 @@ export const ixRoutes: readonly IxRoute[] = [
   {
     name: 'ix_list',
     path: /^\/invoices\.json$/,
-    answer({ documents, lag }, search) {
-      const { invoices, pagination } = listDocuments(documents, search, lag)
+    answer({ documents, lagMs }, search) {
+      const { invoices, pagination } = listDocuments(documents, search, lagMs)
       return jsonAnswer(200, { invoices: invoices.map(writeOddly), pagination })
     },
   },
@@ -68,15 +66,11 @@ export const ixRoutes: readonly IxRoute[] = [
     name: 'ix_pdf_file',
     path: /^\/pdf\/(\d{1,15})\/(\w+)\.pdf$/,
     isOpen: true,
-    answer: ({ pdfs }, _search, [id, secret = '']) => ({
-      status: 200,
-      type: 'application/pdf',
-      body: pdfs.read(Number(id), secret),
-    }),
+    answer: ({ pdfs }, _search, [id, secret = '']) => pdfAnswer(pdfs.read(Number(id), secret)),
   },
 ]
 
-/** By itself a document has numbers where a list has text. */
+/** A single document has numbers where a list has text. */
 function renderDocument(document: IxDocument): object {
   const items = document.items.map(item => ({
     ...item,
@@ -86,7 +80,7 @@ function renderDocument(document: IxDocument): object {
   return writeOddly({ ...document, items })
 }
 
-/** As seen at the real one: now and then text for a number, and numbers for truth. */
+/** As seen at the real one: now and then text for numbers, and numbers for booleans. */
 function writeOddly<T extends Omit<IxDocument, 'items'> & { items: { tax: { value: number } }[] }>(
   document: T,
 ): object {

@@ -1,4 +1,4 @@
-/** Every state that an invoice's document can be in, as whoever creates documents left it. */
+/** Every state of an invoice's document, as the creator of documents may leave it. */
 import { type DocumentType, documentTypes } from '../../src/document.ts'
 import { integer, pick, type Random } from '../random.ts'
 import type { StripeInvoice } from '../stripe/objects.ts'
@@ -13,12 +13,12 @@ const fitting: Record<StripeInvoice['status'], IxStatus> = {
   uncollectible: 'final',
 }
 
-/** What the document of an invoice should say by now. */
+/** The correct status of an invoice's document. */
 export function fittingStatus({ status }: StripeInvoice): IxStatus {
   return fitting[status]
 }
 
-/** Of every certifying type when it is paid; not of those that say it is paid when it is not. */
+/** Any certifying type for a paid invoice; for others, none that confirms a payment. */
 export function fittingType(random: Random, { status }: StripeInvoice): DocumentType {
   const unpaid = ['Invoice', 'Invoice', 'SimplifiedInvoice', 'VatMossInvoice'] as const
   return pick(random, status === 'paid' ? documentTypes : unpaid)
@@ -31,7 +31,7 @@ const attemptFailed = [
   'InvoiceXpress: 503',
 ]
 
-/** As it should be: a document by both links. */
+/** The correct state: a document by both links. */
 function issueOrdinary(ledger: Ledger, invoice: StripeInvoice, draft: Draft = {}): IxDocument {
   const document = issue(ledger, invoice, draft)
   ledger.record(invoice.id, { ...recordOf(document, momentOf(ledger, invoice)), ...attempt(ledger, invoice) })
@@ -67,7 +67,7 @@ export function recordFailed(ledger: Ledger, invoice: StripeInvoice): void {
   ledger.record(invoice.id, { ix_state: 'failed', ix_error, ...attempt(ledger, invoice) })
 }
 
-/** What is recorded of a document other than the one that the reference leads to, or of none at all. */
+/** Records another document than the one with the reference, or none that exists. */
 function recordId(ledger: Ledger, invoice: StripeInvoice, id: number): void {
   const document = { id, type: 'Invoice' } as IxDocument
   ledger.record(invoice.id, recordOf(document, momentOf(ledger, invoice)))
@@ -156,10 +156,9 @@ const kinds: Record<string, Kind> = {
   },
 }
 
-/** The names of all that may be planned for an invoice but the ordinary. */
 export const stateKinds = Object.keys(kinds)
 
-/** One in three until each occurred, then one in nine, so that most are as they should be in a large account too. */
+/** One in three until each occurred, then one in nine, so that most invoices of a large account are correct too. */
 function kindAt(place: number): string | null {
   const often = 3 * stateKinds.length
   if (place < often) return place % 3 === 1 ? (stateKinds[(place - 1) / 3] ?? null) : null
@@ -167,8 +166,8 @@ function kindAt(place: number): string | null {
 }
 
 /**
- * Gives every finalized invoice what it has at the invoicing system, oldest first. Returns the kind of each that is not
- * as it should be. A void one always is, so that a live document there is never there by chance.
+ * Issues the documents of all finalized invoices, oldest first. Returns the kind of each that is not correct. Those of void
+ * invoices always are, so that a live document there is never there by chance.
  */
 export function issueAll(ledger: Ledger, states: 'ordinary' | 'all'): Map<string, string> {
   const { account, random } = ledger
@@ -178,7 +177,7 @@ export function issueAll(ledger: Ledger, states: 'ordinary' | 'all'): Map<string
     const invoice = account.invoices.get(account.order.at(index)) as StripeInvoice
     if (invoice.status !== 'draft') finalized.push(invoice)
   }
-  // The newest are looked at first, and so should show what there is.
+  // The newest are read first, and should show every kind.
   let place = finalized.filter(({ status }) => status !== 'void').length
   for (const [index, invoice] of finalized.entries()) {
     const kind = states === 'all' && invoice.status !== 'void' ? kindAt(--place) : null
@@ -192,7 +191,7 @@ export function issueAll(ledger: Ledger, states: 'ordinary' | 'all'): Map<string
   return found
 }
 
-/** A document that belongs to no invoice: somebody made it by hand. */
+/** A document that belongs to no invoice, made by hand. */
 function issueForeign(ledger: Ledger, invoice: StripeInvoice, random: Random): void {
   const reference = pick(random, [null, '', `Encomenda ${integer(random, 100, 999)}`, 'in_'])
   const status = pick(random, ['draft', 'final', 'settled'] as const)

@@ -1,4 +1,4 @@
-/** The sandbox's world: an account of Stripe's with a simulated clock. The same seed and the same calls give the same account. */
+/** The sandbox's Stripe account, with a simulated clock. Deterministic for a seed and its calls. */
 import { createOrderedIds, type OrderedIds } from '../ordered-ids.ts'
 import { createRandom, inOnePiece, letters, pick, type Random } from '../random.ts'
 import { createPayer, createTaxRates, type Payer } from './customers.ts'
@@ -21,9 +21,9 @@ export interface AccountOptions {
   customers?: number
   /** Seconds since 1970 of the simulated clock. */
   now?: number
-  /** How far back the oldest invoice lies; two years when not given. */
+  /** The age of the oldest invoice; two years when not given. */
   days?: number
-  /** How many lines each invoice begins with; a few, and now and then very many, when not given. */
+  /** Lines of each new invoice; a few, and now and then very many, when not given. */
   lines?: number
 }
 
@@ -38,17 +38,17 @@ export interface StripeAccount {
   /** Each with all of its lines, its customer's id, and the path of its PDF. Never changed, only replaced. */
   readonly invoices: Map<string, StripeInvoice>
   readonly taxRates: Map<string, StripeTaxRate>
-  /** Everything since the account was created, oldest first. What it began with has no events. */
+  /** Oldest first. The first invoices have no events. */
   readonly events: StripeEvent[]
   /** The invoices in their order, oldest first. */
   readonly order: OrderedIds
-  /** Moves the clock, and lets happen what happens meanwhile. In one step or in many, the same happens. */
+  /** Moves the clock, with the changes of that time: the same in one step or in many. */
   advance(seconds: number): void
-  /** One change now, to the given invoice or any that it fits. Returns its id; throws when the invoice does not allow it. */
+  /** Changes the given invoice, or any that the change fits. Returns its id; throws when its status does not allow it. */
   change(kind: ChangeKind, invoiceId?: string): string
-  /** Drafts follow; what is finalized keeps the name it was made out to. */
+  /** Drafts follow; finalized invoices keep the name. */
   renameCustomer(customerId: string, name: string): void
-  /** Adds to what is there, as Stripe does; an empty text takes the entry away. Announced when something changed. */
+  /** Merges entries, as Stripe does; an empty text removes one. A change makes an event. */
   setMetadata(invoiceId: string, entries: Record<string, string>): void
 }
 
@@ -76,7 +76,7 @@ export function createAccount(options: AccountOptions = {}): StripeAccount {
   const events: StripeEvent[] = []
   const order = createOrderedIds()
   const plans = new Map<string, Plan>()
-  /** Those that can still change, so that one is found without looking at all. */
+  /** Invoices that can still change, by status. */
   const ids = { draft: [] as string[], open: [] as string[], uncollectible: [] as string[] }
   let serial = 0
 
@@ -93,7 +93,7 @@ export function createAccount(options: AccountOptions = {}): StripeAccount {
     return invoice
   }
 
-  /** Files an invoice as it is now. */
+  /** Adds or replaces an invoice. */
   function put(invoice: StripeInvoice): StripeInvoice {
     const before = invoices.get(invoice.id)
     if (before === undefined) order.add(invoice)
@@ -146,7 +146,7 @@ export function createAccount(options: AccountOptions = {}): StripeAccount {
       order.remove(invoice)
       forget(invoice)
       plans.delete(invoice.id)
-      // As Stripe records it, though no invoice that can be read has this status.
+      // As in Stripe's events, though no invoice that can be read has this status.
       emit('invoice.deleted', { ...withFirstLines(invoice), status: 'deleted' })
     },
     update(invoice) {
@@ -220,7 +220,7 @@ export function createAccount(options: AccountOptions = {}): StripeAccount {
     },
   }
 
-  /** One that the change fits, made for it if there is none. */
+  /** An invoice that the change fits, created if there is none. */
   function find(kind: Exclude<ChangeKind, 'create'>): string {
     const fitting = changeableFrom[kind].filter(isListed).flatMap(status => ids[status])
     if (fitting.length > 0) return pick(random, fitting)
@@ -259,7 +259,7 @@ export function createAccount(options: AccountOptions = {}): StripeAccount {
   return account
 }
 
-/** Of which status an invoice must be for a change. */
+/** Statuses from which a change is allowed. */
 export const changeableFrom: Record<Exclude<ChangeKind, 'create'>, StripeInvoice['status'][]> = {
   finalize: ['draft'],
   pay: ['open', 'uncollectible'],
@@ -273,13 +273,13 @@ function isListed(status: StripeInvoice['status']): status is 'draft' | 'open' |
   return status === 'draft' || status === 'open' || status === 'uncollectible'
 }
 
-/** As many are made as leave, so that drafts neither run out nor pile up. */
+/** Drafts neither run out nor pile up. */
 function kindFor(chance: number): ChangeKind {
   const shares = [0.3, 0.52, 0.72, 0.76, 0.8, 0.87, 1]
   return changeKinds[shares.findIndex(share => chance < share)] ?? 'update'
 }
 
-/** From a draft to what it is by now: the younger, the likelier it is still at the beginning. */
+/** From a draft to its status by now: the younger, the likelier it is still a draft or open. */
 function grow(random: Random, draft: StripeInvoice, payer: Payer, now: number): StripeInvoice {
   const age = now - draft.created
   const chance = random()

@@ -1,14 +1,17 @@
 /** The local Stripe's own addresses. */
-import { type Control, ControlError, faultControls, readChoice, readNumber } from '../control.ts'
+import { type Control, controlError, faultControls, readChoice, readNumber } from '../control.ts'
 import { type Faults, faultNames, routeNames } from '../faults.ts'
 import type { StripeAccount } from './account.ts'
-import { type Permission, permissions } from './permissions.ts'
+import { type Permission, permissions } from './routes.ts'
 import type { DeliverOptions, Delivery } from './webhooks.ts'
 
+/** The parts of the sandbox that controls change. */
 export interface Controlled {
   account: StripeAccount
   faults: Faults
+  /** Permissions that the key lacks. */
   forbidden: Set<Permission>
+  /** Signs the events and posts them to the subscriber, one after the other. Refused events are sent again the next time. */
   deliver(options?: DeliverOptions): Promise<Delivery[]>
   subscribe(url: string, secret: string): void
 }
@@ -32,9 +35,9 @@ export const stripeControls: Record<string, Control<Controlled>> = {
   subscribe({ subscribe }, search) {
     const url = search.get('url') ?? ''
     if (!URL.canParse(url) || new URL(url).protocol !== 'http:')
-      throw new ControlError('url must be an address that begins with http://.')
+      throw controlError('url must be an address that begins with http://.')
     const secret = search.get('secret')
-    if (!secret) throw new ControlError('secret must be given.')
+    if (!secret) throw controlError('secret must be given.')
     subscribe(url, secret)
     return { url }
   },
@@ -44,7 +47,7 @@ export const stripeControls: Record<string, Control<Controlled>> = {
     for (const name of ['duplicate', 'drop', 'since'] as const)
       if (search.has(name)) options[name] = readNumber(search, name, 0)
     const deliveries = await deliver(options).catch((error: Error) => {
-      throw new ControlError(error.message)
+      throw controlError(error.message)
     })
     const acknowledged = deliveries.filter(({ status }) => status >= 200 && status < 300).length
     return { sent: deliveries.length, acknowledged }

@@ -2,7 +2,7 @@
 import { inOnePiece, integer, letters, pick, type Random } from '../random.ts'
 import type { LivingCustomer, StripeTaxRate } from './objects.ts'
 
-/** Who is billed. An accounts-v2 payer has no customer at all, only an account. */
+/** A payer. With accounts v2, it has no customer, only an account. */
 export interface Payer {
   customer: LivingCustomer | null
   account: string | null
@@ -10,11 +10,11 @@ export interface Payer {
   email: string | null
   currency: string
   country: string
-  /** Null, none, or several: what Stripe copies onto the invoice. */
+  /** Null, none, or several: Stripe copies them onto the invoice. */
   taxIds: { type: string; value: string }[] | null
-  /** What a unit of the cheapest product costs, in the smallest unit. */
+  /** The price of the cheapest product, in the smallest unit. */
   price: number
-  /** Deleted before the account is looked at; its invoices stay. */
+  /** Deleted from the beginning; its invoices stay. */
   isDeleted: boolean
   prefix: string
   sequence: number
@@ -110,7 +110,7 @@ function regionOf(kind: number, digits: string): Region {
   return { currency: 'eur', country: 'PT', price: 1_490, taxIds: taxIds[kind % 4] ?? [] }
 }
 
-/** Which rates apply together; `mixed` gives each line one of them instead. */
+/** Rates that apply together; `mixed` gives each line one of them instead. */
 export interface Taxation {
   rates: StripeTaxRate[]
   mixed: boolean

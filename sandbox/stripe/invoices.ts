@@ -1,4 +1,4 @@
-/** An invoice and its life. Every step returns a new object, so that an event keeps what was true at its time. */
+/** The life of an invoice. Every step returns a new object, so that an event keeps the state of its time. */
 import { inOnePiece, integer, letters, pick, type Random } from '../random.ts'
 import type { Payer, Taxations } from './customers.ts'
 import { createLine, type Plan, totalsOf } from './lines.ts'
@@ -6,7 +6,7 @@ import type { StripeInvoice, StripeLine, StripeTaxRate } from './objects.ts'
 
 type Rates = ReadonlyMap<string, StripeTaxRate>
 
-// The same for every invoice, so kept once: an account may hold many.
+// The same for every invoice, kept once.
 const fixed = {
   account_country: 'PT',
   account_name: 'Sandbox, Lda.',
@@ -47,12 +47,12 @@ const untouched = { finalized_at: null, marked_uncollectible_at: null, paid_at: 
 
 export interface DraftOptions {
   payer: Payer
-  /** Which one of the account's it is: some in every hundred have very many lines. */
+  /** The number of the invoice in the account: a few in every hundred have very many lines. */
   serial: number
   created: number
   taxations: Taxations
   rates: Rates
-  /** How many lines; as chance has it when not given. */
+  /** The number of lines; random when not given. */
   lines?: number
 }
 
@@ -143,10 +143,10 @@ export function finalize(random: Random, draft: StripeInvoice, payer: Payer, at:
     ...draft,
     status: 'open',
     number: inOnePiece(payer.prefix, '-', String(payer.sequence++).padStart(4, '0')),
-    // Now and then dated otherwise than it was made.
+    // Now and then dated another day.
     effective_at: random() < 0.1 ? at - 86_400 : at,
     ending_balance: Math.min(draft.total, 0),
-    // A path: the server puts its own address before it.
+    // A path: the server adds its own address.
     hosted_invoice_url: `/pdf/${draft.id}/${secret}`,
     invoice_pdf: `/pdf/${draft.id}/${secret}.pdf?s=ap`,
     status_transitions: { ...draft.status_transitions, finalized_at: at },

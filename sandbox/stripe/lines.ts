@@ -1,11 +1,11 @@
-/** Lines of an invoice, and the sums over them: whatever an invoice says in total is added up from its lines. */
+/** Lines of an invoice, and its totals, which are the sums of its lines. */
 import { inOnePiece, integer, letters, pick, type Random } from '../random.ts'
 import type { Taxation } from './customers.ts'
 import type { StripeDiscountAmount, StripeInvoice, StripeLine, StripeTax, StripeTaxRate } from './objects.ts'
 
 export type Discount = { id: string } & ({ percent: number } | { amountOff: number })
 
-/** What all the lines of an invoice have in common. */
+/** The common properties of an invoice's lines. */
 export interface Plan {
   invoice: string
   currency: string
@@ -42,7 +42,7 @@ export function createLine(random: Random, coupons: Random, plan: Plan): StripeL
       random() < 0.04 ? null : inOnePiece(products[product] ?? '', proration ? ' (tempo não usado)' : ''),
     discount_amounts,
     discountable: !proration,
-    // Its own alone, though what it is discounted by holds its share of the invoice's too.
+    // Its own alone; `discount_amounts` holds its share of the invoice's too.
     discounts: own.map(({ id }) => id),
     invoice: plan.invoice,
     livemode: false,
@@ -82,7 +82,7 @@ function priceLine(random: Random, unit: number): Priced {
     unit_amount_decimal,
   })
   const whole = { quantity, quantity_decimal: String(quantity), proration: false }
-  // Half of something: money is a whole number all the same.
+  // A half unit; money stays a whole number.
   if (chance < 0.08) {
     const halves = quantity * 2 + 1
     return {
@@ -122,7 +122,7 @@ function createItemDiscounts(coupons: Random, price: number): Discount[] {
   })
 }
 
-/** Each discount is taken from what those before it left. */
+/** Each discount is taken from the rest that those before it left. */
 function discountLine(amount: number, discounts: readonly Discount[]): StripeDiscountAmount[] {
   let left = amount
   return discounts.map(discount => {

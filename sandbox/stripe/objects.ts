@@ -124,7 +124,7 @@ export interface StripeEvent {
   type: string
 }
 
-/** How many lines an invoice itself carries; the rest is at its own address. */
+/** Lines embedded in an invoice. */
 const embedded = 10
 
 /** The invoice as the wire has it. */
@@ -134,7 +134,7 @@ export function withFirstLines(invoice: StripeInvoice): StripeInvoice {
   return { ...invoice, lines: { ...lines, data: lines.data.slice(0, embedded), has_more: true } }
 }
 
-/** What is there and what is new; an empty text takes an entry away. */
+/** An empty text removes an entry. */
 export function mergeMetadata(
   metadata: Record<string, string>,
   entries: Record<string, string>,

@@ -1,39 +1,19 @@
-/** A request's parameters, read as strictly as Stripe reads them; and Stripe's shape of an error. */
+/** Parameters of a request, read as strictly as Stripe reads them; and Stripe's shape of an error. */
+import { SandboxError } from '../spoil.ts'
 
-export interface ErrorBody {
-  type: 'invalid_request_error' | 'api_error'
-  code?: string
-  message: string
-  param?: string
-}
-
-/** An error that is sent in Stripe's shape. */
-export class StripeError extends Error {
-  readonly status: number
-  readonly body: ErrorBody
-
-  constructor(status: number, { code, message, param }: Omit<ErrorBody, 'type'>) {
-    super(message)
-    this.status = status
-    this.body = {
-      type: 'invalid_request_error',
-      ...(code === undefined ? {} : { code }),
-      message,
-      ...(param === undefined ? {} : { param }),
-    }
-  }
+/** An error in Stripe's shape. */
+export function stripeError(status: number, message: string, code?: string, param?: string): SandboxError {
+  const error = { type: 'invalid_request_error', ...(code && { code }), message, ...(param && { param }) }
+  return new SandboxError(status, message, { error })
 }
 
 /** An object that is not there is 404; a parameter that names one is a mistake in the request. */
-export function missing(what: string, id: string, param?: string): StripeError {
-  return new StripeError(param === undefined ? 404 : 400, {
-    code: 'resource_missing',
-    message: `No such ${what}: '${id}'`,
-    param: param ?? (what === 'invoice' ? what : 'id'),
-  })
+export function missing(what: string, id: string, param?: string): SandboxError {
+  const named = param ?? (what === 'invoice' ? what : 'id')
+  return stripeError(param === undefined ? 404 : 400, `No such ${what}: '${id}'`, 'resource_missing', named)
 }
 
-/** What a route takes: one value, a list of them, or a value with bounds. */
+/** The parameters of a route: one value, a list of them, or a value with bounds. */
 export type Parameters = Record<string, 'one' | 'many' | 'range'>
 
 export interface Range {
@@ -49,19 +29,16 @@ export interface Query {
   range(name: string): Range
   /** From 1 to 100, 10 when not given. */
   limit(): number
+  /** Whether the request expands the route's expandable field. */
+  isExpanded: boolean
 }
 
-export function readQuery(search: URLSearchParams, allowed: Parameters): Query {
+export function readQuery(search: URLSearchParams, allowed: Parameters, expandable?: string): Query {
   const values = new Map<string, string[]>()
   for (const [key, value] of search) {
     const [, name = '', , inner] = /^([^[]+)(\[([^\]]*)\])?$/.exec(key) ?? []
     const kind = Object.hasOwn(allowed, name) ? allowed[name] : undefined
-    if (!fits(kind, inner))
-      throw new StripeError(400, {
-        code: 'parameter_unknown',
-        message: `Received unknown parameter: ${key}`,
-        param: key,
-      })
+    if (!fits(kind, inner)) throw invalid(key, `Received unknown parameter: ${key}`, 'parameter_unknown')
     if (value === '')
       throw invalid(key, `You passed an empty string for '${key}'.`, 'parameter_invalid_empty')
     const slot = kind === 'many' ? name : key
@@ -81,8 +58,12 @@ export function readQuery(search: URLSearchParams, allowed: Parameters): Query {
     if (seconds !== undefined && seconds < 0) throw invalid(name, `Invalid timestamp: ${seconds}`)
     return seconds
   }
+  const expand = values.get('expand') ?? []
+  for (const field of expand)
+    if (field !== expandable) throw invalid('expand', `This property cannot be expanded (${field}).`)
   return {
     one,
+    isExpanded: expand.length > 0,
     many: name => values.get(name) ?? [],
     range(name) {
       const range: Range = {}
@@ -111,8 +92,8 @@ function fits(kind: Parameters[string] | undefined, inner: string | undefined): 
   return kind === 'one' && inner === undefined
 }
 
-export function invalid(param: string, message: string, code?: string): StripeError {
-  return new StripeError(400, { ...(code === undefined ? {} : { code }), message, param })
+export function invalid(param: string, message: string, code?: string): SandboxError {
+  return stripeError(400, message, code, param)
 }
 
 export function isWithin(value: number, { gt, gte, lt, lte }: Range): boolean {
@@ -124,14 +105,14 @@ export function isWithin(value: number, { gt, gte, lt, lte }: Range): boolean {
   )
 }
 
-/** What a list is cut from: newest first means from the highest index down. */
+/** The items of a list, oldest first. */
 export interface Sequence<T> {
   length: number
   at(index: number): T
-  /** Where the object with this id stands; -1 when it is not there. */
+  /** -1 when there is no such object. */
   indexOf(id: string): number
   what: string
-  /** Where the items that can match are, from low to before high; anywhere, when not given. */
+  /** The indexes of items that can match, from low to before high; all when not given. */
   bounds?: { low: number; high: number }
 }
 
@@ -147,7 +128,7 @@ export const pageParameters: Parameters = {
   expand: 'many',
 }
 
-/** Walks from the cursor until the page is full, and one further, to know whether there is more. */
+/** Walks from the cursor until the page is full, and one item further for `has_more`. */
 export function readPage<T>(query: Query, list: Sequence<T>, matches: (item: T) => boolean): Page<T> {
   const limit = query.limit()
   const after = query.one('starting_after')
@@ -158,8 +139,12 @@ export function readPage<T>(query: Query, list: Sequence<T>, matches: (item: T) 
   const step = before === undefined ? -1 : 1
   const { low, high } = list.bounds ?? { low: 0, high: list.length }
   let index = list.length - 1
-  if (after !== undefined) index = placeOf(list, after, 'starting_after') - 1
-  else if (before !== undefined) index = placeOf(list, before, 'ending_before') + 1
+  const cursor = after ?? before
+  if (cursor !== undefined) {
+    index = list.indexOf(cursor)
+    if (index < 0) throw missing(list.what, cursor, after === undefined ? 'ending_before' : 'starting_after')
+    index += step
+  }
   index = step < 0 ? Math.min(index, high - 1) : Math.max(index, low)
   for (; index >= low && index < high && found.length <= limit; index += step) {
     const item = list.at(index)
@@ -167,10 +152,4 @@ export function readPage<T>(query: Query, list: Sequence<T>, matches: (item: T) 
   }
   const data = found.slice(0, limit)
   return { data: before === undefined ? data : data.reverse(), has_more: found.length > limit }
-}
-
-function placeOf<T>(list: Sequence<T>, id: string, param: string): number {
-  const index = list.indexOf(id)
-  if (index < 0) throw missing(list.what, id, param)
-  return index
 }

@@ -1,4 +1,4 @@
-/** Objects as the local Stripe sends them: with addresses of its own, and no more lines than Stripe sends at once. */
+/** Objects as the local Stripe sends them: with its own addresses, and the first lines alone. */
 import { inOnePiece } from '../random.ts'
 import type { StripeAccount } from './account.ts'
 import { apiVersion, type StripeEvent, type StripeInvoice, withFirstLines } from './objects.ts'
@@ -7,9 +7,9 @@ export interface World {
   account: StripeAccount
   /** Of the account itself, as in acct_1SandboxFatura. */
   accountId: string
-  /** What the addresses of PDFs begin with. */
+  /** The beginning of the addresses of PDFs. */
   address: string
-  /** Where events are sent to; null before anybody subscribed. */
+  /** The address of the subscribed webhook; null without one. */
   endpoint(): string | null
 }
 
@@ -27,8 +27,8 @@ export function renderEvent(world: World, event: StripeEvent): StripeEvent {
 }
 
 /**
- * The same JSON for a test key and for a live one, but for the mode that each object tells. No text within it is taken
- * for a mode: there, quotes have a backslash before them.
+ * The same JSON for a test key and a live one, but for `livemode`. Text within it is not replaced: its quotes have a backslash
+ * before them.
  */
 export function writeInMode(value: object, livemode: boolean): string {
   const text = JSON.stringify(value)
@@ -45,10 +45,10 @@ function withAddress({ address }: World, invoice: StripeInvoice): StripeInvoice 
   }
 }
 
-/** When the endpoint was made, in seconds: the day the clock begins, since who subscribes again changes it and makes none. */
+/** In seconds: the day on which the clock begins. A second subscription changes the endpoint and creates none. */
 const endpointCreated = Date.UTC(2026, 9, 28) / 1000
 
-/** One when somebody subscribed, else none. */
+/** The subscribed endpoint, if any. */
 export function renderEndpoints({ endpoint }: World): { id: string }[] {
   const url = endpoint()
   if (url === null) return []

@@ -1,152 +1,134 @@
-/** Every address of the local Stripe and what it answers. */
+/** Every address of the local Stripe and its answer. */
+import { invoiceStatuses } from '../../src/invoice.ts'
 import type { RouteName } from '../faults.ts'
 import { createPdf } from '../pdf.ts'
-import type { StripeEvent, StripeInvoice, StripeLine } from './objects.ts'
-import type { Permission } from './permissions.ts'
+import type { ServedRoute } from '../serving.ts'
+import type { StripeEvent, StripeInvoice } from './objects.ts'
 import {
   invalid,
   isWithin,
   missing,
-  type Page,
   type Parameters,
   pageParameters,
   type Query,
   readPage,
   type Sequence,
-  StripeError,
 } from './query.ts'
 import { renderEndpoints, renderEvent, renderInvoice, type World } from './render.ts'
 
-export interface Route {
+/** The permissions of a restricted key. */
+export const permissions = [
+  'invoices',
+  'customers',
+  'events',
+  'tax_rates',
+  'webhook_endpoints',
+  'account',
+] as const
+export type Permission = (typeof permissions)[number]
+
+export interface Route extends ServedRoute {
   name: RouteName | OtherRoute
-  path: RegExp
   parameters: Parameters
+  /** The only field that a request may expand; none when not given. */
+  expandable?: string
   permission?: Permission
-  /** Read without a key: its address holds a secret. */
-  isOpen?: true
   /** A JSON value, or the bytes of a PDF. */
   answer(world: World, query: Query, id: string, secret: string): object | Buffer
 }
 
-/** Those that faults reach only by `*`. */
+/** Routes that faults reach only by `*`. */
 type OtherRoute = 'retrieve_event' | 'list_customers' | 'list_tax_rates' | 'list_webhook_endpoints'
 
-const retrieving: Parameters = { expand: 'many' }
 const eventDays = 30
+
+const retrieve = (
+  name: Route['name'],
+  permission: Permission,
+  find: (world: World, id: string, query: Query) => object | undefined,
+): Route => ({
+  name,
+  permission,
+  path: new RegExp(`^/v1/${permission}/([^/]+)$`),
+  parameters: { expand: 'many' },
+  answer(world, query, id) {
+    const found = find(world, id, query)
+    if (found === undefined) throw missing(name.slice('retrieve_'.length), id)
+    return found
+  },
+})
+
+const listAll = (
+  name: Route['name'],
+  permission: Permission,
+  answer: Route['answer'],
+  filters: Parameters = {},
+): Route => ({
+  name,
+  permission,
+  path: new RegExp(`^/v1/${permission}$`),
+  parameters: { ...pageParameters, ...filters },
+  answer,
+})
 
 export const routes: readonly Route[] = [
   {
-    name: 'list_invoices',
-    permission: 'invoices',
-    path: /^\/v1\/invoices$/,
-    parameters: { ...pageParameters, created: 'range', status: 'one', customer: 'one' },
-    answer: listInvoices,
+    ...listAll('list_invoices', 'invoices', listInvoices, {
+      created: 'range',
+      status: 'one',
+      customer: 'one',
+    }),
+    expandable: 'data.customer',
   },
   {
-    name: 'retrieve_invoice',
-    permission: 'invoices',
-    path: /^\/v1\/invoices\/([^/]+)$/,
-    parameters: retrieving,
-    answer: (world, query, id) => renderInvoice(world, findInvoice(world, id), isExpanded(query, 'customer')),
+    ...retrieve('retrieve_invoice', 'invoices', (world, id, query) => {
+      const invoice = world.account.invoices.get(id)
+      return invoice && renderInvoice(world, invoice, query.isExpanded)
+    }),
+    expandable: 'customer',
   },
   {
     name: 'list_lines',
     permission: 'invoices',
     path: /^\/v1\/invoices\/([^/]+)\/lines$/,
     parameters: pageParameters,
-    answer: listLines,
-  },
-  {
-    name: 'list_events',
-    permission: 'events',
-    path: /^\/v1\/events$/,
-    parameters: { ...pageParameters, created: 'range', type: 'one', types: 'many' },
-    answer: listEvents,
-  },
-  {
-    name: 'retrieve_event',
-    permission: 'events',
-    path: /^\/v1\/events\/([^/]+)$/,
-    parameters: retrieving,
-    answer(world, query, id) {
-      isExpanded(query)
-      const event = recentEvents(world).find(event => event.id === id)
-      if (event === undefined) throw missing('event', id)
-      return renderEvent(world, event)
-    },
-  },
-  {
-    name: 'list_customers',
-    permission: 'customers',
-    path: /^\/v1\/customers$/,
-    parameters: { ...pageParameters, created: 'range', email: 'one' },
-    answer: listCustomers,
-  },
-  {
-    name: 'retrieve_customer',
-    permission: 'customers',
-    path: /^\/v1\/customers\/([^/]+)$/,
-    parameters: retrieving,
     answer({ account }, query, id) {
-      isExpanded(query)
-      const customer = account.customers.get(id)
-      if (customer === undefined) throw missing('customer', id)
-      return customer
+      const invoice = account.invoices.get(id)
+      if (invoice === undefined) throw missing('invoice', id)
+      const lines = sequenceOf('line item', invoice.lines.data.toReversed())
+      return list(`/v1/invoices/${id}/lines`, query, lines)
     },
   },
-  {
-    name: 'list_tax_rates',
-    permission: 'tax_rates',
-    path: /^\/v1\/tax_rates$/,
-    parameters: pageParameters,
-    answer({ account }, query) {
-      isExpanded(query)
-      const rates = sequenceOf('tax_rate', [...account.taxRates.values()])
-      return list('/v1/tax_rates', readPage(query, rates, everything), same)
-    },
-  },
-  {
-    name: 'list_webhook_endpoints',
-    permission: 'webhook_endpoints',
-    path: /^\/v1\/webhook_endpoints$/,
-    parameters: pageParameters,
-    answer(world, query) {
-      isExpanded(query)
-      const endpoints = sequenceOf('webhook_endpoint', renderEndpoints(world))
-      return list('/v1/webhook_endpoints', readPage(query, endpoints, everything), same)
-    },
-  },
-  {
-    name: 'retrieve_tax_rate',
-    permission: 'tax_rates',
-    path: /^\/v1\/tax_rates\/([^/]+)$/,
-    parameters: retrieving,
-    answer({ account }, query, id) {
-      isExpanded(query)
-      const rate = account.taxRates.get(id)
-      if (rate === undefined) throw missing('tax_rate', id)
-      return rate
-    },
-  },
+  listAll('list_events', 'events', listEvents, { created: 'range', type: 'one', types: 'many' }),
+  retrieve('retrieve_event', 'events', (world, id) => {
+    const event = recentEvents(world).find(event => event.id === id)
+    return event && renderEvent(world, event)
+  }),
+  listAll('list_customers', 'customers', listCustomers, { created: 'range', email: 'one' }),
+  retrieve('retrieve_customer', 'customers', ({ account }, id) => account.customers.get(id)),
+  listAll('list_tax_rates', 'tax_rates', ({ account }, query) =>
+    list('/v1/tax_rates', query, sequenceOf('tax_rate', [...account.taxRates.values()])),
+  ),
+  retrieve('retrieve_tax_rate', 'tax_rates', ({ account }, id) => account.taxRates.get(id)),
+  listAll('list_webhook_endpoints', 'webhook_endpoints', (world, query) =>
+    list('/v1/webhook_endpoints', query, sequenceOf('webhook_endpoint', renderEndpoints(world))),
+  ),
   {
     name: 'retrieve_account',
     permission: 'account',
     path: /^\/v1\/account$/,
-    parameters: retrieving,
-    answer({ accountId }, query) {
-      isExpanded(query)
-      // It tells no mode: an account has both, and a key is of one.
-      return {
-        id: accountId,
-        object: 'account',
-        business_type: 'company',
-        country: 'PT',
-        default_currency: 'eur',
-        email: null,
-        settings: { dashboard: { display_name: 'Sandbox, Lda.', timezone: 'Europe/Lisbon' } },
-        type: 'standard',
-      }
-    },
+    parameters: { expand: 'many' },
+    // Without a mode: an account has both, and a key is of one.
+    answer: ({ accountId }) => ({
+      id: accountId,
+      object: 'account',
+      business_type: 'company',
+      country: 'PT',
+      default_currency: 'eur',
+      email: null,
+      settings: { dashboard: { display_name: 'Sandbox, Lda.', timezone: 'Europe/Lisbon' } },
+      type: 'standard',
+    }),
   },
   {
     name: 'pdf',
@@ -166,8 +148,7 @@ function listInvoices(world: World, query: Query): object {
   const created = query.range('created')
   const status = query.one('status')
   const customer = query.one('customer')
-  const expanded = isExpanded(query, 'data.customer')
-  if (status !== undefined && !['draft', 'open', 'paid', 'uncollectible', 'void'].includes(status))
+  if (status !== undefined && !(invoiceStatuses as readonly string[]).includes(status))
     throw invalid('status', `Invalid status: must be one of draft, open, paid, uncollectible, or void`)
   if (customer !== undefined && !account.customers.has(customer))
     throw missing('customer', customer, 'customer')
@@ -179,7 +160,7 @@ function listInvoices(world: World, query: Query): object {
       const invoice = account.invoices.get(id)
       return invoice === undefined ? -1 : account.order.place(invoice)
     },
-    // Found, not walked to: an old part of a long list costs what a new one does.
+    // By binary search: an old part of a long list costs no more than a new one.
     bounds: {
       low: account.order.place({ id: '', created: Math.max(created.gte ?? 0, (created.gt ?? -1) + 1) }),
       high: account.order.place({
@@ -191,59 +172,54 @@ function listInvoices(world: World, query: Query): object {
       }),
     },
   }
-  const page = readPage(
+  return list(
+    '/v1/invoices',
     query,
     sequence,
     invoice =>
       isWithin(invoice.created, created) &&
       (status === undefined || invoice.status === status) &&
       (customer === undefined || invoice.customer === customer),
+    invoice => renderInvoice(world, invoice, query.isExpanded),
   )
-  return list('/v1/invoices', page, invoice => renderInvoice(world, invoice, expanded))
-}
-
-function listLines(world: World, query: Query, id: string): object {
-  isExpanded(query)
-  const lines = findInvoice(world, id).lines.data.toReversed()
-  return list(`/v1/invoices/${id}/lines`, readPage(query, sequenceOf('line item', lines), everything), same)
 }
 
 function listEvents(world: World, query: Query): object {
-  isExpanded(query)
   const created = query.range('created')
   const isWanted = readTypes(query)
-  const page = readPage(
+  return list(
+    '/v1/events',
     query,
     sequenceOf('event', recentEvents(world)),
     event => isWithin(event.created, created) && isWanted(event.type),
+    event => renderEvent(world, event),
   )
-  return list('/v1/events', page, event => renderEvent(world, event))
 }
 
 function listCustomers({ account }: World, query: Query): object {
-  isExpanded(query)
   const created = query.range('created')
   const email = query.one('email')
   const living = [...account.customers.values()].filter(customer => !customer.deleted)
-  const page = readPage(
+  return list(
+    '/v1/customers',
     query,
     sequenceOf('customer', living),
     customer => isWithin(customer.created, created) && (email === undefined || customer.email === email),
   )
-  return list('/v1/customers', page, same)
 }
 
-function list<T>(url: string, { data, has_more }: Page<T>, render: (item: T) => unknown): object {
+function list<T>(
+  url: string,
+  query: Query,
+  sequence: Sequence<T>,
+  matches: (item: T) => boolean = () => true,
+  render: (item: T) => unknown = item => item,
+): object {
+  const { data, has_more } = readPage(query, sequence, matches)
   return { object: 'list', url, has_more, data: data.map(render) }
 }
 
-const same = (item: unknown) => item
-const everything = () => true
-
-function sequenceOf<T extends StripeLine | StripeEvent | { id: string }>(
-  what: string,
-  items: T[],
-): Sequence<T> {
+function sequenceOf<T extends { id: string }>(what: string, items: T[]): Sequence<T> {
   return {
     what,
     length: items.length,
@@ -252,7 +228,7 @@ function sequenceOf<T extends StripeLine | StripeEvent | { id: string }>(
   }
 }
 
-/** What is older is not answered for any more. */
+/** Events that are not too old to be answered for. */
 function recentEvents({ account }: World): StripeEvent[] {
   const oldest = account.clock - eventDays * 86_400
   return account.events.filter(({ created }) => created >= oldest)
@@ -261,7 +237,7 @@ function recentEvents({ account }: World): StripeEvent[] {
 const mostTypes = 20
 const eventName = /^[a-z0-9_]+(\.[a-z0-9_]+)+$/
 
-/** As Stripe has it: `type` is one name, or a group of them with a star; `types` are up to 20 names, without any star. */
+/** As at Stripe: `type` is one name, or a group of them with a star; `types` are up to 20 names, without any star. */
 function readTypes(query: Query): (type: string) => boolean {
   const type = query.one('type')
   const types = query.many('types')
@@ -274,19 +250,4 @@ function readTypes(query: Query): (type: string) => boolean {
   const [, group] = /^((?:[a-z0-9_]+\.)*)\*$/.exec(type) ?? []
   if (group === undefined && !eventName.test(type)) throw invalid('type', `Invalid event type: ${type}`)
   return name => (group === undefined ? name === type : name.startsWith(group))
-}
-
-function findInvoice({ account }: World, id: string): StripeInvoice {
-  const invoice = account.invoices.get(id)
-  if (invoice === undefined) throw missing('invoice', id)
-  return invoice
-}
-
-/** Whether the request asks to expand this, and nothing else. */
-function isExpanded(query: Query, field?: string): boolean {
-  const asked = query.many('expand')
-  for (const other of asked)
-    if (other !== field)
-      throw new StripeError(400, { message: `This property cannot be expanded (${other}).`, param: 'expand' })
-  return asked.length > 0
 }

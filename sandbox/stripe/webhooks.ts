@@ -6,11 +6,11 @@ import type { StripeEvent } from './objects.ts'
 
 export interface DeliverOptions {
   order?: 'as is' | 'shuffled'
-  /** How many more times an event is sent, on average: 0.2 sends every fifth twice, 1 every one. */
+  /** The average number of repeats: 0.2 sends every fifth event twice, 1 every one. */
   duplicate?: number
   /** The share of events that are never sent, from 0 to 1. */
   drop?: number
-  /** From which index of the account's events on; by default what was not acknowledged yet. */
+  /** The index of the first event to send; by default those not acknowledged yet. */
   since?: number
 }
 
@@ -22,21 +22,20 @@ export interface Delivery {
 
 export interface Webhooks {
   subscribe(url: string, secret: string): void
-  /** Where events are sent to; null before anybody subscribed. */
+  /** The subscribed address; null without one. */
   endpoint(): string | null
   deliver(options?: DeliverOptions): Promise<Delivery[]>
 }
 
-/** `render` gives the event as it is sent. */
 export function createWebhooks(
   random: Random,
   events: readonly StripeEvent[],
   render: (event: StripeEvent) => StripeEvent,
 ): Webhooks {
   let receiver: { url: string; secret: string } | undefined
-  /** Those before were sent once, at least. */
+  /** Events before this index were sent at least once. */
   let reached = 0
-  /** Sent in vain: they come again, as Stripe tries for days. */
+  /** Refused events are sent again, as Stripe tries for days. */
   const unacknowledged = new Set<StripeEvent>()
 
   return {
@@ -59,7 +58,8 @@ export function createWebhooks(
       )
       const deliveries: Delivery[] = []
       for (const event of order === 'shuffled' ? shuffle(random, sent) : sent) {
-        const status = await post(url, secret, JSON.stringify(render(event), null, 2))
+        const payload = JSON.stringify(render(event), null, 2)
+        const status = await post(url, payload, sign(payload, secret))
         if (status >= 200 && status < 300) unacknowledged.delete(event)
         else unacknowledged.add(event)
         deliveries.push({ event, status })
@@ -69,23 +69,27 @@ export function createWebhooks(
   }
 }
 
-/** The header's value for a payload, signed now: the receiver compares it with its own clock, not with a simulated one. */
+/** The header `stripe-signature`, with the real time: the receiver compares it with its own clock. */
 export function sign(payload: string, secret: string, at = Math.floor(Date.now() / 1000)): string {
   return `t=${at},v1=${createHmac('sha256', secret).update(`${at}.${payload}`).digest('hex')}`
 }
 
-const patience = 30_000
-
-function post(url: string, secret: string, payload: string): Promise<number> {
+/** Resolves with the status of the answer; 0 when there was none. */
+export function post(
+  url: string,
+  payload: string,
+  signature: string,
+  { method = 'POST', timeoutMs = 30_000 } = {},
+): Promise<number> {
   return new Promise(resolve => {
     const headers = {
       'content-type': 'application/json; charset=utf-8',
       'content-length': Buffer.byteLength(payload),
-      'stripe-signature': sign(payload, secret),
+      'stripe-signature': signature,
       'user-agent': 'Stripe/1.0 (+https://stripe.com/docs/webhooks)',
     }
-    // Without an agent every delivery has a connection of its own, so that none fails by another's end.
-    const outgoing = request(url, { method: 'POST', headers, agent: false, timeout: patience })
+    // A connection for each delivery: none fails by the end of another.
+    const outgoing = request(url, { method, headers, agent: false, timeout: timeoutMs })
     outgoing.on('response', response => {
       response.resume()
       response.on('close', () => resolve(response.statusCode ?? 0))

@@ -1,9 +1,8 @@
 /** The accounts whose records the store holds, the process that synchronizes them, and the records that do not fit. */
 import type { OperatorStore } from '../store/store.ts'
-import { advice, tellHeld } from '../sync/brake.ts'
-import { type Accounts, compareAccounts, tellAccount } from '../sync/pins.ts'
-import { readState } from '../sync/read-state.ts'
-import { type Refused, tellRefused } from '../sync/refusals.ts'
+import { advice, formatHeld } from '../sync/deletion-guard.ts'
+import { type Accounts, compareAccounts, formatAccount } from '../sync/pins.ts'
+import { formatRefused, type Refused, readState } from '../sync/read-state.ts'
 import type { Report } from './findings.ts'
 
 export async function checkConnector(report: Report, store: OperatorStore): Promise<void> {
@@ -12,7 +11,7 @@ export async function checkConnector(report: Report, store: OperatorStore): Prom
   if (state === null) return
   const { lease, setAside, refused, held } = state
   connector.ok(`${lease.holder ?? 'no process'} synchronizes this store`)
-  const heldBack = tellHeld(held)
+  const heldBack = formatHeld(held)
   if (heldBack !== null)
     report('Brake').fail(
       `holds back changes that look wrong: ${heldBack}`,
@@ -24,7 +23,7 @@ export async function checkConnector(report: Report, store: OperatorStore): Prom
       `${setAside.count} records are set aside; the newest is ${newest.system} ${newest.kind} ${newest.id}: ${newest.reason}`,
       'They are tried again automatically. See fatura status. If they stay, correct them in the other system, or report a bug; those that wait need all nodes of the database.',
     )
-  const format = (kind: Refused['kind']) => refused.filter(each => each.kind === kind).map(tellRefused)
+  const format = (kind: Refused['kind']) => refused.filter(each => each.kind === kind).map(formatRefused)
   const [outdated, unstored] = [format('outdated'), format('refused')]
   if (outdated.length > 0)
     report('Out of date').fail(
@@ -44,10 +43,10 @@ export async function checkAccounts(report: Report, store: OperatorStore, accoun
   const compared = await report('Accounts').attempt(next, () => compareAccounts(store, accounts))
   for (const { source, pinned, found, verdict } of compared ?? []) {
     const account = report(`Account of ${source.system}`)
-    const name = tellAccount(source, found)
+    const name = formatAccount(source, found)
     if (verdict === 'other')
       account.fail(
-        `the settings lead to ${name}, and the store holds ${pinned === null ? 'invoices that are not there' : `what came from ${tellAccount(source, pinned)}`}`,
+        `the settings lead to ${name}, and the store holds ${pinned === null ? 'invoices that are not there' : `what came from ${formatAccount(source, pinned)}`}`,
         "Use that account's key, or another store. If this is on purpose: fatura account change.",
       )
     else if (pinned === null) account.ok(`${name}; the first fatura sync stores it`)

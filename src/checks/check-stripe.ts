@@ -1,8 +1,8 @@
 /** Stripe's key: whether it works, its permissions, and the webhook endpoints of its account. */
 import type Stripe from 'stripe'
 import { apiVersion, createStripe, isStripesOwn, type StripeOptions } from '../stripe/client.ts'
+import { neededEvents } from '../stripe/events.ts'
 import { stripeFailures } from '../stripe/failures.ts'
-import { neededEvents } from '../stripe/needed-events.ts'
 import { type ClockReading, readDateHeader } from './check-clock.ts'
 import { answerLimitMs, type Report, within } from './findings.ts'
 

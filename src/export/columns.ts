@@ -1,4 +1,4 @@
-/** What an export holds: columns in their order, each with its kind. Every format writes the same ones. */
+/** Columns of an export, in their order. Every format has the same ones. */
 
 import { type Invoice, invoiceFields, type Line, type LinesSource, lineFields } from '../invoice.ts'
 import { writeAmount } from '../money.ts'
@@ -22,13 +22,12 @@ export type Write = (bytes: string | Uint8Array) => Promise<void>
 
 export interface RowWriter<Source> {
   write(rows: readonly Source[]): Promise<void>
-  /** What is whole ends so. */
   end(): Promise<void>
 }
 
 export interface RowOptions<Source> {
   columns: readonly Column<Source>[]
-  /** How `csv-pt` writes a moment. */
+  /** The form of a moment in `csv-pt`. */
   writeMoment(moment: string): string
   write: Write
 }
@@ -55,7 +54,7 @@ function kindOf(field: keyof Invoice | keyof Line): ColumnKind {
   return field.endsWith('_cents') ? 'integer' : (kinds[field] ?? 'text')
 }
 
-/** The field as it is, and after an amount in the smallest unit the same as a decimal, as in `total_cents` and `total`. */
+/** The field; an amount in the smallest unit also as a decimal, as in `total_cents` and `total`. */
 function withDecimal<Fields extends { currency: string }, Source>(
   name: string,
   field: keyof Fields & (keyof Invoice | keyof Line),
@@ -75,7 +74,7 @@ export const invoiceColumns: readonly Column<Invoice>[] = invoiceFields.flatMap(
   withDecimal<Invoice, Invoice>(field, field, invoice => invoice),
 )
 
-/** What tells a line's invoice. Not its totals: whoever adds up a column would count them once a line. */
+/** The invoice's fields in a row of a line. Not its totals: the sum of a column would count them once a line. */
 const ofInvoice = [
   'number',
   'customer_id',

@@ -12,8 +12,8 @@ interface CsvDialect {
 export type CsvFormat = 'csv' | 'csv-pt'
 
 /**
- * `csv` is RFC 4180, for programs; `csv-pt` is what Excel in Portuguese opens by a double click, which takes a moment for one
- * only when it is written as `writeMoment` does.
+ * `csv` is RFC 4180, for programs; `csv-pt` is for Excel in Portuguese, which recognizes a moment only in the form of
+ * `writeMoment`.
  */
 function dialectOf(format: CsvFormat, writeMoment: (moment: string) => string): CsvDialect {
   return format === 'csv'
@@ -48,7 +48,7 @@ export function createCsvWriter<Source>(
   }
 }
 
-/** What a spreadsheet would take for a formula; also in the wide forms that some fold into the plain ones. */
+/** Beginnings of formulas in spreadsheets; also in the wide forms that some fold into the plain ones. */
 const formula = /^[=+\-@\t\r\n＝＋－＠]/
 
 /** An apostrophe before it makes it text. */
@@ -70,7 +70,7 @@ function writeCell(kind: Column['kind'], value: Value, { decimalSign, writeMomen
     case 'number':
       return text.replace('.', decimalSign)
     case 'decimal':
-      // An amount of another system may be anything.
+      // An amount from another system may be any text.
       return /^-?\d+(\.\d+)?$/.test(text) ? text.replace('.', decimalSign) : defuse(text)
   }
 }

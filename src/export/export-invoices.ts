@@ -1,4 +1,4 @@
-/** Invoices out of a store and into a format, in constant memory. */
+/** Exports invoices from a store, in constant memory. */
 import type { Invoice } from '../invoice.ts'
 import type { InvoiceWalk, OperatorStore, WalkedInvoice } from '../store/store.ts'
 import { invoiceColumns, lineColumns, linesOf, type RowOptions, type RowWriter } from './columns.ts'
@@ -18,7 +18,7 @@ export interface Exported {
   rows: number
 }
 
-/** How many rows are written together: an invoice may have a thousand lines. */
+/** Rows written together: an invoice may have a thousand lines. */
 const rowsAtOnce = 500
 
 export async function exportInvoices(
@@ -34,7 +34,7 @@ export async function exportInvoices(
   for await (const batch of store.walkInvoices({ ...walk, withLines: perLine })) {
     await writer.write(batch)
     onProgress(exported.invoices)
-    // Where writing never waits, as into a pipe, no signal would come in.
+    // Writing to a pipe may never wait: let signals in.
     await new Promise(setImmediate)
     signal.throwIfAborted()
   }

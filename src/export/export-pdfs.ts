@@ -1,4 +1,4 @@
-/** The PDFs of a walk through invoices, and an index of them. */
+/** Exports the PDFs of invoices, and an index of them. */
 import { open, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { DocumentKind, Invoice } from '../invoice.ts'
@@ -6,7 +6,7 @@ import type { WalkedInvoice } from '../store/store.ts'
 import { type Column, invoiceColumns, type RowWriter } from './columns.ts'
 import type { PdfOutcome, SavedPdf, SavePdf } from './save-pdfs.ts'
 
-/** How many invoices are on their way together. */
+/** Invoices whose PDFs are saved at once. */
 const invoicesAtOnce = 16
 
 const ofInvoice = [
@@ -14,7 +14,7 @@ const ofInvoice = [
   ...['currency', 'total_cents', 'total', 'status', 'ix_id', 'ix_status'],
 ]
 
-/** One row a PDF, whether there is one or not. */
+/** One row a PDF, saved or not. */
 export const indexColumns: readonly Column<SavedPdf>[] = [
   ...ofInvoice.flatMap(wanted =>
     invoiceColumns
@@ -48,7 +48,7 @@ export async function exportPdfs(
   let done = 0
   for await (const { invoices, total } of holdInvoices(batches, folder)) {
     const saving = invoices.flatMap(invoice => kinds.map(kind => save(invoice, kind)))
-    // One that fails for good must not leave others behind at work.
+    // After a failure the others still end before it is thrown.
     await Promise.allSettled(saving)
     const pdfs = await Promise.all(saving)
     for (const pdf of pdfs) {
@@ -64,8 +64,8 @@ export async function exportPdfs(
 }
 
 /**
- * Downloads take long, and a snapshot must not be kept open meanwhile: the invoices wait in a file without a name, which
- * goes away with the process, however it ends.
+ * Downloads take long, and a snapshot must not be kept open meanwhile: the invoices wait in an unlinked file, which disappears
+ * with the process, however it ends.
  */
 async function* holdInvoices(
   batches: AsyncIterable<readonly WalkedInvoice[]>,

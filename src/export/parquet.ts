@@ -3,8 +3,8 @@ import { mostDecimals } from '../money.ts'
 import type { ColumnKind, RowOptions, RowWriter, Value, Write } from './columns.ts'
 
 /**
- * How many rows are held, and written together: readers skip whole groups, and want few of them. Rows of long texts are
- * fewer, so that no export holds more than it does of usual ones.
+ * Rows of a group: readers skip whole groups, and want few of them. Groups of long texts are smaller, which bounds the memory
+ * of an export.
  */
 const groupRows = 10_000
 const groupLetters = 4 * 1024 * 1024
@@ -26,12 +26,12 @@ const elements: Record<ColumnKind, Omit<SchemaElement, 'name' | 'repetition_type
   moment: {
     type: 'INT64',
     converted_type: 'TIMESTAMP_MILLIS',
-    // Older readers know the type above; newer ones are told by this that it is UTC, and no wall clock.
+    // Older readers know the type above; for newer ones this marks UTC.
     logical_type: { type: 'TIMESTAMP', isAdjustedToUTC: true, unit: 'MILLIS' },
   },
 }
 
-/** What the library takes for a value of a kind. */
+/** The library's value of a kind. */
 function convert(kind: ColumnKind, value: Value): string | number | bigint | Date | null {
   if (value === null) return null
   switch (kind) {
@@ -53,7 +53,7 @@ function unscale(text: string): bigint {
   return BigInt(whole + fraction.padEnd(mostDecimals, '0'))
 }
 
-/** Lets go of its bytes whenever a group is complete. */
+/** Writes its bytes out whenever a group is complete. */
 class FlushingWriter extends ByteWriter {
   private readonly write: Write
 

@@ -1,29 +1,29 @@
-/** A file that is there whole, or not at all: it is written under another name, and gets its own at the end. */
+/** Writes a file atomically: under a temporary name, renamed at the end. */
 import { type FileHandle, open, realpath, rename, rm, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import type { Write } from './columns.ts'
 
 export interface PartFile {
   write: Write
-  /** On the disk, and in the place of whatever had the name before. */
+  /** Syncs it to the disk, and replaces any file of its name. */
   finish(): Promise<void>
-  /** Leaves nothing behind. After `finish`, it does nothing. */
+  /** Removes the temporary file. After `finish`, it does nothing. */
   discard(): Promise<void>
 }
 
-/** What is on its way. The process's number keeps two apart that write to the same file. */
+/** With the process id, for two processes that write the same file. */
 function partName(path: string): string {
   return join(dirname(path), `.${basename(path).slice(0, 200)}.${process.pid}.part`)
 }
 
-/** Names, addresses and tax ids lie in it: a new file is for its owner alone. */
+/** A new file is for its owner alone: it holds names, addresses and tax ids. */
 const ownerOnly = 0o600
 
 export async function openPartFile(given: string): Promise<PartFile> {
   const found = await stat(given).catch(() => null)
-  // What is no file, such as a pipe, has no name to give: it is written as it is.
+  // A pipe or device is written directly.
   if (found !== null && !found.isFile()) return writeThrough(await open(given, 'w'))
-  // A link stays one, and what it leads to is replaced.
+  // A link stays, and its target is replaced.
   const path = found === null ? given : await realpath(given)
   const part = partName(path)
   const file = await open(part, 'w', found === null ? ownerOnly : found.mode & 0o777)

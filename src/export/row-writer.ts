@@ -1,7 +1,6 @@
-/** Rows on their way into a format. Nothing is held longer than a batch of them takes. */
+/** Writes rows in a format, a batch at a time. */
 import type { RowOptions, RowWriter } from './columns.ts'
 import { createCsvWriter } from './csv.ts'
-import { createNdjsonWriter } from './ndjson.ts'
 
 export const exportFormats = ['csv', 'csv-pt', 'ndjson', 'parquet'] as const
 export type ExportFormat = (typeof exportFormats)[number]
@@ -18,5 +17,19 @@ export async function createRowWriter<Source>(
       return createNdjsonWriter(options)
     case 'parquet':
       return (await import('./parquet.ts')).createParquetWriter(options)
+  }
+}
+
+/** One object a line, with the API's fields; programs need no decimals. */
+function createNdjsonWriter<Source>({ columns, write }: RowOptions<Source>): RowWriter<Source> {
+  const fields = columns.filter(({ kind }) => kind !== 'decimal')
+  return {
+    async write(rows) {
+      const lines = rows.map(
+        row => `${JSON.stringify(Object.fromEntries(fields.map(({ name, read }) => [name, read(row)])))}\n`,
+      )
+      await write(lines.join(''))
+    },
+    async end() {},
   }
 }

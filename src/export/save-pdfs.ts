@@ -1,4 +1,4 @@
-/** The PDFs of invoices into a folder: within the upstreams' pace, each file whole or not there at all. */
+/** Saves the PDFs of invoices into a folder, within the upstreams' pace, each file atomically. */
 import { createHash } from 'node:crypto'
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -10,7 +10,6 @@ import { openPartFile } from './part-file.ts'
 
 export type PdfOutcome = 'saved' | 'kept' | 'none' | 'failed'
 
-/** What became of one PDF. */
 export interface SavedPdf {
   invoice: Invoice
   kind: DocumentKind
@@ -28,18 +27,18 @@ export interface PdfSources {
 
 export type SavePdf = (invoice: Invoice, kind: DocumentKind) => Promise<SavedPdf>
 
-/** Of what the API may take of an upstream: an export is in no hurry, and those who wait for the API go first. */
+/** The share of the API's pace: clients of the API go first. */
 const share = 1 / 4
 const inFlight = 4
 
-/** How often a PDF is asked for that may come later; and after how many in a row that never came an upstream is left alone. */
+/** Attempts for a PDF that may come later, and failures in a row after which an upstream is given up. */
 const attempts = 4
 const failuresToGiveUp = 10
-/** When an upstream does not say when to come again. */
+/** Without a `Retry-After`. */
 const usualPauseMs = 5_000
 const longestPauseMs = 60_000
 
-/** What is there already is not asked for. */
+/** PDFs that are in the folder already are kept. */
 export function createPdfSaver(folder: string, sources: PdfSources, signal: AbortSignal): SavePdf {
   const upstreams: Record<DocumentKind, Upstream> = {
     payments: createUpstream(sources.payments, ({ id }) => sources.payments?.openPdf(id, signal)),
@@ -52,7 +51,7 @@ export function createPdfSaver(folder: string, sources: PdfSources, signal: Abor
   async function download(invoice: Invoice, upstream: Upstream, path: string): Promise<string | null> {
     for (let attempt = 1; ; attempt++) {
       if (upstream.failuresInRow >= failuresToGiveUp)
-        return `not asked for, after ${failuresToGiveUp} that failed in a row`
+        return `not requested, after ${failuresToGiveUp} failures in a row`
       await unlessAborted(upstream.turns.take('', 'slowly'), signal)
       try {
         signal.throwIfAborted()
@@ -126,7 +125,7 @@ function createUpstream(
   }
 }
 
-/** Null when it makes no sense to ask again. */
+/** Milliseconds until the next attempt; null when none makes sense. */
 function pauseAfter({ failure, retryAfter }: SourceError): number | null {
   if (retryAfter !== undefined) return Math.min(retryAfter * 1_000, longestPauseMs)
   return failure === 'timeout' || failure === 'not_ready' ? usualPauseMs : null
@@ -147,10 +146,10 @@ async function isThere(path: string): Promise<boolean> {
   return found?.isFile() === true && found.size > 0
 }
 
-/** Longer ones than any that a payment platform gives. */
+/** Longer than any id of a payment platform. */
 const longestId = 64
 
-/** Begins with the day, so that a folder is in the order of issue; the id keeps invoices of the same number apart. */
+/** Begins with the day, so that a folder is in the order of issue; the id distinguishes invoices of the same number. */
 export function pdfFileName({ issued_at, number, id }: Invoice, kind: DocumentKind): string {
   const named = number === null ? '' : safeFileName(number, 80)
   const identity = id.length <= longestId ? id : createHash('sha256').update(id).digest('hex').slice(0, 16)

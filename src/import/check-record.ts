@@ -1,4 +1,4 @@
-/** Whether a value is an invoice of the contract: every field of its type, and no other field. */
+/** Checks that a value is an invoice of the contract: every field of its type, and no other field. */
 import {
   type Invoice,
   type InvoiceRecord,
@@ -103,19 +103,19 @@ const lineChecks: Record<keyof Line, Check> = {
 const invoiceMembers = new Set<string>([...invoiceFields, 'lines'])
 const lineMembers = new Set<string>(lineFields)
 
-/** More of one line helps nobody, and a hostile line could hold millions. */
-const toldAtMost = 20
+/** A hostile line could have millions. */
+const problemsAtMost = 20
 
 /**
  * Reads one invoice: the summary's fields, and `lines` when they are known. A field that may be null may be left out.
- * What is wrong is told at once, up to twenty problems.
+ * Returns up to twenty problems at once.
  */
 export function readRecord(value: unknown): { record: InvoiceRecord } | { problems: Problem[] } {
   if (!isObject(value)) return { problems: [{ field: null, reason: 'must be a JSON object' }] }
   const problems: Problem[] = []
   const invoice = readObject(value, '', invoiceChecks, invoiceMembers, problems)
   const lines = readLines(value.lines, problems)
-  if (problems.length > 0) return { problems: problems.slice(0, toldAtMost) }
+  if (problems.length > 0) return { problems: problems.slice(0, problemsAtMost) }
   return { record: { invoice: invoice as unknown as Invoice, lines } }
 }
 
@@ -130,7 +130,7 @@ function readLines(value: unknown, problems: Problem[]): Line[] | null {
   }
   const lines: Line[] = []
   for (const [index, line] of value.entries()) {
-    if (problems.length >= toldAtMost) break
+    if (problems.length >= problemsAtMost) break
     const path = `lines[${index}]`
     if (isObject(line))
       lines.push(readObject(line, `${path}.`, lineChecks, lineMembers, problems) as unknown as Line)
@@ -173,7 +173,7 @@ function show(value: unknown): string {
   return shown.length > 60 ? `${shown.slice(0, 57)}…` : shown
 }
 
-/** On Node 24, what is nested too deeply can be read, but not be written again. */
+/** On Node 24, deeply nested values can be parsed, but not written again. */
 function toJson(value: unknown): string {
   try {
     return JSON.stringify(value)

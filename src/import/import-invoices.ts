@@ -1,4 +1,4 @@
-/** NDJSON into the store: one invoice a line, all in one transaction. */
+/** Imports NDJSON: one invoice a line, all in one transaction. */
 import type { InvoiceRecord } from '../invoice.ts'
 import { createStamps } from '../store/stamps.ts'
 import type { WriteStore } from '../store/store.ts'
@@ -6,7 +6,7 @@ import { importStream } from '../stream-names.ts'
 import { type Problem, readRecord } from './check-record.ts'
 import { readLines, type TextLine } from './read-lines.ts'
 
-/** Large enough to be fast, on Citus too, where a batch is a command to each shard; small enough to be nothing in memory. */
+/** Large enough to be fast, also on Citus, where a batch is a command to each shard; small enough for little memory. */
 const [batchSize, batchLength] = [2_000, 4_000_000]
 
 export interface ImportOptions {
@@ -21,7 +21,7 @@ export interface ImportResult {
   valid: number
   /** Lines refused. */
   refused: number
-  /** Invoices that are new, or differ from what was stored. */
+  /** New invoices, and those that differ from the stored ones. */
   changed: number
   /** False when a bad line kept the whole file out. */
   committed: boolean
@@ -43,13 +43,13 @@ export async function importInvoices(
   return { ...checked, changed, committed: true }
 }
 
-/** When none of the first lines is an object or a list in JSON, the rest is not looked at. */
+/** When none of the first lines is a JSON object or list, the rest is not read. */
 const linesBeforeJson = 1_000
 
 async function checkAll(bytes: AsyncIterable<Uint8Array>, { onRefusal, onProgress }: ImportOptions) {
   let valid = 0
   let refused = 0
-  // Of what is something else altogether, such as a PDF, the single lines are of no interest.
+  // The lines of another kind of file, such as a PDF, are not reported one by one.
   let held: [line: number, problems: readonly Problem[]][] | null = []
   for await (const line of readLines(bytes)) {
     const read = readLine(line)
@@ -71,7 +71,7 @@ async function checkAll(bytes: AsyncIterable<Uint8Array>, { onRefusal, onProgres
   return { valid, refused }
 }
 
-/** No line is JSON; tells what the first one is instead. Nothing was saved. */
+/** No line is JSON; holds the problems of the first one. Nothing was saved. */
 export class NotNdjson extends Error {
   readonly line: number
   readonly problems: readonly Problem[]
@@ -88,7 +88,7 @@ async function saveAll(
   store: WriteStore,
   { skipInvalid, onProgress }: ImportOptions,
 ): Promise<number> {
-  // Later than anything stored, whatever our clock says: what is imported is meant to be the newest.
+  // Later than anything stored, whatever the clock: imported records count as the newest.
   const observedAt = createStamps(await store.readLastObserved())()
   return store.transaction(async tx => {
     let saved = 0
@@ -125,7 +125,7 @@ function readLine({ text, reason }: TextLine): ReturnType<typeof readRecord> & {
     const value: unknown = JSON.parse(text)
     return { ...readRecord(value), isJson: typeof value === 'object' && value !== null }
   } catch (error) {
-    const told = `is not valid JSON: ${(error as Error).message}`
-    return { problems: [{ field: null, reason: told }], isJson: false }
+    const reason = `is not valid JSON: ${(error as Error).message}`
+    return { problems: [{ field: null, reason }], isJson: false }
   }
 }

@@ -1,12 +1,12 @@
-/** Lines out of a stream of bytes, in constant memory. */
+/** Reads lines from a stream of bytes, in constant memory. */
 
-/** Far more than any invoice; a file without line ends must not fill the memory. */
+/** Far more than any invoice: a file without line ends must not fill the memory. */
 const maximumLineBytes = 16 * 1024 * 1024
 
 export interface TextLine {
   /** From 1, blank lines counted. */
   number: number
-  /** Null when the line cannot be read; `reason` says why. */
+  /** Null when the line cannot be read, for the `reason`. */
   text: string | null
   reason?: string
 }

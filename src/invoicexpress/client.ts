@@ -7,18 +7,18 @@ export interface InvoiceXpressOptions {
   /** The account's name, as in its address; null when only the address is known. */
   account: string | null
   apiKey: string
-  /** Where the account's API is, as in https://name.app.invoicexpress.com. */
+  /** The address of the account's API, as in https://name.app.invoicexpress.com. */
   base: string
-  /** In milliseconds, for one request and its whole answer. */
+  /** For one request and its whole answer. */
   timeoutMs?: number
-  /** Where PDFs may come from, as the PDF guard takes them. */
+  /** Allowed origins of PDFs, as the PDF guard takes them. */
   pdfOrigins?: readonly string[]
 }
 
 export interface Answer {
   status: number
   retryAfter: string | undefined
-  /** When it was given, by InvoiceXpress' clock. */
+  /** By InvoiceXpress' clock. */
   date?: string | undefined
   /** Undefined when it is not JSON. */
   body: unknown
@@ -31,7 +31,7 @@ export type Ask = (
   signal?: AbortSignal,
 ) => Promise<Answer>
 
-/** Whoever asked no longer wants the answer: nobody's fault. */
+/** The caller no longer wants the answer: no fault of InvoiceXpress. */
 export class Withdrawn extends SourceError {
   constructor() {
     super('failed', 'InvoiceXpress’ answer was no longer wanted')
@@ -54,20 +54,37 @@ export function createClient(
   return async (path, query = [], signal) => {
     const url = new URL(path, base)
     for (const [name, value] of [...query, ['api_key', apiKey] as const]) url.searchParams.append(name, value)
-    const waiting = new AbortController()
-    const timer = setTimeout(() => waiting.abort(overdue('InvoiceXpress')), timeoutMs)
-    const stop = () => waiting.abort(new Withdrawn())
-    signal?.addEventListener('abort', stop, { once: true })
-    if (signal?.aborted) stop()
-    try {
-      const answer = await exchange(url, { headers, signal: waiting.signal })
-      const { 'retry-after': retryAfter, date } = answer.headers
-      return { status: answer.status, retryAfter, date, body: parseJson(answer.text) }
-    } catch (error) {
-      throw waiting.signal.aborted ? waiting.signal.reason : error
-    } finally {
-      clearTimeout(timer)
-      signal?.removeEventListener('abort', stop)
-    }
+    return withDeadline(
+      timeoutMs,
+      () => overdue('InvoiceXpress'),
+      signal,
+      async waiting => {
+        const answer = await exchange(url, { headers, signal: waiting })
+        const { 'retry-after': retryAfter, date } = answer.headers
+        return { status: answer.status, retryAfter, date, body: parseJson(answer.text) }
+      },
+    )
+  }
+}
+
+/** Runs work with a signal of its own: aborted after a time limit, or as `Withdrawn` with the caller's signal. */
+export async function withDeadline<T>(
+  timeoutMs: number,
+  explainTimeout: () => SourceError,
+  signal: AbortSignal | undefined,
+  work: (waiting: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const waiting = new AbortController()
+  const timer = setTimeout(() => waiting.abort(explainTimeout()), timeoutMs)
+  const stop = () => waiting.abort(new Withdrawn())
+  signal?.addEventListener('abort', stop, { once: true })
+  if (signal?.aborted) stop()
+  try {
+    return await work(waiting.signal)
+  } catch (error) {
+    throw waiting.signal.aborted ? waiting.signal.reason : error
+  } finally {
+    clearTimeout(timer)
+    signal?.removeEventListener('abort', stop)
   }
 }

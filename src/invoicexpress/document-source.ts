@@ -1,4 +1,4 @@
-/** What the connector asks of InvoiceXpress: documents by pages, one document, and whom it is made out to. */
+/** InvoiceXpress for the connector: lists of documents, single documents, and clients. */
 import { type Document, type DocumentType, documentTypes } from '../document.ts'
 import {
   type DocumentPage,
@@ -12,13 +12,12 @@ import { createPacedCall, type Pace, type PacedCall } from '../upstream/paced-ca
 import { createThrottle } from '../upstream/throttle.ts'
 import { type Answer, createClient, type InvoiceXpressOptions, isInvoiceXpressOwn } from './client.ts'
 import { mapClient, mapDocument, readId, writeDate } from './map-document.ts'
-import { invoiceXpressFailures, readWrapped, unfit } from './read-answer.ts'
-import { readPage } from './read-page.ts'
+import { invoiceXpressFailures, readPage, readWrapped, unfit } from './read-answer.ts'
 import { invoiceXpressIdentity } from './source-identity.ts'
 
-/** 480 a minute of the 780 that an account may: the rest is for downloads, and for whatever else uses the account. */
+/** 480 of an account's 780 requests a minute: the rest is for downloads and other users of the account. */
 const ownPace: Pace = { perSecond: 8, attempts: 6, patienceMs: 60_000 }
-/** A sandbox has limits only when it is told to. */
+/** A sandbox has no limits by default. */
 const sandboxPace: Pace = { perSecond: 10_000, attempts: 6, patienceMs: 60_000 }
 
 export function paceFor(base: string): Pace {
@@ -27,7 +26,7 @@ export function paceFor(base: string): Pace {
 
 const pageSize = 50
 
-/** Those that a list can be asked for; without any it would leave some out. */
+/** All values of the filter: without it, a list leaves some out. */
 const listStatuses = ['draft', 'sent', 'settled', 'canceled', 'second_copy', 'deleted']
 
 const paths: Record<DocumentType, string> = {
@@ -39,7 +38,7 @@ const paths: Record<DocumentType, string> = {
 }
 
 export interface PacedDocumentSource extends DocumentSource {
-  /** The same, for what has time: it takes no more than half of the pace, and leaves the rest to the others. */
+  /** The same at no more than half of the pace, for work that can wait. */
   atHalfPace: DocumentSource
 }
 
@@ -49,14 +48,14 @@ export function createDocumentSource(
 ): PacedDocumentSource {
   const call = createPacedCall(pace, invoiceXpressFailures)
   const ask = createClient(options, call.refusal)
-  // Each call waits for its turn among those that have time, and then among all.
+  // Each call waits for its turn at half pace, and then among all.
   const turns = createThrottle({ perSecond: pace.perSecond / 2 })
   return {
-    ...createQuestions(ask, call),
-    atHalfPace: createQuestions(ask, async question => {
+    ...createRequests(ask, call),
+    atHalfPace: createRequests(ask, async request => {
       await turns.take('', 'soon')
       try {
-        return await call(question)
+        return await call(request)
       } finally {
         turns.done()
       }
@@ -64,8 +63,8 @@ export function createDocumentSource(
   }
 }
 
-function createQuestions(ask: ReturnType<typeof createClient>, call: PacedCall): DocumentSource {
-  /** What does not fit is asked for again, like what failed: so it is read within the call. */
+function createRequests(ask: ReturnType<typeof createClient>, call: PacedCall): DocumentSource {
+  /** Read within the call: an answer that does not fit is requested again, like a failure. */
   async function fetchRecord<T extends { id: number }>(
     path: string,
     id: number,
@@ -75,7 +74,7 @@ function createQuestions(ask: ReturnType<typeof createClient>, call: PacedCall):
       call(async () => {
         const record = map(await ask(path))
         if (record !== null && record.id !== id)
-          throw new SourceError('failed', 'InvoiceXpress sent another record than the one asked for', {
+          throw new SourceError('failed', 'InvoiceXpress sent another record than the requested one', {
             scope: 'record',
           })
         return record
@@ -95,7 +94,7 @@ function createQuestions(ask: ReturnType<typeof createClient>, call: PacedCall):
           )
           const read = { ...readDocuments(records), pages, total }
           if (records.length === 0 || read.misfits.length < records.length) return read
-          // It may be the answer and not the documents: so it is asked for again, and believed at last.
+          // The answer may be at fault and not the documents: it is requested again, and accepted in the end.
           unreadable = { page: read, error: unfit('a page') }
           throw unreadable.error
         })
@@ -120,7 +119,7 @@ function createQuestions(ask: ReturnType<typeof createClient>, call: PacedCall):
   }
 }
 
-/** A document that does not say its type is of the type that was asked for. */
+/** A document without a type has the type of its address. */
 function withType(record: unknown, type: DocumentType): unknown {
   return typeof record === 'object' && record !== null ? { type, ...record } : record
 }
@@ -132,7 +131,7 @@ function writeQuery(
   return [
     ...documentTypes.map((type): [string, string] => ['type[]', type]),
     ...statuses.map((status): [string, string] => ['status[]', status]),
-    // One of the two, and not both: what they mean together is nowhere told.
+    // One of the two: their combination is not documented.
     [isArchived ? 'archived' : 'non_archived', 'true'],
     ...(from === undefined ? [] : [['date[from]', writeDate(from)] as [string, string]]),
     ...(to === undefined ? [] : [['date[to]', writeDate(to)] as [string, string]]),
@@ -141,7 +140,7 @@ function writeQuery(
   ]
 }
 
-/** One document that does not fit keeps no other back. */
+/** Separates documents that do not fit from the others. */
 function readDocuments(records: readonly unknown[]): { documents: Document[]; misfits: Misfit[] } {
   const documents: Document[] = []
   const misfits: Misfit[] = []

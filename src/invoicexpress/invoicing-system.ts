@@ -1,10 +1,10 @@
-/** What the API asks of InvoiceXpress while a client waits: the PDF of a document. */
+/** InvoiceXpress for the API, while a client waits: the PDF of a document. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fetchPdf, type PdfGuard } from '../pdf/fetch-pdf.ts'
 import { type InvoicingSystem, SourceError } from '../sources.ts'
 import { createGuardedCall } from '../upstream/guarded-calls.ts'
 import { isAnything, isFilled, shape } from '../upstream/shape.ts'
-import { createClient, type InvoiceXpressOptions, isInvoiceXpressOwn, Withdrawn } from './client.ts'
+import { createClient, type InvoiceXpressOptions, isInvoiceXpressOwn, withDeadline } from './client.ts'
 import { invoiceXpressFailures, readAs, readObject } from './read-answer.ts'
 
 export interface Patience {
@@ -16,13 +16,13 @@ export interface Patience {
 
 const usualPatience: Patience = { budget: 10_000, answer: 5_000 }
 
-/** With the connector's 8 a second, 720 of the 780 a minute that an account may: a PDF that is being made is asked for more often. */
+/** With the connector's 8 a second, 720 of an account's 780 a minute. A PDF that is being made is polled more often. */
 const perSecond = 4
 
-const firstPause = 250
+const firstPauseMs = 250
 const longestPauseMs = 2_000
 
-/** In seconds: by then a PDF is made. */
+/** Seconds by which a PDF is made. */
 const retryAfter = 5
 
 const made = shape({ output: isAnything })
@@ -36,7 +36,7 @@ export function createInvoicingSystem(
   const ask = createClient({ ...options, timeoutMs: answer }, guarded.refusal)
   const guard = pdfGuardFor(options)
 
-  /** Where the PDF is; null while it is being made. */
+  /** The PDF's address; null while it is being made. */
   function findPdf(ixId: number, signal: AbortSignal): Promise<string | null> {
     return guarded(answer, signal, async () => {
       const found = await ask(`/api/pdf/${ixId}.json`, [], signal)
@@ -45,32 +45,22 @@ export function createInvoicingSystem(
     })
   }
 
-  /** Asks until the PDF is made, the budget spent or the answer no longer wanted. */
-  async function awaitPdf(ixId: number, signal: AbortSignal): Promise<string> {
-    const polling = new AbortController()
-    const timer = setTimeout(() => polling.abort(notReady()), budget)
-    const stop = () => polling.abort(new Withdrawn())
-    signal.addEventListener('abort', stop, { once: true })
-    if (signal.aborted) stop()
-    try {
-      for (let pause = firstPause; ; pause = Math.min(pause * 2, longestPauseMs)) {
-        const url = await findPdf(ixId, polling.signal)
+  /** Polls until the PDF is made, the budget spent or the answer no longer wanted. */
+  function awaitPdf(ixId: number, signal: AbortSignal): Promise<string> {
+    return withDeadline(budget, notReady, signal, async polling => {
+      for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {
+        const url = await findPdf(ixId, polling)
         if (url !== null) return url
-        await sleep(pause, undefined, { signal: polling.signal })
+        await sleep(pauseMs, undefined, { signal: polling })
       }
-    } catch (error) {
-      throw polling.signal.aborted ? polling.signal.reason : error
-    } finally {
-      clearTimeout(timer)
-      signal.removeEventListener('abort', stop)
-    }
+    })
   }
 
   return {
     ...(isInvoiceXpressOwn(options.base) && { perSecond }),
     refusal: guarded.refusal,
     async openPdf(ixId, signal) {
-      // A new address for every download: it may open the PDF to whoever reads it.
+      // A new address for every download: anybody who reads it may open the PDF.
       return fetchPdf(await awaitPdf(ixId, signal), guard, signal)
     },
   }

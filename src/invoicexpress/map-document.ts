@@ -1,4 +1,4 @@
-/** InvoiceXpress' documents and clients to ours. Pure: what does not fit is a failure, and never half a document. */
+/** Maps InvoiceXpress' documents and clients to ours. Pure. */
 import { isCalendarDay } from '../calendar.ts'
 import { type Document, type DocumentType, documentTypes } from '../document.ts'
 import { isIxStatus } from '../invoice.ts'
@@ -52,14 +52,14 @@ export function mapDocument(payload: unknown): Document | null {
     id: Number(document.id),
     type: document.type,
     status,
-    // Exactly as it is: it is compared with an invoice's id.
+    // Unchanged: it is compared with an invoice's id.
     reference: reference ?? null,
     ...(uid && { uid }),
     number: number === 'draft' ? null : (number ?? null),
     date: document.date ? mapDate(document.date) : null,
     total: mapTotal(document.total),
     currency: currency ?? null,
-    // Whom it is made out to is no reason to do without the document.
+    // A document without a readable client still counts.
     client_id: readId(document.client),
   }
 }
@@ -76,7 +76,6 @@ export function readId(payload: unknown): number | null {
   return anyId.misfit(payload) === null ? Number((payload as { id: number | string }).id) : null
 }
 
-/** Null when there is none. */
 function readText(value: string | number | null | undefined): string | null {
   return value === undefined || value === null || value === '' ? null : String(value)
 }
@@ -94,7 +93,7 @@ export function writeDate(day: string): string {
   return day.split('-').reverse().join('/')
 }
 
-/** As decimal text; a number so large or so small that it is written otherwise, or was rounded, is no amount. */
+/** As decimal text; a number in exponent form, or beyond exact integers, is no amount. */
 function mapTotal(total: number | string): string {
   const text = String(total)
   if (!/^-?(0|[1-9]\d*)(\.\d+)?$/.test(text)) throw unfit('a total')

@@ -1,14 +1,14 @@
-/** What InvoiceXpress answers, believed only once it fits. */
+/** Checks of InvoiceXpress' answers. */
 import { type FailureScope, SourceError, type SourceFailure } from '../sources.ts'
 import type { Failures } from '../upstream/failures.ts'
 import { readRetryAfter } from '../upstream/retry-after.ts'
-import type { Shape } from '../upstream/shape.ts'
+import { isWhole, type Shape, shape } from '../upstream/shape.ts'
 import type { Answer } from './client.ts'
 
-/** An answer with another status than the one for what was asked. */
+/** An answer with the status of a refusal. */
 export class Refused extends SourceError {
   readonly status: number
-  /** What `Retry-After` said, if anything. */
+  /** The header `Retry-After`. */
   readonly after: string | undefined
 
   constructor({ status, retryAfter }: Answer) {
@@ -19,7 +19,7 @@ export class Refused extends SourceError {
   }
 }
 
-/** InvoiceXpress says in JSON that it does not know a record. Any other 404 comes from a gateway before it, and says nothing of the record. */
+/** InvoiceXpress answers in JSON that it does not know a record. Any other 404 comes from a gateway, and means nothing. */
 function refusalOf(answer: Answer): SourceError {
   const isItsOwn = typeof answer.body === 'object' && answer.body !== null
   return answer.status === 404 && !isItsOwn
@@ -41,38 +41,66 @@ function explainStatus(status: number): [SourceFailure, string] {
   }
 }
 
-/** What stands before InvoiceXpress, and its limits, are about no record; whatever it says itself is about the one asked for. */
+/** Answers of gateways and of the rate limit concern no record; InvoiceXpress' own answers concern the requested one. */
 function scopeOf(status: number): FailureScope {
   if (status === 401 || status === 403) return 'access'
   return [408, 429, 502, 503, 504].includes(status) ? 'source' : 'record'
 }
 
-/** The body of a 200, an object; an error in such a body is one all the same. */
+/** The object in a 200. An error in such a body is an error. */
 export function readObject(answer: Answer): Record<string, unknown> {
   if (answer.status !== 200) throw refusalOf(answer)
   const { body } = answer
   if (typeof body !== 'object' || body === null || Array.isArray(body))
-    throw new SourceError('failed', 'InvoiceXpress answered what cannot be read')
+    throw new SourceError('failed', 'InvoiceXpress sent an unreadable answer')
   if (['errors', 'error', 'reason'].some(key => Object.hasOwn(body, key)))
     throw new SourceError('failed', 'InvoiceXpress answered an error as a success', { scope: 'record' })
   return body as Record<string, unknown>
 }
 
-/** A record stands alone in an object, under a key that varies with its type. */
+/** The only record in an object, under a key that varies with its type. */
 export function readWrapped(answer: Answer): [key: string, record: unknown] {
   const [sole, ...others] = Object.entries(readObject(answer))
   if (sole === undefined || others.length > 0) throw unfit('a record')
   return sole
 }
 
-/** The value, when it has the shape. What does not fit is told by its name, and never by what is in it. */
+const isCount = isWhole(0, /^[0-9]{1,15}$/)
+const pagination = shape({ current_page: isCount, total_pages: isCount, total_entries: isCount })
+
+export interface Page {
+  records: readonly unknown[]
+  /** The number of pages, and of records on all of them. */
+  pages: number
+  total: number
+}
+
+/** The requested page and no other: else one might be read for ever, or in another's place. */
+export function readPage(answer: Answer, page: number): Page {
+  const { pagination: found, ...rest } = readObject(answer)
+  const { current_page, total_pages, total_entries } = readAs(pagination, found, 'a list')
+  // The list is called `invoices`, or seldom by the name of a type.
+  const [records, ...others] = Object.values(rest)
+  if (!Array.isArray(records) || others.length > 0) throw unfit('a list')
+  const [current, pages, total] = [current_page, total_pages, total_entries].map(Number) as [
+    number,
+    number,
+    number,
+  ]
+  // A list that grew shorter since its last page was read ends before this one.
+  const isBeyond = total === 0 || page > pages
+  const fits = current === page && pages <= Math.max(1, total) && isBeyond === (records.length === 0)
+  if (!fits) throw unfit('a page')
+  return { records, pages, total }
+}
+
+/** Returns a value that has the shape. The error names the field, never its value. */
 export function readAs<T>(shape: Shape<T>, value: unknown, what: string): T {
   const misfit = shape.misfit(value)
   if (misfit === null) return value as T
   throw unfit(what, misfit)
 }
 
-/** `field` names what is wrong, where one field is. */
 export function unfit(what: string, field = ''): SourceError {
   const where = field === '' ? '' : `: ${field}`
   return new SourceError('failed', `InvoiceXpress sent ${what} that does not fit${where}`, {
@@ -81,17 +109,17 @@ export function unfit(what: string, field = ''): SourceError {
 }
 
 /**
- * After a 429 that does not say for how long: the limit is counted by the minute, and the retries of one call then
- * outlast that minute.
+ * After a 429 without `Retry-After`: the limit is counted by the minute, and the retries of one call then outlast that
+ * minute.
  */
 const usualPauseMs = 15_000
 
 export const invoiceXpressFailures: Failures = {
   name: 'InvoiceXpress',
-  /** A refusal of the key or of the question will be the same next time; anything else may pass. */
+  /** A refusal of the key or of the request stays; any other failure may pass. */
   mayPass: error =>
     !(error instanceof Refused) || error.status === 408 || error.status === 429 || error.status >= 500,
-  /** Not an answer that is about the question, the key or how often it was asked: then InvoiceXpress works. */
+  /** InvoiceXpress works if it answers about the request, the key or the rate limit itself. */
   isFault: error => !(error instanceof Refused && error.status >= 400 && error.status < 500),
   pauseFor: error =>
     error instanceof Refused && error.status === 429
@@ -100,5 +128,5 @@ export const invoiceXpressFailures: Failures = {
   explain: error =>
     error instanceof SourceError
       ? error
-      : new SourceError('failed', 'InvoiceXpress answered what cannot be read'),
+      : new SourceError('failed', 'InvoiceXpress sent an unreadable answer'),
 }

@@ -1,19 +1,19 @@
-/** Which document an invoice is tied to, and what `ix_sync_state` that makes: pure, one rule after the other. */
+/** Links an invoice to its document, and derives `ix_sync_state`: pure, one rule after the other. */
 import { type Claim, type Document, missesToBelieve } from '../document.ts'
 import { type Invoice, isInvoiceId, type SyncState } from '../invoice.ts'
 import type { Claimed, KnownDocument } from '../store/document-store.ts'
 
-/** The convention between whoever creates documents and us, as far as it may differ from one company to another. */
+/** The convention with the creator of documents, as far as it differs between companies. */
 export interface LinkRules {
-  /** What a document's reference is for an invoice: a text with `{id}` in it, for the invoice's id. */
+  /** The pattern of a document's reference, with `{id}` for the invoice's id. */
   reference: string
-  /** Invoices that come to nothing need no document. */
+  /** Whether invoices with a total of zero need no document. */
   ignoreZero: boolean
-  /** Nor do those issued before this day, YYYY-MM-DD. */
+  /** Invoices issued before this day, YYYY-MM-DD, need no document. */
   ignoreBefore: string | null
   /** How long a document may stay `creating` before it counts as failed. */
   creatingTimeoutMs: number
-  /** Whether an invoicing system is connected at all. Without one, what is stored of documents stays. */
+  /** Whether an invoicing system is connected. Without one, stored links stay. */
   isConnected: boolean
 }
 
@@ -33,11 +33,11 @@ export interface Link {
   why: string
   /** Every document that fits, where more than one does. */
   candidates: readonly number[]
-  /** Why the document that is recorded is another invoice's; null when it is not. */
+  /** Why the recorded document belongs to another invoice; null when it does not. */
   refusal: Refusal | null
 }
 
-/** Why an invoice does not get the document that is recorded for it. */
+/** Why an invoice does not get its recorded document. */
 export interface Refusal {
   kind: 'claim_contradicted' | 'claimed_twice'
   why: string
@@ -55,7 +55,7 @@ export function invoiceIdOf(reference: string | null, { reference: pattern }: Li
   return isInvoiceId(id) ? id : null
 }
 
-/** As the convention has it: one whose reference names no invoice may name it as what its maker calls it. */
+/** A document whose reference names no invoice may name it by its `uid`. */
 export function withReference(document: Document, rules: LinkRules): Document {
   const { reference, uid } = document
   return uid !== undefined && isInvoiceId(uid) && invoiceIdOf(reference, rules) === null
@@ -63,18 +63,18 @@ export function withReference(document: Document, rules: LinkRules): Document {
     : document
 }
 
-/** Tax IDs of a client that is nobody in particular: Portugal's "Consumidor Final". */
+/** Tax IDs of an anonymous client: Portugal's "Consumidor Final". */
 const anonymousTaxIds = ['999999990']
 
-/** The invoice that a document's reference names, by the convention or as it is. */
+/** The invoice that a document's reference names, by the convention or as a plain id. */
 export function namedBy({ reference }: Document, rules: LinkRules): string | null {
   return invoiceIdOf(reference, rules) ?? (reference !== null && isInvoiceId(reference) ? reference : null)
 }
 
 /**
- * Why a document is not the invoice's; null when it may be. A document has one owner: the invoice that its reference names; and where it
- * names none, the first of those that claim it, by the moment they were issued and then by their ids, leaving out those whose
- * customer has another tax ID than the document's client. `claimants` are all that claim it, the invoice among them if it does.
+ * Why a document does not belong to the invoice; null when it may. A document has one owner: the invoice that its reference
+ * names; without one, the first of the invoices that claim it, by issue and then by id, except those whose customer has another
+ * tax ID than the document's client. `claimants` are all that claim it.
  */
 export function findRefusal(
   { document, client_tax_id }: KnownDocument,
@@ -108,7 +108,7 @@ export function findRefusal(
     : { kind: 'claimed_twice', why: `document ${id} is recorded for ${first.id} too, which was issued first` }
 }
 
-/** Why the document that is recorded for an invoice is not the invoice's; null when it may be, is not known, or is gone. */
+/** Why the recorded document does not belong to the invoice; null when it may, is unknown, or is gone. */
 export function findClaimRefusal(
   invoice: Invoice,
   claim: Claim,
@@ -127,7 +127,7 @@ function byIssue(a: Invoice, b: Invoice): number {
   return left < right ? -1 : left > right ? 1 : 0
 }
 
-/** Whatever the separators and case; a country before it may be left out on one side, but not be another. */
+/** Ignores separators and case; a country prefix may be missing on one side, but not differ. */
 export function isSameTaxId(a: string, b: string): boolean {
   const [left, right] = [bare(a), bare(b)]
   const without = (text: string) => text.replace(/^[A-Z]{2}(?=.)/, '')
@@ -142,9 +142,9 @@ function bare(text: string): string {
 }
 
 /**
- * `invoice` says what was derived the last time; `known` holds what is known of the documents that it claims, is tied
- * to, or is referred to by; `claimants` all invoices that claim one of these. The first rule that fits decides. That nothing was found is no reason to give up a document
- * which was found before: only that the system said so, twice.
+ * `invoice` holds the last link; `known` the documents that it claims, is linked to, or is named by; `claimants` all invoices that
+ * claim one of these. The first rule that fits decides. A document that was found before is given up only after the system
+ * answered twice that it is gone.
  */
 export function deriveLink(
   invoice: Invoice,
@@ -203,13 +203,13 @@ export function isGone({ document, misses }: KnownDocument): boolean {
   return misses >= missesToBelieve || document?.status === 'deleted'
 }
 
-/** Why the document that was found before is kept, though none is found now; null when it is not. */
+/** Why the last document is kept, though none is found now; null when it is not. */
 function keepsDocument({ ix_id }: Invoice, known: readonly KnownDocument[]): string | null {
   if (ix_id === null) return null
   const before = known.find(({ id }) => id === ix_id)
-  if (before === undefined) return `document ${ix_id} was not looked at yet; what was known stays`
+  if (before === undefined) return `document ${ix_id} was not read yet; the last known state stays`
   if (before.document === null && !isGone(before))
-    return `document ${ix_id} was missed once; what was known stays until it is missed again`
+    return `document ${ix_id} was missed once; the last known state stays until it is missed again`
   return null
 }
 
@@ -224,7 +224,7 @@ export function ignoredBecause(
   return ignoreBefore !== null && issued_at < ignoreBefore ? `it was issued before ${ignoreBefore}` : null
 }
 
-/** Null for a state that stays with all that is known. */
+/** A null state: the last link stays. */
 function deriveWithout(
   invoice: Invoice,
   claim: Claim,
@@ -247,7 +247,7 @@ function deriveWithout(
   if (claimed !== undefined && isGone(claimed))
     return ['failed', `document ${claimed.id} is recorded, but the invoicing system no longer has it`]
   if (!isConnected && claim.ix_id === null)
-    return [null, 'no invoicing system is connected; what was known stays']
+    return [null, 'no invoicing system is connected; the last known state stays']
   if (claim.ix_id !== null) return ['not_synced', `document ${claim.ix_id} is recorded, but was not seen yet`]
   return ['not_synced', 'no document claims it, and none is recorded']
 }
@@ -256,7 +256,6 @@ export function isOverdue({ attempted_at }: Claim, atMost: number, now: number):
   return attempted_at !== null && now - Date.parse(attempted_at) > atMost
 }
 
-/** What an invoice says of its document. */
 export function fieldsOf({ ix_sync_state, ix_id, ix_status, ix_created_at }: Invoice): LinkFields {
   return { ix_sync_state, ix_id, ix_status, ix_created_at }
 }

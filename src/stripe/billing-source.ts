@@ -1,10 +1,9 @@
-/** What the connector asks of Stripe: every invoice, one invoice, and what happened. */
+/** Stripe for the connector: lists of invoices, single invoices, and events. */
 import type Stripe from 'stripe'
 import type { Invoice, Line } from '../invoice.ts'
 import {
   type BillingSource,
   type ListFilter,
-  type Notification,
   type Observation,
   SourceError,
   type Unfit,
@@ -22,21 +21,20 @@ import {
   nextOf,
 } from './check-answer.ts'
 import { createStripe, type StripeOptions } from './client.ts'
-import { invoicesToFollow } from './customer-changes.ts'
+import { neededEvents, readEvent } from './events.ts'
 import { forbidden, stripeFailures, unlessForbidden, unlessGone } from './failures.ts'
 import { identifyAccount } from './identify-account.ts'
 import type { InvoiceHead } from './invoice-shape.ts'
 import { areDistinct, type LineQuery, listLines, readLinePage } from './list-lines.ts'
 import { type MetadataKeys, mapClaim, usualKeys } from './map-claim.ts'
 import { addsUp, mapInvoice, rateIds, type TaxRates } from './map-invoice.ts'
-import { neededEvents } from './needed-events.ts'
 import { paceFor } from './pace.ts'
 import { stripeIdentity } from './source-identity.ts'
 
 const pageSize = 100
-/** Test clocks date events in the past as well, where nobody looks for them: in test mode, lists tell of what they did. */
+/** Test clocks also date events in the past, where they are not read: in test mode, frequent lists find these changes. */
 const relistTestEveryMs = 15 * 60_000
-/** A key that may not read tax rates is not tried with each invoice, in milliseconds. */
+/** A key that may not read tax rates is not tried with each invoice. */
 const ratesAgainMs = 10 * 60_000
 
 export function createBillingSource(
@@ -46,34 +44,34 @@ export function createBillingSource(
 ): BillingSource {
   const call = createPacedCall(pace, stripeFailures)
   const stripe = createStripe(options, call.refusal)
-  /** A rate's percentage cannot change, so it is asked for once. */
+  /** Requests under way. A rate's percentage cannot change, so it is fetched once. */
   const percentages = new Map<string, Promise<number | null | undefined>>()
   const known = new Map<string, number | null>()
-  /** When the key was last told that it may not read tax rates; null when it may, or was not told. */
+  /** When Stripe last refused the key to read tax rates; null when it did not. */
   let forbiddenAt: number | null = null
-  /** Without a rate, the percentage follows from the amounts. */
+  /** Whether the rate needs no request. Without it, the percentage is computed from the amounts. */
   const isSettled = (id: string) =>
     known.has(id) || (forbiddenAt !== null && performance.now() - forbiddenAt < ratesAgainMs)
 
-  /** The client's own methods turn every decimal of an answer into an object, or fail where one is odd; of long lists, that takes a while. */
-  function askPlainly<T>(path: string, query: Record<string, string>): Promise<T> {
+  /** The client's own methods turn every decimal into an object, which is slow for long lists, or fail where one is odd. */
+  function getPlain<T>(path: string, query: Record<string, string>): Promise<T> {
     return stripe.rawRequest('GET', `${path}?${new URLSearchParams(query)}`)
   }
 
   async function ratesFor(invoice: InvoiceHead, urgency: Urgency): Promise<TaxRates> {
     for (const id of rateIds(invoice)) {
       if (isSettled(id)) continue
-      const asking = percentages.get(id) ?? askPercentage(id, urgency)
-      percentages.set(id, asking)
-      const percentage = await asking.finally(() => percentages.delete(id))
+      const fetching = percentages.get(id) ?? fetchPercentage(id, urgency)
+      percentages.set(id, fetching)
+      const percentage = await fetching.finally(() => percentages.delete(id))
       forbiddenAt = percentage === undefined ? performance.now() : null
       if (percentage !== undefined) known.set(id, percentage)
     }
     return known
   }
 
-  /** Null for one that Stripe does not know; undefined when the key may not ask. */
-  function askPercentage(id: string, urgency: Urgency): Promise<number | null | undefined> {
+  /** Null for a rate that Stripe does not know; undefined when the key may not read it. */
+  function fetchPercentage(id: string, urgency: Urgency): Promise<number | null | undefined> {
     const ask = async () => {
       const rate = await unlessForbidden(stripe.taxRates.retrieve(id))
       return rate === null ? undefined : checkPercentage(rate)
@@ -91,16 +89,17 @@ export function createBillingSource(
       () =>
         unlessGone(id, async () => {
           const path = `/v1/invoices/${encodeURIComponent(id)}`
-          const answer = await askPlainly<Stripe.Invoice>(path, { 'expand[]': 'customer' })
-          if (answer.id !== id) throw new UnfitRecord('Stripe sent another invoice than was asked for')
-          return isDeleted(answer) ? null : checkInvoice(answer)
+          const answer = await getPlain<Stripe.Invoice>(path, { 'expand[]': 'customer' })
+          if (answer.id !== id) throw new UnfitRecord('Stripe sent another invoice than the requested one')
+          // A deleted draft is marked so, or not found at all: both occur.
+          return (answer as { deleted?: unknown }).deleted === true ? null : checkInvoice(answer)
         }),
       { endpoint: 'invoice', urgency },
     )
     return checked === null ? { id, customer_id: customerId, map: null } : observe(checked, urgency, isAgain)
   }
 
-  /** At once when nothing more has to be asked. */
+  /** Synchronous when nothing more has to be fetched. */
   function observe(
     checked: CheckedInvoice,
     urgency: Urgency,
@@ -122,7 +121,7 @@ export function createBillingSource(
       call(
         async () =>
           readLinePage(
-            await askPlainly(path, { limit: String(limit), ...(starting_after && { starting_after }) }),
+            await getPlain(path, { limit: String(limit), ...(starting_after && { starting_after }) }),
           ),
         { endpoint: 'lines', urgency },
       )
@@ -130,7 +129,7 @@ export function createBillingSource(
       ratesFor(invoice, urgency),
       unlessMissing(listLines(list, carried ?? undefined)),
     ])
-    // Since it was read, a line was added or deleted, or the invoice itself.
+    // A line or the invoice itself was changed since it was read.
     const isOld = lines === null || (carried === null && !addsUp(invoice, lines))
     if (isOld && !isAgain) return retrieve(invoice.id, customer_id, urgency, true)
     if (lines === null) throw new UnfitRecord('Stripe does not know the lines of an invoice')
@@ -138,7 +137,7 @@ export function createBillingSource(
   }
 
   function observed(source: InvoiceHead, lines: readonly Line[], rates: TaxRates): Observation {
-    // Most of an answer are lines. They are mapped already, and are not to be held until it is stored.
+    // Lines are most of an answer. They are mapped already, and need not stay in memory until it is stored.
     const invoice: InvoiceHead = Object.assign(source, { lines: undefined })
     return {
       id: invoice.id,
@@ -169,7 +168,7 @@ export function createBillingSource(
       const query = listQuery(after, filter)
       const page = await call(
         async () => {
-          const answer = await askPlainly<Stripe.ApiList<Stripe.Invoice>>('/v1/invoices', query)
+          const answer = await getPlain<Stripe.ApiList<Stripe.Invoice>>('/v1/invoices', query)
           const page = checkPage(answer, after)
           return { ...sortOut(page.data), next: nextOf(page), nameless: page.nameless }
         },
@@ -204,7 +203,7 @@ export function createBillingSource(
             ...(after !== null && { starting_after: after }),
           })
           const page = checkPage(answer, after)
-          // Without its id, nobody could tell whether it was applied already.
+          // Events are known by their ids as applied already.
           if (page.nameless > 0) throw new SourceError('failed', 'Stripe sent an event without an id')
           return { ...page, now: readClock(answer) }
         },
@@ -232,10 +231,10 @@ function listQuery(
   }
 }
 
-/** So many records of which none fits say more of the platform than of the records. */
+/** When at least this many records come and none fits, the platform fails and not its records. */
 const misfitsToDoubt = 10
 
-/** One that does not fit keeps none of the others back. */
+/** Separates invoices that do not fit from the others. */
 function sortOut(invoices: readonly Stripe.Invoice[]): { fitting: CheckedInvoice[]; unfit: Unfit[] } {
   const fitting: CheckedInvoice[] = []
   const unfit: Unfit[] = []
@@ -256,36 +255,13 @@ function failIfNoneFits(fitting: readonly unknown[], unfit: readonly Unfit[]): v
     throw new UnfitRecord(first.reason)
 }
 
-/** What an event says happened, and to what; null when it concerns no invoice. Its data is not used: it may be old. */
-export function readEvent({ id, type, created, data }: Stripe.Event): Notification | null {
-  const object = data?.object as { id?: unknown; object?: unknown; customer?: unknown } | undefined
-  const idOf = (value: unknown) => {
-    const found = typeof value === 'string' ? value : (value as { id?: unknown } | null)?.id
-    return typeof found === 'string' ? found : null
-  }
-  const customer_id = object?.object === 'customer' ? idOf(object) : idOf(object?.customer)
-  if (type.startsWith('invoice.')) {
-    const invoice_id = object?.object === 'invoice' && typeof object.id === 'string' ? object.id : null
-    // A preview of what is to come has no id, and is no invoice.
-    return invoice_id?.startsWith('in_') ? { id, type, created, invoice_id, customer_id } : null
-  }
-  const scope = type.startsWith('customer.') ? invoicesToFollow(type, data?.previous_attributes) : 'none'
-  if (customer_id === null || scope === 'none') return null
-  return { id, type, created, invoice_id: null, customer_id, ...(scope === 'draft' && { only: scope }) }
-}
-
 function customerOf({ customer }: InvoiceHead): string | null {
   return typeof customer === 'string' ? customer : (customer?.id ?? null)
 }
 
-/** A deleted draft is told so, or not found at all: both occur. */
-function isDeleted(invoice: { deleted?: unknown }): boolean {
-  return invoice.deleted === true
-}
-
-/** Stripe's clock, as its answers tell it; ours when they do not. */
+/** Stripe's clock, from the answer's Date header; ours without it. */
 function readClock(answer: object): number {
   const { lastResponse } = answer as { lastResponse?: { headers?: Record<string, string> } }
-  const told = Date.parse(lastResponse?.headers?.date ?? '')
-  return Math.floor((Number.isNaN(told) ? Date.now() : told) / 1000)
+  const date = Date.parse(lastResponse?.headers?.date ?? '')
+  return Math.floor((Number.isNaN(date) ? Date.now() : date) / 1000)
 }

@@ -1,4 +1,4 @@
-/** What is relied on of Stripe's answers, whatever they hold. */
+/** Checks of Stripe's answers. */
 import type Stripe from 'stripe'
 import { SourceError } from '../sources.ts'
 import { shape } from '../upstream/shape.ts'
@@ -9,11 +9,11 @@ import { percentageOf } from './map-invoice.ts'
 export interface Page<T> {
   data: T[]
   has_more: boolean
-  /** How many records have no id. */
+  /** Number of records without an id. */
   nameless: number
 }
 
-/** A page whose records have ids, none of them where the last page ended: else it would be read for ever. */
+/** Keeps the records with ids. None may be the one where the last page ended: the list would be read for ever. */
 export function checkPage<T extends { id: string }>(
   page: { data: T[]; has_more: boolean },
   after: string | null,
@@ -51,7 +51,7 @@ export function checkInvoice(answer: unknown): CheckedInvoice {
   return { invoice, lines: isCut ? null : readLinePage(lines) }
 }
 
-/** An event that does not fit is a failure: what it would tell must not be passed over. */
+/** An event that does not fit is a failure: no change may be skipped. */
 export function checkEvent(event: Stripe.Event): Stripe.Event {
   readAs(eventShape, event, `an event (${event.id})`)
   return event

@@ -1,4 +1,4 @@
-/** Stripe's own client, as we use it: one API version, no retries of its own, and held back as Stripe asks. */
+/** Stripe's own client: one API version, no retries of its own, and paused when Stripe asks for it. */
 import type Stripe from 'stripe'
 import type { ExchangeOptions } from '../upstream/exchange.ts'
 import { createHttpClient } from './http-client.ts'
@@ -6,9 +6,9 @@ import { StripeSdk } from './sdk.ts'
 
 export interface StripeOptions {
   apiKey: string
-  /** Where the API is, as in https://api.stripe.com. */
+  /** The API's address, as in https://api.stripe.com. */
   base: string
-  /** In milliseconds, for one request. */
+  /** For one request. */
   timeoutMs?: number
 }
 

@@ -1,4 +1,4 @@
-/** What Stripe's client throws, told apart. */
+/** Errors of Stripe's client. */
 import type Stripe from 'stripe'
 import { SourceError } from '../sources.ts'
 import type { Failures } from '../upstream/failures.ts'
@@ -8,7 +8,7 @@ import { StripeSdk } from './sdk.ts'
 export const stripeFailures: Failures = {
   name: 'Stripe',
   mayPass,
-  /** Not Stripe's own answer about the question, the key or how often it was asked: with such a one Stripe works. */
+  /** Stripe works if it answers about the request, the key or the rate limit itself. */
   isFault: error => {
     if (!(error instanceof StripeSdk.errors.StripeError) || error.statusCode === undefined) return true
     if (error.statusCode === 404) return error.code !== 'resource_missing'
@@ -22,8 +22,8 @@ export const stripeFailures: Failures = {
 }
 
 /**
- * What `ask` resolves to, or null when Stripe itself says that there is no object of this very id. Any other 404 is a
- * failure: a gateway or a proxy on the way answers one too, and nothing is deleted on its word.
+ * Resolves as `ask`, or with null when Stripe itself answers that there is no object of this very id. Any other 404 is a
+ * failure: gateways and proxies answer 404 too, and nothing is deleted because of them.
  */
 export async function unlessGone<T>(id: string, ask: () => Promise<T>): Promise<T | null> {
   try {
@@ -34,12 +34,12 @@ export async function unlessGone<T>(id: string, ask: () => Promise<T>): Promise<
     if (statusCode === 404 && message.includes(`'${id}'`)) return null
     throw new SourceError(
       'failed',
-      'Stripe says of another object than was asked for that it does not know it',
+      'Stripe answered about another object than the requested one that it does not exist',
     )
   }
 }
 
-/** Stripe's own word that it has no such object, whichever it was. */
+/** Whether Stripe itself answered that some object does not exist. */
 function isMissing(error: unknown): boolean {
   return (
     error instanceof StripeSdk.errors.StripeInvalidRequestError &&
@@ -48,12 +48,12 @@ function isMissing(error: unknown): boolean {
   )
 }
 
-/** The object is there, but for a live key and not for a test key, or the other way round. */
+/** Whether the object exists in live mode and the key is for test mode, or the other way round. */
 function isOfOtherMode({ message }: Error): boolean {
   return /similar object exists in (live|test) mode/.test(message)
 }
 
-/** The rights that are needed, by the word that Stripe has for each in its refusals; as its dashboard calls them. */
+/** Needed permissions: by the word in Stripe's refusals, as named in its dashboard. */
 const rights = {
   invoice: 'Invoices',
   customer: 'Customers',
@@ -83,23 +83,23 @@ export async function unlessForbidden<T>(answer: Promise<T>): Promise<T | null> 
   })
 }
 
-/** A refusal of the key or of the question will be the same next time; anything else may pass. */
+/** A refusal of the key or of the request stays; any other failure may pass. */
 function mayPass(error: unknown): boolean {
   if (error instanceof SourceError) return error.failure !== 'missing'
   if (!(error instanceof StripeSdk.errors.StripeError)) return true
   const { statusCode } = error
-  // A 404 that is not Stripe's own comes from what is in between.
+  // Another 404 comes from a gateway or proxy.
   if (statusCode === 404) return error.code !== 'resource_missing'
   return statusCode === undefined || statusCode === 429 || statusCode === 409 || statusCode >= 500
 }
 
 function explain(error: unknown): SourceError {
   if (error instanceof SourceError) return error
-  // How the client passes on what our own code says of the connection.
+  // The client wraps errors of our own connection code.
   if (error instanceof StripeSdk.errors.StripeConnectionError && error.detail instanceof SourceError)
     return error.detail
   if (!(error instanceof StripeSdk.errors.StripeError))
-    return new SourceError('failed', 'Stripe answered what cannot be read')
+    return new SourceError('failed', 'Stripe sent an unreadable answer')
   if (isMissing(error)) return new SourceError('missing', 'Stripe does not know it')
   if (isOfOtherMode(error))
     return new SourceError(

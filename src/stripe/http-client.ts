@@ -1,4 +1,4 @@
-/** How Stripe's client sends its requests: as everything that is asked of an upstream. */
+/** Sends the requests of Stripe's client as all requests to an upstream are sent. */
 import type { OutgoingHttpHeaders } from 'node:http'
 import { createExchange, type ExchangeOptions } from '../upstream/exchange.ts'
 import { parseJson } from '../upstream/read-text.ts'
@@ -29,12 +29,12 @@ export function createHttpClient(base: string, refusal?: ExchangeOptions['refusa
   }
 }
 
-/** The client takes an object for granted, and any without `error` for a success: an error stays one, whatever its body says. */
+/** The client expects an object, and takes any without `error` for a success: an error stays one, whatever its body holds. */
 function readObject(status: number, text: string): object {
   const value = parseJson(text)
   const isObject = typeof value === 'object' && value !== null
   if (status >= 400 && !(isObject && 'error' in value && value.error))
     return { error: { message: 'unreadable' } }
   if (isObject) return value
-  throw new Error('Stripe answered what is not a JSON object')
+  throw new Error('Stripe sent an answer that is no JSON object')
 }

@@ -1,4 +1,4 @@
-/** Whose account a key leads to, and in which mode. */
+/** The account and the mode of a key. */
 import type Stripe from 'stripe'
 import { type BillingAccount, SourceError } from '../sources.ts'
 import type { PacedCall } from '../upstream/paced-calls.ts'
@@ -9,13 +9,13 @@ export async function identifyAccount(
   apiKey: string,
   call: PacedCall,
 ): Promise<BillingAccount> {
-  // A restricted key may not read it, unless it was told so.
+  // A restricted key needs a permission of its own for it.
   const account = await call(() => unlessForbidden(stripe.accounts.retrieveCurrent()), {
     endpoint: 'account',
     urgency: 'now',
   })
   const id = accountId(account)
-  // A key tells its mode; one of another form is told by what it reads.
+  // A key names its mode; with one of another form, an invoice does.
   const [, mode] = /^[sr]k_(live|test)_/.exec(apiKey) ?? []
   if (mode === 'live' || mode === 'test') return { id, mode }
   const { data } = await call(() => stripe.invoices.list({ limit: 1 }), {

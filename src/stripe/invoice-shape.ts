@@ -1,4 +1,4 @@
-/** What is read of Stripe's invoices and their lines: the one place that knows which fields are relied on, and what they may hold. */
+/** The fields of Stripe's invoices and lines that are read, and the values they may hold. */
 import { UnfitRecord } from '../sources.ts'
 import {
   type Check,
@@ -17,7 +17,7 @@ import {
   shape,
 } from '../upstream/shape.ts'
 
-/** Far more than anybody bills: sums of amounts below it are exact. */
+/** Sums of amounts below it are exact. */
 const mostCents = 10 ** 13
 
 const isCents = (value: unknown): value is number =>
@@ -32,7 +32,7 @@ const lastSecond = 253_402_300_799
 const isSeconds = (value: unknown): value is number =>
   Number.isSafeInteger(value) && Number(value) >= 0 && Number(value) <= lastSecond
 
-/** What Stripe's ids are made of: they become parts of addresses. */
+/** Characters of Stripe's ids: they become parts of addresses. */
 export const isId = (value: unknown): value is string =>
   typeof value === 'string' && /^[\w-]{1,255}$/.test(value)
 
@@ -114,7 +114,7 @@ export const eventShape = shape(
   { data: isOrNull(isRecord(shape({}, { object: isAnything, previous_attributes: isAnything }))) },
 )
 
-/** The value, when it has the shape; asked again, it may. What does not fit is named by its field and kind, never by what is in it. */
+/** Returns a value that has the shape. The error names the field and its kind, never its value. */
 export function readAs<T>(shape: Shape<T>, value: unknown, what: string): T {
   const misfit = shape.misfit(value)
   if (misfit === null) return value as T

@@ -4,7 +4,7 @@ import { UnfitRecord } from '../sources.ts'
 import { linePageShape, lineShape, readAs } from './invoice-shape.ts'
 import { mapLine } from './map-lines.ts'
 
-/** Far more than an invoice has; what goes on beyond is a loop. */
+/** Far more than an invoice has: more pages are a loop. */
 const mostPages = 100
 
 export interface LinePage {
@@ -17,7 +17,6 @@ export interface LineQuery {
   starting_after?: string
 }
 
-/** Reads a page as Stripe sent it; one that does not fit may fit when it is asked for again. */
 export function readLinePage(answer: unknown): LinePage {
   const { data, has_more } = readAs(linePageShape, answer, 'a list of lines')
   const lines = data.map(line => mapLine(readAs(lineShape, line, 'a line')))
@@ -26,14 +25,13 @@ export function readLinePage(answer: unknown): LinePage {
   return { lines, has_more }
 }
 
-/** Whether each has an id of its own. */
 export function areDistinct(lines: readonly Line[]): boolean {
   // Most invoices have a few lines: to compare them takes less than to make a set of their ids.
   if (lines.length <= 10) return lines.every(({ id }, i) => lines.findIndex(other => other.id === id) === i)
   return new Set(lines.map(({ id }) => id)).size === lines.length
 }
 
-/** Asks page by page; `first` is what an invoice carries of its lines already. */
+/** Reads page by page; `first` are the lines that an invoice carries. */
 export async function listLines(
   list: (query: LineQuery) => Promise<LinePage>,
   first?: LinePage,

@@ -1,4 +1,4 @@
-/** What is recorded of a document in the metadata of Stripe's invoice. Pure. */
+/** The claim of a document in the metadata of Stripe's invoice. Pure. */
 import { isCalendarDay } from '../calendar.ts'
 import {
   type Claim,
@@ -9,7 +9,7 @@ import {
   noClaim,
 } from '../document.ts'
 
-/** The metadata's keys, by what they tell. */
+/** The metadata's keys, by field of the claim. */
 export type MetadataKeys = Record<keyof Claim, string>
 
 export const usualKeys: MetadataKeys = {
@@ -21,7 +21,7 @@ export const usualKeys: MetadataKeys = {
   error: 'ix_error',
 }
 
-/** Anybody can write metadata: what cannot be read counts as not recorded. */
+/** Anybody can write metadata: an unreadable value counts as not recorded. */
 export function mapClaim(
   metadata: Readonly<Record<string, string>> | null | undefined,
   keys: MetadataKeys,
@@ -50,14 +50,14 @@ function readId(text: string | null): number | null {
   return id !== null && Number.isSafeInteger(id) ? id : null
 }
 
-/** ISO 8601 with a time zone; told in UTC with milliseconds. A day that is in no calendar is not read as another. */
+/** From ISO 8601 with a time zone, to UTC with milliseconds. A day that does not exist is refused. */
 function readMoment(text: string | null): string | null {
   const [, day, rest] =
     /^(\d{4}-\d\d-\d\d)(T\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:?\d\d))$/.exec(text ?? '') ?? []
   if (day === undefined || rest === undefined || !isCalendarDay(day)) return null
   const moment = new Date(day + rest)
   if (Number.isNaN(moment.getTime())) return null
-  const told = moment.toISOString()
+  const utc = moment.toISOString()
   // A time zone can lead out of the years of four digits.
-  return /^\d{4}-/.test(told) ? told : null
+  return /^\d{4}-/.test(utc) ? utc : null
 }

@@ -1,4 +1,4 @@
-/** From Stripe's invoice to ours. Pure: what it needs beyond the invoice is given to it. */
+/** Maps Stripe's invoice to ours. Pure. */
 import {
   type Invoice,
   type InvoiceStatus,
@@ -11,19 +11,19 @@ import type { Refusal } from '../sources.ts'
 import type { Fitting } from '../upstream/shape.ts'
 import type { InvoiceHead, taxRateShape } from './invoice-shape.ts'
 
-/** The percentage of each tax rate that `rateIds` asked for; null for one that Stripe does not know, none for one that could not be asked for. */
+/** Percentages of the tax rates that `rateIds` names; null for a rate that Stripe does not know, absent when it could not be read. */
 export type TaxRates = ReadonlyMap<string, number | null>
 
-/** The tax rates whose percentage must be known to map an invoice, and which it does not embed. */
+/** Tax rates that are needed to map an invoice, and that it does not embed. */
 export function rateIds(source: InvoiceHead): string[] {
   const rate = onlyRate(source)
   return rate === null || embeddedRate(source, rate) !== null ? [] : [rate]
 }
 
 /**
- * `previous` is what is stored already. Names follow the customer until the invoice is finalized, then stay; a deleted
- * customer has none, so what is stored stays too. The external document's fields belong to another system and are kept.
- * `lines` are all of the invoice's.
+ * `previous` is the stored invoice. Names follow the customer until the invoice is finalized, then stay; a deleted customer has
+ * none, so the stored ones stay too. The external document's fields belong to another system and are kept. `lines` are all of
+ * the invoice's.
  */
 export function mapInvoice(
   source: InvoiceHead,
@@ -69,8 +69,8 @@ type Names = Pick<Invoice, 'display_name' | 'customer_name' | 'customer_email' |
 function namesOf(source: InvoiceHead, customerId: string, previous: Invoice | null): Names {
   const customer_name = source.customer_name ?? null
   const customer_email = source.customer_email ?? null
-  const told = typeof source.customer === 'object' ? source.customer : null
-  const customer = told?.deleted ? null : told
+  const expanded = typeof source.customer === 'object' ? source.customer : null
+  const customer = expanded?.deleted ? null : expanded
   const company_name = customer === null ? (previous?.company_name ?? null) : (customer.business_name ?? null)
   const isFrozen = previous !== null && (customer === null || previous.status !== 'draft')
   const display_name = isFrozen
@@ -79,7 +79,7 @@ function namesOf(source: InvoiceHead, customerId: string, previous: Invoice | nu
   return { display_name, customer_name, customer_email, company_name }
 }
 
-/** A Portuguese number before any other: it is what the certified document needs. */
+/** A Portuguese number before any other: the certified document needs it. */
 function taxIdOf({ customer_tax_ids }: InvoiceHead): string | null {
   const ids = (customer_tax_ids ?? []).filter(({ value }) => value)
   const best =
@@ -91,8 +91,8 @@ function taxIdOf({ customer_tax_ids }: InvoiceHead): string | null {
 }
 
 /**
- * Whether the lines, before discounts, come to the invoice's total once its discounts, credits, taxes and shipping are
- * counted. If not, the invoice changed between two answers, or something was charged that is on no line.
+ * Whether the lines, with the invoice's discounts, credits, taxes and shipping, add up to its total. If not, the invoice changed
+ * between two answers, or has a charge that is on no line.
  */
 export function addsUp(source: InvoiceHead, lines: readonly Line[]): boolean {
   const { total_discount_amounts, total_pretax_credit_amounts, total_taxes, amount_shipping, total } = source
@@ -108,8 +108,8 @@ function subtotalOf(lines: readonly Line[]): number {
 }
 
 /**
- * Before every discount, by the invoice alone. Stripe takes the discounts of single items off its `subtotal`; those of
- * the invoice not.
+ * The subtotal before every discount, from the invoice alone. Stripe's `subtotal` has the discounts of single items taken off,
+ * and not those of the invoice.
  */
 function ownSubtotal({ subtotal, discounts, total_discount_amounts }: InvoiceHead): number {
   const idOf = (discount: string | { id: string }) => (typeof discount === 'string' ? discount : discount.id)
@@ -126,7 +126,7 @@ function taxOf({ total, total_excluding_tax, total_taxes }: InvoiceHead): number
     : total - total_excluding_tax
 }
 
-/** One rate is told as it is; several only by what they come to, which on tiny amounts is not a rate at all. */
+/** A single rate is returned as it is; several as the ratio of the amounts. */
 function taxPercentOf(
   source: InvoiceHead,
   tax: number,
@@ -137,14 +137,14 @@ function taxPercentOf(
   const percentage = rate === null ? null : (embeddedRate(source, rate) ?? rates.get(rate) ?? null)
   if (percentage !== null) return percentage
   if (tax === 0) return 0
-  // A rate that was known, and cannot be read any more.
+  // A rate that was known, and can no longer be read.
   if (rate !== null && previous?.tax_cents === tax && previous.total_cents === source.total)
     return previous.tax_percent
   const base = source.total_excluding_tax ?? source.total - tax
   return base > 0 ? ratioPercent(tax, base) : null
 }
 
-/** The rate that brought all the tax. Null when there is no tax, when several did, or when some tax names no rate. */
+/** The only rate of all the tax. Null when there is no tax, when there are several, or when some tax names no rate. */
 function onlyRate({ total_taxes }: InvoiceHead): string | null {
   const [first, ...others] = (total_taxes ?? []).filter(({ amount }) => amount !== 0)
   const rate = first?.tax_rate_details?.tax_rate ?? null

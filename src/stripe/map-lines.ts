@@ -1,4 +1,4 @@
-/** From Stripe's line items to ours. Pure. */
+/** Maps Stripe's line items to ours. Pure. */
 import type { Line } from '../invoice.ts'
 import type { LineItem } from './invoice-shape.ts'
 import { divide, ratioPercent } from './map-invoice.ts'
@@ -35,7 +35,7 @@ function unitAmountOf({ pricing, quantity, quantity_decimal }: LineItem, subtota
   return divide(BigInt(subtotal) * units.denominator, units.numerator)
 }
 
-/** A decimal as the fraction it is, from text or from an object that writes itself as text; null when it is none. */
+/** A decimal as a fraction, from text or from an object with a text form; null when it is none. */
 function readDecimal(value: unknown): { numerator: bigint; denominator: bigint } | null {
   const [, whole, places = ''] = /^(-?\d+)(?:\.(\d+))?$/.exec(String(value)) ?? []
   if (whole === undefined) return null

@@ -1,4 +1,4 @@
-/** What the API asks of Stripe while a client waits: the lines of an invoice, and its PDF. */
+/** Stripe for the API, while a client waits: the lines of an invoice, and its PDF. */
 import { fetchPdf, type PdfGuard } from '../pdf/fetch-pdf.ts'
 import { type PaymentPlatform, SourceError } from '../sources.ts'
 import { createGuardedCall } from '../upstream/guarded-calls.ts'
@@ -6,11 +6,11 @@ import { createStripe, isStripesOwn, type StripeOptions } from './client.ts'
 import { stripeFailures, unlessGone } from './failures.ts'
 import { listLines, readLinePage } from './list-lines.ts'
 
-/** Below what a client of ours waits for lines, so that a silent Stripe counts as a failure of Stripe's. */
-const linesTimeout = 700
+/** Below the API's own time limit for lines, so that a silent Stripe counts as a failure of Stripe's. */
+const linesTimeoutMs = 700
 const retrieveTimeoutMs = 5_000
 
-/** For lines and for PDFs each; with the connector's 20, well below the 100 that Stripe takes. */
+/** For lines and for PDFs each; with the connector's 20, well below Stripe's limit of 100. */
 const perSecond = 20
 
 /** Stripe's PDFs, and the pages that lead to them. */
@@ -25,13 +25,13 @@ export function createPaymentPlatform(options: StripeOptions): PaymentPlatform {
     ...(isStripesOwn(options.base) && { perSecond }),
     refusal: guarded.refusal,
     async fetchLines(invoiceId, signal) {
-      return guarded(linesTimeout, signal, given =>
+      return guarded(linesTimeoutMs, signal, given =>
         unlessGone(invoiceId, () =>
           listLines(async params => {
             given.throwIfAborted()
             signal.throwIfAborted()
             return readLinePage(
-              await stripe.invoices.listLineItems(invoiceId, params, { timeout: linesTimeout }),
+              await stripe.invoices.listLineItems(invoiceId, params, { timeout: linesTimeoutMs }),
             )
           }),
         ),

@@ -1,13 +1,13 @@
-/** Reads the bodies of webhooks whose sender is not known yet: anybody may send one. */
+/** Reads the bodies of webhooks before their signature is verified: anybody may send one. */
 import type { IncomingMessage } from 'node:http'
 
 /** Far more than an event holds. */
 export const maxBodyBytes = 1024 * 1024
 
-/** All the bodies that are being read, together: beyond it, the largest is given up. */
+/** The limit of all bodies that are being read: beyond it, the largest is given up. */
 const maxBytesInAll = 16 * 1024 * 1024
 
-/** What a body of unknown length gets at first. */
+/** The first buffer of a body of unknown length. */
 const firstBytes = 16 * 1024
 
 /** `too_large`: more than a body may have. `given_up`: too much is being read. `gone`: the sender went away. */
@@ -19,7 +19,7 @@ interface Body {
   fail(failure: BodyFailure): void
 }
 
-/** The raw bytes, for the signature is over them; or why there are none. */
+/** Reads the raw bytes, which are signed; or returns the failure. */
 export function createBodyReader(): (request: IncomingMessage) => Promise<Buffer | BodyFailure> {
   const bodies = new Set<Body>()
   let bytesInAll = 0
@@ -31,7 +31,7 @@ export function createBodyReader(): (request: IncomingMessage) => Promise<Buffer
     body.bytes = bytes
   }
 
-  // Events are small and come at once. Who sends much, and slowly, is the one to give way.
+  // Events are small and arrive at once: a large, slow body is not one.
   function giveUpLargest(): void {
     let largest: Body | undefined
     for (const body of bodies)

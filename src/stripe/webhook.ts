@@ -8,11 +8,11 @@ import { findFault } from '../server/find-fault.ts'
 import { createGuardedServer, tunnelRequested } from '../server/guarded-server.ts'
 import type { Notification } from '../sources.ts'
 import { webhookAnswered } from '../telemetry.ts'
-import { readEvent } from './billing-source.ts'
 import { createStripe, type StripeOptions } from './client.ts'
+import { readEvent } from './events.ts'
 import { createBodyReader, maxBodyBytes } from './read-body.ts'
 
-/** A change that is not committed by then is refused, so that it is sent again; meanwhile its work goes on. */
+/** A change that is not committed by then is answered 503, so that Stripe sends it again; its work goes on. */
 const answerWithinMs = 2_000
 const keepAliveMs = 5_000
 
@@ -48,18 +48,18 @@ export function createWebhookServer({ stripe, secret, apply, log }: WebhookOptio
       return answer(response, 400)
     }
     const notification = event.notification
-    // What is not about an invoice is not ours: acknowledged, so that it is not sent again, and counted in the log.
+    // Events that concern no invoice are acknowledged, so that they are not sent again, and logged.
     if (notification !== null && !(await isDoneInTime(apply(notification), event.id)))
       return answer(response, 503, { 'retry-after': '5' })
     log.info({ event_id: event.id, type: event.type, applied: notification !== null }, 'webhook')
     answer(response, 200)
   }
 
-  /** False when it takes longer than a sender is to wait. */
+  /** False after the time limit of an answer. */
   async function isDoneInTime(work: Promise<unknown>, eventId: string): Promise<boolean> {
     const { promise: late, resolve } = Promise.withResolvers<boolean>()
     const timer = setTimeout(() => {
-      log.warn({ event_id: eventId }, 'webhook takes long: refused for now, and worked on')
+      log.warn({ event_id: eventId }, 'webhook takes long: refused for now, and still being applied')
       work.catch(error => log.error({ err: error }, 'webhook failed'))
       resolve(false)
     }, answerWithinMs)
@@ -114,7 +114,7 @@ interface ThinEvent {
   related_object?: { id?: string; type?: string; url?: string } | null
 }
 
-/** Events of the newer kind carry no data, only what they are about. */
+/** Thin events carry no data, only the object that they concern. */
 function isThin(body: Buffer): boolean {
   return /"object"\s*:\s*"v2\.core\.event"/.test(body.toString('utf8', 0, 4_096))
 }
@@ -124,7 +124,7 @@ function readThinEvent({ id, type, created, related_object }: ThinEvent): Notifi
   const event = { id, type, created: Math.floor(new Date(created).getTime() / 1000) }
   if (kind === 'invoice' && about?.startsWith('in_'))
     return { ...event, invoice_id: about, customer_id: null }
-  // A tax id is told by its address, which begins with its customer's.
+  // The address of a tax id holds its customer.
   const [, customer] = /^\/v1\/customers\/(cus_\w+)\/tax_ids\//.exec(url) ?? []
   const customer_id = kind === 'customer' ? about : kind === 'tax_id' ? customer : undefined
   return customer_id?.startsWith('cus_') ? { ...event, invoice_id: null, customer_id } : null
@@ -133,7 +133,7 @@ function readThinEvent({ id, type, created, related_object }: ThinEvent): Notifi
 const received = '{"received":true}'
 const refused = '{"received":false}'
 
-/** Answers before the body is read, or without: the connection cannot be used again. */
+/** Answers before the body is read: the connection cannot be used again. */
 function refuse(response: ServerResponse, status: number, headers: Record<string, string> = {}): void {
   answer(response, status, { ...headers, connection: 'close' })
 }

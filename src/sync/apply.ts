@@ -1,30 +1,34 @@
-/** From observations to records: newer ones win, whatever order they come in. */
+/** Applies observations to stored records: newer ones win, in whatever order they arrive. */
 import {
   type Invoice,
   type InvoiceKey,
   type InvoiceRecord,
   type InvoiceStatus,
   invoiceFields,
+  keyOf,
 } from '../invoice.ts'
-import { fieldsOf, type LinkRules, usualRules } from '../linking/link.ts'
+import { fieldsOf, usualRules } from '../linking/link.ts'
 import type { Observation, Refusal } from '../sources.ts'
 import type { JournalEntry, JournalOutcome } from '../store/document-store.ts'
 import { type KnownInvoice, stampOf, type WriteTransaction } from '../store/store.ts'
-import { type Brake, noBrake } from './brake.ts'
-import { linkInvoices, relinkInvoices } from './link-invoices.ts'
+import { noGuard } from './deletion-guard.ts'
+import { type LinkOptions, linkInvoices, relinkInvoices } from './link-invoices.ts'
 
 export interface Applied {
   /** New, or different from what was stored. */
   changed: number
   deleted: number
-  /** Observed later already. */
+  /** Older than an observation that was applied before. */
   superseded: number
-  /** None of ours, by the reason. */
+  /** Not stored, by reason. */
   refused: Record<string, number>
 }
 
 /** Why an invoice is not stored as the platform has it now. */
 export type RefusalReason = Refusal | 'missing' | 'no_id'
+
+/** All records without an id are set aside as one, under this id. */
+export const noId = ''
 
 export interface RefusedInvoice {
   id: string
@@ -33,50 +37,45 @@ export interface RefusedInvoice {
   isStored: boolean
 }
 
-/** Why the platform was asked: what the journal keeps. */
+/** The event that led to a fetch, for the journal. */
 export interface Cause {
   id: string
   type: string
   /** In milliseconds, by the platform's clock. */
   happened_at: number
-  /** What else the journal is to keep. */
+  /** Further entries for the journal. */
   others?: readonly JournalEntry[]
 }
 
-export interface ApplyOptions {
+export interface ApplyOptions extends Partial<LinkOptions> {
   /**
-   * Whether the platform was asked before it had answered for what is stored: then either may have seen more, and none
-   * leads back in a life.
+   * Whether the request was made before the answer that is stored had arrived: either may be newer, and neither moves an
+   * invoice back to an earlier status.
    */
   isOpen?(id: string): boolean
-  rules?: LinkRules
-  /** Null: nothing told of it, it was looked at on our own account. */
+  /** Null: no event led to it. */
   cause?: Cause | null
-  brake?: Brake
   onRefused?(refused: RefusedInvoice): void
   /**
-   * Whether part of the store is out of reach: then nothing is asked that all customers answer, and what invoices say of
-   * documents stays as it is. Each has an owner then, and none is deleted.
+   * Whether part of the store is out of reach: no query spans all customers then, and links to documents stay as they are.
+   * Every observation has a customer then, and none is a deletion.
    */
   isPartial?: boolean
 }
 
-/**
- * Applies what was observed to what is stored, each invoice at most once. `askedAt` is the moment before the platform was
- * asked, for all or for each: what was observed later stays, and equal moments may overwrite, for the state was fetched and
- * not told.
- */
+/** Each invoice at most once. `askedAt` is the stamp before the request, of all or of each; equal stamps may overwrite. */
 export async function applyObservations(
   tx: WriteTransaction,
   observations: readonly Observation[],
   askedAt: number | readonly number[],
   options: ApplyOptions = {},
 ): Promise<Applied> {
-  const { isOpen = () => false, rules = usualRules, cause = null, brake = noBrake, onRefused } = options
-  const { isPartial = false } = options
+  const { isOpen = () => false, cause = null, onRefused, isPartial = false } = options
+  const { rules = usualRules, guard = noGuard } = options
+  const now = Date.now()
+  const linking = { rules, guard, now }
   const applied: Applied = { changed: 0, deleted: 0, superseded: 0, refused: {} }
   const entries: JournalEntry[] = [...(cause?.others ?? [])]
-  const now = Date.now()
   const note = ({ customer_id, id }: InvoiceKey, outcome: JournalOutcome, detail: string) => {
     if (cause === null) return
     const { id: name, type, happened_at } = cause
@@ -91,9 +90,9 @@ export async function applyObservations(
     onRefused?.({ id, reason, isStored: stored.has(id) })
   }
   const owned = observations.flatMap(({ id, customer_id, map }, index) => {
-    // Of an invoice that is gone the platform may not say whose it was, or say whose it became: we know where it lies.
-    const lies = stored.get(id)?.at(-1)?.customer_id ?? null
-    const owner = map === null ? (lies ?? customer_id) : (customer_id ?? lies)
+    // The platform may not return the customer of a deleted invoice, or return a later one: the stored one counts.
+    const known = stored.get(id)?.at(-1)?.customer_id ?? null
+    const owner = map === null ? (known ?? customer_id) : (customer_id ?? known)
     if (owner !== null) return [{ id, customer_id: owner, map, askedAt: stampOf(askedAt, index) }]
     if (map !== null) refuse(id, 'no_customer')
     return []
@@ -103,7 +102,7 @@ export async function applyObservations(
   const records: InvoiceRecord[] = []
   const stamps: number[] = []
   const moved = new Map<string, string>()
-  /** Documents that another invoice may have now, or may have lost. */
+  /** Documents that another invoice may have gained or lost. */
   const contested: number[] = []
   const supersede = (key: InvoiceKey, why: string) => {
     applied.superseded++
@@ -122,7 +121,7 @@ export async function applyObservations(
     else if (isTie && before !== undefined && previous === null)
       supersede(observation, 'it was deleted since')
     else if (observation.map === null) {
-      // Only a draft can be deleted. That anything else is not found says more of the key than of the invoice.
+      // Only a draft can be deleted. If another invoice is not found, the key is to blame.
       if (previous !== null && previous.status !== 'draft') {
         refuse(observation.id, 'missing')
         note(
@@ -130,7 +129,7 @@ export async function applyObservations(
           'ignored',
           `not found, though it is ${previous.status}: only a draft can be deleted`,
         )
-      } else if (previous !== null && !(await brake.allows(tx, 'deletion', [observation]))) {
+      } else if (previous !== null && !(await guard.allows(tx, 'deletion', [observation]))) {
         count('held_back')
         note(observation, 'ignored', 'deleted, but the brake holds it back because many were deleted at once')
       } else if (await tx.deleteInvoice(observation.customer_id, observation.id, askedAt)) {
@@ -157,24 +156,23 @@ export async function applyObservations(
       }
     }
   }
-  await brake.forget(
+  await guard.forget(
     tx,
     'deletion',
     records.map(({ invoice }) => invoice),
   )
   const linked = isPartial
     ? { records: records.map(withoutTie), contested: [] }
-    : await linkRecords(tx, records, rules, now, brake)
+    : await linkRecords(tx, records, linking)
   applied.changed = await tx.saveInvoices(linked.records, stamps)
   contested.push(...linked.contested)
-  if (contested.length > 0)
-    await relinkInvoices(tx, { documents: contested, invoices: [] }, rules, 'claim', now, brake)
+  if (contested.length > 0) await relinkInvoices(tx, { documents: contested, invoices: [] }, 'claim', linking)
   if (cause !== null)
     for (const { invoice } of linked.records) {
       const change = describeChange(readInvoice(known.get(keyOf(invoice))), invoice)
       const from = moved.get(invoice.id)
       if (from !== undefined) note(invoice, 'applied', `it belonged to ${from} before`)
-      // Of a customer's many invoices, only those that changed are told of.
+      // Of a customer's many invoices, the journal keeps only those that changed.
       else if (change !== null) note(invoice, 'applied', change)
       else if (observations.length === 1) note(invoice, 'unchanged', 'nothing differed from what was stored')
     }
@@ -182,7 +180,7 @@ export async function applyObservations(
   return applied
 }
 
-/** Where the platform's invoices lie by now: an id is one invoice there, so it belongs to one customer here. */
+/** Stored rows of the platform's invoices. An id is one invoice there, so it belongs to one customer here. */
 async function findStored(
   tx: WriteTransaction,
   observations: readonly Observation[],
@@ -191,17 +189,15 @@ async function findStored(
   return Map.groupBy(keys, ({ id }) => id)
 }
 
-/** What is recorded of documents may have changed with the invoices. Those without any claim are left as they are. */
+/** Links records to their documents. Those without a claim are left as they are. */
 async function linkRecords(
   tx: WriteTransaction,
   records: readonly InvoiceRecord[],
-  rules: LinkRules,
-  now: number,
-  brake: Brake,
+  options: LinkOptions,
 ): Promise<{ records: InvoiceRecord[]; contested: number[] }> {
   const claimed = records.flatMap(({ invoice, claim }) => (claim === undefined ? [] : [{ invoice, claim }]))
   if (claimed.length === 0) return { records: [...records], contested: [] }
-  const { linked, contested } = await linkInvoices(tx, claimed, rules, now, brake)
+  const { linked, contested } = await linkInvoices(tx, claimed, options)
   const byKey = new Map(linked.map(({ invoice }) => [keyOf(invoice), invoice]))
   const withLinks = (record: InvoiceRecord) => ({
     ...record,
@@ -210,7 +206,7 @@ async function linkRecords(
   return { records: records.map(withLinks), contested }
 }
 
-/** The claim of an invoice that has a document is looked at with the document alone. */
+/** Leaves out the claim of an invoice that has a document: it is compared with the document alone. */
 function withoutTie({ claim, ...record }: InvoiceRecord): InvoiceRecord {
   return claim === undefined || record.invoice.ix_id !== null ? record : { ...record, claim }
 }
@@ -225,15 +221,11 @@ function describeChange(before: Invoice | null, after: Invoice): string | null {
   return [status, others && `changed: ${others}`].filter(Boolean).join('; ')
 }
 
-/** How far a life is. What is gone is further than all. */
+/** The order of statuses in an invoice's life. */
 const stages: Record<InvoiceStatus, number> = { draft: 0, open: 1, uncollectible: 2, paid: 3, void: 3 }
 
 function isEarlier({ status }: Invoice, than: Invoice | null): boolean {
   return than !== null && stages[status] < stages[than.status]
-}
-
-function keyOf({ customer_id, id }: InvoiceKey): string {
-  return `${customer_id} ${id}`
 }
 
 function readInvoice(known: KnownInvoice | undefined): Invoice | null {

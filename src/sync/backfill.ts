@@ -1,12 +1,12 @@
-/** Lists the whole account once, in parts side by side; goes on where it was cut off. */
+/** Lists the whole account once, several ranges at a time; goes on where it was cut off. */
 import type { Stream } from '../store/store.ts'
 import { type Applied, addApplied, nothingApplied } from './apply.ts'
 import { listRanges } from './list-ranges.ts'
 import { readCursor, wholeList, writeCursor } from './ranges.ts'
 import { succeed } from './streams.ts'
-import type { World } from './world.ts'
+import type { SyncContext } from './sync-context.ts'
 
-/** How many parts are read at once: with half a second for an answer, enough for every turn that the platform gives. */
+/** Ranges read at once: at half a second an answer, enough to use the whole rate limit. */
 export const partsAtOnce = 16
 
 export interface Backfill {
@@ -14,17 +14,14 @@ export interface Backfill {
   isDone(): Promise<boolean>
   /** Does nothing once it reached its end. */
   run(): Promise<Applied>
-  /** From now on everything is to be listed again, and events are to be read from this moment of the platform's on. */
+  /** Begins a new list of everything; events are read from this moment of the platform's clock on. */
   listAgain(since: number): Promise<void>
-  /** Resolves when a list that is about to begin has stored where events are to be read from. */
+  /** Resolves when a list that is about to begin has stored the moment to read events from. */
   begun(): Promise<void>
 }
 
-export function createBackfill(
-  world: World,
-  onProgress?: (step: string, invoices: number, part: number | null) => void,
-): Backfill {
-  const { source, store, streams, names, answers, signal } = world
+export function createBackfill(context: SyncContext): Backfill {
+  const { source, store, streams, names, calls, signal, reportProgress } = context
   let running: { stop: AbortController; ended: Promise<Applied> } | null = null
   let beginning: Promise<void> = Promise.resolve()
   let resetting: Promise<void> = Promise.resolve()
@@ -34,15 +31,15 @@ export function createBackfill(
     return succeeded_at !== null && cursor === null
   }
 
-  /** What happens while the list is read is told by events: they are to be read from before its first page. */
+  /** Changes made while the list is read come as events: these are read from before its first page. */
   async function begin(stream: Stream, since: number | null): Promise<Stream> {
     const events = await streams.read(names.events)
     if (since === null && events.cursor !== null && stream.cursor !== null) return stream
     // A clock that is ahead would lead past events that are still to come; one that is behind only repeats some.
     const now =
       since ?? Math.min((await source.listNotifications(0, null)).now, Math.floor(Date.now() / 1_000))
-    // From here on the list alone tells what the events before did: until its end there is no success.
-    const cursor = writeCursor({ since: answers.nextStamp(), isForced: false, ranges: [wholeList] })
+    // The list replaces all earlier events: until its end there is no success.
+    const cursor = writeCursor({ since: calls.nextStamp(), isForced: false, ranges: [wholeList] })
     const begun = { ...stream, succeeded_at: null, cursor }
     await store.transaction(async tx => {
       await tx.saveStream({ ...events, cursor: String(now) })
@@ -57,24 +54,24 @@ export function createBackfill(
     const { ranges, ...about } = readCursor(begun.cursor)
     let total = nothingApplied
     const listing = listRanges({
-      ...world,
+      ...context,
       signal: AbortSignal.any([signal, stop]),
       ranges,
       parallel: partsAtOnce,
       async store(pages, left) {
         const cursor = writeCursor({ ...about, ranges: left })
-        const applied = await answers.commit(pages, null, async tx => {
+        const applied = await calls.commit(pages, null, async tx => {
           if (left.length > 0) return tx.saveStream({ ...begun, cursor })
-          await succeed(begun, null)(tx)
-          // Everything was listed just now: the next time is a while from here.
-          await succeed({ ...begun, name: names.relist }, null)(tx)
+          await succeed(tx, names.backfill)
+          // Everything was listed just now: the relist is due a while from here.
+          await succeed(tx, names.relist)
         })
         total = addApplied(total, applied)
       },
-      onProgress: (invoices, part) => onProgress?.('listed', invoices, part),
+      onProgress: (invoices, part) => reportProgress?.('listed', invoices, part),
     })
     await listing.catch(error => {
-      // It is to begin again: that is no failure.
+      // A list that begins again has not failed.
       if (!stop.aborted || signal.aborted) throw error
     })
     return total

@@ -1,94 +1,81 @@
-/** From a payment platform to the store: everything once, then what happens, and now and then what may have been missed. */
+/** From a payment platform to the store: everything once, then events, and regular checks for missed changes. */
 
 import type { Logger } from 'pino'
-import { type LinkRules, usualRules } from '../linking/link.ts'
+import type { InvoiceKey } from '../invoice.ts'
+import { usualRules } from '../linking/link.ts'
 import type { BillingSource, Notification, SourceIdentity } from '../sources.ts'
 import type { WriteStore } from '../store/store.ts'
 import { billingStreams } from '../stream-names.ts'
-import { createAnswers } from './answers.ts'
 import type { Applied } from './apply.ts'
 import { createBackfill } from './backfill.ts'
-import { type Brake, noBrake } from './brake.ts'
+import { noGuard } from './deletion-guard.ts'
 import { followEvents } from './events.ts'
-import { createLooks, rememberEvents } from './looks.ts'
+import type { LinkOptions } from './link-invoices.ts'
+import { createRefetch, rememberEvents } from './refetch-invoices.ts'
 import { createRelist } from './relist.ts'
-import { createRetry } from './set-aside.ts'
+import { createRetry, type Retry } from './retry-set-aside.ts'
+import { createStampedCalls } from './stamped-calls.ts'
 import { createStreams } from './streams.ts'
+import type { SyncContext } from './sync-context.ts'
 import { createReread } from './unsettled.ts'
-import type { World } from './world.ts'
 
-export interface ConnectorOptions {
+export interface ConnectorOptions extends Partial<LinkOptions> {
   source: BillingSource
   store: WriteStore
   log: Logger
   signal: AbortSignal
-  /** `part` is how much of the way is done, from 0 to 1; null when nobody can tell. */
-  onProgress?(step: string, invoices: number, part: number | null): void
-  /** How invoices are tied to documents. */
-  rules?: LinkRules
-  /** What holds back deletions when there are implausibly many. */
-  brake?: Brake
+  onProgress?: SyncContext['reportProgress']
 }
 
-/** What it does may go on side by side. */
-export interface Connector {
-  /** Where the invoices come from. */
+/** Its methods may run at the same time. */
+export interface Connector extends Retry {
   source: SourceIdentity & Pick<BillingSource, 'relistEveryMs'>
-  /** The stamp before its first question. */
+  /** The stamp before its first request. */
   startedAt: number
   /** Lists the whole account; goes on where it was cut off, and does nothing once it reached the end. */
   backfill(): Promise<Applied>
-  /** Whether the whole account was listed. */
+  /** Whether the whole account was listed. False again after a gap in the events that only a list can close. */
   isListed(): Promise<boolean>
   /**
-   * Applies what happened since the last time. When that is too long ago, everything is to be listed again: `isListed`
-   * says so then. `patience` is how long to wait for the lists of whole customers, in milliseconds; what is not done by
-   * then goes on, and is asked for again next time.
+   * Applies the events since the last call. Lists of whole customers are awaited for `patienceMs`; those that take longer go on,
+   * and are requested again the next time.
    */
-  catchUp(patience?: number): Promise<Applied>
-  /**
-   * Looks again at whatever may still change or be deleted, in case an event was missed; with a stamp, only when
-   * something was not looked at since.
-   */
+  catchUp(patienceMs?: number): Promise<Applied>
+  /** Fetches again every invoice that may still change or be deleted; with a stamp, only if some were not observed since. */
   rereadUnsettled(unlessSince?: number): Promise<Applied>
-  /** Lists everything again, slowly; or at once when it is forced, or when only so many pages are to be read. */
+  /** Lists everything again, slowly; at full speed when it is forced or limited to a number of pages. */
   relist(isForced: boolean, pagesAtMost?: number): Promise<Applied>
-  /** Tries again what did not fit, or was refused and not seen for a while; null when there is nothing of it. */
-  retrySetAside(): Promise<Applied | null>
-  /** Fetches one invoice again, and then those near it: its customer's, and those created within the same hour, as far as some pages go. */
-  lookAt(id: string, customerId: string): Promise<Applied>
-  lookAround(customerId: string, created: number | null): Promise<Applied>
-  /** Looks again at what was seen while part of the store was out of reach; null when there is nothing of it. */
-  retryWaiting(): Promise<Applied | null>
-  /** Applies one notification; once it resolves, the change is committed. */
+  refetch(key: InvoiceKey): Promise<Applied>
+  /** Lists a few pages of the customer's invoices, and of those created within the same hour. */
+  refetchNear(customerId: string, created: number | null): Promise<Applied>
+  /** Applies one notification; the change is committed once it resolves. */
   applyNotification(notification: Notification): Promise<Applied>
 }
 
 export async function createConnector(options: ConnectorOptions): Promise<Connector> {
-  const { source, store, log, signal, onProgress, rules = usualRules, brake = noBrake } = options
-  const answers = await createAnswers({ system: source.system, store, rules, brake, log })
+  const { source, store, log, signal, rules = usualRules, guard = noGuard } = options
+  const calls = await createStampedCalls({ system: source.system, store, rules, guard, log })
   const streams = createStreams(store, signal)
-  const world: World = { source, store, log, signal, answers, streams, names: billingStreams(source) }
+  const names = billingStreams(source)
+  const context = { source, store, log, signal, calls, streams, names, reportProgress: options.onProgress }
   const handled = rememberEvents()
-  const looks = createLooks(world, handled)
-  const backfill = createBackfill(world, onProgress)
-  const retry = createRetry(world, looks)
-  const readEvents = followEvents(world, { looks, handled, listAgain: backfill.listAgain })
+  const refetch = createRefetch(context, handled)
+  const backfill = createBackfill(context)
+  const readEvents = followEvents(context, { refetch, handled, listAgain: backfill.listAgain })
   return {
     source,
-    startedAt: answers.startedAt,
+    startedAt: calls.startedAt,
     backfill: backfill.run,
     isListed: backfill.isDone,
-    async catchUp(patience) {
+    async catchUp(patienceMs) {
       await backfill.begun()
-      return readEvents(patience)
+      return readEvents(patienceMs)
     },
-    rereadUnsettled: createReread(world, looks),
-    relist: createRelist(world, looks, onProgress),
-    retrySetAside: retry.tryOthers,
-    retryWaiting: retry.tryWaiting,
-    lookAt: (id, customerId) => looks.lookAt(id, customerId, 'soon'),
-    lookAround: looks.lookAround,
-    applyNotification: notification => looks.follow([notification]),
+    rereadUnsettled: createReread(context, refetch),
+    relist: createRelist(context, refetch),
+    ...createRetry(context, refetch),
+    refetch: key => refetch.fetchEach([key]),
+    refetchNear: refetch.fetchNear,
+    applyNotification: notification => refetch.applyNotifications([notification]),
   }
 }

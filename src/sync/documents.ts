@@ -1,109 +1,104 @@
 /**
- * From an invoicing system to the store. Nothing tells of a change there, so it is looked at again and again: what is
- * recent and what still changes often, everything in turn.
+ * From an invoicing system to the store. It reports no changes, so it is polled: recent documents and those that still change
+ * often, all others in turn.
  */
 
 import type { Logger } from 'pino'
 import { dayMs, dayOf, lastDayOf, monthOf } from '../calendar.ts'
 import { missesToBelieve, openInLists } from '../document.ts'
-import type { LinkRules } from '../linking/link.ts'
 import type { DocumentSource, SourceIdentity } from '../sources.ts'
 import type { DocumentKey } from '../store/document-store.ts'
-import { createStamps, type NextStamp } from '../store/stamps.ts'
+import { createStamps } from '../store/stamps.ts'
 import { observationStamp, type Stream, type WriteStore } from '../store/store.ts'
 import { documentStreams } from '../stream-names.ts'
-import { type Brake, noBrake } from './brake.ts'
-import { createClientReader } from './document-clients.ts'
-import { createDocumentLooks, nothingSwept, type Round, type Swept } from './document-looks.ts'
-import { createSetAside } from './documents-set-aside.ts'
+import { readBatches } from './concurrency.ts'
+import { noGuard } from './deletion-guard.ts'
 import { openEvery } from './intervals.ts'
-import { ageClaims } from './link-invoices.ts'
-import { createStreams, succeed } from './streams.ts'
+import { ageClaims, type LinkOptions } from './link-invoices.ts'
+import { createDocumentRefetch, nothingSwept, type Round, type Swept } from './refetch-documents.ts'
+import { createSetAside } from './set-aside-documents.ts'
+import { createStreams, newStream, readStreams, succeed } from './streams.ts'
 
-export type { Swept } from './document-looks.ts'
+export type { Swept } from './refetch-documents.ts'
 
-const minuteMs = 60 * 1000
-/** A document carries the day on which it is made, or one shortly before. */
+/** A document is dated on the day of its creation, or shortly before. */
 const recentDays = 3
-/** Clocks differ, and days do around the world. */
+/** For differing clocks and time zones. */
 const daysAhead = 2
-/** A little less than lies between two rounds over what may still change. */
-const usuallyApart = openEvery - minuteMs
+/** A little less than lies between two rounds over open documents. */
+const usuallyApartMs = openEvery - 60_000
 const batchSize = 500
 
-export interface DocumentSyncOptions {
+export interface DocumentSyncOptions extends Omit<LinkOptions, 'guard'>, Partial<Pick<LinkOptions, 'guard'>> {
   source: DocumentSource
-  /** What everything is read from in turn: it may have a slower pace than the rest. */
+  /** For sweeps of everything: it may have a slower pace. */
   sweepSource?: DocumentSource
   store: WriteStore
-  rules: LinkRules
-  brake?: Brake
   log: Logger
   signal: AbortSignal
-  /** How many single documents and clients one run may ask for; the next goes on with the rest. */
+  /** Single documents and clients fetched in one run; the next goes on with the rest. */
   fetchesPerRun?: number
-  /** Whether all that is done is one round, as when it is done only once: a document is then missed once at most. */
+  /** Whether all steps are one round, as in a single run: a document is then missed once at most. */
   isOneRound?: boolean
-  /** Otherwise, how many milliseconds must lie between two misses of a document: less is one outage, told twice. */
-  missesApart?: number
-  /** How many documents were read so far, by all steps together. */
+  /** Otherwise, the least time between two misses of a document: less is one outage, seen twice. */
+  missesApartMs?: number
+  /** Called with the number of documents read so far, by all steps together. */
   onProgress?(documents: number): void
 }
 
 export interface DocumentSync {
-  /** Where the documents come from. */
   source: SourceIdentity
   /** Reads the documents of one more month, the newest month first. Resolves with null once all were read. */
   sweepMonth(): Promise<Swept | null>
   /** Reads the documents of the last days. */
   sweepRecent(): Promise<Swept>
-  /** Looks at whatever may still change, at what was claimed and never seen, and at claims that grew old. */
+  /** Reads documents that may still change and claimed ones that were never seen, and ages claims. */
   refreshOpen(): Promise<Swept>
-  /** Looks at these alone. */
-  lookAt(documents: readonly DocumentKey[]): Promise<Swept>
+  /** Fetches these alone. */
+  refetch(documents: readonly DocumentKey[]): Promise<Swept>
 }
 
 export async function createDocumentSync(options: DocumentSyncOptions): Promise<DocumentSync> {
-  const { source, sweepSource = source, store, rules, log, signal, fetchesPerRun = 200, onProgress } = options
-  const { isOneRound = false, missesApart = usuallyApart, brake = noBrake } = options
-  const nextStamp: NextStamp = createStamps(await store.readLastObserved())
+  const { source, sweepSource = source, store, rules, log, signal, fetchesPerRun = 200 } = options
+  const { isOneRound = false, missesApartMs = usuallyApartMs, guard = noGuard, onProgress } = options
+  const nextStamp = createStamps(await store.readLastObserved())
   const startedAt = nextStamp()
   const streams = createStreams(store, signal)
   const names = documentStreams(source)
   const setAside = await createSetAside(source.system, store, log)
-  const looks = createDocumentLooks({ store, rules, brake, log, signal, nextStamp, setAside, onProgress })
-  const readClients = createClientReader({ source, store, log, signal, nextStamp, setAside })
+  const linking = { rules, guard }
+  const refetch = createDocumentRefetch({ ...linking, store, log, signal, nextStamp, setAside, onProgress })
   await announce(store, Object.values(names))
 
   function begin(): Round {
     const [at, stamp] = [Date.now(), nextStamp()]
-    return { at, stamp, missedBefore: isOneRound ? startedAt : stamp - observationStamp(missesApart) }
+    return { at, stamp, missedBefore: isOneRound ? startedAt : stamp - observationStamp(missesApartMs) }
   }
 
-  /** What a list should have held, and did not: whatever was not looked at since the round began. */
+  /** Documents that a list should have held, and did not: those not read since the round began. */
   async function* unlisted(which: 'open' | Span, { stamp }: Round, from = 0): AsyncGenerator<DocumentKey> {
     const read = (after: number) => store.readDocuments(which, stamp, after, batchSize)
-    for await (const key of inBatches(from, read)) if (!setAside.has('document', key.id)) yield key
+    for await (const key of inOrder(read, from)) if (!setAside.has('document', key.id)) yield key
   }
 
-  /** What is claimed and was never seen, or was missed in an earlier round. */
+  /** Documents that are claimed and were never seen, or were missed in an earlier round. */
   async function* unseen({ missedBefore }: Round): AsyncGenerator<DocumentKey> {
-    for await (const key of inBatches(0, after => store.readClaimed(after, batchSize))) {
+    for await (const key of inOrder(after => store.readClaimed(after, batchSize))) {
       const { misses, observed_at } = key
       const isDue = misses === null || (misses > 0 && misses < missesToBelieve && observed_at <= missedBefore)
       if (isDue && !setAside.has('document', key.id)) yield key
     }
   }
 
-  /** What was set aside and was tried longest ago. */
-  async function tryAgain(round: Round, swept: Swept): Promise<void> {
+  /** Fetches the set-aside records that were tried longest ago. */
+  async function retrySetAside(round: Round, swept: Swept): Promise<void> {
     const { documents, clients } = await setAside.due(round.at)
     const known = new Map(
       (await store.findDocuments({ ids: documents, references: [] })).map(each => [each.id, each]),
     )
     const keys = documents.map(id => ({ id, type: known.get(id)?.document?.type ?? null }))
-    await looks.lookAtEach(source, keys, round, swept)
-    await readClients(clients)
+    await refetch.fetchEach(source, keys, round, swept)
+    await refetch.fetchClients(source, clients)
   }
 
   async function* dueClients(): AsyncGenerator<number> {
@@ -111,20 +106,20 @@ export async function createDocumentSync(options: DocumentSyncOptions): Promise<
     let left = fetchesPerRun
     const read = async (after: number) =>
       (await store.readClients(before, after, batchSize)).map(id => ({ id }))
-    for await (const { id } of inBatches(0, read)) {
+    for await (const { id } of inOrder(read)) {
       if (setAside.has('client', id)) continue
       if (left-- <= 0) return
       yield id
     }
   }
 
-  /** The round's end, as of when it began; or where the next run goes on with it. */
+  /** Records the end of a round, as of its beginning; or the cursor with which the next run goes on. */
   async function end(stream: Stream, { at }: Round, next: string | null): Promise<void> {
     const since = readCursor(stream)?.since ?? at
-    await store.transaction(
+    await store.transaction(tx =>
       next === null
-        ? succeed(stream, null, since)
-        : tx => tx.saveStream({ ...stream, cursor: writeCursor(next, since) }),
+        ? succeed(tx, stream.name, since)
+        : tx.saveStream({ ...stream, cursor: writeCursor(next, since) }),
     )
   }
 
@@ -141,10 +136,10 @@ export async function createDocumentSync(options: DocumentSyncOptions): Promise<
           to: month >= thisMonth ? dayOf(round.at + 31 * dayMs) : lastDayOf(month),
         }
         const swept = nothingSwept()
-        await looks.readLists(sweepSource, span, swept)
-        await looks.lookAtEach(sweepSource, unlisted(span, round), round, swept)
+        await refetch.readLists(sweepSource, span, swept)
+        await refetch.fetchEach(sweepSource, unlisted(span, round), round, swept)
         const next = monthBefore(month)
-        // A document may carry a day that is a little before its invoice's.
+        // A document may be dated a little before its invoice.
         const isDone = next < monthOf(first - 31 * dayMs)
         await end(stream, round, isDone ? null : next)
         return isDone ? null : swept
@@ -155,9 +150,9 @@ export async function createDocumentSync(options: DocumentSyncOptions): Promise<
         const round = begin()
         const span = { from: dayOf(round.at - recentDays * dayMs), to: dayOf(round.at + daysAhead * dayMs) }
         const swept = nothingSwept()
-        await looks.readLists(source, span, swept)
+        await refetch.readLists(source, span, swept)
         const keys = unlisted(span, round, Number(readCursor(stream)?.next ?? 0))
-        const last = await looks.lookAtEach(source, keys, round, swept, fetchesPerRun)
+        const last = await refetch.fetchEach(source, keys, round, swept, fetchesPerRun)
         await end(stream, round, last === null ? null : String(last))
         return swept
       })
@@ -166,41 +161,40 @@ export async function createDocumentSync(options: DocumentSyncOptions): Promise<
       return streams.run(names.open, async stream => {
         const round = begin()
         const swept = nothingSwept()
-        await looks.readLists(source, { statuses: openInLists }, swept)
+        await refetch.readLists(source, { statuses: openInLists }, swept)
         const keys = unlisted('open', round, Number(readCursor(stream)?.next ?? 0))
-        const last = await looks.lookAtEach(source, keys, round, swept, fetchesPerRun)
-        const left = await looks.lookAtEach(source, unseen(round), round, swept, fetchesPerRun)
-        swept.changed += await ageClaims(store, rules, brake)
+        const last = await refetch.fetchEach(source, keys, round, swept, fetchesPerRun)
+        const left = await refetch.fetchEach(source, unseen(round), round, swept, fetchesPerRun)
+        swept.changed += await ageClaims(store, linking)
         await end(stream, round, last === null && left === null ? null : String(last ?? 0))
-        // The API does not tell of these: they are no part of what the round has to look at.
-        await tryAgain(round, swept)
-        await readClients(dueClients())
+        // Not part of the round: the API does not show these.
+        await retrySetAside(round, swept)
+        await refetch.fetchClients(source, dueClients())
         return swept
       })
     },
-    async lookAt(documents) {
+    async refetch(documents) {
       const swept = nothingSwept()
-      await looks.lookAtEach(source, documents, begin(), swept)
+      await refetch.fetchEach(source, documents, begin(), swept)
       return swept
     },
   }
 }
 
-/** Before all documents were read once, nothing may be told to be up to date: so the streams are there from the start. */
+/** Creates the streams: until each has succeeded once, the store is not up to date. */
 async function announce(store: WriteStore, names: readonly string[]): Promise<void> {
-  const known = new Set((await store.listStreams()).map(({ name }) => name))
+  const known = await readStreams(store)
   const missing = names.filter(name => !known.has(name))
   if (missing.length === 0) return
   await store.transaction(async tx => {
-    for (const name of missing)
-      await tx.saveStream({ name, cursor: null, succeeded_at: null, failed_at: null, error: null })
+    for (const name of missing) await tx.saveStream(newStream(name))
   })
 }
 
 /** Days as YYYY-MM-DD, both inclusive. */
 type Span = { from: string; to: string }
 
-/** Where a round goes on, and when it began: a cursor that tells neither is none. */
+/** The position and the beginning of a round that was cut off; null when the cursor holds neither. */
 function readCursor({ cursor }: Stream): { next: string; since: number } | null {
   const [, next = '', moment = ''] = /^(\S+) since (\S+)$/.exec(cursor ?? '') ?? []
   const since = Date.parse(moment)
@@ -211,18 +205,12 @@ function writeCursor(next: string, since: number): string {
   return `${next} since ${new Date(since).toISOString()}`
 }
 
-/** What lies in the order of its ids, read batch by batch: what is changed meanwhile is not read twice. */
-async function* inBatches<T extends { id: number }>(
-  from: number,
-  readBatch: (after: number) => Promise<T[]>,
+/** Records in the order of their ids. */
+async function* inOrder<T extends { id: number }>(
+  read: (after: number) => Promise<T[]>,
+  from = 0,
 ): AsyncGenerator<T> {
-  let after = from
-  for (;;) {
-    const batch = await readBatch(after)
-    yield* batch
-    if (batch.length < batchSize) return
-    after = batch.at(-1)?.id ?? after
-  }
+  for await (const batch of readBatches<T>(batchSize, after => read(after?.id ?? from))) yield* batch
 }
 
 function monthBefore(month: string): string {

@@ -1,23 +1,23 @@
 /**
- * One process at a time writes as the connector. Whoever holds the lease shows it by beats; whoever waits takes over when
- * they stand still. No two clocks are compared, and what is committed does not depend on any: each transaction looks
- * whether the lease is still its own before it commits.
+ * The lease of the connector: one process at a time writes. Its holder renews it by heartbeats; a waiting process takes over
+ * when these stop. No two clocks are compared, and no commit depends on one: each transaction checks the lease before it
+ * commits.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { Lease } from '../store/connector-store.ts'
 import { StoreError, StoreReplaced, type WriteStore } from '../store/store.ts'
 
-export const renewEvery = 3_000
-/** When the beats stood still for this long, as the one who waits has seen it, the holder is gone. */
-export const takeOverAfter = 15_000
-const lookEvery = 500
-/** After this long without a write to the store, a line tells it, once. */
-const tellKeptOutAfter = 2_000
-/** How often it is told again that one waits. */
-const tellEvery = 60_000
+export const renewEveryMs = 3_000
+/** After this long without a heartbeat, as a waiting process has seen it, the holder is gone. */
+export const takeOverAfterMs = 15_000
+const pollEveryMs = 500
+/** After this long without access to the store, a warning is logged once. */
+const warnKeptOutAfterMs = 2_000
+/** The interval of log lines while waiting. */
+const warnEveryMs = 60_000
 
-/** Another process is the connector by now: nothing that was under way here is committed. */
+/** Another process took the lease: nothing that was under way here is committed. */
 export class LeaseLost extends StoreError {
   constructor() {
     super(
@@ -27,11 +27,11 @@ export class LeaseLost extends StoreError {
 }
 
 export interface LeaseOptions {
-  /** How this process is told to people. */
+  /** The name of this process, for people. */
   holder: string
-  /** Whether the holder is known to have ended, so that nobody need wait for its beats. */
+  /** Whether the holder is known to have ended: then its lease is taken at once. */
   isGone(holder: string): boolean
-  /** Whether to wait for a holder that lives; otherwise that is a `StoreError`. */
+  /** Whether to wait for a living holder; otherwise it is a `StoreError`. */
   wait: boolean
   log: Logger
   signal: AbortSignal
@@ -39,52 +39,52 @@ export interface LeaseOptions {
 
 export interface HeldLease {
   epoch: number
-  /** Aborted, with a `LeaseLost`, once the lease is another's; with a `StoreReplaced` once the store is another. */
+  /** Aborted with a `LeaseLost` once another process holds the lease; with a `StoreReplaced` once the store was replaced. */
   lost: AbortSignal
   lose(): void
   release(): Promise<void>
 }
 
-/** Resolves once this process is the connector. `store` should have no patience with locks: it is asked again anyway. */
+/** Resolves once this process holds the lease. `store` should not wait for locks: it is polled anyway. */
 export async function waitForLease(store: WriteStore, options: LeaseOptions): Promise<HeldLease> {
   const { holder, isGone, wait, log, signal } = options
   let seen = await store.readLease()
-  let lookedAt = performance.now()
+  let polledAt = performance.now()
   let stillFor = 0
-  let toldAt: number | null = null
+  let warnedAt: number | null = null
   let keptOutAt: number | null = null
-  let isToldKeptOut = false
+  let isKeptOutLogged = false
   for (;;) {
-    if (seen.holder === null || stillFor >= takeOverAfter || isGone(seen.holder)) {
+    if (seen.holder === null || stillFor >= takeOverAfterMs || isGone(seen.holder)) {
       const answer = await unlessOutOfReach(store.takeLease(seen, holder).then(taken => ({ taken })))
       if (answer?.taken) return keepLease(store, answer.taken)
-      keptOutAt = answer === null ? (keptOutAt ?? lookedAt) : null
-      if (keptOutAt !== null && lookedAt - keptOutAt >= tellKeptOutAfter && !isToldKeptOut) {
-        isToldKeptOut = true
+      keptOutAt = answer === null ? (keptOutAt ?? polledAt) : null
+      if (keptOutAt !== null && polledAt - keptOutAt >= warnKeptOutAfterMs && !isKeptOutLogged) {
+        isKeptOutLogged = true
         log.warn('waiting: another process writes to this store, or it is out of reach')
       }
-      // It is another's by now, or a writer kept us out of the store: then it kept the holder's beats out, too.
+      // Another process took it, or a writer locked the store: then it kept the holder's heartbeats out, too.
       stillFor = 0
     } else if (!wait)
       throw new StoreError(
         `This store is being synchronized already: by ${seen.holder}. Stop that one, or let this one wait.`,
       )
-    else if (toldAt === null || lookedAt - toldAt >= tellEvery) {
+    else if (warnedAt === null || polledAt - warnedAt >= warnEveryMs) {
       log.warn({ holder: seen.holder }, 'waiting: another process synchronizes this store')
-      toldAt = lookedAt
+      warnedAt = polledAt
     }
-    await sleep(lookEvery, undefined, { signal }).catch(() => signal.throwIfAborted())
+    await sleep(pollEveryMs, undefined, { signal }).catch(() => signal.throwIfAborted())
     const lease = await unlessOutOfReach(store.readLease())
     const now = performance.now()
     const isStill = lease?.epoch === seen.epoch && lease.beats === seen.beats
-    // Time in which we did not look ourselves, as when the whole machine slept, shows nothing.
-    stillFor = isStill ? stillFor + Math.min(now - lookedAt, 2 * lookEvery) : 0
-    lookedAt = now
+    // Time in which this process did not poll, as when the machine slept, does not count.
+    stillFor = isStill ? stillFor + Math.min(now - polledAt, 2 * pollEveryMs) : 0
+    polledAt = now
     seen = lease ?? seen
   }
 }
 
-/** Beats until the lease is let go of, or lost. */
+/** Renews the lease until it is released, or lost. */
 function keepLease(store: WriteStore, { epoch }: Lease): HeldLease {
   const lost = new AbortController()
   let timer: NodeJS.Timeout | undefined
@@ -101,9 +101,9 @@ function keepLease(store: WriteStore, { epoch }: Lease): HeldLease {
     const isHeld = await unlessOutOfReach(store.renewLease(epoch)).catch(whenReplaced(lose))
     if (isOver) return
     if (isHeld === false) lose()
-    else timer = setTimeout(beat, isHeld === null ? lookEvery : renewEvery)
+    else timer = setTimeout(beat, isHeld === null ? pollEveryMs : renewEveryMs)
   }
-  timer = setTimeout(beat, renewEvery)
+  timer = setTimeout(beat, renewEveryMs)
   return {
     epoch,
     lost: lost.signal,
@@ -116,7 +116,7 @@ function keepLease(store: WriteStore, { epoch }: Lease): HeldLease {
   }
 }
 
-/** The same store, which commits nothing once the lease is another's. */
+/** The same store, which commits nothing once another process holds the lease. */
 export function fenceStore(store: WriteStore, lease: HeldLease): WriteStore {
   return {
     ...store,
@@ -130,7 +130,7 @@ export function fenceStore(store: WriteStore, lease: HeldLease): WriteStore {
   }
 }
 
-/** Null when the store did not answer, or another writer kept it locked: it may be otherwise a moment later. */
+/** Null when the store did not answer, or another writer kept it locked. */
 async function unlessOutOfReach<T>(answer: Promise<T>): Promise<T | null> {
   try {
     return await answer
@@ -140,7 +140,6 @@ async function unlessOutOfReach<T>(answer: Promise<T>): Promise<T | null> {
   }
 }
 
-/** A store that was replaced does not come back: another is in its place. */
 function whenReplaced(handle: (error: StoreReplaced) => void): (error: unknown) => void {
   return error => {
     if (!(error instanceof StoreReplaced)) throw error

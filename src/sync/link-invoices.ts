@@ -1,5 +1,5 @@
-/** Ties invoices to the documents that are stored, within a transaction. */
-import type { Invoice, InvoiceKey } from '../invoice.ts'
+/** Links invoices to stored documents, within a transaction. */
+import { type Invoice, type InvoiceKey, keyOf } from '../invoice.ts'
 import {
   deriveLink,
   fieldsOf,
@@ -14,7 +14,15 @@ import {
 } from '../linking/link.ts'
 import type { Claimed, JournalEntry, KnownDocument } from '../store/document-store.ts'
 import type { WriteStore, WriteTransaction } from '../store/store.ts'
-import { type Brake, noBrake } from './brake.ts'
+import { readBatches } from './concurrency.ts'
+import type { DeletionGuard } from './deletion-guard.ts'
+
+export interface LinkOptions {
+  rules: LinkRules
+  guard: DeletionGuard
+  /** In milliseconds; the current time when not given. */
+  now?: number
+}
 
 export interface Linked extends Link {
   invoice: Invoice
@@ -25,17 +33,15 @@ export interface Linked extends Link {
 export interface LinkedInvoices {
   /** In the order given. */
   linked: Linked[]
-  /** Documents that stored invoices claim which are not given: what is given may take or leave one of theirs. */
+  /** Documents claimed by stored invoices that are not given: a given invoice may gain or lose one of them. */
   contested: number[]
 }
 
-/** Nothing is written. What the brake holds back stays as it was. */
+/** Writes nothing. A link whose loss the guard holds back stays as it was. */
 export async function linkInvoices(
   tx: WriteTransaction,
   given: readonly Claimed[],
-  rules: LinkRules,
-  now: number,
-  brake: Brake = noBrake,
+  { rules, guard, now = Date.now() }: LinkOptions,
 ): Promise<LinkedInvoices> {
   const documents = await tx.findDocuments({
     ids: [...new Set(given.flatMap(({ invoice, claim }) => [claim.ix_id ?? [], invoice.ix_id ?? []].flat()))],
@@ -55,13 +61,13 @@ export async function linkInvoices(
   const losing = linked.filter(({ invoice }, i) => {
     const before = given[i]?.invoice
     if (!isSynced(before) || isSynced(invoice)) return false
-    // A document that is another invoice's is lost at once, however many there are.
+    // A document that belongs to another invoice is lost at once, however many there are.
     const tied = byId.get(before?.ix_id ?? -1)
     return tied === undefined || isGone(tied) || findRefusal(tied, invoice, claimants, rules) === null
   })
-  await brake.forget(tx, 'downgrade', linked.map(({ invoice }) => invoice).filter(isSynced))
+  await guard.forget(tx, 'downgrade', linked.map(({ invoice }) => invoice).filter(isSynced))
   const keys = losing.map(({ invoice }) => invoice)
-  if (losing.length === 0 || (await brake.allows(tx, 'downgrade', keys))) return { linked, contested }
+  if (losing.length === 0 || (await guard.allows(tx, 'downgrade', keys))) return { linked, contested }
   const held = linked.map((link, i) => {
     const before = given[i]?.invoice
     if (before === undefined || !losing.includes(link)) return link
@@ -70,7 +76,7 @@ export async function linkInvoices(
   return { linked: held, contested }
 }
 
-/** Stored invoices that are not given and claim one of the documents. A document whose reference names an invoice is nobody else's. */
+/** Stored invoices that are not given and claim one of the documents. A reference that names an invoice outweighs claims. */
 async function findOthers(
   tx: WriteTransaction,
   given: readonly Claimed[],
@@ -83,32 +89,23 @@ async function findOthers(
   return stored.filter(({ invoice }) => !isGiven.has(keyOf(invoice)))
 }
 
-function keyOf({ customer_id, id }: InvoiceKey): string {
-  return `${customer_id} ${id}`
-}
-
 function isSynced(invoice: Invoice | undefined): boolean {
   return invoice?.ix_sync_state === 'synced'
 }
 
-/**
- * Derives again what the invoices of some documents say of them, and writes what changed. Says which changed. `cause` names
- * in the journal what led here.
- */
+/** Links these invoices, and those of these documents, again. Writes and returns those that changed; the journal keeps `cause`. */
 export async function relinkInvoices(
   tx: WriteTransaction,
   wanted: { documents: readonly number[]; invoices: readonly string[] },
-  rules: LinkRules,
   cause: string,
-  now: number = Date.now(),
-  brake: Brake = noBrake,
+  { now = Date.now(), ...options }: LinkOptions,
 ): Promise<Linked[]> {
   const keys = await tx.findLinked(wanted)
   if (keys.length === 0) return []
   const claimed = (await tx.findKnown(keys)).flatMap(({ summary, claim }) =>
     summary === null || claim === null ? [] : [{ invoice: JSON.parse(summary) as Invoice, claim }],
   )
-  const { linked } = await linkInvoices(tx, claimed, rules, now, brake)
+  const { linked } = await linkInvoices(tx, claimed, { ...options, now })
   const changed = linked.filter(({ isChanged }) => isChanged)
   await tx.relinkInvoices(changed.map(({ invoice }) => invoice))
   await tx.saveEntries(changed.map(link => documentEntry(link, cause, now)))
@@ -117,24 +114,16 @@ export async function relinkInvoices(
 
 const batchSize = 500
 
-/** That a document is in the making means something else once it is too long. Says how many invoices changed. */
-export async function ageClaims(
-  store: WriteStore,
-  rules: LinkRules,
-  brake: Brake = noBrake,
-): Promise<number> {
+/** Links invoices again whose document is being created, since that fails after a while. Returns the number that changed. */
+export async function ageClaims(store: WriteStore, options: LinkOptions): Promise<number> {
   let changed = 0
-  let after: InvoiceKey | null = null
-  for (;;) {
-    const keys: InvoiceKey[] = await store.readCreating(after, batchSize)
+  const read = (after: InvoiceKey | null) => store.readCreating(after, batchSize)
+  for await (const keys of readBatches(batchSize, read)) {
     const wanted = { documents: [], invoices: keys.map(({ id }) => id) }
-    const relinked = await store.transaction(tx =>
-      relinkInvoices(tx, wanted, rules, 'time', Date.now(), brake),
-    )
+    const relinked = await store.transaction(tx => relinkInvoices(tx, wanted, 'time', options))
     changed += relinked.length
-    if (keys.length < batchSize) return changed
-    after = keys.at(-1) ?? null
   }
+  return changed
 }
 
 function documentEntry({ invoice, fields, why }: Linked, cause: string, now: number): JournalEntry {

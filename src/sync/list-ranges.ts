@@ -1,67 +1,59 @@
-/** Reads a long list in parts side by side, so that the way to the platform and back does not bound how fast it goes. */
+/** Reads a long list in several ranges at once, so that round trips to the platform do not bound the rate. */
 import { setImmediate } from 'node:timers/promises'
-import type { Logger } from 'pino'
-import {
-  type BillingSource,
-  type ListFilter,
-  type ObservationPage,
-  SourceError,
-  type Urgency,
-} from '../sources.ts'
-import type { Answers } from './answers.ts'
-import type { Range } from './ranges.ts'
+import { type ListFilter, type ObservationPage, SourceError, type Urgency } from '../sources.ts'
+import type { WriteTransaction } from '../store/store.ts'
+import { type Applied, addApplied, type Cause, nothingApplied } from './apply.ts'
+import { type Range, wholeList } from './ranges.ts'
+import type { StampedCalls } from './stamped-calls.ts'
+import type { SyncContext } from './sync-context.ts'
 
-/** A list that is over by then is not worth the questions that it takes to cut it... */
-const pagesInOnePiece = 5
+/** A list of fewer pages is not worth the requests that it takes to split it... */
+const pagesUnsplit = 5
 /** ...unless a page of it spans less than this, in seconds: then it is most likely long. */
-const spanOfMany = 14 * 86_400
-/** A list without a known beginning is cut after this many pages and seconds, then after twice as many, and so on: ten years. */
+const denseSpan = 14 * 86_400
+/** A list without a known beginning is split after this many pages and seconds, then after twice as many, and so on: ten years. */
 const firstPages = 4
 const firstSeconds = 30 * 86_400
 const steps = 8
-/** A list of at most this many pages is left in one piece. */
+/** A range of at most this many pages is not halved. */
 const fewestPages = 3
-/** How many pages are stored together when they come faster than they are stored. */
-const pagesAtOnce = 32
-/** How many pages of a part may wait to be stored while the next is on its way: fewer and larger transactions write less. */
+/** Pages stored in one transaction when they come faster than they are stored. */
+const pagesPerCommit = 32
+/** Pages of a range that may wait to be stored while the next is on its way: fewer and larger transactions write less. */
 const pagesAhead = 4
 
 export interface ListedPage extends ObservationPage {
-  /** The stamp before it was asked for. */
+  /** The stamp before the request. */
   askedAt: number
 }
 
-export interface ListOptions {
-  source: BillingSource
-  log: Logger
-  signal: AbortSignal
+export interface ListOptions extends Pick<SyncContext, 'source' | 'log' | 'signal'> {
   filter?: ListFilter
   urgency?: Urgency
-  /** What is to be read. */
   ranges: readonly Range[]
-  /** How many parts at once. */
+  /** Ranges read at once. */
   parallel: number
-  /** After so many pages no further one is asked for; but of each part, one is. */
+  /** After so many pages no further one is requested, except the first of each range. */
   pagesAtMost?: number
-  answers: Pick<Answers, 'ask'>
-  /** Stores pages, and with them what is then left to read: nothing, at the end. */
+  calls: Pick<StampedCalls, 'ask'>
+  /** Stores pages, and with them the ranges that are then left to read: none, at the end. */
   store(pages: readonly ListedPage[], left: readonly Range[]): Promise<void>
-  /** `part` is how much of the way is done, from 0 to 1; null when nobody can tell. */
+  /** `part` is the share that is done, from 0 to 1; null when unknown. */
   onProgress?(invoices: number, part: number | null): void
 }
 
-/** A part that is being read. */
+/** A range that is being read. */
 interface Walk {
   range: Range
   /** When the last invoice that was read was created, stored or not; null before the first page. */
   reached: number | null
-  /** How many seconds its last page spans, or that of the part it was halved from; 0 when nothing tells. */
+  /** Seconds spanned by its last page, or by that of the range it was split from; 0 when unknown. */
   pageSpan: number
-  /** Where pages began. */
+  /** Cursors that were followed. */
   starts: Set<string>
   /** The last page's invoices: when the last of them is gone, the list goes on after the one before. */
   trail: string[]
-  /** Why a page of it could not be stored. Then no later one is: the cursor would lead past what is missing. */
+  /** Why a page of it could not be stored. No later one is stored then: the cursor would lead past the missing page. */
   failure: { error: unknown } | null
 }
 
@@ -72,11 +64,11 @@ interface Arrival {
 }
 
 /**
- * Resolves when all is stored that was asked for: with whether that is everything. When something fails or the signal comes, what was
- * asked for already is stored first.
+ * Resolves when every page that was requested is stored, with whether these are all. After a failure or the signal, pages that
+ * were requested already are stored first.
  */
 export async function listRanges(options: ListOptions): Promise<boolean> {
-  const { source, log, signal, filter = {}, urgency = 'soon', parallel, answers, store, onProgress } = options
+  const { source, log, signal, filter = {}, urgency = 'soon', parallel, calls, store, onProgress } = options
   const { pagesAtMost = Number.POSITIVE_INFINITY } = options
   const walks = new Set<Walk>()
   const walking: Promise<void>[] = []
@@ -103,7 +95,7 @@ export async function listRanges(options: ListOptions): Promise<boolean> {
     const within = { ...filter, ...(from !== null && { from }), ...(before !== null && { before }) }
     asked++
     try {
-      return await answers.ask(() => source.listInvoices(after, within, urgency))
+      return await calls.ask(() => source.listInvoices(after, within, urgency))
     } catch (error) {
       if (!isMissing(error) || after === null) throw error
       const previous = walk.trail.pop() ?? null
@@ -122,7 +114,7 @@ export async function listRanges(options: ListOptions): Promise<boolean> {
       while (coming !== null) {
         const page = endWithin(walk.range, await coming)
         coming = null
-        read(walk, page)
+        noteProgress(walk, page)
         if (page.next !== null) {
           if (walk.starts.has(page.next))
             throw new SourceError('failed', 'the pages of a list lead in a circle')
@@ -130,14 +122,14 @@ export async function listRanges(options: ListOptions): Promise<boolean> {
           walk.trail = [...page.observations, ...page.unfit]
             .map(({ id }) => id)
             .filter(id => id !== page.next)
-          // The next page is on its way while this one is stored; once it is to stop, none is asked for.
+          // The next page is on its way while this one is stored.
           if (!isStopped()) {
             coming = ask(walk, page.next)
-            // Noticed when it is waited for, which it is not once this page could not be stored.
+            // Handled when awaited; it is not awaited if this page cannot be stored.
             coming.catch(() => {})
           }
         }
-        storing.push(arrive(walk, page))
+        storing.push(enqueue(walk, page))
         if (storing.length === pagesAhead) await storing.shift()
       }
     } finally {
@@ -145,18 +137,18 @@ export async function listRanges(options: ListOptions): Promise<boolean> {
     }
   }
 
-  /** Where it has come to is known before it is stored: what is left can be shared by then. */
-  function read(walk: Walk, { next, began, reached }: ListedPage): void {
+  /** Before the page is stored: the rest of the range can be split by then. */
+  function noteProgress(walk: Walk, { next, began, reached }: ListedPage): void {
     pages++
     walk.reached = reached
-    // Of its last page, there is nothing left to cut.
+    // After its last page a range has nothing left to split.
     walk.pageSpan = next === null ? Number.POSITIVE_INFINITY : Math.max(1, began - reached)
-    share()
+    split()
   }
 
-  function arrive(walk: Walk, page: ListedPage): Promise<void> {
+  function enqueue(walk: Walk, page: ListedPage): Promise<void> {
     const stored = Promise.withResolvers<void>()
-    // Noticed when it is waited for.
+    // Handled when awaited.
     stored.promise.catch(() => {})
     arrivals.push({ walk, page, stored })
     if (!isStoring) void storeArrivals()
@@ -166,7 +158,10 @@ export async function listRanges(options: ListOptions): Promise<boolean> {
   async function storeArrivals(): Promise<void> {
     isStoring = true
     while (arrivals.length > 0) {
-      const some = takeArrivals()
+      const some = arrivals.splice(0, pagesPerCommit).filter(({ walk: { failure }, stored }) => {
+        if (failure !== null) stored.reject(failure.error)
+        return failure === null
+      })
       try {
         if (some.length > 0) await storeSome(some)
       } catch (error) {
@@ -179,16 +174,9 @@ export async function listRanges(options: ListOptions): Promise<boolean> {
     isStoring = false
   }
 
-  function takeArrivals(): Arrival[] {
-    return arrivals.splice(0, pagesAtOnce).filter(({ walk: { failure }, stored }) => {
-      if (failure !== null) stored.reject(failure.error)
-      return failure === null
-    })
-  }
-
   async function storeSome(some: readonly Arrival[]): Promise<void> {
     const ended = new Set(some.filter(({ page }) => page.next === null).map(({ walk }) => walk))
-    // Of several pages of a part, the last one counts: they are in their order.
+    // Pages of a range are in their order: the last one counts.
     const reached = new Map(some.map(({ walk, page }) => [walk, page.next]))
     const left = [...walks]
       .filter(walk => !ended.has(walk))
@@ -203,16 +191,16 @@ export async function listRanges(options: ListOptions): Promise<boolean> {
       else walk.range = { ...walk.range, after: page.next }
       stored.resolve()
     }
-    share()
-    onProgress?.(invoices, tellPart())
-    // A store within the process keeps it busy: what happened just now has its turn in between.
+    split()
+    onProgress?.(invoices, estimatePart())
+    // SQLite commits in this thread: let webhooks and events run in between.
     await setImmediate()
   }
 
-  /** Gives those that have nothing left to read a half of what takes longest. */
-  function share(): void {
+  /** Starts free readers on half of the longest range. */
+  function split(): void {
     if (parallel === 1 || isStopped()) return
-    for (const walk of walks) if (walk.range.from === null) cutOff(walk)
+    for (const walk of walks) if (walk.range.from === null) splitUnbounded(walk)
     while (walks.size < parallel) {
       const [longest, span] = findLongest()
       if (longest === null || longest.reached === null) return
@@ -223,23 +211,23 @@ export async function listRanges(options: ListOptions): Promise<boolean> {
   }
 
   /**
-   * Cuts a part whose beginning is not known, into parts that double in length: their first pages tell which of them
-   * hold much, and those before the first invoice are over at once.
+   * Splits a range without a known beginning into ranges that double in length: their first pages show which of them are
+   * long, and those before the first invoice end at once.
    */
-  function cutOff(walk: Walk): void {
+  function splitUnbounded(walk: Walk): void {
     const { range, reached, pageSpan } = walk
-    const isLong = walks.size > 1 || pages >= pagesInOnePiece || pageSpan < spanOfMany
+    const isLong = walks.size > 1 || pages >= pagesUnsplit || pageSpan < denseSpan
     if (reached === null || !isLong || walks.size + steps > parallel) return
     const first = Math.max(firstSeconds, firstPages * pageSpan)
     const bounds = Array.from({ length: steps }, (_, step) => reached - first * 2 ** step)
-      // Nothing was created before clocks began.
+      // Seconds since 1970 are positive.
       .filter(bound => bound > 0)
     walk.range = { ...range, from: bounds[0] ?? null }
     for (const [step, before] of bounds.entries())
       start({ from: bounds[step + 1] ?? null, before, after: null }, 0)
   }
 
-  /** Of the parts that are worth cutting, the one with the most pages to come, as far as the last one tells. */
+  /** The range with the most pages to come, estimated from its last page, among those worth splitting. */
   function findLongest(): [Walk | null, number] {
     const spans = [...walks].map(walk => [walk, spanOf(walk)] as [Walk, number])
     const worth = spans.filter(
@@ -251,14 +239,14 @@ export async function listRanges(options: ListOptions): Promise<boolean> {
     )
   }
 
-  /** How many seconds are left of a part; 0 when that is not known. */
+  /** Seconds left of a range; 0 when unknown. */
   function spanOf({ range, reached }: Walk): number {
     const until = reached ?? range.before
     return range.from === null || until === null ? 0 : Math.max(0, until - range.from)
   }
 
-  /** By pages: invoices of years may be fewer than those of a day. */
-  function tellPart(): number | null {
+  /** By pages: years may hold fewer invoices than a day. */
+  function estimatePart(): number | null {
     if ([...walks].some(({ range, pageSpan }) => range.from === null || pageSpan === 0)) return null
     const left = [...walks].reduce((sum, walk) => sum + spanOf(walk) / walk.pageSpan, 0)
     return pages / (pages + left)
@@ -266,14 +254,38 @@ export async function listRanges(options: ListOptions): Promise<boolean> {
 
   signal.throwIfAborted()
   for (const range of options.ranges) start(range, 0)
-  // Parts are added while others are read.
+  // Ranges are added while others are read.
   for (let done = 0; done < walking.length; done++) await walking[done]
   if (failure !== null) throw failure
   if (walks.size > 0) signal.throwIfAborted()
   return walks.size === 0
 }
 
-/** A page that was asked for before its part was cut may reach beyond: what follows is another's. */
+/** Lists ranges, by default the whole list, and commits their pages. */
+export async function listAndCommit(
+  context: SyncContext,
+  options: Pick<ListOptions, 'parallel'> &
+    Partial<Omit<ListOptions, keyof SyncContext>> & {
+      cause?: Cause | null
+      /** Writes, with the pages, the ranges that are left. */
+      alongside?(tx: WriteTransaction, left: readonly Range[]): Promise<void>
+    },
+): Promise<{ applied: Applied; isWhole: boolean }> {
+  const { cause = null, alongside, ...list } = options
+  let applied = nothingApplied
+  const isWhole = await listRanges({
+    ...context,
+    ranges: [wholeList],
+    ...list,
+    async store(pages, left) {
+      const more = await context.calls.commit(pages, cause, async tx => alongside?.(tx, left))
+      applied = addApplied(applied, more)
+    },
+  })
+  return { applied, isWhole }
+}
+
+/** A page that was requested before its range was split may reach beyond it: the rest belongs to another range. */
 function endWithin({ from }: Range, page: ListedPage): ListedPage {
   return from !== null && page.next !== null && page.reached < from ? { ...page, next: null } : page
 }

@@ -1,27 +1,28 @@
 /**
- * Whose records a store holds. The accounts are pinned at the first synchronization; from then on a key of another account,
- * or of another mode, is refused before anything is written.
+ * The accounts of a store. They are pinned at the first synchronization; from then on a key of another account, or of another
+ * mode, is refused before anything is written.
  */
 import type { InvoiceKey } from '../invoice.ts'
 import { type BillingAccount, type BillingSource, SourceError, type SourceIdentity } from '../sources.ts'
 import type { Pin } from '../store/connector-store.ts'
 import type { OperatorStore, WriteStore } from '../store/store.ts'
 import { isStreamOf } from '../stream-names.ts'
+import { newStream } from './streams.ts'
 
-/** What the settings lead to. */
+/** The accounts that the settings lead to. */
 export interface Accounts {
   source: BillingSource
   /** The invoicing system, with the account's name there; null when it is not connected. */
   invoicing: { source: SourceIdentity; account: string } | null
 }
 
-/** What a system's pin says of the account that the settings lead to. */
+/** A system's pin beside the account that the settings lead to. */
 export interface Comparison {
   source: SourceIdentity
   /** Null before the first synchronization. */
   pinned: string | null
   found: string
-  /** `kept`: the same. `pinned`: to be pinned, or to be named where it could not be before. `other`: another account. */
+  /** `kept`: the same. `pinned`: new, or named for the first time. `other`: another account. */
   verdict: 'kept' | 'pinned' | 'other'
 }
 
@@ -41,30 +42,23 @@ async function compareBilling(
   pinned: string | null,
 ): Promise<Comparison> {
   const account = await source.identify()
-  const found = writeAccount(account)
-  const compared = { source, pinned, found }
-  const before = pinned === null ? null : readAccount(pinned)
-  if (before !== null && differ(before.mode, account.mode)) return { ...compared, verdict: 'other' }
-  if (before !== null && differ(before.id, account.id)) return { ...compared, verdict: 'other' }
-  if (before?.id === undefined || before.id === null || account.id === null) {
-    if (!(await findsStored(store, source))) return { ...compared, verdict: 'other' }
-    const merged = { id: account.id ?? before?.id ?? null, mode: account.mode ?? before?.mode ?? null }
-    return {
-      ...compared,
-      found: writeAccount(merged),
-      verdict: pinned === writeAccount(merged) ? 'kept' : 'pinned',
-    }
-  }
-  return { ...compared, verdict: 'kept' }
+  const before = pinned === null ? { id: null, mode: null } : readAccount(pinned)
+  const isOther = differ(before.mode, account.mode) || differ(before.id, account.id)
+  const isNamed = before.id !== null && account.id !== null
+  if (isOther || (!isNamed && !(await findsStored(store, source))))
+    return { source, pinned, found: writeAccount(account), verdict: 'other' }
+  if (isNamed) return { source, pinned, found: writeAccount(account), verdict: 'kept' }
+  const found = writeAccount({ id: account.id ?? before.id, mode: account.mode ?? before.mode })
+  return { source, pinned, found, verdict: pinned === found ? 'kept' : 'pinned' }
 }
 
-/** How many stored invoices are looked for, and among how many rows they are picked. */
+/** Stored invoices to look for, and the rows among which they are picked. */
 const sampleSize = 5
 const [rowsAtATime, rowsAtMost] = [500, 10_000]
 
 /**
- * Whether the key finds any of some stored invoices: where an account has no name, that tells it. Only what came from the
- * platform counts, and no drafts, for these may be deleted. True when there is nothing to look for.
+ * Whether the key finds any of a few stored invoices: this identifies an account whose name the key may not read. Only
+ * invoices from the platform count, and no drafts, for these may be deleted. True when there is nothing to look for.
  */
 async function findsStored(store: OperatorStore, source: BillingSource): Promise<boolean> {
   const sample = await pickStored(store)
@@ -94,7 +88,7 @@ async function pickStored(store: OperatorStore): Promise<InvoiceKey[]> {
   return picked.slice(0, sampleSize)
 }
 
-/** Pins what is to be pinned. */
+/** Pins the accounts whose verdict is `pinned`. */
 export async function savePins(store: WriteStore, compared: readonly Comparison[]): Promise<void> {
   const pins = compared.filter(({ verdict }) => verdict === 'pinned').map(toPin)
   if (pins.length === 0) return
@@ -103,14 +97,14 @@ export async function savePins(store: WriteStore, compared: readonly Comparison[
   })
 }
 
-/** Pins the accounts that were found in place of others, and lets the streams of their systems begin again. */
+/** Pins the accounts that were found in place of others, and resets the streams of their systems. */
 export async function changePins(store: WriteStore, compared: readonly Comparison[]): Promise<void> {
   const streams = await store.listStreams()
   await store.transaction(async tx => {
     for (const comparison of compared) {
       await tx.savePin(toPin(comparison))
       for (const { name } of streams.filter(({ name }) => isStreamOf(comparison.source, name)))
-        await tx.saveStream({ name, cursor: null, succeeded_at: null, failed_at: null, error: null })
+        await tx.saveStream(newStream(name))
     }
   })
 }
@@ -125,7 +119,7 @@ function differ(a: string | null, b: string | null): boolean {
 
 const unknown = '?'
 
-/** As in "acct_1 test"; a question mark stands for what the key may not read. */
+/** As in "acct_1 test"; a question mark stands for a part that the key may not read. */
 function writeAccount({ id, mode }: BillingAccount): string {
   return `${id ?? unknown} ${mode ?? unknown}`
 }
@@ -136,8 +130,8 @@ function readAccount(text: string): BillingAccount {
 }
 
 /** An account in words. */
-export function tellAccount({ name }: SourceIdentity, account: string): string {
+export function formatAccount({ name }: SourceIdentity, account: string): string {
   const { id, mode } = readAccount(account)
-  const told = id === null ? `a ${name} account that the key may not name` : `the ${name} account ${id}`
-  return mode === null ? told : `${told}, ${mode} mode`
+  const words = id === null ? `a ${name} account that the key may not name` : `the ${name} account ${id}`
+  return mode === null ? words : `${words}, ${mode} mode`
 }

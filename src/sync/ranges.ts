@@ -1,6 +1,6 @@
-/** A long list in parts, by when invoices were created. What is left of them is a stream's cursor. Pure. */
+/** Ranges of a long list, by when invoices were created. The ranges that are left are a stream's cursor. Pure. */
 
-/** A part of the list that is still to be read. Moments are in seconds of the platform's clock. */
+/** A range that is still to be read. Moments are in seconds of the platform's clock. */
 export interface Range {
   /** Created from here on; null: from the very first. */
   from: number | null
@@ -11,9 +11,9 @@ export interface Range {
 }
 
 export interface ListCursor {
-  /** The stamp before the list's first question; null when it was not kept. */
+  /** The stamp before the list's first request; null when it was not kept. */
   since: number | null
-  /** Whether somebody asked for it, rather than its time had come. */
+  /** Whether an operator asked for the list. */
   isForced: boolean
   ranges: readonly Range[]
 }
@@ -25,13 +25,11 @@ export function writeCursor({ since, isForced, ranges }: ListCursor): string {
   return JSON.stringify({ ...(since !== null && { since }), ...(isForced && { forced: true }), parts })
 }
 
-/** Before lists had parts, the cursor was the last invoice that was stored. What cannot be read begins again. */
+/** A cursor that cannot be read stands for the whole list. */
 export function readCursor(text: string | null): ListCursor {
   const beginning: ListCursor = { since: null, isForced: false, ranges: [wholeList] }
-  if (text === null) return beginning
-  if (!text.startsWith('{')) return { ...beginning, ranges: [{ ...wholeList, after: text }] }
   try {
-    const { since = null, forced = false, parts } = JSON.parse(text)
+    const { since = null, forced = false, parts } = JSON.parse(text ?? '{}')
     const ranges = (parts as [number | null, number | null, string | null][]).map(
       ([from, before, after]): Range => ({ from, before, after }),
     )
@@ -41,8 +39,8 @@ export function readCursor(text: string | null): ListCursor {
   }
 }
 
-/** In a few words, for people. Other streams' cursors are told as they are. */
-export function tellCursor(text: string): string {
+/** In a few words, for people. Other streams' cursors are returned as they are. */
+export function formatCursor(text: string): string {
   if (!text.startsWith('{"')) return text
   const { ranges } = readCursor(text)
   const reached = ranges.map(({ before }) => before).filter(before => before !== null)

@@ -1,28 +1,28 @@
-/** A list of documents, read to its end: page beside page, and never for ever. */
+/** Reads a list of documents to its end, several pages at once; a list without an end is a failure. */
 import { type DocumentPage, type DocumentQuery, type DocumentSource, SourceError } from '../sources.ts'
-import { sideBySide } from './side-by-side.ts'
+import { forEachConcurrently } from './concurrency.ts'
 
-/** Documents may be moved from one page to another while a list is read: then it is read again, so often at most. */
+/** Documents may move from one page to another while a list is read: then it is read again, at most this often. */
 const passesAtMost = 3
-/** How many pages a list may grow by while it is read; a large one by a tenth. */
+/** Pages that a list may grow by while it is read; a large one by a tenth. */
 const pagesMore = 20
 /** Five million documents in one list: more than there are. */
 const pagesAtMost = 100_000
-/** Pages of which everything was there before: two may come about by many new documents, no more. */
+/** Pages without any new document: many new documents may cause two, no more. */
 const repeatsAtMost = 2
-/** A page with at least this many documents, none of which fits, tells of the system and not of its documents. */
+/** When a page has at least this many documents and none fits, the system fails and not its documents. */
 const misfitsToDoubt = 10
 
 export interface ListOptions {
   source: DocumentSource
-  /** How many pages are asked for side by side. */
+  /** Pages requested at once. */
   atOnce: number
-  /** Before a page is asked for; what it returns comes with the page. */
+  /** Called before a page is requested; returns its stamp. */
   beforePage(): number
   onPage(page: DocumentPage, askedAt: number): Promise<void>
 }
 
-/** Resolves with how many documents the list held. */
+/** Resolves with the number of documents in the list. */
 export async function readList(query: DocumentQuery, options: ListOptions): Promise<number> {
   for (let pass = 1; ; pass++) {
     const { listed, isWhole } = await readPass(query, options)
@@ -42,7 +42,7 @@ async function readPass(
     const askedAt = beforePage()
     const answer = await source.listDocuments(query, page)
     const { documents } = answer
-    // Answers come in any order: the one that was asked for last knows best.
+    // Answers come in any order: the one that was requested last counts.
     if (askedAt > latest) [latest, pages, total] = [askedAt, answer.pages, answer.total]
     misfits += answer.misfits.length
     if (documents.length === 0 && answer.misfits.length >= misfitsToDoubt)
@@ -59,10 +59,10 @@ async function readPass(
   for (let next = 2; next <= pages; ) {
     if (pages > limit) throw doubt(`has a list that does not end: ${pages} pages by now`)
     const last = pages
-    await sideBySide(range(next, last), atOnce, readPage)
+    await forEachConcurrently(range(next, last), atOnce, readPage)
     next = last + 1
   }
-  // A list that grew shorter was moved up while it was read, and something may have been passed over.
+  // In a list that grew shorter, documents moved up while it was read, and some may have been missed.
   return { listed: ids.size, isWhole: ids.size + misfits >= total && total >= atFirst }
 }
 

@@ -1,28 +1,36 @@
-/** What an operator must know of the connector, read from the store alone. */
-import type { Lease, Loss, Pin, SetAside } from '../store/connector-store.ts'
+/** The state of the connector for operators, read from the store alone. */
+import { invoiceStatuses } from '../invoice.ts'
+import {
+  type Lease,
+  type Loss,
+  type Pin,
+  type RefusedKind,
+  refusedKinds,
+  type SetAside,
+  type SetAsideCount,
+} from '../store/connector-store.ts'
 import type { OperatorStore, Stream } from '../store/store.ts'
-import { brakeSystem } from './brake.ts'
-import { isRefusedKind, type Refused, readRefused } from './refusals.ts'
+import { noId, type RefusalReason } from './apply.ts'
+import { guardSystem } from './deletion-guard.ts'
 
-/** As many as can be read at a glance. */
 const shown = 5
 
 export interface SyncState {
   streams: readonly Stream[]
   pins: readonly Pin[]
   lease: Lease
-  /** Records that do not fit: how many, and those that were tried last. */
+  /** Records that do not fit: their number, and those tried last. */
   setAside: { count: number; newest: readonly SetAside[] }
   refused: readonly Refused[]
-  /** What the brake holds back. */
+  /** Changes that the deletion guard holds back. */
   held: Record<Loss, number>
 }
 
 export async function readState(store: OperatorStore): Promise<SyncState> {
   const counts = await store.countSetAside()
   const heldOf = (loss: Loss) =>
-    counts.find(({ system, kind }) => system === brakeSystem && kind === loss)?.count ?? 0
-  const unfit = counts.filter(({ system, kind }) => system !== brakeSystem && !isRefusedKind(kind))
+    counts.find(({ system, kind }) => system === guardSystem && kind === loss)?.count ?? 0
+  const unfit = counts.filter(({ system, kind }) => system !== guardSystem && !isRefusedKind(kind))
   const newest: SetAside[] = []
   for (const { system, kind } of unfit)
     newest.push(...(await store.listSetAside(shown, system, { kind, newestFirst: true })))
@@ -37,4 +45,51 @@ export async function readState(store: OperatorStore): Promise<SyncState> {
     refused: await readRefused(store, counts),
     held: { deletion: heldOf('deletion'), downgrade: heldOf('downgrade') },
   }
+}
+
+const examplesShown = 3
+
+export interface Refused {
+  /** Not stored at all, or stored as it was before. */
+  kind: RefusedKind
+  reason: string
+  count: number
+  /** The ids seen last. */
+  examples: readonly string[]
+}
+
+async function readRefused(store: OperatorStore, counts: readonly SetAsideCount[]): Promise<Refused[]> {
+  const refused: Refused[] = []
+  for (const { system, kind, reason, count } of counts) {
+    if (!isRefusedKind(kind) || reason === null) continue
+    const newest = await store.listSetAside(examplesShown, system, { kind, reason, newestFirst: true })
+    const examples = newest.map(({ id }) => id).filter(id => id !== noId)
+    refused.push({ kind, reason, count, examples })
+  }
+  return refused
+}
+
+export function isRefusedKind(kind: string): kind is RefusedKind {
+  return (refusedKinds as readonly string[]).includes(kind)
+}
+
+const words: Record<RefusalReason, string> = {
+  no_customer: 'no customer',
+  invalid_customer: 'the customer ID is not cus_ and letters and digits',
+  unknown_status: `the status is not ${invoiceStatuses.slice(0, -1).join(', ')} or ${invoiceStatuses.at(-1)}`,
+  preview: 'the ID is not in_ and letters and digits',
+  missing: 'not found any more, though only a draft can be deleted',
+  no_id: 'no ID',
+}
+
+/** In words; a reason written by a newer version is returned as it is. */
+export function formatReason(reason: string): string {
+  return words[reason as RefusalReason] ?? reason
+}
+
+/** As in "7: no customer (in_1, in_2, in_3 and others)". */
+export function formatRefused({ reason, count, examples }: Refused): string {
+  const others = count > examples.length ? ' and others' : ''
+  const named = examples.length === 0 ? '' : ` (${examples.join(', ')}${others})`
+  return `${count}: ${formatReason(reason)}${named}`
 }

@@ -1,54 +1,48 @@
-/** Lists the whole account again: slowly, for what no event told of; or at once, when somebody asks for it. */
-import { type Applied, addApplied, nothingApplied } from './apply.ts'
+/** Lists the whole account again: slowly, for changes without an event; or at once, when forced. */
+import { type Applied, addApplied } from './apply.ts'
 import { partsAtOnce } from './backfill.ts'
-import { listRanges } from './list-ranges.ts'
-import type { Looks } from './looks.ts'
-import { readCursor, writeCursor } from './ranges.ts'
+import { listAndCommit } from './list-ranges.ts'
+import { readCursor, wholeList, writeCursor } from './ranges.ts'
+import type { Refetch } from './refetch-invoices.ts'
 import { succeed } from './streams.ts'
-import { lookAtLeft } from './unsettled.ts'
-import type { World } from './world.ts'
+import type { SyncContext } from './sync-context.ts'
+import { fetchUnlisted } from './unsettled.ts'
 
 /**
- * `isForced`: now, and as fast as it goes; a list that was forced before and cut off goes on. With `pagesAtMost` it goes as fast, and
- * stops after so many; the next call goes on.
+ * A forced list runs at full speed, and goes on with a forced one that was cut off. With `pagesAtMost` it is as fast and stops
+ * after so many pages; the next call goes on.
  */
 export function createRelist(
-  world: World,
-  looks: Looks,
-  onProgress?: (step: string, invoices: number, part: number | null) => void,
+  context: SyncContext,
+  refetch: Refetch,
 ): (isForced: boolean, pagesAtMost?: number) => Promise<Applied> {
-  const { streams, names, answers, store } = world
+  const { streams, names, calls, store, reportProgress } = context
   return (isForced, pagesAtMost = Number.POSITIVE_INFINITY) =>
     streams.run(names.relist, async found => {
       const kept = readCursor(found.cursor)
       const isAnew = found.cursor === null || kept.since === null || (isForced && !kept.isForced)
       const about = isAnew
-        ? { since: answers.nextStamp(), isForced }
+        ? { since: calls.nextStamp(), isForced }
         : { since: kept.since ?? 0, isForced: kept.isForced }
-      // The first time, everything was last listed by the backfill: that this list is under way is no lack of it.
+      // Before the first relist, the backfill was the last list of everything.
       const listed_at = found.succeeded_at ?? (await streams.read(names.backfill)).succeeded_at
       const stream = { ...found, succeeded_at: listed_at, failed_at: null, error: null }
       const isFast = isForced || pagesAtMost < Number.POSITIVE_INFINITY
-      let total = nothingApplied
-      const isWhole = await listRanges({
-        ...world,
+      const { applied, isWhole } = await listAndCommit(context, {
         urgency: isFast ? 'soon' : 'slowly',
-        ranges: isAnew ? readCursor(null).ranges : kept.ranges,
+        ranges: isAnew ? [wholeList] : kept.ranges,
         parallel: isFast ? partsAtOnce : 1,
         pagesAtMost,
-        async store(pages, left) {
-          // At the end the cursor stays, until those that were not listed are asked for too.
-          const applied = await answers.commit(pages, null, async tx => {
-            if (left.length === 0) return
+        async alongside(tx, left) {
+          // At the end the cursor stays until the invoices that were not listed are fetched too.
+          if (left.length > 0)
             await tx.saveStream({ ...stream, cursor: writeCursor({ ...about, ranges: left }) })
-          })
-          total = addApplied(total, applied)
         },
-        onProgress: (invoices, part) => onProgress?.('listed again', invoices, part),
+        onProgress: (invoices, part) => reportProgress?.('listed again', invoices, part),
       })
-      if (!isWhole) return total
-      total = addApplied(total, await lookAtLeft(world, looks, about.since))
-      await store.transaction(succeed(stream, null))
-      return total
+      if (!isWhole) return applied
+      const unlisted = await fetchUnlisted(context, refetch, about.since)
+      await store.transaction(tx => succeed(tx, names.relist))
+      return addApplied(applied, unlisted)
     })
 }

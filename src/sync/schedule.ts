@@ -1,7 +1,7 @@
-/** When what is due again and again. Pauses run on a clock that nobody sets; only what is stored is told by the calendar. */
+/** Timers of steps that repeat. Pauses run on a monotonic clock; only stored moments are compared by the calendar. */
 
 export interface Clocks {
-  /** In milliseconds, from anywhere; it never goes back. */
+  /** Monotonic, in milliseconds. */
   elapsed(): number
   /** In milliseconds since the epoch; it may be set at any time. */
   calendar(): number
@@ -10,43 +10,48 @@ export interface Clocks {
 export const realClocks: Clocks = { elapsed: () => performance.now(), calendar: () => Date.now() }
 
 export interface Timer {
-  /** In milliseconds until it is due; 0 when it is. */
+  /** Milliseconds until it is due; 0 when it is. */
   left(): number
-  /** Due again when its pause has passed from now on, or the given one. */
-  restart(after?: number): void
+  /** Makes it due after its interval from now on, or after the given pause. */
+  restart(pauseMs?: number): void
 }
 
-/** `after` is how long until it is due for the first time. */
-export function createTimer(every: number, { elapsed }: Clocks, after = 0): Timer {
-  let dueAt = elapsed() + after
+/** It is first due after `firstMs`. */
+export function createTimer(everyMs: number, { elapsed }: Clocks, firstMs = 0): Timer {
+  let dueAt = elapsed() + firstMs
   return {
     left: () => Math.max(0, dueAt - elapsed()),
-    restart(pause = every) {
-      dueAt = elapsed() + pause
+    restart(pauseMs = everyMs) {
+      dueAt = elapsed() + pauseMs
     },
   }
 }
 
-/** What is left of a pause since a stored moment. One that lies ahead was stored by a clock that was wrong: nothing is left. */
+/** The rest of an interval since a stored moment. A moment in the future was stored by a wrong clock: nothing is left. */
 export function leftSince(
   moment: number | null,
-  every: number,
+  everyMs: number,
   { calendar }: Pick<Clocks, 'calendar'>,
 ): number {
-  const age = moment === null ? every : calendar() - moment
-  return age < 0 ? 0 : Math.max(0, every - age)
+  const age = moment === null ? everyMs : calendar() - moment
+  return age < 0 ? 0 : Math.max(0, everyMs - age)
 }
 
 export interface Step {
   timer: Timer
-  /** Whether it stays due until it restarts its timer itself, as what is done bit by bit. */
+  /** Whether it stays due until it restarts its timer itself. */
   isBitByBit?: true
   run(): Promise<unknown>
 }
 
+/** A step with a constant interval, due at once. */
+export function every(ms: number, clocks: Clocks, run: Step['run']): Step {
+  return { timer: createTimer(ms, clocks), run }
+}
+
 /**
- * Runs the first of these steps that is due, and says after how many milliseconds to come back. A step's next turn is
- * settled before it runs: one that fails must not keep the others from theirs.
+ * Runs the first step that is due, and returns the milliseconds until the next one is. A timer restarts before its step runs: a
+ * step that fails must not block the others.
  */
 export async function runDue(steps: readonly Step[]): Promise<number> {
   const due = steps.find(({ timer }) => timer.left() === 0)

@@ -1,4 +1,4 @@
-/** Streams of records: where each stands, and that it is told when one fails. */
+/** Streams of records: the position, last success and last failure of each. */
 import type { Stream, WriteStore, WriteTransaction } from '../store/store.ts'
 
 export interface Streams {
@@ -8,12 +8,7 @@ export interface Streams {
 }
 
 export function createStreams(store: WriteStore, signal: AbortSignal): Streams {
-  async function read(name: string): Promise<Stream> {
-    const streams = await store.listStreams()
-    const none = { name, cursor: null, succeeded_at: null, failed_at: null, error: null }
-    return streams.find(stream => stream.name === name) ?? none
-  }
-
+  const read = async (name: string) => (await readStreams(store)).get(name) ?? newStream(name)
   return {
     read,
     async run(name, run) {
@@ -31,8 +26,16 @@ export function createStreams(store: WriteStore, signal: AbortSignal): Streams {
   }
 }
 
-/** Records that a run reached its end, and where the next one begins. */
-export function succeed(stream: Stream, cursor: string | null, at = Date.now()) {
-  return (tx: WriteTransaction): Promise<void> =>
-    tx.saveStream({ ...stream, cursor, succeeded_at: at, failed_at: null, error: null })
+export async function readStreams(store: Pick<WriteStore, 'listStreams'>): Promise<Map<string, Stream>> {
+  return new Map((await store.listStreams()).map(stream => [stream.name, stream]))
+}
+
+/** A stream that has not run yet. */
+export function newStream(name: string): Stream {
+  return { name, cursor: null, succeeded_at: null, failed_at: null, error: null }
+}
+
+/** Records that a run reached its end: the next one begins anew. */
+export function succeed(tx: WriteTransaction, name: string, at = Date.now()): Promise<void> {
+  return tx.saveStream({ ...newStream(name), succeeded_at: at })
 }

@@ -5,8 +5,9 @@ import type { WriteStore } from '../store/store.ts'
 import { billingStreams } from '../stream-names.ts'
 import type { Connector } from './connector.ts'
 import { eventsEvery } from './intervals.ts'
-import { customerPatience, readStreams, relistPages, retryAside, type Tell } from './rhythm.ts'
+import { customerPatienceMs, type ReportStep, relistPages, retryAll } from './rounds.ts'
 import { createTimer, realClocks, runDue } from './schedule.ts'
+import { readStreams } from './streams.ts'
 
 /** Pause after a failure. */
 export const retryPauseMs = 5_000
@@ -39,22 +40,23 @@ interface SyncInvoicesOptions {
 export async function syncInvoices(
   connector: Connector,
   options: SyncInvoicesOptions,
-  tell: Tell,
+  reportStep: ReportStep,
 ): Promise<void> {
   const { store, signal, isFull = false } = options
   const names = billingStreams(connector.source)
   const lastRunAt = (await readStreams(store)).get(names.events)?.succeeded_at ?? null
   do {
-    tell('backfill', await whileFollowing(connector, options, connector.backfill()))
-    tell('catchUp', await connector.catchUp())
+    reportStep('backfill', await whileFollowing(connector, options, connector.backfill()))
+    reportStep('catchUp', await connector.catchUp())
     // The events had a gap that only the list can close.
   } while (!(await connector.isListed()))
   signal.throwIfAborted()
   const relist = (await readStreams(store)).get(names.relist)
   const pages = isFull ? undefined : relistPages(connector, relist, lastRunAt, realClocks)
-  if (pages !== 0) tell('relist', await whileFollowing(connector, options, connector.relist(isFull, pages)))
-  tell('rereadUnsettled', await connector.rereadUnsettled(connector.startedAt))
-  await retryAside(connector, tell)
+  if (pages !== 0)
+    reportStep('relist', await whileFollowing(connector, options, connector.relist(isFull, pages)))
+  reportStep('rereadUnsettled', await connector.rereadUnsettled(connector.startedAt))
+  await retryAll(connector, reportStep)
 }
 
 async function whileFollowing<T>(
@@ -65,7 +67,7 @@ async function whileFollowing<T>(
   const done = new AbortController()
   const signal = AbortSignal.any([options.signal, done.signal])
   const timer = createTimer(eventsEvery, realClocks, eventsEvery)
-  const steps = [{ timer, run: () => connector.catchUp(customerPatience) }]
+  const steps = [{ timer, run: () => connector.catchUp(customerPatienceMs) }]
   const following = repeat(() => runDue(steps), options.log, signal)
   try {
     const result = await work

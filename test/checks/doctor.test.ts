@@ -22,7 +22,7 @@ import { createDocumentSource } from '../../src/invoicexpress/document-source.ts
 import { usualRules } from '../../src/linking/link.ts'
 import { openOperatorStore, openWriteStore, prepareStore } from '../../src/store/engines.ts'
 import { createBillingSource } from '../../src/stripe/billing-source.ts'
-import { neededEvents } from '../../src/stripe/needed-events.ts'
+import { neededEvents } from '../../src/stripe/events.ts'
 import type { Pace } from '../../src/upstream/paced-calls.ts'
 import { eventually, type Outcome } from '../support/cli.ts'
 import { engines, postgresServer, runSql } from '../support/engines.ts'

@@ -23,9 +23,9 @@ function measure({ store, source, connector }: Rig, given: Partial<DriftOptions>
   const run = createDriftMeasure({
     ...{ store, payments: source, documents: null, rules: usualRules },
     onDifference: (key, fields) => told.push({ key, fields }),
-    repair: ({ id, customer_id }) => connector.lookAt(id, customer_id),
+    repair: key => connector.refetch(key),
     async repairNear(customerId, created) {
-      const { changed, deleted } = await connector.lookAround(customerId, created)
+      const { changed, deleted } = await connector.refetchNear(customerId, created)
       return changed + deleted
     },
     wait: async () => {},
@@ -234,8 +234,8 @@ describe('drift', () => {
     const { run, told } = measure(rig, {
       documents: rig.documentSource,
       async repair({ customer_id, id }, documents) {
-        await rig.connector.lookAt(id, customer_id)
-        await rig.sync.lookAt(documents)
+        await rig.connector.refetch({ id, customer_id })
+        await rig.sync.refetch(documents)
       },
     })
     for (let round = 0; round < 60 && told.length === 0; round++) await run()

@@ -10,6 +10,7 @@ import { usualRules } from '../../src/linking/link.ts'
 import type { JournalEntry } from '../../src/store/document-store.ts'
 import { openOperatorStore } from '../../src/store/engines.ts'
 import { observationStamp, type WriteStore, type WriteTransaction } from '../../src/store/store.ts'
+import { noGuard } from '../../src/sync/deletion-guard.ts'
 import { relinkInvoices } from '../../src/sync/link-invoices.ts'
 import { assertOneLine, createCli, type Outcome } from '../support/cli.ts'
 import { type Engine, engines } from '../support/engines.ts'
@@ -92,7 +93,9 @@ async function createWorld(t: TestContext, engine: Engine): Promise<World> {
     },
     async relink() {
       const wanted = { documents: [], invoices: [id] }
-      await store.transaction(tx => relinkInvoices(tx, wanted, usualRules, 'list', now))
+      await store.transaction(tx =>
+        relinkInvoices(tx, wanted, 'list', { rules: usualRules, guard: noGuard, now }),
+      )
     },
   }
 }

@@ -18,6 +18,7 @@ import type { LinkedInvoice } from '../../src/store/document-store.ts'
 import { openOperatorStore } from '../../src/store/engines.ts'
 import { observationStamp, type WriteStore } from '../../src/store/store.ts'
 import { stripeIdentity } from '../../src/stripe/source-identity.ts'
+import { noGuard } from '../../src/sync/deletion-guard.ts'
 import { relinkInvoices } from '../../src/sync/link-invoices.ts'
 import { createCli, type Outcome } from '../support/cli.ts'
 import { type Engine, engines } from '../support/engines.ts'
@@ -77,7 +78,7 @@ async function plant(store: WriteStore, planted: readonly Planted[]): Promise<vo
       )
     }
     const invoices = planted.map(({ invoice }) => invoice.id)
-    await relinkInvoices(tx, { documents: [], invoices }, usualRules, 'test')
+    await relinkInvoices(tx, { documents: [], invoices }, 'test', { rules: usualRules, guard: noGuard })
   })
 }
 

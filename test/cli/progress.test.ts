@@ -123,7 +123,7 @@ test('a long list tells how far it has come, though nobody counted it', async t 
     signal: AbortSignal.timeout(60_000),
     ranges: [wholeList],
     parallel: 16,
-    answers: { ask: async question => ({ ...(await question()), askedAt: ++stamp }) },
+    calls: { ask: async request => ({ ...(await request()), askedAt: ++stamp }) },
     async store(pages) {
       for (const { observations } of pages) for (const { id } of observations) stored.add(id)
     },
@@ -170,7 +170,7 @@ test('what remains is told by how much is there, not by how long ago it was', as
     signal: AbortSignal.timeout(60_000),
     ranges: [wholeList],
     parallel: 16,
-    answers: { ask: async question => ({ ...(await question()), askedAt: 0 }) },
+    calls: { ask: async request => ({ ...(await request()), askedAt: 0 }) },
     store: async () => {},
     onProgress: (done, part) => part !== null && told.push([done, part]),
   })

@@ -184,7 +184,7 @@ describe('guards', () => {
     for (const claim of [{}, { state: 'failed' }, { state: 'ignored' }, { ix_id: 5 }] as const) {
       const { fields, why } = derive({ invoice: withDocument, claim })
       assert.deepEqual(fields, withDocument)
-      assert.match(why, /4711 was not looked at yet/)
+      assert.match(why, /4711 was not read yet/)
     }
   })
   it('deleted is believed at once', () => {

@@ -31,11 +31,11 @@ import { stateKinds } from '../../sandbox/invoicexpress/states.ts'
 import { createAccount } from '../../sandbox/stripe/account.ts'
 import { stripeControls } from '../../sandbox/stripe/control.ts'
 import type { StripeInvoice } from '../../sandbox/stripe/objects.ts'
-import { permissions } from '../../sandbox/stripe/permissions.ts'
+import { permissions } from '../../sandbox/stripe/routes.ts'
 import { startStripeSandbox } from '../../sandbox/stripe/server.ts'
 import { documentTypes } from '../../src/document.ts'
 import { assertOneLine, createCli, isRefused } from '../support/cli.ts'
-import { assertDrips, countBytes } from '../support/faulty-body.ts'
+import { countBytes, faultEffects } from '../support/faulty-body.ts'
 
 const key = 'ix_test_sandbox'
 
@@ -662,7 +662,7 @@ describe('the protocol', () => {
 
   it('shows a change in lists only after the lag, and at once by id', async t => {
     const wait = takeClock(t)
-    const { sandbox, account, documents } = await start(t, { states: 'ordinary', lag: 600_000 })
+    const { sandbox, account, documents } = await start(t, { states: 'ordinary', lagMs: 600_000 })
     const [settled] = await listAll(sandbox, 'status[]=settled')
     const old = settled ?? assert.fail()
     const invoice = account.change('finalize')
@@ -727,7 +727,7 @@ describe('a document as PDF', () => {
 
   it('has an address that expires, and a new one when asked again', async t => {
     const wait = takeClock(t)
-    const { sandbox, documents } = await start(t, { pdfDelay: 0, pdfLifetime: 90_000 })
+    const { sandbox, documents } = await start(t, { pdfDelay: 0, pdfLifetimeMs: 90_000 })
     const [one = assert.fail()] = settled(documents.documents)
     const address = async () => (await ask(sandbox, `/api/pdf/${one.id}.json`)).json.output.pdfUrl
     const first = await address()
@@ -756,25 +756,11 @@ describe('faults of the local InvoiceXpress', () => {
   type Ask = (query?: string) => Promise<Response>
   /** What each does to a list of documents. */
   const effects: Record<DocumentFault, (ask: Ask, sandbox: InvoiceXpressSandbox) => Promise<unknown>> = {
-    hang: ask => assert.rejects(ask(), { name: 'TimeoutError' }),
+    ...faultEffects,
     async too_many(ask) {
       const answer = await ask()
       assert.deepEqual([answer.status, answer.headers.get('retry-after')], [429, null])
       assert.deepEqual(Object.keys((await answer.json()) as object), ['errors'])
-    },
-    error_500: async ask => assert.equal((await ask()).status, 500),
-    error_503: async ask => assert.equal((await ask()).status, 503),
-    truncated: async ask => assert.rejects((await ask()).text()),
-    garbled: async ask => assert.rejects((await ask()).json(), SyntaxError),
-    slow_body: async ask => assertDrips(await ask()),
-    reset: ask => assert.rejects(ask(), TypeError),
-    async redirect(ask, sandbox) {
-      const answer = await ask()
-      const location = new URL(answer.headers.get('location') ?? '')
-      assert.deepEqual([answer.status, location.hostname, location.search], [302, '127.0.0.1', ''])
-      assert.notEqual(location.origin, sandbox.address)
-      await (await fetch(location)).text()
-      assert.equal(sandbox.requests.get('redirected'), 1)
     },
     huge: async (_, sandbox) =>
       assert.ok((await countBytes(`${sandbox.address}/invoices.json?api_key=${key}`)) > 50_000_000),

@@ -9,7 +9,12 @@ import { pino } from 'pino'
 import { createRandom, pick, type Random } from '../../sandbox/random.ts'
 import type { StripeAccount } from '../../sandbox/stripe/account.ts'
 import type { StripeEvent } from '../../sandbox/stripe/objects.ts'
-import { type DeliverOptions, type Delivery, sign } from '../../sandbox/stripe/webhooks.ts'
+import {
+  type DeliverOptions,
+  type Delivery,
+  post as postSigned,
+  sign,
+} from '../../sandbox/stripe/webhooks.ts'
 import { CliError } from '../../src/cli/terminal/cli-error.ts'
 import { syncOn } from '../../src/cli/wiring/start-sync.ts'
 import { usualRules } from '../../src/linking/link.ts'
@@ -38,20 +43,9 @@ interface PostOptions {
   method?: string
 }
 
-/** The answer's status; 0 when there was none. */
 function post(url: string, body: string, options: PostOptions = {}): Promise<number> {
   const { secret = webhookSecret, signature = sign(body, secret), method = 'POST' } = options
-  return new Promise(resolve => {
-    const headers = { 'content-length': Buffer.byteLength(body), 'stripe-signature': signature }
-    const outgoing = request(url, { method, headers, agent: false, timeout: 40_000 })
-    outgoing.on('response', response => {
-      response.resume()
-      response.on('close', () => resolve(response.statusCode ?? 0))
-    })
-    outgoing.on('timeout', () => outgoing.destroy())
-    outgoing.on('error', () => resolve(0))
-    outgoing.end(body)
-  })
+  return postSigned(url, body, signature, { method, timeoutMs: 40_000 })
 }
 
 const postEvent = (url: string, event: StripeEvent) => post(url, JSON.stringify(event))

@@ -78,7 +78,7 @@ export async function startDocuments(
       signal: new AbortController().signal,
       fetchesPerRun: Number.POSITIVE_INFINITY,
       // Rounds follow each other at once here.
-      missesApart: 0,
+      missesApartMs: 0,
       ...more,
     })
   const connector = await rig.connect({ rules })

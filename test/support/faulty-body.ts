@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { get, type IncomingMessage } from 'node:http'
+import type { Serving } from '../../sandbox/serving.ts'
 
 /** Asserts that the body comes, but so slowly that nobody waits for its end; and hangs up. */
 export async function assertDrips(response: Response): Promise<void> {
@@ -22,4 +23,23 @@ export async function countBytes(url: string, headers: Record<string, string> = 
   let bytes = 0
   for await (const chunk of incoming) bytes += chunk.length
   return bytes
+}
+
+/** The effects of faults that are alike on every local service; `ask` requests a list. */
+export const faultEffects = {
+  hang: (ask: () => Promise<Response>) => assert.rejects(ask(), { name: 'TimeoutError' }),
+  error_500: async (ask: () => Promise<Response>) => assert.equal((await ask()).status, 500),
+  error_503: async (ask: () => Promise<Response>) => assert.equal((await ask()).status, 503),
+  truncated: async (ask: () => Promise<Response>) => assert.rejects((await ask()).text()),
+  garbled: async (ask: () => Promise<Response>) => assert.rejects((await ask()).json(), SyntaxError),
+  slow_body: async (ask: () => Promise<Response>) => assertDrips(await ask()),
+  reset: (ask: () => Promise<Response>) => assert.rejects(ask(), TypeError),
+  async redirect(ask: () => Promise<Response>, sandbox: Serving) {
+    const answer = await ask()
+    const location = new URL(answer.headers.get('location') ?? '')
+    assert.deepEqual([answer.status, location.hostname, location.search], [302, '127.0.0.1', ''])
+    assert.notEqual(location.origin, sandbox.address)
+    await (await fetch(location)).text()
+    assert.equal(sandbox.requests.get('redirected'), 1)
+  },
 }

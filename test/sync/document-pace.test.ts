@@ -7,7 +7,7 @@ import { startDocuments } from '../support/documents.ts'
 import { type Engine, engines } from '../support/engines.ts'
 
 /** Twice InvoiceXpress' own pace. An answer takes as long as four requests of it. */
-const [perSecond, latency] = [16, 250]
+const [perSecond, latencyMs] = [16, 250]
 
 const kinds = { lists: /^\/invoices\.json/, documents: /^\/\w+\/\d+\.json/, clients: /^\/clients\/\d+\.json/ }
 
@@ -40,7 +40,7 @@ test('lists, documents and clients are asked for while at least three others are
   const [sqlite] = engines as [Engine]
   const rig = await startDocuments(t, sqlite, {
     ...{ invoices: 120, customers: 30, documents: { states: 'ordinary' } },
-    ...{ ix: { latency }, ixPace: { perSecond } },
+    ...{ ix: { latencyMs }, ixPace: { perSecond } },
   })
   await rig.connector.backfill()
   const [template = assert.fail()] = [...rig.documents.documents.values()].filter(

@@ -26,7 +26,7 @@ describe('documents', { concurrency: engines.length }, () => {
       test('with lag and faults on both systems, it converges to the same truth', async t => {
         const rig = await startDocuments(t, engine, {
           invoices: 60,
-          ix: { lag: 300, chaos: 0.1 },
+          ix: { lagMs: 300, chaos: 0.1 },
           attempts: 8,
           ixWaitMs: 1_000,
         })

@@ -13,7 +13,7 @@ import {
 import type { Invoice } from '../../src/invoice.ts'
 import type { Observation } from '../../src/sources.ts'
 import type { StoredRecord } from '../../src/store/store.ts'
-import { readEvent } from '../../src/stripe/billing-source.ts'
+import { readEvent } from '../../src/stripe/events.ts'
 import { type Applied, applyObservations } from '../../src/sync/apply.ts'
 import { type Connector, createConnector } from '../../src/sync/connector.ts'
 import { campaign } from '../support/campaign.ts'

@@ -39,7 +39,7 @@ test('when pages cannot be stored, no later page of their part leads the cursor 
       signal: AbortSignal.timeout(60_000),
       ranges: left,
       parallel: 16,
-      answers: { ask: async question => ({ ...(await question()), askedAt: ++stamp }) },
+      calls: { ask: async request => ({ ...(await request()), askedAt: ++stamp }) },
       async store(pages, then) {
         // As slow as a disk, so that pages wait for each other.
         await new Promise(resolve => setTimeout(resolve, 20))

@@ -12,6 +12,7 @@ import { openWriteStore } from '../../src/store/engines.ts'
 import { observationStamp, type WriteStore, type WriteTransaction } from '../../src/store/store.ts'
 import { stripeIdentity } from '../../src/stripe/source-identity.ts'
 import { applyObservations } from '../../src/sync/apply.ts'
+import { noGuard } from '../../src/sync/deletion-guard.ts'
 import { relinkInvoices } from '../../src/sync/link-invoices.ts'
 import { campaign } from '../support/campaign.ts'
 import { engines } from '../support/engines.ts'
@@ -67,7 +68,7 @@ function relink(tx: WriteTransaction, documents: readonly Document[]): Promise<u
     documents: documents.map(({ id }) => id),
     invoices: documents.flatMap(({ reference }) => reference ?? []),
   }
-  return relinkInvoices(tx, wanted, usualRules, 'test')
+  return relinkInvoices(tx, wanted, 'test', { rules: usualRules, guard: noGuard })
 }
 
 async function readInvoices(store: WriteStore): Promise<Invoice[]> {

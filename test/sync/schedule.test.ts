@@ -7,7 +7,7 @@ import { stripeIdentity } from '../../src/stripe/source-identity.ts'
 import { nothingApplied } from '../../src/sync/apply.ts'
 import type { Connector } from '../../src/sync/connector.ts'
 import type { DocumentSync } from '../../src/sync/documents.ts'
-import { documentRounds, invoiceRounds, relistPages } from '../../src/sync/rhythm.ts'
+import { documentRounds, invoiceRounds, relistPages } from '../../src/sync/rounds.ts'
 import { type Clocks, createTimer, leftSince, runDue, type Step } from '../../src/sync/schedule.ts'
 
 const minute = 60_000
@@ -66,7 +66,7 @@ function followDocuments({ store, clocks, ran }: World): Promise<Step[][]> {
     },
   } as unknown as DocumentSync
   const connector = { isListed: async () => true } as unknown as Connector
-  return documentRounds(documents, { connector, store, clocks, tell: step => ran.push(step) })
+  return documentRounds(documents, { connector, store, clocks, reportStep: step => ran.push(step) })
 }
 
 function followInvoices({ store, clocks, ran }: World): Promise<Step[][]> {
@@ -81,8 +81,8 @@ function followInvoices({ store, clocks, ran }: World): Promise<Step[][]> {
     retrySetAside: async () => null,
     retryWaiting: async () => null,
   } as unknown as Connector
-  const tell = (step: string) => ran.push(step)
-  return invoiceRounds({ connector, store, clocks, tell, isFull: false, afterReread: async () => {} })
+  const reportStep = (step: string) => ran.push(step)
+  return invoiceRounds({ connector, store, clocks, reportStep, isFull: false, afterReread: async () => {} })
 }
 
 const count = (ran: readonly string[], step: string) => ran.filter(each => each === step).length

@@ -3,7 +3,7 @@ import { SourceError } from '../../sources.ts'
 import { openOperatorStore, openWriteStore } from '../../store/engines.ts'
 import type { WriteStore } from '../../store/store.ts'
 import { fenceStore, waitForLease } from '../../sync/lease.ts'
-import { type Comparison, changePins, compareAccounts, tellAccount } from '../../sync/pins.ts'
+import { type Comparison, changePins, compareAccounts, formatAccount } from '../../sync/pins.ts'
 import { hasEnded, nameProcess } from '../../sync/process-name.ts'
 import { invoiceXpressOf, invoiceXpressSettings, stripeOf, stripeSettings } from '../settings/connections.ts'
 import { addSettings } from '../settings/options.ts'
@@ -107,8 +107,8 @@ async function changeAccounts(options: { confirm?: true } & Options): Promise<vo
 }
 
 function describeChange({ source, pinned, found }: Comparison): string {
-  const before = pinned === null ? 'invoices that the key does not find' : tellAccount(source, pinned)
-  const common = `From ${before}\nto ${tellAccount(source, found)}:\n`
+  const before = pinned === null ? 'invoices that the key does not find' : formatAccount(source, pinned)
+  const common = `From ${before}\nto ${formatAccount(source, found)}:\n`
   if (source.system !== knownSources.billing.system)
     return `${common}  - Everything is read again from the new account.
   - Invoices whose documents are not there turn failed or not_synced, unless the brake holds that back.

@@ -67,7 +67,7 @@ export async function startDemoSystems(
     rules,
     log,
     signal: stopping.signal,
-    missesApart: 0,
+    missesApartMs: 0,
   })
   while ((await documentSync.sweepMonth()) !== null);
   const readDocuments = async () => {

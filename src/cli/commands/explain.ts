@@ -8,7 +8,7 @@ import type { JournalEntry, KnownDocument } from '../../store/document-store.ts'
 import { openOperatorStore } from '../../store/engines.ts'
 import type { OperatorStore } from '../../store/store.ts'
 import { isStreamOf } from '../../stream-names.ts'
-import { isRefusedKind, tellReason } from '../../sync/refusals.ts'
+import { formatReason, isRefusedKind } from '../../sync/read-state.ts'
 import { linkRulesOf, linkSettings } from '../settings/connections.ts'
 import { addSettings } from '../settings/options.ts'
 import { type Options, readSettings } from '../settings/read-settings.ts'
@@ -78,7 +78,7 @@ export async function explainAs(
 
 /** The reason why the stored invoice is not the payment platform's current one. */
 function describeAside({ kind, reason, first_at, last_at }: SetAside): string {
-  const why = isRefusedKind(kind) ? `Refused: ${tellReason(reason)}` : `Set aside: ${reason}`
+  const why = isRefusedKind(kind) ? `Refused: ${formatReason(reason)}` : `Set aside: ${reason}`
   const since = `since ${new Date(first_at).toISOString()}, last seen so ${new Date(last_at).toISOString()}`
   return printable(`${kind === 'outdated' ? 'Out of date. ' : ''}${why}; ${since}.`)
 }

@@ -4,10 +4,9 @@ import { formatDrift } from '../../checks/check-drift.ts'
 import { type DriftEstimates, readDrift } from '../../metrics/drift-estimate.ts'
 import { openOperatorStore } from '../../store/engines.ts'
 import type { Stream } from '../../store/store.ts'
-import { advice, tellHeld } from '../../sync/brake.ts'
-import { tellCursor } from '../../sync/ranges.ts'
-import { readState, type SyncState } from '../../sync/read-state.ts'
-import { type Refused, tellRefused } from '../../sync/refusals.ts'
+import { advice, formatHeld } from '../../sync/deletion-guard.ts'
+import { formatCursor } from '../../sync/ranges.ts'
+import { formatRefused, type Refused, readState, type SyncState } from '../../sync/read-state.ts'
 import { addSettings } from '../settings/options.ts'
 import { type Options, readSettings } from '../settings/read-settings.ts'
 import { jsonLine } from '../terminal/json-line.ts'
@@ -68,7 +67,7 @@ function writeText({ streams, pins, lease, setAside, refused, held, drift }: Sta
     ...(lease.epoch > 0 ? [['Synchronizing:', lease.holder ?? 'no process']] : []),
     ...formatDrift(drift),
   ]
-  const brake = tellHeld(held)
+  const brake = formatHeld(held)
   const aside = setAside.newest.map(({ system, kind, id, reason, tries, last_at }) =>
     printable(`  ${system} ${kind} ${id}: ${reason} (${tries} tries, last ${agoOf(last_at)})`),
   )
@@ -89,7 +88,7 @@ function writeText({ streams, pins, lease, setAside, refused, held, drift }: Sta
 function list(heading: string, refused: readonly Refused[], kind: Refused['kind']): string {
   const some = refused.filter(each => each.kind === kind)
   const total = some.reduce((sum, { count }) => sum + count, 0)
-  const lines = some.map(each => printable(`  ${tellRefused(each)}`))
+  const lines = some.map(each => printable(`  ${formatRefused(each)}`))
   return total === 0 ? '' : `\n${heading}: ${total}.\n${lines.join('\n')}\n`
 }
 
@@ -99,7 +98,7 @@ function describe({ name, succeeded_at, cursor, failed_at, error }: Stream): str
     name,
     succeeded_at === null ? 'never' : new Date(succeeded_at).toISOString(),
     succeeded_at === null ? '' : formatSpan(Date.now() - succeeded_at),
-    cursor === null ? '' : tellCursor(cursor),
+    cursor === null ? '' : formatCursor(cursor),
     failure,
   ]
 }

@@ -10,10 +10,10 @@ import { billingStreams } from '../../stream-names.ts'
 import { createBillingSource } from '../../stripe/billing-source.ts'
 import type { StripeOptions } from '../../stripe/client.ts'
 import { stripeIdentity } from '../../stripe/source-identity.ts'
-import { type Brake, createBrake } from '../../sync/brake.ts'
+import { createDeletionGuard, type DeletionGuard } from '../../sync/deletion-guard.ts'
 import { fenceStore, type HeldLease, waitForLease } from '../../sync/lease.ts'
 import { relinkInvoices } from '../../sync/link-invoices.ts'
-import { type Accounts, type Comparison, compareAccounts, savePins, tellAccount } from '../../sync/pins.ts'
+import { type Accounts, type Comparison, compareAccounts, formatAccount, savePins } from '../../sync/pins.ts'
 import { hasEnded, nameProcess } from '../../sync/process-name.ts'
 import { createStreams } from '../../sync/streams.ts'
 import { pause, retryPauseMs } from '../../sync/sync-invoices.ts'
@@ -35,14 +35,14 @@ export interface SyncOptions extends ReturnType<typeof syncOf> {
   isFull?: boolean
   /** Whether a single run waits for another process that synchronizes; otherwise it is an error. */
   wait?: boolean
-  /** Whether to apply the changes that the brake holds back by now. */
+  /** Whether to apply the changes that the guard holds back by now. */
   letThrough?: boolean
 }
 
 export interface OpenConnector {
   /** Commits nothing once another process is the connector. Closing it lets the next one begin. */
   store: WriteStore
-  brake: Brake
+  guard: DeletionGuard
   /** Aborted by the signal, and once another process is the connector. */
   signal: AbortSignal
   /** Before anything of an upstream system is written: rejects when the accounts are not the store's. */
@@ -66,14 +66,14 @@ export async function openConnector(options: SyncOptions, isOnce: boolean): Prom
     lease = await waitForLease(leases, { ...names, wait, log, signal: turn })
     const fenced = fenceStore(store, lease)
     const stopped = AbortSignal.any([signal, lease.lost])
-    const brake = await createBrake(fenced, log, letThrough)
+    const guard = await createDeletionGuard(fenced, log, letThrough)
     return {
       store: { ...fenced, close },
-      brake,
+      guard,
       signal: stopped,
       async settle() {
         await settleAccounts(fenced, accounts, log, isOnce, stopped)
-        await relinkReleased(fenced, brake, options.rules)
+        await relinkReleased(fenced, guard, options.rules)
       },
     }
   } catch (error) {
@@ -136,18 +136,20 @@ async function settleAccounts(
 }
 
 /** Invoices that kept a document which is gone: nothing else would look at them again. Drafts are looked at anyway. */
-async function relinkReleased(store: WriteStore, brake: Brake, rules: LinkRules): Promise<void> {
-  const ids = brake.released('downgrade').map(({ id }) => id)
+async function relinkReleased(store: WriteStore, guard: DeletionGuard, rules: LinkRules): Promise<void> {
+  const ids = guard.released('downgrade').map(({ id }) => id)
   for (let start = 0; start < ids.length; start += batchSize) {
     const wanted = { documents: [], invoices: ids.slice(start, start + batchSize) }
-    await store.transaction(tx => relinkInvoices(tx, wanted, rules, 'brake', Date.now(), brake))
+    await store.transaction(tx => relinkInvoices(tx, wanted, 'brake', { rules, guard }))
   }
 }
 
 function describeOther({ source, pinned, found }: Comparison): string {
   const settings = source.system === stripeIdentity.system ? 'STRIPE_API_KEY' : 'INVOICEXPRESS_ACCOUNT'
   const holds =
-    pinned === null ? 'invoices that this key does not find' : `what came from ${tellAccount(source, pinned)}`
-  const leads = pinned === found ? 'finds none of it' : `leads to ${tellAccount(source, found)}`
+    pinned === null
+      ? 'invoices that this key does not find'
+      : `what came from ${formatAccount(source, pinned)}`
+  const leads = pinned === found ? 'finds none of it' : `leads to ${formatAccount(source, found)}`
   return `This store holds ${holds}, and ${settings} ${leads}. Nothing was changed. Use that account's key, or another store (DATABASE_URL); to follow the other account from now on: fatura account change.`
 }

@@ -9,12 +9,12 @@ import { type Notification, SourceError } from '../../sources.ts'
 import { StoreError, StoreReplaced } from '../../store/store.ts'
 import { createBillingSource } from '../../stripe/billing-source.ts'
 import { createWebhookServer } from '../../stripe/webhook.ts'
-import { advice, tellHeld } from '../../sync/brake.ts'
 import { createConnector } from '../../sync/connector.ts'
+import { advice, formatHeld } from '../../sync/deletion-guard.ts'
 import { createDocumentSync } from '../../sync/documents.ts'
 import { LeaseLost } from '../../sync/lease.ts'
 import { ageClaims } from '../../sync/link-invoices.ts'
-import { documentRounds, invoiceRounds, type Tell } from '../../sync/rhythm.ts'
+import { documentRounds, invoiceRounds, type ReportStep } from '../../sync/rounds.ts'
 import { createTimer, realClocks, runDue, type Step } from '../../sync/schedule.ts'
 import { pause, repeat, retryPauseMs, syncInvoices } from '../../sync/sync-invoices.ts'
 import { CliError } from '../terminal/cli-error.ts'
@@ -33,22 +33,22 @@ async function open(options: SyncOptions, isOnce: boolean): Promise<Opened> {
 /** One run: the whole account, the events since, the unsettled invoices; then the documents likewise. */
 export async function syncOnce(given: SyncOptions): Promise<void> {
   const options = await open(given, true)
-  const { store, brake, log, signal } = options
-  const tell = createTell(log)
+  const { store, guard, log, signal } = options
+  const reportStep = logStep(log)
   try {
     const steps = async () => {
       await options.settle()
       const { connector, documents } = await connect(options, true)
-      await syncInvoices(connector, options, tell)
-      if (documents === null) await ageClaims(store, options.rules, brake)
+      await syncInvoices(connector, options, reportStep)
+      if (documents === null) await ageClaims(store, { rules: options.rules, guard })
       else {
         while ((await documents.sweepMonth()) !== null);
-        tell('sweepRecent', await documents.sweepRecent())
-        tell('refreshOpen', await documents.refreshOpen())
+        reportStep('sweepRecent', await documents.sweepRecent())
+        reportStep('refreshOpen', await documents.refreshOpen())
       }
     }
     await Promise.race([steps(), graceAfter(signal).then(() => signal.throwIfAborted())])
-    const held = tellHeld({ deletion: brake.held('deletion'), downgrade: brake.held('downgrade') })
+    const held = formatHeld({ deletion: guard.held('deletion'), downgrade: guard.held('downgrade') })
     if (held !== null) throw new CliError(`The brake holds back changes that look wrong: ${held}; ${advice}.`)
   } finally {
     await store.close()
@@ -121,8 +121,8 @@ async function follow(options: Opened): Promise<void> {
 type Connected = Awaited<ReturnType<typeof connect>>
 
 async function connect(options: Opened, isOnce = false) {
-  const { stripe, keys, invoiceXpress, store, brake, rules, log, signal, onProgress, onDocuments } = options
-  const common = { store, brake, rules, log, signal }
+  const { stripe, keys, invoiceXpress, store, guard, rules, log, signal, onProgress, onDocuments } = options
+  const common = { store, guard, rules, log, signal }
   const payments = createBillingSource(stripe, undefined, keys)
   const source = invoiceXpress && createDocumentSource(invoiceXpress)
   return {
@@ -145,15 +145,15 @@ async function connect(options: Opened, isOnce = false) {
 
 /** Rounds that go on side by side, each with steps of its own. */
 async function planRounds(
-  { store, brake, rules, log, isFull = false }: Opened,
+  { store, guard, rules, log, isFull = false }: Opened,
   { connector, documents }: Connected,
 ): Promise<Step[][]> {
-  const common = { connector, store, clocks: realClocks, tell: createTell(log) }
+  const common = { connector, store, clocks: realClocks, reportStep: logStep(log) }
   const rounds = await invoiceRounds({
     ...common,
     isFull,
     // Otherwise the documents' own round does it.
-    afterReread: async () => documents === null && ageClaims(store, rules, brake),
+    afterReread: async () => documents === null && ageClaims(store, { rules, guard }),
   })
   return documents === null ? rounds : [...rounds, ...(await documentRounds(documents, common))]
 }
@@ -166,13 +166,13 @@ function measureDrift(
     ...{ store, payments, rules, documents: slowSource },
     onDifference: ({ customer_id, id: invoice_id }, fields) =>
       log.warn({ customer_id, invoice_id, fields }, 'a stored invoice differs from its source'),
-    async repair({ customer_id, id }, itsDocuments) {
-      await connector.lookAt(id, customer_id)
-      await documents?.lookAt(itsDocuments)
+    async repair(key, itsDocuments) {
+      await connector.refetch(key)
+      await documents?.refetch(itsDocuments)
     },
     async repairNear(customerId, created) {
-      const near = await connector.lookAround(customerId, created)
-      createTell(log)('lookAround', near)
+      const near = await connector.refetchNear(customerId, created)
+      logStep(log)('refetchNear', near)
       return near.changed + near.deleted
     },
     wait: milliseconds => sleep(milliseconds, undefined, { signal, ref: false }),
@@ -193,6 +193,6 @@ async function graceAfter(signal: AbortSignal): Promise<void> {
   await sleep(graceMs, undefined, { ref: false })
 }
 
-function createTell(log: Logger): Tell {
+function logStep(log: Logger): ReportStep {
   return (step, done) => log.info({ step, ...done }, 'synchronized')
 }

@@ -1,6 +1,5 @@
-/** What the platform answered, on its way into the store: stamped before it was asked, committed with what must not run ahead of it. */
+/** Calls to the platform, stamped before the request: of two answers, the store keeps the one that was requested later. */
 import type { Logger } from 'pino'
-import type { LinkRules } from '../linking/link.ts'
 import type { Observation, Unfit } from '../sources.ts'
 import { type RefusedKind, type SetAsideKey, waitingKind } from '../store/connector-store.ts'
 import { createStamps } from '../store/stamps.ts'
@@ -10,71 +9,70 @@ import {
   addApplied,
   applyObservations,
   type Cause,
+  noId,
   nothingApplied,
   type RefusedInvoice,
 } from './apply.ts'
-import type { Brake } from './brake.ts'
-import { noId } from './refusals.ts'
+import type { LinkOptions } from './link-invoices.ts'
 
 export interface Answer {
-  /** The stamp before the question. */
+  /** The stamp before the request. */
   askedAt: number
   observations: readonly Observation[]
   unfit?: readonly Unfit[]
-  /** How many records have no id to keep them by. */
+  /** Number of records without an id. */
   nameless?: number
 }
 
-export interface Answers {
-  /** The stamp before the first question of this process. */
+export interface StampedCalls {
+  /** The stamp before the first request of this process. */
   startedAt: number
   nextStamp(): number
-  /** Asks, with a stamp of its own. */
-  ask<T>(question: () => Promise<T>): Promise<T & { askedAt: number }>
-  /** Commits answers, and with them whatever else must not run ahead of them. */
+  /** Makes a request with a stamp of its own. */
+  ask<T>(request: () => Promise<T>): Promise<T & { askedAt: number }>
+  /** Commits answers; `alongside` writes, in the same transaction, what must not run ahead of them. */
   commit(
     answers: readonly Answer[],
     cause?: Cause | null,
     alongside?: (tx: WriteTransaction) => Promise<void>,
   ): Promise<Applied>
-  /** Remembers that these are set aside, so that they are cleared once they fit. */
+  /** Remembers records as set aside, so that they are cleared once they fit. */
   expect(records: readonly SetAsideKey[]): void
 }
 
-/** More are told apart by reading them from the store when they are tried again. */
+/** Further ones are read from the store when they are tried again. */
 const asideAtStart = 10_000
-/** A question that is open for longer, in microseconds, was left behind: no call takes that long. */
+/** In microseconds, longer than any call takes: a request that is open for longer was abandoned. */
 const longestOpen = 30 * 60 * 1_000_000
-/** However many are open: an answer that is forgotten too early is at worst followed by a later look. */
+/** An answer that is forgotten too early costs at worst one more fetch. */
 const rememberedAtMost = 200_000
 
 interface Aside {
   /** `invoice` for one that does not fit, a refused kind, or `waiting`. */
   kind: string
-  /** The stamp of the question that was answered so. */
+  /** The stamp of the request that was answered so. */
   askedAt: number
 }
 
 interface Writing {
   tx: WriteTransaction
-  /** What is set aside otherwise once this is committed; null for what no longer is. */
+  /** Changes to the set-aside records, remembered once this is committed; null for those that are cleared. */
   changes: Map<string, Aside | null>
 }
 
-export interface AnswersOptions {
-  /** What records that do not fit are set aside under. */
+export interface StampedCallsOptions extends LinkOptions {
+  /** The system that set-aside records are stored under. */
   system: string
   store: WriteStore
-  rules: LinkRules
-  brake: Brake
   log: Logger
 }
 
-export async function createAnswers({ system, store, rules, brake, log }: AnswersOptions): Promise<Answers> {
+export async function createStampedCalls(options: StampedCallsOptions): Promise<StampedCalls> {
+  const { system, store, rules, guard, log } = options
   const nextStamp = createStamps(await store.readLastObserved())
-  /** When the last answer about an invoice was there. Of questions asked before, it is open which saw more. */
+  /** The stamp at which the last answer about each invoice arrived. A request made before it may have seen more or less. */
   const answered = new Map<string, number>()
-  /** The stamps of questions that are not answered yet, the oldest first. */
+  /** Stamps of unanswered requests, the oldest first. */
   const open = new Set<number>()
   const aside = new Map<string, Aside>()
 
@@ -88,7 +86,7 @@ export async function createAnswers({ system, store, rules, brake, log }: Answer
     answered.set(id, nextStamp())
   }
 
-  /** What was answered before every open question was asked has nothing left to say. */
+  /** Forgets answers that arrived before every open request was made. */
   function forget(): void {
     const now = nextStamp()
     for (const stamp of open) {
@@ -102,7 +100,7 @@ export async function createAnswers({ system, store, rules, brake, log }: Answer
     }
   }
 
-  /** An invoice is set aside once, as the last answer has it; `record` is null when it no longer is. */
+  /** An invoice is set aside once, under the kind of the last answer; `record` is null when it fits. */
   async function replaceAside(
     { tx, changes }: Writing,
     id: string,
@@ -110,7 +108,7 @@ export async function createAnswers({ system, store, rules, brake, log }: Answer
     record: { kind: Aside['kind']; reason: string } | null,
   ): Promise<void> {
     const before = changes.has(id) ? changes.get(id) : aside.get(id)
-    // An answer that was asked for earlier than the one that was set aside says nothing of it.
+    // An answer that was requested earlier than the one that was set aside does not clear it.
     if (record === null && askedAt < (before?.askedAt ?? 0)) return
     if (before && before.kind !== record?.kind) {
       await tx.clearSetAside([{ system, kind: before.kind, id }])
@@ -121,7 +119,7 @@ export async function createAnswers({ system, store, rules, brake, log }: Answer
     changes.set(id, { kind: record.kind, askedAt: Math.max(askedAt, before?.askedAt ?? 0) })
   }
 
-  /** Of answers that have no invoice in common. */
+  /** The answers have no invoice in common. */
   async function apply(
     writing: Writing,
     answers: readonly Answer[],
@@ -135,7 +133,7 @@ export async function createAnswers({ system, store, rules, brake, log }: Answer
     const refused = new Map<string, { kind: RefusedKind; reason: string }>()
     const onRefused = ({ id, reason, isStored }: RefusedInvoice) =>
       refused.set(id, { kind: isStored ? 'outdated' : 'refused', reason })
-    const options = { isOpen, rules, cause, brake, onRefused, isPartial }
+    const options = { isOpen, rules, cause, guard, onRefused, isPartial }
     const applied = await applyObservations(writing.tx, observations, stamps, options)
     for (const { id } of observations) remember(id)
     const nameless = answers.reduce((sum, { nameless = 0 }) => sum + nameless, 0)
@@ -151,7 +149,6 @@ export async function createAnswers({ system, store, rules, brake, log }: Answer
     return applied
   }
 
-  /** Commits answers together, and with them whatever else must not run ahead of them. */
   async function write(
     answers: readonly Answer[],
     cause: Cause | null,
@@ -174,8 +171,8 @@ export async function createAnswers({ system, store, rules, brake, log }: Answer
   }
 
   /**
-   * Where a node is out of reach: commits the customers of each node alone, as far as that goes without the others. All of
-   * them are looked at again once it is back.
+   * While a node is out of reach: commits the customers of each node alone, where that is possible without the others. All of
+   * them are fetched again once it is back.
    */
   async function writeByNode(
     answers: readonly Answer[],
@@ -202,18 +199,18 @@ export async function createAnswers({ system, store, rules, brake, log }: Answer
       await alongside?.(writing.tx)
     })
     const waits = answers.reduce((sum, { observations }) => sum + observations.length, 0)
-    log.warn({ invoices: waits }, 'part of the database is out of reach; these are looked at again later')
+    log.warn({ invoices: waits }, 'part of the database is out of reach; these are fetched again later')
     return addApplied(total, rest)
   }
 
   return {
     startedAt: nextStamp(),
     nextStamp,
-    async ask(question) {
+    async ask(request) {
       const askedAt = nextStamp()
       open.add(askedAt)
       try {
-        return { ...(await question()), askedAt }
+        return { ...(await request()), askedAt }
       } catch (error) {
         open.delete(askedAt)
         throw error
@@ -258,7 +255,7 @@ function keepObservations(
   })
 }
 
-/** Answers in their order, together as far as no invoice comes twice: what was asked later is to find what was asked before. */
+/** Groups answers, in their order, so that no group holds an invoice twice: a later answer must find the earlier one stored. */
 function withoutRepeats(answers: readonly Answer[]): Answer[][] {
   const together: Answer[][] = []
   const seen = new Set<string>()

@@ -1,33 +1,32 @@
 /**
- * Holds back what is likelier a fault than a fact: many drafts that vanish at once, many invoices that lose their documents
- * at once. Everything else goes on. What is held back stays as it was until somebody lets it through, or until it turns
- * out to be there.
+ * Holds back implausible changes: many drafts that disappear at once, many invoices that lose their documents at once. These
+ * stay as they were until an operator lets the changes through, or until the drafts and documents are found again.
  */
 import type { Logger } from 'pino'
-import type { InvoiceKey } from '../invoice.ts'
+import { type InvoiceKey, keyOf } from '../invoice.ts'
 import type { Loss } from '../store/connector-store.ts'
 import type { WriteStore, WriteTransaction } from '../store/store.ts'
 
-/** What is held back is set aside under this name. */
-export const brakeSystem = 'brake'
+/** The system that held-back changes are stored under. */
+export const guardSystem = 'brake'
 
-/** How many may go within the span whatever the share is, and which share of what there is. */
+/** Losses allowed within the span: this number, or this share of all. */
 const freely = 20
 const share = 0.1
-const span = 60 * 60 * 1000
+const spanMs = 60 * 60 * 1000
 
-export interface Brake {
-  /** Whether all of these may go. Otherwise they are held back, which is stored with the transaction. */
+export interface DeletionGuard {
+  /** Whether all of these losses are allowed. Otherwise all are held back, which is stored with the transaction. */
   allows(tx: WriteTransaction, loss: Loss, keys: readonly InvoiceKey[]): Promise<boolean>
-  /** They are there: nothing of them is to be held back any more. */
+  /** Clears invoices that were found again. */
   forget(tx: WriteTransaction, loss: Loss, keys: readonly InvoiceKey[]): Promise<void>
-  /** Those held back, as far as they may go now. */
+  /** Held-back invoices whose loss was let through. */
   released(loss: Loss): readonly InvoiceKey[]
   held(loss: Loss): number
 }
 
-/** For whoever looks at a few records of its own account, such as a test. */
-export const noBrake: Brake = {
+/** Allows everything. */
+export const noGuard: DeletionGuard = {
   allows: async () => true,
   forget: async () => {},
   released: () => [],
@@ -37,28 +36,32 @@ export const noBrake: Brake = {
 interface State {
   held: Set<string>
   released: Set<string>
-  /** By a clock that is never set. */
+  /** The beginning of the span, by a monotonic clock. */
   since: number
   done: number
-  /** Asked for once a span: whoever comes meanwhile waits for the same answer. */
+  /** Counted once a span. */
   limit: Promise<number>
 }
 
-/** With `letThrough`, what is held back by now may go, and nothing else that is implausible. */
-export async function createBrake(store: WriteStore, log: Logger, letThrough: boolean): Promise<Brake> {
+/** With `letThrough`, the losses that are held back by now are allowed, and no other implausible ones. */
+export async function createDeletionGuard(
+  store: WriteStore,
+  log: Logger,
+  letThrough: boolean,
+): Promise<DeletionGuard> {
   const states: Record<Loss, State> = { deletion: createState(), downgrade: createState() }
-  for (const { kind, id } of await store.listSetAside(Number.MAX_SAFE_INTEGER, brakeSystem)) {
+  for (const { kind, id } of await store.listSetAside(Number.MAX_SAFE_INTEGER, guardSystem)) {
     const state = states[kind as Loss]
     ;(letThrough ? state.released : state.held).add(id)
   }
 
   async function isPlausible(tx: WriteTransaction, loss: Loss, count: number): Promise<boolean> {
     const state = states[loss]
-    // Once something is held back, somebody has to look: the next hour does not let it through.
+    // Once something is held back, an operator decides: the next hour does not let it through.
     if (state.held.size > 0) return false
-    if (performance.now() - state.since > span)
+    if (performance.now() - state.since > spanMs)
       Object.assign(state, { since: performance.now(), done: 0, limit: findLimit(tx, loss) })
-    // Several transactions may ask at once: each has its own place in the count, taken before anything is waited for.
+    // Several transactions may ask at once: each takes its place in the count before it waits.
     state.done += count
     const place = state.done
     const limit = await state.limit
@@ -69,23 +72,23 @@ export async function createBrake(store: WriteStore, log: Logger, letThrough: bo
 
   function findLimit(tx: WriteTransaction, loss: Loss): Promise<number> {
     const limit = tx.countAtRisk(loss).then(count => Math.max(freely, Math.floor(count * share)))
-    // Whoever comes next asks again.
+    // After a failure, the next call counts again.
     limit.catch(() => Object.assign(states[loss], { since: Number.NEGATIVE_INFINITY }))
     return limit
   }
 
-  const brake: Brake = {
+  const guard: DeletionGuard = {
     async allows(tx, loss, keys) {
       const state = states[loss]
-      const names = keys.map(nameOf)
+      const names = keys.map(keyOf)
       const unexpected = names.filter(name => !state.released.has(name))
       if (unexpected.length === 0 || (await isPlausible(tx, loss, unexpected.length))) {
-        await brake.forget(tx, loss, keys)
+        await guard.forget(tx, loss, keys)
         return true
       }
       const reason = `${reasons[loss]}: more than ${(await state.limit) || 'was plausible'} within an hour`
       for (const id of names) {
-        await tx.setAside({ system: brakeSystem, kind: loss, id, reason }, Date.now())
+        await tx.setAside({ system: guardSystem, kind: loss, id, reason }, Date.now())
         state.held.add(id)
       }
       return false
@@ -93,17 +96,17 @@ export async function createBrake(store: WriteStore, log: Logger, letThrough: bo
     async forget(tx, loss, keys) {
       const { held, released } = states[loss]
       if (held.size === 0 && released.size === 0) return
-      const names = keys.map(nameOf).filter(name => held.has(name) || released.has(name))
-      await tx.clearSetAside(names.map(id => ({ system: brakeSystem, kind: loss, id })))
+      const names = keys.map(keyOf).filter(name => held.has(name) || released.has(name))
+      await tx.clearSetAside(names.map(id => ({ system: guardSystem, kind: loss, id })))
       for (const name of names) {
         held.delete(name)
         released.delete(name)
       }
     },
-    released: loss => [...states[loss].released].map(readName),
+    released: loss => [...states[loss].released].map(readKey),
     held: loss => states[loss].held.size,
   }
-  return brake
+  return guard
 }
 
 export const advice = 'look with fatura status, and let it through with fatura sync --once --let-through'
@@ -114,12 +117,12 @@ const reasons: Record<Loss, string> = {
 }
 
 /** In words; null when nothing is held back. */
-export function tellHeld(held: Record<Loss, number>): string | null {
-  const told = [
-    held.deletion > 0 ? `${held.deletion} drafts that are gone at the payment platform are still shown` : [],
-    held.downgrade > 0 ? `${held.downgrade} invoices keep documents that are not found any more` : [],
-  ].flat()
-  return told.length === 0 ? null : told.join('; ')
+export function formatHeld({ deletion, downgrade }: Record<Loss, number>): string | null {
+  const parts = [
+    deletion > 0 && `${deletion} drafts that are gone at the payment platform are still shown`,
+    downgrade > 0 && `${downgrade} invoices keep documents that are not found any more`,
+  ].filter(part => part !== false)
+  return parts.length === 0 ? null : parts.join('; ')
 }
 
 function createState(): State {
@@ -132,11 +135,7 @@ function createState(): State {
   }
 }
 
-function nameOf({ customer_id, id }: InvoiceKey): string {
-  return `${customer_id} ${id}`
-}
-
-function readName(name: string): InvoiceKey {
+function readKey(name: string): InvoiceKey {
   const [customer_id = '', id = ''] = name.split(' ')
   return { customer_id, id }
 }

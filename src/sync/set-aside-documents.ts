@@ -1,11 +1,10 @@
-/** Records of the invoicing system that did not fit: kept apart, told once, and tried again later. */
+/** Records of the invoicing system that did not fit: logged once, and tried again later. */
 import type { Logger } from 'pino'
 import type { SetAsideKey } from '../store/connector-store.ts'
 import type { WriteStore, WriteTransaction } from '../store/store.ts'
 
-/** How many are tried again in one round. */
 const triesPerRound = 20
-/** How many are remembered. Others are tried as if they had not been set aside. */
+/** Further ones are tried as if they had not been set aside. */
 const rememberedAtMost = 10_000
 
 export type RecordKind = 'document' | 'client'
@@ -13,13 +12,12 @@ export type RecordKind = 'document' | 'client'
 export interface SetAsideRecords {
   has(kind: RecordKind, id: number): boolean
   add(kind: RecordKind, id: number, reason: string): Promise<void>
-  /** They fit now, or are gone. Does nothing about those that were not set aside. */
+  /** Clears records that fit now, or are gone, as far as they were set aside. */
   clear(tx: WriteTransaction, kind: RecordKind, ids: readonly number[]): Promise<void>
-  /** The ids of those that were tried longest ago, and not since a moment. */
+  /** The ids tried longest ago, and not since a moment. */
   due(since: number): Promise<{ documents: number[]; clients: number[] }>
 }
 
-/** Under the name of the `system` that they come from. */
 export async function createSetAside(
   system: string,
   store: WriteStore,

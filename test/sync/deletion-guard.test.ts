@@ -7,7 +7,7 @@ import { startInvoiceXpressSandbox } from '../../sandbox/invoicexpress/server.ts
 import type { StripeAccount } from '../../sandbox/stripe/account.ts'
 import { CliError } from '../../src/cli/terminal/cli-error.ts'
 import { openWriteStore } from '../../src/store/engines.ts'
-import { createBrake } from '../../src/sync/brake.ts'
+import { createDeletionGuard } from '../../src/sync/deletion-guard.ts'
 import { type Engine, engines } from '../support/engines.ts'
 import { examineHere } from '../support/examine.ts'
 import { createSyncWorld, fillStore, readStatus, readStored, type SyncWorld } from '../support/sync-truth.ts'
@@ -97,14 +97,14 @@ describe('the brake', { concurrency: 3 }, () => {
     it(`lets exactly as many go as are plausible, however many transactions ask at once: ${engine.name}`, async t => {
       const store = await openWriteStore(await engine.createStore(t))
       t.after(() => store.close())
-      const brake = await createBrake(store, pino({ level: 'silent' }), false)
+      const guard = await createDeletionGuard(store, pino({ level: 'silent' }), false)
       // With all connections open, the first ones really ask at once.
       await Promise.all(Array.from({ length: 5 }, () => store.transaction(tx => tx.countAtRisk('deletion'))))
       const asked = Array.from({ length: 30 }, (_, i) =>
-        store.transaction(tx => brake.allows(tx, 'deletion', [{ customer_id: `cus_${i}`, id: 'in_1' }])),
+        store.transaction(tx => guard.allows(tx, 'deletion', [{ customer_id: `cus_${i}`, id: 'in_1' }])),
       )
       const allowed = (await Promise.all(asked)).filter(Boolean).length
-      assert.deepEqual([allowed, brake.held('deletion')], [20, 10])
+      assert.deepEqual([allowed, guard.held('deletion')], [20, 10])
     })
 
     it(`keeps documents that vanish all at once, until somebody lets go of them: ${engine.name}`, async t => {

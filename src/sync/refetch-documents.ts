@@ -1,0 +1,215 @@
+/** Reads documents and clients of the invoicing system, by lists and one by one, and stores them. */
+import type { Logger } from 'pino'
+import { invoiceIdOf, withReference } from '../linking/link.ts'
+import { type DocumentPage, type DocumentQuery, type DocumentSource, SourceError } from '../sources.ts'
+import type { DocumentKey } from '../store/document-store.ts'
+import type { NextStamp } from '../store/stamps.ts'
+import type { WriteStore, WriteTransaction } from '../store/store.ts'
+import { createQueue, forEachConcurrently } from './concurrency.ts'
+import { type LinkOptions, relinkInvoices } from './link-invoices.ts'
+import { readList } from './read-list.ts'
+import type { RecordKind, SetAsideRecords } from './set-aside-documents.ts'
+
+/** Requests under way at once: the rate limit is the bound, not the time that an answer takes. */
+const atOnce = 16
+/** With this many failures in one run, the system fails and not its documents. */
+const failuresAtMost = 5
+/** So it does with this many documents of which none fits. */
+const misfitsToDoubt = 10
+
+/** One round: every document is fetched once at most, and missed once at most. */
+export interface Round {
+  /** The beginning, in milliseconds and as a stamp. */
+  at: number
+  stamp: number
+  /** A document that was missed after this stamp was missed in this round already. */
+  missedBefore: number
+}
+
+export interface Swept {
+  /** Documents read. */
+  documents: number
+  /** Documents that the system does not have. */
+  missed: number
+  /** Documents that do not fit. */
+  misfits: number
+  /** Invoices whose link changed. */
+  changed: number
+}
+
+export function nothingSwept(): Swept {
+  return { documents: 0, missed: 0, misfits: 0, changed: 0 }
+}
+
+export interface RefetchDocumentsOptions extends LinkOptions {
+  store: WriteStore
+  log: Logger
+  signal: AbortSignal
+  nextStamp: NextStamp
+  setAside: SetAsideRecords
+  onProgress: ((documents: number) => void) | undefined
+}
+
+export interface DocumentRefetch {
+  /** Reads a list to its end: of documents in use, and of archived ones. */
+  readLists(source: DocumentSource, query: DocumentQuery, swept: Swept): Promise<void>
+  /**
+   * Fetches each by its id: only this answer makes a document missed. Resolves with the id after which to go on the next time;
+   * null when all were fetched.
+   */
+  fetchEach(
+    source: DocumentSource,
+    keys: AsyncIterable<DocumentKey> | Iterable<DocumentKey>,
+    round: Round,
+    swept: Swept,
+    atMost?: number,
+  ): Promise<number | null>
+  /** Fetches clients, for the comparison of tax IDs. A key that may not read clients is logged once, and is no failure. */
+  fetchClients(source: DocumentSource, ids: AsyncIterable<number> | Iterable<number>): Promise<void>
+}
+
+export function createDocumentRefetch(options: RefetchDocumentsOptions): DocumentRefetch {
+  const { store, log, signal, nextStamp, setAside, onProgress } = options
+  const { rules } = options
+  // Answers arrive in parallel; the store takes one after the other.
+  const enqueue = createQueue()
+  let read = 0
+  let isForbiddenLogged = false
+
+  /** Stores documents, and links their invoices again. */
+  function commit(
+    documents: readonly { id: number; reference: string | null }[],
+    write: (tx: WriteTransaction) => Promise<void>,
+    cause: string,
+  ): Promise<number> {
+    return enqueue(() =>
+      store.transaction(async tx => {
+        await write(tx)
+        const ids = documents.map(({ id }) => id)
+        await setAside.clear(tx, 'document', ids)
+        const invoices = documents.flatMap(({ reference }) => invoiceIdOf(reference, rules) ?? [])
+        const changed = await relinkInvoices(tx, { documents: ids, invoices }, cause, options)
+        for (const { invoice, candidates } of changed)
+          if (candidates.length > 0)
+            log.warn(
+              { invoice_id: invoice.id, documents: candidates, chosen: invoice.ix_id },
+              'several documents for one invoice',
+            )
+        return changed.length
+      }),
+    )
+  }
+
+  async function savePage(
+    { documents, misfits }: DocumentPage,
+    askedAt: number,
+    swept: Swept,
+  ): Promise<void> {
+    const given = documents.map(document => withReference(document, rules))
+    swept.changed += await commit(given, tx => tx.saveDocuments(given, askedAt), 'list')
+    for (const { id, reason } of misfits)
+      if (id === null) log.warn({ reason }, 'a document without an ID was left out')
+      else await enqueue(() => setAside.add('document', id, reason))
+    swept.misfits += misfits.length
+    read += documents.length
+    onProgress?.(read)
+  }
+
+  /** Undefined when the record does not fit: it is set aside. */
+  async function fetchOne<T>(
+    kind: RecordKind,
+    id: number,
+    fetch: () => Promise<T | null>,
+  ): Promise<{ record: T | null; askedAt: number } | undefined> {
+    signal.throwIfAborted()
+    const askedAt = nextStamp()
+    try {
+      return { record: await fetch(), askedAt }
+    } catch (error) {
+      if (!(error instanceof SourceError && error.scope === 'record')) throw error
+      await enqueue(() => setAside.add(kind, id, error.message))
+    }
+  }
+
+  async function fetchDocument(
+    source: DocumentSource,
+    { id, type }: DocumentKey,
+    round: Round,
+    swept: Swept,
+  ): Promise<void> {
+    const found = await fetchOne('document', id, () => source.fetchDocument(id, type))
+    if (found === undefined) {
+      swept.misfits++
+      return
+    }
+    const document = found.record && withReference(found.record, rules)
+    swept.documents++
+    if (document === null) swept.missed++
+    swept.changed += await commit(
+      [document ?? { id, reference: null }],
+      tx =>
+        document === null
+          ? tx.missDocument(id, found.askedAt, round.missedBefore)
+          : tx.saveDocuments([document], found.askedAt),
+      'document',
+    )
+  }
+
+  return {
+    async readLists(source, query, swept) {
+      const beforePage = () => {
+        signal.throwIfAborted()
+        return nextStamp()
+      }
+      const onPage = (page: DocumentPage, askedAt: number) => savePage(page, askedAt, swept)
+      for (const isArchived of [false, true])
+        swept.documents += await readList({ ...query, isArchived }, { source, atOnce, beforePage, onPage })
+    },
+    async fetchEach(source, keys, round, swept, atMost = Number.POSITIVE_INFINITY) {
+      const failures: SourceError[] = []
+      let last: number | null = null
+      let isCut = false
+      async function* few(): AsyncGenerator<DocumentKey> {
+        let taken = 0
+        for await (const key of keys) {
+          if (taken++ === atMost) {
+            isCut = true
+            return
+          }
+          yield key
+          last = key.id
+        }
+      }
+      const before = { ...swept }
+      await forEachConcurrently(few(), atOnce, key =>
+        fetchDocument(source, key, round, swept).catch(error => {
+          const isSingle = error instanceof SourceError && error.scope === 'source'
+          if (!isSingle || failures.push(error) === failuresAtMost) throw error
+        }),
+      )
+      const [failure] = failures
+      if (failure !== undefined) throw failure
+      const misfits = swept.misfits - before.misfits
+      if (misfits >= misfitsToDoubt && swept.documents === before.documents)
+        throw new SourceError('failed', `${source.name} sent ${misfits} documents, none of which fits`)
+      return isCut ? last : null
+    },
+    async fetchClients(source, ids) {
+      try {
+        await forEachConcurrently(ids, atOnce, async id => {
+          const found = await fetchOne('client', id, () => source.fetchClient(id))
+          if (found === undefined) return
+          await store.transaction(async tx => {
+            await tx.saveClient(id, found.record?.tax_id ?? null, found.askedAt)
+            await setAside.clear(tx, 'client', [id])
+          })
+        })
+      } catch (error) {
+        if (!(error instanceof SourceError && error.scope === 'access')) throw error
+        if (!isForbiddenLogged)
+          log.warn(`the ${source.name} key may not read clients: their tax ids are not compared`)
+        isForbiddenLogged = true
+      }
+    },
+  }
+}

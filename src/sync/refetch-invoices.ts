@@ -1,0 +1,158 @@
+/** Fetches single invoices, or lists those of a customer: because of a notification, or to check what is stored. */
+import type { InvoiceKey } from '../invoice.ts'
+import { type ListFilter, type Notification, UnfitRecord } from '../sources.ts'
+import type { JournalEntry } from '../store/document-store.ts'
+import { type Applied, addApplied, type Cause, nothingApplied } from './apply.ts'
+import { coalesce, forEachConcurrently } from './concurrency.ts'
+import { isMissing, type ListOptions, listAndCommit } from './list-ranges.ts'
+import type { SyncContext } from './sync-context.ts'
+
+export interface Refetch {
+  /** Applies notifications of one invoice or one customer; the change is committed once it resolves. */
+  applyNotifications(notifications: readonly Notification[]): Promise<Applied>
+  /** Fetches each of these; without a `customer_id`, the stored one is used. */
+  fetchEach(keys: readonly (Pick<InvoiceKey, 'id'> & Partial<InvoiceKey>)[]): Promise<Applied>
+  /** Lists the invoices near one: its customer's, and those created within the same hour; a few pages of each. */
+  fetchNear(customerId: string, created: number | null): Promise<Applied>
+}
+
+const fetchesAtOnce = 16
+/** Ranges of one customer's list that are read at once. */
+const parallel = 8
+const pagesNear = 10
+/** Events remembered as applied: they come by webhook and in the list, and again when they are read twice. */
+const rememberedEvents = 20_000
+
+interface FetchCause {
+  customerId: string | null
+  /** Empty when nothing notified of it. */
+  notifications: readonly Notification[]
+}
+
+export interface HandledEvents {
+  has(id: string): boolean
+  add(id: string): void
+}
+
+export function createRefetch(context: SyncContext, handled: HandledEvents): Refetch {
+  const { source, store, calls, signal } = context
+
+  const fetchOne = coalesce(async (id: string, causes: readonly FetchCause[]) => {
+    signal.throwIfAborted()
+    const customerId = causes.find(cause => cause.customerId !== null)?.customerId ?? null
+    const notifications = causes.flatMap(cause => cause.notifications)
+    const cause = causeOf(notifications, id)
+    try {
+      const { askedAt, ...observation } = await calls.ask(() =>
+        source.fetchInvoice(id, customerId, notifications.length > 0 ? 'now' : 'soon'),
+      )
+      return await calls.commit([{ askedAt, observations: [observation] }], cause)
+    } catch (error) {
+      if (!(error instanceof UnfitRecord)) throw error
+      const unfit = [{ id, reason: error.message }]
+      return calls.commit([{ askedAt: calls.nextStamp(), observations: [], unfit }])
+    }
+  }, nothingApplied)
+
+  async function list(
+    filter: ListFilter,
+    how: Pick<ListOptions, 'parallel' | 'urgency' | 'pagesAtMost'>,
+    cause: Cause | null = null,
+  ): Promise<Applied> {
+    try {
+      return (await listAndCommit(context, { ...how, filter, cause })).applied
+    } catch (error) {
+      // A customer that is gone has no invoices.
+      if (!isMissing(error)) throw error
+      return nothingApplied
+    }
+  }
+
+  const listCustomer = coalesce(async (customerId: string, causes: readonly (readonly Notification[])[]) => {
+    const notifications = causes.flat()
+    const isDraftsOnly = notifications.every(({ only }) => only === 'draft')
+    const filter = { customerId, ...(isDraftsOnly && { status: 'draft' as const }) }
+    return list(filter, { parallel }, causeOf(notifications, null))
+  }, nothingApplied)
+
+  async function apply(notifications: readonly Notification[]): Promise<Applied> {
+    const [first] = notifications
+    if (first === undefined) return nothingApplied
+    const { invoice_id, customer_id: customerId } = first
+    if (invoice_id !== null) return fetchOne(invoice_id, { customerId, notifications })
+    return customerId === null ? nothingApplied : listCustomer(customerId, notifications)
+  }
+
+  /** Events that are being applied. */
+  const applying = new Map<string, Promise<unknown>>()
+
+  return {
+    async applyNotifications(notifications) {
+      // An event that comes again needs no second fetch.
+      const repeated = notifications.flatMap(({ id }) => applying.get(id) ?? [])
+      const fresh = notifications.filter(({ id }) => !handled.has(id) && !applying.has(id))
+      const applied = apply(fresh)
+      for (const { id } of fresh) applying.set(id, applied)
+      try {
+        await Promise.all([applied, ...repeated])
+        for (const { id } of fresh) handled.add(id)
+        return await applied
+      } finally {
+        for (const { id } of fresh) applying.delete(id)
+      }
+    },
+    async fetchEach(keys) {
+      let total = nothingApplied
+      await forEachConcurrently(keys, fetchesAtOnce, async ({ id, customer_id }) => {
+        // The platform does not return the customer of a deleted invoice.
+        const customerId = customer_id ?? (await store.findLinkedById(id))[0]?.customer_id ?? null
+        const applied = await fetchOne(id, { customerId, notifications: [] })
+        total = addApplied(total, applied)
+      })
+      return total
+    },
+    async fetchNear(customerId, created) {
+      const how = { parallel: 1, urgency: 'slowly', pagesAtMost: pagesNear } as const
+      const ofCustomer = await list({ customerId }, how)
+      if (created === null) return ofCustomer
+      const from = created - (created % 3_600)
+      return addApplied(ofCustomer, await list({ from, before: from + 3_600 }, how))
+    },
+  }
+}
+
+/** The newest notification is the cause; the journal keeps the others as read together with it. */
+function causeOf(notifications: readonly Notification[], invoiceId: string | null): Cause | null {
+  const [newest, ...others] = notifications.toSorted((a, b) => b.created - a.created)
+  if (newest === undefined) return null
+  const { id, type, created } = newest
+  return {
+    id,
+    type,
+    happened_at: created * 1000,
+    others: invoiceId === null ? [] : mergedEntries(id, others),
+  }
+}
+
+/** Journal entries of notifications that needed no fetch of their own. */
+export function mergedEntries(newest: string, others: readonly Notification[]): JournalEntry[] {
+  const at = Date.now()
+  return others.flatMap(({ id: cause, type, created, invoice_id, customer_id }): JournalEntry[] => {
+    if (invoice_id === null || customer_id === null || cause === newest) return []
+    const detail = `read together with ${newest}: the invoice was fetched once, as it is now`
+    const happened_at = created * 1000
+    return [{ customer_id, id: invoice_id, cause, type, happened_at, at, outcome: 'ignored', detail }]
+  })
+}
+
+export function rememberEvents(): HandledEvents {
+  const ids = new Set<string>()
+  return {
+    has: id => ids.has(id),
+    add(id) {
+      ids.delete(id)
+      ids.add(id)
+      if (ids.size > rememberedEvents) ids.delete(ids.values().next().value as string)
+    },
+  }
+}
