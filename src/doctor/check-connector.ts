@@ -13,7 +13,7 @@ export async function checkConnector(report: Reporter, store: OperatorStore): Pr
   const told = formatHeld(held)
   if (told !== null)
     report.fail(
-      'Brake',
+      'Deletion guard',
       `holds back changes that look wrong: ${told}`,
       `${advice[0]?.toUpperCase()}${advice.slice(1)}.`,
     )
