@@ -13,7 +13,7 @@ export async function checkConnector(report: Report, store: OperatorStore): Prom
   connector.ok(`${lease.holder ?? 'no process'} synchronizes this store`)
   const heldBack = formatHeld(held)
   if (heldBack !== null)
-    report('Brake').fail(
+    report('Deletion guard').fail(
       `holds back changes that look wrong: ${heldBack}`,
       `${advice[0]?.toUpperCase()}${advice.slice(1)}.`,
     )

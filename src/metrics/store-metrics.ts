@@ -141,7 +141,7 @@ function createDetails(registers: Registry[], hasDocuments: boolean) {
     }),
     aside: new Gauge({
       name: 'fatura_records_set_aside',
-      help: 'Records that do not fit and are tried again later; with the system "brake", changes that are held back.',
+      help: 'Records that do not fit and are tried again later; with the system "deletion_guard", changes that are held back.',
       labelNames: ['system', 'kind'],
       registers,
     }),

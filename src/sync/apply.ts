@@ -131,7 +131,11 @@ export async function applyObservations(
         )
       } else if (previous !== null && !(await guard.allows(tx, 'deletion', [observation]))) {
         count('held_back')
-        note(observation, 'ignored', 'deleted, but the brake holds it back because many were deleted at once')
+        note(
+          observation,
+          'ignored',
+          'deleted, but the deletion guard holds it back because many were deleted at once',
+        )
       } else if (await tx.deleteInvoice(observation.customer_id, observation.id, askedAt)) {
         applied.deleted++
         if (previous?.ix_id) contested.push(previous.ix_id)

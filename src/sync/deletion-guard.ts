@@ -8,7 +8,7 @@ import type { Loss } from '../store/connector-store.ts'
 import type { WriteStore, WriteTransaction } from '../store/store.ts'
 
 /** The system that held-back changes are stored under. */
-export const guardSystem = 'brake'
+export const guardSystem = 'deletion_guard'
 
 /** Losses allowed within the span: this number, or this share of all. */
 const freely = 20
@@ -66,7 +66,7 @@ export async function createDeletionGuard(
     const place = state.done
     const limit = await state.limit
     if (place <= limit) return true
-    log.error({ loss, limit }, `the brake holds back changes that look wrong: ${advice}`)
+    log.error({ loss, limit }, `the deletion guard holds back changes that look wrong: ${advice}`)
     return false
   }
 

@@ -49,7 +49,7 @@ for (const engine of engines)
       assert.match(stdout, /^Set aside, and tried again: 8\. The newest:$/m)
       assert.match(stdout, /newest:\n {2}invoicexpress document 9: no id \(1 tries, last 8 min ago\)\n/)
       assert.match(stdout, /^ {2}stripe invoice in_6: no total {1,2}\(1 tries, last 10 min ago\)$/m)
-      assert.doesNotMatch(stdout, /in_1|brake/)
+      assert.doesNotMatch(stdout, /in_1|deletion guard/)
 
       const lines = (await cli.run(['status', '--json'], { env })).stdout.trimEnd().split('\n')
       const kinds = Map.groupBy(

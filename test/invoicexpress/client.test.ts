@@ -1,9 +1,8 @@
 /** What the connector asks of InvoiceXpress: from a good one, and from one that fails in every way. */
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
 import type { RequestListener } from 'node:http'
 import { describe, type TestContext, test } from 'node:test'
-import { documentTypes } from '../../src/document.ts'
+import { type Document, documentTypes } from '../../src/document.ts'
 import { createClient } from '../../src/invoicexpress/client.ts'
 import { createDocumentSource, paceFor } from '../../src/invoicexpress/document-source.ts'
 import { invoiceXpressFailures, Refused } from '../../src/invoicexpress/read-answer.ts'
@@ -17,9 +16,12 @@ import {
   type InvoiceXpress,
   startInvoiceXpress,
 } from '../support/invoicexpress-upstream.ts'
+import { readPayloads } from '../support/payloads.ts'
 
-const file = new URL('payloads/settled.json', import.meta.url)
-const { payload, expected } = JSON.parse(readFileSync(file, 'utf8'))
+const payloads = readPayloads<{ payload: Record<string, unknown>; expected: Document }>(
+  new URL('payloads.json', import.meta.url),
+)
+const { payload, expected } = payloads.get('settled') ?? assert.fail()
 const { id } = expected
 
 const once: Pace = { perSecond: 10_000, attempts: 0, patienceMs: 60_000 }

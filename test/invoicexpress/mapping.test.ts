@@ -1,23 +1,20 @@
-/** InvoiceXpress' documents to ours, from payload files: one case each, in `payloads/`. */
+/** InvoiceXpress' documents to ours, from the payloads in `payloads.json`. */
 import assert from 'node:assert/strict'
-import { readdirSync, readFileSync } from 'node:fs'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import { type Document, documentTypes } from '../../src/document.ts'
 import { mapClient, mapDocument, writeDate } from '../../src/invoicexpress/map-document.ts'
 import { SourceError } from '../../src/sources.ts'
+import { readPayloads } from '../support/payloads.ts'
 
 interface Payload {
-  about: string
   payload: Record<string, unknown>
   /** Null: it certifies nothing. */
   expected: Document | null | 'unfit'
 }
 
-const folder = new URL('payloads/', import.meta.url)
-const files = readdirSync(folder)
-const read = (file: string): Payload => JSON.parse(readFileSync(new URL(file, folder), 'utf8'))
-const { payload: settled } = read('settled.json')
+const payloads = readPayloads<Payload>(new URL('payloads.json', import.meta.url))
+const { payload: settled } = payloads.get('settled') ?? assert.fail()
 
 function assertUnfit(map: () => unknown): void {
   assert.throws(map, (error: unknown) => {
@@ -32,17 +29,15 @@ function assertUnfit(map: () => unknown): void {
   })
 }
 
-describe('payload files', () => {
-  for (const file of files) {
-    const { about, payload, expected } = read(file)
-    test(`${file}: ${about}`, () => {
+describe('payloads', () => {
+  for (const [name, { about, payload, expected }] of payloads)
+    test(`${name}: ${about}`, () => {
       if (expected === 'unfit') assertUnfit(() => mapDocument(payload))
       else assert.deepEqual(mapDocument(Object.freeze(payload)), expected)
     })
-  }
 
   test('every type that certifies is among them, and what certifies nothing', () => {
-    const types = files.map(file => read(file)).filter(({ expected }) => expected !== 'unfit')
+    const types = [...payloads.values()].filter(({ expected }) => expected !== 'unfit')
     for (const type of documentTypes) assert.ok(types.some(({ payload }) => payload.type === type))
     assert.ok(types.some(({ expected }) => expected === null))
   })

@@ -1,7 +1,6 @@
-/** Stripe's invoices and lines to ours, from payload files: one case each, in `payloads/`. */
+/** Stripe's invoices and lines to ours, from the payloads in `payloads.json`. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { readdirSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, test } from 'node:test'
@@ -14,6 +13,7 @@ import { invoiceShape, lineShape } from '../../src/stripe/invoice-shape.ts'
 import { divide, mapInvoice, percentageOf, rateIds, ratioPercent } from '../../src/stripe/map-invoice.ts'
 import { mapLine } from '../../src/stripe/map-lines.ts'
 import { StripeSdk } from '../../src/stripe/sdk.ts'
+import { readPayloads } from '../support/payloads.ts'
 
 interface Payload {
   about: string
@@ -24,14 +24,13 @@ interface Payload {
   expected: { invoice: Invoice | { refusal: Refusal }; rateIds: string[]; lines?: Line[] }
 }
 
-const folder = new URL('payloads/', import.meta.url)
-const files = readdirSync(folder)
-const textOf = (file: string) => readFileSync(new URL(file, folder), 'utf8')
-const read = (file: string): Payload => JSON.parse(textOf(file))
+const payloads = readPayloads<Payload>(new URL('payloads.json', import.meta.url))
+const names = [...payloads.keys()]
+const read = (name: string): Payload => structuredClone(payloads.get(name) ?? assert.fail(name))
 
 /** As retrieve and list hand it over: the decimals are objects. */
-function withDecimals(text: string): Payload {
-  return JSON.parse(text, (key, value) =>
+function withDecimals(name: string): Payload {
+  return JSON.parse(JSON.stringify(read(name)), (key, value) =>
     /^(quantity|unit_amount)_decimal$/.test(key) && typeof value === 'string'
       ? Stripe.Decimal.from(value)
       : value,
@@ -62,35 +61,34 @@ function check(payload: Payload): void {
 }
 
 test('every payload, as it is and with decimals as objects, fits what is checked before it is mapped', () => {
-  const nameless = files.filter(file => read(file).invoice.id === undefined)
-  assert.deepEqual(nameless, ['preview-without-id.json'])
-  for (const file of files.filter(file => !nameless.includes(file)))
-    for (const { invoice, lines = [] } of [read(file), withDecimals(textOf(file))]) {
-      assert.equal(invoiceShape.misfit(invoice), null, file)
-      for (const line of lines) assert.equal(lineShape.misfit(line), null, file)
+  const nameless = names.filter(name => read(name).invoice.id === undefined)
+  assert.deepEqual(nameless, ['preview-without-id'])
+  for (const name of names.filter(name => !nameless.includes(name)))
+    for (const { invoice, lines = [] } of [read(name), withDecimals(name)]) {
+      assert.equal(invoiceShape.misfit(invoice), null, name)
+      for (const line of lines) assert.equal(lineShape.misfit(line), null, name)
     }
 })
 
-describe('payload files', () => {
-  for (const file of files) {
-    test(`${file}: ${read(file).about}`, () => {
-      check(read(file))
-      check(withDecimals(textOf(file)))
+describe('payloads', () => {
+  for (const name of names)
+    test(`${name}: ${read(name).about}`, () => {
+      check(read(name))
+      check(withDecimals(name))
     })
-  }
 
   test('both ways of decimals are among them, and every refusal', () => {
-    const decimals = files.flatMap(file => withDecimals(textOf(file)).lines ?? [])
+    const decimals = names.flatMap(name => withDecimals(name).lines ?? [])
     assert.ok(decimals.some(line => typeof line.quantity_decimal === 'object' && line.quantity_decimal))
     assert.ok(decimals.some(line => typeof line.pricing?.unit_amount_decimal === 'object'))
-    const refusals = files
+    const refusals = names
       .map(read)
       .map(({ expected }) => 'refusal' in expected.invoice && expected.invoice.refusal)
     assert.deepEqual([...new Set(refusals)].sort(), [false, 'no_customer', 'preview', 'unknown_status'])
   })
 
   test('mapping what was mapped again changes nothing', () => {
-    for (const { invoice, rates, previous, lines = [] } of files.map(read)) {
+    for (const { invoice, rates, previous, lines = [] } of names.map(read)) {
       const known = new Map(Object.entries(rates))
       const first = mapInvoice(invoice, known, previous, lines.map(mapLine))
       if ('invoice' in first)
@@ -100,7 +98,7 @@ describe('payload files', () => {
 })
 
 test("Stripe's client gives decimals as objects from a list and as text in an event: both map alike", async t => {
-  const { lines = [], expected } = read('line-unit-amount-decimals.json')
+  const { lines = [], expected } = read('line-unit-amount-decimals')
   const server = createServer((_request, response) => {
     response.setHeader('content-type', 'application/json')
     response.end(
@@ -125,7 +123,7 @@ test("Stripe's client gives decimals as objects from a list and as text in an ev
 })
 
 test('more than a hundred lines: every one, in order, and their sum is exact', () => {
-  const [pattern] = read('tax-exclusive-discount.json').lines ?? []
+  const [pattern] = read('tax-exclusive-discount').lines ?? []
   assert.ok(pattern)
   const lines = Array.from({ length: 250 }, (_, index) => ({
     ...pattern,
@@ -146,7 +144,7 @@ test('more than a hundred lines: every one, in order, and their sum is exact', (
 })
 
 test('the percentage of a rate: the effective one, even when it is zero', () => {
-  const rate = read('tax-rate-effective.json').invoice.default_tax_rates[0]
+  const rate = read('tax-rate-effective').invoice.default_tax_rates[0]
   assert.ok(rate)
   assert.equal(percentageOf(rate), 6.5)
   assert.equal(percentageOf({ ...rate, effective_percentage: 0 }), 0)
@@ -185,7 +183,7 @@ describe('properties', () => {
         const mapped = mapLine(asLine(source))
         assert.equal(mapped.discount_cents, total(source.discount_amounts))
         assert.equal(mapped.amount_cents, source.subtotal - mapped.discount_cents)
-        assertOurs(read('open.json').expected.invoice as Invoice, [mapped])
+        assertOurs(read('open').expected.invoice as Invoice, [mapped])
         assert.ok(!Object.values(mapped).some(value => Object.is(value, -0)), 'zero has no sign')
       }),
     )
@@ -264,7 +262,7 @@ describe('properties', () => {
 
   test('an invoice is of the contract whatever its amounts, and one known rate is always told as it is', () => {
     const tax = fc.record({ amount: cents, rate: fc.constantFrom('txr_a', 'txr_b', null) })
-    const base = read('open.json').invoice
+    const base = read('open').invoice
     fc.assert(
       fc.property(
         fc.record({

@@ -39,13 +39,13 @@ function makeDrafts(account: StripeAccount, count: number): string[] {
   return made
 }
 
-async function brakeOf(world: SyncWorld): Promise<{ deletion: number; downgrade: number } | undefined> {
+async function guardedOf(world: SyncWorld): Promise<{ deletion: number; downgrade: number } | undefined> {
   const { stdout } = await world.run(['status', '--json'])
   const lines = stdout.split('\n').filter(Boolean)
-  return lines.map(line => JSON.parse(line)).find(({ kind }) => kind === 'brake')
+  return lines.map(line => JSON.parse(line)).find(({ kind }) => kind === 'deletion_guard')
 }
 
-describe('the brake', { concurrency: 3 }, () => {
+describe('the deletion guard', { concurrency: 3 }, () => {
   for (const engine of engines) {
     it(`holds back the deletion of many drafts, lets all else go on, and can be told to let go: ${engine.name}`, async t => {
       const world = await open(t, engine)
@@ -60,14 +60,15 @@ describe('the brake', { concurrency: 3 }, () => {
       assert.equal(stopped.code, 1)
       assert.match(
         stopped.stderr,
-        /^fatura: The brake holds back .* 15 drafts that are gone .*--let-through\.\n$/,
+        /^fatura: The deletion guard holds back .* 15 drafts that are gone .*--let-through\.\n$/,
       )
       assert.equal((await draftsOf(world)).length, before - 1 - 20, '20 may go')
       assert.equal((await readStored(world.url)).records.get(kept)?.invoice.status, 'open')
-      assert.deepEqual(await brakeOf(world), { kind: 'brake', deletion: 15, downgrade: 0 })
-      assert.match((await world.run(['status'])).stdout, /The brake holds back .* 15 drafts/)
+      assert.deepEqual(await guardedOf(world), { kind: 'deletion_guard', deletion: 15, downgrade: 0 })
+      assert.match((await world.run(['status'])).stdout, /The deletion guard holds back .* 15 drafts/)
       const findings = await examineHere({ ...world.env, DATABASE_URL: world.url })
-      const { result, detail, next } = findings.find(({ check }) => check === 'Brake') ?? assert.fail()
+      const { result, detail, next } =
+        findings.find(({ check }) => check === 'Deletion guard') ?? assert.fail()
       assert.equal(result, 'FAIL')
       assert.match(detail, /^holds back .* 15 drafts /)
       assert.match(next ?? '', /^Look with fatura status/)

@@ -111,12 +111,12 @@ function describeChange({ source, pinned, found }: Comparison): string {
   const common = `From ${before}\nto ${formatAccount(source, found)}:\n`
   if (source.system !== knownSources.billing.system)
     return `${common}  - Everything is read again from the new account.
-  - Invoices whose documents are not there turn failed or not_synced, unless the brake holds that back.
+  - Invoices whose documents are not there turn failed or not_synced, unless the deletion guard holds that back.
   - What is known of the old account's documents stays in the store.
 `
   return `${common}  - The whole new account is listed. Until that is done, answers have no Fatura-Synced-At header.
   - Invoices of the old account stay in the store as they are, and are served; no event changes them any more.
-  - Drafts of the old account are deleted, unless the brake holds that back.
+  - Drafts of the old account are deleted, unless the deletion guard holds that back.
   - For a store without the old account's invoices, point DATABASE_URL at a new one instead.
 `
 }

@@ -47,7 +47,7 @@ function writeLines({ streams, pins, lease, setAside, refused, held, drift }: St
     ...Object.entries(drift).flatMap(([window, found]) =>
       found.compared + found.listed > 0 ? [{ kind: 'drift', window, ...found }] : [],
     ),
-    ...(held.deletion + held.downgrade > 0 ? [{ kind: 'brake', ...held }] : []),
+    ...(held.deletion + held.downgrade > 0 ? [{ kind: 'deletion_guard', ...held }] : []),
     ...(setAside.count > 0 ? [{ kind: 'set_aside_total', count: setAside.count }] : []),
     ...setAside.newest.map(({ kind: record, ...row }) => ({ kind: 'set_aside', record, ...row })),
     ...refused,
@@ -67,14 +67,16 @@ function writeText({ streams, pins, lease, setAside, refused, held, drift }: Sta
     ...(lease.epoch > 0 ? [['Synchronizing:', lease.holder ?? 'no process']] : []),
     ...formatDrift(drift),
   ]
-  const brake = formatHeld(held)
+  const heldBack = formatHeld(held)
   const aside = setAside.newest.map(({ system, kind, id, reason, tries, last_at }) =>
     printable(`  ${system} ${kind} ${id}: ${reason} (${tries} tries, last ${agoOf(last_at)})`),
   )
   return [
     streams.length === 0 ? '' : `${formatTable(table)}\n`,
     formatTable(facts),
-    brake === null ? '' : `\nThe brake holds back changes that look wrong: ${brake}; ${advice}.\n`,
+    heldBack === null
+      ? ''
+      : `\nThe deletion guard holds back changes that look wrong: ${heldBack}; ${advice}.\n`,
     setAside.count === 0
       ? ''
       : `\nSet aside, and tried again: ${setAside.count}. The newest:\n${aside.join('\n')}\n`,

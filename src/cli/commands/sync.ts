@@ -34,7 +34,7 @@ export function syncCommand(): Command {
     )
     .option(
       '--let-through',
-      'apply, this once, the changes that the brake holds back: many drafts or documents that disappeared at once',
+      'apply, this once, the changes that the deletion guard holds back: many drafts or documents that disappeared at once',
     )
     .addHelpText(
       'after',

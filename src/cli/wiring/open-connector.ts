@@ -140,7 +140,7 @@ async function relinkReleased(store: WriteStore, guard: DeletionGuard, rules: Li
   const ids = guard.released('downgrade').map(({ id }) => id)
   for (let start = 0; start < ids.length; start += batchSize) {
     const wanted = { documents: [], invoices: ids.slice(start, start + batchSize) }
-    await store.transaction(tx => relinkInvoices(tx, wanted, 'brake', { rules, guard }))
+    await store.transaction(tx => relinkInvoices(tx, wanted, 'deletion_guard', { rules, guard }))
   }
 }
 

@@ -49,7 +49,8 @@ export async function syncOnce(given: SyncOptions): Promise<void> {
     }
     await Promise.race([steps(), graceAfter(signal).then(() => signal.throwIfAborted())])
     const held = formatHeld({ deletion: guard.held('deletion'), downgrade: guard.held('downgrade') })
-    if (held !== null) throw new CliError(`The brake holds back changes that look wrong: ${held}; ${advice}.`)
+    if (held !== null)
+      throw new CliError(`The deletion guard holds back changes that look wrong: ${held}; ${advice}.`)
   } finally {
     await store.close()
   }
