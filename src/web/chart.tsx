@@ -75,7 +75,7 @@ function Bars({ currency, months }: { currency: string; months: ReadonlyMap<stri
         aria-label={title}
       >
         <table class="bars" role="table" aria-label={title}>
-          <TableHead class="hidden" texts={[words.chartMonth, words.chartTotal]} />
+          <TableHead class="hidden" texts={[words.chartMonth, words.billed]} />
           <tbody role="rowgroup">
             {all.map(month => (
               <tr role="row" key={month}>

@@ -46,7 +46,7 @@ function columns(words: Words): string[] {
   return [
     ...[column.number, column.issued, words.customer, words.taxId, column.status, column.document],
     ...[`${column.document} (ID)`, words.subtotal, words.discount, `${words.tax(null)} %`, words.tax(null)],
-    ...[words.total, words.currency, `${column.number} (ID)`],
+    ...[words.column.total, words.currency, `${column.number} (ID)`],
   ]
 }
 

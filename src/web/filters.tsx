@@ -28,7 +28,7 @@ export function Filters({ clear }: { clear(): void }) {
     <search class="filters stack" aria-label={words.filters}>
       <SearchField value={filters.q ?? ''} onChange={q => set({ q })} />
       <SelectField
-        label={words.filterStatus}
+        label={words.column.status}
         value={filters.status}
         options={invoiceStatuses.map(status => [status, words.status[status]])}
         onChange={value => set({ status: value as NonNullable<InvoiceFilters['status']> })}

@@ -36,14 +36,14 @@ export function InvoiceDetail({ id }: { id: string }) {
       {invoice && !isBarred && (
         <article class="card detail stack">
           <header class="stack">
-            <p class="quiet">{words.invoice}</p>
+            <p class="quiet">{words.column.number}</p>
             <h2 ref={heading} tabIndex={-1}>
               {invoice.number ?? words.noNumber}
             </h2>
             <p class="sum">{format.amount(invoice.total_cents, invoice.currency)}</p>
             <dl>
               <Fact name={words.customer}>{invoice.display_name}</Fact>
-              <Fact name={words.issuedOn}>
+              <Fact name={words.column.issued}>
                 <time dateTime={invoice.issued_at}>{format.day(invoice.issued_at)}</time>
               </Fact>
               <Fact name={words.column.status}>

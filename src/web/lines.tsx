@@ -45,7 +45,7 @@ export function Lines({ invoice }: { invoice: InvoiceDetail }) {
           name={words.tax(tax_percent === null ? null : format.percent(tax_percent))}
           amount={amount(invoice.tax_cents)}
         />
-        <Total class="grand" name={words.total} amount={amount(invoice.total_cents)} />
+        <Total class="grand" name={words.column.total} amount={amount(invoice.total_cents)} />
       </dl>
     </section>
   )

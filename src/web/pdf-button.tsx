@@ -19,7 +19,7 @@ export function PdfButton({ invoice, kind }: { invoice: InvoiceDetail; kind: Doc
   const running = useRef<AbortController>(undefined)
   useEffect(() => () => running.current?.abort(), [])
 
-  const name = kind === 'ix' ? words.pdfIx : words.pdfPayments
+  const name = kind === 'ix' ? words.column.document : words.pdfPayments
   const absence = absenceOf(invoice, kind)
   const press = words[state.step === 'failed' ? 'again' : 'download']
   const isBusy = state.step === 'loading' || state.step === 'waiting'

@@ -108,7 +108,7 @@ function Totals({ invoices }: { invoices: readonly Invoice[] }) {
       <caption>
         {words.totals} <span class="quiet">{words.chartNote}</span>
       </caption>
-      <TableHead texts={[words.currency]} numbers={[words.paid, words.due, words.billed]} />
+      <TableHead texts={[words.currency]} numbers={[words.paid, words.status.open, words.billed]} />
       <tbody>
         {currencies.map(currency => (
           <tr key={currency}>

@@ -70,12 +70,12 @@ async function openEntry(
 ): Promise<Entry | string> {
   try {
     const { fileName, body } = await client.downloadPdf(customer_id, id, kind, { signal })
-    return { name: `${kind === 'ix' ? words.pdfIx : words.pdfPayments}/${fileName}`, input: body }
+    return { name: `${kind === 'ix' ? words.column.document : words.pdfPayments}/${fileName}`, input: body }
   } catch (error) {
     // Without a connection or access, none of the others comes either.
     if (!(error instanceof FaturaError) || error.code === 'connection_failed' || error.status === 401)
       throw error
-    return `${number ?? id}: ${kind === 'ix' ? words.pdfIx : words.pdfPayments} (${error.code})`
+    return `${number ?? id}: ${kind === 'ix' ? words.column.document : words.pdfPayments} (${error.code})`
   }
 }
 

@@ -1,4 +1,4 @@
-/** What keeps guesses from slowing the service, and what is remembered from growing. */
+/** Guards against guesses that would slow the service, and against caches that would grow. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { createAuthenticate } from '../../src/access/authenticate.ts'

@@ -76,11 +76,11 @@ async function assertRefused(given: Given, token: string, message: RegExp, name:
   const refusal = await refusalOf(given.authenticate, token)
   assert.equal(refusal.code, 'invalid_token', name)
   assert.match(refusal.message, message, name)
-  // What is remembered of it is the same.
+  // The kept refusal is the same.
   assert.equal((await refusalOf(given.authenticate, token)).message, refusal.message, name)
 }
 
-/** Those that depend on the moment are made when they are sent. */
+/** Tokens that depend on the time are made when they are sent. */
 type Claims = Record<string, unknown> | (() => Record<string, unknown>)
 
 const unsigned = /^The access token is not signed by a known key\.$/

@@ -1,4 +1,4 @@
-/** What customers and their accountants take along: a table, the PDFs, a statement. */
+/** Downloads for customers and their accountants: a table, the PDFs, a statement. */
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { describe, test } from 'node:test'

@@ -7,7 +7,7 @@ import { bothSystems, makeHistory, pdf, startPages } from '../support/billing-pa
 import { lacksChromium } from '../support/browser.ts'
 import { makeRecord, withDocument } from '../support/records.ts'
 
-/** How often the certified document's PDF is still being made when it is asked for. */
+/** Number of requests for which the certified document's PDF is still being made. */
 let notReady = 0
 const documents = {
   async openPdf(id: number) {

@@ -146,7 +146,7 @@ interface Operation {
   parameters: { name: string; in: string; schema: { type: string } }[]
 }
 
-/** What the client sends, with the document's own words as values: each is found again in the URL. */
+/** The client's requests, with the document's own words as values: each is found again in the URL. */
 async function record(): Promise<Map<string, Set<string>>> {
   const asked = new Map<string, Set<string>>()
   const client = createClient({

@@ -17,7 +17,7 @@ const key = {
 } as LinkKey
 const options = { key, publicUrl, customer: 'cus_ana' }
 
-/** What the token says, once its signature proved right with Node's own crypto. */
+/** The claims of the token, once its signature proved right with Node's own crypto. */
 function readToken(token: string) {
   const [header = '', claims = '', signature = '', ...rest] = token.split('.')
   assert.deepEqual(rest, [])

@@ -1,4 +1,4 @@
-/** Whom a request comes from, behind proxies: for limits and in the log. */
+/** The address of a request's sender behind proxies: for limits and in the log. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { createToken } from '../../src/access/token.ts'

@@ -77,7 +77,7 @@ for (const engine of engines) {
       const records = customers.map(customer_id => makeRecord({ customer_id }))
       const service = await startService(t, engine, { records })
       const path = (customer: string) => `/api/v1/client/${customer}/invoices`
-      // Who has no invoice has an ETag too.
+      // A customer without an invoice has an ETag too.
       const asked = [...customers, 'cus_none', 'cus_nobody']
       const etags = await Promise.all(
         asked.map(async customer => String((await service.get(path(customer))).headers.etag)),

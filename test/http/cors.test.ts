@@ -1,4 +1,4 @@
-/** What a browser is told about pages of other origins: by an allow-list, on every answer of every layer. */
+/** CORS by an allow-list of origins, on every answer of every layer. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { engines } from '../support/engines.ts'
@@ -21,7 +21,7 @@ const preflight = (origin: string, method = 'GET'): RequestOptions => ({
   },
 })
 
-/** What a browser looks at before it lets a page of this origin read the answer. */
+/** The check of a browser before it lets a page of this origin read the answer. */
 function assertReadable({ status, headers }: Pick<Answer, 'status' | 'headers'>, origin: string): void {
   assert.equal(headers['access-control-allow-origin'], origin, `${status}`)
   assert.equal(headers.vary, 'Origin')

@@ -17,7 +17,7 @@ const routes = [
   '/api/v1/client/cus_ana/invoice/in_1/payments/download',
 ]
 
-/** What came back on a bare socket, as an answer. */
+/** The bytes from a bare socket, as an answer. */
 function parse(raw: string): Answer {
   const [head = '', text = ''] = raw.split('\r\n\r\n')
   const [first = '', ...lines] = head.split('\r\n')

@@ -34,7 +34,7 @@ for (const engine of engines) {
         assertError(answer, 429, 'rate_limited')
         assert.equal(answer.headers['retry-after'], '1')
       }
-      // What is no search is not limited, and nothing is left over from the flood.
+      // Other requests are not limited, and nothing is left over from the flood.
       const pages = await Promise.all(Array.from({ length: 50 }, () => service.list('', { token: greedy })))
       assert.ok(pages.every(({ status }) => status === 200))
       for (let n = 0; n < 5; n++)
@@ -74,7 +74,7 @@ test('far more requests than can be served are 503 overloaded at once; /live nev
     answers = 0
     for (const socket of sockets) socket.write(burst)
     live.write(request('/live'))
-    // What is shed closes no connection, so every question has its answer.
+    // Shedding closes no connection, so every request has its answer.
     while (answers < asked * sockets.length + 1) await new Promise(resolve => setTimeout(resolve, 10))
   }
   for (const socket of sockets) socket.destroy()

@@ -1,4 +1,4 @@
-/** Where a request begins and ends, and for whom it is: what is unclear is refused once, and never inside an answer. */
+/** The start, end and recipient of requests: an unclear request is refused once, and never inside an answer. */
 import assert from 'node:assert/strict'
 import { Readable } from 'node:stream'
 import { describe, test } from 'node:test'

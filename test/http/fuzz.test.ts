@@ -52,7 +52,7 @@ const segment = fc.oneof(
   encoded.map(raw => raw.replaceAll('/', '%2f').replaceAll('?', '%3f')),
 )
 
-/** How many query strings, and how many texts to search for. */
+/** Numbers of query strings and of texts to search for. */
 const texts = campaign(250, 20_000)
 
 for (const engine of engines) {

@@ -66,7 +66,7 @@ const usualHeaders = new Set([
 
 const validators = new Map<string, ReturnType<typeof Compile>>()
 
-/** What the document says of this status of the route holds for the answer. */
+/** Asserts that the answer is as the document describes this status of the route. */
 function assertDescribed({ route, method }: GeneratedRequest, { status, headers, json }: Answer): void {
   const described = document.paths[route].get.responses[status]
   assert.ok(described !== undefined, `status ${status} is not in the document`)
@@ -90,7 +90,7 @@ function assertDescribed({ route, method }: GeneratedRequest, { status, headers,
   assert.ok(valid, JSON.stringify(errors))
 }
 
-/** What a query asks for by the contract, read plainly; `refused` for a 400, `unsure` for very many words. */
+/** The meaning of a query by the contract, read plainly; `refused` for a 400, `unsure` for very many words. */
 function readQuestion(query: string): Question | 'refused' | 'unsure' {
   const given = new Map<string, string>()
   for (const pair of query.split('&')) {
@@ -196,13 +196,13 @@ function judge(request: GeneratedRequest, answer: Answer): void {
   const asked = readAsked(request)
   const allowed = allowedStatuses(request, asked)
   assert.ok(allowed.includes(status), `${status} instead of ${allowed}: ${text.slice(0, 300)}`)
-  // What an odd id makes another path of is no operation of the document.
+  // An odd id may make another path, which is no operation of the document.
   const isElsewhere = status === 404 && !asked.hasIds && request.route.startsWith(customerRoute)
   if (!isElsewhere) assertDescribed(request, answer)
   if (status === 200 && request.method === 'GET') checkBody(request, answer, asked)
 }
 
-/** Those that Node's client sends as they are: the rest is for raw sockets, in other suites. */
+/** Headers that Node's client sends unchanged: the rest is for raw sockets, in other suites. */
 const isSendable = (path: string) => /^[!-~]*$/.test(path)
 
 /** The same for every engine. */

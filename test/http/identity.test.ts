@@ -265,7 +265,7 @@ describe('what is told of identity, whatever the store is', () => {
       /^400 invalid_request: .*error="invalid_request"/,
     )
     assert.equal((await service.list('', { token: provider.token(good) })).status, 200)
-    // Told to nobody else, and not known to a cache.
+    // Not revealed to anybody else, and not kept by a cache.
     assert.equal((await service.get('/live')).headers['www-authenticate'], undefined)
   })
 

@@ -1,4 +1,4 @@
-/** What a store cannot hold is refused alike on every engine, before anything is written; and so is a server that cannot hold it. */
+/** Text that a store cannot hold is refused alike on every engine, before anything is written; and so is a server that cannot hold it. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { mapDocument } from '../../src/invoicexpress/map-document.ts'

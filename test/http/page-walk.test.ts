@@ -97,7 +97,7 @@ const size = campaign(1_500, 30_000)
 const sample = fc.sample(someInvoice, { numRuns: size * 1.5, seed: 2026 })
 /** As they are saved: in no order. */
 const invoices = [...new Map(sample.map(invoice => [invoice.id, invoice])).values()].slice(0, size)
-/** What the model says is asked for once, and held against every engine; the more is in order, the sooner it is sorted. */
+/** The model's answer is computed once, and compared with every engine; the more is in order, the sooner it is sorted. */
 const sorted = expectedMatches(invoices, 'cus_ana', {})
 const walks = [...filterCombinations()].map(filter => ({
   filter,

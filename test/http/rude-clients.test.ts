@@ -25,7 +25,7 @@ import { createSyncWorld } from '../support/sync-truth.ts'
 const tunnel = 'CONNECT x:443 HTTP/1.1\r\nHost: x\r\n\r\n'
 const describeApi = 'GET /api/v1/openapi.json HTTP/1.1\r\nHost: x\r\n\r\n'
 
-/** What gets one answer, and leaves its connection open. */
+/** Requests that get one answer, and leave their connection open. */
 const answered = {
   tunnel,
   'unknown method': 'FOO / HTTP/1.1\r\nHost: x\r\n\r\n',
@@ -70,7 +70,7 @@ function shareCalm(): () => { calm: Serving; token: string } {
   return () => shared as { calm: Serving; token: string }
 }
 
-/** How long requests take in milliseconds, sorted: of each service in turn, so that what slows the machine slows both. */
+/** Durations of requests in milliseconds, sorted: of each service in turn, so that a slow machine slows both. */
 async function measureLive(count: number, ...services: Serving[]): Promise<number[][]> {
   const took = services.map((): number[] => [])
   for (let i = 0; i < count; i++)

@@ -1,4 +1,4 @@
-/** How a running service ends: no request is lost, and nothing keeps it from its end. */
+/** The end of a running service: no request is lost, and nothing delays it for ever. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { Agent, get as httpGet, type IncomingMessage } from 'node:http'
@@ -33,9 +33,9 @@ async function load(cli: Cli): Promise<string> {
 
 interface Round {
   args?: readonly string[]
-  /** How many requests there are at least before the signal, unless `prepare` says when it comes. */
+  /** Minimum of requests before the signal, unless `prepare` decides its time. */
   atLeast?: number
-  /** What happens before the signal, under traffic. */
+  /** Runs before the signal, under traffic. */
   prepare?(api: Serving, traffic: Traffic): Promise<unknown>
   signal?(api: Serving): void
 }
@@ -135,7 +135,7 @@ describe('the end of fatura serve', { concurrency: 6 }, () => {
       assert.equal(code, 0)
       const least = isStuck ? 9_400 : 2_000
       assert.ok(took >= least, `took ${took} ms`)
-      // What is in flight is waited for longer than what is idle.
+      // Requests in flight are given longer than idle connections.
       assertWithin(took, 1_000 + (isStuck ? endWithin : 8_000))
     }
     await Promise.all([end(true), end(false)])

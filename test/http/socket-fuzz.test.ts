@@ -34,7 +34,7 @@ const heads = [
   '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03',
 ]
 
-/** What one client sends: requests, good and bad, one behind the other, some of their bytes changed. */
+/** The bytes of one client: requests, good and bad, one behind the other, some of their bytes changed. */
 function makeBytes(random: Random, list: string): Buffer {
   const parts = Array.from({ length: 1 + Math.floor(random() * 4) }, () =>
     pick(random, [...heads, list, list]),

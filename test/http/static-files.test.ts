@@ -1,4 +1,4 @@
-/** What is served for browsers beside the API: its forms, headers and policies, and that nothing else changes by it. */
+/** Files for browsers beside the API: their encodings, headers and policies; every other answer stays the same. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { get, type IncomingMessage } from 'node:http'

@@ -1,4 +1,4 @@
-/** What an upstream's PDF must be, how large, and how long it may take. */
+/** Checks of an upstream's PDF: its form, its size, its time. */
 import assert from 'node:assert/strict'
 import type { RequestListener } from 'node:http'
 import type { Readable } from 'node:stream'

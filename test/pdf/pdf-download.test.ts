@@ -226,9 +226,9 @@ describe('PDFs through the guard of a bad upstream, or to a client that stops or
     const { outgoing, incoming } = await open(service)
     await incoming
     const sent = await untilHeld(upstream)
-    // What was sent beyond lies in the kernel's buffers of two connections.
+    // The rest of the bytes lies in the kernel's buffers of two connections.
     assert.ok(sent < 32 * megabyte, `${sent}`)
-    // What is no longer held may be collected a little later; what is held would stay.
+    // Released buffers may be collected a little later; held ones would stay.
     await eventually('less than 2 MB are held in this process', () => {
       collectGarbage()
       return process.memoryUsage().arrayBuffers - before < 2 * megabyte

@@ -1,4 +1,4 @@
-/** Where a PDF may come from, and what is sent there. */
+/** Allowed origins of a PDF, and the requests sent there. */
 import assert from 'node:assert/strict'
 import type { RequestListener } from 'node:http'
 import { after, before, describe, test } from 'node:test'

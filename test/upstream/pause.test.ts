@@ -33,7 +33,7 @@ const missing = {
 
 type Ask = (number: number) => Promise<unknown>
 
-/** What the connector asks, and what the API asks while somebody waits. Each has connections of its own. */
+/** Calls of the connector, and of the API while a client waits. Each has connections of its own. */
 const askers: Record<
   string,
   { system: 'ix' | 'stripe'; isOfApi: boolean; create(base: string): Ask; refusal?: object }

@@ -19,7 +19,7 @@ export interface Operation {
   responses: Record<string, Answer>
 }
 
-export interface Parameter {
+interface Parameter {
   name: string
   in: 'path' | 'query' | 'header'
   required?: boolean
@@ -31,12 +31,7 @@ export interface Parameter {
 export interface Answer {
   description: string
   headers?: Record<string, { description: string }>
-  content?: Record<string, Media>
-}
-
-interface Media {
-  schema: Schema
-  examples?: Record<string, { summary: string }>
+  content?: Record<string, { schema: Schema; examples?: Record<string, { summary: string }> }>
 }
 
 export interface Schema {
@@ -55,15 +50,9 @@ export function nameOf(reference: string): string {
   return reference.slice(reference.lastIndexOf('/') + 1)
 }
 
-export interface ErrorDescription {
-  code: string
-  status: string
-  meaning: string
-}
-
 /** Every error that the operations may answer, by status. */
-export function listErrors(operations: readonly Operation[]): ErrorDescription[] {
-  const errors = new Map<string, ErrorDescription>()
+export function listErrors(operations: readonly Operation[]) {
+  const errors = new Map<string, { code: string; status: string; meaning: string }>()
   for (const { responses } of operations)
     for (const [status, { content }] of Object.entries(responses))
       for (const [code, { summary }] of Object.entries(content?.['application/json']?.examples ?? {}))
@@ -74,19 +63,13 @@ export function listErrors(operations: readonly Operation[]): ErrorDescription[]
 
 /** The operations in the order of their tags, each with the parameters of its path first. */
 export function listOperations({ tags, paths }: ApiDocument): { path: string; operation: Operation }[] {
-  const placeOf = ({ operation }: { operation: Operation }) =>
-    tags.findIndex(({ name }) => operation.tags.includes(name))
-  return Object.entries(paths)
-    .map(([path, { get }]) => ({
-      path,
-      operation: {
-        ...get,
-        parameters: (get.parameters ?? []).toSorted(
-          (a, b) => Number(b.in === 'path') - Number(a.in === 'path'),
-        ),
-      },
-    }))
-    .sort((a, b) => placeOf(a) - placeOf(b))
+  const found = Object.entries(paths).map(([path, { get }]) => {
+    const { path: first = [], rest = [] } = Object.groupBy(get.parameters ?? [], parameter =>
+      parameter.in === 'path' ? 'path' : 'rest',
+    )
+    return { path, operation: { ...get, parameters: [...first, ...rest] } }
+  })
+  return tags.flatMap(({ name }) => found.filter(({ operation }) => operation.tags.includes(name)))
 }
 
 /** Adds a full stop where a text ends without one. */

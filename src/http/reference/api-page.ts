@@ -24,6 +24,11 @@ export function writeApiPage(document: ApiDocument): { page: string; style: stri
   const { info, tags, components } = document
   const operations = listOperations(document)
   const schemas = Object.entries(components.schemas)
+  const errors = listErrors(operations.map(({ operation }) => operation)).map(({ code, status, meaning }) => [
+    `<code id="${code}">${code}</code>`,
+    status,
+    formatText(meaning),
+  ])
   const codes = operations.map(({ operation }) => listErrors([operation]).map(({ code }) => code))
   const shared = (codes[0] ?? []).filter(code => codes.every(others => others.includes(code)))
   const page = `<!doctype html>
@@ -59,7 +64,7 @@ ${operations
 ${schemas.map(([name, schema]) => writeSchema(name, schema)).join('\n')}
 <h2 id="errors">Errors</h2>
 <p>Every error has the shape <a href="#ErrorBody">ErrorBody</a>. Decide by <code>code</code>.</p>
-${writeErrors(operations.map(({ operation }) => operation))}
+${writeTable(['Code', 'Status', 'Meaning'], errors)}
 </html>
 `
   return { page, style }
@@ -122,15 +127,6 @@ function writeType({ $ref, type = '', format, items, enum: values }: Schema): st
   if (items !== undefined) return `array of ${writeType(items)}`
   if (values !== undefined) return values.map(value => `<code>${escapeHtml(value)}</code>`).join(', ')
   return [type].flat().join(' or ') + (format === undefined ? '' : `, ${format}`)
-}
-
-function writeErrors(operations: readonly Operation[]): string {
-  const rows = listErrors(operations).map(({ code, status, meaning }) => [
-    `<code id="${code}">${code}</code>`,
-    status,
-    formatText(meaning),
-  ])
-  return writeTable(['Code', 'Status', 'Meaning'], rows)
 }
 
 function writeTable(head: readonly string[], rows: readonly (readonly string[])[]): string {
