@@ -7,6 +7,7 @@ import {
   whatServerLacks,
 } from '../store/facts.ts'
 import type { OnRecounted, OperatorStore, ReadStore, WriteStore } from '../store/store.ts'
+import { useStore } from '../store/use-store.ts'
 import { checkClock, formatSpan } from './check-clock.ts'
 import { checkHosts, checkNodes, checkPlaces } from './check-nodes.ts'
 import { type Report, restoreAdvice } from './findings.ts'
@@ -157,13 +158,8 @@ export async function checkReadStore(
 }
 
 /** Reads as the API does. Freshness is the same for every customer, and for none. */
-export async function readFreshness(openRead: () => Promise<ReadStore>): Promise<number | null> {
-  const store = await openRead()
-  try {
-    return await store.readFreshness()
-  } finally {
-    await store.close()
-  }
+export function readFreshness(openRead: () => Promise<ReadStore>): Promise<number | null> {
+  return useStore(openRead(), store => store.readFreshness())
 }
 
 /** All the rows are counted: about a minute a million, at most. */

@@ -13,6 +13,7 @@ import {
   splitAddresses,
 } from '../store/engines.ts'
 import type { OnRecounted, OperatorStore, WriteStore } from '../store/store.ts'
+import { useStore } from '../store/use-store.ts'
 import { createBillingSource } from '../stripe/billing-source.ts'
 import { isStripesOwn, type StripeOptions } from '../stripe/client.ts'
 import type { MetadataKeys } from '../stripe/map-claim.ts'
@@ -124,14 +125,7 @@ async function checkStore(
 }
 
 function repairCounters(url: string, onWait: Wanted['onWait']): WriteStore['repairCounts'] {
-  return async onProgress => {
-    const store = await openWriteStore(url, { onWait })
-    try {
-      return await store.repairCounts(onProgress)
-    } finally {
-      await store.close()
-    }
-  }
+  return onProgress => useStore(openWriteStore(url, { onWait }), store => store.repairCounts(onProgress))
 }
 
 async function compareSample(

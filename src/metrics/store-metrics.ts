@@ -32,8 +32,9 @@ const keepMs = 5_000
 export function createStoreMetrics(options: StoreMetricsOptions): Metrics {
   const { openStore, isOperator, hasDocuments, onProblem, now = Date.now } = options
   const registry = new Registry()
-  const gauges = createGauges([registry])
-  const details = isOperator ? createDetails([registry], hasDocuments) : null
+  const gauges = createGauges([registry], basics)
+  const operatorGauges = isOperator ? createGauges([registry], details) : null
+  const { uncertified } = isOperator && hasDocuments ? createGauges([registry], certification) : {}
   let readAt = Number.NEGATIVE_INFINITY
   let reading: Promise<Reading> | undefined
   const secondsSince = (moment: number) => Math.max(0, (now() - moment) / 1000)
@@ -44,12 +45,12 @@ export function createStoreMetrics(options: StoreMetricsOptions): Metrics {
     const logBytes = (await readLogBytes?.()) ?? null
     if (logBytes !== null) gauges.log.set(logBytes)
     gauges.freshness.set(synced_at === null ? Number.NaN : secondsSince(synced_at))
-    if (operator !== null && details !== null) await readDetails(operator, details)
+    if (operator !== null && operatorGauges !== null) await readDetails(operator, operatorGauges)
   }
 
   async function readDetails(
     operator: NonNullable<MetricsStore['operator']>,
-    gauges: Details,
+    gauges: NonNullable<typeof operatorGauges>,
   ): Promise<void> {
     const [streams, aside, drifts] = await Promise.all([
       operator.listStreams(),
@@ -69,13 +70,13 @@ export function createStoreMetrics(options: StoreMetricsOptions): Metrics {
       // Before any comparison, all may be wrong.
       gauges.driftAtMost.set({ window }, drift.ratio_at_most ?? 1)
     }
-    if (gauges.uncertified === null) return
+    if (uncertified === undefined) return
     // On Citus it takes all nodes, and the rest does not: one that is down hides no more than this.
-    const uncertified = operator.countUncertified(now() - certifiedWithinMs).catch(error => {
+    const count = operator.countUncertified(now() - certifiedWithinMs).catch(error => {
       onProblem(error)
       return Number.NaN
     })
-    gauges.uncertified.set(await uncertified)
+    uncertified.set(await count)
   }
 
   async function read(): Promise<Reading> {
@@ -101,104 +102,66 @@ export function createStoreMetrics(options: StoreMetricsOptions): Metrics {
   }
 }
 
-function createGauges(registers: Registry[]) {
-  return {
-    isUp: new Gauge({
-      name: 'fatura_store_up',
-      help: '1 when the store could be read for these figures.',
-      registers,
-    }),
-    freshness: new Gauge({
-      name: 'fatura_freshness_seconds',
-      help: 'Age of the records that the API serves, from Fatura-Synced-At. Not a number before the first success.',
-      registers,
-    }),
-    log: new Gauge({
-      name: 'fatura_sqlite_wal_bytes',
-      help: 'Size of the write-ahead log beside the SQLite file; 0 for PostgreSQL.',
-      registers,
-    }),
-  }
+type Definition = readonly [name: string, help: string, ...labels: string[]]
+
+function createGauges<Name extends string>(
+  registers: Registry[],
+  definitions: Record<Name, Definition>,
+): Record<Name, Gauge<string>> {
+  const gauges = Object.entries<Definition>(definitions).map(([key, [name, help, ...labelNames]]) => {
+    return [key, new Gauge({ name, help, labelNames, registers })]
+  })
+  return Object.fromEntries(gauges)
 }
 
-type Details = ReturnType<typeof createDetails>
+const basics = {
+  isUp: ['fatura_store_up', '1 when the store could be read for these figures.'],
+  freshness: [
+    'fatura_freshness_seconds',
+    'Age of the records that the API serves, from Fatura-Synced-At. Not a number before the first success.',
+  ],
+  log: ['fatura_sqlite_wal_bytes', 'Size of the write-ahead log beside the SQLite file; 0 for PostgreSQL.'],
+} as const
 
 const driftNames = ['compared', 'differing', 'listed', 'missing', 'repaired', 'neighbours'] as const
 
-function createDetails(registers: Registry[], hasDocuments: boolean) {
-  return {
-    lag: new Gauge({
-      name: 'fatura_stream_lag_seconds',
-      help: 'Time since each stream of records last reached its end.',
-      labelNames: ['stream'],
-      registers,
-    }),
-    failing: new Gauge({
-      name: 'fatura_stream_failing',
-      help: '1 when the last run of a stream failed.',
-      labelNames: ['stream'],
-      registers,
-    }),
-    aside: new Gauge({
-      name: 'fatura_records_set_aside',
-      help: 'Records that do not fit and are tried again later; with the system "deletion_guard", changes that are held back.',
-      labelNames: ['system', 'kind'],
-      registers,
-    }),
-    refused: new Gauge({
-      name: 'fatura_invoices_refused',
-      help: 'Invoices that fit and are none of ours as they are now: "refused" are not stored, "outdated" are stored as they were before.',
-      labelNames: ['kind', 'reason'],
-      registers,
-    }),
-    compared: new Gauge({
-      name: 'fatura_drift_compared',
-      help: 'Stored invoices that were compared with their sources, within 24 hours, and in this hour and the one before.',
-      labelNames: ['window'],
-      registers,
-    }),
-    differing: new Gauge({
-      name: 'fatura_drift_differing',
-      help: 'Compared invoices that differed at a second look too.',
-      labelNames: ['window'],
-      registers,
-    }),
-    listed: new Gauge({
-      name: 'fatura_drift_listed',
-      help: 'Invoices of the payment platform that were looked for in the store.',
-      labelNames: ['window'],
-      registers,
-    }),
-    missing: new Gauge({
-      name: 'fatura_drift_missing',
-      help: 'Listed invoices that were missing at a second look too.',
-      labelNames: ['window'],
-      registers,
-    }),
-    repaired: new Gauge({
-      name: 'fatura_drift_repaired',
-      help: 'Differing or missing invoices that were repaired.',
-      labelNames: ['window'],
-      registers,
-    }),
-    neighbours: new Gauge({
-      name: 'fatura_drift_neighbours_repaired',
-      help: 'Invoices near these that were repaired, too.',
-      labelNames: ['window'],
-      registers,
-    }),
-    driftAtMost: new Gauge({
-      name: 'fatura_drift_ratio_at_most',
-      help: 'With 95 % confidence, no larger share of all stored invoices differs from its source.',
-      labelNames: ['window'],
-      registers,
-    }),
-    uncertified: hasDocuments
-      ? new Gauge({
-          name: 'fatura_paid_invoices_without_document',
-          help: 'Paid invoices, issued over 24 hours ago, that need a certified document and have none in force.',
-          registers,
-        })
-      : null,
-  }
-}
+const details = {
+  lag: ['fatura_stream_lag_seconds', 'Time since each stream of records last reached its end.', 'stream'],
+  failing: ['fatura_stream_failing', '1 when the last run of a stream failed.', 'stream'],
+  aside: [
+    'fatura_records_set_aside',
+    'Records that do not fit and are tried again later; with the system "deletion_guard", changes that are held back.',
+    ...['system', 'kind'],
+  ],
+  refused: [
+    'fatura_invoices_refused',
+    'Invoices that fit and are not to be shown as they are now: "refused" are not stored, "outdated" are stored as they were before.',
+    ...['kind', 'reason'],
+  ],
+  compared: [
+    'fatura_drift_compared',
+    'Stored invoices that were compared with their sources, within 24 hours, and in this hour and the one before.',
+    'window',
+  ],
+  differing: ['fatura_drift_differing', 'Compared invoices that differed at a second look too.', 'window'],
+  listed: [
+    'fatura_drift_listed',
+    'Invoices of the payment platform that were looked for in the store.',
+    'window',
+  ],
+  missing: ['fatura_drift_missing', 'Listed invoices that were missing at a second look too.', 'window'],
+  repaired: ['fatura_drift_repaired', 'Differing or missing invoices that were repaired.', 'window'],
+  neighbours: ['fatura_drift_neighbours_repaired', 'Invoices near these that were repaired, too.', 'window'],
+  driftAtMost: [
+    'fatura_drift_ratio_at_most',
+    'With 95 % confidence, no larger share of all stored invoices differs from its source.',
+    'window',
+  ],
+} as const
+
+const certification = {
+  uncertified: [
+    'fatura_paid_invoices_without_document',
+    'Paid invoices, issued over 24 hours ago, that need a certified document and have none in force.',
+  ],
+} as const

@@ -49,7 +49,7 @@ async function findAdmin(serving: Serving): Promise<string> {
 }
 
 describe('the admin port', { concurrency: 3 }, () => {
-  it('makes links, says how the service is, and refuses everything else in the API’s form', async t => {
+  it('makes links, shows how the service is, and refuses everything else in the API’s form', async t => {
     const cli = await createCli(t)
     const { serving, address, port, ask, post } = await startAdmin(cli)
     assert.match(address, /^http:\/\/127\.0\.0\.1:\d+$/, 'on this machine alone')
@@ -122,7 +122,7 @@ describe('the admin port', { concurrency: 3 }, () => {
     const head = await ask('/live', { method: 'HEAD' })
     assert.deepEqual([head.status, head.json], [200, null])
 
-    // What never becomes a request, a body that breaks off, and one that comes in chunks and is too large.
+    // Bytes that never become a request, a body that breaks off, and one that comes in chunks and is too large.
     for (const [bytes, status] of [
       ['garbage\r\n\r\n', 400],
       ['CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n', 405],
@@ -168,7 +168,7 @@ describe('the admin port', { concurrency: 3 }, () => {
     assert.ok(await isRefused(port))
   })
 
-  it('without LINK_KEY makes no links and says what is missing; up has it too', async t => {
+  it('without LINK_KEY makes no links and reports what is missing; up has it too', async t => {
     const cli = await createCli(t)
     const up = cli.start(['up', '--port', '0'], { env: { ADMIN_PORT: '0', ADMIN_TOKEN: token } })
     const [, address = ''] = await up.waitFor(/"address":"(http:[^"]+)","msg":"listening for administration"/)

@@ -46,13 +46,13 @@ interface Clinic extends SyncWorld {
   examine(args?: readonly string[], env?: Record<string, string>): Promise<Outcome & Examined>
   /** The same within this process, and without a sample unless told: each test starts the program for what it is about. */
   look(env?: Record<string, string>, wanted?: Partial<Wanted>): Promise<Examined>
-  /** What the sample alone finds, without the pace that spares a real InvoiceXpress. */
+  /** The findings of the sample alone, without the pace that spares a real InvoiceXpress. */
   sample(count: number, pace?: Partial<Pace>): Promise<Finding[]>
 }
 
 interface Examined {
   findings: Finding[]
-  /** What is not ok, by its check. */
+  /** Findings that are not ok, by their check. */
   wrong: Record<string, Finding>
 }
 
@@ -193,7 +193,7 @@ describe('fatura doctor', { concurrency: 4 }, () => {
     const clinic = await open(t)
     await clinic.sync()
 
-    await t.test('finds nothing when all is well, and says so line by line', async () => {
+    await t.test('finds nothing when all is well, and reports it line by line', async () => {
       const { wrong, code } = await clinic.examine(['--sample', '2'])
       assert.deepEqual([resultsOf(wrong), code], [{}, 0])
 
@@ -217,7 +217,7 @@ describe('fatura doctor', { concurrency: 4 }, () => {
       assert.doesNotMatch(stdout, /\.pdf/)
     })
 
-    await t.test('tells each setting that is wrong, as a start would, and goes on', async () => {
+    await t.test('reports each setting that is wrong, as a start would, and goes on', async () => {
       await clinic.renew()
       const { wrong } = await clinic.examine([], {
         PORT: 'x',
@@ -249,7 +249,7 @@ describe('fatura doctor', { concurrency: 4 }, () => {
       assert.equal(wrong.Sample?.result, 'FAIL')
     })
 
-    await t.test('tells a wrong key of either system', async () => {
+    await t.test('reports a wrong key of either system', async () => {
       await clinic.renew()
       const stripe = await clinic.examine([], { STRIPE_API_KEY: 'rk_test_canaryKeyOther' })
       assert.deepEqual(resultsOf(stripe.wrong), { 'Stripe: key': 'FAIL', Sample: 'skip' })
@@ -259,7 +259,7 @@ describe('fatura doctor', { concurrency: 4 }, () => {
       assert.match(ix.findings.at(-1)?.detail ?? '', /Stripe alone: no difference/)
     })
 
-    await t.test('says where a system could not be reached, and which setting to look at', async () => {
+    await t.test('reports where a system could not be reached, and which setting to look at', async () => {
       const base = 'http://127.0.0.1:1'
       const { wrong } = await clinic.look({ STRIPE_API_BASE: base, INVOICEXPRESS_API_BASE: base })
       for (const [system, setting] of [
@@ -370,7 +370,7 @@ describe('fatura doctor', { concurrency: 4 }, () => {
       clinic.sandbox.faults.clear()
     })
 
-    await t.test('tells streams that failed or are stale', async () => {
+    await t.test('reports streams that failed or are stale', async () => {
       await clinic.renew()
       const store = await openWriteStore(clinic.url)
       const now = Date.now()
@@ -540,7 +540,7 @@ describe('fatura doctor', { concurrency: 4 }, () => {
   })
 
   for (const engine of engines)
-    it(`is satisfied with a store that was just synchronized, tells counters that are wrong, and repairs them when told to: ${engine.name}`, async t => {
+    it(`is satisfied with a store that was just synchronized, reports counters that are wrong, and repairs them on demand: ${engine.name}`, async t => {
       const url = await engine.createStore(t)
       const clinic = await open(t, { url })
       await clinic.sync()
@@ -565,7 +565,7 @@ describe('fatura doctor', { concurrency: 4 }, () => {
     })
 
   for (const engine of engines)
-    it(`tells a schema of another version: ${engine.name}`, async t => {
+    it(`reports a schema of another version: ${engine.name}`, async t => {
       const url = await engine.createStore(t)
       const clinic = await open(t, { url })
       const setVersion = async (version: number) => {
@@ -589,7 +589,7 @@ describe('fatura doctor', { concurrency: 4 }, () => {
       assert.match(ahead.wrong['Database: schema']?.next ?? '', /Upgrade/)
     })
 
-  it('tells a database that is not there', async t => {
+  it('reports a database that is not there', async t => {
     const clinic = await open(t)
     const file = await clinic.examine(['--sample', '0'])
     assert.match(file.wrong.Database?.detail ?? '', /fatura migrate/)

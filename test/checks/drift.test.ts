@@ -1,4 +1,4 @@
-/** How wrong the store is: measured against a sandbox, and put right, on every engine. */
+/** Drift of the store: measured against a sandbox, and put right, on every engine. */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { createRandom } from '../../sandbox/random.ts'
@@ -139,7 +139,7 @@ for (const engine of engines)
       await assertTrue(rig.account, rig.store)
     })
 
-    it('says so when something cannot be put right', async t => {
+    it('reports when something cannot be put right', async t => {
       const rig = await startRig(t, engine, { invoices: 20, lines: 1 })
       await rig.connector.backfill()
       for (const { id } of paidOf(rig)) rig.account.invoices.delete(id)

@@ -24,7 +24,7 @@ const now = Date.parse('2026-03-10T12:00:00.000Z')
 interface World {
   store: WriteStore
   run(args?: readonly string[], env?: Record<string, string>): Promise<Outcome>
-  /** What it prints for people; it must succeed. */
+  /** Its output for people; it must succeed. */
   text(env?: Record<string, string>): Promise<string>
   /** The same, within this process: for what is looked at on the way. */
   textHere(): Promise<string>
@@ -155,7 +155,7 @@ for (const engine of engines)
       assert.equal(object.invoice.customer_email, undefined)
     })
 
-    it('says that nothing is known of a document, and that there is no journal', async t => {
+    it('reports that nothing is known of a document, and that there is no journal', async t => {
       const { store, text, textHere, save } = await createWorld(t, engine)
       await save({ status: 'open', display_name: 'ana@lima.example' })
       assert.match(await textHere(), /^It is not_synced, because no invoicing system is connected/m)
@@ -172,7 +172,7 @@ for (const engine of engines)
       assert.match(await text({ LINK_REFERENCE: 'Stripe {id}' }), /refers to Stripe in_why\./)
     })
 
-    it('says of an imported invoice that it is one', async t => {
+    it('marks an imported invoice as one', async t => {
       const { text, save } = await createWorld(t, engine)
       await save({ ix_sync_state: 'synced', ix_id: 99, ix_status: 'settled' }, null)
       const shown = await text()
@@ -181,7 +181,7 @@ for (const engine of engines)
       assert.doesNotMatch(shown, /Looked at next|because/)
     })
 
-    it('tells when what is stored is not what would follow now, and which documents fit', async t => {
+    it('reports when what is stored is not what would follow now, and which documents fit', async t => {
       const { store, text, jsonHere, save, saveDocument } = await createWorld(t, engine)
       await save()
       await saveDocument({ id: 12 })
@@ -199,7 +199,7 @@ for (const engine of engines)
       assert.equal((await jsonHere())[0].is_stale, true)
     })
 
-    it('tells of misses, one that is claimed apart from the one that is tied, and one that is gone', async t => {
+    it('reports misses, one that is claimed apart from the one that is tied, and one that is gone', async t => {
       const { store, text, textHere, save, saveDocument, relink } = await createWorld(t, engine)
       await save({}, { state: 'synced', ix_id: 9 })
       await saveDocument({ id: 10 })
@@ -222,7 +222,7 @@ for (const engine of engines)
       )
     })
 
-    it('tells until when a document may be in the making', async t => {
+    it('shows until when a document may be in the making', async t => {
       const { store, text, textHere, save, relink } = await createWorld(t, engine)
       const attempted_at = new Date(Date.now() - 60_000).toISOString()
       await save({}, { state: 'creating', attempted_at })
@@ -263,7 +263,7 @@ for (const engine of engines)
       )
     })
 
-    it('says of an id that nobody knows what to look at', async t => {
+    it('shows what to look at for an unknown id', async t => {
       const { run } = await createWorld(t, engine)
       assertOneLine(await run(['in_nobody']), /no invoice in_nobody .*fatura status/)
       assertOneLine(await run(['in_nobody', '--json']), /no invoice/)

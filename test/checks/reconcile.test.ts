@@ -35,7 +35,7 @@ interface Planted {
   /** More that refer to the invoice. */
   others?: (Partial<Document> & { id: number })[]
   misses?: number
-  /** Of the document's client; undefined: not read. */
+  /** Tax id of the document's client; undefined: not read. */
   taxId?: string | null
 }
 
@@ -93,7 +93,7 @@ interface World {
   store: WriteStore
   run(...args: string[]): Promise<Outcome>
   find(...args: string[]): Promise<[id: string, kind: string, detail: string][]>
-  /** Which invoices it looks at with these options, within this process: for the many that the program would tell the same of. */
+  /** The invoices in the scope of these options, within this process, which is faster than a start of the program. */
   look(options: Record<string, string>): Promise<string>
 }
 
@@ -254,7 +254,7 @@ for (const engine of engines)
       )
     })
 
-    it('lists documents that no invoice is tied to when it is told to, and only those in force', async t => {
+    it('lists documents that no invoice is tied to on demand, and only those in force', async t => {
       const { store, run, find } = await createWorld(t, engine)
       await plant(store, [
         { invoice: { id: 'in_1' }, document: { id: 1 }, taxId },
@@ -302,7 +302,7 @@ for (const engine of engines)
       assert.deepEqual(await find('--unlinked', '--customer', 'cus_ana'), [], 'whose they are cannot be told')
     })
 
-    it('tells both sides of a difference in columns', async t => {
+    it('shows both sides of a difference in columns', async t => {
       const { store, run } = await createWorld(t, engine)
       const invoice = { id: 'in_1', number: 'N-1', display_name: 'Lima, "Ana"', total_cents: -500 }
       await plant(store, [{ invoice, document: { id: 1, number: '6/G', status: 'sent', total: '-5.5' } }])
@@ -360,7 +360,7 @@ for (const engine of engines)
       assert.match((await run('--month', '2026-05', ...lisbon)).stdout, /in_4 .* 2026-05-01 /)
     })
 
-    it('is content with a store in which all is well, and says how much it looked at', async t => {
+    it('is content with a store in which all is well, and shows how much it looked at', async t => {
       const { store, run } = await createWorld(t, engine)
       await plant(store, [{ invoice: { id: 'in_1' }, document: { id: 1 }, taxId }])
       await succeed(store)
@@ -398,7 +398,7 @@ for (const engine of engines)
       assertUnchecked(unknown, /no invoice of cus_nobody.*fatura status/)
     })
 
-    it('cannot tell before the documents were read to their end', async t => {
+    it('cannot compare before the documents were read to their end', async t => {
       const { store, run, find } = await createWorld(t, engine)
       await plant(store, [{ invoice: { id: 'in_1', customer_id: 'cus_a' }, claim: null }])
       assert.equal((await find()).length, 1, 'imported invoices say what they know')
@@ -536,7 +536,7 @@ describe('fatura reconcile', { concurrency: 2 }, () => {
       assertUnchecked(await cli.run(['reconcile', ...args], { env }), says)
     })
 
-  it('tells what is allowed for each setting of the link', () => {
+  it('names what is allowed for each setting of the link', () => {
     const wrong: [setting: Setting, value: string, says: RegExp][] = [
       ['LINK_IGNORE_BEFORE', '1.1.2026', /^LINK_IGNORE_BEFORE must be a calendar day/],
       ['LINK_CREATING_TIMEOUT', '1 hour', /^LINK_CREATING_TIMEOUT must be like 90s/],
@@ -546,7 +546,7 @@ describe('fatura reconcile', { concurrency: 2 }, () => {
     for (const [setting, value, says] of wrong) assert.match(refusalOf(setting, value), says)
   })
 
-  it('tells with what is allowed which invoices it cannot look at', () => {
+  it('names what is allowed for the invoices to look at', () => {
     const scopes: [options: Record<string, string>, says: RegExp][] = [
       [{ from: '2026-02-30' }, /^--from must be a calendar day, written YYYY-MM-DD, not '2026-02-30'\.$/],
       [{ to: 'today' }, /^--to must be a calendar day/],
@@ -686,7 +686,7 @@ it('tax ids are the same whatever their separators, case, and a country on one s
 })
 
 describe('findDifferences', () => {
-  /** What may be wrong with a pair that is otherwise right; `kinds` is what must be found then. */
+  /** Faults of a pair that is otherwise right; `kinds` must be found then. */
   const plan = fc.record({
     cents: fc.integer({ min: -10_000_000, max: 10_000_000 }),
     currency: fc.constantFrom('eur', 'jpy', 'kwd'),

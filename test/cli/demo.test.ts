@@ -53,7 +53,7 @@ describe('fatura demo', { concurrency: 6 }, () => {
       assert.equal((await get(`${address}/api/v1/client/${given.get('c')}/invoices`, token)).status, 200)
     })
 
-    await t.test('curl lines that answer as it says', async () => {
+    await t.test('curl lines that answer as shown', async () => {
       const asked = demo.curls.map(({ url }) => url)
       assert.equal(asked.length, 7)
       for (const { url } of demo.curls) assert.ok(url.startsWith(`${demo.address}/api/v1/client/`))
@@ -245,7 +245,7 @@ describe('fatura demo', { concurrency: 6 }, () => {
     assert.deepEqual(await readdir(temporary), [])
   })
 
-  it('says in one line that there is no folder for temporary files', async t => {
+  it('reports in one line that there is no folder for temporary files', async t => {
     const cli = await createCli(t)
     const outcome = await cli.run(['demo', '--port', '0'], { env: { TMPDIR: join(cli.folder, 'missing') } })
     assertOneLine(outcome, /missing/)

@@ -109,38 +109,41 @@ describe('both systems', { concurrency: 6 }, () => {
         assert.deepEqual([code, stdout], [0, ''])
       })
 
-      await t.test('the API streams the document’s PDF, and says when it is still being made', async () => {
-        const paid = [...world.account.invoices.values()].find(
-          ({ status, metadata, customer }) =>
-            status === 'paid' &&
-            metadata.ix_id !== undefined &&
-            world.account.customers.has(String(customer)),
-        )
-        const path = `/api/v1/client/${paid?.customer}/invoice/${paid?.id}`
-        const token = await createStoredToken(world.url)
-        const api = world.start(['serve', '--port', '0'], { env: quickClock(speed) })
-        const [, address] = await api.waitFor(/"address":"(http:[^"]+)","msg":"listening"/)
-        const { downloads } = (await ask(`${address}${path}`, token)).json
-        assert.equal(downloads.ix, `${path}/ix/download`)
-        const pdf = await ask(`${address}${downloads.ix}`, token)
-        assert.deepEqual([pdf.status, pdf.headers.get('content-type')], [200, 'application/pdf'])
-        assert.match(pdf.text, /^%PDF-/)
-        // Once: no store has a part in the wait.
-        if (engine === engines[0]) {
-          world.ix.faults.set('ix_pdf', 'never_ready')
-          const started = performance.now()
-          const waiting = await ask(`${address}${downloads.ix}`, token)
-          assert.deepEqual([waiting.status, waiting.json.error.code], [503, 'document_not_ready'])
-          assert.ok(Number(waiting.headers.get('retry-after')) > 0)
-          const took = (performance.now() - started) * speed
-          assert.ok(took > 9_000, `${took} ms of its clock: the budget is 10 s`)
-          assertWithin(took, 13_000 * speed)
-          world.ix.faults.clear()
-        }
-        await api.stop()
-      })
+      await t.test(
+        'the API streams the document’s PDF, and reports when it is still being made',
+        async () => {
+          const paid = [...world.account.invoices.values()].find(
+            ({ status, metadata, customer }) =>
+              status === 'paid' &&
+              metadata.ix_id !== undefined &&
+              world.account.customers.has(String(customer)),
+          )
+          const path = `/api/v1/client/${paid?.customer}/invoice/${paid?.id}`
+          const token = await createStoredToken(world.url)
+          const api = world.start(['serve', '--port', '0'], { env: quickClock(speed) })
+          const [, address] = await api.waitFor(/"address":"(http:[^"]+)","msg":"listening"/)
+          const { downloads } = (await ask(`${address}${path}`, token)).json
+          assert.equal(downloads.ix, `${path}/ix/download`)
+          const pdf = await ask(`${address}${downloads.ix}`, token)
+          assert.deepEqual([pdf.status, pdf.headers.get('content-type')], [200, 'application/pdf'])
+          assert.match(pdf.text, /^%PDF-/)
+          // Once: no store has a part in the wait.
+          if (engine === engines[0]) {
+            world.ix.faults.set('ix_pdf', 'never_ready')
+            const started = performance.now()
+            const waiting = await ask(`${address}${downloads.ix}`, token)
+            assert.deepEqual([waiting.status, waiting.json.error.code], [503, 'document_not_ready'])
+            assert.ok(Number(waiting.headers.get('retry-after')) > 0)
+            const took = (performance.now() - started) * speed
+            assert.ok(took > 9_000, `${took} ms of its clock: the budget is 10 s`)
+            assertWithin(took, 13_000 * speed)
+            world.ix.faults.clear()
+          }
+          await api.stop()
+        },
+      )
 
-      await t.test('explain tells what happened to an invoice and to its document, in order', async () => {
+      await t.test('explain shows what happened to an invoice and to its document, in order', async () => {
         const id = world.account.change('finalize')
         world.documents.change('create', id)
         world.account.change('pay', id)
@@ -172,7 +175,7 @@ describe('both systems', { concurrency: 6 }, () => {
       )
     })
 
-    it(`sync --once that is killed at random moments ends as if it never was: every document of every state is there, and status tells of its streams, on ${engine.name}`, async t => {
+    it(`sync --once that is killed at random moments ends as if it never was: every document of every state is there, and status reports its streams, on ${engine.name}`, async t => {
       const random = createRandom(5)
       const world = await createWorld(t, engine, 120)
       for (let kills = 0; kills < campaign(2, 20); kills++) {

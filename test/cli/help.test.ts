@@ -131,7 +131,7 @@ describe('the command line', { concurrency: 3 }, () => {
     assert.match(stderr, /^Usage: fatura /)
   })
 
-  it('tells its version', async t => {
+  it('prints its version', async t => {
     const cli = await createCli(t)
     const { code, stdout } = await cli.run(['--version'])
     assert.deepEqual([code, stdout], [0, `${manifest.version}\n`])
@@ -155,7 +155,7 @@ describe('the command line', { concurrency: 3 }, () => {
   })
 
   const old = findOldNode()
-  it('says in one line that Node is too old', {
+  it('reports in one line that Node is too old', {
     skip: old === undefined && 'there is no Node older than 24 on this machine',
   }, async t => {
     const cli = await createCli(t)
@@ -169,7 +169,7 @@ function settingsIn(help: string): string[] {
   return [...found].map(match => match[1] ?? match[2] ?? '').sort()
 }
 
-/** Those that the command's section in docs/configuration.md lists after "Settings:". */
+/** The settings that the command's section in docs/configuration.md lists after "Settings:". */
 async function documentedSettings(command: string): Promise<string[]> {
   const page = await readFile(new URL('../../docs/configuration.md', import.meta.url), 'utf8')
   const heading = new RegExp(`^\`fatura ${command}(\`| <)`)

@@ -150,7 +150,7 @@ describe('fatura import', { concurrency: 3 }, () => {
     assert.deepEqual(Object.keys(detail.json.lines[0]), lineFields)
   })
 
-  it('refuses a line that is no invoice at all, and says why', async t => {
+  it('refuses a line that is no invoice at all, and reports why', async t => {
     const cli = await createCli(t)
     const refused: [string | Uint8Array, RegExp][] = [
       ['{"id":"in_1",', /^the line is not valid JSON: /],
@@ -176,7 +176,7 @@ describe('fatura import', { concurrency: 3 }, () => {
     }
   })
 
-  it('says once that a file is no NDJSON, whatever it is instead', async t => {
+  it('reports once that a file is no NDJSON, whatever it is instead', async t => {
     const cli = await createCli(t)
     const pdf = Buffer.concat([
       Buffer.from('%PDF-1.4\n%\xe2\xe3\xcf\xd3\n1 0 obj\n', 'latin1'),
@@ -270,7 +270,7 @@ describe('fatura import', { concurrency: 3 }, () => {
     assert.match(again.stdout, /^Imported 1300 invoices: 0 new or changed, 1300 as before\b/)
   })
 
-  it('tells of every problem of a line at once', async t => {
+  it('reports every problem of a line at once', async t => {
     const cli = await createCli(t)
     const outcome = await cli.run(['import', '-'], {
       input: ndjson({ ...makeInvoice(), status: 'PAID', currency: 'EUR', total: 1 }),
@@ -280,7 +280,7 @@ describe('fatura import', { concurrency: 3 }, () => {
       assert.match(outcome.stderr, new RegExp(`^line 1: ${field} `, 'm'))
   })
 
-  it('tells of 20 bad lines, and how many more there are', async t => {
+  it('reports 20 bad lines, and how many more there are', async t => {
     const cli = await createCli(t)
     const input = ndjson(...Array.from({ length: 25 }, () => ({ ...makeInvoice(), currency: 'EUR' })))
     const stopped = await cli.run(['import', '-'], { input })
@@ -349,14 +349,14 @@ describe('fatura import', { concurrency: 3 }, () => {
     assert.deepEqual({ lines, lines_source }, { lines: [], lines_source: 'none' })
   })
 
-  it('says in one line that a file is missing, or a folder', async t => {
+  it('reports in one line that a file is missing, or a folder', async t => {
     const cli = await createCli(t)
     await mkdir(join(cli.folder, 'invoices'))
     assertOneLine(await cli.run(['import', 'missing.ndjson']), /missing\.ndjson/)
     assertOneLine(await cli.run(['import', 'invoices']), /invoices is a folder/)
   })
 
-  it('says in one line that standard input is a folder', async t => {
+  it('reports in one line that standard input is a folder', async t => {
     const cli = await createCli(t)
     const folder = openSync(cli.folder, 'r')
     t.after(() => closeSync(folder))

@@ -70,7 +70,7 @@ describe('fatura key', { concurrency: 3 }, () => {
     )
   })
 
-  it('refuses what is wrong with one line that says what to do, and repeats no private key', async t => {
+  it('refuses what is wrong with one line that names a remedy, and repeats no private key', async t => {
     const cli = await createCli(t)
     const { text, key } = await addKey(cli, 'shop')
     const refused: [string[], ...RegExp[]][] = [
@@ -94,7 +94,7 @@ describe('fatura key', { concurrency: 3 }, () => {
 })
 
 describe('fatura link', { concurrency: 3 }, () => {
-  it('prints the link alone, signed with LINK_KEY or the key of a file, for as long as told', async t => {
+  it('prints the link alone, signed with LINK_KEY or the key of a file, for the given time', async t => {
     const cli = await createCli(t)
     const { text, key } = await addKey(cli, 'shop')
     await writeFile(join(cli.folder, 'key.json'), `${text}\n`)
@@ -116,7 +116,7 @@ describe('fatura link', { concurrency: 3 }, () => {
     }
   })
 
-  it('refuses what makes no link, with one line that says what to do', async t => {
+  it('refuses what makes no link, with one line that names a remedy', async t => {
     const cli = await createCli(t)
     const { text, key } = await addKey(cli, 'shop')
     await writeFile(join(cli.folder, 'bad.json'), text.replace('"d"', '"e"'))

@@ -1,4 +1,4 @@
-/** How far a long command has come, and how long it will still take. */
+/** Progress of a long command, and the time that is left. */
 import assert from 'node:assert/strict'
 import { execFileSync, spawnSync } from 'node:child_process'
 import { join } from 'node:path'
@@ -67,7 +67,7 @@ test('elsewhere a plain line comes now and then, without control characters', t 
   for (const line of written) assert.match(line, /^\d+ invoices listed … [\x20-\x7e]+ left\n$/)
 })
 
-test('several that tell how far they are share one line, and what stays is never behind it', t => {
+test('several progress displays share one line, and what stays is never behind it', t => {
   t.mock.timers.enable({ apis: ['Date'], now: 1_000_000 })
   const { line, written } = createScreen(true)
   const [invoices, documents] = [createProgress('invoices', line), createProgress('documents', line)]
@@ -111,7 +111,7 @@ function hasScript(): boolean {
   return spawnSync('script', ['--version'], { encoding: 'utf8' }).stdout?.includes('util-linux') === true
 }
 
-test('a long list tells how far it has come, though nobody counted it', async t => {
+test('a long list shows its progress, though nobody counted it', async t => {
   const sandbox = await startStripeSandbox({ invoices: 2_500, seed: 3 })
   t.after(() => sandbox.close())
   const stored = new Set<string>()
@@ -140,7 +140,7 @@ test('a long list tells how far it has come, though nobody counted it', async t 
   )
 })
 
-test('what remains is told by how much is there, not by how long ago it was', async t => {
+test('the rest is estimated by how much is there, not by how long ago it was', async t => {
   const [now, day] = [1_780_000_000, 86_400]
   const spread = (count: number, from: number, to: number) =>
     Array.from({ length: count }, (_, n) => now - Math.round(from + ((to - from) * n) / count))

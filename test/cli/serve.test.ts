@@ -162,7 +162,7 @@ describe('fatura serve', { concurrency: 3 }, () => {
     assertWithin(took, 8_000)
   })
 
-  it('refuses a port in use and an address of another machine, and says how to choose others', async t => {
+  it('refuses a port in use and an address of another machine, and shows how to choose others', async t => {
     const cli = await createCli(t)
     await cli.load()
     const other = createServer().listen(0, '127.0.0.1')
@@ -276,7 +276,7 @@ describe('fatura serve', { concurrency: 3 }, () => {
     assert.equal(stdout, '')
   })
 
-  it('says that the database is missing and how to make it, and makes none itself', async t => {
+  it('reports that the database is missing and how to make it, and makes none itself', async t => {
     const cli = await createCli(t)
     assertOneLine(await cli.run(['serve', '--port', '0']), /data\/fatura\.db/, /fatura migrate/)
     assert.ok(!existsSync(dirname(cli.database)))
@@ -289,7 +289,7 @@ describe('fatura serve', { concurrency: 3 }, () => {
     assert.ok((await readFile(join(cli.folder, 'deep/down/fatura.db'))).length > 0)
   })
 
-  it('refuses a schema that is older or newer than its own, and says what to run', async t => {
+  it('refuses a schema that is older or newer than its own, and reports what to run', async t => {
     const cli = await createCli(t)
     assert.equal((await cli.run(['migrate'])).code, 0)
     const setVersion = (version: number) => {
@@ -336,7 +336,7 @@ describe('fatura serve', { concurrency: 3 }, () => {
     assert.ok(before.equals(await readFile(path)), 'the file is as it was')
   })
 
-  it('says in one line that a folder cannot be written to, or that the database is a folder', async t => {
+  it('reports in one line that a folder cannot be written to, or that the database is a folder', async t => {
     const cli = await createCli(t)
     await writeFile(join(cli.folder, 'file'), '')
     await mkdir(join(cli.folder, 'folder'))
@@ -352,7 +352,7 @@ describe('fatura serve', { concurrency: 3 }, () => {
       assertOneLine(await cli.run([command, '--database-url', 'sqlite:folder']), /folder/)
   })
 
-  it('says in one line that a file system takes no files', {
+  it('reports in one line that a file system takes no files', {
     skip: process.platform !== 'linux' && 'there is no /proc',
   }, async t => {
     const cli = await createCli(t)

@@ -1,4 +1,4 @@
-/** What `fatura status` and `fatura doctor` show of the connector, besides how far it is. */
+/** The connector in `fatura status` and `fatura doctor`, besides its progress. */
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { openWriteStore } from '../../src/store/engines.ts'

@@ -29,7 +29,7 @@ import {
 const once = ['sync', '--once']
 /** For a run that is a start of the program: its clock is then its own. */
 const node = process.execPath
-/** How often a run is killed. */
+/** Number of kills. */
 const kills = { sqlite: campaign(2, 25), postgres: campaign(1, 10), citus: campaign(1, 5) }
 
 function stepsOf({ stdout }: Outcome): Record<string, unknown>[] {
@@ -37,7 +37,7 @@ function stepsOf({ stdout }: Outcome): Record<string, unknown>[] {
   return lines.map(line => JSON.parse(line))
 }
 
-/** What takes ten seconds, as on a slow machine, tells how far it is: a line of its own each time. */
+/** Progress lines appear after ten seconds, as on a slow machine. */
 function withoutProgress(outcome: Outcome): Outcome {
   return { ...outcome, stderr: outcome.stderr.replace(/^\d+ invoices listed … [^\n]*\n/gm, '') }
 }
@@ -190,7 +190,7 @@ describe('fatura sync', { concurrency: 12 }, () => {
     )
   })
 
-  it('tells of a failing upstream, and goes on where it was', async t => {
+  it('reports a failing upstream, and goes on where it was', async t => {
     const world = await createSyncWorld(t, { invoices: 250, lines: 1, seed: 13 })
     const { sandbox, account } = world
     const statusOf = async (): Promise<TextOf<Stream>[]> => {
@@ -201,7 +201,7 @@ describe('fatura sync', { concurrency: 12 }, () => {
         .map(line => JSON.parse(line))
         .filter(({ kind }) => kind === 'stream')
     }
-    // What fails is asked again for ten seconds: by its own clock.
+    // A failed call is repeated for ten seconds, by its own clock.
     sandbox.faults.set('list_invoices', 'error_503', { after: 2 })
     const failed = withoutProgress(await world.run(once, { env: quickClock(5), node }))
     assert.equal(failed.code, 1)
@@ -276,7 +276,7 @@ describe('fatura sync', { concurrency: 12 }, () => {
     assert.equal((await program.stop()).code, 0)
   })
 
-  it('finds with --full what no event told of', async t => {
+  it('finds with --full what no event reported', async t => {
     const world = await createSyncWorld(t, { invoices: 60, lines: 1, seed: 18 })
     const { account } = world
     await fillStore(world)
@@ -310,7 +310,7 @@ describe('fatura sync', { concurrency: 12 }, () => {
     assert.match(stdout, /^stripe:relist +\d{4}-\d\d-\d\dT\S+Z +\d+ s/m)
   })
 
-  it('puts right, while it goes on, what no event told of, and says so', async t => {
+  it('puts right, while it goes on, what no event reported, and logs it', async t => {
     const world = await createSyncWorld(t, { invoices: 60, lines: 1, seed: 21 })
     await fillStore(world)
     const changed = [...truthOf(world.account)].filter(([, { invoice }]) => invoice.status === 'paid')
@@ -354,7 +354,7 @@ describe('fatura sync', { concurrency: 12 }, () => {
     assert.equal(await run(24 * hourMs - minuteMs, 24 * hourMs - minuteMs), 'paid', 'a run once a day')
   })
 
-  it('goes on after a record that does not fit, tells of it, and tries it again', async t => {
+  it('goes on after a record that does not fit, reports it, and tries it again', async t => {
     const world = await createSyncWorld(t, { invoices: 60, lines: 1, seed: 19 })
     const { account } = world
     const [id] = [...truthOf(account)].find(([, { invoice }]) => invoice.status === 'paid') ?? assert.fail()
@@ -374,7 +374,7 @@ describe('fatura sync', { concurrency: 12 }, () => {
   })
 })
 
-/** One that is of a customer. */
+/** An invoice of a customer. */
 function newInvoice(account: StripeAccount): string {
   for (;;) {
     const id = account.change('create')
@@ -383,7 +383,7 @@ function newInvoice(account: StripeAccount): string {
 }
 
 describe('fatura status', () => {
-  it('says what to do with an empty store', async t => {
+  it('reports what to do with an empty store', async t => {
     const world = await createSyncWorld(t, { invoices: 50 })
     assertOneLine(await world.run(['status']))
     await succeed(world, ['migrate'])
@@ -400,7 +400,7 @@ async function reachRequest({ sandbox }: SyncWorld, { child }: Program, count: n
   while (served() < goal && child.exitCode === null) await sleep(1)
 }
 
-/** Whatever the list has outside of what the cursor says is left is stored as it is. Says whether nothing is left. */
+/** Every listed invoice outside of the cursor's rest is stored as it is. True when nothing is left. */
 function assertNotAhead(
   account: StripeAccount,
   truth: Records,

@@ -1,4 +1,4 @@
-/** What people and scripts meet on a terminal: readable log lines, colours, completion, JSON. */
+/** Output on a terminal: readable log lines, colours, completion, JSON. */
 import assert from 'node:assert/strict'
 import { execFileSync, spawnSync } from 'node:child_process'
 import { createServer } from 'node:http'
@@ -27,7 +27,7 @@ describe('what is typed in the wrong place', { concurrency: 2 }, () => {
     [['up', 'whsec_5AbC'], 'got 1: whsec_….'],
     [['status', 'postgres://ana:p@ss/w@127.0.0.1/fatura'], 'got 1: postgres://…@127.0.0.1/fatura.'],
   ] as const)
-    it(`is told without its secret: ${args.join(' ')}`, async t => {
+    it(`is repeated without its secret: ${args.join(' ')}`, async t => {
       const cli = await createCli(t)
       const { code, stdout, stderr } = await cli.run(args)
       assert.deepEqual([code, stdout], [2, ''])
@@ -98,7 +98,7 @@ describe('the log on a terminal', () => {
 
 describe('fatura completion', () => {
   const isThere = (shell: string) => spawnSync(shell, ['-c', 'exit 0']).status === 0
-  /** What is offered after each of these, and what must not be. */
+  /** Words that are offered after each of these, and words that must not be. */
   const cases: [typed: string[], offered: string[], not: string[]][] = [
     [[''], ['serve', 'token', 'completion'], ['create']],
     [['tok'], ['token'], ['serve']],
@@ -214,7 +214,7 @@ describe('fatura health', () => {
     assert.deepEqual([told.code, JSON.parse(told.stdout).ready], [1, false])
   })
 
-  it('tells what a service that is not ready says, and does not wait for one that hangs', async t => {
+  it('shows the answer of a service that is not ready, and does not wait for one that hangs', async t => {
     const cli = await createCli(t)
     const server = createServer((request, response) => {
       if (request.headers.host?.startsWith('127.0.0.1')) {

@@ -22,7 +22,7 @@ async function make(cli: Cli, ...args: string[]): Promise<string> {
   return stdout.trim()
 }
 
-/** What is stored of each, for tests that are not about `list`. */
+/** The stored rows, for tests that are not about `list`. */
 async function readStored(cli: Cli): Promise<StoredToken[]> {
   const store = await openOperatorStore(`sqlite:${cli.database}`)
   try {
@@ -61,7 +61,7 @@ describe('fatura token', { concurrency: 3 }, () => {
     )
   })
 
-  it('where there is no store, none is made unless --create says so', async t => {
+  it('where there is no store, none is made without --create', async t => {
     const cli = await createCli(t)
     for (const args of [
       ['token', 'create', '--all-customers'],
@@ -78,7 +78,7 @@ describe('fatura token', { concurrency: 3 }, () => {
     assert.ok(existsSync(cli.database))
   })
 
-  it('create refuses what does not say clearly whom the token may read, and then makes none', async t => {
+  it('create refuses an unclear scope, and then makes none', async t => {
     const cli = await createCli(t)
     const refused: [string[], ...RegExp[]][] = [
       [[], /--customer/, /--all-customers/],
@@ -109,7 +109,7 @@ describe('fatura token', { concurrency: 3 }, () => {
     )
   })
 
-  it('create lets a token live for 90 days, or as long as --expires says', async t => {
+  it('create lets a token live for 90 days, or as long as --expires gives', async t => {
     const cli = await createCli(t)
     const lives: [string[], number | null][] = [
       [[], 90 * day],
@@ -169,7 +169,7 @@ describe('fatura token', { concurrency: 3 }, () => {
     }
   })
 
-  it('list of an empty store says how to make a token, and nothing at all as JSON', async t => {
+  it('list of an empty store shows how to make a token, and nothing at all as JSON', async t => {
     const cli = await createCli(t)
     await cli.load()
     const { code, stdout } = await cli.run(['token', 'list'])
@@ -278,7 +278,7 @@ describe('fatura token', { concurrency: 3 }, () => {
     assert.equal((await readStored(cli)).length, 1, 'and none is made with one for its name')
   })
 
-  it('revoke of an id that does not exist fails and says where the ids are', async t => {
+  it('revoke of an id that does not exist fails and reports where the ids are', async t => {
     const cli = await createCli(t)
     await cli.createToken()
     assertOneLine(await cli.run(['token', 'revoke', 'fat_doesnotexist']), /fat_doesnotexist/, /token list/)

@@ -22,7 +22,7 @@ async function serveWithWorkers(cli: Cli, ...args: string[]) {
   return { api, token }
 }
 
-/** What stands in a request id for the process that gave it. */
+/** The part of a request id that names its process. */
 const processOf = (requestId: unknown) => String(requestId).slice(0, 'req_'.length + 12)
 
 /** Every line so far; each must be a JSON object of its own. */
@@ -37,7 +37,7 @@ const startedPids = (api: Serving): number[] =>
     .filter(({ msg }) => msg === 'a worker started')
     .map(({ pid }) => pid)
 
-/** How long it waited each time a worker had ended, in milliseconds. */
+/** Waits after the ends of workers, in milliseconds. */
 const waitsOf = (api: Serving): number[] =>
   linesOf(api.stdout)
     .filter(({ msg }) => msg === 'a worker ended; starting another')
@@ -146,7 +146,7 @@ describe('fatura serve --workers', { concurrency: 3 }, () => {
     )
   })
 
-  it('says once what keeps it from starting, and ends', async t => {
+  it('reports once what keeps it from starting, and ends', async t => {
     const cli = await createCli(t)
     const serve = ['serve', '--port', '0', '--workers', '2']
     assertOneLine(await cli.run(serve), /data\/fatura\.db/, /fatura migrate/)

@@ -1,4 +1,4 @@
-/** What comparisons say of the whole store, and how long a fault stays unseen: as exactly as `docs/admin.md` says it. Pure. */
+/** The estimate for the whole store, and the time until a fault is seen, as `docs/admin.md` states it. Pure. */
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { describe, it } from 'node:test'
@@ -14,7 +14,7 @@ function bound(compared: number, differing: number): number {
   return known
 }
 
-/** How many of so many, each with a chance. */
+/** Number of successes among so many, each with a chance. */
 function count(random: Random, n: number, chance: number): number {
   let found = 0
   for (let i = 0; i < n; i++) if (random() < chance) found++
@@ -22,7 +22,7 @@ function count(random: Random, n: number, chance: number): number {
 }
 
 describe('the estimate', () => {
-  it('says nothing before anything was compared', () => {
+  it('is null before anything was compared', () => {
     assert.deepEqual(estimate({ compared: 0, differing: 0 }), { ratio: null, ratio_at_most: null })
   })
 
@@ -62,7 +62,7 @@ describe('the estimate', () => {
       }
   })
 
-  it('tells of a new fault within the times that the docs promise', async () => {
+  it('reports a new fault within the times that the docs promise', async () => {
     const table = readTable(await readFile('docs/admin.md', 'utf8'))
     for (const share of [0.001, 0.01, 0.1]) {
       const promised = table.get(share) ?? assert.fail(`the docs do not tell of ${share}`)
@@ -83,7 +83,7 @@ const [perMinute, listedPerMinute] = [3, 100]
 /** A difference is told after a second look. */
 const secondLook = 1
 const runs = 400
-/** How often it is looked whether a bound holds, in minutes. */
+/** Interval between looks at a bound, in minutes. */
 const every = 15
 
 /**

@@ -25,7 +25,7 @@ interface Series {
 interface Scrape {
   text: string
   series: Series[]
-  /** Of all metrics, those without a value included. */
+  /** All metrics, those without a value included. */
   names: Set<string>
   sum(name: string, labels?: Record<string, string>): number
 }
@@ -112,7 +112,7 @@ describe('metrics', { concurrency: true }, () => {
     await serving.stop()
   })
 
-  it('tell of a service that synchronizes, in at most 500 series; rules, dashboard and docs name just these', async t => {
+  it('report a service that synchronizes, in at most 500 series; rules, dashboard and docs name just these', async t => {
     const world = await createSyncWorld(t, { invoices: 40 })
     const documents = createDocuments(world.account)
     const ix = await startInvoiceXpressSandbox({ documents, apiKey: 'canaryKeyOfInvoicexpress' })

@@ -103,7 +103,7 @@ test('every default is a value that the setting takes, and every flag is named a
   for (const name of settingNames) {
     const { default: value, flag, parse }: SettingDefinition = settings[name]
     assert.doesNotThrow(() => parse(value), name)
-    if (flag !== null) assert.equal(flag.split(' ')[0], `--${name.toLowerCase().replaceAll('_', '-')}`)
+    if (flag !== undefined) assert.equal(flag.split(' ')[0], `--${name.toLowerCase().replaceAll('_', '-')}`)
   }
 })
 

@@ -1,13 +1,12 @@
 import { Command } from 'commander'
 import { SourceError } from '../../sources.ts'
 import { openOperatorStore, openWriteStore } from '../../store/engines.ts'
-import type { WriteStore } from '../../store/store.ts'
+import { useStore } from '../../store/use-store.ts'
 import { fenceStore, waitForLease } from '../../sync/lease.ts'
 import { type Comparison, changePins, compareAccounts, formatAccount } from '../../sync/pins.ts'
 import { hasEnded, nameProcess } from '../../sync/process-name.ts'
 import { invoiceXpressOf, invoiceXpressSettings, stripeOf, stripeSettings } from '../settings/connections.ts'
-import { addSettings } from '../settings/options.ts'
-import { type Options, readSettings } from '../settings/read-settings.ts'
+import { addSettings, type Options, readSettings } from '../settings/read-settings.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { jsonLine } from '../terminal/json-line.ts'
 import { createLog } from '../terminal/log.ts'
@@ -39,35 +38,15 @@ export function accountCommand(): Command {
     )
 }
 
-async function withStore<T>(url: string, work: (store: WriteStore) => Promise<T>): Promise<T> {
-  const store = await openWriteStore(url, { onWait: printWaiting })
-  try {
-    return await work(store)
-  } finally {
-    await store.close()
-  }
-}
-
 async function showAccounts(options: { json?: true } & Options): Promise<void> {
-  const store = await openOperatorStore(readSettings(options, usedByShow).DATABASE_URL)
-  try {
-    const pins = await store.listPins()
-    if (options.json === true) {
-      process.stdout.write(pins.map(jsonLine).join(''))
-      return
-    }
-    const rows = pins.map(({ system, account, pinned_at }) => [
-      system,
-      account,
-      new Date(pinned_at).toISOString(),
-    ])
-    process.stdout.write(
-      pins.length === 0
-        ? 'No account is known yet: the first fatura sync stores it.\n'
-        : formatTable([['SYSTEM', 'ACCOUNT', 'SINCE'], ...rows]),
-    )
-  } finally {
-    await store.close()
+  const { DATABASE_URL: url } = readSettings(options, usedByShow)
+  const pins = await useStore(openOperatorStore(url), store => store.listPins())
+  if (options.json === true) process.stdout.write(pins.map(jsonLine).join(''))
+  else if (pins.length === 0)
+    process.stdout.write('No account is known yet: the first fatura sync stores it.\n')
+  else {
+    const rows = pins.map(pin => [pin.system, pin.account, new Date(pin.pinned_at).toISOString()])
+    process.stdout.write(formatTable([['SYSTEM', 'ACCOUNT', 'SINCE'], ...rows]))
   }
 }
 
@@ -76,7 +55,7 @@ async function changeAccounts(options: { confirm?: true } & Options): Promise<vo
   const [stripe, invoiceXpress] = [stripeOf(settings), invoiceXpressOf(settings)]
   if (stripe === null) throw new CliError('Set STRIPE_API_KEY to a key of the account to synchronize.')
   const { accountsOf } = await import('../wiring/open-connector.ts')
-  await withStore(settings.DATABASE_URL, async store => {
+  await useStore(openWriteStore(settings.DATABASE_URL, { onWait: printWaiting }), async store => {
     const compared = await compareAccounts(store, accountsOf({ stripe, invoiceXpress })).catch(error => {
       throw error instanceof SourceError ? new CliError(`${error.message}. Nothing was changed.`) : error
     })

@@ -3,6 +3,7 @@ import { kindNames, kinds, tellCount } from '../../store/contents.ts'
 import { checkTarget, copyStore, type Digest, digestStore } from '../../store/copy-store.ts'
 import { migrateStore, openOperatorStore, openWriteStore } from '../../store/engines.ts'
 import type { OperatorStore, WriteStore } from '../../store/store.ts'
+import { useStore } from '../../store/use-store.ts'
 import { loadEnvFile } from '../settings/environment.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { jsonLine } from '../terminal/json-line.ts'
@@ -38,18 +39,12 @@ async function runCopy(fromUrl: string, toUrl: string, options: { json?: true })
   loadEnvFile()
   const progress = createProgress('things')
   const wait = { onWait: (path: string) => printWaiting(path, progress) }
-  const from = await openOperatorStore(fromUrl)
-  try {
+  await useStore(openOperatorStore(fromUrl), async from => {
     await migrateStore(toUrl, undefined, wait)
-    const to = await openWriteStore(toUrl, wait)
-    try {
-      await copyAndCompare(from, to, progress, options.json === true)
-    } finally {
-      await to.close()
-    }
-  } finally {
-    await from.close()
-  }
+    await useStore(openWriteStore(toUrl, wait), to =>
+      copyAndCompare(from, to, progress, options.json === true),
+    )
+  })
 }
 
 async function copyAndCompare(

@@ -7,11 +7,11 @@ import type { SetAside } from '../../store/connector-store.ts'
 import type { JournalEntry, KnownDocument } from '../../store/document-store.ts'
 import { openOperatorStore } from '../../store/engines.ts'
 import type { OperatorStore } from '../../store/store.ts'
+import { useStore } from '../../store/use-store.ts'
 import { isStreamOf } from '../../stream-names.ts'
 import { formatReason, isRefusedKind } from '../../sync/read-state.ts'
 import { linkRulesOf, linkSettings } from '../settings/connections.ts'
-import { addSettings } from '../settings/options.ts'
-import { type Options, readSettings } from '../settings/read-settings.ts'
+import { addSettings, type Options, readSettings } from '../settings/read-settings.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { jsonLine } from '../terminal/json-line.ts'
 import { formatTable, printable } from '../terminal/table.ts'
@@ -35,12 +35,9 @@ async function explain(id: string, options: { json?: true } & Options): Promise<
   if (!isInvoiceId(id))
     throw new CliError(`An invoice's ID is in_ and letters and digits, not '${printable(id)}'.`)
   const settings = readSettings(options, used)
-  const store = await openOperatorStore(settings.DATABASE_URL)
-  try {
-    process.stdout.write(await explainAs(options.json === true ? 'json' : 'text', store, id, settings))
-  } finally {
-    await store.close()
-  }
+  const form = options.json === true ? 'json' : 'text'
+  const opening = openOperatorStore(settings.DATABASE_URL)
+  process.stdout.write(await useStore(opening, store => explainAs(form, store, id, settings)))
 }
 
 /** The whole output of the command. */

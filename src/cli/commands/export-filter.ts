@@ -6,7 +6,7 @@ import { type InvoiceFilters, invoiceStatuses, isCustomerId } from '../../invoic
 import type { InvoiceFilter, InvoiceWalk } from '../../store/store.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { printable } from '../terminal/table.ts'
-import { daysOf, nextDay } from './reconcile-scope.ts'
+import { type DayFlags, nextDay, readDays } from './reconcile-scope.ts'
 import { createTimeZone, type TimeZone } from './time-zone.ts'
 
 /** In the help's order. Every parameter is named: one that is added later is missing here, and does not compile. */
@@ -27,11 +27,8 @@ const flags: Readonly<Record<'customer' | keyof InvoiceFilters | 'month' | 'time
 }
 
 /** The flags, as commander names them; the texts of all other flags as well. */
-export interface FilterOptions extends Readonly<Record<string, unknown>> {
+export interface FilterOptions extends Readonly<Record<string, unknown>>, DayFlags {
   customer?: string[]
-  from?: string
-  to?: string
-  month?: string
   timezone?: string
 }
 
@@ -46,16 +43,11 @@ export interface ExportScope {
 }
 
 export function readExportScope(options: FilterOptions): ExportScope {
-  const { customer: customers = null, month, timezone = 'UTC' } = options
+  const { customer: customers = null, timezone = 'UTC' } = options
   for (const customer of customers ?? [])
     if (!isCustomerId(customer))
       throw new CliError(`--customer must be an ID like cus_PeR0ABnnQ5iOEe, not '${printable(customer)}'.`)
-  let { from, to } = options
-  if (month !== undefined) {
-    if (from !== undefined || to !== undefined)
-      throw new CliError('Use --month, or --from and --to, not both.')
-    ;({ from, to } = daysOf(month))
-  }
+  const { from, to } = readDays(options)
   const zone = createTimeZone(timezone)
   const filter = readFlags({ ...options, from, to })
   return {

@@ -1,6 +1,5 @@
 import { Command } from 'commander'
-import { addSettings } from '../settings/options.ts'
-import { type Options, readSettings } from '../settings/read-settings.ts'
+import { addSettings, type Options, readSettings } from '../settings/read-settings.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { jsonLine } from '../terminal/json-line.ts'
 

@@ -8,8 +8,8 @@ import type { Problem } from '../../import/check-record.ts'
 import { InputChanged, importInvoices, NotNdjson } from '../../import/import-invoices.ts'
 import { openWriteStore, prepareStore } from '../../store/engines.ts'
 import type { WriteStore } from '../../store/store.ts'
-import { addSettings } from '../settings/options.ts'
-import { type Options, readSettings } from '../settings/read-settings.ts'
+import { useStore } from '../../store/use-store.ts'
+import { addSettings, type Options, readSettings } from '../settings/read-settings.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { jsonLine } from '../terminal/json-line.ts'
 import { printResult } from '../terminal/moving-line.ts'
@@ -61,12 +61,7 @@ async function runImport(file: string, options: ImportOptions): Promise<void> {
     const progress = createProgress('invoices')
     const wait = { onWait: (path: string) => printWaiting(path, progress) }
     await prepareStore(url, wait)
-    const store = await openWriteStore(url, wait)
-    try {
-      await importFrom(input, store, options, progress)
-    } finally {
-      await store.close()
-    }
+    await useStore(openWriteStore(url, wait), store => importFrom(input, store, options, progress))
   } catch (error) {
     if (error instanceof InputChanged)
       throw new CliError(`Nothing was imported: ${file} changed while it was read.`)

@@ -3,9 +3,8 @@ import { Command } from 'commander'
 import { maxLinkSeconds } from '../../access/link-form.ts'
 import { createLink, type LinkKey, readLinkKey } from '../../customer-link/create-link.ts'
 import { isCustomerId, isInvoiceId } from '../../invoice.ts'
-import { addSettings } from '../settings/options.ts'
 import { InvalidSetting, parseDurationMs } from '../settings/parsers.ts'
-import { type Options, readSettings } from '../settings/read-settings.ts'
+import { addSettings, type Options, readSettings } from '../settings/read-settings.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { printable } from '../terminal/table.ts'
 
@@ -54,20 +53,14 @@ async function printLink(options: LinkFlags): Promise<void> {
 }
 
 function readTtlSeconds(text: string): number {
-  const seconds = readSeconds(text)
-  if (seconds <= maxLinkSeconds) return seconds
-  throw new CliError(
-    `--ttl must be a number and s, m or h, such as 30m or 1h, and at most 24h, not '${printable(text)}'.`,
-  )
-}
-
-function readSeconds(text: string): number {
+  const problem = `--ttl must be a number and s, m or h, such as 30m or 1h, and at most 24h, not '${printable(text)}'.`
   try {
-    return parseDurationMs(text) / 1_000
+    const seconds = parseDurationMs(text) / 1_000
+    if (seconds <= maxLinkSeconds) return seconds
   } catch (error) {
-    if (error instanceof InvalidSetting) return Number.POSITIVE_INFINITY
-    throw error
+    if (!(error instanceof InvalidSetting)) throw error
   }
+  throw new CliError(problem)
 }
 
 /** No message repeats its content; nor its name, when that could be the key itself. */

@@ -1,7 +1,6 @@
 import { Command } from 'commander'
 import { migrateStore } from '../../store/engines.ts'
-import { addSettings } from '../settings/options.ts'
-import { type Options, readSettings } from '../settings/read-settings.ts'
+import { addSettings, type Options, readSettings } from '../settings/read-settings.ts'
 import { jsonLine } from '../terminal/json-line.ts'
 import { printResult } from '../terminal/moving-line.ts'
 import { createProgress, printWaiting } from '../terminal/progress.ts'

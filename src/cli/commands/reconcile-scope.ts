@@ -11,16 +11,11 @@ export interface Scope extends ReconcileScope {
 }
 
 export function readScope(options: Record<string, unknown>): Scope {
-  const { customer = null, month, timezone = 'UTC' } = options as Record<string, string | undefined>
-  let { from, to } = options as Record<string, string | undefined>
+  const { customer = null, timezone = 'UTC' } = options as Record<string, string | undefined>
+  const { from, to } = readDays(options)
   if (customer !== null && !isCustomerId(customer))
     throw new CliError(`--customer must be an ID like cus_PeR0ABnnQ5iOEe, not '${printable(customer)}'.`)
   const zone = createTimeZone(timezone)
-  if (month !== undefined) {
-    if (from !== undefined || to !== undefined)
-      throw new CliError('Use --month, or --from and --to, not both.')
-    ;({ from, to } = daysOf(month))
-  }
   for (const [name, day] of Object.entries({ '--from': from, '--to': to }))
     if (day !== undefined && !isCalendarDay(day))
       throw new CliError(`${name} must be a calendar day, written YYYY-MM-DD, not '${printable(day)}'.`)
@@ -36,8 +31,16 @@ export function readScope(options: Record<string, unknown>): Scope {
   }
 }
 
-/** The first day of a month and its last. */
-export function daysOf(month: string): { from: string; to: string } {
+export interface DayFlags {
+  month?: string | undefined
+  from?: string | undefined
+  to?: string | undefined
+}
+
+/** The days of `--from` and `--to`, or the first and the last of `--month`. */
+export function readDays({ month, from, to }: DayFlags): Omit<DayFlags, 'month'> {
+  if (month === undefined) return { from, to }
+  if (from !== undefined || to !== undefined) throw new CliError('Use --month, or --from and --to, not both.')
   if (!/^\d{4}-(0[1-9]|1[0-2])$/.test(month))
     throw new CliError(`--month must be a calendar month, written YYYY-MM, not '${printable(month)}'.`)
   return { from: `${month}-01`, to: lastDayOf(month) }

@@ -1,4 +1,5 @@
 import { Command } from 'commander'
+import { readWhole } from '../settings/parsers.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { waitForSignal } from '../wiring/signals.ts'
 
@@ -24,18 +25,18 @@ export function sandboxCommand(): Command {
 }
 
 async function sandbox(options: Record<string, string>): Promise<void> {
-  const port = readWhole('port', options.port, 0, 65_535)
-  const secondPort = readWhole(
+  const port = readFlag('port', options.port, 0, 65_535)
+  const secondPort = readFlag(
     'invoicexpress-port',
     options.invoicexpressPort ?? (port === 0 ? '0' : '4012'),
     0,
     65_535,
   )
-  const seed = readWhole('seed', options.seed, 0, 2 ** 32 - 1)
-  const invoices = readWhole('invoices', options.invoices, 0, most)
+  const seed = readFlag('seed', options.seed, 0, 2 ** 32 - 1)
+  const invoices = readFlag('invoices', options.invoices, 0, most)
   const customers =
-    options.customers === undefined ? {} : { customers: readWhole('customers', options.customers, 1, most) }
-  const differences = readWhole('differences', options.differences, 0, most)
+    options.customers === undefined ? {} : { customers: readFlag('customers', options.customers, 1, most) }
+  const differences = readFlag('differences', options.differences, 0, most)
   const signal = waitForSignal()
   const { createDocuments } = await import('../../../sandbox/invoicexpress/account.ts')
   const { startInvoiceXpressSandbox } = await import('../../../sandbox/invoicexpress/server.ts')
@@ -78,11 +79,10 @@ function refusePort(option: string, port: number) {
   }
 }
 
-function readWhole(name: string, text = '', low: number, high: number): number {
-  const value = Number(text)
-  if (!/^\d{1,10}$/.test(text) || value < low || value > high)
-    throw new CliError(`--${name} must be a whole number from ${low} to ${high}, not '${text}'.`)
-  return value
+function readFlag(name: string, text = '', low: number, high: number): number {
+  const value = readWhole(text, low, high)
+  if (value !== undefined) return value
+  throw new CliError(`--${name} must be a whole number from ${low} to ${high}, not '${text}'.`)
 }
 
 interface Size {

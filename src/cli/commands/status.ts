@@ -4,11 +4,11 @@ import { formatDrift } from '../../checks/check-drift.ts'
 import { type DriftEstimates, readDrift } from '../../metrics/drift-estimate.ts'
 import { openOperatorStore } from '../../store/engines.ts'
 import type { Stream } from '../../store/store.ts'
+import { useStore } from '../../store/use-store.ts'
 import { advice, formatHeld } from '../../sync/deletion-guard.ts'
 import { formatCursor } from '../../sync/ranges.ts'
 import { formatRefused, type Refused, readState, type SyncState } from '../../sync/read-state.ts'
-import { addSettings } from '../settings/options.ts'
-import { type Options, readSettings } from '../settings/read-settings.ts'
+import { addSettings, type Options, readSettings } from '../settings/read-settings.ts'
 import { jsonLine } from '../terminal/json-line.ts'
 import { formatTable, printable } from '../terminal/table.ts'
 
@@ -27,13 +27,10 @@ export function statusCommand(): Command {
 
 async function showStatus(options: { json?: true } & Options): Promise<void> {
   const { DATABASE_URL: url } = readSettings(options, used)
-  const store = await openOperatorStore(url)
-  try {
-    const state = { ...(await readState(store)), drift: await readDrift(store) }
-    process.stdout.write(options.json === true ? writeLines(state) : writeText(state))
-  } finally {
-    await store.close()
-  }
+  const state = await useStore(openOperatorStore(url), async store => {
+    return { ...(await readState(store)), drift: await readDrift(store) }
+  })
+  process.stdout.write(options.json === true ? writeLines(state) : writeText(state))
 }
 
 type Status = SyncState & { drift: DriftEstimates }

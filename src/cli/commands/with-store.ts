@@ -1,10 +1,11 @@
-/** The store of a command that asks it something or changes something, and ends. */
+/** The store of a short command. */
 import { isMissing, prepareStore } from '../../store/engines.ts'
+import { useStore } from '../../store/use-store.ts'
 import { type Options, readSettings } from '../settings/read-settings.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { printWaiting } from '../terminal/progress.ts'
 
-/** Made ready first, and closed at the end. One that is not there is made only with `create`, the flag of that name. */
+/** Prepares it, and closes it at the end. A missing one is created only with the flag `--create`. */
 export async function withStore<Store extends { close(): Promise<void> }, T>(
   options: Options & { create?: true },
   open: (url: string, wait: { onWait: typeof printWaiting }) => Promise<Store>,
@@ -18,10 +19,5 @@ export async function withStore<Store extends { close(): Promise<void> }, T>(
     )
   await prepareStore(url, { onWait: printWaiting })
   if (isNew) process.stderr.write(`There was no store: made ${url}.\n`)
-  const store = await open(url, { onWait: printWaiting })
-  try {
-    return await work(store)
-  } finally {
-    await store.close()
-  }
+  return useStore(open(url, { onWait: printWaiting }), work)
 }

@@ -33,7 +33,6 @@ export const accessSettings = {
   },
   ADMIN_TOKEN: {
     default: 'none',
-    flag: null,
     commands: ['serve', 'up', 'sync'],
     meaning: 'The token that the admin port asks for: 20 to 200 visible ASCII characters, without spaces.',
     isSecret: true,
@@ -44,7 +43,6 @@ export const accessSettings = {
   },
   LINK_KEY: {
     default: 'none',
-    flag: null,
     meaning:
       'The private key that `fatura key add` printed, a JWK. `fatura link`, and `POST /links` of the [admin port](admin.md), sign [customer links](access.md#customer-links) with it.',
     isSecret: true,

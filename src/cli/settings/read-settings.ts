@@ -1,4 +1,5 @@
-/** The settings of a command: a flag wins over the environment, which wins over the default. */
+/** The settings of a command: its flags and help, and their values. A flag wins over the environment, which wins over the default. */
+import { type Command, Help } from 'commander'
 import { CliError } from '../terminal/cli-error.ts'
 import { printable } from '../terminal/table.ts'
 import { loadEnvFile, readVariable } from './environment.ts'
@@ -55,6 +56,38 @@ function readSetting(name: Setting, options: Options): unknown {
 
 function readText(name: Setting, options: Options): string | undefined {
   const option = name.toLowerCase().replace(/_./g, ([, letter = '']) => letter.toUpperCase())
-  const flag = settings[name].flag === null ? undefined : options[option]
+  const flag = 'flag' in settings[name] ? options[option] : undefined
   return (typeof flag === 'string' && flag) || readVariable(name)
+}
+
+const helpWidth = 78
+
+/** Adds flags, and to the help the settings without one. */
+export function addSettings(command: Command, names: readonly Setting[]): Command {
+  const definitions = names.map((name): [Setting, SettingDefinition] => [name, settings[name]])
+  for (const [name, { meaning, flag, default: value }] of definitions)
+    if (flag !== undefined) command.option(flag, `${plain(meaning)} (env: ${name}, default: ${value})`)
+  const environmentOnly = definitions.filter(([, { flag }]) => flag === undefined)
+  if (environmentOnly.length === 0) return command
+  // Written when somebody asks for help: to wrap it takes longer than all else of a command line.
+  return command.addHelpText('after', () =>
+    environmentOnly
+      .map(
+        ([name, { meaning, default: value }]) =>
+          `\n${name} (environment only, default: ${value}):\n${indent(plain(meaning))}`,
+      )
+      .join('\n'),
+  )
+}
+
+/** Markdown without its marks, nor its hints at other pages. */
+function plain(meaning: string): string {
+  return meaning
+    .replace(/ See \[[^\]]+\]\([^)]+\)\./g, '')
+    .replace(/\[([^\]]+)\]\([^)]+\)/g, '$1')
+    .replaceAll('`', '')
+}
+
+function indent(text: string): string {
+  return new Help().boxWrap(text, helpWidth).replace(/^/gm, '  ')
 }

@@ -27,8 +27,8 @@ export type Service = 'serve' | 'up' | 'sync'
 export interface SettingDefinition {
   /** A text that `parse` takes, as any other value. */
   default: string
-  /** Null: environment only. A secret has no flag, because other users of the machine can read a command line. */
-  flag: string | null
+  /** Environment only without one. A secret has no flag, because other users of the machine can read a command line. */
+  flag?: string
   /** The services that take it; `serve` and `up` when left out. */
   commands?: readonly Service[]
   /** Markdown for the docs; `--help` shows it as plain text. */
@@ -95,7 +95,6 @@ export const settings = {
   },
   AUTH_JWKS_URL: {
     default: 'none',
-    flag: null,
     meaning:
       'The address of the keys (JWKS) of the [identity provider](access.md#jwts-of-an-identity-provider). `AUTH_JWKS_URL`, `AUTH_ISSUER` and `AUTH_AUDIENCE` are set together.',
     isSecret: true,
@@ -103,31 +102,26 @@ export const settings = {
   },
   AUTH_ISSUER: {
     default: 'none',
-    flag: null,
     meaning: 'The claim `iss` of its tokens, exactly.',
     parse: unless('none', parseClaimText),
   },
   AUTH_AUDIENCE: {
     default: 'none',
-    flag: null,
     meaning: 'The value that the claim `aud` of its tokens must be or contain, exactly.',
     parse: unless('none', parseClaimText),
   },
   AUTH_CUSTOMER_CLAIM: {
     default: 'customer_id',
-    flag: null,
     meaning: 'The claim that names the customers whom a token may read: an ID, or a list of IDs.',
     parse: parseClaimText,
   },
   AUTH_SCOPE: {
     default: 'none',
-    flag: null,
     meaning: 'A scope that every token of the provider must have, in its claim `scope` or `scp`.',
     parse: unless('none', parseMatch(/^[!#-[\]-~]{1,200}$/, 'must be one scope, without spaces or quotes')),
   },
   AUTH_TYP: {
     default: 'none',
-    flag: null,
     meaning:
       'The header `typ` that every token of the provider must have, such as `at+jwt`. Without it, `JWT`, `at+jwt` and none are accepted.',
     parse: unless('none', parseMatch(/^[\w!#$&^.+/-]{1,100}$/, 'must be a type, such as at+jwt')),

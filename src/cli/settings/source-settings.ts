@@ -17,7 +17,6 @@ const usualPdfOrigins = 'https://*.invoicexpress.com'
 export const sourceSettings = {
   STRIPE_API_KEY: {
     default: 'none',
-    flag: null,
     commands: ['serve', 'up', 'sync'],
     meaning:
       'A Stripe key, `rk_…` or `sk_…`. `sync` and `up` read the invoices of its account; `serve` and `up` fetch PDFs, and lines that are not stored. A [restricted key](sync.md#set-it-up) is enough.',
@@ -26,7 +25,6 @@ export const sourceSettings = {
   },
   STRIPE_WEBHOOK_SECRET: {
     default: 'none',
-    flag: null,
     commands: ['up', 'sync'],
     meaning: 'The secret that Stripe signs its webhooks with, `whsec_…`. Required with `--webhooks`.',
     isSecret: true,
@@ -37,7 +35,6 @@ export const sourceSettings = {
   },
   STRIPE_API_BASE: {
     default: 'https://api.stripe.com',
-    flag: null,
     commands: ['serve', 'up', 'sync'],
     meaning:
       'The address of the Stripe API: scheme, host and port, without a path. The key is sent there. Any host that is not a host of Stripe counts as a [sandbox](sandbox.md): requests are not limited to the rate that Stripe allows, and PDFs may come from a private address.',
@@ -46,7 +43,6 @@ export const sourceSettings = {
   },
   INVOICEXPRESS_ACCOUNT: {
     default: 'none',
-    flag: null,
     commands: ['serve', 'up', 'sync'],
     meaning:
       'The name of the InvoiceXpress account: the part before `.app.invoicexpress.com` in its address. Required with `INVOICEXPRESS_API_KEY`, unless `INVOICEXPRESS_API_BASE` is set.',
@@ -61,7 +57,6 @@ export const sourceSettings = {
   },
   INVOICEXPRESS_API_KEY: {
     default: 'none',
-    flag: null,
     commands: ['serve', 'up', 'sync'],
     meaning:
       'The key of the InvoiceXpress account. `sync` and `up` read the certified documents with it; `serve` and `up` fetch their PDFs.',
@@ -76,7 +71,6 @@ export const sourceSettings = {
   },
   INVOICEXPRESS_API_BASE: {
     default: 'https://{account}.app.invoicexpress.com',
-    flag: null,
     commands: ['serve', 'up', 'sync'],
     meaning:
       'The address of the InvoiceXpress API: scheme, host and port, without a path. The key is sent there. Any host that is not a host of InvoiceXpress counts as a sandbox: requests are not limited to the rate that InvoiceXpress allows, and PDFs come from that host, even from a private address.',
@@ -85,7 +79,6 @@ export const sourceSettings = {
   },
   INVOICEXPRESS_PDF_ORIGINS: {
     default: usualPdfOrigins,
-    flag: null,
     meaning:
       'Allowed sources of the PDFs of certified documents: origins (scheme, host and port), separated by commas; `*.` at the start of a host means its subdomains.',
     isSecret: true,
@@ -96,7 +89,6 @@ export const sourceSettings = {
   },
   LINK_REFERENCE: {
     default: '{id}',
-    flag: null,
     commands: ['up', 'sync'],
     meaning:
       'The reference that a document of an invoice carries: a text that contains `{id}` once, in place of the ID of the invoice.',
@@ -104,7 +96,6 @@ export const sourceSettings = {
   },
   LINK_METADATA_KEYS: {
     default: 'none',
-    flag: null,
     commands: ['up', 'sync'],
     meaning:
       'Metadata keys at Stripe that differ from the [usual keys](linking.md#the-convention): pairs like `state=doc_state,ix_id=doc_id`.',
@@ -112,21 +103,18 @@ export const sourceSettings = {
   },
   LINK_IGNORE_ZERO: {
     default: 'off',
-    flag: null,
     commands: ['up', 'sync'],
     meaning: 'Whether invoices with a total of zero need no document: `on` or `off`.',
     parse: parseSwitch,
   },
   LINK_IGNORE_BEFORE: {
     default: 'none',
-    flag: null,
     commands: ['up', 'sync'],
     meaning: 'Invoices issued before this day, YYYY-MM-DD in UTC, need no document.',
     parse: unless('none', parseDay),
   },
   LINK_CREATING_TIMEOUT: {
     default: '1h',
-    flag: null,
     commands: ['up', 'sync'],
     meaning:
       'Time that a document may stay `creating` before it counts as [failed](linking.md#how-the-state-is-found): a number and `s`, `m`, `h` or `d`.',
