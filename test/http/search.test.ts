@@ -296,7 +296,7 @@ for (const engine of engines) {
       )
     })
 
-    test('a large customer is searched for any number of words, also for such as only some parties hold', async () => {
+    test('a large customer is searched for any number of words, also for such as only some invoices hold', async () => {
       const names = ['Oficina Norte', 'Padaria Sul', 'Talho Leste']
       const records = Array.from({ length: 3_000 }, (_, n) =>
         makeRecord({
