@@ -1,12 +1,9 @@
 /** Pages of lists and searches: several statements, all from one snapshot of the connection. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import { countPages } from '../../invoice.ts'
 import { isCountable, isFiltered } from '../read-model/counting.ts'
-import { conditionsOf } from '../read-model/filters.ts'
 import type { InvoicePage, InvoiceQuery, Snapshot } from '../store.ts'
+import { clampPage, matchingRows } from './matching-rows.ts'
 import { seekByCounters } from './seek-by-counters.ts'
-
-export type Value = string | number
 
 /** As bytes, which go to the socket as they are: decoding and encoding them would take longer than reading them. */
 export const joinSummaries = "CAST(group_concat(summary, ',') AS BLOB)"
@@ -18,24 +15,6 @@ const notedAtMost = 1_000
 const preparedAtMost = 256
 
 const nothing = new Uint8Array()
-
-/** The place of a page, once its total is known. */
-export function clampPage({ page, page_size }: InvoiceQuery, total: number): { page: number; skip: number } {
-  const clamped = Math.max(1, Math.min(page, countPages(total, page_size)))
-  return { page: clamped, skip: (clamped - 1) * page_size }
-}
-
-/** The rows that match, in the list's order, from the index alone. The SQL depends on which filters are given, never on their values. */
-export function matchingRows(query: InvoiceQuery): { from: string; order: string; values: Value[] } {
-  const values: Value[] = [query.customer_id]
-  const bind = (value: Value): string => `?${values.push(value)}`
-  const conditions = ['customer_id = ?1', ...conditionsOf(query, { engine: 'sqlite', row: '', bind })]
-  return {
-    from: `FROM invoices INDEXED BY invoices_in_order WHERE ${conditions.join(' AND ')}`,
-    order: 'ORDER BY issued_at DESC, id DESC',
-    values,
-  }
-}
 
 interface Found {
   total: number

@@ -14,7 +14,7 @@ import {
   stateAsked,
 } from '../read-model/counting.ts'
 import type { InvoiceQuery } from '../store.ts'
-import { clampPage, matchingRows } from './read-pages.ts'
+import { clampPage, matchingRows } from './matching-rows.ts'
 
 type Count = readonly [start: number, span: number, n: number]
 
