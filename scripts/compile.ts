@@ -11,8 +11,7 @@ const dist = join(root, 'dist')
 rmSync(dist, { recursive: true, force: true })
 compile('tsconfig.build.json')
 compile('tsconfig.types.json')
-for (const path of globSync('src/store/*/migrations/*.sql', { cwd: root }))
-  cpSync(join(root, path), join(dist, path))
+for (const path of globSync('src/store/**/*.sql', { cwd: root })) cpSync(join(root, path), join(dist, path))
 
 function compile(project: string): void {
   const tsc = join(root, 'tools/node_modules/typescript/bin/tsc')

@@ -5,6 +5,7 @@
  */
 import { parseArgs } from 'node:util'
 import { openReadStore, openWriteStore } from '../../src/store/engines.ts'
+import { searchWords } from '../../src/store/read-model/search.ts'
 import type { ReadStore } from '../../src/store/store.ts'
 import { makeRecord } from '../../test/support/records.ts'
 import { cpuSince, readCpu } from '../load/process-cost.ts'
@@ -28,7 +29,7 @@ const questions: Record<string, (store: ReadStore, customer_id: string) => Promi
   'page 1': (store, customer_id) => store.listInvoices({ customer_id, page: 1, page_size: 10 }),
   'page 2': (store, customer_id) => store.listInvoices({ customer_id, page: 2, page_size: 10 }),
   'a search': (store, customer_id) =>
-    store.listInvoices({ customer_id, page: 1, page_size: 10, words: [['lima', null]] }),
+    store.listInvoices({ customer_id, page: 1, page_size: 10, words: searchWords('lima') }),
   detail: (store, customer_id) => store.findInvoice(customer_id, 'in_7'),
 }
 

@@ -1,7 +1,4 @@
-/**
- * How soon `fatura serve` is ready on a large store, and what a migration's pass over all rows takes: whole, and killed in the
- * middle and run again. The seeded store is copied first. See README.md beside it.
- */
+/** Time until `fatura serve` is ready on a large store. The seeded store is copied first. See README.md beside it. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { copyFile, rm } from 'node:fs/promises'
@@ -10,7 +7,6 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
-import { rewrites } from '../../src/store/migrations.ts'
 import { describeMachine } from '../machine.ts'
 import { defaultFolder } from '../seed/data-folder.ts'
 import { openSeeded, type SeededStore } from '../seed/stores.ts'
@@ -103,28 +99,6 @@ async function timeStart({ readUrl }: Copy): Promise<number> {
   return took
 }
 
-/** The newest version with such a pass. */
-const version = Math.max(...Object.keys(rewrites).map(Number))
-
-/** As after the files of the last migration: the whole pass over the rows is to be done. */
-async function forgetPass({ run }: Copy): Promise<void> {
-  await run(`UPDATE fatura.migrations SET rewriting = '' WHERE version = ${version}`)
-}
-
-async function readPlace({ run }: Copy): Promise<string | null> {
-  const [row] = await run(`SELECT rewriting FROM fatura.migrations WHERE version = ${version}`)
-  return (row?.rewriting ?? null) as string | null
-}
-
-async function timeMigration({ url }: Copy, killAfterMs?: number): Promise<number> {
-  const began = performance.now()
-  const child = start(url, 'migrate')
-  if (killAfterMs !== undefined) setTimeout(() => child.kill('SIGKILL'), killAfterMs)
-  const [code, signal] = await once(child, 'exit')
-  if (killAfterMs === undefined && code !== 0) throw new Error(`fatura migrate ended with ${code ?? signal}`)
-  return performance.now() - began
-}
-
 const tell = (line: string) => process.stdout.write(`${line}\n`)
 cleanUpOnSignals()
 try {
@@ -135,16 +109,6 @@ try {
   for (let round = 0; round < Number(values.rounds); round++) starts.push(await timeStart(copy))
   const each = starts.map(ms => Math.round(ms)).join(', ')
   tell(`Ready with ${values.invoices} invoices after ${Math.round(median(starts))} ms (${each}).`)
-  await forgetPass(copy)
-  const whole = await timeMigration(copy)
-  tell(`A pass over all rows: ${(whole / 1000).toFixed(1)} s.`)
-  await forgetPass(copy)
-  await timeMigration(copy, whole / 2)
-  const place = await readPlace(copy)
-  const rest = await timeMigration(copy)
-  tell(`Killed in the middle it stood at ${place}; run again it took ${(rest / 1000).toFixed(1)} s more.`)
-  if (place === null || (await readPlace(copy)) !== null)
-    throw new Error('the pass was not killed, or did not come to its end')
   tell(`${describeMachine(server?.version ?? null)}.`)
 } finally {
   await cleanUp()

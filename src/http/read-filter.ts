@@ -53,7 +53,7 @@ function readWords(q: string): SearchWord[] {
   if (words.length > maxSearchWords)
     throw new ApiError(
       'invalid_parameter',
-      `q must have at most ${maxSearchWords} different words, and has ${words.length}; a word that is part of another does not count.`,
+      `q must have at most ${maxSearchWords} different words, and has ${words.length}; a word that begins another does not count.`,
       { param: 'q' },
     )
   return words

@@ -125,10 +125,6 @@ export const kindNames = Object.keys(kinds) as KindName[]
 export const otherTables = {
   customers: 'made from the invoices',
   counts: 'made from the invoices',
-  parties: 'made from the invoices',
-  search_days: 'made from the invoices',
-  search_signs: 'made from the invoices',
-  search_words: 'made from the invoices',
   scopes: 'made from the tokens and the keys',
   freshness: 'made from the streams',
   lease: 'of the process that runs now',

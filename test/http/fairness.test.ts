@@ -4,15 +4,15 @@ import { connect, type Socket } from 'node:net'
 import { describe, test } from 'node:test'
 import { securityHeaders } from '../../src/server/bare-answer.ts'
 import { searchWords } from '../../src/store/read-model/search.ts'
-import { createRunSearch } from '../../src/store/sqlite/run-searches.ts'
+import { openSearchThreads } from '../../src/store/sqlite/search-threads.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
 import { engines } from '../support/engines.ts'
 import { makeRecord } from '../support/records.ts'
 import { assertError, startService } from '../support/service.ts'
 
-/** More than a customer without counters has, so that a search is one of the slow ones. */
+/** So many that a search is one of the slow ones. */
 const manyRecords = () =>
-  Array.from({ length: 600 }, (_, n) =>
+  Array.from({ length: 1_600 }, (_, n) =>
     makeRecord({ id: `in_${n}`, issued_at: new Date(Date.UTC(2026, 0, 1 + (n % 300))).toISOString() }),
   )
 
@@ -28,7 +28,7 @@ for (const engine of engines) {
       const [found, refused] = [200, 429].map(status => flood.filter(answer => answer.status === status))
       assert.equal((found?.length ?? 0) + (refused?.length ?? 0), 200)
       assert.ok(found !== undefined && found.length >= 2)
-      for (const { json } of [...found, ...others]) assert.equal(json.total, 11)
+      for (const { json } of [...found, ...others]) assert.equal(json.total, 111)
       assert.ok(refused !== undefined && refused.length > 0, 'more than 52 came at once')
       for (const answer of refused) {
         assertError(answer, 429, 'rate_limited')
@@ -38,7 +38,7 @@ for (const engine of engines) {
       const pages = await Promise.all(Array.from({ length: 50 }, () => service.list('', { token: greedy })))
       assert.ok(pages.every(({ status }) => status === 200))
       for (let n = 0; n < 5; n++)
-        assert.equal((await service.list('?q=in_59', { token: greedy })).json.total, 11)
+        assert.equal((await service.list('?q=in_59', { token: greedy })).json.total, 111)
     })
   })
 }
@@ -224,10 +224,11 @@ test('a search on SQLite is given up after its time, and the next one finds its 
   const service = await startService(t, sqlite, { records: manyRecords() })
   const path = service.url.slice('sqlite:'.length)
   const query = { customer_id: 'cus_ana', page: 1, page_size: 10, words: searchWords('in_59') }
-  const hasty = createRunSearch(path, -1)
-  for (let n = 0; n < 5; n++) await assert.rejects(hasty(query), StoreUnavailable)
-  const runSearch = createRunSearch(path)
-  assert.equal((await runSearch(query))?.total, 11)
+  const hasty = openSearchThreads(path, 0)
+  const threads = openSearchThreads(path)
+  t.after(() => Promise.all([hasty.close(), threads.close()]))
+  for (let n = 0; n < 5; n++) await assert.rejects(hasty.search(query), StoreUnavailable)
+  assert.equal((await threads.search(query)).total, 111)
   await service.save(makeRecord({ id: 'in_59x' }))
-  assert.equal((await runSearch(query))?.total, 12)
+  assert.equal((await threads.search(query)).total, 112)
 })

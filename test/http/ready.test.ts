@@ -3,8 +3,8 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { eventually } from '../support/cli.ts'
 import { engines } from '../support/engines.ts'
-import { changeRows } from '../support/kept-stores.ts'
 import { assertError, startService } from '../support/service.ts'
+import { changeRows } from '../support/store-rows.ts'
 
 for (const engine of engines)
   describe(`/ready on ${engine.name}`, () => {

@@ -4,12 +4,12 @@ import { execFile, execFileSync, spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { type TestContext, test } from 'node:test'
+import { test } from 'node:test'
 import { digestStore } from '../../src/store/copy-store.ts'
 import { migrateStore, openOperatorStore, openReadStore, openWriteStore } from '../../src/store/engines.ts'
 import { createFolder, postgresServer, runSql } from '../support/engines.ts'
-import { restoreStore } from '../support/kept-stores.ts'
 import { makeInvoice } from '../support/records.ts'
+import { createFilledStore } from '../support/store-rows.ts'
 
 async function digestOf(url: string) {
   const store = await openOperatorStore(url)
@@ -60,14 +60,8 @@ async function assertRestored(
   await writer.close()
 }
 
-async function prepare(t: TestContext, engine: 'sqlite' | 'postgres'): Promise<string> {
-  const { url } = await restoreStore[engine](t, 1)
-  await migrateStore(url)
-  return url
-}
-
 test('SQLite: VACUUM INTO while somebody writes, then put in place and migrate', async t => {
-  const source = await prepare(t, 'sqlite')
+  const source = await createFilledStore(t, 'sqlite')
   const folder = await createFolder(t)
   const [quiet, busy] = [join(folder, 'quiet.db'), join(folder, 'busy.db')]
   const backUp = (path: string) => {
@@ -97,7 +91,7 @@ async function whyNoDump(): Promise<string | null> {
 test('PostgreSQL: pg_dump while somebody writes, pg_restore into an empty database, migrate', async t => {
   const why = await whyNoDump()
   if (why !== null) return t.skip(why)
-  const source = await prepare(t, 'postgres')
+  const source = await createFilledStore(t, 'postgres')
   const folder = await createFolder(t)
   const restore = async (file: string): Promise<string> => {
     const name = `fatura_${randomBytes(6).toString('hex')}`

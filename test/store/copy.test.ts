@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import { kindNames, kinds, otherTables } from '../../src/store/contents.ts'
 import { checkTarget, copyStore, digestStore } from '../../src/store/copy-store.ts'
-import { migrateStore, openOperatorStore, openWriteStore } from '../../src/store/engines.ts'
+import { openOperatorStore, openWriteStore } from '../../src/store/engines.ts'
 import { createCli } from '../support/cli.ts'
 import { engines } from '../support/engines.ts'
-import { changeRows, readRows, restoreStore } from '../support/kept-stores.ts'
 import { makeLine, makeRecord } from '../support/records.ts'
+import { changeRows, createFilledStore, readRows } from '../support/store-rows.ts'
 
 const tablesOf = {
   sqlite: "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name",
@@ -21,7 +21,7 @@ const columnsOf = {
 
 /** What a table holds beside what is carried over, since it follows from that. */
 const derivedColumns: Record<string, readonly string[]> = {
-  invoices: ['issued_at', 'status', 'ix_status', 'party_id', 'own_text'],
+  invoices: ['issued_at', 'status', 'ix_status', 'search_text', 'long_text', 'search_ids'],
   observation: ['only_one'],
 }
 
@@ -52,8 +52,7 @@ describe('the inventory of a store', () => {
 })
 
 async function openBoth(t: TestContext, from: 'sqlite' | 'postgres') {
-  const { url: source } = await restoreStore[from](t, 1)
-  await migrateStore(source)
+  const source = await createFilledStore(t, from)
   const other = engines.find(({ name }) => name !== from)
   return { cli: await createCli(t), source, target: (await other?.createStore(t)) ?? '' }
 }

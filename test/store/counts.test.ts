@@ -23,7 +23,7 @@ const taxIds = [null, 'PT123456789', '509442013']
 
 const someInvoice = fc
   .record({
-    serial: fc.nat(800),
+    serial: fc.nat(4_000),
     customer_id: fc.constantFrom('cus_ana', 'cus_ana', 'cus_ana', 'cus_bob'),
     day: fc.nat(150),
     status: fc.constantFrom(...invoiceStatuses),
@@ -42,7 +42,7 @@ const someInvoice = fc
   )
 
 /** Enough to be counted, over several stretches of days. */
-const many = fc.sample(someInvoice, { numRuns: 1_600, seed: 2026 })
+const many = fc.sample(someInvoice, { numRuns: 6_000, seed: 2026 })
 
 type Step = (tx: WriteTransaction, known: Map<string, Invoice>) => Promise<void>
 
@@ -81,7 +81,7 @@ const transaction = fc.record({
 
 const someQuestion: fc.Arbitrary<Question> = fc.record(
   {
-    page: fc.integer({ min: 1, max: 90 }),
+    page: fc.oneof(fc.integer({ min: 1, max: 90 }), fc.integer({ min: 1, max: 4_000 })),
     page_size: fc.integer({ min: 1, max: 50 }),
     status: fc.constantFrom(...invoiceStatuses),
     ix_status: fc.constantFrom('settled', 'final', '-', '=x', 'none'),
@@ -212,9 +212,11 @@ for (const engine of engines) {
     test('agree with the rows after kills in the midst of writing', async t => {
       const url = await engine.createStore(t)
       const script = new URL('../support/write-endlessly.ts', import.meta.url).pathname
-      // The first makes the customer large enough for counters.
+      const large = await openWriteStore(url)
+      await large.transaction(tx => tx.saveInvoices(many.map(invoice => ({ invoice, lines: null }))))
+      await large.close()
       for (const [turns, patience] of [
-        [40, 1],
+        [2, 1],
         [2, 37],
         [2, 90],
       ] as const) {
@@ -235,16 +237,7 @@ for (const engine of engines) {
     test('damage is found, counted and repaired, and the list is right again', async t => {
       const url = await engine.createStore(t)
       const [writer, reader] = [await openWriteStore(url), await openReadStore(url)]
-      // Signs are kept of days with many, but for some of them.
-      const [first] = many as [Invoice, ...Invoice[]]
-      const crowd = Array.from({ length: 700 }, (_, i) => ({
-        ...first,
-        id: `in_crowd${i}`,
-        issued_at: new Date(Date.parse(first.issued_at) + (i % 10) * 86_400_000).toISOString(),
-      }))
-      await writer.transaction(tx =>
-        tx.saveInvoices([...many, ...crowd].map(invoice => ({ invoice, lines: null }))),
-      )
+      await writer.transaction(tx => tx.saveInvoices(many.map(invoice => ({ invoice, lines: null }))))
       const damages = [
         "UPDATE counts SET n = n + 1 WHERE span = 1 AND status = 'paid' AND ix = ''",
         "DELETE FROM counts WHERE span = 32 AND status = '' AND ix = '=settled'",
@@ -253,13 +246,6 @@ for (const engine of engines) {
         "DELETE FROM customers WHERE customer_id = 'cus_ana'",
         "UPDATE customers SET counted = false WHERE customer_id = 'cus_ana'",
         `UPDATE customers SET head = ${engine.name === 'sqlite' ? "x''" : "''"} WHERE customer_id = 'cus_ana'`,
-        `UPDATE search_signs SET bits = ${engine.name === 'sqlite' ? "x'00'" : "'\\x00'"} WHERE part = 7`,
-        ...(engine.name === 'sqlite'
-          ? ['DELETE FROM search_days WHERE day <= 3']
-          : [
-              'DELETE FROM search_days WHERE day <= 3',
-              "INSERT INTO search_days VALUES ('cus_nobody', 3, '{}', '{}', '')",
-            ]),
       ]
       const question = { customer_id: 'cus_ana', page: 9, page_size: 10, ix_status: 'settled' }
       const ask = async () => {

@@ -1,137 +1,168 @@
 import assert from 'node:assert/strict'
-import { readdirSync } from 'node:fs'
-import { describe, test } from 'node:test'
-import { migrateStore, openReadStore, openWriteStore } from '../../src/store/engines.ts'
-import { functions, functionsMark } from '../../src/store/postgres/functions.ts'
-import { migrations as ofPostgres } from '../../src/store/postgres/schema-version.ts'
-import { migrations as ofSqlite } from '../../src/store/sqlite/migrations.ts'
+import { randomBytes } from 'node:crypto'
+import { join } from 'node:path'
+import { describe, type TestContext, test } from 'node:test'
+import { writePassages } from '../../scripts/write-functions.ts'
+import {
+  migrateStore,
+  openOperatorStore,
+  openReadStore,
+  openWriteStore,
+  readFacts,
+} from '../../src/store/engines.ts'
+import { explainState, type OnRewrite, type Schema } from '../../src/store/migrations.ts'
+import { migratePostgres } from '../../src/store/postgres/migrate.ts'
+import { schema as ofPostgres } from '../../src/store/postgres/schema-version.ts'
+import { migrateSqlite, schema as ofSqlite } from '../../src/store/sqlite/migrations.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
-import { changeRows, restoreStore, storesFolder } from '../support/kept-stores.ts'
-import { makeInvoice } from '../support/records.ts'
+import { campaign } from '../support/campaign.ts'
+import { createFolder, engines, postgresServer, runSql } from '../support/engines.ts'
+import { makeInvoice, makeRecord } from '../support/records.ts'
+import { changeRows, readRows } from '../support/store-rows.ts'
 
-/** The files of released versions. One that is listed here never changes; add a line with each release. */
-const released = {
-  sqlite: [
-    'ba9a7c9a4799f0f833d12fb4900f7faa9526da1764693adb832a3cfb8364f3cf',
-    'b20bcf1f5937c7fb66b1c1b0367aecd0e7f5abcd623d5fe271e568eb27b323d9',
-  ],
-  postgres: [
-    'bca4b5310232c33a7fec3c94b88e304d460ca5ac8e4e28c4e72389838374804c',
-    '16921e91b80e9348c573cc4a30fe7f33bdbf4b3de153cbd8904abaa60892cbfc',
-  ],
-}
+const schemas: Record<string, Schema> = { sqlite: ofSqlite, postgres: ofPostgres }
 
-describe('released migrations', () => {
-  for (const [engine, migrations] of [
-    ['sqlite', ofSqlite],
-    ['postgres', ofPostgres],
-  ] as const)
-    test(`never change, and only the newest is not released: ${engine}`, () => {
-      const hashes = migrations.map(({ sha256 }) => sha256)
-      assert.deepEqual(hashes.slice(0, released[engine].length), released[engine])
-      assert.ok(hashes.length - released[engine].length <= 1, 'one version at a time is in the making')
-    })
-
-  test('each has a store of its own, of both engines', () => {
-    const files = readdirSync(storesFolder).filter(name => name.endsWith('.gz'))
-    const expected = released.sqlite.flatMap((_, index) => [`${index + 1}.db.gz`, `${index + 1}.sql.gz`])
-    assert.deepEqual(files.sort(), expected.sort())
-  })
-
-  test('PostgreSQL’s functions stand in the newest migration as npm run functions writes them', () => {
-    const [, written] = ofPostgres.at(-1)?.sql.split(functionsMark) ?? []
-    assert.equal(written, `${functions}\n`)
-  })
+test('PostgreSQL’s functions stand in functions.sql as npm run functions writes them', () => {
+  assert.equal(ofPostgres.functions?.sql, writePassages(ofPostgres.functions?.sql ?? ''))
 })
 
-for (const engine of ['sqlite', 'postgres'] as const)
-  describe(`a store of an earlier version, on ${engine}`, () => {
-    for (let version = 1; version <= released[engine].length; version++)
-      test(`of version ${version} is migrated, and nothing is lost`, async t => {
-        const { url, rows } = await restoreStore[engine](t, version)
-        await assert.rejects(
-          openReadStore(url),
-          new RegExp(`has schema version ${version}, this Fatura needs \\d+. Run: fatura migrate`),
-        )
-        const invoices = await rows(
-          'SELECT customer_id, id, summary FROM fatura.invoices ORDER BY customer_id, id',
-        )
-        const tokens = await rows('SELECT id, revoked_at FROM fatura.tokens ORDER BY id')
-        const documents = await rows('SELECT count(*) AS n FROM fatura.documents')
-        assert.equal(invoices.length, 574)
-        assert.equal(tokens.length, 2)
+async function createNothing(t: TestContext, engine: string): Promise<string> {
+  if (engine === 'sqlite') return `sqlite:${join(await createFolder(t), 'fatura.db')}`
+  const name = `fatura_${randomBytes(6).toString('hex')}`
+  await runSql(postgresServer(), `CREATE DATABASE ${name}`)
+  t.after(() => runSql(postgresServer(), `DROP DATABASE ${name} WITH (FORCE)`))
+  return postgresServer() + name
+}
 
-        const newest = engine === 'sqlite' ? ofSqlite.length : ofPostgres.length
-        assert.deepEqual(await migrateStore(url), { from: version, to: newest })
-        assert.deepEqual(await migrateStore(url), { from: newest, to: newest })
-        const [reader, writer] = [await openReadStore(url), await openWriteStore(url)]
-        t.after(async () => {
-          await reader.close()
-          await writer.close()
-        })
-        for (const { customer_id, id, summary } of invoices)
-          assert.equal((await reader.findInvoice(String(customer_id), String(id)))?.summary, summary)
-        for (const { id, revoked_at } of tokens)
-          assert.equal(String((await reader.findToken(String(id)))?.revoked_at), String(revoked_at))
-        for (const { id, customers } of await writer.listTokens())
-          for (const customer of customers ?? []) assert.ok(await reader.coversCustomer(id, customer))
-        assert.ok((await rows('SELECT id FROM fatura.scopes')).length > 0)
-        assert.deepEqual(await rows('SELECT count(*) AS n FROM fatura.documents'), documents)
-        assert.equal(await writer.checkCounts(), 0)
-        const query = { customer_id: 'cus_big', page: 1, page_size: 10 }
-        assert.equal((await reader.listInvoices(query)).total, 520)
-        assert.equal((await reader.listInvoices({ ...query, words: [['outraana', null]] })).total, 75)
-        assert.equal(
-          (await reader.listInvoices({ ...query, status: 'void', ix_status: 'settled' })).total,
-          86,
+function migrateTo(url: string, wanted: Schema, onRewrite?: OnRewrite) {
+  return url.startsWith('sqlite:')
+    ? migrateSqlite(url.slice('sqlite:'.length), onRewrite, {}, wanted)
+    : migratePostgres(url, onRewrite, wanted)
+}
+
+/** A second version that is made up: a column, and a pass that fills it. `onStep` is called within each step. */
+function makeSecond(schema: Schema, prefix: string, onStep: (after: string) => void): Schema {
+  const atOnce = 100
+  const second = {
+    version: 2,
+    sql: `ALTER TABLE ${prefix}customers ADD COLUMN passes integer NOT NULL DEFAULT 0;`,
+    sha256: 'made up',
+    rewrite: {
+      title: 'counting passes',
+      async step(db: Parameters<NonNullable<Schema['migrations'][0]['rewrite']>['step']>[0], after: string) {
+        const found = await db.query<{ customer_id: string }>(
+          'SELECT customer_id FROM fatura.customers WHERE customer_id > $1 ORDER BY customer_id LIMIT $2',
+          after,
+          atOnce,
         )
+        const last = found.at(-1)?.customer_id ?? after
+        await db.query(
+          'UPDATE fatura.customers SET passes = passes + 1 WHERE customer_id > $1 AND customer_id <= $2',
+          after,
+          last,
+        )
+        onStep(after)
+        return { next: found.length < atOnce ? null : last, customers: found.length }
+      },
+    },
+  }
+  return { ...schema, migrations: [...schema.migrations, second] }
+}
+
+for (const engine of engines) {
+  const schema = schemas[engine.name] as Schema
+  const prefix = engine.name === 'sqlite' ? '' : 'fatura.'
+  const customers = campaign(350, 1_000_000)
+
+  async function createFilled(t: TestContext): Promise<string> {
+    const url = await engine.createStore(t)
+    const store = await openWriteStore(url)
+    await store.transaction(tx => tx.saveInvoices([makeRecord({ id: 'in_1', customer_id: 'cus_000' })]))
+    await store.close()
+    const numbers =
+      engine.name === 'sqlite'
+        ? `WITH RECURSIVE given (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM given WHERE n < ${customers}) SELECT 'cus_' || n, 1 FROM given`
+        : `SELECT 'cus_' || n, 1 FROM generate_series(1, ${customers}) AS n`
+    await changeRows(url, `INSERT INTO fatura.customers (customer_id, version) ${numbers}`)
+    return url
+  }
+
+  const passesOf = (url: string) =>
+    readRows(url, 'SELECT passes, count(*) AS n FROM fatura.customers GROUP BY passes')
+
+  describe(`migrations on ${engine.name}`, () => {
+    test('a pass that is killed goes on where it was, and touches every customer once', async t => {
+      const url = await createFilled(t)
+      let steps = 0
+      const killed = makeSecond(schema, prefix, () => {
+        if (++steps === 3) throw new Error('killed')
       })
-
-    test('names that no invoice has any more are removed, also by a second run of a migration that was killed', async t => {
-      const { url, rows } = await restoreStore[engine](t, 1)
-      const before = await rows(
-        'SELECT customer_id, party_id FROM fatura.parties ORDER BY customer_id, party_id',
+      await assert.rejects(migrateTo(url, killed), /killed/)
+      const state = { hashes: killed.migrations.map(({ sha256 }) => sha256), isRewriting: true }
+      assert.match(
+        explainState('It', { ...state, functions: schema.functions?.sha256 ?? null }, killed) ?? '',
+        /not completely migrated/,
       )
-      const orphans = ['cus_a', 'cus_big', 'cus_z'].map(customer => `('${customer}', 7, 'gone')`).join(', ')
-      await changeRows(url, `INSERT INTO fatura.parties (customer_id, party_id, text) VALUES ${orphans}`)
-      await migrateStore(url)
-      // As a kill leaves it behind the first step.
-      await changeRows(url, "UPDATE fatura.migrations SET rewriting = 'cus_a' WHERE version = 2")
-      await changeRows(
-        url,
-        `INSERT INTO fatura.parties (customer_id, party_id, text) VALUES ('cus_z', 8, 'gone')`,
-      )
-      await assert.rejects(openReadStore(url), /is not completely migrated/)
-      const told: [string, boolean][] = []
-      await migrateStore(url, (title, done, part) => told.push([title, done > 0 && part > 0 && part <= 1]))
-      assert.deepEqual(told, [['removing names that no invoice has any more', true]])
+      const [kept] = await readRows(url, 'SELECT rewriting FROM fatura.migrations WHERE version = 2')
+      assert.ok(String(kept?.rewriting) > 'cus_', 'two steps are kept')
+      const resumed: string[] = []
+      const told: number[] = []
+      const whole = makeSecond(schema, prefix, after => resumed.push(after))
+      assert.deepEqual(await migrateTo(url, whole, (_title, _done, part) => told.push(part)), {
+        from: 2,
+        to: 2,
+      })
+      assert.equal(resumed[0], kept?.rewriting)
+      assert.equal(told.at(-1), 1)
       assert.deepEqual(
-        await rows('SELECT customer_id, party_id FROM fatura.parties ORDER BY customer_id, party_id'),
-        before,
+        (await passesOf(url)).map(({ passes, n }) => [Number(passes), Number(n)]),
+        [[1, customers + 1]],
       )
-      await (await openReadStore(url)).close()
     })
 
-    test('a version 1 of an unreleased checkout is refused, in words that tell what differs', async t => {
-      for (const [harm, told] of [
-        ['DROP TABLE fatura.journal', /it has no (table|column) journal/],
-        [
-          'ALTER TABLE fatura.parties ADD COLUMN more text',
-          /(its table parties is another|it has a column parties.more)/,
-        ],
-      ] as const) {
-        const { url, rows } = await restoreStore[engine](t, 1)
-        await changeRows(url, harm)
-        const tables = () => rows('SELECT count(*) AS n FROM fatura.invoices')
-        await assert.rejects(migrateStore(url), told)
-        await assert.rejects(migrateStore(url), /Start with a new store/)
-        assert.equal(Number((await tables())[0]?.n), 574, 'nothing was touched')
-      }
+    test('two at once migrate once', async t => {
+      const url = await createFilled(t)
+      const outcomes = await Promise.all(
+        [1, 2].map(() =>
+          migrateTo(
+            url,
+            makeSecond(schema, prefix, () => {}),
+          ),
+        ),
+      )
+      for (const { to } of outcomes) assert.equal(to, 2)
+      assert.deepEqual(
+        (await passesOf(url)).map(({ passes }) => Number(passes)),
+        [1],
+      )
+    })
+
+    test('a store that another text of 0001.sql made is refused in one line that says what to do, and left as it is', async t => {
+      const url = await createFilled(t)
+      await changeRows(url, "UPDATE fatura.migrations SET sha256 = 'another' WHERE version = 1")
+      for (const open of [openReadStore, openWriteStore, openOperatorStore, migrateStore])
+        await assert.rejects(open(url), ({ message }: Error) => {
+          assert.match(
+            message,
+            /schema version 1 is another\. Start with a new store: run fatura sync or fatura import again, and make tokens and keys again\.$/,
+          )
+          return true
+        })
+      assert.match((await readFacts(url)).schemaProblem ?? '', /Start with a new store/)
+      assert.equal((await readRows(url, 'SELECT id FROM fatura.invoices')).length, 1)
+    })
+
+    test('so is one of several versions, of which none was released', async t => {
+      const url = await createFilled(t)
+      await changeRows(url, "UPDATE fatura.migrations SET sha256 = 'another' WHERE version = 1")
+      await changeRows(url, "INSERT INTO fatura.migrations (version, sha256) VALUES (2, 'b'), (3, 'c')")
+      if (engine.name === 'sqlite') await changeRows(url, 'PRAGMA user_version = 3')
+      for (const open of [openReadStore, migrateStore])
+        await assert.rejects(open(url), /Start with a new store/)
     })
 
     test('a process that runs while a newer Fatura migrates writes nothing any more, and reads what is still there', async t => {
-      const { url, rows } = await restoreStore[engine](t, 1)
-      const { to } = await migrateStore(url)
+      const url = await createFilled(t)
       const [reader, writer] = [await openReadStore(url), await openWriteStore(url)]
       t.after(async () => {
         await reader.close()
@@ -140,34 +171,53 @@ for (const engine of ['sqlite', 'postgres'] as const)
       const save = () =>
         writer.transaction(tx => tx.saveInvoices([{ invoice: makeInvoice({ id: 'in_late' }), lines: null }]))
       await save()
-      const before = await rows('SELECT count(*) AS n FROM fatura.invoices')
-      await changeRows(url, `INSERT INTO fatura.migrations (version, sha256) VALUES (${to + 1}, 'newer')`)
-      if (engine === 'sqlite') await changeRows(url, `PRAGMA user_version = ${to + 1}`)
-      const told = new RegExp(`has schema version ${to + 1}, newer than this Fatura's ${to}. Upgrade Fatura.`)
+      const before = await readRows(url, 'SELECT count(*) AS n FROM fatura.invoices')
+      await migrateTo(
+        url,
+        makeSecond(schema, prefix, () => {}),
+      )
+      const told = /has schema version 2, newer than this Fatura's 1. Upgrade Fatura./
       await assert.rejects(save(), told)
       await assert.rejects(migrateStore(url), told)
-      assert.deepEqual(await rows('SELECT count(*) AS n FROM fatura.invoices'), before)
-      const query = { customer_id: 'cus_big', page: 2, page_size: 10 }
-      assert.equal((await reader.listInvoices(query)).total, 520)
+      assert.deepEqual(await readRows(url, 'SELECT count(*) AS n FROM fatura.invoices'), before)
+      const query = { customer_id: 'cus_000', page: 1, page_size: 20 }
+      assert.equal((await reader.listInvoices(query)).total, 1)
       await changeRows(
         url,
-        engine === 'sqlite'
+        engine.name === 'sqlite'
           ? 'DROP TABLE fatura.invoice_lines'
           : 'DROP FUNCTION fatura.find_invoice(text, text)',
       )
-      await assert.rejects(reader.findInvoice('cus_big', 'in_late'), error => {
+      await assert.rejects(reader.findInvoice('cus_000', 'in_1'), error => {
         assert.ok(error instanceof StoreUnavailable)
         assert.match(error.message, /changed by a newer Fatura while this process ran. Upgrade it/)
         return true
       })
-      assert.equal((await reader.listInvoices(query)).total, 520, 'the rest is served on')
+      assert.equal((await reader.listInvoices(query)).total, 1, 'the rest is served on')
     })
 
-    test('the newest version of another checkout is refused by everything that opens a store', async t => {
-      const { url } = await restoreStore[engine](t, 1)
-      await migrateStore(url)
-      await changeRows(url, "UPDATE fatura.migrations SET sha256 = 'another'")
-      for (const open of [openReadStore, openWriteStore, migrateStore])
-        await assert.rejects(open(url), /has a schema version \d that is not this Fatura's/)
+    test('is made of nothing once, and not changed by the next run', async t => {
+      const url = await createNothing(t, engine.name)
+      assert.deepEqual(await migrateStore(url), { from: 0, to: 1 })
+      assert.deepEqual(await migrateStore(url), { from: 1, to: 1 })
     })
   })
+}
+
+test('functions are made again when their text changed, and a store with others is refused until then', async t => {
+  const postgres = engines.find(({ name }) => name === 'postgres')
+  assert.ok(postgres !== undefined)
+  const url = await postgres.createStore(t)
+  const other = "SELECT 'another text'::text"
+  await runSql(
+    url,
+    `CREATE OR REPLACE FUNCTION fatura.read_version(p_customer_id text) RETURNS bigint LANGUAGE sql AS $$ SELECT 7 $$;
+     UPDATE fatura.migrations SET sha256 = (${other}) WHERE version = 0`,
+  )
+  for (const open of [openReadStore, openWriteStore])
+    await assert.rejects(open(url), /has the functions of another Fatura. Run: fatura migrate/)
+  await migrateStore(url)
+  const reader = await openReadStore(url)
+  t.after(() => reader.close())
+  assert.equal((await reader.readSnapshot('cus_none')).version, 0)
+})

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, test } from 'node:test'
 import { migrateStore, openReadStore, openWriteStore } from '../../src/store/engines.ts'
+import { searchWords } from '../../src/store/read-model/search.ts'
 import { openReadOnly, openReadWrite } from '../../src/store/sqlite/database.ts'
 import { StoreError } from '../../src/store/store.ts'
 import { eventually } from '../support/cli.ts'
@@ -307,19 +308,23 @@ describe('sqlite', () => {
     db.close()
   })
 
-  test('a list counts and skips in the narrow index alone', async t => {
+  test('a list and a search count and skip in the index alone', async t => {
     const file = await path(t)
     await migrateStore(`sqlite:${file}`)
-    const { listStatement } = await import('../../src/store/sqlite/list-statement.ts')
+    const { matchingRows } = await import('../../src/store/sqlite/matching-rows.ts')
     const db = openReadOnly(file)
-    for (const filters of [{ status: 'paid' }, { ix_status: 'settled' }, { issued_from: 0 }] as const) {
-      const { sql, values } = listStatement({ ...question, ...filters, issued_before: 1 })
-      const plan = db.prepare(`EXPLAIN QUERY PLAN ${sql}`).all(...values)
-      const scans = plan.map(row => String(row.detail)).filter(line => /\binvoices\b/.test(line))
-      assert.equal(scans.length, 2, scans.join('\n'))
-      for (const line of scans)
-        assert.match(line, /USING (COVERING )?INDEX invoices_(in_order|by_state) \(customer_id=\?/)
-      assert.ok(scans.some(line => line.includes('COVERING')))
+    const words = searchWords('ana 12')
+    for (const filters of [
+      { status: 'paid' },
+      { ix_status: 'settled' },
+      { issued_from: 0 },
+      { words },
+    ] as const) {
+      const { from, order, values } = matchingRows({ ...question, ...filters, issued_before: 1 })
+      const plan = db.prepare(`EXPLAIN QUERY PLAN SELECT rowid ${from} ${order} LIMIT 9`).all(...values)
+      const steps = plan.map(row => String(row.detail))
+      assert.equal(steps.length, 1, steps.join('\n'))
+      assert.match(steps[0] ?? '', /USING COVERING INDEX invoices_in_order \(customer_id=\?/)
     }
     db.close()
   })

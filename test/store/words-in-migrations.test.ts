@@ -4,11 +4,11 @@ import { describe, test } from 'node:test'
 import { openDocumentStatuses } from '../../src/document.ts'
 import { unsettledStatuses } from '../../src/invoice.ts'
 import { invoiceXpressIdentity } from '../../src/invoicexpress/source-identity.ts'
-import { migrations as ofPostgres } from '../../src/store/postgres/schema-version.ts'
-import { migrations as ofSqlite } from '../../src/store/sqlite/migrations.ts'
+import { schema as ofPostgres } from '../../src/store/postgres/schema-version.ts'
+import { schema as ofSqlite } from '../../src/store/sqlite/migrations.ts'
 import { billingStreams, importStream } from '../../src/stream-names.ts'
 
-for (const [engine, migrations] of [
+for (const [engine, { migrations }] of [
   ['sqlite', ofSqlite],
   ['postgres', ofPostgres],
 ] as const) {

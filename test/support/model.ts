@@ -55,25 +55,25 @@ function compare(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0
 }
 
-/** An invoice's texts as they are searched. Folding is the model's slowest part, and an invoice is asked about often. */
-const foldedTexts = new WeakMap<Invoice, readonly string[]>()
+/** An invoice's texts as they are searched: by any part, and by their beginnings. Folding is slow, and is done once. */
+interface Texts {
+  parts: readonly string[]
+  ids: readonly string[]
+}
+const foldedTexts = new WeakMap<Invoice, Texts>()
 
-function textsOf(invoice: Invoice): readonly string[] {
+function textsOf(invoice: Invoice): Texts {
   const known = foldedTexts.get(invoice)
   if (known !== undefined) return known
   const { id, number, display_name, customer_name, customer_email, company_name, customer_tax_id, ix_id } =
     invoice
-  const fields = [
-    id,
-    number,
-    display_name,
-    customer_name,
-    customer_email,
-    company_name,
-    customer_tax_id,
-    ix_id,
-  ]
-  const texts = fields.filter(field => field !== null).map(field => fold(String(field)))
+  const foldAll = (fields: readonly (string | number | null)[]) =>
+    fields.filter(field => field !== null).map(field => fold(String(field)))
+  const parts = [number, display_name, customer_name, customer_email, company_name, customer_tax_id]
+  const texts = {
+    parts: foldAll(parts),
+    ids: foldAll([id, id.slice('in_'.length), ix_id, ix_id && `in_${ix_id}`]),
+  }
   foldedTexts.set(invoice, texts)
   return texts
 }
@@ -91,12 +91,13 @@ function wordsOf(q: string) {
 }
 
 function isFound(invoice: Invoice, q: string): boolean {
-  const texts = textsOf(invoice)
+  const { parts, ids } = textsOf(invoice)
   const { words, telling } = wordsOf(q)
   if (words.length > 0 && telling.length === 0) return false
   return telling.every(
     (word, i) =>
-      texts.some(text => text.includes(word)) ||
+      parts.some(text => text.includes(word)) ||
+      ids.some(id => id.startsWith(word)) ||
       isTaxId(word + joinDigits(word, telling.slice(i + 1)), invoice.customer_tax_id),
   )
 }

@@ -1,11 +1,11 @@
-/** Totals, counters and searchable days of the customers that a transaction changed: written before it commits. */
+/** Totals, first pages and counters of the customers that a transaction changed: written before it commits. */
 import type { PoolClient } from 'pg'
-import { Changes, dayLength, heldAtMost, spans, stretchOf } from '../read-model/counting.ts'
+import { Changes, dayLength, headSize, heldAtMost, spans, stretchOf } from '../read-model/counting.ts'
 import { callAtShards } from './at-shards.ts'
 import { insertRows } from './insert-rows.ts'
-import { dayOfIssue, renewDays, renewTexts } from './search-days.ts'
-import { ofCustomers } from './spread.ts'
-import { nextVersion, readHead } from './write-functions.ts'
+
+/** The UTC day of a row's moment, counted from the epoch. */
+export const dayOfIssue = `((issued_at - (issued_at % ${dayLength} + ${dayLength}) % ${dayLength}) / ${dayLength})::integer`
 
 const ix = "coalesce('=' || ix_status, '-')"
 
@@ -19,8 +19,6 @@ export interface Counting {
   lock(customerIds: readonly string[]): Promise<void>
   /** An invoice of these moments came, went or changed: the customer's version rises, and it is counted again. */
   note(customerId: string, ...moments: number[]): void
-  /** An invoice of this party went, or is made out to another: if it was the last one, the party goes too. */
-  leaveParty(customerId: string, partyId: number): void
   /** Before the transaction ends. */
   flush(): Promise<void>
 }
@@ -35,11 +33,8 @@ const customerLock = {
 
 export function keepCounts(client: PoolClient): Counting {
   let changes = new Changes()
-  const left = new Map<string, { customerId: string; partyId: number }>()
 
   async function flush(): Promise<void> {
-    await dropParties(client, [...left.values()])
-    left.clear()
     const changed = [...changes.customers]
     changes = new Changes()
     if (changed.length === 0) return
@@ -67,30 +62,11 @@ export function keepCounts(client: PoolClient): Counting {
     note(customerId, ...moments) {
       changes.note(customerId, ...moments)
     },
-    leaveParty(customerId, partyId) {
-      left.set(`${customerId} ${partyId}`, { customerId, partyId })
-    },
     flush,
   }
 }
 
-async function dropParties(
-  client: PoolClient,
-  left: readonly { customerId: string; partyId: number }[],
-): Promise<void> {
-  if (left.length === 0) return
-  await client.query({
-    name: 'drop-parties',
-    text: `
-      DELETE FROM fatura.parties y USING unnest($1::text[], $2::bigint[]) AS gone (customer_id, party_id)
-      WHERE y.customer_id = gone.customer_id AND y.party_id = gone.party_id AND NOT EXISTS (
-        SELECT FROM fatura.invoices i WHERE i.customer_id = y.customer_id AND i.party_id = y.party_id)
-        ${ofCustomers(client, 'y.customer_id', '$1')}`,
-    values: [left.map(({ customerId }) => customerId), left.map(({ partyId }) => partyId)],
-  })
-}
-
-/** Counts days again, and all that is made of them; says the total. */
+/** Counts days again, and all that is made of them; returns the total. */
 async function countDays(client: PoolClient, customerId: string, days: readonly number[]): Promise<number> {
   const stretches = [...new Set(days.map(stretchOf))]
   await client.query({
@@ -100,7 +76,6 @@ async function countDays(client: PoolClient, customerId: string, days: readonly 
         OR span = ${spans.stretch} AND start = ANY ($3::integer[]) OR span = ${spans.all})`,
     values: [customerId, days, stretches],
   })
-  await renewDays(client, customerId, days)
   await client.query({
     name: 'count-days',
     text: `
@@ -127,7 +102,7 @@ async function countDays(client: PoolClient, customerId: string, days: readonly 
   return sumUp(client, customerId)
 }
 
-/** The counters over all days, of those of stretches; says the total. */
+/** The counters over all days, of those of stretches; returns the total. */
 async function sumUp(client: PoolClient, customerId: string): Promise<number> {
   const { rows } = await client.query<{ status: string; ix: string; n: number }>({
     name: 'sum-up',
@@ -142,15 +117,11 @@ async function sumUp(client: PoolClient, customerId: string): Promise<number> {
 
 export async function forgetCounts(client: PoolClient, customerId: string): Promise<void> {
   await client.query('DELETE FROM fatura.counts WHERE customer_id = $1', [customerId])
-  await client.query('DELETE FROM fatura.search_days WHERE customer_id = $1', [customerId])
-  await client.query('DELETE FROM fatura.search_signs WHERE customer_id = $1', [customerId])
-  await client.query('DELETE FROM fatura.search_words WHERE customer_id = $1', [customerId])
 }
 
-/** Counts all of a customer's invoices again; says the total. */
+/** Counts all of a customer's invoices again; returns the total. */
 export async function countAll(client: PoolClient, customerId: string): Promise<number> {
-  await client.query('DELETE FROM fatura.counts WHERE customer_id = $1', [customerId])
-  await renewTexts(client, customerId)
+  await forgetCounts(client, customerId)
   await client.query(
     `INSERT INTO fatura.counts (customer_id, span, start, status, ix, n)
      SELECT $1, ${spans.day}, day, ${countedStates} FROM (
@@ -167,7 +138,7 @@ export async function countAll(client: PoolClient, customerId: string): Promise<
   return sumUp(client, customerId)
 }
 
-/** Counts and saves customers without counters, all at once; says which of them are large by now. */
+/** Counts and saves customers without counters, all at once; returns those that are large by now. */
 async function saveSmall(client: PoolClient, customerIds: readonly string[]): Promise<Set<string>> {
   const answers = await callAtShards<string, string[]>(
     client,
@@ -189,9 +160,17 @@ export async function saveCustomer(
   await client.query({
     name: 'save-customer',
     text: `
-      UPDATE fatura.customers AS stored SET version = ${nextVersion('$2')}, total = $3, counted = $4,
+      UPDATE fatura.customers AS stored SET version = greatest(stored.version + 1, $2::bigint), total = $3, counted = $4,
         head = ${readHead('$1')}
       WHERE customer_id = $1`,
     values: [customerId, Date.now(), total, counted],
   })
+}
+
+/** A customer's newest summaries, joined as they are sent. */
+export function readHead(customerId: string): string {
+  return `coalesce((
+    SELECT string_agg(newest.summary, ',') FROM (
+      SELECT summary FROM fatura.invoices WHERE customer_id = ${customerId}
+      ORDER BY issued_at DESC, id DESC LIMIT ${headSize}) newest), '')`
 }

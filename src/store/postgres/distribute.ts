@@ -53,11 +53,9 @@ export async function changeOneAfterAnother(ask: AskSchema): Promise<void> {
 export async function distribute(ask: AskSchema): Promise<void> {
   if (!(await hasCitus(ask))) return
   const { tables, functions } = await readPlaces(ask)
-  // Citus puts another table in the place of one that is to be shared: a later migration makes its functions fit.
-  const isEarlier = [...functions.values()].some(({ givesRows }) => givesRows)
   for (const [table, wanted] of Object.entries(wantedWays)) {
     const place = tables.get(table)
-    if (place === undefined || place.way === wanted || (wanted === 'shared' && isEarlier)) continue
+    if (place === undefined || place.way === wanted) continue
     if (place.way !== null) await ask(`SELECT undistribute_table('${table}')`)
     if (wanted === 'reference') await ask(`SELECT create_reference_table('${table}')`)
     else if (wanted === 'shared') await ask(`SELECT citus_add_local_table_to_metadata('${table}')`)
@@ -65,7 +63,7 @@ export async function distribute(ask: AskSchema): Promise<void> {
   }
   for (const name of [...customerFunctions, ...everywhereFunctions]) {
     const place = functions.get(name)
-    if (place === undefined || place.givesRows) continue
+    if (place === undefined) continue
     const byCustomer = customerFunctions.includes(name)
     // Of what reads more than one table, Citus chooses the shard while it plans: no plan serves all customers.
     if (listFunctions.includes(name) && !place.isPlannedEachTime)
@@ -126,8 +124,6 @@ interface FunctionPlace {
   argument: number | null
   colocation: number | null
   isPlannedEachTime: boolean
-  /** Whether it gives rows of a table, as some of earlier versions do. */
-  givesRows: boolean
 }
 
 async function readPlaces(ask: AskSchema) {
@@ -139,8 +135,7 @@ async function readPlaces(ask: AskSchema) {
   const functions = await ask<FunctionPlace>(`
     SELECT 'fatura.' || f.proname AS name, f.oid::regprocedure::text AS signature, o.objid IS NOT NULL AS "isSpread",
       o.distribution_argument_index AS argument, o.colocationid AS colocation,
-      coalesce('plan_cache_mode=force_custom_plan' = ANY (f.proconfig), false) AS "isPlannedEachTime",
-      EXISTS (SELECT FROM pg_type t WHERE t.oid = f.prorettype AND t.typrelid <> 0) AS "givesRows"
+      coalesce('plan_cache_mode=force_custom_plan' = ANY (f.proconfig), false) AS "isPlannedEachTime"
     FROM pg_proc f LEFT JOIN pg_dist_object o ON o.classid = 'pg_proc'::regclass AND o.objid = f.oid
     WHERE f.pronamespace = to_regnamespace('fatura')`)
   return {

@@ -5,7 +5,7 @@ export type ListType = 'bigint' | 'text' | 'joined'
 
 export type ListValue = string | number | null
 
-/** What ends each joined text but the last, and what stands for none. */
+/** The end of each joined text but the last, and the stand-in for none. fatura.split_list reads them. */
 const [end, none] = ['\r', '\f']
 
 /** Null where every value is. */
@@ -19,12 +19,4 @@ function quote(value: ListValue): string {
   if (value === null) return 'NULL'
   const text = String(value)
   return `"${/["\\]/.test(text) ? text.replaceAll(/["\\]/g, '\\$&') : text}"`
-}
-
-/** The array that a list is, of a variable that holds its text. */
-export function readListInSql(type: ListType, text: string): string {
-  // One empty text would be taken for no text.
-  return type === 'joined'
-    ? `CASE ${text} WHEN '' THEN ARRAY[''] ELSE string_to_array(${text}, E'\\r', E'\\f') END`
-    : text
 }

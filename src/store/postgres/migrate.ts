@@ -2,23 +2,18 @@
 import type { PoolClient } from 'pg'
 import { whatServerLacks } from '../facts.ts'
 import {
-  checkState,
   countCustomers,
-  differenceOf,
+  explainHistory,
   type Migration,
   type MigrationOutcome,
-  madeElsewhere,
   type OnRewrite,
-  rewrites,
 } from '../migrations.ts'
 import { StoreError } from '../store.ts'
 import { changeOneAfterAnother, checkReplication, distribute, hasCitus } from './distribute.ts'
 import { openWritePool, translate } from './pool.ts'
-import { type AskSchema, migrationLock, migrations } from './schema-version.ts'
+import { type AskSchema, migrationLock, schema } from './schema-version.ts'
 import { createDb } from './shared-db.ts'
 import { noteSpread } from './spread.ts'
-
-const where = 'The database'
 
 function askOf(client: PoolClient): AskSchema {
   return async <Row extends object>(sql: string) => (await client.query(sql)).rows as Row[]
@@ -27,6 +22,7 @@ function askOf(client: PoolClient): AskSchema {
 export async function migratePostgres(
   url: string,
   onRewrite: OnRewrite = () => {},
+  wanted = schema,
 ): Promise<MigrationOutcome> {
   const pool = openWritePool(url)
   try {
@@ -38,18 +34,24 @@ export async function migratePostgres(
         noteSpread(client)
       }
       const from = await inLock(client, async () => {
-        const version = await readVersion(client)
-        if (version > migrations.length)
-          checkState(where, { version, sha256: null, isRewriting: false }, migrations)
-        if (version > 0) await checkHistory(client, version)
-        return version
+        const hashes = await readHashes(client)
+        const problem = explainHistory(
+          'The database',
+          { hashes, functions: null, isRewriting: false },
+          wanted,
+        )
+        if (problem !== null) throw new StoreError(problem)
+        return hashes.length
       })
-      for (const migration of migrations.slice(from))
+      for (const migration of wanted.migrations.slice(from))
         await inLock(client, () => runMigration(client, migration))
-      for (const { version } of migrations) await runRewrite(client, version, onRewrite)
-      // The extension may have come after the store.
-      await inLock(client, () => distribute(askOf(client)))
-      return { from, to: migrations.length }
+      for (const migration of wanted.migrations) await runRewrite(client, migration, onRewrite)
+      await inLock(client, async () => {
+        if (wanted.functions !== null) await renewFunctions(client, wanted.functions)
+        // The extension may have come after the store.
+        await distribute(askOf(client))
+      })
+      return { from, to: wanted.migrations.length }
     } finally {
       client.release()
     }
@@ -87,7 +89,8 @@ async function inLock<T>(client: PoolClient, work: () => Promise<T>): Promise<T>
   }
 }
 
-async function readVersion(client: PoolClient): Promise<number> {
+/** Of the files that made the schema, of version 1 first; null for one that was not kept. */
+async function readHashes(client: PoolClient): Promise<(string | null)[]> {
   // Asked first, since to create needs rights even where there is nothing to create.
   const { rows: found } = await client.query("SELECT to_regclass('fatura.migrations') AS found")
   if (found[0].found === null) {
@@ -96,74 +99,36 @@ async function readVersion(client: PoolClient): Promise<number> {
       CREATE TABLE fatura.migrations (
         version integer PRIMARY KEY, sha256 text COLLATE "C", rewriting text COLLATE "C")`)
   }
-  const { rows } = await client.query('SELECT coalesce(max(version), 0) AS version FROM fatura.migrations')
-  return rows[0].version
-}
-
-/** Throws when a file that made this store is not the one of that number here. */
-async function checkHistory(client: PoolClient, version: number): Promise<void> {
-  if (!(await hasHistory(client))) {
-    const difference = await differenceFromFirst(client)
-    if (difference !== null) throw madeElsewhere(where, version, difference)
-    return
-  }
-  const { rows } = await client.query('SELECT version, sha256 FROM fatura.migrations ORDER BY version')
-  for (const row of rows)
-    if (row.sha256 !== migrations[row.version - 1]?.sha256) throw madeElsewhere(where, row.version)
-}
-
-/** Stores of version 1 did not keep what made them. */
-async function hasHistory(client: PoolClient): Promise<boolean> {
-  const { rowCount } = await client.query(
-    "SELECT FROM pg_attribute WHERE attrelid = 'fatura.migrations'::regclass AND attname = 'sha256'",
+  const { rows } = await client.query<{ version: number; sha256?: string }>(
+    'SELECT * FROM fatura.migrations WHERE version > 0 ORDER BY version',
   )
-  return rowCount === 1
+  return rows.map(({ sha256 }) => sha256 ?? null)
 }
 
-/** The columns, indexes and functions of a schema, in words that tell them apart. */
-const objects = `
-  SELECT 'column ' || c.relname || '.' || a.attname AS name,
-    format_type(a.atttypid, a.atttypmod) || a.attnotnull AS body
-  FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid
-  WHERE c.relnamespace = $1::text::regnamespace AND c.relkind IN ('r', 'p', 'v') AND a.attnum > 0 AND NOT a.attisdropped
-    AND c.relname <> 'migrations'
-  UNION ALL
-  SELECT 'index ' || indexname, replace(indexdef, $1::text || '.', '') FROM pg_indexes
-  WHERE schemaname = $1::text AND tablename <> 'migrations'
-  UNION ALL
-  SELECT 'function ' || proname, md5(regexp_replace(replace(prosrc, $1::text || '.', ''), '[[:space:]]+', '', 'g')) FROM pg_proc
-  WHERE pronamespace = $1::text::regnamespace`
-
-/**
- * What a store of version 1 lacks, or has too much; null when it is the released one. That is made beside it, within this
- * transaction, and taken away again.
- */
-async function differenceFromFirst(client: PoolClient): Promise<string | null> {
-  const beside = 'fatura_as_released'
-  const read = async (schema: string): Promise<Map<string, string>> => {
-    const { rows } = await client.query(objects, [schema])
-    return new Map(rows.map(({ name, body }) => [name, body]))
-  }
-  await client.query('SAVEPOINT beside')
+/** Makes the functions again when their text changed. Its hash is kept as that of version 0. */
+async function renewFunctions(
+  client: PoolClient,
+  { sql, sha256 }: { sql: string; sha256: string },
+): Promise<void> {
+  const { rows } = await client.query('SELECT sha256 FROM fatura.migrations WHERE version = 0')
+  if (rows[0]?.sha256 === sha256) return
+  for (const statement of statementsOf(sql)) await client.query(statement)
   await client.query(
-    `CREATE SCHEMA ${beside}; CREATE TABLE ${beside}.migrations (version integer PRIMARY KEY)`,
+    `INSERT INTO fatura.migrations (version, sha256) VALUES (0, $1)
+     ON CONFLICT (version) DO UPDATE SET sha256 = excluded.sha256`,
+    [sha256],
   )
-  await client.query((migrations[0]?.sql ?? '').replaceAll('fatura.', `${beside}.`))
-  const wanted = await read(beside)
-  await client.query('ROLLBACK TO SAVEPOINT beside')
-  return differenceOf(wanted, await read('fatura'))
 }
 
-async function runMigration(client: PoolClient, { version, sql, sha256 }: Migration): Promise<void> {
+async function runMigration(client: PoolClient, { version, sql, sha256, rewrite }: Migration): Promise<void> {
   // Another process may have run it while this one waited for the lock.
-  if ((await readVersion(client)) !== version - 1) return
-  if (!(await hasHistory(client))) await keepHistory(client, version)
+  if ((await readHashes(client)).length !== version - 1) return
   // Citus takes each statement alone.
   for (const statement of statementsOf(sql)) await client.query(statement)
   await client.query('INSERT INTO fatura.migrations (version, sha256, rewriting) VALUES ($1, $2, $3)', [
     version,
     sha256,
-    rewrites[version] === undefined ? null : '',
+    rewrite === undefined ? null : '',
   ])
   await distribute(askOf(client))
 }
@@ -173,21 +138,12 @@ function statementsOf(sql: string): readonly string[] {
   return sql.match(/(?:\$body\$[\s\S]*?\$body\$|--.*|[^;])+;/g) ?? []
 }
 
-/** For a store of version 1, which was held against the file before. */
-async function keepHistory(client: PoolClient, version: number): Promise<void> {
-  await client.query(
-    'ALTER TABLE fatura.migrations ADD COLUMN sha256 text COLLATE "C", ADD COLUMN rewriting text COLLATE "C"',
-  )
-  for (const earlier of migrations.slice(0, version - 1))
-    await client.query('UPDATE fatura.migrations SET sha256 = $2 WHERE version = $1', [
-      earlier.version,
-      earlier.sha256,
-    ])
-}
-
 /** Runs what is left of a pass over the rows, if anything is. */
-async function runRewrite(client: PoolClient, version: number, onRewrite: OnRewrite): Promise<void> {
-  const rewrite = rewrites[version]
+async function runRewrite(
+  client: PoolClient,
+  { version, rewrite }: Migration,
+  onRewrite: OnRewrite,
+): Promise<void> {
   if (rewrite === undefined) return
   const db = createDb(client)
   let all: number | undefined

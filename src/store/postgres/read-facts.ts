@@ -3,7 +3,7 @@ import { explainState } from '../migrations.ts'
 import { findMisplaced } from './distribute.ts'
 import { openReadPool, read, readHostsOf } from './pool.ts'
 import { readNodes } from './read-nodes.ts'
-import { migrations, readState } from './schema-version.ts'
+import { readState, schema } from './schema-version.ts'
 
 /** A replica that has replayed all that it was sent is not behind, however long ago that was. */
 const serverQuery = `
@@ -39,9 +39,9 @@ export async function readPostgresFacts(url: string): Promise<StoreFacts> {
     const state = await readState(ask)
     return {
       engine: `PostgreSQL ${server.version.split(' ')[0]}`,
-      schema: state.version,
-      needed: migrations.length,
-      schemaProblem: explainState('The database', state, migrations),
+      schema: state.hashes.length,
+      needed: schema.migrations.length,
+      schemaProblem: explainState('The database', state, schema),
       isReadOnly: server.read_only,
       server: {
         major,

@@ -1,8 +1,9 @@
 import { isForHead } from '../read-model/counting.ts'
+import { rowFilterNames } from '../read-model/filters.ts'
 import type { SearchWord } from '../read-model/search.ts'
-import { groupsOf } from '../read-model/search-signs.ts'
 import {
   type InvoicePage,
+  type InvoiceQuery,
   type KeyAccess,
   type ReadStore,
   type Snapshot,
@@ -12,10 +13,18 @@ import {
 } from '../store.ts'
 import { hasCitus } from './distribute.ts'
 import { rememberFreshness } from './freshness.ts'
-import { filterValues, placesOf } from './function-parts.ts'
 import { openLanes } from './lanes.ts'
 import { checkCrowd, openReadPools, read, twiceIfBroken } from './pool.ts'
-import { checkSchema, migrations } from './schema-version.ts'
+import { checkSchema, schema } from './schema-version.ts'
+
+/** The places of a page's values in a call, and of some more behind them. */
+function placesOf(more = 0): string {
+  return Array.from({ length: 3 + rowFilterNames.length + more }, (_, i) => `$${i + 1}`).join(', ')
+}
+
+function filterValues(query: InvoiceQuery): unknown[] {
+  return [query.customer_id, query.page, query.page_size, ...rowFilterNames.map(name => query[name])]
+}
 
 /** Every request is one round trip: a prepared call of one function, which takes the customer. */
 const calls = {
@@ -90,12 +99,7 @@ export async function openPostgresReader(url: string, sharedBy = 1): Promise<Pos
       const filters = filterValues(query)
       const [row] = await (words === undefined
         ? call<PageRow>('list', ...filters)
-        : search<PageRow>(
-            ...filters,
-            words.map(([text]) => text),
-            words.map(([, taxId]) => taxId),
-            groupsByWord(words),
-          ))
+        : search<PageRow>(...filters, ...listTexts(words)))
       const { summaries, version, ...rest } = row as PageRow
       return { ...rest, summaries: Buffer.from(summaries ?? ''), version: version ?? 0, synced_at }
     },
@@ -146,9 +150,10 @@ export async function openPostgresReader(url: string, sharedBy = 1): Promise<Pos
     },
     async ping() {
       const [row] = await call<{ version: number }>('version')
-      if (row?.version !== migrations.length)
+      const needed = schema.migrations.length
+      if (row?.version !== needed)
         throw new StoreUnavailable(
-          `The database has schema version ${row?.version}, this process needs ${migrations.length}.`,
+          `The database has schema version ${row?.version}, this process needs ${needed}.`,
         )
     },
     close: end,
@@ -175,7 +180,11 @@ type PageRow = Omit<InvoicePage, 'summaries' | keyof Snapshot> & {
   version: number | null
 }
 
-/** The words' groups, each with the place of its word, from 1 on. */
-function groupsByWord(words: readonly SearchWord[]): [group: number, word: number][] {
-  return words.flatMap((word, i) => groupsOf([word]).map((group): [number, number] => [group, i + 1]))
+/** The texts that words are found by; of each, the word's number and whether it is sought in the ids. */
+function listTexts(words: readonly SearchWord[]): [texts: string[], words: number[], areIds: boolean[]] {
+  const texts = words.flatMap(({ parts, beginnings }, word) => [
+    ...parts.map(text => ({ text, word, isId: false })),
+    ...beginnings.map(text => ({ text, word, isId: true })),
+  ])
+  return [texts.map(({ text }) => text), texts.map(({ word }) => word), texts.map(({ isId }) => isId)]
 }

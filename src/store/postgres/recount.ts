@@ -1,14 +1,19 @@
-/** Holds what is kept of customers' invoices beside them against the rows: without a lock, and without writing. */
+/** Compares totals, first pages and counters with the rows: without a lock, and without writing. */
 import type pg from 'pg'
 import type { PoolClient } from 'pg'
 import { countedAbove, spans } from '../read-model/counting.ts'
-import { hasSameParts } from '../read-model/search-signs.ts'
 import type { OnRecounted } from '../store.ts'
-import { type Counting, countAll, countedStates, everyState, forgetCounts, saveCustomer } from './counts.ts'
-import { dayOfIssue, dayTexts, makeSigns, readSignedDays } from './search-days.ts'
+import {
+  countAll,
+  countedStates,
+  dayOfIssue,
+  everyState,
+  forgetCounts,
+  readHead,
+  saveCustomer,
+} from './counts.ts'
 import { isSpread } from './spread.ts'
 import { explain, transact } from './transact.ts'
-import { readHead } from './write-functions.ts'
 
 /** How many customers are looked at together. */
 const customersAtOnce = 200
@@ -30,10 +35,9 @@ const makeCheck = (within: string, headOf: string) => `
     kept AS (SELECT customer_id, total, counted, head FROM fatura.customers WHERE ${within}),
     found AS (SELECT customer_id, count(*) AS n FROM fatura.invoices WHERE ${within} GROUP BY customer_id),
     large AS (
-      SELECT customer_id, ${dayOfIssue} AS day, issued_at, id, status, ix_status, own_text, party_id FROM fatura.invoices
+      SELECT customer_id, ${dayOfIssue} AS day, status, ix_status FROM fatura.invoices
       WHERE ${within} AND customer_id IN (SELECT customer_id FROM kept WHERE counted)),
     days AS (SELECT customer_id, day, ${countedStates} FROM large GROUP BY customer_id, day, ${everyState}),
-    texts AS (SELECT customer_id, day, ${dayTexts} FROM large GROUP BY customer_id, day),
     expected AS (
       SELECT customer_id, ${spans.day} AS span, day AS start, status, ix, n FROM days
       UNION ALL
@@ -49,14 +53,7 @@ const makeCheck = (within: string, headOf: string) => `
       UNION ALL
       SELECT customer_id FROM expected e
       FULL JOIN (SELECT * FROM fatura.counts WHERE ${within}) k USING (customer_id, span, start, status, ix)
-      WHERE e.n IS DISTINCT FROM k.n
-      UNION ALL
-      SELECT customer_id FROM texts e
-      FULL JOIN (SELECT * FROM fatura.search_days WHERE ${within}) s USING (customer_id, day)
-      WHERE (e.texts, e.parties, e.joined) IS DISTINCT FROM (s.texts, s.parties, s.joined)
-      UNION ALL
-      SELECT y.customer_id FROM fatura.parties y WHERE ${within} AND NOT EXISTS (
-        SELECT FROM fatura.invoices i WHERE i.customer_id = y.customer_id AND i.party_id = y.party_id))
+      WHERE e.n IS DISTINCT FROM k.n)
   SELECT coalesce(sum(n), 0)::bigint AS invoices, (
     SELECT coalesce(json_object_agg(customer_id, n), '{}')
     FROM (SELECT customer_id, count(*) AS n FROM wrong GROUP BY customer_id) each) AS wrong
@@ -68,23 +65,12 @@ const checkCustomer = makeCheck('customer_id = $1', '$1')
 
 interface Checked {
   invoices: number
-  /** How many counters and texts of each customer are wrong; those of which none is are left out. */
+  /** Number of wrong totals and counters of each customer that has any. */
   wrong: Record<string, number>
 }
 
-async function check(client: PoolClient, { from, end }: Stretch): Promise<Checked> {
-  const { invoices, wrong } = await (isSpread(client) ? checkApart : checkTogether)(client, { from, end })
-  const { rows: signed } = await client.query<{ customer_id: string }>(
-    `SELECT customer_id FROM fatura.customers WHERE ${ofStretch} AND counted
-     UNION SELECT customer_id FROM fatura.search_signs WHERE ${ofStretch}
-     UNION SELECT customer_id FROM fatura.search_words WHERE ${ofStretch}`,
-    [from, end],
-  )
-  for (const { customer_id } of signed) {
-    const found = await countWrongSigns(client, customer_id)
-    if (found > 0) wrong[customer_id] = (wrong[customer_id] ?? 0) + found
-  }
-  return { invoices, wrong }
+function check(client: PoolClient, stretch: Stretch): Promise<Checked> {
+  return isSpread(client) ? checkApart(client, stretch) : checkTogether(client, stretch)
 }
 
 async function checkTogether(client: PoolClient, { from, end }: Stretch): Promise<Checked> {
@@ -93,7 +79,7 @@ async function checkTogether(client: PoolClient, { from, end }: Stretch): Promis
 }
 
 async function checkApart(client: PoolClient, { from, end }: Stretch): Promise<Checked> {
-  const anything = ['customers', 'invoices', 'counts', 'search_days', 'parties']
+  const anything = ['customers', 'invoices', 'counts']
   const { rows: customers } = await client.query<{ customer_id: string }>(
     anything.map(table => `SELECT customer_id FROM fatura.${table} WHERE ${ofStretch}`).join(' UNION '),
     [from, end],
@@ -111,38 +97,7 @@ async function checkApart(client: PoolClient, { from, end }: Stretch): Promise<C
   return all
 }
 
-/** How many parts of what is kept of a customer's days are not as they should be. */
-async function countWrongSigns(client: PoolClient, customerId: string): Promise<number> {
-  const days = await readSignedDays(client, customerId)
-  let wrong = 0
-  for (const table of ['search_signs', 'search_words']) {
-    const { rows } = await client.query<{ n: number }>(
-      `SELECT count(*) AS n FROM fatura.${table} g WHERE g.customer_id = $1 AND NOT EXISTS (
-         SELECT FROM fatura.search_days s WHERE s.customer_id = $1 AND s.day = g.day AND NOT s.is_signed)`,
-      [customerId],
-    )
-    wrong += rows[0]?.n ?? 0
-  }
-  for await (const { signed, signs, words } of makeSigns(client, customerId, days)) {
-    wrong += signed.filter(({ signed_size, size }) => !hasSameParts(signed_size, size)).length
-    for (const [table, { parts, days, bits }] of [
-      ['search_signs', signs],
-      ['search_words', words],
-    ] as const) {
-      // What is kept beyond what should be is wrong as well.
-      const { rows } = await client.query<{ n: number }>(
-        `SELECT count(*) FILTER (WHERE g.bits IS DISTINCT FROM e.bits) - count(g.bits) AS n
-         FROM unnest($2::integer[], $3::integer[], $4::bytea[]) AS e (part, day, bits)
-         LEFT JOIN fatura.${table} g ON g.customer_id = $1 AND g.part = e.part AND g.day = e.day`,
-        [customerId, parts, days, bits],
-      )
-      wrong += rows[0]?.n ?? 0
-    }
-  }
-  return wrong
-}
-
-/** What is wrong of a stretch of customers, as it was at one moment; and where the next one begins. */
+/** Checks a stretch of customers, as it was at one moment; returns where the next one begins, too. */
 async function checkNext(pool: pg.Pool, from: string): Promise<Checked & { next: string }> {
   const client = await pool.connect()
   let broken: Error | undefined
@@ -173,7 +128,7 @@ async function estimateInvoices(pool: pg.Pool): Promise<number | null> {
   return n > 0 ? n : null
 }
 
-/** Says how much is wrong; with `repair`, customers of whom something is are locked, one at a time, and counted again. */
+/** Returns how much is wrong; with `repair`, customers of whom something is are locked, one at a time, and counted again. */
 export async function recount(pool: pg.Pool, repair: boolean, onProgress?: OnRecounted): Promise<number> {
   const all = onProgress === undefined ? null : await explain(estimateInvoices(pool))
   let [wrong, invoices] = [0, 0]
@@ -194,18 +149,13 @@ function repairCustomer(pool: pg.Pool, customerId: string): Promise<number> {
     await explain(counting.lock([customerId]))
     const { wrong } = await explain(check(client, { from: customerId, end: customerId + nextOne }))
     const found = wrong[customerId] ?? 0
-    if (found > 0) await explain(recountCustomer(client, counting, customerId))
+    if (found > 0) await explain(recountCustomer(client, customerId))
     return found
   })
 }
 
 /** Counts a customer again, whatever was kept of it. The caller has locked it. */
-async function recountCustomer(client: PoolClient, counting: Counting, customerId: string): Promise<void> {
-  const { rows: parties } = await client.query<{ party_id: number }>(
-    'SELECT party_id FROM fatura.parties WHERE customer_id = $1',
-    [customerId],
-  )
-  for (const { party_id } of parties) counting.leaveParty(customerId, party_id)
+async function recountCustomer(client: PoolClient, customerId: string): Promise<void> {
   const { rows } = await client.query<{ n: number }>(
     'SELECT count(*) AS n FROM fatura.invoices WHERE customer_id = $1',
     [customerId],

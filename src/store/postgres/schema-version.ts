@@ -1,6 +1,13 @@
-import { checkState, readMigrations, type SchemaState } from '../migrations.ts'
+import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { checkState, readMigrations, type Schema, type SchemaState } from '../migrations.ts'
 
-export const migrations = readMigrations(new URL('./migrations/', import.meta.url))
+const functions = readFileSync(new URL('./functions.sql', import.meta.url), 'utf8')
+
+export const schema: Schema = {
+  migrations: readMigrations(new URL('./migrations/', import.meta.url)),
+  functions: { sql: functions, sha256: createHash('sha256').update(functions).digest('hex') },
+}
 
 /**
  * Held by a migration while it changes the schema, and shared by all that write rows: neither begins before the other has
@@ -8,22 +15,19 @@ export const migrations = readMigrations(new URL('./migrations/', import.meta.ur
  */
 export const migrationLock = 7_261_328_547
 
-/** What a database says of its schema, through functions: the API's role may read no table. */
+/** Runs a statement that reads the schema, through functions: the API's role may read no table. */
 export type AskSchema = <Row extends object>(sql: string) => Promise<Row[]>
 
 export async function readState(ask: AskSchema): Promise<SchemaState> {
   const [state] = await unlessAbsent(() => ask<SchemaRow>('SELECT * FROM fatura.schema_state()'))
-  if (state !== undefined)
-    return { version: state.version ?? 0, sha256: state.sha256, isRewriting: state.is_rewriting ?? false }
-  // Version 1 has no such function.
-  const [old] = await unlessAbsent(() =>
-    ask<{ version: number }>('SELECT fatura.schema_version() AS version'),
-  )
-  return { version: old?.version ?? 0, sha256: null, isRewriting: false }
+  if (state === undefined) return { hashes: [], functions: null, isRewriting: false }
+  // Unreleased versions had other columns: an unknown hash is refused.
+  const { hashes = [null], functions = null, is_rewriting = false } = state
+  return { hashes: hashes ?? [], functions, isRewriting: is_rewriting ?? false }
 }
 
 /** All null when the table of migrations is empty. */
-type SchemaRow = { version: number | null; sha256: string | null; is_rewriting: boolean | null }
+type SchemaRow = { hashes?: string[] | null; functions?: string | null; is_rewriting: boolean | null }
 
 /** Nothing where there is no such schema, or no such function in it. */
 async function unlessAbsent<Row>(ask: () => Promise<Row[]>): Promise<Row[]> {
@@ -38,5 +42,5 @@ async function unlessAbsent<Row>(ask: () => Promise<Row[]>): Promise<Row[]> {
 
 /** Throws unless the schema is exactly the one this version of Fatura knows. */
 export async function checkSchema(ask: AskSchema): Promise<void> {
-  checkState('The database', await readState(ask), migrations)
+  checkState('The database', await readState(ask), schema)
 }

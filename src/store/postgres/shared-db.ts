@@ -1,7 +1,6 @@
 import type { Db } from '../shared/db.ts'
 import { type Asked, insertRows, nameOf } from './insert-rows.ts'
 import { translate } from './pool.ts'
-import { renewTexts } from './search-days.ts'
 import { isSpread } from './spread.ts'
 
 /** In bytes. On Citus every shard is asked for the same places, up to the end of the largest. */
@@ -56,13 +55,6 @@ export function createDb(asked: Asked, isPrepared = false): Db {
         return `(${Math.floor(place / slots)},${1 + (place % slots)})`
       })
       return ask('SELECT customer_id, id FROM fatura.invoices WHERE ctid = ANY ($1::tid[])', [tids])
-    },
-    async renewTexts(customerId) {
-      try {
-        await renewTexts(asked, customerId)
-      } catch (error) {
-        throw translate(error)
-      }
     },
     customersAsJson: 'to_json(customers)::text AS customers',
     customersFromJson: json => json && JSON.parse(json),

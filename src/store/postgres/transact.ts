@@ -4,7 +4,7 @@ import type pg from 'pg'
 import { gatherSharedRows, type SharedRows } from '../shared/shared-rows.ts'
 import { type Counting, keepCounts } from './counts.ts'
 import { isCrossing, isReadOnlyRefusal, translate } from './pool.ts'
-import { checkSchema, migrations } from './schema-version.ts'
+import { checkSchema, schema } from './schema-version.ts'
 import { commit } from './shared-rows.ts'
 import { isSpread } from './spread.ts'
 import { beginWriting } from './write-limits.ts'
@@ -61,7 +61,7 @@ async function begin(client: pg.PoolClient): Promise<void> {
   const told = (await explain(client.query(beginWriting(isSpread(client))))) as unknown as pg.QueryResult<{
     version: number
   }>[]
-  if (told.at(-1)?.rows[0]?.version !== migrations.length)
+  if (told.at(-1)?.rows[0]?.version !== schema.migrations.length)
     await checkSchema(async sql => (await client.query(sql)).rows)
 }
 

@@ -6,8 +6,6 @@ import { explain } from './transact.ts'
 const dialect: WalkDialect = {
   engine: 'postgres',
   inOrder: '',
-  ownTextHolds: place => `position(convert_to(${place}, 'UTF8') IN i.own_text) > 0`,
-  partyTextHolds: place => `strpos(y.text, ${place}) > 0`,
 }
 
 /**

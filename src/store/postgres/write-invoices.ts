@@ -2,14 +2,34 @@
 import type { PoolClient } from 'pg'
 import type { InvoiceKey, InvoiceRecord } from '../../invoice.ts'
 import { serializeLines, serializeSummary } from '../../invoice-json.ts'
-import { searchText } from '../read-model/search.ts'
 import { askForClients, deleteLink, linkOf, saveTombstone } from '../shared/links.ts'
 import { type KnownInvoice, stampOf } from '../store.ts'
 import { callAtShards } from './at-shards.ts'
 import type { Counting } from './counts.ts'
-import { type ListValue, writeList } from './lists.ts'
+import { type ListType, type ListValue, writeList } from './lists.ts'
+import { searchColumns } from './search-columns.ts'
 import { createDb } from './shared-db.ts'
-import { givenColumns } from './write-functions.ts'
+
+/** The lists that fatura.save_invoices is given, in the order of its parameters. */
+const givenColumns = {
+  customer_id: 'text',
+  id: 'text',
+  issued_at: 'bigint',
+  status: 'text',
+  ix_status: 'text',
+  search_text: 'joined',
+  long_text: 'joined',
+  search_ids: 'joined',
+  summary: 'joined',
+  observed_at: 'bigint',
+  /** Null where the lines are not known. */
+  lines: 'joined',
+  /** Null where nothing is claimed, and so are the next three. */
+  state: 'text',
+  claimed_id: 'bigint',
+  ix_id: 'bigint',
+  claim: 'joined',
+} as const satisfies Record<string, ListType>
 
 /** Says how many records differed from what was stored. */
 export async function saveInvoices(
@@ -77,16 +97,13 @@ function compare(a: string, b: string): number {
 function listColumns(records: readonly Stamped[]): (string | null)[] {
   const rows = records.map((record): Record<keyof typeof givenColumns, ListValue> => {
     const { invoice, lines, claim, issued_at, observed_at } = record
-    const { party_id, party, own } = searchText(invoice)
     return {
       customer_id: invoice.customer_id,
       id: invoice.id,
       issued_at,
       status: invoice.status,
       ix_status: invoice.ix_status,
-      party_id,
-      party,
-      own_text: own,
+      ...searchColumns(invoice),
       summary: serializeSummary(invoice),
       observed_at,
       lines: lines === null ? null : serializeLines(lines),
@@ -125,16 +142,13 @@ export async function removeInvoice(
 ): Promise<boolean> {
   const key = [customerId, invoiceId]
   await counting.lock([customerId])
-  const { rows } = await client.query<{ issued_at: number; party_id: number }>(
-    'DELETE FROM fatura.invoices WHERE customer_id = $1 AND id = $2 RETURNING issued_at, party_id',
+  const { rows } = await client.query<{ issued_at: number }>(
+    'DELETE FROM fatura.invoices WHERE customer_id = $1 AND id = $2 RETURNING issued_at',
     key,
   )
   await client.query('DELETE FROM fatura.invoice_lines WHERE customer_id = $1 AND invoice_id = $2', key)
   await deleteLink(createDb(client, true), customerId, invoiceId)
-  for (const { issued_at, party_id } of rows) {
-    counting.note(customerId, issued_at)
-    counting.leaveParty(customerId, party_id)
-  }
+  for (const { issued_at } of rows) counting.note(customerId, issued_at)
   return rows.length !== 0
 }
 

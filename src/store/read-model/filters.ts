@@ -3,7 +3,7 @@
  * somebody forgot would show what was not asked for.
  */
 import type { InvoiceStatus } from '../../invoice.ts'
-import type { SearchWord } from './search.ts'
+import type { SearchText, SearchWord } from './search.ts'
 
 /** What narrows a list down; a field that is not given does not. */
 export interface InvoiceFilter {
@@ -30,7 +30,7 @@ interface RowFilter {
   type: 'text' | 'bigint'
 }
 
-/** All but the words, which are sought in texts: each statement has its own way to do that. */
+/** All but the words, which are sought in texts. */
 type RowFilterName = Exclude<FilterName, 'words'>
 
 export const rowFilters: Readonly<Record<RowFilterName, RowFilter>> = {
@@ -55,20 +55,29 @@ export interface StatementStyle {
   /** Stands before a column: empty, or the table's name and a dot. */
   row: string
   bind(value: string | number): string
-  /** What a word asks of a row. */
-  holdsWord(word: SearchWord): string
+}
+
+/** Whether a row's search columns hold a text. PostgreSQL keeps a text apart that is too long for its index. */
+const holds: Readonly<Record<EngineName, (row: string, column: keyof SearchText, text: string) => string>> = {
+  sqlite: (row, column, text) => `instr(${row}${column}, ${text}) > 0`,
+  postgres(row, column, text) {
+    const isIn = (name: string) => `position(convert_to(${text}, 'UTF8') IN ${row}${name}) > 0`
+    return column === 'search_text' ? `coalesce(${isIn(column)}, ${isIn('long_text')})` : isIn(column)
+  },
 }
 
 /** What the given filters ask of a row. */
-export function conditionsOf(
-  filter: InvoiceFilter,
-  { engine, row, bind, holdsWord }: StatementStyle,
-): string[] {
+export function conditionsOf(filter: InvoiceFilter, { engine, row, bind }: StatementStyle): string[] {
   const conditions: string[] = []
   for (const name of rowFilterNames) {
     const value = filter[name]
     if (value !== undefined)
       conditions.push(`${row}${columnOf(name, engine)} ${rowFilters[name].is} ${bind(value)}`)
   }
-  return [...conditions, ...(filter.words ?? []).map(holdsWord)]
+  for (const { parts, beginnings } of filter.words ?? []) {
+    const inText = parts.map(part => holds[engine](row, 'search_text', bind(part)))
+    const inIds = beginnings.map(beginning => holds[engine](row, 'search_ids', bind(beginning)))
+    conditions.push(`(${[...inText, ...inIds].join(' OR ')})`)
+  }
+  return conditions
 }

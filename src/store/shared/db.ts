@@ -29,8 +29,6 @@ export interface Db {
   keepRow: string
   /** The invoices that lie where these numbers, each from 0 up to 1, lead to: by any of them, to every invoice as likely. */
   readAtPoints(points: readonly number[]): Promise<InvoiceKey[]>
-  /** Makes what a large customer's invoices are found by again. */
-  renewTexts(customerId: string): Promise<void>
   /** The column `customers` of a token or a key as JSON text, under its own name. */
   customersAsJson: string
   /** The value of that column from JSON text. */

@@ -1,24 +1,11 @@
 /** The statement that walks through invoices in the list's order, of one customer or of all, narrowed down as a list is. */
 import type { Value } from '../contents.ts'
 import { conditionsOf, type StatementStyle } from '../read-model/filters.ts'
-import { formsOf, type SearchWord } from '../read-model/search.ts'
 import type { InvoiceWalk } from '../store.ts'
 
-/** How an engine looks for text; `place` is the value's, as in `$1`. */
 export interface WalkDialect extends Pick<StatementStyle, 'engine'> {
   /** Follows the table's name `fatura.invoices i`. */
   inOrder: string
-  ownTextHolds(place: string): string
-  partyTextHolds(place: string): string
-}
-
-type Bind = (value: Value) => string
-
-function holdsWord(word: SearchWord, bind: Bind, dialect: WalkDialect): string {
-  const [own = '', ...others] = formsOf(word).map(bind)
-  const inParty = [own, ...others].map(dialect.partyTextHolds).join(' OR ')
-  return `(${dialect.ownTextHolds(own)} OR EXISTS (
-    SELECT 1 FROM fatura.parties y WHERE y.customer_id = i.customer_id AND y.party_id = i.party_id AND (${inParty})))`
 }
 
 export function walkStatement(
@@ -28,8 +15,7 @@ export function walkStatement(
 ): { sql: string; values: Value[] } {
   const values: Value[] = []
   const bind = (value: Value): string => `$${values.push(value)}`
-  const holds = (word: SearchWord) => holdsWord(word, bind, dialect)
-  const conditions = conditionsOf(walk, { engine: dialect.engine, row: 'i.', bind, holdsWord: holds })
+  const conditions = conditionsOf(walk, { engine: dialect.engine, row: 'i.', bind })
   if (customerId !== null) conditions.unshift(`i.customer_id = ${bind(customerId)}`)
   const sql = `
     SELECT i.summary, ${walk.withLines ? 'l.lines' : 'NULL AS lines'} FROM fatura.invoices i ${dialect.inOrder}

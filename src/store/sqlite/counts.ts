@@ -1,4 +1,4 @@
-/** Totals, first pages, counters and searchable days of the customers that a transaction changed: written before it commits. */
+/** Totals, first pages and counters of the customers that a transaction changed: written before it commits. */
 import type { DatabaseSync } from 'node:sqlite'
 import {
   Changes,
@@ -13,11 +13,15 @@ import {
   spans,
   stretchOf,
 } from '../read-model/counting.ts'
-import { keepDays } from './keep-days.ts'
-import { joinSummaries } from './list-statement.ts'
-import type { SearchRow } from './search-days.ts'
+import { joinSummaries } from './read-pages.ts'
 
-/** What a customer's newest invoices are, joined. */
+/** A row of invoices, as far as counters need it. */
+export interface StateRow {
+  status: string
+  ix_status: string | null
+}
+
+/** A customer's newest summaries, joined. */
 export const currentHead = `
   coalesce((SELECT ${joinSummaries} FROM (
     SELECT summary FROM invoices WHERE customer_id = ?1 ORDER BY issued_at DESC, id DESC LIMIT ${headSize})), x'')`
@@ -27,10 +31,8 @@ export function keepCounts(db: DatabaseSync) {
   const countInvoices = db.prepare('SELECT count(*) AS n FROM invoices WHERE customer_id = ?1')
   const readMoments = db.prepare('SELECT DISTINCT issued_at FROM invoices WHERE customer_id = ?1')
   const readDay = db.prepare(`
-    SELECT status, ix_status, party_id, own_text FROM invoices INDEXED BY invoices_in_order
-    WHERE customer_id = ?1 AND issued_at >= ?2 AND issued_at < ?3 ORDER BY issued_at DESC, id DESC`)
-  const partyOf = readPartyOnce(db)
-  const searchDays = keepDays(db)
+    SELECT status, ix_status FROM invoices INDEXED BY invoices_in_order
+    WHERE customer_id = ?1 AND issued_at >= ?2 AND issued_at < ?3`)
   // The states there are, or were: of each, the span has a counter or none.
   const ofEachState =
     'WHERE customer_id = ?1 AND (status, ix) IN (SELECT value ->> 0, value ->> 1 FROM json_each(?2))'
@@ -47,10 +49,6 @@ export function keepCounts(db: DatabaseSync) {
     SELECT ?1, ?3, status, ix, ?4, sum(n) FROM counts
     ${ofEachState} AND span = ?5 AND start >= ?6 AND start < ?7 GROUP BY status, ix`)
   const deleteAllCounts = db.prepare('DELETE FROM counts WHERE customer_id = ?1')
-  const deleteLeftParties = db.prepare(`
-    DELETE FROM parties WHERE customer_id = ?1 AND NOT EXISTS (
-      SELECT 1 FROM invoices INDEXED BY invoices_by_party
-      WHERE invoices.customer_id = ?1 AND invoices.party_id = parties.party_id)`)
   const readTotal = db.prepare(
     `SELECT n FROM counts WHERE customer_id = ?1 AND span = ${spans.all} AND status = '' AND ix = '' AND start = 0`,
   )
@@ -60,30 +58,21 @@ export function keepCounts(db: DatabaseSync) {
     ON CONFLICT (customer_id) DO UPDATE SET version = max(version + 1, excluded.version),
       total = excluded.total, counted = excluded.counted, head = excluded.head`)
 
-  function rowsOf(customerId: string, day: number): SearchRow[] {
-    const [from, before] = [day * dayLength, (day + 1) * dayLength]
-    const stored = readDay.all(customerId, from, before) as unknown as StoredRow[]
-    return stored.map(({ status, ix_status, own_text, party_id }) => {
-      return { status, ix_status, own_text, party: partyOf(customerId, party_id) }
-    })
-  }
-
   function daysOf(customerId: string): Set<number> {
     const moments = readMoments.all(customerId) as unknown as { issued_at: number }[]
     return new Set(moments.map(({ issued_at }) => dayOf(issued_at)))
   }
 
   function countDay(customerId: string, day: number, states: StateSet): void {
-    const rows = rowsOf(customerId, day)
+    const rows = readDay.all(customerId, day * dayLength, (day + 1) * dayLength) as unknown as StateRow[]
     deleteCounts.run(customerId, states.text, spans.day, day, day + 1)
     for (const { status, ix, n } of countStates(rows)) {
       insertCount.run(customerId, spans.day, status, ix, day, n)
       states.add(status, ix)
     }
-    searchDays.renew(customerId, day, rows)
   }
 
-  /** Counts days again, and all that is made of them; says the total. */
+  /** Counts days again, and all that is made of them; returns the total. */
   function countDays(customerId: string, days: ReadonlySet<number>): number {
     const states = new StateSet(String(readStates.get(customerId)?.states))
     const stretches = new Set<number>()
@@ -91,7 +80,6 @@ export function keepCounts(db: DatabaseSync) {
       stretches.add(stretchOf(day))
       countDay(customerId, day, states)
     }
-    searchDays.sign(customerId, days)
     for (const first of stretches) {
       deleteCounts.run(customerId, states.text, spans.stretch, first, first + 1)
       sumCounts.run(customerId, states.text, spans.stretch, first, spans.day, first, first + spans.stretch)
@@ -101,10 +89,9 @@ export function keepCounts(db: DatabaseSync) {
     return Number(readTotal.get(customerId)?.n ?? 0)
   }
 
-  /** Counts all of a customer's invoices again, and says the total. */
+  /** Counts all of a customer's invoices again; returns the total. */
   function countAll(customerId: string): number {
     deleteAllCounts.run(customerId)
-    searchDays.deleteAll(customerId)
     return countDays(customerId, daysOf(customerId))
   }
 
@@ -134,42 +121,13 @@ export function keepCounts(db: DatabaseSync) {
     },
     /** Before the transaction ends. */
     flush,
-    /** Makes what a large customer's invoices are found by again. */
-    renewTexts(customerId: string): void {
-      searchDays.deleteAll(customerId)
-      const days = daysOf(customerId)
-      for (const day of days) searchDays.renew(customerId, day, rowsOf(customerId, day))
-      searchDays.sign(customerId, days)
-    },
     /** Counts a customer again, whatever was kept of it. */
     recount(customerId: string): void {
-      deleteLeftParties.run(customerId)
       deleteAllCounts.run(customerId)
-      searchDays.deleteAll(customerId)
       const total = Number(countInvoices.get(customerId)?.n)
       if (total > countedAbove) countAll(customerId)
       saveCustomer.run(customerId, Date.now(), total, total > countedAbove ? 1 : 0)
     },
-  }
-}
-
-/** A row of invoices, as far as counters and the search need it. */
-export type StoredRow = Omit<SearchRow, 'party'> & { party_id: number }
-
-/** A party's text by its id. Most invoices of a customer are made out to the same few. */
-function readPartyOnce(db: DatabaseSync): (customerId: string, partyId: number) => string {
-  const readParty = db.prepare('SELECT text FROM parties WHERE customer_id = ?1 AND party_id = ?2')
-  const known = new Map<number, string>()
-  let knownOf = ''
-  return (customerId, partyId) => {
-    if (knownOf !== customerId || known.size > heldAtMost) known.clear()
-    knownOf = customerId
-    let text = known.get(partyId)
-    if (text === undefined) {
-      text = String(readParty.get(customerId, partyId)?.text ?? '')
-      known.set(partyId, text)
-    }
-    return text
   }
 }
 
@@ -191,10 +149,8 @@ class StateSet {
   }
 }
 
-/** How many there are of each state, of each status, of each ix_status, and in all. */
-export function countStates(
-  rows: readonly Pick<SearchRow, 'status' | 'ix_status'>[],
-): (State & { n: number })[] {
+/** Number of rows of each state, of each status, of each ix_status, and in all. */
+export function countStates(rows: readonly StateRow[]): (State & { n: number })[] {
   const counts = new Map<string, State & { n: number }>()
   const add = (status: string, ix: string) => {
     const name = `${status} ${ix}`

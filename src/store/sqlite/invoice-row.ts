@@ -4,13 +4,12 @@ import type { InvoiceKey, InvoiceRecord } from '../../invoice.ts'
 import { serializeLines, serializeSummary } from '../../invoice-json.ts'
 import { type SearchText, searchText } from '../read-model/search.ts'
 
-export interface InvoiceRow extends InvoiceKey {
+export interface InvoiceRow extends InvoiceKey, SearchText {
   /** In milliseconds. */
   issued_at: number
   status: string
   ix_status: string | null
   ix_id: number | null
-  search: SearchText
   summary: string
   /** Null when they are not known. */
   lines: string | null
@@ -26,7 +25,7 @@ export function toRow({ invoice, lines, claim }: InvoiceRecord): InvoiceRow {
     status,
     ix_status,
     ix_id,
-    search: searchText(invoice),
+    ...searchText(invoice),
     summary: serializeSummary(invoice),
     lines: lines === null ? null : serializeLines(lines),
     claim,

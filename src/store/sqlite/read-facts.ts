@@ -4,18 +4,19 @@ import type { FileFacts, StoreFacts } from '../facts.ts'
 import { explainState } from '../migrations.ts'
 import { openReadOnly, readLogBytes } from './database.ts'
 import { translate } from './failures.ts'
-import { migrations, readState } from './migrations.ts'
+import { readState, schema } from './migrations.ts'
 
 export function readSqliteFacts(path: string): StoreFacts {
   const db = openReadOnly(path)
   try {
     return translate(path, () => {
+      const state = readState(db)
       const pragma = (name: string) => db.prepare(`PRAGMA ${name}`).get()?.[name]
       return {
         engine: `SQLite ${db.prepare('SELECT sqlite_version() AS version').get()?.version}`,
-        schema: readState(db).version,
-        needed: migrations.length,
-        schemaProblem: explainState(`The database ${path}`, readState(db), migrations),
+        schema: state.hashes.length,
+        needed: schema.migrations.length,
+        schemaProblem: explainState(`The database ${path}`, state, schema),
         isReadOnly: pragma('query_only') === 1,
         server: null,
         file: {

@@ -1,5 +1,4 @@
-import { countPages } from '../../invoice.ts'
-import { isCountable, isForHead } from '../read-model/counting.ts'
+import { isForHead } from '../read-model/counting.ts'
 import {
   type InvoicePage,
   type InvoiceQuery,
@@ -13,10 +12,12 @@ import {
 } from '../store.ts'
 import { openReadOnly } from './database.ts'
 import { attemptRead } from './failures.ts'
-import { listStatement } from './list-statement.ts'
-import { checkSchema, migrations } from './migrations.ts'
-import { prepareOnce, readCounted } from './read-counted.ts'
-import { openSearchThread } from './search-thread.ts'
+import { checkSchema, schema } from './migrations.ts'
+import { readPages } from './read-pages.ts'
+import { openSearchThreads } from './search-threads.ts'
+
+/** A search among more invoices than these takes longer than the way to another thread and back. */
+const searchedHereAtMost = 1_000
 
 /** All of it is read from one file: once that is replaced, everything is opened again, or nothing is answered. */
 export function openSqliteReader(path: string): ReadStore {
@@ -73,9 +74,8 @@ function openFile(path: string): Opened {
     throw error
   }
 
-  const prepareList = prepareOnce(db)
-  const counted = readCounted(db, prepareList)
-  const searches = openSearchThread(path)
+  const pages = readPages(db)
+  const searches = openSearchThreads(path)
   const firstPage = db.prepare(`
     SELECT total, head AS summaries, version, synced_at FROM freshness LEFT JOIN customers ON customer_id = ?1`)
   const invoice = db.prepare(`
@@ -96,35 +96,17 @@ function openFile(path: string): Opened {
 
   async function listInvoices(query: InvoiceQuery): Promise<InvoicePage> {
     if (isForHead(query))
-      return attemptRead(() => pageOf(firstPage.get(query.customer_id) as unknown as PageRow, 1))
-    // A customer's counters may go between the two questions: then it is small by now, and the first one answers.
-    for (;;) {
-      const page =
-        attemptRead(() => listByStatement(query)) ?? (await attemptRead(() => listByCounters(query)))
-      if (page !== null) return page
-    }
-  }
-
-  /** Null when there are no counters any more. */
-  function listByCounters(query: InvoiceQuery): InvoicePage | null | Promise<InvoicePage | null> {
-    return query.words === undefined ? counted.list(query) : searches.search(query)
-  }
-
-  /** One statement, so of one snapshot; null when the customer has counters, by which it is to be read. */
-  function listByStatement(query: InvoiceQuery): InvoicePage | null {
-    const { sql, values } = listStatement(query)
-    const row = prepareList(sql).get(...values) as unknown as PageRow
-    if (row.summaries === null && row.counted === 1 && isCountable(query)) return null
-    return pageOf(row, Math.max(1, Math.min(query.page, countPages(row.total ?? 0, query.page_size))))
+      return attemptRead(() => firstPageOf(firstPage.get(query.customer_id) as unknown as PageRow))
+    return attemptRead(() => pages.readPage(query, searchedHereAtMost)) ?? searches.search(query)
   }
 
   const store: ReadStore = {
     listInvoices,
     async readSnapshot(customerId) {
-      return attemptRead(() => counted.readSnapshot(customerId))
+      return attemptRead(() => pages.readSnapshot(customerId))
     },
     async readFreshness() {
-      return attemptRead(() => counted.readSnapshot('')).synced_at
+      return attemptRead(() => pages.readSnapshot('')).synced_at
     },
     async findInvoice(customerId, invoiceId) {
       const row = attemptRead(() => invoice.get(customerId, invoiceId))
@@ -143,9 +125,10 @@ function openFile(path: string): Opened {
     readNodes: async () => [],
     async ping() {
       const version = attemptRead(() => ping.get())?.version
-      if (version !== migrations.length)
+      const needed = schema.migrations.length
+      if (version !== needed)
         throw new StoreUnavailable(
-          `The database has schema version ${version}, this process needs ${migrations.length}.`,
+          `The database has schema version ${version}, this process needs ${needed}.`,
         )
     },
     async close() {
@@ -158,7 +141,6 @@ function openFile(path: string): Opened {
 
 type PageRow = Omit<Snapshot, 'version'> & {
   version: number | null
-  counted: number | null
   total: number | null
   summaries: Uint8Array | null
 }
@@ -169,6 +151,6 @@ function readScoped<T>(row: Record<string, unknown> | undefined): T | null {
 
 const nothing = new Uint8Array()
 
-function pageOf({ total, summaries, version, synced_at }: PageRow, page: number): InvoicePage {
-  return { total: total ?? 0, page, summaries: summaries ?? nothing, version: version ?? 0, synced_at }
+function firstPageOf({ total, summaries, version, synced_at }: PageRow): InvoicePage {
+  return { total: total ?? 0, page: 1, summaries: summaries ?? nothing, version: version ?? 0, synced_at }
 }

@@ -1,10 +1,12 @@
-/** The thread that searches: takes questions, and answers each when it is done. Its data is the path of the database. */
+/** A thread that searches: takes a question, and answers it. Its data is the path of the database. */
 import { readlinkSync } from 'node:fs'
 import { setPriority } from 'node:os'
 import { parentPort, workerData } from 'node:worker_threads'
-import { StoreUnavailable } from '../store.ts'
-import { createRunSearch } from './run-searches.ts'
-import type { Answer, Question } from './search-thread.ts'
+import { type InvoiceQuery, StoreUnavailable } from '../store.ts'
+import { openReadOnly } from './database.ts'
+import { attemptRead } from './failures.ts'
+import { readPages } from './read-pages.ts'
+import type { Answer } from './search-threads.ts'
 
 const lessThanUsual = 10
 
@@ -19,17 +21,16 @@ function goLast(): void {
 }
 
 goLast()
-const runSearch = createRunSearch(workerData as string)
+const pages = readPages(openReadOnly(workerData as string))
 
-parentPort?.on('message', async ({ id, query }: Question) => {
-  parentPort?.postMessage(await answer(id, query))
-})
+parentPort?.on('message', (query: InvoiceQuery) => parentPort?.postMessage(answer(query)))
 
-async function answer(id: number, query: Question['query']): Promise<Answer> {
+function answer(query: InvoiceQuery): Answer {
   try {
-    return { id, page: await runSearch(query) }
+    const page = attemptRead(() => pages.readPage(query))
+    return page === null ? { fault: 'A search had no answer.' } : { page }
   } catch (error) {
     const { message, stack } = error as Error
-    return error instanceof StoreUnavailable ? { id, unavailable: message } : { id, fault: stack ?? message }
+    return error instanceof StoreUnavailable ? { unavailable: message } : { fault: stack ?? message }
   }
 }

@@ -55,11 +55,6 @@ export function createDb(db: StoreFile, path: string): Db {
     // Row ids are given one after the other: of those that were deleted, there is no row.
     readAtPoints: async points =>
       translate(path, () => prepare(atPoints).all(JSON.stringify(points))) as unknown as InvoiceKey[],
-    async renewTexts(customerId) {
-      // Loaded when it is asked for: who only reads never does.
-      const { keepCounts } = await import('./counts.ts')
-      translate(path, () => keepCounts(db).renewTexts(customerId))
-    },
     customersAsJson: 'customers',
     customersFromJson: json => json,
   }

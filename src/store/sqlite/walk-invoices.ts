@@ -8,8 +8,6 @@ import { writeForSqlite } from './shared-db.ts'
 const dialect: WalkDialect = {
   engine: 'sqlite',
   inOrder: 'INDEXED BY invoices_in_order',
-  ownTextHolds: place => `instr(i.own_text, ${place}) > 0`,
-  partyTextHolds: place => `instr(y.text, ${place}) > 0`,
 }
 
 /** Limits of the read transaction, which keeps the log from being written back: while nobody takes a batch, and in all. */

@@ -17,15 +17,17 @@ export function writeInvoices(
   attempt: <T>(work: () => T) => T,
 ) {
   const insertInvoice = db.prepare(`
-    INSERT INTO invoices (customer_id, id, issued_at, status, ix_status, party_id, own_text, summary, observed_at)
+    INSERT INTO invoices
+      (customer_id, id, issued_at, status, ix_status, search_text, search_ids, summary, observed_at)
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
     ON CONFLICT (customer_id, id) DO UPDATE SET
       issued_at = excluded.issued_at, status = excluded.status, ix_status = excluded.ix_status,
-      party_id = excluded.party_id, own_text = excluded.own_text, summary = excluded.summary,
+      search_text = excluded.search_text, search_ids = excluded.search_ids, summary = excluded.summary,
       observed_at = excluded.observed_at`)
   const touchInvoice = db.prepare('UPDATE invoices SET observed_at = ?3 WHERE customer_id = ?1 AND id = ?2')
   const findInvoice = db.prepare(`
-    SELECT summary, party_id, own_text, issued_at, observed_at FROM invoices WHERE customer_id = ?1 AND id = ?2`)
+    SELECT summary, search_text, search_ids, issued_at, observed_at FROM invoices
+    WHERE customer_id = ?1 AND id = ?2`)
   const findKnown = db.prepare(`
     SELECT summary, observed_at, claim FROM invoices
     LEFT JOIN links ON links.customer_id = ?1 AND invoice_id = ?2 WHERE invoices.customer_id = ?1 AND id = ?2`)
@@ -34,43 +36,33 @@ export function writeInvoices(
     INSERT INTO invoice_lines (customer_id, invoice_id, lines) VALUES (?1, ?2, ?3)
     ON CONFLICT (customer_id, invoice_id) DO UPDATE SET lines = excluded.lines WHERE lines <> excluded.lines`)
   const deleteInvoice = db.prepare(
-    'DELETE FROM invoices WHERE customer_id = ?1 AND id = ?2 RETURNING issued_at, party_id',
+    'DELETE FROM invoices WHERE customer_id = ?1 AND id = ?2 RETURNING issued_at',
   )
   const deleteLines = db.prepare('DELETE FROM invoice_lines WHERE customer_id = ?1 AND invoice_id = ?2')
   const relinkInvoice = db.prepare(`
-    UPDATE invoices SET ix_status = ?3, party_id = ?4, own_text = ?5, summary = ?6
-    WHERE customer_id = ?1 AND id = ?2`)
-  const saveParty = db.prepare(
-    'INSERT INTO parties (customer_id, party_id, text) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING',
-  )
-  /** An invoice of this party went, or is made out to another: if it was the last one, the party goes too. */
-  const leaveParty = db.prepare(`
-    DELETE FROM parties WHERE customer_id = ?1 AND party_id = ?2 AND NOT EXISTS (
-      SELECT 1 FROM invoices INDEXED BY invoices_by_party WHERE customer_id = ?1 AND party_id = ?2)`)
+    UPDATE invoices SET ix_status = ?3, search_text = ?4, search_ids = ?5, summary = ?6
+    WHERE customer_id = ?1 AND id = ?2 RETURNING issued_at`)
 
   /** Says whether anything but the moment of its observation changed; null when what is stored was observed later. */
   function saveOne(row: InvoiceRow, observedAt: number): boolean | null {
-    const { customer_id, id, issued_at, search, summary, lines } = row
+    const { customer_id, id, issued_at, search_text, search_ids, summary, lines } = row
     const stored = findInvoice.get(customer_id, id)
     if (stored !== undefined && Number(stored.observed_at) > observedAt) return null
     const isChanged =
-      stored?.summary !== summary || stored.party_id !== search.party_id || stored.own_text !== search.own
-    if (isChanged) {
-      saveParty.run(customer_id, search.party_id, search.party)
+      stored?.summary !== summary || stored.search_text !== search_text || stored.search_ids !== search_ids
+    if (isChanged)
       insertInvoice.run(
         customer_id,
         id,
         issued_at,
         row.status,
         row.ix_status,
-        search.party_id,
-        search.own,
+        search_text,
+        search_ids,
         summary,
         observedAt,
       )
-      if (stored !== undefined && stored.party_id !== search.party_id)
-        leaveParty.run(customer_id, Number(stored.party_id))
-    } else touchInvoice.run(customer_id, id, observedAt)
+    else touchInvoice.run(customer_id, id, observedAt)
     // An invoice that was not there has no lines either.
     const changes =
       lines !== null
@@ -85,13 +77,10 @@ export function writeInvoices(
 
   function relinkOne(invoice: Invoice): void {
     const { customer_id, id, ix_status } = invoice
-    const stored = findInvoice.get(customer_id, id)
-    if (stored === undefined) return
-    const { party_id, party, own } = searchText(invoice)
-    saveParty.run(customer_id, party_id, party)
-    relinkInvoice.run(customer_id, id, ix_status, party_id, own, serializeSummary(invoice))
-    if (stored.party_id !== party_id) leaveParty.run(customer_id, Number(stored.party_id))
-    counts.note(customer_id, Number(stored.issued_at))
+    const { search_text, search_ids } = searchText(invoice)
+    const summary = serializeSummary(invoice)
+    const found = relinkInvoice.get(customer_id, id, ix_status, search_text, search_ids, summary)
+    if (found !== undefined) counts.note(customer_id, Number(found.issued_at))
   }
 
   /** Says whether there was such an invoice. */
@@ -101,7 +90,6 @@ export function writeInvoices(
       const gone = deleteInvoice.get(customerId, invoiceId)
       deleteLines.run(customerId, invoiceId)
       if (gone === undefined) return false
-      leaveParty.run(customerId, Number(gone.party_id))
       counts.note(customerId, Number(gone.issued_at))
       return true
     })

@@ -16,7 +16,7 @@ import { keepCounts } from './counts.ts'
 import { openReadWrite } from './database.ts'
 import { translate } from './failures.ts'
 import { type InvoiceRow, toRow } from './invoice-row.ts'
-import { checkSchema, migrations } from './migrations.ts'
+import { checkSchema, schema } from './migrations.ts'
 import { createTurns, eachCustomer } from './operator.ts'
 import { recounts } from './recount.ts'
 import { createDb } from './shared-db.ts'
@@ -85,7 +85,7 @@ export async function openSqliteWriter(path: string, wait: LockWait = {}): Promi
     try {
       db.checkPlace()
       // Rows that are written by another version's rules would be wrong for all who read them.
-      if (version.get()?.user_version !== migrations.length) checkSchema(db, path)
+      if (version.get()?.user_version !== schema.migrations.length) checkSchema(db, path)
       counts.begin()
       const rows = gatherSharedRows()
       const result = await work(writesOf(rows))

@@ -5,36 +5,33 @@ CREATE TABLE invoices (
   issued_at   INTEGER NOT NULL,
   status      TEXT NOT NULL,
   ix_status   TEXT,
-  party_id    INTEGER NOT NULL,
-  own_text    TEXT NOT NULL,
+  -- Folded: what a search finds by any part, and the ids that it finds by their beginnings.
+  search_text TEXT NOT NULL,
+  search_ids  TEXT NOT NULL,
   summary     TEXT NOT NULL,
   observed_at INTEGER NOT NULL,
   PRIMARY KEY (customer_id, id)
 ) STRICT;
 
--- What may still change or be deleted at its source, to be looked at again.
-CREATE INDEX invoices_unsettled ON invoices (customer_id, id) WHERE status IN ('draft', 'open');
+-- The list's order, with all that filters and searches look at: counting, skipping and searching never touch the rows.
+CREATE INDEX invoices_in_order
+  ON invoices (customer_id, issued_at DESC, id DESC, status, ix_status, search_text, search_ids);
 
--- What was deleted at its source: an older observation must not revive it.
+-- Invoices that may still change or be deleted at their source, to be looked at again.
+CREATE INDEX invoices_unsettled ON invoices (customer_id, id)
+  WHERE status IN ('draft', 'open', 'uncollectible');
+
+-- Paid invoices without a document in force, where one is needed.
+CREATE INDEX invoices_uncertified ON invoices (issued_at)
+  WHERE status = 'paid' AND (ix_status IS NULL OR ix_status IN ('draft', 'canceled', 'deleted'))
+    AND summary NOT LIKE '%"ix_sync_state":"ignored"%';
+
+-- Invoices that were deleted at their source: an older observation must not revive them.
 CREATE TABLE tombstones (
   customer_id TEXT NOT NULL,
   id          TEXT NOT NULL,
   observed_at INTEGER NOT NULL,
   PRIMARY KEY (customer_id, id)
-) STRICT, WITHOUT ROWID;
-
--- The list's order, with the filters' columns: counting and skipping never touch the rows.
-CREATE INDEX invoices_in_order ON invoices (customer_id, issued_at DESC, id DESC, status, ix_status);
-
--- The list's order within each state, however rare the state is.
-CREATE INDEX invoices_by_state ON invoices (customer_id, status, ix_status, issued_at DESC, id DESC);
-
--- The other part of the text that invoices are found by: whom they are made out to, each once.
-CREATE TABLE parties (
-  customer_id TEXT NOT NULL,
-  party_id    INTEGER NOT NULL,
-  text        TEXT NOT NULL,
-  PRIMARY KEY (customer_id, party_id)
 ) STRICT, WITHOUT ROWID;
 
 -- Apart from the rows, so that a list reads past none of them. No row: the lines are not known.
@@ -49,13 +46,13 @@ CREATE TABLE customers (
   customer_id TEXT NOT NULL PRIMARY KEY,
   version     INTEGER NOT NULL,
   total       INTEGER NOT NULL DEFAULT 0,
-  -- Whether there are counters, and searchable blocks: only for a customer of many invoices.
+  -- Whether there are counters: only for a customer of many invoices.
   counted     INTEGER NOT NULL DEFAULT 0,
   -- The newest summaries, joined as they are sent: the page that most ask for.
   head        BLOB NOT NULL DEFAULT x''
 ) STRICT;
 
--- How many invoices of a state a customer has: in all (span 0), in 32 days, in a day. Days count from the epoch.
+-- Number of invoices of a state a customer has: in all (span 0), in 32 days, in a day. Days count from the epoch.
 -- '' is any status; ix is '=' and the ix_status, '-' for none, or '' for any.
 CREATE TABLE counts (
   customer_id TEXT NOT NULL,
@@ -67,18 +64,6 @@ CREATE TABLE counts (
   PRIMARY KEY (customer_id, span, status, ix, start)
 ) STRICT, WITHOUT ROWID;
 
--- What invoices are found by, some hundred together: of the days from the first one on, up to the next block's.
-CREATE TABLE search_blocks (
-  customer_id TEXT NOT NULL,
-  first       INTEGER NOT NULL,
-  days        TEXT NOT NULL,
-  states      TEXT NOT NULL,
-  marks       BLOB NOT NULL,
-  parties     TEXT NOT NULL,
-  texts       TEXT NOT NULL,
-  PRIMARY KEY (customer_id, first)
-) STRICT;
-
 CREATE TABLE streams (
   name         TEXT NOT NULL PRIMARY KEY,
   cursor       TEXT,
@@ -87,23 +72,24 @@ CREATE TABLE streams (
   error        TEXT
 ) STRICT, WITHOUT ROWID;
 
--- Until when the records follow their sources: until the last time that all events were applied and the documents
--- that change were looked at, once everything was read to its end. An import counts only where nothing else brings
--- records.
+-- The moment until which the records follow their sources: the one at which the last round over events began, and at
+-- which the last round of each kind over the documents did, once everything was read to its end. Streams that only look
+-- for what was missed do not count. An import counts only where nothing else brings records.
 CREATE VIEW current_freshness AS
   SELECT CASE WHEN count(*) = count(succeeded_at)
-    THEN coalesce(min(CASE WHEN name LIKE '%:events' OR name LIKE 'ix:%' AND name <> 'ix:all' THEN succeeded_at END),
-      min(succeeded_at)) END AS synced_at
+    THEN coalesce(min(CASE WHEN name LIKE '%:events' OR name LIKE 'ix:%' THEN succeeded_at END), min(succeeded_at))
+    END AS synced_at
   FROM streams
-  WHERE name NOT LIKE '%:unsettled' AND (name <> 'import' OR NOT EXISTS (SELECT 1 FROM streams WHERE name <> 'import'));
+  WHERE name NOT LIKE '%:unsettled' AND name NOT LIKE '%:relist'
+    AND (name <> 'import' OR NOT EXISTS (SELECT 1 FROM streams WHERE name <> 'import'));
 
--- The same, as of the last time that a stream was saved: every answer tells it.
+-- The same, as of the last time that a stream was saved: every answer shows it. One row.
 CREATE TABLE freshness (
   synced_at INTEGER
 ) STRICT;
 INSERT INTO freshness (synced_at) VALUES (NULL);
 
--- What is recorded at the payment platform of the document of each invoice that came from there, and which it is.
+-- The document that the payment platform's record of an invoice claims, and the one that it has.
 CREATE TABLE links (
   customer_id TEXT NOT NULL,
   invoice_id  TEXT NOT NULL,
@@ -139,7 +125,7 @@ CREATE TABLE document_clients (
   observed_at INTEGER NOT NULL
 ) STRICT;
 
--- What happened to each invoice lately, and what came of it.
+-- The latest events of each invoice, and their outcomes.
 CREATE TABLE journal (
   customer_id TEXT NOT NULL,
   invoice_id  TEXT NOT NULL,
@@ -152,6 +138,7 @@ CREATE TABLE journal (
   PRIMARY KEY (customer_id, invoice_id, cause)
 ) STRICT, WITHOUT ROWID;
 
+-- The latest observation of all. One row.
 CREATE TABLE observation (
   last_at INTEGER NOT NULL
 ) STRICT;
@@ -165,4 +152,61 @@ CREATE TABLE tokens (
   created_at INTEGER NOT NULL,
   expires_at INTEGER,
   revoked_at INTEGER
+) STRICT;
+
+-- Keys that sign customer links: the public half alone. `x` is the Ed25519 point, in base64url, as a JWK holds it.
+CREATE TABLE keys (
+  kid        TEXT NOT NULL PRIMARY KEY,
+  name       TEXT NOT NULL,
+  x          TEXT NOT NULL,
+  customers  TEXT,
+  created_at INTEGER NOT NULL,
+  revoked_at INTEGER
+) STRICT, WITHOUT ROWID;
+
+-- The customers of tokens and keys that are not for all of them: a request asks for one.
+CREATE TABLE scopes (
+  id          TEXT NOT NULL,
+  customer_id TEXT NOT NULL,
+  PRIMARY KEY (id, customer_id)
+) STRICT, WITHOUT ROWID;
+
+-- The account of each upstream system that the records come from.
+CREATE TABLE pins (
+  system    TEXT NOT NULL PRIMARY KEY,
+  account   TEXT NOT NULL,
+  pinned_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- The process that may write as the connector. One row.
+CREATE TABLE lease (
+  holder TEXT,
+  epoch  INTEGER NOT NULL,
+  beats  INTEGER NOT NULL
+) STRICT;
+INSERT INTO lease (holder, epoch, beats) VALUES (NULL, 0, 0);
+
+-- Records of an upstream system that do not fit: tried again later, and counted until then.
+CREATE TABLE set_aside (
+  system   TEXT NOT NULL,
+  kind     TEXT NOT NULL,
+  id       TEXT NOT NULL,
+  reason   TEXT NOT NULL,
+  first_at INTEGER NOT NULL,
+  last_at  INTEGER NOT NULL,
+  tries    INTEGER NOT NULL,
+  PRIMARY KEY (system, kind, id)
+) STRICT, WITHOUT ROWID;
+
+-- Comparisons of the store with its sources, a row an hour: stored invoices that were compared, and how many differed;
+-- invoices of the source that were looked for, and how many were missing; how many of both were put right, and how many
+-- near them.
+CREATE TABLE drift (
+  hour       INTEGER NOT NULL PRIMARY KEY,
+  compared   INTEGER NOT NULL,
+  differing  INTEGER NOT NULL,
+  listed     INTEGER NOT NULL,
+  missing    INTEGER NOT NULL,
+  repaired   INTEGER NOT NULL,
+  neighbours INTEGER NOT NULL
 ) STRICT;

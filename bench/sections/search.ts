@@ -1,0 +1,155 @@
+/**
+ * Costs of a search and of a list by the size of a customer, in CPU of the store alone, and of writing: bytes an invoice and
+ * invoices a second of CPU. Run: node bench/sections/search.ts [--engine sqlite,postgres] [--sizes 500,501,1000]
+ */
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import pg from 'pg'
+import type { InvoiceRecord } from '../../src/invoice.ts'
+import { migrateStore, openReadStore, openWriteStore } from '../../src/store/engines.ts'
+import { searchWords } from '../../src/store/read-model/search.ts'
+import type { InvoiceQuery } from '../../src/store/store.ts'
+import { createPostgresServer } from '../../test/support/postgres-server.ts'
+import { largeCustomerId, makeRecords, type Shape } from '../seed/corpus.ts'
+
+const { values: options } = parseArgs({
+  options: {
+    engine: { type: 'string', default: 'sqlite,postgres' },
+    sizes: { type: 'string', default: '500,501,1000,10000,10001,100000' },
+    customers: { type: 'string', default: '500' },
+    rounds: { type: 'string', default: '9' },
+  },
+})
+const large = options.sizes.split(',').map(Number)
+const shape: Shape = { customers: Number(options.customers), each: 40, large }
+const last = Number.MAX_SAFE_INTEGER
+
+const questions: Readonly<Record<string, Omit<InvoiceQuery, 'customer_id' | 'page_size'>>> = {
+  'q: no hit': { page: 1, words: searchWords('zzyzx') },
+  'q: some hits': { page: 1, words: searchWords('0012') },
+  'q: every invoice': { page: 1, words: searchWords('example') },
+  'q: two words': { page: 1, words: searchWords('lda 77') },
+  'q and status': { page: 1, status: 'open', words: searchWords('7') },
+  'q: last page': { page: last, words: searchWords('example') },
+  'page 2': { page: 2 },
+  'middle page': { page: -1 },
+  'last page': { page: last },
+  'status=paid': { page: 1, status: 'paid' },
+  'status=paid, last': { page: last, status: 'paid' },
+  'status=void': { page: 1, status: 'void' },
+}
+
+/** Returns the CPU time spent so far, in µs: of this process, or of a server's connections. */
+type ReadCpu = () => number
+
+function ownCpu(): number {
+  const { user, system } = process.cpuUsage()
+  return user + system
+}
+
+/** Of all processes that descend from one, in µs. The clock of the kernel ticks 100 times a second. */
+function cpuOfTree(root: number): number {
+  const parents = new Map<number, { parent: number; ticks: number }>()
+  for (const name of readdirSync('/proc')) {
+    if (!/^\d+$/.test(name)) continue
+    try {
+      const fields = readFileSync(`/proc/${name}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? []
+      const ticks = [11, 12, 13, 14].reduce((sum, at) => sum + Number(fields[at]), 0)
+      parents.set(Number(name), { parent: Number(fields[1]), ticks })
+    } catch {
+      // It ended meanwhile.
+    }
+  }
+  const isOf = (id: number): boolean => id === root || (parents.has(id) && isOf(parents.get(id)?.parent ?? 0))
+  return [...parents].reduce((sum, [id, { ticks }]) => sum + (isOf(id) ? ticks * 10_000 : 0), 0)
+}
+
+async function fill(url: string, readCpu: ReadCpu): Promise<string> {
+  const store = await openWriteStore(url)
+  let [batch, count]: [InvoiceRecord[], number] = [[], 0]
+  const [cpu, started] = [readCpu(), performance.now()]
+  const save = async () => {
+    const full = batch
+    batch = []
+    count += full.length
+    await store.transaction(tx => tx.saveInvoices(full))
+  }
+  for (const record of makeRecords(shape)) if (batch.push(record) === 500) await save()
+  await save()
+  const [spent, seconds] = [readCpu() - cpu, (performance.now() - started) / 1000]
+  await store.close()
+  return `${count} written: ${Math.round(spent / count)} µs of CPU an invoice, ${Math.round(count / seconds)} a second`
+}
+
+/** Repeats a question until its CPU time is worth reading. */
+async function measure(ask: () => Promise<unknown>, readCpu: ReadCpu, leastUs: number): Promise<number> {
+  await ask()
+  let repeats = 0
+  const cpu = readCpu()
+  while (readCpu() - cpu < leastUs) {
+    for (let i = 0; i < 3; i++) await ask()
+    repeats += 3
+  }
+  return (readCpu() - cpu) / repeats
+}
+
+async function report(url: string, readCpu: ReadCpu, leastUs: number, rounds: number): Promise<void> {
+  const store = await openReadStore(url)
+  print(`${'ms of CPU, by invoices'.padEnd(24)}${large.map(size => String(size).padStart(10)).join('')}`)
+  for (const [name, question] of Object.entries(questions)) {
+    const cells = large.map((size, i) => {
+      const page = question.page === -1 ? Math.ceil(size / 20) : question.page
+      const query = { customer_id: largeCustomerId(shape, i), page_size: 10, ...question, page }
+      return { query, figures: [] as number[] }
+    })
+    for (let round = 0; round < rounds; round++)
+      for (const { query, figures } of cells)
+        figures.push(await measure(() => store.listInvoices(query), readCpu, leastUs))
+    const medians = cells.map(({ figures }) => figures.sort((a, b) => a - b)[figures.length >> 1] ?? 0)
+    print(name.padEnd(24) + medians.map(us => (us / 1000).toFixed(3).padStart(10)).join(''))
+  }
+  await store.close()
+}
+
+function print(line: string): void {
+  process.stdout.write(`${line}\n`)
+}
+
+const folder = mkdtempSync(join(tmpdir(), 'fatura-search-'))
+if (options.engine.includes('sqlite')) {
+  const path = join(folder, 'search.db')
+  await migrateStore(`sqlite:${path}`)
+  print(`SQLite: ${await fill(`sqlite:${path}`, ownCpu)}`)
+  const invoices = shape.customers * shape.each + large.reduce((sum, size) => sum + size, 0)
+  print(`${Math.round(statSync(path).size / invoices)} bytes an invoice`)
+  await report(`sqlite:${path}`, ownCpu, 3_000, Number(options.rounds))
+}
+if (options.engine.includes('postgres')) {
+  const server = await createPostgresServer(['shared_buffers=1GB'])
+  await server.start()
+  try {
+    const url = `${server.url}postgres`
+    const client = new pg.Client(url)
+    await client.connect()
+    const { rows: started } = await client.query('SELECT pg_backend_pid() AS id')
+    const status = readFileSync(`/proc/${started[0].id}/stat`, 'utf8')
+    const postmaster = Number(status.split(') ')[1]?.split(' ')[1])
+    const readCpu = () => cpuOfTree(postmaster)
+    await migrateStore(url)
+    print(`PostgreSQL: ${await fill(url, () => readCpu() + ownCpu())}`)
+    for (let i = 0; i < 2; i++) await client.query('VACUUM ANALYZE')
+    const { rows } = await client.query(
+      "SELECT sum(pg_total_relation_size(oid))::float8 AS size FROM pg_class WHERE relnamespace = 'fatura'::regnamespace AND relkind = 'r'",
+    )
+    await client.end()
+    const invoices = shape.customers * shape.each + large.reduce((sum, size) => sum + size, 0)
+    print(`${Math.round(rows[0].size / invoices)} bytes an invoice`)
+    await report(url, readCpu, 100_000, 3)
+  } finally {
+    await server.stop()
+    await server.remove()
+  }
+}
+rmSync(folder, { recursive: true })

@@ -1,0 +1,385 @@
+-- Functions, applied again whenever this text changes. Passages between two marks follow from the filters and the
+-- constants in src/store/read-model: `npm run functions` writes them.
+--
+-- The API's role may call the first ones, and nothing else: each takes the customer, and runs with its owner's rights,
+-- blind to the caller's search path. A plan serves customers of every size, so whole tables are never read and indexes
+-- give the order: one customer who holds most of a table must not make the planner read all of it for everybody.
+--
+-- Functions that read rows by their keys read one table a statement: Citus keeps the plan of such a statement, where it
+-- would plan a join again at every call. They are STABLE, so all statements see the moment of the call. Each setting costs
+-- 1 to 2 µs a call.
+
+CREATE OR REPLACE FUNCTION fatura.read_freshness() RETURNS bigint
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog SET enable_seqscan = off AS $body$
+BEGIN RETURN (SELECT f.synced_at FROM fatura.freshness f WHERE f.only_one); END $body$;
+
+-- The moment at which the connector last wrote, in milliseconds: by it, servers that hold copies of one store are compared.
+CREATE OR REPLACE FUNCTION fatura.read_written_at() RETURNS bigint
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog SET enable_seqscan = off AS $body$
+DECLARE v_observed_at bigint; v_streams_at bigint;
+BEGIN
+  SELECT o.last_at / 1000 INTO v_observed_at FROM fatura.observation o WHERE o.only_one;
+  SELECT max(greatest(s.succeeded_at, s.failed_at)) INTO v_streams_at FROM fatura.streams s WHERE s.name > '';
+  RETURN greatest(v_observed_at, v_streams_at);
+END $body$;
+
+-- Page 1 as it is asked for by default: a line of total and version, then the summaries. One text, because a row that a
+-- function returns is put down and taken up again at the server: 6 of 40 µs.
+CREATE OR REPLACE FUNCTION fatura.first_page(p_customer_id text) RETURNS text
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog SET enable_seqscan = off AS $body$
+DECLARE v_counted text; v_head text;
+BEGIN
+  SELECT c.total || ' ' || c.version, c.head INTO v_counted, v_head
+  FROM fatura.customers c WHERE c.customer_id = p_customer_id;
+  RETURN coalesce(v_counted, '0 0') || E'\n' || coalesce(v_head, '');
+END $body$;
+
+CREATE OR REPLACE FUNCTION fatura.read_version(p_customer_id text) RETURNS bigint
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog SET enable_seqscan = off AS $body$
+BEGIN RETURN (SELECT c.version FROM fatura.customers c WHERE c.customer_id = p_customer_id); END $body$;
+
+CREATE OR REPLACE FUNCTION fatura.find_invoice(p_customer_id text, p_invoice_id text)
+RETURNS TABLE (summary text, lines text)
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog SET enable_seqscan = off AS $body$
+BEGIN
+  SELECT i.summary INTO summary FROM fatura.invoices i WHERE i.customer_id = p_customer_id AND i.id = p_invoice_id;
+  IF NOT FOUND THEN
+    RETURN;
+  END IF;
+  SELECT l.lines INTO lines FROM fatura.invoice_lines l
+  WHERE l.customer_id = p_customer_id AND l.invoice_id = p_invoice_id;
+  RETURN NEXT;
+END $body$;
+
+-- None returns a table's own rows: Citus puts another table in the place of one that it takes over.
+CREATE OR REPLACE FUNCTION fatura.read_token(p_id text)
+RETURNS TABLE (id text, hash text, every_customer boolean, expires_at bigint, revoked_at bigint)
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog SET enable_seqscan = off AS $body$
+BEGIN
+  RETURN QUERY SELECT t.id, t.hash, t.customers IS NULL, t.expires_at, t.revoked_at
+  FROM fatura.tokens t WHERE t.id = p_id;
+END $body$;
+
+CREATE OR REPLACE FUNCTION fatura.read_key(p_id text)
+RETURNS TABLE (kid text, x text, every_customer boolean, revoked_at bigint)
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog SET enable_seqscan = off AS $body$
+BEGIN
+  RETURN QUERY SELECT k.kid, k.x, k.customers IS NULL, k.revoked_at FROM fatura.keys k WHERE k.kid = p_id;
+END $body$;
+
+CREATE OR REPLACE FUNCTION fatura.covers_customer(p_id text, p_customer_id text) RETURNS boolean
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog SET enable_seqscan = off AS $body$
+BEGIN
+  RETURN EXISTS (SELECT FROM fatura.scopes s WHERE s.id = p_id AND s.customer_id = p_customer_id);
+END $body$;
+
+CREATE OR REPLACE FUNCTION fatura.schema_version() RETURNS integer
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog SET enable_seqscan = off AS $body$
+BEGIN RETURN (SELECT max(m.version) FROM fatura.migrations m); END $body$;
+
+-- Hashes of the files that made the schema, of version 1 first, and that of these functions.
+CREATE OR REPLACE FUNCTION fatura.schema_state(OUT hashes text[], OUT functions text, OUT is_rewriting boolean)
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog SET enable_seqscan = off AS $body$
+BEGIN
+  SELECT array_agg(m.sha256 ORDER BY m.version) FILTER (WHERE m.version > 0),
+    min(m.sha256) FILTER (WHERE m.version = 0), bool_or(m.rewriting IS NOT NULL)
+  INTO hashes, functions, is_rewriting FROM fatura.migrations m WHERE m.version >= 0;
+END $body$;
+
+-- A page of a customer with counters, at the same cost wherever it lies: counters give the total and the days in which the
+-- page lies, and only within the first of them are invoices skipped. It has no rights and settings of its own: it is
+-- called by list_invoices, and works with that one's.
+CREATE OR REPLACE FUNCTION fatura.list_counted(p_customer_id text, p_page bigint, p_page_size bigint,
+  /*parameters*/ p_status text, p_ix_status text, p_from bigint, p_before bigint /*end*/,
+  OUT total bigint, OUT page bigint, OUT summaries text)
+LANGUAGE plpgsql STABLE AS $body$
+DECLARE
+  v_first integer := coalesce(p_from / 86400000, -1073741824);
+  v_end integer := coalesce(p_before / 86400000, 1073741824);
+  v_whole_from integer := (v_first + 31) & -32;
+  v_whole_end integer := v_end & -32;
+  v_status text := coalesce(p_status, '');
+  v_ix text := coalesce('=' || p_ix_status, '');
+  v_skip bigint; v_starts integer[]; v_spans integer[]; v_ns bigint[]; v_days integer[]; v_skips bigint[]; v_ids text[];
+BEGIN
+  IF v_whole_from >= v_whole_end THEN
+    v_whole_from := v_first;
+    v_whole_end := v_first;
+  END IF;
+  -- Days at the ends of the range, and stretches of 32 days between them.
+  SELECT array_agg(q.start), array_agg(q.span), array_agg(q.n), coalesce(sum(q.n), 0)
+  INTO v_starts, v_spans, v_ns, total FROM (
+    SELECT k.start, k.span, k.n FROM fatura.counts k
+    WHERE k.customer_id = p_customer_id AND k.span = 1 AND k.status = v_status AND k.ix = v_ix
+      AND k.start >= v_whole_end AND k.start < v_end
+    UNION ALL
+    SELECT k.start, k.span, k.n FROM fatura.counts k
+    WHERE k.customer_id = p_customer_id AND k.span = 32 AND k.status = v_status AND k.ix = v_ix
+      AND k.start >= v_whole_from AND k.start < v_whole_end
+    UNION ALL
+    SELECT k.start, k.span, k.n FROM fatura.counts k
+    WHERE k.customer_id = p_customer_id AND k.span = 1 AND k.status = v_status AND k.ix = v_ix
+      AND k.start >= v_first AND k.start < v_whole_from
+    ORDER BY start DESC) q;
+  page := greatest(1, least(p_page, (total + p_page_size - 1) / p_page_size));
+  IF total = 0 THEN
+    RETURN;
+  END IF;
+  v_skip := (page - 1) * p_page_size;
+  -- The days that hold a part of the page, the latest first, and the number of invoices that are skipped in each.
+  SELECT array_agg(d.day ORDER BY d.day DESC), array_agg(greatest(v_skip - d.before, 0) ORDER BY d.day DESC)
+  INTO v_days, v_skips FROM (
+    SELECT k.start AS day, k.n, c.before + sum(k.n) OVER (PARTITION BY c.start ORDER BY k.start DESC) - k.n AS before
+    FROM (
+      SELECT c.start, c.span, c.n, sum(c.n) OVER (ORDER BY c.start DESC) - c.n AS before
+      FROM unnest(v_starts, v_spans, v_ns) AS c (start, span, n)) c
+    CROSS JOIN LATERAL (
+      SELECT k.start, k.n FROM fatura.counts k
+      WHERE k.customer_id = p_customer_id AND k.span = 1 AND k.status = v_status AND k.ix = v_ix
+        AND k.start >= c.start AND k.start < c.start + c.span) k
+    WHERE c.before < v_skip + p_page_size AND c.before + c.n > v_skip) d
+  WHERE d.before < v_skip + p_page_size AND d.before + d.n > v_skip;
+  v_ids := ARRAY(
+    SELECT r.id FROM unnest(v_days, v_skips) AS d (day, skip)
+    CROSS JOIN LATERAL (
+      SELECT i.id FROM fatura.invoices i
+      WHERE i.customer_id = p_customer_id
+        AND i.issued_at >= d.day::bigint * 86400000 AND i.issued_at < (d.day + 1)::bigint * 86400000
+        AND (p_status IS NULL OR i.status = p_status) AND (p_ix_status IS NULL OR i.ix_status = p_ix_status)
+      ORDER BY i.issued_at DESC, i.id DESC LIMIT p_page_size OFFSET d.skip) r
+    LIMIT p_page_size);
+  IF cardinality(v_ids) <> least(p_page_size, total - v_skip) THEN
+    RAISE 'The counters of a customer do not add up. Run: fatura doctor --repair';
+  END IF;
+  SELECT string_agg((SELECT i.summary FROM fatura.invoices i WHERE i.customer_id = p_customer_id AND i.id = k.id), ',')
+  INTO summaries FROM unnest(v_ids) k (id);
+END $body$;
+
+-- The list. A customer with counters is read by them where they save a scan: of what a filter takes, or of what lies before
+-- the page.
+CREATE OR REPLACE FUNCTION fatura.list_invoices(p_customer_id text, p_page bigint, p_page_size bigint,
+  /*parameters*/ p_status text, p_ix_status text, p_from bigint, p_before bigint /*end*/,
+  OUT total bigint, OUT page bigint, OUT summaries text, OUT version bigint)
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog SET enable_seqscan = off
+SET plan_cache_mode = force_generic_plan SET enable_bitmapscan = off SET enable_sort = off SET jit = off AS $body$
+DECLARE
+  v_counted boolean; v_ids text[];
+  v_filtered boolean := /*filtered*/ num_nonnulls(p_status, p_ix_status, p_from, p_before) > 0 /*end*/;
+BEGIN
+  SELECT c.total, c.version, c.counted INTO total, version, v_counted
+  FROM fatura.customers c WHERE c.customer_id = p_customer_id;
+  total := coalesce(total, 0);
+  IF v_counted AND (v_filtered OR (p_page - 1) * p_page_size > /*counted*/ 2000 /*end*/)
+    AND NOT /*uncounted*/ false /*end*/ THEN
+    SELECT l.total, l.page, l.summaries INTO total, page, summaries
+    FROM fatura.list_counted(p_customer_id, p_page, p_page_size, /*values*/ p_status, p_ix_status, p_from, p_before /*end*/) l;
+    RETURN;
+  END IF;
+  IF v_filtered THEN
+    SELECT count(*) INTO total FROM fatura.invoices i WHERE i.customer_id = p_customer_id AND
+      /*matching*/ (p_status IS NULL OR i.status = p_status) AND (p_ix_status IS NULL OR i.ix_status = p_ix_status) AND i.issued_at >= coalesce(p_from, -9007199254740991) AND i.issued_at < coalesce(p_before, 9007199254740991) /*end*/;
+  END IF;
+  page := greatest(1, least(p_page, (total + p_page_size - 1) / p_page_size));
+  -- Invoices before the page are skipped in the index alone.
+  v_ids := ARRAY(
+    SELECT i.id FROM fatura.invoices i WHERE i.customer_id = p_customer_id AND
+      /*matching*/ (p_status IS NULL OR i.status = p_status) AND (p_ix_status IS NULL OR i.ix_status = p_ix_status) AND i.issued_at >= coalesce(p_from, -9007199254740991) AND i.issued_at < coalesce(p_before, 9007199254740991) /*end*/
+    ORDER BY i.issued_at DESC, i.id DESC LIMIT p_page_size OFFSET (page - 1) * p_page_size);
+  SELECT string_agg((SELECT i.summary FROM fatura.invoices i WHERE i.customer_id = p_customer_id AND i.id = k.id), ',')
+  INTO summaries FROM unnest(v_ids) k (id);
+END $body$;
+
+-- The search: one pass over the index that holds the folded texts. The first 1,000 matches are noted on the way, those
+-- behind them counted. Each text that is sought belongs to a word, and is sought in the text or in the ids; an invoice
+-- matches when each word has a text that it holds. A text that is too long for the index is read from its row. The condition
+-- is made of fixed text and numbers: what is sought comes in as values, and so shows in no log.
+CREATE OR REPLACE FUNCTION fatura.search_invoices(p_customer_id text, p_page bigint, p_page_size bigint,
+  /*parameters*/ p_status text, p_ix_status text, p_from bigint, p_before bigint /*end*/,
+  p_texts text[], p_words integer[], p_are_ids boolean[],
+  OUT total bigint, OUT page bigint, OUT summaries text, OUT version bigint)
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog SET enable_seqscan = off
+SET plan_cache_mode = force_generic_plan SET enable_bitmapscan = off SET enable_sort = off SET jit = off AS $body$
+DECLARE
+  v_texts bytea[] := ARRAY(SELECT convert_to(t.text, 'UTF8') FROM unnest(p_texts) AS t (text));
+  v_found text := 'FROM fatura.invoices i WHERE i.customer_id = $1 AND '
+    '/*dynamic*/ ($5 IS NULL OR i.status = $5) AND ($6 IS NULL OR i.ix_status = $6) AND i.issued_at >= coalesce($7, -9007199254740991) AND i.issued_at < coalesce($8, 9007199254740991) /*end*/';
+  v_page text := ' ORDER BY i.issued_at DESC, i.id DESC LIMIT $3 OFFSET $4';
+  v_ids text[]; v_moments bigint[]; v_skip bigint;
+BEGIN
+  SELECT c.version INTO version FROM fatura.customers c WHERE c.customer_id = p_customer_id;
+  SELECT v_found || string_agg(' AND (' || w.any_of || ')', '') INTO v_found FROM (
+    SELECT string_agg(format(CASE WHEN t.is_id THEN 'position($2[%1$s] IN i.search_ids) > 0' ELSE
+      'coalesce(position($2[%1$s] IN i.search_text) > 0, (
+        SELECT position($2[%1$s] IN o.long_text) > 0 FROM fatura.invoices o WHERE o.customer_id = $1 AND o.id = i.id))' END,
+      t.place), ' OR ') AS any_of
+    FROM unnest(p_words, p_are_ids) WITH ORDINALITY AS t (word, is_id, place) GROUP BY t.word) w;
+  EXECUTE 'SELECT array_agg(r.id), array_agg(r.issued_at) FROM (SELECT i.id, i.issued_at ' || v_found || v_page || ') r'
+  INTO v_ids, v_moments
+  USING p_customer_id, v_texts, 1000, 0, /*values*/ p_status, p_ix_status, p_from, p_before /*end*/;
+  total := coalesce(cardinality(v_ids), 0);
+  IF total = 1000 THEN
+    EXECUTE 'SELECT 1000 + count(*) ' || v_found || ' AND (i.issued_at, i.id) < ($3, $4)' INTO total
+    USING p_customer_id, v_texts, v_moments[1000], v_ids[1000],
+      /*values*/ p_status, p_ix_status, p_from, p_before /*end*/;
+  END IF;
+  page := greatest(1, least(p_page, (total + p_page_size - 1) / p_page_size));
+  v_skip := (page - 1) * p_page_size;
+  IF least(total, v_skip + p_page_size) <= 1000 THEN
+    v_ids := v_ids[v_skip + 1 : v_skip + p_page_size];
+  ELSE
+    EXECUTE 'SELECT ARRAY(SELECT i.id ' || v_found || v_page || ')' INTO v_ids
+    USING p_customer_id, v_texts, p_page_size, v_skip, /*values*/ p_status, p_ix_status, p_from, p_before /*end*/;
+  END IF;
+  SELECT string_agg((SELECT i.summary FROM fatura.invoices i WHERE i.customer_id = p_customer_id AND i.id = k.id), ',')
+  INTO summaries FROM unnest(v_ids) k (id);
+END $body$;
+
+-- Functions that writers call, with no rights of their own. Each runs where the rows lie, so that a batch is one message, on
+-- Citus one to each shard. There, statements name the tables of one shard, and Citus has nothing to plan.
+
+CREATE OR REPLACE FUNCTION fatura.tables_at(p_customer_id text, p_is_spread boolean, VARIADIC p_tables text[]) RETURNS text[]
+LANGUAGE plpgsql SET search_path = pg_catalog AS $body$
+BEGIN
+  IF NOT p_is_spread THEN
+    RETURN ARRAY(SELECT 'fatura.' || t.name FROM unnest(p_tables) AS t (name));
+  END IF;
+  RETURN ARRAY(
+    SELECT shard_name(t.name::regclass, get_shard_id_for_distribution_column(t.name::regclass, p_customer_id))
+    FROM (SELECT 'fatura.' || n.name AS name, n.place FROM unnest(p_tables) WITH ORDINALITY AS n (name, place)) t
+    ORDER BY t.place);
+END $body$;
+
+-- A list of texts, each but the last ended by a carriage return; a form feed stands for none.
+CREATE OR REPLACE FUNCTION fatura.split_list(p_list text) RETURNS text[] LANGUAGE sql IMMUTABLE AS $body$
+  SELECT CASE p_list WHEN '' THEN ARRAY[''] ELSE string_to_array(p_list, E'\r', E'\f') END
+$body$;
+
+-- What is known of invoices by their keys: [customer_id, id, summary, observed_at, claim], without a summary when deleted.
+CREATE OR REPLACE FUNCTION fatura.find_known(p_customer_id text, p_is_spread boolean, p_customers text, p_ids text)
+RETURNS json LANGUAGE plpgsql SET search_path = pg_catalog SET enable_seqscan = off AS $body$
+DECLARE v_known json;
+BEGIN
+  EXECUTE format($sql$
+    SELECT json_agg(json_build_array(g.customer_id, g.id, i.summary, coalesce(i.observed_at, t.observed_at),
+      CASE WHEN i.id IS NOT NULL THEN l.claim END))
+    FROM unnest($1, $2) AS g (customer_id, id)
+    LEFT JOIN LATERAL (SELECT * FROM %1$s WHERE customer_id = g.customer_id AND id = g.id OFFSET 0) i ON true
+    LEFT JOIN LATERAL (SELECT * FROM %2$s WHERE customer_id = g.customer_id AND invoice_id = g.id OFFSET 0) l ON true
+    LEFT JOIN LATERAL (SELECT * FROM %3$s WHERE customer_id = g.customer_id AND id = g.id OFFSET 0) t ON true
+    WHERE i.id IS NOT NULL OR t.id IS NOT NULL$sql$,
+    VARIADIC fatura.tables_at(p_customer_id, p_is_spread, 'invoices', 'links', 'tombstones'))
+  INTO v_known USING p_customers::text[], p_ids::text[];
+  RETURN coalesce(v_known, '[]');
+END $body$;
+
+-- Writes a batch: lists of one length, each as a text (see lists.ts), null where all its values are. What was observed later
+-- than what is given stays as it is, its lines included; what is alike is only seen again. Returns the place of each invoice
+-- that changed, and its moment before. The customers are locked: what is not found is new, and is written without looking
+-- for it again.
+CREATE OR REPLACE FUNCTION fatura.save_invoices(p_customer_id text, p_is_spread boolean, given_customer_id text,
+  given_id text, given_issued_at text, given_status text, given_ix_status text, given_search_text text,
+  given_long_text text, given_search_ids text, given_summary text, given_observed_at text, given_lines text,
+  given_state text, given_claimed_id text, given_ix_id text, given_claim text)
+RETURNS json LANGUAGE plpgsql SET search_path = pg_catalog SET enable_seqscan = off AS $body$
+DECLARE
+  v_tables text[] := fatura.tables_at(p_customer_id, p_is_spread, 'invoices', 'invoice_lines', 'links');
+  v_customer_id text[] := given_customer_id; v_id text[] := given_id; v_issued_at bigint[] := given_issued_at;
+  v_status text[] := given_status; v_ix_status text[] := given_ix_status;
+  v_search_text text[] := fatura.split_list(given_search_text); v_long_text text[] := fatura.split_list(given_long_text);
+  v_search_ids text[] := fatura.split_list(given_search_ids); v_summary text[] := fatura.split_list(given_summary);
+  v_observed_at bigint[] := given_observed_at; v_lines text[] := fatura.split_list(given_lines);
+  v_state text[] := given_state; v_claimed_id bigint[] := given_claimed_id; v_ix_id bigint[] := given_ix_id;
+  v_claim text[] := fatura.split_list(given_claim);
+  v_issued_before bigint[]; v_is_new boolean[]; v_is_seen boolean[]; v_is_other boolean[]; v_is_fresh boolean[];
+  v_has_other_lines boolean[];
+  v_insertion text := $sql$
+    INSERT INTO %1$s (customer_id, id, issued_at, status, ix_status, search_text, long_text, search_ids, summary, observed_at)
+    SELECT g.customer_id, g.id, g.issued_at, g.status, g.ix_status, convert_to(g.search_text, 'UTF8'),
+      convert_to(g.long_text, 'UTF8'), convert_to(g.search_ids, 'UTF8'), g.summary, g.observed_at
+    FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) AS g (customer_id, id, issued_at, status, ix_status,
+      search_text, long_text, search_ids, summary, observed_at, is_meant)
+    WHERE g.is_meant$sql$;
+BEGIN
+  EXECUTE format($sql$
+    SELECT array_agg(f.issued_at ORDER BY f.place), array_agg(f.is_new ORDER BY f.place),
+      array_agg(f.is_fresh ORDER BY f.place), array_agg(f.is_fresh AND f.is_alike AND f.is_older ORDER BY f.place),
+      array_agg(f.is_fresh AND NOT f.is_alike AND NOT f.is_new ORDER BY f.place),
+      array_agg(f.is_fresh AND f.has_other_lines ORDER BY f.place)
+    FROM (
+      SELECT g.place, i.issued_at, i.id IS NULL AS is_new, coalesce(i.observed_at <= g.observed_at, true) AS is_fresh,
+        i.observed_at < g.observed_at AS is_older, l.lines IS DISTINCT FROM g.lines AS has_other_lines,
+        i.id IS NOT NULL AND i.summary = g.summary AND i.search_ids = convert_to(g.search_ids, 'UTF8')
+          AND i.search_text IS NOT DISTINCT FROM convert_to(g.search_text, 'UTF8')
+          AND i.long_text IS NOT DISTINCT FROM convert_to(g.long_text, 'UTF8') AS is_alike
+      FROM unnest($1, $2, $3, $4, $5, $6, $7, $8) WITH ORDINALITY
+        AS g (customer_id, id, search_text, long_text, search_ids, summary, observed_at, lines, place)
+      LEFT JOIN LATERAL (SELECT * FROM %1$s WHERE customer_id = g.customer_id AND id = g.id OFFSET 0) i ON true
+      LEFT JOIN LATERAL (SELECT * FROM %2$s WHERE customer_id = g.customer_id AND invoice_id = g.id OFFSET 0) l ON true) f$sql$,
+    VARIADIC v_tables)
+  INTO v_issued_before, v_is_new, v_is_fresh, v_is_seen, v_is_other, v_has_other_lines
+  USING v_customer_id, v_id, v_search_text, v_long_text, v_search_ids, v_summary, v_observed_at, v_lines;
+  IF true = ANY (v_is_new) THEN
+    EXECUTE format(v_insertion, VARIADIC v_tables)
+    USING v_customer_id, v_id, v_issued_at, v_status, v_ix_status, v_search_text, v_long_text, v_search_ids, v_summary,
+      v_observed_at, v_is_new;
+  END IF;
+  IF true = ANY (v_is_seen || v_is_other) THEN
+    EXECUTE format(v_insertion || ' ON CONFLICT (customer_id, id) DO UPDATE SET
+      issued_at = excluded.issued_at, status = excluded.status, ix_status = excluded.ix_status,
+      search_text = excluded.search_text, long_text = excluded.long_text, search_ids = excluded.search_ids,
+      summary = excluded.summary, observed_at = excluded.observed_at', VARIADIC v_tables)
+    USING v_customer_id, v_id, v_issued_at, v_status, v_ix_status, v_search_text, v_long_text, v_search_ids, v_summary,
+      v_observed_at, ARRAY(SELECT c.is_seen OR c.is_other FROM unnest(v_is_seen, v_is_other) AS c (is_seen, is_other));
+  END IF;
+  IF true = ANY (v_has_other_lines) THEN
+    EXECUTE format('INSERT INTO %2$s (customer_id, invoice_id, lines)
+      SELECT g.customer_id, g.id, g.lines FROM unnest($1, $2, $3, $4) AS g (customer_id, id, lines, has_other_lines)
+      WHERE g.has_other_lines AND g.lines IS NOT NULL
+      ON CONFLICT (customer_id, invoice_id) DO UPDATE SET lines = excluded.lines', VARIADIC v_tables)
+    USING v_customer_id, v_id, v_lines, v_has_other_lines;
+    EXECUTE format('DELETE FROM %2$s l USING unnest($1, $2, $3, $4) AS g (customer_id, id, lines, has_other_lines)
+      WHERE g.has_other_lines AND g.lines IS NULL AND l.customer_id = g.customer_id AND l.invoice_id = g.id',
+      VARIADIC v_tables)
+    USING v_customer_id, v_id, v_lines, v_has_other_lines;
+  END IF;
+  IF v_claim IS NOT NULL THEN
+    EXECUTE format('INSERT INTO %3$s AS stored (customer_id, invoice_id, state, claimed_id, ix_id, claim)
+      SELECT g.customer_id, g.id, g.state, g.claimed_id, g.ix_id, g.claim
+      FROM unnest($1, $2, $3, $4, $5, $6, $7) AS g (customer_id, id, state, claimed_id, ix_id, claim, is_fresh)
+      WHERE g.is_fresh AND g.claim IS NOT NULL
+      ON CONFLICT (customer_id, invoice_id) DO UPDATE SET state = excluded.state, claimed_id = excluded.claimed_id,
+        ix_id = excluded.ix_id, claim = excluded.claim
+      WHERE stored.claim <> excluded.claim OR stored.ix_id IS DISTINCT FROM excluded.ix_id', VARIADIC v_tables)
+    USING v_customer_id, v_id, v_state, v_claimed_id, v_ix_id, v_claim, v_is_fresh;
+  END IF;
+  RETURN (
+    SELECT coalesce(json_agg(json_build_array(c.place, c.issued_before)), '[]')
+    FROM unnest(v_issued_before, v_is_new, v_is_other, v_has_other_lines) WITH ORDINALITY
+      AS c (issued_before, is_new, is_other, has_other_lines, place)
+    WHERE c.is_new OR c.is_other OR c.has_other_lines);
+END $body$;
+
+-- Totals, kept pages and versions of customers without counters. Returns those that are large by now. The clock keeps a
+-- version unique even across a store restored from a backup; the sum keeps it rising.
+CREATE OR REPLACE FUNCTION fatura.count_customers(p_customer_id text, p_is_spread boolean, p_customers text, p_now bigint)
+RETURNS json LANGUAGE plpgsql SET search_path = pg_catalog SET enable_seqscan = off AS $body$
+DECLARE v_large json;
+BEGIN
+  EXECUTE format($sql$
+    WITH counted AS (
+      INSERT INTO %1$s AS stored (customer_id, version, total, head)
+      SELECT changed.customer_id, $2,
+        (SELECT count(*) FROM %2$s i WHERE i.customer_id = changed.customer_id),
+        coalesce((
+          SELECT string_agg(newest.summary, ',') FROM (
+            SELECT summary FROM %2$s WHERE customer_id = changed.customer_id
+            ORDER BY issued_at DESC, id DESC LIMIT /*head*/ 10 /*end*/) newest), '')
+      FROM unnest($1) AS changed (customer_id)
+      ON CONFLICT (customer_id) DO UPDATE SET
+        version = greatest(stored.version + 1, excluded.version), total = excluded.total, head = excluded.head
+      RETURNING stored.customer_id, stored.total)
+    SELECT json_agg(customer_id) FROM counted WHERE total > /*counted*/ 2000 /*end*/$sql$,
+    VARIADIC fatura.tables_at(p_customer_id, p_is_spread, 'customers', 'invoices'))
+  INTO v_large USING p_customers::text[], p_now;
+  RETURN coalesce(v_large, '[]');
+END $body$;

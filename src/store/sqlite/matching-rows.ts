@@ -1,0 +1,23 @@
+import { countPages } from '../../invoice.ts'
+import { conditionsOf } from '../read-model/filters.ts'
+import type { InvoiceQuery } from '../store.ts'
+
+type Value = string | number
+
+/** The place of a page, once its total is known. */
+export function clampPage({ page, page_size }: InvoiceQuery, total: number): { page: number; skip: number } {
+  const clamped = Math.max(1, Math.min(page, countPages(total, page_size)))
+  return { page: clamped, skip: (clamped - 1) * page_size }
+}
+
+/** The rows that match, in the list's order, from the index alone. The SQL depends on which filters are given, never on their values. */
+export function matchingRows(query: InvoiceQuery): { from: string; order: string; values: Value[] } {
+  const values: Value[] = [query.customer_id]
+  const bind = (value: Value): string => `?${values.push(value)}`
+  const conditions = ['customer_id = ?1', ...conditionsOf(query, { engine: 'sqlite', row: '', bind })]
+  return {
+    from: `FROM invoices INDEXED BY invoices_in_order WHERE ${conditions.join(' AND ')}`,
+    order: 'ORDER BY issued_at DESC, id DESC',
+    values,
+  }
+}

@@ -1,0 +1,127 @@
+/** Pages of lists and searches: several statements, all from one snapshot of the connection. */
+import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import { isCountable, isFiltered } from '../read-model/counting.ts'
+import type { InvoicePage, InvoiceQuery, Snapshot } from '../store.ts'
+import { clampPage, matchingRows } from './matching-rows.ts'
+import { seekByCounters } from './seek-by-counters.ts'
+
+/** As bytes, which go to the socket as they are: decoding and encoding them would take longer than reading them. */
+export const joinSummaries = "CAST(group_concat(summary, ',') AS BLOB)"
+
+/** Number of matches that are noted on the way; those that follow are only counted. */
+const notedAtMost = 1_000
+
+/** Filters come in a few dozen combinations; only a search of many words makes more. */
+const preparedAtMost = 256
+
+const nothing = new Uint8Array()
+
+interface Found {
+  total: number
+  page: number
+  summaries: Uint8Array | null
+}
+
+/** A customer's records as they stand; nulls for a customer without any. */
+interface Standing {
+  total: number | null
+  version: number | null
+  counted: number | null
+  synced_at: number | null
+}
+
+export function readPages(db: DatabaseSync) {
+  const prepare = prepareOnce(db)
+  const begin = db.prepare('BEGIN')
+  const end = db.prepare('ROLLBACK')
+  const standing = db.prepare(`
+    SELECT total, version, counted, synced_at FROM freshness LEFT JOIN customers ON customer_id = ?1`)
+  const summariesAt = db.prepare(
+    `SELECT ${joinSummaries} AS summaries FROM json_each(?1) CROSS JOIN invoices ON invoices.rowid = value`,
+  )
+  const seek = seekByCounters(db, prepare)
+
+  function readStanding(customerId: string): Standing {
+    return standing.get(customerId) as unknown as Standing
+  }
+
+  function readSummaries(places: readonly number[]): Uint8Array | null {
+    if (places.length === 0) return null
+    return summariesAt.get(JSON.stringify(places))?.summaries as Uint8Array
+  }
+
+  function readFrom(query: InvoiceQuery, skip: number): Uint8Array | null {
+    const { from, order, values } = matchingRows(query)
+    const [limit, offset] = [values.push(query.page_size), values.push(skip)]
+    const sql = `
+      SELECT ${joinSummaries} AS summaries FROM (SELECT rowid AS place ${from} ${order} LIMIT ?${limit} OFFSET ?${offset})
+      CROSS JOIN invoices ON invoices.rowid = place`
+    return prepare(sql).get(...values)?.summaries as Uint8Array | null
+  }
+
+  /** One pass over the index: the first matches are noted, and those behind them counted. */
+  function find(query: InvoiceQuery): Found {
+    const { from, order, values } = matchingRows(query)
+    const noting = `SELECT json_group_array(place) AS places FROM (SELECT rowid AS place ${from} ${order} LIMIT ${notedAtMost})`
+    const places = JSON.parse(String(prepare(noting).get(...values)?.places)) as number[]
+    let total = places.length
+    if (total === notedAtMost) {
+      const last = `(SELECT issued_at, id FROM invoices WHERE rowid = ?${values.push(places.at(-1) ?? 0)})`
+      total += Number(prepare(`SELECT count(*) AS n ${from} AND (issued_at, id) < ${last}`).get(...values)?.n)
+    }
+    const { page, skip } = clampPage(query, total)
+    const isNoted = Math.min(total, skip + query.page_size) <= places.length
+    const summaries = isNoted
+      ? readSummaries(places.slice(skip, skip + query.page_size))
+      : readFrom(query, skip)
+    return { total, page, summaries }
+  }
+
+  function list(query: InvoiceQuery, total: number): Found {
+    const { page, skip } = clampPage(query, total)
+    return { total, page, summaries: readFrom(query, skip) }
+  }
+
+  function listByCounters(query: InvoiceQuery): Found {
+    const { places, ...found } = seek(query)
+    return { ...found, summaries: readSummaries(places) }
+  }
+
+  return {
+    readSnapshot(customerId: string): Snapshot {
+      const { version, synced_at } = readStanding(customerId)
+      return { version: version ?? 0, synced_at }
+    },
+
+    /** Null for a search among more invoices than these. */
+    readPage(query: InvoiceQuery, searchedAtMost = Number.POSITIVE_INFINITY): InvoicePage | null {
+      begin.run()
+      try {
+        const { total, version, counted, synced_at } = readStanding(query.customer_id)
+        if (query.words !== undefined && (total ?? 0) > searchedAtMost) return null
+        const { summaries, ...found } =
+          counted === 1 && isCountable(query)
+            ? listByCounters(query)
+            : isFiltered(query)
+              ? find(query)
+              : list(query, total ?? 0)
+        return { ...found, summaries: summaries ?? nothing, version: version ?? 0, synced_at }
+      } finally {
+        end.run()
+      }
+    },
+  }
+}
+
+function prepareOnce(db: DatabaseSync): (sql: string) => StatementSync {
+  const prepared = new Map<string, StatementSync>()
+  return sql => {
+    let statement = prepared.get(sql)
+    if (statement === undefined) {
+      if (prepared.size >= preparedAtMost) prepared.clear()
+      statement = db.prepare(sql)
+      prepared.set(sql, statement)
+    }
+    return statement
+  }
+}

@@ -1,0 +1,107 @@
+/**
+ * SQLite answers in the thread that asks. A search among many invoices takes as long as hundreds of pages, so it is asked
+ * in another thread, and the event loop goes on serving. A second thread starts when the first is busy: a long search
+ * does not hold up a short one.
+ */
+import { extname } from 'node:path'
+import { Worker } from 'node:worker_threads'
+import { type InvoicePage, type InvoiceQuery, StoreUnavailable } from '../store.ts'
+
+/** With the ending of this file: in a package it is compiled. */
+const workerFile = new URL(`./search-worker${extname(import.meta.url)}`, import.meta.url)
+
+const threadsAtMost = 2
+
+/** Limits of a search's time, and of its wait for a thread. PostgreSQL has the same. */
+const [searchAtMostMs, waitAtMostMs] = [5_000, 1_500]
+
+export type Answer = { page: InvoicePage } | { unavailable: string } | { fault: string }
+
+export interface SearchThreads {
+  search(query: InvoiceQuery): Promise<InvoicePage>
+  close(): Promise<void>
+}
+
+export function openSearchThreads(path: string, limitMs = searchAtMostMs): SearchThreads {
+  const threads = new Set<Worker>()
+  const idle: Worker[] = []
+  const waiting = new Set<(thread: Worker) => void>()
+
+  function start(): Worker {
+    const thread = new Worker(workerFile, { workerData: path })
+    threads.add(thread)
+    // A thread that waits for questions keeps no process alive.
+    thread.unref()
+    thread.on('error', () => {})
+    thread.on('exit', () => {
+      threads.delete(thread)
+      if (idle.includes(thread)) idle.splice(idle.indexOf(thread), 1)
+    })
+    return thread
+  }
+
+  async function take(): Promise<Worker> {
+    const free = idle.pop()
+    if (free !== undefined) return free
+    if (threads.size < threadsAtMost) return start()
+    const { promise, resolve, reject } = Promise.withResolvers<Worker>()
+    waiting.add(resolve)
+    const timer = setTimeout(
+      () => reject(new StoreUnavailable('No thread for a search became free in time.')),
+      waitAtMostMs,
+    )
+    return promise.finally(() => {
+      clearTimeout(timer)
+      waiting.delete(resolve)
+    })
+  }
+
+  function giveBack(thread: Worker): void {
+    const [next] = waiting
+    const free = threads.has(thread) ? thread : next && start()
+    if (free === undefined) return
+    if (next === undefined) idle.push(free)
+    else {
+      waiting.delete(next)
+      next(free)
+    }
+  }
+
+  /** Resolves with the answer to the one question that a thread has. */
+  function ask(thread: Worker, query: InvoiceQuery): Promise<Answer> {
+    return new Promise((resolve, reject) => {
+      const end = (settle: () => void) => {
+        thread.off('message', receive).off('exit', lose)
+        settle()
+      }
+      const receive = (answer: Answer) => end(() => resolve(answer))
+      const lose = () => end(() => reject(new StoreUnavailable('The thread that searches ended.')))
+      thread.on('message', receive).on('exit', lose)
+      thread.postMessage(query)
+    })
+  }
+
+  return {
+    async search(query) {
+      const thread = await take()
+      const asked = ask(thread, query)
+      // A search that takes too long is given up; its thread is free again once SQLite has come to the end.
+      asked.catch(() => {}).finally(() => giveBack(thread))
+      const late = Promise.withResolvers<never>()
+      const timer = setTimeout(
+        () => late.reject(new StoreUnavailable(`A search took over ${limitMs} ms.`)),
+        limitMs,
+      )
+      try {
+        const answer = await Promise.race([asked, late.promise])
+        if ('page' in answer) return answer.page
+        throw 'unavailable' in answer ? new StoreUnavailable(answer.unavailable) : new Error(answer.fault)
+      } finally {
+        clearTimeout(timer)
+      }
+    },
+    async close() {
+      await Promise.all([...threads].map(thread => thread.terminate()))
+    },
+  }
+}
