@@ -82,10 +82,8 @@ export async function openConnector(options: SyncOptions, isOnce: boolean): Prom
   }
 }
 
-export function accountsOf({
-  stripe,
-  invoiceXpress,
-}: Pick<SyncOptions, 'stripe' | 'invoiceXpress'>): Accounts {
+export function accountsOf(options: Pick<SyncOptions, 'stripe' | 'invoiceXpress'>): Accounts {
+  const { stripe, invoiceXpress } = options
   return {
     source: createBillingSource(stripe),
     invoicing: invoiceXpress && invoicingAccountOf(invoiceXpress),
