@@ -112,7 +112,18 @@ export async function startDocuments(
   }
 }
 
-/** The id of an invoice that is as it should be, with its document. */
+/** Every finalized invoice has its correct document, and all is synchronized. */
+export async function startOrdinary(
+  t: TestContext,
+  engine: Engine,
+  options: Parameters<typeof startDocuments>[2] = {},
+): Promise<DocumentRig> {
+  const rig = await startDocuments(t, engine, { ...options, documents: { states: 'ordinary' } })
+  await rig.syncAll()
+  return rig
+}
+
+/** The id of an invoice that is correctly documented, and its document's. */
 export function anyOrdinary({ account, documents }: DocumentRig, status = 'paid'): [string, number] {
   for (const { id, metadata, status: found } of account.invoices.values())
     if (found === status && !documents.states.has(id) && metadata.ix_id !== undefined)

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { IxDocument } from '../../sandbox/invoicexpress/objects.ts'
 import type { DocumentSync } from '../../src/sync/documents.ts'
 import { assertDocumentsTrue } from '../support/document-truth.ts'
-import { anyOrdinary, type DocumentRig, startDocuments } from '../support/documents.ts'
+import { anyOrdinary, type DocumentRig, startDocuments, startOrdinary } from '../support/documents.ts'
 import { engines } from '../support/engines.ts'
 import { readFreshness } from '../support/sync.ts'
 
@@ -59,8 +59,7 @@ for (const engine of engines)
     })
 
     test('misses that follow each other at once are one outage, told twice', async t => {
-      const rig = await startDocuments(t, engine, { invoices: 60, documents: ordinary })
-      await rig.syncAll()
+      const rig = await startOrdinary(t, engine, { invoices: 60 })
       const [id, document] = anyOrdinary(rig, 'open')
       rig.documents.change('vanish', document)
       const usual = await rig.reconnect({ missesApartMs: 4 * 60_000 })
@@ -94,8 +93,7 @@ for (const engine of engines)
     })
 
     test('months with documents that cannot be read do not stop the sweep, known ones or new', async t => {
-      const rig = await startDocuments(t, engine, { invoices: 60, documents: ordinary, attempts: 2 })
-      await rig.syncAll()
+      const rig = await startOrdinary(t, engine, { invoices: 60, attempts: 2 })
       const known = [...rig.documents.documents.values()]
       const [one = assert.fail(), other = assert.fail()] = known
       // Known, in no list any more, and not to be read by itself.
@@ -213,8 +211,7 @@ for (const engine of engines)
     })
 
     test('a round that needs several runs succeeds with the last one, as of the first', async t => {
-      const rig = await startDocuments(t, engine, { invoices: 60, documents: ordinary })
-      await rig.syncAll()
+      const rig = await startOrdinary(t, engine, { invoices: 60 })
       const open = [...rig.documents.documents.values()].filter(({ status }) => status === 'final')
       assert.ok(open.length > 6)
       for (const { id } of open) rig.documents.change('settle', id)

@@ -4,7 +4,7 @@ import { describe, test } from 'node:test'
 import { usualRules } from '../../src/linking/link.ts'
 import { campaign } from '../support/campaign.ts'
 import { assertDocumentsTrue, differingFields } from '../support/document-truth.ts'
-import { anyOrdinary, startDocuments } from '../support/documents.ts'
+import { anyOrdinary, startDocuments, startOrdinary } from '../support/documents.ts'
 import { engines } from '../support/engines.ts'
 import { readFreshness } from '../support/sync.ts'
 
@@ -44,8 +44,7 @@ describe('documents', { concurrency: engines.length }, () => {
       })
 
       test('of ordinary documents that were all read once', async t => {
-        const rig = await startDocuments(t, engine, { invoices: 60, documents: { states: 'ordinary' } })
-        await rig.syncAll()
+        const rig = await startOrdinary(t, engine, { invoices: 60 })
 
         await t.test(
           'the tax ids of those who have documents are read, and never leave with an invoice',
@@ -89,8 +88,7 @@ describe('documents', { concurrency: engines.length }, () => {
       })
 
       test('invoices finalized, paid and voided meanwhile get, settle and cancel their documents', async t => {
-        const rig = await startDocuments(t, engine, { invoices: 60, documents: { states: 'ordinary' } })
-        await rig.syncAll()
+        const rig = await startOrdinary(t, engine, { invoices: 60 })
         rig.account.advance(2 * 86_400)
         assert.ok(rig.documents.follow() > 0)
         await rig.connector.catchUp()
@@ -99,8 +97,7 @@ describe('documents', { concurrency: engines.length }, () => {
       })
 
       test('a document that is gone is missed twice before its invoice gives it up, and then failed', async t => {
-        const rig = await startDocuments(t, engine, { invoices: 60, documents: { states: 'ordinary' } })
-        await rig.syncAll()
+        const rig = await startOrdinary(t, engine, { invoices: 60 })
         const [id, document] = anyOrdinary(rig, 'open')
         rig.documents.change('vanish', document)
         await rig.sync.refreshOpen()
@@ -115,13 +112,11 @@ describe('documents', { concurrency: engines.length }, () => {
       // every engine: what it does to the store is seen on each of them with one.
       for (const faults of engine.name === 'sqlite' ? everyFault : ([['error_503']] as const))
         test(`of a document that is gone: ${faults.join(', ')}`, async t => {
-          const rig = await startDocuments(t, engine, {
+          const rig = await startOrdinary(t, engine, {
             invoices: 40,
-            documents: { states: 'ordinary' },
             attempts: 1,
             ...(faults[0] === 'hang' && { ixWaitMs: 1_500 }),
           })
-          await rig.syncAll()
           const [id, document] = anyOrdinary(rig, 'open')
           rig.documents.change('vanish', document)
           for (const fault of faults)
@@ -142,12 +137,10 @@ describe('documents', { concurrency: engines.length }, () => {
         ? (['error_500', 'error_in_200'] as const)
         : (['error_500'] as const))
         test(`${fault} to one document keeps its last known state, and sets it aside`, async t => {
-          const rig = await startDocuments(t, engine, {
+          const rig = await startOrdinary(t, engine, {
             invoices: 40,
-            documents: { states: 'ordinary' },
             attempts: 1,
           })
-          await rig.syncAll()
           const [id, document] = anyOrdinary(rig, 'open')
           rig.documents.change('vanish', document)
           rig.ix.faults.set('ix_document', fault)
@@ -164,12 +157,10 @@ describe('documents', { concurrency: engines.length }, () => {
         })
 
       test('many documents that fail at once are a failure of the system', async t => {
-        const rig = await startDocuments(t, engine, {
+        const rig = await startOrdinary(t, engine, {
           invoices: 70,
-          documents: { states: 'ordinary' },
           attempts: 2,
         })
-        await rig.syncAll()
         const open = [...rig.documents.documents.values()].filter(({ status }) => status === 'final')
         assert.ok(open.length >= 10)
         for (const { id } of open) rig.documents.change('vanish', id)
@@ -223,24 +214,20 @@ describe('documents', { concurrency: engines.length }, () => {
       })
 
       test('rules for what needs no document: zero totals, and what was issued before a day', async t => {
-        const rig = await startDocuments(t, engine, {
+        const rig = await startOrdinary(t, engine, {
           invoices: 40,
-          documents: { states: 'ordinary' },
           rules: { ignoreBefore: '2999-01-01' },
         })
-        await rig.syncAll()
         for (const { status, id } of rig.account.invoices.values())
           if (status === 'draft' && rig.account.customers.has(String(rig.account.invoices.get(id)?.customer)))
             assert.equal((await rig.invoice(id)).ix_sync_state, 'ignored', id)
       })
 
       test('the reference’s pattern is the convention’s: with another one, nothing is linked by mistake', async t => {
-        const rig = await startDocuments(t, engine, {
+        const rig = await startOrdinary(t, engine, {
           invoices: 40,
-          documents: { states: 'ordinary' },
           rules: { reference: 'stripe:{id}' },
         })
-        await rig.syncAll()
         const [id, document] = anyOrdinary(rig)
         assert.equal((await rig.invoice(id)).ix_id, document, 'what is claimed is linked all the same')
         rig.account.setMetadata(id, { ix_id: '', ix_state: '' })
