@@ -74,7 +74,9 @@ function writeText({ streams, pins, lease, setAside, refused, held, drift }: Sta
   return [
     streams.length === 0 ? '' : `${formatTable(table)}\n`,
     formatTable(facts),
-    heldBack === null ? '' : `\nThe deletion guard holds back changes that look wrong: ${heldBack}; ${advice}.\n`,
+    heldBack === null
+      ? ''
+      : `\nThe deletion guard holds back changes that look wrong: ${heldBack}; ${advice}.\n`,
     setAside.count === 0
       ? ''
       : `\nSet aside, and tried again: ${setAside.count}. The newest:\n${aside.join('\n')}\n`,
