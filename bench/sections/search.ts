@@ -66,18 +66,21 @@ function cpuOfTree(root: number): number {
   return [...parents].reduce((sum, [id, { ticks }]) => sum + (isOf(id) ? ticks * 10_000 : 0), 0)
 }
 
+/** In one transaction, as an import does. */
 async function fill(url: string, readCpu: ReadCpu): Promise<string> {
   const store = await openWriteStore(url)
-  let [batch, count]: [InvoiceRecord[], number] = [[], 0]
+  let count = 0
   const [cpu, started] = [readCpu(), performance.now()]
-  const save = async () => {
-    const full = batch
-    batch = []
-    count += full.length
-    await store.transaction(tx => tx.saveInvoices(full))
-  }
-  for (const record of makeRecords(shape)) if (batch.push(record) === 500) await save()
-  await save()
+  await store.transaction(async tx => {
+    let batch: InvoiceRecord[] = []
+    const save = async () => {
+      count += batch.length
+      await tx.saveInvoices(batch)
+      batch = []
+    }
+    for (const record of makeRecords(shape)) if (batch.push(record) === 500) await save()
+    await save()
+  })
   const [spent, seconds] = [readCpu() - cpu, (performance.now() - started) / 1000]
   await store.close()
   return `${count} written: ${Math.round(spent / count)} µs of CPU an invoice, ${Math.round(count / seconds)} a second`

@@ -1,20 +1,21 @@
 import type { ConnectorStores, ConnectorWait } from '../store.ts'
+import { createTurns } from './operator.ts'
 import { openSqliteWriter } from './writer.ts'
-import { openWriterThread } from './writer-thread.ts'
 
 /**
- * The connector's store is in a thread of its own. Its lease is written between two transactions, which come thick and fast; it
- * is given back at once, as the end must not wait for a transaction that waits for another process.
+ * The lease has a connection of its own, and is written between two transactions, which come thick and fast. It is given back at
+ * once, as the end must not wait for a transaction that waits for another process.
  */
 export async function openSqliteConnector(
   path: string,
   { leasePatienceMs, onWait }: ConnectorWait,
 ): Promise<ConnectorStores> {
-  const { store, inTurn } = await openWriterThread(path, { ...(onWait && { onWait }) })
+  const store = await openSqliteWriter(path, { ...(onWait && { onWait }) })
   try {
     const leases = await openSqliteWriter(path, { patienceMs: leasePatienceMs })
+    const inTurn = createTurns()
     return {
-      store,
+      store: { ...store, transaction: work => inTurn(() => store.transaction(work)) },
       leases: {
         ...leases,
         takeLease: (seen, holder) => inTurn(() => leases.takeLease(seen, holder)),

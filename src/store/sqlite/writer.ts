@@ -15,7 +15,7 @@ import {
 import { keepCounts } from './counts.ts'
 import { openReadWrite } from './database.ts'
 import { translate } from './failures.ts'
-import { type InvoiceRow, toRow } from './invoice-row.ts'
+import { toRow } from './invoice-row.ts'
 import { checkSchema, schema } from './migrations.ts'
 import { createTurns, eachCustomer } from './operator.ts'
 import { recounts } from './recount.ts'
@@ -29,16 +29,7 @@ const freshness: FreshnessStatements = {
   save: 'UPDATE fatura.freshness SET synced_at = (SELECT synced_at FROM fatura.current_freshness)',
 }
 
-export interface SqliteTransaction extends WriteTransaction {
-  /** As `saveInvoices`, of what was made of the records already. */
-  saveRows(rows: readonly InvoiceRow[], observedAt: number | readonly number[]): Promise<number>
-}
-
-export interface SqliteWriter extends WriteStore {
-  transaction<T>(work: (tx: SqliteTransaction) => Promise<T>): Promise<T>
-}
-
-export async function openSqliteWriter(path: string, wait: LockWait = {}): Promise<SqliteWriter> {
+export async function openSqliteWriter(path: string, wait: LockWait = {}): Promise<WriteStore> {
   const db = await openReadWrite(path, { create: false, ...wait })
   try {
     checkSchema(db, path)
@@ -52,13 +43,12 @@ export async function openSqliteWriter(path: string, wait: LockWait = {}): Promi
   const counts = keepCounts(db)
   const invoices = writeInvoices(db, shared, counts, work => translate(path, work))
 
-  function writesOf(rows: SharedRows): SqliteTransaction {
-    const saveRows: SqliteTransaction['saveRows'] = (given, observedAt) => {
-      rows.raiseObserved(lastStamp(observedAt))
-      return invoices.save(given, observedAt)
-    }
+  function writesOf(rows: SharedRows): WriteTransaction {
     const writes = {
-      saveInvoices: (records, observedAt = observationStamp()) => saveRows(records.map(toRow), observedAt),
+      saveInvoices(records, observedAt = observationStamp()) {
+        rows.raiseObserved(lastStamp(observedAt))
+        return invoices.save(records.map(toRow), observedAt)
+      },
       deleteInvoice(customerId, invoiceId, observedAt = observationStamp()) {
         rows.raiseObserved(observedAt)
         return invoices.delete(customerId, invoiceId, observedAt)
@@ -73,14 +63,13 @@ export async function openSqliteWriter(path: string, wait: LockWait = {}): Promi
     } satisfies Partial<WriteTransaction>
     return {
       ...writes,
-      saveRows,
       ...documentWrites(shared, rows),
       ...connectorWrites(shared),
       ...contentsWrites(shared, writes),
     }
   }
 
-  async function runTransaction<T>(work: (tx: SqliteTransaction) => Promise<T>): Promise<T> {
+  async function runTransaction<T>(work: (tx: WriteTransaction) => Promise<T>): Promise<T> {
     await beginWriting(db, path, wait)
     try {
       db.checkPlace()
@@ -117,7 +106,7 @@ export async function openSqliteWriter(path: string, wait: LockWait = {}): Promi
   const recounting = recounts(db)
   const inTurn = createTurns()
   const checkEach = eachCustomer(db, path, inTurn)
-  const transact = <T>(work: (tx: SqliteTransaction) => Promise<T>): Promise<T> =>
+  const transact = <T>(work: (tx: WriteTransaction) => Promise<T>): Promise<T> =>
     inTurn(() => runTransaction(work))
   const [lease, token, key] = [leaseWrites(shared), tokenWrites(shared), keyWrites(shared)]
 
