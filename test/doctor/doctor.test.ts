@@ -573,7 +573,7 @@ describe('fatura doctor', { concurrency: 4 }, () => {
           url,
           engine.name === 'sqlite'
             ? `PRAGMA user_version = ${version}`
-            : `UPDATE fatura.migrations SET version = -version WHERE version <> 0;
+            : `UPDATE fatura.migrations SET version = -version WHERE version > 0;
                INSERT INTO fatura.migrations SELECT n, (SELECT sha256 FROM fatura.migrations WHERE version = -n)
                  FROM generate_series(1, ${version}) AS n`,
         )
