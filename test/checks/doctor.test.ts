@@ -30,6 +30,7 @@ import { examineHere } from '../support/examine.ts'
 import { onThisMachine } from '../support/machine-speed.ts'
 import { makeInvoice } from '../support/records.ts'
 import { openStores } from '../support/sync.ts'
+import { changeRows } from '../support/store-rows.ts'
 import { apiKey, assertClean, createSyncWorld, fillStore, type SyncWorld } from '../support/sync-truth.ts'
 
 const ixKey = 'canaryKeyOfInvoicexpress'
@@ -568,23 +569,20 @@ describe('fatura doctor', { concurrency: 4 }, () => {
     it(`reports a schema of another version: ${engine.name}`, async t => {
       const url = await engine.createStore(t)
       const clinic = await open(t, { url })
-      const setVersion = async (version: number) => {
-        if (engine.name !== 'sqlite')
-          await runSql(
-            url,
-            `DELETE FROM fatura.migrations; INSERT INTO fatura.migrations VALUES (${version})`,
-          )
-        else {
-          const db = new DatabaseSync(url.slice('sqlite:'.length))
-          db.exec(`PRAGMA user_version = ${version}`)
-          db.close()
-        }
-      }
+      const setVersion = (version: number) =>
+        changeRows(
+          url,
+          engine.name === 'sqlite'
+            ? `PRAGMA user_version = ${version}`
+            : `UPDATE fatura.migrations SET version = -version WHERE version > 0;
+               INSERT INTO fatura.migrations SELECT n, (SELECT sha256 FROM fatura.migrations WHERE version = -n)
+                 FROM generate_series(1, ${version}) AS n`,
+        )
       await setVersion(0)
       const behind = await clinic.examine()
       assert.equal(behind.wrong['Database: schema']?.next, 'Run: fatura migrate')
       assert.equal(behind.wrong.Sample?.result, 'skip')
-      await setVersion(99)
+      await setVersion(2)
       const ahead = await clinic.look({}, { sample: 10 })
       assert.match(ahead.wrong['Database: schema']?.next ?? '', /Upgrade/)
     })
