@@ -28,7 +28,7 @@ for (const engine of engines) {
       const [found, refused] = [200, 429].map(status => flood.filter(answer => answer.status === status))
       assert.equal((found?.length ?? 0) + (refused?.length ?? 0), 200)
       assert.ok(found !== undefined && found.length >= 2)
-      for (const { json } of [...found, ...others]) assert.equal(json.total, 111)
+      for (const { json } of [...found, ...others]) assert.equal(json.total, 11)
       assert.ok(refused !== undefined && refused.length > 0, 'more than 52 came at once')
       for (const answer of refused) {
         assertError(answer, 429, 'rate_limited')
@@ -38,7 +38,7 @@ for (const engine of engines) {
       const pages = await Promise.all(Array.from({ length: 50 }, () => service.list('', { token: greedy })))
       assert.ok(pages.every(({ status }) => status === 200))
       for (let n = 0; n < 5; n++)
-        assert.equal((await service.list('?q=in_59', { token: greedy })).json.total, 111)
+        assert.equal((await service.list('?q=in_59', { token: greedy })).json.total, 11)
     })
   })
 }
@@ -228,7 +228,7 @@ test('a search on SQLite is given up after its time, and the next one finds its 
   const threads = openSearchThreads(path)
   t.after(() => Promise.all([hasty.close(), threads.close()]))
   for (let n = 0; n < 5; n++) await assert.rejects(hasty.search(query), StoreUnavailable)
-  assert.equal((await threads.search(query)).total, 111)
+  assert.equal((await threads.search(query)).total, 11)
   await service.save(makeRecord({ id: 'in_59x' }))
-  assert.equal((await threads.search(query)).total, 112)
+  assert.equal((await threads.search(query)).total, 12)
 })
