@@ -10,7 +10,7 @@ import { runRounds } from '../rounds.ts'
 import { chooseCustomers, engineLabels, type SeededStore } from '../seed/stores.ts'
 import { undoAtEnd } from '../servers/clean-up.ts'
 import { listPath, startService } from '../servers/service.ts'
-import { formatRates, formatRatios } from './rates.ts'
+import { formatRatios } from './rates.ts'
 
 const kinds = { plain: 'no metrics', again: 'no metrics, again', counted: 'scraped once a second' }
 const scrapeEveryMs = 1_000
@@ -43,7 +43,7 @@ export async function measureMetrics(options: Options, stores: readonly SeededSt
     [`${engine}-counted`, `${engine}-plain`, `${engineLabels[engine]}: metrics / none`] as const,
     [`${engine}-again`, `${engine}-plain`, `${engineLabels[engine]}: none / none`] as const,
   ])
-  return [formatRates(rounds), formatRatios(rounds, compared)].join('\n\n')
+  return formatRatios(rounds, compared)
 }
 
 interface Scraping {

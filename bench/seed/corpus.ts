@@ -64,7 +64,6 @@ const documentStatuses = weigh<string | null>([
   ['canceled', 2],
   ['draft', 2],
 ])
-export const documentStatusNames = ['settled', 'final', 'canceled', 'draft'] as const
 
 const given =
   'Ana Beatriz Carla Diogo Eduardo Filipa Gonçalo Helena Inês João Luís Marta Nuno Rita Sofia Tiago'.split(

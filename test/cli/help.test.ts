@@ -169,13 +169,15 @@ function settingsIn(help: string): string[] {
   return [...found].map(match => match[1] ?? match[2] ?? '').sort()
 }
 
-/** The settings that the command's section in docs/configuration.md lists after "Settings:". */
+/** The settings that the command's section in docs/configuration.md lists after "Settings:", or all but those. */
 async function documentedSettings(command: string): Promise<string[]> {
   const page = await readFile(new URL('../../docs/configuration.md', import.meta.url), 'utf8')
   const heading = new RegExp(`^\`fatura ${command}(\`| <)`)
   const section = page.split('\n### ').find(text => heading.test(text)) ?? ''
   const [, list = ''] = /^Settings: ([^.]*)\./m.exec(section) ?? []
-  return [...list.matchAll(/`([A-Z_]+)`/g)].map(([, name = '']) => name).sort()
+  const named = [...list.matchAll(/`([A-Z_]+)`/g)].map(([, name = '']) => name)
+  if (!list.startsWith('all but ')) return named.sort()
+  return settingNames.filter(name => !named.includes(name)).sort()
 }
 
 function words(text: string): string[] {
