@@ -35,7 +35,7 @@ export function BackLink({ to }: { to: Partial<UrlState> }) {
   return (
     <p class="back">
       <Link to={to}>
-        <span aria-hidden="true">← </span>
+        <span aria-hidden="true">‹ </span>
         {words.back}
       </Link>
     </p>

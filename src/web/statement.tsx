@@ -68,18 +68,18 @@ function Paper({ invoices, filters }: { invoices: readonly Invoice[]; filters: I
           <span class="quiet">{words.statementOf(format.moment(new Date()))}</span>
         </p>
       </header>
-      <table>
+      <table class="ledger" role="table" aria-label={words.statementTitle}>
         <TableHead
           texts={[column.number, column.issued, column.status, column.document]}
           numbers={[column.total]}
         />
-        <tbody>
+        <tbody role="rowgroup">
           {invoices.map(invoice => (
-            <tr key={invoice.id}>
+            <tr role="row" key={invoice.id}>
               <RowHead>{invoice.number ?? words.noNumber}</RowHead>
-              <Cell>{format.day(invoice.issued_at)}</Cell>
-              <Cell>{words.status[invoice.status]}</Cell>
-              <Cell>{describeDocument(invoice, words)}</Cell>
+              <Cell class="day">{format.day(invoice.issued_at)}</Cell>
+              <Cell class="payment">{words.status[invoice.status]}</Cell>
+              <Cell class="document">{describeDocument(invoice, words)}</Cell>
               <NumberCell text={format.amount(invoice.total_cents, invoice.currency)} />
             </tr>
           ))}
@@ -104,18 +104,18 @@ function Totals({ invoices }: { invoices: readonly Invoice[] }) {
     )
   }
   return (
-    <table class="by-currency">
+    <table class="by-currency" role="table">
       <caption>
         {words.totals} <span class="quiet">{words.chartNote}</span>
       </caption>
       <TableHead texts={[words.currency]} numbers={[words.paid, words.status.open, words.billed]} />
-      <tbody>
+      <tbody role="rowgroup">
         {currencies.map(currency => (
-          <tr key={currency}>
+          <tr role="row" key={currency}>
             <RowHead>{currency.toUpperCase()}</RowHead>
-            <NumberCell text={sum(currency, 'paid')} />
-            <NumberCell text={sum(currency, 'open')} />
-            <Cell class="number">
+            <NumberCell label={words.paid} text={sum(currency, 'paid')} />
+            <NumberCell label={words.status.open} text={sum(currency, 'open')} />
+            <Cell class="number" data-label={words.billed}>
               <strong>{sum(currency)}</strong>
             </Cell>
           </tr>
