@@ -19,7 +19,7 @@ export function InvoiceList() {
   const { result, isCurrent, problem, retry } = useLive<Answer>(listKey(session.customer, query), call =>
     client.invoices.list(session.customer, query, call),
   )
-  const changed = useChanged(result?.data, JSON.stringify(query))
+  const changed = useChanged(isCurrent ? result?.data : undefined, JSON.stringify(query))
   const hasFilters = Object.keys(nav.state.filters).length > 0
   const clear = () => nav.go({ filters: {}, page: 1 })
   const answer = result?.data
@@ -64,7 +64,10 @@ export function InvoiceList() {
   )
 }
 
-/** Ids of the invoices that changed while the same list was shown, and the number of such changes. */
+/**
+ * Ids of the invoices that changed while the same list was shown, and the number of such changes. `answer` is undefined while
+ * it is of another question.
+ */
 function useChanged(answer: Answer | undefined, question: string) {
   const before = useRef<{ question: string; texts: Map<string, string> } | null>(null)
   const [changed, setChanged] = useState({ ids: new Set<string>(), changes: 0 })

@@ -201,6 +201,31 @@ describe('the billing page', { concurrency: 3 }, () => {
     assertClean()
   })
 
+  test('paging, searching and filtering mark no row as changed and announce no update', options, async t => {
+    const { page, assertClean } = await open(t, {
+      init: `window.marks = []
+      new MutationObserver(() => {
+        for (const row of document.querySelectorAll('tr.changed')) marks.push(row.textContent)
+        const told = document.querySelector('.freshness [role=status]')?.textContent
+        if (told) marks.push(told)
+      }).observe(document, { subtree: true, childList: true, attributes: true, characterData: true })`,
+    })
+    const found = (text: string) => page.locator('.found', { hasText: text }).waitFor()
+    await found('63 invoices')
+    await page.getByRole('link', { name: 'Next' }).click()
+    await page.getByRole('link', { name: 'FT-0053' }).waitFor()
+    await page.getByLabel('Per page').selectOption('25')
+    await page.getByRole('link', { name: 'FT-0063' }).waitFor()
+    await page.getByLabel('Payment').selectOption('To pay')
+    await found('8 invoices')
+    await page.getByLabel('Search').fill('ft 0062')
+    await found('1 invoice')
+    await page.goBack()
+    await found('8 invoices')
+    assert.deepEqual(await page.evaluate('marks'), [])
+    assertClean()
+  })
+
   test(
     'the first rows are one round trip after the page: their request is sent before anything is drawn',
     options,
