@@ -71,7 +71,7 @@ function Paper({ invoices, filters }: { invoices: readonly Invoice[]; filters: I
       <table class="ledger" role="table" aria-label={words.statementTitle}>
         <TableHead
           texts={[column.number, column.issued, column.status, column.document]}
-          numbers={[column.total]}
+          numbers={[words.totalWithTax]}
         />
         <tbody role="rowgroup">
           {invoices.map(invoice => (
@@ -94,30 +94,35 @@ function Totals({ invoices }: { invoices: readonly Invoice[] }) {
   const { words, format } = usePage()
   const billed = invoices.filter(isBilled)
   const currencies = [...new Set(billed.map(({ currency }) => currency))].toSorted()
-  const sum = (currency: string, only?: Invoice['status']) => {
-    const counted = billed.filter(
-      invoice => invoice.currency === currency && (only === undefined || invoice.status === only),
-    )
+  const sum = (currency: string, centsOf: (invoice: Invoice) => number) => {
+    const counted = billed.filter(invoice => invoice.currency === currency)
     return format.amount(
-      counted.reduce((total, { total_cents }) => total + total_cents, 0),
+      counted.reduce((total, invoice) => total + centsOf(invoice), 0),
       currency,
     )
   }
+  const only = (wanted: Invoice['status']) => (invoice: Invoice) =>
+    invoice.status === wanted ? invoice.total_cents : 0
+  const includesTax = words.taxIncluded(null)
   return (
     <table class="by-currency" role="table">
       <caption>
         {words.totals} <span class="quiet">{words.chartNote}</span>
       </caption>
-      <TableHead texts={[words.currency]} numbers={[words.paid, words.status.open, words.billed]} />
+      <TableHead
+        texts={[words.currency]}
+        numbers={[words.paid, words.status.open, words.billed, includesTax]}
+      />
       <tbody role="rowgroup">
         {currencies.map(currency => (
           <tr role="row" key={currency}>
             <RowHead>{currency.toUpperCase()}</RowHead>
-            <NumberCell label={words.paid} text={sum(currency, 'paid')} />
-            <NumberCell label={words.status.open} text={sum(currency, 'open')} />
+            <NumberCell label={words.paid} text={sum(currency, only('paid'))} />
+            <NumberCell label={words.status.open} text={sum(currency, only('open'))} />
             <Cell class="number" data-label={words.billed}>
-              <strong>{sum(currency)}</strong>
+              <strong>{sum(currency, ({ total_cents }) => total_cents)}</strong>
             </Cell>
+            <NumberCell label={includesTax} text={sum(currency, ({ tax_cents }) => tax_cents)} />
           </tr>
         ))}
       </tbody>

@@ -98,6 +98,10 @@ export const en = {
   amount: 'Amount',
   subtotal: 'Subtotal',
   tax: (percent: string | null) => (percent === null ? 'Tax' : `Tax (${percent})`),
+  taxIncluded: (percent: string | null) => (percent === null ? 'Includes tax' : `Includes tax (${percent})`),
+  taxInSubtotal: 'Tax included in the subtotal',
+  otherCharges: 'Shipping and other charges',
+  otherCredits: 'Tax already included, credits',
   documents: 'Documents',
   pdfPayments: 'Invoice',
   pdfPaymentsNote: 'From the payment platform',
@@ -114,6 +118,7 @@ export const en = {
   statementRange: (from: string | null, to: string | null) =>
     from && to ? `${from} to ${to}` : from ? `From ${from}` : to ? `Up to ${to}` : 'All dates',
   statementFilters: (filters: string) => `Only: ${filters}`,
+  totalWithTax: 'Total with tax',
   taxId: 'Tax ID',
   totals: 'Totals by currency',
   currency: 'Currency',
