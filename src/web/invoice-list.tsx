@@ -10,6 +10,7 @@ import { Freshness } from './freshness.tsx'
 import { InvoiceTable } from './invoice-table.tsx'
 import { Loading, Notice, ProblemNotice } from './notice.tsx'
 import { Pager } from './pager.tsx'
+import { PaperHead } from './paper.tsx'
 import { listKey, listQuery } from './url-state.ts'
 import { useLive } from './use-live.ts'
 
@@ -28,7 +29,9 @@ export function InvoiceList() {
 
   return (
     <>
-      {problem !== null && <ProblemNotice problem={problem} retry={retry} back={clear} />}
+      {problem !== null && (
+        <ProblemNotice problem={problem} retry={retry} hasContent={answer !== undefined} back={clear} />
+      )}
       {!isBarred && answer && result && (answer.total > 0 || hasFilters) && (
         <>
           <Chart total={answer.total} etag={result.etag} rows={isCurrent ? answer.invoices : null} />
@@ -40,6 +43,7 @@ export function InvoiceList() {
               </Notice>
             ) : (
               <>
+                <PrintHead answer={answer} />
                 <div class="bar row" tabIndex={-1}>
                   <p class="found strong" role="status">
                     {words.found(format.count(answer.total), answer.total)}
@@ -61,6 +65,25 @@ export function InvoiceList() {
       )}
       {answer === undefined && problem === null && <Loading retry={retry} />}
     </>
+  )
+}
+
+/** The screen has the page's own title and pager. */
+function PrintHead({ answer }: { answer: Answer }) {
+  const { nav, words, format } = usePage()
+  const { invoices, page, page_size, total } = answer
+  const before = (page - 1) * page_size
+  const found = words.found(format.count(total), total)
+  return (
+    <header class="on-paper">
+      <h2>{words.history}</h2>
+      <PaperHead invoice={invoices[0]} filters={nav.state.filters} />
+      <p>
+        {invoices.length === total
+          ? found
+          : words.part(format.count(before + 1), format.count(before + invoices.length), found)}
+      </p>
+    </header>
   )
 }
 

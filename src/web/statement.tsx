@@ -7,9 +7,9 @@ import { usePage } from './context.ts'
 import { BackLink } from './link.tsx'
 import { isBilled } from './month-totals.ts'
 import { Notice, ProblemNotice } from './notice.tsx'
+import { PaperHead } from './paper.tsx'
 import { describeProblem, type Problem } from './problem.ts'
 import { Cell, NumberCell, RowHead, TableHead } from './table.tsx'
-import type { Words } from './words/words.ts'
 
 interface State {
   invoices: readonly Invoice[]
@@ -25,7 +25,7 @@ export function Statement() {
   return (
     <>
       <BackLink to={{ isStatement: false }} />
-      {problem !== null && <ProblemNotice problem={problem} retry={retry} />}
+      {problem !== null && <ProblemNotice problem={problem} retry={retry} hasContent={false} />}
       {!isDone && problem === null && (
         <Notice title={words.loading}>
           <progress value={invoices.length} max={total || 1} aria-label={words.loading} />
@@ -40,33 +40,13 @@ export function Statement() {
 
 function Paper({ invoices, filters }: { invoices: readonly Invoice[]; filters: InvoiceFilters }) {
   const { words, format } = usePage()
-  const [newest] = invoices
-  const { date_from, date_to } = filters
   const { column } = words
-  const others = describeFilters(filters, words)
   return (
     <article class="card statement">
       <header class="stack">
         <h2>{words.statementTitle}</h2>
         <Button text={words.print} class="primary" onClick={() => print()} />
-        <p>
-          <strong>{newest?.display_name}</strong>
-          {newest?.customer_tax_id && (
-            <span>
-              {words.taxId} {newest.customer_tax_id}
-            </span>
-          )}
-        </p>
-        <p>
-          <span>
-            {words.statementRange(
-              date_from ? format.day(date_from) : null,
-              date_to ? format.day(date_to) : null,
-            )}
-          </span>
-          {others !== '' && <span>{words.statementFilters(others)}</span>}
-          <span class="quiet">{words.statementOf(format.moment(new Date()))}</span>
-        </p>
+        <PaperHead invoice={invoices[0]} filters={filters} />
       </header>
       <table class="ledger" role="table" aria-label={words.statementTitle}>
         <TableHead
@@ -128,16 +108,6 @@ function Totals({ invoices }: { invoices: readonly Invoice[] }) {
       </tbody>
     </table>
   )
-}
-
-function describeFilters({ status, ix_status, q }: InvoiceFilters, words: Words): string {
-  return [
-    status && words.status[status],
-    ix_status && (words.document[ix_status] ?? ix_status),
-    q && `“${q}”`,
-  ]
-    .filter(Boolean)
-    .join(', ')
 }
 
 /** Paper does not change, so the invoices are read once; a change meanwhile makes the reading begin again. */

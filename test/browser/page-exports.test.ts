@@ -218,10 +218,39 @@ describe('what is taken along', { concurrency: 3 }, () => {
         ),
       )
       await page.emulateMedia({ media: 'print' })
+      await page.getByRole('heading', { name: 'Statement of invoices' }).waitFor()
       for (const hidden of ['header.top', '.back'])
         assert.equal(await page.locator(hidden).isVisible(), false)
       assert.equal(await page.getByRole('button').count(), 0, 'nothing to press on paper')
       assert.equal(await page.locator('.statement').isVisible(), true)
+      assertClean()
+    },
+  )
+
+  test(
+    'a printed list has a title, customer, day, filters and its place in the whole; nothing is empty',
+    options,
+    async t => {
+      const { page, assertClean } = await open(t, { path: '/?status=paid&page=2' })
+      await page.locator('.charts').waitFor()
+      await page.emulateMedia({ media: 'print' })
+      const text = String(await page.evaluate('document.body.innerText'))
+      const paid = history.filter(({ invoice }) => invoice.status === 'paid').length
+      for (const part of [
+        'Billing history',
+        'Padaria Simões, Lda.',
+        'Tax ID PT123456789',
+        'Only: Paid',
+        `11–20 of ${paid} invoices`,
+      ])
+        assert.ok(text.includes(part), `${part} in ${text}`)
+      assert.match(text, /As of \d+ \w+ \d{4}/)
+      assert.equal(await page.getByRole('button').count(), 0, 'nothing to press on paper')
+      await page.goto(`${service.address}/?invoice=in_0123`)
+      await page.locator('.detail').waitFor()
+      const detail = String(await page.evaluate('document.body.innerText'))
+      assert.match(detail, /FT-0123.*As of \d+ \w+ \d{4}/s)
+      assert.doesNotMatch(detail, /Documents/, 'no heading without a content')
       assertClean()
     },
   )

@@ -54,6 +54,7 @@ export const en = {
   wrongRange: 'The first day is after the last: nothing can match.',
 
   found: (total: string, count: number) => `${total} ${few(count, 'invoice', 'invoices')}`,
+  part: (first: string, last: string, found: string) => `${first}–${last} of ${found}`,
   page: (page: string, pages: string) => `Page ${page} of ${pages}`,
   pages: 'Pages',
   previous: 'Previous',
@@ -159,6 +160,7 @@ export const en = {
   retryIn: (seconds: string) => `Trying again by itself in ${seconds} s.`,
   offline: 'No connection',
   offlineLead: 'What you see was loaded before. It goes on by itself as soon as there is a connection.',
+  offlineFirstLead: 'The invoices appear by themselves as soon as there is a connection.',
   broken: 'The service does not answer as it should',
   brokenLead: 'That is not your fault. Try again in a while.',
   reference: (id: string) => `Reference for support: ${id}`,

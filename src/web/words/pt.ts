@@ -54,6 +54,7 @@ export const pt: Words = {
   wrongRange: 'O primeiro dia é posterior ao último: nada pode corresponder.',
 
   found: (total, count) => `${total} ${few(count, 'fatura', 'faturas')}`,
+  part: (first, last, found) => `${first}–${last} de ${found}`,
   page: (page, pages) => `Página ${page} de ${pages}`,
   pages: 'Páginas',
   previous: 'Anterior',
@@ -159,6 +160,7 @@ export const pt: Words = {
   retryIn: seconds => `Nova tentativa automática dentro de ${seconds} s.`,
   offline: 'Sem ligação',
   offlineLead: 'O que vê foi carregado antes. Continua automaticamente assim que houver ligação.',
+  offlineFirstLead: 'As faturas aparecem automaticamente assim que houver ligação.',
   broken: 'O serviço não responde como devia',
   brokenLead: 'A culpa não é sua. Tente de novo daqui a pouco.',
   reference: id => `Referência para o apoio ao cliente: ${id}`,
