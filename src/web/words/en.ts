@@ -69,6 +69,8 @@ export const en = {
   chartOf: (currency: string) => `Billed by month, ${currency}`,
   chartNote: 'Without drafts and cancelled invoices.',
   chartMonth: 'Month',
+  earlier: 'Earlier months',
+  later: 'Later months',
   chartPart: (seen: string, total: string) => `From the newest ${seen} of ${total} invoices.`,
   chartAll: 'Add up all of them',
   chartAdding: (seen: string, total: string) => `Adding up: ${seen} of ${total}`,

@@ -69,6 +69,8 @@ export const pt: Words = {
   chartOf: currency => `Faturado por mês, ${currency}`,
   chartNote: 'Sem rascunhos nem faturas anuladas.',
   chartMonth: 'Mês',
+  earlier: 'Meses anteriores',
+  later: 'Meses seguintes',
   chartPart: (seen, total) => `Das ${seen} faturas mais recentes, num total de ${total}.`,
   chartAll: 'Somar todas',
   chartAdding: (seen, total) => `A somar: ${seen} de ${total}`,
