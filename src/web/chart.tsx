@@ -74,6 +74,7 @@ function Bars({ currency, months, children }: BarsProps) {
   const title = words.chartOf(currency.toUpperCase())
   const all = monthsBetween([...months.keys()])
   const { scroller, isFirst, isLast, step } = useSteps(`${currency} ${all.length} ${all.at(-1)}`)
+  const isYearShown = (month: string) => month.endsWith('-01') || month === all[0] || month === all.at(-1)
   const scale = createScale([...months.values()])
   return (
     <figure class="card">
@@ -103,7 +104,7 @@ function Bars({ currency, months, children }: BarsProps) {
                 <RowHead>
                   <span aria-hidden="true">
                     {format.month(month, 'short')}
-                    <small>{month.endsWith('-01') || month === all[0] ? month.slice(0, 4) : '\u00a0'}</small>
+                    <small>{isYearShown(month) ? month.slice(0, 4) : '\u00a0'}</small>
                   </span>
                   <span class="hidden">{format.month(month)}</span>
                 </RowHead>
