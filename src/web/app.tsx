@@ -10,6 +10,7 @@ import { Notice, Skeleton } from './notice.tsx'
 import { isWhole, type Session } from './session.ts'
 import { SignIn } from './sign-in.tsx'
 import { Statement } from './statement.tsx'
+import { Switch } from './switch.tsx'
 import { type Navigation, useNavigation } from './url-state.ts'
 import { type Language, languages, pickLanguage, type Words } from './words/words.ts'
 
@@ -50,7 +51,12 @@ export function App(props: AppProps) {
       <header class="top row">
         <Button text={words.skip} class="skip" onClick={() => skipTo(main.current)} />
         <h1>{words.title}</h1>
-        <LanguageSwitch nav={nav} language={language} />
+        <Switch
+          legend={words.language}
+          options={Object.entries(languages).map(([code, { name }]) => [code, name] as const)}
+          value={language}
+          onChange={lang => nav.adjust({ lang })}
+        />
         {onSession && session?.customer && <Button text={words.leave} onClick={() => onSession(null)} />}
       </header>
       <Main class="main stack" ref={main} tabIndex={-1}>
@@ -137,25 +143,5 @@ function Invoices(props: InvoicesProps) {
         <InvoiceList />
       )}
     </Page.Provider>
-  )
-}
-
-function LanguageSwitch({ nav, language }: { nav: Navigation; language: Language }) {
-  const { words } = languages[language]
-  return (
-    <fieldset class="languages">
-      <legend class="hidden">{words.language}</legend>
-      {Object.entries(languages).map(([code, { name }]) => (
-        <Button
-          text={code.toUpperCase()}
-          key={code}
-          lang={code}
-          title={name}
-          aria-label={`${code.toUpperCase()} ${name}`}
-          aria-pressed={code === language}
-          onClick={() => nav.adjust({ lang: code })}
-        />
-      ))}
-    </fieldset>
   )
 }

@@ -1,9 +1,11 @@
-/** Billed amounts by month: for each currency, a table drawn as bars. */
+/** Billed amounts by month, of one currency at a time: a table drawn as bars. */
+import type { ComponentChildren } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { Invoice } from '../client/client.ts'
 import { Button } from './button.tsx'
 import { usePage } from './context.ts'
 import { addUp, type MonthTotals, monthsBetween } from './month-totals.ts'
+import { Switch } from './switch.tsx'
 import { Cell, RowHead, TableHead } from './table.tsx'
 
 /** Invoices that are added up without a click: ten requests. */
@@ -26,16 +28,27 @@ interface Sums {
 export function Chart({ total, etag, rows }: ChartProps) {
   const { words, format } = usePage()
   const [isAll, setAll] = useState(false)
+  const [chosen, setChosen] = useState('')
   // Once somebody asked for all, a change does not start it anew.
   const sums = useSums(total, isAll ? null : etag, rows, isAll ? Number.POSITIVE_INFINITY : maxUnasked)
   if (sums === null) return <div class="chart-room" />
   if (sums.totals.size === 0) return null
   const { seen, isDone, totals } = sums
+  // The currency of the most months comes first.
+  const currencies = [...totals].toSorted(([, a], [, b]) => b.size - a.size).map(([currency]) => currency)
+  const currency = currencies.find(each => each === chosen) ?? currencies[0] ?? ''
   return (
     <section class="charts stack" aria-label={words.chart}>
-      {[...totals].map(([currency, months]) => (
-        <Bars key={currency} currency={currency} months={months} />
-      ))}
+      <Bars currency={currency} months={totals.get(currency) ?? new Map()}>
+        {currencies.length > 1 && (
+          <Switch
+            legend={words.currency}
+            options={currencies.map(each => [each] as const)}
+            value={currency}
+            onChange={setChosen}
+          />
+        )}
+      </Bars>
       {isDone && seen < total && (
         <p class="quiet">
           {words.chartPart(format.count(seen), format.count(total))}{' '}
@@ -49,23 +62,32 @@ export function Chart({ total, etag, rows }: ChartProps) {
   )
 }
 
-function Bars({ currency, months }: { currency: string; months: ReadonlyMap<string, number> }) {
+interface BarsProps {
+  currency: string
+  months: ReadonlyMap<string, number>
+  /** The choice of the currency. */
+  children: ComponentChildren
+}
+
+function Bars({ currency, months, children }: BarsProps) {
   const { words, format } = usePage()
   const title = words.chartOf(currency.toUpperCase())
-  const scroller = useRef<HTMLElement>(null)
   const all = monthsBetween([...months.keys()])
-  const highest = Math.max(...months.values(), 1)
-  const last = all.at(-1)
-  // The newest months are shown first.
-  useEffect(() => {
-    const { current } = scroller
-    if (current) current.scrollLeft = current.scrollWidth
-  }, [all.length, last])
+  const { scroller, isFirst, isLast, step } = useSteps(`${currency} ${all.length} ${all.at(-1)}`)
+  const isYearShown = (month: string) => month.endsWith('-01') || month === all[0] || month === all.at(-1)
+  const scale = createScale([...months.values()])
   return (
     <figure class="card">
-      <figcaption>
+      <figcaption class="row">
         <strong>{title}</strong>
-        <span class="quiet">{words.chartNote}</span>
+        <span class="note quiet">{words.chartNote}</span>
+        {children}
+        {!(isFirst && isLast) && (
+          <span class="row">
+            <Button text="‹" aria-label={words.earlier} disabled={isFirst} onClick={() => step(-1)} />
+            <Button text="›" aria-label={words.later} disabled={isLast} onClick={() => step(1)} />
+          </span>
+        )}
       </figcaption>
       <section
         class="scroller"
@@ -82,11 +104,11 @@ function Bars({ currency, months }: { currency: string; months: ReadonlyMap<stri
                 <RowHead>
                   <span aria-hidden="true">
                     {format.month(month, 'short')}
-                    <small>{month.endsWith('-01') || month === all[0] ? month.slice(0, 4) : '\u00a0'}</small>
+                    <small>{isYearShown(month) ? month.slice(0, 4) : '\u00a0'}</small>
                   </span>
                   <span class="hidden">{format.month(month)}</span>
                 </RowHead>
-                <Bar cents={months.get(month) ?? 0} currency={currency} highest={highest} />
+                <Bar cents={months.get(month) ?? 0} currency={currency} scale={scale} />
               </tr>
             ))}
           </tbody>
@@ -96,17 +118,83 @@ function Bars({ currency, months }: { currency: string; months: ReadonlyMap<stri
   )
 }
 
-/** An attribute of the drawing, because the page's policy allows no inline style. */
-const maxBarPx = 112
+/** Steps of as many months as are in sight, at first the newest. */
+function useSteps(content: string) {
+  const scroller = useRef<HTMLElement>(null)
+  const [isFirst, setFirst] = useState(true)
+  const [isLast, setLast] = useState(true)
+  useEffect(() => {
+    const { current } = scroller
+    if (current === null) return
+    let isAtEnd = true
+    let width = 0
+    const measure = () => {
+      // Of another width: the observer comes next.
+      if (current.clientWidth !== width) return
+      isAtEnd = current.scrollLeft + current.clientWidth > current.scrollWidth - 2
+      setFirst(current.scrollLeft < 2)
+      setLast(isAtEnd)
+    }
+    const observer = new ResizeObserver(() => {
+      width = current.clientWidth
+      if (isAtEnd) current.scrollLeft = current.scrollWidth
+      measure()
+    })
+    observer.observe(current)
+    current.addEventListener('scroll', measure)
+    return () => {
+      observer.disconnect()
+      current.removeEventListener('scroll', measure)
+    }
+  }, [content])
+  const step = (direction: number) =>
+    scroller.current?.scrollBy({ left: direction * scroller.current.clientWidth })
+  return { scroller, isFirst, isLast, step }
+}
 
-function Bar({ cents, currency, highest }: { cents: number; currency: string; highest: number }) {
+const barsPx = 112
+/** Room for an amount above or below the bars. */
+const labelPx = 18
+
+/** Attributes of the drawing, because the page's policy allows no inline style. */
+function createScale(amounts: readonly number[]) {
+  const highest = Math.max(...amounts, 0)
+  const lowest = Math.min(...amounts, 0)
+  const pxOf = (cents: number) => Math.round((cents / (highest - lowest || 1)) * barsPx)
+  const zeroPx = labelPx + pxOf(highest)
+  return {
+    zeroPx,
+    heightPx: labelPx + barsPx + (lowest < 0 ? labelPx : 1),
+    barOf(cents: number) {
+      const height = Math.max(2, pxOf(Math.abs(cents)))
+      return cents > 0
+        ? { y: zeroPx - height, height, textY: zeroPx - height - 5 }
+        : { y: zeroPx, height, textY: zeroPx + height + 13 }
+    },
+  }
+}
+
+interface BarProps {
+  cents: number
+  currency: string
+  scale: ReturnType<typeof createScale>
+}
+
+function Bar({ cents, currency, scale }: BarProps) {
   const { format } = usePage()
-  const height = cents <= 0 ? 0 : Math.max(2, Math.round((cents / highest) * maxBarPx))
+  const { y, height, textY } = scale.barOf(cents)
   return (
     <Cell title={format.amount(cents, currency)}>
-      <span aria-hidden="true">{cents === 0 ? '' : format.brief(cents, currency)}</span>
-      <svg height={height} aria-hidden="true" focusable="false">
-        <rect width="100%" height="100%" />
+      <svg height={scale.heightPx} aria-hidden="true" focusable="false">
+        <rect class="zero" y={scale.zeroPx} width="100%" height="1" />
+        {cents !== 0 && (
+          <>
+            <rect class="amount" x="20%" y={y} width="60%" height={height} rx="3" />
+            <text x="50%" y={textY}>
+              {format.brief(cents, currency)}
+            </text>
+          </>
+        )}
       </svg>
       <span class="hidden">{format.amount(cents, currency)}</span>
     </Cell>

@@ -1,6 +1,6 @@
 /** Invoices as a table for spreadsheets, as the language's own Excel opens it. */
 import type { Invoice } from '../client/client.ts'
-import { writeAmount } from '../money.ts'
+import { includedTaxOf, writeAmount } from '../money.ts'
 import { describeDocument } from './badge.tsx'
 import type { Language, Words } from './words/words.ts'
 
@@ -33,6 +33,7 @@ export function createCsv(language: Language, words: Words) {
         amount(invoice.discount_cents),
         { number: invoice.tax_percent === null ? '' : String(invoice.tax_percent) },
         amount(invoice.tax_cents),
+        amount(includedTaxOf(invoice)),
         amount(invoice.total_cents),
         text(currency.toUpperCase()),
         text(invoice.id),
@@ -46,7 +47,7 @@ function columns(words: Words): string[] {
   return [
     ...[column.number, column.issued, words.customer, words.taxId, column.status, column.document],
     ...[`${column.document} (ID)`, words.subtotal, words.discount, `${words.tax(null)} %`, words.tax(null)],
-    ...[words.column.total, words.currency, `${column.number} (ID)`],
+    ...[words.taxInSubtotal, words.column.total, words.currency, `${column.number} (ID)`],
   ]
 }
 

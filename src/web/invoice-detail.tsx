@@ -30,7 +30,12 @@ export function InvoiceDetail({ id }: { id: string }) {
     <>
       {session.invoice === null && <BackLink to={{ invoice: null }} />}
       {problem !== null && (
-        <ProblemNotice problem={problem} retry={retry} back={() => nav.go({ invoice: null })} />
+        <ProblemNotice
+          problem={problem}
+          retry={retry}
+          hasContent={isThere}
+          back={() => nav.go({ invoice: null })}
+        />
       )}
       {!isThere && problem === null && <Loading retry={retry} />}
       {invoice && !isBarred && (
@@ -55,11 +60,14 @@ export function InvoiceDetail({ id }: { id: string }) {
             </dl>
           </header>
           <Lines invoice={invoice} />
-          <h3>{words.documents}</h3>
-          <div class="pdfs stack">
-            <PdfButton invoice={invoice} kind="ix" />
-            <PdfButton invoice={invoice} kind="payments" />
-          </div>
+          <section class="documents stack" aria-label={words.documents}>
+            <h3>{words.documents}</h3>
+            <div class="pdfs stack">
+              <PdfButton invoice={invoice} kind="ix" />
+              <PdfButton invoice={invoice} kind="payments" />
+            </div>
+          </section>
+          <p class="on-paper">{words.statementOf(format.moment(new Date()))}</p>
           <Freshness syncedAt={result?.syncedAt ?? null} changes={0} />
         </article>
       )}

@@ -10,6 +10,7 @@ import { Freshness } from './freshness.tsx'
 import { InvoiceTable } from './invoice-table.tsx'
 import { Loading, Notice, ProblemNotice } from './notice.tsx'
 import { Pager } from './pager.tsx'
+import { PaperHead } from './paper.tsx'
 import { listKey, listQuery } from './url-state.ts'
 import { useLive } from './use-live.ts'
 
@@ -19,7 +20,7 @@ export function InvoiceList() {
   const { result, isCurrent, problem, retry } = useLive<Answer>(listKey(session.customer, query), call =>
     client.invoices.list(session.customer, query, call),
   )
-  const changed = useChanged(result?.data, JSON.stringify(query))
+  const changed = useChanged(isCurrent ? result?.data : undefined, JSON.stringify(query))
   const hasFilters = Object.keys(nav.state.filters).length > 0
   const clear = () => nav.go({ filters: {}, page: 1 })
   const answer = result?.data
@@ -28,7 +29,9 @@ export function InvoiceList() {
 
   return (
     <>
-      {problem !== null && <ProblemNotice problem={problem} retry={retry} back={clear} />}
+      {problem !== null && (
+        <ProblemNotice problem={problem} retry={retry} hasContent={answer !== undefined} back={clear} />
+      )}
       {!isBarred && answer && result && (answer.total > 0 || hasFilters) && (
         <>
           <Chart total={answer.total} etag={result.etag} rows={isCurrent ? answer.invoices : null} />
@@ -40,6 +43,7 @@ export function InvoiceList() {
               </Notice>
             ) : (
               <>
+                <PrintHead answer={answer} />
                 <div class="bar row" tabIndex={-1}>
                   <p class="found strong" role="status">
                     {words.found(format.count(answer.total), answer.total)}
@@ -64,7 +68,29 @@ export function InvoiceList() {
   )
 }
 
-/** Ids of the invoices that changed while the same list was shown, and the number of such changes. */
+/** The screen has the page's own title and pager. */
+function PrintHead({ answer }: { answer: Answer }) {
+  const { nav, words, format } = usePage()
+  const { invoices, page, page_size, total } = answer
+  const before = (page - 1) * page_size
+  const found = words.found(format.count(total), total)
+  return (
+    <header class="on-paper">
+      <h2>{words.history}</h2>
+      <PaperHead invoice={invoices[0]} filters={nav.state.filters} />
+      <p>
+        {invoices.length === total
+          ? found
+          : words.part(format.count(before + 1), format.count(before + invoices.length), found)}
+      </p>
+    </header>
+  )
+}
+
+/**
+ * Ids of the invoices that changed while the same list was shown, and the number of such changes. `answer` is undefined while
+ * it is of another question.
+ */
 function useChanged(answer: Answer | undefined, question: string) {
   const before = useRef<{ question: string; texts: Map<string, string> } | null>(null)
   const [changed, setChanged] = useState({ ids: new Set<string>(), changes: 0 })

@@ -1,11 +1,12 @@
 /** The line items and the totals. */
 import type { InvoiceDetail } from '../client/client.ts'
+import { includedTaxOf } from '../money.ts'
 import { usePage } from './context.ts'
 import { NumberCell, RowHead, TableHead } from './table.tsx'
 
 export function Lines({ invoice }: { invoice: InvoiceDetail }) {
   const { words, format } = usePage()
-  const { lines, lines_source, currency, discount_cents, tax_percent } = invoice
+  const { lines, lines_source, currency } = invoice
   const hasDiscounts = lines.some(line => line.discount_cents !== 0)
   const amount = (cents: number | null) => (cents === null ? '' : format.amount(cents, currency))
   const discounts = hasDiscounts ? [words.discount] : []
@@ -38,24 +39,37 @@ export function Lines({ invoice }: { invoice: InvoiceDetail }) {
           </tbody>
         </table>
       )}
-      <dl class="totals stack">
-        <Total name={words.subtotal} amount={amount(invoice.subtotal_cents)} />
-        {discount_cents !== 0 && <Total name={words.discount} amount={amount(-discount_cents)} />}
-        <Total
-          name={words.tax(tax_percent === null ? null : format.percent(tax_percent))}
-          amount={amount(invoice.tax_cents)}
-        />
-        <Total class="grand" name={words.column.total} amount={amount(invoice.total_cents)} />
-      </dl>
+      <Totals invoice={invoice} />
     </section>
   )
 }
 
-function Total({ name, amount, class: kind = '' }: { name: string; amount: string; class?: string }) {
-  return (
+/** Every line is added; tax within the prices stands below the total. */
+function Totals({ invoice }: { invoice: InvoiceDetail }) {
+  const { words, format } = usePage()
+  const { subtotal_cents, discount_cents, tax_cents, tax_percent, total_cents, currency } = invoice
+  const percent = tax_percent === null ? null : format.percent(tax_percent)
+  const included = includedTaxOf(invoice)
+  const added = tax_cents - included
+  const rest = total_cents - subtotal_cents + discount_cents - added
+  const total = (name: string, cents: number, kind = '') => (
     <div class={kind}>
       <dt>{name}</dt>
-      <dd>{amount}</dd>
+      <dd>{format.amount(cents, currency)}</dd>
     </div>
+  )
+  return (
+    <>
+      <dl class="totals stack">
+        {total(words.subtotal, subtotal_cents)}
+        {discount_cents !== 0 && total(words.discount, -discount_cents)}
+        {included === 0 && total(words.tax(percent), added)}
+        {rest !== 0 && total(rest > 0 ? words.otherCharges : words.otherCredits, rest)}
+        {total(words.column.total, total_cents, 'grand')}
+      </dl>
+      {included !== 0 && (
+        <p class="included quiet">{`${words.taxIncluded(percent)}: ${format.amount(included, currency)}`}</p>
+      )}
+    </>
   )
 }

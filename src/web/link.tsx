@@ -5,6 +5,7 @@ import type { UrlState } from './url-state.ts'
 
 interface LinkProps {
   to: Partial<UrlState>
+  /** `button` looks like the buttons beside it. */
   class?: string
   children: ComponentChildren
 }
@@ -19,7 +20,7 @@ export function Link({ to, class: name = '', children }: LinkProps) {
   }
   if (href === undefined)
     return (
-      <button type="button" class={`link ${name}`} onClick={go}>
+      <button type="button" class={name === 'button' ? '' : `link ${name}`} onClick={go}>
         {children}
       </button>
     )
@@ -35,7 +36,7 @@ export function BackLink({ to }: { to: Partial<UrlState> }) {
   return (
     <p class="back">
       <Link to={to}>
-        <span aria-hidden="true">← </span>
+        <span aria-hidden="true">‹ </span>
         {words.back}
       </Link>
     </p>

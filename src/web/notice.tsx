@@ -29,11 +29,13 @@ export function Notice({ title, lead, tone = 'calm', details, children }: Notice
 interface ProblemNoticeProps {
   problem: Problem
   retry(): void
+  /** Whether an earlier answer stays in sight. */
+  hasContent: boolean
   /** Leaves an invoice that does not exist, or a search that the service refuses. */
   back?: (() => void) | undefined
 }
 
-export function ProblemNotice({ problem, retry, back }: ProblemNoticeProps) {
+export function ProblemNotice({ problem, retry, hasContent, back }: ProblemNoticeProps) {
   const { words, leave, session } = usePage()
   const { kind, requestId, retryAt } = problem
   const hasNoAccess = kind === 'expired' || kind === 'revoked' || kind === 'forbidden'
@@ -44,7 +46,12 @@ export function ProblemNotice({ problem, retry, back }: ProblemNoticeProps) {
       {requestId !== null && kind === 'broken' && <p class="quiet">{words.reference(requestId)}</p>}
     </>
   )
-  const lead = kind === 'limited' ? undefined : words[`${kind}Lead`]
+  const lead =
+    kind === 'limited'
+      ? undefined
+      : kind === 'offline' && !hasContent
+        ? words.offlineFirstLead
+        : words[`${kind}Lead`]
   return (
     <Notice title={words[kind]} lead={lead} tone="warning" details={details}>
       {canGoBack ? (

@@ -7,9 +7,9 @@ import { usePage } from './context.ts'
 import { BackLink } from './link.tsx'
 import { isBilled } from './month-totals.ts'
 import { Notice, ProblemNotice } from './notice.tsx'
+import { PaperHead } from './paper.tsx'
 import { describeProblem, type Problem } from './problem.ts'
 import { Cell, NumberCell, RowHead, TableHead } from './table.tsx'
-import type { Words } from './words/words.ts'
 
 interface State {
   invoices: readonly Invoice[]
@@ -25,7 +25,7 @@ export function Statement() {
   return (
     <>
       <BackLink to={{ isStatement: false }} />
-      {problem !== null && <ProblemNotice problem={problem} retry={retry} />}
+      {problem !== null && <ProblemNotice problem={problem} retry={retry} hasContent={false} />}
       {!isDone && problem === null && (
         <Notice title={words.loading}>
           <progress value={invoices.length} max={total || 1} aria-label={words.loading} />
@@ -40,46 +40,26 @@ export function Statement() {
 
 function Paper({ invoices, filters }: { invoices: readonly Invoice[]; filters: InvoiceFilters }) {
   const { words, format } = usePage()
-  const [newest] = invoices
-  const { date_from, date_to } = filters
   const { column } = words
-  const others = describeFilters(filters, words)
   return (
     <article class="card statement">
       <header class="stack">
         <h2>{words.statementTitle}</h2>
         <Button text={words.print} class="primary" onClick={() => print()} />
-        <p>
-          <strong>{newest?.display_name}</strong>
-          {newest?.customer_tax_id && (
-            <span>
-              {words.taxId} {newest.customer_tax_id}
-            </span>
-          )}
-        </p>
-        <p>
-          <span>
-            {words.statementRange(
-              date_from ? format.day(date_from) : null,
-              date_to ? format.day(date_to) : null,
-            )}
-          </span>
-          {others !== '' && <span>{words.statementFilters(others)}</span>}
-          <span class="quiet">{words.statementOf(format.moment(new Date()))}</span>
-        </p>
+        <PaperHead invoice={invoices[0]} filters={filters} />
       </header>
-      <table>
+      <table class="ledger" role="table" aria-label={words.statementTitle}>
         <TableHead
           texts={[column.number, column.issued, column.status, column.document]}
-          numbers={[column.total]}
+          numbers={[words.totalWithTax]}
         />
-        <tbody>
+        <tbody role="rowgroup">
           {invoices.map(invoice => (
-            <tr key={invoice.id}>
+            <tr role="row" key={invoice.id}>
               <RowHead>{invoice.number ?? words.noNumber}</RowHead>
-              <Cell>{format.day(invoice.issued_at)}</Cell>
-              <Cell>{words.status[invoice.status]}</Cell>
-              <Cell>{describeDocument(invoice, words)}</Cell>
+              <Cell class="day">{format.day(invoice.issued_at)}</Cell>
+              <Cell class="payment">{words.status[invoice.status]}</Cell>
+              <Cell class="document">{describeDocument(invoice, words)}</Cell>
               <NumberCell text={format.amount(invoice.total_cents, invoice.currency)} />
             </tr>
           ))}
@@ -94,45 +74,40 @@ function Totals({ invoices }: { invoices: readonly Invoice[] }) {
   const { words, format } = usePage()
   const billed = invoices.filter(isBilled)
   const currencies = [...new Set(billed.map(({ currency }) => currency))].toSorted()
-  const sum = (currency: string, only?: Invoice['status']) => {
-    const counted = billed.filter(
-      invoice => invoice.currency === currency && (only === undefined || invoice.status === only),
-    )
+  const sum = (currency: string, centsOf: (invoice: Invoice) => number) => {
+    const counted = billed.filter(invoice => invoice.currency === currency)
     return format.amount(
-      counted.reduce((total, { total_cents }) => total + total_cents, 0),
+      counted.reduce((total, invoice) => total + centsOf(invoice), 0),
       currency,
     )
   }
+  const only = (wanted: Invoice['status']) => (invoice: Invoice) =>
+    invoice.status === wanted ? invoice.total_cents : 0
+  const includesTax = words.taxIncluded(null)
   return (
-    <table class="by-currency">
+    <table class="by-currency" role="table">
       <caption>
         {words.totals} <span class="quiet">{words.chartNote}</span>
       </caption>
-      <TableHead texts={[words.currency]} numbers={[words.paid, words.status.open, words.billed]} />
-      <tbody>
+      <TableHead
+        texts={[words.currency]}
+        numbers={[words.paid, words.status.open, words.billed, includesTax]}
+      />
+      <tbody role="rowgroup">
         {currencies.map(currency => (
-          <tr key={currency}>
+          <tr role="row" key={currency}>
             <RowHead>{currency.toUpperCase()}</RowHead>
-            <NumberCell text={sum(currency, 'paid')} />
-            <NumberCell text={sum(currency, 'open')} />
-            <Cell class="number">
-              <strong>{sum(currency)}</strong>
+            <NumberCell label={words.paid} text={sum(currency, only('paid'))} />
+            <NumberCell label={words.status.open} text={sum(currency, only('open'))} />
+            <Cell class="number" data-label={words.billed}>
+              <strong>{sum(currency, ({ total_cents }) => total_cents)}</strong>
             </Cell>
+            <NumberCell label={includesTax} text={sum(currency, ({ tax_cents }) => tax_cents)} />
           </tr>
         ))}
       </tbody>
     </table>
   )
-}
-
-function describeFilters({ status, ix_status, q }: InvoiceFilters, words: Words): string {
-  return [
-    status && words.status[status],
-    ix_status && (words.document[ix_status] ?? ix_status),
-    q && `“${q}”`,
-  ]
-    .filter(Boolean)
-    .join(', ')
 }
 
 /** Paper does not change, so the invoices are read once; a change meanwhile makes the reading begin again. */

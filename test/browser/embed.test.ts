@@ -97,6 +97,15 @@ describe('the invoices in another page', { concurrency: 3 }, () => {
       )
       assert.equal(shown, 'rgb(120, 0, 120)')
       await page.getByRole('button', { name: 'All invoices' }).click()
+      const looks = await page.evaluate(`(() => {
+        const buttons = [...document.querySelector('fatura-invoices').shadowRoot.querySelectorAll('button')]
+        return ['Previous', 'Next', 'CSV', 'Statement'].map(text => {
+          const button = buttons.find(({ textContent }) => textContent === text)
+          const { borderTopWidth, height, paddingLeft, textDecorationLine } = getComputedStyle(button)
+          return [borderTopWidth, height, paddingLeft, textDecorationLine].join(' ')
+        })
+      })()`)
+      assert.equal(new Set(looks as string[]).size, 1, `steps look like the buttons beside them: ${looks}`)
       await page.getByLabel('Payment').selectOption('Paid')
       await page.locator('.found', { hasText: /^7 invoices$/ }).waitFor()
       assert.equal(page.url(), address)

@@ -8,9 +8,38 @@ import type { Page } from 'playwright-core'
 import { loadPage } from '../../src/http/web-files.ts'
 import { bothSystems, makeHistory, startPages } from '../support/billing-page.ts'
 import { lacksChromium } from '../support/browser.ts'
+import { makeLine, makeRecord, withDocument } from '../support/records.ts'
 
 const axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
-const { service, open } = await startPages({ ...bothSystems, records: makeHistory(63) })
+const unbroken = (length: number) => 'W'.repeat(length)
+/** Words without a place to break, in every text that a payment platform lets somebody type. */
+const longWords = makeRecord(
+  {
+    id: 'in_long',
+    customer_id: 'cus_long',
+    number: unbroken(60),
+    display_name: unbroken(90),
+    customer_tax_id: unbroken(40),
+    ...withDocument,
+    ix_status: unbroken(50),
+    subtotal_cents: 987_654_321_00,
+    discount_cents: 87_654_321_00,
+    tax_cents: 207_000_000_00,
+    total_cents: 1_107_000_000_00,
+  },
+  [
+    makeLine({
+      description: `https://example.com/${unbroken(60)}`,
+      quantity: 1_234_567,
+      unit_amount_cents: 800,
+      subtotal_cents: 987_654_321_00,
+      discount_cents: 87_654_321_00,
+      amount_cents: 900_000_000_00,
+    }),
+    makeLine({ description: unbroken(200) }),
+  ],
+)
+const { service, open } = await startPages({ ...bothSystems, records: [...makeHistory(63), longWords] })
 const options = { timeout: 180_000, skip: lacksChromium }
 
 /** Each view, with what shows that it is there. The first is where a page is opened. */
@@ -67,6 +96,41 @@ describe('the billing page for everybody', { concurrency: 3 }, () => {
         const width = Number(await page.evaluate('document.documentElement.scrollWidth'))
         assert.ok(width <= size.width, `${view}: ${width} px at ${size.width}`)
         await screenshot(page, `${view}-${size.width}`)
+      }
+    }
+  })
+
+  test('long words wrap: every amount and text lies inside its card, whole', options, async t => {
+    const { page } = await open(t, { customer: 'cus_long' })
+    for (const [path, amount] of [
+      ['/', '.invoices .number'],
+      ['/?invoice=in_long', '.lines .number'],
+      ['/?statement=1', '.statement .number'],
+    ] as const) {
+      if (path !== '/') await page.goto(service.address + path)
+      await page.locator(amount).first().waitFor()
+      for (const width of [320, 390, 700, 1280]) {
+        await page.setViewportSize({ width, height: 800 })
+        const outside = await page.evaluate(`(() => {
+          const parts = [...document.querySelectorAll('.card :is(th, td, dt, dd, h2, p, button, a, .badge)')]
+          return parts.flatMap(part => {
+            const { left, right, width } = part.getBoundingClientRect()
+            const card = part.closest('.card').getBoundingClientRect()
+            const isOutside = left < card.left || right > card.right || part.scrollWidth > Math.ceil(width) + 1
+            return isOutside && width > 0 && !part.closest('thead, .scroller, .hidden') ? [part.className + ' ' + part.textContent] : []
+          })
+        })()`)
+        assert.deepEqual(outside, [], `${path} at ${width} px`)
+        const lines = await page.evaluate(`[...document.querySelectorAll('.number, .sum, .totals dd')]
+          .filter(({ offsetHeight, textContent }) => textContent !== '' && offsetHeight > 0)
+          .filter(part => {
+            const range = document.createRange()
+            range.selectNodeContents(part)
+            const tops = [...range.getClientRects()].map(({ top }) => top)
+            return Math.max(...tops) - Math.min(...tops) > 8
+          }).map(({ textContent }) => textContent)`)
+        assert.deepEqual(lines, [], `amounts in one piece: ${path} at ${width} px`)
+        await screenshot(page, `long-${path.replace(/\W+/g, '-')}-${width}`)
       }
     }
   })

@@ -24,7 +24,19 @@ const hostile = makeRecord({
   total_cents: -1_050,
   currency: 'eur',
 })
-const { open } = await startPages({ ...bothSystems, payments, records: [...history, hostile] })
+/** Tax in the prices; with shipping; with a credit. */
+const taxes = [
+  { subtotal_cents: 46_935, discount_cents: 6_806, tax_cents: 7_504, total_cents: 40_129 },
+  { subtotal_cents: 10_000, discount_cents: 0, tax_cents: 2_300, total_cents: 12_800 },
+  { subtotal_cents: 10_000, discount_cents: 1_000, tax_cents: 2_070, total_cents: 10_570 },
+].map((amounts, index) =>
+  makeRecord({ id: `in_tax${index}`, number: `T-${index}`, customer_id: 'cus_tax', ...amounts }),
+)
+const { service, open } = await startPages({
+  ...bothSystems,
+  payments,
+  records: [...history, hostile, ...taxes],
+})
 const options = { timeout: 180_000, skip: lacksChromium }
 const rows = 'table.invoices tbody tr'
 
@@ -52,7 +64,7 @@ describe('what is taken along', { concurrency: 3 }, () => {
     assert.equal(lines.length, paid.length + 1)
     assert.match(
       lines[1] ?? '',
-      /^FT-0123;2026-09-30;Padaria Simões, Lda\.;PT123456789;Paga;Emitido e liquidado;1000;1003,71;0,00;23;230,85;1234,56;EUR;in_0123$/,
+      /^FT-0123;2026-09-30;Padaria Simões, Lda\.;PT123456789;Paga;Emitido e liquidado;1000;1003,71;0,00;23;230,85;0,00;1234,56;EUR;in_0123$/,
     )
     assert.ok(
       lines.some(line => /;123468;JPY;/.test(line)) || lines.some(line => /;1234\d\d;JPY;/.test(line)),
@@ -67,6 +79,51 @@ describe('what is taken along', { concurrency: 3 }, () => {
     const [, line] = bytes.toString().split('\r\n')
     assert.equal(line?.slice(0, 42), `'=1+1,2026-03-02,"'@cmd; ""quoted"", é",PT`)
     assert.match(line ?? '', /,-10\.50,EUR,in_hostile$/)
+    assertClean()
+  })
+
+  test('amounts add up as they are read; tax within the prices is named and not added', options, async t => {
+    const { page, assertClean } = await open(t, { customer: 'cus_tax', locale: 'pt-PT' })
+    const { bytes } = await take(page, 'CSV')
+    const [head = '', ...lines] = bytes.toString().trimEnd().split('\r\n')
+    const column = head.split(';').indexOf('IVA incluído no subtotal')
+    const amountsOf = (line: string) =>
+      line
+        .split(';')
+        .slice(column - 4, column + 2)
+        .join(' ')
+    assert.deepEqual(lines.map(amountsOf), [
+      '100,00 10,00 23 20,70 0,00 105,70',
+      '100,00 0,00 23 23,00 0,00 128,00',
+      '469,35 68,06 23 75,04 75,04 401,29',
+    ])
+    await page.getByRole('link', { name: 'Extrato' }).click()
+    await page.getByRole('columnheader', { name: 'Total com IVA' }).waitFor()
+    assert.match((await page.locator('.by-currency').textContent()) ?? '', /Inclui IVA.*634,99\s€118,74\s€$/)
+    for (const [id, expected] of [
+      ['in_tax0', ['Subtotal 469,35', 'Desconto -68,06', 'Total 401,29', 'Inclui IVA (23%): 75,04 €']],
+      ['in_tax1', ['Subtotal 100,00', 'IVA (23%) 23,00', 'Portes e outros encargos 5,00', 'Total 128,00']],
+      [
+        'in_tax2',
+        [
+          'Subtotal 100,00',
+          'Desconto -10,00',
+          'IVA (23%) 20,70',
+          'IVA já incluído e créditos -5,00',
+          'Total 105,70',
+        ],
+      ],
+    ] as const) {
+      await page.goto(`${service.address}/?invoice=${id}`)
+      await page.locator('.totals').waitFor()
+      const shown =
+        await page.evaluate(`[...document.querySelectorAll('.totals > *, .included')].map(({ children, textContent }) =>
+        children.length === 2 ? children[0].textContent + ' ' + parseFloat(children[1].textContent.replace(',', '.')).toFixed(2).replace('.', ',') : textContent)`)
+      assert.deepEqual(
+        (shown as string[]).map(text => text.replaceAll(/\s/g, ' ')),
+        expected,
+      )
+    }
     assertClean()
   })
 
@@ -133,13 +190,13 @@ describe('what is taken along', { concurrency: 3 }, () => {
       await page.getByRole('heading', { name: 'Statement of invoices' }).waitFor()
       const found = history.filter(({ invoice }) => invoice.issued_at >= '2026')
       assert.equal(await page.locator('.statement table').first().locator('tbody tr').count(), found.length)
-      const sum = (currency: string, only?: string) =>
+      const sum = (currency: string, only?: string, field: 'total_cents' | 'tax_cents' = 'total_cents') =>
         found.reduce(
           (total, { invoice }) =>
             invoice.currency === currency &&
             !['draft', 'void'].includes(invoice.status) &&
             (only === undefined || invoice.status === only)
-              ? total + invoice.total_cents
+              ? total + invoice[field]
               : total,
           0,
         )
@@ -156,14 +213,44 @@ describe('what is taken along', { concurrency: 3 }, () => {
             amount(sum(currency, 'paid'), currency.toUpperCase()),
             amount(sum(currency, 'open'), currency.toUpperCase()),
             amount(sum(currency), currency.toUpperCase()),
+            amount(sum(currency, undefined, 'tax_cents'), currency.toUpperCase()),
           ].join(''),
         ),
       )
       await page.emulateMedia({ media: 'print' })
+      await page.getByRole('heading', { name: 'Statement of invoices' }).waitFor()
       for (const hidden of ['header.top', '.back'])
         assert.equal(await page.locator(hidden).isVisible(), false)
       assert.equal(await page.getByRole('button').count(), 0, 'nothing to press on paper')
       assert.equal(await page.locator('.statement').isVisible(), true)
+      assertClean()
+    },
+  )
+
+  test(
+    'a printed list has a title, customer, day, filters and its place in the whole; nothing is empty',
+    options,
+    async t => {
+      const { page, assertClean } = await open(t, { path: '/?status=paid&page=2' })
+      await page.locator('.charts').waitFor()
+      await page.emulateMedia({ media: 'print' })
+      const text = String(await page.evaluate('document.body.innerText'))
+      const paid = history.filter(({ invoice }) => invoice.status === 'paid').length
+      for (const part of [
+        'Billing history',
+        'Padaria Simões, Lda.',
+        'Tax ID PT123456789',
+        'Only: Paid',
+        `11–20 of ${paid} invoices`,
+      ])
+        assert.ok(text.includes(part), `${part} in ${text}`)
+      assert.match(text, /As of \d+ \w+ \d{4}/)
+      assert.equal(await page.getByRole('button').count(), 0, 'nothing to press on paper')
+      await page.goto(`${service.address}/?invoice=in_0123`)
+      await page.locator('.detail').waitFor()
+      const detail = String(await page.evaluate('document.body.innerText'))
+      assert.match(detail, /FT-0123.*As of \d+ \w+ \d{4}/s)
+      assert.doesNotMatch(detail, /Documents/, 'no heading without a content')
       assertClean()
     },
   )

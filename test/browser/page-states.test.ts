@@ -150,6 +150,23 @@ describe('a state with nothing to show', { concurrency: 3 }, () => {
     },
   )
 
+  test('offline from the start: nothing is said of what is not there', options, async t => {
+    let isOffline = true
+    const { page, assertClean } = await open(t, {
+      async prepare(page) {
+        await page.clock.install()
+        await page.route(lists, route => (isOffline ? route.abort('internetdisconnected') : route.continue()))
+      },
+    })
+    const notice = page.getByRole('alert').filter({ hasText: 'No connection' })
+    await notice.getByText('The invoices appear by themselves as soon as there is a connection.').waitFor()
+    assert.equal(await page.getByText('What you see was loaded before').count(), 0)
+    isOffline = false
+    await page.clock.fastForward(60_000)
+    await page.locator(rows).first().waitFor()
+    assertClean(failedLoad)
+  })
+
   test('a fault of the service: it says so with a reference, and can be tried again', options, async t => {
     const { page, assertClean } = await open(t, {
       prepare: failOnce(500, { 'request-id': 'req_1' }, { code: 'internal', message: 'A fault.' }),

@@ -7,6 +7,8 @@ import { bothSystems, makeHistory, startPages } from '../support/billing-page.ts
 import { lacksChromium } from '../support/browser.ts'
 import { makeRecord } from '../support/records.ts'
 
+type Box = Record<'top' | 'bottom' | 'height', number>
+
 const history = makeHistory(63)
 const { service, open } = await startPages({ records: history, ...bothSystems })
 const options = { timeout: 180_000, skip: lacksChromium }
@@ -147,36 +149,104 @@ describe('the billing page', { concurrency: 3 }, () => {
     assertClean()
   })
 
-  test(
-    'the chart is a table of months for each currency, without drafts and cancelled invoices',
-    options,
-    async t => {
-      const { page, assertClean } = await open(t, { path: '/?date_from=2026-08-01' })
-      const chart = page.getByRole('table', { name: 'Billed by month, EUR' })
-      await chart.waitFor()
-      const cells = await page.evaluate(`(() => {
+  test('the chart is a table of months, without drafts and cancelled invoices', options, async t => {
+    const { page, assertClean } = await open(t, { path: '/?date_from=2026-08-01' })
+    const chart = page.getByRole('table', { name: 'Billed by month, EUR' })
+    await chart.waitFor()
+    const cells = await page.evaluate(`(() => {
     const tables = [...document.querySelectorAll('.charts table')]
-    const { rows } = tables.find(table => table.ariaLabel.endsWith('EUR')).tBodies[0]
+    const { rows } = tables[0].tBodies[0]
     return [...rows].map(row => [...row.children].map(cell => cell.querySelector('.hidden').textContent))
   })()`)
-      const expected = new Map<string, number>()
-      for (const { invoice } of history) {
-        const { issued_at, status, currency, total_cents } = invoice
-        if (issued_at < '2026-08' || currency !== 'eur' || status === 'draft' || status === 'void') continue
-        const month = issued_at.slice(0, 7)
-        expected.set(month, (expected.get(month) ?? 0) + total_cents)
+    const expected = new Map<string, number>()
+    for (const { invoice } of history) {
+      const { issued_at, status, currency, total_cents } = invoice
+      if (issued_at < '2026-08' || currency !== 'eur' || status === 'draft' || status === 'void') continue
+      const month = issued_at.slice(0, 7)
+      expected.set(month, (expected.get(month) ?? 0) + total_cents)
+    }
+    const words = { '2026-08': 'August 2026', '2026-09': 'September 2026' }
+    assert.deepEqual(
+      cells,
+      Object.entries(words).map(([month, name]) => [
+        name,
+        new Intl.NumberFormat('en-GB', { style: 'currency', currency: 'EUR' }).format(
+          (expected.get(month) ?? 0) / 100,
+        ),
+      ]),
+    )
+    assert.equal(await page.locator('[style]').count(), 0, 'no style stands in the page')
+    assertClean()
+  })
+
+  test(
+    'the chart shows whole months, steps to earlier ones, and draws a month below zero',
+    options,
+    async t => {
+      for (const [month, total_cents, currency] of [
+        ...Array.from({ length: 30 }, (_, month) => [month, 100_00, 'eur'] as const),
+        [28, -500_00, 'eur'],
+        [29, 300_00, 'usd'],
+        [29, 200, 'jpy'],
+      ] as const)
+        await service.save(
+          makeRecord({
+            id: `in_chart${month}${currency}${total_cents}`,
+            customer_id: 'cus_chart',
+            issued_at: new Date(Date.UTC(2024, month, 10)).toISOString(),
+            total_cents,
+            currency,
+          }),
+        )
+      const { page, assertClean } = await open(t, { customer: 'cus_chart' })
+      await page.getByRole('table', { name: 'Billed by month, EUR' }).waitFor()
+      assert.equal(await page.locator('.bars').count(), 1, 'one currency at a time')
+      const earlier = page.getByRole('button', { name: 'Earlier months' })
+      /** Clicks until there is nowhere left to go, and the button shows that. */
+      const goTo = async (end: 'Earlier' | 'Later') => {
+        const isThere = end === 'Earlier' ? 'scrollLeft < 2' : 'scrollLeft + clientWidth > scrollWidth - 2'
+        while (
+          !(await page.evaluate(`(() => {
+            const { scrollLeft, clientWidth, scrollWidth } = document.querySelector('.scroller')
+            const button = document.querySelector('[aria-label="${end} months"]')
+            if (!(${isThere})) button?.click()
+            return ${isThere} && button?.disabled
+          })()`))
+        );
       }
-      const words = { '2026-08': 'August 2026', '2026-09': 'September 2026' }
-      assert.deepEqual(
-        cells,
-        Object.entries(words).map(([month, name]) => [
-          name,
-          new Intl.NumberFormat('en-GB', { style: 'currency', currency: 'EUR' }).format(
-            (expected.get(month) ?? 0) / 100,
-          ),
-        ]),
-      )
-      assert.equal(await page.locator('[style]').count(), 0, 'no style stands in the page')
+      /** Months whose columns are in sight, wholly or in part. */
+      const inSight = () =>
+        page.evaluate(`(() => {
+        const frame = document.querySelector('.scroller').getBoundingClientRect()
+        return [...document.querySelectorAll('.bars tbody tr')].flatMap(row => {
+          const { left, right } = row.getBoundingClientRect()
+          const part = (Math.min(right, frame.right) - Math.max(left, frame.left)) / (right - left)
+          return part > 0.02 ? [[row.querySelector('.hidden').textContent, part > 0.98]] : []
+        })
+      })()`) as Promise<[string, boolean][]>
+      assert.equal((await inSight()).at(-1)?.[0], 'June 2026', 'the newest at first')
+      for (const width of [390, 700, 1280]) {
+        await page.setViewportSize({ width, height: 900 })
+        await goTo('Later')
+        const months = await inSight()
+        assert.equal(months.at(-1)?.[0], 'June 2026', `${width} px`)
+        assert.ok(
+          months.every(([, isWhole]) => isWhole),
+          `${width} px: ${months}`,
+        )
+      }
+      await goTo('Earlier')
+      assert.equal((await inSight())[0]?.[0], 'January 2024')
+      const [zero, up, down] = (await page.evaluate(`(() => {
+      const rows = [...document.querySelectorAll('.bars tbody tr')].slice(-3)
+      const box = (row, part) => row.querySelector(part).getBoundingClientRect()
+      return [box(rows[0], '.zero').top, box(rows[0], '.amount'), box(rows[1], '.amount')]
+    })()`)) as [number, Box, Box]
+      assert.ok(up.height > 0 && up.bottom <= zero + 1, 'above the axis')
+      assert.ok(down.top >= zero - 1 && down.height > 3 * up.height, 'below the axis')
+      await page.getByRole('button', { name: 'USD' }).click()
+      await page.getByRole('table', { name: 'Billed by month, USD' }).waitFor()
+      assert.equal(await earlier.count(), 0, 'one month needs no steps')
       assertClean()
     },
   )
@@ -198,6 +268,31 @@ describe('the billing page', { concurrency: 3 }, () => {
     await page.clock.fastForward(10_100)
     await page.locator('tr.changed .badge', { hasText: 'Paid' }).waitFor()
     assert.equal(await page.locator('.freshness [role=status]').textContent(), 'The list was updated (1)')
+    assertClean()
+  })
+
+  test('paging, searching and filtering mark no row as changed and announce no update', options, async t => {
+    const { page, assertClean } = await open(t, {
+      init: `window.marks = []
+      new MutationObserver(() => {
+        for (const row of document.querySelectorAll('tr.changed')) marks.push(row.textContent)
+        const told = document.querySelector('.freshness [role=status]')?.textContent
+        if (told) marks.push(told)
+      }).observe(document, { subtree: true, childList: true, attributes: true, characterData: true })`,
+    })
+    const found = (text: string) => page.locator('.found', { hasText: text }).waitFor()
+    await found('63 invoices')
+    await page.getByRole('link', { name: 'Next' }).click()
+    await page.getByRole('link', { name: 'FT-0053' }).waitFor()
+    await page.getByLabel('Per page').selectOption('25')
+    await page.getByRole('link', { name: 'FT-0063' }).waitFor()
+    await page.getByLabel('Payment').selectOption('To pay')
+    await found('8 invoices')
+    await page.getByLabel('Search').fill('ft 0062')
+    await found('1 invoice')
+    await page.goBack()
+    await found('8 invoices')
+    assert.deepEqual(await page.evaluate('marks'), [])
     assertClean()
   })
 

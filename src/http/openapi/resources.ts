@@ -50,7 +50,7 @@ const fields = {
   }),
   subtotal_cents: cents('Subtotal before discounts and exclusive tax'),
   discount_cents: cents('Sum of the discounts'),
-  tax_cents: cents('Sum of the taxes'),
+  tax_cents: cents('Sum of the taxes; where prices include tax, a part of the subtotal'),
   tax_percent: Type.Unsafe<number | null>({
     type: ['number', 'null'],
     description: 'Tax rate in percent; null when no single rate describes the invoice.',
@@ -75,7 +75,7 @@ const LineItem = Type.Object(
     id: text("The payment platform's line ID."),
     description: textOrNull('Description of the item.'),
     quantity: wholeOrNull('Whole units; null when the line has none.'),
-    subtotal_cents: cents('Before discounts and taxes'),
+    subtotal_cents: cents('Before discounts and exclusive tax'),
     discount_cents: cents("Discounts, the line's share of the invoice's discounts included"),
     discount_percent: Type.Number({ description: 'Discount in percent of the subtotal.' }),
     unit_amount_cents: wholeOrNull(
