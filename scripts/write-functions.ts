@@ -2,6 +2,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { countedAbove, headSize, uncountedFilters } from '../src/store/read-model/counting.ts'
 import { columnOf, type FilterName, rowFilterNames, rowFilters } from '../src/store/read-model/filters.ts'
+import { sumColumns } from '../src/store/read-model/sums.ts'
 
 const functionsFile = new URL('../src/store/postgres/functions.sql', import.meta.url)
 
@@ -38,6 +39,7 @@ const passages: Readonly<Record<string, string>> = {
   matching: conditions(parameter => parameter),
   // Within a text that is executed: the filters' values follow four others.
   dynamic: conditions((_, i) => `$${5 + i}`).replaceAll("'", "''"),
+  sums: sumColumns('postgres'),
   counted: String(countedAbove),
   head: String(headSize),
 }

@@ -1,5 +1,13 @@
 /** The JSON texts that are sent, made when an invoice is saved: no request serializes an invoice. */
-import { countPages, downloadPath, type Invoice, type Line, type LinesSource } from './invoice.ts'
+import {
+  countPages,
+  downloadPath,
+  type Invoice,
+  type InvoiceSum,
+  invoiceStatuses,
+  type Line,
+  type LinesSource,
+} from './invoice.ts'
 
 /**
  * The summary as the JSON text that is sent: made once, when the invoice is saved. Field by field: to give
@@ -95,4 +103,33 @@ export function serializePage(
   written.set(summaries, pageStart.length)
   written.write(end, length, 'latin1')
   return written
+}
+
+/** A customer's sums as the JSON text that is sent; written by hand, because JSON.stringify takes no bigint. */
+export function serializeSums(sums: readonly InvoiceSum[]): string {
+  const inOrder = sums.toSorted(
+    (a, b) =>
+      compare(a.currency, b.currency) ||
+      compare(a.month, b.month) ||
+      invoiceStatuses.indexOf(a.status) - invoiceStatuses.indexOf(b.status),
+  )
+  const currencies = [...Map.groupBy(inOrder, ({ currency }) => currency)].map(([currency, of]) => {
+    const statuses = invoiceStatuses.flatMap(status => {
+      const months = of.filter(sum => sum.status === status)
+      const count = months.reduce((n, sum) => n + sum.count, 0)
+      const total_cents = months.reduce((n, sum) => n + sum.total_cents, 0n)
+      return count === 0 ? [] : `{${writeSum({ status, count, total_cents })}}`
+    })
+    const months = of.map(sum => `{"month":"${sum.month}",${writeSum(sum)}}`)
+    return `{"currency":${JSON.stringify(currency)},"statuses":[${statuses.join(',')}],"months":[${months.join(',')}]}`
+  })
+  return `{"currencies":[${currencies.join(',')}]}`
+}
+
+function writeSum({ status, count, total_cents }: Pick<InvoiceSum, 'status' | 'count' | 'total_cents'>) {
+  return `"status":"${status}","count":${count},"total_cents":${total_cents}`
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0
 }

@@ -90,6 +90,27 @@ export interface InvoiceList {
   source: 'synchronized_records'
 }
 
+/** Number and sum of a customer's invoices of one currency, status and UTC month of issue, as 2026-03. */
+export interface InvoiceSum {
+  currency: string
+  status: InvoiceStatus
+  month: string
+  count: number
+  total_cents: bigint
+}
+
+/** A sum as it is sent: beyond 2^53, its digits are exact in the JSON, and rounded in a `number`. */
+export type StatusSum = { status: InvoiceStatus; count: number; total_cents: number }
+
+/** What a customer was billed, as it is sent: by currency, in each by status, and by month and status. */
+export interface CustomerSummary {
+  currencies: readonly {
+    currency: string
+    statuses: readonly StatusSum[]
+    months: readonly ({ month: string } & StatusSum)[]
+  }[]
+}
+
 /** The filters of a list, by the names of its parameters. One that is undefined or empty is none. */
 export interface InvoiceFilters {
   status?: InvoiceStatus | undefined

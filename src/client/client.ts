@@ -1,5 +1,6 @@
 /** The typed client of the API, for Node and browsers: `import { createClient } from 'fatura/client'`. */
 import {
+  type CustomerSummary,
   type DocumentKind,
   type InvoiceDetail,
   type InvoiceFilters,
@@ -14,6 +15,7 @@ import { type InvoiceWalk, walkInvoices } from './walk-invoices.ts'
 
 export type { ErrorCode } from '../errors.ts'
 export type {
+  CustomerSummary,
   DocumentKind,
   Invoice,
   InvoiceDetail,
@@ -23,6 +25,7 @@ export type {
   Line,
   LinesSource,
   ListQuery,
+  StatusSum,
   SyncState,
 } from '../invoice.ts'
 export type { FaturaErrorCode } from './fatura-error.ts'
@@ -59,6 +62,8 @@ export interface Client {
   invoice: {
     get(customerId: string, invoiceId: string, call?: CallOptions): Promise<Result<InvoiceDetail>>
   }
+  /** Number and sum of the customer's invoices by currency and status, and by month. */
+  summary(customerId: string, call?: CallOptions): Promise<Result<CustomerSummary>>
   /** Opens a PDF; waits while it is still being made. */
   downloadPdf(
     customerId: string,
@@ -101,6 +106,7 @@ export function createClient(options: ClientOptions): Client {
     invoice: {
       get: async (customerId, invoiceId, call = {}) => poll(invoicePath(customerId, invoiceId), call),
     },
+    summary: async (customerId, call = {}) => poll(`${customerPath(customerId)}/summary`, call),
     downloadPdf: (customerId, invoiceId, kind, call = {}) => {
       const path = `${invoicePath(customerId, invoiceId)}/${kind}/download`
       return send(path, { accept: 'application/pdf' }, call, async ({ headers, body }) => ({

@@ -1,5 +1,7 @@
 /** Freshness and conditional requests of lists and details. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { version as packageVersion } from '../package.ts'
+import type { ReadStore, Snapshot } from '../store/store.ts'
 
 /** Freshness goes into a header, so that the body stays the contract's. */
 export function setReadHeaders(reply: FastifyReply, etag: string, syncedAt: number | null): void {
@@ -18,6 +20,30 @@ function writeMoment(moment: number): string {
     lastMoment = moment
   }
   return lastText
+}
+
+/**
+ * Any change of the customer's invoices changes it, so it can be answered without reading one of them. Customers whose
+ * invoices were written together have the same version, so the customer is named as well.
+ */
+export function customerEtag(customerId: string, { version }: Snapshot): string {
+  return `"${packageVersion}-${version}-${customerId}"`
+}
+
+/** Whether the client holds the customer's current records; if so, the headers are set and the status is 304. */
+export async function isCustomerHeld(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  store: ReadStore,
+  customerId: string,
+): Promise<boolean> {
+  if (request.headers['if-none-match'] === undefined) return false
+  const snapshot = await store.readSnapshot(customerId)
+  const etag = customerEtag(customerId, snapshot)
+  if (!isHeldByClient(request, etag)) return false
+  setReadHeaders(reply, etag, snapshot.synced_at)
+  reply.code(304)
+  return true
 }
 
 /** RFC 9110, section 13.1.2: whether the client already holds what `etag` names. */

@@ -8,6 +8,7 @@ import { guardCustomerRoutes } from './auth.ts'
 import type { AddressOf } from './client-address.ts'
 import { addDownload } from './download.ts'
 import { addGetInvoice } from './get-invoice.ts'
+import { addGetSummary } from './get-summary.ts'
 import { addHealth } from './health.ts'
 import { addListInvoices } from './list-invoices.ts'
 import { components } from './openapi/resources.ts'
@@ -55,6 +56,7 @@ export function addRoutes(app: FastifyInstance, dependencies: RouteDependencies)
     async scope => {
       guardCustomerRoutes(scope, dependencies)
       addListInvoices(scope as TypedApp, store)
+      addGetSummary(scope as TypedApp, store)
       addGetInvoice(scope as TypedApp, dependencies)
       addDownload(scope as TypedApp, 'ix', dependencies)
       addDownload(scope as TypedApp, 'payments', dependencies)

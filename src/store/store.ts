@@ -4,7 +4,7 @@
  * the first two cannot write. Every engine meets all three, and one suite runs over all engines.
  */
 import type { Claim } from '../document.ts'
-import type { InvoiceKey, InvoiceRecord } from '../invoice.ts'
+import type { InvoiceKey, InvoiceRecord, InvoiceSum } from '../invoice.ts'
 import type { ConnectorReads, ConnectorWrites, LeaseWrites } from './connector-store.ts'
 import type { ContentsReads, ContentsWrites } from './contents.ts'
 import type { DocumentReads, DocumentWrites } from './document-store.ts'
@@ -53,6 +53,9 @@ export interface InvoicePage extends Snapshot {
   /** The summaries' stored JSON texts, joined by commas, in UTF-8; newest `issued_at` first, then highest `id`. */
   summaries: Uint8Array
 }
+
+/** All of a customer's sums and their snapshot, read at one moment. */
+export type CustomerSums = Snapshot & { sums: InvoiceSum[] }
 
 export interface StoredInvoice {
   /** The summary's stored JSON text. */
@@ -141,6 +144,7 @@ export interface NodeState {
 
 export interface ReadStore {
   listInvoices(query: InvoiceQuery): Promise<InvoicePage>
+  readSums(customerId: string): Promise<CustomerSums>
   readSnapshot(customerId: string): Promise<Snapshot>
   /** As in `Snapshot`. No customer's rows are needed for it. */
   readFreshness(): Promise<number | null>

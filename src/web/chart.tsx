@@ -1,39 +1,18 @@
 /** Billed amounts by month, of one currency at a time: a table drawn as bars. */
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
-import type { Invoice } from '../client/client.ts'
+import type { CustomerSummary } from '../client/client.ts'
 import { Button } from './button.tsx'
 import { usePage } from './context.ts'
-import { addUp, type MonthTotals, monthsBetween } from './month-totals.ts'
+import { billedByMonth, monthsBetween } from './month-totals.ts'
 import { Switch } from './switch.tsx'
 import { Cell, RowHead, TableHead } from './table.tsx'
 
-/** Invoices that are added up without a click: ten requests. */
-const maxUnasked = 500
-
-interface ChartProps {
-  total: number
-  /** Changes with any of the customer's invoices. */
-  etag: string | null
-  /** The rows shown; null while they are of another list. */
-  rows: readonly Invoice[] | null
-}
-
-interface Sums {
-  seen: number
-  isDone: boolean
-  totals: MonthTotals
-}
-
-export function Chart({ total, etag, rows }: ChartProps) {
-  const { words, format } = usePage()
-  const [isAll, setAll] = useState(false)
+export function Chart({ summary }: { summary: CustomerSummary }) {
+  const { words } = usePage()
   const [chosen, setChosen] = useState('')
-  // Once somebody asked for all, a change does not start it anew.
-  const sums = useSums(total, isAll ? null : etag, rows, isAll ? Number.POSITIVE_INFINITY : maxUnasked)
-  if (sums === null) return <div class="chart-room" />
-  if (sums.totals.size === 0) return null
-  const { seen, isDone, totals } = sums
+  const totals = billedByMonth(summary)
+  if (totals.size === 0) return null
   // The currency of the most months comes first.
   const currencies = [...totals].toSorted(([, a], [, b]) => b.size - a.size).map(([currency]) => currency)
   const currency = currencies.find(each => each === chosen) ?? currencies[0] ?? ''
@@ -49,15 +28,6 @@ export function Chart({ total, etag, rows }: ChartProps) {
           />
         )}
       </Bars>
-      {isDone && seen < total && (
-        <p class="quiet">
-          {words.chartPart(format.count(seen), format.count(total))}{' '}
-          <Button text={words.chartAll} class="link" onClick={() => setAll(true)} />
-        </p>
-      )}
-      {!isDone && seen > maxUnasked && (
-        <p class="quiet">{words.chartAdding(format.count(seen), format.count(total))}</p>
-      )}
     </section>
   )
 }
@@ -199,33 +169,4 @@ function Bar({ cents, currency, scale }: BarProps) {
       <span class="hidden">{format.amount(cents, currency)}</span>
     </Cell>
   )
-}
-
-/** Begins once the list is there, so that the first rows never wait for it. */
-function useSums(total: number, etag: string | null, rows: readonly Invoice[] | null, limit: number) {
-  const { client, session, nav } = usePage()
-  const { filters } = nav.state
-  const [sums, setSums] = useState<Sums | null>(null)
-  // The filters by their content; the rows go with the ETag.
-  useEffect(() => {
-    if (rows === null) return
-    if (rows.length === total) return setSums({ seen: total, isDone: true, totals: addUp(rows) })
-    const stop = new AbortController()
-    void (async () => {
-      const seen: Invoice[] = []
-      try {
-        for await (const invoice of client.invoices.all(session.customer, filters, { signal: stop.signal })) {
-          seen.push(invoice)
-          if (seen.length >= limit) break
-          if (seen.length > maxUnasked && seen.length % 500 === 0)
-            setSums({ seen: seen.length, isDone: false, totals: addUp(seen) })
-        }
-        setSums({ seen: seen.length, isDone: true, totals: addUp(seen) })
-      } catch {
-        // The list shows what is wrong; the next change starts this again.
-      }
-    })()
-    return () => stop.abort()
-  }, [JSON.stringify(filters), etag, limit, rows === null])
-  return sums
 }

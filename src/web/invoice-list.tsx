@@ -1,4 +1,4 @@
-/** The list: chart, filters, rows, pages, downloads. */
+/** The list: what is to pay, chart, filters, rows, pages, downloads. */
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { InvoiceList as Answer, Invoice } from '../client/client.ts'
 import { Button } from './button.tsx'
@@ -9,6 +9,7 @@ import { Filters } from './filters.tsx'
 import { Freshness } from './freshness.tsx'
 import { InvoiceTable } from './invoice-table.tsx'
 import { Loading, Notice, ProblemNotice } from './notice.tsx'
+import { Owed, useSummary } from './owed.tsx'
 import { Pager } from './pager.tsx'
 import { PaperHead } from './paper.tsx'
 import { listKey, listQuery } from './url-state.ts'
@@ -20,6 +21,7 @@ export function InvoiceList() {
   const { result, isCurrent, problem, retry } = useLive<Answer>(listKey(session.customer, query), call =>
     client.invoices.list(session.customer, query, call),
   )
+  const summary = useSummary(result?.etag ?? null)
   const changed = useChanged(isCurrent ? result?.data : undefined, JSON.stringify(query))
   const hasFilters = Object.keys(nav.state.filters).length > 0
   const clear = () => nav.go({ filters: {}, page: 1 })
@@ -34,7 +36,8 @@ export function InvoiceList() {
       )}
       {!isBarred && answer && result && (answer.total > 0 || hasFilters) && (
         <>
-          <Chart total={answer.total} etag={result.etag} rows={isCurrent ? answer.invoices : null} />
+          <Owed summary={summary} />
+          {summary === null ? <div class="chart-room" /> : <Chart summary={summary} />}
           <Filters clear={clear} />
           <div class={`card ${isCurrent ? '' : 'stale'}`} aria-busy={!isCurrent}>
             {answer.total === 0 ? (

@@ -1,5 +1,5 @@
 /** Billed amounts by currency and month. Pure. */
-import type { Invoice } from '../client/client.ts'
+import type { CustomerSummary, Invoice } from '../client/client.ts'
 
 /** By currency, then by month as in 2026-03, in the order of months. */
 export type MonthTotals = Map<string, Map<string, number>>
@@ -7,14 +7,13 @@ export type MonthTotals = Map<string, Map<string, number>>
 /** A draft is not billed yet, a cancelled invoice no longer. */
 export const isBilled = ({ status }: Pick<Invoice, 'status'>) => status !== 'draft' && status !== 'void'
 
-export function addUp(invoices: readonly Invoice[]): MonthTotals {
+export function billedByMonth({ currencies }: CustomerSummary): MonthTotals {
   const totals: MonthTotals = new Map()
-  for (const invoice of invoices.toReversed()) {
-    if (!isBilled(invoice)) continue
-    const { currency, issued_at, total_cents } = invoice
-    const months = totals.get(currency) ?? new Map<string, number>()
-    const month = issued_at.slice(0, 7)
-    totals.set(currency, months.set(month, (months.get(month) ?? 0) + total_cents))
+  for (const { currency, months } of currencies) {
+    const sums = new Map<string, number>()
+    for (const { month, total_cents } of months.filter(isBilled))
+      sums.set(month, (sums.get(month) ?? 0) + total_cents)
+    if (sums.size > 0) totals.set(currency, sums)
   }
   return totals
 }

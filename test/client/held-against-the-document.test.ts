@@ -5,6 +5,7 @@ import { test } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { build } from 'esbuild'
 import {
+  type CustomerSummary,
   createClient,
   type ErrorCode,
   type Invoice,
@@ -12,6 +13,7 @@ import {
   type InvoiceFilters,
   type InvoiceList,
   type Line,
+  type StatusSum,
 } from '../../src/client/client.ts'
 import { listParameters } from '../../src/invoice.ts'
 
@@ -75,6 +77,14 @@ const listFields: Names<InvoiceList> = {
   source: true,
 }
 
+const summary: Names<CustomerSummary> = { currencies: true }
+const currency: Names<CustomerSummary['currencies'][number]> = {
+  currency: true,
+  statuses: true,
+  months: true,
+}
+const statusSum: Names<StatusSum> = { status: true, count: true, total_cents: true }
+
 const downloads: Names<InvoiceDetail['downloads']> = { ix: true, payments: true }
 
 const errorCodes: Record<ErrorCode, true> = {
@@ -109,6 +119,10 @@ test('fields and error codes of the client’s types are those of the document',
     InvoiceList: listFields,
     LineItem: lineFields,
     Downloads: downloads,
+    CustomerSummary: summary,
+    CurrencySummary: currency,
+    StatusSum: statusSum,
+    MonthSum: { month: true, ...statusSum },
   })) {
     assert.deepEqual(Object.keys(schemas[schema].properties).sort(), Object.keys(fields).sort(), schema)
     assert.deepEqual(schemas[schema].required.toSorted(), Object.keys(fields).sort(), schema)
@@ -175,6 +189,7 @@ async function record(): Promise<Map<string, Set<string>>> {
   for (let time = 0; time < 2; time++) {
     await client.invoices.list(customer, { ...filters, page: 2, page_size: 7 })
     await client.invoice.get(customer, invoice)
+    await client.summary(customer)
   }
   for await (const _ of client.invoices.all(customer, filters)) assert.fail()
   for (const kind of ['ix', 'payments'] as const) await client.downloadPdf(customer, invoice, kind)

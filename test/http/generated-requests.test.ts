@@ -16,7 +16,7 @@ import { invoiceStatuses, isCustomerId, isInvoiceId, type ListQuery } from '../.
 import { campaign } from '../support/campaign.ts'
 import { engines } from '../support/engines.ts'
 import { type GeneratedRequest, generateRequests, type Parameter } from '../support/generate-requests.ts'
-import { expectedPage, type Question } from '../support/model.ts'
+import { expectedPage, expectedSummary, type Question } from '../support/model.ts'
 import { makeLine, makeRecord, withDocument } from '../support/records.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
 
@@ -171,6 +171,7 @@ function allowedStatuses(
   const found = headers['if-none-match'] === '*' ? 304 : 200
   if (route.endsWith('/invoices'))
     return question === 'refused' ? [400] : question === 'unsure' ? [400, found] : [found]
+  if (route.endsWith('/summary')) return [found]
   if (findInvoice(asked) === undefined) return [404]
   return route.includes('download') ? [200, 404, 409] : [found]
 }
@@ -184,7 +185,8 @@ function checkBody({ route }: GeneratedRequest, { text, json }: Answer, asked: A
   if (route.endsWith('/invoices')) {
     if (typeof question === 'object') assert.deepEqual(json, expectedPage(invoices, customer, question))
     else for (const row of json.invoices) assert.equal(row.customer_id, customer)
-  } else if (route.includes('download'))
+  } else if (route.endsWith('/summary')) assert.equal(text, expectedSummary(invoices, customer))
+  else if (route.includes('download'))
     assert.equal(text, `%PDF- ${route.includes('/ix/') ? invoice?.ix_id : invoice?.id}`)
   else if (route.startsWith(customerRoute))
     for (const name of detailFields) assert.equal(json[name], invoice?.[name], name)

@@ -62,8 +62,8 @@ describe('migrate on Citus', { skip: skipCitus }, () => {
        CREATE TABLE fatura.migrations (version integer PRIMARY KEY, sha256 text COLLATE "C", rewriting text COLLATE "C");
        ${first?.sql} ${schema.functions?.sql}
        INSERT INTO fatura.migrations (version, sha256) VALUES (0, '${schema.functions?.sha256}'), (1, '${first?.sha256}');
-       INSERT INTO fatura.invoices (customer_id, id, issued_at, status, search_text, search_ids, summary, observed_at)
-         SELECT 'cus_' || n % 7, 'in_' || n, n, 'paid', '', '', '{}', 1 FROM generate_series(1, 30) AS n;
+       INSERT INTO fatura.invoices (customer_id, id, issued_at, status, currency, total_cents, search_text, search_ids, summary, observed_at)
+         SELECT 'cus_' || n % 7, 'in_' || n, n, 'paid', 'eur', 1, '', '', '{}', 1 FROM generate_series(1, 30) AS n;
        INSERT INTO fatura.customers (customer_id, version, total) SELECT customer_id, 1, count(*) FROM fatura.invoices GROUP BY 1`,
     )
     const { rows: before } = await runSql(url, totals)
@@ -163,6 +163,7 @@ describe('reads on Citus', { skip: skipCitus }, () => {
           store => store.listInvoices({ ...list, words: searchWords('in_a'), page: 2 }),
           store => store.findInvoice(customer_id, 'in_a'),
           store => store.readSnapshot(customer_id),
+          store => store.readSums(customer_id),
         ]
         for (const request of requests) sent.push(await countCommands(t, node, openKnowing, request))
         // Tokens lie at the coordinator, and so does how fresh the records are.

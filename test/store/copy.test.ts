@@ -21,7 +21,10 @@ const columnsOf = {
 
 /** What a table holds beside what is carried over, since it follows from that. */
 const derivedColumns: Record<string, readonly string[]> = {
-  invoices: ['issued_at', 'status', 'ix_status', 'search_text', 'long_text', 'search_ids'],
+  invoices: [
+    ...['issued_at', 'status', 'ix_status', 'currency', 'total_cents'],
+    ...['search_text', 'long_text', 'search_ids'],
+  ],
   observation: ['only_one'],
 }
 

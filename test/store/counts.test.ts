@@ -7,6 +7,7 @@ import { describe, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import fc from 'fast-check'
 import { type Invoice, invoiceStatuses } from '../../src/invoice.ts'
+import { serializeSums } from '../../src/invoice-json.ts'
 import { openReadStore, openWriteStore } from '../../src/store/engines.ts'
 import { countedAbove, coverDays } from '../../src/store/read-model/counting.ts'
 import { searchWords } from '../../src/store/read-model/search.ts'
@@ -14,11 +15,13 @@ import type { WriteTransaction } from '../../src/store/store.ts'
 import { campaign } from '../support/campaign.ts'
 import { compileCache, quickLoading } from '../support/compile-cache.ts'
 import { engines, runSql } from '../support/engines.ts'
-import { expectedPage, type Question } from '../support/model.ts'
+import { expectedPage, expectedSummary, type Question } from '../support/model.ts'
 import { makeInvoice } from '../support/records.ts'
 
 const ixStatuses = [null, 'settled', 'final', '', '-', '=x']
 const names = ['Ana Lima', 'Padaria São Bento 77', 'ACME 100%_']
+/** Sums of these pass 2^53, and those of a thousand of them 2^63. */
+const extremes = [Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER, Number.MIN_SAFE_INTEGER]
 const taxIds = [null, 'PT123456789', '509442013']
 
 const someInvoice = fc
@@ -31,13 +34,16 @@ const someInvoice = fc
     display_name: fc.constantFrom(...names),
     customer_tax_id: fc.constantFrom(...taxIds),
     ix_id: fc.option(fc.nat(9_999)),
+    currency: fc.constantFrom('eur', 'eur', 'eur', 'jpy'),
+    total_cents: fc.oneof(fc.integer(), fc.maxSafeInteger(), fc.constantFrom(...extremes)),
+    hour: fc.constantFrom(0, 12, 23.999_999),
   })
-  .map(({ serial, day, ...fields }) =>
+  .map(({ serial, day, hour, ...fields }) =>
     makeInvoice({
       ...fields,
       id: `in_${serial}`,
       number: `2026/${serial * 7919}`,
-      issued_at: new Date(Date.UTC(1969, 10, 1) + day * 86_400_000).toISOString(),
+      issued_at: new Date(Date.UTC(1969, 10, 1) + day * 86_400_000 + hour * 3_600_000).toISOString(),
     }),
   )
 
@@ -116,7 +122,7 @@ const someQuestion: fc.Arbitrary<Question> = fc.record(
 
 for (const engine of engines) {
   describe(`counters on ${engine.name}`, () => {
-    test('agree with the rows after any writes, failed ones included, and lists and searches with the model', async t => {
+    test('agree with the rows after any writes, failed ones included, and lists, sums and searches with the model', async t => {
       const url = await engine.createStore(t)
       const [writer, reader] = [await openWriteStore(url), await openReadStore(url)]
       let known = new Map(many.map(invoice => [keyOf(invoice), invoice]))
@@ -143,6 +149,11 @@ for (const engine of engines) {
               }
             }
             assert.equal(await writer.checkCounts(), 0)
+            for (const customer of ['cus_ana', 'cus_bob'])
+              assert.equal(
+                serializeSums((await reader.readSums(customer)).sums),
+                expectedSummary([...known.values()], customer),
+              )
             // The one without filters is answered from what is kept of the customer.
             for (const customer of ['cus_ana', 'cus_bob'])
               for (const question of [{}, ...asked] as Question[]) {
@@ -247,13 +258,16 @@ for (const engine of engines) {
         "UPDATE customers SET total = total + 5 WHERE customer_id = 'cus_bob'",
         "DELETE FROM customers WHERE customer_id = 'cus_ana'",
         "UPDATE customers SET counted = false WHERE customer_id = 'cus_ana'",
+        "UPDATE customers SET sums = replace(sums, 'paid', 'open') WHERE customer_id = 'cus_ana'",
+        "UPDATE customers SET sums = '[]' WHERE customer_id = 'cus_bob'",
+        "UPDATE customers SET sums = NULL WHERE customer_id = 'cus_ana'",
         `UPDATE customers SET head = ${engine.name === 'sqlite' ? "x''" : "''"} WHERE customer_id = 'cus_ana'`,
       ]
       const question = { customer_id: 'cus_ana', page: 9, page_size: 10, ix_status: 'settled' }
       const ask = async () => {
         const { version: _, ...page } = await reader.listInvoices(question)
         const { summaries } = await reader.listInvoices({ customer_id: 'cus_ana', page: 1, page_size: 10 })
-        return { ...page, first: summaries }
+        return { ...page, first: summaries, sums: (await reader.readSums('cus_ana')).sums.length }
       }
       const before = await ask()
       for (const damage of damages) {

@@ -43,6 +43,7 @@ describe('the second wall', () => {
     assert.ok((await reader.findInvoice('cus_ana', 'in_a'))?.lines)
     assert.equal(await reader.findInvoice('cus_ana', 'in_b'), null)
     assert.ok((await reader.readSnapshot('cus_ana')).version > 0)
+    assert.equal((await reader.readSums('cus_ana')).sums.length, 1)
     await reader.close()
 
     const tables = [
@@ -70,7 +71,7 @@ describe('the second wall', () => {
       // What writers call has no rights of its own.
       "SELECT fatura.find_known('cus_ana', false, '{cus_ana}', '{in_a}')",
       "SELECT fatura.count_customers('cus_ana', false, '{cus_ana}', 1)",
-      `SELECT fatura.save_invoices('cus_ana', false, ${Array(15).fill("'{}'")})`,
+      `SELECT fatura.save_invoices('cus_ana', false, ${Array(17).fill("'{}'")})`,
     ]
     for (const sql of attempts) await assert.rejects(runSql(roleUrl, sql), { code: '42501' }, sql)
   })
@@ -79,7 +80,7 @@ describe('the second wall', () => {
     const url = await postgres.createStore(t)
     const roleUrl = await createApiRole(t, url)
     const reading = functionSources().filter(({ body }) => customerTable.test(body))
-    assert.equal(reading.length, 6)
+    assert.equal(reading.length, 7)
     for (const { name, source } of reading) {
       const open = source
         .replace(name, name.replace('fatura.', 'public.open_'))
@@ -132,6 +133,7 @@ describe('one round trip', () => {
           words: searchWords('ana PT509442013'),
         }),
       detail: () => reader.findInvoice('cus_ana', 'in_1'),
+      sums: () => reader.readSums('cus_ana'),
       snapshot: () => reader.readSnapshot('cus_ana'),
       token: () => reader.findToken('fat_x'),
       key: () => reader.findKey('key_x'),

@@ -1,5 +1,5 @@
 /** The contract's list, written as plainly as can be: every record filtered, sorted and cut for every question. */
-import type { Invoice, InvoiceFilters } from '../../src/invoice.ts'
+import { type Invoice, type InvoiceFilters, invoiceStatuses } from '../../src/invoice.ts'
 
 export interface Question extends Partial<Record<keyof InvoiceFilters, string>> {
   page?: number
@@ -43,6 +43,28 @@ export function expectedPage(invoices: readonly Invoice[], customer: string, que
     total_pages,
     source: 'synchronized_records',
   }
+}
+
+/** The customer's sums as they are sent, made of every record: sums may be beyond 2^53. */
+export function expectedSummary(invoices: readonly Invoice[], customer: string): string {
+  const own = invoices.filter(({ customer_id }) => customer_id === customer)
+  const unique = (values: readonly string[]) => [...new Set(values)].sort()
+  const sum = (status: string, of: readonly Invoice[]) => {
+    const some = of.filter(invoice => invoice.status === status)
+    const total = some.reduce((sum, { total_cents }) => sum + BigInt(total_cents), 0n)
+    return some.length === 0 ? [] : `"status":"${status}","count":${some.length},"total_cents":${total}`
+  }
+  const currencies = unique(own.map(({ currency }) => currency)).map(currency => {
+    const of = own.filter(invoice => invoice.currency === currency)
+    const statuses = invoiceStatuses.flatMap(status => sum(status, of)).map(text => `{${text}}`)
+    const months = unique(of.map(({ issued_at }) => issued_at.slice(0, 7))).flatMap(month => {
+      const then = of.filter(({ issued_at }) => issued_at.startsWith(month))
+      const texts = invoiceStatuses.flatMap(status => sum(status, then))
+      return texts.map(text => `{"month":"${month}",${text}}`)
+    })
+    return `{"currency":"${currency}","statuses":[${statuses}],"months":[${months}]}`
+  })
+  return `{"currencies":[${currencies}]}`
 }
 
 /** The question as a query string. */

@@ -1,5 +1,5 @@
 /** The one invoice that every example of the OpenAPI document shows. */
-import { downloadPath, type Invoice, type Line } from '../../invoice.ts'
+import { type CustomerSummary, downloadPath, type Invoice, type Line } from '../../invoice.ts'
 
 export const exampleInvoice: Invoice = {
   id: 'in_1QmZ4tFaturaExample01',
@@ -56,4 +56,20 @@ export const exampleDetail = {
     ix: downloadPath(exampleInvoice.customer_id, exampleInvoice.id, 'ix'),
     payments: downloadPath(exampleInvoice.customer_id, exampleInvoice.id, 'payments'),
   },
+}
+
+export const exampleSummary: CustomerSummary = {
+  currencies: [
+    {
+      currency: 'eur',
+      statuses: [
+        { status: 'open', count: 2, total_cents: 470651 },
+        { status: 'paid', count: 1, total_cents: 11070 },
+      ],
+      months: [
+        { month: '2026-03', status: 'paid', count: 1, total_cents: 11070 },
+        { month: '2026-10', status: 'open', count: 2, total_cents: 470651 },
+      ],
+    },
+  ],
 }

@@ -7,7 +7,7 @@ import {
   maxPageSize,
   syncStates,
 } from '../../invoice.ts'
-import { exampleDetail, exampleInvoice, examplePage } from './examples.ts'
+import { exampleDetail, exampleInvoice, examplePage, exampleSummary } from './examples.ts'
 import { ErrorBody, ErrorCodeName } from './responses.ts'
 import { Type } from './type.ts'
 
@@ -130,6 +130,43 @@ const InvoiceList = Type.Object(
   { ...closed, $id: 'InvoiceList', description: 'One page of a list.', examples: [examplePage] },
 )
 
+const sums = {
+  status: Type.Ref('InvoiceStatus'),
+  count: Type.Integer({ minimum: 1, description: 'Number of invoices.' }),
+  total_cents: cents('Sum of `total_cents`, exact also beyond 2^53'),
+}
+
+const StatusSum = Type.Object(sums, { ...closed, $id: 'StatusSum', description: 'The sum of a status.' })
+
+const MonthSum = Type.Object(
+  {
+    month: Type.String({ pattern: '^\\d{4}-\\d{2}$', description: 'UTC month of `issued_at`.' }),
+    ...sums,
+  },
+  { ...closed, $id: 'MonthSum', description: 'The sum of a status in a month.' },
+)
+
+const CurrencySummary = Type.Object(
+  {
+    currency: fields.currency,
+    statuses: Type.Array(Type.Ref('StatusSum'), { description: 'Statuses that have an invoice.' }),
+    months: Type.Array(Type.Ref('MonthSum'), {
+      description: 'Months and statuses that have an invoice, the earliest first.',
+    }),
+  },
+  { ...closed, $id: 'CurrencySummary', description: 'The sums of a currency.' },
+)
+
+const CustomerSummary = Type.Object(
+  { currencies: Type.Array(Type.Ref('CurrencySummary'), { description: 'In the order of their codes.' }) },
+  {
+    ...closed,
+    $id: 'CustomerSummary',
+    description: "All of a customer's sums.",
+    examples: [exampleSummary],
+  },
+)
+
 const HealthBody = Type.Object(
   { status: Type.Enum(['ok'], { type: 'string', description: 'Always `ok`; a failure is an error.' }) },
   { ...closed, $id: 'Health', description: 'The answer of a healthy process.' },
@@ -159,6 +196,10 @@ export const components = [
   InvoiceList,
   LineItem,
   Downloads,
+  CustomerSummary,
+  CurrencySummary,
+  StatusSum,
+  MonthSum,
   InvoiceStatus,
   SyncState,
   HealthBody,

@@ -120,6 +120,25 @@ export const listInvoicesSchema = {
   },
 }
 
+export const getSummarySchema = {
+  ...secured,
+  operationId: 'getSummary',
+  summary: "Retrieve a customer's sums",
+  description:
+    'Number and sum of the invoices by currency and status, and by month of `issued_at` in UTC: all of one moment.',
+  params: customerParams,
+  headers: conditional,
+  response: {
+    200: {
+      description: 'The sums; an unknown customer has none.',
+      headers: readHeaders,
+      content: jsonContent('CustomerSummary'),
+    },
+    304: notModifiedResponse,
+    ...errorResponses(...guarded),
+  },
+}
+
 export const getInvoiceSchema = {
   ...secured,
   operationId: 'getInvoice',

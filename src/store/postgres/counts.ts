@@ -1,6 +1,7 @@
 /** Totals, first pages and counters of the customers that a transaction changed: written before it commits. */
 import type { PoolClient } from 'pg'
 import { Changes, dayLength, headSize, heldAtMost, spans, stretchOf } from '../read-model/counting.ts'
+import { keepSums, monthsOf, replaceMonths, sumColumns } from '../read-model/sums.ts'
 import { callAtShards } from './at-shards.ts'
 import { insertRows } from './insert-rows.ts'
 
@@ -42,8 +43,9 @@ export function keepCounts(client: PoolClient): Counting {
     const large = await saveSmall(client, small)
     for (const [customerId, { counted, days }] of changed) {
       if (!counted && !large.has(customerId)) continue
-      const counting = counted ? countDays(client, customerId, [...days]) : countAll(client, customerId)
-      await saveCustomer(client, customerId, await counting, true)
+      const total = await (counted ? countDays(client, customerId, [...days]) : countAll(client, customerId))
+      const sums = await (counted ? sumMonths(client, customerId, days) : sumAll(client, customerId))
+      await saveCustomer(client, customerId, total, sums)
     }
   }
 
@@ -138,6 +140,34 @@ export async function countAll(client: PoolClient, customerId: string): Promise<
   return sumUp(client, customerId)
 }
 
+/** The kept sums, with those of the months of some days made anew. */
+async function sumMonths(client: PoolClient, customerId: string, days: Iterable<number>): Promise<string> {
+  const months = monthsOf(days)
+  const { rows } = await client.query<{ kept: string | null; made: string | null }>({
+    name: 'sum-months',
+    text: `
+      SELECT (SELECT sums FROM fatura.customers WHERE customer_id = $1) AS kept, (
+        SELECT ${joinSums} FROM unnest($2::bigint[], $3::bigint[]) AS given (first, before) CROSS JOIN LATERAL (
+          SELECT ${sumColumns('postgres')} FROM fatura.invoices
+          WHERE customer_id = $1 AND issued_at >= given.first AND issued_at < given.before
+          GROUP BY 1, 2, 3) r) AS made`,
+    values: [customerId, months.map(({ from }) => from), months.map(({ before }) => before)],
+  })
+  return replaceMonths(rows[0]?.kept ?? null, months, [rows[0]?.made ?? null])
+}
+
+/** All of a customer's sums, made anew, in the form that is kept. */
+export async function sumAll(client: PoolClient, customerId: string): Promise<string> {
+  const { rows } = await client.query<{ made: string | null }>(
+    `SELECT ${joinSums} AS made FROM (
+       SELECT ${sumColumns('postgres')} FROM fatura.invoices WHERE customer_id = $1 GROUP BY 1, 2, 3) r`,
+    [customerId],
+  )
+  return keepSums(rows[0]?.made ?? null)
+}
+
+const joinSums = 'json_agg(json_build_array(r.currency, r.status, r.month, r.n, r.high, r.low))::text'
+
 /** Counts and saves customers without counters, all at once; returns those that are large by now. */
 async function saveSmall(client: PoolClient, customerIds: readonly string[]): Promise<Set<string>> {
   const answers = await callAtShards<string, string[]>(
@@ -155,15 +185,16 @@ export async function saveCustomer(
   client: PoolClient,
   customerId: string,
   total: number,
-  counted: boolean,
+  /** Null for a customer without counters. */
+  sums: string | null,
 ): Promise<void> {
   await client.query({
     name: 'save-customer',
     text: `
-      UPDATE fatura.customers AS stored SET version = greatest(stored.version + 1, $2::bigint), total = $3, counted = $4,
-        head = ${readHead('$1')}
+      UPDATE fatura.customers AS stored SET version = greatest(stored.version + 1, $2::bigint), total = $3,
+        counted = $4::text IS NOT NULL, sums = $4, head = ${readHead('$1')}
       WHERE customer_id = $1`,
-    values: [customerId, Date.now(), total, counted],
+    values: [customerId, Date.now(), total, sums],
   })
 }
 

@@ -234,6 +234,19 @@ BEGIN
   INTO summaries FROM unnest(v_ids) k (id);
 END $body$;
 
+-- Sums by currency, status and month: kept for a customer with counters, else made of its rows.
+CREATE OR REPLACE FUNCTION fatura.read_sums(p_customer_id text, OUT sums text, OUT version bigint)
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog SET enable_seqscan = off
+SET plan_cache_mode = force_generic_plan SET enable_bitmapscan = off SET jit = off AS $body$
+BEGIN
+  SELECT c.version, c.sums INTO version, sums FROM fatura.customers c WHERE c.customer_id = p_customer_id;
+  IF sums IS NULL THEN
+    SELECT json_agg(json_build_array(r.currency, r.status, r.month, r.n, r.high, r.low)) INTO sums FROM (
+      SELECT /*sums*/ currency, status, to_char(to_timestamp(issued_at / 1000.0::float8) AT TIME ZONE 'UTC', 'YYYY-MM') AS month, count(*) AS n, sum(total_cents >> 24) AS high, sum(total_cents & 16777215) AS low /*end*/
+      FROM fatura.invoices i WHERE i.customer_id = p_customer_id GROUP BY 1, 2, 3) r;
+  END IF;
+END $body$;
+
 -- Functions that writers call, with no rights of their own. Each runs where the rows lie, so that a batch is one message, on
 -- Citus one to each shard. There, statements name the tables of one shard, and Citus has nothing to plan.
 
@@ -277,14 +290,16 @@ END $body$;
 -- that changed, and its moment before. The customers are locked: what is not found is new, and is written without looking
 -- for it again.
 CREATE OR REPLACE FUNCTION fatura.save_invoices(p_customer_id text, p_is_spread boolean, given_customer_id text,
-  given_id text, given_issued_at text, given_status text, given_ix_status text, given_search_text text,
-  given_long_text text, given_search_ids text, given_summary text, given_observed_at text, given_lines text,
-  given_state text, given_claimed_id text, given_ix_id text, given_claim text)
+  given_id text, given_issued_at text, given_status text, given_ix_status text, given_currency text,
+  given_total_cents text, given_search_text text, given_long_text text, given_search_ids text,
+  given_summary text, given_observed_at text, given_lines text, given_state text, given_claimed_id text,
+  given_ix_id text, given_claim text)
 RETURNS json LANGUAGE plpgsql SET search_path = pg_catalog SET enable_seqscan = off AS $body$
 DECLARE
   v_tables text[] := fatura.tables_at(p_customer_id, p_is_spread, 'invoices', 'invoice_lines', 'links');
   v_customer_id text[] := given_customer_id; v_id text[] := given_id; v_issued_at bigint[] := given_issued_at;
   v_status text[] := given_status; v_ix_status text[] := given_ix_status;
+  v_currency text[] := given_currency; v_total_cents bigint[] := given_total_cents;
   v_search_text text[] := fatura.split_list(given_search_text); v_long_text text[] := fatura.split_list(given_long_text);
   v_search_ids text[] := fatura.split_list(given_search_ids); v_summary text[] := fatura.split_list(given_summary);
   v_observed_at bigint[] := given_observed_at; v_lines text[] := fatura.split_list(given_lines);
@@ -293,11 +308,13 @@ DECLARE
   v_issued_before bigint[]; v_is_new boolean[]; v_is_seen boolean[]; v_is_other boolean[]; v_is_fresh boolean[];
   v_has_other_lines boolean[];
   v_insertion text := $sql$
-    INSERT INTO %1$s (customer_id, id, issued_at, status, ix_status, search_text, long_text, search_ids, summary, observed_at)
-    SELECT g.customer_id, g.id, g.issued_at, g.status, g.ix_status, convert_to(g.search_text, 'UTF8'),
-      convert_to(g.long_text, 'UTF8'), convert_to(g.search_ids, 'UTF8'), g.summary, g.observed_at
-    FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) AS g (customer_id, id, issued_at, status, ix_status,
-      search_text, long_text, search_ids, summary, observed_at, is_meant)
+    INSERT INTO %1$s (customer_id, id, issued_at, status, ix_status, currency, total_cents, search_text, long_text, search_ids,
+      summary, observed_at)
+    SELECT g.customer_id, g.id, g.issued_at, g.status, g.ix_status, g.currency, g.total_cents,
+      convert_to(g.search_text, 'UTF8'), convert_to(g.long_text, 'UTF8'), convert_to(g.search_ids, 'UTF8'), g.summary,
+      g.observed_at
+    FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) AS g (customer_id, id, issued_at, status, ix_status,
+      currency, total_cents, search_text, long_text, search_ids, summary, observed_at, is_meant)
     WHERE g.is_meant$sql$;
 BEGIN
   EXECUTE format($sql$
@@ -320,16 +337,16 @@ BEGIN
   USING v_customer_id, v_id, v_search_text, v_long_text, v_search_ids, v_summary, v_observed_at, v_lines;
   IF true = ANY (v_is_new) THEN
     EXECUTE format(v_insertion, VARIADIC v_tables)
-    USING v_customer_id, v_id, v_issued_at, v_status, v_ix_status, v_search_text, v_long_text, v_search_ids, v_summary,
-      v_observed_at, v_is_new;
+    USING v_customer_id, v_id, v_issued_at, v_status, v_ix_status, v_currency, v_total_cents, v_search_text, v_long_text,
+      v_search_ids, v_summary, v_observed_at, v_is_new;
   END IF;
   IF true = ANY (v_is_seen || v_is_other) THEN
     EXECUTE format(v_insertion || ' ON CONFLICT (customer_id, id) DO UPDATE SET
       issued_at = excluded.issued_at, status = excluded.status, ix_status = excluded.ix_status,
-      search_text = excluded.search_text, long_text = excluded.long_text, search_ids = excluded.search_ids,
+      currency = excluded.currency, total_cents = excluded.total_cents, search_text = excluded.search_text, long_text = excluded.long_text, search_ids = excluded.search_ids,
       summary = excluded.summary, observed_at = excluded.observed_at', VARIADIC v_tables)
-    USING v_customer_id, v_id, v_issued_at, v_status, v_ix_status, v_search_text, v_long_text, v_search_ids, v_summary,
-      v_observed_at, ARRAY(SELECT c.is_seen OR c.is_other FROM unnest(v_is_seen, v_is_other) AS c (is_seen, is_other));
+    USING v_customer_id, v_id, v_issued_at, v_status, v_ix_status, v_currency, v_total_cents, v_search_text, v_long_text,
+      v_search_ids, v_summary, v_observed_at, ARRAY(SELECT c.is_seen OR c.is_other FROM unnest(v_is_seen, v_is_other) AS c (is_seen, is_other));
   END IF;
   IF true = ANY (v_has_other_lines) THEN
     EXECUTE format('INSERT INTO %2$s (customer_id, invoice_id, lines)

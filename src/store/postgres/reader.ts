@@ -1,6 +1,7 @@
 import { isForHead } from '../read-model/counting.ts'
 import { rowFilterNames } from '../read-model/filters.ts'
 import type { SearchWord } from '../read-model/search.ts'
+import { readSums } from '../read-model/sums.ts'
 import {
   type InvoicePage,
   type InvoiceQuery,
@@ -31,6 +32,7 @@ const calls = {
   first: 'SELECT fatura.first_page($1)',
   list: `SELECT * FROM fatura.list_invoices(${placesOf()})`,
   search: `SELECT * FROM fatura.search_invoices(${placesOf(3)})`,
+  sums: 'SELECT * FROM fatura.read_sums($1)',
   snapshot: 'SELECT fatura.read_version($1) AS version',
   freshness: 'SELECT fatura.read_freshness() AS synced_at',
   invoice: 'SELECT * FROM fatura.find_invoice($1, $2)',
@@ -103,6 +105,11 @@ export async function openPostgresReader(url: string, sharedBy = 1): Promise<Pos
       const { summaries, version, ...rest } = row as PageRow
       return { ...rest, summaries: Buffer.from(summaries ?? ''), version: version ?? 0, synced_at }
     },
+    async readSums(customerId) {
+      const synced_at = await freshness()
+      const [row] = await call<SumsRow>('sums', customerId)
+      return { sums: readSums(row?.sums ?? null), version: row?.version ?? 0, synced_at }
+    },
     async readSnapshot(customerId) {
       const synced_at = await freshness()
       const [row] = await ask<{ version: number | null }>('snapshot', customerId)
@@ -173,6 +180,7 @@ function readFirstPage({ first_page: text }: FirstPageRow, synced_at: number | n
   }
 }
 
+type SumsRow = { sums: string | null; version: number | null }
 type GroupRow = { group: number }
 type FirstPageRow = { first_page: string }
 type PageRow = Omit<InvoicePage, 'summaries' | keyof Snapshot> & {

@@ -11,6 +11,7 @@ import {
   forgetCounts,
   readHead,
   saveCustomer,
+  sumAll,
 } from './counts.ts'
 import { isSpread } from './spread.ts'
 import { explain, transact } from './transact.ts'
@@ -32,7 +33,7 @@ const ofStretch = 'customer_id >= $1 AND customer_id < $2'
 
 const makeCheck = (within: string, headOf: string) => `
   WITH
-    kept AS (SELECT customer_id, total, counted, head FROM fatura.customers WHERE ${within}),
+    kept AS (SELECT customer_id, total, counted, head, sums FROM fatura.customers WHERE ${within}),
     found AS (SELECT customer_id, count(*) AS n FROM fatura.invoices WHERE ${within} GROUP BY customer_id),
     large AS (
       SELECT customer_id, ${dayOfIssue} AS day, status, ix_status FROM fatura.invoices
@@ -56,7 +57,8 @@ const makeCheck = (within: string, headOf: string) => `
       WHERE e.n IS DISTINCT FROM k.n)
   SELECT coalesce(sum(n), 0)::bigint AS invoices, (
     SELECT coalesce(json_object_agg(customer_id, n), '{}')
-    FROM (SELECT customer_id, count(*) AS n FROM wrong GROUP BY customer_id) each) AS wrong
+    FROM (SELECT customer_id, count(*) AS n FROM wrong GROUP BY customer_id) each) AS wrong, (
+    SELECT coalesce(json_object_agg(customer_id, sums), '{}') FROM kept WHERE counted OR sums IS NOT NULL) AS sums
   FROM found`
 
 const checkStretch = makeCheck(ofStretch, 'each.customer_id')
@@ -65,12 +67,18 @@ const checkCustomer = makeCheck('customer_id = $1', '$1')
 
 interface Checked {
   invoices: number
-  /** Number of wrong totals and counters of each customer that has any. */
+  /** Number of wrong totals, counters and sums of each customer that has any. */
   wrong: Record<string, number>
+  /** The kept sums of each customer with counters. */
+  sums: Record<string, string | null>
 }
 
-function check(client: PoolClient, stretch: Stretch): Promise<Checked> {
-  return isSpread(client) ? checkApart(client, stretch) : checkTogether(client, stretch)
+async function check(client: PoolClient, stretch: Stretch): Promise<Checked> {
+  const checked = await (isSpread(client) ? checkApart(client, stretch) : checkTogether(client, stretch))
+  for (const [customerId, kept] of Object.entries(checked.sums))
+    if (kept !== (await sumAll(client, customerId)))
+      checked.wrong[customerId] = (checked.wrong[customerId] ?? 0) + 1
+  return checked
 }
 
 async function checkTogether(client: PoolClient, { from, end }: Stretch): Promise<Checked> {
@@ -84,7 +92,7 @@ async function checkApart(client: PoolClient, { from, end }: Stretch): Promise<C
     anything.map(table => `SELECT customer_id FROM fatura.${table} WHERE ${ofStretch}`).join(' UNION '),
     [from, end],
   )
-  const all: Checked = { invoices: 0, wrong: {} }
+  const all: Checked = { invoices: 0, wrong: {}, sums: {} }
   for (const { customer_id } of customers) {
     const { rows } = await client.query<Checked>({
       name: 'check-customer',
@@ -93,6 +101,7 @@ async function checkApart(client: PoolClient, { from, end }: Stretch): Promise<C
     })
     all.invoices += rows[0]?.invoices ?? 0
     Object.assign(all.wrong, rows[0]?.wrong)
+    Object.assign(all.sums, rows[0]?.sums)
   }
   return all
 }
@@ -161,7 +170,8 @@ async function recountCustomer(client: PoolClient, customerId: string): Promise<
     [customerId],
   )
   const total = rows[0]?.n ?? 0
-  if (total > countedAbove) await countAll(client, customerId)
+  const isLarge = total > countedAbove
+  if (isLarge) await countAll(client, customerId)
   else await forgetCounts(client, customerId)
-  await saveCustomer(client, customerId, total, total > countedAbove)
+  await saveCustomer(client, customerId, total, isLarge ? await sumAll(client, customerId) : null)
 }

@@ -46,7 +46,11 @@ export const keyFunctions: readonly string[] = [
 ]
 
 /** What reads lists of that customer, and is called there too. */
-export const listFunctions: readonly string[] = ['fatura.list_invoices', 'fatura.search_invoices']
+export const listFunctions: readonly string[] = [
+  'fatura.list_invoices',
+  'fatura.search_invoices',
+  'fatura.read_sums',
+]
 
 /** What is called on whatever node somebody is connected to. */
 export const everywhereFunctions: readonly string[] = [

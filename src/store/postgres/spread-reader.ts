@@ -167,6 +167,7 @@ export async function openSpreadReader(
   }
   return {
     listInvoices: query => ask(store => store.listInvoices(query), query.customer_id),
+    readSums: customerId => ask(store => store.readSums(customerId), customerId),
     readSnapshot: customerId => ask(store => store.readSnapshot(customerId), customerId),
     readFreshness: () => ask(store => store.readFreshness()),
     findInvoice: (customerId, invoiceId) =>

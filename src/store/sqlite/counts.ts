@@ -13,7 +13,8 @@ import {
   spans,
   stretchOf,
 } from '../read-model/counting.ts'
-import { joinSummaries } from './read-pages.ts'
+import { keepSums, monthsOf, replaceMonths } from '../read-model/sums.ts'
+import { joinSummaries, makeSums } from './read-pages.ts'
 
 /** A row of invoices, as far as counters need it. */
 export interface StateRow {
@@ -54,9 +55,13 @@ export function keepCounts(db: DatabaseSync) {
   )
   // The clock keeps a version unique even across a store restored from a backup; the sum keeps it rising.
   const saveCustomer = db.prepare(`
-    INSERT INTO customers (customer_id, version, total, counted, head) VALUES (?1, ?2, ?3, ?4, ${currentHead})
+    INSERT INTO customers (customer_id, version, total, counted, sums, head)
+    VALUES (?1, ?2, ?3, ?4 IS NOT NULL, ?4, ${currentHead})
     ON CONFLICT (customer_id) DO UPDATE SET version = max(version + 1, excluded.version),
-      total = excluded.total, counted = excluded.counted, head = excluded.head`)
+      total = excluded.total, counted = excluded.counted, sums = excluded.sums, head = excluded.head`)
+  const readSums = db.prepare('SELECT sums FROM customers WHERE customer_id = ?1')
+  const makeAll = db.prepare(makeSums())
+  const makeMonth = db.prepare(makeSums('AND issued_at >= ?2 AND issued_at < ?3'))
 
   function daysOf(customerId: string): Set<number> {
     const moments = readMoments.all(customerId) as unknown as { issued_at: number }[]
@@ -95,6 +100,16 @@ export function keepCounts(db: DatabaseSync) {
     return countDays(customerId, daysOf(customerId))
   }
 
+  function sumMonths(customerId: string, days: ReadonlySet<number>): string {
+    const months = monthsOf(days)
+    const made = months.map(({ from, before }) => String(makeMonth.get(customerId, from, before)?.sums))
+    return replaceMonths((readSums.get(customerId)?.sums ?? null) as string | null, months, made)
+  }
+
+  function sumAll(customerId: string): string {
+    return keepSums(String(makeAll.get(customerId)?.sums))
+  }
+
   let changes = new Changes()
 
   function flush(): void {
@@ -102,7 +117,8 @@ export function keepCounts(db: DatabaseSync) {
       let total = counted ? countDays(customerId, days) : Number(countInvoices.get(customerId)?.n)
       const isLarge = counted || total > countedAbove
       if (isLarge && !counted) total = countAll(customerId)
-      saveCustomer.run(customerId, Date.now(), total, isLarge ? 1 : 0)
+      const sums = counted ? sumMonths(customerId, days) : isLarge ? sumAll(customerId) : null
+      saveCustomer.run(customerId, Date.now(), total, sums)
     }
     changes = new Changes()
   }
@@ -125,8 +141,9 @@ export function keepCounts(db: DatabaseSync) {
     recount(customerId: string): void {
       deleteAllCounts.run(customerId)
       const total = Number(countInvoices.get(customerId)?.n)
-      if (total > countedAbove) countAll(customerId)
-      saveCustomer.run(customerId, Date.now(), total, total > countedAbove ? 1 : 0)
+      const isLarge = total > countedAbove
+      if (isLarge) countAll(customerId)
+      saveCustomer.run(customerId, Date.now(), total, isLarge ? sumAll(customerId) : null)
     },
   }
 }

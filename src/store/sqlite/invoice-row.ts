@@ -9,6 +9,8 @@ export interface InvoiceRow extends InvoiceKey, SearchText {
   issued_at: number
   status: string
   ix_status: string | null
+  currency: string
+  total_cents: number
   ix_id: number | null
   summary: string
   /** Null when they are not known. */
@@ -17,13 +19,15 @@ export interface InvoiceRow extends InvoiceKey, SearchText {
 }
 
 export function toRow({ invoice, lines, claim }: InvoiceRecord): InvoiceRow {
-  const { customer_id, id, status, ix_status, ix_id } = invoice
+  const { customer_id, id, status, ix_status, currency, total_cents, ix_id } = invoice
   return {
     customer_id,
     id,
     issued_at: Date.parse(invoice.issued_at),
     status,
     ix_status,
+    currency,
+    total_cents,
     ix_id,
     ...searchText(invoice),
     summary: serializeSummary(invoice),

@@ -1,12 +1,20 @@
 /** Pages of lists and searches: several statements, all from one snapshot of the connection. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { isCountable, isFiltered } from '../read-model/counting.ts'
-import type { InvoicePage, InvoiceQuery, Snapshot } from '../store.ts'
+import { readSums, sumColumns } from '../read-model/sums.ts'
+import type { CustomerSums, InvoicePage, InvoiceQuery, Snapshot } from '../store.ts'
 import { clampPage, matchingRows } from './matching-rows.ts'
 import { seekByCounters } from './seek-by-counters.ts'
 
 /** As bytes, which go to the socket as they are: decoding and encoding them would take longer than reading them. */
 export const joinSummaries = "CAST(group_concat(summary, ',') AS BLOB)"
+
+/** Sums by currency, status and month, as the JSON text that is kept; a condition may follow. */
+export function makeSums(condition = ''): string {
+  return `SELECT json_group_array(json_array(currency, status, month, n, high, low)) AS sums FROM (
+    SELECT ${sumColumns('sqlite')} FROM invoices INDEXED BY invoices_in_order
+    WHERE customer_id = ?1 ${condition} GROUP BY 1, 2, 3)`
+}
 
 /** Number of matches that are noted on the way; those that follow are only counted. */
 const notedAtMost = 1_000
@@ -30,6 +38,8 @@ interface Standing {
   synced_at: number | null
 }
 
+type SumsRow = Pick<Standing, 'version' | 'synced_at'> & { sums: string | null }
+
 export function readPages(db: DatabaseSync) {
   const prepare = prepareOnce(db)
   const begin = db.prepare('BEGIN')
@@ -40,6 +50,10 @@ export function readPages(db: DatabaseSync) {
     `SELECT ${joinSummaries} AS summaries FROM json_each(?1) CROSS JOIN invoices ON invoices.rowid = value`,
   )
   const seek = seekByCounters(db, prepare)
+  const sumsKept = db.prepare(
+    'SELECT version, sums, synced_at FROM freshness LEFT JOIN customers ON customer_id = ?1',
+  )
+  const sumsMade = db.prepare(makeSums())
 
   function readStanding(customerId: string): Standing {
     return standing.get(customerId) as unknown as Standing
@@ -91,6 +105,17 @@ export function readPages(db: DatabaseSync) {
     readSnapshot(customerId: string): Snapshot {
       const { version, synced_at } = readStanding(customerId)
       return { version: version ?? 0, synced_at }
+    },
+
+    readSums(customerId: string): CustomerSums {
+      begin.run()
+      try {
+        const { version, sums, synced_at } = sumsKept.get(customerId) as unknown as SumsRow
+        const text = sums ?? String(sumsMade.get(customerId)?.sums)
+        return { sums: readSums(text), version: version ?? 0, synced_at }
+      } finally {
+        end.run()
+      }
     },
 
     /** Null for a search among more invoices than these. */

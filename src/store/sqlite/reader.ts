@@ -37,6 +37,7 @@ export function openSqliteReader(path: string): ReadStore {
 
   return {
     listInvoices: async query => current().listInvoices(query),
+    readSums: async customerId => current().readSums(customerId),
     readSnapshot: async customerId => current().readSnapshot(customerId),
     readFreshness: async () => current().readFreshness(),
     findInvoice: async (customerId, invoiceId) => current().findInvoice(customerId, invoiceId),
@@ -102,6 +103,9 @@ function openFile(path: string): Opened {
 
   const store: ReadStore = {
     listInvoices,
+    async readSums(customerId) {
+      return attemptRead(() => pages.readSums(customerId))
+    },
     async readSnapshot(customerId) {
       return attemptRead(() => pages.readSnapshot(customerId))
     },

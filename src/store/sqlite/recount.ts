@@ -1,7 +1,9 @@
 /** Compares totals, first pages and counters with the rows, one customer at a time. */
 import type { DatabaseSync } from 'node:sqlite'
 import { countedAbove, dayOf, spans, stretchOf } from '../read-model/counting.ts'
+import { keepSums } from '../read-model/sums.ts'
 import { countStates, currentHead, type StateRow } from './counts.ts'
+import { makeSums } from './read-pages.ts'
 
 export function recounts(db: DatabaseSync) {
   const nextCustomer = db.prepare(`
@@ -12,19 +14,23 @@ export function recounts(db: DatabaseSync) {
   const countInvoices = db.prepare('SELECT count(*) AS n FROM invoices WHERE customer_id = ?1')
   const sumTotals = db.prepare('SELECT coalesce(sum(total), 0) AS n FROM customers')
   const readCustomer = db.prepare(
-    `SELECT total, counted, head <> ${currentHead} AS is_head_wrong FROM customers WHERE customer_id = ?1`,
+    `SELECT total, counted, sums, head <> ${currentHead} AS is_head_wrong FROM customers WHERE customer_id = ?1`,
   )
   const readRows = db.prepare(`
     SELECT issued_at, status, ix_status FROM invoices INDEXED BY invoices_in_order WHERE customer_id = ?1`)
   const readCounts = db.prepare('SELECT span, start, status, ix, n FROM counts WHERE customer_id = ?1')
 
-  /** Number of wrong totals and counters of a customer, and of its invoices. */
+  const sumAll = db.prepare(makeSums())
+
+  /** Number of wrong totals, counters and sums of a customer, and of its invoices. */
   function check(customerId: string): { wrong: number; invoices: number } {
     const invoices = Number(countInvoices.get(customerId)?.n)
     const customer = readCustomer.get(customerId)
     const isCounted = customer?.counted === 1
     let wrong = Number(customer?.total ?? 0) === invoices && (isCounted || invoices <= countedAbove) ? 0 : 1
     if (customer?.is_head_wrong === 1) wrong++
+    const sums = isCounted ? keepSums(String(sumAll.get(customerId)?.sums)) : null
+    if ((customer?.sums ?? null) !== sums) wrong++
     return { wrong: wrong + checkCounters(customerId, isCounted), invoices }
   }
 

@@ -18,12 +18,12 @@ export function writeInvoices(
 ) {
   const insertInvoice = db.prepare(`
     INSERT INTO invoices
-      (customer_id, id, issued_at, status, ix_status, search_text, search_ids, summary, observed_at)
-    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
+      (customer_id, id, issued_at, status, ix_status, currency, total_cents, search_text, search_ids, summary, observed_at)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)
     ON CONFLICT (customer_id, id) DO UPDATE SET
       issued_at = excluded.issued_at, status = excluded.status, ix_status = excluded.ix_status,
-      search_text = excluded.search_text, search_ids = excluded.search_ids, summary = excluded.summary,
-      observed_at = excluded.observed_at`)
+      currency = excluded.currency, total_cents = excluded.total_cents, search_text = excluded.search_text, search_ids = excluded.search_ids,
+      summary = excluded.summary, observed_at = excluded.observed_at`)
   const touchInvoice = db.prepare('UPDATE invoices SET observed_at = ?3 WHERE customer_id = ?1 AND id = ?2')
   const findInvoice = db.prepare(`
     SELECT summary, search_text, search_ids, issued_at, observed_at FROM invoices
@@ -57,6 +57,8 @@ export function writeInvoices(
         issued_at,
         row.status,
         row.ix_status,
+        row.currency,
+        row.total_cents,
         search_text,
         search_ids,
         summary,

@@ -65,15 +65,16 @@ export const en = {
   neverUpdated: 'Not synchronized yet',
   live: 'The list was updated',
 
+  owed: (amount: string, total: string, count: number) =>
+    `To pay: ${amount} in ${total} ${few(count, 'invoice', 'invoices')}`,
+  nothingOwed: 'Nothing to pay',
+
   chart: 'Billed by month',
   chartOf: (currency: string) => `Billed by month, ${currency}`,
   chartNote: 'Without drafts and cancelled invoices.',
   chartMonth: 'Month',
   earlier: 'Earlier months',
   later: 'Later months',
-  chartPart: (seen: string, total: string) => `From the newest ${seen} of ${total} invoices.`,
-  chartAll: 'Add up all of them',
-  chartAdding: (seen: string, total: string) => `Adding up: ${seen} of ${total}`,
 
   export: 'Export',
   csv: 'CSV',

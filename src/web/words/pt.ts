@@ -65,15 +65,15 @@ export const pt: Words = {
   neverUpdated: 'Ainda não sincronizado',
   live: 'A lista foi atualizada',
 
+  owed: (amount, total, count) => `Por pagar: ${amount} em ${total} ${few(count, 'fatura', 'faturas')}`,
+  nothingOwed: 'Nada por pagar',
+
   chart: 'Faturado por mês',
   chartOf: currency => `Faturado por mês, ${currency}`,
   chartNote: 'Sem rascunhos nem faturas anuladas.',
   chartMonth: 'Mês',
   earlier: 'Meses anteriores',
   later: 'Meses seguintes',
-  chartPart: (seen, total) => `Das ${seen} faturas mais recentes, num total de ${total}.`,
-  chartAll: 'Somar todas',
-  chartAdding: (seen, total) => `A somar: ${seen} de ${total}`,
 
   export: 'Exportar',
   csv: 'CSV',

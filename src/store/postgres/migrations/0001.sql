@@ -4,6 +4,8 @@ CREATE TABLE fatura.invoices (
   issued_at   bigint NOT NULL,
   status      text COLLATE "C" NOT NULL,
   ix_status   text COLLATE "C",
+  currency    text COLLATE "C" NOT NULL,
+  total_cents bigint NOT NULL,
   -- Folded, in UTF-8: what a search finds by any part, and the ids that it finds by their beginnings. As bytes, since to
   -- look for bytes in bytes is half the work of looking for characters in text. An index entry holds 2.7 kB: a longer text
   -- stands in long_text, and search_text is NULL.
@@ -25,9 +27,10 @@ SET LOCAL citus.enable_ddl_propagation = off;
 ALTER TABLE fatura.invoices ALTER customer_id SET (n_distinct = -0.01);
 SET LOCAL citus.enable_ddl_propagation = on;
 
--- The list's order, with all that filters and searches look at: counting, skipping and searching never touch the rows.
+-- The list's order, with all that filters, searches and sums look at: counting, skipping, searching and summing never
+-- touch the rows.
 CREATE INDEX invoices_in_order ON fatura.invoices (customer_id, issued_at DESC, id DESC)
-  INCLUDE (status, ix_status, search_text, search_ids);
+  INCLUDE (status, ix_status, currency, total_cents, search_text, search_ids);
 
 CREATE INDEX invoices_unsettled ON fatura.invoices (customer_id, id)
   WHERE status IN ('draft', 'open', 'uncollectible');
@@ -56,7 +59,9 @@ CREATE TABLE fatura.customers (
   total       bigint NOT NULL DEFAULT 0,
   counted     boolean NOT NULL DEFAULT false,
   -- Page 1 as it is asked for by default: the newest summaries, as they are sent.
-  head        text COLLATE "C" NOT NULL DEFAULT ''
+  head        text COLLATE "C" NOT NULL DEFAULT '',
+  -- Sums by currency, status and month, beside counters; see src/store/read-model/sums.ts.
+  sums        text COLLATE "C"
 );
 
 CREATE TABLE fatura.counts (

@@ -5,6 +5,8 @@ CREATE TABLE invoices (
   issued_at   INTEGER NOT NULL,
   status      TEXT NOT NULL,
   ix_status   TEXT,
+  currency    TEXT NOT NULL,
+  total_cents INTEGER NOT NULL,
   -- Folded: what a search finds by any part, and the ids that it finds by their beginnings.
   search_text TEXT NOT NULL,
   search_ids  TEXT NOT NULL,
@@ -13,9 +15,10 @@ CREATE TABLE invoices (
   PRIMARY KEY (customer_id, id)
 ) STRICT;
 
--- The list's order, with all that filters and searches look at: counting, skipping and searching never touch the rows.
+-- The list's order, with all that filters, searches and sums look at: counting, skipping, searching and summing never
+-- touch the rows.
 CREATE INDEX invoices_in_order
-  ON invoices (customer_id, issued_at DESC, id DESC, status, ix_status, search_text, search_ids);
+  ON invoices (customer_id, issued_at DESC, id DESC, status, ix_status, currency, total_cents, search_text, search_ids);
 
 -- Invoices that may still change or be deleted at their source, to be looked at again.
 CREATE INDEX invoices_unsettled ON invoices (customer_id, id)
@@ -49,7 +52,9 @@ CREATE TABLE customers (
   -- Whether there are counters: only for a customer of many invoices.
   counted     INTEGER NOT NULL DEFAULT 0,
   -- The newest summaries, joined as they are sent: the page that most ask for.
-  head        BLOB NOT NULL DEFAULT x''
+  head        BLOB NOT NULL DEFAULT x'',
+  -- Sums by currency, status and month, beside counters; see src/store/read-model/sums.ts.
+  sums        TEXT
 ) STRICT;
 
 -- Number of invoices of a state a customer has: in all (span 0), in 32 days, in a day. Days count from the epoch.

@@ -1,0 +1,38 @@
+/** What is to pay, by currency; and the request for the sums that it and the chart show. */
+import { useEffect, useState } from 'preact/hooks'
+import type { CustomerSummary } from '../client/client.ts'
+import { usePage } from './context.ts'
+
+/** One line for each currency; an empty one while the sums are awaited. */
+export function Owed({ summary }: { summary: CustomerSummary | null }) {
+  const { words, format } = usePage()
+  const lines = summary?.currencies.flatMap(({ currency, statuses }) => {
+    const open = statuses.find(({ status }) => status === 'open')
+    if (open === undefined) return []
+    return words.owed(format.amount(open.total_cents, currency), format.count(open.count), open.count)
+  }) ?? ['\u00a0']
+  return (
+    <div class="owed">
+      {(lines.length > 0 ? lines : [words.nothingOwed]).map(line => (
+        <p key={line}>{line}</p>
+      ))}
+    </div>
+  )
+}
+
+/** Read once the list is there, so that the first rows never wait for it, and again whenever the list's ETag changes. */
+export function useSummary(etag: string | null): CustomerSummary | null {
+  const { client, session } = usePage()
+  const [summary, setSummary] = useState<CustomerSummary | null>(null)
+  useEffect(() => {
+    if (etag === null) return
+    const stop = new AbortController()
+    client.summary(session.customer, { signal: stop.signal }).then(
+      ({ data }) => setSummary(data),
+      // The list shows what is wrong; the next change starts this again.
+      () => {},
+    )
+    return () => stop.abort()
+  }, [etag, client, session.customer])
+  return summary
+}

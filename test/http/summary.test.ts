@@ -1,0 +1,74 @@
+/** What a customer was billed: by currency, status and month, of the moment that the list shows. */
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { engines } from '../support/engines.ts'
+import { makeRecord } from '../support/records.ts'
+import { startService } from '../support/service.ts'
+
+const path = '/api/v1/client/cus_ana/summary'
+const list = '/api/v1/client/cus_ana/invoices'
+
+for (const engine of engines)
+  describe(`the summary on ${engine.name}`, () => {
+    test('has sums and counts by currency, status and UTC month, and follows every change', async t => {
+      const lastMoment = '2026-02-28T23:59:59.999Z'
+      const service = await startService(t, engine, {
+        records: [
+          makeRecord({ id: 'in_1', status: 'open', total_cents: 400_000 }),
+          makeRecord({ id: 'in_2', status: 'open', total_cents: 70_651, issued_at: lastMoment }),
+          makeRecord({ id: 'in_3', status: 'paid', total_cents: -500, issued_at: lastMoment }),
+          makeRecord({ id: 'in_4', status: 'draft', currency: 'jpy', total_cents: 0 }),
+          makeRecord({ id: 'in_5', customer_id: 'cus_bob', total_cents: 9 }),
+        ],
+      })
+      const { json, headers } = await service.get(path)
+      assert.equal(headers['content-type'], 'application/json')
+      const february = { status: 'open', count: 1, total_cents: 70_651 }
+      assert.deepEqual(json, {
+        currencies: [
+          {
+            currency: 'eur',
+            statuses: [
+              { status: 'open', count: 2, total_cents: 470_651 },
+              { status: 'paid', count: 1, total_cents: -500 },
+            ],
+            months: [
+              { month: '2026-02', ...february },
+              { month: '2026-02', status: 'paid', count: 1, total_cents: -500 },
+              { month: '2026-03', status: 'open', count: 1, total_cents: 400_000 },
+            ],
+          },
+          {
+            currency: 'jpy',
+            statuses: [{ status: 'draft', count: 1, total_cents: 0 }],
+            months: [{ month: '2026-03', status: 'draft', count: 1, total_cents: 0 }],
+          },
+        ],
+      })
+      assert.equal(headers.etag, (await service.get(list)).headers.etag, 'of the same moment as the list')
+      await service.save(makeRecord({ id: 'in_1', status: 'paid', total_cents: 400_000 }))
+      const later = await service.get(path, { headers: { 'if-none-match': String(headers.etag) } })
+      assert.equal(later.status, 200)
+      assert.deepEqual(later.json.currencies[0].statuses[0], february)
+    })
+
+    test('an unknown customer has none; a token of another customer, or of one invoice, gets none', async t => {
+      const service = await startService(t, engine, { records: [makeRecord()] })
+      const unknown = await service.get('/api/v1/client/cus_nobody/summary')
+      assert.deepEqual([unknown.status, unknown.json], [200, { currencies: [] }])
+      const token = await service.createToken({ customers: ['cus_bob'] })
+      assert.equal((await service.get(path, { token })).json.error.code, 'insufficient_scope')
+      assert.equal((await service.get(path, { token: null })).json.error.code, 'missing_token')
+      assert.equal((await service.get('/api/v1/client/ana/summary')).json.error.param, 'customerId')
+    })
+
+    test('a sum beyond 2^53 has every digit', async t => {
+      const records = Array.from({ length: 1_100 }, (_, i) =>
+        makeRecord({ id: `in_${i}`, total_cents: Number.MAX_SAFE_INTEGER }),
+      )
+      const service = await startService(t, engine, { records })
+      const sum = 1_100n * BigInt(Number.MAX_SAFE_INTEGER)
+      assert.ok(sum > 2n ** 63n)
+      assert.match((await service.get(path)).text, new RegExp(`"total_cents":${sum}\\}`))
+    })
+  })
