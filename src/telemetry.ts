@@ -1,6 +1,9 @@
 /** Events of a running Fatura, for metrics. Without a subscriber, publishing one costs a look at a flag. */
 import { channel } from 'node:diagnostics_channel'
 
+/** Upstream systems, as in `UpstreamCall`. */
+export const upstreamSystems = ['Stripe', 'InvoiceXpress'] as const
+
 /** A request that was answered. */
 export interface RequestEnded {
   /** The route's pattern; null when no route fits. */

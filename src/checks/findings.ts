@@ -44,7 +44,9 @@ export function createReport(begin: (check: string) => void, add: (finding: Find
         try {
           return await within(limitMs, work)
         } catch (error) {
-          fail(explain(error), error instanceof StoreDamaged ? restoreAdvice : next)
+          const [what = '', ...remedy] = explain(error).split(/(?<=\.) /)
+          const own = error instanceof StoreDamaged ? restoreAdvice : remedy.join(' ')
+          fail(what.replace(/\.$/, ''), own || next)
           return null
         }
       },

@@ -52,6 +52,7 @@ async function checkAll(bytes: AsyncIterable<Uint8Array>, { onRefusal, onProgres
   // The lines of another kind of file, such as a PDF, are not reported one by one.
   let held: [line: number, problems: readonly Problem[]][] | null = []
   for await (const line of readLines(bytes)) {
+    if (valid + refused === 0 && line.text?.startsWith('[')) throw new JsonArray()
     const read = readLine(line)
     if (held !== null && read.isJson) {
       for (const [number, problems] of held) onRefusal(number, problems)
@@ -70,6 +71,9 @@ async function checkAll(bytes: AsyncIterable<Uint8Array>, { onRefusal, onProgres
   if (first !== undefined) throw new NotNdjson(...first)
   return { valid, refused }
 }
+
+/** The input is one JSON array. Nothing was saved. */
+export class JsonArray extends Error {}
 
 /** No line is JSON; holds the problems of the first one. Nothing was saved. */
 export class NotNdjson extends Error {

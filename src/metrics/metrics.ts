@@ -7,6 +7,8 @@ import {
   requestEnded,
   requestShed,
   upstreamCalled,
+  upstreamOutcomes,
+  upstreamSystems,
   upstreamWaiting,
   webhookAnswered,
 } from '../telemetry.ts'
@@ -33,7 +35,7 @@ const callBounds = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
 /** Requests without a route share one name: the number of labels must not depend on clients. */
 const noRoute = 'none'
 
-/** Counts from now on. */
+/** Counts from now on. Series whose labels are known are 0 until then: a query for one that is absent is empty. */
 export function startMetrics({ isMain = true, ...roles }: MetricsRoles): Metrics {
   const registry = new Registry()
   const registers = [registry]
@@ -163,6 +165,12 @@ function countUpstreamCalls(registers: Registry[]): void {
     registers,
   })
   breakerTurned.subscribe(({ system, isOpen }) => breakers.set({ system }, isOpen ? 1 : 0))
+  for (const system of upstreamSystems) {
+    for (const outcome of upstreamOutcomes) calls.inc({ system, outcome }, 0)
+    seconds.zero({ system })
+    waiting.set({ system }, 0)
+    breakers.set({ system }, 0)
+  }
 }
 
 function countWebhooks(registers: Registry[]): void {
@@ -172,5 +180,6 @@ function countWebhooks(registers: Registry[]): void {
     labelNames: ['status'],
     registers,
   })
+  for (const status of [200, 400, 503]) webhooks.inc({ status }, 0)
   webhookAnswered.subscribe(({ status }) => webhooks.inc({ status }))
 }

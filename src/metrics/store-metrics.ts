@@ -1,5 +1,6 @@
 /** Figures of the synchronization from the store: the same in every process. */
 import { Gauge, Registry } from '@prometheus-io/client'
+import { refusalReasons, refusedKinds, setAsideKinds } from '../store/connector-store.ts'
 import type { OperatorStore, ReadStore } from '../store/store.ts'
 import { readDrift } from './drift-estimate.ts'
 import type { Metrics, Reading } from './metrics.ts'
@@ -62,6 +63,10 @@ export function createStoreMetrics(options: StoreMetricsOptions): Metrics {
       if (succeeded_at !== null) gauges.lag.set({ stream }, secondsSince(succeeded_at))
       gauges.failing.set({ stream }, failed_at === null ? 0 : 1)
     }
+    for (const [system, kinds] of Object.entries(setAsideKinds))
+      for (const kind of kinds) gauges.aside.set({ system, kind }, 0)
+    for (const kind of refusedKinds)
+      for (const reason of refusalReasons) gauges.refused.set({ kind, reason }, 0)
     for (const { system, kind, reason, count } of aside)
       if (reason === null) gauges.aside.set({ system, kind }, count)
       else gauges.refused.set({ kind, reason }, count)

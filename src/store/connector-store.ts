@@ -46,8 +46,26 @@ export interface SetAside {
 export const refusedKinds = ['refused', 'outdated'] as const
 export type RefusedKind = (typeof refusedKinds)[number]
 
+export const refusalReasons = [
+  'no_customer',
+  'invalid_customer',
+  'unknown_status',
+  'preview',
+  'missing',
+  'no_id',
+] as const
+/** Why an invoice is not stored as the platform has it now. */
+export type RefusalReason = (typeof refusalReasons)[number]
+
 /** Kind of invoices that are to be looked at again once all of the store is in reach. */
 export const waitingKind = 'waiting'
+
+/** Kinds of records that are set aside, but for the refused ones, by system. */
+export const setAsideKinds = {
+  stripe: ['invoice', waitingKind],
+  invoicexpress: ['document', 'client'],
+  deletion_guard: ['deletion', 'downgrade'],
+} as const
 
 export type SetAsideKey = Pick<SetAside, 'system' | 'kind' | 'id'>
 
@@ -66,7 +84,7 @@ export interface Drift {
 }
 
 /** What an invoice can lose: a draft itself, an invoice its document. */
-export type Loss = 'deletion' | 'downgrade'
+export type Loss = (typeof setAsideKinds.deletion_guard)[number]
 
 /** Only those with these values; all when not given. */
 export interface SetAsideOptions extends Partial<Pick<SetAside, 'kind' | 'id' | 'reason'>> {

@@ -8,7 +8,8 @@ import {
   keyOf,
 } from '../invoice.ts'
 import { fieldsOf, usualRules } from '../linking/link.ts'
-import type { Observation, Refusal } from '../sources.ts'
+import type { Observation } from '../sources.ts'
+import type { RefusalReason } from '../store/connector-store.ts'
 import type { JournalEntry, JournalOutcome } from '../store/document-store.ts'
 import { type KnownInvoice, stampOf, type WriteTransaction } from '../store/store.ts'
 import { noGuard } from './deletion-guard.ts'
@@ -23,9 +24,6 @@ export interface Applied {
   /** Not stored, by reason. */
   refused: Record<string, number>
 }
-
-/** Why an invoice is not stored as the platform has it now. */
-export type RefusalReason = Refusal | 'missing' | 'no_id'
 
 /** All records without an id are set aside as one, under this id. */
 export const noId = ''

@@ -4,11 +4,11 @@
  */
 import type { Logger } from 'pino'
 import { type InvoiceKey, keyOf } from '../invoice.ts'
-import type { Loss } from '../store/connector-store.ts'
+import type { Loss, setAsideKinds } from '../store/connector-store.ts'
 import type { WriteStore, WriteTransaction } from '../store/store.ts'
 
 /** The system that held-back changes are stored under. */
-export const guardSystem = 'deletion_guard'
+export const guardSystem = 'deletion_guard' satisfies keyof typeof setAsideKinds
 
 /** Losses allowed within the span: this number, or this share of all. */
 const freely = 20

@@ -4,13 +4,14 @@ import {
   type Lease,
   type Loss,
   type Pin,
+  type RefusalReason,
   type RefusedKind,
   refusedKinds,
   type SetAside,
   type SetAsideCount,
 } from '../store/connector-store.ts'
 import type { OperatorStore, Stream } from '../store/store.ts'
-import { noId, type RefusalReason } from './apply.ts'
+import { noId } from './apply.ts'
 import { guardSystem } from './deletion-guard.ts'
 
 const shown = 5

@@ -176,6 +176,16 @@ describe('fatura import', { concurrency: 3 }, () => {
     }
   })
 
+  it('reports how to make NDJSON of a JSON array', async t => {
+    const cli = await createCli(t)
+    const one = JSON.stringify(makeInvoice())
+    for (const input of [`[${one}]`, `[\n${one},\n${one}\n]`, ` [\n  {\n  }]`]) {
+      const expected =
+        "fatura: Nothing was imported: standard input is a JSON array, not NDJSON: one object a line. With jq: jq -c '.[]' | fatura import -\n"
+      assert.equal((await cli.run(['import', '-'], { input })).stderr, expected)
+    }
+  })
+
   it('reports once that a file is no NDJSON, whatever it is instead', async t => {
     const cli = await createCli(t)
     const pdf = Buffer.concat([
@@ -187,7 +197,7 @@ describe('fatura import', { concurrency: 3 }, () => {
       ['a PDF', pdf],
       ['an archive', Buffer.from('PK\x03\x04\x14\0\0\0\x08\0\n\0\0\n\xff\xfe', 'latin1')],
       ['a table', 'id,customer_id\nin_1,cus_1\nin_2,cus_2\n'],
-      ['JSON over many lines', JSON.stringify([makeInvoice(), makeInvoice()], null, 2)],
+      ['JSON over many lines', JSON.stringify(makeInvoice(), null, 2)],
       ['numbers', '1\n2\n'],
     ]
     for (const [what, input] of others)

@@ -291,7 +291,7 @@ describe('fatura serve', { concurrency: 3 }, () => {
     assert.ok((await readFile(join(cli.folder, 'deep/down/fatura.db'))).length > 0)
   })
 
-  it('refuses a schema that is older or newer than its own, and reports what to run', async t => {
+  it('refuses a schema that is newer than its own, and reports what to run', async t => {
     const cli = await createCli(t)
     assert.equal((await cli.run(['migrate'])).code, 0)
     const setVersion = (version: number) => {
@@ -299,8 +299,6 @@ describe('fatura serve', { concurrency: 3 }, () => {
       db.exec(`PRAGMA user_version = ${version}`)
       db.close()
     }
-    setVersion(1)
-    assertOneLine(await cli.run(['serve', '--port', '0']), /version 1/, /fatura migrate/)
     setVersion(99)
     for (const args of [['serve', '--port', '0'], ['migrate'], ['token', 'list']])
       assertOneLine(await cli.run(args), /version 99/, /newer/, /[Uu]pgrade/)

@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { readableLine } from '../../src/cli/terminal/readable-line.ts'
-import { createCli } from '../support/cli.ts'
+import { assertFits, createCli, unwrapped } from '../support/cli.ts'
 import { makeInvoice } from '../support/records.ts'
 
 const root = join(import.meta.dirname, '../..')
@@ -92,7 +92,19 @@ describe('the log on a terminal', () => {
     for (const text of await run({})) assert.doesNotMatch(text, /\x1b/)
     const [failed = '', checked = ''] = await run({ FORCE_COLOR: '1' })
     assert.match(failed, /^\x1b\[31mfatura:\x1b\[39m DATABASE_URL must/)
-    assert.match(checked, /^\x1b\[32mok {2}\x1b\[39m {2}Settings/)
+    assert.match(checked, /^\x1b\[32mok\x1b\[39m {4}Settings/)
+  })
+})
+
+describe('fatura doctor without a store', () => {
+  it('fits 80 columns, and gives one advice', async t => {
+    const cli = await createCli(t)
+    const { stdout } = await cli.run(['doctor', '--sample', '0'])
+    assertFits(stdout)
+    assert.match(
+      unwrapped(stdout),
+      /^FAIL {2}Database +There is no database at data\/fatura\.db → Create it with: fatura migrate$/m,
+    )
   })
 })
 
@@ -166,7 +178,7 @@ describe('--json', () => {
         .map(line => JSON.parse(line))
     }
     const [migrated] = await lines('migrate')
-    assert.deepEqual([migrated.from, migrated.to > 1], [0, true])
+    assert.deepEqual([migrated.from, migrated.to], [0, 1])
     await cli.load(makeInvoice({ id: 'in_1', customer_id: 'cus_ana' }))
     const [created] = await lines('token', 'create', '--customer', 'cus_ana', '--name', 'a')
     assert.match(created.token, /^fat_\w{48}$/)

@@ -6,6 +6,7 @@ import { securityHeaders } from '../../src/server/bare-answer.ts'
 import { searchWords } from '../../src/store/read-model/search.ts'
 import { openSearchThreads } from '../../src/store/sqlite/search-threads.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
+import { eventually } from '../support/cli.ts'
 import { engines } from '../support/engines.ts'
 import { makeRecord } from '../support/records.ts'
 import { assertError, startService } from '../support/service.ts'
@@ -28,7 +29,7 @@ for (const engine of engines) {
       const [found, refused] = [200, 429].map(status => flood.filter(answer => answer.status === status))
       assert.equal((found?.length ?? 0) + (refused?.length ?? 0), 200)
       assert.ok(found !== undefined && found.length >= 2)
-      for (const { json } of [...found, ...others]) assert.equal(json.total, 111)
+      for (const { json } of [...found, ...others]) assert.equal(json.total, 11)
       assert.ok(refused !== undefined && refused.length > 0, 'more than 52 came at once')
       for (const answer of refused) {
         assertError(answer, 429, 'rate_limited')
@@ -38,7 +39,7 @@ for (const engine of engines) {
       const pages = await Promise.all(Array.from({ length: 50 }, () => service.list('', { token: greedy })))
       assert.ok(pages.every(({ status }) => status === 200))
       for (let n = 0; n < 5; n++)
-        assert.equal((await service.list('?q=in_59', { token: greedy })).json.total, 111)
+        assert.equal((await service.list('?q=in_59', { token: greedy })).json.total, 11)
     })
   })
 }
@@ -227,8 +228,15 @@ test('a search on SQLite is given up after its time, and the next one finds its 
   const hasty = openSearchThreads(path, 0)
   const threads = openSearchThreads(path)
   t.after(() => Promise.all([hasty.close(), threads.close()]))
-  for (let n = 0; n < 5; n++) await assert.rejects(hasty.search(query), StoreUnavailable)
-  assert.equal((await threads.search(query)).total, 111)
+  // The thread takes longer than that to start; later ones may be in time.
+  await assert.rejects(hasty.search(query), StoreUnavailable)
+  await eventually('its thread is free again', () =>
+    hasty.search(query).then(
+      ({ total }) => total === 11,
+      () => false,
+    ),
+  )
+  assert.equal((await threads.search(query)).total, 11)
   await service.save(makeRecord({ id: 'in_59x' }))
-  assert.equal((await threads.search(query)).total, 112)
+  assert.equal((await threads.search(query)).total, 12)
 })

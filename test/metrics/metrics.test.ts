@@ -5,6 +5,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { parse as parseYaml } from 'yaml'
 import { createDocuments } from '../../sandbox/invoicexpress/account.ts'
 import { startInvoiceXpressSandbox } from '../../sandbox/invoicexpress/server.ts'
 import { createCli, eventually, type Program } from '../support/cli.ts'
@@ -132,6 +133,11 @@ describe('metrics', { concurrency: true }, () => {
       const age = series.find(({ name }) => name === 'fatura_freshness_seconds')?.value ?? Number.NaN
       return age >= 0
     })
+    const [, address] = await running.waitFor(/"address":"(http:[^"]+)","msg":"listening"/)
+    await ask(`${address}/api/v1/client/cus_1/invoices`, 'none')
+    const healthy = await scrape(running)
+    for (const query of [...dashboardQueries(), ...ruleQueries()]) assertNotEmpty(query, healthy.series)
+
     const [, webhooks] = await running.waitFor(/"port":(\d+)},"msg":"receiving webhooks"/)
     await fetch(`http://127.0.0.1:${webhooks}/`, { method: 'POST', body: '{}' })
 
@@ -172,6 +178,41 @@ describe('metrics', { concurrency: true }, () => {
     await running.stop()
   })
 })
+
+function dashboardQueries(): string[] {
+  const { panels } = JSON.parse(readFileSync(join(root, 'ops/grafana/fatura.json'), 'utf8')) as {
+    panels: { targets?: { expr: string }[] }[]
+  }
+  return panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr))
+}
+
+function ruleQueries(): string[] {
+  const { groups } = parseYaml(readFileSync(join(root, 'ops/prometheus/rules.yml'), 'utf8')) as {
+    groups: { rules: { expr: string }[] }[]
+  }
+  return groups.flatMap(({ rules }) => rules.map(({ expr }) => expr))
+}
+
+/** Each selector of the query selects something, unless "or" follows it. Figures of the rules themselves and of Prometheus are not scraped. */
+function assertNotEmpty(query: string, series: readonly Series[]): void {
+  const selectors = query.matchAll(
+    /\b((?:fatura|nodejs|process)_\w+)(?:\{([^}]*)\})?(?:\[[^\]]+\])?(\)* or )?/g,
+  )
+  for (const [, name, given = '', alternative] of selectors) {
+    const matchers = [...given.matchAll(/(\w+)(=~|!=|=)"([^"]*)"/g)]
+    const isSelected = ({ labels }: Series) =>
+      matchers.every(([, label = '', operator, text = '']) => {
+        const value = labels[label] ?? ''
+        if (operator === '=~') return new RegExp(`^(?:${text})$`).test(value)
+        return operator === '=' ? value === text : value !== text
+      })
+    if (alternative === undefined)
+      assert.ok(
+        series.some(one => one.name === name && isSelected(one)),
+        `${name}{${given}} is empty, in: ${query}`,
+      )
+  }
+}
 
 /** Prometheus' own checker, where it is installed. */
 function checkByPromtool(t: { diagnostic(message: string): void }, text: string): void {

@@ -5,7 +5,7 @@ import pg from 'pg'
 import { migrateStore, openReadStore, openWriteStore } from '../../src/store/engines.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
 import { addWorker, createCitusDatabase, skipCitus } from '../support/citus-cluster.ts'
-import { createCli, createStoredToken, eventually } from '../support/cli.ts'
+import { createCli, createStoredToken, eventually, unwrapped } from '../support/cli.ts'
 import { type Engine, runSql } from '../support/engines.ts'
 import { mayKillWorkers, openKillable } from '../support/kill-worker.ts'
 import { startProxy } from '../support/postgres-proxy.ts'
@@ -162,7 +162,8 @@ describe('doctor on Citus', { skip: skipCitus }, () => {
   test('names a node that is down, one that takes no writes, and one that everybody may connect to', async t => {
     const { coordinator, doomed, other, findDoomed } = await createCluster(t)
     const cli = await createCli(t)
-    const examine = async () => (await cli.run(['doctor'], { env: { DATABASE_URL: coordinator } })).stdout
+    const examine = async () =>
+      unwrapped((await cli.run(['doctor'], { env: { DATABASE_URL: coordinator } })).stdout)
     const node = `Database: node 127\\.0\\.0\\.1:${new URL(doomed.url).port}`
     await whileDown(doomed, async () =>
       assert.match(await examine(), new RegExp(`^FAIL +${node} +it does not answer: .* → Start it`, 'm')),

@@ -203,5 +203,13 @@ describe('fatura copy', { concurrency: 2 }, () => {
       /There is no database at a\.db/,
     )
     assert.equal((await cli.run(['copy', 'sqlite:a.db'])).code, 2)
+    for (const [args, named] of [
+      [['a', 'sqlite:b.db'], /^fatura: <from> must be sqlite: and the path/],
+      [['sqlite:a.db', 'b'], /^fatura: <to> must be sqlite: and the path/],
+    ] as const) {
+      const { code, stderr } = await cli.run(['copy', ...args])
+      assert.equal(code, 2)
+      assert.match(stderr, named)
+    }
   })
 })

@@ -17,6 +17,16 @@ import { runInHost, takesHost } from './program-host.ts'
 
 export const entryPoint = fileURLToPath(new URL('../../bin/fatura.js', import.meta.url))
 
+/** Text that was broken into lines to fit 80 columns, with each paragraph on one line again. */
+export function unwrapped(text: string): string {
+  return text.replace(/\n {2,}/g, ' ')
+}
+
+/** No line is wider than a terminal. */
+export function assertFits(text: string): void {
+  for (const line of text.split('\n')) assert.ok(line.length <= 80, `${line.length} characters: ${line}`)
+}
+
 /** Far longer than anything here takes, so that only a hang reaches it. */
 const patience = 120_000
 

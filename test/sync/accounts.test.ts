@@ -5,7 +5,7 @@ import { describe, it, type TestContext } from 'node:test'
 import { createDocuments } from '../../sandbox/invoicexpress/account.ts'
 import { startInvoiceXpressSandbox } from '../../sandbox/invoicexpress/server.ts'
 import { type SandboxOptions, type StripeSandbox, startStripeSandbox } from '../../sandbox/stripe/server.ts'
-import { assertOneLine } from '../support/cli.ts'
+import { assertOneLine, unwrapped } from '../support/cli.ts'
 import { engines, runSql } from '../support/engines.ts'
 import { examineHere } from '../support/examine.ts'
 import {
@@ -98,7 +98,7 @@ describe('whose records a store holds', { concurrency: 3 }, () => {
 
       const { stdout } = await world.run(['doctor', '--sample', '0'], { env })
       assert.match(
-        stdout,
+        unwrapped(stdout),
         /^FAIL +Account of stripe +the settings lead to the Stripe account acct_1Other, test mode/m,
       )
       const well = await examineHere({ ...world.env, DATABASE_URL: world.url })

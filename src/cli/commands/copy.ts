@@ -1,7 +1,7 @@
 import { Command } from 'commander'
 import { kindNames, kinds, tellCount } from '../../store/contents.ts'
 import { checkTarget, copyStore, type Digest, digestStore } from '../../store/copy-store.ts'
-import { migrateStore, openOperatorStore, openWriteStore } from '../../store/engines.ts'
+import { findAddressProblem, migrateStore, openOperatorStore, openWriteStore } from '../../store/engines.ts'
 import type { OperatorStore, WriteStore } from '../../store/store.ts'
 import { useStore } from '../../store/use-store.ts'
 import { loadEnvFile } from '../settings/environment.ts'
@@ -35,6 +35,10 @@ Example:
 
 async function runCopy(fromUrl: string, toUrl: string, options: { json?: true }): Promise<void> {
   if (fromUrl === toUrl) throw new CliError('The two addresses are the same; there is nothing to copy.')
+  for (const [name, url] of Object.entries({ from: fromUrl, to: toUrl })) {
+    const problem = findAddressProblem(url)
+    if (problem !== null) throw new CliError(`<${name}> ${problem}.`, { exitCode: 2 })
+  }
   // The driver takes from the environment what an address leaves out, such as PGPASSWORD.
   loadEnvFile()
   const progress = createProgress('things')

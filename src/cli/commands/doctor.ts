@@ -7,7 +7,7 @@ import { CliError } from '../terminal/cli-error.ts'
 import { jsonLine } from '../terminal/json-line.ts'
 import { movingLine, printResult } from '../terminal/moving-line.ts'
 import { createProgress, printWaiting } from '../terminal/progress.ts'
-import { printable } from '../terminal/table.ts'
+import { formatTable, printable } from '../terminal/table.ts'
 import { readChecked } from './doctor-settings.ts'
 
 /** More would take long, and load both systems. */
@@ -28,7 +28,7 @@ export function doctorCommand(): Command {
     .addHelpText(
       'after',
       `
-A line for each check: ok, warn, FAIL or skip, what was found, and what to do. Exit code 0 when nothing fails, else 1.
+For each check: ok, warn, FAIL or skip, what was found, and after an arrow what to do. Exit code 0 when nothing fails, else 1.
 Without --repair it changes nothing. It shows no secret. On PostgreSQL it needs the address of a role that may write.`,
     )
     .action(runDoctor)
@@ -73,7 +73,7 @@ interface Screen {
   end(summary: string): void
 }
 
-const columns = { result: 4, check: 30 }
+const checkWidth = 24
 const styles = { ok: 'green', warn: 'yellow', FAIL: 'red', skip: 'gray' } as const
 
 /** On a terminal, a line below the findings shows the check under way. */
@@ -88,8 +88,12 @@ function createScreen(isJson: boolean): Screen {
 }
 
 function format({ result, check, detail, next }: Finding): string {
-  const [name, found, todo] = [check, detail, next ?? ''].map(printable) as [string, string, string]
-  const advice = todo === '' ? '' : ` → ${todo}`
-  const word = styleText(styles[result], result.padEnd(columns.result))
-  return `${word}  ${name.padEnd(columns.check)}  ${found}${advice}\n`
+  const rows = [
+    [result, check, detail],
+    ['', '', next === null ? '' : `→ ${next}`],
+  ].map(row => row.map(printable))
+  return formatTable(next === null ? rows.slice(0, 1) : rows, {
+    atLeast: [4, checkWidth],
+    paint: (text, column) => (column === 0 ? styleText(styles[result], text) : text),
+  })
 }

@@ -130,7 +130,10 @@ function compareSides({ invoice, documents, client_tax_id }: Explanation): strin
         .join(', '),
     ],
   ]
-  return `${formatTable(rows.map(row => row.map(printable)))}\n`
+  return `${formatTable(
+    rows.map(row => row.map(printable)),
+    { width: Number.POSITIVE_INFINITY },
+  )}\n`
 }
 
 function describeClaim(claim: Claim): string {
@@ -185,7 +188,13 @@ function describeJournal(journal: readonly JournalEntry[]): string[] {
     cause,
     `${detail}${happened_at === null ? '' : ` (happened ${new Date(happened_at).toISOString()})`}`,
   ])
-  return ['Journal, newest first:', formatTable(rows.map(row => ['', ...row.map(printable)]))]
+  return [
+    'Journal, newest first:',
+    formatTable(
+      rows.map(row => ['', ...row.map(printable)]),
+      { width: Number.POSITIVE_INFINITY },
+    ),
+  ]
 }
 
 function describeDeleted({ customer_id, id, observed_at, journal }: Deleted): string {

@@ -5,7 +5,7 @@ import { pipeline } from 'node:stream/promises'
 import { promisify } from 'node:util'
 import { Command } from 'commander'
 import type { Problem } from '../../import/check-record.ts'
-import { InputChanged, importInvoices, NotNdjson } from '../../import/import-invoices.ts'
+import { InputChanged, importInvoices, JsonArray, NotNdjson } from '../../import/import-invoices.ts'
 import { openWriteStore, prepareStore } from '../../store/engines.ts'
 import type { WriteStore } from '../../store/store.ts'
 import { useStore } from '../../store/use-store.ts'
@@ -65,6 +65,10 @@ async function runImport(file: string, options: ImportOptions): Promise<void> {
   } catch (error) {
     if (error instanceof InputChanged)
       throw new CliError(`Nothing was imported: ${file} changed while it was read.`)
+    if (error instanceof JsonArray)
+      throw new CliError(
+        `Nothing was imported: ${file === '-' ? 'standard input' : file} is a JSON array, not NDJSON: one object a line. With jq: jq -c '.[]' ${file === '-' ? '' : `${file} `}| fatura import -`,
+      )
     if (error instanceof NotNdjson)
       throw new CliError(
         `Nothing was imported: ${file === '-' ? 'standard input' : file} is not NDJSON, no line of it is a JSON object (${describe(error.line, error.problems)}). "fatura import --help" shows a line.`,

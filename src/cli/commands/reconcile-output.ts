@@ -1,4 +1,5 @@
 /** Differences as a table, as CSV, or as one JSON object a line. */
+import { styleText } from 'node:util'
 import { type Difference, differenceKinds } from '../../checks/reconcile.ts'
 import type { Column, ColumnKind, RowWriter, Write } from '../../export/columns.ts'
 import { createCsvWriter } from '../../export/csv.ts'
@@ -59,7 +60,13 @@ function oneByOne({ write, end }: RowWriter<Difference>): DifferenceWriter {
 }
 
 function createTableWriter(dayOf: (moment: number) => string, write: Write): DifferenceWriter {
-  const table = createLongTable(['KIND', 'CUSTOMER', 'INVOICE', 'NUMBER', 'ISSUED', 'DETAIL'], write)
+  const header = ['KIND', 'CUSTOMER', 'INVOICE', 'NUMBER', 'ISSUED', 'DETAIL']
+  const table = createLongTable(header, write, {
+    paint(text, column, row) {
+      if (row === header) return styleText('gray', text)
+      return column === 0 ? styleText('yellow', text) : text
+    },
+  })
   let isEmpty = true
   return {
     add({ kind, customer_id, invoice_id, number, issued_at, detail }) {

@@ -14,6 +14,7 @@ import { addSettings, type Options, readSettings } from '../settings/read-settin
 import { CliError } from '../terminal/cli-error.ts'
 import { createOutput } from '../terminal/output.ts'
 import { createProgress, type Progress } from '../terminal/progress.ts'
+import { formatParagraph } from '../terminal/table.ts'
 import { knownSources } from './known-sources.ts'
 import { createWriter, type Format, formats, summarize } from './reconcile-output.ts'
 import { readScope, type Scope } from './reconcile-scope.ts'
@@ -84,9 +85,10 @@ async function reconcile(options: { format: Format; json?: true; unlinked?: true
         if (options.unlinked) await report(describeUnlinked(document, rules))
       }
       await writer.end()
-      progress.print(summarize(counts, checked))
+      print(progress, summarize(counts, checked))
       if (unlinked > 0 && !options.unlinked)
-        progress.print(
+        print(
+          progress,
           `Also, ${unlinked} ${unlinked === 1 ? 'document in force is' : 'documents in force are'} tied to no invoice: --unlinked lists ${unlinked === 1 ? 'it' : 'them'}.`,
         )
       process.exitCode = counts.size === 0 ? 0 : 1
@@ -126,9 +128,14 @@ async function refuseUnread(store: OperatorStore, scope: Scope, progress: Progre
   }
   const last = succeededAt(streams, documentNames.open)
   if (last === null || Date.now() - last > day)
-    progress.print(
+    print(
+      progress,
       `Warning: documents were last read ${last === null ? 'at an unknown time' : new Date(last).toISOString()}; later changes are not seen. Is fatura sync running?`,
     )
+}
+
+function print(progress: Progress, text: string): void {
+  progress.print(formatParagraph(text).trimEnd())
 }
 
 function succeededAt(streams: ReadonlyMap<string, Stream>, name: string): number | null {

@@ -1,3 +1,4 @@
+import { styleText } from 'node:util'
 import { Command } from 'commander'
 import { formatSpan } from '../../checks/check-clock.ts'
 import { formatDrift } from '../../checks/check-drift.ts'
@@ -10,7 +11,7 @@ import { formatCursor } from '../../sync/ranges.ts'
 import { formatRefused, type Refused, readState, type SyncState } from '../../sync/read-state.ts'
 import { addSettings, type Options, readSettings } from '../settings/read-settings.ts'
 import { jsonLine } from '../terminal/json-line.ts'
-import { formatTable, printable } from '../terminal/table.ts'
+import { formatParagraph, formatTable, printable, type TableOptions } from '../terminal/table.ts'
 
 const used = ['DATABASE_URL'] as const
 
@@ -54,8 +55,15 @@ function writeLines({ streams, pins, lease, setAside, refused, held, drift }: St
 
 function writeText({ streams, pins, lease, setAside, refused, held, drift }: Status): string {
   if (streams.length === 0 && pins.length === 0 && lease.holder === null)
-    return 'Nothing was synchronized or imported yet. Start with: fatura sync --once, or fatura import FILE\n'
+    return formatParagraph(
+      'Nothing was synchronized or imported yet. Start with: fatura sync --once, or fatura import FILE',
+    )
   const table = [['STREAM', 'LAST SUCCESS', 'AGO', 'CURSOR', 'FAILURE'], ...streams.map(describe)]
+  const paint: TableOptions['paint'] = (text, column, [, lastSuccess, , , failure]) => {
+    if (failure === 'FAILURE') return styleText('gray', text)
+    if (failure !== '' && (column === 0 || column === 4)) return styleText('red', text)
+    return lastSuccess === 'never' && column === 1 ? styleText('yellow', text) : text
+  }
   const facts = [
     ...pins.map(({ system, account, pinned_at }) => [
       `Account of ${system}:`,
@@ -66,17 +74,17 @@ function writeText({ streams, pins, lease, setAside, refused, held, drift }: Sta
   ]
   const heldBack = formatHeld(held)
   const aside = setAside.newest.map(({ system, kind, id, reason, tries, last_at }) =>
-    printable(`  ${system} ${kind} ${id}: ${reason} (${tries} tries, last ${agoOf(last_at)})`),
+    item(`${system} ${kind} ${id}: ${reason} (${tries} tries, last ${agoOf(last_at)})`),
   )
   return [
-    streams.length === 0 ? '' : `${formatTable(table)}\n`,
+    streams.length === 0 ? '' : `${formatTable(table, { paint })}\n`,
     formatTable(facts),
     heldBack === null
       ? ''
-      : `\nThe deletion guard holds back changes that look wrong: ${heldBack}; ${advice}.\n`,
+      : warning(`The deletion guard holds back changes that look wrong: ${heldBack}; ${advice}.`),
     setAside.count === 0
       ? ''
-      : `\nSet aside, and tried again: ${setAside.count}. The newest:\n${aside.join('\n')}\n`,
+      : warning(`Set aside, and tried again: ${setAside.count}. The newest:`) + aside.join(''),
     list('Out of date, because what they are now is refused', refused, 'outdated'),
     list('Refused, and not stored', refused, 'refused'),
   ]
@@ -87,8 +95,16 @@ function writeText({ streams, pins, lease, setAside, refused, held, drift }: Sta
 function list(heading: string, refused: readonly Refused[], kind: Refused['kind']): string {
   const some = refused.filter(each => each.kind === kind)
   const total = some.reduce((sum, { count }) => sum + count, 0)
-  const lines = some.map(each => printable(`  ${formatRefused(each)}`))
-  return total === 0 ? '' : `\n${heading}: ${total}.\n${lines.join('\n')}\n`
+  const lines = some.map(each => item(formatRefused(each)))
+  return total === 0 ? '' : warning(`${heading}: ${total}.`) + lines.join('')
+}
+
+function warning(text: string): string {
+  return `\n${styleText('yellow', formatParagraph(text).trimEnd())}\n`
+}
+
+function item(text: string): string {
+  return formatParagraph(`  ${printable(text)}`, '    ')
 }
 
 function describe({ name, succeeded_at, cursor, failed_at, error }: Stream): string[] {

@@ -2,12 +2,15 @@
 import { readFileSync } from 'node:fs'
 import { parseEnv } from 'node:util'
 import { CliError } from '../terminal/cli-error.ts'
+import { hideSecrets } from '../terminal/hide-secrets.ts'
+import { formatParagraph } from '../terminal/table.ts'
+import { settings } from './settings.ts'
 
 export function readVariable(name: string): string | undefined {
   return process.env[name]
 }
 
-/** The environment wins over the file, also with an empty value. No message repeats anything of the file: it holds secrets. */
+/** The environment wins over the file, also with an empty value. No message repeats a value of the file: it holds secrets. */
 export function loadEnvFile(): void {
   const text = readEnvFile() ?? ''
   const wrong = findWrongLine(text)
@@ -15,7 +18,23 @@ export function loadEnvFile(): void {
     throw new CliError(
       `Line ${wrong} of the file .env must be NAME=value, a comment that begins with #, or empty. Close every quote, and save the file as UTF-8.`,
     )
-  for (const [name, value] of Object.entries(parseEnv(text))) process.env[name] ??= value
+  const added = Object.entries(parseEnv(text)).filter(([name]) => process.env[name] === undefined)
+  for (const [name, value] of added) process.env[name] = value
+  // Once: a second reading, and a worker process, find them in the environment.
+  const unknown = added.map(([name]) => name).filter(name => !isKnown(name))
+  if (unknown.length > 0)
+    process.stderr.write(
+      hideSecrets(
+        formatParagraph(
+          `The file .env has names that are not settings, and are ignored: ${unknown.join(', ')}.`,
+        ),
+      ),
+    )
+}
+
+/** A setting, or a variable of the PostgreSQL driver or of Node that works in the file. */
+function isKnown(name: string): boolean {
+  return Object.hasOwn(settings, name) || /^(PG[A-Z]+|NO_COLOR|FORCE_COLOR|TZ)$/.test(name)
 }
 
 /** Null when there is none. */

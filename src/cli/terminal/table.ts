@@ -1,17 +1,89 @@
+/** Text and tables that fit a terminal. A line is broken between words only: a long word, such as an address, may stick out. */
+
 type Row = readonly string[]
 
-/** Rows in columns, as wide as their widest cell and at least as wide as given. */
-export function formatTable(rows: readonly Row[], atLeast: readonly number[] = []): string {
+export interface TableOptions {
+  /** At least this wide, column by column. */
+  atLeast?: readonly number[]
+  /** Colours a part of a cell, which does not change its width. */
+  paint?: (text: string, column: number, row: Row) => string
+  width?: number
+}
+
+/** Where the output is no terminal, as wide as the narrowest one. */
+export const terminalWidth = () => process.stdout.columns ?? 80
+
+/** Lines of at most `width` characters, if their words allow it. */
+export function wrapWords(text: string, width = terminalWidth()): string[] {
+  const lines: string[] = []
+  for (const word of text.split(' ')) {
+    const last = lines.at(-1)
+    if (last === undefined || last.length + 1 + word.length > width) lines.push(word)
+    else lines[lines.length - 1] = `${last} ${word}`
+  }
+  return lines
+}
+
+/** A paragraph; `indent` is that of its further lines. */
+export function formatParagraph(text: string, indent = ''): string {
+  return `${wrapWords(text, terminalWidth() - indent.length).join(`\n${indent}`)}\n`
+}
+
+/** The last column is broken into lines; it gets at least this width, or what it needs. */
+const narrowest = 30
+const gap = '  '
+
+/**
+ * Rows in columns, as wide as their widest cell. Columns that do not fit beside the others stand below them, indented.
+ */
+export function formatTable(rows: readonly Row[], options: TableOptions = {}): string {
+  const { atLeast = [], paint = text => text, width = terminalWidth() } = options
   const widths = columnWidths(rows, atLeast)
-  return rows
-    .map(
-      row =>
-        `${row
-          .map((cell, i) => cell.padEnd(widths[i] ?? 0))
-          .join('  ')
-          .trimEnd()}\n`,
+  const levels = stack(widths, width)
+  function formatLevel(row: Row, columns: readonly number[], indent: string): string[] {
+    const text = (column: number) => row[column] ?? ''
+    const draw = (part: string, column: number) => (part === '' ? '' : paint(part, column, row))
+    const last = columns.at(-1) ?? 0
+    const before = columns.slice(0, -1)
+    const beside = before.map(
+      column =>
+        draw(text(column), column) +
+        text(column)
+          .padEnd(widths[column] ?? 0)
+          .slice(text(column).length) +
+        gap,
     )
+    const start = before.reduce((sum, column) => sum + (widths[column] ?? 0) + gap.length, indent.length)
+    return wrapWords(text(last), width - start).map((part, line) =>
+      `${line === 0 ? indent + beside.join('') : ' '.repeat(start)}${draw(part, last)}`.trimEnd(),
+    )
+  }
+  const isShown = (row: Row) => (columns: readonly number[], level: number) =>
+    level === 0 || columns.some(column => row[column] !== '')
+  return rows
+    .flatMap(row =>
+      levels
+        .filter(isShown(row))
+        .flatMap((columns, level) => formatLevel(row, columns, level === 0 ? '' : gap)),
+    )
+    .map(line => `${line}\n`)
     .join('')
+}
+
+/** The columns of each line of a row. */
+function stack(widths: readonly number[], width: number): number[][] {
+  const levels: number[][] = [[]]
+  let used = 0
+  for (const [column, wanted] of widths.entries()) {
+    const needed = column === widths.length - 1 ? Math.min(wanted, narrowest) : wanted
+    if (used > 0 && used + needed > width) {
+      levels.push([])
+      used = gap.length
+    }
+    levels.at(-1)?.push(column)
+    used += wanted + gap.length
+  }
+  return levels
 }
 
 function columnWidths(rows: readonly Row[], atLeast: readonly number[]): number[] {
@@ -30,15 +102,15 @@ export interface LongTable {
 export function createLongTable(
   header: Row,
   write: (text: string) => Promise<void>,
-  blockSize = 200,
+  { paint, blockSize = 200 }: Pick<TableOptions, 'paint'> & { blockSize?: number } = {},
 ): LongTable {
   let block: Row[] = [header]
   let widths: number[] = []
   const flush = async () => {
-    const [rows, before] = [block, widths]
+    const [rows, atLeast] = [block, widths]
     block = []
-    widths = columnWidths(rows, before)
-    await write(formatTable(rows, before))
+    widths = columnWidths(rows, atLeast)
+    await write(formatTable(rows, { atLeast, ...(paint && { paint }) }))
   }
   return {
     async add(row) {

@@ -2,11 +2,8 @@
 import type { Invoice } from '../../invoice.ts'
 import { searchText } from '../read-model/search.ts'
 
-/**
- * In bytes of UTF-8. An index entry holds 2,704; the customer, the id, its folded form and the states take up to 1,100 of
- * them.
- */
-const longestInIndex = 1_500
+/** In bytes of UTF-8. An index entry holds 2,704, of which some 50 are its own. */
+const longestEntry = 2_600
 
 export interface SearchColumns {
   /** Null when it is too long for the index. */
@@ -17,7 +14,9 @@ export interface SearchColumns {
 
 export function searchColumns(invoice: Invoice): SearchColumns {
   const { search_text, search_ids } = searchText(invoice)
-  const isLong = search_text.length * 3 > longestInIndex && Buffer.byteLength(search_text) > longestInIndex
+  const { customer_id, id, ix_status } = invoice
+  const entry = customer_id + id + (ix_status ?? '') + search_text + search_ids
+  const isLong = entry.length * 3 > longestEntry && Buffer.byteLength(entry) > longestEntry
   return isLong
     ? { search_text: null, long_text: search_text, search_ids }
     : { search_text, long_text: null, search_ids }
