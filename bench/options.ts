@@ -8,6 +8,15 @@ export type Section = (typeof sections)[number]
 export const engineNames = ['sqlite', 'postgres'] as const
 export type EngineName = (typeof engineNames)[number]
 
+/** Options of a program of its own, with their defaults. */
+export function readFlags<Name extends string>(defaults: Record<Name, string>): Record<Name, string> {
+  const options = Object.entries<string>(defaults).map(([name, value]) => [
+    name,
+    { type: 'string', default: value } as const,
+  ])
+  return parseArgs({ options: Object.fromEntries(options) }).values as Record<Name, string>
+}
+
 export interface Options {
   /** What was typed, for the report. */
   command: string

@@ -58,7 +58,7 @@ export const connections = 32
 export async function loadServer(server: Loaded, seconds: number): Promise<Measured> {
   const { name, address, requests, status, rate, pid, databasePid } = server
   const [before, databaseBefore] = [readCpu(pid), databasePid === null ? null : readCpu(databasePid)]
-  const result = await runGenerator({
+  const result = await runGenerator<LoadResult>(generator, {
     address,
     requests,
     status,
@@ -73,9 +73,15 @@ export async function loadServer(server: Loaded, seconds: number): Promise<Measu
   return { ...result, cpu: used / result.answered, databaseCpu: databaseUsed / result.answered }
 }
 
-async function runGenerator(options: LoadOptions): Promise<LoadResult> {
-  const child = spawn(process.execPath, [generator], { stdio: ['pipe', 'pipe', 'inherit'] })
+/** A generator is a program that reads its options and writes its result, both JSON. */
+export async function runGenerator<Result>(
+  program: string,
+  options: object,
+  onStart: (pid: number | undefined) => void = () => {},
+): Promise<Result> {
+  const child = spawn(process.execPath, [program], { stdio: ['pipe', 'pipe', 'inherit'] })
   const stop = undoAtEnd(async () => void child.kill('SIGKILL'))
+  onStart(child.pid)
   // Its end without an answer is noticed below.
   child.stdin.on('error', () => {})
   child.stdin.end(JSON.stringify(options))

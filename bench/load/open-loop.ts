@@ -1,10 +1,7 @@
 /** Sends requests at a given rate from another process, whether or not answers come. */
-import { spawn } from 'node:child_process'
 import { constants, setPriority } from 'node:os'
-import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
-import { undoAtEnd } from '../servers/clean-up.ts'
-import type { LoadRequest } from './load.ts'
+import { type LoadRequest, runGenerator } from './load.ts'
 
 export interface OpenLoopOptions {
   address: string
@@ -35,16 +32,8 @@ export interface OpenLoopResult {
 
 const generator = fileURLToPath(new URL('open-loop-generator.ts', import.meta.url))
 
-export async function runOpenLoop(options: OpenLoopOptions): Promise<OpenLoopResult> {
-  const child = spawn(process.execPath, [generator], { stdio: ['pipe', 'pipe', 'inherit'] })
-  const stop = undoAtEnd(async () => void child.kill('SIGKILL'))
-  goFirst(child.pid)
-  child.stdin.on('error', () => {})
-  child.stdin.end(JSON.stringify(options))
-  const answer = await text(child.stdout)
-  await stop()
-  if (answer === '') throw new Error('The load generator ended without an answer.')
-  return JSON.parse(answer)
+export function runOpenLoop(options: OpenLoopOptions): Promise<OpenLoopResult> {
+  return runGenerator(generator, options, goFirst)
 }
 
 /**

@@ -3,21 +3,19 @@
  * workers, of which each customer's own is asked. `--nodes`: addresses of the coordinator and of the workers, in databases that were
  * migrated; `--single`: that of a database on one server; `--pids`: the servers' first processes, in the same order.
  */
-import { parseArgs } from 'node:util'
 import { openReadStore, openWriteStore } from '../../src/store/engines.ts'
 import { searchWords } from '../../src/store/read-model/search.ts'
 import type { ReadStore } from '../../src/store/store.ts'
 import { makeRecord } from '../../test/support/records.ts'
 import { cpuSince, readCpu } from '../load/process-cost.ts'
+import { readFlags } from '../options.ts'
 import { formatTable, spread } from '../statistics.ts'
 
-const { values } = parseArgs({
-  options: {
-    nodes: { type: 'string', default: '' },
-    single: { type: 'string', default: '' },
-    pids: { type: 'string', default: '' },
-    rounds: { type: 'string', default: '5' },
-  },
+const values = readFlags({
+  nodes: '',
+  single: '',
+  pids: '',
+  rounds: '5',
 })
 const nodes = values.nodes.split(',')
 const pids = values.pids.split(',').map(Number)

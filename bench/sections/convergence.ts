@@ -2,7 +2,6 @@
  * A large sandbox of both systems, where documents are in every state, lists lag, answers fail and things go on happening:
  * real runs of `fatura sync --once` until the store says exactly what the two systems say. See README.md beside it.
  */
-import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -15,6 +14,7 @@ import { startInvoiceXpressSandbox } from '../../sandbox/invoicexpress/server.ts
 import { startStripeSandbox } from '../../sandbox/stripe/server.ts'
 import { migrateStore, openWriteStore } from '../../src/store/engines.ts'
 import { differingFields } from '../../test/support/document-truth.ts'
+import { spawnSync } from '../servers/processes.ts'
 
 const { values } = parseArgs({
   options: {
@@ -37,23 +37,9 @@ const documents = createDocuments(stripe.account)
 const ix = await startInvoiceXpressSandbox({ documents, lagMs: lag })
 // Not `too_many`: each would take a pause of a quarter of a minute.
 ix.faults.setChaos(chaos, [...randomFaults.filter(fault => fault !== 'too_many'), 'error_in_200'])
-const entryPoint = new URL('../../bin/fatura.js', import.meta.url).pathname
 
 async function sync(): Promise<number> {
-  const env = {
-    ...process.env,
-    DATABASE_URL: url,
-    STRIPE_API_KEY: 'sk_test_sandbox',
-    STRIPE_API_BASE: stripe.address,
-    INVOICEXPRESS_API_KEY: 'ix_test_sandbox',
-    INVOICEXPRESS_API_BASE: ix.address,
-    LOG_LEVEL: 'error',
-  }
-  const program = spawn(process.execPath, [entryPoint, 'sync', '--once'], {
-    env,
-    stdio: ['ignore', 'inherit', 'inherit'],
-  })
-  const [code] = await once(program, 'exit')
+  const [code] = await once(spawnSync(url, stripe.address, ix.address, '--once'), 'exit')
   return code
 }
 

@@ -3,12 +3,12 @@
  * are refused, and what page 1 takes with and without the forged ones, in turn.
  */
 import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
-import { parseArgs } from 'node:util'
 import { createKeyId } from '../../src/access/link-form.ts'
 import { createToken } from '../../src/access/token.ts'
 import { openWriteStore } from '../../src/store/engines.ts'
 import { runOpenLoop } from '../load/open-loop.ts'
 import { describeMachine } from '../machine.ts'
+import { readFlags } from '../options.ts'
 import { defaultFolder } from '../seed/data-folder.ts'
 import { chooseCustomers, openSeeded } from '../seed/stores.ts'
 import { cleanUp, cleanUpOnSignals } from '../servers/clean-up.ts'
@@ -16,13 +16,11 @@ import { entryPoint, startServer } from '../servers/processes.ts'
 import { listPath } from '../servers/service.ts'
 import { formatTable, spread } from '../statistics.ts'
 
-const { values } = parseArgs({
-  options: {
-    rounds: { type: 'string', default: '5' },
-    seconds: { type: 'string', default: '5' },
-    rate: { type: 'string', default: '1000' },
-    data: { type: 'string', default: defaultFolder },
-  },
+const values = readFlags({
+  rounds: '5',
+  seconds: '5',
+  rate: '1000',
+  data: defaultFolder,
 })
 const [rounds, seconds, rate] = [Number(values.rounds), Number(values.seconds), Number(values.rate)]
 const shape = { customers: 1_000, each: 40, large: [] }

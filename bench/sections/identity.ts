@@ -6,13 +6,13 @@
 import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { parseArgs } from 'node:util'
 import { createKeyId } from '../../src/access/link-form.ts'
 import { createToken } from '../../src/access/token.ts'
 import { openWriteStore } from '../../src/store/engines.ts'
 import type { WriteStore } from '../../src/store/store.ts'
 import type { Target } from '../load/targets.ts'
 import { describeMachine } from '../machine.ts'
+import { readFlags } from '../options.ts'
 import { figures, ratios, runRounds } from '../rounds.ts'
 import { defaultFolder } from '../seed/data-folder.ts'
 import { chooseCustomers, openSeeded } from '../seed/stores.ts'
@@ -21,12 +21,10 @@ import { entryPoint, startServer } from '../servers/processes.ts'
 import { listPath } from '../servers/service.ts'
 import { formatTable, spread } from '../statistics.ts'
 
-const { values } = parseArgs({
-  options: {
-    rounds: { type: 'string', default: '8' },
-    seconds: { type: 'string', default: '1' },
-    data: { type: 'string', default: defaultFolder },
-  },
+const values = readFlags({
+  rounds: '8',
+  seconds: '1',
+  data: defaultFolder,
 })
 
 const shape = { customers: 1_000, each: 40, large: [] }

@@ -6,10 +6,9 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { parseArgs } from 'node:util'
 import { answersOf, type OpenLoopOptions, runOpenLoop } from '../load/open-loop.ts'
 import { describeMachine } from '../machine.ts'
-import { type EngineName, engineNames } from '../options.ts'
+import { type EngineName, engineNames, readFlags } from '../options.ts'
 import { largeCustomerId, type Shape } from '../seed/corpus.ts'
 import { defaultFolder } from '../seed/data-folder.ts'
 import { chooseCustomers, engineLabels, openSeeded } from '../seed/stores.ts'
@@ -18,15 +17,13 @@ import { startPostgres } from '../servers/postgres-server.ts'
 import { createServiceToken, listPath, startService } from '../servers/service.ts'
 import { formatTable, median, show, spread } from '../statistics.ts'
 
-const { values } = parseArgs({
-  options: {
-    engine: { type: 'string', default: engineNames.join(',') },
-    rounds: { type: 'string', default: '5' },
-    seconds: { type: 'string', default: '4' },
-    rate: { type: 'string', default: '200' },
-    large: { type: 'string', default: '100000' },
-    data: { type: 'string', default: defaultFolder },
-  },
+const values = readFlags({
+  engine: engineNames.join(','),
+  rounds: '5',
+  seconds: '4',
+  rate: '200',
+  large: '100000',
+  data: defaultFolder,
 })
 const [rounds, seconds, ratePerSecond] = [values.rounds, values.seconds, values.rate].map(Number) as [
   number,

@@ -2,23 +2,21 @@
  * How long until a change at InvoiceXpress is seen: a real `fatura sync` that goes on, changes at random moments, and the
  * store watched until it tells of them. Takes as long as it is told. See README.md beside it.
  */
-import { spawn } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { parseArgs } from 'node:util'
 import { createDocuments } from '../../sandbox/invoicexpress/account.ts'
 import { startInvoiceXpressSandbox } from '../../sandbox/invoicexpress/server.ts'
 import { startStripeSandbox } from '../../sandbox/stripe/server.ts'
 import type { Invoice } from '../../src/invoice.ts'
 import { migrateStore, openWriteStore } from '../../src/store/engines.ts'
+import { readFlags } from '../options.ts'
+import { spawnSync } from '../servers/processes.ts'
 
-const { values } = parseArgs({
-  options: {
-    invoices: { type: 'string', default: '2000' },
-    minutes: { type: 'string', default: '12' },
-  },
+const values = readFlags({
+  invoices: '2000',
+  minutes: '12',
 })
 const folder = await mkdtemp(join(tmpdir(), 'fatura-bench-'))
 const url = `sqlite:${join(folder, 'fatura.db')}`
@@ -27,18 +25,7 @@ const stripe = await startStripeSandbox({ invoices: Number(values.invoices), now
 const documents = createDocuments(stripe.account, { states: 'ordinary' })
 const ix = await startInvoiceXpressSandbox({ documents })
 await migrateStore(url)
-const program = spawn(process.execPath, [new URL('../../bin/fatura.js', import.meta.url).pathname, 'sync'], {
-  env: {
-    ...process.env,
-    DATABASE_URL: url,
-    STRIPE_API_KEY: 'sk_test_sandbox',
-    STRIPE_API_BASE: stripe.address,
-    INVOICEXPRESS_API_KEY: 'ix_test_sandbox',
-    INVOICEXPRESS_API_BASE: ix.address,
-    LOG_LEVEL: 'error',
-  },
-  stdio: ['ignore', 'inherit', 'inherit'],
-})
+const program = spawnSync(url, stripe.address, ix.address)
 const store = await openWriteStore(url)
 
 async function read(id: string): Promise<Invoice | null> {

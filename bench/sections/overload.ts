@@ -3,11 +3,10 @@
  * are still served against the peak, how fast the others are refused, and whether /live answers.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { parseArgs } from 'node:util'
 import { answersOf, type OpenLoopOptions, runOpenLoop } from '../load/open-loop.ts'
 import { cpuSince, readCpu } from '../load/process-cost.ts'
 import { describeMachine } from '../machine.ts'
-import { type EngineName, engineNames } from '../options.ts'
+import { type EngineName, engineNames, readFlags } from '../options.ts'
 import { largeCustomerId, type Shape } from '../seed/corpus.ts'
 import { defaultFolder } from '../seed/data-folder.ts'
 import { chooseCustomers, engineLabels, openSeeded } from '../seed/stores.ts'
@@ -16,14 +15,12 @@ import { startPostgres } from '../servers/postgres-server.ts'
 import { listPath, startService } from '../servers/service.ts'
 import { formatTable, median, show, spread } from '../statistics.ts'
 
-const { values } = parseArgs({
-  options: {
-    engine: { type: 'string', default: engineNames.join(',') },
-    rounds: { type: 'string', default: '3' },
-    seconds: { type: 'string', default: '6' },
-    times: { type: 'string', default: '3' },
-    data: { type: 'string', default: defaultFolder },
-  },
+const values = readFlags({
+  engine: engineNames.join(','),
+  rounds: '3',
+  seconds: '6',
+  times: '3',
+  data: defaultFolder,
 })
 const [rounds, seconds, times] = [values.rounds, values.seconds, values.times].map(Number) as [
   number,

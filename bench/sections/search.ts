@@ -5,22 +5,20 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { parseArgs } from 'node:util'
 import pg from 'pg'
 import type { InvoiceRecord } from '../../src/invoice.ts'
 import { migrateStore, openReadStore, openWriteStore } from '../../src/store/engines.ts'
 import { searchWords } from '../../src/store/read-model/search.ts'
 import type { InvoiceQuery } from '../../src/store/store.ts'
 import { createPostgresServer } from '../../test/support/postgres-server.ts'
+import { readFlags } from '../options.ts'
 import { largeCustomerId, makeRecords, type Shape } from '../seed/corpus.ts'
 
-const { values: options } = parseArgs({
-  options: {
-    engine: { type: 'string', default: 'sqlite,postgres' },
-    sizes: { type: 'string', default: '500,501,1000,10000,10001,100000' },
-    customers: { type: 'string', default: '500' },
-    rounds: { type: 'string', default: '9' },
-  },
+const options = readFlags({
+  engine: 'sqlite,postgres',
+  sizes: '500,501,1000,10000,10001,100000',
+  customers: '500',
+  rounds: '9',
 })
 const large = options.sizes.split(',').map(Number)
 const shape: Shape = { customers: Number(options.customers), each: 40, large }

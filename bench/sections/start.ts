@@ -6,21 +6,19 @@ import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { parseArgs } from 'node:util'
 import { describeMachine } from '../machine.ts'
+import { readFlags } from '../options.ts'
 import { defaultFolder } from '../seed/data-folder.ts'
 import { openSeeded, type SeededStore } from '../seed/stores.ts'
 import { cleanUp, cleanUpOnSignals, undoAtEnd } from '../servers/clean-up.ts'
 import { startPostgres } from '../servers/postgres-server.ts'
 import { median } from '../statistics.ts'
 
-const { values } = parseArgs({
-  options: {
-    invoices: { type: 'string', default: '1000000' },
-    rounds: { type: 'string', default: '5' },
-    engine: { type: 'string', default: 'sqlite' },
-    data: { type: 'string', default: defaultFolder },
-  },
+const values = readFlags({
+  invoices: '1000000',
+  rounds: '5',
+  engine: 'sqlite',
+  data: defaultFolder,
 })
 const large = Math.round(Number(values.invoices) / 10)
 const shape = { customers: Math.round((Number(values.invoices) - large) / 40), each: 40, large: [large] }

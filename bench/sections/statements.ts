@@ -5,11 +5,12 @@
 import { existsSync, mkdirSync, rmSync, statSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import pg from 'pg'
-import { type Invoice, type InvoiceRecord, invoiceStatuses } from '../../src/invoice.ts'
+import { type InvoiceRecord, invoiceStatuses } from '../../src/invoice.ts'
 import { migrateStore, openReadStore, openWriteStore } from '../../src/store/engines.ts'
 import { searchWords } from '../../src/store/read-model/search.ts'
 import type { InvoiceQuery, ReadStore } from '../../src/store/store.ts'
 import { createPostgresServer } from '../../test/support/postgres-server.ts'
+import { makeRecord } from '../../test/support/records.ts'
 
 const { values: options } = parseArgs({
   options: {
@@ -45,7 +46,7 @@ function* makeRecords(size: number): Generator<InvoiceRecord> {
     const isRare = i % 20_000 === 7
     const hasDocument = status === 'paid' || status === 'void'
     const id = Array.from({ length: 24 }, () => letters[Math.floor(random() * letters.length)]).join('')
-    const invoice: Invoice = {
+    yield makeRecord({
       id: `in_${id}`,
       number: `2026-${String(size - i).padStart(7, '0')}`,
       display_name: `Padaria ${size} São Bento, Lda.`,
@@ -55,19 +56,11 @@ function* makeRecords(size: number): Generator<InvoiceRecord> {
       company_name: `Padaria ${size} São Bento, Lda.`,
       customer_tax_id: 'PT509442013',
       issued_at: new Date(newest - Math.floor((i / size) * span)).toISOString(),
-      ix_created_at: null,
-      subtotal_cents: 10_000,
-      discount_cents: 0,
-      tax_cents: 2_300,
-      tax_percent: 23,
-      total_cents: 12_300,
-      currency: 'eur',
       status: isRare ? 'uncollectible' : status,
       ix_sync_state: hasDocument ? 'synced' : 'not_synced',
       ix_id: hasDocument ? 30_000_000 + i : null,
       ix_status: hasDocument ? (random() < 0.97 ? 'settled' : 'canceled') : null,
-    }
-    yield { invoice, lines: null }
+    })
   }
 }
 

@@ -52,6 +52,21 @@ export async function startServer(
   throw new Error(`${name} did not start within ${patience / 1000} s.`)
 }
 
+/** `fatura sync` over both sandboxes, without keys of anybody. */
+export function spawnSync(
+  url: string,
+  stripe: string,
+  invoiceXpress: string,
+  ...args: string[]
+): ChildProcess {
+  const keys = { STRIPE_API_KEY: 'sk_test_sandbox', INVOICEXPRESS_API_KEY: 'ix_test_sandbox' }
+  const bases = { STRIPE_API_BASE: stripe, INVOICEXPRESS_API_BASE: invoiceXpress }
+  return spawn(process.execPath, [entryPoint, 'sync', ...args], {
+    env: { ...process.env, DATABASE_URL: url, LOG_LEVEL: 'error', ...keys, ...bases },
+    stdio: ['ignore', 'inherit', 'inherit'],
+  })
+}
+
 async function stopChild(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return
   const ended = once(child, 'exit')

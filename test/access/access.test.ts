@@ -15,6 +15,10 @@ import { withChecksum } from '../support/tokens.ts'
 
 const path = '/api/v1/client/cus_ana/invoices'
 
+function assertInvalid(authenticate: () => unknown, message: RegExp): Promise<void> {
+  return assert.rejects(async () => authenticate(), { code: 'invalid_token', message })
+}
+
 describe('tokens', () => {
   test('have a prefix, at least 160 random bits and a checksum; no two are alike', () => {
     const tokens = Array.from({ length: 1_000 }, () => createToken())
@@ -132,10 +136,7 @@ describe('tokens', () => {
     assert.equal(asked, 1)
     record.revoked_at = time
     time += 999
-    await assert.rejects(async () => authenticate(`Bearer ${token}`), {
-      code: 'invalid_token',
-      message: /revoked/,
-    })
+    await assertInvalid(() => authenticate(`Bearer ${token}`), /revoked/)
   })
 
   test('expiry is to the millisecond, also of a token that is remembered', async () => {
@@ -146,10 +147,7 @@ describe('tokens', () => {
     time += 99
     await authenticate(`Bearer ${token}`)
     time += 1
-    await assert.rejects(async () => authenticate(`Bearer ${token}`), {
-      code: 'invalid_token',
-      message: /expired/,
-    })
+    await assertInvalid(() => authenticate(`Bearer ${token}`), /expired/)
   })
 
   test('a header that proved right vouches for no other, and for no longer than the store’s word', async () => {

@@ -1,10 +1,16 @@
 /** The admin port, beside a service as people run it: one process, and one with workers. */
 import assert from 'node:assert/strict'
 import { generateKeyPairSync } from 'node:crypto'
-import { once } from 'node:events'
-import { type AddressInfo, createServer } from 'node:net'
 import { describe, it } from 'node:test'
-import { assertOneLine, type Cli, createCli, eventually, isRefused, type Serving } from '../support/cli.ts'
+import {
+  assertOneLine,
+  type Cli,
+  createCli,
+  eventually,
+  isRefused,
+  occupyPort,
+  type Serving,
+} from '../support/cli.ts'
 import { openRaw, sendRaw } from '../support/raw-client.ts'
 import { refusalOf } from '../support/settings.ts'
 
@@ -187,10 +193,7 @@ describe('the admin port', { concurrency: 3 }, () => {
   it('stops the start with one line when a setting is wrong or its port is taken', async t => {
     const cli = await createCli(t)
     await cli.load()
-    const other = createServer().listen(0, '127.0.0.1')
-    t.after(() => other.close())
-    await once(other, 'listening')
-    const { port } = other.address() as AddressInfo
+    const port = await occupyPort(t)
     const refused: [Record<string, string>, ...RegExp[]][] = [
       [{ ADMIN_TOKEN: '' }, /ADMIN_TOKEN is required/, /ADMIN_PORT/],
       [{ ADMIN_TOKEN: 'short' }, /ADMIN_TOKEN must be/, /20/],

@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
-import { type AddressInfo, createServer } from 'node:net'
+import { createServer } from 'node:net'
 import { delimiter, join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { promisify } from 'node:util'
@@ -14,6 +14,7 @@ import {
   createCli,
   eventually,
   get,
+  occupyPort,
   type Program,
   unreadEnvFile,
 } from '../support/cli.ts'
@@ -236,10 +237,7 @@ describe('fatura demo', { concurrency: 6 }, () => {
 
   it('refuses a port in use that somebody chose, and leaves nothing behind', async t => {
     const { cli, temporary } = await createFolders(t)
-    const other = createServer().listen(0, '127.0.0.1')
-    t.after(() => other.close())
-    await once(other, 'listening')
-    const { port } = other.address() as AddressInfo
+    const port = await occupyPort(t)
     const outcome = await cli.run(['demo', '--port', String(port)], { env: { TMPDIR: temporary } })
     assertOneLine(outcome, new RegExp(`\\b${port}\\b`), /--port/)
     assert.deepEqual(await readdir(temporary), [])

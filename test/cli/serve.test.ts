@@ -8,9 +8,16 @@ import { DatabaseSync } from 'node:sqlite'
 import { describe, it } from 'node:test'
 import type { Setting } from '../../src/cli/settings/settings.ts'
 import { invoiceFields } from '../../src/invoice.ts'
-import { assertOneLine, createCli, createStoredToken, eventually, isRefused } from '../support/cli.ts'
+import {
+  assertOneLine,
+  createCli,
+  createStoredToken,
+  eventually,
+  isRefused,
+  occupyPort,
+} from '../support/cli.ts'
 import { assertWithin } from '../support/machine-speed.ts'
-import { makeInvoice, makeLine, withDocument } from '../support/records.ts'
+import { makeHugeLines, makeInvoice, makeLine, withDocument } from '../support/records.ts'
 import { refusalOf } from '../support/settings.ts'
 
 describe('fatura serve', { concurrency: 3 }, () => {
@@ -110,9 +117,7 @@ describe('fatura serve', { concurrency: 3 }, () => {
 
   it('at a signal takes no new connection, finishes the requests in flight and exits with 0', async t => {
     const cli = await createCli(t)
-    // An answer far larger than what the two sockets hold between them.
-    const description = 'x'.repeat(1_000_000)
-    const lines = Array.from({ length: 14 }, () => makeLine({ description }))
+    const lines = makeHugeLines()
     await cli.load({ ...makeInvoice({ id: 'in_large' }), lines })
     const token = await cli.createToken()
     for (const signal of ['SIGTERM', 'SIGINT'] as const) {
@@ -165,10 +170,7 @@ describe('fatura serve', { concurrency: 3 }, () => {
   it('refuses a port in use and an address of another machine, and shows how to choose others', async t => {
     const cli = await createCli(t)
     await cli.load()
-    const other = createServer().listen(0, '127.0.0.1')
-    t.after(() => other.close())
-    await once(other, 'listening')
-    const { port } = other.address() as AddressInfo
+    const port = await occupyPort(t)
     assertOneLine(
       await cli.run(['serve'], { env: { PORT: String(port) } }),
       new RegExp(`\\b${port}\\b`),

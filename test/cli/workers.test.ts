@@ -1,12 +1,10 @@
 /** `serve --workers`: several processes, one address. */
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
 import { rename } from 'node:fs/promises'
-import { type AddressInfo, createServer } from 'node:net'
 import { availableParallelism } from 'node:os'
 import { describe, it } from 'node:test'
 import { openReadPools } from '../../src/store/postgres/pool.ts'
-import { assertOneLine, type Cli, createCli, eventually, type Serving } from '../support/cli.ts'
+import { assertOneLine, type Cli, createCli, eventually, occupyPort, type Serving } from '../support/cli.ts'
 import { ask, startLoad } from '../support/load.ts'
 import { assertWithin } from '../support/machine-speed.ts'
 import { makeInvoice } from '../support/records.ts'
@@ -151,10 +149,7 @@ describe('fatura serve --workers', { concurrency: 3 }, () => {
     const serve = ['serve', '--port', '0', '--workers', '2']
     assertOneLine(await cli.run(serve), /data\/fatura\.db/, /fatura migrate/)
     assertOneLine(await cli.run([...serve, '--host', '192.0.2.1', '--migrate']), /192\.0\.2\.1/, /--host/)
-    const other = createServer().listen(0, '127.0.0.1')
-    t.after(() => other.close())
-    await once(other, 'listening')
-    const { port } = other.address() as AddressInfo
+    const port = await occupyPort(t)
     assertOneLine(await cli.run(['serve', '--workers', '2', '--port', String(port)]), /in use/, /--port/)
     assertOneLine(await cli.run(['serve'], { env: { WORKERS: '0' } }), /^fatura: WORKERS must be /)
     for (const count of ['-1', '1.5', 'many', '257'])

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { PaymentPlatform } from '../../src/sources.ts'
 import { SourceError } from '../../src/sources.ts'
-import { detailFields } from '../support/contract.ts'
+import { detailFields, lineFields } from '../support/contract.ts'
 import { engines } from '../support/engines.ts'
 import { makeInvoice, makeLine, makeRecord, withDocument } from '../support/records.ts'
 import { assertError, startService } from '../support/service.ts'
@@ -45,17 +45,7 @@ for (const engine of engines) {
       const { json } = await service.get(path('in_1'))
       assert.equal(json.lines_source, 'payments')
       assert.deepEqual(json.lines, [...lines, odd])
-      assert.deepEqual(Object.keys(json.lines[0]), [
-        'id',
-        'description',
-        'quantity',
-        'subtotal_cents',
-        'discount_cents',
-        'discount_percent',
-        'unit_amount_cents',
-        'amount_cents',
-        'currency',
-      ])
+      assert.deepEqual(Object.keys(json.lines[0]), lineFields)
     })
 
     test('an invoice with no line at all has lines [] from payments', async t => {

@@ -12,7 +12,7 @@ import { answer, apiKey, startInvoiceXpress } from '../support/invoicexpress-ups
 import { ask } from '../support/load.ts'
 import { assertWithin, onThisMachine } from '../support/machine-speed.ts'
 import { makePdf, startUpstream } from '../support/pdf-upstream.ts'
-import { makeInvoice, makeLine, withDocument } from '../support/records.ts'
+import { makeHugeLines, makeInvoice, makeLine, withDocument } from '../support/records.ts'
 import { refusalOf } from '../support/settings.ts'
 import { startTraffic, type Traffic } from '../support/traffic.ts'
 
@@ -113,9 +113,7 @@ const ofWorkers = campaign(1, 5_000)
 describe('the end of fatura serve', { concurrency: 6 }, () => {
   it('a connection that never ends is cut off, and idle ones keep nothing up', async t => {
     const cli = await createCli(t)
-    const description = 'x'.repeat(1_000_000)
-    const lines = Array.from({ length: 14 }, () => makeLine({ description }))
-    await cli.load({ ...makeInvoice({ id: 'in_1' }), lines })
+    await cli.load({ ...makeInvoice({ id: 'in_1' }), lines: makeHugeLines() })
     const token = await cli.createToken()
     const end = async (isStuck: boolean) => {
       const api = await cli.serve([], { env: { SHUTDOWN_DELAY: '1s' } })

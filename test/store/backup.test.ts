@@ -5,20 +5,10 @@ import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
-import { digestStore } from '../../src/store/copy-store.ts'
-import { migrateStore, openOperatorStore, openReadStore, openWriteStore } from '../../src/store/engines.ts'
+import { migrateStore, openReadStore, openWriteStore } from '../../src/store/engines.ts'
 import { createFolder, postgresServer, runSql } from '../support/engines.ts'
 import { makeInvoice } from '../support/records.ts'
-import { createFilledStore } from '../support/store-rows.ts'
-
-async function digestOf(url: string) {
-  const store = await openOperatorStore(url)
-  try {
-    return await digestStore(store, () => {})
-  } finally {
-    await store.close()
-  }
-}
+import { createFilledStore, digestOf } from '../support/store-rows.ts'
 
 /** Writes one invoice after the other until it is stopped; what was committed when a backup began is in it. */
 async function writeMeanwhile(

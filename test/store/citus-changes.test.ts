@@ -21,6 +21,9 @@ const requestsOf = (customer: string) => [
   `/api/v1/client/${customer}/invoice/in_1`,
 ]
 
+/** Each customer is asked for in turn. */
+const everything = { paths: customers.flatMap(requestsOf), loops: 5, pause: 10, atMost: 60_000 }
+
 /** Three invoices of each customer, and a token for all of them. */
 async function fill(t: TestContext, url: string): Promise<{ writer: WriteStore; token: string }> {
   const writer = await openWriteStore(url)
@@ -65,14 +68,7 @@ describe('a cluster that changes under load', { skip: skipCitus }, () => {
     const api = await cli.serve([], {
       env: { DATABASE_URL: coordinator, DATABASE_READ_URL: `${coordinator},${doomed.url},${other}` },
     })
-    const load = startLoad({
-      address: api.address,
-      paths: customers.flatMap(requestsOf),
-      token,
-      loops: 5,
-      pause: 10,
-      atMost: 60_000,
-    })
+    const load = startLoad({ address: api.address, token, ...everything })
     const failed = () => load.samples.filter(({ status }) => status !== 200)
     const seen = (n: number) => {
       const until = load.samples.length + n
@@ -116,14 +112,7 @@ describe('a cluster that changes under load', { skip: skipCitus }, () => {
     const api = await cli.serve([], {
       env: { DATABASE_URL: coordinator, DATABASE_READ_URL: `${coordinator},${first}` },
     })
-    const load = startLoad({
-      address: api.address,
-      paths: customers.flatMap(requestsOf),
-      token,
-      loops: 5,
-      pause: 10,
-      atMost: 60_000,
-    })
+    const load = startLoad({ address: api.address, token, ...everything })
     let isOver = false
     let last = 0
     const writing = (async () => {

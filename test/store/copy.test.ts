@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import { kindNames, kinds, otherTables } from '../../src/store/contents.ts'
-import { checkTarget, copyStore, digestStore } from '../../src/store/copy-store.ts'
+import { checkTarget, copyStore } from '../../src/store/copy-store.ts'
 import { openOperatorStore, openWriteStore } from '../../src/store/engines.ts'
 import { createCli } from '../support/cli.ts'
 import { engines } from '../support/engines.ts'
 import { makeLine, makeRecord } from '../support/records.ts'
-import { changeRows, createFilledStore, readRows } from '../support/store-rows.ts'
+import { changeRows, createFilledStore, digestOf, readRows } from '../support/store-rows.ts'
 
 const tablesOf = {
   sqlite: "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name",
@@ -69,15 +69,6 @@ async function copyHere(source: string, target: string): Promise<void> {
   } finally {
     await to.close()
     await from.close()
-  }
-}
-
-async function digestOf(url: string) {
-  const store = await openWriteStore(url)
-  try {
-    return await digestStore(store, () => {})
-  } finally {
-    await store.close()
   }
 }
 

@@ -149,18 +149,13 @@ for (const engine of engines) {
       await writer.close()
     })
 
+    /** The part that tokens and keys share. */
+    const forTwo = { name: "Ana's", customers: ['cus_a', 'cus_b'], created_at: 1, revoked_at: null }
+
     test('tokens come back as they were saved, newest first', async t => {
       const url = await engine.createStore(t)
       const writer = await openWriteStore(url)
-      const token = {
-        id: 'fat_a',
-        name: "Ana's app",
-        hash: 'h',
-        customers: ['cus_a', 'cus_b'],
-        created_at: 1,
-        expires_at: 5,
-        revoked_at: null,
-      }
+      const token = { id: 'fat_a', hash: 'h', expires_at: 5, ...forTwo }
       const other = { ...token, id: 'fat_b', customers: null, created_at: 2, expires_at: null }
       await writer.saveToken(token)
       await writer.saveToken(other)
@@ -187,14 +182,7 @@ for (const engine of engines) {
     test('keys come back as they were saved, newest first, and stay revoked since the first time', async t => {
       const url = await engine.createStore(t)
       const writer = await openWriteStore(url)
-      const key = {
-        kid: 'key_a',
-        name: "Ana's shop",
-        x: 'h',
-        customers: ['cus_a', 'cus_b'],
-        created_at: 1,
-        revoked_at: null,
-      }
+      const key = { kid: 'key_a', x: 'h', ...forTwo }
       const other = { ...key, kid: 'key_b', customers: null, created_at: 2 }
       await writer.saveKey(key)
       await writer.saveKey(other)

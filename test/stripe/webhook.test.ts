@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { request } from 'node:http'
-import { type AddressInfo, createServer } from 'node:net'
 import { describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { pino } from 'pino'
@@ -21,7 +20,7 @@ import { usualRules } from '../../src/linking/link.ts'
 import { prepareStore } from '../../src/store/engines.ts'
 import { usualKeys } from '../../src/stripe/map-claim.ts'
 import { campaign } from '../support/campaign.ts'
-import { assertOneLine, eventually, get, isRefused } from '../support/cli.ts'
+import { assertOneLine, eventually, get, isRefused, occupyPort } from '../support/cli.ts'
 import { engines, runSql } from '../support/engines.ts'
 import { assertWithin } from '../support/machine-speed.ts'
 import { quickClock } from '../support/quick-clock.ts'
@@ -511,10 +510,7 @@ describe('webhooks', beside, () => {
 
   it('that find their port taken end sync and up with one line', async t => {
     const world = await createSyncWorld(t, { invoices: 1, seed: 30 })
-    const other = createServer().listen(0, '127.0.0.1')
-    t.after(() => other.close())
-    await once(other, 'listening')
-    const { port } = other.address() as AddressInfo
+    const port = await occupyPort(t)
     const told = `Cannot receive webhooks on 127.0.0.1:${port}`
     const args = ['up', '--port', '0', '--webhooks', `${port}`]
     assertOneLine(await world.run(args, { env: { LOG_LEVEL: 'silent' } }), new RegExp(told))

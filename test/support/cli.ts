@@ -1,7 +1,8 @@
 /** The program as people run it: a process of its own, with nothing of this process's environment. */
 import assert from 'node:assert/strict'
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
-import { connect } from 'node:net'
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer } from 'node:net'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -320,6 +321,14 @@ export async function eventually(what: string, holds: () => boolean | Promise<bo
 }
 
 /** Whether nobody listens on the port. */
+/** A port that is in use until the test's end. */
+export async function occupyPort(t: TestContext): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  t.after(() => server.close())
+  await once(server, 'listening')
+  return (server.address() as AddressInfo).port
+}
+
 export function isRefused(port: number): Promise<boolean> {
   return new Promise(resolve => {
     const socket = connect(port, '127.0.0.1')

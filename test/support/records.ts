@@ -60,3 +60,9 @@ export function makeLine(fields: Partial<Line> = {}): Line {
     ...fields,
   }
 }
+
+/** Lines of 14 MB: an answer far larger than what two sockets hold between them. */
+export function makeHugeLines(): Line[] {
+  const description = 'x'.repeat(1_000_000)
+  return Array.from({ length: 14 }, () => makeLine({ description }))
+}

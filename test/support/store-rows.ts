@@ -1,7 +1,8 @@
 /** Rows of a store, read and changed beside it. */
 import { DatabaseSync } from 'node:sqlite'
 import type { TestContext } from 'node:test'
-import { openWriteStore } from '../../src/store/engines.ts'
+import { digestStore } from '../../src/store/copy-store.ts'
+import { openOperatorStore, openWriteStore } from '../../src/store/engines.ts'
 import { engines, runSql } from './engines.ts'
 import { makeLine, makeRecord, withDocument } from './records.ts'
 
@@ -24,6 +25,16 @@ export async function changeRows(url: string, sql: string): Promise<void> {
   const db = new DatabaseSync(url.slice('sqlite:'.length))
   db.exec(sql.replaceAll('fatura.', ''))
   db.close()
+}
+
+/** What a whole store holds, as counts and a hash. */
+export async function digestOf(url: string) {
+  const store = await openOperatorStore(url)
+  try {
+    return await digestStore(store, () => {})
+  } finally {
+    await store.close()
+  }
 }
 
 /** A store that holds something of every kind that comes from upstream, tokens, and 520 invoices of `cus_big`. */

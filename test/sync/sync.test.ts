@@ -59,6 +59,16 @@ function inSmallPages(account: StripeAccount): { source: BillingSource; readonly
 /** Whatever waits for nothing but the store gets on. */
 const turn = () => new Promise(resolve => setImmediate(resolve))
 
+/** A rig whose store already has everything that the account has. */
+async function startSynced(
+  ...args: Parameters<typeof startRig>
+): Promise<Awaited<ReturnType<typeof startRig>>> {
+  const rig = await startRig(...args)
+  await rig.connector.backfill()
+  await rig.connector.catchUp()
+  return rig
+}
+
 for (const engine of engines) {
   describe(`sync on ${engine.name}`, { concurrency: 3 }, () => {
     test('a backfill of 700 invoices ends equal to the account, row by row', async t => {
@@ -170,10 +180,8 @@ for (const engine of engines) {
     })
 
     test('events bring whatever happened: changes, deleted drafts, renamed customers', async t => {
-      const rig = await startRig(t, engine, { invoices: 80, lines: 1, seed: 1 })
+      const rig = await startSynced(t, engine, { invoices: 80, lines: 1, seed: 1 })
       const { account, store, connector, reader } = rig
-      await connector.backfill()
-      await connector.catchUp()
       const kinds = new Set<string>()
       for (const days of [0.1, 0.4, 1.5]) {
         const before = account.events.length
@@ -245,10 +253,8 @@ for (const engine of engines) {
     })
 
     test('looking again at what is unsettled finds what no event told, deletions included', async t => {
-      const rig = await startRig(t, engine, { invoices: 80, lines: 1, seed: 9 })
+      const rig = await startSynced(t, engine, { invoices: 80, lines: 1, seed: 9 })
       const { account, store, connector } = rig
-      await connector.backfill()
-      await connector.catchUp()
       const told = account.events.length
       const late = (await readAll(store)).map(read).find(({ status }) => status === 'uncollectible')
       account.change('pay', late?.id)
@@ -377,10 +383,8 @@ for (const engine of engines) {
     })
 
     test('what no event told is found when everything is listed again, slowly and wherever it was cut off', async t => {
-      const rig = await startRig(t, engine, { invoices: 220, lines: 1, seed: 35 })
-      const { account, store, connector } = rig
-      await connector.backfill()
-      await connector.catchUp()
+      const rig = await startSynced(t, engine, { invoices: 220, lines: 1, seed: 35 })
+      const { account, store } = rig
       const listed = (await rig.stream(relistStream))?.succeeded_at
       assert.ok(listed, 'the backfill is a list of everything')
       const told = account.events.length
@@ -420,10 +424,8 @@ for (const engine of engines) {
     })
 
     test('a customer whose kept fields stay is not listed; drafts alone are when only they follow', async t => {
-      const rig = await startRig(t, engine, { invoices: 230, lines: 1, seed: 36, customers: 2 })
+      const rig = await startSynced(t, engine, { invoices: 230, lines: 1, seed: 36, customers: 2 })
       const { account, connector, sandbox } = rig
-      await connector.backfill()
-      await connector.catchUp()
       const customer = [...account.customers.values()].find(({ deleted }) => !deleted)
       assert.ok(customer)
       account.renameCustomer(customer.id, 'Outra')
@@ -521,10 +523,8 @@ for (const engine of engines) {
     })
 
     test('a gap of over 30 days is closed by listing everything again, and is told', async t => {
-      const rig = await startRig(t, engine, { invoices: 120, lines: 1, seed: 12 })
+      const rig = await startSynced(t, engine, { invoices: 120, lines: 1, seed: 12 })
       const { account, store, connector, sandbox, logged } = rig
-      await connector.backfill()
-      await connector.catchUp()
       const pass = (days: number) => {
         account.clock += days * day
         for (const kind of ['create', 'finalize', 'pay', 'update', 'delete'] as const) account.change(kind)
