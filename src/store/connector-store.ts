@@ -67,6 +67,8 @@ export const setAsideKinds = {
   deletion_guard: ['deletion', 'downgrade'],
 } as const
 
+export type DocumentRecordKind = (typeof setAsideKinds.invoicexpress)[number]
+
 export type SetAsideKey = Pick<SetAside, 'system' | 'kind' | 'id'>
 
 /** What comparisons of the store with its sources found. */

@@ -2,13 +2,14 @@
 import type { Logger } from 'pino'
 import { invoiceIdOf, withReference } from '../linking/link.ts'
 import { type DocumentPage, type DocumentQuery, type DocumentSource, SourceError } from '../sources.ts'
+import type { DocumentRecordKind } from '../store/connector-store.ts'
 import type { DocumentKey } from '../store/document-store.ts'
 import type { NextStamp } from '../store/stamps.ts'
 import type { WriteStore, WriteTransaction } from '../store/store.ts'
 import { createQueue, forEachConcurrently } from './concurrency.ts'
 import { type LinkOptions, relinkInvoices } from './link-invoices.ts'
 import { readList } from './read-list.ts'
-import type { RecordKind, SetAsideRecords } from './set-aside-documents.ts'
+import type { SetAsideRecords } from './set-aside-documents.ts'
 
 /** Requests under way at once: the rate limit is the bound, not the time that an answer takes. */
 const atOnce = 16
@@ -117,7 +118,7 @@ export function createDocumentRefetch(options: RefetchDocumentsOptions): Documen
 
   /** Undefined when the record does not fit: it is set aside. */
   async function fetchOne<T>(
-    kind: RecordKind,
+    kind: DocumentRecordKind,
     id: number,
     fetch: () => Promise<T | null>,
   ): Promise<{ record: T | null; askedAt: number } | undefined> {

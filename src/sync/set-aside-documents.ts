@@ -1,19 +1,17 @@
 /** Records of the invoicing system that did not fit: logged once, and tried again later. */
 import type { Logger } from 'pino'
-import type { SetAsideKey, setAsideKinds } from '../store/connector-store.ts'
+import type { DocumentRecordKind, SetAsideKey } from '../store/connector-store.ts'
 import type { WriteStore, WriteTransaction } from '../store/store.ts'
 
 const triesPerRound = 20
 /** Further ones are tried as if they had not been set aside. */
 const rememberedAtMost = 10_000
 
-export type RecordKind = (typeof setAsideKinds.invoicexpress)[number]
-
 export interface SetAsideRecords {
-  has(kind: RecordKind, id: number): boolean
-  add(kind: RecordKind, id: number, reason: string): Promise<void>
+  has(kind: DocumentRecordKind, id: number): boolean
+  add(kind: DocumentRecordKind, id: number, reason: string): Promise<void>
   /** Clears records that fit now, or are gone, as far as they were set aside. */
-  clear(tx: WriteTransaction, kind: RecordKind, ids: readonly number[]): Promise<void>
+  clear(tx: WriteTransaction, kind: DocumentRecordKind, ids: readonly number[]): Promise<void>
   /** The ids tried longest ago, and not since a moment. */
   due(since: number): Promise<{ documents: number[]; clients: number[] }>
 }
@@ -23,7 +21,7 @@ export async function createSetAside(
   store: WriteStore,
   log: Logger,
 ): Promise<SetAsideRecords> {
-  const keyOf = (kind: RecordKind, id: number): SetAsideKey => ({ system, kind, id: String(id) })
+  const keyOf = (kind: DocumentRecordKind, id: number): SetAsideKey => ({ system, kind, id: String(id) })
   const known = new Set((await store.listSetAside(rememberedAtMost, system)).map(nameOf))
   return {
     has: (kind, id) => known.has(nameOf(keyOf(kind, id))),
@@ -44,7 +42,8 @@ export async function createSetAside(
       const oldest = await store.listSetAside(triesPerRound, system)
       const due = oldest.filter(({ last_at }) => last_at <= since)
       for (const key of due) known.add(nameOf(key))
-      const ids = (kind: RecordKind) => due.filter(each => each.kind === kind).map(({ id }) => Number(id))
+      const ids = (kind: DocumentRecordKind) =>
+        due.filter(each => each.kind === kind).map(({ id }) => Number(id))
       return { documents: ids('document'), clients: ids('client') }
     },
   }

@@ -56,7 +56,7 @@ describe('the billing page', { concurrency: 3 }, () => {
     assert.equal(await page.getAttribute('html', 'lang'), 'pt-PT')
 
     await page.getByRole('button', { name: 'English' }).click()
-    await page.getByText('63 invoices').waitFor()
+    await page.getByText('63 invoices', { exact: true }).waitFor()
     assert.match(page.url(), /lang=en/)
     assert.equal(await page.getAttribute('html', 'lang'), 'en')
     assertClean()
