@@ -3,9 +3,10 @@ import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import type { StripeInvoice } from '../../sandbox/stripe/objects.ts'
 import { createStoreMetrics } from '../../src/metrics/store-metrics.ts'
+import { refusalReasons, refusedKinds } from '../../src/store/connector-store.ts'
 import { openOperatorStore } from '../../src/store/engines.ts'
 import type { Connector } from '../../src/sync/connector.ts'
-import { createCli, eventually } from '../support/cli.ts'
+import { assertFits, createCli, eventually } from '../support/cli.ts'
 import { type Engine, engines } from '../support/engines.ts'
 import { examineHere } from '../support/examine.ts'
 import { type Delay, holdSource, type Rig, readAll, startRig, truthOf } from '../support/sync.ts'
@@ -24,6 +25,7 @@ interface Clinic extends Rig {
   run(args: readonly string[]): Promise<string>
   /** The lines of `status --json` about refused invoices. */
   shown(): Promise<Shown[]>
+  /** The metric's values that are not 0; there is one for each kind and reason. */
   metric(): Promise<[kind: unknown, reason: unknown, count: number][]>
   wrong(): Promise<Record<string, string>>
 }
@@ -61,7 +63,10 @@ async function open(t: TestContext, engine: Engine): Promise<Clinic> {
       })
       const { values = [] } =
         (await metrics.read()).find(({ name }) => name === 'fatura_invoices_refused') ?? {}
-      return values.map(({ labels, value }) => [labels.kind, labels.reason, value] as const).sort() as never
+      assert.equal(values.length, refusedKinds.length * refusalReasons.length)
+      assert.equal(new Set(values.map(({ labels }) => `${labels.kind} ${labels.reason}`)).size, values.length)
+      const wrong = values.filter(({ value }) => value !== 0)
+      return wrong.map(({ labels, value }) => [labels.kind, labels.reason, value] as const).sort() as never
     },
     async wrong() {
       const findings = await examineHere({ DATABASE_URL: url })
@@ -119,8 +124,10 @@ for (const engine of engines)
       for (const id of named) assert.equal(account.invoices.get(id)?.customer, null)
       assert.deepEqual(await clinic.metric(), atFirst.map(brief))
       const text = await run(['status'])
+      assertFits(text)
+      assert.doesNotMatch(text, /\n\n\n/)
       assert.match(text, new RegExp(`^Refused, and not stored: ${without.length + 3}\\.$`, 'm'))
-      assert.match(text, new RegExp(`^ {2}1: the status is not draft, .* \\(${odd.id}\\)$`, 'm'))
+      assert.match(text, new RegExp(`^ {2}1: the status is not draft, .*\\n {4}\\(${odd.id}\\)$`, 'm'))
       assert.doesNotMatch(text, /Out of date|Set aside/)
       assert.match((await clinic.wrong()).Refused ?? '', new RegExp(`^warn: .*status.*${odd.id}`))
       assert.match(

@@ -32,7 +32,11 @@ export function keyCommand(): Command {
     show: key => ({ ...key, state: stateOf(key.revoked_at) }),
     header: ['ID', 'STATE', 'CREATED', 'MAY SIGN FOR', 'NAME'],
     cells: ({ kid, name, customers, created_at, revoked_at }) => [
-      ...[kid, stateOf(revoked_at), new Date(created_at).toISOString(), describeScope(customers), name],
+      kid,
+      stateOf(revoked_at),
+      new Date(created_at).toISOString(),
+      describeScope(customers),
+      name,
     ],
   })
 }

@@ -77,7 +77,7 @@ function writeText({ streams, pins, lease, setAside, refused, held, drift }: Sta
     item(`${system} ${kind} ${id}: ${reason} (${tries} tries, last ${agoOf(last_at)})`),
   )
   return [
-    streams.length === 0 ? '' : `${formatTable(table, { paint })}\n`,
+    streams.length === 0 ? '' : formatTable(table, { paint }),
     formatTable(facts),
     heldBack === null
       ? ''
@@ -88,8 +88,8 @@ function writeText({ streams, pins, lease, setAside, refused, held, drift }: Sta
     list('Out of date, because what they are now is refused', refused, 'outdated'),
     list('Refused, and not stored', refused, 'refused'),
   ]
-    .join('')
-    .replace(/\n+$/, '\n')
+    .filter(part => part !== '')
+    .join('\n')
 }
 
 function list(heading: string, refused: readonly Refused[], kind: Refused['kind']): string {
@@ -100,7 +100,7 @@ function list(heading: string, refused: readonly Refused[], kind: Refused['kind'
 }
 
 function warning(text: string): string {
-  return `\n${styleText('yellow', formatParagraph(text).trimEnd())}\n`
+  return `${styleText('yellow', formatParagraph(text).trimEnd())}\n`
 }
 
 function item(text: string): string {

@@ -32,13 +32,11 @@ export function tokenCommand(): Command {
     show: ({ hash, ...token }) => ({ ...token, state: stateOf(token) }),
     header: ['ID', 'STATE', 'EXPIRES', 'MAY READ', 'NAME'],
     cells: token => [
-      ...[
-        token.id,
-        stateOf(token),
-        describeMoment(token.expires_at),
-        describeScope(token.customers),
-        token.name,
-      ],
+      token.id,
+      stateOf(token),
+      describeMoment(token.expires_at),
+      describeScope(token.customers),
+      token.name,
     ],
   })
 }

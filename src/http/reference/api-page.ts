@@ -29,8 +29,6 @@ export function writeApiPage(document: ApiDocument): { page: string; style: stri
     status,
     formatText(meaning),
   ])
-  const codes = operations.map(({ operation }) => listErrors([operation]).map(({ code }) => code))
-  const shared = (codes[0] ?? []).filter(code => codes.every(others => others.includes(code)))
   const page = `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
@@ -48,17 +46,14 @@ ${operations.map(({ operation: { operationId, summary } }) => `<li><a href="#${o
 </ul></nav>
 <h2>Authentication</h2>
 <p>Send <code>Authorization: Bearer &lt;token&gt;</code>. ${formatText(components.securitySchemes.bearer.description)}</p>
-<h2>Errors of every operation</h2>
-<p>Not repeated below: ${shared.map(writeCode).join(', ')}.</p>
 ${tags
-  .map(
-    ({ name, description }) => `<h2>${escapeHtml(name)}</h2>
-<p>${formatText(description)}</p>
-${operations
-  .filter(({ operation }) => operation.tags.includes(name))
-  .map(({ path, operation }) => writeOperation(path, operation, shared))
-  .join('\n')}`,
-  )
+  .map(({ name, description }) => {
+    const own = operations.filter(({ operation }) => operation.tags.includes(name))
+    const shared = listSharedErrors(own.map(({ operation }) => operation))
+    return `<h2>${escapeHtml(name)}</h2>
+<p>${formatText(description)} Errors of each of them, not repeated below: ${shared.map(writeCode).join(', ')}.</p>
+${own.map(({ path, operation }) => writeOperation(path, operation, shared)).join('\n')}`
+  })
   .join('\n')}
 <h2 id="schemas">Schemas</h2>
 ${schemas.map(([name, schema]) => writeSchema(name, schema)).join('\n')}
@@ -68,6 +63,11 @@ ${writeTable(['Code', 'Status', 'Meaning'], errors)}
 </html>
 `
   return { page, style }
+}
+
+function listSharedErrors(operations: readonly Operation[]): string[] {
+  const codes = operations.map(operation => listErrors([operation]).map(({ code }) => code))
+  return (codes[0] ?? []).filter(code => codes.every(others => others.includes(code)))
 }
 
 function writeOperation(path: string, operation: Operation, shared: readonly string[]): string {
@@ -83,7 +83,9 @@ function writeOperation(path: string, operation: Operation, shared: readonly str
   const answers = Object.entries(responses)
     .filter(([status]) => Number(status) < 400)
     .map(([status, answer]) => `<li>${status}: ${writeAnswer(answer)}`)
-  const refusals = errors.map(({ code, status }) => `<li>${status}: ${writeCode(code)}`)
+  const refusals = [...Map.groupBy(errors, ({ status }) => status)].map(
+    ([status, alike]) => `<li>${status}: ${alike.map(({ code }) => writeCode(code)).join(', ')}`,
+  )
   return `<h3 id="${operationId}"><code>GET ${escapeHtml(path)}</code></h3>
 <p><b>${escapeHtml(endSentence(summary))}</b> ${formatText(description)}${security.length === 0 ? ' No token is needed.' : ''} Operation <code>${operationId}</code>.</p>
 ${rows.length === 0 ? '' : writeTable(['Parameter', 'In', 'Type', 'Meaning'], rows)}
@@ -141,6 +143,7 @@ function formatText(text: string): string {
   return escapeHtml(text).replace(/`([^`]*)`/g, '<code>$1</code>')
 }
 
+/** For the text of an element, not for an attribute. */
 function escapeHtml(text: string): string {
-  return text.replace(/[&<>"]/g, sign => `&#${sign.charCodeAt(0)};`)
+  return text.replace(/[&<>]/g, sign => `&#${sign.charCodeAt(0)};`)
 }
