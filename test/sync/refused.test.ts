@@ -156,7 +156,7 @@ for (const engine of engines)
       )
       assert.match(
         await run(['status']),
-        new RegExp(`^Out of date, .*: 1\\.\n {2}1: .* \\(${changing.id}\\)$`, 'm'),
+        new RegExp(`^Out of date, .*: 1\\.\n {2}1: .*\n {4}\\(${changing.id}\\)$`, 'm'),
       )
       assert.match((await clinic.wrong())['Out of date'] ?? '', new RegExp(`^FAIL: .*${changing.id}`))
       const explained = await run(['explain', changing.id])
