@@ -186,10 +186,8 @@ describe('the billing page for everybody', { concurrency: 3 }, () => {
     const { page } = await open(t)
     await page.locator('.charts').waitFor()
     const groundOf = (text: string) =>
-      page
-        .locator('.badge', { hasText: text })
-        .first()
-        .evaluate(badge => getComputedStyle(badge).backgroundColor)
+      page.evaluate(`getComputedStyle([...document.querySelectorAll('.badge')]
+        .find(({ textContent }) => textContent === '${text}')).backgroundColor`)
     const none = 'rgba(0, 0, 0, 0)'
     for (const usual of ['Paid', 'Issued and settled']) assert.equal(await groundOf(usual), none, usual)
     for (const unusual of ['To pay', 'Written off', 'Cancelled', 'Draft', 'Being issued'])
