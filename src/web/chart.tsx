@@ -1,6 +1,6 @@
 /** Billed amounts by month, of one currency at a time: a table drawn as bars. */
 import type { ComponentChildren } from 'preact'
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { CustomerSummary } from '../client/client.ts'
 import { Button } from './button.tsx'
 import { usePage } from './context.ts'
@@ -49,7 +49,7 @@ function Bars({ currency, months, children }: BarsProps) {
   return (
     <figure class="card">
       <figcaption class="row">
-        <strong>{title}</strong>
+        <strong>{children ? words.chart : title}</strong>
         <span class="note quiet">{words.chartNote}</span>
         {children}
         {!(isFirst && isLast) && (
@@ -93,7 +93,8 @@ function useSteps(content: string) {
   const scroller = useRef<HTMLElement>(null)
   const [isFirst, setFirst] = useState(true)
   const [isLast, setLast] = useState(true)
-  useEffect(() => {
+  // Before it is painted, so that the buttons do not push anything aside.
+  useLayoutEffect(() => {
     const { current } = scroller
     if (current === null) return
     let isAtEnd = true
@@ -105,11 +106,13 @@ function useSteps(content: string) {
       setFirst(current.scrollLeft < 2)
       setLast(isAtEnd)
     }
-    const observer = new ResizeObserver(() => {
+    const fit = () => {
       width = current.clientWidth
       if (isAtEnd) current.scrollLeft = current.scrollWidth
       measure()
-    })
+    }
+    fit()
+    const observer = new ResizeObserver(fit)
     observer.observe(current)
     current.addEventListener('scroll', measure)
     return () => {
@@ -122,7 +125,7 @@ function useSteps(content: string) {
   return { scroller, isFirst, isLast, step }
 }
 
-const barsPx = 112
+const chartPx = 131
 /** Room for an amount above or below the bars. */
 const labelPx = 18
 
@@ -130,11 +133,11 @@ const labelPx = 18
 function createScale(amounts: readonly number[]) {
   const highest = Math.max(...amounts, 0)
   const lowest = Math.min(...amounts, 0)
+  const barsPx = chartPx - labelPx - (lowest < 0 ? labelPx : 1)
   const pxOf = (cents: number) => Math.round((cents / (highest - lowest || 1)) * barsPx)
   const zeroPx = labelPx + pxOf(highest)
   return {
     zeroPx,
-    heightPx: labelPx + barsPx + (lowest < 0 ? labelPx : 1),
     barOf(cents: number) {
       const height = Math.max(2, pxOf(Math.abs(cents)))
       return cents > 0
@@ -155,7 +158,7 @@ function Bar({ cents, currency, scale }: BarProps) {
   const { y, height, textY } = scale.barOf(cents)
   return (
     <Cell title={format.amount(cents, currency)}>
-      <svg height={scale.heightPx} aria-hidden="true" focusable="false">
+      <svg height={chartPx} aria-hidden="true" focusable="false">
         <rect class="zero" y={scale.zeroPx} width="100%" height="1" />
         {cents !== 0 && (
           <>

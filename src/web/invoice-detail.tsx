@@ -5,6 +5,7 @@ import type { InvoiceDetail as Detail } from '../client/client.ts'
 import { DocumentBadge, PaymentBadge } from './badge.tsx'
 import { usePage } from './context.ts'
 import { Freshness } from './freshness.tsx'
+import { InvoiceTotal } from './invoice-total.tsx'
 import { Lines } from './lines.tsx'
 import { BackLink } from './link.tsx'
 import { Loading, ProblemNotice } from './notice.tsx'
@@ -45,7 +46,9 @@ export function InvoiceDetail({ id }: { id: string }) {
             <h2 ref={heading} tabIndex={-1}>
               {invoice.number ?? words.noNumber}
             </h2>
-            <p class="sum">{format.amount(invoice.total_cents, invoice.currency)}</p>
+            <p class="sum">
+              <InvoiceTotal {...invoice} />
+            </p>
             <dl>
               <Fact name={words.customer}>{invoice.display_name}</Fact>
               <Fact name={words.column.issued}>

@@ -28,37 +28,42 @@ export function InvoiceList() {
   const answer = result?.data
   // Without access nothing is shown; any other problem may pass, and the last answer stays in sight.
   const isBarred = problem !== null && problem.retryAt === null
+  const isList = answer === undefined ? problem === null : !isBarred && (answer.total > 0 || hasFilters)
 
   return (
     <>
       {problem !== null && (
         <ProblemNotice problem={problem} retry={retry} hasContent={answer !== undefined} back={clear} />
       )}
-      {!isBarred && answer && result && (answer.total > 0 || hasFilters) && (
+      {isList && (
         <>
           <Owed summary={summary} />
           {summary === null ? <div class="chart-room" /> : <Chart summary={summary} />}
           <Filters clear={clear} />
-          <div class={`card ${isCurrent ? '' : 'stale'}`} aria-busy={!isCurrent}>
-            {answer.total === 0 ? (
-              <Notice title={words.noMatch} lead={words.noMatchLead}>
-                <Button text={words.clear} class="primary" onClick={clear} />
-              </Notice>
-            ) : (
-              <>
-                <PrintHead answer={answer} />
-                <div class="bar row" tabIndex={-1}>
-                  <p class="found strong" role="status">
-                    {words.found(format.count(answer.total), answer.total)}
-                  </p>
-                  <Freshness syncedAt={result.syncedAt} changes={changed.changes} />
-                </div>
-                <InvoiceTable invoices={answer.invoices} changed={changed.ids} />
-                <Pager page={answer.page} pages={answer.total_pages} />
-              </>
-            )}
-          </div>
-          {answer.total > 0 && <DownloadMenu total={answer.total} />}
+          {answer && result ? (
+            <div class={`card ${isCurrent ? '' : 'stale'}`} aria-busy={!isCurrent}>
+              {answer.total === 0 ? (
+                <Notice title={words.noMatch} lead={words.noMatchLead}>
+                  <Button text={words.clear} class="primary" onClick={clear} />
+                </Notice>
+              ) : (
+                <>
+                  <PrintHead answer={answer} />
+                  <div class="bar row" tabIndex={-1}>
+                    <p class="found strong" role="status">
+                      {words.found(format.count(answer.total), answer.total)}
+                    </p>
+                    <Freshness syncedAt={result.syncedAt} changes={changed.changes} />
+                  </div>
+                  <InvoiceTable invoices={answer.invoices} changed={changed.ids} />
+                  <Pager page={answer.page} pages={answer.total_pages} />
+                </>
+              )}
+            </div>
+          ) : (
+            <Loading retry={retry} rows={nav.state.pageSize} />
+          )}
+          {answer && answer.total > 0 && <DownloadMenu total={answer.total} />}
         </>
       )}
       {!isBarred && answer?.total === 0 && !hasFilters && (
@@ -66,7 +71,6 @@ export function InvoiceList() {
           <Button text={words.again} class="primary" onClick={retry} />
         </Notice>
       )}
-      {answer === undefined && problem === null && <Loading retry={retry} />}
     </>
   )
 }

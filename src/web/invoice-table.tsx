@@ -4,7 +4,9 @@ import type { Invoice } from '../client/client.ts'
 import { DocumentBadge, PaymentBadge } from './badge.tsx'
 import { Button } from './button.tsx'
 import { usePage } from './context.ts'
+import { InvoiceTotal } from './invoice-total.tsx'
 import { Link } from './link.tsx'
+import { RowPdf } from './pdf-button.tsx'
 import { Cell, RowHead, TableHead } from './table.tsx'
 
 interface InvoiceTableProps {
@@ -29,6 +31,9 @@ export function InvoiceTable({ invoices, changed }: InvoiceTableProps) {
         texts={[column.number, column.issued, column.status, column.document]}
         numbers={[column.total]}
       >
+        <th role="columnheader" scope="col" class="row-pdfs">
+          PDF
+        </th>
         {pick && (
           <th role="columnheader" scope="col">
             <span class="hidden">{column.actions}</span>
@@ -52,7 +57,13 @@ export function InvoiceTable({ invoices, changed }: InvoiceTableProps) {
             <Cell class="document">
               <DocumentBadge {...invoice} />
             </Cell>
-            <Cell class="number strong">{format.amount(invoice.total_cents, invoice.currency)}</Cell>
+            <Cell class="number strong">
+              <InvoiceTotal {...invoice} />
+            </Cell>
+            <Cell class="row-pdfs">
+              <RowPdf invoice={invoice} kind="ix" />
+              <RowPdf invoice={invoice} kind="payments" />
+            </Cell>
             {pick && (
               <Cell class="pick">
                 <Button

@@ -2,6 +2,7 @@
 import type { InvoiceDetail } from '../client/client.ts'
 import { includedTaxOf } from '../money.ts'
 import { usePage } from './context.ts'
+import { InvoiceTotal } from './invoice-total.tsx'
 import { NumberCell, RowHead, TableHead } from './table.tsx'
 
 export function Lines({ invoice }: { invoice: InvoiceDetail }) {
@@ -52,8 +53,8 @@ function Totals({ invoice }: { invoice: InvoiceDetail }) {
   const included = includedTaxOf(invoice)
   const added = tax_cents - included
   const rest = total_cents - subtotal_cents + discount_cents - added
-  const total = (name: string, cents: number, kind = '') => (
-    <div class={kind}>
+  const total = (name: string, cents: number) => (
+    <div>
       <dt>{name}</dt>
       <dd>{format.amount(cents, currency)}</dd>
     </div>
@@ -65,7 +66,12 @@ function Totals({ invoice }: { invoice: InvoiceDetail }) {
         {discount_cents !== 0 && total(words.discount, -discount_cents)}
         {included === 0 && total(words.tax(percent), added)}
         {rest !== 0 && total(rest > 0 ? words.otherCharges : words.otherCredits, rest)}
-        {total(words.column.total, total_cents, 'grand')}
+        <div class="grand">
+          <dt>{words.column.total}</dt>
+          <dd>
+            <InvoiceTotal {...invoice} />
+          </dd>
+        </div>
       </dl>
       {included !== 0 && (
         <p class="included quiet">{`${words.taxIncluded(percent)}: ${format.amount(included, currency)}`}</p>

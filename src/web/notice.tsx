@@ -85,8 +85,14 @@ export function useNow(intervalMs: number): number {
   return now
 }
 
-/** The outlines of a list; when it takes long, also a button to try again. */
-export function Loading({ retry }: { retry(): void }) {
+interface LoadingProps {
+  retry(): void
+  /** Number of the rows that are awaited. */
+  rows?: number
+}
+
+/** The outlines of what comes; when it takes long, also a button to try again. */
+export function Loading({ retry, rows }: LoadingProps) {
   const { words } = usePage()
   const [isSlow, setSlow] = useState(false)
   useEffect(() => {
@@ -94,7 +100,7 @@ export function Loading({ retry }: { retry(): void }) {
     return () => clearTimeout(timer)
   }, [])
   return (
-    <Skeleton words={words}>
+    <Skeleton words={words} rows={rows}>
       {isSlow && (
         <p class="actions row">
           {words.slow} <Button text={words.again} onClick={retry} />
@@ -104,14 +110,20 @@ export function Loading({ retry }: { retry(): void }) {
   )
 }
 
-export function Skeleton({ words, children }: { words: Words; children?: ComponentChildren }) {
+interface SkeletonProps {
+  words: Words
+  rows?: number | undefined
+  children?: ComponentChildren
+}
+
+export function Skeleton({ words, rows, children }: SkeletonProps) {
   return (
-    <div class="card loading stack" role="status">
+    <div class={`card loading stack ${rows ? 'rows' : ''}`} role="status">
       <p class="hidden">{words.loading}</p>
-      {[1, 2, 3, 4, 5, 6].map(bone => (
+      {children}
+      {Array.from({ length: rows ?? 6 }, (_, bone) => (
         <div class="bone" key={bone} />
       ))}
-      {children}
     </div>
   )
 }

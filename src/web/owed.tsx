@@ -3,7 +3,7 @@ import { useEffect, useState } from 'preact/hooks'
 import type { CustomerSummary } from '../client/client.ts'
 import { usePage } from './context.ts'
 
-/** One line for each currency; an empty one while the sums are awaited. */
+/** The sum of each currency; an empty line while they are awaited. */
 export function Owed({ summary }: { summary: CustomerSummary | null }) {
   const { words, format } = usePage()
   const lines = summary?.currencies.flatMap(({ currency, statuses }) => {

@@ -1,11 +1,12 @@
-/** A PDF's download button: waits while the PDF is being made, and saves it under its own name. */
+/** Download buttons of PDFs: they wait while a PDF is being made, and save it under its own name. */
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { type DocumentKind, FaturaError, type InvoiceDetail } from '../client/client.ts'
+import { type DocumentKind, FaturaError, type Invoice } from '../client/client.ts'
 import { Button } from './button.tsx'
 import { usePage } from './context.ts'
 import { useSecondsUntil } from './notice.tsx'
 import { describeProblem, type ProblemKind } from './problem.ts'
 import { saveBlob } from './save.ts'
+import type { Words } from './words/words.ts'
 
 type State =
   | { step: 'idle' | 'loading' }
@@ -13,16 +14,75 @@ type State =
   | { step: 'saved'; name: string }
   | { step: 'failed'; problem: ProblemKind | 'documentMissing' | 'pdfDraft' }
 
-export function PdfButton({ invoice, kind }: { invoice: InvoiceDetail; kind: DocumentKind }) {
-  const { client, session, words } = usePage()
+export interface PdfProps {
+  invoice: Pick<Invoice, 'id' | 'customer_id' | 'number' | 'status' | 'ix_id' | 'ix_status'>
+  kind: DocumentKind
+}
+
+export function PdfButton({ invoice, kind }: PdfProps) {
+  const { words } = usePage()
+  const { state, isBusy, download, cancel } = useDownload({ invoice, kind })
+  const name = nameOf(kind, words)
+  const absence = absenceOf(invoice, kind)
+  const press = words[state.step === 'failed' ? 'again' : 'download']
+  return (
+    <div class="pdf stack">
+      <p>
+        <strong>{name}</strong>
+        <span class="quiet">{kind === 'ix' ? words.pdfIxNote : words.pdfPaymentsNote}</span>
+      </p>
+      {absence !== null && <p class="quiet">{words[absence]}</p>}
+      {absence === null && !isBusy && (
+        <Button
+          text={press}
+          class="primary"
+          aria-label={`${press}: ${name} ${invoice.number ?? ''}`}
+          onClick={download}
+        />
+      )}
+      {isBusy && <Button text={words.cancel} onClick={cancel} />}
+      <p class="small" role="status">
+        <Progress state={state} />
+      </p>
+    </div>
+  )
+}
+
+/** The same in a row of the list: nothing where there is no PDF, and words only where it does not come at once. */
+export function RowPdf({ invoice, kind }: PdfProps) {
+  const { words } = usePage()
+  const { state, isBusy, download, cancel } = useDownload({ invoice, kind })
+  if (absenceOf(invoice, kind) !== null) return null
+  const text = isBusy ? words.cancel : kind === 'ix' ? words.pdfIxBrief : words.pdfPayments
+  const label = `${isBusy ? words.cancel : words.download}: ${nameOf(kind, words)} ${invoice.number ?? ''}`
+  return (
+    <>
+      <Button text={text} aria-label={label} onClick={isBusy ? cancel : download} />
+      {state.step !== 'idle' && (
+        <span class={state.step === 'waiting' || state.step === 'failed' ? 'small' : 'hidden'} role="status">
+          <Progress state={state} />
+        </span>
+      )}
+    </>
+  )
+}
+
+export function nameOf(kind: DocumentKind, words: Words): string {
+  return kind === 'ix' ? words.column.document : words.pdfPayments
+}
+
+/** The word that explains why there is no PDF; null when there should be one. */
+export function absenceOf({ status, ix_id, ix_status }: PdfProps['invoice'], kind: DocumentKind) {
+  if (kind === 'payments') return status === 'draft' ? 'pdfDraft' : null
+  if (ix_id === null) return 'pdfNone'
+  return ix_status === 'draft' ? 'pdfDraft' : null
+}
+
+function useDownload({ invoice, kind }: PdfProps) {
+  const { client, session } = usePage()
   const [state, setState] = useState<State>({ step: 'idle' })
   const running = useRef<AbortController>(undefined)
   useEffect(() => () => running.current?.abort(), [])
-
-  const name = kind === 'ix' ? words.column.document : words.pdfPayments
-  const absence = absenceOf(invoice, kind)
-  const press = words[state.step === 'failed' ? 'again' : 'download']
-  const isBusy = state.step === 'loading' || state.step === 'waiting'
 
   async function download(): Promise<void> {
     const stop = new AbortController()
@@ -54,38 +114,19 @@ export function PdfButton({ invoice, kind }: { invoice: InvoiceDetail; kind: Doc
     running.current?.abort()
     setState({ step: 'idle' })
   }
-
-  return (
-    <div class="pdf stack">
-      <p>
-        <strong>{name}</strong>
-        <span class="quiet">{kind === 'ix' ? words.pdfIxNote : words.pdfPaymentsNote}</span>
-      </p>
-      {absence !== null && <p class="quiet">{words[absence]}</p>}
-      {absence === null && !isBusy && (
-        <Button
-          text={press}
-          class="primary"
-          aria-label={`${press}: ${name} ${invoice.number ?? ''}`}
-          onClick={download}
-        />
-      )}
-      {isBusy && <Button text={words.cancel} onClick={cancel} />}
-      <p class="small" role="status">
-        {state.step === 'loading' && words.downloading}
-        {state.step === 'waiting' && <Waiting {...state} />}
-        {state.step === 'saved' && words.saved(state.name)}
-        {state.step === 'failed' && words[state.problem]}
-      </p>
-    </div>
-  )
+  return { state, isBusy: state.step === 'loading' || state.step === 'waiting', download, cancel }
 }
 
-/** The word that explains why there is no PDF; null when there should be one. */
-function absenceOf({ status, downloads, ix_status }: InvoiceDetail, kind: DocumentKind) {
-  if (kind === 'payments') return status === 'draft' ? 'pdfDraft' : null
-  if (downloads.ix === null) return 'pdfNone'
-  return ix_status === 'draft' ? 'pdfDraft' : null
+function Progress({ state }: { state: State }) {
+  const { words } = usePage()
+  return (
+    <>
+      {state.step === 'loading' && words.downloading}
+      {state.step === 'waiting' && <Waiting {...state} />}
+      {state.step === 'saved' && words.saved(state.name)}
+      {state.step === 'failed' && words[state.problem]}
+    </>
+  )
 }
 
 function Waiting({ isBeingMade, until }: { isBeingMade: boolean; until: number }) {

@@ -4,6 +4,7 @@ import type { Invoice, InvoiceFilters } from '../client/client.ts'
 import { describeDocument } from './badge.tsx'
 import { Button } from './button.tsx'
 import { usePage } from './context.ts'
+import { InvoiceTotal } from './invoice-total.tsx'
 import { BackLink } from './link.tsx'
 import { isBilled } from './month-totals.ts'
 import { Notice, ProblemNotice } from './notice.tsx'
@@ -60,7 +61,9 @@ function Paper({ invoices, filters }: { invoices: readonly Invoice[]; filters: I
               <Cell class="day">{format.day(invoice.issued_at)}</Cell>
               <Cell class="payment">{words.status[invoice.status]}</Cell>
               <Cell class="document">{describeDocument(invoice, words)}</Cell>
-              <NumberCell text={format.amount(invoice.total_cents, invoice.currency)} />
+              <Cell class="number">
+                <InvoiceTotal {...invoice} />
+              </Cell>
             </tr>
           ))}
         </tbody>

@@ -8,6 +8,7 @@ import {
   type InvoiceWalk,
 } from '../client/client.ts'
 import { createCsv } from './csv.ts'
+import { absenceOf, nameOf } from './pdf-button.tsx'
 import type { Language, Words } from './words/words.ts'
 
 export interface ZipOptions {
@@ -21,6 +22,8 @@ export interface ZipOptions {
   /** Called for each PDF that could not be fetched. */
   onMissing(): void
 }
+
+const documentKinds = ['ix', 'payments'] as const
 
 interface Entry {
   name: string
@@ -40,7 +43,8 @@ async function* listEntries(options: ZipOptions): AsyncGenerator<Entry> {
   for await (const invoice of walk) {
     signal.throwIfAborted()
     table += csv.row(invoice)
-    for (const kind of kindsOf(invoice)) {
+    for (const kind of documentKinds) {
+      if (absenceOf(invoice, kind) !== null) continue
       const entry = await openEntry(options, invoice, kind)
       if (typeof entry === 'string') {
         missing.push(entry)
@@ -54,14 +58,6 @@ async function* listEntries(options: ZipOptions): AsyncGenerator<Entry> {
     yield { name: 'missing.txt', input: `${[words.missingTitle, ...missing].join('\r\n')}\r\n` }
 }
 
-/** Drafts have no PDF at either place. */
-function kindsOf({ status, ix_id, ix_status }: Invoice): DocumentKind[] {
-  const kinds: DocumentKind[] = []
-  if (ix_id !== null && ix_status !== 'draft') kinds.push('ix')
-  if (status !== 'draft') kinds.push('payments')
-  return kinds
-}
-
 /** The entry, or the line of missing.txt. One PDF that fails does not stop the others. */
 async function openEntry(
   { client, signal, words }: ZipOptions,
@@ -70,12 +66,12 @@ async function openEntry(
 ): Promise<Entry | string> {
   try {
     const { fileName, body } = await client.downloadPdf(customer_id, id, kind, { signal })
-    return { name: `${kind === 'ix' ? words.column.document : words.pdfPayments}/${fileName}`, input: body }
+    return { name: `${nameOf(kind, words)}/${fileName}`, input: body }
   } catch (error) {
     // Without a connection or access, none of the others comes either.
     if (!(error instanceof FaturaError) || error.code === 'connection_failed' || error.status === 401)
       throw error
-    return `${number ?? id}: ${kind === 'ix' ? words.column.document : words.pdfPayments} (${error.code})`
+    return `${number ?? id}: ${nameOf(kind, words)} (${error.code})`
   }
 }
 

@@ -89,7 +89,7 @@ describe('the invoices in another page', { concurrency: 3 }, () => {
       )
       await page
         .getByRole('link', { name: 'FT-0012' })
-        .or(page.getByRole('button', { name: 'FT-0012' }))
+        .or(page.getByRole('button', { name: 'FT-0012', exact: true }))
         .click()
       await page.getByRole('heading', { name: 'FT-0012' }).waitFor()
       const shown = await page.evaluate(
@@ -138,7 +138,7 @@ describe('the invoices in another page', { concurrency: 3 }, () => {
         page => page.clock.install(),
       )
       // The first token is refused, so the second is asked for.
-      await page.getByRole('button', { name: 'FT-0012' }).waitFor()
+      await page.getByRole('button', { name: 'FT-0012', exact: true }).waitFor()
       assert.equal(await page.evaluate('asked'), 2)
       await page.clock.fastForward(45_000)
       assert.equal(await page.evaluate('asked'), 2)
@@ -146,7 +146,7 @@ describe('the invoices in another page', { concurrency: 3 }, () => {
       await page.clock.fastForward(30_000)
       await renewed
       assert.equal(await page.evaluate('asked'), 3)
-      await page.getByRole('button', { name: 'FT-0012' }).waitFor()
+      await page.getByRole('button', { name: 'FT-0012', exact: true }).waitFor()
     },
   )
 
@@ -165,7 +165,7 @@ describe('the invoices in another page', { concurrency: 3 }, () => {
     assert.equal(await page.evaluate('told'), 'not now')
     await page.evaluate('isReady = true')
     await page.getByRole('button', { name: 'Try again' }).click()
-    await page.getByRole('button', { name: 'FT-0012' }).waitFor()
+    await page.getByRole('button', { name: 'FT-0012', exact: true }).waitFor()
   })
 
   test('the element hands over a chosen invoice as an event', options, async t => {

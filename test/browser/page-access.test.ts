@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { describe, test } from 'node:test'
 import { brotliCompressSync, gzipSync } from 'node:zlib'
-import type { Page } from 'playwright-core'
+import type { Page, Route } from 'playwright-core'
 import { loadPage } from '../../src/http/web-files.ts'
 import { bothSystems, makeHistory, startPages } from '../support/billing-page.ts'
 import { lacksChromium } from '../support/browser.ts'
@@ -147,7 +147,7 @@ describe('the billing page for everybody', { concurrency: 3 }, () => {
       )
     /** Goes on until it stands there; each stop must show that it has the focus. */
     const tabTo = async (name: RegExp) => {
-      for (let stops = 0; stops < 40; stops++) {
+      for (let stops = 0; stops < 80; stops++) {
         await press('Tab')
         // Past the last stop, the browser's own come.
         if (await page.evaluate('document.activeElement === document.body')) continue
@@ -181,6 +181,58 @@ describe('the billing page for everybody', { concurrency: 3 }, () => {
     await page.waitForURL(/page=2/)
     assertClean()
   })
+
+  test('the usual state is quiet, any other loud; a cancelled total is struck through', options, async t => {
+    const { page } = await open(t)
+    await page.locator('.charts').waitFor()
+    const groundOf = (text: string) =>
+      page.evaluate(`getComputedStyle([...document.querySelectorAll('.badge')]
+        .find(({ textContent }) => textContent === '${text}')).backgroundColor`)
+    const none = 'rgba(0, 0, 0, 0)'
+    for (const usual of ['Paid', 'Issued and settled']) assert.equal(await groundOf(usual), none, usual)
+    for (const unusual of ['To pay', 'Written off', 'Cancelled', 'Draft', 'Being issued'])
+      assert.notEqual(await groundOf(unusual), none, unusual)
+    for (const [path, struck] of [
+      ['/', '.invoices s'],
+      ['/?statement=1', '.ledger s'],
+      ['/?invoice=in_0059', '.sum s'],
+    ] as const) {
+      if (path !== '/') await page.goto(service.address + path)
+      await page.locator(struck, { hasText: '123,460' }).waitFor()
+      const figures = await page.evaluate(
+        `[...new Set([...document.querySelectorAll('.number, .sum, dd, time, .found')].map(part => getComputedStyle(part).fontVariantNumeric))]`,
+      )
+      assert.deepEqual(figures, ['tabular-nums'], path)
+    }
+  })
+
+  for (const width of [390, 1280])
+    test(`the list arrives where its outline was: nothing jumps at ${width} px`, options, async t => {
+      const held: Route[] = []
+      const { page } = await open(t, {
+        viewport: { width, height: 1_600 },
+        init: `window.shifts = []
+        new PerformanceObserver(list => {
+          for (const { value, sources } of list.getEntries())
+            shifts.push(value.toFixed(4) + ' ' + sources.map(({ node }) => node?.className ?? node?.nodeName))
+        }).observe({ type: 'layout-shift', buffered: true })`,
+        prepare: page => page.route(/\/invoices(\?|$)/, route => void held.push(route), { times: 1 }),
+      })
+      await page.locator('.bone').first().waitFor()
+      assert.equal(await page.locator('.bone').count(), 10, 'as many as rows come')
+      await page.getByLabel('Search').waitFor()
+      const cardOf = () => page.locator('.card:has(.invoices, .bone)').boundingBox()
+      const before = await cardOf()
+      await screenshot(page, `loading-${width}`)
+      for (const route of held) await route.continue()
+      await page.locator('.charts').waitFor()
+      await page.locator('.invoices').waitFor()
+      const after = await cardOf()
+      assert.equal(before?.y, after?.y, 'the card stays where it is')
+      const taller = (after?.height ?? 0) / (before?.height ?? 1)
+      assert.ok(taller > 0.85 && taller < 1.15, `and as tall: ${taller}`)
+      assert.deepEqual(await page.evaluate('shifts'), [])
+    })
 
   test('in forced colours every state is told apart by its words and shape', options, async t => {
     const { page } = await open(t, { forcedColors: 'active' })

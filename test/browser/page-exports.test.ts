@@ -148,6 +148,28 @@ describe('what is taken along', { concurrency: 3 }, () => {
     assertClean(/Failed to load resource/)
   })
 
+  test('each row has its PDFs; one that cannot be had gives its reason in the row', options, async t => {
+    const { page, assertClean } = await open(t)
+    await page.locator(rows).first().waitFor()
+    for (const [name, content] of [
+      ['Certified document FT-0123', 'document 1000'],
+      ['Invoice FT-0123', 'payments in_0123'],
+    ]) {
+      const arrived = page.waitForEvent('download')
+      await page.getByRole('button', { name: `Download PDF: ${name}` }).click()
+      const download = await arrived
+      assert.equal(download.suggestedFilename(), 'FT-0123.pdf')
+      assert.equal(await readFile(await download.path(), 'utf8'), `%PDF-1.7\n${content}`)
+    }
+    const row = page.locator(rows, { hasText: 'FT-0122' })
+    await row.getByRole('button', { name: 'Download PDF: Invoice FT-0122' }).click()
+    await row.getByText('There is no such document.').waitFor()
+    assert.equal(await row.getByRole('button').count(), 1, 'no document, no button')
+    const draft = page.locator(rows, { hasText: 'Without a number yet' })
+    assert.equal(await draft.getByRole('button').count(), 0)
+    assertClean(/Failed to load resource/)
+  })
+
   test('where a browser can write into a file, the ZIP is streamed into it', options, async t => {
     const { page, assertClean } = await open(t, {
       path: '/?date_from=2026-09-25',

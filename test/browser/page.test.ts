@@ -16,6 +16,7 @@ const options = { timeout: 180_000, skip: lacksChromium }
 
 const rows = 'table.invoices tbody tr'
 
+
 // Each has a page of its own, and mostly waits for it.
 describe('the billing page', { concurrency: 3 }, () => {
   test(
@@ -80,7 +81,7 @@ describe('the billing page', { concurrency: 3 }, () => {
       await found(count('2026', '9'))
       await page.getByLabel('To', { exact: true }).fill('2026-06-30')
       await found(count('2026', '2026-07'))
-      await page.getByLabel('Document').selectOption('Draft')
+      await page.getByRole('combobox', { name: 'Document' }).selectOption('Draft')
       await page.getByText('No invoice matches').waitFor()
       await page.goBack()
       await found(count('2026', '2026-07'))
@@ -112,7 +113,7 @@ describe('the billing page', { concurrency: 3 }, () => {
     const path = '/?status=nonsense&date_from=2026-13-40&page=zwei&page_size=7&ix_status=odd&q='
     const { page, assertClean } = await open(t, { path })
     await page.getByText('No invoice matches').waitFor()
-    assert.equal(await page.getByLabel('Document').inputValue(), 'odd')
+    assert.equal(await page.getByRole('combobox', { name: 'Document' }).inputValue(), 'odd')
     await page.goto(`${service.address}/?page=99`)
     await page.getByText('Page 7 of 7').waitFor()
     assertClean()

@@ -10,18 +10,18 @@ import { engines } from './engines.ts'
 import { makeInvoice, makeLine, withDocument } from './records.ts'
 import { type Service, type ServiceOptions, startService } from './service.ts'
 
-/** Whatever is started for a whole file goes away with it. */
+/** Resources of a whole file end with it. */
 export const wholeFile = { after } as unknown as TestContext
 
 export interface Opened {
   page: Page
   watched: Watched
-  /** What must hold at the end of every test: nothing was refused or went wrong, and no other host was asked. */
+  /** Asserts that nothing was refused or went wrong, and that no other host was asked. */
   assertClean(expected?: RegExp): void
 }
 
 export interface Visit extends BrowserContextOptions {
-  /** What follows the address, as in ?status=paid. */
+  /** The part after the address, as in ?status=paid. */
   path?: string
   customer?: string
   /** Null opens the page without one. */

@@ -63,7 +63,7 @@ function environmentOf(program: string): Record<string, string> {
   return program.startsWith(unpacked) ? { ...fonts, LD_LIBRARY_PATH: join(unpacked, 'al2023/lib') } : fonts
 }
 
-/** What happens on a page and must be told to whoever tests it. */
+/** Requests and problems of a page. */
 export interface Watched {
   /** Every request, by its URL; data: and blob: are none. */
   requests: string[]

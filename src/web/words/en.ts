@@ -109,6 +109,7 @@ export const en = {
   documents: 'Documents',
   pdfPayments: 'Invoice',
   pdfPaymentsNote: 'From the payment platform',
+  pdfIxBrief: 'Certified',
   pdfIxNote: 'For your accounts and the tax authority',
   pdfNone: 'There is none yet.',
   pdfDraft: 'A draft has no PDF yet.',

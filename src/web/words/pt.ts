@@ -108,6 +108,7 @@ export const pt: Words = {
   documents: 'Documentos',
   pdfPayments: 'Fatura',
   pdfPaymentsNote: 'Da plataforma de pagamentos',
+  pdfIxBrief: 'Certificado',
   pdfIxNote: 'Para a sua contabilidade e a Autoridade Tributária',
   pdfNone: 'Ainda não existe.',
   pdfDraft: 'Um rascunho ainda não tem PDF.',
