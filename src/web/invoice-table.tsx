@@ -5,6 +5,7 @@ import { DocumentBadge, PaymentBadge } from './badge.tsx'
 import { Button } from './button.tsx'
 import { usePage } from './context.ts'
 import { Link } from './link.tsx'
+import { PayButton } from './pay-button.tsx'
 import { Cell, RowHead, TableHead } from './table.tsx'
 
 interface InvoiceTableProps {
@@ -48,6 +49,7 @@ export function InvoiceTable({ invoices, changed }: InvoiceTableProps) {
             </Cell>
             <Cell class="payment">
               <PaymentBadge {...invoice} />
+              <PayButton invoice={invoice} />
             </Cell>
             <Cell class="document">
               <DocumentBadge {...invoice} />
