@@ -173,7 +173,6 @@ const PaymentPage = Type.Object(
     ...closed,
     $id: 'PaymentPage',
     description: 'The page where an invoice can be paid.',
-    examples: [{ url: 'https://invoice.stripe.com/i/acct_1Example/test_example' }],
   },
 )
 
