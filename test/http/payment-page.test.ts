@@ -1,4 +1,4 @@
-/** Where to pay: Stripe's own page of an open invoice, asked for at each request. */
+/** The payment page: Stripe's own page of an open invoice, asked for at each request. */
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import type { Stripe } from 'stripe'

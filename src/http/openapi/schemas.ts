@@ -190,7 +190,7 @@ export const downloadSchemas = { ix: downloadSchema('ix'), payments: downloadSch
 export const paymentPageSchema = {
   ...secured,
   operationId: 'getPaymentPage',
-  summary: 'Retrieve where to pay',
+  summary: 'Retrieve the payment page',
   description:
     "The address of the payment platform's own page where an open invoice can be paid, asked for at each request. It holds a secret and expires: open it at once, and store it nowhere.",
   params: invoiceParams,
