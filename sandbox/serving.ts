@@ -30,6 +30,8 @@ export interface Serving {
 export interface ServedRoute {
   name: string
   path: RegExp
+  /** Default: GET. */
+  method?: 'POST'
   /** Read without a key: its address holds a secret. */
   isOpen?: true
 }
@@ -69,7 +71,7 @@ export async function startServing<Route extends ServedRoute, Controlled>(
     const path = url.pathname
     if (path.startsWith(controlPath))
       return send(response, await answerControl(service.controls, service.controlled(), method, url))
-    const route = method === 'GET' ? service.routes.find(route => route.path.test(path)) : undefined
+    const route = service.routes.find(route => route.path.test(path) && (route.method ?? 'GET') === method)
     if (route !== undefined) count(route.name)
     const fault = route === undefined ? null : service.faults.take(route.name)
     // The state at the time of the request; the latency follows.

@@ -25,6 +25,10 @@ export const errorCodes = {
   method_not_allowed: { status: 405, meaning: 'The service is read-only: GET, HEAD and OPTIONS only.' },
   request_timeout: { status: 408, meaning: 'The request did not arrive completely in time.' },
   document_not_issued: { status: 409, meaning: 'The document is a draft: it has no PDF yet.' },
+  not_payable: {
+    status: 409,
+    meaning: 'The invoice is not open: a draft, paid, void or uncollectible invoice has no payment page.',
+  },
   payload_too_large: { status: 413, meaning: 'The request carries a body; no request of this API has one.' },
   uri_too_long: { status: 414, meaning: 'The URL is longer than 8,192 bytes.' },
   rate_limited: {

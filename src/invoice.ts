@@ -102,7 +102,7 @@ export interface InvoiceSum {
 /** A sum as it is sent: beyond 2^53, its digits are exact in the JSON, and rounded in a `number`. */
 export type StatusSum = { status: InvoiceStatus; count: number; total_cents: number }
 
-/** What a customer was billed, as it is sent: by currency, in each by status, and by month and status. */
+/** A customer's sums, as they are sent: by currency, in each by status, and by month and status. */
 export interface CustomerSummary {
   currencies: readonly {
     currency: string

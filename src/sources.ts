@@ -22,6 +22,11 @@ export interface PaymentPlatform extends Guarded {
   fetchLines(invoiceId: string, signal: AbortSignal): Promise<readonly Line[] | null>
   /** The invoice's PDF as the platform has it now. Rejects with a `SourceError`. */
   openPdf(invoiceId: string, signal: AbortSignal): Promise<Pdf>
+  /**
+   * Address of the platform's own page where the invoice can be paid; null when it cannot be. It holds a secret: never
+   * stored or logged. Rejects with a `SourceError`.
+   */
+  findPaymentPage(invoiceId: string, signal: AbortSignal): Promise<string | null>
 }
 
 /** The reason for which an invoice of the platform is left out. */

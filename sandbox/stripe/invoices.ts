@@ -147,7 +147,7 @@ export function finalize(random: Random, draft: StripeInvoice, payer: Payer, at:
     effective_at: random() < 0.1 ? at - 86_400 : at,
     ending_balance: Math.min(draft.total, 0),
     // A path: the server adds its own address.
-    hosted_invoice_url: `/pdf/${draft.id}/${secret}`,
+    hosted_invoice_url: `/i/${draft.id}/${secret}`,
     invoice_pdf: `/pdf/${draft.id}/${secret}.pdf?s=ap`,
     status_transitions: { ...draft.status_transitions, finalized_at: at },
     webhooks_delivered_at: at,

@@ -3,7 +3,9 @@ import { invoiceStatuses } from '../../src/invoice.ts'
 import type { RouteName } from '../faults.ts'
 import { createPdf } from '../pdf.ts'
 import type { ServedRoute } from '../serving.ts'
+import type { StripeAccount } from './account.ts'
 import type { StripeEvent, StripeInvoice } from './objects.ts'
+import { writePaymentPage } from './payment-page.ts'
 import {
   invalid,
   isWithin,
@@ -33,12 +35,18 @@ export interface Route extends ServedRoute {
   /** The only field that a request may expand; none when not given. */
   expandable?: string
   permission?: Permission
-  /** A JSON value, or the bytes of a PDF. */
-  answer(world: World, query: Query, id: string, secret: string): object | Buffer
+  /** A JSON value, the bytes of a PDF, or the text of a page. */
+  answer(world: World, query: Query, id: string, secret: string): object | Buffer | string
 }
 
 /** Routes that faults reach only by `*`. */
-type OtherRoute = 'retrieve_event' | 'list_customers' | 'list_tax_rates' | 'list_webhook_endpoints'
+type OtherRoute =
+  | 'retrieve_event'
+  | 'list_customers'
+  | 'list_tax_rates'
+  | 'list_webhook_endpoints'
+  | 'payment_page'
+  | 'pay'
 
 const eventDays = 30
 
@@ -70,6 +78,9 @@ const listAll = (
   parameters: { ...pageParameters, ...filters },
   answer,
 })
+
+/** Stripe's hosted invoice page; a POST to it pays the invoice. */
+const paymentPage = { path: /^\/i\/([^/]+)\/([^/]+)$/, parameters: {}, isOpen: true } as const
 
 export const routes: readonly Route[] = [
   {
@@ -141,7 +152,27 @@ export const routes: readonly Route[] = [
       return createPdf(invoice)
     },
   },
+  {
+    ...paymentPage,
+    name: 'payment_page',
+    answer: ({ account }, _query, id, secret) => writePaymentPage(findHosted(account, id, secret)),
+  },
+  {
+    ...paymentPage,
+    name: 'pay',
+    method: 'POST',
+    answer({ account }, _query, id, secret) {
+      if (findHosted(account, id, secret).status === 'open') account.change('pay', id)
+      return writePaymentPage(findHosted(account, id, secret))
+    },
+  },
 ]
+
+function findHosted({ invoices }: StripeAccount, id: string, secret: string): StripeInvoice {
+  const invoice = invoices.get(id)
+  if (invoice?.hosted_invoice_url !== `/i/${id}/${secret}`) throw missing('invoice', id)
+  return invoice
+}
 
 function listInvoices(world: World, query: Query): object {
   const { account } = world

@@ -64,6 +64,8 @@ export async function startStripeSandbox(options: SandboxOptions = {}): Promise<
     const query = readQuery(url.searchParams, route.parameters, route.expandable)
     const made = route.answer(world, query, decodeURIComponent(id), secret)
     if (Buffer.isBuffer(made)) return pdfAnswer(made)
+    if (typeof made === 'string')
+      return { status: 200, type: 'text/html; charset=utf-8', body: Buffer.from(made) }
     return { status: 200, type: 'application/json', body: Buffer.from(writeInMode(made, isLive(key))) }
   }
 

@@ -64,6 +64,8 @@ export interface Client {
   }
   /** Number and sum of the customer's invoices by currency and status, and by month. */
   summary(customerId: string, call?: CallOptions): Promise<Result<CustomerSummary>>
+  /** The payment platform's own page where an open invoice can be paid; asked for anew each time. */
+  paymentPage(customerId: string, invoiceId: string, call?: CallOptions): Promise<{ url: string }>
   /** Opens a PDF; waits while it is still being made. */
   downloadPdf(
     customerId: string,
@@ -107,6 +109,10 @@ export function createClient(options: ClientOptions): Client {
       get: async (customerId, invoiceId, call = {}) => poll(invoicePath(customerId, invoiceId), call),
     },
     summary: async (customerId, call = {}) => poll(`${customerPath(customerId)}/summary`, call),
+    paymentPage: (customerId, invoiceId, call = {}) => {
+      const path = `${invoicePath(customerId, invoiceId)}/payments/page`
+      return send(path, { accept: 'application/json' }, call, async answer => JSON.parse(await answer.text()))
+    },
     downloadPdf: (customerId, invoiceId, kind, call = {}) => {
       const path = `${invoicePath(customerId, invoiceId)}/${kind}/download`
       return send(path, { accept: 'application/pdf' }, call, async ({ headers, body }) => ({

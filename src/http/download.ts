@@ -74,7 +74,7 @@ class ClientGone extends ApiError {
 }
 
 /** Aborted when the client goes away, and at the deadline, once its clock runs. */
-function startTransfer(response: ServerResponse): { signal: AbortSignal; startClock(): void } {
+export function startTransfer(response: ServerResponse): { signal: AbortSignal; startClock(): void } {
   const transfer = new AbortController()
   let timer: NodeJS.Timeout | undefined
   const end = () => {
@@ -86,7 +86,7 @@ function startTransfer(response: ServerResponse): { signal: AbortSignal; startCl
   return {
     signal: transfer.signal,
     startClock() {
-      const overdue = () => transfer.abort(new SourceError('timeout', 'The download took too long.'))
+      const overdue = () => transfer.abort(new SourceError('timeout', 'The transfer took too long.'))
       if (!transfer.signal.aborted) timer = setTimeout(overdue, downloadDeadlineMs)
     },
   }
@@ -126,17 +126,17 @@ function notIssued(message: string): ApiError {
   return new ApiError('document_not_issued', message)
 }
 
-const notDelivered = 'The system that holds this document could not deliver it.'
+const notDelivered = (what: string) => `The system that holds this ${what} could not deliver it.`
 
-function notConnected(message: string): ApiError {
-  return new ApiError('upstream_failed', notDelivered, { cause: new SourceError('failed', message) })
+export function notConnected(message: string, what = 'document'): ApiError {
+  return new ApiError('upstream_failed', notDelivered(what), { cause: new SourceError('failed', message) })
 }
 
 /** Default Retry-After. */
 const retryAfterSeconds = 5
 
 /** Throws a source's failure as an error of the API; the source's own words go to the log alone. */
-function refuse(error: unknown): never {
+export function refuse(error: unknown, what = 'document'): never {
   if (!(error instanceof SourceError)) throw error
   const {
     failure,
@@ -155,10 +155,10 @@ function refuse(error: unknown): never {
     case 'timeout':
       throw new ApiError(
         'upstream_timeout',
-        'The system that holds this document did not answer in time.',
+        `The system that holds this ${what} did not answer in time.`,
         details,
       )
     case 'failed':
-      throw new ApiError('upstream_failed', notDelivered, details)
+      throw new ApiError('upstream_failed', notDelivered(what), details)
   }
 }

@@ -7,6 +7,7 @@ import type { ReadStore } from '../store/store.ts'
 import { guardCustomerRoutes } from './auth.ts'
 import type { AddressOf } from './client-address.ts'
 import { addDownload } from './download.ts'
+import { addFindPaymentPage } from './find-payment-page.ts'
 import { addGetInvoice } from './get-invoice.ts'
 import { addGetSummary } from './get-summary.ts'
 import { addHealth } from './health.ts'
@@ -23,6 +24,8 @@ export interface RouteDependencies {
   store: ReadStore
   payments: PaymentPlatform | null
   documents: InvoicingSystem | null
+  /** Whether the payment platform's own page is named. Default: true. */
+  pay?: boolean | undefined
   authenticate: Authenticate
   rateLimit: RateLimit | null
   addressOf: AddressOf
@@ -42,7 +45,7 @@ export interface RouteDependencies {
 }
 
 export function addRoutes(app: FastifyInstance, dependencies: RouteDependencies): void {
-  const { store, apiDescription, files = [] } = dependencies
+  const { store, apiDescription, pay = true, files = [] } = dependencies
   const { identity = { provider: null, publicUrl: null } } = dependencies
   for (const component of components) app.addSchema(component)
 
@@ -60,6 +63,7 @@ export function addRoutes(app: FastifyInstance, dependencies: RouteDependencies)
       addGetInvoice(scope as TypedApp, dependencies)
       addDownload(scope as TypedApp, 'ix', dependencies)
       addDownload(scope as TypedApp, 'payments', dependencies)
+      if (pay) addFindPaymentPage(scope as TypedApp, dependencies)
     },
     { prefix: '/api/v1/client/:customerId' },
   )

@@ -7,22 +7,28 @@ import { makeStaticFile, type StaticFile } from './static-files.ts'
 /** The output folder of `scripts/build.ts`. */
 export const builtFolder = locateFile('build/')
 
-/** Pages of `embedOrigins` may show the billing page in a frame. */
-export function loadWebFiles(apiDescription: Buffer, embedOrigins: readonly string[] = []): StaticFile[] {
-  return [...loadPage(embedOrigins), ...loadReference(apiDescription, new URL('reference/', builtFolder))]
+export interface PageOptions {
+  /** Origins whose pages may show the billing page in a frame. Default: none. */
+  embedOrigins?: readonly string[] | undefined
+  /** Whether invoices have a button to pay. Default: true. */
+  pay?: boolean | undefined
+}
+
+export function loadWebFiles(apiDescription: Buffer, options: PageOptions = {}): StaticFile[] {
+  return [...loadPage(options), ...loadReference(apiDescription, new URL('reference/', builtFolder))]
 }
 
 const script = 'text/javascript; charset=utf-8'
 const types: Record<string, string> = { js: script, css: 'text/css; charset=utf-8' }
 
-export function loadPage(embedOrigins: readonly string[]): StaticFile[] {
+export function loadPage({ embedOrigins = [], pay = true }: PageOptions): StaticFile[] {
   const folder = new URL('page/', builtFolder)
   const read = (path: string) => readFileSync(new URL(path, folder))
   return [
     makeStaticFile({
       path: '/',
       type: 'text/html; charset=utf-8',
-      content: nameOrigins(read('page.html').toString(), embedOrigins),
+      content: writePage(read('page.html').toString(), embedOrigins, pay),
       policy: {
         'script-src': "'self'",
         'style-src': "'self'",
@@ -33,7 +39,11 @@ export function loadPage(embedOrigins: readonly string[]): StaticFile[] {
       },
     }),
     // Pages of others hold this name, so it stays, and browsers ask for the file each time.
-    makeStaticFile({ path: '/fatura-invoices.js', type: script, content: read('fatura-invoices.js') }),
+    makeStaticFile({
+      path: '/fatura-invoices.js',
+      type: script,
+      content: `${pay ? '' : 'globalThis.faturaPay="off";'}${read('fatura-invoices.js')}`,
+    }),
     ...readdirSync(new URL('assets/', folder)).map(name =>
       makeStaticFile({
         path: `/assets/${name}`,
@@ -46,9 +56,14 @@ export function loadPage(embedOrigins: readonly string[]): StaticFile[] {
 }
 
 /** The page posts a chosen invoice to these origins alone. An origin has no character that HTML escapes. */
-function nameOrigins(html: string, origins: readonly string[]): string {
-  return html.replace(
-    '<meta name="fatura-embed-origins" content="">',
-    `<meta name="fatura-embed-origins" content="${origins.join(' ')}">`,
-  )
+function writePage(html: string, origins: readonly string[], pay: boolean): string {
+  return html
+    .replace(
+      '<meta name="fatura-embed-origins" content="">',
+      `<meta name="fatura-embed-origins" content="${origins.join(' ')}">`,
+    )
+    .replace(
+      '<meta name="fatura-pay" content="on">',
+      `<meta name="fatura-pay" content="${pay ? 'on' : 'off'}">`,
+    )
 }

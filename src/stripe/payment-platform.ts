@@ -1,4 +1,5 @@
-/** Stripe for the API, while a client waits: the lines of an invoice, and its PDF. */
+/** Stripe for the API, while a client waits: the lines of an invoice, its PDF, and where to pay it. */
+import { isAllowed } from '../pdf/allowed-origins.ts'
 import { fetchPdf, type PdfGuard } from '../pdf/fetch-pdf.ts'
 import { type PaymentPlatform, SourceError } from '../sources.ts'
 import { createGuardedCall } from '../upstream/guarded-calls.ts'
@@ -16,10 +17,19 @@ const perSecond = 20
 /** Stripe's PDFs, and the pages that lead to them. */
 const pdfOrigins = ['https://pay.stripe.com', 'https://invoice.stripe.com', 'https://files.stripe.com']
 
+/** Stripe's pages where a customer pays. */
+const pageOrigins = ['https://invoice.stripe.com', 'https://pay.stripe.com']
+
 export function createPaymentPlatform(options: StripeOptions): PaymentPlatform {
   const guarded = createGuardedCall(stripeFailures)
   const stripe = createStripe(options, guarded.refusal)
   const guard = pdfGuard(options.base)
+
+  /** Null when Stripe does not know it. */
+  const retrieve = (invoiceId: string, signal: AbortSignal) =>
+    guarded(retrieveTimeoutMs, signal, () =>
+      unlessGone(invoiceId, () => stripe.invoices.retrieve(invoiceId, {}, { timeout: retrieveTimeoutMs })),
+    )
 
   return {
     ...(isStripesOwn(options.base) && { perSecond }),
@@ -38,19 +48,30 @@ export function createPaymentPlatform(options: StripeOptions): PaymentPlatform {
       )
     },
     async openPdf(invoiceId, signal) {
-      const invoice = await guarded(retrieveTimeoutMs, signal, () =>
-        unlessGone(invoiceId, () => stripe.invoices.retrieve(invoiceId, {}, { timeout: retrieveTimeoutMs })),
-      )
+      const invoice = await retrieve(invoiceId, signal)
       if (invoice === null) throw new SourceError('missing', 'Stripe does not know it')
       // A new address for every download: it holds a secret, and it expires.
       const { invoice_pdf } = invoice
       if (!invoice_pdf) throw new SourceError('not_ready', 'Stripe has no PDF of this invoice yet')
       return fetchPdf(invoice_pdf, guard, signal)
     },
+    async findPaymentPage(invoiceId, signal) {
+      const invoice = await retrieve(invoiceId, signal)
+      const address = invoice?.status === 'open' ? invoice.hosted_invoice_url : null
+      if (!address) return null
+      const url = URL.parse(address)
+      if (url === null || !isAllowed(url, pageOriginsOf(options.base)))
+        throw new SourceError('failed', 'Stripe named a payment page of an origin that is not allowed')
+      return url.href
+    },
   }
 }
 
-/** A base that is not Stripe's own is a sandbox: it serves its PDFs itself, from this machine. */
+/** A base that is not Stripe's own is a sandbox: it serves its pages and PDFs itself, from this machine. */
+function pageOriginsOf(base: string): readonly string[] {
+  return isStripesOwn(base) ? pageOrigins : [new URL(base).origin]
+}
+
 function pdfGuard(base: string): PdfGuard {
   return isStripesOwn(base)
     ? { origins: pdfOrigins, allowPrivate: false }

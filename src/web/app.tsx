@@ -27,6 +27,7 @@ export interface AppProps {
   /** The host's choice. */
   language?: string | null
   isInUrl: boolean
+  canPay: boolean
   pick: ((invoice: Invoice) => void) | null
   /** Null where the host page gives the access. */
   onSession: ((session: Session | null) => void) | null
@@ -108,7 +109,7 @@ function skipTo(main: HTMLElement | null): void {
 type InvoicesProps = AppProps & { session: Session; nav: Navigation; language: Language }
 
 function Invoices(props: InvoicesProps) {
-  const { session, nav, language, baseUrl, early = null, onSession } = props
+  const { session, nav, language, baseUrl, early = null, onSession, canPay } = props
   const { words } = languages[language]
   const [picked, setPicked] = useState<Invoice | null>(null)
   const { token } = session
@@ -126,7 +127,7 @@ function Invoices(props: InvoicesProps) {
       setPicked(invoice)
     })
   const leave = onSession && (() => onSession(null))
-  const known = { client, session, nav, words, format, language, early, opened, shown }
+  const known = { client, session, nav, words, format, language, early, opened, shown, canPay }
   const invoice = session.invoice ?? nav.state.invoice
   return (
     <Page.Provider value={{ ...known, pick, leave, onRefused: props.onRefused ?? null }}>

@@ -16,6 +16,9 @@ sheet.replaceSync(styles)
 const aheadMs = 60_000
 const longestTimerMs = 2_147_483_647
 
+/** With PAY=off, the service sets it before this script. */
+const canPay = (globalThis as { faturaPay?: string }).faturaPay !== 'off'
+
 export class FaturaInvoices extends HTMLElement {
   static observedAttributes = ['customer', 'base', 'lang', 'pick']
 
@@ -107,6 +110,7 @@ export class FaturaInvoices extends HTMLElement {
         baseUrl={this.getAttribute('base') ?? new URL(import.meta.url).origin}
         language={this.getAttribute('lang')}
         isInUrl={false}
+        canPay={canPay}
         pick={this.hasAttribute('pick') ? invoice => this.#hand(invoice) : null}
         onSession={null}
         onRefused={this.#fetchToken === null ? null : () => this.#replace()}

@@ -9,6 +9,7 @@ import { InvoiceTotal } from './invoice-total.tsx'
 import { Lines } from './lines.tsx'
 import { BackLink } from './link.tsx'
 import { Loading, ProblemNotice } from './notice.tsx'
+import { PayButton } from './pay-button.tsx'
 import { PdfButton } from './pdf-button.tsx'
 import { useLive } from './use-live.ts'
 
@@ -56,6 +57,7 @@ export function InvoiceDetail({ id }: { id: string }) {
               </Fact>
               <Fact name={words.column.status}>
                 <PaymentBadge {...invoice} />
+                <PayButton invoice={invoice} />
               </Fact>
               <Fact name={words.column.document}>
                 <DocumentBadge {...invoice} />

@@ -1,4 +1,4 @@
-/** The list: what is to pay, chart, filters, rows, pages, downloads. */
+/** The list: amounts to pay, chart, filters, rows, pages, downloads. */
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { InvoiceList as Answer, Invoice } from '../client/client.ts'
 import { Button } from './button.tsx'

@@ -6,6 +6,7 @@ import { Button } from './button.tsx'
 import { usePage } from './context.ts'
 import { InvoiceTotal } from './invoice-total.tsx'
 import { Link } from './link.tsx'
+import { PayButton } from './pay-button.tsx'
 import { RowPdf } from './pdf-button.tsx'
 import { Cell, RowHead, TableHead } from './table.tsx'
 
@@ -53,6 +54,7 @@ export function InvoiceTable({ invoices, changed }: InvoiceTableProps) {
             </Cell>
             <Cell class="payment">
               <PaymentBadge {...invoice} />
+              <PayButton invoice={invoice} />
             </Cell>
             <Cell class="document">
               <DocumentBadge {...invoice} />

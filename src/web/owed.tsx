@@ -1,4 +1,4 @@
-/** What is to pay, by currency; and the request for the sums that it and the chart show. */
+/** Amounts to pay, by currency; and the request for the sums that they and the chart show. */
 import { useEffect, useState } from 'preact/hooks'
 import type { CustomerSummary } from '../client/client.ts'
 import { usePage } from './context.ts'

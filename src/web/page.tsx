@@ -26,6 +26,7 @@ function draw({ session, former }: Taken, client: Client | null, early: EarlyAns
       {...(client && { client })}
       early={early}
       isInUrl
+      canPay={readMeta('fatura-pay') === 'on'}
       pick={isPicker() ? sendPicked : null}
       onSession={change}
       onLanguage={language => {
@@ -42,12 +43,15 @@ function change(session: Session | null): void {
   show({ session, former: null })
 }
 
+/** Written by the service. */
+const readMeta = (name: string) =>
+  document.querySelector<HTMLMetaElement>(`meta[name="${name}"]`)?.content ?? ''
+
 const isPicker = () => new URLSearchParams(location.search).get('pick') === '1' && parent !== window
 
 /** Sent to the page around this one. The browser delivers it only to an origin that may embed this page. */
 function sendPicked(invoice: Invoice): void {
-  const allowed = document.querySelector<HTMLMetaElement>('meta[name="fatura-embed-origins"]')?.content ?? ''
-  for (const origin of allowed.split(' ').filter(Boolean))
+  for (const origin of readMeta('fatura-embed-origins').split(' ').filter(Boolean))
     parent.postMessage({ type: 'fatura:invoice', invoice: { ...invoice } }, origin)
 }
 

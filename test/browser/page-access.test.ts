@@ -248,7 +248,7 @@ describe('the billing page for everybody', { concurrency: 3 }, () => {
   })
 
   test('all that the page and the element are made of is at most 40 KB compressed', () => {
-    const files = loadPage([])
+    const files = loadPage({})
     assert.deepEqual(files.map(({ path }) => path.replace(/-[A-Z0-9]{8}\./, '.')).toSorted(), [
       '/',
       '/assets/chunk.js',

@@ -99,6 +99,7 @@ const errorCodes: Record<ErrorCode, true> = {
   method_not_allowed: true,
   request_timeout: true,
   document_not_issued: true,
+  not_payable: true,
   payload_too_large: true,
   uri_too_long: true,
   rate_limited: true,
@@ -192,6 +193,7 @@ async function record(): Promise<Map<string, Set<string>>> {
     await client.summary(customer)
   }
   for await (const _ of client.invoices.all(customer, filters)) assert.fail()
+  await client.paymentPage(customer, invoice)
   for (const kind of ['ix', 'payments'] as const) await client.downloadPdf(customer, invoice, kind)
   return asked
 }

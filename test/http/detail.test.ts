@@ -14,6 +14,7 @@ const path = (invoice: string, customer = 'cus_ana') => `/api/v1/client/${custom
 const platform = (fetchLines: PaymentPlatform['fetchLines']): PaymentPlatform => ({
   fetchLines,
   openPdf: () => Promise.reject(new SourceError('failed', 'no PDFs here')),
+  findPaymentPage: async () => null,
 })
 
 for (const engine of engines) {

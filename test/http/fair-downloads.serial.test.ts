@@ -46,7 +46,11 @@ function createSlowSources() {
     opened.push({ id: String(id), end: () => void body.end('end') })
     return { body, size: null }
   }
-  const payments: PaymentPlatform = { fetchLines: async () => null, openPdf: async id => open(id) }
+  const payments: PaymentPlatform = {
+    fetchLines: async () => null,
+    openPdf: async id => open(id),
+    findPaymentPage: async () => null,
+  }
   const documents: InvoicingSystem = { openPdf: async id => open(id) }
   return { opened, payments, documents }
 }

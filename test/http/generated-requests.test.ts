@@ -45,12 +45,17 @@ const records = ['cus_ana', 'cus_rui'].flatMap(customer_id =>
 const invoices = records.map(({ invoice }) => invoice)
 const pdf = (text: string) => ({ body: Readable.from([`%PDF- ${text}`]), size: null })
 const sources = {
-  payments: { fetchLines: async () => null, openPdf: async (id: string) => pdf(id) },
+  payments: {
+    fetchLines: async () => null,
+    openPdf: async (id: string) => pdf(id),
+    findPaymentPage: async (id: string) => `https://pay.example/${id}`,
+  },
   documents: { openPdf: async (id: number) => pdf(String(id)) },
 }
 
 /** Of these, downloads take long: a customer is served five a second. */
-const weightOf = (route: string) => (route.includes('download') ? 1 : route.endsWith('invoices') ? 50 : 8)
+const weightOf = (route: string) =>
+  /download|payments/.test(route) ? 1 : route.endsWith('invoices') ? 50 : 8
 const routes = Object.keys(document.paths).map(route => ({
   route,
   parameters: (document.paths[route].get.parameters ?? []) as Parameter[],
@@ -173,6 +178,7 @@ function allowedStatuses(
     return question === 'refused' ? [400] : question === 'unsure' ? [400, found] : [found]
   if (route.endsWith('/summary')) return [found]
   if (findInvoice(asked) === undefined) return [404]
+  if (route.endsWith('/page')) return [findInvoice(asked)?.status === 'open' ? 200 : 409]
   return route.includes('download') ? [200, 404, 409] : [found]
 }
 
@@ -186,6 +192,7 @@ function checkBody({ route }: GeneratedRequest, { text, json }: Answer, asked: A
     if (typeof question === 'object') assert.deepEqual(json, expectedPage(invoices, customer, question))
     else for (const row of json.invoices) assert.equal(row.customer_id, customer)
   } else if (route.endsWith('/summary')) assert.equal(text, expectedSummary(invoices, customer))
+  else if (route.endsWith('/page')) assert.deepEqual(json, { url: `https://pay.example/${invoice?.id}` })
   else if (route.includes('download'))
     assert.equal(text, `%PDF- ${route.includes('/ix/') ? invoice?.ix_id : invoice?.id}`)
   else if (route.startsWith(customerRoute))

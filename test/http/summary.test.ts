@@ -1,4 +1,4 @@
-/** What a customer was billed: by currency, status and month, of the moment that the list shows. */
+/** A customer's sums: by currency, status and month, of the moment that the list shows. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { engines } from '../support/engines.ts'

@@ -21,13 +21,15 @@ import type { Engine } from './engines.ts'
 
 export interface ServiceOptions {
   records?: readonly InvoiceRecord[]
-  payments?: PaymentPlatform
+  /** Without `findPaymentPage`, no invoice can be paid. */
+  payments?: Omit<PaymentPlatform, 'findPaymentPage'> & Partial<PaymentPlatform>
   documents?: InvoicingSystem
   rateLimit?: RateLimit
   readyMaxLagMs?: number
   /** Whether pages are served beside the API; not unless told. */
   web?: boolean
   embedOrigins?: readonly string[]
+  pay?: boolean
   corsOrigins?: readonly string[]
   trustedProxies?: BlockList
   /** An identity provider whose JWTs are let in. */
@@ -105,7 +107,7 @@ export async function startService(
   const log = pino({ level: 'debug', base: null }, { write: line => void logs.push(line) })
   const app = createApp({
     store: reader,
-    payments: options.payments ?? null,
+    payments: options.payments ? { findPaymentPage: async () => null, ...options.payments } : null,
     documents: options.documents ?? null,
     authenticate: createAuthenticate({
       coversCustomer,
@@ -122,7 +124,8 @@ export async function startService(
     trustedProxies: options.trustedProxies ?? null,
     log,
     apiDescription: readApiDescription(),
-    files: options.web ? loadWebFiles(readApiDescription(), options.embedOrigins) : [],
+    pay: options.pay,
+    files: options.web ? loadWebFiles(readApiDescription(), options) : [],
   })
   const address = await app.listen({ host: '127.0.0.1', port: 0 })
   const agent = new Agent({ keepAlive: true })

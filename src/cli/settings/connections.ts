@@ -43,6 +43,7 @@ export function apiOf(given: Pick<Settings, SettingOf<'serve'> & SettingOf<'up'>
     port: given.PORT,
     rateLimit: given.RATE_LIMIT,
     web: given.WEB,
+    pay: given.PAY,
     embedOrigins: given.EMBED_ORIGINS ?? [],
     corsOrigins: given.CORS_ORIGINS ?? [],
     trustedProxies: given.TRUSTED_PROXIES,

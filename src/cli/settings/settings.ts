@@ -148,6 +148,13 @@ export const settings = {
       'Whether pages are served beside the API: the [billing page](page.md) and the [API reference](api.md#the-reference-in-a-browser). `on` or `off`.',
     parse: parseSwitch,
   },
+  PAY: {
+    default: 'on',
+    flag: '--pay <on|off>',
+    meaning:
+      "Whether customers are led to [Stripe's own page](api.md#payment-page) to pay an open invoice. `on` or `off`.",
+    parse: parseSwitch,
+  },
   EMBED_ORIGINS: {
     default: 'none',
     flag: '--embed-origins <origins>',

@@ -99,7 +99,10 @@ export async function prepareApi(options: ApiOptions): Promise<PreparedApi> {
     readyMaxLagMs: options.readyMaxLagMs ?? null,
     log,
     apiDescription,
-    files: web ? loadWebFiles(apiDescription, options.embedOrigins) : [],
+    pay: options.pay,
+    files: web
+      ? loadWebFiles(apiDescription, { ...options, pay: options.pay !== false && stripe !== null })
+      : [],
     ending: ending.signal,
   })
   holdConnections(app.server)

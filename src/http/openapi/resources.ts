@@ -167,6 +167,15 @@ const CustomerSummary = Type.Object(
   },
 )
 
+const PaymentPage = Type.Object(
+  { url: Type.String({ format: 'uri', description: 'Address of the page; it holds a secret.' }) },
+  {
+    ...closed,
+    $id: 'PaymentPage',
+    description: 'The page where an invoice can be paid.',
+  },
+)
+
 const HealthBody = Type.Object(
   { status: Type.Enum(['ok'], { type: 'string', description: 'Always `ok`; a failure is an error.' }) },
   { ...closed, $id: 'Health', description: 'The answer of a healthy process.' },
@@ -196,6 +205,7 @@ export const components = [
   InvoiceList,
   LineItem,
   Downloads,
+  PaymentPage,
   CustomerSummary,
   CurrencySummary,
   StatusSum,

@@ -10,7 +10,7 @@ export const requestIdHeader = {
   },
 }
 
-const rateLimitHeaders = {
+export const limitHeaders = {
   'ratelimit-policy': {
     type: 'string',
     description: 'The limit: `q` requests in a window of `w` seconds per token.',
@@ -37,7 +37,7 @@ export const readHeaders = {
     description:
       'Time until which the records are known to follow their source; absent before the first synchronization.',
   },
-  ...rateLimitHeaders,
+  ...limitHeaders,
   ...requestIdHeader,
 }
 
@@ -53,7 +53,7 @@ export const pdfResponse = {
   description: 'The PDF.',
   headers: {
     'content-disposition': { type: 'string', description: "A file name made from the invoice's number." },
-    ...rateLimitHeaders,
+    ...limitHeaders,
     ...requestIdHeader,
   },
   content: { 'application/pdf': { schema: { type: 'string', contentMediaType: 'application/pdf' } } },
@@ -126,7 +126,7 @@ function errorResponse(status: number, codes: readonly ErrorCode[], isLimited: b
       ...statusHeaders[status],
       // On a route behind a token, a 400 may be about the way the token was sent (RFC 6750).
       ...(isLimited && status === 400 && challengeHeader),
-      ...(isLimited && rateLimitHeaders),
+      ...(isLimited && limitHeaders),
       ...requestIdHeader,
     },
     content: {

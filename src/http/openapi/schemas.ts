@@ -15,6 +15,7 @@ import { exampleInvoice } from './examples.ts'
 import {
   errorResponses,
   jsonContent,
+  limitHeaders,
   notModifiedResponse,
   pdfResponse,
   readHeaders,
@@ -185,6 +186,30 @@ function downloadSchema(kind: DocumentKind) {
 }
 
 export const downloadSchemas = { ix: downloadSchema('ix'), payments: downloadSchema('payments') }
+
+export const paymentPageSchema = {
+  ...secured,
+  operationId: 'getPaymentPage',
+  summary: 'Retrieve the payment page',
+  description:
+    "The address of the payment platform's own page where an open invoice can be paid, asked for at each request. It holds a secret and expires: open it at once, and store it nowhere.",
+  params: invoiceParams,
+  response: {
+    200: {
+      description: 'The address.',
+      headers: { ...limitHeaders, ...requestIdHeader },
+      content: jsonContent('PaymentPage'),
+    },
+    ...errorResponses(
+      ...guarded,
+      'invoice_not_found',
+      'route_not_found',
+      'not_payable',
+      'upstream_failed',
+      'upstream_timeout',
+    ),
+  },
+}
 
 function operationSchema(
   operationId: string,

@@ -140,17 +140,18 @@ export async function countAll(client: PoolClient, customerId: string): Promise<
   return sumUp(client, customerId)
 }
 
-/** The kept sums, with those of the months of some days made anew. */
+/** The kept sums, with those of the months of some days made anew. The caller has locked the customer: there is a row. */
 async function sumMonths(client: PoolClient, customerId: string, days: Iterable<number>): Promise<string> {
   const months = monthsOf(days)
   const { rows } = await client.query<{ kept: string | null; made: string | null }>({
     name: 'sum-months',
     text: `
-      SELECT (SELECT sums FROM fatura.customers WHERE customer_id = $1) AS kept, (
+      SELECT c.sums AS kept, (
         SELECT ${joinSums} FROM unnest($2::bigint[], $3::bigint[]) AS given (first, before) CROSS JOIN LATERAL (
           SELECT ${sumColumns('postgres')} FROM fatura.invoices
           WHERE customer_id = $1 AND issued_at >= given.first AND issued_at < given.before
-          GROUP BY 1, 2, 3) r) AS made`,
+          GROUP BY 1, 2, 3) r) AS made
+      FROM fatura.customers c WHERE c.customer_id = $1`,
     values: [customerId, months.map(({ from }) => from), months.map(({ before }) => before)],
   })
   return replaceMonths(rows[0]?.kept ?? null, months, [rows[0]?.made ?? null])

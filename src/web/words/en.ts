@@ -68,6 +68,11 @@ export const en = {
   owed: (amount: string, total: string, count: number) =>
     `To pay: ${amount} in ${total} ${few(count, 'invoice', 'invoices')}`,
   nothingOwed: 'Nothing to pay',
+  pay: 'Pay',
+  payOf: (number: string) => `Pay invoice ${number}, in a new tab`,
+  payOpen: 'Open the payment page',
+  payFailed: 'The payment page cannot be opened right now.',
+  notPayable: 'There is nothing to pay any more.',
 
   chart: 'Billed by month',
   chartOf: (currency: string) => `Billed by month, ${currency}`,

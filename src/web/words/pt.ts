@@ -67,6 +67,11 @@ export const pt: Words = {
 
   owed: (amount, total, count) => `Por pagar: ${amount} em ${total} ${few(count, 'fatura', 'faturas')}`,
   nothingOwed: 'Nada por pagar',
+  pay: 'Pagar',
+  payOf: number => `Pagar a fatura ${number}, num novo separador`,
+  payOpen: 'Abrir a página de pagamento',
+  payFailed: 'De momento, não é possível abrir a página de pagamento.',
+  notPayable: 'Já não há nada por pagar.',
 
   chart: 'Faturado por mês',
   chartOf: currency => `Faturado por mês, ${currency}`,

@@ -1,0 +1,58 @@
+/** Opens the payment platform's own page in a new tab; the payment then shows here by itself. */
+import { useState } from 'preact/hooks'
+import { FaturaError, type Invoice, type InvoiceDetail } from '../client/client.ts'
+import { Button } from './button.tsx'
+import { usePage } from './context.ts'
+
+/** An empty tab does not wait for longer. */
+const timeoutMs = 15_000
+
+type State =
+  | { step: 'idle' | 'loading' | 'notPayable' | 'payFailed' }
+  /** The browser opened no tab: a link does. */
+  | { step: 'linked'; url: string }
+
+export function PayButton({ invoice }: { invoice: Invoice | InvoiceDetail }) {
+  const { client, words, canPay } = usePage()
+  const [state, setState] = useState<State>({ step: 'idle' })
+  if (!canPay || invoice.status !== 'open') return null
+
+  async function pay(): Promise<void> {
+    // Opened within the click: browsers block a tab that opens later.
+    const tab = window.open('about:blank', '_blank')
+    setState({ step: 'loading' })
+    try {
+      const signal = AbortSignal.timeout(timeoutMs)
+      const { url } = await client.paymentPage(invoice.customer_id, invoice.id, { signal })
+      if (tab === null) return setState({ step: 'linked', url })
+      tab.opener = null
+      tab.location.replace(url)
+      setState({ step: 'idle' })
+    } catch (error) {
+      tab?.close()
+      const isOver = error instanceof FaturaError && error.code === 'not_payable'
+      setState({ step: isOver ? 'notPayable' : 'payFailed' })
+    }
+  }
+
+  return (
+    <span class="pay">
+      {state.step === 'linked' ? (
+        <a href={state.url} target="_blank" rel="noopener noreferrer">
+          {words.payOpen}
+        </a>
+      ) : (
+        <Button
+          text={words.pay}
+          class="primary"
+          aria-label={words.payOf(invoice.number ?? invoice.id)}
+          disabled={state.step === 'loading'}
+          onClick={pay}
+        />
+      )}
+      <span class="small" role="status">
+        {(state.step === 'notPayable' || state.step === 'payFailed') && words[state.step]}
+      </span>
+    </span>
+  )
+}

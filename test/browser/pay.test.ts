@@ -1,0 +1,58 @@
+/** Paying: the button opens the platform's page in a new tab, and the payment shows by itself. */
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { startPages } from '../support/billing-page.ts'
+import { lacksChromium } from '../support/browser.ts'
+import { makeRecord } from '../support/records.ts'
+
+const open = { status: 'open', number: 'FT-1' } as const
+const records = [makeRecord({ id: 'in_1', ...open }), makeRecord({ id: 'in_2', status: 'paid' })]
+let address: string | null = null
+const payments = {
+  fetchLines: async () => null,
+  openPdf: () => assert.fail(),
+  findPaymentPage: async () => address,
+}
+const options = { timeout: 180_000, skip: lacksChromium }
+
+describe('paying', () => {
+  test('an open invoice has a button in the list and in the detail, in both languages', options, async t => {
+    const pages = await startPages({ records, payments })
+    // Stands for Stripe's: no other host is asked.
+    address = `${pages.service.address}/docs/api.html`
+    const { page, assertClean } = await pages.open(t)
+    const button = page.getByRole('button', { name: 'Pay invoice FT-1, in a new tab' })
+    await button.waitFor()
+    assert.equal(await page.locator('.pay').count(), 1)
+    const opened = page.waitForEvent('popup')
+    await button.click()
+    const tab = await opened
+    await tab.waitForURL(address)
+    assert.equal(await tab.evaluate('opener'), null)
+    assert.equal(new URL(page.url()).search, '', 'the row was not opened')
+    address = null
+    await button.click()
+    await page.getByText('There is nothing to pay any more.').waitFor()
+    const { page: detail } = await pages.open(t, { path: '/?invoice=in_1', locale: 'pt-PT' })
+    await detail.getByRole('button', { name: 'Pagar a fatura FT-1, num novo separador' }).waitFor()
+    assertClean(/409/)
+  })
+
+  test('with PAY=off there is none, in the page and in the element', options, async t => {
+    const { service, open, everything } = await startPages({ records, payments, pay: false })
+    const { page, assertClean } = await open(t)
+    await page.getByText('To pay: €123.00 in 1 invoice').waitFor()
+    assert.equal(await page.locator('.pay').count(), 0)
+    await page.evaluate(`(async () => {
+      await import('/fatura-invoices.js')
+      const element = document.createElement('fatura-invoices')
+      element.setAttribute('customer', 'cus_ana')
+      element.token = ${JSON.stringify(everything)}
+      document.body.append(element)
+    })()`)
+    await page.locator('fatura-invoices .found').waitFor()
+    assert.equal(await page.locator('fatura-invoices .pay').count(), 0)
+    assert.ok((await service.get('/fatura-invoices.js', { token: null })).text.startsWith('globalThis.'))
+    assertClean()
+  })
+})
