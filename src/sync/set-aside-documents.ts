@@ -1,13 +1,13 @@
 /** Records of the invoicing system that did not fit: logged once, and tried again later. */
 import type { Logger } from 'pino'
-import type { SetAsideKey, setAsideKinds } from '../store/connector-store.ts'
+import type { SetAsideKey } from '../store/connector-store.ts'
 import type { WriteStore, WriteTransaction } from '../store/store.ts'
 
 const triesPerRound = 20
 /** Further ones are tried as if they had not been set aside. */
 const rememberedAtMost = 10_000
 
-export type RecordKind = (typeof setAsideKinds.invoicexpress)[number]
+export type RecordKind = 'document' | 'client'
 
 export interface SetAsideRecords {
   has(kind: RecordKind, id: number): boolean

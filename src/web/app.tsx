@@ -1,6 +1,7 @@
 /** The whole page: at its own address, in a frame, or as an element of another page. */
 import { useMemo, useRef, useState } from 'preact/hooks'
 import { type Client, createClient, type Invoice } from '../client/client.ts'
+import { accentOf, type Brand, supportOf } from './brand.ts'
 import { Button } from './button.tsx'
 import { type EarlyAnswer, Page } from './context.ts'
 import { createFormat } from './format.ts'
@@ -20,6 +21,7 @@ export interface AppProps {
   former?: Session | null
   /** The service's address; '' is this page's own. */
   baseUrl: string
+  brand: Brand
   /** The client that sent the early request. */
   client?: Client
   early?: EarlyAnswer | null
@@ -42,13 +44,15 @@ export function App(props: AppProps) {
   const { words } = languages[language]
   props.onLanguage?.(language)
   const { session, former = null, onSession } = props
+  const support = supportOf(props.brand)
   const main = useRef<HTMLElement & HTMLDivElement>(null)
   // A page has one main part, and around an element that is not this.
   const Main = props.isInUrl ? 'main' : 'div'
   return (
-    <div class="fatura" lang={language === 'pt' ? 'pt-PT' : 'en'}>
+    <div class="fatura" lang={language === 'pt' ? 'pt-PT' : 'en'} style={accentOf(props.brand)}>
       <header class="top row">
         <Button text={words.skip} class="skip" onClick={() => skipTo(main.current)} />
+        <CompanyName {...props.brand} />
         <h1>{words.title}</h1>
         <LanguageSwitch nav={nav} language={language} />
         {onSession && session?.customer && <Button text={words.leave} onClick={() => onSession(null)} />}
@@ -72,7 +76,22 @@ export function App(props: AppProps) {
           <NoSession {...props} words={words} />
         )}
       </Main>
+      {support && (
+        <footer class="support small">
+          {words.support} <a href={support.href}>{support.text}</a>
+        </footer>
+      )}
     </div>
+  )
+}
+
+function CompanyName({ name, logo }: Brand) {
+  if (name === null && logo === null) return null
+  return (
+    <p class="company row strong">
+      {logo && <img src={logo} alt="" />}
+      {name}
+    </p>
   )
 }
 
@@ -120,7 +139,7 @@ function Invoices(props: InvoicesProps) {
       setPicked(invoice)
     })
   const leave = onSession && (() => onSession(null))
-  const known = { client, session, nav, words, format, language, early, opened, shown }
+  const known = { client, session, nav, brand: props.brand, words, format, language, early, opened, shown }
   const invoice = session.invoice ?? nav.state.invoice
   return (
     <Page.Provider value={{ ...known, pick, leave, onRefused: props.onRefused ?? null }}>

@@ -4,6 +4,7 @@ import type { InvoiceList as Answer, Invoice } from '../client/client.ts'
 import { Button } from './button.tsx'
 import { Chart } from './chart.tsx'
 import { usePage } from './context.ts'
+import { CustomerName } from './customer-name.tsx'
 import { DownloadMenu } from './download-menu.tsx'
 import { Filters } from './filters.tsx'
 import { Freshness } from './freshness.tsx'
@@ -31,6 +32,7 @@ export function InvoiceList() {
       {problem !== null && <ProblemNotice problem={problem} retry={retry} back={clear} />}
       {!isBarred && answer && result && (answer.total > 0 || hasFilters) && (
         <>
+          <CustomerName invoices={answer.invoices} />
           <Chart total={answer.total} etag={result.etag} rows={isCurrent ? answer.invoices : null} />
           <Filters clear={clear} />
           <div class={`card ${isCurrent ? '' : 'stale'}`} aria-busy={!isCurrent}>

@@ -2,11 +2,13 @@
 import { render } from 'preact'
 import { type Client, createClient, type Invoice } from '../client/client.ts'
 import { App } from './app.tsx'
+import { readBrand } from './brand.ts'
 import type { EarlyAnswer } from './context.ts'
 import { askEarly } from './early-list.ts'
 import { keepSession, type Session, type Taken, takeSession } from './session.ts'
 import { languages } from './words/words.ts'
 
+const brand = readBrand()
 const root = document.getElementById('fatura') as HTMLElement
 
 /** Requests the session's list, then draws the page: the rows are on their way before anything else takes time. */
@@ -23,6 +25,7 @@ function draw({ session, former }: Taken, client: Client | null, early: EarlyAns
       session={session}
       former={former}
       baseUrl=""
+      brand={brand}
       {...(client && { client })}
       early={early}
       isInUrl
@@ -30,7 +33,7 @@ function draw({ session, former }: Taken, client: Client | null, early: EarlyAns
       onSession={change}
       onLanguage={language => {
         document.documentElement.lang = language === 'pt' ? 'pt-PT' : 'en'
-        document.title = languages[language].words.title
+        document.title = [languages[language].words.title, brand.name].filter(Boolean).join(' · ')
       }}
     />,
     root,

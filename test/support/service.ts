@@ -12,7 +12,7 @@ import type { ProviderOptions } from '../../src/access/verify-provider.ts'
 import { createApp } from '../../src/http/app.ts'
 import { readApiDescription } from '../../src/http/openapi/api-description.ts'
 import type { RateLimit } from '../../src/http/rate-limit.ts'
-import { loadWebFiles } from '../../src/http/web-files.ts'
+import { loadWebFiles, type PageBrand } from '../../src/http/web-files.ts'
 import type { InvoiceRecord } from '../../src/invoice.ts'
 import type { InvoicingSystem, PaymentPlatform } from '../../src/sources.ts'
 import { openReadStore, openWriteStore } from '../../src/store/engines.ts'
@@ -28,6 +28,7 @@ export interface ServiceOptions {
   /** Whether pages are served beside the API; not unless told. */
   web?: boolean
   embedOrigins?: readonly string[]
+  brand?: PageBrand
   corsOrigins?: readonly string[]
   trustedProxies?: BlockList
   /** An identity provider whose JWTs are let in. */
@@ -122,7 +123,7 @@ export async function startService(
     trustedProxies: options.trustedProxies ?? null,
     log,
     apiDescription: readApiDescription(),
-    files: options.web ? loadWebFiles(readApiDescription(), options.embedOrigins) : [],
+    files: options.web ? loadWebFiles(readApiDescription(), options.embedOrigins, options.brand) : [],
   })
   const address = await app.listen({ host: '127.0.0.1', port: 0 })
   const agent = new Agent({ keepAlive: true })

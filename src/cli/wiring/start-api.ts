@@ -99,7 +99,7 @@ export async function prepareApi(options: ApiOptions): Promise<PreparedApi> {
     readyMaxLagMs: options.readyMaxLagMs ?? null,
     log,
     apiDescription,
-    files: web ? loadWebFiles(apiDescription, options.embedOrigins) : [],
+    files: web ? loadWebFiles(apiDescription, options.embedOrigins, options.brand) : [],
     ending: ending.signal,
   })
   holdConnections(app.server)
