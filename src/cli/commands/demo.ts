@@ -76,8 +76,8 @@ function introduce(address: string, { token, customers, sample }: DemoSystems): 
 Look at this page and leave it open; after 20 seconds things begin to happen:
   ${address}/#t=${token}&c=${first}
 Behind c= any of these customers can stand:
-${lines.join('')}
-The API's reference: ${address}/docs
+${lines.join('')}The API's reference, with requests to try:
+  ${address}/docs#t=${token}&c=${first}
 To ask it yourself, paste these into another terminal, the exports first:
   export API=${address}/api/v1/client
   export TOKEN=${token}
