@@ -14,6 +14,20 @@ export function dayOf(moment: number): string {
   return new Date(moment).toISOString().slice(0, 10)
 }
 
+/** The day of a moment in milliseconds, in a time zone. Throws a `RangeError` when there is no such zone. */
+export function dayIn(timeZone: string): (moment: number) => string {
+  if (timeZone === 'UTC') return dayOf
+  const format = new Intl.DateTimeFormat('en-US', {
+    ...{ timeZone, calendar: 'gregory', numberingSystem: 'latn' },
+    ...{ year: 'numeric', month: '2-digit', day: '2-digit' },
+  })
+  return moment => {
+    const parts = format.formatToParts(moment).map(({ type, value }) => [type, value])
+    const { year = '', month, day } = Object.fromEntries(parts) as Record<string, string>
+    return `${year.padStart(4, '0')}-${month}-${day}`
+  }
+}
+
 /** The month of a moment, written YYYY-MM. */
 export function monthOf(moment: number): string {
   return dayOf(moment).slice(0, 7)

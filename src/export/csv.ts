@@ -1,4 +1,5 @@
 import { stringify } from 'csv-stringify/sync'
+import { defuse } from '../invoice-csv.ts'
 import type { Column, RowOptions, RowWriter, Value } from './columns.ts'
 
 interface CsvDialect {
@@ -46,14 +47,6 @@ export function createCsvWriter<Source>(
       if (!isBegun) await add([])
     },
   }
-}
-
-/** Beginnings of formulas in spreadsheets; also in the wide forms that some fold into the plain ones. */
-const formula = /^[=+\-@\t\r\n＝＋－＠]/
-
-/** An apostrophe before it makes it text. */
-function defuse(text: string): string {
-  return formula.test(text) ? `'${text}` : text
 }
 
 /** A number is no formula, also below zero. */

@@ -1,5 +1,6 @@
 /** Exports invoices from a store, in constant memory. */
 import type { Invoice } from '../invoice.ts'
+import { createInvoiceCsv } from '../invoice-csv.ts'
 import type { InvoiceWalk, OperatorStore, WalkedInvoice } from '../store/store.ts'
 import { invoiceColumns, lineColumns, linesOf, type RowOptions, type RowWriter } from './columns.ts'
 import { createRowWriter, type ExportFormat } from './row-writer.ts'
@@ -8,6 +9,8 @@ export interface ExportOptions extends Omit<RowOptions<never>, 'columns'> {
   format: ExportFormat
   /** One row a line item instead of one an invoice. */
   perLine: boolean
+  /** The day of a moment, for the Portuguese table. */
+  dayOf(moment: number): string
   /** Ends the export with its reason. */
   signal: AbortSignal
   onProgress(invoices: number): void
@@ -30,7 +33,13 @@ export async function exportInvoices(
   const exported: Exported = { invoices: 0, rows: 0 }
   const writer = perLine
     ? readInto(await createRowWriter(format, { ...options, columns: lineColumns }), readLines, exported)
-    : readInto(await createRowWriter(format, { ...options, columns: invoiceColumns }), readInvoice, exported)
+    : readInto(
+        format === 'csv-pt'
+          ? createPortugueseWriter(options)
+          : await createRowWriter(format, { ...options, columns: invoiceColumns }),
+        readInvoice,
+        exported,
+      )
   for await (const batch of store.walkInvoices({ ...walk, withLines: perLine })) {
     await writer.write(batch)
     onProgress(exported.invoices)
@@ -40,6 +49,20 @@ export async function exportInvoices(
   }
   await writer.end()
   return exported
+}
+
+/** The same table as the page's. */
+function createPortugueseWriter({
+  dayOf,
+  write,
+}: Pick<ExportOptions, 'dayOf' | 'write'>): RowWriter<Invoice> {
+  const csv = createInvoiceCsv('pt', dayOf)
+  let head = csv.head
+  const add = async (rows: readonly Invoice[]) => {
+    await write(head + rows.map(csv.row).join(''))
+    head = ''
+  }
+  return { write: add, end: async () => (head === '' ? undefined : add([])) }
 }
 
 function readInvoice({ summary }: WalkedInvoice): [Invoice] {

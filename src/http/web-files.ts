@@ -1,17 +1,31 @@
 /** The files served for browsers beside the API: the billing page, the element `<fatura-invoices>`, and the reference. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { locateFile } from '../package.ts'
+import type { Brand, PageSettings } from '../page-settings.ts'
 import { loadReference } from './reference/reference.ts'
-import { makeStaticFile, type StaticFile } from './static-files.ts'
+import { makeStaticFile, nameContent, type StaticFile } from './static-files.ts'
 
 /** The output folder of `scripts/build.ts`. */
 export const builtFolder = locateFile('build/')
+
+export interface Logo {
+  /** The content type. */
+  type: string
+  content: Buffer
+}
+
+export interface PageBrand extends Omit<Brand, 'logo'> {
+  logo: Logo | null
+}
+
+const noBrand: PageBrand = { name: null, logo: null, accent: null, support: null, timeZone: 'UTC' }
 
 export interface PageOptions {
   /** Origins whose pages may show the billing page in a frame. Default: none. */
   embedOrigins?: readonly string[] | undefined
   /** Whether invoices have a button to pay. Default: true. */
   pay?: boolean | undefined
+  brand?: PageBrand | undefined
 }
 
 export function loadWebFiles(apiDescription: Buffer, options: PageOptions = {}): StaticFile[] {
@@ -21,23 +35,30 @@ export function loadWebFiles(apiDescription: Buffer, options: PageOptions = {}):
 const script = 'text/javascript; charset=utf-8'
 const types: Record<string, string> = { js: script, css: 'text/css; charset=utf-8' }
 
-export function loadPage({ embedOrigins = [], pay = true }: PageOptions): StaticFile[] {
+export function loadPage({ embedOrigins = [], pay = true, brand = noBrand }: PageOptions): StaticFile[] {
   const folder = new URL('page/', builtFolder)
   const read = (path: string) => readFileSync(new URL(path, folder))
+  const logo = brand.logo && { ...brand.logo, path: `/brand/${nameContent(brand.logo.content)}` }
   return [
     makeStaticFile({
       path: '/',
       type: 'text/html; charset=utf-8',
-      content: writePage(read('page.html').toString(), embedOrigins, pay),
+      content: writePage(read('page.html').toString(), {
+        embedOrigins,
+        pay,
+        brand: { ...brand, logo: logo?.path ?? null },
+      }),
       policy: {
         'script-src': "'self'",
         'style-src': "'self'",
         'connect-src': "'self'",
-        'img-src': 'data:',
+        'img-src': logo === null ? 'data:' : "'self' data:",
         'require-trusted-types-for': "'script'",
         ...(embedOrigins.length > 0 && { 'frame-ancestors': embedOrigins.join(' ') }),
       },
     }),
+    // Opened by itself, an SVG runs no script: the policy of every answer allows none.
+    ...(logo === null ? [] : [makeStaticFile({ ...logo, isImmutable: true })]),
     // Pages of others hold this name, so it stays, and browsers ask for the file each time.
     makeStaticFile({
       path: '/fatura-invoices.js',
@@ -55,15 +76,19 @@ export function loadPage({ embedOrigins = [], pay = true }: PageOptions): Static
   ]
 }
 
-/** The page posts a chosen invoice to these origins alone. An origin has no character that HTML escapes. */
-function writePage(html: string, origins: readonly string[], pay: boolean): string {
+/** The page's settings, title and icon. */
+function writePage(html: string, settings: PageSettings): string {
+  const { name, logo } = settings.brand
   return html
-    .replace(
-      '<meta name="fatura-embed-origins" content="">',
-      `<meta name="fatura-embed-origins" content="${origins.join(' ')}">`,
-    )
-    .replace(
-      '<meta name="fatura-pay" content="on">',
-      `<meta name="fatura-pay" content="${pay ? 'on' : 'off'}">`,
-    )
+    .replace('name="fatura-page" content=""', () => {
+      return `name="fatura-page" content="${escapeHtml(JSON.stringify(settings))}"`
+    })
+    .replace(/(?<=<title>)[^<]*/, title => escapeHtml(name ?? title))
+    .replace('href="data:,"', () => `href="${logo ?? 'data:,'}"`)
+}
+
+const escapes: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' }
+
+function escapeHtml(text: string): string {
+  return text.replace(/[&<>"]/g, character => escapes[character] ?? '')
 }

@@ -1,6 +1,8 @@
 /** The whole page: at its own address, in a frame, or as an element of another page. */
 import { useMemo, useRef, useState } from 'preact/hooks'
 import { type Client, createClient, type Invoice } from '../client/client.ts'
+import type { Brand } from '../page-settings.ts'
+import { accentOf, supportOf } from './brand.ts'
 import { Button } from './button.tsx'
 import { type EarlyAnswer, Page } from './context.ts'
 import { createFormat } from './format.ts'
@@ -21,6 +23,7 @@ export interface AppProps {
   former?: Session | null
   /** The service's address; '' is this page's own. */
   baseUrl: string
+  brand: Brand
   /** The client that sent the early request. */
   client?: Client
   early?: EarlyAnswer | null
@@ -44,13 +47,15 @@ export function App(props: AppProps) {
   const { words } = languages[language]
   props.onLanguage?.(language)
   const { session, former = null, onSession } = props
+  const support = supportOf(props.brand)
   const main = useRef<HTMLElement & HTMLDivElement>(null)
   // A page has one main part, and around an element that is not this.
   const Main = props.isInUrl ? 'main' : 'div'
   return (
-    <div class="fatura" lang={language === 'pt' ? 'pt-PT' : 'en'}>
+    <div class="fatura" lang={language === 'pt' ? 'pt-PT' : 'en'} style={accentOf(props.brand)}>
       <header class="top row">
         <Button text={words.skip} class="skip" onClick={() => skipTo(main.current)} />
+        <CompanyName {...props.brand} />
         <h1>{words.title}</h1>
         <Switch
           legend={words.language}
@@ -79,7 +84,22 @@ export function App(props: AppProps) {
           <NoSession {...props} words={words} />
         )}
       </Main>
+      {support && (
+        <footer class="support small">
+          {words.support} <a href={support.href}>{support.text}</a>
+        </footer>
+      )}
     </div>
+  )
+}
+
+function CompanyName({ name, logo }: Brand) {
+  if (name === null && logo === null) return null
+  return (
+    <p class="company row strong">
+      {logo && <img src={logo} alt="" />}
+      {name}
+    </p>
   )
 }
 
@@ -127,7 +147,7 @@ function Invoices(props: InvoicesProps) {
       setPicked(invoice)
     })
   const leave = onSession && (() => onSession(null))
-  const known = { client, session, nav, words, format, language, early, opened, shown, canPay }
+  const known = { client, session, nav, brand: props.brand, words, format, language, early, opened, shown, canPay }
   const invoice = session.invoice ?? nav.state.invoice
   return (
     <Page.Provider value={{ ...known, pick, leave, onRefused: props.onRefused ?? null }}>

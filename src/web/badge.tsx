@@ -1,7 +1,7 @@
 /** Both states of an invoice, in words that a customer understands. */
 import type { Invoice } from '../client/client.ts'
+import { describeDocument } from '../invoice-words.ts'
 import { usePage } from './context.ts'
-import type { Words } from './words/words.ts'
 
 type Tone = 'good' | 'wait' | 'bad' | 'none'
 
@@ -39,13 +39,6 @@ export function DocumentBadge(states: States) {
   const { ix_sync_state, ix_status } = states
   const tone = ix_status === null ? stateTones[ix_sync_state] : (documentTones[ix_status] ?? 'none')
   return <Badge tone={tone}>{describeDocument(states, words)}</Badge>
-}
-
-/** A status that nobody translated yet is shown as it is. */
-export function describeDocument({ status, ix_sync_state, ix_status }: States, words: Words): string {
-  if (ix_status !== null) return words.document[ix_status] ?? ix_status
-  // An invoice that was cancelled before it had a document gets none.
-  return words.syncState[status === 'void' && ix_sync_state === 'not_synced' ? 'ignored' : ix_sync_state]
 }
 
 function Badge({ tone, children }: { tone: Tone; children: string }) {

@@ -2,6 +2,7 @@
 import { createContext } from 'preact'
 import { useContext } from 'preact/hooks'
 import type { CallOptions, Client, Invoice, Result } from '../client/client.ts'
+import type { Brand } from '../page-settings.ts'
 import type { Format } from './format.ts'
 import type { Session } from './session.ts'
 import type { Navigation } from './url-state.ts'
@@ -17,6 +18,7 @@ export interface EarlyAnswer {
 
 export interface PageContext {
   client: Client
+  brand: Brand
   session: Session
   nav: Navigation
   words: Words

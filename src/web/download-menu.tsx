@@ -1,8 +1,9 @@
 /** Downloads of all invoices that match the filters: a table, the PDFs, a statement. */
 import { useEffect, useRef, useState } from 'preact/hooks'
+import { dayIn } from '../calendar.ts'
+import { createInvoiceCsv } from '../invoice-csv.ts'
 import { Button } from './button.tsx'
 import { usePage } from './context.ts'
-import { createCsv } from './csv.ts'
 import { Link } from './link.tsx'
 import { describeProblem, type ProblemKind } from './problem.ts'
 import { chooseFile, saveBlob } from './save.ts'
@@ -13,7 +14,7 @@ type State =
   | { step: 'ended'; message: 'done' | 'cancelled' | ProblemKind; hasChanged: boolean; missing: number }
 
 export function DownloadMenu({ total }: { total: number }) {
-  const { client, session, nav, words, format, language } = usePage()
+  const { client, session, nav, words, format, language, brand } = usePage()
   const [state, setState] = useState<State>({ step: 'idle' })
   const running = useRef<AbortController>(undefined)
   useEffect(() => () => running.current?.abort(), [])
@@ -43,7 +44,7 @@ export function DownloadMenu({ total }: { total: number }) {
 
   const downloadCsv = () =>
     download(async walk => {
-      const csv = createCsv(language, words)
+      const csv = createInvoiceCsv(language, dayIn(brand.timeZone))
       const rows = [csv.head]
       for await (const invoice of walk) {
         rows.push(csv.row(invoice))
@@ -57,7 +58,10 @@ export function DownloadMenu({ total }: { total: number }) {
     if (write === null) return
     await download(async (walk, signal, onMissing) => {
       const { zipPdfs } = await import('./zip.ts')
-      await write(zipPdfs({ client, walk, language, words, signal, onStep, onMissing }), signal)
+      await write(
+        zipPdfs({ client, walk, language, words, timeZone: brand.timeZone, signal, onStep, onMissing }),
+        signal,
+      )
     })
   }
 

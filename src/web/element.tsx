@@ -20,7 +20,10 @@ const longestTimerMs = 2_147_483_647
 const canPay = (globalThis as { faturaPay?: string }).faturaPay !== 'off'
 
 export class FaturaInvoices extends HTMLElement {
-  static observedAttributes = ['customer', 'base', 'lang', 'pick']
+  static observedAttributes = [
+    ...['customer', 'base', 'lang', 'pick'],
+    ...['name', 'logo', 'accent', 'support', 'time-zone'],
+  ]
 
   readonly #root = this.attachShadow({ mode: 'open' })
   #token: string | null = null
@@ -108,6 +111,13 @@ export class FaturaInvoices extends HTMLElement {
       <App
         session={this.#session()}
         baseUrl={this.getAttribute('base') ?? new URL(import.meta.url).origin}
+        brand={{
+          name: this.getAttribute('name'),
+          logo: this.getAttribute('logo'),
+          accent: this.getAttribute('accent'),
+          support: this.getAttribute('support'),
+          timeZone: this.getAttribute('time-zone') ?? 'UTC',
+        }}
         language={this.getAttribute('lang')}
         isInUrl={false}
         canPay={canPay}

@@ -4,6 +4,7 @@ import type { InvoiceList as Answer, Invoice } from '../client/client.ts'
 import { Button } from './button.tsx'
 import { Chart } from './chart.tsx'
 import { usePage } from './context.ts'
+import { CustomerName } from './customer-name.tsx'
 import { DownloadMenu } from './download-menu.tsx'
 import { Filters } from './filters.tsx'
 import { Freshness } from './freshness.tsx'
@@ -37,6 +38,7 @@ export function InvoiceList() {
       )}
       {isList && (
         <>
+          <CustomerName invoices={answer?.invoices ?? []} />
           <Owed summary={summary} />
           {summary === null ? <div class="chart-room" /> : <Chart summary={summary} />}
           <Filters clear={clear} />

@@ -1,12 +1,16 @@
 /** The page at the service's own address. */
 import { render } from 'preact'
 import { type Client, createClient, type Invoice } from '../client/client.ts'
+import type { PageSettings } from '../page-settings.ts'
 import { App } from './app.tsx'
 import type { EarlyAnswer } from './context.ts'
 import { askEarly } from './early-list.ts'
 import { keepSession, type Session, type Taken, takeSession } from './session.ts'
 import { languages } from './words/words.ts'
 
+const settings: PageSettings = JSON.parse(
+  document.querySelector<HTMLMetaElement>('meta[name="fatura-page"]')?.content ?? '',
+)
 const root = document.getElementById('fatura') as HTMLElement
 
 /** Requests the session's list, then draws the page: the rows are on their way before anything else takes time. */
@@ -23,15 +27,16 @@ function draw({ session, former }: Taken, client: Client | null, early: EarlyAns
       session={session}
       former={former}
       baseUrl=""
+      brand={settings.brand}
       {...(client && { client })}
       early={early}
       isInUrl
-      canPay={readMeta('fatura-pay') === 'on'}
+      canPay={settings.pay}
       pick={isPicker() ? sendPicked : null}
       onSession={change}
       onLanguage={language => {
         document.documentElement.lang = language === 'pt' ? 'pt-PT' : 'en'
-        document.title = languages[language].words.title
+        document.title = [languages[language].words.title, settings.brand.name].filter(Boolean).join(' · ')
       }}
     />,
     root,
@@ -43,15 +48,11 @@ function change(session: Session | null): void {
   show({ session, former: null })
 }
 
-/** Written by the service. */
-const readMeta = (name: string) =>
-  document.querySelector<HTMLMetaElement>(`meta[name="${name}"]`)?.content ?? ''
-
 const isPicker = () => new URLSearchParams(location.search).get('pick') === '1' && parent !== window
 
 /** Sent to the page around this one. The browser delivers it only to an origin that may embed this page. */
 function sendPicked(invoice: Invoice): void {
-  for (const origin of readMeta('fatura-embed-origins').split(' ').filter(Boolean))
+  for (const origin of settings.embedOrigins)
     parent.postMessage({ type: 'fatura:invoice', invoice: { ...invoice } }, origin)
 }
 

@@ -1,7 +1,7 @@
 /** The statement: all invoices that match the filters, for paper, with totals for each currency. */
 import { useEffect, useState } from 'preact/hooks'
 import type { Invoice, InvoiceFilters } from '../client/client.ts'
-import { describeDocument } from './badge.tsx'
+import { describeDocument } from '../invoice-words.ts'
 import { Button } from './button.tsx'
 import { usePage } from './context.ts'
 import { InvoiceTotal } from './invoice-total.tsx'

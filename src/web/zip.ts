@@ -1,5 +1,6 @@
 /** The PDFs of many invoices as one ZIP, made as they come in. Loaded when it is asked for. */
 import { downloadZip } from 'client-zip'
+import { dayIn } from '../calendar.ts'
 import {
   type Client,
   type DocumentKind,
@@ -7,7 +8,7 @@ import {
   type Invoice,
   type InvoiceWalk,
 } from '../client/client.ts'
-import { createCsv } from './csv.ts'
+import { createInvoiceCsv } from '../invoice-csv.ts'
 import { absenceOf, nameOf } from './pdf-button.tsx'
 import type { Language, Words } from './words/words.ts'
 
@@ -16,6 +17,8 @@ export interface ZipOptions {
   walk: InvoiceWalk
   language: Language
   words: Words
+  /** Of the days in the table. */
+  timeZone: string
   signal: AbortSignal
   /** Called after each invoice with the number of invoices so far. */
   onStep(done: number): void
@@ -36,7 +39,7 @@ export function zipPdfs(options: ZipOptions): ReadableStream<Uint8Array> {
 
 async function* listEntries(options: ZipOptions): AsyncGenerator<Entry> {
   const { walk, words, signal, onStep, onMissing } = options
-  const csv = createCsv(options.language, words)
+  const csv = createInvoiceCsv(options.language, dayIn(options.timeZone))
   const names = new Set<string>()
   const missing: string[] = []
   let table = csv.head

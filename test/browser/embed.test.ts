@@ -122,6 +122,24 @@ describe('the invoices in another page', { concurrency: 3 }, () => {
     },
   )
 
+  test('the element takes the company’s name, logo, colour and contact as attributes', options, async t => {
+    const brand = `name="Aurora" logo="data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' width='9' height='9'/%3E" accent="#1d4e89" support="https://aurora.example/help"`
+    const { page, watched } = await openHost(
+      t,
+      withElement().replace('<fatura-invoices', `<fatura-invoices ${brand}`),
+      `document.querySelector('fatura-invoices').fetchToken = async () => ${JSON.stringify(everything)}`,
+    )
+    await page.getByRole('link', { name: 'aurora.example/help' }).waitFor()
+    assert.equal(await page.locator('.company').innerText(), 'Aurora')
+    assert.equal(
+      await page.locator('.company img').evaluate((image: { naturalWidth: number }) => image.naturalWidth),
+      9,
+    )
+    const shown = `getComputedStyle(document.querySelector('fatura-invoices').shadowRoot.querySelector('.support a')).color`
+    assert.equal(await page.evaluate(shown), 'rgb(29, 78, 137)')
+    assert.deepEqual(watched.problems, [])
+  })
+
   test(
     'the element asks its host for a token before the last one expires, and when it is refused',
     options,

@@ -1,16 +1,13 @@
 /** The billing page for everybody: axe-core, the keyboard alone, small screens, large text, other colours; and its size. */
 import assert from 'node:assert/strict'
-import { readFile } from 'node:fs/promises'
-import { createRequire } from 'node:module'
 import { describe, test } from 'node:test'
 import { brotliCompressSync, gzipSync } from 'node:zlib'
 import type { Page, Route } from 'playwright-core'
 import { loadPage } from '../../src/http/web-files.ts'
 import { bothSystems, makeHistory, startPages } from '../support/billing-page.ts'
-import { lacksChromium } from '../support/browser.ts'
+import { findViolations, lacksChromium, screenshot } from '../support/browser.ts'
 import { makeLine, makeRecord, withDocument } from '../support/records.ts'
 
-const axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 const unbroken = (length: number) => 'W'.repeat(length)
 /** Words without a place to break, in every text that a payment platform lets somebody type. */
 const longWords = makeRecord(
@@ -51,15 +48,6 @@ const views = {
   statement: ['/?statement=1&date_from=2026-06-01', '.statement'],
   missing: ['/?invoice=in_none', '.notice'],
 } as const
-
-async function findViolations(page: Page): Promise<string[]> {
-  await page.evaluate(axe)
-  const found = await page.evaluate(`axe.run(document, {
-    resultTypes: ['violations'],
-    runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'],
-  }).then(({ violations }) => violations.flatMap(({ id, nodes }) => nodes.map(({ html, any }) => id + ': ' + html.slice(0, 200) + ' ' + (any[0]?.message ?? ''))))`)
-  return found as string[]
-}
 
 // Each has a page of its own, and mostly waits for it.
 describe('the billing page for everybody', { concurrency: 3 }, () => {
@@ -278,9 +266,3 @@ describe('the billing page for everybody', { concurrency: 3 }, () => {
     assert.equal(headers['referrer-policy'], 'no-referrer')
   })
 })
-
-/** For those who want to look: SCREENSHOTS names a folder. */
-async function screenshot(page: Page, name: string): Promise<void> {
-  if (process.env.SCREENSHOTS)
-    await page.screenshot({ path: `${process.env.SCREENSHOTS}/${name}.png`, fullPage: true })
-}

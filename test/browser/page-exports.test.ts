@@ -6,6 +6,7 @@ import type { Page } from 'playwright-core'
 import { SourceError } from '../../src/sources.ts'
 import { bothSystems, makeHistory, pdf, startPages } from '../support/billing-page.ts'
 import { lacksChromium } from '../support/browser.ts'
+import { createCli } from '../support/cli.ts'
 import { makeRecord } from '../support/records.ts'
 
 const history = makeHistory(123)
@@ -32,10 +33,14 @@ const taxes = [
 ].map((amounts, index) =>
   makeRecord({ id: `in_tax${index}`, number: `T-${index}`, customer_id: 'cus_tax', ...amounts }),
 )
+/** Issued on another day in Lisbon than in UTC. */
+const late = makeRecord({ id: 'in_late', customer_id: 'cus_late', issued_at: '2026-07-31T23:30:00.000Z' })
+const brand = { name: null, logo: null, accent: null, support: null, timeZone: 'Europe/Lisbon' }
 const { service, open } = await startPages({
   ...bothSystems,
   payments,
-  records: [...history, hostile, ...taxes],
+  brand,
+  records: [...history, hostile, late, ...taxes],
 })
 const options = { timeout: 180_000, skip: lacksChromium }
 const rows = 'table.invoices tbody tr'
@@ -64,7 +69,7 @@ describe('what is taken along', { concurrency: 3 }, () => {
     assert.equal(lines.length, paid.length + 1)
     assert.match(
       lines[1] ?? '',
-      /^FT-0123;2026-09-30;Padaria Simões, Lda\.;PT123456789;Paga;Emitido e liquidado;1000;1003,71;0,00;23;230,85;0,00;1234,56;EUR;in_0123$/,
+      /^FT-0123;2026-09-30;Padaria Simões, Lda\.;PT123456789;Paga;Emitido e liquidado;1000;1003,71;0,00;23;230,85;0,00;1234,56;EUR;in_0123;cus_ana$/,
     )
     assert.ok(
       lines.some(line => /;123468;JPY;/.test(line)) || lines.some(line => /;1234\d\d;JPY;/.test(line)),
@@ -73,12 +78,25 @@ describe('what is taken along', { concurrency: 3 }, () => {
     assertClean()
   })
 
+  test('CSV in Portuguese is that of export --format csv-pt, to the last byte', options, async t => {
+    const cli = await createCli(t)
+    const env = { TIME_ZONE: brand.timeZone }
+    await cli.load(...[...history, late].map(({ invoice }) => invoice))
+    for (const customer of ['cus_ana', 'cus_late']) {
+      const { page } = await open(t, { customer, locale: 'pt-PT' })
+      const { bytes } = await take(page, 'CSV')
+      const { stdout } = await cli.run(['export', '--format', 'csv-pt', '--customer', customer], { env })
+      assert.equal(bytes.toString(), stdout)
+      if (customer === 'cus_late') assert.match(stdout, /;2026-08-01;/)
+    }
+  })
+
   test('CSV in English has commas and points; what looks like a formula stays text', options, async t => {
     const { page, assertClean } = await open(t, { customer: 'cus_hostile' })
     const { bytes } = await take(page, 'CSV')
     const [, line] = bytes.toString().split('\r\n')
     assert.equal(line?.slice(0, 42), `'=1+1,2026-03-02,"'@cmd; ""quoted"", é",PT`)
-    assert.match(line ?? '', /,-10\.50,EUR,in_hostile$/)
+    assert.match(line ?? '', /,-10\.50,EUR,in_hostile,cus_hostile$/)
     assertClean()
   })
 

@@ -43,6 +43,28 @@ describe('the API reference', { concurrency: 3 }, () => {
     assert.deepEqual(watched.problems, [])
   })
 
+  test('/docs tries a list and a detail with the access that it is given, and no filter', {
+    timeout: 180_000,
+    skip: lacksChromium,
+  }, async () => {
+    const token = await service.createToken()
+    const access = `#t=${token}&c=${makeRecord().invoice.customer_id}`
+    const { page, watched } = await open(`/docs${access}`, { width: 1280, height: 900 })
+    for (const [name, path] of [
+      [/^Test Request.*\/invoices\)/, '/api/v1/client/cus_ana/invoices'],
+      [/^Test Request.*\/invoice\/\{invoiceId\}\)/, '/api/v1/client/cus_ana/invoice/in_1'],
+    ] as const) {
+      await page.getByRole('button', { name }).click()
+      await page.getByRole('button', { name: /^Send/ }).first().click()
+      await page.getByText('200 OK').waitFor()
+      if (process.env.SCREENSHOTS) await page.screenshot({ path: `${process.env.SCREENSHOTS}/try.png` })
+      assert.equal(watched.requests.at(-1), service.address + path)
+      await page.keyboard.press('Escape')
+    }
+    assert.ok(!page.url().includes(token))
+    assert.deepEqual(watched.problems, [])
+  })
+
   test('/docs/api.html is styled under its policy, fits a phone, and asks for nothing', {
     timeout: 180_000,
     skip: lacksChromium,

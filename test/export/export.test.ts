@@ -155,7 +155,7 @@ for (const engine of engines)
         const { invoices } = await exportInvoices(store, walk, {
           format: 'ndjson',
           perLine: false,
-          writeMoment: zone.writeMoment,
+          ...{ writeMoment: zone.writeMoment, dayOf: zone.dayOf },
           write: async part => {
             text += part
           },
@@ -269,23 +269,23 @@ describe('the formats of fatura export', { concurrency: 2 }, () => {
       odd.map(invoice => ({ invoice, lines: null })),
     )
     const text = await run('--format', 'csv-pt', '--timezone', 'Europe/Lisbon')
-    assert.match(text, /^\uFEFFid;number;display_name;/)
+    assert.match(text, /^\uFEFFFatura;Data;Cliente;NIF;Pagamento;/)
     assert.ok(text.endsWith('\r\n'))
     assert.doesNotMatch(text, /sep=/)
-    const rows = byId(readCsvPt(text))
+    const rows = new Map(readCsvPt(text).map(row => [row['Fatura (ID)'], row]))
     assert.equal(rows.size, odd.length)
     for (const [id, total] of Object.entries(decimals))
-      assert.equal(rows.get(id)?.total, total.replace('.', ','), id)
+      assert.equal(rows.get(id)?.Total, total.replace('.', ','), id)
     assert.deepEqual(
-      ['issued_at', 'display_name', 'tax_percent'].map(name => rows.get('in_a')?.[name]),
-      ['2026-08-01 00:30:00', 'João Conceição 🧾', '23'],
+      ['Data', 'Cliente', 'Imposto %', 'Pagamento'].map(name => rows.get('in_a')?.[name]),
+      ['2026-08-01', 'João Conceição 🧾', '23', 'Paga'],
     )
     assert.deepEqual(
-      ['tax_percent', 'ix_created_at', 'ix_id', 'total_cents'].map(name => rows.get('in_4')?.[name]),
-      ['6,5', '2026-03-02 09:31:00', '4711', '-1234'],
+      ['Imposto %', 'Documento certificado (ID)', 'Total'].map(name => rows.get('in_4')?.[name]),
+      ['6,5', '4711', decimals.in_4?.replace('.', ',')],
     )
-    assert.equal(rows.get('in_3')?.display_name, 'a "b"; c, d\r\ne\nf')
-    const numbers = new Set(['total_cents', 'total', 'subtotal_cents', 'subtotal'])
+    assert.equal(rows.get('in_3')?.Cliente, 'a "b"; c, d\r\ne\nf')
+    const numbers = new Set(['Total', 'Subtotal'])
     for (const row of rows.values())
       for (const [name, cell] of Object.entries(row as Row))
         if (!numbers.has(name)) assert.doesNotMatch(cell, /^[=+\-@\t\r]/, name)

@@ -26,9 +26,16 @@ interface Rule {
 /** Node's `http`, for whoever uses it. */
 const nodeHttp = 'src/node-http.ts'
 
-const domain = ['invoice', 'invoice-json', 'document', 'errors', 'calendar', 'money'].map(
-  name => `src/${name}.ts`,
-)
+const domain = [
+  'invoice',
+  'invoice-json',
+  'invoice-words',
+  'invoice-csv',
+  'document',
+  'errors',
+  'calendar',
+  'money',
+].map(name => `src/${name}.ts`)
 
 /** What the engines have in common. */
 const storeContracts = ['store', 'document-store', 'connector-store', 'facts', 'contents', 'migrations'].map(
@@ -46,6 +53,8 @@ const sources = ['src/sources.ts', 'src/stream-names.ts']
 const rules: Record<string, Rule> = {
   'src/invoice.ts': { ours: ['src/document.ts'], packages: [] },
   'src/invoice-json.ts': { ours: ['src/invoice.ts'], packages: [] },
+  'src/invoice-words.ts': { ours: ['src/invoice.ts'], packages: [] },
+  'src/invoice-csv.ts': { ours: ['src/invoice.ts', 'src/invoice-words.ts', 'src/money.ts'], packages: [] },
   'src/calendar.ts': { ours: [], packages: [] },
   'src/document.ts': { ours: [], packages: [] },
   'src/errors.ts': { ours: [], packages: [] },

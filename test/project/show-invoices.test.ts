@@ -1,11 +1,12 @@
-/** The two programs of docs/page.md, as they stand there: the backend as a process, the page by the rules of a browser. */
+/** The programs of docs/page.md, as they stand there: the backends as processes, a page by the rules of a browser, the element in one. */
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
+import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import type { AddressInfo } from 'node:net'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
+import { lacksChromium, startBrowser } from '../support/browser.ts'
 import { fetchFrom } from '../support/browser-fetch.ts'
 import { createCli, eventually, get } from '../support/cli.ts'
 import { makeInvoice } from '../support/records.ts'
@@ -13,14 +14,20 @@ import { makeInvoice } from '../support/records.ts'
 const root = new URL('../..', import.meta.url).pathname
 const guide = await readFile(join(root, 'docs/page.md'), 'utf8')
 
-function codeOf(language: string): string {
-  const [, code] = new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\`$`, 'ms').exec(guide) ?? []
+const sections = {
+  element: 'Let your customers see their invoices',
+  own: 'A page of your own',
+}
+
+function codeOf(language: string, section: keyof typeof sections): string {
+  const text = guide.split(/^## /m).find(part => part.startsWith(`${sections[section]}\n`)) ?? ''
+  const [, code] = new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\`$`, 'ms').exec(text) ?? []
   assert.ok(code !== undefined, `the guide has a block of ${language}`)
   return code
 }
 
 test('a user sees their invoices in an app by the backend and the page of docs/page.md', async t => {
-  const [backend, page] = [codeOf('js'), codeOf('html')]
+  const [backend, page] = [codeOf('js', 'element'), codeOf('html', 'own')]
   for (const code of [backend, page]) assert.ok(code.trim().split('\n').length <= 22, 'some twenty lines')
   const cli = await createCli(t)
   await cli.load(
@@ -65,7 +72,63 @@ test('a user sees their invoices in an app by the backend and the page of docs/p
     ),
     /token.*\(req_\w+\)/i,
   )
+
+  await t.test('the element shows them, too', { skip: lacksChromium, timeout: 180_000 }, async t => {
+    const element = codeOf('html', 'element').replaceAll('https://billing.example.com', publicUrl)
+    await writeFile(join(cli.folder, 'page.html'), element)
+    const context = await (await startBrowser(t)).newContext()
+    await context.addCookies([{ name: 'user', value: 'ana', url: origin }])
+    const shown = await context.newPage()
+    await shown.goto(origin)
+    await shown.getByRole('button', { name: 'A-1' }).waitFor({ timeout: 60_000 })
+    assert.equal(await shown.locator('.company').innerText(), 'Aurora Software')
+  })
+
+  const list = `${publicUrl}/api/v1/client/cus_ana/invoices`
+  for (const { language, needs, run, print } of others)
+    await t.test(
+      `a backend in ${language} signs the same token`,
+      {
+        skip: isThere(...needs) ? false : `${needs.flat().join(' ')} fails here`,
+      },
+      async () => {
+        const code = codeOf(language, 'element')
+        assert.ok(code.trim().split('\n').length <= 13, 'some ten lines')
+        const env = { ...process.env, KEY: key, URL: publicUrl }
+        const token = execFileSync(run[0], [...run[1], `${code}\n${print}`], { env, encoding: 'utf8' }).trim()
+        assert.equal((await get(list, token)).status, 200)
+        assert.equal((await get(list.replace('cus_ana', 'cus_rui'), token)).status, 403)
+      },
+    )
 })
+
+type Command = [program: string, args: string[]]
+
+/** Other languages: a command that fails without what the code needs, and one that runs code. */
+const others: { language: string; needs: Command; run: Command; print: string }[] = [
+  {
+    language: 'python',
+    needs: ['python3', ['-c', 'import cryptography.hazmat.primitives.asymmetric.ed25519']],
+    run: ['python3', ['-c']],
+    print: 'import os; print(link_token(os.environ["KEY"], os.environ["URL"], "cus_ana"))',
+  },
+  {
+    language: 'php',
+    needs: ['php', ['-r', "exit(function_exists('sodium_crypto_sign_detached') ? 0 : 1);"]],
+    run: ['php', ['-r']],
+    print: "echo link_token(getenv('KEY'), getenv('URL'), 'cus_ana');",
+  },
+  {
+    language: 'ruby',
+    needs: ['ruby', ['-e', "require 'openssl'; require 'json'"]],
+    run: ['ruby', ['-e']],
+    print: "puts link_token(ENV['KEY'], ENV['URL'], 'cus_ana')",
+  },
+]
+
+function isThere(program: string, args: string[]): boolean {
+  return spawnSync(program, args).status === 0
+}
 
 type Fetch = ReturnType<typeof fetchFrom>
 
@@ -89,8 +152,8 @@ async function getAs(origin: string, cookie: string) {
 
 /** As an app has it: with the package under node_modules. */
 async function startBackend(t: TestContext, folder: string, env: Record<string, string>): Promise<void> {
-  await writeFile(join(folder, 'app.js'), codeOf('js'))
-  await writeFile(join(folder, 'page.html'), codeOf('html'))
+  await writeFile(join(folder, 'app.js'), codeOf('js', 'element'))
+  await writeFile(join(folder, 'page.html'), codeOf('html', 'own'))
   await writeFile(join(folder, 'package.json'), '{"type":"module"}')
   await mkdir(join(folder, 'node_modules'))
   await symlink(root, join(folder, 'node_modules/fatura'))

@@ -1,5 +1,7 @@
 /** A real Chromium: the one that CHROMIUM_PATH names, one from npm, or one that is installed. */
 import { existsSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { type Browser, chromium, type Page } from 'playwright-core'
@@ -86,4 +88,23 @@ export async function watchPage(page: Page): Promise<Watched> {
   await page.addInitScript(`addEventListener('securitypolicyviolation', event =>
     tellViolation('policy: ' + event.violatedDirective + ' ' + event.blockedURI + ' ' + event.sample))`)
   return watched
+}
+
+let axe: string | undefined
+
+/** What axe-core finds against WCAG 2.2 AA. */
+export async function findViolations(page: Page): Promise<string[]> {
+  axe ??= await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+  await page.evaluate(axe)
+  const found = await page.evaluate(`axe.run(document, {
+    resultTypes: ['violations'],
+    runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'],
+  }).then(({ violations }) => violations.flatMap(({ id, nodes }) => nodes.map(({ html, any }) => id + ': ' + html.slice(0, 200) + ' ' + (any[0]?.message ?? ''))))`)
+  return found as string[]
+}
+
+/** For those who want to look: SCREENSHOTS names a folder. */
+export async function screenshot(page: Page, name: string): Promise<void> {
+  if (process.env.SCREENSHOTS)
+    await page.screenshot({ path: `${process.env.SCREENSHOTS}/${name}.png`, fullPage: true })
 }

@@ -12,7 +12,7 @@ import type { ProviderOptions } from '../../src/access/verify-provider.ts'
 import { createApp } from '../../src/http/app.ts'
 import { readApiDescription } from '../../src/http/openapi/api-description.ts'
 import type { RateLimit } from '../../src/http/rate-limit.ts'
-import { loadWebFiles } from '../../src/http/web-files.ts'
+import { loadWebFiles, type PageBrand } from '../../src/http/web-files.ts'
 import type { InvoiceRecord } from '../../src/invoice.ts'
 import type { InvoicingSystem, PaymentPlatform } from '../../src/sources.ts'
 import { openReadStore, openWriteStore } from '../../src/store/engines.ts'
@@ -30,6 +30,7 @@ export interface ServiceOptions {
   web?: boolean
   embedOrigins?: readonly string[]
   pay?: boolean
+  brand?: PageBrand
   corsOrigins?: readonly string[]
   trustedProxies?: BlockList
   /** An identity provider whose JWTs are let in. */

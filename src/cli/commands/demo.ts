@@ -36,11 +36,12 @@ async function demo(options: Options): Promise<void> {
   try {
     const url = `sqlite:${join(folder, 'fatura.db')}`
     const { startDemoSystems } = await import('./demo-systems.ts')
+    const { demoBrand } = await import('./demo-brand.ts')
     const { startApi } = await import('../wiring/start-api.ts')
     const systems = await startDemoSystems(url, log, showEvents())
     try {
       const { stripe, invoiceXpress } = systems
-      const api = { url, host, rateLimit, web: true, log, stripe, invoiceXpress }
+      const api = { url, host, rateLimit, web: true, brand: demoBrand, log, stripe, invoiceXpress }
       const { address, stop } = await startApi({ ...api, port }).catch(error => {
         // Nobody chose the default port, so when it is taken any other does as well.
         if (isSet('PORT', options) || !(error instanceof CliError)) throw error
@@ -75,8 +76,8 @@ function introduce(address: string, { token, customers, sample }: DemoSystems): 
 Look at this page and leave it open; after 20 seconds things begin to happen:
   ${address}/#t=${token}&c=${first}
 Behind c= any of these customers can stand:
-${lines.join('')}
-The API's reference: ${address}/docs
+${lines.join('')}The API's reference, with requests to try:
+  ${address}/docs#t=${token}&c=${first}
 To ask it yourself, paste these into another terminal, the exports first:
   export API=${address}/api/v1/client
   export TOKEN=${token}

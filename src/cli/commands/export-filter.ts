@@ -20,8 +20,9 @@ const flags: Readonly<Record<'customer' | keyof InvoiceFilters | 'month' | 'time
   month: new Option('--month <month>', 'only those issued in this month, YYYY-MM'),
   date_from: new Option('--from <day>', 'only those issued on this day or later, YYYY-MM-DD'),
   date_to: new Option('--to <day>', 'only those issued on this day or earlier'),
-  timezone: new Option('--timezone <name>', 'the time zone of these days, such as Europe/Lisbon').default(
-    'UTC',
+  timezone: new Option(
+    '--timezone <name>',
+    'the time zone of these days, such as Europe/Lisbon (default: TIME_ZONE)',
   ),
   q: new Option('--q <text>', "only those that the API's search finds for this text"),
 }
@@ -42,8 +43,8 @@ export interface ExportScope {
   zone: TimeZone
 }
 
-export function readExportScope(options: FilterOptions): ExportScope {
-  const { customer: customers = null, timezone = 'UTC' } = options
+export function readExportScope(options: FilterOptions, usualZone = 'UTC'): ExportScope {
+  const { customer: customers = null, timezone = usualZone } = options
   for (const customer of customers ?? [])
     if (!isCustomerId(customer))
       throw new CliError(`--customer must be an ID like cus_PeR0ABnnQ5iOEe, not '${printable(customer)}'.`)

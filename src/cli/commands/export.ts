@@ -18,6 +18,7 @@ import { describeCounts, prepareFolder, refuseUnconnected, runPdfExport } from '
 
 const used = [
   'DATABASE_URL',
+  'TIME_ZONE',
   ...stripeSettings,
   ...invoiceXpressSettings,
   'INVOICEXPRESS_PDF_ORIGINS',
@@ -83,9 +84,9 @@ interface Task {
 }
 
 async function runExport(options: ExportFlags & Options): Promise<void> {
-  const scope = readExportScope(options)
   refuseMixture(options)
   const settings = readSettings(options, used)
+  const scope = readExportScope(options, settings.TIME_ZONE)
   const task: Task = {
     options,
     settings,
@@ -117,6 +118,7 @@ async function writeInvoices(task: Task): Promise<void> {
       format,
       perLine,
       writeMoment: scope.zone.writeMoment,
+      dayOf: scope.zone.dayOf,
       write,
       signal,
       onProgress: done => progress.update('exported', done),

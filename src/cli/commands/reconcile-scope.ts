@@ -10,8 +10,8 @@ export interface Scope extends ReconcileScope {
   zone: TimeZone
 }
 
-export function readScope(options: Record<string, unknown>): Scope {
-  const { customer = null, timezone = 'UTC' } = options as Record<string, string | undefined>
+export function readScope(options: Record<string, unknown>, usualZone = 'UTC'): Scope {
+  const { customer = null, timezone = usualZone } = options as Record<string, string | undefined>
   const { from, to } = readDays(options)
   if (customer !== null && !isCustomerId(customer))
     throw new CliError(`--customer must be an ID like cus_PeR0ABnnQ5iOEe, not '${printable(customer)}'.`)

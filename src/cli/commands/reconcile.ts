@@ -20,7 +20,7 @@ import { createWriter, type Format, formats, summarize } from './reconcile-outpu
 import { readScope, type Scope } from './reconcile-scope.ts'
 
 const documentNames = documentStreams(knownSources.documents)
-const used = ['DATABASE_URL', ...linkSettings] as const
+const used = ['DATABASE_URL', 'TIME_ZONE', ...linkSettings] as const
 
 export function reconcileCommand(): Command {
   return addSettings(
@@ -32,7 +32,7 @@ export function reconcileCommand(): Command {
       .option('--month <month>', 'only those issued in this month, YYYY-MM')
       .option('--from <day>', 'only those issued on this day or later, YYYY-MM-DD')
       .option('--to <day>', 'only those issued on this day or earlier')
-      .option('--timezone <name>', 'the time zone of these days, such as Europe/Lisbon', 'UTC')
+      .option('--timezone <name>', 'the time zone of these days, such as Europe/Lisbon (default: TIME_ZONE)')
       .option('--unlinked', 'also list documents in force that no invoice is tied to')
       .addOption(
         new Option(
@@ -58,8 +58,8 @@ In csv and csv-pt, a cell that a spreadsheet would take for a formula begins wit
 
 async function reconcile(options: { format: Format; json?: true; unlinked?: true } & Options): Promise<void> {
   try {
-    const scope = readScope(options)
     const settings = readSettings(options, used)
+    const scope = readScope(options, settings.TIME_ZONE)
     const rules = linkRulesOf(settings, true)
     const store = await openOperatorStore(settings.DATABASE_URL)
     const progress = createProgress('invoices')

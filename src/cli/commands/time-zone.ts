@@ -1,4 +1,5 @@
 /** Days of a time zone. */
+import { dayIn, dayOf } from '../../calendar.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { printable } from '../terminal/table.ts'
 
@@ -32,26 +33,17 @@ interface Clocks extends Pick<TimeZone, 'dayOf' | 'startOf'> {
 
 /** Without a format, which takes longer to make than a store to open. */
 const utc: Clocks = {
-  dayOf: moment => new Date(moment).toISOString().slice(0, 10),
+  dayOf,
   timeOf: moment => new Date(moment).toISOString().slice(0, 19).replace('T', ' '),
   startOf: day => Date.parse(`${day}T00:00:00Z`),
 }
 
 function openPlace(name: string): Clocks {
-  const days = openFormat(name)
-  const times = openFormat(name, { hour: '2-digit', minute: '2-digit', second: '2-digit', hourCycle: 'h23' })
-  const read = (format: Intl.DateTimeFormat, moment: number) =>
-    Object.fromEntries(format.formatToParts(moment).map(({ type, value }) => [type, value]))
-  function dayOf(moment: number): string {
-    const { year, month, day } = read(days, moment)
-    return `${year?.padStart(4, '0')}-${month}-${day}`
-  }
+  const dayOf = openDays(name)
+  const times = new Intl.DateTimeFormat('en-GB', { timeZone: name, timeStyle: 'medium' })
   return {
     dayOf,
-    timeOf(moment) {
-      const { year, month, day, hour, minute, second } = read(times, moment)
-      return `${year?.padStart(4, '0')}-${month}-${day} ${hour}:${minute}:${second}`
-    },
+    timeOf: moment => `${dayOf(moment)} ${times.format(moment)}`,
     startOf(day) {
       // No clock is more than a day away from UTC's. Midnight itself may be left out where clocks go forward then.
       const noon = Date.parse(`${day}T12:00:00Z`)
@@ -66,17 +58,9 @@ function openPlace(name: string): Clocks {
   }
 }
 
-function openFormat(timeZone: string, more: Intl.DateTimeFormatOptions = {}): Intl.DateTimeFormat {
+function openDays(timeZone: string): Clocks['dayOf'] {
   try {
-    return new Intl.DateTimeFormat('en-US', {
-      timeZone,
-      calendar: 'gregory',
-      numberingSystem: 'latn',
-      year: 'numeric',
-      month: '2-digit',
-      day: '2-digit',
-      ...more,
-    })
+    return dayIn(timeZone)
   } catch (error) {
     if (!(error instanceof RangeError)) throw error
     throw new CliError(

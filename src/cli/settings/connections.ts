@@ -45,6 +45,13 @@ export function apiOf(given: Pick<Settings, SettingOf<'serve'> & SettingOf<'up'>
     web: given.WEB,
     pay: given.PAY,
     embedOrigins: given.EMBED_ORIGINS ?? [],
+    brand: {
+      name: given.PAGE_NAME,
+      logo: given.PAGE_LOGO,
+      accent: given.PAGE_ACCENT,
+      support: given.PAGE_SUPPORT,
+      timeZone: given.TIME_ZONE,
+    },
     corsOrigins: given.CORS_ORIGINS ?? [],
     trustedProxies: given.TRUSTED_PROXIES,
     provider: providerOf(given),

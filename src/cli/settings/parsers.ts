@@ -1,9 +1,12 @@
 /** From the text of a setting to its value. */
+import { readFileSync } from 'node:fs'
 import { BlockList, isIP } from 'node:net'
 import { availableParallelism } from 'node:os'
-import { isCalendarDay } from '../../calendar.ts'
+import { extname } from 'node:path'
+import { dayIn, isCalendarDay } from '../../calendar.ts'
 import { type LinkKey, readLinkKey } from '../../customer-link/create-link.ts'
 import type { RateLimit } from '../../http/rate-limit.ts'
+import type { Logo } from '../../http/web-files.ts'
 import { type MetadataKeys, usualKeys } from '../../stripe/map-claim.ts'
 
 /** The message is what is allowed, and follows the setting's name. */
@@ -29,6 +32,57 @@ export function parseOneOf<const T extends string>(words: readonly T[]): (text: 
 
 export function parseSwitch(text: string): boolean {
   return text === 'on' || (text !== 'off' && refuse('must be on or off'))
+}
+
+export function parseTimeZone(text: string): string {
+  try {
+    dayIn(text)
+    return text
+  } catch {
+    return refuse('must be the name of a time zone, such as Europe/Lisbon or UTC')
+  }
+}
+
+const imageTypes: Record<string, string> = {
+  '.svg': 'image/svg+xml',
+  '.png': 'image/png',
+  '.jpg': 'image/jpeg',
+  '.jpeg': 'image/jpeg',
+  '.webp': 'image/webp',
+}
+const largestLogoBytes = 256 * 1024
+
+export function parseLogo(path: string): Logo {
+  const type = imageTypes[extname(path).toLowerCase()] ?? refuse('must be a file .svg, .png, .jpg or .webp')
+  let content: Buffer
+  try {
+    content = readFileSync(path)
+  } catch {
+    return refuse('must be the path of a file that this user may read')
+  }
+  return content.length <= largestLogoBytes ? { type, content } : refuse('must be a file of at most 256 KB')
+}
+
+/** The light ground of the page, which is darker than its cards. */
+const ground = '#f4f6f4'
+const leastContrast = 4.5
+
+/** WCAG 2.2, 1.4.3. */
+export function parseAccent(text: string): string {
+  if (!/^#[\da-f]{6}$/i.test(text)) return refuse('must be a colour like #0a6650')
+  const contrast = (luminanceOf(ground) + 0.05) / (luminanceOf(text) + 0.05)
+  if (contrast >= leastContrast) return text
+  return refuse(
+    `must be a darker colour: its contrast with the background is ${contrast.toFixed(1)}, and at least ${leastContrast} is readable`,
+  )
+}
+
+function luminanceOf(colour: string): number {
+  const [red = 0, green = 0, blue = 0] = [1, 3, 5].map(start => {
+    const share = Number.parseInt(colour.slice(start, start + 2), 16) / 255
+    return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4
+  })
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 }
 
 export function parseList(isItem: (text: string) => boolean, problem: string): (text: string) => string[] {

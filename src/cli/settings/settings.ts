@@ -4,18 +4,17 @@
  */
 import { findAddressProblem, splitAddresses } from '../../store/engines.ts'
 import { accessSettings } from './access-settings.ts'
+import { pageSettings } from './page-settings.ts'
 import {
   parseClaimText,
   parseDurationMs,
   parseKeySetUrl,
   parseMatch,
   parseOneOf,
-  parseOrigins,
   parsePort,
   parseRateLimit,
   parseSecondsMs,
   parseSecureUrl,
-  parseSwitch,
   parseWorkers,
   refuse,
   unless,
@@ -141,27 +140,7 @@ export const settings = {
     meaning: 'Limit of requests for each token and process: a number, `/`, and `s`, `m` or `h`; or `off`.',
     parse: unless('off', parseRateLimit),
   },
-  WEB: {
-    default: 'on',
-    flag: '--web <on|off>',
-    meaning:
-      'Whether pages are served beside the API: the [billing page](page.md) and the [API reference](api.md#the-reference-in-a-browser). `on` or `off`.',
-    parse: parseSwitch,
-  },
-  PAY: {
-    default: 'on',
-    flag: '--pay <on|off>',
-    meaning:
-      "Whether customers are led to [Stripe's own page](api.md#payment-page) to pay an open invoice. `on` or `off`.",
-    parse: parseSwitch,
-  },
-  EMBED_ORIGINS: {
-    default: 'none',
-    flag: '--embed-origins <origins>',
-    meaning:
-      'The origins (scheme, host and port) whose pages may show the [billing page](page.md#in-a-frame) in a frame, separated by commas, like `https://app.example.com`.',
-    parse: unless('none', parseOrigins),
-  },
+  ...pageSettings,
   LOG_LEVEL: {
     default: 'info',
     flag: '--log-level <level>',

@@ -30,7 +30,6 @@ export function loadReference(apiDescription: Buffer, folder: URL): StaticFile[]
 
 /** No request goes to another host: no fonts, no proxy, no telemetry, no assistant. */
 const configuration = {
-  url: '/api/v1/openapi.json',
   withDefaultFonts: false,
   telemetry: false,
   proxyUrl: '',
@@ -39,10 +38,48 @@ const configuration = {
   showDeveloperTools: 'never',
   hideClientButton: true,
   persistAuth: false,
-  authentication: { preferredSecurityScheme: 'bearer' },
   defaultOpenAllTags: true,
   documentDownloadType: 'json',
 }
+
+/**
+ * A request to try begins with its required parameters alone: those of the access in `#t=TOKEN&c=cus_…`, as the billing page takes
+ * it, or of the tab's session there. The fragment leaves the address bar first.
+ */
+const startReference = `const read = text => { try { return JSON.parse(text) } catch { return null } }
+const claimsOf = token => read(atob((token.split('.')[1] ?? '').replace(/-/g, '+').replace(/_/g, '/')))
+function takeAccess() {
+  const given = new URLSearchParams(location.hash.slice(1))
+  const token = given.get('t')
+  if (token === null) return read(sessionStorage.getItem('fatura')) ?? {}
+  history.replaceState(history.state, '', location.pathname)
+  const { sub, invoice } = claimsOf(token) ?? {}
+  return { token, customer: given.get('c') ?? sub, invoice }
+}
+const ask = async (path, headers = {}) => {
+  const response = await fetch(path, { headers })
+  return response.ok ? response.json() : {}
+}
+async function findValues({ token, customer, invoice }) {
+  if (!token || !customer) return {}
+  const path = '/api/v1/client/' + encodeURIComponent(customer) + '/invoices?page_size=1'
+  const { invoices = [] } = invoice ? {} : await ask(path, { authorization: 'Bearer ' + token })
+  return { customerId: customer, invoiceId: invoice ?? invoices[0]?.id }
+}
+addEventListener('DOMContentLoaded', async () => {
+  const access = takeAccess()
+  const [content, values] = await Promise.all([ask('/api/v1/openapi.json'), findValues(access)])
+  for (const { get } of Object.values(content.paths))
+    for (const parameter of get.parameters ?? []) {
+      const value = values[parameter.name] ?? parameter.example
+      parameter.examples = { default: { value, 'x-disabled': !parameter.required } }
+      delete parameter.example
+    }
+  const securitySchemes = { bearer: { token: access.token ?? '' } }
+  const authentication = { preferredSecurityScheme: 'bearer', securitySchemes }
+  Scalar.createApiReference('#reference', { ...configuration, content, authentication })
+})
+`
 
 function interactivePage({ info }: ApiDocument, folder: URL): StaticFile[] {
   const name = readdirSync(folder)
@@ -51,9 +88,8 @@ function interactivePage({ info }: ApiDocument, folder: URL): StaticFile[] {
   const read = (ending: string) => readFileSync(new URL(name + ending, folder))
   // A part of the script would try to compile code; the policy would refuse that, and report it.
   const start = `globalThis.__zod_globalConfig = { jitless: true }
-addEventListener('DOMContentLoaded', () =>
-  Scalar.createApiReference('#reference', ${JSON.stringify(configuration)}))
-`
+const configuration = ${JSON.stringify(configuration)}
+${startReference}`
   const startPath = `/docs/start-${nameContent(start)}.js`
   const page = `<!doctype html>
 <html lang="en">

@@ -1,5 +1,5 @@
 /** The page's texts in English. */
-import type { InvoiceStatus, SyncState } from '../../invoice.ts'
+import { invoiceWords } from '../../invoice-words.ts'
 
 const few = (count: number, one: string, many: string) => (count === 1 ? one : many)
 
@@ -7,31 +7,10 @@ export const en = {
   title: 'Your invoices',
   history: 'Billing history',
   language: 'Language',
+  support: 'Questions about an invoice?',
   skip: 'Skip to the invoices',
 
-  status: {
-    draft: 'Draft',
-    open: 'To pay',
-    paid: 'Paid',
-    void: 'Cancelled',
-    uncollectible: 'Written off',
-  } satisfies Record<InvoiceStatus, string>,
-  document: {
-    draft: 'Draft',
-    sent: 'Issued',
-    final: 'Issued',
-    settled: 'Issued and settled',
-    canceled: 'Cancelled',
-    second_copy: 'Second copy',
-    deleted: 'Deleted',
-  } as Record<string, string>,
-  syncState: {
-    not_synced: 'Not issued yet',
-    creating: 'Being issued',
-    synced: 'Issued',
-    failed: 'Delayed',
-    ignored: 'None needed',
-  } satisfies Record<SyncState, string>,
+  ...invoiceWords.en,
 
   column: {
     number: 'Invoice',
@@ -108,7 +87,6 @@ export const en = {
   subtotal: 'Subtotal',
   tax: (percent: string | null) => (percent === null ? 'Tax' : `Tax (${percent})`),
   taxIncluded: (percent: string | null) => (percent === null ? 'Includes tax' : `Includes tax (${percent})`),
-  taxInSubtotal: 'Tax included in the subtotal',
   otherCharges: 'Shipping and other charges',
   otherCredits: 'Tax already included, credits',
   documents: 'Documents',

@@ -1,4 +1,5 @@
 /** Os textos da página em português europeu. */
+import { invoiceWords } from '../../invoice-words.ts'
 import type { Words } from './en.ts'
 
 const few = (count: number, one: string, many: string) => (count === 1 ? one : many)
@@ -7,31 +8,10 @@ export const pt: Words = {
   title: 'As suas faturas',
   history: 'Histórico de faturação',
   language: 'Idioma',
+  support: 'Dúvidas sobre uma fatura?',
   skip: 'Saltar para as faturas',
 
-  status: {
-    draft: 'Rascunho',
-    open: 'Por pagar',
-    paid: 'Paga',
-    void: 'Anulada',
-    uncollectible: 'Incobrável',
-  },
-  document: {
-    draft: 'Rascunho',
-    sent: 'Emitido',
-    final: 'Emitido',
-    settled: 'Emitido e liquidado',
-    canceled: 'Anulado',
-    second_copy: 'Segunda via',
-    deleted: 'Eliminado',
-  },
-  syncState: {
-    not_synced: 'Ainda por emitir',
-    creating: 'Em emissão',
-    synced: 'Emitido',
-    failed: 'Em atraso',
-    ignored: 'Não necessário',
-  },
+  ...invoiceWords.pt,
 
   column: {
     number: 'Fatura',
@@ -107,7 +87,6 @@ export const pt: Words = {
   subtotal: 'Subtotal',
   tax: percent => (percent === null ? 'IVA' : `IVA (${percent})`),
   taxIncluded: percent => (percent === null ? 'Inclui IVA' : `Inclui IVA (${percent})`),
-  taxInSubtotal: 'IVA incluído no subtotal',
   otherCharges: 'Portes e outros encargos',
   otherCredits: 'IVA já incluído e créditos',
   documents: 'Documentos',

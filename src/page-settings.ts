@@ -1,0 +1,22 @@
+/** The service's settings in the billing page: written by the service, read by the page. Imports nothing. */
+
+/** The company whose page it is. */
+export interface Brand {
+  name: string | null
+  /** Address of an image. */
+  logo: string | null
+  /** #rrggbb. */
+  accent: string | null
+  /** A mail address, or an https one. */
+  support: string | null
+  /** Of the days in CSV files. */
+  timeZone: string
+}
+
+export interface PageSettings {
+  /** Origins whose pages may show this one in a frame. */
+  embedOrigins: readonly string[]
+  /** Whether open invoices have a button to pay. */
+  pay: boolean
+  brand: Brand
+}
