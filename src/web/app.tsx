@@ -147,7 +147,19 @@ function Invoices(props: InvoicesProps) {
       setPicked(invoice)
     })
   const leave = onSession && (() => onSession(null))
-  const known = { client, session, nav, brand: props.brand, words, format, language, early, opened, shown, canPay }
+  const known = {
+    client,
+    session,
+    nav,
+    brand: props.brand,
+    words,
+    format,
+    language,
+    early,
+    opened,
+    shown,
+    canPay,
+  }
   const invoice = session.invoice ?? nav.state.invoice
   return (
     <Page.Provider value={{ ...known, pick, leave, onRefused: props.onRefused ?? null }}>

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { brotliCompressSync, gzipSync } from 'node:zlib'
-import type { Page, Route } from 'playwright-core'
+import type { Route } from 'playwright-core'
 import { loadPage } from '../../src/http/web-files.ts'
 import { bothSystems, makeHistory, startPages } from '../support/billing-page.ts'
 import { findViolations, lacksChromium, screenshot } from '../support/browser.ts'

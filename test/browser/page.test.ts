@@ -16,7 +16,6 @@ const options = { timeout: 180_000, skip: lacksChromium }
 
 const rows = 'table.invoices tbody tr'
 
-
 // Each has a page of its own, and mostly waits for it.
 describe('the billing page', { concurrency: 3 }, () => {
   test(
