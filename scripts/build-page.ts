@@ -2,7 +2,7 @@
 import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { build, type Metafile, type OutputFile, type Plugin } from 'esbuild'
+import { build, type Metafile, type OutputFile, type Plugin, transform } from 'esbuild'
 
 const root = new URL('..', import.meta.url)
 const source = new URL('src/web/', root)
@@ -11,41 +11,38 @@ const pathOf = (file: string) => fileURLToPath(new URL(file, source))
 /** Writes `page.html`, `fatura-invoices.js`, and `assets/`, whose names change with their content, into `page/` of the folder. */
 export async function buildPage(buildFolder: URL): Promise<void> {
   const folder = new URL('page/', buildFolder)
-  const styles = await bundleStyles()
-  const { outputFiles, metafile } = await bundleScripts(styles)
+  const { outputFiles, metafile } = await bundleScripts()
   const [page, element] = [nameOf(metafile, 'page.tsx'), nameOf(metafile, 'element.tsx')]
   const isElement = ({ path }: OutputFile) => basename(path) === element
-  const assets = [styles, ...outputFiles.filter(file => !isElement(file))]
+  const assets = outputFiles.filter(file => !isElement(file))
 
   // Others may read while this writes: what is named by its content is never changed, and what is not is changed at once.
   const assetFolder = new URL('assets/', folder)
   await mkdir(assetFolder, { recursive: true })
   for (const { path, contents } of assets) await replace(new URL(basename(path), assetFolder), contents)
   await replace(new URL('fatura-invoices.js', folder), moveUp(outputFiles.find(isElement)?.text ?? ''))
-  await replace(new URL('page.html', folder), await writeHtml(basename(styles.path), page, metafile))
+  await replace(new URL('page.html', folder), await writeHtml(page, metafile))
   const names = assets.map(({ path }) => basename(path))
   for (const name of await readdir(assetFolder))
     if (!names.includes(name) && !/\.\d+$/.test(name)) await rm(new URL(name, assetFolder), { force: true })
 }
 
-async function bundleStyles(): Promise<OutputFile> {
-  const { outputFiles } = await build({
-    entryPoints: [pathOf('styles.css')],
-    outdir: fileURLToPath(root),
-    minify: true,
-    target: ['chrome123', 'firefox121', 'safari17.5'],
-    entryNames: '[name]-[hash]',
-    write: false,
-  })
-  return outputFiles[0] as OutputFile
+/** The sheet, as a text in the script. */
+const styles: Plugin = {
+  name: 'styles',
+  setup({ onLoad }) {
+    onLoad({ filter: /\.css$/ }, async ({ path }) => {
+      const { code } = await transform(await readFile(path, 'utf8'), {
+        loader: 'css',
+        minify: true,
+        target: ['chrome123', 'firefox121', 'safari17.5'],
+      })
+      return { contents: code, loader: 'text' }
+    })
+  },
 }
 
-function bundleScripts(styles: OutputFile) {
-  // The element holds the sheet as a text; the page links to it.
-  const asText: Plugin = {
-    name: 'styles',
-    setup: ({ onLoad }) => onLoad({ filter: /\.css$/ }, () => ({ contents: styles.text, loader: 'text' })),
-  }
+function bundleScripts() {
   return build({
     absWorkingDir: fileURLToPath(root),
     entryPoints: [pathOf('page.tsx'), pathOf('element.tsx')],
@@ -58,7 +55,7 @@ function bundleScripts(styles: OutputFile) {
     legalComments: 'none',
     jsx: 'automatic',
     jsxImportSource: 'preact',
-    plugins: [asText],
+    plugins: [styles],
     entryNames: '[name]-[hash]',
     chunkNames: '[name]-[hash]',
     metafile: true,
@@ -77,10 +74,9 @@ function moveUp(script: string): string {
 }
 
 /** All that the page needs at first is asked for at once. */
-async function writeHtml(styles: string, page: string, { outputs }: Metafile): Promise<string> {
+async function writeHtml(page: string, { outputs }: Metafile): Promise<string> {
   const chunks = (outputs[page]?.imports ?? []).filter(({ kind }) => kind === 'import-statement')
   const tags = [
-    `<link rel="stylesheet" href="/assets/${styles}">`,
     ...chunks.map(({ path }) => `<link rel="modulepreload" href="/assets/${basename(path)}">`),
     `<script type="module" src="/assets/${page}"></script>`,
   ]

@@ -33,7 +33,6 @@ export function loadWebFiles(apiDescription: Buffer, options: PageOptions = {}):
 }
 
 const script = 'text/javascript; charset=utf-8'
-const types: Record<string, string> = { js: script, css: 'text/css; charset=utf-8' }
 
 export function loadPage({ embedOrigins = [], pay = true, brand = noBrand }: PageOptions): StaticFile[] {
   const folder = new URL('page/', builtFolder)
@@ -50,7 +49,6 @@ export function loadPage({ embedOrigins = [], pay = true, brand = noBrand }: Pag
       }),
       policy: {
         'script-src': "'self'",
-        'style-src': "'self'",
         'connect-src': "'self'",
         'img-src': logo === null ? 'data:' : "'self' data:",
         'require-trusted-types-for': "'script'",
@@ -68,7 +66,7 @@ export function loadPage({ embedOrigins = [], pay = true, brand = noBrand }: Pag
     ...readdirSync(new URL('assets/', folder)).map(name =>
       makeStaticFile({
         path: `/assets/${name}`,
-        type: types[name.slice(name.lastIndexOf('.') + 1)] ?? 'application/octet-stream',
+        type: script,
         content: read(`assets/${name}`),
         isImmutable: true,
       }),

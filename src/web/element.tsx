@@ -7,10 +7,7 @@ import { render } from 'preact'
 import type { Invoice } from '../client/client.ts'
 import { App } from './app.tsx'
 import { expiryOf, openSession, type Session } from './session.ts'
-import styles from './styles.css'
-
-const sheet = new CSSStyleSheet()
-sheet.replaceSync(styles)
+import { sheet } from './sheet.ts'
 
 /** Time before its expiry at which a token is replaced. */
 const aheadMs = 60_000

@@ -6,6 +6,7 @@ import { App } from './app.tsx'
 import type { EarlyAnswer } from './context.ts'
 import { askEarly } from './early-list.ts'
 import { keepSession, type Session, type Taken, takeSession } from './session.ts'
+import { sheet } from './sheet.ts'
 import { languages } from './words/words.ts'
 
 const settings: PageSettings = JSON.parse(
@@ -56,6 +57,7 @@ function sendPicked(invoice: Invoice): void {
     parent.postMessage({ type: 'fatura:invoice', invoice: { ...invoice } }, origin)
 }
 
+document.adoptedStyleSheets = [sheet]
 show(takeSession())
 // Another link opened in this tab changes nothing but the fragment.
 addEventListener('hashchange', () => {

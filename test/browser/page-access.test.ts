@@ -216,7 +216,8 @@ describe('the billing page for everybody', { concurrency: 3 }, () => {
       await page.locator('.charts').waitFor()
       await page.locator('.invoices').waitFor()
       const after = await cardOf()
-      assert.equal(before?.y, after?.y, 'the card stays where it is')
+      const movedPx = Math.abs((after?.y ?? 0) - (before?.y ?? 0))
+      assert.ok(movedPx < 1, `the card stays where it is: ${movedPx} px`)
       const taller = (after?.height ?? 0) / (before?.height ?? 1)
       assert.ok(taller > 0.85 && taller < 1.15, `and as tall: ${taller}`)
       assert.deepEqual(await page.evaluate('shifts'), [])
@@ -242,7 +243,6 @@ describe('the billing page for everybody', { concurrency: 3 }, () => {
       '/assets/chunk.js',
       '/assets/chunk.js',
       '/assets/page.js',
-      '/assets/styles.css',
       '/assets/zip.js',
       '/fatura-invoices.js',
     ])
@@ -261,7 +261,7 @@ describe('the billing page for everybody', { concurrency: 3 }, () => {
     assert.equal(status, 200)
     assert.equal(
       headers['content-security-policy'],
-      "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; require-trusted-types-for 'script'",
+      "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; script-src 'self'; connect-src 'self'; img-src data:; require-trusted-types-for 'script'",
     )
     assert.equal(headers['referrer-policy'], 'no-referrer')
   })

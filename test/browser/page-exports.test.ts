@@ -182,7 +182,7 @@ describe('what is taken along', { concurrency: 3 }, () => {
     const row = page.locator(rows, { hasText: 'FT-0122' })
     await row.getByRole('button', { name: 'Download PDF: Invoice FT-0122' }).click()
     await row.getByText('There is no such document.').waitFor()
-    assert.equal(await row.getByRole('button').count(), 1, 'no document, no button')
+    assert.equal(await row.getByRole('button', { name: 'PDF' }).count(), 1, 'no document, no button')
     const draft = page.locator(rows, { hasText: 'Without a number yet' })
     assert.equal(await draft.getByRole('button').count(), 0)
     assertClean(/Failed to load resource/)

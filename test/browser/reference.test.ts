@@ -50,10 +50,15 @@ describe('the API reference', { concurrency: 3 }, () => {
     const token = await service.createToken()
     const access = `#t=${token}&c=${makeRecord().invoice.customer_id}`
     const { page, watched } = await open(`/docs${access}`, { width: 1280, height: 900 })
-    for (const [name, path] of [
-      [/^Test Request.*\/invoices\)/, '/api/v1/client/cus_ana/invoices'],
-      [/^Test Request.*\/invoice\/\{invoiceId\}\)/, '/api/v1/client/cus_ana/invoice/in_1'],
+    for (const [operation, name, path] of [
+      ['List customer invoices', /^Test Request.*\/invoices\)/, '/api/v1/client/cus_ana/invoices'],
+      [
+        'Retrieve invoice details',
+        /^Test Request.*\/invoice\/\{invoiceId\}\)/,
+        '/api/v1/client/cus_ana/invoice/in_1',
+      ],
     ] as const) {
+      await page.getByRole('link', { name: operation }).first().click()
       await page.getByRole('button', { name }).click()
       await page.getByRole('button', { name: /^Send/ }).first().click()
       await page.getByText('200 OK').waitFor()

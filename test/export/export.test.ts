@@ -277,11 +277,11 @@ describe('the formats of fatura export', { concurrency: 2 }, () => {
     for (const [id, total] of Object.entries(decimals))
       assert.equal(rows.get(id)?.Total, total.replace('.', ','), id)
     assert.deepEqual(
-      ['Data', 'Cliente', 'Imposto %', 'Pagamento'].map(name => rows.get('in_a')?.[name]),
+      ['Data', 'Cliente', 'IVA %', 'Pagamento'].map(name => rows.get('in_a')?.[name]),
       ['2026-08-01', 'João Conceição 🧾', '23', 'Paga'],
     )
     assert.deepEqual(
-      ['Imposto %', 'Documento certificado (ID)', 'Total'].map(name => rows.get('in_4')?.[name]),
+      ['IVA %', 'Documento certificado (ID)', 'Total'].map(name => rows.get('in_4')?.[name]),
       ['6,5', '4711', decimals.in_4?.replace('.', ',')],
     )
     assert.equal(rows.get('in_3')?.Cliente, 'a "b"; c, d\r\ne\nf')

@@ -80,7 +80,7 @@ test('a user sees their invoices in an app by the backend and the page of docs/p
     await context.addCookies([{ name: 'user', value: 'ana', url: origin }])
     const shown = await context.newPage()
     await shown.goto(origin)
-    await shown.getByRole('button', { name: 'A-1' }).waitFor({ timeout: 60_000 })
+    await shown.getByRole('button', { name: 'A-1', exact: true }).waitFor({ timeout: 60_000 })
     assert.equal(await shown.locator('.company').innerText(), 'Aurora Software')
   })
 
