@@ -40,7 +40,7 @@ export function InvoiceList() {
         <>
           <CustomerName invoices={answer?.invoices ?? []} />
           <Owed summary={summary} />
-          {summary === null ? <div class="chart-room" /> : <Chart summary={summary} />}
+          {summary === null ? <div class="card chart-room" /> : <Chart summary={summary} />}
           <Filters clear={clear} />
           {answer && result ? (
             <div class={`card ${isCurrent ? '' : 'stale'}`} aria-busy={!isCurrent}>
