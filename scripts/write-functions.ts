@@ -1,8 +1,13 @@
 /** Writes into PostgreSQL's functions what follows from the filters and constants of the read model, each between two marks. */
 import { readFileSync, writeFileSync } from 'node:fs'
-import { countedAbove, headSize, uncountedFilters } from '../src/store/read-model/counting.ts'
+import {
+  countedAbove,
+  headSize,
+  sumsOfCounters,
+  sumsOfInvoices,
+  uncountedFilters,
+} from '../src/store/read-model/counting.ts'
 import { columnOf, type FilterName, rowFilterNames, rowFilters } from '../src/store/read-model/filters.ts'
-import { sumColumns } from '../src/store/read-model/sums.ts'
 
 const functionsFile = new URL('../src/store/postgres/functions.sql', import.meta.url)
 
@@ -39,7 +44,8 @@ const passages: Readonly<Record<string, string>> = {
   matching: conditions(parameter => parameter),
   // Within a text that is executed: the filters' values follow four others.
   dynamic: conditions((_, i) => `$${5 + i}`).replaceAll("'", "''"),
-  sums: sumColumns('postgres'),
+  sumsOfCounters,
+  sumsOfInvoices: sumsOfInvoices('postgres'),
   counted: String(countedAbove),
   head: String(headSize),
 }

@@ -1,18 +1,19 @@
 /**
- * Costs of a search and of a list by the size of a customer, in CPU of the store alone, and of writing: bytes an invoice and
- * invoices a second of CPU. Run: node bench/sections/search.ts [--engine sqlite,postgres] [--sizes 500,501,1000]
+ * Costs of a search, of a list, of sums and of one change by the size of a customer, in CPU of the store alone; bytes of the log that a
+ * change writes; bytes an invoice and CPU of an import. Run: node bench/sections/search.ts [--engine sqlite,postgres] [--sizes 500,501,1000]
  */
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import pg from 'pg'
-import type { InvoiceRecord } from '../../src/invoice.ts'
+import type { InvoiceRecord, InvoiceStatus } from '../../src/invoice.ts'
 import { migrateStore, openReadStore, openWriteStore } from '../../src/store/engines.ts'
 import { searchWords } from '../../src/store/read-model/search.ts'
 import type { InvoiceQuery } from '../../src/store/store.ts'
 import { createPostgresServer } from '../../test/support/postgres-server.ts'
 import { readFlags } from '../options.ts'
-import { largeCustomerId, makeRecords, type Shape } from '../seed/corpus.ts'
+import { customerId, largeCustomerId, makeRecords, type Shape } from '../seed/corpus.ts'
 
 const options = readFlags({
   engine: 'sqlite,postgres',
@@ -96,21 +97,63 @@ async function measure(ask: () => Promise<unknown>, readCpu: ReadCpu, leastUs: n
   return (readCpu() - cpu) / repeats
 }
 
+/** Number of changes whose median and sum are shown. */
+const changes = 40
+
+/** One status after another, each in a transaction of its own: median time, and bytes of the log. `readLog` returns its length. */
+async function reportChanges(url: string, readLog: () => Promise<number>): Promise<void> {
+  const store = await openWriteStore(url)
+  const reader = await openReadStore(url)
+  const rows: { times: number[]; bytes: number }[] = []
+  for (const customer_id of [customerId(0), ...large.map((_, i) => largeCustomerId(shape, i))]) {
+    const { summaries, total } = await reader.listInvoices({ customer_id, page: 1_000_000, page_size: 10 })
+    const [invoice] = JSON.parse(`[${Buffer.from(summaries)}]`)
+    const row = { times: [] as number[], bytes: 0, total }
+    rows.push(row)
+    for (let turn = -5; turn < changes; turn++) {
+      const status: InvoiceStatus = turn % 2 === 0 ? 'open' : 'paid'
+      const before = await readLog()
+      const started = performance.now()
+      await store.transaction(tx => tx.saveInvoices([{ invoice: { ...invoice, status }, lines: null }]))
+      if (turn < 0) continue
+      row.times.push(performance.now() - started)
+      row.bytes += (await readLog()) - before
+    }
+  }
+  await store.close()
+  await reader.close()
+  const heads = [shape.each, ...large].map(size => String(size).padStart(10)).join('')
+  const medians = rows.map(({ times }) => times.sort((a, b) => a - b)[times.length >> 1] ?? 0)
+  print(`${'one change, by invoices'.padEnd(24)}${heads}`)
+  print(`${'median ms'.padEnd(24)}${medians.map(ms => ms.toFixed(2).padStart(10)).join('')}`)
+  print(
+    `${'kB of the log'.padEnd(24)}${rows.map(({ bytes }) => (bytes / changes / 1000).toFixed(1).padStart(10)).join('')}`,
+  )
+}
+
 async function report(url: string, readCpu: ReadCpu, leastUs: number, rounds: number): Promise<void> {
   const store = await openReadStore(url)
   print(`${'ms of CPU, by invoices'.padEnd(24)}${large.map(size => String(size).padStart(10)).join('')}`)
-  for (const [name, question] of Object.entries(questions)) {
-    const cells = large.map((size, i) => {
-      const page = question.page === -1 ? Math.ceil(size / 20) : question.page
-      const query = { customer_id: largeCustomerId(shape, i), page_size: 10, ...question, page }
-      return { query, figures: [] as number[] }
-    })
+  const show = async (name: string, asks: readonly (() => Promise<unknown>)[]) => {
+    const figures = asks.map((): number[] => [])
     for (let round = 0; round < rounds; round++)
-      for (const { query, figures } of cells)
-        figures.push(await measure(() => store.listInvoices(query), readCpu, leastUs))
-    const medians = cells.map(({ figures }) => figures.sort((a, b) => a - b)[figures.length >> 1] ?? 0)
+      for (const [i, ask] of asks.entries()) figures[i]?.push(await measure(ask, readCpu, leastUs))
+    const medians = figures.map(each => each.sort((a, b) => a - b)[each.length >> 1] ?? 0)
     print(name.padEnd(24) + medians.map(us => (us / 1000).toFixed(3).padStart(10)).join(''))
   }
+  await show(
+    'sums',
+    large.map((_, i) => () => store.readSums(largeCustomerId(shape, i))),
+  )
+  for (const [name, question] of Object.entries(questions))
+    await show(
+      name,
+      large.map((size, i) => {
+        const page = question.page === -1 ? Math.ceil(size / 20) : question.page
+        const query = { customer_id: largeCustomerId(shape, i), page_size: 10, ...question, page }
+        return () => store.listInvoices(query)
+      }),
+    )
   await store.close()
 }
 
@@ -126,6 +169,15 @@ if (options.engine.includes('sqlite')) {
   const invoices = shape.customers * shape.each + large.reduce((sum, size) => sum + size, 0)
   print(`${Math.round(statSync(path).size / invoices)} bytes an invoice`)
   await report(`sqlite:${path}`, ownCpu, 3_000, Number(options.rounds))
+  const db = new DatabaseSync(path)
+  let written = 0
+  await reportChanges(`sqlite:${path}`, async () => {
+    const { size } = statSync(`${path}-wal`)
+    db.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+    written += size
+    return written
+  })
+  db.close()
 }
 if (options.engine.includes('postgres')) {
   const server = await createPostgresServer(['shared_buffers=1GB'])
@@ -144,10 +196,14 @@ if (options.engine.includes('postgres')) {
     const { rows } = await client.query(
       "SELECT sum(pg_total_relation_size(oid))::float8 AS size FROM pg_class WHERE relnamespace = 'fatura'::regnamespace AND relkind = 'r'",
     )
-    await client.end()
     const invoices = shape.customers * shape.each + large.reduce((sum, size) => sum + size, 0)
     print(`${Math.round(rows[0].size / invoices)} bytes an invoice`)
     await report(url, readCpu, 100_000, 3)
+    await reportChanges(url, async () => {
+      const { rows } = await client.query("SELECT (pg_current_wal_insert_lsn() - '0/0')::float8 AS n")
+      return rows[0].n
+    })
+    await client.end()
   } finally {
     await server.stop()
     await server.remove()

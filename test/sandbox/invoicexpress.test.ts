@@ -182,7 +182,7 @@ describe('the documents', () => {
     const all = JSON.stringify([[...invoices], [...customers], [...taxRates], events])
     assert.equal(
       createHash('sha256').update(all).digest('hex'),
-      'ccc3b14a52e6bd6ec4b92cb3c164c0a68a8fac6a37fa1fb92400d57d4353dead',
+      '385376259be0b1b16557bc66ff582ee12da8501605bde95a2e3d1ce2b7429d20',
     )
   })
 

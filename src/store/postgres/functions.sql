@@ -86,67 +86,56 @@ BEGIN
   INTO hashes, functions, is_rewriting FROM fatura.migrations m WHERE m.version >= 0;
 END $body$;
 
--- A page of a customer with counters, at the same cost wherever it lies: counters give the total and the days in which the
--- page lies, and only within the first of them are invoices skipped. It has no rights and settings of its own: it is
--- called by list_invoices, and works with that one's.
+-- A page of a customer with counters: these give the total and the months in which the page lies, and only within these
+-- are invoices skipped. It has no rights and settings of its own: it is called by list_invoices, and works with that one's.
 CREATE OR REPLACE FUNCTION fatura.list_counted(p_customer_id text, p_page bigint, p_page_size bigint,
   /*parameters*/ p_status text, p_ix_status text, p_from bigint, p_before bigint /*end*/,
   OUT total bigint, OUT page bigint, OUT summaries text)
 LANGUAGE plpgsql STABLE AS $body$
 DECLARE
-  v_first integer := coalesce(p_from / 86400000, -1073741824);
-  v_end integer := coalesce(p_before / 86400000, 1073741824);
-  v_whole_from integer := (v_first + 31) & -32;
-  v_whole_end integer := v_end & -32;
-  v_status text := coalesce(p_status, '');
-  v_ix text := coalesce('=' || p_ix_status, '');
-  v_skip bigint; v_starts integer[]; v_spans integer[]; v_ns bigint[]; v_days integer[]; v_skips bigint[]; v_ids text[];
+  v_ix text := '=' || p_ix_status;
+  v_first text := coalesce(to_char(to_timestamp(p_from / 1000.0::float8) AT TIME ZONE 'UTC', 'YYYY-MM'), '');
+  v_last text := coalesce(to_char(to_timestamp((p_before - 1) / 1000.0::float8) AT TIME ZONE 'UTC', 'YYYY-MM'), '~');
+  v_froms bigint[]; v_befores bigint[]; v_ns bigint[]; v_skips bigint[]; v_skip bigint; v_ids text[];
 BEGIN
-  IF v_whole_from >= v_whole_end THEN
-    v_whole_from := v_first;
-    v_whole_end := v_first;
-  END IF;
-  -- Days at the ends of the range, and stretches of 32 days between them.
-  SELECT array_agg(q.start), array_agg(q.span), array_agg(q.n), coalesce(sum(q.n), 0)
-  INTO v_starts, v_spans, v_ns, total FROM (
-    SELECT k.start, k.span, k.n FROM fatura.counts k
-    WHERE k.customer_id = p_customer_id AND k.span = 1 AND k.status = v_status AND k.ix = v_ix
-      AND k.start >= v_whole_end AND k.start < v_end
-    UNION ALL
-    SELECT k.start, k.span, k.n FROM fatura.counts k
-    WHERE k.customer_id = p_customer_id AND k.span = 32 AND k.status = v_status AND k.ix = v_ix
-      AND k.start >= v_whole_from AND k.start < v_whole_end
-    UNION ALL
-    SELECT k.start, k.span, k.n FROM fatura.counts k
-    WHERE k.customer_id = p_customer_id AND k.span = 1 AND k.status = v_status AND k.ix = v_ix
-      AND k.start >= v_first AND k.start < v_whole_from
-    ORDER BY start DESC) q;
+  SELECT array_agg(extract(epoch FROM m.start)::bigint * 1000),
+    array_agg(extract(epoch FROM m.start + interval '1 month')::bigint * 1000), array_agg(m.n)
+  INTO v_froms, v_befores, v_ns FROM (
+    SELECT (k.month || '-01')::timestamp AS start, sum(k.n) AS n FROM fatura.counts k
+    WHERE k.customer_id = p_customer_id AND k.month >= v_first AND k.month <= v_last
+      AND (p_status IS NULL OR k.status = p_status) AND (v_ix IS NULL OR k.ix = v_ix)
+    GROUP BY k.month ORDER BY k.month DESC) m;
+  -- A month that the range cuts is counted by its rows.
+  FOR v_at IN 1 .. coalesce(cardinality(v_ns), 0) LOOP
+    IF v_froms[v_at] < p_from OR v_befores[v_at] > p_before THEN
+      v_froms[v_at] := greatest(v_froms[v_at], p_from);
+      v_befores[v_at] := least(v_befores[v_at], p_before);
+      v_ns[v_at] := (
+        SELECT count(*) FROM fatura.invoices i
+        WHERE i.customer_id = p_customer_id AND i.issued_at >= v_froms[v_at] AND i.issued_at < v_befores[v_at]
+          AND (p_status IS NULL OR i.status = p_status) AND (p_ix_status IS NULL OR i.ix_status = p_ix_status));
+    END IF;
+  END LOOP;
+  total := coalesce((SELECT sum(c.n) FROM unnest(v_ns) AS c (n)), 0);
   page := greatest(1, least(p_page, (total + p_page_size - 1) / p_page_size));
   IF total = 0 THEN
     RETURN;
   END IF;
   v_skip := (page - 1) * p_page_size;
-  -- The days that hold a part of the page, the latest first, and the number of invoices that are skipped in each.
-  SELECT array_agg(d.day ORDER BY d.day DESC), array_agg(greatest(v_skip - d.before, 0) ORDER BY d.day DESC)
-  INTO v_days, v_skips FROM (
-    SELECT k.start AS day, k.n, c.before + sum(k.n) OVER (PARTITION BY c.start ORDER BY k.start DESC) - k.n AS before
-    FROM (
-      SELECT c.start, c.span, c.n, sum(c.n) OVER (ORDER BY c.start DESC) - c.n AS before
-      FROM unnest(v_starts, v_spans, v_ns) AS c (start, span, n)) c
-    CROSS JOIN LATERAL (
-      SELECT k.start, k.n FROM fatura.counts k
-      WHERE k.customer_id = p_customer_id AND k.span = 1 AND k.status = v_status AND k.ix = v_ix
-        AND k.start >= c.start AND k.start < c.start + c.span) k
-    WHERE c.before < v_skip + p_page_size AND c.before + c.n > v_skip) d
-  WHERE d.before < v_skip + p_page_size AND d.before + d.n > v_skip;
+  -- The months that hold a part of the page, the latest first, and the number of invoices that are skipped in each.
+  SELECT array_agg(m.start ORDER BY m.place), array_agg(m.stop ORDER BY m.place),
+    array_agg(greatest(v_skip - m.earlier, 0) ORDER BY m.place)
+  INTO v_froms, v_befores, v_skips FROM (
+    SELECT c.start, c.stop, c.n, c.place, sum(c.n) OVER (ORDER BY c.place) - c.n AS earlier
+    FROM unnest(v_froms, v_befores, v_ns) WITH ORDINALITY AS c (start, stop, n, place)) m
+  WHERE m.earlier < v_skip + p_page_size AND m.earlier + m.n > v_skip;
   v_ids := ARRAY(
-    SELECT r.id FROM unnest(v_days, v_skips) AS d (day, skip)
+    SELECT r.id FROM unnest(v_froms, v_befores, v_skips) AS m (start, stop, skip)
     CROSS JOIN LATERAL (
       SELECT i.id FROM fatura.invoices i
-      WHERE i.customer_id = p_customer_id
-        AND i.issued_at >= d.day::bigint * 86400000 AND i.issued_at < (d.day + 1)::bigint * 86400000
+      WHERE i.customer_id = p_customer_id AND i.issued_at >= m.start AND i.issued_at < m.stop
         AND (p_status IS NULL OR i.status = p_status) AND (p_ix_status IS NULL OR i.ix_status = p_ix_status)
-      ORDER BY i.issued_at DESC, i.id DESC LIMIT p_page_size OFFSET d.skip) r
+      ORDER BY i.issued_at DESC, i.id DESC LIMIT p_page_size OFFSET m.skip) r
     LIMIT p_page_size);
   IF cardinality(v_ids) <> least(p_page_size, total - v_skip) THEN
     RAISE 'The counters of a customer do not add up. Run: fatura doctor --repair';
@@ -234,16 +223,19 @@ BEGIN
   INTO summaries FROM unnest(v_ids) k (id);
 END $body$;
 
--- Sums by currency, status and month: kept for a customer with counters, else made of its rows.
+-- Sums by currency, status and month: of the counters where there are some, else of the rows.
 CREATE OR REPLACE FUNCTION fatura.read_sums(p_customer_id text, OUT sums text, OUT version bigint)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog SET enable_seqscan = off
 SET plan_cache_mode = force_generic_plan SET enable_bitmapscan = off SET jit = off AS $body$
+DECLARE v_counted boolean;
 BEGIN
-  SELECT c.version, c.sums INTO version, sums FROM fatura.customers c WHERE c.customer_id = p_customer_id;
-  IF sums IS NULL THEN
-    SELECT json_agg(json_build_array(r.currency, r.status, r.month, r.n, r.high, r.low)) INTO sums FROM (
-      SELECT /*sums*/ currency, status, to_char(to_timestamp(issued_at / 1000.0::float8) AT TIME ZONE 'UTC', 'YYYY-MM') AS month, count(*) AS n, sum(total_cents >> 24) AS high, sum(total_cents & 16777215) AS low /*end*/
-      FROM fatura.invoices i WHERE i.customer_id = p_customer_id GROUP BY 1, 2, 3) r;
+  SELECT c.version, c.counted INTO version, v_counted FROM fatura.customers c WHERE c.customer_id = p_customer_id;
+  IF v_counted THEN
+    SELECT json_agg(json_build_array(r.month, r.status, r.currency, r.n, r.high, r.low)) INTO sums FROM (
+      SELECT /*sumsOfCounters*/ month, status, currency, sum(n) AS n, sum(high) AS high, sum(low) AS low /*end*/ FROM fatura.counts k WHERE k.customer_id = p_customer_id GROUP BY 1, 2, 3) r;
+  ELSE
+    SELECT json_agg(json_build_array(r.month, r.status, r.currency, r.n, r.high, r.low)) INTO sums FROM (
+      SELECT /*sumsOfInvoices*/ to_char(to_timestamp(issued_at / 1000.0::float8) AT TIME ZONE 'UTC', 'YYYY-MM') AS month, status, currency, count(*) AS n, sum(total_cents >> 24) AS high, sum(total_cents & 16777215) AS low /*end*/ FROM fatura.invoices i WHERE i.customer_id = p_customer_id GROUP BY 1, 2, 3) r;
   END IF;
 END $body$;
 
@@ -287,8 +279,8 @@ END $body$;
 
 -- Writes a batch: lists of one length, each as a text (see lists.ts), null where all its values are. What was observed later
 -- than what is given stays as it is, its lines included; what is alike is only seen again. Returns the place of each invoice
--- that changed, and its moment before. The customers are locked: what is not found is new, and is written without looking
--- for it again.
+-- that changed, and what counters knew of it before: [issued_at, status, ix_status, currency, total_cents]. The customers
+-- are locked: what is not found is new, and is written without looking for it again.
 CREATE OR REPLACE FUNCTION fatura.save_invoices(p_customer_id text, p_is_spread boolean, given_customer_id text,
   given_id text, given_issued_at text, given_status text, given_ix_status text, given_currency text,
   given_total_cents text, given_search_text text, given_long_text text, given_search_ids text,
@@ -305,7 +297,7 @@ DECLARE
   v_observed_at bigint[] := given_observed_at; v_lines text[] := fatura.split_list(given_lines);
   v_state text[] := given_state; v_claimed_id bigint[] := given_claimed_id; v_ix_id bigint[] := given_ix_id;
   v_claim text[] := fatura.split_list(given_claim);
-  v_issued_before bigint[]; v_is_new boolean[]; v_is_seen boolean[]; v_is_other boolean[]; v_is_fresh boolean[];
+  v_before json[]; v_is_new boolean[]; v_is_seen boolean[]; v_is_other boolean[]; v_is_fresh boolean[];
   v_has_other_lines boolean[];
   v_insertion text := $sql$
     INSERT INTO %1$s (customer_id, id, issued_at, status, ix_status, currency, total_cents, search_text, long_text, search_ids,
@@ -318,12 +310,13 @@ DECLARE
     WHERE g.is_meant$sql$;
 BEGIN
   EXECUTE format($sql$
-    SELECT array_agg(f.issued_at ORDER BY f.place), array_agg(f.is_new ORDER BY f.place),
+    SELECT array_agg(f.before ORDER BY f.place), array_agg(f.is_new ORDER BY f.place),
       array_agg(f.is_fresh ORDER BY f.place), array_agg(f.is_fresh AND f.is_alike AND f.is_older ORDER BY f.place),
       array_agg(f.is_fresh AND NOT f.is_alike AND NOT f.is_new ORDER BY f.place),
       array_agg(f.is_fresh AND f.has_other_lines ORDER BY f.place)
     FROM (
-      SELECT g.place, i.issued_at, i.id IS NULL AS is_new, coalesce(i.observed_at <= g.observed_at, true) AS is_fresh,
+      SELECT g.place, CASE WHEN i.id IS NOT NULL THEN
+          json_build_array(i.issued_at, i.status, i.ix_status, i.currency, i.total_cents) END AS before, i.id IS NULL AS is_new, coalesce(i.observed_at <= g.observed_at, true) AS is_fresh,
         i.observed_at < g.observed_at AS is_older, l.lines IS DISTINCT FROM g.lines AS has_other_lines,
         i.id IS NOT NULL AND i.summary = g.summary AND i.search_ids = convert_to(g.search_ids, 'UTF8')
           AND i.search_text IS NOT DISTINCT FROM convert_to(g.search_text, 'UTF8')
@@ -333,7 +326,7 @@ BEGIN
       LEFT JOIN LATERAL (SELECT * FROM %1$s WHERE customer_id = g.customer_id AND id = g.id OFFSET 0) i ON true
       LEFT JOIN LATERAL (SELECT * FROM %2$s WHERE customer_id = g.customer_id AND invoice_id = g.id OFFSET 0) l ON true) f$sql$,
     VARIADIC v_tables)
-  INTO v_issued_before, v_is_new, v_is_fresh, v_is_seen, v_is_other, v_has_other_lines
+  INTO v_before, v_is_new, v_is_fresh, v_is_seen, v_is_other, v_has_other_lines
   USING v_customer_id, v_id, v_search_text, v_long_text, v_search_ids, v_summary, v_observed_at, v_lines;
   IF true = ANY (v_is_new) THEN
     EXECUTE format(v_insertion, VARIADIC v_tables)
@@ -370,33 +363,34 @@ BEGIN
     USING v_customer_id, v_id, v_state, v_claimed_id, v_ix_id, v_claim, v_is_fresh;
   END IF;
   RETURN (
-    SELECT coalesce(json_agg(json_build_array(c.place, c.issued_before)), '[]')
-    FROM unnest(v_issued_before, v_is_new, v_is_other, v_has_other_lines) WITH ORDINALITY
-      AS c (issued_before, is_new, is_other, has_other_lines, place)
+    SELECT coalesce(json_agg(json_build_array(c.place, c.before)), '[]')
+    FROM unnest(v_before, v_is_new, v_is_other, v_has_other_lines) WITH ORDINALITY
+      AS c (before, is_new, is_other, has_other_lines, place)
     WHERE c.is_new OR c.is_other OR c.has_other_lines);
 END $body$;
 
--- Totals, kept pages and versions of customers without counters. Returns those that are large by now. The clock keeps a
--- version unique even across a store restored from a backup; the sum keeps it rising.
-CREATE OR REPLACE FUNCTION fatura.count_customers(p_customer_id text, p_is_spread boolean, p_customers text, p_now bigint)
+-- Totals, first pages and versions of customers, each with the number of invoices by which it grew. Returns those that are
+-- large by now and have no counters. The clock keeps a version unique even across a store restored from a backup; the sum
+-- keeps it rising.
+CREATE OR REPLACE FUNCTION fatura.count_customers(p_customer_id text, p_is_spread boolean, p_customers text, p_added text,
+  p_now bigint)
 RETURNS json LANGUAGE plpgsql SET search_path = pg_catalog SET enable_seqscan = off AS $body$
 DECLARE v_large json;
 BEGIN
   EXECUTE format($sql$
-    WITH counted AS (
+    WITH saved AS (
       INSERT INTO %1$s AS stored (customer_id, version, total, head)
-      SELECT changed.customer_id, $2,
-        (SELECT count(*) FROM %2$s i WHERE i.customer_id = changed.customer_id),
+      SELECT changed.customer_id, $3, changed.added,
         coalesce((
           SELECT string_agg(newest.summary, ',') FROM (
             SELECT summary FROM %2$s WHERE customer_id = changed.customer_id
             ORDER BY issued_at DESC, id DESC LIMIT /*head*/ 10 /*end*/) newest), '')
-      FROM unnest($1) AS changed (customer_id)
-      ON CONFLICT (customer_id) DO UPDATE SET
-        version = greatest(stored.version + 1, excluded.version), total = excluded.total, head = excluded.head
-      RETURNING stored.customer_id, stored.total)
-    SELECT json_agg(customer_id) FROM counted WHERE total > /*counted*/ 2000 /*end*/$sql$,
+      FROM unnest($1, $2) AS changed (customer_id, added)
+      ON CONFLICT (customer_id) DO UPDATE SET version = greatest(stored.version + 1, excluded.version),
+        total = stored.total + excluded.total, head = excluded.head
+      RETURNING stored.customer_id, stored.total, stored.counted)
+    SELECT json_agg(customer_id) FROM saved WHERE NOT counted AND total > /*counted*/ 2000 /*end*/$sql$,
     VARIADIC fatura.tables_at(p_customer_id, p_is_spread, 'customers', 'invoices'))
-  INTO v_large USING p_customers::text[], p_now;
+  INTO v_large USING p_customers::text[], p_added::bigint[], p_now;
   RETURN coalesce(v_large, '[]');
 END $body$;

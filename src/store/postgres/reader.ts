@@ -1,7 +1,6 @@
-import { isForHead } from '../read-model/counting.ts'
+import { isForHead, type SumRow, toSum } from '../read-model/counting.ts'
 import { rowFilterNames } from '../read-model/filters.ts'
 import type { SearchWord } from '../read-model/search.ts'
-import { readSums } from '../read-model/sums.ts'
 import {
   type InvoicePage,
   type InvoiceQuery,
@@ -108,7 +107,11 @@ export async function openPostgresReader(url: string, sharedBy = 1): Promise<Pos
     async readSums(customerId) {
       const synced_at = await freshness()
       const [row] = await call<SumsRow>('sums', customerId)
-      return { sums: readSums(row?.sums ?? null), version: row?.version ?? 0, synced_at }
+      return {
+        sums: (JSON.parse(row?.sums ?? '[]') as SumRow[]).map(toSum),
+        version: row?.version ?? 0,
+        synced_at,
+      }
     },
     async readSnapshot(customerId) {
       const synced_at = await freshness()

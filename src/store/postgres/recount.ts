@@ -1,18 +1,9 @@
 /** Compares totals, first pages and counters with the rows: without a lock, and without writing. */
 import type pg from 'pg'
 import type { PoolClient } from 'pg'
-import { countedAbove, spans } from '../read-model/counting.ts'
+import { countedAbove, counterColumns } from '../read-model/counting.ts'
 import type { OnRecounted } from '../store.ts'
-import {
-  countAll,
-  countedStates,
-  dayOfIssue,
-  everyState,
-  forgetCounts,
-  readHead,
-  saveCustomer,
-  sumAll,
-} from './counts.ts'
+import { readHead, saveCustomers, setCounted } from './counts.ts'
 import { isSpread } from './spread.ts'
 import { explain, transact } from './transact.ts'
 
@@ -33,18 +24,11 @@ const ofStretch = 'customer_id >= $1 AND customer_id < $2'
 
 const makeCheck = (within: string, headOf: string) => `
   WITH
-    kept AS (SELECT customer_id, total, counted, head, sums FROM fatura.customers WHERE ${within}),
+    kept AS (SELECT customer_id, total, counted, head FROM fatura.customers WHERE ${within}),
     found AS (SELECT customer_id, count(*) AS n FROM fatura.invoices WHERE ${within} GROUP BY customer_id),
-    large AS (
-      SELECT customer_id, ${dayOfIssue} AS day, status, ix_status FROM fatura.invoices
-      WHERE ${within} AND customer_id IN (SELECT customer_id FROM kept WHERE counted)),
-    days AS (SELECT customer_id, day, ${countedStates} FROM large GROUP BY customer_id, day, ${everyState}),
     expected AS (
-      SELECT customer_id, ${spans.day} AS span, day AS start, status, ix, n FROM days
-      UNION ALL
-      SELECT customer_id, ${spans.stretch}, day & ${-spans.stretch}, status, ix, sum(n) FROM days GROUP BY 1, 3, 4, 5
-      UNION ALL
-      SELECT customer_id, ${spans.all}, 0, status, ix, sum(n) FROM days GROUP BY 1, 4, 5),
+      SELECT customer_id, ${counterColumns('postgres')} FROM fatura.invoices
+      WHERE ${within} AND customer_id IN (SELECT customer_id FROM kept WHERE counted) GROUP BY 1, 2, 3, 4, 5),
     wrong AS (
       SELECT customer_id FROM kept FULL JOIN found USING (customer_id)
       WHERE coalesce(total, 0) <> coalesce(n, 0) OR NOT coalesce(counted, false) AND coalesce(n, 0) > ${countedAbove}
@@ -53,12 +37,11 @@ const makeCheck = (within: string, headOf: string) => `
       WHERE coalesce(head, '') <> ${readHead(headOf)}
       UNION ALL
       SELECT customer_id FROM expected e
-      FULL JOIN (SELECT * FROM fatura.counts WHERE ${within}) k USING (customer_id, span, start, status, ix)
-      WHERE e.n IS DISTINCT FROM k.n)
+      FULL JOIN (SELECT * FROM fatura.counts WHERE ${within}) k USING (customer_id, month, status, currency, ix)
+      WHERE (e.n, e.high, e.low) IS DISTINCT FROM (k.n, k.high, k.low))
   SELECT coalesce(sum(n), 0)::bigint AS invoices, (
     SELECT coalesce(json_object_agg(customer_id, n), '{}')
-    FROM (SELECT customer_id, count(*) AS n FROM wrong GROUP BY customer_id) each) AS wrong, (
-    SELECT coalesce(json_object_agg(customer_id, sums), '{}') FROM kept WHERE counted OR sums IS NOT NULL) AS sums
+    FROM (SELECT customer_id, count(*) AS n FROM wrong GROUP BY customer_id) each) AS wrong
   FROM found`
 
 const checkStretch = makeCheck(ofStretch, 'each.customer_id')
@@ -67,18 +50,12 @@ const checkCustomer = makeCheck('customer_id = $1', '$1')
 
 interface Checked {
   invoices: number
-  /** Number of wrong totals, counters and sums of each customer that has any. */
+  /** Number of wrong totals, first pages and counters of each customer that has any. */
   wrong: Record<string, number>
-  /** The kept sums of each customer with counters. */
-  sums: Record<string, string | null>
 }
 
-async function check(client: PoolClient, stretch: Stretch): Promise<Checked> {
-  const checked = await (isSpread(client) ? checkApart(client, stretch) : checkTogether(client, stretch))
-  for (const [customerId, kept] of Object.entries(checked.sums))
-    if (kept !== (await sumAll(client, customerId)))
-      checked.wrong[customerId] = (checked.wrong[customerId] ?? 0) + 1
-  return checked
+function check(client: PoolClient, stretch: Stretch): Promise<Checked> {
+  return isSpread(client) ? checkApart(client, stretch) : checkTogether(client, stretch)
 }
 
 async function checkTogether(client: PoolClient, { from, end }: Stretch): Promise<Checked> {
@@ -92,7 +69,7 @@ async function checkApart(client: PoolClient, { from, end }: Stretch): Promise<C
     anything.map(table => `SELECT customer_id FROM fatura.${table} WHERE ${ofStretch}`).join(' UNION '),
     [from, end],
   )
-  const all: Checked = { invoices: 0, wrong: {}, sums: {} }
+  const all: Checked = { invoices: 0, wrong: {} }
   for (const { customer_id } of customers) {
     const { rows } = await client.query<Checked>({
       name: 'check-customer',
@@ -101,7 +78,6 @@ async function checkApart(client: PoolClient, { from, end }: Stretch): Promise<C
     })
     all.invoices += rows[0]?.invoices ?? 0
     Object.assign(all.wrong, rows[0]?.wrong)
-    Object.assign(all.sums, rows[0]?.sums)
   }
   return all
 }
@@ -165,13 +141,12 @@ function repairCustomer(pool: pg.Pool, customerId: string): Promise<number> {
 
 /** Counts a customer again, whatever was kept of it. The caller has locked it. */
 async function recountCustomer(client: PoolClient, customerId: string): Promise<void> {
-  const { rows } = await client.query<{ n: number }>(
-    'SELECT count(*) AS n FROM fatura.invoices WHERE customer_id = $1',
+  await client.query('DELETE FROM fatura.counts WHERE customer_id = $1', [customerId])
+  await setCounted(client, customerId, false)
+  const { rows } = await client.query<{ wrong_by: number }>(
+    `SELECT (SELECT count(*) FROM fatura.invoices WHERE customer_id = $1)
+       - (SELECT total FROM fatura.customers WHERE customer_id = $1) AS wrong_by`,
     [customerId],
   )
-  const total = rows[0]?.n ?? 0
-  const isLarge = total > countedAbove
-  if (isLarge) await countAll(client, customerId)
-  else await forgetCounts(client, customerId)
-  await saveCustomer(client, customerId, total, isLarge ? await sumAll(client, customerId) : null)
+  await saveCustomers(client, [{ customerId, added: rows[0]?.wrong_by ?? 0 }])
 }

@@ -1,7 +1,8 @@
 /** Documents and names of invoices, written in bulk within a transaction. */
 import type { PoolClient } from 'pg'
-import type { Invoice } from '../../invoice.ts'
+import type { Invoice, InvoiceKey } from '../../invoice.ts'
 import { serializeSummary } from '../../invoice-json.ts'
+import type { Countable } from '../read-model/counting.ts'
 import { relink } from '../shared/links.ts'
 import type { Counting } from './counts.ts'
 import { searchColumns } from './search-columns.ts'
@@ -17,7 +18,8 @@ export async function relinkInvoices(
   await counting.lock(invoices.map(({ customer_id }) => customer_id))
   const searches = invoices.map(searchColumns)
   const bytes = (text: string | null) => (text === null ? null : Buffer.from(text))
-  const { rows } = await client.query<{ customer_id: string; issued_at: number }>({
+  const stored = await readStored(client, invoices)
+  const { rows } = await client.query<{ customer_id: string; id: string }>({
     name: 'relink-invoices',
     text: `
       UPDATE fatura.invoices AS stored SET ix_status = given.ix_status, search_text = given.search_text,
@@ -26,7 +28,7 @@ export async function relinkInvoices(
         AS given (customer_id, id, ix_status, search_text, long_text, search_ids, summary)
       WHERE stored.customer_id = given.customer_id AND stored.id = given.id
         ${ofCustomers(client, 'stored.customer_id', '$1')}
-      RETURNING stored.customer_id, stored.issued_at`,
+      RETURNING stored.customer_id, stored.id`,
     values: [
       invoices.map(({ customer_id }) => customer_id),
       invoices.map(({ id }) => id),
@@ -37,6 +39,27 @@ export async function relinkInvoices(
       invoices.map(serializeSummary),
     ],
   })
-  for (const { customer_id, issued_at } of rows) counting.note(customer_id, issued_at)
+  const statuses = new Map(invoices.map(invoice => [keyOf(invoice), invoice.ix_status]))
+  for (const row of rows) {
+    const before = stored.get(keyOf(row))
+    if (before !== undefined)
+      counting.note(row.customer_id, before, { ...before, ix_status: statuses.get(keyOf(row)) ?? null })
+  }
   await relink(createDb(client, true), invoices)
+}
+
+function keyOf({ customer_id, id }: InvoiceKey): string {
+  return `${customer_id} ${id}`
+}
+
+/** What counters know of invoices, as they are stored. */
+async function readStored(client: PoolClient, keys: readonly InvoiceKey[]): Promise<Map<string, Countable>> {
+  const { rows } = await client.query<InvoiceKey & Countable>({
+    name: 'read-countable',
+    text: `
+      SELECT customer_id, id, issued_at, status, ix_status, currency, total_cents FROM fatura.invoices
+      WHERE customer_id = ANY ($1) AND id = ANY ($2)`,
+    values: [[...new Set(keys.map(({ customer_id }) => customer_id))], keys.map(({ id }) => id)],
+  })
+  return new Map(rows.map(row => [keyOf(row), row]))
 }

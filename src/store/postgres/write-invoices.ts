@@ -2,6 +2,7 @@
 import type { PoolClient } from 'pg'
 import type { InvoiceKey, InvoiceRecord } from '../../invoice.ts'
 import { serializeLines, serializeSummary } from '../../invoice-json.ts'
+import type { Countable } from '../read-model/counting.ts'
 import { askForClients, deleteLink, linkOf, saveTombstone } from '../shared/links.ts'
 import { type KnownInvoice, stampOf } from '../store.ts'
 import { callAtShards } from './at-shards.ts'
@@ -48,7 +49,7 @@ export async function saveInvoices(
     })),
   )
   await counting.lock(given.map(customerOf))
-  const answers = await callAtShards<Stamped, [place: number, issuedBefore: number | null][]>(
+  const answers = await callAtShards<Stamped, [place: number, before: CountableRow | null][]>(
     client,
     'save_invoices',
     given,
@@ -58,14 +59,20 @@ export async function saveInvoices(
   let changed = 0
   for (const { some, told } of answers) {
     changed += told.length
-    for (const [place, issuedBefore] of told) {
+    for (const [place, before] of told) {
       const { invoice, issued_at } = some[place - 1] as Stamped
-      if (issuedBefore === null) counting.note(invoice.customer_id, issued_at)
-      else counting.note(invoice.customer_id, issued_at, issuedBefore)
+      counting.note(invoice.customer_id, before && readCountable(before), { ...invoice, issued_at })
     }
   }
   await askForClients(createDb(client, true), given)
   return changed
+}
+
+/** As fatura.save_invoices returns it. */
+type CountableRow = [number, string, string | null, string, number]
+
+function readCountable([issued_at, status, ix_status, currency, total_cents]: CountableRow): Countable {
+  return { issued_at, status, ix_status, currency, total_cents }
 }
 
 interface Stamped extends InvoiceRecord {
@@ -146,13 +153,14 @@ export async function removeInvoice(
 ): Promise<boolean> {
   const key = [customerId, invoiceId]
   await counting.lock([customerId])
-  const { rows } = await client.query<{ issued_at: number }>(
-    'DELETE FROM fatura.invoices WHERE customer_id = $1 AND id = $2 RETURNING issued_at',
+  const { rows } = await client.query<Countable>(
+    `DELETE FROM fatura.invoices WHERE customer_id = $1 AND id = $2
+     RETURNING issued_at, status, ix_status, currency, total_cents`,
     key,
   )
   await client.query('DELETE FROM fatura.invoice_lines WHERE customer_id = $1 AND invoice_id = $2', key)
   await deleteLink(createDb(client, true), customerId, invoiceId)
-  for (const { issued_at } of rows) counting.note(customerId, issued_at)
+  for (const row of rows) counting.note(customerId, row, null)
   return rows.length !== 0
 }
 

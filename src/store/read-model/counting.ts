@@ -1,9 +1,10 @@
 /**
- * Counters keep totals and deep pages cheap. Every customer has a total; a customer of many invoices also has counters of
- * them by day, by stretches of 32 days and over all, each by status and ix_status. They are written in the transaction
- * that changes the rows, by counting the days it touched again.
+ * Counters keep totals, sums and deep pages of large customers cheap. Every customer has a total; a customer of many invoices also
+ * has a counter for each month, status, ix_status and currency of its invoices: their number, and the sum of their totals. The
+ * transaction that changes rows adds to them what it changed.
  */
-import { defaultPageSize } from '../../invoice.ts'
+import { dayMs, lastDayOf, monthOf } from '../../calendar.ts'
+import { defaultPageSize, type InvoiceStatus, type InvoiceSum } from '../../invoice.ts'
 import type { InvoiceQuery } from '../store.ts'
 import { type FilterName, filterNames, type InvoiceFilter } from './filters.ts'
 
@@ -17,7 +18,7 @@ export const countedAbove = 2_000
 export const headSize = defaultPageSize
 
 /** How many customers that changed within one transaction are held in memory. */
-export const heldAtMost = 10_000
+export const heldAtMost = 100_000
 
 /** The filters that counters know. With any other, a large customer's rows are looked at, as a small one's. */
 const countedFilters: readonly FilterName[] = ['status', 'ix_status', 'issued_from', 'issued_before']
@@ -38,85 +39,118 @@ export function isForHead(query: InvoiceQuery): boolean {
   return query.page === 1 && query.page_size === headSize && !isFiltered(query)
 }
 
-export const dayLength = 86_400_000
-
-/** How many days a counter covers; 0 is all of them. Stretches have one length, so that no calendar is needed. */
-export const spans = { all: 0, day: 1, stretch: 32 } as const
-
-/**
- * Which invoices a counter counts: of one status or of any (''), and with one ix_status ('=settled'), with none ('-') or
- * whatever it is (''). Each invoice is in four counters of a span, so that every filter reads one.
- */
-export interface State {
+/** The parts of an invoice that counters know. */
+export interface Countable {
+  issued_at: number
   status: string
-  ix: string
+  ix_status: string | null
+  currency: string
+  total_cents: number
 }
 
+/** A counter, or what is added to one. A sum is in two parts: integers end at 2^63 in the engines, and at 2^53 here. */
+export type Counter = [
+  month: string,
+  status: string,
+  currency: string,
+  ix: string,
+  n: number,
+  high: number,
+  low: number,
+]
+
+const lowBits = 24
+
+/** The `ix_status` in a counter's key, where none is no null. */
 export function ixOf(ixStatus: string | null): string {
   return ixStatus === null ? '-' : `=${ixStatus}`
 }
 
-/** The state that a question's filters ask for. */
-export function stateAsked(filters: Pick<InvoiceFilter, 'status' | 'ix_status'>): State {
-  const { status = '', ix_status } = filters
-  return { status, ix: ix_status === undefined ? '' : ixOf(ix_status) }
+const monthOfIssue = {
+  sqlite: "strftime('%Y-%m', issued_at / 1000.0, 'unixepoch')",
+  postgres: "to_char(to_timestamp(issued_at / 1000.0::float8) AT TIME ZONE 'UTC', 'YYYY-MM')",
 }
 
-/** The UTC day of a moment, counted from the epoch. */
-export function dayOf(milliseconds: number): number {
-  return Math.floor(milliseconds / dayLength)
+const sumsOfRows = `count(*) AS n, sum(total_cents >> ${lowBits}) AS high, sum(total_cents & ${2 ** lowBits - 1}) AS low`
+
+/** The columns of a statement over invoices that makes counters, grouped by the first four. */
+export function counterColumns(engine: keyof typeof monthOfIssue): string {
+  return `${monthOfIssue[engine]} AS month, status, currency, coalesce('=' || ix_status, '-') AS ix, ${sumsOfRows}`
 }
 
-/** The first day of the stretch that holds a day. */
-export function stretchOf(day: number): number {
-  return Math.floor(day / spans.stretch) * spans.stretch
+/** The columns of a statement that makes sums, of counters or of invoices, grouped by the first three. */
+export const sumsOfCounters = 'month, status, currency, sum(n) AS n, sum(high) AS high, sum(low) AS low'
+export function sumsOfInvoices(engine: keyof typeof monthOfIssue): string {
+  return `${monthOfIssue[engine]} AS month, status, currency, ${sumsOfRows}`
 }
 
-/** Days from `first` up to, not including, `end`. */
-export interface Days {
-  first: number
-  end: number
+export type SumRow = [
+  month: string,
+  status: InvoiceStatus,
+  currency: string,
+  n: number,
+  high: number,
+  low: number,
+]
+
+export function toSum([month, status, currency, count, high, low]: SumRow): InvoiceSum {
+  return { currency, status, month, count, total_cents: (BigInt(high) << BigInt(lowBits)) + BigInt(low) }
 }
 
-/** Further than any date reaches. */
-export const everyDay: Days = { first: -(2 ** 30), end: 2 ** 30 }
-
-/** The counters that cover a range of days exactly, latest first: days at its ends, stretches between. */
-export function coverDays({ first, end }: Days): { span: number; first: number; end: number }[] {
-  const [from, to] = [stretchOf(first + spans.stretch - 1), stretchOf(end)]
-  const parts =
-    from >= to
-      ? [{ span: spans.day, first, end }]
-      : [
-          { span: spans.day, first: to, end },
-          { span: spans.stretch, first: from, end: to },
-          { span: spans.day, first, end: from },
-        ]
-  return parts.filter(part => part.first < part.end)
+/** From a month's first moment up to, not including, the next month's. */
+export function boundsOf(month: string): { from: number; before: number } {
+  return { from: Date.parse(`${month}-01`), before: Date.parse(lastDayOf(month)) + dayMs }
 }
 
-/** What a transaction changed: the customers, and of those with counters the days. */
+interface Change {
+  /** Invoices that came, less those that went. */
+  added: number
+  /** Of a customer with counters. */
+  counters: Map<string, Counter>
+}
+
+/** What a transaction changed. */
 export class Changes {
-  readonly customers = new Map<string, { counted: boolean; days: Set<number> }>()
+  readonly customers = new Map<string, Change>()
+  private readonly known = new Map<string, boolean>()
 
-  /** Tells of a customer, before any of its changes. */
-  add(customerId: string, counted: boolean): void {
-    if (!this.known.has(customerId)) this.known.set(customerId, counted)
+  /** To be called before any change of a customer is noted. */
+  add(customerId: string, isCounted: boolean): void {
+    this.known.set(customerId, isCounted)
   }
 
   has(customerId: string): boolean {
     return this.known.has(customerId)
   }
 
-  /** An invoice of that moment came, went or changed. */
-  note(customerId: string, ...moments: number[]): void {
-    let entry = this.customers.get(customerId)
-    if (entry === undefined) {
-      entry = { counted: this.known.get(customerId) ?? false, days: new Set() }
-      this.customers.set(customerId, entry)
+  /** An invoice changed, or came, or went: null where there was or is none. */
+  note(customerId: string, before: Countable | null, after: Countable | null): void {
+    let change = this.customers.get(customerId)
+    if (change === undefined) {
+      change = { added: 0, counters: new Map() }
+      this.customers.set(customerId, change)
     }
-    if (entry.counted) for (const moment of moments) entry.days.add(dayOf(moment))
+    change.added += Number(after !== null) - Number(before !== null)
+    if (this.known.get(customerId) !== true) return
+    if (before !== null) countInvoice(change.counters, before, -1)
+    if (after !== null) countInvoice(change.counters, after, 1)
   }
+}
 
-  private readonly known = new Map<string, boolean>()
+/** Adds an invoice to its counter, or takes it away. */
+function countInvoice(counters: Map<string, Counter>, invoice: Countable, sign: 1 | -1): void {
+  const { issued_at, status, ix_status, currency, total_cents } = invoice
+  const [month, ix] = [monthOf(issued_at), ixOf(ix_status)]
+  const key = JSON.stringify([month, status, currency, ix])
+  const counter = counters.get(key) ?? [month, status, currency, ix, 0, 0, 0]
+  const high = Math.floor(total_cents / 2 ** lowBits)
+  counter[4] += sign
+  counter[5] += sign * high
+  counter[6] += sign * (total_cents - high * 2 ** lowBits)
+  counters.set(key, counter)
+}
+
+/** The counters that change by anything. */
+export function changedCounters({ counters }: Change): Counter[] {
+  return [...counters.values()].filter(([, , , , ...amounts]) => amounts.some(amount => amount !== 0))
 }

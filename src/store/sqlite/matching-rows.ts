@@ -2,7 +2,7 @@ import { countPages } from '../../invoice.ts'
 import { conditionsOf } from '../read-model/filters.ts'
 import type { InvoiceQuery } from '../store.ts'
 
-type Value = string | number
+export type Value = string | number
 
 /** The place of a page, once its total is known. */
 export function clampPage({ page, page_size }: InvoiceQuery, total: number): { page: number; skip: number } {

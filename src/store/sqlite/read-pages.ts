@@ -1,7 +1,13 @@
 /** Pages of lists and searches: several statements, all from one snapshot of the connection. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import { isCountable, isFiltered } from '../read-model/counting.ts'
-import { readSums, sumColumns } from '../read-model/sums.ts'
+import {
+  isCountable,
+  isFiltered,
+  type SumRow,
+  sumsOfCounters,
+  sumsOfInvoices,
+  toSum,
+} from '../read-model/counting.ts'
 import type { CustomerSums, InvoicePage, InvoiceQuery, Snapshot } from '../store.ts'
 import { clampPage, matchingRows } from './matching-rows.ts'
 import { seekByCounters } from './seek-by-counters.ts'
@@ -9,11 +15,9 @@ import { seekByCounters } from './seek-by-counters.ts'
 /** As bytes, which go to the socket as they are: decoding and encoding them would take longer than reading them. */
 export const joinSummaries = "CAST(group_concat(summary, ',') AS BLOB)"
 
-/** Sums by currency, status and month, as the JSON text that is kept; a condition may follow. */
-export function makeSums(condition = ''): string {
-  return `SELECT json_group_array(json_array(currency, status, month, n, high, low)) AS sums FROM (
-    SELECT ${sumColumns('sqlite')} FROM invoices INDEXED BY invoices_in_order
-    WHERE customer_id = ?1 ${condition} GROUP BY 1, 2, 3)`
+/** Sums by month, status and currency. */
+function sumsOf(columns: string, table: string): string {
+  return `SELECT ${columns} FROM ${table} WHERE customer_id = ?1 GROUP BY 1, 2, 3`
 }
 
 /** Number of matches that are noted on the way; those that follow are only counted. */
@@ -38,8 +42,6 @@ interface Standing {
   synced_at: number | null
 }
 
-type SumsRow = Pick<Standing, 'version' | 'synced_at'> & { sums: string | null }
-
 export function readPages(db: DatabaseSync) {
   const prepare = prepareOnce(db)
   const begin = db.prepare('BEGIN')
@@ -49,11 +51,10 @@ export function readPages(db: DatabaseSync) {
   const summariesAt = db.prepare(
     `SELECT ${joinSummaries} AS summaries FROM json_each(?1) CROSS JOIN invoices ON invoices.rowid = value`,
   )
-  const seek = seekByCounters(db, prepare)
-  const sumsKept = db.prepare(
-    'SELECT version, sums, synced_at FROM freshness LEFT JOIN customers ON customer_id = ?1',
-  )
-  const sumsMade = db.prepare(makeSums())
+  const seek = seekByCounters(prepare)
+  const sumCounters = db.prepare(sumsOf(sumsOfCounters, 'counts'))
+  const sumInvoices = db.prepare(sumsOf(sumsOfInvoices('sqlite'), 'invoices INDEXED BY invoices_in_order'))
+  for (const statement of [sumCounters, sumInvoices]) statement.setReturnArrays(true)
 
   function readStanding(customerId: string): Standing {
     return standing.get(customerId) as unknown as Standing
@@ -110,9 +111,9 @@ export function readPages(db: DatabaseSync) {
     readSums(customerId: string): CustomerSums {
       begin.run()
       try {
-        const { version, sums, synced_at } = sumsKept.get(customerId) as unknown as SumsRow
-        const text = sums ?? String(sumsMade.get(customerId)?.sums)
-        return { sums: readSums(text), version: version ?? 0, synced_at }
+        const { version, counted, synced_at } = readStanding(customerId)
+        const rows = (counted === 1 ? sumCounters : sumInvoices).all(customerId) as unknown as SumRow[]
+        return { sums: rows.map(toSum), version: version ?? 0, synced_at }
       } finally {
         end.run()
       }

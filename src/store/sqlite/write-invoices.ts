@@ -2,6 +2,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { Invoice, InvoiceKey } from '../../invoice.ts'
 import { serializeSummary } from '../../invoice-json.ts'
+import type { Countable } from '../read-model/counting.ts'
 import { searchText } from '../read-model/search.ts'
 import type { Db } from '../shared/db.ts'
 import { deleteLink, relink, saveLinks, saveTombstone } from '../shared/links.ts'
@@ -26,7 +27,7 @@ export function writeInvoices(
       summary = excluded.summary, observed_at = excluded.observed_at`)
   const touchInvoice = db.prepare('UPDATE invoices SET observed_at = ?3 WHERE customer_id = ?1 AND id = ?2')
   const findInvoice = db.prepare(`
-    SELECT summary, search_text, search_ids, issued_at, observed_at FROM invoices
+    SELECT summary, search_text, search_ids, observed_at, ${countable} FROM invoices
     WHERE customer_id = ?1 AND id = ?2`)
   const findKnown = db.prepare(`
     SELECT summary, observed_at, claim FROM invoices
@@ -36,18 +37,18 @@ export function writeInvoices(
     INSERT INTO invoice_lines (customer_id, invoice_id, lines) VALUES (?1, ?2, ?3)
     ON CONFLICT (customer_id, invoice_id) DO UPDATE SET lines = excluded.lines WHERE lines <> excluded.lines`)
   const deleteInvoice = db.prepare(
-    'DELETE FROM invoices WHERE customer_id = ?1 AND id = ?2 RETURNING issued_at',
+    `DELETE FROM invoices WHERE customer_id = ?1 AND id = ?2 RETURNING ${countable}`,
   )
   const deleteLines = db.prepare('DELETE FROM invoice_lines WHERE customer_id = ?1 AND invoice_id = ?2')
   const relinkInvoice = db.prepare(`
     UPDATE invoices SET ix_status = ?3, search_text = ?4, search_ids = ?5, summary = ?6
-    WHERE customer_id = ?1 AND id = ?2 RETURNING issued_at`)
+    WHERE customer_id = ?1 AND id = ?2`)
 
   /** Says whether anything but the moment of its observation changed; null when what is stored was observed later. */
   function saveOne(row: InvoiceRow, observedAt: number): boolean | null {
     const { customer_id, id, issued_at, search_text, search_ids, summary, lines } = row
-    const stored = findInvoice.get(customer_id, id)
-    if (stored !== undefined && Number(stored.observed_at) > observedAt) return null
+    const stored = findInvoice.get(customer_id, id) as StoredRow | undefined
+    if (stored !== undefined && stored.observed_at > observedAt) return null
     const isChanged =
       stored?.summary !== summary || stored.search_text !== search_text || stored.search_ids !== search_ids
     if (isChanged)
@@ -73,7 +74,7 @@ export function writeInvoices(
           ? 0
           : deleteLines.run(customer_id, id).changes
     if (!isChanged && changes === 0) return false
-    counts.note(customer_id, issued_at, Number(stored?.issued_at ?? issued_at))
+    counts.note(customer_id, stored ?? null, row)
     return true
   }
 
@@ -81,8 +82,10 @@ export function writeInvoices(
     const { customer_id, id, ix_status } = invoice
     const { search_text, search_ids } = searchText(invoice)
     const summary = serializeSummary(invoice)
-    const found = relinkInvoice.get(customer_id, id, ix_status, search_text, search_ids, summary)
-    if (found !== undefined) counts.note(customer_id, Number(found.issued_at))
+    const stored = findInvoice.get(customer_id, id) as StoredRow | undefined
+    if (stored === undefined) return
+    relinkInvoice.run(customer_id, id, ix_status, search_text, search_ids, summary)
+    counts.note(customer_id, stored, { ...stored, ix_status })
   }
 
   /** Says whether there was such an invoice. */
@@ -92,7 +95,7 @@ export function writeInvoices(
       const gone = deleteInvoice.get(customerId, invoiceId)
       deleteLines.run(customerId, invoiceId)
       if (gone === undefined) return false
-      counts.note(customerId, Number(gone.issued_at))
+      counts.note(customerId, gone as unknown as Countable, null)
       return true
     })
   }
@@ -138,5 +141,10 @@ export function writeInvoices(
     },
   }
 }
+
+/** The columns of `Countable`. */
+const countable = 'issued_at, status, ix_status, currency, total_cents'
+
+type StoredRow = Countable & { summary: string; search_text: string; search_ids: string; observed_at: number }
 
 type KnownRow = { summary: string; observed_at: number; claim: string | null }

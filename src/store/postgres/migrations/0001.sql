@@ -59,19 +59,19 @@ CREATE TABLE fatura.customers (
   total       bigint NOT NULL DEFAULT 0,
   counted     boolean NOT NULL DEFAULT false,
   -- Page 1 as it is asked for by default: the newest summaries, as they are sent.
-  head        text COLLATE "C" NOT NULL DEFAULT '',
-  -- Sums by currency, status and month, beside counters; see src/store/read-model/sums.ts.
-  sums        text COLLATE "C"
+  head        text COLLATE "C" NOT NULL DEFAULT ''
 );
 
 CREATE TABLE fatura.counts (
   customer_id text COLLATE "C" NOT NULL,
-  span        integer NOT NULL,
+  month       text COLLATE "C" NOT NULL,
   status      text COLLATE "C" NOT NULL,
+  currency    text COLLATE "C" NOT NULL,
   ix          text COLLATE "C" NOT NULL,
-  start       integer NOT NULL,
   n           bigint NOT NULL,
-  PRIMARY KEY (customer_id, span, status, ix, start)
+  high        bigint NOT NULL,
+  low         bigint NOT NULL,
+  PRIMARY KEY (customer_id, month, status, currency, ix)
 );
 
 CREATE TABLE fatura.streams (

@@ -52,21 +52,21 @@ CREATE TABLE customers (
   -- Whether there are counters: only for a customer of many invoices.
   counted     INTEGER NOT NULL DEFAULT 0,
   -- The newest summaries, joined as they are sent: the page that most ask for.
-  head        BLOB NOT NULL DEFAULT x'',
-  -- Sums by currency, status and month, beside counters; see src/store/read-model/sums.ts.
-  sums        TEXT
+  head        BLOB NOT NULL DEFAULT x''
 ) STRICT;
 
--- Number of invoices of a state a customer has: in all (span 0), in 32 days, in a day. Days count from the epoch.
--- '' is any status; ix is '=' and the ix_status, '-' for none, or '' for any.
+-- Number of a customer's invoices of a UTC month (YYYY-MM), status, ix_status and currency, and the sum of their totals:
+-- high * 2^24 + low. ix is '=' and the ix_status, or '-' for none.
 CREATE TABLE counts (
   customer_id TEXT NOT NULL,
-  span        INTEGER NOT NULL,
+  month       TEXT NOT NULL,
   status      TEXT NOT NULL,
+  currency    TEXT NOT NULL,
   ix          TEXT NOT NULL,
-  start       INTEGER NOT NULL,
   n           INTEGER NOT NULL,
-  PRIMARY KEY (customer_id, span, status, ix, start)
+  high        INTEGER NOT NULL,
+  low         INTEGER NOT NULL,
+  PRIMARY KEY (customer_id, month, status, currency, ix)
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE streams (
