@@ -1,18 +1,24 @@
 /** How many requests a second, what each costs, and how that stands to what is possible at all. */
 
-import { startTargets } from '../load/targets.ts'
+import { questions, startTargets } from '../load/targets.ts'
 import type { Options } from '../options.ts'
 import { figures, type Rounds, ratios, runRounds, typical } from '../rounds.ts'
 import type { SeededStore } from '../seed/stores.ts'
 import { formatTable, show, spread } from '../statistics.ts'
 
-/** Whose rate is compared with whose. */
-const pairs = [
+/** Lists whose rates are compared. */
+const compared = [
   ['service-sqlite', 'f1', 'Fatura on SQLite / F1'],
-  ['service-sqlite', 'f0', 'Fatura on SQLite / F0'],
   ['service-postgres', 'f2', 'Fatura on PostgreSQL / F2'],
   ['service-postgres', 'peer', 'Fatura on PostgreSQL / peer'],
   ['peer', 'f2', 'Peer / F2'],
+] as const
+
+const pairs = [
+  ...compared.flatMap(([left, right, name]) =>
+    Object.values(questions).map(each => [left + each.key, right + each.key, name + each.name] as const),
+  ),
+  ['service-sqlite', 'f0', 'Fatura on SQLite / F0'],
   ['service-sqlite-detail', 'service-sqlite', 'SQLite: detail / list'],
   ['service-sqlite-304', 'service-sqlite', 'SQLite: 304 / list'],
   ['service-postgres-detail', 'service-postgres', 'PostgreSQL: detail / list'],

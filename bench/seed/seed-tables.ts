@@ -34,15 +34,21 @@ export function seedSqliteFloor(folder: string, shape: Shape): Promise<string> {
     db.exec(`
       PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF;
       CREATE TABLE rows (
-        customer_id TEXT, issued_at TEXT, id TEXT, summary TEXT NOT NULL,
+        customer_id TEXT, issued_at TEXT, id TEXT, status TEXT NOT NULL, summary TEXT NOT NULL,
         PRIMARY KEY (customer_id, issued_at DESC, id DESC)
       ) STRICT, WITHOUT ROWID;
       CREATE TABLE totals (customer_id TEXT PRIMARY KEY, total INTEGER NOT NULL) STRICT, WITHOUT ROWID`)
-    const insert = db.prepare('INSERT INTO rows VALUES (?, ?, ?, ?)')
+    const insert = db.prepare('INSERT INTO rows VALUES (?, ?, ?, ?, ?)')
     for (const batch of makeInvoices(shape, 'the SQLite floor')) {
       db.exec('BEGIN')
       for (const invoice of batch)
-        insert.run(invoice.customer_id, invoice.issued_at, invoice.id, serializeSummary(invoice))
+        insert.run(
+          invoice.customer_id,
+          invoice.issued_at,
+          invoice.id,
+          invoice.status,
+          serializeSummary(invoice),
+        )
       db.exec('COMMIT')
       // Lets a signal through.
       await setImmediate()
@@ -59,14 +65,17 @@ export function seedPostgresTables(server: PostgresServer, shape: Shape): Promis
     await client.connect()
     try {
       await client.query(`
-        CREATE TABLE rows (customer_id text COLLATE "C", issued_at text COLLATE "C", id text COLLATE "C", summary text);
+        CREATE TABLE rows (customer_id text COLLATE "C", issued_at text COLLATE "C", id text COLLATE "C", status text, summary text);
         CREATE TABLE totals (customer_id text COLLATE "C" PRIMARY KEY, total bigint NOT NULL);
         ${createPeerTable}`)
       for (const batch of makeInvoices(shape, 'the PostgreSQL floor and the peer')) {
         const column = (name: keyof Invoice) => batch.map(invoice => invoice[name])
         await client.query(
-          'INSERT INTO rows SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[])',
-          [column('customer_id'), column('issued_at'), column('id'), batch.map(serializeSummary)],
+          'INSERT INTO rows SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[])',
+          [
+            ...(['customer_id', 'issued_at', 'id', 'status'] as const).map(column),
+            batch.map(serializeSummary),
+          ],
         )
         await client.query(insertPeerRows, [JSON.stringify(batch)])
       }

@@ -3,4 +3,4 @@ import { readFileSync } from 'node:fs'
 import { send, serve } from './listen.ts'
 
 const body = readFileSync(process.argv[2] as string)
-serve((_customerId, response) => send(response, body))
+serve((_customerId, _question, response) => send(response, body))

@@ -3,7 +3,7 @@
  * side by side on a pool, parameters validated, the answer serialised by its schema. No tokens, limits, logs, ETags.
  */
 import type { AddressInfo } from 'node:net'
-import { count, desc, eq, sql } from 'drizzle-orm'
+import { and, count, desc, eq, type SQL, sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/node-postgres'
 import Fastify from 'fastify'
 import pg from 'pg'
@@ -12,15 +12,19 @@ import { sayWhere } from './listen.ts'
 
 const db = drizzle(new pg.Pool({ connectionString: process.argv[2], max: 10 }))
 const ofCustomer = eq(invoices.customer_id, sql.placeholder('customer'))
-const countAll = db.select({ total: count() }).from(invoices).where(ofCustomer).prepare('count_invoices')
-const listPage = db
-  .select()
-  .from(invoices)
-  .where(ofCustomer)
-  .orderBy(desc(invoices.issued_at), desc(invoices.id))
-  .limit(sql.placeholder('limit'))
-  .offset(sql.placeholder('offset'))
-  .prepare('list_invoices')
+const prepare = (name: string, where: SQL | undefined) => ({
+  countAll: db.select({ total: count() }).from(invoices).where(where).prepare(`count_${name}`),
+  listPage: db
+    .select()
+    .from(invoices)
+    .where(where)
+    .orderBy(desc(invoices.issued_at), desc(invoices.id))
+    .limit(sql.placeholder('limit'))
+    .offset(sql.placeholder('offset'))
+    .prepare(`list_${name}`),
+})
+const every = prepare('every', ofCustomer)
+const ofStatus = prepare('of_status', and(ofCustomer, eq(invoices.status, sql.placeholder('status'))))
 
 const text = { type: 'string' }
 const nullableText = { type: ['string', 'null'] }
@@ -62,6 +66,7 @@ const schema = {
     properties: {
       page: { type: 'integer', minimum: 1, default: 1 },
       page_size: { type: 'integer', minimum: 1, maximum: 50, default: 10 },
+      status: { type: 'string' },
     },
   },
   response: {
@@ -81,16 +86,17 @@ const schema = {
 
 interface ListRoute {
   Params: { customerId: string }
-  Querystring: { page: number; page_size: number }
+  Querystring: { page: number; page_size: number; status?: string }
 }
 
 const app = Fastify({ logger: false, keepAliveTimeout: 72_000 })
 app.get<ListRoute>('/api/v1/client/:customerId/invoices', { schema }, async request => {
-  const { page, page_size } = request.query
+  const { page, page_size, status } = request.query
   const customer = request.params.customerId
+  const { countAll, listPage } = status === undefined ? every : ofStatus
   const [totals, rows] = await Promise.all([
-    countAll.execute({ customer }),
-    listPage.execute({ customer, limit: page_size, offset: (page - 1) * page_size }),
+    countAll.execute({ customer, status }),
+    listPage.execute({ customer, status, limit: page_size, offset: (page - 1) * page_size }),
   ])
   const total = totals[0]?.total ?? 0
   const total_pages = Math.ceil(total / page_size)

@@ -2,12 +2,18 @@
 import { createServer, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
+/** The questions of the lists that are compared. */
+export type Question = '' | '?page=2' | '?status=paid'
+
 /** Serves on a free port, says which, and ends with a signal. */
-export function serve(answer: (customerId: string, response: ServerResponse) => void): Server {
-  const server = createServer({ keepAliveTimeout: 72_000 }, (request, response) =>
+export function serve(
+  answer: (customerId: string, question: Question, response: ServerResponse) => void,
+): Server {
+  const server = createServer({ keepAliveTimeout: 72_000 }, (request, response) => {
     // The path is /api/v1/client/<customerId>/invoices.
-    answer((request.url as string).split('/', 5)[4] as string, response),
-  )
+    const [, , , , customerId = '', rest = ''] = (request.url as string).split('/', 6)
+    answer(customerId, rest.slice('invoices'.length) as Question, response)
+  })
   server.listen(0, '127.0.0.1', () => sayWhere((server.address() as AddressInfo).port))
   return server
 }
@@ -25,7 +31,7 @@ export function send(response: ServerResponse, body: string | Buffer): void {
   response.end(body)
 }
 
-/** What every server answers with around the rows: page 1 of 10. */
-export function writeFirstPage(summaries: string, total: number): string {
-  return `{"invoices":[${summaries}],"page":1,"page_size":10,"total":${total},"total_pages":${Math.ceil(total / 10)},"source":"synchronized_records"}`
+/** The answer of every server around the rows: a page of 10. */
+export function writePage(summaries: string, total: number, question: Question): string {
+  return `{"invoices":[${summaries}],"page":${question === '?page=2' ? 2 : 1},"page_size":10,"total":${total},"total_pages":${Math.ceil(total / 10)},"source":"synchronized_records"}`
 }

@@ -70,7 +70,7 @@ describe('the second wall', () => {
       "CREATE FUNCTION fatura.mine() RETURNS int LANGUAGE sql AS 'SELECT 1'",
       // What writers call has no rights of its own.
       "SELECT fatura.find_known('cus_ana', false, '{cus_ana}', '{in_a}')",
-      "SELECT fatura.count_customers('cus_ana', false, '{cus_ana}', 1)",
+      "SELECT fatura.count_customers('cus_ana', false, '{cus_ana}', '{1}', 1)",
       `SELECT fatura.save_invoices('cus_ana', false, ${Array(17).fill("'{}'")})`,
     ]
     for (const sql of attempts) await assert.rejects(runSql(roleUrl, sql), { code: '42501' }, sql)
