@@ -88,6 +88,7 @@ async function countCommands<Store extends ReadStore | WriteStore>(
   url: string,
   open: (url: string) => Promise<Store>,
   work: (store: Store) => Promise<unknown>,
+  isIgnored: (command: string) => boolean = () => false,
 ): Promise<number> {
   const proxy = await startProxy(t, url)
   const telling = '-c citus.log_remote_commands=on -c client_min_messages=notice'
@@ -95,7 +96,8 @@ async function countCommands<Store extends ReadStore | WriteStore>(
   proxy.answers.length = 0
   await work(store)
   await store.close()
-  return proxy.answers.join('').split('issuing ').length - 1
+  const [, ...commands] = proxy.answers.join('').split('issuing ')
+  return commands.filter(command => !isIgnored(command)).length
 }
 
 /** A store that knows how fresh its records are: it asks for that a few times a second, whatever else it is asked. */
@@ -165,7 +167,10 @@ describe('reads on Citus', { skip: skipCitus }, () => {
           store => store.readSnapshot(customer_id),
           store => store.readSums(customer_id),
         ]
-        for (const request of requests) sent.push(await countCommands(t, node, openKnowing, request))
+        // Freshness is asked for again when half a second has passed, as on a slow machine.
+        const isFreshness = (command: string) => command.includes('freshness')
+        for (const request of requests)
+          sent.push(await countCommands(t, node, openKnowing, request, isFreshness))
         // Tokens lie at the coordinator, and so does how fresh the records are.
         const atCoordinator = node === nodes[0] ? 0 : 1
         for (const ask of [

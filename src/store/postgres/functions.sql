@@ -96,7 +96,7 @@ DECLARE
   v_ix text := '=' || p_ix_status;
   v_first text := coalesce(to_char(to_timestamp(p_from / 1000.0::float8) AT TIME ZONE 'UTC', 'YYYY-MM'), '');
   v_last text := coalesce(to_char(to_timestamp((p_before - 1) / 1000.0::float8) AT TIME ZONE 'UTC', 'YYYY-MM'), '~');
-  v_froms bigint[]; v_befores bigint[]; v_ns bigint[]; v_skips bigint[]; v_skip bigint; v_ids text[];
+  v_froms bigint[]; v_befores bigint[]; v_ns bigint[]; v_skips bigint[]; v_skip bigint; v_n bigint; v_ids text[];
 BEGIN
   SELECT array_agg(extract(epoch FROM m.start)::bigint * 1000),
     array_agg(extract(epoch FROM m.start + interval '1 month')::bigint * 1000), array_agg(m.n)
@@ -110,10 +110,11 @@ BEGIN
     IF v_froms[v_at] < p_from OR v_befores[v_at] > p_before THEN
       v_froms[v_at] := greatest(v_froms[v_at], p_from);
       v_befores[v_at] := least(v_befores[v_at], p_before);
-      v_ns[v_at] := (
-        SELECT count(*) FROM fatura.invoices i
-        WHERE i.customer_id = p_customer_id AND i.issued_at >= v_froms[v_at] AND i.issued_at < v_befores[v_at]
-          AND (p_status IS NULL OR i.status = p_status) AND (p_ix_status IS NULL OR i.ix_status = p_ix_status));
+      -- Into a variable of its own: Citus cannot pass on an assignment to an element.
+      SELECT count(*) INTO v_n FROM fatura.invoices i
+      WHERE i.customer_id = p_customer_id AND i.issued_at >= v_froms[v_at] AND i.issued_at < v_befores[v_at]
+        AND (p_status IS NULL OR i.status = p_status) AND (p_ix_status IS NULL OR i.ix_status = p_ix_status);
+      v_ns[v_at] := v_n;
     END IF;
   END LOOP;
   total := coalesce((SELECT sum(c.n) FROM unnest(v_ns) AS c (n)), 0);
