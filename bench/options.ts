@@ -78,7 +78,7 @@ export function readOptions(args: readonly string[]): Options {
     shape: {
       customers,
       each: Math.max(1, Math.round(invoices / customers)),
-      large: isScale ? [] : isQuick ? [20_000] : [100_000, 1_000_000],
+      large: isScale ? [] : isQuick ? [20_000] : [1_000, 10_000, 100_000],
     },
     folder: values.data ?? defaultFolder,
   }

@@ -1,4 +1,4 @@
-/** Whether a request takes as long for a customer of a million invoices as for one of forty. */
+/** Whether a request takes as long for a customer of many invoices as for one of forty. */
 
 import { createRandom, shuffle } from '../../sandbox/random.ts'
 import { createProgress } from '../../src/cli/terminal/progress.ts'

@@ -1,6 +1,6 @@
 /**
  * Costs of a search, of a list, of sums and of one change by the size of a customer, in CPU of the store alone; bytes of the log that a
- * change writes; bytes an invoice and CPU of an import. Run: node bench/sections/search.ts [--engine sqlite,postgres] [--sizes 500,501,1000]
+ * change writes; bytes an invoice and CPU of an import. Run: node bench/sections/store.ts [--engine sqlite,postgres] [--sizes 500,501,1000]
  */
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -161,9 +161,9 @@ function print(line: string): void {
   process.stdout.write(`${line}\n`)
 }
 
-const folder = mkdtempSync(join(tmpdir(), 'fatura-search-'))
+const folder = mkdtempSync(join(tmpdir(), 'fatura-store-'))
 if (options.engine.includes('sqlite')) {
-  const path = join(folder, 'search.db')
+  const path = join(folder, 'store.db')
   await migrateStore(`sqlite:${path}`)
   print(`SQLite: ${await fill(`sqlite:${path}`, ownCpu)}`)
   const invoices = shape.customers * shape.each + large.reduce((sum, size) => sum + size, 0)
