@@ -9,7 +9,7 @@ export interface Brand {
   accent: string | null
   /** A mail address, or an https one. */
   support: string | null
-  /** Of the days in CSV files. */
+  /** Time zone of the days in CSV files. */
   timeZone: string
 }
 

@@ -14,12 +14,12 @@ export interface Pin {
 }
 
 /**
- * Who may write as the connector. No clock is compared: whoever waits takes over when `beats` stood still for long enough.
+ * The process that may write as the connector. No clock is compared: whoever waits takes over when `beats` stood still for long enough.
  */
 export interface Lease {
-  /** How the holder is told to people; null when nobody holds it. */
+  /** The holder's name for people; null when nobody holds it. */
   holder: string | null
-  /** Grows with every holder: what an earlier one would still commit is told by it. */
+  /** Grows with every holder: a late commit of an earlier one is recognized by it. */
   epoch: number
   /** Grows for as long as the holder lives. */
   beats: number
@@ -71,7 +71,7 @@ export type DocumentRecordKind = (typeof setAsideKinds.invoicexpress)[number]
 
 export type SetAsideKey = Pick<SetAside, 'system' | 'kind' | 'id'>
 
-/** What comparisons of the store with its sources found. */
+/** Results of comparing the store with its sources. */
 export interface Drift {
   /** Stored invoices that were compared, and how many of them differed. */
   compared: number
@@ -85,7 +85,7 @@ export interface Drift {
   neighbours: number
 }
 
-/** What an invoice can lose: a draft itself, an invoice its document. */
+/** Losses of an invoice: a draft itself, an invoice its document. */
 export type Loss = (typeof setAsideKinds.deletion_guard)[number]
 
 /** Only those with these values; all when not given. */
@@ -104,9 +104,9 @@ export interface SetAsideCount {
 export interface ConnectorReads {
   listPins(): Promise<Pin[]>
   readLease(): Promise<Lease>
-  /** Those tried longest ago first, unless the newest are wanted; of one system when one is given. */
+  /** Records tried longest ago first, unless the newest are wanted; of one system when one is given. */
   listSetAside(limit: number, system?: string, options?: SetAsideOptions): Promise<SetAside[]>
-  /** Of the hours from this one on, each counted since the epoch. */
+  /** Rows of the hours from this one on, each counted since the epoch. */
   readDrift(sinceHour: number): Promise<Drift>
   /** How many paid invoices, issued before a moment in milliseconds, have no document in force though they need one. */
   countUncertified(issuedBefore: number): Promise<number>

@@ -9,21 +9,21 @@ export type Value = string | number | null
 export type Content = readonly Value[]
 
 export interface Kind {
-  /** What one is called, and several are. */
+  /** Names of one and of several. */
   names: readonly [one: string, several: string]
   /** The tables it lies in. */
   tables: readonly string[]
   columns: readonly string[]
-  /** The first columns, by which things are told apart and ordered. */
+  /** The first columns: the key and the order of things. */
   keyLength: number
   /**
-   * What a copy does with a thing that only its target holds: `refuse`, since it comes from elsewhere; or `remove`, since
+   * A copy's treatment of a thing that only its target holds: `refuse`, since it comes from elsewhere; or `remove`, since
    * the source had it once and has it no more.
    */
   extra: 'refuse' | 'remove'
 }
 
-/** In the order in which a copy writes them: what tells how fresh the rest is comes last. */
+/** In the order in which a copy writes them: the freshness of the rest comes last. */
 export const kinds = {
   pins: {
     names: ['account', 'accounts'],

@@ -93,7 +93,7 @@ function inBatches(store: WriteStore, work: (tx: WriteTransaction, batch: Conten
   }
 }
 
-/** What tells two stores apart, whatever their engines. */
+/** An identity of a store, whatever its engine. */
 export async function digestStore(store: OperatorStore, onProgress: OnThings): Promise<Digest> {
   const hash = createHash('sha256')
   const counts = Object.fromEntries(kindNames.map(name => [name, 0])) as Record<KindName, number>
@@ -114,7 +114,7 @@ function compared(name: KindName, content: Content): Content {
   return revokedAt === -1 ? content : content.toSpliced(revokedAt, 1)
 }
 
-/** Which column tells when it was revoked; -1 for what cannot be. */
+/** The column of the revocation; -1 for things that cannot be revoked. */
 function revocationOf(name: KindName): number {
   return (kinds[name].columns as readonly string[]).indexOf('revoked_at')
 }
@@ -122,7 +122,7 @@ function revocationOf(name: KindName): number {
 function isAlike(name: KindName, wanted: Content, present: Content): boolean {
   const revokedAt = revocationOf(name)
   if (revokedAt !== -1 && present[revokedAt] !== wanted[revokedAt]) return wanted[revokedAt] === null
-  // What was observed last is kept by the target, too.
+  // The target keeps the last observation, too.
   if (name === 'stamps') return Number(present[0]) >= Number(wanted[0])
   return wanted.every((value, i) => value === present[i])
 }

@@ -5,15 +5,15 @@
 import type { Claim, Document, DocumentType } from '../document.ts'
 import type { Invoice, InvoiceKey } from '../invoice.ts'
 
-/** What is known of a document. */
+/** A document as it is stored. */
 export interface KnownDocument {
   id: number
   /** As it was last seen; null when it never was. */
   document: Document | null
-  /** How often in a row the system said that there is no such document. */
+  /** Number of answers in a row that there is no such document. */
   misses: number
   observed_at: number
-  /** Of the client that it is made out to; null when there is none, or it was not read. */
+  /** Tax ID of the client that it is made out to; null when there is none, or it was not read. */
   client_tax_id: string | null
 }
 
@@ -37,11 +37,11 @@ export interface ClaimedDocument extends DocumentKey {
 
 /** One thing that happened to an invoice. Moments are in milliseconds. */
 export interface JournalEntry extends InvoiceKey {
-  /** What it is known by, such as an event's id: the same thing is kept once. */
+  /** Its key, such as an event's id: the same thing is kept once. */
   cause: string
   /** Such as invoice.paid, or document. */
   type: string
-  /** When it happened, by the clock of where it did; null when nobody tells. */
+  /** Time by the clock of the system where it happened; null when not known. */
   happened_at: number | null
   /** When it was looked at here. */
   at: number
@@ -59,7 +59,7 @@ export interface LinkedInvoice extends InvoiceKey {
   /** Null for an invoice that did not come from the payment platform, such as an imported one. */
   claim: Claim | null
   document: KnownDocument | null
-  /** Of the client that the document is made out to; undefined when the client was not read. */
+  /** Tax ID of the client that the document is made out to; undefined when the client was not read. */
   client_tax_id: string | null | undefined
 }
 
@@ -69,7 +69,7 @@ export interface Tied {
 }
 
 export interface DocumentWrites {
-  /** What was observed later stays. Whatever was missed before is there again. */
+  /** A later observation stays. A document that was missed before is there again. */
   saveDocuments(documents: readonly Document[], observedAt: number): Promise<void>
   /**
    * The system said that there is no such document. Of a document that was missed after `unlessSince` already, it says
@@ -83,7 +83,7 @@ export interface DocumentWrites {
   findClaimants(documents: readonly number[]): Promise<Claimed[]>
   /** The invoices from the payment platform that claim one of the documents, are tied to one, or have one of the ids. */
   findLinked(wanted: { documents: readonly number[]; invoices: readonly string[] }): Promise<InvoiceKey[]>
-  /** Replaces what the invoices say of their documents, and nothing else. Each is there already. */
+  /** Replaces the document's part of the invoices, and nothing else. Each is there already. */
   relinkInvoices(invoices: readonly Invoice[]): Promise<void>
   /** The newest fifty of an invoice are kept. */
   saveEntries(entries: readonly JournalEntry[]): Promise<void>
@@ -110,15 +110,15 @@ export interface DocumentReads {
   readFirstIssued(): Promise<number | null>
   /** Invoices with what is known of their documents, in the order of their keys; of one customer when one is given. */
   readLinked(after: InvoiceKey | null, limit: number, customerId: string | null): Promise<LinkedInvoice[]>
-  /** Those with this id, of whatever customer. */
+  /** Invoices with this id, of any customer. */
   findLinkedById(invoiceId: string): Promise<LinkedInvoice[]>
-  /** Documents by their ids and their references, as told by what is committed. */
+  /** Documents by their ids and their references, as committed. */
   findDocuments(wanted: { ids: readonly number[]; references: readonly string[] }): Promise<KnownDocument[]>
   /** Invoices that claim one of the documents. */
   findClaimants(documents: readonly number[]): Promise<Claimed[]>
   /** Documents that are in force, in the order of their ids, after one of them; of a span of days when one is given. */
   readInForce(after: number, limit: number, days: { from: string; to: string } | null): Promise<Document[]>
-  /** Those of the documents that an invoice claims or is tied to, and those of the invoices that came from the payment platform. */
+  /** Names of the documents that an invoice claims or is tied to, and of the invoices that came from the payment platform. */
   findTied(wanted: { documents: readonly number[]; invoices: readonly string[] }): Promise<Tied>
   /** All that is known of documents by their references. */
   findReferenced(reference: string): Promise<KnownDocument[]>

@@ -17,7 +17,7 @@ import {
 const addressForm =
   'must be sqlite: and the path of a file, like sqlite:data/fatura.db, or postgres://user:password@host:5432/name; several hosts have commas between them'
 
-/** What an engine does with an address of its own: the path of a file, or a server's URL. */
+/** An engine, given an address of its own: the path of a file, or a server's URL. */
 interface Engine {
   openRead(address: string, sharedBy: number, onLeftOut?: OnLeftOut): Promise<ReadStore>
   openOperator(address: string): Promise<OperatorStore>
@@ -29,7 +29,7 @@ interface Engine {
   /** In bytes; null for an engine that has none beside its file. */
   readLogBytes(address: string): Promise<number | null>
   migrate(address: string, onRewrite?: OnRewrite, wait?: LockWait): Promise<MigrationOutcome>
-  /** What is wrong with an address, as in "must be …"; null when it is one. */
+  /** The fault of an address, as in "must be …"; null when it is one. */
   findProblem(address: string): string | null
   /** Whether a store that is not there yet is made when it is needed. A server's is made by `fatura migrate` alone. */
   createsItself: boolean
@@ -120,7 +120,7 @@ export async function openConnectorStores(url: string, wait: ConnectorWait): Pro
   return engine.openConnector(address, wait)
 }
 
-/** What is wrong with an address, as in "must be …"; null when it is one. */
+/** The fault of an address, as in "must be …"; null when it is one. */
 export function findAddressProblem(url: string): string | null {
   let engine: Engine
   let address: string
@@ -139,7 +139,7 @@ export async function readFacts(url: string): Promise<StoreFacts> {
   return engine.readFacts(address)
 }
 
-/** What is damaged, in the engine's words; empty when nothing is found, null where the engine has no file of its own. */
+/** Damages, in the engine's words; empty when nothing is found, null where the engine has no file of its own. */
 export async function findDamage(url: string, isDeep: boolean): Promise<readonly string[] | null> {
   const [engine, address] = engineOf(url)
   return engine.findDamage(address, isDeep)
@@ -151,7 +151,7 @@ export async function readLogBytes(url: string): Promise<number | null> {
   return engine.readLogBytes(address)
 }
 
-/** Brings the schema to this version, creating the store when there is none; says from which version it came. */
+/** Brings the schema to this version, creating the store when there is none; returns the version before and after. */
 export async function migrateStore(
   url: string,
   onRewrite?: OnRewrite,

@@ -1,24 +1,24 @@
-/** What can be told of a store without changing it, whatever its schema's version: facts, for others to judge. */
+/** Facts of a store, read without changing it, whatever its schema's version: for others to judge. */
 export interface StoreFacts {
   /** The engine and its version, as people know it. */
   engine: string
   /** The schema's version, and the one that this Fatura needs. */
   schema: number
   needed: number
-  /** What is wrong with the schema, and what to do; null when it is this Fatura's. */
+  /** The schema's fault, and what to do; null when it is this Fatura's. */
   schemaProblem: string | null
   /** Whether the API's way of opening it refuses to write. */
   isReadOnly: boolean
-  /** Of a server; null for a file. */
+  /** Facts of a server; null for a file. */
   server: ServerFacts | null
-  /** Of a file; null for a server. */
+  /** Facts of a file; null for a server. */
   file: FileFacts | null
 }
 
 /** The versions of PostgreSQL that the suite runs on. */
 export const supportedMajors = { oldest: 15, newest: 18 } as const
 
-/** What keeps a server or its database from being used, and what to do about it; null when nothing does. */
+/** The reason why a server or its database cannot be used, and what to do about it; null when it can. */
 export function whatServerLacks({
   major,
   encoding,
@@ -42,7 +42,7 @@ export interface NodeFacts {
   /** Why it did not answer; null when it did. */
   failure: string | null
   isStandby: boolean
-  /** Whether its sessions refuse to write unless they are told otherwise. */
+  /** Whether its sessions refuse to write by default. */
   isReadOnly: boolean
   /** Transactions that were prepared over a minute ago, and neither committed nor rolled back since. */
   stuck: number
@@ -53,17 +53,17 @@ export interface NodeFacts {
 export interface HostFacts {
   /** Host and port. */
   at: string
-  /** What it is; null when it did not answer. */
+  /** Its role; null when it did not answer. */
   is: { standby: boolean; readOnly: boolean; timeline: number | null } | null
 }
 
 export interface ServerFacts {
   major: number
-  /** Of the database, as PostgreSQL names it; UTF8 unless it was made otherwise. */
+  /** Encoding of the database, as PostgreSQL names it; UTF8 unless it was made otherwise. */
   encoding: string
   /** In milliseconds since the epoch. */
   clock: number
-  /** How far a replica is behind what it was told, in milliseconds; null on a primary. */
+  /** Delay of a replica, in milliseconds; null on a primary. */
   lag: number | null
   /** Tables and functions that do not lie on Citus as they should; null where there is no Citus. */
   misplaced: readonly string[] | null

@@ -40,7 +40,7 @@ export const changedBelow =
 
 /** A store's own record of its schema. */
 export interface SchemaState {
-  /** Of the files that made it, of version 1 first; null for one that the store does not know. */
+  /** Hashes of the files that made it, of version 1 first; null for one that the store does not know. */
   hashes: readonly (string | null)[]
   functions: string | null
   /** Whether a pass over the rows is not at its end. */

@@ -12,7 +12,7 @@ import type { InvoiceFilter } from './read-model/filters.ts'
 
 export type { InvoiceFilter }
 
-/** Which invoices are walked through. Unlike a list's, the bounds of `issued_at` may be any moments. */
+/** The invoices of a walk. Unlike a list's, the bounds of `issued_at` may be any moments. */
 export interface InvoiceWalk extends InvoiceFilter {
   /** Null means all of them. */
   customers: readonly string[] | null
@@ -114,12 +114,12 @@ export interface Stream {
   error: string | null
 }
 
-/** What is known of an invoice before a newer observation of it is applied. */
+/** An invoice as it is stored, before a newer observation of it is applied. */
 export interface KnownInvoice extends InvoiceKey {
   /** Null when the invoice was seen deleted. */
   summary: string | null
   observed_at: number
-  /** What was recorded of its document beside it; null when it did not come from the payment platform. */
+  /** The record of its document beside it; null when it did not come from the payment platform. */
   claim: Claim | null
 }
 
@@ -166,7 +166,7 @@ export interface ReadStore {
 /** All that is written within one transaction: committed together, or not at all. */
 export interface WriteTransaction extends DocumentWrites, ConnectorWrites, ContentsWrites {
   /**
-   * Inserts or replaces each record whole, its lines included; says how many differed from what was stored. What was
+   * Inserts or replaces each record whole, its lines included; returns how many differed from the stored ones. What was
    * observed later stays as it is: `observedAt` is the stamp of the moment before the source was asked, of all records or
    * of each.
    */
@@ -175,7 +175,7 @@ export interface WriteTransaction extends DocumentWrites, ConnectorWrites, Conte
   deleteInvoice(customerId: string, invoiceId: string, observedAt?: number): Promise<boolean>
   /** Takes an invoice from a customer whose it is no longer. Unlike a deletion it is not remembered: it may come back. */
   removeInvoice(customerId: string, invoiceId: string): Promise<void>
-  /** What is known of invoices, deleted ones included. Until the end, no other writer changes these customers. */
+  /** Stored invoices, deleted ones included. Until the end, no other writer changes these customers. */
   findKnown(keys: readonly InvoiceKey[]): Promise<KnownInvoice[]>
   saveStream(stream: Stream): Promise<void>
   /** Records that a stream of records reached its end. */
@@ -208,7 +208,7 @@ export interface OperatorStore extends DocumentReads, ConnectorReads, ContentsRe
    */
   checkCounts(onProgress?: OnRecounted): Promise<number>
   listStreams(): Promise<Stream[]>
-  /** Those of the customers that have an invoice. */
+  /** Customers of these that have an invoice. */
   findCustomers(ids: readonly string[]): Promise<string[]>
   /** Newest first. */
   listTokens(): Promise<StoredToken[]>
@@ -223,7 +223,7 @@ export interface WriteStore extends OperatorStore, LeaseWrites {
    * nothing outside of the transaction that must not be done twice.
    */
   transaction<T>(work: (tx: WriteTransaction) => Promise<T>): Promise<T>
-  /** Counts those customers again of whom something is wrong, and says how much was. */
+  /** Counts those customers again of whom something is wrong, and returns how much was. */
   repairCounts(onProgress?: OnRecounted): Promise<number>
   /** Fails when there is a token of that id. */
   saveToken(token: StoredToken): Promise<void>
@@ -235,7 +235,7 @@ export interface WriteStore extends OperatorStore, LeaseWrites {
   revokeKey(kid: string, at: number): Promise<StoredKey | null>
 }
 
-/** How many invoices were looked at so far, and of how many; null when nobody can tell. */
+/** How many invoices were looked at so far, and of how many; null when that is not known. */
 export type OnRecounted = (invoices: number, of: number | null) => void
 
 /** A moment of observation: in microseconds, so that every question has its own, however fast they come. */
@@ -262,7 +262,7 @@ export interface LockWait {
   signal?: AbortSignal
 }
 
-/** What the connector writes through, and what it holds its lease by: that waits for nobody long. */
+/** The connector's writer, and its lease: that waits for nobody long. */
 export interface ConnectorStores {
   store: WriteStore
   leases: WriteStore
@@ -272,7 +272,7 @@ export interface ConnectorWait extends Pick<LockWait, 'onWait'> {
   leasePatienceMs: number
 }
 
-/** A store that cannot be used; the message says what to do about it. */
+/** A store that cannot be used; the message advises what to do about it. */
 export class StoreError extends Error {}
 
 export function notAnAddress(): StoreError {

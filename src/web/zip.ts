@@ -17,7 +17,7 @@ export interface ZipOptions {
   walk: InvoiceWalk
   language: Language
   words: Words
-  /** Of the days in the table. */
+  /** Time zone of the days in the table. */
   timeZone: string
   signal: AbortSignal
   /** Called after each invoice with the number of invoices so far. */

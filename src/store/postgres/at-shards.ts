@@ -3,7 +3,7 @@ import type { PoolClient } from 'pg'
 import { isSpread } from './spread.ts'
 
 /**
- * Says what each call told, with what it was given. Citus passes the function on as part of a question for a customer, which
+ * Returns the answer of each call, with its items. Citus passes the function on as part of a question for a customer, which
  * has one answer whether there is such a row or not. It takes that for a read: who writes has locked the customers before,
  * by a statement that Citus knows to write. So the same connections are used, and commit in two phases.
  */

@@ -11,7 +11,7 @@ import {
 import { callAtShards } from './at-shards.ts'
 import { insertRows } from './insert-rows.ts'
 
-/** What one transaction changed of customers' invoices. */
+/** One transaction's changes of customers' invoices. */
 export interface Counting {
   /** No other writer changes these customers until the end. To be called before their rows are read to be changed. */
   lock(customerIds: readonly string[]): Promise<void>

@@ -12,7 +12,7 @@ import {
 } from './schema.ts'
 import type { AskSchema } from './schema-version.ts'
 
-/** What the others of its column are colocated with. */
+/** The table that the others of its column are colocated with. */
 const anchors = { customer_id: 'fatura.invoices', id: 'fatura.documents' } as const
 const anchor = anchors.customer_id
 
@@ -65,7 +65,7 @@ export async function distribute(ask: AskSchema): Promise<void> {
     const place = functions.get(name)
     if (place === undefined) continue
     const byCustomer = customerFunctions.includes(name)
-    // Of what reads more than one table, Citus chooses the shard while it plans: no plan serves all customers.
+    // Citus chooses the shard of a function that reads more than one table while it plans: no plan serves all customers.
     if (listFunctions.includes(name) && !place.isPlannedEachTime)
       await ask(`ALTER FUNCTION ${place.signature} SET plan_cache_mode = force_custom_plan`)
     if (place.argument === null && (byCustomer || !place.isSpread))
@@ -80,7 +80,7 @@ function spread(table: string, column: keyof typeof anchors): string {
   return `SELECT create_distributed_table('${table}', '${column}', colocate_with => '${together}')`
 }
 
-/** What does not lie where it should, in words; null where there is no Citus. */
+/** Tables and functions in a wrong place, in words; null where there is no Citus. */
 export async function findMisplaced(ask: AskSchema): Promise<string[] | null> {
   if (!(await hasCitus(ask))) return null
   const { tables, functions } = await readPlaces(ask)
@@ -120,7 +120,7 @@ interface FunctionPlace {
   name: string
   signature: string
   isSpread: boolean
-  /** Which argument says the node, from 0; null when none does. */
+  /** Place of the argument that chooses the node, from 0; null when none does. */
   argument: number | null
   colocation: number | null
   isPlannedEachTime: boolean

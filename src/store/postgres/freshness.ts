@@ -1,4 +1,4 @@
-/** The freshness, which every answer tells, read a few times a second: on Citus it may lie at another node. */
+/** The freshness, which every answer shows, read a few times a second: on Citus it may lie at another node. */
 
 /** For so long it is not read again, in milliseconds. */
 const keepMs = 500
@@ -20,7 +20,7 @@ export function rememberFreshness(read: ReadFreshness): ReadFreshness {
       return syncedAt
     })
     asking = asked
-    // Whoever knows an older one goes on with it.
+    // An older one that is known stays in use.
     asked
       .catch(() => {})
       .finally(() => {

@@ -8,7 +8,7 @@ export interface KnownPlaces {
   find(customerId: string): number | undefined
 }
 
-/** `lookUp` says the group of the node that holds a customer; null when there are no groups. */
+/** `lookUp` returns the group of the node that holds a customer; null when there are no groups. */
 export function rememberPlaces(lookUp: (customerId: string) => Promise<number | null>): KnownPlaces {
   const groups = new Map<string, number>()
   let isSpread = true

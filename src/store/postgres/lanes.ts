@@ -8,7 +8,7 @@ import type pg from 'pg'
 interface Trip {
   client: Promise<pg.PoolClient>
   underway: number
-  /** What went wrong first: what fails later on the same connection fails because of it. */
+  /** The first failure: later ones on the same connection follow from it. */
   failure: Error | undefined
 }
 

@@ -89,7 +89,7 @@ async function inLock<T>(client: PoolClient, work: () => Promise<T>): Promise<T>
   }
 }
 
-/** Of the files that made the schema, of version 1 first; null for one that was not kept. */
+/** Hashes of the files that made the schema, of version 1 first; null for one that was not kept. */
 async function readHashes(client: PoolClient): Promise<(string | null)[]> {
   // Asked first, since to create needs rights even where there is nothing to create.
   const { rows: found } = await client.query("SELECT to_regclass('fatura.migrations') AS found")

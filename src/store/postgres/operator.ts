@@ -13,7 +13,7 @@ export async function openPostgresOperator(url: string): Promise<OperatorStore> 
   return readsOf(openOperatorPool(url))
 }
 
-/** What whoever has these connections may look at, on a schema of exactly this version. */
+/** Reads of an operator over these connections, on a schema of exactly this version. */
 export async function readsOf(pool: Pool): Promise<OperatorStore> {
   const db = createDb(pool)
   try {

@@ -30,7 +30,7 @@ export function checkCrowd(waiting: number): void {
 const [readPatienceMs, keyPatienceMs] = [5_000, 2_000]
 
 /**
- * What a machine's API processes take together. Of `others`, each keeps two, so that one slow read stops no other. A search
+ * Number of connections of a machine's API processes together. Of `others`, each keeps two, so that one slow read stops no other. A search
  * takes a whole core of the database while it runs: on a small machine, two at once would leave none for pages.
  */
 const readConnections = { lanes: 2, others: 6, searches: availableParallelism() < 4 ? 1 : 2 }
@@ -54,7 +54,7 @@ export function openReadPools(url: string, sharedBy = 1): Record<keyof typeof re
   }
 }
 
-/** A connection that a pool cannot open says where that was: host and port, and no more. The driver mostly does not. */
+/** A connection that a pool cannot open names host and port, and no more. The driver mostly does not. */
 class NamedClient extends pg.Client {
   override connect(): Promise<this>
   override connect(callback: (error: Error) => void): void
@@ -66,7 +66,7 @@ class NamedClient extends pg.Client {
   }
 }
 
-/** A client that is told where to connect to when it does. */
+/** A client that learns its host when it connects. */
 function choosing(choose: ReturnType<typeof chooseHosts>): typeof NamedClient {
   return class extends NamedClient {
     override connect(): Promise<this>
@@ -90,7 +90,7 @@ export function openReadPool(
 ): pg.Pool {
   return watch(
     new pg.Pool({
-      // What is read is planned once and takes microseconds; to compile it would take the server a hundred times as long.
+      // Reads are planned once and take microseconds; to compile them would take the server a hundred times as long.
       ...configure(url, `-c default_transaction_read_only=on -c statement_timeout=${patience} -c jit=off`, {
         application_name: 'fatura-api',
         connectionTimeoutMillis: connectionPatienceMs,
@@ -136,13 +136,13 @@ function configure(url: string, options: string, more: pg.PoolConfig): pg.PoolCo
   return { ...configs[0], Client: choosing(chooseHosts(configs, hosts.wanted, isWriter)) }
 }
 
-/** Of each host of an address, what it is; empty where there is but one. */
+/** The role of each host of an address; empty where there is but one. */
 export async function readHostsOf(url: string): Promise<HostFacts[]> {
   const config = { connectionTimeoutMillis: connectionPatienceMs, query_timeout: keyPatienceMs }
   return readHosts((splitHosts(url)?.urls ?? []).map(each => ({ ...configureOne(each, ''), ...config })))
 }
 
-/** What all kinds share. The address may name options of its own; the session's come after them, and win. */
+/** Options of all kinds. The address may name options of its own; the session's come after them, and win. */
 function configureOne(url: string, options: string): pg.PoolConfig {
   if (!URL.canParse(url)) throw notAnAddress()
   const address = new URL(url)
@@ -202,7 +202,7 @@ function isBroken(error: unknown): boolean {
   )
 }
 
-/** What PgBouncer says, with various codes, when a server it had given to us went away, or it has none for us yet. */
+/** Messages of PgBouncer, with various codes, when a server it had given to us went away, or it has none for us yet. */
 const bouncerLostServer =
   /server conn crashed|server closed the connection|server_login_retry|query_wait_timeout|client_idle_timeout|pgbouncer cannot connect/i
 
@@ -221,7 +221,7 @@ export function isReadOnlyRefusal(error: unknown): boolean {
 /** Connection failures, lack of resources, shutdown, start-up, cancellation, deadlock, a lock held: what may pass. */
 const passing = /^(08|53|57|58000|40|25P03|55P03)/
 
-/** What a failure means: a store that may be back shortly, one that needs somebody, or a fault. */
+/** The meaning of a failure: a store that may be back shortly, one that needs somebody, or a fault. */
 export function translate(error: unknown): unknown {
   if (error instanceof StoreError) return error
   const { code = '', message } = error as NodeJS.ErrnoException

@@ -128,7 +128,7 @@ export async function recount(pool: pg.Pool, repair: boolean, onProgress?: OnRec
   return wrong
 }
 
-/** What was wrong a moment ago may be right by now; what is wrong still is counted again. */
+/** A fault of a moment ago may be gone by now; if it is not, the customer is counted again. */
 function repairCustomer(pool: pg.Pool, customerId: string): Promise<number> {
   return transact(pool, async ({ client, counting }) => {
     await explain(counting.lock([customerId]))

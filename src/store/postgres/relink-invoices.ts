@@ -52,7 +52,7 @@ function keyOf({ customer_id, id }: InvoiceKey): string {
   return `${customer_id} ${id}`
 }
 
-/** What counters know of invoices, as they are stored. */
+/** The stored parts of invoices that counters know. */
 async function readStored(client: PoolClient, keys: readonly InvoiceKey[]): Promise<Map<string, Countable>> {
   const { rows } = await client.query<InvoiceKey & Countable>({
     name: 'read-countable',

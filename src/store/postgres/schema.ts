@@ -6,7 +6,7 @@
 /** Whole at every node: to write them takes all nodes. */
 export const referenceTables: readonly string[] = ['fatura.migrations']
 
-/** What everybody reads lies at the coordinator, where writers are: no other node is needed to write it. Each asks for it there. */
+/** Tables that everybody reads: at the coordinator, where writers are, so that no other node is needed to write them. */
 export const sharedTables: readonly string[] = [
   'fatura.freshness',
   'fatura.tokens',
@@ -14,7 +14,7 @@ export const sharedTables: readonly string[] = [
   'fatura.scopes',
 ]
 
-/** What only writers use: they go to the coordinator, and what they write there costs no other node anything. */
+/** Tables that only writers use: at the coordinator, where to write them costs no other node anything. */
 export const coordinatorTables: readonly string[] = [
   'fatura.observation',
   'fatura.streams',
@@ -24,7 +24,7 @@ export const coordinatorTables: readonly string[] = [
   'fatura.drift',
 ]
 
-/** By the column that says which shard a row is of. What belongs to a customer lies with the customer's other rows. */
+/** By the column that chooses a row's shard. All rows of a customer lie together. */
 export const distributedTables: Readonly<Record<string, 'customer_id' | 'id'>> = {
   'fatura.invoices': 'customer_id',
   'fatura.invoice_lines': 'customer_id',
@@ -38,21 +38,21 @@ export const distributedTables: Readonly<Record<string, 'customer_id' | 'id'>> =
   'fatura.document_clients': 'id',
 }
 
-/** What reads rows by a key of the customer that is its first argument, and is called where these lie. */
+/** Functions that read rows by a key of the customer that is their first argument; called where these lie. */
 export const keyFunctions: readonly string[] = [
   'fatura.first_page',
   'fatura.read_version',
   'fatura.find_invoice',
 ]
 
-/** What reads lists of that customer, and is called there too. */
+/** Functions that read lists of that customer; called there too. */
 export const listFunctions: readonly string[] = [
   'fatura.list_invoices',
   'fatura.search_invoices',
   'fatura.read_sums',
 ]
 
-/** What is called on whatever node somebody is connected to. */
+/** Functions that are called on any node. */
 export const everywhereFunctions: readonly string[] = [
   'fatura.list_counted',
   'fatura.read_freshness',

@@ -13,7 +13,7 @@ const placesOf = (bytes: string) => `
   FROM (SELECT current_setting('block_size')::bigint AS block) AS page`
 
 /**
- * What the statements that the engines share run on: a connection within a transaction, or a pool. What is prepared is
+ * A connection within a transaction, or a pool, for the statements that the engines share. A prepared one is
  * kept by the connection: only for texts that are always the same.
  */
 export function createDb(asked: Asked, isPrepared = false): Db {

@@ -10,7 +10,7 @@ export interface Hosts {
   /** Each host with an address of its own. */
   urls: string[]
   wanted: SessionAttrs
-  /** What is wrong with what is wanted, as in "must be …"; null when nothing is. */
+  /** The fault of `target_session_attrs`, as in "must be …"; null when there is none. */
   problem: string | null
 }
 

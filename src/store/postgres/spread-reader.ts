@@ -144,7 +144,7 @@ export async function openSpreadReader(
     for (const { store } of nodes) await (await store?.catch(() => null))?.close()
   }
 
-  /** Of each kind, at all nodes together. */
+  /** Connections of each kind, at all nodes together. */
   async function readConnections(): Promise<ConnectionUse[]> {
     const sums = new Map<string, ConnectionUse>()
     for (const node of nodes)

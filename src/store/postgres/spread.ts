@@ -1,4 +1,4 @@
-/** Which pools and connections lead to Citus, where rows are spread over nodes by customer, and what statements need there. */
+/** Pools and connections that lead to Citus, where rows are spread over nodes by customer, and the needs of statements there. */
 import type pg from 'pg'
 import { hasCitus } from './distribute.ts'
 

@@ -1,4 +1,4 @@
-/** What a writer's session is held to, however it reaches the server. */
+/** Limits of a writer's session, however it reaches the server. */
 import { migrationLock } from './schema-version.ts'
 
 /**
@@ -21,7 +21,7 @@ export function writeOptions(lockPatienceMs = limits.lock_timeout): string {
 /**
  * On Citus, each node is written to by one connection, which outlives the transaction: each further one would be a process
  * that begins with nothing planned, and one more to commit in two phases. A node that does not answer is given up, and so is
- * the work for a client that has gone. Whoever waits for a lock does so at the other node, which is told of the limit: Citus
+ * the work for a client that has gone. A wait for a lock is at the other node, which gets the limit, too: Citus
  * passes on the whole message that holds a SET, so these stand in a block of their own.
  */
 const onNodes = `DO $body$ BEGIN
@@ -34,7 +34,7 @@ const onNodes = `DO $body$ BEGIN
 
 /**
  * Begins a transaction. What is on the way, such as PgBouncer, may have dropped the session's options: whatever has no
- * limit then gets it for the transaction. The last statement tells the schema's version: it stays so until the end.
+ * limit then gets it for the transaction. The last statement returns the schema's version: it stays so until the end.
  */
 export const beginWriting = (isSpread: boolean) => `
   BEGIN;

@@ -105,11 +105,11 @@ export function boundsOf(month: string): { from: number; before: number } {
 interface Change {
   /** Invoices that came, less those that went. */
   added: number
-  /** Of a customer with counters. */
+  /** Differences of a customer with counters. */
   counters: Map<string, Counter>
 }
 
-/** What a transaction changed. */
+/** The changes of a transaction. */
 export class Changes {
   readonly customers = new Map<string, Change>()
   private readonly known = new Map<string, boolean>()

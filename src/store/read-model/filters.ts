@@ -5,7 +5,7 @@
 import type { InvoiceStatus } from '../../invoice.ts'
 import type { SearchText, SearchWord } from './search.ts'
 
-/** What narrows a list down; a field that is not given does not. */
+/** Conditions that narrow a list down; a field that is not given does not. */
 export interface InvoiceFilter {
   status?: InvoiceStatus | undefined
   ix_status?: string | undefined
@@ -43,7 +43,7 @@ export const rowFilters: Readonly<Record<RowFilterName, RowFilter>> = {
 export const rowFilterNames = Object.keys(rowFilters) as RowFilterName[]
 export const filterNames: readonly FilterName[] = [...rowFilterNames, 'words']
 
-/** What a filter looks at. */
+/** The column of a filter. */
 export function columnOf(name: RowFilterName, engine: EngineName): string {
   const { column } = rowFilters[name]
   return typeof column === 'string' ? column : column[engine]
@@ -66,7 +66,7 @@ const holds: Readonly<Record<EngineName, (row: string, column: keyof SearchText,
   },
 }
 
-/** What the given filters ask of a row. */
+/** Conditions of the given filters on a row. */
 export function conditionsOf(filter: InvoiceFilter, { engine, row, bind }: StatementStyle): string[] {
   const conditions: string[] = []
   for (const name of rowFilterNames) {

@@ -25,7 +25,7 @@ const gap = /[\s\p{Cc}]+/u
 const separators = /[\s\p{Cc}\p{Pd}−./,:;'’"()#·]+/gu
 const marks = /[\p{M}\p{Cf}]+/gu
 const plainAscii = /^[\x20-\x7e]*$/
-/** Those of the separators that are plain ASCII. */
+/** Separators in plain ASCII. */
 const asciiSeparators = /[ \-./,:;'"()#]+/g
 
 export function foldText(text: string): string {
@@ -64,7 +64,7 @@ const taxIdLike = /^(?=.*\d)[a-z0-9+*]{8,}$/
 const countryCode = /^[a-z]{2}$/
 
 /**
- * The words of a query that holds more than white space. Words of separators alone say nothing and are left out;
+ * The words of a query that holds more than white space. Words of separators alone are left out;
  * a query of nothing else becomes a word that no text holds, and so matches nothing. A word that is found wherever another one is
  * is left out as well.
  */
@@ -107,7 +107,7 @@ function implies(one: SearchWord, other: SearchWord): boolean {
   )
 }
 
-/** What a tax id begins with when this word is, or begins with, its country's code: `PT509442013`, `PT 509 442 013`. */
+/** The beginning of a tax id when this word is, or begins with, its country's code: `PT509442013`, `PT 509 442 013`. */
 function unprefixedTaxId(word: string, following: readonly string[]): string | null {
   const country = word.slice(0, 2)
   if (!countryCode.test(country)) return null

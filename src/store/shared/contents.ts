@@ -19,7 +19,7 @@ export function contentsReads(db: Db): ContentsReads {
     async readContents(name, after, limit) {
       const kind: Kind = kinds[name]
       const key = kind.columns.slice(0, kind.keyLength)
-      // What has no key is one thing.
+      // A thing without a key is one thing.
       if (after !== null && key.length === 0) return []
       const source = sourceOf(name)
       const from = after === null ? [] : after.slice(0, key.length)
@@ -99,7 +99,7 @@ export function contentsWrites(db: Db, tx: InvoiceWrites): ContentsWrites {
   }
 }
 
-/** What was observed later would stay as it is. */
+/** A later observation would stay as it is. */
 async function removeLater(tx: InvoiceWrites, contents: readonly Content[]): Promise<void> {
   const stamps = new Map(contents.map(content => [`${content[0]} ${content[1]}`, stampOf(content)]))
   const keys = contents.map(([customerId, id]) => ({ customer_id: String(customerId), id: String(id) }))

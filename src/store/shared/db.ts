@@ -1,7 +1,7 @@
 import type { InvoiceKey } from '../../invoice.ts'
 import type { Value } from '../contents.ts'
 
-/** What the statements that every engine shares run on. */
+/** A connection for the statements that every engine shares. */
 export interface Db {
   /**
    * `$1`, `$2` … stand for the values, as PostgreSQL writes them. Tables are named with the schema, as in
@@ -15,7 +15,7 @@ export interface Db {
   insert(insertion: Insertion, rows: readonly (readonly (Value | Uint8Array)[])[]): Promise<void>
   /** Whether a column's value is in a list, as in `isAmong('id', '$1')`. */
   isAmong(column: string, list: string): string
-  /** Follows a table's name, for an engine that has to be told which index holds few of its rows. */
+  /** Follows a table's name, for an engine that must be given the index of few of its rows. */
   byIndex(name: string): string
   /**
    * Holds names until the transaction's end: alone, or shared with others who share them. All in one order, so that
@@ -25,7 +25,7 @@ export interface Db {
   holdNames(names: () => { alone: readonly string[]; shared: readonly string[] }): Promise<boolean>
   /** Whether rows lie on several nodes: each sends as many as are asked for in all. */
   isSpread(): boolean
-  /** What keeps a row that was read from being changed by others until the transaction's end; empty where nobody else can. */
+  /** A clause that keeps others from changing a row that was read, until the transaction's end; empty where nobody else can. */
   keepRow: string
   /** The invoices that lie where these numbers, each from 0 up to 1, lead to: by any of them, to every invoice as likely. */
   readAtPoints(points: readonly number[]): Promise<InvoiceKey[]>
@@ -42,6 +42,6 @@ export interface Insertion {
   /** As in `fatura.documents`; `stored` names its row in `onConflict`. */
   into: string
   columns: Readonly<Record<string, ColumnType>>
-  /** What follows ON CONFLICT. */
+  /** The clause after ON CONFLICT. */
   onConflict: string
 }

@@ -1,4 +1,4 @@
-/** What ties invoices of the payment platform to documents, and what is remembered of those that are gone. */
+/** Links of the payment platform's invoices to documents, and tombstones of those that are gone. */
 import type { Claim } from '../../document.ts'
 import type { Invoice, InvoiceKey } from '../../invoice.ts'
 import type { Db, Insertion } from './db.ts'
@@ -24,7 +24,7 @@ const clientInsertion: Insertion = {
   onConflict: 'DO NOTHING',
 }
 
-/** What is stored of a claim: the payment platform's invoices alone have one. */
+/** The stored columns of a claim: the payment platform's invoices alone have one. */
 export function linkOf({ ix_id }: Pick<Invoice, 'ix_id'>, claim: Claim | undefined) {
   if (claim === undefined) return { state: null, claimed_id: null, ix_id: null, claim: null }
   return { state: claim.state, claimed_id: claim.ix_id, ix_id, claim: JSON.stringify(claim) }
@@ -35,7 +35,7 @@ interface Claiming {
   claim?: Claim
 }
 
-/** Of records that have a claim; no two of the same invoice. */
+/** Links of records that have a claim; no two of the same invoice. */
 export async function saveLinks(db: Db, records: readonly Claiming[]): Promise<void> {
   const rows = records.flatMap(({ invoice, claim }) => {
     const link = linkOf(invoice, claim)
@@ -47,7 +47,7 @@ export async function saveLinks(db: Db, records: readonly Claiming[]): Promise<v
   await askForClients(db, records)
 }
 
-/** Whom the documents of records that have a claim are made out to is to be read some time. */
+/** Asks for the clients that the documents of records with a claim are made out to. */
 export async function askForClients(db: Db, records: readonly Claiming[]): Promise<void> {
   const documents = records.flatMap(({ invoice, claim }) => (claim && invoice.ix_id) ?? [])
   if (documents.length === 0) return

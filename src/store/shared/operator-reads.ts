@@ -1,4 +1,4 @@
-/** What commands that only look read; the writer reads it over its own connection. */
+/** Reads of commands that only look; the writer does them over its own connection. */
 import type { OperatorStore } from '../store.ts'
 import { connectorReads } from './connector-state.ts'
 import { contentsReads } from './contents.ts'

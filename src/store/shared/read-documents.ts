@@ -1,4 +1,4 @@
-/** What the connector and the operator's commands read of documents, links and the journal. */
+/** Reads of documents, links and the journal, for the connector and the operator's commands. */
 import {
   type Claim,
   type Document,
@@ -40,7 +40,7 @@ interface LinkedRow extends InvoiceKey {
 
 /**
  * Documents do not lie with invoices on Citus, which joins only what does: so each table's rows are found alone, and what was
- * found is joined. `page` says which invoices.
+ * found is joined. `page` chooses the invoices.
  */
 const linked = (page: string) => `
   WITH page AS MATERIALIZED (
@@ -100,7 +100,7 @@ export async function findClaimants(db: Db, documents: readonly number[]): Promi
 }
 
 export function documentReads(db: Db): DocumentReads {
-  /** What is claimed, or tied to, after an id; each once. */
+  /** Ids that are claimed, or tied to, after an id; each once. */
   async function readIds(column: 'claimed_id' | 'ix_id', after: number, limit: number): Promise<number[]> {
     const rows = await db.query<{ id: number }>(
       `SELECT DISTINCT ${column} AS id FROM fatura.links WHERE ${column} > $1 ORDER BY ${column} LIMIT $2`,

@@ -6,7 +6,7 @@ const insertion: Insertion = {
   onConflict: 'DO NOTHING',
 }
 
-/** What requests ask: the customers that a token or a key is for, in place of those that were there. Null means all. */
+/** The customers that a token or a key is for, in place of those that were there; null means all. Requests look them up. */
 export async function saveScope(db: Db, id: string, customers: readonly string[] | null): Promise<void> {
   await db.query('DELETE FROM fatura.scopes WHERE id = $1', id)
   const rows = [...new Set(customers)].map(customerId => [id, customerId])

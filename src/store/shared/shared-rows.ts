@@ -1,5 +1,5 @@
 /**
- * The rows that all writers share: the last observation, the streams and what is told of their freshness. A transaction
+ * The rows that all writers share: the last observation, the streams and their freshness. A transaction
  * gathers what it will write there, and writes it just before its end. So nobody waits for these rows longer than an
  * engine takes for a commit, however long another transaction is.
  */
@@ -13,11 +13,11 @@ export interface SharedRows extends Pick<WriteTransaction, 'saveStream' | 'saveS
   statements(engine: FreshnessStatements): { sql: string; values: Value[] }[]
 }
 
-/** What an engine does around the streams that are saved. */
+/** An engine's statements around the streams that are saved. */
 export interface FreshnessStatements {
-  /** Whoever saves a stream has the freshness alone, so that none is overlooked. */
+  /** The saver of a stream has the freshness alone, so that none is overlooked. */
   hold: readonly string[]
-  /** Puts down what the streams say by now. */
+  /** Saves the freshness by the streams as they are now. */
   save: string
 }
 

@@ -49,7 +49,7 @@ const trimEntries = (db: Db) => `
       FROM fatura.journal WHERE ${db.isAmong('customer_id', '$1')} AND ${db.isAmong('invoice_id', '$2')}) AS entries
     WHERE place > ${entriesKept})`
 
-/** What a document is found by. */
+/** The names by which a document is found. */
 interface Names {
   ids: readonly number[]
   references: readonly string[]
@@ -61,7 +61,7 @@ const namesOf = ({ ids, references }: Names) => [
 ]
 
 /**
- * Whoever reads documents to tie invoices to them shares their names, and whoever changes documents has their names alone:
+ * A reader that ties invoices to documents shares their names, and a writer of documents has their names alone:
  * else a document and its invoice that arrive at the same moment would not see each other.
  */
 function holdDocuments(db: Db, alone: Partial<Names>, shared: Partial<Names> = {}): Promise<boolean> {
@@ -107,7 +107,7 @@ export function documentWrites(
       // Of two invoices that claim a document at the same moment, the later transaction sees the earlier one's claim.
       await holdDocuments(db, { ids: wanted.ids }, { references: wanted.references })
       const found = await findDocuments(db, wanted)
-      // What was found by its reference alone may be about to lose it.
+      // A document found by its reference alone may be about to lose it.
       const named = new Set(wanted.ids)
       const others = found.map(({ id }) => id).filter(id => !named.has(id))
       if (others.length === 0) return found

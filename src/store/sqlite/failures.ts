@@ -1,8 +1,8 @@
-/** What failures of SQLite and of its file mean to people. */
+/** The meaning of failures of SQLite and of its file, for people. */
 import { changedBelow } from '../migrations.ts'
 import { StoreDamaged, StoreError, StoreUnavailable } from '../store.ts'
 
-/** Runs `work`, and turns what SQLite or the file system says of `path` into a line for people. */
+/** Runs `work`, and turns an error of SQLite or the file system about `path` into a line for people. */
 export function translate<T>(path: string, work: () => T): T {
   try {
     return work()
@@ -18,7 +18,7 @@ export function translate<T>(path: string, work: () => T): T {
 // Busy, locked, out of memory, I/O error, full, cannot open: what may pass. https://sqlite.org/rescode.html
 const passing = new Set([5, 6, 7, 10, 13, 14])
 
-/** Runs a read, and tells a failure that may pass from a fault. */
+/** Runs a read, and distinguishes a failure that may pass from a fault. */
 export function attemptRead<T>(work: () => T): T {
   try {
     return work()

@@ -39,7 +39,7 @@ export async function openSqliteOperator(path: string): Promise<OperatorStore> {
   }
 }
 
-/** `repair` is called for a customer of whom something is wrong, and says how much it found then. */
+/** `repair` is called for a customer of whom something is wrong, and returns how much it found then. */
 export type CheckEach = (
   repair: ((customerId: string) => Promise<number>) | null,
   onProgress?: OnRecounted,

@@ -49,7 +49,7 @@ export function findDamage(path: string, isDeep: boolean): string[] {
 function readFile(path: string): Omit<FileFacts, 'journalMode' | 'logBytes'> {
   const full = resolve(path)
   const { mode } = statSync(full)
-  // Whoever may not pass one of its folders reaches no file in it.
+  // Without access to one of its folders, no file in it can be reached.
   const isReached = foldersOf(full).every(folder => (statSync(folder).mode & 0o001) !== 0)
   return {
     path,

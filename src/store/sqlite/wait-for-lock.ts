@@ -1,5 +1,5 @@
 /**
- * SQLite waits for a lock in the thread that asks, and nothing else goes on there meanwhile. So it is told not to wait, and
+ * SQLite waits for a lock in the thread that asks, and nothing else goes on there meanwhile. So it does not wait, and
  * asked again and again instead.
  */
 import type { DatabaseSync } from 'node:sqlite'
@@ -12,7 +12,7 @@ const usualPatienceMs = 30_000
 const tellAfterMs = 2_000
 /** Between two tries; at random, so that those who wait do not keep step. */
 const [shortestPauseMs, longestPauseMs] = [5, 50]
-/** What reads may wait for in their thread: for moments, after another process crashed. */
+/** Longest wait of a read in its thread: for moments, after another process crashed. */
 export const readPatienceMs = 1_000
 
 /** Tries until no other process keeps `path` locked. */

@@ -10,7 +10,7 @@ import { type KnownInvoice, stampOf } from '../store.ts'
 import type { keepCounts } from './counts.ts'
 import type { InvoiceRow } from './invoice-row.ts'
 
-/** `attempt` runs statements, and says what a failure means. */
+/** `attempt` runs statements, and translates a failure. */
 export function writeInvoices(
   db: DatabaseSync,
   shared: Db,

@@ -82,7 +82,7 @@ export async function openSqliteWriter(path: string, wait: LockWait = {}): Promi
       for (const { sql, values } of rows.statements(freshness)) await shared.query(sql, ...values)
       db.checkPlace()
       exec('COMMIT')
-      // What was committed to a file that was taken away meanwhile is not stored.
+      // A commit to a file that was taken away meanwhile is not stored.
       db.checkPlace()
       return result
     } catch (error) {
