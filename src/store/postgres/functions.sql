@@ -153,7 +153,7 @@ CREATE OR REPLACE FUNCTION fatura.list_invoices(p_customer_id text, p_page bigin
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog SET enable_seqscan = off
 SET plan_cache_mode = force_generic_plan SET enable_bitmapscan = off SET enable_sort = off SET jit = off AS $body$
 DECLARE
-  v_counted boolean; v_ids text[];
+  v_counted boolean;
   v_filtered boolean := /*filtered*/ num_nonnulls(p_status, p_ix_status, p_from, p_before) > 0 /*end*/;
 BEGIN
   SELECT c.total, c.version, c.counted INTO total, version, v_counted
@@ -170,13 +170,10 @@ BEGIN
       /*matching*/ (p_status IS NULL OR i.status = p_status) AND (p_ix_status IS NULL OR i.ix_status = p_ix_status) AND i.issued_at >= coalesce(p_from, -9007199254740991) AND i.issued_at < coalesce(p_before, 9007199254740991) /*end*/;
   END IF;
   page := greatest(1, least(p_page, (total + p_page_size - 1) / p_page_size));
-  -- Invoices before the page are skipped in the index alone.
-  v_ids := ARRAY(
-    SELECT i.id FROM fatura.invoices i WHERE i.customer_id = p_customer_id AND
+  SELECT string_agg(p.summary, ',') INTO summaries FROM (
+    SELECT i.summary FROM fatura.invoices i WHERE i.customer_id = p_customer_id AND
       /*matching*/ (p_status IS NULL OR i.status = p_status) AND (p_ix_status IS NULL OR i.ix_status = p_ix_status) AND i.issued_at >= coalesce(p_from, -9007199254740991) AND i.issued_at < coalesce(p_before, 9007199254740991) /*end*/
-    ORDER BY i.issued_at DESC, i.id DESC LIMIT p_page_size OFFSET (page - 1) * p_page_size);
-  SELECT string_agg((SELECT i.summary FROM fatura.invoices i WHERE i.customer_id = p_customer_id AND i.id = k.id), ',')
-  INTO summaries FROM unnest(v_ids) k (id);
+    ORDER BY i.issued_at DESC, i.id DESC LIMIT p_page_size OFFSET (page - 1) * p_page_size) p;
 END $body$;
 
 -- The search: one pass over the index that holds the folded texts. The first 1,000 matches are noted on the way, those

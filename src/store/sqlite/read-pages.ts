@@ -68,9 +68,7 @@ export function readPages(db: DatabaseSync) {
   function readFrom(query: InvoiceQuery, skip: number): Uint8Array | null {
     const { from, order, values } = matchingRows(query)
     const [limit, offset] = [values.push(query.page_size), values.push(skip)]
-    const sql = `
-      SELECT ${joinSummaries} AS summaries FROM (SELECT rowid AS place ${from} ${order} LIMIT ?${limit} OFFSET ?${offset})
-      CROSS JOIN invoices ON invoices.rowid = place`
+    const sql = `SELECT ${joinSummaries} AS summaries FROM (SELECT summary ${from} ${order} LIMIT ?${limit} OFFSET ?${offset})`
     return prepare(sql).get(...values)?.summaries as Uint8Array | null
   }
 
