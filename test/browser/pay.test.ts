@@ -1,9 +1,12 @@
 /** Paying: the button opens the platform's page in a new tab, and the payment shows by itself. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { startStripeSandbox } from '../../sandbox/stripe/server.ts'
 import { startPages } from '../support/billing-page.ts'
-import { lacksChromium } from '../support/browser.ts'
+import { lacksChromium, startBrowser } from '../support/browser.ts'
+import { createCli, eventually, get } from '../support/cli.ts'
 import { makeRecord } from '../support/records.ts'
+import { recently } from '../support/sync.ts'
 
 const open = { status: 'open', number: 'FT-1' } as const
 const records = [makeRecord({ id: 'in_1', ...open }), makeRecord({ id: 'in_2', status: 'paid' })]
@@ -54,5 +57,33 @@ describe('paying', () => {
     assert.equal(await page.locator('fatura-invoices .pay').count(), 0)
     assert.ok((await service.get('/fatura-invoices.js', { token: null })).text.startsWith('globalThis.'))
     assertClean()
+  })
+
+  test('an invoice that is paid on the platform’s page shows as paid by itself', options, async t => {
+    const sandbox = await startStripeSandbox({ now: recently(), seed: 3, invoices: 60 })
+    t.after(() => sandbox.close())
+    const invoice = [...sandbox.account.invoices.values()].find(
+      ({ customer, status }) => typeof customer === 'string' && status === 'open',
+    )
+    const cli = await createCli(t)
+    const up = cli.start(['up', '--port', '0'], {
+      env: { STRIPE_API_KEY: 'sk_test_sandbox', STRIPE_API_BASE: sandbox.address },
+    })
+    const [address] = await up.waitFor(/http:\/\/127\.0\.0\.1:\d+/)
+    const customer = String(invoice?.customer)
+    const token = await cli.createToken()
+    const list = `${address}/api/v1/client/${customer}/invoices?q=${invoice?.id}`
+    await eventually('the account is listed', async () => (await get(list, token)).json.total === 1)
+
+    const context = await (await startBrowser(t)).newContext({ locale: 'en-GB' })
+    const page = await context.newPage()
+    await page.goto(`${address}/?q=${invoice?.id}#t=${token}&c=${customer}`)
+    const opened = page.waitForEvent('popup')
+    await page.getByRole('button', { name: `Pay invoice ${invoice?.number}, in a new tab` }).click()
+    const tab = await opened
+    await tab.getByRole('button', { name: 'Pay' }).click()
+    await tab.getByText('This invoice is paid.').waitFor()
+    await page.getByRole('cell', { name: 'Paid' }).waitFor({ timeout: 120_000 })
+    assert.equal(await page.locator('.pay').count(), 0)
   })
 })
