@@ -1,6 +1,6 @@
 /**
  * Forged customer links at a rate, all from one address, beside fresh right ones and beside page 1 of a known token: how many right ones
- * are refused, and what page 1 takes with and without the forged ones, in turn.
+ * are refused, and the p99 of page 1 alone, beside the forged ones, and beside as many ordinary requests, in turn.
  */
 import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
 import { createKeyId } from '../../src/access/link-form.ts'
@@ -69,10 +69,14 @@ async function measure(): Promise<string> {
       leadSeconds: 1,
     })
   const known = ask(() => token, 50)
-  const p99: { alone: number[]; beside: number[] } = { alone: [], beside: [] }
+  const p99 = { alone: [] as number[], ordinary: [] as number[], forged: [] as number[] }
+  const note = (figures: number[], { byStatus }: Awaited<ReturnType<typeof send>>) =>
+    figures.push(...byStatus.filter(({ status }) => status === 200).map(each => each.p99))
   const answers = { right: 0, refused: 0, forged: 0 }
   for (let round = 0; round < rounds; round++) {
-    const alone = await send(known, 100)
+    note(p99.alone, await send(known, 100))
+    const [amid] = await Promise.all([send(known, 100), send(known, rate)])
+    note(p99.ordinary, amid)
     const links = 250
     const [beside, fresh, forged] = await Promise.all([
       send(known, 100),
@@ -85,19 +89,28 @@ async function measure(): Promise<string> {
         rate,
       ),
     ])
-    p99.alone.push(...alone.byStatus.filter(({ status }) => status === 200).map(each => each.p99))
-    p99.beside.push(...beside.byStatus.filter(({ status }) => status === 200).map(each => each.p99))
+    note(p99.forged, beside)
     for (const { status, count } of fresh.byStatus) answers[status === 200 ? 'right' : 'refused'] += count
     answers.refused += fresh.failed
     for (const { count } of forged.byStatus) answers.forged += count
   }
-  const ratios = p99.beside.map((each, n) => each / (p99.alone[n] ?? 1))
+  const ratios = (other: readonly number[]) => p99.forged.map((each, n) => each / (other[n] ?? 1))
   return formatTable(
-    ['Forged', 'Fresh right links', 'Refused of these', 'p99 of page 1 alone, ms', 'beside', 'ratio'],
+    [
+      'Forged',
+      'Fresh right links',
+      'Refused of these',
+      'p99 of page 1 alone, ms',
+      'beside ordinary requests',
+      'beside forged',
+      'forged / alone',
+      'forged / ordinary',
+    ],
     [
       [
         ...[String(answers.forged), String(answers.right + answers.refused), String(answers.refused)],
-        ...[spread(p99.alone, 1), spread(p99.beside, 1), spread(ratios, 2)],
+        ...[p99.alone, p99.ordinary, p99.forged].map(each => spread(each, 1)),
+        ...[p99.alone, p99.ordinary].map(each => spread(ratios(each), 2)),
       ],
     ],
   )
