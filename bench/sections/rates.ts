@@ -36,8 +36,6 @@ export function formatRates(rounds: Rounds): string {
   const head = [
     'Page 1 of 10, unless said otherwise',
     'Requests/s (least–most)',
-    'p50 ms',
-    'p99 ms',
     'CPU µs/request',
     'Database CPU µs/request',
     'Peak memory MB',
@@ -49,8 +47,6 @@ export function formatRates(rounds: Rounds): string {
     return [
       name,
       spread(figures(rounds, key, 'rate'), 0),
-      show(typical(rounds, key, 'p50'), 2),
-      show(typical(rounds, key, 'p99'), 2),
       show(typical(rounds, key, 'cpu'), 0),
       show(typical(rounds, key, 'databaseCpu'), 0),
       show(memory?.peak ?? Number.NaN, 0),
