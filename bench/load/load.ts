@@ -25,9 +25,6 @@ export interface LoadResult {
   answered: number
   /** Answers a second, from the first to the last. */
   rate: number
-  /** In milliseconds. */
-  p50: number
-  p99: number
   /** Answers of another status, and requests without an answer. */
   failed: number
   /** How much of one core the load itself took: near 1, it is the load that is measured, and not the server. */

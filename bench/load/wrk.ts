@@ -35,8 +35,8 @@ export async function runWrk(options: LoadOptions): Promise<LoadResult> {
     }, 100)
     const said = await text(child.stdout)
     clearInterval(watching)
-    const { requests, duration, p50, p99, failed } = JSON.parse(said.slice(said.lastIndexOf('{')))
-    return { answered: requests, rate: requests / (duration / 1e6), p50, p99, failed, busy }
+    const { requests, duration, failed } = JSON.parse(said.slice(said.lastIndexOf('{')))
+    return { answered: requests, rate: requests / (duration / 1e6), failed, busy }
   } finally {
     rmSync(folder, { recursive: true })
   }
@@ -59,11 +59,10 @@ function writeScript({ requests }: LoadOptions): string {
       turn = turn % #texts + 1
       return texts[turn]
     end
-    function done(summary, latency)
+    function done(summary)
       local errors = summary.errors
       local failed = errors.connect + errors.read + errors.write + errors.status + errors.timeout
-      io.write(string.format('{"requests":%d,"duration":%d,"p50":%.3f,"p99":%.3f,"failed":%d}', summary.requests,
-        summary.duration, latency:percentile(50) / 1000, latency:percentile(99) / 1000, failed))
+      io.write(string.format('{"requests":%d,"duration":%d,"failed":%d}', summary.requests, summary.duration, failed))
     end`
 }
 

@@ -88,7 +88,7 @@ describe('a recount on postgres', () => {
     assert.equal(await store.checkCounts(), 0)
   })
 
-  test('to save one invoice of a customer, no more rows are read than to count them, and those kept joined', async t => {
+  test('to save one of a customer’s 450 invoices, few rows are read: those kept joined, and none to count', async t => {
     const url = await postgres.createStore(t)
     await fill(url, 1_000, 450)
     await runSql(url, 'VACUUM ANALYZE')
@@ -106,22 +106,13 @@ describe('a recount on postgres', () => {
       for (let again = 0; again < 100 && (await read()) === before; again++) await sleep(50)
       return (await read()) - before
     }
-    const counting = await rowsRead(async () => {
-      const client = new pg.Client(url)
-      await client.connect()
-      await client.query(
-        'SELECT customer_id, count(*) AS n FROM fatura.invoices WHERE customer_id = ANY ($1) GROUP BY customer_id',
-        [['cus_ana']],
-      )
-      await client.end()
-    })
     const saving = await rowsRead(async () => {
       const store = await openWriteStore(url)
       await store.transaction(tx => tx.saveInvoices([makeRecord({ id: 'in_new' })]))
       await store.close()
     })
-    t.diagnostic(`${counting} rows read to count, ${saving} to save`)
-    assert.ok(saving > 0 && saving < counting + 100, `${saving} rows read to save, ${counting} to count`)
+    t.diagnostic(`${saving} rows read`)
+    assert.ok(saving > 0 && saving < 100, `${saving} rows read`)
   })
 })
 

@@ -9,8 +9,8 @@ import type { InvoiceQuery } from '../store.ts'
 import { type FilterName, filterNames, type InvoiceFilter } from './filters.ts'
 
 /**
- * Above this many invoices a customer has counters. Up to it, counting and skipping rows in the index takes less than twice
- * as long as reading counters, and writing gets cheaper.
+ * Above this many invoices a customer has counters. Up to it, counting and skipping rows in the index takes no longer than
+ * adding up counters.
  */
 export const countedAbove = 2_000
 
