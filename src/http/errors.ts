@@ -5,6 +5,7 @@ import { ApiError, errorCodes } from '../errors.ts'
 import { writeBareAnswer } from '../server/bare-answer.ts'
 import type { UnreadableRequest } from '../server/connection.ts'
 import { tunnelRequested } from '../server/guarded-server.ts'
+import { spacedLine } from '../server/watch-request-lines.ts'
 import { StoreUnavailable } from '../store/store.ts'
 import { maxUrlBytes } from './check-request.ts'
 import { type Cors, findOrigin } from './cors.ts'
@@ -87,6 +88,8 @@ function explainUnreadable({ code, rawPacket, bytesParsed = 0 }: UnreadableReque
       return new ApiError('request_timeout', 'The request did not arrive completely in time.')
     case tunnelRequested:
       return refuseMethod()
+    case spacedLine:
+      return new ApiError('invalid_request', 'Put one space between the parts of the request line.')
     case 'HPE_INVALID_METHOD':
       // Requests that were read may stand before it in the packet.
       if (requestLine.test(packet.slice(packet.lastIndexOf('\n', bytesParsed) + 1))) return refuseMethod()

@@ -35,6 +35,8 @@ export interface Connection {
   watched: boolean
   /** Whether that look counted the request that is now read. */
   counted: boolean
+  /** Method and target of the latest request line with more than one space between its parts. */
+  spaced: string | null
 }
 
 export function createConnection(socket: Socket): Connection {
@@ -49,6 +51,7 @@ export function createConnection(socket: Socket): Connection {
     latest: null,
     watched: false,
     counted: false,
+    spaced: null,
   }
 }
 

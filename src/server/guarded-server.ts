@@ -20,6 +20,7 @@ import { refuseUnread } from './refuse-unread.ts'
 import { type LinesFor, secureResponse } from './secure-response.ts'
 import { watchEventLoop } from './watch-event-loop.ts'
 import { watchReaders } from './watch-readers.ts'
+import { isSpaced, spacedLine, watchRequestLines } from './watch-request-lines.ts'
 
 /** A client has this long to send its request; a slower one is answered 408 and let go. */
 const requestTimeoutMs = 10_000
@@ -85,6 +86,7 @@ export function createGuardedServer({ handle, refuse, keepAliveMs, excess, lines
       drop(connection)
       connections.delete(socket)
     })
+    watchRequestLines(connection)
     // Node calls this after an answer that closes the connection.
     socket.destroySoon = () => linger(connection)
   })
@@ -107,11 +109,13 @@ export function createGuardedServer({ handle, refuse, keepAliveMs, excess, lines
 
   function receive(request: IncomingMessage, response: ServerResponse): void {
     const connection = connections.get(request.socket)
-    if (connection === undefined || connection.closing || connection.full) return
+    if (connection === undefined || isOver(connection)) return
     connection.latest = request
     // The one method that Node reads and does not name among its methods: the preface of HTTP/2.
     if (request.method === 'PRI')
       fail(Object.assign(new Error('HTTP/2'), { code: 'HPE_INVALID_METHOD' }), request.socket)
+    else if (isSpaced(connection, request))
+      fail(Object.assign(new Error('Spaces'), { code: spacedLine }), request.socket)
     else if (isAnswering(connection)) wait(connection, { request, response })
     else begin(connection, { request, response })
   }

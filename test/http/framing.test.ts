@@ -183,6 +183,33 @@ for (const engine of engines)
       }
     })
 
+    test('more than one space between the parts of a request line is 400, after the answers before it', async () => {
+      const rest = ' HTTP/1.1\r\nHost: x\r\n\r\n'
+      for (const line of [`GET  /live${rest}`, `GET /live ${rest}`, `GET   /live   ${rest}`]) {
+        const answers = await sendRaw(service().port, line + get('/live'))
+        assert.deepEqual(statuses(answers), [400], line)
+        assertError(answers[0] as Answer, 400, 'invalid_request')
+        assert.match(answers[0]?.json.error.message, /one space between/)
+        assert.deepEqual(statuses(await sendRaw(service().port, get('/nothing') + line)), [404, 400], line)
+      }
+      // In pieces, and on a connection that served others.
+      const client = openRaw(service().port, get('/live'))
+      for (const piece of ['GET', ' ', ' /li', 've HTTP/1.1\r\n', 'Host: x\r\n\r\n']) {
+        await sleep(20)
+        client.socket.write(piece)
+      }
+      await client.ended
+      client.socket.destroy()
+      assert.deepEqual(statuses(parseAnswers(client.raw)), [200, 400])
+      // Spaces elsewhere are nobody's matter: a header, a body that looks like a request.
+      const body = 'GET  /other HTTP/1.1\r\n'
+      for (const request of [
+        get('/live', 'A:   b  c'),
+        get('/live', `Content-Length: ${body.length}`) + body,
+      ])
+        assert.equal((await sendRaw(service().port, request))[0]?.status, 200, request)
+    })
+
     test('versions that are not served are 400, in the one shape', async () => {
       for (const bytes of [
         'GET /live HTTP/2.0\r\nHost: x\r\n\r\n',
