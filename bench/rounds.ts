@@ -1,7 +1,7 @@
 /** Rounds in which every target has its turn, so that whatever else the machine does falls on all of them alike. */
 import { openConnection } from './load/ask.ts'
 import { loadServer, type Measured } from './load/load.ts'
-import { type Memory, readMemory } from './load/process-cost.ts'
+import { readPeakMemoryMb } from './load/process-cost.ts'
 import type { Target } from './load/targets.ts'
 import { median } from './statistics.ts'
 
@@ -10,7 +10,7 @@ export interface Rounds {
   /** By target, then by round. */
   measured: ReadonlyMap<string, readonly Measured[]>
   /** After the last round. */
-  memory: ReadonlyMap<string, Memory>
+  peakMemoryMb: ReadonlyMap<string, number>
 }
 
 /** The order turns by one with every round. */
@@ -37,7 +37,8 @@ export async function runRounds(
       target.emptyLog()
     }
   }
-  return { targets, measured, memory: new Map(targets.map(({ key, pid }) => [key, readMemory(pid)])) }
+  const peakMemoryMb = new Map(targets.map(({ key, pid }) => [key, readPeakMemoryMb(pid)]))
+  return { targets, measured, peakMemoryMb }
 }
 
 /** Every answer has the status it should have: not every load generator tells 200 from 304. */

@@ -1,13 +1,6 @@
 /** What a process and its descendants have used, as Linux tells it. */
 import { readdirSync, readFileSync } from 'node:fs'
 
-export interface Memory {
-  /** The most that was ever resident, mapped files included. */
-  peak: number
-  /** What is the process's own at the moment; the rest are pages of files, which the system may take back. */
-  own: number
-}
-
 function listTree(pid: number): number[] {
   const children = listTasks(pid).flatMap(task =>
     readProc(pid, `task/${task}/children`).split(' ').filter(Boolean).map(Number),
@@ -47,17 +40,10 @@ export function cpuSince(before: CpuUse, pid: number): number {
   return nanoseconds / 1000
 }
 
-/** In MB. */
-export function readMemory(pid: number): Memory {
-  const memory = { peak: 0, own: 0 }
-  for (const one of listTree(pid)) {
-    const status = readProc(one, 'status')
-    const read = (name: string) =>
-      Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(status)?.[1] ?? 0) / 1024
-    memory.peak += read('VmHWM')
-    memory.own += read('RssAnon')
-  }
-  return memory
+/** The most that was ever resident, mapped files included. */
+export function readPeakMemoryMb(pid: number): number {
+  const peaksKb = listTree(pid).map(one => Number(/^VmHWM:\s+(\d+)/m.exec(readProc(one, 'status'))?.[1] ?? 0))
+  return peaksKb.reduce((sum, peak) => sum + peak, 0) / 1024
 }
 
 function readProc(pid: number, file: string): string {

@@ -44,21 +44,18 @@ export async function makeCases(
   const chosen = numbered[Math.floor(part * numbered.length)] as Found
 
   const month = String(1 + Math.floor(part * 12)).padStart(2, '0')
-  const year = 'date_from=2025-01-01&date_to=2025-12-31'
   const query = (name: string, text: string): Case => ({ name, path: list + text, headers, status: 200 })
   const search = (name: string, q: string) => query(name, `?q=${encodeURIComponent(q)}`)
   return [
     query('page 1', ''),
     query('middle page', `?page=${near(total_pages)}`),
     query('last page', `?page=${total_pages}`),
-    ...['status=draft', 'status=paid', 'ix_status=settled'].map(filter => query(filter, `?${filter}`)),
+    query('status=paid', '?status=paid'),
     query('status=paid, ix_status=settled', '?status=paid&ix_status=settled'),
     query('one month', `?date_from=2025-${month}-01&date_to=2025-${month}-28`),
-    query('one year', `?${year}`),
-    query('one year, status=paid', `?status=paid&${year}`),
+    query('one year', '?date_from=2025-01-01&date_to=2025-12-31'),
     query('status=paid, middle page', `?status=paid&page=${near(paid.total_pages)}`),
     search('q: one hit', chosen.number ?? ''),
-    search('q: no hit', `zzyzx${month}`),
     search('q: every invoice', 'example'),
     search('q: two words', chosen.customer_name),
     { ...query('detail', ''), path: `/api/v1/client/${customer}/invoice/${chosen.id}` },

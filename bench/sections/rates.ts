@@ -11,7 +11,6 @@ const compared = [
   ['service-sqlite', 'f1', 'Fatura on SQLite / F1'],
   ['service-postgres', 'f2', 'Fatura on PostgreSQL / F2'],
   ['service-postgres', 'peer', 'Fatura on PostgreSQL / peer'],
-  ['peer', 'f2', 'Peer / F2'],
 ] as const
 
 const pairs = [
@@ -32,28 +31,23 @@ export async function measureRates(options: Options, stores: readonly SeededStor
   return [formatRates(rounds), formatRatios(rounds, pairs)].join('\n\n')
 }
 
-export function formatRates(rounds: Rounds): string {
+function formatRates(rounds: Rounds): string {
   const head = [
     'Page 1 of 10, unless said otherwise',
     'Requests/s (least–most)',
     'CPU µs/request',
     'Database CPU µs/request',
     'Peak memory MB',
-    'Own memory MB',
     'Load busy',
   ]
-  const rows = rounds.targets.map(({ key, name }) => {
-    const memory = rounds.memory.get(key)
-    return [
-      name,
-      spread(figures(rounds, key, 'rate'), 0),
-      show(typical(rounds, key, 'cpu'), 0),
-      show(typical(rounds, key, 'databaseCpu'), 0),
-      show(memory?.peak ?? Number.NaN, 0),
-      show(memory?.own ?? Number.NaN, 0),
-      `${show(typical(rounds, key, 'busy') * 100, 0)} %`,
-    ]
-  })
+  const rows = rounds.targets.map(({ key, name }) => [
+    name,
+    spread(figures(rounds, key, 'rate'), 0),
+    show(typical(rounds, key, 'cpu'), 0),
+    show(typical(rounds, key, 'databaseCpu'), 0),
+    show(rounds.peakMemoryMb.get(key) ?? Number.NaN, 0),
+    `${show(typical(rounds, key, 'busy') * 100, 0)} %`,
+  ])
   return formatTable(head, rows)
 }
 

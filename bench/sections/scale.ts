@@ -8,7 +8,7 @@ import { chooseCustomers, engineLabels, openSeeded, type SeededStore } from '../
 import type { PostgresServer } from '../servers/postgres-server.ts'
 import { listPath, startService } from '../servers/service.ts'
 import { formatTable, show } from '../statistics.ts'
-import { formatRates, formatRatios } from './rates.ts'
+import { formatRatios } from './rates.ts'
 
 export async function measureScale(
   options: Options,
@@ -25,7 +25,7 @@ export async function measureScale(
     for (const shape of [few, options.shape]) {
       const store = await openSeeded(options, shape, server)
       const count = countInvoices(shape)
-      const name = `${engineLabels[store.engine]}, ${count.toLocaleString('en-US')} invoices`
+      const name = `${engineLabels[store.engine]}, ${show(count, 0)} invoices`
       const key = `scale-${store.engine}-${count}`
       const { headers, ...service } = await startService({ folder: options.folder, name: key, store })
       const requests = chooseCustomers(shape, 2_000).map(customer => ({ path: listPath(customer), headers }))
@@ -35,13 +35,13 @@ export async function measureScale(
       space.push([name, show(bytes / 2 ** 20, 0), show(bytes / count, 0)])
     }
     const [less = '', more = ''] = keys
-    compared.push([more, less, `${server === null ? 'SQLite' : 'PostgreSQL'}: many / few`])
+    const sizes = [options.shape, few].map(shape => show(countInvoices(shape), 0))
+    compared.push([more, less, `${server === null ? 'SQLite' : 'PostgreSQL'}: ${sizes.join(' invoices / ')}`])
   }
   const rounds = await runRounds(targets, options.rounds, options.seconds)
   for (const { stop } of targets) await stop()
   return [
     formatTable(['On the disk, indexes and lines included', 'MB', 'Bytes/invoice'], space),
-    formatRates(rounds),
     formatRatios(rounds, compared),
   ].join('\n\n')
 }

@@ -9,7 +9,7 @@ import { runRounds } from '../rounds.ts'
 import { chooseCustomers, engineLabels, type SeededStore } from '../seed/stores.ts'
 import { hasServeFlag, listPath, startService } from '../servers/service.ts'
 import { show } from '../statistics.ts'
-import { formatRates, formatRatios } from './rates.ts'
+import { formatRatios } from './rates.ts'
 
 /** Requests a second that one process takes easily. */
 const pace = 1_500
@@ -51,5 +51,5 @@ export async function measureWorkers(
       [`${engine}-2-paced`, `${engine}-1-paced`, `${name}, at ${show(pace, 0)}/s`],
     ] as const
   })
-  return [formatRates(rounds), formatRatios(rounds, compared)].join('\n\n')
+  return formatRatios(rounds, compared)
 }
