@@ -12,5 +12,5 @@ export function withSettingsTable(page: string): string {
 
 function writeRow(name: keyof typeof settings): string {
   const { default: value, flag, meaning }: SettingDefinition = settings[name]
-  return `| \`${name}\` | \`${value}\` | ${flag === undefined ? 'environment only' : `\`${flag}\``} | ${meaning} |\n`
+  return `| \`${name}\` | \`${value}\` | ${flag === undefined ? 'none' : `\`${flag}\``} | ${meaning} |\n`
 }

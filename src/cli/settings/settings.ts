@@ -59,7 +59,7 @@ export const settings = {
     flag: '--database-url <url>',
     commands: ['serve', 'up', 'sync'],
     meaning:
-      'The address of the store: `sqlite:` and the path of a file, relative to the working directory or absolute (`sqlite:/var/lib/fatura/fatura.db`); or `postgres://user:password@host:5432/name`, [with several hosts](postgresql.md#failover) for failover.',
+      'Address of the store: `sqlite:` and the path of a file (`sqlite:/var/lib/fatura/fatura.db`, or relative to the working directory); or `postgres://user:password@host:5432/name`, also [with several hosts](postgresql.md#failover).',
     isSecret: true,
     parse: parseAddress,
   },
@@ -67,7 +67,7 @@ export const settings = {
     default: usualReadUrl,
     flag: '--database-read-url <url>',
     meaning:
-      'The address that the API reads from, if not `DATABASE_URL`: [a replica of the same store](postgresql.md#reading-from-a-replica). Several addresses of servers, with commas between them, are read from in turn: [nodes of Citus](citus.md), or replicas.',
+      'Address that the API reads from, if not `DATABASE_URL`: [a replica](postgresql.md#reading-from-a-replica). Several, separated by commas, are read in turn: [nodes of Citus](citus.md), or replicas.',
     isSecret: true,
     parse: unless(usualReadUrl, parseAddresses),
   },
@@ -75,61 +75,60 @@ export const settings = {
     default: '127.0.0.1',
     flag: '--host <address>',
     commands: ['serve', 'up', 'sync'],
-    meaning:
-      'The address to listen on, for the API and for webhooks; `0.0.0.0` or `::` listens on every interface.',
+    meaning: 'Address to listen on, for the API and webhooks; `0.0.0.0` or `::` is every interface.',
     parse: text => text,
   },
   PORT: {
     default: '3000',
     flag: '--port <port>',
-    meaning: 'The port to listen on, 0 to 65535; 0 takes a free one.',
+    meaning: 'Port to listen on, 0 to 65535; 0 takes a free one.',
     parse: parsePort,
   },
   PUBLIC_URL: {
     default: 'none',
     flag: '--public-url <url>',
     meaning:
-      'The address under which clients reach the API, as in `https://billing.example.com`. [Customer links](access.md#customer-links) are made for it, and work only where it is set.',
+      'Address at which clients reach the API, like `https://billing.example.com`. [Customer links](access.md#customer-links) need it.',
     parse: unless('none', parseSecureUrl('https://billing.example.com')),
   },
   AUTH_JWKS_URL: {
     default: 'none',
     meaning:
-      'The address of the keys (JWKS) of the [identity provider](access.md#jwts-of-an-identity-provider). `AUTH_JWKS_URL`, `AUTH_ISSUER` and `AUTH_AUDIENCE` are set together.',
+      'Address of the keys (JWKS) of the [identity provider](access.md#jwts-of-an-identity-provider). Set it together with `AUTH_ISSUER` and `AUTH_AUDIENCE`.',
     isSecret: true,
     parse: unless('none', parseKeySetUrl),
   },
   AUTH_ISSUER: {
     default: 'none',
-    meaning: 'The claim `iss` of its tokens, exactly.',
+    meaning: 'The exact claim `iss` of its tokens.',
     parse: unless('none', parseClaimText),
   },
   AUTH_AUDIENCE: {
     default: 'none',
-    meaning: 'The value that the claim `aud` of its tokens must be or contain, exactly.',
+    meaning: 'The exact value that the claim `aud` of its tokens is or contains.',
     parse: unless('none', parseClaimText),
   },
   AUTH_CUSTOMER_CLAIM: {
     default: 'customer_id',
-    meaning: 'The claim that names the customers whom a token may read: an ID, or a list of IDs.',
+    meaning: 'The claim with the customers that a token may read: an ID, or a list of IDs.',
     parse: parseClaimText,
   },
   AUTH_SCOPE: {
     default: 'none',
-    meaning: 'A scope that every token of the provider must have, in its claim `scope` or `scp`.',
+    meaning: 'A scope that each of its tokens must have, in the claim `scope` or `scp`.',
     parse: unless('none', parseMatch(/^[!#-[\]-~]{1,200}$/, 'must be one scope, without spaces or quotes')),
   },
   AUTH_TYP: {
     default: 'none',
     meaning:
-      'The header `typ` that every token of the provider must have, such as `at+jwt`. Without it, `JWT`, `at+jwt` and none are accepted.',
+      'The header `typ` that its tokens must have, such as `at+jwt`. Without it, `JWT`, `at+jwt` and none are accepted.',
     parse: unless('none', parseMatch(/^[\w!#$&^.+/-]{1,100}$/, 'must be a type, such as at+jwt')),
   },
   READY_MAX_LAG: {
     default: 'off',
     flag: '--ready-max-lag <duration>',
     meaning:
-      'Highest age of the records at which `/ready` answers 200, such as `90s`, `30m` or `1h`; or `off`. Every process that serves the store then answers 503 at the same time: use it where something else serves instead.',
+      'Highest age of the records at which `/ready` answers 200, such as `90s`, `30m` or `1h`; or `off`. All processes of a store then answer 503 together: use it where something else serves instead.',
     parse: unless('off', parseDurationMs),
   },
   ...accessSettings,
@@ -153,7 +152,7 @@ export const settings = {
     default: '5s',
     flag: '--shutdown-delay <seconds>',
     meaning:
-      'Time to continue serving after SIGTERM, while `/ready` answers 503: a number of seconds and `s`, `0s` to `600s`. Ctrl-C does not wait. See [stopping](run.md#stopping).',
+      'Time to continue serving after SIGTERM, while `/ready` answers 503: `0s` to `600s`. Ctrl-C does not wait. See [stopping](run.md#stopping).',
     parse: parseSecondsMs(600),
   },
   WORKERS: {
@@ -161,7 +160,7 @@ export const settings = {
     flag: '--workers <count>',
     commands: ['serve'],
     meaning:
-      'Number of processes that serve the address, 1 to 256; `auto` is one for each core. See [several processes](run.md#several-processes).',
+      'Number of [processes](run.md#several-processes) that serve the address, 1 to 256; `auto` is one a core.',
     parse: parseWorkers,
   },
 } as const satisfies Record<string, SettingDefinition>

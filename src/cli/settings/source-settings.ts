@@ -19,14 +19,14 @@ export const sourceSettings = {
     default: 'none',
     commands: ['serve', 'up', 'sync'],
     meaning:
-      'A Stripe key, `rk_…` or `sk_…`. `sync` and `up` read the invoices of its account; `serve` and `up` fetch PDFs, and lines that are not stored. A [restricted key](sync.md#set-it-up) is enough.',
+      'A Stripe key, `rk_…` or `sk_…`. `sync` and `up` read invoices with it; `serve` and `up` fetch PDFs, and lines that are not stored. A [restricted key](sync.md#set-it-up) is enough.',
     isSecret: true,
     parse: unless('none', parseMatch(/^[sr]k_\w+$/, 'must be a key that begins with sk_ or rk_')),
   },
   STRIPE_WEBHOOK_SECRET: {
     default: 'none',
     commands: ['up', 'sync'],
-    meaning: 'The secret that Stripe signs its webhooks with, `whsec_…`. Required with `--webhooks`.',
+    meaning: "Secret of Stripe's webhooks, `whsec_…`. Required with `--webhooks`.",
     isSecret: true,
     parse: unless(
       'none',
@@ -37,7 +37,7 @@ export const sourceSettings = {
     default: 'https://api.stripe.com',
     commands: ['serve', 'up', 'sync'],
     meaning:
-      'The address of the Stripe API: scheme, host and port, without a path. The key is sent there. Any host that is not a host of Stripe counts as a [sandbox](sandbox.md): requests are not limited to the rate that Stripe allows, and PDFs may come from a private address.',
+      "Address of the Stripe API: scheme, host and port. The key is sent there. A host that is not Stripe's counts as a [sandbox](sandbox.md): no rate limit, and PDFs may come from a private address.",
     isSecret: true,
     parse: parseApiBase('https://api.stripe.com', 'stripe.com'),
   },
@@ -45,7 +45,7 @@ export const sourceSettings = {
     default: 'none',
     commands: ['serve', 'up', 'sync'],
     meaning:
-      'The name of the InvoiceXpress account: the part before `.app.invoicexpress.com` in its address. Required with `INVOICEXPRESS_API_KEY`, unless `INVOICEXPRESS_API_BASE` is set.',
+      'Name of the InvoiceXpress account: the part before `.app.invoicexpress.com` in its address. Required with `INVOICEXPRESS_API_KEY`, unless `INVOICEXPRESS_API_BASE` is set.',
     isSecret: true,
     parse: unless(
       'none',
@@ -59,7 +59,7 @@ export const sourceSettings = {
     default: 'none',
     commands: ['serve', 'up', 'sync'],
     meaning:
-      'The key of the InvoiceXpress account. `sync` and `up` read the certified documents with it; `serve` and `up` fetch their PDFs.',
+      'Key of the InvoiceXpress account. `sync` and `up` read documents with it; `serve` and `up` fetch their PDFs.',
     isSecret: true,
     parse: unless(
       'none',
@@ -73,14 +73,14 @@ export const sourceSettings = {
     default: 'https://{account}.app.invoicexpress.com',
     commands: ['serve', 'up', 'sync'],
     meaning:
-      'The address of the InvoiceXpress API: scheme, host and port, without a path. The key is sent there. Any host that is not a host of InvoiceXpress counts as a sandbox: requests are not limited to the rate that InvoiceXpress allows, and PDFs come from that host, even from a private address.',
+      'Address of the InvoiceXpress API: scheme, host and port. The key is sent there. A host outside `invoicexpress.com` counts as a sandbox: no rate limit, and PDFs come from that host, even from a private address.',
     isSecret: true,
     parse: parseApiBase('https://{account}.app.invoicexpress.com', 'invoicexpress.com'),
   },
   INVOICEXPRESS_PDF_ORIGINS: {
     default: usualPdfOrigins,
     meaning:
-      'Allowed sources of the PDFs of certified documents: origins (scheme, host and port), separated by commas; `*.` at the start of a host means its subdomains.',
+      'Allowed origins (scheme, host and port) of the PDFs of documents, separated by commas; `*.` at the start of a host means its subdomains.',
     isSecret: true,
     parse: unless(
       usualPdfOrigins,
@@ -90,15 +90,14 @@ export const sourceSettings = {
   LINK_REFERENCE: {
     default: '{id}',
     commands: ['up', 'sync'],
-    meaning:
-      'The reference that a document of an invoice carries: a text that contains `{id}` once, in place of the ID of the invoice.',
+    meaning: "Reference of an invoice's document: a text with `{id}` once, in place of the invoice's ID.",
     parse: parseReference,
   },
   LINK_METADATA_KEYS: {
     default: 'none',
     commands: ['up', 'sync'],
     meaning:
-      'Metadata keys at Stripe that differ from the [usual keys](linking.md#the-convention): pairs like `state=doc_state,ix_id=doc_id`.',
+      'Metadata keys at Stripe that differ from the [usual ones](linking.md#the-convention): pairs like `state=doc_state,ix_id=doc_id`.',
     parse: parseMetadataKeys,
   },
   LINK_IGNORE_ZERO: {
@@ -117,7 +116,7 @@ export const sourceSettings = {
     default: '1h',
     commands: ['up', 'sync'],
     meaning:
-      'Time that a document may stay `creating` before it counts as [failed](linking.md#how-the-state-is-found): a number and `s`, `m`, `h` or `d`.',
+      'Time after which a document that is `creating` counts as [failed](linking.md#how-the-state-is-found): a number and `s`, `m`, `h` or `d`.',
     parse: parseDurationMs,
   },
 } as const
