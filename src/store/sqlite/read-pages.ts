@@ -9,7 +9,7 @@ import {
   toSum,
 } from '../read-model/counting.ts'
 import type { CustomerSums, InvoicePage, InvoiceQuery, Snapshot } from '../store.ts'
-import { clampPage, matchingRows } from './matching-rows.ts'
+import { clampPage, cutOut, matchingRows } from './matching-rows.ts'
 import { seekByCounters } from './seek-by-counters.ts'
 
 /** As bytes, which go to the socket as they are: decoding and encoding them would take longer than reading them. */
@@ -42,6 +42,8 @@ interface Standing {
   synced_at: number | null
 }
 
+type PageRow = Pick<Standing, 'total' | 'version' | 'synced_at'> & { summaries: Uint8Array | null }
+
 export function readPages(db: DatabaseSync) {
   const prepare = prepareOnce(db)
   const begin = db.prepare('BEGIN')
@@ -67,9 +69,9 @@ export function readPages(db: DatabaseSync) {
 
   function readFrom(query: InvoiceQuery, skip: number): Uint8Array | null {
     const { from, order, values } = matchingRows(query)
-    const [limit, offset] = [values.push(query.page_size), values.push(skip)]
-    const sql = `SELECT ${joinSummaries} AS summaries FROM (SELECT summary ${from} ${order} LIMIT ?${limit} OFFSET ?${offset})`
-    return prepare(sql).get(...values)?.summaries as Uint8Array | null
+    const page = `SELECT summary ${from} ${order} ${cutOut(values, query.page_size, skip)}`
+    return prepare(`SELECT ${joinSummaries} AS summaries FROM (${page})`).get(...values)
+      ?.summaries as Uint8Array | null
   }
 
   /** One pass over the index: the first matches are noted, and those behind them counted. */
@@ -90,9 +92,35 @@ export function readPages(db: DatabaseSync) {
     return { total, page, summaries }
   }
 
-  function list(query: InvoiceQuery, total: number): Found {
-    const { page, skip } = clampPage(query, total)
-    return { total, page, summaries: readFrom(query, skip) }
+  /**
+   * Total and page by one statement, so of one snapshot; a page beyond the last takes a second one. Null where the customer's
+   * counters know them.
+   */
+  function readAtOnce(query: InvoiceQuery): InvoicePage | null {
+    const { from, order, values } = matchingRows(query)
+    const unlessCounted = (sql: string) =>
+      isCountable(query) ? `CASE WHEN counted = 1 THEN NULL ELSE ${sql} END` : sql
+    const total = isFiltered(query) ? `(SELECT count(*) ${from})` : 'coalesce(total, 0)'
+    const cut = cutOut(values, query.page_size, 0)
+    const statement = prepare(`
+      SELECT ${unlessCounted(total)} AS total, version, synced_at,
+        ${unlessCounted(`(SELECT ${joinSummaries} FROM (SELECT summary ${from} ${order} ${cut}))`)} AS summaries
+      FROM freshness LEFT JOIN customers ON customer_id = ?1`)
+    for (let { page } = query; ; ) {
+      values[values.length - 1] = (page - 1) * query.page_size
+      const row = statement.get(...values) as unknown as PageRow
+      if (row.total === null) return null
+      const found = clampPage({ ...query, page }, row.total)
+      if (found.page === page)
+        return {
+          ...row,
+          total: row.total,
+          page,
+          summaries: row.summaries ?? nothing,
+          version: row.version ?? 0,
+        }
+      page = found.page
+    }
   }
 
   function listByCounters(query: InvoiceQuery): Found {
@@ -119,16 +147,16 @@ export function readPages(db: DatabaseSync) {
 
     /** Null for a search among more invoices than these. */
     readPage(query: InvoiceQuery, searchedAtMost = Number.POSITIVE_INFINITY): InvoicePage | null {
+      const isSearch = query.words !== undefined
+      const page = isSearch ? null : readAtOnce(query)
+      if (page !== null) return page
       begin.run()
       try {
         const { total, version, counted, synced_at } = readStanding(query.customer_id)
-        if (query.words !== undefined && (total ?? 0) > searchedAtMost) return null
-        const { summaries, ...found } =
-          counted === 1 && isCountable(query)
-            ? listByCounters(query)
-            : isFiltered(query)
-              ? find(query)
-              : list(query, total ?? 0)
+        if (isSearch && (total ?? 0) > searchedAtMost) return null
+        // The counters may have gone since.
+        if (!isSearch && counted !== 1) return readAtOnce(query)
+        const { summaries, ...found } = isSearch ? find(query) : listByCounters(query)
         return { ...found, summaries: summaries ?? nothing, version: version ?? 0, synced_at }
       } finally {
         end.run()

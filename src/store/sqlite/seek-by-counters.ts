@@ -6,7 +6,7 @@ import type { StatementSync } from 'node:sqlite'
 import { monthOf } from '../../calendar.ts'
 import { boundsOf, ixOf } from '../read-model/counting.ts'
 import type { InvoiceQuery } from '../store.ts'
-import { clampPage, matchingRows, type Value } from './matching-rows.ts'
+import { clampPage, cutOut, matchingRows, type Value } from './matching-rows.ts'
 
 /** A month, or what the filter leaves of it. */
 interface Part {
@@ -52,8 +52,7 @@ export function seekByCounters(prepare: (sql: string) => StatementSync) {
 
   function readPlaces(query: InvoiceQuery, { from, before }: Part, limit: number, skip: number): number[] {
     const { order, values, ...rows } = matchingRows({ ...query, issued_from: from, issued_before: before })
-    const [most, offset] = [values.push(limit), values.push(skip)]
-    const found = prepare(`SELECT rowid AS place ${rows.from} ${order} LIMIT ?${most} OFFSET ?${offset}`)
+    const found = prepare(`SELECT rowid AS place ${rows.from} ${order} ${cutOut(values, limit, skip)}`)
     return found.all(...values).map(({ place }) => Number(place))
   }
 
