@@ -23,8 +23,8 @@ BEGIN
   RETURN greatest(v_observed_at, v_streams_at);
 END $body$;
 
--- Page 1 as it is asked for by default: a line of total and version, then the summaries. One text, because a row that a
--- function returns is put down and taken up again at the server: 6 of 40 µs.
+-- Page 1 as it is asked for by default: a line of total and version, then the summaries. Every list is one such text, because a
+-- row that a function returns is put down and taken up again at the server: 6 of 40 µs.
 CREATE OR REPLACE FUNCTION fatura.first_page(p_customer_id text) RETURNS text
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog SET enable_seqscan = off AS $body$
 DECLARE v_counted text; v_head text;
@@ -146,34 +146,36 @@ BEGIN
 END $body$;
 
 -- The list. A customer with counters is read by them where they save a scan: of what a filter takes, or of what lies before
--- the page.
+-- the page. The first line has the number of the page behind total and version.
 CREATE OR REPLACE FUNCTION fatura.list_invoices(p_customer_id text, p_page bigint, p_page_size bigint,
-  /*parameters*/ p_status text, p_ix_status text, p_from bigint, p_before bigint /*end*/,
-  OUT total bigint, OUT page bigint, OUT summaries text, OUT version bigint)
-LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog SET enable_seqscan = off
+  /*parameters*/ p_status text, p_ix_status text, p_from bigint, p_before bigint /*end*/)
+RETURNS text LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog SET enable_seqscan = off
 SET plan_cache_mode = force_generic_plan SET enable_bitmapscan = off SET enable_sort = off SET jit = off AS $body$
 DECLARE
-  v_counted boolean;
+  v_total bigint; v_version bigint; v_counted boolean; v_page bigint; v_summaries text;
   v_filtered boolean := /*filtered*/ num_nonnulls(p_status, p_ix_status, p_from, p_before) > 0 /*end*/;
 BEGIN
-  SELECT c.total, c.version, c.counted INTO total, version, v_counted
+  SELECT c.total, c.version, c.counted INTO v_total, v_version, v_counted
   FROM fatura.customers c WHERE c.customer_id = p_customer_id;
-  total := coalesce(total, 0);
+  IF NOT FOUND THEN
+    RETURN E'0 0 1\n';
+  END IF;
   IF v_counted AND (v_filtered OR (p_page - 1) * p_page_size > /*counted*/ 2000 /*end*/)
     AND NOT /*uncounted*/ false /*end*/ THEN
-    SELECT l.total, l.page, l.summaries INTO total, page, summaries
+    SELECT l.total, l.page, l.summaries INTO v_total, v_page, v_summaries
     FROM fatura.list_counted(p_customer_id, p_page, p_page_size, /*values*/ p_status, p_ix_status, p_from, p_before /*end*/) l;
-    RETURN;
+    RETURN v_total || ' ' || v_version || ' ' || v_page || E'\n' || coalesce(v_summaries, '');
   END IF;
   IF v_filtered THEN
-    SELECT count(*) INTO total FROM fatura.invoices i WHERE i.customer_id = p_customer_id AND
+    SELECT count(*) INTO v_total FROM fatura.invoices i WHERE i.customer_id = p_customer_id AND
       /*matching*/ (p_status IS NULL OR i.status = p_status) AND (p_ix_status IS NULL OR i.ix_status = p_ix_status) AND i.issued_at >= coalesce(p_from, -9007199254740991) AND i.issued_at < coalesce(p_before, 9007199254740991) /*end*/;
   END IF;
-  page := greatest(1, least(p_page, (total + p_page_size - 1) / p_page_size));
-  SELECT string_agg(p.summary, ',') INTO summaries FROM (
+  v_page := greatest(1, least(p_page, (v_total + p_page_size - 1) / p_page_size));
+  SELECT string_agg(p.summary, ',') INTO v_summaries FROM (
     SELECT i.summary FROM fatura.invoices i WHERE i.customer_id = p_customer_id AND
       /*matching*/ (p_status IS NULL OR i.status = p_status) AND (p_ix_status IS NULL OR i.ix_status = p_ix_status) AND i.issued_at >= coalesce(p_from, -9007199254740991) AND i.issued_at < coalesce(p_before, 9007199254740991) /*end*/
-    ORDER BY i.issued_at DESC, i.id DESC LIMIT p_page_size OFFSET (page - 1) * p_page_size) p;
+    ORDER BY i.issued_at DESC, i.id DESC LIMIT p_page_size OFFSET (v_page - 1) * p_page_size) p;
+  RETURN v_total || ' ' || v_version || ' ' || v_page || E'\n' || coalesce(v_summaries, '');
 END $body$;
 
 -- The search: one pass over the index that holds the folded texts. The first 1,000 matches are noted on the way, those
@@ -182,18 +184,17 @@ END $body$;
 -- is made of fixed text and numbers: what is sought comes in as values, and so shows in no log.
 CREATE OR REPLACE FUNCTION fatura.search_invoices(p_customer_id text, p_page bigint, p_page_size bigint,
   /*parameters*/ p_status text, p_ix_status text, p_from bigint, p_before bigint /*end*/,
-  p_texts text[], p_words integer[], p_are_ids boolean[],
-  OUT total bigint, OUT page bigint, OUT summaries text, OUT version bigint)
-LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog SET enable_seqscan = off
+  p_texts text[], p_words integer[], p_are_ids boolean[])
+RETURNS text LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog SET enable_seqscan = off
 SET plan_cache_mode = force_generic_plan SET enable_bitmapscan = off SET enable_sort = off SET jit = off AS $body$
 DECLARE
   v_texts bytea[] := ARRAY(SELECT convert_to(t.text, 'UTF8') FROM unnest(p_texts) AS t (text));
   v_found text := 'FROM fatura.invoices i WHERE i.customer_id = $1 AND '
     '/*dynamic*/ ($5 IS NULL OR i.status = $5) AND ($6 IS NULL OR i.ix_status = $6) AND i.issued_at >= coalesce($7, -9007199254740991) AND i.issued_at < coalesce($8, 9007199254740991) /*end*/';
   v_page text := ' ORDER BY i.issued_at DESC, i.id DESC LIMIT $3 OFFSET $4';
-  v_ids text[]; v_moments bigint[]; v_skip bigint;
+  v_total bigint; v_version bigint; v_summaries text; v_ids text[]; v_moments bigint[]; v_number bigint; v_skip bigint;
 BEGIN
-  SELECT c.version INTO version FROM fatura.customers c WHERE c.customer_id = p_customer_id;
+  SELECT c.version INTO v_version FROM fatura.customers c WHERE c.customer_id = p_customer_id;
   SELECT v_found || string_agg(' AND (' || w.any_of || ')', '') INTO v_found FROM (
     SELECT string_agg(format(CASE WHEN t.is_id THEN 'position($2[%1$s] IN i.search_ids) > 0' ELSE
       'coalesce(position($2[%1$s] IN i.search_text) > 0, (
@@ -203,22 +204,23 @@ BEGIN
   EXECUTE 'SELECT array_agg(r.id), array_agg(r.issued_at) FROM (SELECT i.id, i.issued_at ' || v_found || v_page || ') r'
   INTO v_ids, v_moments
   USING p_customer_id, v_texts, 1000, 0, /*values*/ p_status, p_ix_status, p_from, p_before /*end*/;
-  total := coalesce(cardinality(v_ids), 0);
-  IF total = 1000 THEN
-    EXECUTE 'SELECT 1000 + count(*) ' || v_found || ' AND (i.issued_at, i.id) < ($3, $4)' INTO total
+  v_total := coalesce(cardinality(v_ids), 0);
+  IF v_total = 1000 THEN
+    EXECUTE 'SELECT 1000 + count(*) ' || v_found || ' AND (i.issued_at, i.id) < ($3, $4)' INTO v_total
     USING p_customer_id, v_texts, v_moments[1000], v_ids[1000],
       /*values*/ p_status, p_ix_status, p_from, p_before /*end*/;
   END IF;
-  page := greatest(1, least(p_page, (total + p_page_size - 1) / p_page_size));
-  v_skip := (page - 1) * p_page_size;
-  IF least(total, v_skip + p_page_size) <= 1000 THEN
+  v_number := greatest(1, least(p_page, (v_total + p_page_size - 1) / p_page_size));
+  v_skip := (v_number - 1) * p_page_size;
+  IF least(v_total, v_skip + p_page_size) <= 1000 THEN
     v_ids := v_ids[v_skip + 1 : v_skip + p_page_size];
   ELSE
     EXECUTE 'SELECT ARRAY(SELECT i.id ' || v_found || v_page || ')' INTO v_ids
     USING p_customer_id, v_texts, p_page_size, v_skip, /*values*/ p_status, p_ix_status, p_from, p_before /*end*/;
   END IF;
   SELECT string_agg((SELECT i.summary FROM fatura.invoices i WHERE i.customer_id = p_customer_id AND i.id = k.id), ',')
-  INTO summaries FROM unnest(v_ids) k (id);
+  INTO v_summaries FROM unnest(v_ids) k (id);
+  RETURN v_total || ' ' || coalesce(v_version, 0) || ' ' || v_number || E'\n' || coalesce(v_summaries, '');
 END $body$;
 
 -- Sums by currency, status and month: of the counters where there are some, else of the rows.

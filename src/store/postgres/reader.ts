@@ -6,7 +6,6 @@ import {
   type InvoiceQuery,
   type KeyAccess,
   type ReadStore,
-  type Snapshot,
   type StoredInvoice,
   StoreUnavailable,
   type TokenAccess,
@@ -28,9 +27,9 @@ function filterValues(query: InvoiceQuery): unknown[] {
 
 /** Every request is one round trip: a prepared call of one function, which takes the customer. */
 const calls = {
-  first: 'SELECT fatura.first_page($1)',
-  list: `SELECT * FROM fatura.list_invoices(${placesOf()})`,
-  search: `SELECT * FROM fatura.search_invoices(${placesOf(3)})`,
+  first: 'SELECT fatura.first_page($1) AS page',
+  list: `SELECT fatura.list_invoices(${placesOf()}) AS page`,
+  search: `SELECT fatura.search_invoices(${placesOf(3)}) AS page`,
   sums: 'SELECT * FROM fatura.read_sums($1)',
   snapshot: 'SELECT fatura.read_version($1) AS version',
   freshness: 'SELECT fatura.read_freshness() AS synced_at',
@@ -93,16 +92,12 @@ export async function openPostgresReader(url: string, sharedBy = 1): Promise<Pos
     async listInvoices(query) {
       const { customer_id, words } = query
       const synced_at = await freshness()
-      if (isForHead(query)) {
-        const [row] = await ask<FirstPageRow>('first', customer_id)
-        return readFirstPage(row as FirstPageRow, synced_at)
-      }
-      const filters = filterValues(query)
-      const [row] = await (words === undefined
-        ? call<PageRow>('list', ...filters)
-        : search<PageRow>(...filters, ...listTexts(words)))
-      const { summaries, version, ...rest } = row as PageRow
-      return { ...rest, summaries: Buffer.from(summaries ?? ''), version: version ?? 0, synced_at }
+      const [row] = await (isForHead(query)
+        ? ask<PageRow>('first', customer_id)
+        : words === undefined
+          ? call<PageRow>('list', ...filterValues(query))
+          : search<PageRow>(...filterValues(query), ...listTexts(words)))
+      return readPage((row as PageRow).page, synced_at)
     },
     async readSums(customerId) {
       const synced_at = await freshness()
@@ -170,13 +165,13 @@ export async function openPostgresReader(url: string, sharedBy = 1): Promise<Pos
   }
 }
 
-/** A line of total and version, then the summaries. */
-function readFirstPage({ first_page: text }: FirstPageRow, synced_at: number | null): InvoicePage {
+/** A line of total, version and number of the page, then the summaries. */
+function readPage(text: string, synced_at: number | null): InvoicePage {
   const end = text.indexOf('\n')
-  const [total, version] = text.slice(0, end).split(' ')
+  const [total, version, page = 1] = text.slice(0, end).split(' ')
   return {
     total: Number(total),
-    page: 1,
+    page: Number(page),
     summaries: Buffer.from(text.slice(end + 1)),
     version: Number(version),
     synced_at,
@@ -185,11 +180,7 @@ function readFirstPage({ first_page: text }: FirstPageRow, synced_at: number | n
 
 type SumsRow = { sums: string | null; version: number | null }
 type GroupRow = { group: number }
-type FirstPageRow = { first_page: string }
-type PageRow = Omit<InvoicePage, 'summaries' | keyof Snapshot> & {
-  summaries: string | null
-  version: number | null
-}
+type PageRow = { page: string }
 
 /** The texts that words are found by; of each, the word's number and whether it is sought in the ids. */
 function listTexts(words: readonly SearchWord[]): [texts: string[], words: number[], areIds: boolean[]] {
