@@ -1,5 +1,6 @@
 /** How many requests a second, what each costs, and how that stands to what is possible at all. */
 
+import { drawBars, writeChart } from '../chart.ts'
 import { questions, startTargets } from '../load/targets.ts'
 import type { Options } from '../options.ts'
 import { figures, type Rounds, ratios, runRounds, typical } from '../rounds.ts'
@@ -29,7 +30,29 @@ export async function measureRates(options: Options, stores: readonly SeededStor
   const targets = await startTargets(options, stores)
   const rounds = await runRounds(targets, options.rounds, options.seconds)
   for (const { stop } of targets) await stop()
+  if (!options.isQuick && stores.length === 2) await writeChart(drawRates(rounds))
   return [formatRates(rounds), formatRatios(rounds, pairs)].join('\n\n')
+}
+
+function drawRates(rounds: Rounds): string {
+  const groups = Object.values(questions).map(({ key, name }) => ({
+    title: name === '' ? 'Page 1' : name.replace(/^: p/, 'P').replace(/^: /, ''),
+    bars: Object.entries(charted).map(([target, label]) => ({
+      name: label,
+      value: typical(rounds, target + key, 'rate'),
+      isOurs: target.startsWith('service-'),
+    })),
+  }))
+  return drawBars('Requests a second, customers of 40 invoices, ten a page', groups)
+}
+
+/** The chart's bars. */
+const charted = {
+  'service-sqlite': 'Fatura on SQLite',
+  f1: 'Floor: node:sqlite',
+  'service-postgres': 'Fatura on PostgreSQL',
+  f2: 'Floor: pg',
+  peer: 'Peer: Fastify, Drizzle',
 }
 
 export function formatRates(rounds: Rounds): string {
