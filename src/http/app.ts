@@ -26,7 +26,7 @@ export function createApp({ trustedProxies = null, ...dependencies }: AppOptions
   const addressOf = createAddressOf(trustedProxies)
   const cors = createCors(corsOrigins)
   const readsBody: ReadsBody = ({ method, url }) =>
-    dependencies.mcp !== undefined && method === 'POST' && url === mcpPath
+    dependencies.mcp !== undefined && method === 'POST' && url?.split('?')[0] === mcpPath
   const app = Fastify({
     logger: false,
     genReqId: createRequestId,

@@ -59,18 +59,14 @@ function countRows({ name, rows, page, page_size, total }: Rows, shown: number) 
   const digits = (count: number) => count.toLocaleString('en-US')
   const place = `${digits(shown)} of ${digits(total)}, page ${digits(page)} of ${digits(Math.max(total_pages, 1))}`
   const numbers = { page, page_size, total, total_pages }
-  if (shown === rows.length) {
-    const next = page < total_pages ? { page: page + 1, page_size } : null
-    return { shown: `${name}: ${place}`, ...numbers, next }
-  }
+  const whole = `${name}: ${place}`
+  if (shown === rows.length)
+    return { shown: whole, ...numbers, next: page < total_pages ? { page: page + 1, page_size } : null }
+  const cut = `${whole}, cut from ${rows.length} to stay below 20 KB: go on with next`
   // Begins with the first row that was cut, or earlier.
   const first = (page - 1) * page_size + shown
   const next = shown === 0 ? null : { page: Math.floor(first / shown) + 1, page_size: shown }
-  return {
-    shown: `${name}: ${place}, cut from ${rows.length} to stay below 20 KB: go on with next`,
-    ...numbers,
-    next,
-  }
+  return { shown: cut, ...numbers, next }
 }
 
 export function writeRefusal({ code, message, retryAfter }: ApiError, requestId: string): CallToolResult {
@@ -81,17 +77,23 @@ export function writeRefusal({ code, message, retryAfter }: ApiError, requestId:
 /** Fields whose text comes from customers. */
 const fromCustomers = ['display_name', 'description']
 
-/** A decimal with its currency before each amount in the smallest unit; texts of customers apart, under `from_customer`. */
-export function showRecord(record: object): object {
+/**
+ * These fields alone: each amount as a decimal with its currency, before that in the smallest unit; texts of customers
+ * apart, under `from_customer`.
+ */
+export function showRecord<Shown extends object>(record: Shown, names: readonly (keyof Shown)[]): object {
   const { currency = '' } = record as { currency?: string }
   const shown: Record<string, unknown> = {}
   const from_customer: Record<string, unknown> = {}
-  for (const [name, value] of Object.entries(record)) {
+  for (const name of names as readonly string[]) {
+    const { [name]: value } = record as Record<string, unknown>
     if (fromCustomers.includes(name)) from_customer[name] = plain(value)
     else if (!name.endsWith('_cents')) shown[name] = plain(value)
     else {
-      const decimal = value === null ? null : `${writeAmount(value, currency)} ${currency.toUpperCase()}`
-      Object.assign(shown, { [name.slice(0, -'_cents'.length)]: decimal, [name]: value && Number(value) })
+      const amount = value as number | bigint | null
+      const decimal = amount === null ? null : `${writeAmount(amount, currency)} ${currency.toUpperCase()}`
+      shown[name.slice(0, -'_cents'.length)] = decimal
+      shown[name] = amount === null ? null : Number(amount)
     }
   }
   return Object.keys(from_customer).length === 0 ? shown : { ...shown, from_customer }

@@ -102,7 +102,8 @@ function createHandler(app: FastifyInstance, dependencies: RouteDependencies, op
     if (/\b100-continue\b/i.test(request.headers.expect ?? '')) reply.raw.writeContinue()
     const left = new AbortController()
     reply.raw.once('close', () => left.abort())
-    const body = request.body === undefined ? null : Readable.toWeb(request.body as Readable)
+    // Under another spelling of the path, the server has read the body already.
+    const body = request.body === undefined || request.raw.readableEnded ? null : Readable.toWeb(request.raw)
     const init = { method: 'POST', headers: headersOf(request), body, duplex: 'half', signal: left.signal }
     const authInfo = { token: '', clientId: '', scopes: [], extra: { request } }
     const response = await handler.fetch(new Request(address, init as RequestInit), { authInfo })

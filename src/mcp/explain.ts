@@ -57,25 +57,22 @@ export function createExplain({ operatorUrl, rules }: ExplainOptions) {
 }
 
 function show({ invoice, derived, documents, journal, next, reference, isStale }: Explanation): object {
-  const { customer_id, display_name, status, total_cents, currency, ix_sync_state, ix_id, ix_status } =
-    invoice
-  const why = derived?.why ?? 'it was imported, with the state of its document'
   return {
-    ...showRecord({ customer_id, display_name, status, total_cents, currency }),
-    ...showRecord({ ix_sync_state, ix_id, ix_status, is_stale: isStale, why, reference }),
-    documents: documents.slice(0, maxEntries).map(({ id, document, misses }) => {
-      const { type = null, status = null, number = null, total = null } = document ?? {}
-      return showRecord({ id, type, status, number, total, misses })
-    }),
+    ...showRecord(invoice, ['customer_id', 'display_name', 'status', 'total_cents', 'currency']),
+    ...showRecord(invoice, ['ix_sync_state', 'ix_id', 'ix_status']),
+    is_stale: isStale,
+    why: plain(derived?.why ?? 'it was imported, with the state of its document'),
+    reference: plain(reference),
+    documents: documents.slice(0, maxEntries).map(({ id, document, misses }) => ({
+      ...{ id, misses, ...(document && showRecord(document, ['type', 'status', 'number', 'total'])) },
+    })),
     journal: showJournal(journal),
     next_looks: next.slice(0, maxEntries).map(plain),
   }
 }
 
 function showJournal(journal: readonly JournalEntry[]): object[] {
-  return journal
-    .slice(0, maxEntries)
-    .map(({ at, type, outcome, detail }) =>
-      showRecord({ at: new Date(at).toISOString(), type, outcome, detail }),
-    )
+  return journal.slice(0, maxEntries).map(entry => {
+    return { at: new Date(entry.at).toISOString(), ...showRecord(entry, ['type', 'outcome', 'detail']) }
+  })
 }

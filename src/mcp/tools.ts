@@ -10,6 +10,7 @@ import {
   findNoPdf,
   type InvoiceDetail,
   type InvoiceList,
+  lineFields,
 } from '../invoice.ts'
 import type { ReadStore } from '../store/store.ts'
 import { type Answer, notice, type Rows, showRecord } from './answer.ts'
@@ -25,6 +26,22 @@ interface ToolContext {
   publicUrl: string
 }
 
+const shownFields = [
+  ...(['id', 'number', 'issued_at', 'status', 'total_cents', 'currency'] as const),
+  ...(['ix_sync_state', 'ix_id', 'ix_status', 'display_name'] as const),
+]
+const detailFields = [
+  ...([
+    ...shownFields,
+    'customer_id',
+    'subtotal_cents',
+    'discount_cents',
+    'tax_cents',
+    'tax_percent',
+  ] as const),
+]
+const sumFields = ['currency', 'status', 'month', 'count', 'total_cents'] as const
+
 type Run = (given: Arguments, context: ToolContext) => Promise<Answer>
 
 export interface Tool extends ToolSchemas {
@@ -38,18 +55,13 @@ const runs: Record<ToolName, Run> = {
     const path = `/api/v1/client/${customer_id}/invoices?${new URLSearchParams(texts)}`
     const { json, synced_at } = await read(path)
     const { invoices, ...list } = json as InvoiceList
-    const rows = invoices.map(invoice => {
-      const { id, number, issued_at, status, total_cents, currency, display_name } = invoice
-      const { ix_sync_state, ix_id, ix_status } = invoice
-      const document = { ix_sync_state, ix_id, ix_status }
-      return showRecord({ id, number, issued_at, status, total_cents, currency, ...document, display_name })
-    })
+    const rows = invoices.map(invoice => showRecord(invoice, shownFields))
     return { synced_at, rows: { name: 'invoices', rows, ...list } }
   },
 
   async invoice_get({ customer_id, invoice_id, ...wanted }, { read, publicUrl }) {
     const { json, synced_at } = await read(`/api/v1/client/${customer_id}/invoice/${invoice_id}`)
-    const { lines, lines_source, downloads: _paths, ...invoice } = json as InvoiceDetail
+    const invoice = json as InvoiceDetail
     const pdfs = documentKinds.filter(kind => findNoPdf(kind, invoice) === null)
     const urlOf = (kind: (typeof pdfs)[number]) =>
       publicUrl + downloadPath(invoice.customer_id, invoice.id, kind)
@@ -60,8 +72,12 @@ const runs: Record<ToolName, Run> = {
     }
     return {
       synced_at,
-      facts: { invoice: showRecord(invoice), lines_source, downloads },
-      rows: pageOf('lines', lines.map(showRecord), wanted),
+      facts: { invoice: showRecord(invoice, detailFields), lines_source: invoice.lines_source, downloads },
+      rows: pageOf(
+        'lines',
+        invoice.lines.map(line => showRecord(line, lineFields)),
+        wanted,
+      ),
       links: Object.fromEntries(pdfs.map(kind => [`${invoice.id} ${kind}.pdf`, urlOf(kind)])),
     }
   },
@@ -69,12 +85,20 @@ const runs: Record<ToolName, Run> = {
   async invoices_summary({ customer_id, ...wanted }, { read }) {
     const { json, synced_at } = await read(`/api/v1/client/${customer_id}/summary`)
     const { currencies } = json as CustomerSummary
-    const inAll = currencies.flatMap(({ currency, statuses }) =>
-      statuses.map(sum => ({ currency, month: null, ...sum })),
-    )
-    const monthly = currencies.flatMap(({ currency, months }) => months.map(sum => ({ currency, ...sum })))
-    monthly.sort((a, b) => b.month.localeCompare(a.month))
-    return { synced_at, rows: pageOf('sums', [...inAll, ...monthly].map(showRecord), wanted) }
+    const sums = currencies.flatMap(({ currency, statuses, months }) => [
+      ...statuses.map(sum => ({ currency, month: null, ...sum })),
+      ...months.map(sum => ({ currency, ...sum })),
+    ])
+    // Those of all months first.
+    sums.sort((a, b) => (b.month ?? '9').localeCompare(a.month ?? '9'))
+    return {
+      synced_at,
+      rows: pageOf(
+        'sums',
+        sums.map(sum => showRecord(sum, sumFields)),
+        wanted,
+      ),
+    }
   },
 
   async invoice_explain({ invoice_id, ...wanted }, { explain, store }) {

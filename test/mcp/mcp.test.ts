@@ -272,6 +272,16 @@ describe('MCP', () => {
     )
     assert.equal(answer?.status, 200)
     assert.match(answer?.text ?? '', /invoices_search/)
+    const elsewhere = (path: string) =>
+      `${head('transfer-encoding: chunked\r\n').replace('/mcp', path)}${chunked.join('')}0\r\n\r\n`
+    assert.deepEqual(
+      (await sendRaw(service().port, elsewhere('/mcp?x=1'))).map(({ status }) => status),
+      [200],
+    )
+    assert.deepEqual(
+      (await sendRaw(service().port, elsewhere('/%6dcp'))).map(({ status }) => status),
+      [400],
+    )
     const tooLarge = `11170\r\n${'x'.repeat(0x11170)}\r\n0\r\n\r\n`
     const [refused] = await sendRaw(service().port, head('transfer-encoding: chunked\r\n') + tooLarge)
     assert.equal(refused?.status, 413)
