@@ -26,21 +26,12 @@ interface ToolContext {
   publicUrl: string
 }
 
-const shownFields = [
-  ...(['id', 'number', 'issued_at', 'status', 'total_cents', 'currency'] as const),
-  ...(['ix_sync_state', 'ix_id', 'ix_status', 'display_name'] as const),
-]
-const detailFields = [
-  ...([
-    ...shownFields,
-    'customer_id',
-    'subtotal_cents',
-    'discount_cents',
-    'tax_cents',
-    'tax_percent',
-  ] as const),
-]
-const sumFields = ['currency', 'status', 'month', 'count', 'total_cents'] as const
+const documentFields = 'ix_sync_state ix_id ix_status'
+const shownFields = `id number issued_at status total_cents currency ${documentFields} display_name`.split(
+  ' ',
+)
+const moreFields = 'customer_id subtotal_cents discount_cents tax_cents tax_percent'.split(' ')
+const sumFields = 'currency status month count total_cents'.split(' ')
 
 type Run = (given: Arguments, context: ToolContext) => Promise<Answer>
 
@@ -62,24 +53,15 @@ const runs: Record<ToolName, Run> = {
   async invoice_get({ customer_id, invoice_id, ...wanted }, { read, publicUrl }) {
     const { json, synced_at } = await read(`/api/v1/client/${customer_id}/invoice/${invoice_id}`)
     const invoice = json as InvoiceDetail
-    const pdfs = documentKinds.filter(kind => findNoPdf(kind, invoice) === null)
-    const urlOf = (kind: (typeof pdfs)[number]) =>
-      publicUrl + downloadPath(invoice.customer_id, invoice.id, kind)
-    const downloads = {
-      ix: null,
-      payments: null,
-      ...Object.fromEntries(pdfs.map(kind => [kind, urlOf(kind)])),
+    const { lines_source } = invoice
+    const downloads: Record<string, string | null> = {}
+    for (const kind of documentKinds) {
+      const path = downloadPath(invoice.customer_id, invoice.id, kind)
+      downloads[kind] = findNoPdf(kind, invoice) === null ? publicUrl + path : null
     }
-    return {
-      synced_at,
-      facts: { invoice: showRecord(invoice, detailFields), lines_source: invoice.lines_source, downloads },
-      rows: pageOf(
-        'lines',
-        invoice.lines.map(line => showRecord(line, lineFields)),
-        wanted,
-      ),
-      links: Object.fromEntries(pdfs.map(kind => [`${invoice.id} ${kind}.pdf`, urlOf(kind)])),
-    }
+    const facts = { invoice: showRecord(invoice, [...shownFields, ...moreFields]), lines_source, downloads }
+    const lines = invoice.lines.map(line => showRecord(line, lineFields))
+    return { synced_at, facts, links: downloads, rows: pageOf('lines', lines, wanted) }
   },
 
   async invoices_summary({ customer_id, ...wanted }, { read }) {
@@ -91,14 +73,8 @@ const runs: Record<ToolName, Run> = {
     ])
     // Those of all months first.
     sums.sort((a, b) => (b.month ?? '9').localeCompare(a.month ?? '9'))
-    return {
-      synced_at,
-      rows: pageOf(
-        'sums',
-        sums.map(sum => showRecord(sum, sumFields)),
-        wanted,
-      ),
-    }
+    const rows = sums.map(sum => showRecord(sum, sumFields))
+    return { synced_at, rows: pageOf('sums', rows, wanted) }
   },
 
   async invoice_explain({ invoice_id, ...wanted }, { explain, store }) {
