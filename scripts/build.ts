@@ -33,6 +33,11 @@ const parts: Record<string, Part> = {
     output: new URL('stripe.cjs', builtFolder),
     build: async () => (await import('./build-modules.ts')).buildStripe(builtFolder),
   },
+  mcp: {
+    inputs: ['scripts/build-modules.ts'],
+    output: new URL('mcp.js', builtFolder),
+    build: async () => (await import('./build-modules.ts')).buildMcp(builtFolder),
+  },
   library: {
     inputs: ['src/*.ts', 'src/client/*.ts', 'src/customer-link/*.ts', 'scripts/build-modules.ts'],
     output: new URL('dist/src/client/client.js', root),

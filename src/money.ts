@@ -25,9 +25,11 @@ export function includedTaxOf({ subtotal_cents, discount_cents, tax_cents, total
 }
 
 /** The amount as a decimal: "-12.34" of -1234 eur. */
-export function writeAmount(smallest: number, currency: string): string {
+export function writeAmount(smallest: number | bigint, currency: string): string {
   const decimals = decimalsOf(currency)
-  const digits = String(Math.abs(smallest)).padStart(decimals + 1, '0')
+  const digits = String(smallest)
+    .replace('-', '')
+    .padStart(decimals + 1, '0')
   const text = decimals === 0 ? digits : `${digits.slice(0, -decimals)}.${digits.slice(-decimals)}`
   return smallest < 0 ? `-${text}` : text
 }

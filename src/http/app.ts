@@ -2,7 +2,7 @@
 import type { BlockList } from 'node:net'
 import Fastify, { type FastifyInstance } from 'fastify'
 import { createGuardedServer } from '../server/guarded-server.ts'
-import { maxUrlBytes, prepareRequests, refuseRequest } from './check-request.ts'
+import { maxUrlBytes, prepareRequests, type ReadsBody, refuseRequest } from './check-request.ts'
 import { createAddressOf } from './client-address.ts'
 import { type Cors, createCors } from './cors.ts'
 import { handleErrors, refuseUnreadable, sendError } from './errors.ts'
@@ -11,7 +11,7 @@ import { addOtherMethods, answerPreflight } from './methods.ts'
 import { refuseExcess } from './overload.ts'
 import { compileParameters, parseQuery } from './parameters.ts'
 import { createRequestId } from './request-id.ts'
-import { addRoutes, type RouteDependencies } from './routes.ts'
+import { addRoutes, mcpPath, type RouteDependencies } from './routes.ts'
 
 /** Longer than the proxies in front of it keep theirs. */
 const keepAliveMs = 72_000
@@ -25,12 +25,14 @@ export function createApp({ trustedProxies = null, ...dependencies }: AppOptions
   const { log, corsOrigins = [] } = dependencies
   const addressOf = createAddressOf(trustedProxies)
   const cors = createCors(corsOrigins)
+  const readsBody: ReadsBody = ({ method, url }) =>
+    dependencies.mcp !== undefined && method === 'POST' && url?.split('?')[0] === mcpPath
   const app = Fastify({
     logger: false,
     genReqId: createRequestId,
     serverFactory: handle =>
       createGuardedServer({
-        handle: prepareRequests(handle),
+        handle: prepareRequests(handle, readsBody),
         refuse: (error, origin) => refuseUnreadable(error, log, cors, origin),
         keepAliveMs,
         excess: refuseExcess(log, cors),
@@ -50,7 +52,7 @@ export function createApp({ trustedProxies = null, ...dependencies }: AppOptions
     return503OnClosing: false,
     frameworkErrors: (error, request, reply) => {
       reply.header('request-id', request.id)
-      const refusal = refuseRequest(request, reply)
+      const refusal = refuseRequest(request, reply, readsBody)
       if (refusal === null && cors?.isPreflight(request.raw)) answerPreflight(reply)
       else sendError(refusal ?? error, request, reply, log)
     },
@@ -58,7 +60,7 @@ export function createApp({ trustedProxies = null, ...dependencies }: AppOptions
 
   app.decorateRequest('grant', null)
   handleErrors(app, log)
-  checkRequests(app)
+  checkRequests(app, readsBody)
   if (cors !== null) answerPreflights(app, cors)
   logRequests(app, log, addressOf)
   addOtherMethods(app)
@@ -66,10 +68,10 @@ export function createApp({ trustedProxies = null, ...dependencies }: AppOptions
   return app
 }
 
-function checkRequests(app: FastifyInstance): void {
+function checkRequests(app: FastifyInstance, readsBody: ReadsBody): void {
   app.addHook('onRequest', (request, reply, done) => {
     reply.header('request-id', request.id)
-    const refusal = refuseRequest(request, reply)
+    const refusal = refuseRequest(request, reply, readsBody)
     if (refusal === null) done()
     else done(refusal)
   })

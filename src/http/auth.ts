@@ -23,8 +23,11 @@ export interface AuthOptions {
   identity?: Identity
 }
 
-/** Guards every route of `scope`: a good token, within its rate, valid for the customer and the invoice in the path. */
-export function guardCustomerRoutes(scope: FastifyInstance, options: AuthOptions): void {
+/**
+ * Guards every route of `scope`: a good token, within its rate, valid for the customer and the invoice in the path, unless
+ * the path names neither and the handler asks the grant.
+ */
+export function guardCustomerRoutes(scope: FastifyInstance, options: AuthOptions, checksPath = true): void {
   const { authenticate, addressOf, rateLimit, identity } = options
   const takeTurn = rateLimit === null ? null : limitTurns(rateLimit)
 
@@ -32,6 +35,7 @@ export function guardCustomerRoutes(scope: FastifyInstance, options: AuthOptions
   function admit(request: FastifyRequest, reply: FastifyReply, grant: Grant): undefined | Promise<void> {
     request.grant = grant
     takeTurn?.(grant, reply)
+    if (!checksPath) return
     const { customerId, invoiceId = null } = request.params as { customerId: string; invoiceId?: string }
     const mayRead = grant.mayRead(customerId)
     if (mayRead instanceof Promise) return mayRead.then(may => checkScope(grant, may, customerId, invoiceId))

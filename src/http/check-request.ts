@@ -6,13 +6,20 @@ import { findFault, isChunked } from '../server/find-fault.ts'
 
 export const maxUrlBytes = 8_192
 
-/** No request has a body. A body up to this size is ignored; a larger one is refused. */
+/** No request has a body, but those of `ReadsBody`. A body up to this size is ignored; a larger one is refused. */
 const maxIgnoredBodyBytes = 8_192
+
+/** Whether a route reads the request's body itself. */
+export type ReadsBody = (request: IncomingMessage) => boolean
 
 /** Requests whose chunked body turned out to be larger. */
 const oversized = new WeakSet<IncomingMessage>()
 
-export function refuseRequest(request: FastifyRequest, reply: FastifyReply): ApiError | null {
+export function refuseRequest(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  readsBody: ReadsBody,
+): ApiError | null {
   const { url = '', headers } = request.raw
   const fault = findFault(request.raw)
   if (fault !== null) {
@@ -22,7 +29,7 @@ export function refuseRequest(request: FastifyRequest, reply: FastifyReply): Api
   if (url.length > maxUrlBytes)
     return new ApiError('uri_too_long', `The URL is longer than ${maxUrlBytes} bytes.`)
   const { 'content-length': length = '0', 'transfer-encoding': coding } = headers
-  if (length === '0' && coding === undefined) return null
+  if ((length === '0' && coding === undefined) || readsBody(request.raw)) return null
   // Nobody reads the body, so the connection cannot be used again.
   reply.header('connection', 'close')
   return Number(length) > maxIgnoredBodyBytes || oversized.has(request.raw)
@@ -36,12 +43,13 @@ const slash = 0x2f
  * Passes requests on to `handle` once nothing that is still to come could make them invalid: a chunked body may break
  * off at any chunk, and a request is answered once, not with 200 and then with 400.
  */
-export function prepareRequests(handle: RequestListener): RequestListener {
+export function prepareRequests(handle: RequestListener, readsBody: ReadsBody): RequestListener {
   return (request, response) => {
     // A server must take a whole URL as well, as a proxy would (RFC 9112, section 3.2.2).
     if (request.url?.charCodeAt(0) !== slash)
       request.url = request.url?.replace(/^https?:\/\/[^/?]*(?=\/)/i, '')
-    if (request.headers['transfer-encoding'] === undefined || !isChunked(request)) handle(request, response)
+    const { 'transfer-encoding': coding } = request.headers
+    if (coding === undefined || !isChunked(request) || readsBody(request)) handle(request, response)
     else ignoreBody(request, response, handle)
   }
 }

@@ -30,7 +30,7 @@ export function handleErrors(app: FastifyInstance, log: Logger): void {
 }
 
 export function sendError(error: Error, request: FastifyRequest, reply: FastifyReply, log: Logger): void {
-  const known = error instanceof ApiError ? error : translate(error)
+  const known = toApiError(error)
   if (known.code === 'internal') log.error({ request_id: request.id, err: error }, 'unexpected error')
   else if (known.cause !== undefined) log.warn({ request_id: request.id, err: known.cause }, known.code)
   if (known.retryAfter !== undefined) reply.header('retry-after', String(known.retryAfter))
@@ -38,7 +38,8 @@ export function sendError(error: Error, request: FastifyRequest, reply: FastifyR
   sendJson(reply, writeError(known, request.id))
 }
 
-function translate(error: Error & { code?: string }): ApiError {
+export function toApiError(error: Error & { code?: string }): ApiError {
+  if (error instanceof ApiError) return error
   if (error.code === 'FST_ERR_BAD_URL')
     return new ApiError('invalid_request', 'The path must be percent-encoded UTF-8.')
   if (error instanceof StoreUnavailable)

@@ -20,6 +20,8 @@ import { sendJson } from './send-json.ts'
 import { addStaticFiles, type StaticFile } from './static-files.ts'
 import type { TypedApp } from './typed-app.ts'
 
+export const mcpPath = '/mcp'
+
 export interface RouteDependencies {
   store: ReadStore
   payments: PaymentPlatform | null
@@ -42,7 +44,11 @@ export interface RouteDependencies {
   apiDescription: Buffer
   /** Served beside the API; none of them stands in the OpenAPI document. */
   files?: readonly StaticFile[]
+  /** Adds the route of MCP at `mcpPath`, which reads its requests' bodies; absent: there is none. */
+  mcp?: AddMcp | undefined
 }
+
+export type AddMcp = (app: FastifyInstance, dependencies: RouteDependencies) => void
 
 export function addRoutes(app: FastifyInstance, dependencies: RouteDependencies): void {
   const { store, apiDescription, pay = true, files = [] } = dependencies
@@ -50,6 +56,7 @@ export function addRoutes(app: FastifyInstance, dependencies: RouteDependencies)
   for (const component of components) app.addSchema(component)
 
   addHealth(app as TypedApp, dependencies)
+  dependencies.mcp?.(app, dependencies)
   app.get('/api/v1/openapi.json', { schema: openapiSchema }, async (_request, reply) => {
     return sendJson(reply, apiDescription)
   })

@@ -17,6 +17,7 @@ import {
   occupyPort,
 } from '../support/cli.ts'
 import { assertWithin } from '../support/machine-speed.ts'
+import { openMcpClient } from '../support/mcp.ts'
 import { makeHugeLines, makeInvoice, makeLine, withDocument } from '../support/records.ts'
 import { refusalOf } from '../support/settings.ts'
 
@@ -53,6 +54,22 @@ describe('fatura serve', { concurrency: 3 }, () => {
     const committed = await readFile(new URL('../../openapi.json', import.meta.url), 'utf8')
     assert.equal((await api.get('/api/v1/openapi.json')).text, committed)
     assert.equal(api.stderr, '')
+  })
+
+  it('serves MCP when it is switched on, and not before', async t => {
+    const cli = await createCli(t)
+    await cli.load(makeInvoice({ id: 'in_1', status: 'open' }))
+    const token = await cli.createToken()
+    const [off, on] = await Promise.all([cli.serve(), cli.serve(['--mcp', 'on'])])
+    const { status } = await fetch(`${off.address}/mcp`, { method: 'POST' })
+    assert.equal(status, 404)
+    const { call } = await openMcpClient(t, on.address, token)
+    const { data } = await call('invoices_search', { customer_id: 'cus_ana', status: 'open' })
+    assert.equal(data.invoices[0].id, 'in_1')
+    const { data: explained } = await call('invoice_explain', { invoice_id: 'in_1' })
+    assert.equal(explained.explanations[0].ix_sync_state, 'not_synced')
+    assert.deepEqual([off.stderr, on.stderr], ['', ''])
+    assert.match(refusalOf('MCP', 'yes'), /MCP must be on or off/)
   })
 
   it('logs one JSON line a request, with nothing in it of tokens, e-mail addresses or search terms', async t => {

@@ -8,10 +8,17 @@ import type { Invoice } from '../../src/invoice.ts'
 import type { Pdf } from '../../src/sources.ts'
 import { campaign } from '../support/campaign.ts'
 import { engines } from '../support/engines.ts'
-import { makeLinkSigner, makeSigningKey, publicUrl, startProvider } from '../support/identity.ts'
+import {
+  makeLinkSigner,
+  makeSigningKey,
+  type Provider,
+  publicUrl,
+  startProvider,
+} from '../support/identity.ts'
+import { postMcp } from '../support/mcp.ts'
 import { sendRaw } from '../support/raw-client.ts'
 import { makeLine, makeRecord, withDocument } from '../support/records.ts'
-import { type Answer, startService } from '../support/service.ts'
+import { type Answer, type Service, startService } from '../support/service.ts'
 
 const customers = ['cus_ana', 'cus_bob', 'cus_carla'] as const
 
@@ -80,6 +87,7 @@ const conditions: Record<string, string>[] = [
 
 /** One of so many combinations is asked, from all over the matrix: no number of values is a multiple of it. */
 const stride = campaign(29, 1)
+const mcpStride = campaign(11, 1)
 
 interface Question {
   token: string | null
@@ -118,6 +126,43 @@ const comparable = ({ status, headers, text }: Answer) => {
   return { status, rest, text: text.replace(String(id), '') }
 }
 
+/** Tokens of every kind, and the customers that each may read. */
+async function createTokens(
+  service: Service,
+  provider: Provider,
+): Promise<Pick<Question, 'token' | 'scope' | 'invoice'>[]> {
+  const [signer, narrow, revoked] = [makeLinkSigner(), makeLinkSigner(['cus_ana']), makeLinkSigner()]
+  revoked.key.revoked_at = 1
+  for (const { key } of [signer, narrow, revoked]) await service.store.saveKey(key)
+  return [
+    { token: null, scope: [] },
+    { token: 'fat_nonsense', scope: [] },
+    { token: createToken().token, scope: [] },
+    { token: await service.createToken({ expires_at: 1 }), scope: [] },
+    { token: await service.createToken({ revoked_at: 1 }), scope: [] },
+    { token: await service.createToken({ customers: [] }), scope: [] },
+    { token: await service.createToken({ customers: ['cus_ana'] }), scope: ['cus_ana'] },
+    {
+      token: await service.createToken({ customers: ['cus_bob', 'cus_carla'] }),
+      scope: ['cus_bob', 'cus_carla'],
+    },
+    { token: await service.createToken({ customers: null }), scope: pathCustomers },
+    { token: provider.token(), scope: ['cus_ana'] },
+    {
+      token: provider.token({ customer_id: ['cus_bob', 'cus_carla'], sub: 'cus_ana' }),
+      scope: ['cus_bob', 'cus_carla'],
+    },
+    { token: provider.token({ customer_id: [], sub: 'cus_ana' }), scope: [] },
+    { token: provider.token({}, {}, makeSigningKey('first')), scope: [] },
+    { token: provider.token({ exp: 1 }), scope: [] },
+    { token: signer.token({ sub: 'cus_carla', customer_id: 'cus_bob' }), scope: ['cus_carla'] },
+    { token: signer.token({ invoice: 'in_cus_ana_1' }), scope: ['cus_ana'], invoice: 'in_cus_ana_1' },
+    { token: signer.token({ invoice: 'in_cus_bob_1' }), scope: ['cus_ana'], invoice: 'in_cus_bob_1' },
+    { token: narrow.token({ sub: 'cus_bob' }), scope: [] },
+    { token: revoked.token(), scope: [] },
+  ]
+}
+
 for (const engine of engines) {
   describe(`isolation on ${engine.name}`, () => {
     test('token × customer × invoice × route × method × condition: 0 leaks', async t => {
@@ -125,36 +170,7 @@ for (const engine of engines) {
       const service = await startService(t, engine, {
         ...{ records, ...sources, provider: provider.options, publicUrl },
       })
-      const [signer, narrow, revoked] = [makeLinkSigner(), makeLinkSigner(['cus_ana']), makeLinkSigner()]
-      revoked.key.revoked_at = 1
-      for (const { key } of [signer, narrow, revoked]) await service.store.saveKey(key)
-      const tokens: { token: string | null; scope: readonly string[]; invoice?: string }[] = [
-        { token: null, scope: [] },
-        { token: 'fat_nonsense', scope: [] },
-        { token: createToken().token, scope: [] },
-        { token: await service.createToken({ expires_at: 1 }), scope: [] },
-        { token: await service.createToken({ revoked_at: 1 }), scope: [] },
-        { token: await service.createToken({ customers: [] }), scope: [] },
-        { token: await service.createToken({ customers: ['cus_ana'] }), scope: ['cus_ana'] },
-        {
-          token: await service.createToken({ customers: ['cus_bob', 'cus_carla'] }),
-          scope: ['cus_bob', 'cus_carla'],
-        },
-        { token: await service.createToken({ customers: null }), scope: pathCustomers },
-        { token: provider.token(), scope: ['cus_ana'] },
-        {
-          token: provider.token({ customer_id: ['cus_bob', 'cus_carla'], sub: 'cus_ana' }),
-          scope: ['cus_bob', 'cus_carla'],
-        },
-        { token: provider.token({ customer_id: [], sub: 'cus_ana' }), scope: [] },
-        { token: provider.token({}, {}, makeSigningKey('first')), scope: [] },
-        { token: provider.token({ exp: 1 }), scope: [] },
-        { token: signer.token({ sub: 'cus_carla', customer_id: 'cus_bob' }), scope: ['cus_carla'] },
-        { token: signer.token({ invoice: 'in_cus_ana_1' }), scope: ['cus_ana'], invoice: 'in_cus_ana_1' },
-        { token: signer.token({ invoice: 'in_cus_bob_1' }), scope: ['cus_ana'], invoice: 'in_cus_bob_1' },
-        { token: narrow.token({ sub: 'cus_bob' }), scope: [] },
-        { token: revoked.token(), scope: [] },
-      ]
+      const tokens = await createTokens(service, provider)
       let answered = 0
       const check = ({ scope, invoice, customer, path, method, headers }: Question, answer: Answer) => {
         const what = `${method} ${path} ${JSON.stringify(headers)} → ${answer.status} ${answer.text}`
@@ -236,6 +252,59 @@ for (const engine of engines) {
         ),
         { numRuns: campaign(100, 1_000), seed: 2026 },
       )
+    })
+
+    test('MCP: token × customer × invoice × tool: 0 leaks', async t => {
+      const provider = await startProvider(t)
+      const service = await startService(t, engine, {
+        ...{ records, ...sources, provider: provider.options, publicUrl, mcp: true },
+      })
+      let made = 0
+      let asked = 0
+      let answered = 0
+      for (const { token, scope, invoice } of await createTokens(service, provider)) {
+        const isOperator = scope === pathCustomers
+        for (const customer_id of pathCustomers)
+          for (const invoice_id of invoiceIds)
+            for (const name of ['invoices_search', 'invoices_summary', 'invoice_get', 'invoice_explain']) {
+              if (made++ % mcpStride !== 0) continue
+              asked++
+              const given = {
+                invoices_search: { customer_id, q: invoice_id },
+                invoices_summary: { customer_id },
+                invoice_get: { customer_id, invoice_id },
+                invoice_explain: { invoice_id },
+              }[name]
+              const answer = await postMcp(service, {
+                ...{ token, method: 'tools/call', params: { name, arguments: given } },
+              })
+              const what = `${name} ${JSON.stringify(given)} → ${answer.status} ${answer.text}`
+              assert.ok(answer.status < 500, what)
+              for (const owner of held(answer)) {
+                answered++
+                assert.ok(scope.includes(owner), what)
+                if (name === 'invoice_explain') assert.ok(isOperator, what)
+                else assert.equal(owner, customer_id, what)
+                if (invoice !== undefined) assert.ok(name === 'invoice_get' && invoice_id === invoice, what)
+              }
+              if (!scope.includes(customer_id) && !isOperator)
+                assert.ok(answer.status === 401 || answer.text.includes('"isError":true'), what)
+            }
+      }
+      assert.ok(answered > asked / 50, `${answered} of ${asked} answers held data`)
+    })
+
+    test('MCP: not yours and not existing are identical', async t => {
+      const service = await startService(t, engine, { records, mcp: true })
+      const token = await service.createToken({ customers: ['cus_ana'] })
+      const ask = async (customer_id: string, invoice_id: string) => {
+        const params = { name: 'invoice_get', arguments: { customer_id, invoice_id } }
+        const answer = await postMcp(service, { token, method: 'tools/call', params })
+        const { status, rest, text } = comparable(answer)
+        return { status, rest, text: text.replace(/req_\w+/, '') }
+      }
+      assert.deepEqual(await ask('cus_ana', 'in_cus_bob_1'), await ask('cus_ana', 'in_none'))
+      assert.deepEqual(await ask('cus_bob', 'in_cus_bob_1'), await ask('cus_nobody', 'in_none'))
     })
   })
 }

@@ -155,6 +155,15 @@ const rules: Record<string, Rule> = {
     ],
     packages: ['fastify', 'typebox', 'pino', '@fastify/swagger'],
   },
+  // No other place imports it but the wiring, so that it can be deleted alone.
+  'src/mcp/': {
+    ours: [
+      ...[...domain, 'src/package.ts', 'src/stream-names.ts', 'src/linking/', 'src/checks/explain.ts'],
+      ...['src/store/store.ts', 'src/store/document-store.ts', 'src/store/engines.ts', 'src/http/'],
+      ...['src/stripe/source-identity.ts', 'src/invoicexpress/source-identity.ts'],
+    ],
+    packages: ['fastify', 'typebox', '@modelcontextprotocol/server'],
+  },
   'src/cli/terminal/': { ours: [], packages: ['pino'] },
   'src/cli/settings/': {
     ours: [
@@ -176,6 +185,7 @@ const rules: Record<string, Rule> = {
       ...[...domain, ...sources, 'src/store/', 'src/access/', 'src/linking/', 'src/sync/'],
       ...[
         'src/http/',
+        'src/mcp/',
         'src/server/',
         'src/admin/',
         'src/stripe/',

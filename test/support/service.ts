@@ -14,6 +14,7 @@ import { readApiDescription } from '../../src/http/openapi/api-description.ts'
 import type { RateLimit } from '../../src/http/rate-limit.ts'
 import { loadWebFiles, type PageBrand } from '../../src/http/web-files.ts'
 import type { InvoiceRecord } from '../../src/invoice.ts'
+import { usualRules } from '../../src/linking/link.ts'
 import type { InvoicingSystem, PaymentPlatform } from '../../src/sources.ts'
 import { openReadStore, openWriteStore } from '../../src/store/engines.ts'
 import type { WriteStore } from '../../src/store/store.ts'
@@ -37,6 +38,8 @@ export interface ServiceOptions {
   provider?: ProviderOptions
   /** Where customer links are for. */
   publicUrl?: string
+  /** Whether MCP is served; not unless told. */
+  mcp?: boolean
 }
 
 export interface Answer {
@@ -126,6 +129,9 @@ export async function startService(
     log,
     apiDescription: readApiDescription(),
     pay: options.pay,
+    mcp: options.mcp
+      ? (await import('../../src/mcp/create-mcp.ts')).createMcp({ operatorUrl: url, rules: usualRules })
+      : undefined,
     files: options.web ? loadWebFiles(readApiDescription(), options) : [],
   })
   const address = await app.listen({ host: '127.0.0.1', port: 0 })

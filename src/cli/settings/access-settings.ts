@@ -1,5 +1,13 @@
 /** The settings of browsers, of the admin port and of customer links: a part of the table in settings.ts. */
-import { parseLinkKey, parseMatch, parseNetworks, parseOrigins, parsePort, unless } from './parsers.ts'
+import {
+  parseLinkKey,
+  parseMatch,
+  parseNetworks,
+  parseOrigins,
+  parsePort,
+  parseSwitch,
+  unless,
+} from './parsers.ts'
 
 export const accessSettings = {
   CORS_ORIGINS: {
@@ -47,5 +55,12 @@ export const accessSettings = {
       'Private key (JWK) that `fatura key add` printed. `fatura link` and the [admin port](admin.md) sign [customer links](access.md#customer-links) with it.',
     isSecret: true,
     parse: unless('none', parseLinkKey),
+  },
+  MCP: {
+    default: 'off',
+    flag: '--mcp <on|off>',
+    meaning:
+      'Whether assistants may read invoices at `/mcp`, by the [Model Context Protocol](api.md#mcp), with the same tokens. `on` or `off`. Under a name other than `localhost` it needs `PUBLIC_URL`.',
+    parse: parseSwitch,
   },
 } as const

@@ -59,6 +59,7 @@ export function apiOf(given: Pick<Settings, SettingOf<'serve'> & SettingOf<'up'>
     readyMaxLagMs: given.READY_MAX_LAG,
     stripe: stripeOf(given),
     invoiceXpress: invoiceXpressOf(given),
+    mcp: given.MCP ? { operatorUrl: given.DATABASE_URL, rules: linkRulesOf(given, true) } : null,
   }
 }
 

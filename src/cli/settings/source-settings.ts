@@ -89,7 +89,7 @@ export const sourceSettings = {
   },
   LINK_REFERENCE: {
     default: '{id}',
-    commands: ['up', 'sync'],
+    commands: ['serve', 'up', 'sync'],
     meaning: "Reference of an invoice's document: a text with `{id}` once, in place of the invoice's ID.",
     parse: parseReference,
   },
@@ -102,19 +102,19 @@ export const sourceSettings = {
   },
   LINK_IGNORE_ZERO: {
     default: 'off',
-    commands: ['up', 'sync'],
+    commands: ['serve', 'up', 'sync'],
     meaning: 'Whether invoices with a total of zero need no document: `on` or `off`.',
     parse: parseSwitch,
   },
   LINK_IGNORE_BEFORE: {
     default: 'none',
-    commands: ['up', 'sync'],
+    commands: ['serve', 'up', 'sync'],
     meaning: 'Invoices issued before this day, YYYY-MM-DD in UTC, need no document.',
     parse: unless('none', parseDay),
   },
   LINK_CREATING_TIMEOUT: {
     default: '1h',
-    commands: ['up', 'sync'],
+    commands: ['serve', 'up', 'sync'],
     meaning:
       'Time after which a document that is `creating` counts as [failed](linking.md#how-the-state-is-found): a number and `s`, `m`, `h` or `d`.',
     parse: parseDurationMs,

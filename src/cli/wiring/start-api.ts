@@ -100,6 +100,7 @@ export async function prepareApi(options: ApiOptions): Promise<PreparedApi> {
     log,
     apiDescription,
     pay: options.pay,
+    mcp: options.mcp ? (await import('../../mcp/create-mcp.ts')).createMcp(options.mcp) : undefined,
     files: web
       ? loadWebFiles(apiDescription, { ...options, pay: options.pay !== false && stripe !== null })
       : [],

@@ -1,0 +1,137 @@
+/** Read-only tools for assistants, by the Model Context Protocol. Stateless: each request stands alone. */
+import { Readable } from 'node:stream'
+import type { McpRequestContext } from '@modelcontextprotocol/server'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { ApiError } from '../errors.ts'
+import { guardCustomerRoutes } from '../http/auth.ts'
+import { toApiError } from '../http/errors.ts'
+import { type AddMcp, mcpPath, type RouteDependencies } from '../http/routes.ts'
+import { METHODS } from '../node-http.ts'
+import { version } from '../package.ts'
+import { writeRefusal, writeResult } from './answer.ts'
+import { createExplain, type ExplainOptions } from './explain.ts'
+import { readApi } from './read-api.ts'
+import { readArguments } from './read-arguments.ts'
+import { sdk } from './sdk.ts'
+import { describeTool } from './tool-schemas.ts'
+import { instructions, type Tool, tools } from './tools.ts'
+
+const maxRequestBytes = 65_536
+const allow = 'POST, OPTIONS'
+const otherMethods = METHODS.filter(method => method !== 'POST' && method !== 'CONNECT')
+const serverOptions = { capabilities: { tools: {} }, instructions }
+const address = `http://localhost${mcpPath}`
+
+export function createMcp(options: ExplainOptions): AddMcp {
+  return (app, dependencies) => {
+    const route = { url: mcpPath, schema: { hide: true }, exposeHeadRoute: false }
+    app.route({ ...route, method: otherMethods, onRequest: refuseMethod, handler: refuseMethod })
+    app.register(async scope => {
+      refuseForeign(scope, dependencies)
+      guardCustomerRoutes(scope, dependencies, false)
+      scope.removeAllContentTypeParsers()
+      scope.addContentTypeParser('*', (_request, body, done) => done(null, body))
+      scope.route({ ...route, method: 'POST', handler: createHandler(app, dependencies, options) })
+    })
+  }
+}
+
+/**
+ * Against DNS rebinding, before anything else of a request: a page of another site reaches nothing here, whatever name it
+ * has for this machine.
+ */
+function refuseForeign(scope: FastifyInstance, { identity }: RouteDependencies): void {
+  const { publicUrl = null } = identity ?? {}
+  const hosts = [
+    ...sdk.localhostAllowedHostnames(),
+    ...(publicUrl === null ? [] : [new URL(publicUrl).hostname]),
+  ]
+  scope.addHook('onRequest', (request, reply, done) => {
+    const web = new Request(address, { headers: headersOf(request) })
+    const refusal = sdk.hostHeaderValidationResponse(web, hosts) ?? sdk.originValidationResponse(web, hosts)
+    if (refusal === undefined) done()
+    else sendResponse(request, reply, refusal).catch(done)
+  })
+}
+
+function createHandler(app: FastifyInstance, dependencies: RouteDependencies, options: ExplainOptions) {
+  const { store, log, identity } = dependencies
+  const { explain, close } = createExplain(options)
+  app.addHook('onClose', close)
+  const handler = sdk.createMcpHandler(createServer, {
+    maxRequestBodySize: maxRequestBytes,
+    // Nothing can be subscribed to: the tools are always the same.
+    maxSubscriptions: 0,
+    onerror: err => log.warn({ err }, 'a request of MCP was refused'),
+  })
+
+  /** One for each request. */
+  function createServer({ authInfo }: McpRequestContext) {
+    const request = authInfo?.extra?.request as FastifyRequest
+    const offered = tools.filter(tool => mayCall(tool, request))
+    const server = new sdk.Server({ name: 'fatura', version }, serverOptions)
+    server.setRequestHandler('tools/list', () => ({ tools: offered.map(describeTool) }))
+    server.setRequestHandler('tools/call', async ({ params }, { mcpReq }) => {
+      const tool = tools.find(({ name }) => name === params.name)
+      if (tool !== undefined) return callTool(tool, params.arguments ?? {}, request, mcpReq.signal)
+      const message = `There is no such tool, only ${offered.map(({ name }) => name).join(', ')}.`
+      throw new sdk.ProtocolError(sdk.ProtocolErrorCode.InvalidParams, message)
+    })
+    return server
+  }
+
+  async function callTool(tool: Tool, given: object, request: FastifyRequest, signal: AbortSignal) {
+    try {
+      if (!mayCall(tool, request))
+        throw new ApiError('insufficient_scope', 'This tool needs a token of all customers.')
+      const publicUrl = identity?.publicUrl ?? `http://${request.headers.host}`
+      const read = (path: string) => readApi(app, request, path, signal)
+      const context = { store, explain, publicUrl, read }
+      return writeResult(await tool.run(readArguments(tool.input, given), context))
+    } catch (error) {
+      // Nobody waits for the answer any more.
+      if (signal.aborted) throw error
+      const known = toApiError(error as Error)
+      if (known.code === 'internal') log.error({ request_id: request.id, err: error }, 'unexpected error')
+      else if (known.cause !== undefined) log.warn({ request_id: request.id, err: known.cause }, known.code)
+      return writeRefusal(known, request.id)
+    }
+  }
+
+  return async (request: FastifyRequest, reply: FastifyReply) => {
+    if (/\b100-continue\b/i.test(request.headers.expect ?? '')) reply.raw.writeContinue()
+    const left = new AbortController()
+    reply.raw.once('close', () => left.abort())
+    // Under another spelling of the path, the server has read the body already.
+    const body = request.body === undefined || request.raw.readableEnded ? null : Readable.toWeb(request.raw)
+    const init = { method: 'POST', headers: headersOf(request), body, duplex: 'half', signal: left.signal }
+    const authInfo = { token: '', clientId: '', scopes: [], extra: { request } }
+    const response = await handler.fetch(new Request(address, init as RequestInit), { authInfo })
+    return sendResponse(request, reply, response)
+  }
+}
+
+function mayCall({ isForOperators }: Tool, { grant }: FastifyRequest): boolean {
+  return isForOperators === undefined || grant?.every_customer === true
+}
+
+function headersOf({ headers }: FastifyRequest): Headers {
+  return new Headers(Object.entries(headers).map(([name, value]) => [name, String(value)]))
+}
+
+async function sendResponse(request: FastifyRequest, reply: FastifyReply, response: Response) {
+  reply.code(response.status).header('cache-control', 'no-store')
+  // Not the others: whether the connection stays is not the library's affair.
+  const type = response.headers.get('content-type')
+  if (type !== null) reply.header('content-type', type)
+  // Nobody reads the rest of the body.
+  if (!request.raw.complete) reply.header('connection', 'close')
+  return reply.send(Buffer.from(await response.arrayBuffer()))
+}
+
+// A hook answers before a body would be read.
+async function refuseMethod({ method }: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+  reply.header('allow', allow)
+  if (method === 'OPTIONS') return reply.code(204).send()
+  throw new ApiError('method_not_allowed', `MCP is served without sessions; allowed methods: ${allow}.`)
+}

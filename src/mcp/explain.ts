@@ -1,0 +1,78 @@
+/** The operator's view of one invoice, read from tables that the API itself does not read. */
+import { type Explanation, explainInvoice } from '../checks/explain.ts'
+import { ApiError } from '../errors.ts'
+import { invoiceXpressIdentity } from '../invoicexpress/source-identity.ts'
+import type { LinkRules } from '../linking/link.ts'
+import type { JournalEntry } from '../store/document-store.ts'
+import { openOperatorStore } from '../store/engines.ts'
+import { type OperatorStore, StoreError, StoreUnavailable } from '../store/store.ts'
+import { isStreamOf } from '../stream-names.ts'
+import { stripeIdentity } from '../stripe/source-identity.ts'
+import { plain, showRecord } from './answer.ts'
+
+export interface ExplainOptions {
+  /** The address of the store, with a role that may read its tables. */
+  operatorUrl: string
+  rules: Omit<LinkRules, 'isConnected'>
+}
+
+const sources = { billing: stripeIdentity, documents: invoiceXpressIdentity }
+
+/** Entries of the journal, documents and sentences that are shown. */
+const maxEntries = 5
+
+/** The store is opened with the first call, and again after a failure. */
+export function createExplain({ operatorUrl, rules }: ExplainOptions) {
+  let opened: Promise<OperatorStore> | undefined
+
+  async function close(): Promise<void> {
+    const closing = opened
+    opened = undefined
+    await (await closing?.catch(() => undefined))?.close()
+  }
+
+  /** One for each customer that has, or had, an invoice of this id. */
+  async function explain(invoiceId: string): Promise<object[]> {
+    try {
+      opened ??= openOperatorStore(operatorUrl)
+      const store = await opened
+      const isConnected = (await store.listStreams()).some(({ name }) => isStreamOf(sources.documents, name))
+      const connected = { ...rules, isConnected }
+      const { found, deleted, aside } = await explainInvoice(store, invoiceId, connected, sources, Date.now())
+      const gone = deleted && { customer_id: deleted.customer_id, journal: showJournal(deleted.journal) }
+      const set_aside = aside && plain(aside.reason)
+      return [
+        ...found.map(explanation => ({ deleted: false, set_aside, ...show(explanation) })),
+        ...(gone === null ? [] : [{ deleted: true, set_aside, ...gone }]),
+      ]
+    } catch (error) {
+      await close()
+      if (!(error instanceof StoreError) || error instanceof StoreUnavailable) throw error
+      const message = 'The database role that serves may not read this; fatura explain shows it.'
+      throw new ApiError('unavailable', message, { cause: error })
+    }
+  }
+
+  return { explain, close }
+}
+
+function show({ invoice, derived, documents, journal, next, reference, isStale }: Explanation): object {
+  return {
+    ...showRecord(invoice, ['customer_id', 'display_name', 'status', 'total_cents', 'currency']),
+    ...showRecord(invoice, ['ix_sync_state', 'ix_id', 'ix_status']),
+    is_stale: isStale,
+    why: plain(derived?.why ?? 'it was imported, with the state of its document'),
+    reference: plain(reference),
+    documents: documents.slice(0, maxEntries).map(({ id, document, misses }) => ({
+      ...{ id, misses, ...(document && showRecord(document, ['type', 'status', 'number', 'total'])) },
+    })),
+    journal: showJournal(journal),
+    next_looks: next.slice(0, maxEntries).map(plain),
+  }
+}
+
+function showJournal(journal: readonly JournalEntry[]): object[] {
+  return journal.slice(0, maxEntries).map(entry => {
+    return { at: new Date(entry.at).toISOString(), ...showRecord(entry, ['type', 'outcome', 'detail']) }
+  })
+}
