@@ -29,7 +29,8 @@ const pageSize = 50
 /** All values of the filter: without it, a list leaves some out. */
 const listStatuses = ['draft', 'sent', 'settled', 'canceled', 'second_copy', 'deleted']
 
-const paths: Record<DocumentType, string> = {
+/** By type, in the addresses of the API and of the pages. */
+export const documentPaths: Record<DocumentType, string> = {
   Invoice: 'invoices',
   InvoiceReceipt: 'invoice_receipts',
   SimplifiedInvoice: 'simplified_invoices',
@@ -105,7 +106,7 @@ function createRequests(ask: ReturnType<typeof createClient>, call: PacedCall): 
     },
     async fetchDocument(id, type) {
       for (const each of type === null ? documentTypes : [type]) {
-        const path = paths[each]
+        const path = documentPaths[each]
         const map = (answer: Answer) => {
           const [key, record] = readWrapped(answer)
           return mapDocument(key === 'invoice' || path === `${key}s` ? withType(record, each) : record)
