@@ -1,5 +1,5 @@
 /** Invoices as a table for spreadsheets, as the language's own Excel opens it: of the page, and of `fatura export --format csv-pt`. */
-import type { Invoice, InvoiceDocument } from './invoice.ts'
+import type { Invoice } from './invoice.ts'
 import { describeDocument, invoiceWords } from './invoice-words.ts'
 import { includedTaxOf, writeAmount } from './money.ts'
 
@@ -27,20 +27,10 @@ const columns = {
   ],
 } as const
 
-/** The document's own numbers, where they are known beside the list. */
-const numberColumns = {
-  pt: ['Documento certificado (número)', 'ATCUD'],
-  en: ['Certified document (number)', 'ATCUD'],
-} as const
-
 type Cell = { text: string } | { number: string }
 
 /** `dayOf` returns the day of a moment in milliseconds, YYYY-MM-DD. */
-export function createInvoiceCsv(
-  language: 'pt' | 'en',
-  dayOf: (moment: number) => string,
-  { withNumbers = false } = {},
-) {
+export function createInvoiceCsv(language: 'pt' | 'en', dayOf: (moment: number) => string) {
   const [separator, point] = language === 'pt' ? [';', ','] : [',', '.']
   const words = invoiceWords[language]
   const writeCell = (cell: Cell) =>
@@ -49,10 +39,8 @@ export function createInvoiceCsv(
   const text = (value: string | number | null) => ({ text: String(value ?? '') })
 
   return {
-    head:
-      byteOrderMark +
-      writeRow([...columns[language], ...(withNumbers ? numberColumns[language] : [])].map(text)),
-    row(invoice: Invoice, document: InvoiceDocument | null = null): string {
+    head: byteOrderMark + writeRow(columns[language].map(text)),
+    row(invoice: Invoice): string {
       const { currency } = invoice
       const amount = (cents: number) => ({ number: writeAmount(cents, currency) })
       return writeRow([
@@ -72,7 +60,6 @@ export function createInvoiceCsv(
         text(currency.toUpperCase()),
         text(invoice.id),
         text(invoice.customer_id),
-        ...(withNumbers ? [text(document?.number ?? null), text(document?.atcud ?? null)] : []),
       ])
     },
   }

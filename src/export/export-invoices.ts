@@ -57,15 +57,15 @@ export async function exportInvoices(
   return exported
 }
 
-/** The page's table, with the numbers of the documents. */
+/** The same table as the page's. */
 function createPortugueseWriter({
   dayOf,
   write,
 }: Pick<ExportOptions, 'dayOf' | 'write'>): RowWriter<ExportedInvoice> {
-  const csv = createInvoiceCsv('pt', dayOf, { withNumbers: true })
+  const csv = createInvoiceCsv('pt', dayOf)
   let head = csv.head
   const add = async (rows: readonly ExportedInvoice[]) => {
-    await write(head + rows.map(invoice => csv.row(invoice, invoice.document ?? null)).join(''))
+    await write(head + rows.map(csv.row).join(''))
     head = ''
   }
   return { write: add, end: async () => (head === '' ? undefined : add([])) }
