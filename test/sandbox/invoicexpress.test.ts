@@ -639,6 +639,34 @@ describe('the protocol', () => {
     assert.equal((await ask(sandbox, '/clients/1.json')).status, 404)
   })
 
+  it('credits and pays a document as far as it allows, and relates the new one to it', async t => {
+    const { sandbox, documents } = await start(t, { states: 'ordinary' })
+    const byStatus = (status: string, type: string) =>
+      [...documents.documents.values()].find(each => each.status === status && each.type === type) ??
+      assert.fail()
+    const open = byStatus('final', 'Invoice')
+    const note = documents.change('credit', open.id, '0.25')
+    const receipt = documents.change('pay', open.id)
+    const { json } = await ask(sandbox, `/document/${open.id}/related_documents.json`)
+    assert.deepEqual(
+      json.documents.map(({ id, type }: IxDocument) => [Number(id), type]),
+      [
+        [note, 'CreditNote'],
+        [receipt, 'Receipt'],
+      ],
+    )
+    assert.equal(documents.documents.get(open.id)?.status, 'settled')
+    assert.throws(() => documents.change('credit', open.id, '0.8'), /left/)
+    assert.throws(() => documents.change('pay', open.id), /does not pay/)
+    assert.throws(() => documents.change('credit', note), /is a CreditNote/)
+    assert.throws(() => documents.change('credit', byStatus('canceled', 'Invoice').id), /does not credit/)
+    const printed = (await ask(sandbox, pathOf(open))).json.invoice
+    const [number, series] = open.sequence_number?.split('/') ?? []
+    assert.equal(printed.inverted_sequence_number, `${series}/${number}`)
+    assert.match(printed.atcud, new RegExp(`^[A-Z0-9]{8}-${number}$`))
+    assert.equal((await ask(sandbox, '/api/qr_codes/1.json')).status, 404)
+  })
+
   it('has a deleted document by id, and none of one that vanished', async () => {
     const { sandbox, account, documents } = shared()
     for (const [id, kind] of documents.states) {
