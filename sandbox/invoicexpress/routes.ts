@@ -1,12 +1,13 @@
 /** Every address of the local InvoiceXpress and its answer. */
 import type { DocumentRouteName } from '../faults.ts'
 import type { ServedRoute } from '../serving.ts'
-import { type Answer, jsonAnswer, pdfAnswer } from '../spoil.ts'
+import { type Answer, jsonAnswer, pdfAnswer, SandboxError } from '../spoil.ts'
 import type { DocumentAccount } from './account.ts'
 import { notFound } from './errors.ts'
 import { listDocuments } from './list.ts'
-import { type IxClient, type IxDocument, ixTypes } from './objects.ts'
+import { type IxClient, type IxDocument, ixTypes, printedOf } from './objects.ts'
 import type { Pdfs } from './pdfs.ts'
+import { createQrImage } from './qr-image.ts'
 
 export interface IxWorld {
   documents: DocumentAccount
@@ -31,7 +32,7 @@ export const ixRoutes: readonly IxRoute[] = [
     path: /^\/invoices\.json$/,
     answer({ documents, lagMs }, search) {
       const { invoices, pagination } = listDocuments(documents, search, lagMs)
-      return jsonAnswer(200, { invoices: invoices.map(writeOddly), pagination })
+      return jsonAnswer(200, { invoices: invoices.map(renderListed), pagination })
     },
   },
   {
@@ -68,7 +69,43 @@ export const ixRoutes: readonly IxRoute[] = [
     isOpen: true,
     answer: ({ pdfs }, _search, [id, secret = '']) => pdfAnswer(pdfs.read(Number(id), secret)),
   },
+  {
+    name: 'ix_related',
+    path: /^\/document\/(\d{1,15})\/related_documents\.json$/,
+    answer({ documents }, _search, [id]) {
+      if (!documents.documents.has(Number(id))) throw notFound('document')
+      return jsonAnswer(200, { documents: documents.relatedTo(Number(id)).map(renderListed) })
+    },
+  },
+  {
+    name: 'ix_qr',
+    path: /^\/api\/qr_codes\/(\d{1,15})\.json$/,
+    answer({ documents, pdfs, address }, _search, [id]) {
+      const document = documents.documents.get(Number(id))
+      if (document === undefined || document.status === 'deleted') throw notFound('document')
+      if (document.sequence_number === null) throw new SandboxError(422, 'A draft has no QR code.')
+      return jsonAnswer(200, { qr_code: { url: `${address}/qr/${id}/${pdfs.addSecret(Number(id))}.png` } })
+    },
+  },
+  {
+    name: 'ix_qr_file',
+    path: /^\/qr\/(\d{1,15})\/(\w+)\.png$/,
+    isOpen: true,
+    answer({ pdfs }, _search, [id, secret = '']) {
+      const document = pdfs.open(Number(id), secret)
+      return { status: 200, type: 'image/png', body: createQrImage(String(printedOf(document).atcud)) }
+    },
+  },
 ]
+
+/** Now and then without some fields, which the document by itself has. */
+function renderListed(document: IxDocument): object {
+  const { tax_exemption, ...rest } = document
+  const { inverted_sequence_number, atcud } = printedOf(document)
+  return document.id % 7 === 0
+    ? writeOddly({ ...rest, inverted_sequence_number })
+    : writeOddly({ ...document, inverted_sequence_number, atcud })
+}
 
 /** A single document has numbers where a list has text. */
 function renderDocument(document: IxDocument): object {
@@ -77,13 +114,13 @@ function renderDocument(document: IxDocument): object {
     quantity: Number(item.quantity),
     unit_price: Number(item.unit_price),
   }))
-  return writeOddly({ ...document, items })
+  return writeOddly({ ...document, ...printedOf(document), items })
 }
 
 /** As seen at the real one: now and then text for numbers, and numbers for booleans. */
-function writeOddly<T extends Omit<IxDocument, 'items'> & { items: { tax: { value: number } }[] }>(
-  document: T,
-): object {
+function writeOddly<
+  T extends Omit<IxDocument, 'items' | 'tax_exemption'> & { items: { tax: { value: number } }[] },
+>(document: T): object {
   const { id, archived, total, client } = document
   const isOdd = id % 3 === 0
   if (!isOdd) return document

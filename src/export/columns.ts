@@ -1,6 +1,13 @@
 /** Columns of an export, in their order. Every format has the same ones. */
 
-import { type Invoice, invoiceFields, type Line, type LinesSource, lineFields } from '../invoice.ts'
+import {
+  type Invoice,
+  type InvoiceDocument,
+  invoiceFields,
+  type Line,
+  type LinesSource,
+  lineFields,
+} from '../invoice.ts'
 import { writeAmount } from '../money.ts'
 
 /**
@@ -15,6 +22,12 @@ export interface Column<Source = never> {
   name: string
   kind: ColumnKind
   read(source: Source): Value
+  /** Whether it is left out of NDJSON, which has the fields of the API's list alone. */
+  isBesideList?: boolean
+}
+
+export interface ExportedInvoice extends Invoice {
+  document?: InvoiceDocument | null
 }
 
 /** Resolves when more may be written. */
@@ -34,7 +47,7 @@ export interface RowOptions<Source> {
 
 /** A line of an invoice; null for an invoice without one, so that no invoice is missing. */
 export interface InvoiceLine {
-  invoice: Invoice
+  invoice: ExportedInvoice
   line: Line | null
   /** From 1. */
   position: number | null
@@ -70,9 +83,18 @@ function withDecimal<Fields extends { currency: string }, Source>(
   return [column, { name: name.slice(0, -'_cents'.length), kind: 'decimal', read: writeDecimal }]
 }
 
-export const invoiceColumns: readonly Column<Invoice>[] = invoiceFields.flatMap(field =>
-  withDecimal<Invoice, Invoice>(field, field, invoice => invoice),
-)
+function documentColumns<Source>(invoiceOf: (source: Source) => ExportedInvoice): Column<Source>[] {
+  const read = (field: 'number' | 'atcud') => (source: Source) => invoiceOf(source).document?.[field] ?? null
+  return [
+    { name: 'document_number', kind: 'text', read: read('number'), isBesideList: true },
+    { name: 'atcud', kind: 'text', read: read('atcud'), isBesideList: true },
+  ]
+}
+
+export const invoiceColumns: readonly Column<ExportedInvoice>[] = [
+  ...invoiceFields.flatMap(field => withDecimal<Invoice, ExportedInvoice>(field, field, invoice => invoice)),
+  ...documentColumns<ExportedInvoice>(invoice => invoice),
+]
 
 /** The invoice's fields in a row of a line. Not its totals: the sum of a column would count them once a line. */
 const ofInvoice = [
@@ -95,10 +117,11 @@ export const lineColumns: readonly Column<InvoiceLine>[] = [
   ...lineFields.flatMap(field =>
     withDecimal<Line, InvoiceLine>(field === 'id' ? 'line_id' : field, field, ({ line }) => line),
   ),
+  ...documentColumns<InvoiceLine>(({ invoice }) => invoice),
 ]
 
 /** `lines` is null when they are not known. */
-export function linesOf(invoice: Invoice, lines: readonly Line[] | null): InvoiceLine[] {
+export function linesOf(invoice: ExportedInvoice, lines: readonly Line[] | null): InvoiceLine[] {
   const source: LinesSource = lines === null ? 'none' : 'payments'
   if (lines === null || lines.length === 0) return [{ invoice, line: null, position: null, source }]
   return lines.map((line, index) => ({ invoice, line, position: index + 1, source }))

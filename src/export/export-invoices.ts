@@ -1,8 +1,14 @@
 /** Exports invoices from a store, in constant memory. */
-import type { Invoice } from '../invoice.ts'
 import { createInvoiceCsv } from '../invoice-csv.ts'
 import type { InvoiceWalk, OperatorStore, WalkedInvoice } from '../store/store.ts'
-import { invoiceColumns, lineColumns, linesOf, type RowOptions, type RowWriter } from './columns.ts'
+import {
+  type ExportedInvoice,
+  invoiceColumns,
+  lineColumns,
+  linesOf,
+  type RowOptions,
+  type RowWriter,
+} from './columns.ts'
 import { createRowWriter, type ExportFormat } from './row-writer.ts'
 
 export interface ExportOptions extends Omit<RowOptions<never>, 'columns'> {
@@ -55,22 +61,23 @@ export async function exportInvoices(
 function createPortugueseWriter({
   dayOf,
   write,
-}: Pick<ExportOptions, 'dayOf' | 'write'>): RowWriter<Invoice> {
+}: Pick<ExportOptions, 'dayOf' | 'write'>): RowWriter<ExportedInvoice> {
   const csv = createInvoiceCsv('pt', dayOf)
   let head = csv.head
-  const add = async (rows: readonly Invoice[]) => {
+  const add = async (rows: readonly ExportedInvoice[]) => {
     await write(head + rows.map(csv.row).join(''))
     head = ''
   }
   return { write: add, end: async () => (head === '' ? undefined : add([])) }
 }
 
-function readInvoice({ summary }: WalkedInvoice): [Invoice] {
-  return [JSON.parse(summary)]
+function readInvoice({ summary, document }: WalkedInvoice): [ExportedInvoice] {
+  return [{ ...JSON.parse(summary), document: document && JSON.parse(document) }]
 }
 
-function readLines({ summary, lines }: WalkedInvoice) {
-  return linesOf(JSON.parse(summary), lines === null ? null : JSON.parse(lines))
+function readLines(walked: WalkedInvoice) {
+  const [invoice] = readInvoice(walked)
+  return linesOf(invoice, walked.lines && JSON.parse(walked.lines))
 }
 
 function readInto<Row>(

@@ -22,7 +22,7 @@ export async function createRowWriter<Source>(
 
 /** One object a line, with the API's fields; programs need no decimals. */
 function createNdjsonWriter<Source>({ columns, write }: RowOptions<Source>): RowWriter<Source> {
-  const fields = columns.filter(({ kind }) => kind !== 'decimal')
+  const fields = columns.filter(({ kind, isBesideList }) => kind !== 'decimal' && !isBesideList)
   return {
     async write(rows) {
       const lines = rows.map(

@@ -11,8 +11,8 @@ import {
 import { createPacedCall, type Pace, type PacedCall } from '../upstream/paced-calls.ts'
 import { createThrottle } from '../upstream/throttle.ts'
 import { type Answer, createClient, type InvoiceXpressOptions, isInvoiceXpressOwn } from './client.ts'
-import { mapClient, mapDocument, readId, writeDate } from './map-document.ts'
-import { invoiceXpressFailures, readPage, readWrapped, unfit } from './read-answer.ts'
+import { mapClient, mapDocument, mapRelated, readId, writeDate } from './map-document.ts'
+import { invoiceXpressFailures, readPage, readQrUrl, readWrapped, unfit } from './read-answer.ts'
 import { invoiceXpressIdentity } from './source-identity.ts'
 
 /** 480 of an account's 780 requests a minute: the rest is for downloads and other users of the account. */
@@ -29,7 +29,8 @@ const pageSize = 50
 /** All values of the filter: without it, a list leaves some out. */
 const listStatuses = ['draft', 'sent', 'settled', 'canceled', 'second_copy', 'deleted']
 
-const paths: Record<DocumentType, string> = {
+/** By type, in the addresses of the API and of the pages. */
+export const documentPaths: Record<DocumentType, string> = {
   Invoice: 'invoices',
   InvoiceReceipt: 'invoice_receipts',
   SimplifiedInvoice: 'simplified_invoices',
@@ -105,7 +106,7 @@ function createRequests(ask: ReturnType<typeof createClient>, call: PacedCall): 
     },
     async fetchDocument(id, type) {
       for (const each of type === null ? documentTypes : [type]) {
-        const path = paths[each]
+        const path = documentPaths[each]
         const map = (answer: Answer) => {
           const [key, record] = readWrapped(answer)
           return mapDocument(key === 'invoice' || path === `${key}s` ? withType(record, each) : record)
@@ -114,6 +115,20 @@ function createRequests(ask: ReturnType<typeof createClient>, call: PacedCall): 
         if (document !== null) return document
       }
       return null
+    },
+    async fetchRelations(id, hasQr) {
+      const documents = await unlessMissing(
+        call(async () => {
+          const [, records] = readWrapped(await ask(`/document/${id}/related_documents.json`))
+          if (!Array.isArray(records)) throw unfit('a list')
+          return records.map(mapRelated)
+        }),
+      )
+      if (documents === null) return null
+      // Only the existence counts: the address holds a secret, and is asked for when the image is.
+      const qr =
+        hasQr || (await unlessMissing(call(async () => readQrUrl(await ask(`/api/qr_codes/${id}.json`)))))
+      return { has_qr: qr !== null, documents }
     },
     fetchClient: id => fetchRecord(`/clients/${id}.json`, id, answer => mapClient(readWrapped(answer)[1])),
   }

@@ -55,10 +55,10 @@ export function invoiceIdOf(reference: string | null, { reference: pattern }: Li
   return isInvoiceId(id) ? id : null
 }
 
-/** A document whose reference names no invoice may name it by its `uid`. */
+/** A document whose reference names no invoice, by the convention or as a plain id, may name it by its `uid`. */
 export function withReference(document: Document, rules: LinkRules): Document {
-  const { reference, uid } = document
-  return uid !== undefined && isInvoiceId(uid) && invoiceIdOf(reference, rules) === null
+  const { uid } = document
+  return uid !== undefined && isInvoiceId(uid) && namedBy(document, rules) === null
     ? { ...document, reference: referenceOf(uid, rules) }
     : document
 }
@@ -158,7 +158,12 @@ export function deriveLink(
   const candidates = matching(invoice, refusal === null ? claim.ix_id : null, known, rules)
   const [found] = candidates
   if (found !== undefined) {
-    const how = found.id === claim.ix_id ? `claimed as ${found.id}` : `referring to ${found.reference}`
+    const how =
+      found.id === claim.ix_id
+        ? `claimed as ${found.id}`
+        : found.uid === invoice.id
+          ? `whose proprietary_uid is ${found.uid}`
+          : `referring to ${found.reference}`
     return {
       fields: {
         ix_sync_state: 'synced',

@@ -124,7 +124,7 @@ function writeAccount({ id, mode }: BillingAccount): string {
   return `${id ?? unknown} ${mode ?? unknown}`
 }
 
-function readAccount(text: string): BillingAccount {
+export function readAccount(text: string): BillingAccount {
   const [id = unknown, mode = unknown] = text.split(' ')
   return { id: id === unknown ? null : id, mode: mode === 'live' || mode === 'test' ? mode : null }
 }

@@ -3,6 +3,7 @@ import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import type { InvoiceDetail as Detail } from '../client/client.ts'
 import { DocumentBadge, PaymentBadge } from './badge.tsx'
+import { CertifiedDocument } from './certified-document.tsx'
 import { usePage } from './context.ts'
 import { Freshness } from './freshness.tsx'
 import { InvoiceTotal } from './invoice-total.tsx'
@@ -67,6 +68,7 @@ export function InvoiceDetail({ id }: { id: string }) {
           <Lines invoice={invoice} />
           <section class="documents stack" aria-label={words.documents}>
             <h3>{words.documents}</h3>
+            <CertifiedDocument invoice={invoice} />
             <div class="pdfs stack">
               <PdfButton invoice={invoice} kind="ix" />
               <PdfButton invoice={invoice} kind="payments" />

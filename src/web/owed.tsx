@@ -6,10 +6,15 @@ import { usePage } from './context.ts'
 /** The sum of each currency; an empty line while they are awaited. */
 export function Owed({ summary }: { summary: CustomerSummary | null }) {
   const { words, format } = usePage()
-  const lines = summary?.currencies.flatMap(({ currency, statuses }) => {
+  const lines = summary?.currencies.flatMap(({ currency, credited_cents, statuses }) => {
     const open = statuses.find(({ status }) => status === 'open')
     if (open === undefined) return []
-    return words.owed(format.amount(open.total_cents, currency), format.count(open.count), open.count)
+    // A credit note reduces what is owed, and leaves the invoice open.
+    return words.owed(
+      format.amount(open.total_cents - credited_cents, currency),
+      format.count(open.count),
+      open.count,
+    )
   }) ?? ['\u00a0']
   return (
     <div class="owed">

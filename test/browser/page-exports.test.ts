@@ -156,7 +156,7 @@ describe('what is taken along', { concurrency: 3 }, () => {
       return bytes.subarray(index + 46, index + 46 + length).toString()
     })
     const expected = found.flatMap(({ invoice: { number, status, id } }) => [
-      ...(status === 'paid' ? [`Certified document/${number}.pdf`] : []),
+      ...(status === 'paid' ? [`Certified document/FR A-${Number(number?.slice(3))}.pdf`] : []),
       ...(status === 'draft' || id === 'in_0122' ? [] : [`Invoice/${number}.pdf`]),
     ])
     assert.deepEqual(entries, [...expected, 'invoices.csv', 'missing.txt'])
@@ -169,14 +169,14 @@ describe('what is taken along', { concurrency: 3 }, () => {
   test('each row has its PDFs; one that cannot be had gives its reason in the row', options, async t => {
     const { page, assertClean } = await open(t)
     await page.locator(rows).first().waitFor()
-    for (const [name, content] of [
-      ['Certified document FT-0123', 'document 1000'],
-      ['Invoice FT-0123', 'payments in_0123'],
+    for (const [name, content, file] of [
+      ['Certified document FT-0123', 'document 1000', 'FR A-123.pdf'],
+      ['Invoice FT-0123', 'payments in_0123', 'FT-0123.pdf'],
     ]) {
       const arrived = page.waitForEvent('download')
       await page.getByRole('button', { name: `Download PDF: ${name}` }).click()
       const download = await arrived
-      assert.equal(download.suggestedFilename(), 'FT-0123.pdf')
+      assert.equal(download.suggestedFilename(), file)
       assert.equal(await readFile(await download.path(), 'utf8'), `%PDF-1.7\n${content}`)
     }
     const row = page.locator(rows, { hasText: 'FT-0122' })

@@ -133,14 +133,14 @@ describe('the billing page', { concurrency: 3 }, () => {
       '€1,234.56',
     ])
       assert.ok(text.includes(word), word)
-    for (const [name, content] of [
-      ['Certified document', 'document 1000'],
-      ['Invoice', 'payments in_0063'],
+    for (const [name, content, file] of [
+      ['Certified document', 'document 1000', 'FR A-63.pdf'],
+      ['Invoice', 'payments in_0063', 'FT-0063.pdf'],
     ]) {
       const arrived = page.waitForEvent('download')
       await page.getByRole('button', { name: `Download PDF: ${name}` }).click()
       const download = await arrived
-      assert.equal(download.suggestedFilename(), 'FT-0063.pdf')
+      assert.equal(download.suggestedFilename(), file)
       assert.equal(await readFile(await download.path(), 'utf8'), `%PDF-1.7\n${content}`)
     }
     await page.getByRole('link', { name: 'All invoices' }).click()

@@ -1,7 +1,7 @@
 /** `fatura explain`: all that is known of one invoice, in words, on every engine. */
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
-import { explainAs } from '../../src/cli/commands/explain.ts'
+import { explainAs, explainNamed } from '../../src/cli/commands/explain.ts'
 import { linkSettings } from '../../src/cli/settings/connections.ts'
 import { readSettings } from '../../src/cli/settings/read-settings.ts'
 import { type Claim, type Document, noClaim } from '../../src/document.ts'
@@ -102,6 +102,28 @@ async function createWorld(t: TestContext, engine: Engine): Promise<World> {
 
 for (const engine of engines)
   describe(`fatura explain: ${engine.name}`, { concurrency: 2 }, () => {
+    it('takes a number, and the document’s ID, printed number or ATCUD; shows both dashboards', async t => {
+      const { store, save, saveDocument, relink } = await createWorld(t, engine)
+      const settings = readSettings({}, linkSettings, { envFile: false })
+      const explain = (name: string) => explainNamed('text', store, name, settings)
+      await save({}, { state: 'synced', ix_id: 10 })
+      await saveDocument({ series_number: 'G/6', atcud: 'ABCD1234-6' })
+      await relink()
+      await store.transaction(async tx => {
+        await tx.savePin({ system: 'stripe', account: 'acct_1 test', pinned_at: 1 })
+        await tx.savePin({ system: 'invoicexpress', account: 'empresa', pinned_at: 1 })
+      })
+      for (const name of ['A-1', '10', 'FR G/6', 'G/6', 'abcd1234-6']) {
+        const stdout = await explain(name)
+        assert.match(stdout, /^Invoice in_why of cus_ana/, name)
+        assert.match(stdout, /^number +A-1 +FR G\/6\natcud +ABCD1234-6$/m)
+        assert.match(stdout, /^https:\/\/dashboard\.stripe\.com\/test\/invoices\/in_why$/m)
+        assert.match(stdout, /^https:\/\/empresa\.app\.invoicexpress\.com\/invoice_receipts\/10$/m)
+      }
+      for (const name of ['A', 'G', '1', '1234-6', '-'])
+        await assert.rejects(explain(name), { message: /^There is no invoice \S+ in the store\./ }, name)
+    })
+
     it('shows both sides, why they are tied, and what happened', async t => {
       const { store, text, json, save, saveDocument, relink } = await createWorld(t, engine)
       await save({ customer_email: 'secret@example.com' }, { state: 'synced', ix_id: 10 })
@@ -267,7 +289,7 @@ for (const engine of engines)
       const { run } = await createWorld(t, engine)
       assertOneLine(await run(['in_nobody']), /no invoice in_nobody .*fatura status/)
       assertOneLine(await run(['in_nobody', '--json']), /no invoice/)
-      assertOneLine(await run(['cus_1']), /ID is in_ and letters and digits, not 'cus_1'/)
+      assertOneLine(await run(['cus_1']), /There is no invoice cus_1 in the store/)
       assert.match(refusalOf('LINK_CREATING_TIMEOUT', '0'), /^LINK_CREATING_TIMEOUT/)
     })
 

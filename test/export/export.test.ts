@@ -12,6 +12,7 @@ import pg from 'pg'
 import { type FilterOptions, readExportScope } from '../../src/cli/commands/export-filter.ts'
 import { CliError } from '../../src/cli/terminal/cli-error.ts'
 import { exportInvoices } from '../../src/export/export-invoices.ts'
+import { exampleDocument } from '../../src/http/openapi/examples.ts'
 import { type Invoice, type InvoiceRecord, invoiceFields, invoiceStatuses } from '../../src/invoice.ts'
 import { openOperatorStore, openWriteStore } from '../../src/store/engines.ts'
 import { campaign } from '../support/campaign.ts'
@@ -289,6 +290,14 @@ describe('the formats of fatura export', { concurrency: 2 }, () => {
     for (const row of rows.values())
       for (const [name, cell] of Object.entries(row as Row))
         if (!numbers.has(name)) assert.doesNotMatch(cell, /^[=+\-@\t\r]/, name)
+  })
+
+  it('has the document’s printed number and ATCUD, but not in the API’s and the page’s own forms', async t => {
+    const record = { ...makeRecord({ id: 'in_a', ...withDocument }, [makeLine()]), document: exampleDocument }
+    const { run } = await createStore(t, sqlite, [record])
+    assert.match(await run('--format', 'csv'), /,document_number,atcud\r\n.*,FR A\/123,ABCD1234-123\r\n$/)
+    assert.match(await run('--lines'), /,document_number,atcud\r\n.*,FR A\/123,ABCD1234-123\r\n$/)
+    assert.deepEqual(Object.keys(JSON.parse(await run('--format', 'ndjson'))), [...invoiceFields])
   })
 
   it('parquet writes rows of long texts in smaller groups, so that few of them are held', async t => {

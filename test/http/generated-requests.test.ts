@@ -12,6 +12,7 @@ import { Compile } from 'typebox/schema'
 import { createKeyId } from '../../src/access/link-form.ts'
 import { isCalendarDay } from '../../src/calendar.ts'
 import { createLinkToken, type LinkKey } from '../../src/customer-link/create-link.ts'
+import { exampleDocument } from '../../src/http/openapi/examples.ts'
 import { invoiceStatuses, isCustomerId, isInvoiceId, type ListQuery } from '../../src/invoice.ts'
 import { campaign } from '../support/campaign.ts'
 import { engines } from '../support/engines.ts'
@@ -42,6 +43,14 @@ const records = ['cus_ana', 'cus_rui'].flatMap(customer_id =>
     ),
   ),
 )
+for (const record of records)
+  if (record.invoice.ix_id !== null)
+    record.document = {
+      ...exampleDocument,
+      id: record.invoice.ix_id,
+      // The model's search knows the invoice alone.
+      ...{ number: null, atcud: null, related: [] },
+    }
 const invoices = records.map(({ invoice }) => invoice)
 const pdf = (text: string) => ({ body: Readable.from([`%PDF- ${text}`]), size: null })
 const sources = {
@@ -50,12 +59,15 @@ const sources = {
     openPdf: async (id: string) => pdf(id),
     findPaymentPage: async (id: string) => `https://pay.example/${id}`,
   },
-  documents: { openPdf: async (id: number) => pdf(String(id)) },
+  documents: {
+    openPdf: async (id: number) => pdf(String(id)),
+    openQr: async (id: number) => ({ ...pdf(String(id)), type: 'image/png' }),
+  },
 }
 
 /** Of these, downloads take long: a customer is served five a second. */
 const weightOf = (route: string) =>
-  /download|payments/.test(route) ? 1 : route.endsWith('invoices') ? 50 : 8
+  /download|payments|qr/.test(route) ? 1 : route.endsWith('invoices') ? 50 : 8
 const routes = Object.keys(document.paths).map(route => ({
   route,
   parameters: (document.paths[route].get.parameters ?? []) as Parameter[],
@@ -179,6 +191,8 @@ function allowedStatuses(
   if (route.endsWith('/summary')) return [found]
   if (findInvoice(asked) === undefined) return [404]
   if (route.endsWith('/page')) return [findInvoice(asked)?.status === 'open' ? 200 : 409]
+  if (route.endsWith('/qr')) return [findInvoice(asked)?.ix_id ? 200 : 404]
+  if (route.endsWith('/document')) return [findInvoice(asked)?.ix_id ? found : 404]
   return route.includes('download') ? [200, 404, 409] : [found]
 }
 
@@ -193,6 +207,8 @@ function checkBody({ route }: GeneratedRequest, { text, json }: Answer, asked: A
     else for (const row of json.invoices) assert.equal(row.customer_id, customer)
   } else if (route.endsWith('/summary')) assert.equal(text, expectedSummary(invoices, customer))
   else if (route.endsWith('/page')) assert.deepEqual(json, { url: `https://pay.example/${invoice?.id}` })
+  else if (route.endsWith('/document')) assert.equal(json.id, invoice?.ix_id)
+  else if (route.endsWith('/qr')) assert.equal(text, `%PDF- ${invoice?.ix_id}`)
   else if (route.includes('download'))
     assert.equal(text, `%PDF- ${route.includes('/ix/') ? invoice?.ix_id : invoice?.id}`)
   else if (route.startsWith(customerRoute))

@@ -6,7 +6,14 @@ import { linkRulesOf, linkSettings } from '../../src/cli/settings/connections.ts
 import { readSettings } from '../../src/cli/settings/read-settings.ts'
 import { type Claim, type Document, noClaim } from '../../src/document.ts'
 import type { Invoice } from '../../src/invoice.ts'
-import { deriveLink, invoiceIdOf, type LinkRules, referenceOf, usualRules } from '../../src/linking/link.ts'
+import {
+  deriveLink,
+  invoiceIdOf,
+  type LinkRules,
+  referenceOf,
+  usualRules,
+  withReference,
+} from '../../src/linking/link.ts'
 import type { Claimed, KnownDocument } from '../../src/store/document-store.ts'
 import { mapClaim, usualKeys } from '../../src/stripe/map-claim.ts'
 import { anyCharacter } from '../support/any-character.ts'
@@ -207,6 +214,30 @@ describe('guards', () => {
     })
     assert.equal(stateOf({ invoice: imported, rules, claim: { state: 'failed' } }), 'failed')
     assert.deepEqual(derive({ invoice: withDocument, rules }).fields, withDocument)
+  })
+})
+
+describe('a document’s proprietary_uid', () => {
+  const withUid = (fields: Partial<Document>, rules: Partial<LinkRules> = {}) =>
+    withReference(makeDocument({ uid: id, ...fields }), { ...usualRules, ...rules })
+
+  it('names an invoice exactly, where the reference names none', () => {
+    for (const reference of [null, 'Stripe', `${id} `]) {
+      const { reference: found } = withUid({ reference })
+      assert.equal(found, id)
+      const { fields, why } = derive({ known: [seen({ uid: id, reference: found })] })
+      assert.deepEqual([fields.ix_sync_state, fields.ix_id], ['synced', 10])
+      assert.match(why, /whose proprietary_uid is in_link/)
+    }
+    for (const uid of [`${id} `, ` ${id}`, `x-${id}`, 'pi_1'])
+      assert.equal(withUid({ uid, reference: null }).reference, null, uid)
+  })
+
+  it('counts for nothing against a reference that names another invoice, by the convention or as a plain id', () => {
+    assert.equal(withUid({ reference: 'in_other' }).reference, 'in_other')
+    assert.equal(withUid({ reference: 'Nº in_other' }, { reference: 'Nº {id}' }).reference, 'Nº in_other')
+    assert.equal(withUid({ reference: 'in_other' }, { reference: 'Nº {id}' }).reference, 'in_other')
+    assert.equal(withUid({ reference: null }, { reference: 'Nº {id}' }).reference, `Nº ${id}`)
   })
 })
 

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { Readable } from 'node:stream'
 import { after, type TestContext } from 'node:test'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
+import { exampleDocument } from '../../src/http/openapi/examples.ts'
 import type { Invoice, InvoiceRecord } from '../../src/invoice.ts'
 import type { Pdf } from '../../src/sources.ts'
 import { startBrowser, type Watched, watchPage } from './browser.ts'
@@ -94,6 +95,11 @@ export const bothSystems = {
 
 const statuses = ['paid', 'open', 'paid', 'paid', 'void', 'uncollectible', 'paid', 'draft'] as const
 
+/** The printed number and the ATCUD; such a document has no QR code. */
+function makeNumber(number: number) {
+  return { number: `FR A/${number}`, atcud: `ABCD1234-${number}`, qr_path: null, related: [] }
+}
+
 /** A customer's invoices: one every ten days, of every status, in two currencies, newest first by their numbers. */
 export function makeHistory(count: number): InvoiceRecord[] {
   return Array.from({ length: count }, (_, index) => {
@@ -118,6 +124,8 @@ export function makeHistory(count: number): InvoiceRecord[] {
         makeLine({ description: 'Plano Essencial', currency: fields.currency ?? 'eur' }),
         makeLine({ description: 'Apoio técnico', quantity: null, unit_amount_cents: null }),
       ],
+      document:
+        status === 'paid' ? { ...exampleDocument, ...makeNumber(count - index), id: 1000 + index } : null,
     }
   })
 }

@@ -1,7 +1,6 @@
 import { Command } from 'commander'
 import { type Deleted, type Explanation, explainInvoice } from '../../checks/explain.ts'
-import { type Claim, missesToBelieve, noClaim } from '../../document.ts'
-import { isInvoiceId } from '../../invoice.ts'
+import { type Claim, type Document, missesToBelieve, noClaim, printedNumberOf } from '../../document.ts'
 import { writeAmount } from '../../money.ts'
 import type { SetAside } from '../../store/connector-store.ts'
 import type { JournalEntry, KnownDocument } from '../../store/document-store.ts'
@@ -15,6 +14,8 @@ import { addSettings, type Options, readSettings } from '../settings/read-settin
 import { CliError } from '../terminal/cli-error.ts'
 import { jsonLine } from '../terminal/json-line.ts'
 import { formatTable, printable } from '../terminal/table.ts'
+import { type Dashboards, dashboardsOf } from './dashboards.ts'
+import { findInvoiceIds } from './find-invoice-ids.ts'
 import { knownSources } from './known-sources.ts'
 
 const used = ['DATABASE_URL', ...linkSettings] as const
@@ -25,22 +26,40 @@ export function explainCommand(): Command {
       .description(
         'Show everything that is known about one invoice: both sides, its history, and why its document has its state.',
       )
-      .argument('<id>', "the invoice's ID, in_…")
+      .argument('<name>', "the invoice's ID or number, or its document's ID, printed number or ATCUD")
       .option('--json', 'one JSON object a line, one for each customer that has such an invoice'),
     used,
   ).action(explain)
 }
 
-async function explain(id: string, options: { json?: true } & Options): Promise<void> {
-  if (!isInvoiceId(id))
-    throw new CliError(`An invoice's ID is in_ and letters and digits, not '${printable(id)}'.`)
+async function explain(name: string, options: { json?: true } & Options): Promise<void> {
   const settings = readSettings(options, used)
   const form = options.json === true ? 'json' : 'text'
   const opening = openOperatorStore(settings.DATABASE_URL)
-  process.stdout.write(await useStore(opening, store => explainAs(form, store, id, settings)))
+  process.stdout.write(await useStore(opening, store => explainNamed(form, store, name, settings)))
 }
 
 /** The whole output of the command. */
+export async function explainNamed(
+  form: 'json' | 'text',
+  store: OperatorStore,
+  name: string,
+  settings: Parameters<typeof linkRulesOf>[0],
+): Promise<string> {
+  const ids = await findInvoiceIds(store, name)
+  if (ids.length === 0) throw notStored(name)
+  const texts: string[] = []
+  for (const id of ids) texts.push(await explainAs(form, store, id, settings))
+  return texts.join(form === 'json' ? '' : '\n')
+}
+
+function notStored(name: string): CliError {
+  return new CliError(
+    `There is no invoice ${printable(name)} in the store. Check the ID and DATABASE_URL; fatura status shows how far the synchronization is.`,
+  )
+}
+
+/** All about one invoice. */
 export async function explainAs(
   form: 'json' | 'text',
   store: OperatorStore,
@@ -51,14 +70,14 @@ export async function explainAs(
   const isConnected = streams.some(({ name }) => isStreamOf(knownSources.documents, name))
   const rules = linkRulesOf(settings, isConnected)
   const { found, deleted, aside } = await explainInvoice(store, id, rules, knownSources, Date.now())
+  const pins = await store.listPins()
+  const dashboards = (explanation: Explanation) =>
+    dashboardsOf(pins, explanation.invoice.id, tiedDocument(explanation))
   const isKnown = found.length > 0 || deleted !== null
-  if (!isKnown && aside === null)
-    throw new CliError(
-      `There is no invoice ${id} in the store. Check the ID and DATABASE_URL; fatura status shows how far the synchronization is.`,
-    )
+  if (!isKnown && aside === null) throw notStored(id)
   if (form === 'json')
     return [
-      ...found.map(toObject),
+      ...found.map(each => ({ ...toObject(each), dashboards: dashboards(each) })),
       ...(deleted === null ? [] : [toDeletedObject(deleted)]),
       ...(isKnown ? [] : [{ invoice: { id }, deleted: false }]),
     ]
@@ -66,7 +85,7 @@ export async function explainAs(
       .join('')
   if (!isKnown && aside !== null) return `Invoice ${id} is not stored. ${describeAside(aside)}\n`
   const texts = [
-    ...found.map(explanation => describe(explanation, aside)),
+    ...found.map(explanation => describe(explanation, aside, dashboards(explanation))),
     ...(deleted === null ? [] : [describeDeleted(deleted)]),
   ]
   const heading = texts.length > 1 ? `${texts.length} customers have an invoice of this ID.\n\n` : ''
@@ -80,7 +99,7 @@ function describeAside({ kind, reason, first_at, last_at }: SetAside): string {
   return printable(`${kind === 'outdated' ? 'Out of date. ' : ''}${why}; ${since}.`)
 }
 
-function describe(explanation: Explanation, aside: SetAside | null): string {
+function describe(explanation: Explanation, aside: SetAside | null, dashboards: Dashboards): string {
   const { invoice, claim, documents, derived, journal, next, observed_at } = explanation
   const { display_name, customer_email } = invoice
   const name = display_name === customer_email ? '' : ` (${display_name})`
@@ -89,6 +108,7 @@ function describe(explanation: Explanation, aside: SetAside | null): string {
     printable(heading),
     '',
     compareSides(explanation),
+    ...Object.values(dashboards).filter(address => address !== null),
     ...(aside === null ? [] : [describeAside(aside)]),
     claim === null
       ? 'It did not come from Stripe: it was imported, with the state of its document.'
@@ -106,14 +126,20 @@ function describe(explanation: Explanation, aside: SetAside | null): string {
     .join('')
 }
 
+function tiedDocument({ invoice, documents }: Explanation): Document | null {
+  return documents.find(({ id }) => id === invoice.ix_id)?.document ?? null
+}
+
 /** A table, one fact a row. */
-function compareSides({ invoice, documents, client_tax_id }: Explanation): string {
-  const document = documents.find(({ id }) => id === invoice.ix_id)?.document ?? null
+function compareSides(explanation: Explanation): string {
+  const { invoice, client_tax_id } = explanation
+  const document = tiedDocument(explanation)
   const taxId = client_tax_id === undefined ? 'not read' : (client_tax_id ?? 'none')
   const rows = [
     ['', 'STRIPE', 'DOCUMENT'],
     ['id', invoice.id, String(invoice.ix_id ?? 'none')],
-    ['number', invoice.number ?? 'none', document?.number ?? ''],
+    ['number', invoice.number ?? 'none', (document && printedNumberOf(document)) ?? document?.number ?? ''],
+    ...(document?.atcud ? [['atcud', '', document.atcud]] : []),
     ['status', invoice.status, invoice.ix_status ?? ''],
     [
       'total',
@@ -165,7 +191,8 @@ function describeDocument(known: KnownDocument, { invoice, claim, reference }: E
   const ties = [
     id === invoice.ix_id && 'tied',
     id === (claim ?? noClaim).ix_id && 'recorded at Stripe',
-    document?.reference === reference && 'refers to it',
+    document?.reference === reference &&
+      (document.uid === invoice.id ? 'its proprietary_uid names it' : 'refers to it'),
   ].filter(Boolean)
   const seen =
     document === null

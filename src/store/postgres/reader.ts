@@ -104,6 +104,7 @@ export async function openPostgresReader(url: string, sharedBy = 1): Promise<Pos
       const [row] = await call<SumsRow>('sums', customerId)
       return {
         sums: (JSON.parse(row?.sums ?? '[]') as SumRow[]).map(toSum),
+        credited: new Map<string, number>(JSON.parse(row?.credited ?? '[]')),
         version: row?.version ?? 0,
         synced_at,
       }
@@ -178,7 +179,7 @@ function readPage(text: string, synced_at: number | null): InvoicePage {
   }
 }
 
-type SumsRow = { sums: string | null; version: number | null }
+type SumsRow = { sums: string | null; credited: string | null; version: number | null }
 type GroupRow = { group: number }
 type PageRow = { page: string }
 

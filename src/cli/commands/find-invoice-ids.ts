@@ -1,0 +1,34 @@
+/** Invoices by anything that names one: an ID, a number, or their document's ID, printed number or ATCUD. */
+import { type Invoice, type InvoiceDocument, isInvoiceId } from '../../invoice.ts'
+import { foldText, searchWords } from '../../store/read-model/search.ts'
+import type { OperatorStore, WalkedInvoice } from '../../store/store.ts'
+
+/** Further ones are not looked for: the text names no single invoice. */
+const foundAtMost = 20
+
+/** An invoice's own ID is returned as it is, stored or not. For anything else all invoices are searched. */
+export async function findInvoiceIds(store: OperatorStore, text: string): Promise<string[]> {
+  if (isInvoiceId(text)) return [text]
+  const wanted = foldText(text)
+  if (wanted === '') return []
+  const found = new Set<string>()
+  for await (const batch of store.walkInvoices({
+    customers: null,
+    withLines: false,
+    words: searchWords(text),
+  }))
+    for (const invoice of batch) {
+      if (namesOf(invoice).includes(wanted)) found.add((JSON.parse(invoice.summary) as Invoice).id)
+      if (found.size === foundAtMost) return [...found]
+    }
+  return [...found]
+}
+
+/** Folded, as a search compares them; the printed number also without the type's code. */
+function namesOf({ summary, document }: WalkedInvoice): string[] {
+  const { number, ix_id }: Invoice = JSON.parse(summary)
+  const printed: InvoiceDocument | null = document && JSON.parse(document)
+  return [number, ix_id, printed?.number, printed?.number?.replace(/^[A-Z]{2,3} /, ''), printed?.atcud].map(
+    name => foldText(String(name ?? '')),
+  )
+}
