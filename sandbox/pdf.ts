@@ -1,6 +1,6 @@
 /** Invoices and documents on paper: seller, customer, lines, taxes and totals. */
 import { decimalsOf } from '../src/money.ts'
-import { formatTotal, type IxClient, type IxDocument, ixTypes } from './invoicexpress/objects.ts'
+import { formatTotal, type IxClient, type IxDocument, ixTypes, printedOf } from './invoicexpress/objects.ts'
 import { type Colour, createPaper, type Paper } from './paper.ts'
 import type { StripeInvoice } from './stripe/objects.ts'
 
@@ -93,7 +93,7 @@ export function createDocumentPdf(document: IxDocument, client?: IxClient): Buff
       ['IVA', amount(document.taxes)],
     ],
     total: amount(document.total),
-    footer: 'ATCUD: ENSAIO-0. Processado por programa não certificado, para ensaios.',
+    footer: `ATCUD: ${printedOf(document).atcud}. Processado por programa não certificado, para ensaios.`,
   })
 }
 

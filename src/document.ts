@@ -29,6 +29,52 @@ export interface Document {
   /** The currency's name, such as "Euro". */
   currency: string | null
   client_id: number | null
+  // A field that an answer leaves out stays as it was stored; one that it gives as nothing is null.
+  /** Series and number, such as "A/123", without the type's code. */
+  series_number?: string | null
+  /** The tax authority's code of the series and the number, such as "ABCD1234-123". */
+  atcud?: string | null
+  /** As `date`. */
+  due_date?: string | null
+  /** As `total`. */
+  before_taxes?: string | null
+  /** By rate, the highest first; null when the parts do not add up to the totals. */
+  taxes?: readonly DocumentTax[] | null
+  /** The reason for which no tax is due, such as "M07". */
+  exemption_code?: string | null
+  /** The system's names of fields that did not fit, and were left out. */
+  left_out?: string
+}
+
+/** Decimal texts: the rate in percent, amounts in the currency's major unit. */
+export interface DocumentTax {
+  rate: string
+  base: string
+  tax: string
+}
+
+/** Codes of types as printed before series and number. */
+const typeCodes: Readonly<Record<string, string>> = {
+  Invoice: 'FT',
+  InvoiceReceipt: 'FR',
+  SimplifiedInvoice: 'FS',
+  VatMossInvoice: 'FVM',
+  CashInvoice: 'VD',
+  CreditNote: 'NC',
+  DebitNote: 'ND',
+  Receipt: 'RG',
+}
+
+/** The number as printed, such as "FR A/123"; null before it is issued. */
+export function printedNumberOf({ type, series_number }: PrintedNumber): string | null {
+  if (!series_number) return null
+  const code = typeCodes[type]
+  return code === undefined || /^[A-Z]{2,3} /.test(series_number) ? series_number : `${code} ${series_number}`
+}
+
+interface PrintedNumber {
+  type: string
+  series_number?: string | null | undefined
 }
 
 export const claimedStates = ['creating', 'synced', 'failed', 'ignored'] as const

@@ -105,6 +105,7 @@ export function createLedger(account: StripeAccount, random: Random): Ledger {
         currency: currencyOf(invoice.currency).name,
         client: { id, name, country },
         items: itemsOf(invoice, account),
+        tax_exemption: invoice.total === invoice.total_excluding_tax ? 'M07' : null,
       })
     },
     put(document) {
@@ -226,6 +227,10 @@ function amountsOf(invoice: StripeInvoice): Amounts {
 function itemsOf({ lines, currency }: StripeInvoice, { taxRates }: StripeAccount): IxItem[] {
   return lines.data.map(line => {
     const quantity = Number(line.quantity_decimal ?? line.quantity ?? 1) || 1
+    const discount = line.discount_amounts.reduce((all, { amount }) => all + amount, 0)
+    const tax = line.taxes.reduce((all, { amount }) => all + amount, 0)
+    const included = line.taxes.some(({ tax_behavior }) => tax_behavior === 'inclusive') ? tax : 0
+    const subtotal = line.subtotal - discount - included
     const percentages = line.taxes.map(tax => taxRates.get(tax.tax_rate_details.tax_rate)?.percentage ?? 0)
     return {
       name: line.description ?? 'Serviço',
@@ -236,6 +241,9 @@ function itemsOf({ lines, currency }: StripeInvoice, { taxRates }: StripeAccount
         name: percentages.length > 0 ? 'IVA' : 'Isento',
         value: percentages.reduce((all, percentage) => all + percentage, 0),
       },
+      subtotal: toMajor(subtotal, currency),
+      tax_amount: toMajor(tax, currency),
+      total: toMajor(subtotal + tax, currency),
     }
   })
 }

@@ -13,24 +13,57 @@ interface TypeWords {
   key: string
   /** After the number. */
   series: string
+  /** The tax authority's code of the series, as in the ATCUD. */
+  validation: string
   /** On paper. */
   title: string
 }
 
 export const ixTypes: Record<IxType, TypeWords> = {
-  Invoice: { path: 'invoices', key: 'invoice', series: 'G', title: 'Fatura' },
-  InvoiceReceipt: { path: 'invoice_receipts', key: 'invoice_receipt', series: 'FR', title: 'Fatura-recibo' },
+  Invoice: { path: 'invoices', key: 'invoice', series: 'G', validation: 'JFX8PR2J', title: 'Fatura' },
+  InvoiceReceipt: {
+    path: 'invoice_receipts',
+    key: 'invoice_receipt',
+    series: 'FR',
+    validation: 'JFR2K9W4',
+    title: 'Fatura-recibo',
+  },
   SimplifiedInvoice: {
     path: 'simplified_invoices',
     key: 'simplified_invoice',
     series: 'FS',
+    validation: 'JFS7D3TN',
     title: 'Fatura simplificada',
   },
-  VatMossInvoice: { path: 'vat_moss_invoices', key: 'vat_moss_invoice', series: 'VM', title: 'Fatura MOSS' },
-  CashInvoice: { path: 'cash_invoices', key: 'cash_invoice', series: 'VD', title: 'Venda a dinheiro' },
-  CreditNote: { path: 'credit_notes', key: 'credit_note', series: 'NC', title: 'Nota de crédito' },
-  DebitNote: { path: 'debit_notes', key: 'debit_note', series: 'ND', title: 'Nota de débito' },
-  Receipt: { path: 'receipts', key: 'receipt', series: 'RG', title: 'Recibo' },
+  VatMossInvoice: {
+    path: 'vat_moss_invoices',
+    key: 'vat_moss_invoice',
+    series: 'VM',
+    validation: 'JVM4H8QX',
+    title: 'Fatura MOSS',
+  },
+  CashInvoice: {
+    path: 'cash_invoices',
+    key: 'cash_invoice',
+    series: 'VD',
+    validation: 'JVD6B2LC',
+    title: 'Venda a dinheiro',
+  },
+  CreditNote: {
+    path: 'credit_notes',
+    key: 'credit_note',
+    series: 'NC',
+    validation: 'JNC3M7ZK',
+    title: 'Nota de crédito',
+  },
+  DebitNote: {
+    path: 'debit_notes',
+    key: 'debit_note',
+    series: 'ND',
+    validation: 'JND9T5FG',
+    title: 'Nota de débito',
+  },
+  Receipt: { path: 'receipts', key: 'receipt', series: 'RG', validation: 'JRG5V2HD', title: 'Recibo' },
 }
 
 export type IxStatus = 'draft' | 'final' | 'sent' | 'settled' | 'canceled' | 'deleted' | 'second_copy'
@@ -45,6 +78,10 @@ export interface IxItem {
   quantity: string
   unit_price: string
   tax: { name: string; value: number }
+  /** Before taxes, less the discount. */
+  subtotal: number
+  tax_amount: number
+  total: number
 }
 
 /** Never changed, only replaced. Amounts are numbers in the currency's major unit. */
@@ -72,6 +109,21 @@ export interface IxDocument {
   /** Without tax id. */
   client: { id: number; name: string; country: string }
   items: IxItem[]
+  /** The reason for which no tax is due, as in M07. */
+  tax_exemption: string | null
+}
+
+/** The numbers on paper, as in G/6 and ABCD1234-6; null before it is issued. */
+export function printedOf({ type, sequence_number }: Pick<IxDocument, 'type' | 'sequence_number'>): {
+  inverted_sequence_number: string | null
+  atcud: string | null
+} {
+  if (sequence_number === null) return { inverted_sequence_number: null, atcud: null }
+  const [number, series] = sequence_number.split('/')
+  return {
+    inverted_sequence_number: `${series}/${number}`,
+    atcud: `${ixTypes[type].validation}-${number}`,
+  }
 }
 
 export interface IxClient {

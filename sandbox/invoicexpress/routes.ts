@@ -5,7 +5,7 @@ import { type Answer, jsonAnswer, pdfAnswer } from '../spoil.ts'
 import type { DocumentAccount } from './account.ts'
 import { notFound } from './errors.ts'
 import { listDocuments } from './list.ts'
-import { type IxClient, type IxDocument, ixTypes } from './objects.ts'
+import { type IxClient, type IxDocument, ixTypes, printedOf } from './objects.ts'
 import type { Pdfs } from './pdfs.ts'
 
 export interface IxWorld {
@@ -31,7 +31,7 @@ export const ixRoutes: readonly IxRoute[] = [
     path: /^\/invoices\.json$/,
     answer({ documents, lagMs }, search) {
       const { invoices, pagination } = listDocuments(documents, search, lagMs)
-      return jsonAnswer(200, { invoices: invoices.map(writeOddly), pagination })
+      return jsonAnswer(200, { invoices: invoices.map(renderListed), pagination })
     },
   },
   {
@@ -70,6 +70,15 @@ export const ixRoutes: readonly IxRoute[] = [
   },
 ]
 
+/** Now and then without some fields, which the document by itself has. */
+function renderListed(document: IxDocument): object {
+  const { tax_exemption, ...rest } = document
+  const { inverted_sequence_number, atcud } = printedOf(document)
+  return document.id % 7 === 0
+    ? writeOddly({ ...rest, inverted_sequence_number })
+    : writeOddly({ ...document, inverted_sequence_number, atcud })
+}
+
 /** A single document has numbers where a list has text. */
 function renderDocument(document: IxDocument): object {
   const items = document.items.map(item => ({
@@ -77,13 +86,13 @@ function renderDocument(document: IxDocument): object {
     quantity: Number(item.quantity),
     unit_price: Number(item.unit_price),
   }))
-  return writeOddly({ ...document, items })
+  return writeOddly({ ...document, ...printedOf(document), items })
 }
 
 /** As seen at the real one: now and then text for numbers, and numbers for booleans. */
-function writeOddly<T extends Omit<IxDocument, 'items'> & { items: { tax: { value: number } }[] }>(
-  document: T,
-): object {
+function writeOddly<
+  T extends Omit<IxDocument, 'items' | 'tax_exemption'> & { items: { tax: { value: number } }[] },
+>(document: T): object {
   const { id, archived, total, client } = document
   const isOdd = id % 3 === 0
   if (!isOdd) return document

@@ -1,14 +1,16 @@
 /** Maps InvoiceXpress' documents and clients to ours. Pure. */
 import { isCalendarDay } from '../calendar.ts'
-import { type Document, type DocumentType, documentTypes } from '../document.ts'
+import { type Document, type DocumentTax, type DocumentType, documentTypes } from '../document.ts'
 import { isIxStatus } from '../invoice.ts'
 import type { DocumentClient } from '../sources.ts'
 import {
   isAnything,
   isFilled,
+  isListOf,
   isLooseText,
   isOneOf,
   isOrNull,
+  isRecord,
   isStorable,
   isTextOrNull,
   isWhole,
@@ -30,6 +32,14 @@ const certifyingDocument = shape(
     currency: isLooseText,
     client: isAnything,
   },
+)
+const items = isListOf(
+  isRecord(
+    shape(
+      { tax: isOrNull(isRecord(shape({}, { value: isLooseText }))) },
+      { tax_amount: isLooseText, total: isLooseText },
+    ),
+  ),
 )
 const anyId = shape({ id: isId })
 const client = shape({ id: isId }, { fiscal_id: isLooseText })
@@ -61,7 +71,122 @@ export function mapDocument(payload: unknown): Document | null {
     currency: currency ?? null,
     // A document without a readable client still counts.
     client_id: readId(document.client),
+    ...mapOptional(payload as Record<string, unknown>),
   }
+}
+
+type Optional = Pick<
+  Document,
+  'series_number' | 'atcud' | 'due_date' | 'before_taxes' | 'taxes' | 'exemption_code'
+>
+type Payload = Record<string, unknown>
+
+/** The payload's name of each optional field, and its mapping, which throws when the value does not fit. */
+const optionalFields: {
+  [Name in keyof Required<Optional>]: [
+    name: string,
+    map: (value: unknown, payload: Payload) => Optional[Name],
+  ]
+} = {
+  series_number: ['inverted_sequence_number', value => mapText(value)],
+  atcud: ['atcud', value => mapText(value)],
+  due_date: ['due_date', value => (mapText(value) === null ? null : mapDate(String(value)))],
+  before_taxes: [
+    'before_taxes',
+    value => (mapText(value) === null ? null : mapTotal(value as number | string)),
+  ],
+  taxes: ['items', mapTaxes],
+  exemption_code: ['tax_exemption', value => mapText(value)],
+}
+
+/** A field that does not fit is left out, and named: it is no reason to lose a document. */
+function mapOptional(payload: Payload): Optional & Pick<Document, 'left_out'> {
+  const found: Record<string, unknown> = invertNumber(payload.sequence_number)
+  const leftOut: string[] = []
+  for (const [field, [name, map]] of Object.entries(optionalFields)) {
+    const value = payload[name]
+    if (value === undefined) continue
+    try {
+      found[field] = map(value, payload)
+    } catch {
+      leftOut.push(name)
+    }
+  }
+  return { ...found, ...(leftOut.length > 0 && { left_out: leftOut.join(', ') }) }
+}
+
+/** Some lists have the number alone, as in 6/G. */
+function invertNumber(number: unknown): { series_number?: string } {
+  const [, digits, series] = /^(\d{1,15})\/([^/]{1,100})$/.exec(String(number)) ?? []
+  return digits === undefined ? {} : { series_number: `${series}/${digits}` }
+}
+
+const longestText = 255
+
+function mapText(value: unknown): string | null {
+  if (!isLooseText(value)) throw unfit('a text')
+  const text = readText(value)?.trim() ?? ''
+  if (!isStorable(text) || text.length > longestText) throw unfit('a text')
+  // A draft has this word in place of a number.
+  return text === '' || text === 'draft' ? null : text
+}
+
+/**
+ * Sums of the items by their rate. Discounts on the whole document are in no item: unless the sums are those of the document, a
+ * document of one rate has its totals, and one of several has no known parts.
+ */
+function mapTaxes(value: unknown, { before_taxes, taxes }: Payload): readonly DocumentTax[] | null {
+  if (!items(value)) throw unfit('items')
+  const [wholeBase, wholeTax] = [toMillionths(before_taxes), toMillionths(taxes)]
+  const byRate = Map.groupBy(value, ({ tax }) => toMillionths(tax?.value ?? 0))
+  if (byRate.has(null)) throw unfit('a rate')
+  const sums = [...byRate].map(([rate, of]) => {
+    const tax = sum(of.map(({ tax_amount }) => toMillionths(tax_amount)))
+    const total = sum(of.map(({ total }) => toMillionths(total)))
+    return { rate: rate ?? 0n, tax, base: tax === null || total === null ? null : total - tax }
+  })
+  // Each item is rounded for itself.
+  const isNear = (one: bigint | null, other: bigint | null) =>
+    one !== null && other !== null && abs(one - other) <= 10_000n * BigInt(Math.max(1, value.length))
+  const isWhole =
+    isNear(sum(sums.map(({ base }) => base)), wholeBase) && isNear(sum(sums.map(({ tax }) => tax)), wholeTax)
+  const [sole] = sums
+  if (!isWhole && (sole === undefined || sums.length > 1 || wholeBase === null || wholeTax === null))
+    return null
+  const parts =
+    sums.length === 1 && wholeBase !== null && wholeTax !== null
+      ? [{ rate: sole?.rate ?? 0n, base: wholeBase, tax: wholeTax }]
+      : sums
+  return parts
+    .sort((a, b) => Number(b.rate - a.rate))
+    .map(({ rate, base, tax }) => ({
+      rate: fromMillionths(rate),
+      base: fromMillionths(base ?? 0n),
+      tax: fromMillionths(tax ?? 0n),
+    }))
+}
+
+/** Null when it is no amount. */
+function toMillionths(value: unknown): bigint | null {
+  const [, sign, whole = '', fraction = ''] = /^(-?)(\d{1,15})(?:\.(\d+))?$/.exec(String(value)) ?? []
+  if (sign === undefined) return null
+  const rounded = BigInt(Math.round(Number(`0.${fraction || 0}`) * 1_000_000))
+  const amount = BigInt(whole) * 1_000_000n + rounded
+  return sign === '-' ? -amount : amount
+}
+
+function fromMillionths(amount: bigint): string {
+  const digits = String(abs(amount)).padStart(7, '0')
+  const fraction = digits.slice(-6).replace(/0+$/, '')
+  return `${amount < 0n ? '-' : ''}${digits.slice(0, -6)}${fraction && `.${fraction}`}`
+}
+
+function sum(amounts: readonly (bigint | null)[]): bigint | null {
+  return amounts.reduce((all, each) => (all === null || each === null ? null : all + each), 0n)
+}
+
+function abs(amount: bigint): bigint {
+  return amount < 0n ? -amount : amount
 }
 
 export function mapClient(payload: unknown): DocumentClient {
