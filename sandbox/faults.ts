@@ -43,7 +43,15 @@ export const routeNames = [
 ] as const
 export type RouteName = (typeof routeNames)[number]
 
-export const documentRouteNames = ['ix_list', 'ix_document', 'ix_client', 'ix_pdf', 'ix_pdf_file'] as const
+export const documentRouteNames = [
+  'ix_list',
+  'ix_document',
+  'ix_client',
+  'ix_pdf',
+  'ix_pdf_file',
+  'ix_saft',
+  'ix_saft_file',
+] as const
 export type DocumentRouteName = (typeof documentRouteNames)[number]
 
 export interface FaultOptions {

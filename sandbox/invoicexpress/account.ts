@@ -2,9 +2,16 @@
 
 import { createRandom, integer } from '../random.ts'
 import type { StripeAccount } from '../stripe/account.ts'
-import { type DifferenceKind, differenceKinds, type Planted, plantDifference } from './differences.ts'
+import {
+  type DifferenceKind,
+  differenceKinds,
+  type Planted,
+  plantDifference,
+  plantInSaft,
+} from './differences.ts'
 import { type Change, createLedger, type Ledger, recordOf } from './ledger.ts'
 import type { IxClient, IxDocument, IxStatus } from './objects.ts'
+import type { PlantedInSaft, SaftDifferenceKind } from './saft.ts'
 import { fittingStatus, fittingType, issueAll } from './states.ts'
 
 export interface DocumentOptions {
@@ -35,6 +42,7 @@ export interface DocumentAccount {
   /** The kind of each invoice that is not correctly documented, by its id. */
   readonly states: ReadonlyMap<string, string>
   readonly planted: readonly Planted[]
+  readonly plantedInSaft: readonly PlantedInSaft[]
   /** The simulated clock, in seconds: Stripe's. */
   readonly clock: number
   /**
@@ -51,6 +59,8 @@ export interface DocumentAccount {
   follow(): number
   /** Plants a difference at this invoice, or at any correctly documented one where it fits. Throws when there is none. */
   plant(kind: DifferenceKind, invoiceId?: string): Planted
+  /** Plants a difference in the SAF-T file of the clock's month alone. Throws when there is no document for it. */
+  plantInSaft(kind: SaftDifferenceKind, invoiceId?: string): PlantedInSaft
 }
 
 /** Statuses from which a change is allowed. */
@@ -70,10 +80,12 @@ export function createDocuments(account: StripeAccount, options: DocumentOptions
   const { documents, clients, changes, ofInvoice, random } = ledger
   const states = issueAll(ledger, wanted)
   const planted: Planted[] = []
+  const plantedInSaft: PlantedInSaft[] = []
   /** The index of the first event that was not followed. */
   let followed = account.events.length
 
-  const isOrdinary = (id: string) => !states.has(id) && !planted.some(({ invoice_id }) => invoice_id === id)
+  const isOrdinary = (id: string) =>
+    !states.has(id) && ![...planted, ...plantedInSaft].some(({ invoice_id }) => invoice_id === id)
 
   function create(invoiceId: string): number {
     const invoice = account.invoices.get(invoiceId)
@@ -115,6 +127,7 @@ export function createDocuments(account: StripeAccount, options: DocumentOptions
     changes,
     states,
     planted,
+    plantedInSaft,
     get clock() {
       return account.clock
     },
@@ -141,6 +154,11 @@ export function createDocuments(account: StripeAccount, options: DocumentOptions
     plant(kind, invoiceId) {
       const difference = plantDifference(ledger, kind, isOrdinary, invoiceId)
       planted.push(difference)
+      return difference
+    },
+    plantInSaft(kind, invoiceId) {
+      const difference = plantInSaft(ledger, kind, isOrdinary, invoiceId)
+      plantedInSaft.push(difference)
       return difference
     },
   }

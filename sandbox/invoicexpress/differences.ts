@@ -1,9 +1,11 @@
 /** Differences between the two systems, planted for reconciliations to find. */
 
+import { dayOf } from '../../src/calendar.ts'
 import { integer, letters, pick } from '../random.ts'
 import type { StripeInvoice } from '../stripe/objects.ts'
 import { type Ledger, nothing } from './ledger.ts'
-import { type IxDocument, toMajor } from './objects.ts'
+import { codeOf, type IxDocument, parseDay, toMajor } from './objects.ts'
+import type { PlantedInSaft, SaftDifferenceKind } from './saft.ts'
 import { fittingStatus, recordCreating, recordFailed } from './states.ts'
 
 export const differenceKinds = [
@@ -107,6 +109,36 @@ function fits(kind: DifferenceKind, invoice: StripeInvoice): boolean {
   if (kind === 'tax_id') return invoice.status !== 'void' && (invoice.customer_tax_ids ?? []).length > 0
   if (kind === 'paid_without_document' || kind === 'paid_not_settled') return invoice.status === 'paid'
   return invoice.status !== 'void' && invoice.status !== 'draft'
+}
+
+/**
+ * Plants one in the SAF-T file of the clock's month: at the given invoice's document, or at any in force that is the last of its series
+ * for `saft_invented`, and is neither the first nor the last for the others.
+ */
+export function plantInSaft(
+  { account, random, ofInvoice, documents }: Ledger,
+  kind: SaftDifferenceKind,
+  isOrdinary: (invoiceId: string) => boolean,
+  invoiceId?: string,
+): PlantedInSaft {
+  const month = dayOf(account.clock * 1000).slice(0, 7)
+  const lastOf = new Map<string, number>()
+  for (const { type, id, sequence_number } of documents.values())
+    if (sequence_number !== null) lastOf.set(type, id)
+  const found = [...ofInvoice].filter(([id, documentId]) => {
+    const document = documents.get(documentId)
+    const isFit =
+      document !== undefined &&
+      codeOf(document) === 'eur' &&
+      /^(final|sent|settled)$/.test(document.status) &&
+      parseDay(document.date)?.startsWith(month) &&
+      (lastOf.get(document.type) === documentId) === (kind === 'saft_invented')
+    return isFit && isOrdinary(id) && (invoiceId === undefined || id === invoiceId)
+  })
+  if (found.length === 0)
+    throw new Error(`There is no ${invoiceId ?? 'invoice'} with a document of this month where ${kind} fits.`)
+  const [invoice_id, document_id] = pick(random, found)
+  return { kind, invoice_id, document_id }
 }
 
 /** Plants one at the given invoice, or at any where it fits and nothing differs yet (`isOrdinary`). */

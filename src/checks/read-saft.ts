@@ -97,8 +97,11 @@ interface Parser {
   end(): void
 }
 
+/** Entities of XML alone: those of HTML are none. */
+const options: sax.SAXOptions & { strictEntities: true } = { strictEntities: true }
+
 function createParser(emit: (part: SaftPart) => void): Parser {
-  const parser = sax.parser(true)
+  const parser = sax.parser(true, options)
   /** Paths of the open elements, below the root. */
   const open: string[] = []
   let isHeaderRead = false

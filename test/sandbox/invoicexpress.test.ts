@@ -841,17 +841,20 @@ describe('faults of the local InvoiceXpress', () => {
     const { sandbox } = await start(t, { pdfDelay: 0 })
     const [one = assert.fail()] = await listAll(sandbox, 'type[]=Invoice&status[]=settled')
     const { json } = await ask(sandbox, `/api/pdf/${one.id}.json`)
+    const saft = await ask(sandbox, '/api/export_saft.json?year=2026&month=10')
     const paths: Record<DocumentRouteName, string> = {
       ix_list: '/invoices.json',
       ix_document: pathOf(one),
       ix_client: `/clients/${one.client.id}.json`,
       ix_pdf: `/api/pdf/${one.id}.json`,
       ix_pdf_file: new URL(json.output.pdfUrl).pathname,
+      ix_saft: '/api/export_saft.json',
+      ix_saft_file: new URL(saft.json.url).pathname,
     }
     assert.deepEqual(Object.keys(paths).sort(), documentRouteNames.toSorted())
     sandbox.requests.clear()
     const statusOf = async (path: string) => {
-      const answer = await fetch(`${sandbox.address}${path}?api_key=${key}`)
+      const answer = await fetch(`${sandbox.address}${path}?api_key=${key}&year=2026&month=10`)
       await answer.arrayBuffer()
       return answer.status
     }
