@@ -32,7 +32,7 @@ export interface SaftComparison {
   startOf(day: string): number
   /** Throws when the file is not the wanted one. */
   checkHeader(header: SaftHeader): void
-  /** `done` counts documents and invoices of a step. */
+  /** `done` counts documents, or invoices, of a step. */
   onProgress(step: string, done: number): void
   /** Called once the file was read to its end, with the number of its documents. */
   onRead(documents: number): void
@@ -239,7 +239,7 @@ async function* findPaid(
   } as const
   for await (const batch of store.walkInvoices(walk))
     for (const { summary } of batch) {
-      onProgress('invoices checked', ++done)
+      onProgress('checked', ++done)
       const invoice = JSON.parse(summary) as Invoice
       const { ix_id, ix_sync_state } = invoice
       // One that the file should have is listed as such.

@@ -2,7 +2,7 @@
  * Both sides of a comparison with a SAF-T file, in a temporary database: joined there, a month of any size takes a few megabytes of
  * memory. SQLite keeps it in a file without a name, which goes away with the process, however it ends.
  */
-import { DatabaseSync, type SQLInputValue } from 'node:sqlite'
+import { DatabaseSync } from 'node:sqlite'
 import type { Document } from '../document.ts'
 import type { Invoice } from '../invoice.ts'
 import type { DatedDocument } from '../store/document-store.ts'
@@ -93,7 +93,10 @@ export function createSaftTables(): SaftTables {
   function* read<Row>(sql: string): Iterable<Row> {
     yield* db.prepare(sql).iterate() as Iterable<Row>
   }
-  const is = (sql: string) => (id: SQLInputValue) => db.prepare(sql).get(id) !== undefined
+  const is = (sql: string) => {
+    const statement = db.prepare(sql)
+    return (id: number) => statement.get(id) !== undefined
+  }
   return {
     addCustomer: (id, taxId) => insertCustomer.run(id, taxId),
     addFiled(document) {

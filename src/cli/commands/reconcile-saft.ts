@@ -33,9 +33,6 @@ export interface ReconcileTask {
   tally: { checked: number }
 }
 
-/** The tax authority's days. */
-export const saftTimeZone = 'Europe/Lisbon'
-
 /** Differences with the file that the flags name. `connect` gives access to InvoiceXpress; null when there is no key. */
 export async function* reconcileSaft(
   { saft, company, ...flags }: SaftFlags,

@@ -19,12 +19,14 @@ import { createProgress, type Progress } from '../terminal/progress.ts'
 import { formatParagraph } from '../terminal/table.ts'
 import { knownSources } from './known-sources.ts'
 import { createWriter, type Format, formats, summarize } from './reconcile-output.ts'
-import { type ReconcileTask, reconcileSaft, saftTimeZone } from './reconcile-saft.ts'
+import type { ReconcileTask } from './reconcile-saft.ts'
 import { type DayFlags, readScope, type Scope } from './reconcile-scope.ts'
 
 const documentNames = documentStreams(knownSources.documents)
 const used = ['DATABASE_URL', 'TIME_ZONE', ...linkSettings] as const
 const usedToFetch = [...invoiceXpressSettings, 'INVOICEXPRESS_PDF_ORIGINS'] as const
+/** The tax authority's days. */
+const saftTimeZone = 'Europe/Lisbon'
 /** Listed on demand only. */
 const unlinkedKinds: readonly DifferenceKind[] = ['document_of_unknown_invoice', 'document_without_invoice']
 
@@ -89,7 +91,7 @@ async function reconcile(options: Flags): Promise<void> {
         : readScope({ timezone: options.timezone }, saftTimeZone)
     const rules = linkRulesOf(settings, true)
     const store = await openOperatorStore(settings.DATABASE_URL)
-    const progress = createProgress(saft === undefined ? 'invoices' : 'documents')
+    const progress = createProgress(saft === undefined ? 'invoices' : 'records')
     try {
       await refuseUnread(store, scope, progress)
       const format = options.json === true ? 'json' : options.format
@@ -99,7 +101,9 @@ async function reconcile(options: Flags): Promise<void> {
       const task = { store, scope, rules, progress, tally }
       const connect = () => invoiceXpressOf(readSettings(options, usedToFetch))
       const differences =
-        saft === undefined ? reconcileInvoices(task) : reconcileSaft({ ...options, saft }, connect, task)
+        saft === undefined
+          ? reconcileInvoices(task)
+          : (await import('./reconcile-saft.ts')).reconcileSaft({ ...options, saft }, connect, task)
       for await (const difference of differences) {
         if (unlinkedKinds.includes(difference.kind)) {
           tally.unlinked++
