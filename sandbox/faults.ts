@@ -49,6 +49,9 @@ export const documentRouteNames = [
   'ix_client',
   'ix_pdf',
   'ix_pdf_file',
+  'ix_related',
+  'ix_qr',
+  'ix_qr_file',
   'ix_saft',
   'ix_saft_file',
 ] as const

@@ -46,6 +46,16 @@ export interface Document {
   left_out?: string
 }
 
+/** Fields that a list may leave out. */
+export const optionalFields = [
+  'series_number',
+  'atcud',
+  'due_date',
+  'before_taxes',
+  'taxes',
+  'exemption_code',
+] as const satisfies readonly (keyof Document)[]
+
 /** Decimal texts: the rate in percent, amounts in the currency's major unit. */
 export interface DocumentTax {
   rate: string
@@ -70,6 +80,23 @@ export function printedNumberOf({ type, series_number }: PrintedNumber): string 
   if (!series_number) return null
   const code = typeCodes[type]
   return code === undefined || /^[A-Z]{2,3} /.test(series_number) ? series_number : `${code} ${series_number}`
+}
+
+/** A document about another: a credit note, a debit note, a receipt. */
+export interface RelatedDocument extends PrintedNumber {
+  id: number
+  /** The system's own word, as the next. */
+  type: string
+  status: string
+  date: string | null
+  total: string
+  currency: string | null
+}
+
+/** The rest of what the invoicing system has on a document. */
+export interface Relations {
+  has_qr: boolean
+  documents: readonly RelatedDocument[]
 }
 
 interface PrintedNumber {

@@ -106,7 +106,7 @@ export function serializePage(
 }
 
 /** A customer's sums as the JSON text that is sent; written by hand, because JSON.stringify takes no bigint. */
-export function serializeSums(sums: readonly InvoiceSum[]): string {
+export function serializeSums(sums: readonly InvoiceSum[], credited: ReadonlyMap<string, number>): string {
   const inOrder = sums.toSorted(
     (a, b) =>
       compare(a.currency, b.currency) ||
@@ -121,7 +121,7 @@ export function serializeSums(sums: readonly InvoiceSum[]): string {
       return count === 0 ? [] : `{${writeSum({ status, count, total_cents })}}`
     })
     const months = of.map(sum => `{"month":"${sum.month}",${writeSum(sum)}}`)
-    return `{"currency":${JSON.stringify(currency)},"statuses":[${statuses.join(',')}],"months":[${months.join(',')}]}`
+    return `{"currency":${JSON.stringify(currency)},"credited_cents":${credited.get(currency) ?? 0},"statuses":[${statuses.join(',')}],"months":[${months.join(',')}]}`
   })
   return `{"currencies":[${currencies.join(',')}]}`
 }

@@ -63,6 +63,44 @@ export interface InvoiceRecord {
   lines: readonly Line[] | null
   /** The payment platform's record of its document; absent for an invoice from elsewhere. */
   claim?: Claim
+  /** The associated document as far as it was read. Absent: none. */
+  document?: InvoiceDocument | null
+}
+
+/** The certified document that is associated with an invoice, as it is sent. A field that is not known is null. */
+export interface InvoiceDocument {
+  id: number
+  /** The invoicing system's own word, as the next. */
+  type: string
+  status: string
+  /** As printed, such as "FR A/123"; null before it is issued, and so are the next two. */
+  number: string | null
+  series: string | null
+  atcud: string | null
+  /** YYYY-MM-DD, as the next. */
+  date: string | null
+  due_date: string | null
+  before_tax_cents: number | null
+  tax_cents: number | null
+  total_cents: number | null
+  currency: string
+  /** The highest rate first. */
+  taxes: readonly { rate_percent: number; base_cents: number; tax_cents: number }[] | null
+  /** The reason for which no tax is due, such as M07. */
+  exemption_code: string | null
+  /** Path of the QR code's image on the service's host; null when there is none. */
+  qr_path: string | null
+  /** Credit notes, debit notes and receipts; null until they were read. */
+  related:
+    | readonly {
+        id: number
+        type: string
+        number: string | null
+        date: string | null
+        total_cents: number | null
+        status: string
+      }[]
+    | null
 }
 
 export type LinesSource = 'payments' | 'none'
@@ -106,6 +144,8 @@ export type StatusSum = { status: InvoiceStatus; count: number; total_cents: num
 export interface CustomerSummary {
   currencies: readonly {
     currency: string
+    /** Sum of the credit notes in force of open invoices, which reduces the open total. */
+    credited_cents: number
     statuses: readonly StatusSum[]
     months: readonly ({ month: string } & StatusSum)[]
   }[]
@@ -222,6 +262,10 @@ export function clampPageSize(size = defaultPageSize): number {
 
 export function countPages(total: number, pageSize: number): number {
   return Math.ceil(total / pageSize)
+}
+
+export function qrPath(customerId: string, invoiceId: string): string {
+  return `/api/v1/client/${customerId}/invoice/${invoiceId}/document/qr`
 }
 
 export function downloadPath(customerId: string, invoiceId: string, kind: DocumentKind): string {

@@ -1,5 +1,5 @@
 /** The contracts of the two upstream systems, for the API and for the connector. */
-import type { Document, DocumentType } from './document.ts'
+import type { Document, DocumentType, Relations } from './document.ts'
 import type { Invoice, InvoiceRecord, InvoiceStatus, Line } from './invoice.ts'
 
 /** A PDF on its way. The reader destroys `body` when the client goes away. */
@@ -179,11 +179,15 @@ export interface DocumentSource extends SourceIdentity {
   /** Tries every type in turn when the type is not known. */
   fetchDocument(id: number, type: DocumentType | null): Promise<Document | null>
   fetchClient(id: number): Promise<DocumentClient | null>
+  /** The QR code is asked for unless it is known to be there. */
+  fetchRelations(id: number, hasQr: boolean): Promise<Relations | null>
 }
 
 export interface InvoicingSystem extends Guarded {
   /** The certified document's PDF. Rejects with a `SourceError`. */
   openPdf(ixId: number, signal: AbortSignal): Promise<Pdf>
+  /** The image of the document's QR code. Rejects with a `SourceError`. Absent: there are none. */
+  openQr?(ixId: number, signal: AbortSignal): Promise<Pdf & { type: string }>
 }
 
 /** The failures of a source: the same four for every upstream. */

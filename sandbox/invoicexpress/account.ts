@@ -1,5 +1,6 @@
 /** The sandbox's certified documents, linked to the invoices of its Stripe. Deterministic for a seed and its calls. */
 
+import { documentTypes } from '../../src/document.ts'
 import { createRandom, integer } from '../random.ts'
 import type { StripeAccount } from '../stripe/account.ts'
 import {
@@ -10,7 +11,7 @@ import {
   plantInSaft,
 } from './differences.ts'
 import { type Change, createLedger, type Ledger, recordOf } from './ledger.ts'
-import type { IxClient, IxDocument, IxStatus } from './objects.ts'
+import { formatDay, type IxClient, type IxDocument, type IxStatus } from './objects.ts'
 import type { PlantedInSaft, SaftDifferenceKind } from './saft.ts'
 import { fittingStatus, fittingType, issueAll } from './states.ts'
 
@@ -30,6 +31,8 @@ export const documentChangeKinds = [
   'delete',
   'vanish',
   'refer',
+  'credit',
+  'pay',
 ] as const
 export type DocumentChangeKind = (typeof documentChangeKinds)[number]
 
@@ -47,10 +50,13 @@ export interface DocumentAccount {
   readonly clock: number
   /**
    * Changes a document, or the document of an invoice. `create` needs an invoice, and records metadata by the convention.
-   * `vanish` leaves nothing behind, `delete` a document with that status. `refer` changes the reference. Returns the document's
-   * id; throws when its status does not allow the change.
+   * `vanish` leaves nothing behind, `delete` a document with that status. `refer` changes the reference. `credit` makes a credit
+   * note of a share of the total, from 0 to 1, all of it unless given; `pay` a receipt of all of it, and settles the document.
+   * Returns the document's id, of `credit` and `pay` the new one's; throws when the document does not allow the change.
    */
-  change(kind: DocumentChangeKind, target: number | string, reference?: string | null): number
+  change(kind: DocumentChangeKind, target: number | string, value?: string | null): number
+  /** Documents about this one, or that it is about, the oldest first. */
+  relatedTo(id: number): IxDocument[]
   /**
    * Follows Stripe's events since the last call, as the creator of documents does: finalized invoices get a document, those of
    * paid ones are settled, those of void ones canceled. Invoices in `states` or `planted` stay wrong. Returns the number of
@@ -71,6 +77,8 @@ const allowed: Record<Exclude<DocumentChangeKind, 'create'>, readonly IxStatus[]
   delete: ['draft', 'final', 'sent', 'settled', 'canceled', 'second_copy'],
   vanish: ['draft', 'final', 'sent', 'settled', 'canceled', 'second_copy', 'deleted'],
   refer: ['draft', 'final', 'sent', 'settled', 'canceled', 'second_copy'],
+  credit: ['final', 'sent', 'settled', 'second_copy'],
+  pay: ['final', 'sent'],
 }
 
 export function createDocuments(account: StripeAccount, options: DocumentOptions = {}): DocumentAccount {
@@ -108,7 +116,7 @@ export function createDocuments(account: StripeAccount, options: DocumentOptions
   }
 
   const steps: Record<
-    Exclude<DocumentChangeKind, 'create' | 'vanish' | 'refer'>,
+    Exclude<DocumentChangeKind, 'create' | 'vanish' | 'refer' | 'credit' | 'pay'>,
     (document: IxDocument) => IxDocument
   > = {
     finalize: document => ({
@@ -121,6 +129,43 @@ export function createDocuments(account: StripeAccount, options: DocumentOptions
     delete: document => ({ ...document, status: 'deleted' }),
   }
 
+  /** As at the real one, credit notes never exceed the document, and only an invoice is paid by a receipt. */
+  function issueAbout(document: IxDocument, kind: 'credit' | 'pay', share: number): number {
+    if (!(documentTypes as readonly string[]).includes(document.type))
+      throw new Error(`Document ${document.id} is a ${document.type}: it does not ${kind}.`)
+    if (kind === 'pay' && ['InvoiceReceipt', 'CashInvoice'].includes(document.type))
+      throw new Error(`Document ${document.id} is a ${document.type}: it is paid already.`)
+    const credited = made
+      .relatedTo(document.id)
+      .filter(({ type, status }) => type === 'CreditNote' && status !== 'canceled')
+      .reduce((all, { total }) => all + total, 0)
+    const part = (amount: number) => Math.round(amount * share * 100) / 100
+    if (!(share > 0) || (kind === 'credit' && credited + part(document.total) > document.total))
+      throw new Error(
+        `Document ${document.id} has ${document.total - credited} left: that is no share of it.`,
+      )
+    const type = kind === 'credit' ? 'CreditNote' : 'Receipt'
+    const day = formatDay(account.clock)
+    const { id } = ledger.put({
+      ...document,
+      id: ledger.skipId(),
+      type,
+      status: kind === 'credit' ? 'final' : 'settled',
+      sequence_number: ledger.number(type),
+      proprietary_uid: null,
+      date: day,
+      due_date: day,
+      sum: part(document.sum),
+      discount: part(document.discount),
+      before_taxes: part(document.before_taxes),
+      taxes: part(document.taxes),
+      total: part(document.total),
+    })
+    ledger.owners.set(id, document.id)
+    if (kind === 'pay') ledger.put(steps.settle(document))
+    return id
+  }
+
   const made: DocumentAccount = {
     documents,
     clients,
@@ -131,13 +176,20 @@ export function createDocuments(account: StripeAccount, options: DocumentOptions
     get clock() {
       return account.clock
     },
-    change(kind, target, reference = null) {
+    relatedTo(id) {
+      const ids = [...ledger.owners].flatMap(([about, owner]) =>
+        owner === id ? about : about === id ? owner : [],
+      )
+      return ids.sort((a, b) => a - b).flatMap(each => documents.get(each) ?? [])
+    },
+    change(kind, target, value = null) {
       if (kind === 'create') return create(String(target))
       const document = find(target)
       if (!allowed[kind].includes(document.status))
         throw new Error(`Document ${document.id} is ${document.status}: it does not ${kind}.`)
+      if (kind === 'credit' || kind === 'pay') return issueAbout(document, kind, Number(value ?? 1))
       if (kind === 'vanish') ledger.remove(document.id)
-      else if (kind === 'refer') ledger.put({ ...document, reference })
+      else if (kind === 'refer') ledger.put({ ...document, reference: value })
       else ledger.put(steps[kind](document))
       return document.id
     },

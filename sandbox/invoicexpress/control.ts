@@ -25,7 +25,7 @@ export const ixControls: Record<string, Control<IxControlled>> = {
     const kind = readChoice(search, 'kind', documentChangeKinds)
     const invoice = search.get('invoice')
     const target = invoice ?? readNumber(search, 'document', 0)
-    const id = refuse(() => documents.change(kind, target, search.get('reference')))
+    const id = refuse(() => documents.change(kind, target, search.get('reference') ?? search.get('share')))
     return { kind, document: id, status: documents.documents.get(id)?.status ?? null }
   },
   follow({ documents }) {

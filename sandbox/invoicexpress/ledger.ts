@@ -41,6 +41,8 @@ export interface Ledger {
   readonly changes: Change[]
   /** The document of an invoice, by the invoice's id. */
   readonly ofInvoice: Map<string, number>
+  /** The document that a credit note, debit note or receipt is about. */
+  readonly owners: Map<number, number>
   /** From then on, changes are remembered and metadata makes events. */
   open(): void
   /** Adds a new document of an invoice: by reference, with its total, dated by its finalization. */
@@ -85,6 +87,7 @@ export function createLedger(account: StripeAccount, random: Random): Ledger {
     clients,
     changes,
     ofInvoice: new Map(),
+    owners: new Map(),
     open() {
       isOpen = true
     },

@@ -1,12 +1,13 @@
 /** Every address of the local InvoiceXpress and its answer. */
 import type { DocumentRouteName } from '../faults.ts'
 import type { ServedRoute } from '../serving.ts'
-import { type Answer, jsonAnswer, pdfAnswer } from '../spoil.ts'
+import { type Answer, jsonAnswer, pdfAnswer, SandboxError } from '../spoil.ts'
 import type { DocumentAccount } from './account.ts'
 import { notFound } from './errors.ts'
 import { listDocuments } from './list.ts'
 import { type IxClient, type IxDocument, ixTypes, printedOf } from './objects.ts'
 import type { Pdfs } from './pdfs.ts'
+import { createQrImage } from './qr-image.ts'
 import type { Safts } from './saft.ts'
 
 export interface IxWorld {
@@ -69,6 +70,33 @@ export const ixRoutes: readonly IxRoute[] = [
     path: /^\/pdf\/(\d{1,15})\/(\w+)\.pdf$/,
     isOpen: true,
     answer: ({ pdfs }, _search, [id, secret = '']) => pdfAnswer(pdfs.read(Number(id), secret)),
+  },
+  {
+    name: 'ix_related',
+    path: /^\/document\/(\d{1,15})\/related_documents\.json$/,
+    answer({ documents }, _search, [id]) {
+      if (!documents.documents.has(Number(id))) throw notFound('document')
+      return jsonAnswer(200, { documents: documents.relatedTo(Number(id)).map(renderListed) })
+    },
+  },
+  {
+    name: 'ix_qr',
+    path: /^\/api\/qr_codes\/(\d{1,15})\.json$/,
+    answer({ documents, pdfs, address }, _search, [id]) {
+      const document = documents.documents.get(Number(id))
+      if (document === undefined || document.status === 'deleted') throw notFound('document')
+      if (document.sequence_number === null) throw new SandboxError(422, 'A draft has no QR code.')
+      return jsonAnswer(200, { qr_code: { url: `${address}/qr/${id}/${pdfs.addSecret(Number(id))}.png` } })
+    },
+  },
+  {
+    name: 'ix_qr_file',
+    path: /^\/qr\/(\d{1,15})\/(\w+)\.png$/,
+    isOpen: true,
+    answer({ pdfs }, _search, [id, secret = '']) {
+      const document = pdfs.open(Number(id), secret)
+      return { status: 200, type: 'image/png', body: createQrImage(String(printedOf(document).atcud)) }
+    },
   },
   {
     name: 'ix_saft',

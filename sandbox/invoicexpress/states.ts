@@ -150,9 +150,10 @@ const kinds: Record<string, Kind> = {
     issueOrdinary(ledger, invoice)
   },
   with_credit_note(ledger, invoice) {
-    ledger.issue(invoice, { type: 'CreditNote', status: 'settled' })
-    issueOrdinary(ledger, invoice)
-    ledger.issue(invoice, { type: 'Receipt', status: 'settled' })
+    const note = ledger.issue(invoice, { type: 'CreditNote', status: 'settled' })
+    const { id } = issueOrdinary(ledger, invoice)
+    const receipt = ledger.issue(invoice, { type: 'Receipt', status: 'settled' })
+    for (const about of [note, receipt]) ledger.owners.set(about.id, id)
   },
 }
 

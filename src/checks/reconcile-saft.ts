@@ -1,12 +1,13 @@
 /** A month's SAF-T file, which the tax authority gets, against the store: its documents, and the invoices that they certify. */
 import { dayMs, dayOf } from '../calendar.ts'
 import { isInForce, printedNumberOf } from '../document.ts'
+import { currencyOf } from '../document-json.ts'
 import type { Invoice } from '../invoice.ts'
 import { invoiceIdOf, isSameTaxId, type LinkRules } from '../linking/link.ts'
 import { writeAmount } from '../money.ts'
 import type { SourceIdentity } from '../sources.ts'
 import type { OperatorStore } from '../store/store.ts'
-import { currencyOf, isSameAmount, toMillionths } from './compare-amounts.ts'
+import { isSameAmount, toMillionths } from './compare-amounts.ts'
 import type { SaftDocument, SaftHeader, SaftPart, SaftTotals } from './read-saft.ts'
 import {
   type Difference,

@@ -1,6 +1,7 @@
 /** Differences between the payment platform and the invoicing system about an invoice. Pure. */
 
 import { type Claim, type Document, isInForce, noClaim } from '../document.ts'
+import { currencyOf } from '../document-json.ts'
 import type { Invoice } from '../invoice.ts'
 import {
   findClaimRefusal,
@@ -14,7 +15,7 @@ import {
 import { writeAmount } from '../money.ts'
 import type { SourceIdentity } from '../sources.ts'
 import type { Claimed, KnownDocument, LinkedInvoice } from '../store/document-store.ts'
-import { currencyOf, isSameAmount } from './compare-amounts.ts'
+import { isSameAmount } from './compare-amounts.ts'
 
 export const differenceKinds = [
   'paid_without_document',

@@ -3,6 +3,7 @@ import {
   type CustomerSummary,
   type DocumentKind,
   type InvoiceDetail,
+  type InvoiceDocument,
   type InvoiceFilters,
   type InvoiceList,
   type ListQuery,
@@ -19,6 +20,7 @@ export type {
   DocumentKind,
   Invoice,
   InvoiceDetail,
+  InvoiceDocument,
   InvoiceFilters,
   InvoiceList,
   InvoiceStatus,
@@ -43,7 +45,7 @@ export interface Result<T> {
 }
 
 export interface PdfDownload {
-  /** Made from the invoice's number; fit for any file system. */
+  /** Made from the document's own number; fit for any file system. */
   fileName: string
   /** Bytes, if known. */
   size: number | null
@@ -61,6 +63,12 @@ export interface Client {
   }
   invoice: {
     get(customerId: string, invoiceId: string, call?: CallOptions): Promise<Result<InvoiceDetail>>
+  }
+  document: {
+    /** The certified document of an invoice. */
+    get(customerId: string, invoiceId: string, call?: CallOptions): Promise<Result<InvoiceDocument>>
+    /** The image of its QR code. */
+    qr(customerId: string, invoiceId: string, call?: CallOptions): Promise<Blob>
   }
   /** Number and sum of the customer's invoices by currency and status, and by month. */
   summary(customerId: string, call?: CallOptions): Promise<Result<CustomerSummary>>
@@ -107,6 +115,17 @@ export function createClient(options: ClientOptions): Client {
     },
     invoice: {
       get: async (customerId, invoiceId, call = {}) => poll(invoicePath(customerId, invoiceId), call),
+    },
+    document: {
+      get: async (customerId, invoiceId, call = {}) =>
+        poll(`${invoicePath(customerId, invoiceId)}/document`, call),
+      qr: (customerId, invoiceId, call = {}) =>
+        send(
+          `${invoicePath(customerId, invoiceId)}/document/qr`,
+          { accept: 'image/png' },
+          call,
+          async answer => new Blob([await answer.arrayBuffer()], { type: 'image/png' }),
+        ),
     },
     summary: async (customerId, call = {}) => poll(`${customerPath(customerId)}/summary`, call),
     paymentPage: (customerId, invoiceId, call = {}) => {

@@ -1,15 +1,16 @@
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { addAbortSignal, finished, type Readable } from 'node:stream'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import { ApiError } from '../errors.ts'
-import { type DocumentKind, findNoPdf, type Invoice } from '../invoice.ts'
+import { type DocumentKind, findNoPdf, type Invoice, type InvoiceDocument } from '../invoice.ts'
 import { type InvoicingSystem, type PaymentPlatform, type Pdf, SourceError } from '../sources.ts'
 import type { ReadStore } from '../store/store.ts'
 import { readTrace, withTrace } from '../trace.ts'
 import { contentDisposition } from './content-disposition.ts'
 import { findInvoice } from './get-invoice.ts'
-import { downloadSchemas } from './openapi/schemas.ts'
+import { downloadSchemas, type InvoiceParams } from './openapi/schemas.ts'
 import type { TypedApp } from './typed-app.ts'
 import { createUpstreamQueue, orAborted } from './upstream-queue.ts'
 
@@ -26,45 +27,70 @@ export interface DocumentSources {
   log: Logger
 }
 
+/** A file on its way, and its headers. */
+interface FileTransfer {
+  open(signal: AbortSignal): Promise<Pdf>
+  headers: Record<string, string>
+}
+
 /** Until the first byte a failure is answered as an error; after it the connection breaks, and never looks whole. */
-export function addDownload(app: TypedApp, kind: DocumentKind, sources: DocumentSources): void {
-  const source = kind === 'payments' ? sources.payments : sources.documents
+export function createFileSender(
+  source: PaymentPlatform | InvoicingSystem | null,
+  log: Logger,
+): (request: FileRequest, reply: FastifyReply, file: FileTransfer) => Promise<FastifyReply> {
   const takeTurn = createUpstreamQueue(source, limits)
+  return async (request, reply, { open, headers }) => {
+    const refusal = source?.refusal?.() ?? null
+    if (refusal !== null) refuse(refusal)
+    const { signal, startClock } = startTransfer(reply.raw)
+    const endTurn = await takeTurn(request.grant?.token_id ?? '', request.params.customerId, signal)
+    startClock()
+    const opening = withTrace(readTrace(request.headers.traceparent), () => open(signal)).then(pdf =>
+      awaitFirstBytes(pdf, signal),
+    )
+    // The turn lasts as long as the upstream is at work, whether or not the client is still there.
+    opening.then(({ body }) => finished(body, endTurn), endTurn)
+    const { body, size } = await orAborted(opening, signal).catch(error =>
+      refuse(signal.aborted ? signal.reason : error),
+    )
+    if (size !== null) reply.header('content-length', size)
+    reply.headers(headers).header('cache-control', 'private, no-store')
+    // Fastify answers HEAD without the body, but would read it to its end.
+    if (request.method === 'HEAD') body.destroy()
+    else
+      finished(body, error => {
+        if (error && !(signal.reason instanceof ClientGone))
+          log.warn({ request_id: request.id, err: signal.reason ?? error }, 'download broken off')
+      })
+    return reply.send(body)
+  }
+}
+
+type FileRequest = Pick<FastifyRequest, 'id' | 'grant' | 'headers' | 'method'> & { params: InvoiceParams }
+
+export function addDownload(app: TypedApp, kind: DocumentKind, sources: DocumentSources): void {
+  const sendFile = createFileSender(kind === 'payments' ? sources.payments : sources.documents, sources.log)
   app.get(
     `/invoice/:invoiceId/${kind}/download`,
     { schema: downloadSchemas[kind] },
     async (request, reply) => {
       const stored = await findInvoice(sources.store, request.params)
       const invoice: Invoice = JSON.parse(stored.summary)
-      const openPdf = findPdf(kind, invoice, sources)
-      const refusal = source?.refusal?.() ?? null
-      if (refusal !== null) refuse(refusal)
-      const { signal, startClock } = startTransfer(reply.raw)
-      const endTurn = await takeTurn(request.grant?.token_id ?? '', request.params.customerId, signal)
-      startClock()
-      const opening = withTrace(readTrace(request.headers.traceparent), () => openPdf(signal)).then(pdf =>
-        awaitFirstBytes(pdf, signal),
-      )
-      // The turn lasts as long as the upstream is at work, whether or not the client is still there.
-      opening.then(({ body }) => finished(body, endTurn), endTurn)
-      const { body, size } = await orAborted(opening, signal).catch(error =>
-        refuse(signal.aborted ? signal.reason : error),
-      )
-      if (size !== null) reply.header('content-length', size)
-      reply
-        .header('content-type', 'application/pdf')
-        .header('content-disposition', contentDisposition(invoice.number ?? invoice.id))
-        .header('cache-control', 'private, no-store')
-      // Fastify answers HEAD without the body, but would read it to its end.
-      if (request.method === 'HEAD') body.destroy()
-      else
-        finished(body, error => {
-          if (error && !(signal.reason instanceof ClientGone))
-            sources.log.warn({ request_id: request.id, err: signal.reason ?? error }, 'download broken off')
-        })
-      return reply.send(body)
+      const open = findPdf(kind, invoice, sources)
+      const printed = kind === 'ix' && stored.document ? readDocument(stored.document).number : null
+      return sendFile(request, reply, {
+        open,
+        headers: {
+          'content-type': 'application/pdf',
+          'content-disposition': contentDisposition(printed ?? invoice.number ?? invoice.id),
+        },
+      })
     },
   )
+}
+
+function readDocument(text: string): InvoiceDocument {
+  return JSON.parse(text)
 }
 
 class ClientGone extends ApiError {
@@ -115,11 +141,14 @@ function findPdf(
     if (payments === null) throw notConnected('The payment platform is not connected.')
     return signal => payments.openPdf(id, signal)
   }
-  if (ix_id === null)
-    throw new ApiError('document_not_found', 'No external document is associated with this invoice.')
+  if (ix_id === null) throw documentNotFound()
   if (missing !== null) throw notIssued('The external document is a draft: it has no PDF yet.')
   if (documents === null) throw notConnected('The external invoicing system is not connected.')
   return signal => documents.openPdf(ix_id, signal)
+}
+
+export function documentNotFound(): ApiError {
+  return new ApiError('document_not_found', 'No external document is associated with this invoice.')
 }
 
 function notIssued(message: string): ApiError {

@@ -11,6 +11,6 @@ export function addGetSummary(app: TypedApp, store: ReadStore): void {
     if (await isCustomerHeld(request, reply, store, customerId)) return reply.send()
     const read = await store.readSums(customerId)
     setReadHeaders(reply, customerEtag(customerId, read), read.synced_at)
-    return sendJson(reply, serializeSums(read.sums))
+    return sendJson(reply, serializeSums(read.sums, read.credited))
   })
 }

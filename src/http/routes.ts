@@ -8,6 +8,7 @@ import { guardCustomerRoutes } from './auth.ts'
 import type { AddressOf } from './client-address.ts'
 import { addDownload } from './download.ts'
 import { addFindPaymentPage } from './find-payment-page.ts'
+import { addGetDocument } from './get-document.ts'
 import { addGetInvoice } from './get-invoice.ts'
 import { addGetSummary } from './get-summary.ts'
 import { addHealth } from './health.ts'
@@ -61,6 +62,7 @@ export function addRoutes(app: FastifyInstance, dependencies: RouteDependencies)
       addListInvoices(scope as TypedApp, store)
       addGetSummary(scope as TypedApp, store)
       addGetInvoice(scope as TypedApp, dependencies)
+      addGetDocument(scope as TypedApp, dependencies)
       addDownload(scope as TypedApp, 'ix', dependencies)
       addDownload(scope as TypedApp, 'payments', dependencies)
       if (pay) addFindPaymentPage(scope as TypedApp, dependencies)

@@ -11,8 +11,8 @@ import {
 import { createPacedCall, type Pace, type PacedCall } from '../upstream/paced-calls.ts'
 import { createThrottle } from '../upstream/throttle.ts'
 import { type Answer, createClient, type InvoiceXpressOptions, isInvoiceXpressOwn } from './client.ts'
-import { mapClient, mapDocument, readId, writeDate } from './map-document.ts'
-import { invoiceXpressFailures, readPage, readWrapped, unfit } from './read-answer.ts'
+import { mapClient, mapDocument, mapRelated, readId, writeDate } from './map-document.ts'
+import { invoiceXpressFailures, readPage, readQrUrl, readWrapped, unfit } from './read-answer.ts'
 import { invoiceXpressIdentity } from './source-identity.ts'
 
 /** 480 of an account's 780 requests a minute: the rest is for downloads and other users of the account. */
@@ -114,6 +114,20 @@ function createRequests(ask: ReturnType<typeof createClient>, call: PacedCall): 
         if (document !== null) return document
       }
       return null
+    },
+    async fetchRelations(id, hasQr) {
+      const documents = await unlessMissing(
+        call(async () => {
+          const [, records] = readWrapped(await ask(`/document/${id}/related_documents.json`))
+          if (!Array.isArray(records)) throw unfit('a list')
+          return records.map(mapRelated)
+        }),
+      )
+      if (documents === null) return null
+      // Only the existence counts: the address holds a secret, and is asked for when the image is.
+      const qr =
+        hasQr || (await unlessMissing(call(async () => readQrUrl(await ask(`/api/qr_codes/${id}.json`)))))
+      return { has_qr: qr !== null, documents }
     },
     fetchClient: id => fetchRecord(`/clients/${id}.json`, id, answer => mapClient(readWrapped(answer)[1])),
   }

@@ -1,11 +1,11 @@
-/** InvoiceXpress for the API, while a client waits: the PDF of a document. */
+/** InvoiceXpress for the API, while a client waits: the PDF of a document, and its QR code. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fetchPdf, type PdfGuard } from '../pdf/fetch-pdf.ts'
 import { type InvoicingSystem, SourceError } from '../sources.ts'
 import { createGuardedCall } from '../upstream/guarded-calls.ts'
 import { isAnything, isFilled, shape } from '../upstream/shape.ts'
 import { createClient, type InvoiceXpressOptions, isInvoiceXpressOwn, withDeadline } from './client.ts'
-import { invoiceXpressFailures, readAs, readObject } from './read-answer.ts'
+import { invoiceXpressFailures, readAs, readObject, readQrUrl } from './read-answer.ts'
 
 export interface Patience {
   /** In milliseconds, until the PDF is made. */
@@ -24,6 +24,8 @@ const longestPauseMs = 2_000
 
 /** Seconds by which a PDF is made. */
 const retryAfter = 5
+
+const largestQrBytes = 1024 * 1024
 
 const made = shape({ output: isAnything })
 const output = shape({ pdfUrl: isFilled })
@@ -62,6 +64,13 @@ export function createInvoicingSystem(
     async openPdf(ixId, signal) {
       // A new address for every download: anybody who reads it may open the PDF.
       return fetchPdf(await awaitPdf(ixId, signal), guard, signal)
+    },
+    async openQr(ixId, signal) {
+      const url = await guarded(answer, signal, async () =>
+        readQrUrl(await ask(`/api/qr_codes/${ixId}.json`, [], signal)),
+      )
+      const image = { ...guard, type: 'image/png', maximumBytes: largestQrBytes } as const
+      return { ...(await fetchPdf(url, image, signal)), type: image.type }
     },
   }
 }

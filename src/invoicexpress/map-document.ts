@@ -1,6 +1,13 @@
 /** Maps InvoiceXpress' documents and clients to ours. Pure. */
 import { isCalendarDay } from '../calendar.ts'
-import { type Document, type DocumentTax, type DocumentType, documentTypes } from '../document.ts'
+import {
+  type Document,
+  type DocumentTax,
+  type DocumentType,
+  documentTypes,
+  type optionalFields,
+  type RelatedDocument,
+} from '../document.ts'
 import { isIxStatus } from '../invoice.ts'
 import type { DocumentClient } from '../sources.ts'
 import {
@@ -75,14 +82,11 @@ export function mapDocument(payload: unknown): Document | null {
   }
 }
 
-type Optional = Pick<
-  Document,
-  'series_number' | 'atcud' | 'due_date' | 'before_taxes' | 'taxes' | 'exemption_code'
->
+type Optional = Pick<Document, (typeof optionalFields)[number]>
 type Payload = Record<string, unknown>
 
 /** The payload's name of each optional field, and its mapping, which throws when the value does not fit. */
-const optionalFields: {
+const mappings: {
   [Name in keyof Required<Optional>]: [
     name: string,
     map: (value: unknown, payload: Payload) => Optional[Name],
@@ -103,7 +107,7 @@ const optionalFields: {
 function mapOptional(payload: Payload): Optional & Pick<Document, 'left_out'> {
   const found: Record<string, unknown> = invertNumber(payload.sequence_number)
   const leftOut: string[] = []
-  for (const [field, [name, map]] of Object.entries(optionalFields)) {
+  for (const [field, [name, map]] of Object.entries(mappings)) {
     const value = payload[name]
     if (value === undefined) continue
     try {
@@ -194,6 +198,31 @@ export function mapClient(payload: unknown): DocumentClient {
   const taxId = readText(fiscal_id)
   if (!isOrNull(isStorable)(taxId)) throw unfit('a client')
   return { id: Number(id), tax_id: taxId }
+}
+
+const relatedDocument = shape(
+  { id: isId, type: isFilled, status: isFilled, total: isAmount },
+  {
+    sequence_number: isLooseText,
+    inverted_sequence_number: isLooseText,
+    date: isTextOrNull,
+    currency: isLooseText,
+  },
+)
+
+export function mapRelated(payload: unknown): RelatedDocument {
+  const related = readAs(relatedDocument, payload, 'a related document')
+  const { inverted_sequence_number: printed } = related
+  return {
+    id: Number(related.id),
+    type: mapText(related.type) ?? '',
+    status: mapText(related.status) ?? related.status,
+    ...invertNumber(related.sequence_number),
+    ...(printed !== undefined && { series_number: mapText(printed) }),
+    date: related.date ? mapDate(related.date) : null,
+    total: mapTotal(related.total),
+    currency: mapText(related.currency ?? null),
+  }
 }
 
 /** The id of a record, whatever else is wrong with it; null when it has none. */

@@ -2,7 +2,7 @@
 import { type FailureScope, SourceError, type SourceFailure } from '../sources.ts'
 import type { Failures } from '../upstream/failures.ts'
 import { readRetryAfter } from '../upstream/retry-after.ts'
-import { isWhole, type Shape, shape } from '../upstream/shape.ts'
+import { isAnything, isFilled, isWhole, type Shape, shape } from '../upstream/shape.ts'
 import type { Answer } from './client.ts'
 
 /** An answer with the status of a refusal. */
@@ -63,6 +63,14 @@ export function readWrapped(answer: Answer): [key: string, record: unknown] {
   const [sole, ...others] = Object.entries(readObject(answer))
   if (sole === undefined || others.length > 0) throw unfit('a record')
   return sole
+}
+
+const qrAnswer = shape({ qr_code: isAnything })
+const qrCode = shape({ url: isFilled })
+
+/** The address of a QR code's image. It holds a secret. */
+export function readQrUrl(answer: Answer): string {
+  return readAs(qrCode, readAs(qrAnswer, readObject(answer), 'a QR code').qr_code, 'a QR code').url
 }
 
 const isCount = isWhole(0, /^[0-9]{1,15}$/)

@@ -6,7 +6,7 @@ import { finished, type Readable } from 'node:stream'
 import { request as requestHttp } from '../node-http.ts'
 import { type Pdf, SourceError } from '../sources.ts'
 import { isAllowed } from './allowed-origins.ts'
-import { createPdfCheck, tooLarge } from './pdf-check.ts'
+import { createPdfCheck, type FileType, tooLarge } from './pdf-check.ts'
 import { isPublicAddress, lookupPublic, refuseAddress } from './public-address.ts'
 
 export interface PdfGuard {
@@ -18,6 +18,8 @@ export interface PdfGuard {
   maximumBytes?: number
   /** From the first request to the last byte read. Default: 30,000. */
   deadlineMs?: number
+  /** Default: application/pdf. */
+  type?: FileType
 }
 
 const maximumRedirects = 3
@@ -26,7 +28,7 @@ const maximumRedirects = 3
 const retryAfterSeconds = 5
 const maxRetryAfterSeconds = 60
 
-const headers = { accept: 'application/pdf', 'accept-encoding': 'identity', 'user-agent': 'fatura' }
+const headers = { 'accept-encoding': 'identity', 'user-agent': 'fatura' }
 
 /**
  * Resolves once the first bytes proved to be a PDF's. Rejects with a `SourceError`: `missing`, `timeout` or `failed`.
@@ -34,7 +36,7 @@ const headers = { accept: 'application/pdf', 'accept-encoding': 'identity', 'use
  * the PDF to whoever reads it; nor is a cause, for Node's errors name the host.
  */
 export async function fetchPdf(url: string, guard: PdfGuard, signal: AbortSignal): Promise<Pdf> {
-  const { maximumBytes = 25 * 1024 * 1024, deadlineMs = 30_000 } = guard
+  const { maximumBytes = 25 * 1024 * 1024, deadlineMs = 30_000, type = 'application/pdf' } = guard
   const transfer = new AbortController()
   const stop = () => transfer.abort(explainAbort(signal))
   const timer = setTimeout(() => transfer.abort(overdue()), deadlineMs)
@@ -48,7 +50,7 @@ export async function fetchPdf(url: string, guard: PdfGuard, signal: AbortSignal
     const response = await follow(URL.parse(url), guard, transfer.signal)
     try {
       const size = readSize(response, maximumBytes)
-      const body = await openBody(response, maximumBytes, transfer.signal)
+      const body = await openBody(response, maximumBytes, type, transfer.signal)
       finished(body, release)
       return { body, size }
     } catch (error) {
@@ -86,11 +88,15 @@ function check(url: URL | null, { origins, allowPrivate }: PdfGuard): asserts ur
   if (!allowPrivate && isIP(host) !== 0 && !isPublicAddress(host)) throw refuseAddress()
 }
 
-function ask(url: URL, { allowPrivate }: PdfGuard, signal: AbortSignal): Promise<IncomingMessage> {
+function ask(
+  url: URL,
+  { allowPrivate, type = 'application/pdf' }: PdfGuard,
+  signal: AbortSignal,
+): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     signal.throwIfAborted()
     const options: RequestOptions = {
-      headers,
+      headers: { accept: type, ...headers },
       // A connection of its own, and directly: Node's global agent may be set to go through a proxy.
       agent: false,
       ...(allowPrivate ? {} : { lookup: lookupPublic }),
@@ -140,9 +146,14 @@ function refuseStatus(status = 0, retryAfter: string | undefined): SourceError {
   return new SourceError('failed', message, { retryAfter: Math.min(seconds, maxRetryAfterSeconds) })
 }
 
-function openBody(response: IncomingMessage, maximumBytes: number, signal: AbortSignal): Promise<Readable> {
+function openBody(
+  response: IncomingMessage,
+  maximumBytes: number,
+  type: FileType,
+  signal: AbortSignal,
+): Promise<Readable> {
   return new Promise((resolve, reject) => {
-    const body = createPdfCheck(maximumBytes, () => resolve(body))
+    const body = createPdfCheck(maximumBytes, () => resolve(body), type)
     const stop = () => body.destroy(signal.reason)
     signal.addEventListener('abort', stop, { once: true })
     finished(response, { writable: false }, error => {

@@ -2,23 +2,35 @@ import { Transform } from 'node:stream'
 import { SourceError } from '../sources.ts'
 import { pdfPassed } from '../telemetry.ts'
 
-const signature = Buffer.from('%PDF-')
+/** First bytes of files, by their types. */
+const signatures = {
+  'application/pdf': Buffer.from('%PDF-'),
+  'image/png': Buffer.from('89504e470d0a1a0a', 'hex'),
+  /** Any: its reader checks it. */
+  '*/*': Buffer.alloc(0),
+}
+export type FileType = keyof typeof signatures
 
 /**
- * Passes a PDF through as it is, and fails as soon as it proves to be none or to be too large. Calls `proven` once, with
- * the first bytes that show it. Holds no more than a stream's buffers.
+ * Passes a file through as it is, and fails as soon as it proves to be none of its type or to be too large. Calls `proven` once,
+ * with the first bytes that show it. Holds no more than a stream's buffers.
  */
-export function createPdfCheck(maximumBytes: number, proven: () => void): Transform {
+export function createPdfCheck(
+  maximumBytes: number,
+  proven: () => void,
+  type: FileType = 'application/pdf',
+): Transform {
+  const signature = signatures[type]
   let head: Buffer | null = Buffer.alloc(0)
   let received = 0
   return new Transform({
     transform(chunk: Buffer, _encoding, done) {
       received += chunk.length
       if (received > maximumBytes) return done(tooLarge())
-      if (pdfPassed.hasSubscribers) pdfPassed.publish({ bytes: chunk.length })
+      if (type === 'application/pdf' && pdfPassed.hasSubscribers) pdfPassed.publish({ bytes: chunk.length })
       if (head === null) return done(null, chunk)
       head = Buffer.concat([head, chunk])
-      if (!startsLike(head)) return done(noPdf())
+      if (!startsLike(head, signature)) return done(noPdf())
       if (head.length < signature.length) return done()
       const start = head
       head = null
@@ -29,7 +41,7 @@ export function createPdfCheck(maximumBytes: number, proven: () => void): Transf
   })
 }
 
-function startsLike(head: Buffer): boolean {
+function startsLike(head: Buffer, signature: Buffer): boolean {
   const length = Math.min(head.length, signature.length)
   return head.subarray(0, length).equals(signature.subarray(0, length))
 }

@@ -63,7 +63,7 @@ export const waitingKind = 'waiting'
 /** Kinds of records that are set aside, but for the refused ones, by system. */
 export const setAsideKinds = {
   stripe: ['invoice', waitingKind],
-  invoicexpress: ['document', 'client'],
+  invoicexpress: ['document', 'client', 'relations', 'field'],
   deletion_guard: ['deletion', 'downgrade'],
 } as const
 

@@ -35,7 +35,7 @@ export const kinds = {
   invoices: {
     names: ['invoice', 'invoices'],
     tables: ['invoices', 'invoice_lines'],
-    columns: ['customer_id', 'id', 'summary', 'lines', 'observed_at'],
+    columns: ['customer_id', 'id', 'summary', 'lines', 'observed_at', 'document'],
     keyLength: 2,
     extra: 'refuse',
   },
@@ -57,6 +57,13 @@ export const kinds = {
     names: ['client of documents', 'clients of documents'],
     tables: ['document_clients'],
     columns: ['id', 'tax_id', 'observed_at'],
+    keyLength: 1,
+    extra: 'remove',
+  },
+  relations: {
+    names: ['list of related documents', 'lists of related documents'],
+    tables: ['document_relations'],
+    columns: ['id', 'relations', 'observed_at'],
     keyLength: 1,
     extra: 'remove',
   },

@@ -2,8 +2,8 @@
  * The part of the store's contract that only the connector and the operator's commands see: the documents of the
  * invoicing system, what ties them to invoices, and what happened to an invoice. None of it is in the API's reach.
  */
-import type { Claim, Document, DocumentType } from '../document.ts'
-import type { Invoice, InvoiceKey } from '../invoice.ts'
+import type { Claim, Document, DocumentType, Relations } from '../document.ts'
+import type { Invoice, InvoiceDocument, InvoiceKey } from '../invoice.ts'
 
 /** A document as it is stored. */
 export interface KnownDocument {
@@ -15,6 +15,21 @@ export interface KnownDocument {
   observed_at: number
   /** Tax ID of the client that it is made out to; null when there is none, or it was not read. */
   client_tax_id: string | null
+  /** Null or absent when they were not read. */
+  relations?: Relations | null
+}
+
+/** A document of an invoice whose relations are to be read. */
+export interface RelationsKey extends DocumentKey {
+  hasQr: boolean
+  /** Whether only lists brought it, and left fields out. */
+  isPartial: boolean
+}
+
+/** An invoice with the document that it is to have. */
+export interface Relinked {
+  invoice: Invoice
+  document: InvoiceDocument | null
 }
 
 /** An invoice from the payment platform, and what is recorded there of its document. */
@@ -78,7 +93,10 @@ export interface Tied {
 }
 
 export interface DocumentWrites {
-  /** A later observation stays. A document that was missed before is there again. */
+  /**
+   * A later observation stays. A document that was missed before is there again. A field that is not given stays as it was
+   * stored. The relations of a document that changed are to be read again.
+   */
   saveDocuments(documents: readonly Document[], observedAt: number): Promise<void>
   /**
    * The system said that there is no such document. Of a document that was missed after `unlessSince` already, it says
@@ -86,6 +104,8 @@ export interface DocumentWrites {
    */
   missDocument(id: number, observedAt: number, unlessSince?: number): Promise<void>
   saveClient(id: number, taxId: string | null, observedAt: number): Promise<void>
+  /** Null: those that are stored stay. */
+  saveRelations(id: number, relations: Relations | null, observedAt: number): Promise<void>
   /** The documents with these ids are the transaction's alone until its end: no other decides at the same time whose they are. */
   findDocuments(wanted: { ids: readonly number[]; references: readonly string[] }): Promise<KnownDocument[]>
   /** Invoices that claim one of the documents. */
@@ -93,7 +113,7 @@ export interface DocumentWrites {
   /** The invoices from the payment platform that claim one of the documents, are tied to one, or have one of the ids. */
   findLinked(wanted: { documents: readonly number[]; invoices: readonly string[] }): Promise<InvoiceKey[]>
   /** Replaces the document's part of the invoices, and nothing else. Each is there already. */
-  relinkInvoices(invoices: readonly Invoice[]): Promise<void>
+  relinkInvoices(invoices: readonly Relinked[]): Promise<void>
   /** The newest fifty of an invoice are kept. */
   saveEntries(entries: readonly JournalEntry[]): Promise<void>
 }
@@ -113,6 +133,8 @@ export interface DocumentReads {
   readClaimed(after: number, limit: number): Promise<ClaimedDocument[]>
   /** Clients of documents that invoices are tied to, not read since a moment; in the order of their ids, after one of them. */
   readClients(readBefore: number, after: number, limit: number): Promise<number[]>
+  /** Issued documents of invoices whose relations were not read since a moment, those that changed first, then the newest. */
+  readDueRelations(readBefore: number, limit: number): Promise<RelationsKey[]>
   /** Invoices whose document is claimed to be in the making. */
   readCreating(after: InvoiceKey | null, limit: number): Promise<InvoiceKey[]>
   /** The day of the first invoice of all, in milliseconds; null without any. */

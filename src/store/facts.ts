@@ -88,3 +88,22 @@ export interface FileFacts {
   isPublic: boolean
   isOpenToAll: boolean
 }
+
+/** How busy one kind of the API's connections to a database server is. */
+export interface ConnectionUse {
+  /** As in `searches`. */
+  kind: string
+  open: number
+  idle: number
+  /** Reads that are on their way, or wait for a connection. */
+  reads: number
+}
+
+/** One of several nodes that are read from. */
+export interface NodeState {
+  /** Host and port. */
+  at: string
+  /** How much older its content is than that of the newest. */
+  behindMs: number
+  isAsked: boolean
+}

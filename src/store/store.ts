@@ -8,9 +8,10 @@ import type { InvoiceKey, InvoiceRecord, InvoiceSum } from '../invoice.ts'
 import type { ConnectorReads, ConnectorWrites, LeaseWrites } from './connector-store.ts'
 import type { ContentsReads, ContentsWrites } from './contents.ts'
 import type { DocumentReads, DocumentWrites } from './document-store.ts'
+import type { ConnectionUse, NodeState } from './facts.ts'
 import type { InvoiceFilter } from './read-model/filters.ts'
 
-export type { InvoiceFilter }
+export type { ConnectionUse, InvoiceFilter, NodeState }
 
 /** The invoices of a walk. Unlike a list's, the bounds of `issued_at` may be any moments. */
 export interface InvoiceWalk extends InvoiceFilter {
@@ -24,6 +25,8 @@ export interface WalkedInvoice {
   summary: string
   /** The lines' stored JSON text; null when the lines are not known, or not asked for. */
   lines: string | null
+  /** As in `StoredInvoice`. */
+  document: string | null
 }
 
 /** How many invoices of a walk are read together: fewer with lines, of which an invoice may have a thousand. */
@@ -55,13 +58,19 @@ export interface InvoicePage extends Snapshot {
 }
 
 /** All of a customer's sums and their snapshot, read at one moment. */
-export type CustomerSums = Snapshot & { sums: InvoiceSum[] }
+export type CustomerSums = Snapshot & {
+  sums: InvoiceSum[]
+  /** Sum of the credit notes in force of open invoices, by currency. */
+  credited: ReadonlyMap<string, number>
+}
 
 export interface StoredInvoice {
   /** The summary's stored JSON text. */
   summary: string
   /** The lines' stored JSON text; null when the lines are not known. */
   lines: string | null
+  /** The stored JSON text of the associated document; null when there is none, or it was not read. */
+  document: string | null
   synced_at: number | null
 }
 
@@ -121,25 +130,8 @@ export interface KnownInvoice extends InvoiceKey {
   observed_at: number
   /** The record of its document beside it; null when it did not come from the payment platform. */
   claim: Claim | null
-}
-
-/** How busy one kind of the API's connections to a database server is. */
-export interface ConnectionUse {
-  /** As in `searches`. */
-  kind: string
-  open: number
-  idle: number
-  /** Reads that are on their way, or wait for a connection. */
-  reads: number
-}
-
-/** One of several nodes that are read from. */
-export interface NodeState {
-  /** Host and port. */
-  at: string
-  /** How much older its content is than that of the newest. */
-  behindMs: number
-  isAsked: boolean
+  /** As in `StoredInvoice`. */
+  document: string | null
 }
 
 export interface ReadStore {

@@ -164,7 +164,7 @@ export async function applyObservations(
     records.map(({ invoice }) => invoice),
   )
   const linked = isPartial
-    ? { records: records.map(withoutTie), contested: [] }
+    ? { records: records.map(record => withoutTie(record, known.get(keyOf(record.invoice)))), contested: [] }
     : await linkRecords(tx, records, linking)
   applied.changed = await tx.saveInvoices(linked.records, stamps)
   contested.push(...linked.contested)
@@ -200,17 +200,18 @@ async function linkRecords(
   const claimed = records.flatMap(({ invoice, claim }) => (claim === undefined ? [] : [{ invoice, claim }]))
   if (claimed.length === 0) return { records: [...records], contested: [] }
   const { linked, contested } = await linkInvoices(tx, claimed, options)
-  const byKey = new Map(linked.map(({ invoice }) => [keyOf(invoice), invoice]))
-  const withLinks = (record: InvoiceRecord) => ({
-    ...record,
-    invoice: byKey.get(keyOf(record.invoice)) ?? record.invoice,
-  })
+  const byKey = new Map(linked.map(link => [keyOf(link.invoice), link]))
+  const withLinks = (record: InvoiceRecord): InvoiceRecord => {
+    const { invoice = record.invoice, document = null } = byKey.get(keyOf(record.invoice)) ?? {}
+    return { ...record, invoice, document }
+  }
   return { records: records.map(withLinks), contested }
 }
 
-/** Leaves out the claim of an invoice that has a document: it is compared with the document alone. */
-function withoutTie({ claim, ...record }: InvoiceRecord): InvoiceRecord {
-  return claim === undefined || record.invoice.ix_id !== null ? record : { ...record, claim }
+/** Leaves out the claim of an invoice that has a document: it is compared with the document alone, which stays. */
+function withoutTie({ claim, ...record }: InvoiceRecord, known: KnownInvoice | undefined): InvoiceRecord {
+  if (claim !== undefined && record.invoice.ix_id === null) return { ...record, claim }
+  return { ...record, document: known?.document ? JSON.parse(known.document) : null }
 }
 
 /** Null when nothing differs but the lines, which are not compared here. */

@@ -7,7 +7,7 @@ import type { Logger } from 'pino'
 import { dayMs, dayOf, lastDayOf, monthOf } from '../calendar.ts'
 import { missesToBelieve, openInLists } from '../document.ts'
 import type { DocumentSource, SourceIdentity } from '../sources.ts'
-import type { DocumentKey } from '../store/document-store.ts'
+import type { DocumentKey, RelationsKey } from '../store/document-store.ts'
 import { createStamps } from '../store/stamps.ts'
 import { observationStamp, type Stream, type WriteStore } from '../store/store.ts'
 import { documentStreams } from '../stream-names.ts'
@@ -28,6 +28,8 @@ const daysAhead = 2
 /** A little less than lies between two rounds over open documents. */
 const usuallyApartMs = openEvery - 60_000
 const batchSize = 500
+/** Of each document of an invoice: credit notes come without any change of the document itself. */
+const relationsEvery = dayMs
 
 export interface DocumentSyncOptions extends Omit<LinkOptions, 'guard'>, Partial<Pick<LinkOptions, 'guard'>> {
   source: DocumentSource
@@ -92,13 +94,22 @@ export async function createDocumentSync(options: DocumentSyncOptions): Promise<
 
   /** Fetches the set-aside records that were tried longest ago. */
   async function retrySetAside(round: Round, swept: Swept): Promise<void> {
-    const { documents, clients } = await setAside.due(round.at)
+    const { documents, clients, relations } = await setAside.due(round.at)
     const known = new Map(
       (await store.findDocuments({ ids: documents, references: [] })).map(each => [each.id, each]),
     )
     const keys = documents.map(id => ({ id, type: known.get(id)?.document?.type ?? null }))
     await refetch.fetchEach(source, keys, round, swept)
     await refetch.fetchClients(source, clients)
+    const again = relations.map((id): RelationsKey => ({ id, type: null, hasQr: false, isPartial: false }))
+    await refetch.fetchRelations(source, again, round, swept)
+  }
+
+  async function refreshRelations(round: Round, swept: Swept): Promise<void> {
+    const before = observationStamp(round.at - relationsEvery)
+    const due = await store.readDueRelations(before, Math.min(fetchesPerRun, batchSize))
+    const keys = due.filter(({ id }) => !setAside.has('relations', id))
+    await refetch.fetchRelations(sweepSource, keys, round, swept)
   }
 
   async function* dueClients(): AsyncGenerator<number> {
@@ -170,6 +181,7 @@ export async function createDocumentSync(options: DocumentSyncOptions): Promise<
         // Not part of the round: the API does not show these.
         await retrySetAside(round, swept)
         await refetch.fetchClients(source, dueClients())
+        await refreshRelations(round, swept)
         return swept
       })
     },

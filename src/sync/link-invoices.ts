@@ -1,5 +1,6 @@
 /** Links invoices to stored documents, within a transaction. */
-import { type Invoice, type InvoiceKey, keyOf } from '../invoice.ts'
+import { describeInvoiceDocument } from '../document-json.ts'
+import { type Invoice, type InvoiceDocument, type InvoiceKey, keyOf } from '../invoice.ts'
 import {
   deriveLink,
   fieldsOf,
@@ -26,8 +27,10 @@ export interface LinkOptions {
 
 export interface Linked extends Link {
   invoice: Invoice
-  /** Whether anything about the document changed. */
+  /** Whether the link changed. */
   isChanged: boolean
+  /** As far as it was read. */
+  document: InvoiceDocument | null
 }
 
 export interface LinkedInvoices {
@@ -56,8 +59,13 @@ export async function linkInvoices(
     const ids = [claim.ix_id, invoice.ix_id].flatMap(id => byId.get(id ?? -1) ?? [])
     const known = [...new Set([...ids, ...(byInvoice.get(invoice.id) ?? [])])]
     const link = deriveLink(invoice, claim, known, rules, now, claimants)
-    return { ...link, invoice: { ...invoice, ...link.fields }, isChanged: differs(invoice, link.fields) }
+    const after = { ...invoice, ...link.fields }
+    return { ...link, invoice: after, isChanged: differs(invoice, link.fields), document: describe(after) }
   })
+  function describe(invoice: Invoice): InvoiceDocument | null {
+    const { document = null, relations = null } = byId.get(invoice.ix_id ?? -1) ?? {}
+    return document && describeInvoiceDocument(invoice, document, relations)
+  }
   const losing = linked.filter(({ invoice }, i) => {
     const before = given[i]?.invoice
     if (!isSynced(before) || isSynced(invoice)) return false
@@ -71,7 +79,13 @@ export async function linkInvoices(
   const held = linked.map((link, i) => {
     const before = given[i]?.invoice
     if (before === undefined || !losing.includes(link)) return link
-    return { ...link, fields: fieldsOf(before), invoice: before, isChanged: false }
+    return {
+      ...link,
+      fields: fieldsOf(before),
+      invoice: before,
+      isChanged: false,
+      document: describe(before),
+    }
   })
   return { linked: held, contested }
 }
@@ -93,7 +107,10 @@ function isSynced(invoice: Invoice | undefined): boolean {
   return invoice?.ix_sync_state === 'synced'
 }
 
-/** Links these invoices, and those of these documents, again. Writes and returns those that changed; the journal keeps `cause`. */
+/**
+ * Links these invoices, and those of these documents, again, and writes their documents. Returns those whose link changed; the
+ * journal keeps `cause`.
+ */
 export async function relinkInvoices(
   tx: WriteTransaction,
   wanted: { documents: readonly number[]; invoices: readonly string[] },
@@ -102,12 +119,17 @@ export async function relinkInvoices(
 ): Promise<Linked[]> {
   const keys = await tx.findLinked(wanted)
   if (keys.length === 0) return []
-  const claimed = (await tx.findKnown(keys)).flatMap(({ summary, claim }) =>
-    summary === null || claim === null ? [] : [{ invoice: JSON.parse(summary) as Invoice, claim }],
+  const claimed = (await tx.findKnown(keys)).flatMap(({ summary, claim, document }) =>
+    summary === null || claim === null ? [] : [{ invoice: JSON.parse(summary) as Invoice, claim, document }],
   )
   const { linked } = await linkInvoices(tx, claimed, { ...options, now })
   const changed = linked.filter(({ isChanged }) => isChanged)
-  await tx.relinkInvoices(changed.map(({ invoice }) => invoice))
+  await tx.relinkInvoices(
+    linked.filter(
+      ({ isChanged, document }, i) =>
+        isChanged || (document && JSON.stringify(document)) !== claimed[i]?.document,
+    ),
+  )
   await tx.saveEntries(changed.map(link => documentEntry(link, cause, now)))
   return changed
 }

@@ -1,9 +1,10 @@
 /** Reads documents and clients of the invoicing system, by lists and one by one, and stores them. */
 import type { Logger } from 'pino'
+import type { Document, Relations } from '../document.ts'
 import { invoiceIdOf, withReference } from '../linking/link.ts'
 import { type DocumentPage, type DocumentQuery, type DocumentSource, SourceError } from '../sources.ts'
 import type { DocumentRecordKind } from '../store/connector-store.ts'
-import type { DocumentKey } from '../store/document-store.ts'
+import type { DocumentKey, RelationsKey } from '../store/document-store.ts'
 import type { NextStamp } from '../store/stamps.ts'
 import type { WriteStore, WriteTransaction } from '../store/store.ts'
 import { createQueue, forEachConcurrently } from './concurrency.ts'
@@ -67,6 +68,13 @@ export interface DocumentRefetch {
   ): Promise<number | null>
   /** Fetches clients, for the comparison of tax IDs. A key that may not read clients is logged once, and is no failure. */
   fetchClients(source: DocumentSource, ids: AsyncIterable<number> | Iterable<number>): Promise<void>
+  /** Fetches related documents and QR codes; and a document itself of which lists left fields out. */
+  fetchRelations(
+    source: DocumentSource,
+    keys: readonly RelationsKey[],
+    round: Round,
+    swept: Swept,
+  ): Promise<void>
 }
 
 export function createDocumentRefetch(options: RefetchDocumentsOptions): DocumentRefetch {
@@ -75,11 +83,22 @@ export function createDocumentRefetch(options: RefetchDocumentsOptions): Documen
   // Answers arrive in parallel; the store takes one after the other.
   const enqueue = createQueue()
   let read = 0
-  let isForbiddenLogged = false
+  const forbidden = new Set<string>()
+
+  /** A key that lacks a permission is logged once, and is no failure. */
+  async function unlessForbidden(message: string, work: () => Promise<void>): Promise<void> {
+    try {
+      await work()
+    } catch (error) {
+      if (!(error instanceof SourceError && error.scope === 'access')) throw error
+      if (!forbidden.has(message)) log.warn(message)
+      forbidden.add(message)
+    }
+  }
 
   /** Stores documents, and links their invoices again. */
   function commit(
-    documents: readonly { id: number; reference: string | null }[],
+    documents: readonly Pick<Document, 'id' | 'reference' | 'left_out'>[],
     write: (tx: WriteTransaction) => Promise<void>,
     cause: string,
   ): Promise<number> {
@@ -88,6 +107,12 @@ export function createDocumentRefetch(options: RefetchDocumentsOptions): Documen
         await write(tx)
         const ids = documents.map(({ id }) => id)
         await setAside.clear(tx, 'document', ids)
+        const whole = documents.filter(({ left_out }) => left_out === undefined)
+        await setAside.clear(
+          tx,
+          'field',
+          whole.map(({ id }) => id),
+        )
         const invoices = documents.flatMap(({ reference }) => invoiceIdOf(reference, rules) ?? [])
         const changed = await relinkInvoices(tx, { documents: ids, invoices }, cause, options)
         for (const { invoice, candidates } of changed)
@@ -101,6 +126,13 @@ export function createDocumentRefetch(options: RefetchDocumentsOptions): Documen
     )
   }
 
+  /** Counts documents of which fields were left out. */
+  async function noteLeftOut(documents: readonly Document[], isRetry: boolean): Promise<void> {
+    for (const { id, left_out } of documents)
+      if (left_out !== undefined && (isRetry || !setAside.has('field', id)))
+        await enqueue(() => setAside.add('field', id, `left out: ${left_out}`))
+  }
+
   async function savePage(
     { documents, misfits }: DocumentPage,
     askedAt: number,
@@ -108,6 +140,7 @@ export function createDocumentRefetch(options: RefetchDocumentsOptions): Documen
   ): Promise<void> {
     const given = documents.map(document => withReference(document, rules))
     swept.changed += await commit(given, tx => tx.saveDocuments(given, askedAt), 'list')
+    await noteLeftOut(given, false)
     for (const { id, reason } of misfits)
       if (id === null) log.warn({ reason }, 'a document without an ID was left out')
       else await enqueue(() => setAside.add('document', id, reason))
@@ -154,6 +187,24 @@ export function createDocumentRefetch(options: RefetchDocumentsOptions): Documen
           : tx.saveDocuments([document], found.askedAt),
       'document',
     )
+    if (document !== null) await noteLeftOut([document], true)
+  }
+
+  async function fetchRelation(
+    source: DocumentSource,
+    { id, hasQr }: RelationsKey,
+    swept: Swept,
+  ): Promise<void> {
+    const found = await fetchOne<Relations>('relations', id, () => source.fetchRelations(id, hasQr))
+    if (found === undefined) return
+    swept.changed += await enqueue(() =>
+      store.transaction(async tx => {
+        await tx.saveRelations(id, found.record, found.askedAt)
+        await setAside.clear(tx, 'relations', [id])
+        const wanted = { documents: [id], invoices: [] }
+        return (await relinkInvoices(tx, wanted, 'relations', options)).length
+      }),
+    )
   }
 
   return {
@@ -195,22 +246,23 @@ export function createDocumentRefetch(options: RefetchDocumentsOptions): Documen
         throw new SourceError('failed', `${source.name} sent ${misfits} documents, none of which fits`)
       return isCut ? last : null
     },
-    async fetchClients(source, ids) {
-      try {
-        await forEachConcurrently(ids, atOnce, async id => {
+    fetchRelations: (source, keys, round, swept) =>
+      unlessForbidden(`the ${source.name} key may not read related documents or QR codes`, () =>
+        forEachConcurrently(keys, atOnce, async key => {
+          if (key.isPartial) await fetchDocument(source, key, round, swept)
+          await fetchRelation(source, key, swept)
+        }),
+      ),
+    fetchClients: (source, ids) =>
+      unlessForbidden(`the ${source.name} key may not read clients: their tax ids are not compared`, () =>
+        forEachConcurrently(ids, atOnce, async id => {
           const found = await fetchOne('client', id, () => source.fetchClient(id))
           if (found === undefined) return
           await store.transaction(async tx => {
             await tx.saveClient(id, found.record?.tax_id ?? null, found.askedAt)
             await setAside.clear(tx, 'client', [id])
           })
-        })
-      } catch (error) {
-        if (!(error instanceof SourceError && error.scope === 'access')) throw error
-        if (!isForbiddenLogged)
-          log.warn(`the ${source.name} key may not read clients: their tax ids are not compared`)
-        isForbiddenLogged = true
-      }
-    },
+        }),
+      ),
   }
 }

@@ -13,7 +13,7 @@ export interface SetAsideRecords {
   /** Clears records that fit now, or are gone, as far as they were set aside. */
   clear(tx: WriteTransaction, kind: DocumentRecordKind, ids: readonly number[]): Promise<void>
   /** The ids tried longest ago, and not since a moment. */
-  due(since: number): Promise<{ documents: number[]; clients: number[] }>
+  due(since: number): Promise<{ documents: number[]; clients: number[]; relations: number[] }>
 }
 
 export async function createSetAside(
@@ -44,7 +44,9 @@ export async function createSetAside(
       for (const key of due) known.add(nameOf(key))
       const ids = (kind: DocumentRecordKind) =>
         due.filter(each => each.kind === kind).map(({ id }) => Number(id))
-      return { documents: ids('document'), clients: ids('client') }
+      // A document of which a field did not fit is read again whole.
+      const documents = [...new Set([...ids('document'), ...ids('field')])]
+      return { documents, clients: ids('client'), relations: ids('relations') }
     },
   }
 }

@@ -10,6 +10,7 @@ import {
   type ErrorCode,
   type Invoice,
   type InvoiceDetail,
+  type InvoiceDocument,
   type InvoiceFilters,
   type InvoiceList,
   type Line,
@@ -80,10 +81,30 @@ const listFields: Names<InvoiceList> = {
 const summary: Names<CustomerSummary> = { currencies: true }
 const currency: Names<CustomerSummary['currencies'][number]> = {
   currency: true,
+  credited_cents: true,
   statuses: true,
   months: true,
 }
 const statusSum: Names<StatusSum> = { status: true, count: true, total_cents: true }
+
+const documentFields: Names<InvoiceDocument> = {
+  id: true,
+  type: true,
+  status: true,
+  number: true,
+  series: true,
+  atcud: true,
+  date: true,
+  due_date: true,
+  before_tax_cents: true,
+  tax_cents: true,
+  total_cents: true,
+  currency: true,
+  taxes: true,
+  exemption_code: true,
+  qr_path: true,
+  related: true,
+}
 
 const downloads: Names<InvoiceDetail['downloads']> = { ix: true, payments: true }
 
@@ -120,6 +141,7 @@ test('fields and error codes of the client’s types are those of the document',
     InvoiceList: listFields,
     LineItem: lineFields,
     Downloads: downloads,
+    InvoiceDocument: documentFields,
     CustomerSummary: summary,
     CurrencySummary: currency,
     StatusSum: statusSum,
@@ -193,6 +215,9 @@ async function record(): Promise<Map<string, Set<string>>> {
     await client.summary(customer)
   }
   for await (const _ of client.invoices.all(customer, filters)) assert.fail()
+  await client.document.get(customer, invoice)
+  await client.document.get(customer, invoice)
+  await client.document.qr(customer, invoice)
   await client.paymentPage(customer, invoice)
   for (const kind of ['ix', 'payments'] as const) await client.downloadPdf(customer, invoice, kind)
   return asked

@@ -4,7 +4,8 @@ import { Readable } from 'node:stream'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import { createToken } from '../../src/access/token.ts'
-import type { Invoice } from '../../src/invoice.ts'
+import { exampleDocument } from '../../src/http/openapi/examples.ts'
+import { type Invoice, qrPath } from '../../src/invoice.ts'
 import type { Pdf } from '../../src/sources.ts'
 import { campaign } from '../support/campaign.ts'
 import { engines } from '../support/engines.ts'
@@ -17,8 +18,8 @@ const customers = ['cus_ana', 'cus_bob', 'cus_carla'] as const
 
 /** Everything a customer's records hold bears the customer's mark, so that a leak can be told by it. */
 const records = customers.flatMap((customer_id, index) =>
-  [1, 2].map(n =>
-    makeRecord(
+  [1, 2].map(n => ({
+    ...makeRecord(
       {
         ...withDocument,
         ix_id: index * 10 + n,
@@ -34,7 +35,13 @@ const records = customers.flatMap((customer_id, index) =>
       },
       [makeLine({ description: `MARK-${customer_id}` })],
     ),
-  ),
+    document: {
+      ...exampleDocument,
+      id: index * 10 + n,
+      atcud: `MARK-${customer_id}`,
+      qr_path: qrPath(customer_id, `in_${customer_id}_${n}`),
+    },
+  })),
 )
 const ownerOf = (matches: (invoice: Invoice) => boolean) =>
   records.find(({ invoice }) => matches(invoice))?.invoice.customer_id
@@ -49,7 +56,10 @@ const sources = {
     findPaymentPage: async (id: string) =>
       `https://pay.example/MARK-${ownerOf(invoice => invoice.id === id)}`,
   },
-  documents: { openPdf: async (id: number) => markedPdf(invoice => invoice.ix_id === id) },
+  documents: {
+    openPdf: async (id: number) => markedPdf(invoice => invoice.ix_id === id),
+    openQr: async (id: number) => ({ ...markedPdf(invoice => invoice.ix_id === id), type: 'image/png' }),
+  },
 }
 
 const routes = [
@@ -59,6 +69,8 @@ const routes = [
     `/api/v1/client/${c}/invoices?customer_id=cus_bob&customerId=cus_bob&q=MARK&id=${i}`,
   (c: string) => `/api/v1/client/${c}/summary`,
   (c: string, i: string) => `/api/v1/client/${c}/invoice/${i}`,
+  (c: string, i: string) => `/api/v1/client/${c}/invoice/${i}/document`,
+  (c: string, i: string) => `/api/v1/client/${c}/invoice/${i}/document/qr`,
   (c: string, i: string) => `/api/v1/client/${c}/invoice/${i}/ix/download`,
   (c: string, i: string) => `/api/v1/client/${c}/invoice/${i}/payments/download`,
   (c: string, i: string) => `/api/v1/client/${c}/invoice/${i}/payments/page`,
@@ -79,7 +91,7 @@ const conditions: Record<string, string>[] = [
 ]
 
 /** One of so many combinations is asked, from all over the matrix: no number of values is a multiple of it. */
-const stride = campaign(29, 1)
+const stride = campaign(31, 1)
 
 interface Question {
   token: string | null

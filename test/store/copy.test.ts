@@ -23,7 +23,7 @@ const columnsOf = {
 const derivedColumns: Record<string, readonly string[]> = {
   invoices: [
     ...['issued_at', 'status', 'ix_status', 'currency', 'total_cents'],
-    ...['search_text', 'long_text', 'search_ids'],
+    ...['search_text', 'long_text', 'search_ids', 'credited_cents'],
   ],
   observation: ['only_one'],
 }

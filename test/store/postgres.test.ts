@@ -71,7 +71,7 @@ describe('the second wall', () => {
       // What writers call has no rights of its own.
       "SELECT fatura.find_known('cus_ana', false, '{cus_ana}', '{in_a}')",
       "SELECT fatura.count_customers('cus_ana', false, '{cus_ana}', '{1}', 1)",
-      `SELECT fatura.save_invoices('cus_ana', false, ${Array(17).fill("'{}'")})`,
+      `SELECT fatura.save_invoices('cus_ana', false, ${Array(19).fill("'{}'")})`,
     ]
     for (const sql of attempts) await assert.rejects(runSql(roleUrl, sql), { code: '42501' }, sql)
   })
@@ -229,7 +229,7 @@ describe('what Citus asks for', () => {
        FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_class t ON t.oid = i.indrelid
        JOIN pg_namespace n ON n.oid = t.relnamespace
        JOIN pg_attribute a ON a.attrelid = t.oid AND a.attnum = i.indkey[0]
-       WHERE n.nspname = 'fatura' AND t.relname NOT IN ('tokens', 'keys', 'scopes', 'streams', 'migrations', 'observation', 'freshness', 'documents', 'document_clients', 'pins', 'lease', 'set_aside', 'drift')
+       WHERE n.nspname = 'fatura' AND t.relname NOT IN ('tokens', 'keys', 'scopes', 'streams', 'migrations', 'observation', 'freshness', 'documents', 'document_clients', 'document_relations', 'pins', 'lease', 'set_aside', 'drift')
          -- The connector comes from a document to its invoice, and counts what lacks one; it asks every shard, the API never does.
          AND c.relname NOT IN ('links_by_invoice', 'links_by_claim', 'links_by_document', 'invoices_uncertified')`,
     )

@@ -62,7 +62,7 @@ export function expectedSummary(invoices: readonly Invoice[], customer: string):
       const texts = invoiceStatuses.flatMap(status => sum(status, then))
       return texts.map(text => `{"month":"${month}",${text}}`)
     })
-    return `{"currency":"${currency}","statuses":[${statuses}],"months":[${months}]}`
+    return `{"currency":"${currency}","credited_cents":0,"statuses":[${statuses}],"months":[${months}]}`
   })
   return `{"currencies":[${currencies}]}`
 }

@@ -1,6 +1,7 @@
 /** Rows of a store, read and changed beside it. */
 import { DatabaseSync } from 'node:sqlite'
 import type { TestContext } from 'node:test'
+import { exampleDocument } from '../../src/http/openapi/examples.ts'
 import { digestStore } from '../../src/store/copy-store.ts'
 import { openOperatorStore, openWriteStore } from '../../src/store/engines.ts'
 import { engines, runSql } from './engines.ts'
@@ -44,17 +45,19 @@ export async function createFilledStore(t: TestContext, engineName: 'sqlite' | '
   const big = Array.from({ length: 520 }, (_, i) =>
     makeRecord({ id: `in_big${String(i).padStart(4, '0')}`, customer_id: 'cus_big' }),
   )
-  const some = Array.from({ length: 54 }, (_, i) =>
-    makeRecord({ id: `in_some${i}`, customer_id: `cus_${i % 7}`, ...withDocument, ix_id: 100 + i }, [
+  const some = Array.from({ length: 54 }, (_, i) => ({
+    ...makeRecord({ id: `in_some${i}`, customer_id: `cus_${i % 7}`, ...withDocument, ix_id: 100 + i }, [
       makeLine(),
     ]),
-  )
+    document: { ...exampleDocument, id: 100 + i },
+  }))
   await store.transaction(async tx => {
     await tx.saveInvoices([...big, ...some], 1_000)
     await tx.writeContents('documents', [
       [100, 'settled', 'in_some0', '2026-03-02', 9, '{"id":100}', 0, 1_000],
     ])
     await tx.writeContents('clients', [[9, 'PT123456789', 1_000]])
+    await tx.writeContents('relations', [[100, '{"has_qr":true,"documents":[]}', 1_000]])
     await tx.writeContents('links', [['cus_0', 'in_some0', 'synced', 100, 100, '{}']])
     await tx.writeContents('journal', [['cus_0', 'in_some0', 'evt_1', 'invoice.paid', 1, 2, 'applied', '']])
     await tx.writeContents('tokens', [

@@ -129,6 +129,7 @@ export async function emptyStore(url: string): Promise<void> {
     'links',
     'documents',
     'document_clients',
+    'document_relations',
     'journal',
     'pins',
     'set_aside',

@@ -162,7 +162,9 @@ for (const engine of engines)
       await sweepAll(rig.sync)
       assert.ok((await stored()).includes('settled'))
       await assertDocumentsTrue(rig.store, rig.account, rig.documents)
-      assert.equal(rig.ix.requests.get('ix_document'), undefined, 'the lists hold them')
+      // Those of which lists leave fields out are asked for once they belong to an invoice.
+      const partial = [...rig.documents.documents.keys()].filter(id => id % 7 === 0).length
+      assert.ok((rig.ix.requests.get('ix_document') ?? 0) <= partial, 'the lists hold them')
     })
 
     test('lists of documents that do not end', async t => {

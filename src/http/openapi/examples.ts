@@ -1,5 +1,12 @@
 /** The one invoice that every example of the OpenAPI document shows. */
-import { type CustomerSummary, downloadPath, type Invoice, type Line } from '../../invoice.ts'
+import {
+  type CustomerSummary,
+  downloadPath,
+  type Invoice,
+  type InvoiceDocument,
+  type Line,
+  qrPath,
+} from '../../invoice.ts'
 
 export const exampleInvoice: Invoice = {
   id: 'in_1QmZ4tFaturaExample01',
@@ -58,10 +65,39 @@ export const exampleDetail = {
   },
 }
 
+export const exampleDocument: InvoiceDocument = {
+  id: 48213,
+  type: 'InvoiceReceipt',
+  status: 'settled',
+  number: 'FR A/123',
+  series: 'A',
+  atcud: 'ABCD1234-123',
+  date: '2026-03-02',
+  due_date: '2026-03-02',
+  before_tax_cents: 9000,
+  tax_cents: 2070,
+  total_cents: 11070,
+  currency: 'eur',
+  taxes: [{ rate_percent: 23, base_cents: 9000, tax_cents: 2070 }],
+  exemption_code: null,
+  qr_path: qrPath(exampleInvoice.customer_id, exampleInvoice.id),
+  related: [
+    {
+      id: 48377,
+      type: 'CreditNote',
+      number: 'NC A/4',
+      date: '2026-03-05',
+      total_cents: 1107,
+      status: 'final',
+    },
+  ],
+}
+
 export const exampleSummary: CustomerSummary = {
   currencies: [
     {
       currency: 'eur',
+      credited_cents: 0,
       statuses: [
         { status: 'open', count: 2, total_cents: 470651 },
         { status: 'paid', count: 1, total_cents: 11070 },

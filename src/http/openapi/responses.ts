@@ -52,11 +52,20 @@ export const notModifiedResponse = {
 export const pdfResponse = {
   description: 'The PDF.',
   headers: {
-    'content-disposition': { type: 'string', description: "A file name made from the invoice's number." },
+    'content-disposition': {
+      type: 'string',
+      description: "A file name made from the document's own number.",
+    },
     ...limitHeaders,
     ...requestIdHeader,
   },
   content: { 'application/pdf': { schema: { type: 'string', contentMediaType: 'application/pdf' } } },
+}
+
+export const qrResponse = {
+  description: 'The image.',
+  headers: { ...limitHeaders, ...requestIdHeader },
+  content: { 'image/png': { schema: { type: 'string', contentMediaType: 'image/png' } } },
 }
 
 /** Errors of every route. */

@@ -18,6 +18,7 @@ import {
   limitHeaders,
   notModifiedResponse,
   pdfResponse,
+  qrResponse,
   readHeaders,
   requestIdHeader,
 } from './responses.ts'
@@ -72,7 +73,7 @@ const listQuery = Type.Object({
     Type.String({
       maxLength: 200,
       description:
-        'Free text. Every word must occur in the ID, number, names, e-mail, tax ID or external document ID; ' +
+        'Free text. Every word must occur in the ID, number, names, e-mail, tax ID, or the external document’s ID, printed number or ATCUD; ' +
         'case, accents and separators do not matter, and no character is a wildcard. ' +
         `At most ${maxSearchWords} different words.`,
       examples: ['2026-00012'],
@@ -93,6 +94,14 @@ const guarded = [
   'rate_limited',
   'unavailable',
   'overloaded',
+] as const
+/** Errors of routes that pass on a file. */
+const transferred = [
+  'invoice_not_found',
+  'document_not_found',
+  'upstream_failed',
+  'document_not_ready',
+  'upstream_timeout',
 ] as const
 const conditional = Type.Object({
   'if-none-match': Type.Optional(
@@ -158,6 +167,37 @@ export const getInvoiceSchema = {
   },
 }
 
+export const getDocumentSchema = {
+  ...secured,
+  operationId: 'getDocument',
+  summary: 'Retrieve the external document',
+  description:
+    'The external invoicing document of an invoice: printed number, ATCUD, taxes by rate, related documents.',
+  params: invoiceParams,
+  headers: conditional,
+  response: {
+    200: {
+      description: 'The document.',
+      headers: readHeaders,
+      content: jsonContent('InvoiceDocument'),
+    },
+    304: notModifiedResponse,
+    ...errorResponses(...guarded, 'invoice_not_found', 'document_not_found'),
+  },
+}
+
+export const qrSchema = {
+  ...secured,
+  operationId: 'getDocumentQr',
+  summary: "Retrieve the external document's QR code",
+  description: 'Streams the image of the QR code, fetched again for every request.',
+  params: invoiceParams,
+  response: {
+    200: qrResponse,
+    ...errorResponses(...guarded, ...transferred),
+  },
+}
+
 const documentNames: Record<DocumentKind, string> = {
   ix: "the external document's PDF",
   payments: "the payment platform's PDF",
@@ -172,15 +212,7 @@ function downloadSchema(kind: DocumentKind) {
     params: invoiceParams,
     response: {
       200: pdfResponse,
-      ...errorResponses(
-        ...guarded,
-        'invoice_not_found',
-        'document_not_found',
-        'document_not_issued',
-        'upstream_failed',
-        'document_not_ready',
-        'upstream_timeout',
-      ),
+      ...errorResponses(...guarded, ...transferred, 'document_not_issued'),
     },
   }
 }

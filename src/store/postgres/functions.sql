@@ -39,10 +39,10 @@ LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog SET enable
 BEGIN RETURN (SELECT c.version FROM fatura.customers c WHERE c.customer_id = p_customer_id); END $body$;
 
 CREATE OR REPLACE FUNCTION fatura.find_invoice(p_customer_id text, p_invoice_id text)
-RETURNS TABLE (summary text, lines text)
+RETURNS TABLE (summary text, lines text, document text)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog SET enable_seqscan = off AS $body$
 BEGIN
-  SELECT i.summary INTO summary FROM fatura.invoices i WHERE i.customer_id = p_customer_id AND i.id = p_invoice_id;
+  SELECT i.summary, i.document INTO summary, document FROM fatura.invoices i WHERE i.customer_id = p_customer_id AND i.id = p_invoice_id;
   IF NOT FOUND THEN
     RETURN;
   END IF;
@@ -222,7 +222,7 @@ BEGIN
 END $body$;
 
 -- Sums by currency, status and month: of the counters where there are some, else of the rows.
-CREATE OR REPLACE FUNCTION fatura.read_sums(p_customer_id text, OUT sums text, OUT version bigint)
+CREATE OR REPLACE FUNCTION fatura.read_sums(p_customer_id text, OUT sums text, OUT credited text, OUT version bigint)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog SET enable_seqscan = off
 SET plan_cache_mode = force_generic_plan SET enable_bitmapscan = off SET jit = off AS $body$
 DECLARE v_counted boolean;
@@ -235,6 +235,9 @@ BEGIN
     SELECT json_agg(json_build_array(r.month, r.status, r.currency, r.n, r.high, r.low)) INTO sums FROM (
       SELECT /*sumsOfInvoices*/ to_char(to_timestamp(issued_at / 1000.0::float8) AT TIME ZONE 'UTC', 'YYYY-MM') AS month, status, currency, count(*) AS n, sum(total_cents >> 24) AS high, sum(total_cents & 16777215) AS low /*end*/ FROM fatura.invoices i WHERE i.customer_id = p_customer_id GROUP BY 1, 2, 3) r;
   END IF;
+  SELECT json_agg(json_build_array(r.currency, r.cents)) INTO credited FROM (
+    SELECT i.currency, sum(i.credited_cents) AS cents FROM fatura.invoices i
+    WHERE i.customer_id = p_customer_id AND i.status = 'open' AND i.credited_cents <> 0 GROUP BY 1) r;
 END $body$;
 
 -- Functions that writers call, with no rights of their own. Each runs where the rows lie, so that a batch is one message, on
@@ -257,14 +260,15 @@ CREATE OR REPLACE FUNCTION fatura.split_list(p_list text) RETURNS text[] LANGUAG
   SELECT CASE p_list WHEN '' THEN ARRAY[''] ELSE string_to_array(p_list, E'\r', E'\f') END
 $body$;
 
--- What is known of invoices by their keys: [customer_id, id, summary, observed_at, claim], without a summary when deleted.
+-- What is known of invoices by their keys: [customer_id, id, summary, observed_at, claim, document], without a summary when
+-- deleted.
 CREATE OR REPLACE FUNCTION fatura.find_known(p_customer_id text, p_is_spread boolean, p_customers text, p_ids text)
 RETURNS json LANGUAGE plpgsql SET search_path = pg_catalog SET enable_seqscan = off AS $body$
 DECLARE v_known json;
 BEGIN
   EXECUTE format($sql$
     SELECT json_agg(json_build_array(g.customer_id, g.id, i.summary, coalesce(i.observed_at, t.observed_at),
-      CASE WHEN i.id IS NOT NULL THEN l.claim END))
+      CASE WHEN i.id IS NOT NULL THEN l.claim END, i.document))
     FROM unnest($1, $2) AS g (customer_id, id)
     LEFT JOIN LATERAL (SELECT * FROM %1$s WHERE customer_id = g.customer_id AND id = g.id OFFSET 0) i ON true
     LEFT JOIN LATERAL (SELECT * FROM %2$s WHERE customer_id = g.customer_id AND invoice_id = g.id OFFSET 0) l ON true
@@ -283,7 +287,7 @@ CREATE OR REPLACE FUNCTION fatura.save_invoices(p_customer_id text, p_is_spread 
   given_id text, given_issued_at text, given_status text, given_ix_status text, given_currency text,
   given_total_cents text, given_search_text text, given_long_text text, given_search_ids text,
   given_summary text, given_observed_at text, given_lines text, given_state text, given_claimed_id text,
-  given_ix_id text, given_claim text)
+  given_ix_id text, given_claim text, given_document text, given_credited_cents text)
 RETURNS json LANGUAGE plpgsql SET search_path = pg_catalog SET enable_seqscan = off AS $body$
 DECLARE
   v_tables text[] := fatura.tables_at(p_customer_id, p_is_spread, 'invoices', 'invoice_lines', 'links');
@@ -294,17 +298,18 @@ DECLARE
   v_search_ids text[] := fatura.split_list(given_search_ids); v_summary text[] := fatura.split_list(given_summary);
   v_observed_at bigint[] := given_observed_at; v_lines text[] := fatura.split_list(given_lines);
   v_state text[] := given_state; v_claimed_id bigint[] := given_claimed_id; v_ix_id bigint[] := given_ix_id;
-  v_claim text[] := fatura.split_list(given_claim);
+  v_claim text[] := fatura.split_list(given_claim); v_document text[] := fatura.split_list(given_document);
+  v_credited_cents bigint[] := given_credited_cents;
   v_before json[]; v_is_new boolean[]; v_is_seen boolean[]; v_is_other boolean[]; v_is_fresh boolean[];
   v_has_other_lines boolean[];
   v_insertion text := $sql$
     INSERT INTO %1$s (customer_id, id, issued_at, status, ix_status, currency, total_cents, search_text, long_text, search_ids,
-      summary, observed_at)
+      summary, observed_at, document, credited_cents)
     SELECT g.customer_id, g.id, g.issued_at, g.status, g.ix_status, g.currency, g.total_cents,
       convert_to(g.search_text, 'UTF8'), convert_to(g.long_text, 'UTF8'), convert_to(g.search_ids, 'UTF8'), g.summary,
-      g.observed_at
-    FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) AS g (customer_id, id, issued_at, status, ix_status,
-      currency, total_cents, search_text, long_text, search_ids, summary, observed_at, is_meant)
+      g.observed_at, g.document, g.credited_cents
+    FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15) AS g (customer_id, id, issued_at, status, ix_status,
+      currency, total_cents, search_text, long_text, search_ids, summary, observed_at, document, credited_cents, is_meant)
     WHERE g.is_meant$sql$;
 BEGIN
   EXECUTE format($sql$
@@ -318,26 +323,29 @@ BEGIN
         i.observed_at < g.observed_at AS is_older, l.lines IS DISTINCT FROM g.lines AS has_other_lines,
         i.id IS NOT NULL AND i.summary = g.summary AND i.search_ids = convert_to(g.search_ids, 'UTF8')
           AND i.search_text IS NOT DISTINCT FROM convert_to(g.search_text, 'UTF8')
-          AND i.long_text IS NOT DISTINCT FROM convert_to(g.long_text, 'UTF8') AS is_alike
-      FROM unnest($1, $2, $3, $4, $5, $6, $7, $8) WITH ORDINALITY
-        AS g (customer_id, id, search_text, long_text, search_ids, summary, observed_at, lines, place)
+          AND i.long_text IS NOT DISTINCT FROM convert_to(g.long_text, 'UTF8')
+          AND i.document IS NOT DISTINCT FROM g.document AS is_alike
+      FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9) WITH ORDINALITY
+        AS g (customer_id, id, search_text, long_text, search_ids, summary, observed_at, lines, document, place)
       LEFT JOIN LATERAL (SELECT * FROM %1$s WHERE customer_id = g.customer_id AND id = g.id OFFSET 0) i ON true
       LEFT JOIN LATERAL (SELECT * FROM %2$s WHERE customer_id = g.customer_id AND invoice_id = g.id OFFSET 0) l ON true) f$sql$,
     VARIADIC v_tables)
   INTO v_before, v_is_new, v_is_fresh, v_is_seen, v_is_other, v_has_other_lines
-  USING v_customer_id, v_id, v_search_text, v_long_text, v_search_ids, v_summary, v_observed_at, v_lines;
+  USING v_customer_id, v_id, v_search_text, v_long_text, v_search_ids, v_summary, v_observed_at, v_lines, v_document;
   IF true = ANY (v_is_new) THEN
     EXECUTE format(v_insertion, VARIADIC v_tables)
     USING v_customer_id, v_id, v_issued_at, v_status, v_ix_status, v_currency, v_total_cents, v_search_text, v_long_text,
-      v_search_ids, v_summary, v_observed_at, v_is_new;
+      v_search_ids, v_summary, v_observed_at, v_document, v_credited_cents, v_is_new;
   END IF;
   IF true = ANY (v_is_seen || v_is_other) THEN
     EXECUTE format(v_insertion || ' ON CONFLICT (customer_id, id) DO UPDATE SET
       issued_at = excluded.issued_at, status = excluded.status, ix_status = excluded.ix_status,
       currency = excluded.currency, total_cents = excluded.total_cents, search_text = excluded.search_text, long_text = excluded.long_text, search_ids = excluded.search_ids,
-      summary = excluded.summary, observed_at = excluded.observed_at', VARIADIC v_tables)
+      summary = excluded.summary, observed_at = excluded.observed_at, document = excluded.document,
+      credited_cents = excluded.credited_cents', VARIADIC v_tables)
     USING v_customer_id, v_id, v_issued_at, v_status, v_ix_status, v_currency, v_total_cents, v_search_text, v_long_text,
-      v_search_ids, v_summary, v_observed_at, ARRAY(SELECT c.is_seen OR c.is_other FROM unnest(v_is_seen, v_is_other) AS c (is_seen, is_other));
+      v_search_ids, v_summary, v_observed_at, v_document, v_credited_cents,
+      ARRAY(SELECT c.is_seen OR c.is_other FROM unnest(v_is_seen, v_is_other) AS c (is_seen, is_other));
   END IF;
   IF true = ANY (v_has_other_lines) THEN
     EXECUTE format('INSERT INTO %2$s (customer_id, invoice_id, lines)

@@ -109,6 +109,7 @@ export async function openPostgresReader(url: string, sharedBy = 1): Promise<Pos
       const [row] = await call<SumsRow>('sums', customerId)
       return {
         sums: (JSON.parse(row?.sums ?? '[]') as SumRow[]).map(toSum),
+        credited: new Map<string, number>(JSON.parse(row?.credited ?? '[]')),
         version: row?.version ?? 0,
         synced_at,
       }
@@ -183,7 +184,7 @@ function readFirstPage({ first_page: text }: FirstPageRow, synced_at: number | n
   }
 }
 
-type SumsRow = { sums: string | null; version: number | null }
+type SumsRow = { sums: string | null; credited: string | null; version: number | null }
 type GroupRow = { group: number }
 type FirstPageRow = { first_page: string }
 type PageRow = Omit<InvoicePage, 'summaries' | keyof Snapshot> & {

@@ -1,7 +1,9 @@
 /** Documents and names of invoices, written in bulk within a transaction. */
 import type { PoolClient } from 'pg'
-import type { Invoice, InvoiceKey } from '../../invoice.ts'
+import { documentColumns } from '../../document-json.ts'
+import type { InvoiceKey } from '../../invoice.ts'
 import { serializeSummary } from '../../invoice-json.ts'
+import type { Relinked } from '../document-store.ts'
 import type { Countable } from '../read-model/counting.ts'
 import { relink } from '../shared/links.ts'
 import type { Counting } from './counts.ts'
@@ -12,20 +14,24 @@ import { ofCustomers } from './spread.ts'
 export async function relinkInvoices(
   client: PoolClient,
   counting: Counting,
-  invoices: readonly Invoice[],
+  given: readonly Relinked[],
 ): Promise<void> {
-  if (invoices.length === 0) return
+  if (given.length === 0) return
+  const invoices = given.map(({ invoice }) => invoice)
+  const documents = given.map(({ document }) => documentColumns(document))
   await counting.lock(invoices.map(({ customer_id }) => customer_id))
-  const searches = invoices.map(searchColumns)
+  const searches = given.map(({ invoice, document }) => searchColumns(invoice, document))
   const bytes = (text: string | null) => (text === null ? null : Buffer.from(text))
   const stored = await readStored(client, invoices)
   const { rows } = await client.query<{ customer_id: string; id: string }>({
     name: 'relink-invoices',
     text: `
       UPDATE fatura.invoices AS stored SET ix_status = given.ix_status, search_text = given.search_text,
-        long_text = given.long_text, search_ids = given.search_ids, summary = given.summary
-      FROM unnest($1::text[], $2::text[], $3::text[], $4::bytea[], $5::bytea[], $6::bytea[], $7::text[])
-        AS given (customer_id, id, ix_status, search_text, long_text, search_ids, summary)
+        long_text = given.long_text, search_ids = given.search_ids, summary = given.summary,
+        document = given.document, credited_cents = given.credited_cents
+      FROM unnest($1::text[], $2::text[], $3::text[], $4::bytea[], $5::bytea[], $6::bytea[], $7::text[],
+          $8::text[], $9::bigint[])
+        AS given (customer_id, id, ix_status, search_text, long_text, search_ids, summary, document, credited_cents)
       WHERE stored.customer_id = given.customer_id AND stored.id = given.id
         ${ofCustomers(client, 'stored.customer_id', '$1')}
       RETURNING stored.customer_id, stored.id`,
@@ -37,6 +43,8 @@ export async function relinkInvoices(
       searches.map(({ long_text }) => bytes(long_text)),
       searches.map(({ search_ids }) => bytes(search_ids)),
       invoices.map(serializeSummary),
+      documents.map(({ document }) => document),
+      documents.map(({ credited_cents }) => credited_cents),
     ],
   })
   const statuses = new Map(invoices.map(invoice => [keyOf(invoice), invoice.ix_status]))

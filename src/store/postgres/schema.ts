@@ -36,6 +36,7 @@ export const distributedTables: Readonly<Record<string, 'customer_id' | 'id'>> =
   // A document is known before its invoice is, and may never have one.
   'fatura.documents': 'id',
   'fatura.document_clients': 'id',
+  'fatura.document_relations': 'id',
 }
 
 /** Functions that read rows by a key of the customer that is their first argument; called where these lie. */

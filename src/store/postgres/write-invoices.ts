@@ -1,9 +1,10 @@
 /** Invoices in bulk: a batch is one message, on Citus one to each shard. */
 import type { PoolClient } from 'pg'
+import { documentColumns } from '../../document-json.ts'
 import type { InvoiceKey, InvoiceRecord } from '../../invoice.ts'
 import { serializeLines, serializeSummary } from '../../invoice-json.ts'
 import type { Countable } from '../read-model/counting.ts'
-import { askForClients, deleteLink, linkOf, saveTombstone } from '../shared/links.ts'
+import { askForRest, deleteLink, linkOf, saveTombstone } from '../shared/links.ts'
 import { type KnownInvoice, stampOf } from '../store.ts'
 import { callAtShards } from './at-shards.ts'
 import type { Counting } from './counts.ts'
@@ -32,6 +33,8 @@ const givenColumns = {
   claimed_id: 'bigint',
   ix_id: 'bigint',
   claim: 'joined',
+  document: 'joined',
+  credited_cents: 'bigint',
 } as const satisfies Record<string, ListType>
 
 /** Says how many records differed from what was stored. */
@@ -64,7 +67,7 @@ export async function saveInvoices(
       counting.note(invoice.customer_id, before && readCountable(before), { ...invoice, issued_at })
     }
   }
-  await askForClients(createDb(client, true), given)
+  await askForRest(createDb(client, true), given)
   return changed
 }
 
@@ -105,7 +108,7 @@ function compare(a: string, b: string): number {
 /** All that is stored of records, a list for each column. */
 function listColumns(records: readonly Stamped[]): (string | null)[] {
   const rows = records.map((record): Record<keyof typeof givenColumns, ListValue> => {
-    const { invoice, lines, claim, issued_at, observed_at } = record
+    const { invoice, lines, claim, document = null, issued_at, observed_at } = record
     return {
       customer_id: invoice.customer_id,
       id: invoice.id,
@@ -114,11 +117,12 @@ function listColumns(records: readonly Stamped[]): (string | null)[] {
       ix_status: invoice.ix_status,
       currency: invoice.currency,
       total_cents: invoice.total_cents,
-      ...searchColumns(invoice),
+      ...searchColumns(invoice, document),
       summary: serializeSummary(invoice),
       observed_at,
       lines: lines === null ? null : serializeLines(lines),
       ...linkOf(invoice, claim),
+      ...documentColumns(document),
     }
   })
   return columnNames.map(name =>
@@ -179,8 +183,11 @@ export async function findKnown(client: PoolClient, keys: readonly InvoiceKey[])
     some => [some.map(({ customer_id }) => customer_id), some.map(({ id }) => id)],
   )
   return answers.flatMap(({ told }) =>
-    told.map(([customer_id, id, summary, observed_at, claim]) => {
-      return { customer_id, id, summary, observed_at, claim: claim === null ? null : JSON.parse(claim) }
+    told.map(([customer_id, id, summary, observed_at, claim, document]) => {
+      return {
+        ...{ customer_id, id, summary, observed_at, document },
+        claim: claim === null ? null : JSON.parse(claim),
+      }
     }),
   )
 }
@@ -191,4 +198,5 @@ type KnownRow = [
   summary: string | null,
   observed_at: number,
   claim: string | null,
+  document: string | null,
 ]

@@ -3,7 +3,7 @@
  * its words must then occur as a plain substring, or begin an id. Folding removes case, accents and separators, so
  * `JOAO` finds `João` and `2025 05128`, `2025/05128` and `202505128` all find `2025-05128`.
  */
-import type { Invoice } from '../../invoice.ts'
+import type { Invoice, InvoiceDocument } from '../../invoice.ts'
 
 /** How many words a query may have, when those that others imply are left out: each makes a search slower. */
 export const maxSearchWords = 10
@@ -39,17 +39,20 @@ export function foldText(text: string): string {
 const idPrefix = 'in_'
 
 export interface SearchText {
-  /** Number, names, e-mail and tax id: found by any part. */
+  /** Number, names, e-mail, tax id, and the document's number and ATCUD: found by any part. */
   search_text: string
   /** The invoice's id, without its prefix, and the document's: found by their beginnings. */
   search_ids: string
 }
 
-export function searchText(invoice: Invoice): SearchText {
+export function searchText(invoice: Invoice, document: InvoiceDocument | null = null): SearchText {
   const { id, number, display_name, customer_name, customer_email, company_name, customer_tax_id, ix_id } =
     invoice
   const fields = new Set(
-    [number, display_name, customer_name, customer_email, company_name].map(field => foldText(field ?? '')),
+    [
+      ...[number, display_name, customer_name, customer_email, company_name],
+      ...[document?.number, document?.atcud],
+    ].map(field => foldText(field ?? '')),
   )
   if (customer_tax_id !== null) fields.add(taxIdStart + foldText(customer_tax_id))
   fields.delete('')

@@ -24,6 +24,8 @@ const clientInsertion: Insertion = {
   onConflict: 'DO NOTHING',
 }
 
+const relationsInsertion: Insertion = { ...clientInsertion, into: 'fatura.document_relations' }
+
 /** The stored columns of a claim: the payment platform's invoices alone have one. */
 export function linkOf({ ix_id }: Pick<Invoice, 'ix_id'>, claim: Claim | undefined) {
   if (claim === undefined) return { state: null, claimed_id: null, ix_id: null, claim: null }
@@ -44,13 +46,17 @@ export async function saveLinks(db: Db, records: readonly Claiming[]): Promise<v
   })
   if (rows.length === 0) return
   await db.insert(linkInsertion, rows)
-  await askForClients(db, records)
+  await askForRest(db, records)
 }
 
-/** Asks for the clients that the documents of records with a claim are made out to. */
-export async function askForClients(db: Db, records: readonly Claiming[]): Promise<void> {
+/** Asks for the rest of the documents of records with a claim: their clients and their relations. */
+export async function askForRest(db: Db, records: readonly Claiming[]): Promise<void> {
   const documents = records.flatMap(({ invoice, claim }) => (claim && invoice.ix_id) ?? [])
   if (documents.length === 0) return
+  await db.insert(
+    relationsInsertion,
+    [...new Set(documents)].sort((a, b) => a - b).map(id => [id, 0]),
+  )
   const clients = await db.query<{ id: number }>(
     `SELECT DISTINCT client_id AS id FROM fatura.documents
      WHERE ${db.isAmong('id', '$1')} AND client_id IS NOT NULL ORDER BY client_id`,

@@ -5,6 +5,7 @@ import {
   missesToBelieve,
   notInForce,
   openDocumentStatuses,
+  optionalFields,
 } from '../../document.ts'
 import type { Invoice, InvoiceKey } from '../../invoice.ts'
 import type {
@@ -14,6 +15,7 @@ import type {
   JournalEntry,
   KnownDocument,
   LinkedInvoice,
+  RelationsKey,
 } from '../document-store.ts'
 import type { Db } from './db.ts'
 import { literals } from './literals.ts'
@@ -21,9 +23,14 @@ import { literals } from './literals.ts'
 const columns = 'id, body, misses, observed_at'
 const isThere = `misses < ${missesToBelieve}`
 
+const withRelations = `
+  SELECT d.id AS id, d.body, d.misses, d.observed_at, r.relations
+  FROM fatura.documents d LEFT JOIN fatura.document_relations r ON r.id = d.id WHERE`
+
 /** How a document lies in its table. */
-interface DocumentRow extends Omit<KnownDocument, 'document' | 'client_tax_id'> {
+interface DocumentRow extends Omit<KnownDocument, 'document' | 'client_tax_id' | 'relations'> {
   body: string | null
+  relations?: string | null
 }
 
 interface LinkedRow extends InvoiceKey {
@@ -62,9 +69,8 @@ export async function findDocuments(
   db: Db,
   { ids, references }: Parameters<DocumentWrites['findDocuments']>[0],
 ): Promise<KnownDocument[]> {
-  const byIds = (list: string) => `SELECT ${columns} FROM fatura.documents WHERE ${db.isAmong('id', list)}`
-  const byReferences = (list: string) =>
-    `SELECT ${columns} FROM fatura.documents WHERE ${db.isAmong('reference', list)}`
+  const byIds = (list: string) => `${withRelations} ${db.isAmong('d.id', list)}`
+  const byReferences = (list: string) => `${withRelations} ${db.isAmong('d.reference', list)}`
   const find = async (sql: string, ...lists: Parameters<Db['query']>[1][]) =>
     withClients(db, await db.query<DocumentRow>(`${sql} ORDER BY id`, ...lists))
   if (references.length === 0) return ids.length === 0 ? [] : find(byIds('$1'), ids)
@@ -160,6 +166,25 @@ export function documentReads(db: Db): DocumentReads {
         ...[readBefore, after, limit],
       )
       return rows.map(({ id }) => id)
+    },
+    async readDueRelations(readBefore, limit) {
+      const rows = await db.query<{ id: number; relations: string | null; body: string }>(
+        `SELECT r.id, r.relations, d.body FROM fatura.document_relations r
+         JOIN fatura.documents d ON d.id = r.id
+         WHERE r.observed_at < $1 AND d.body IS NOT NULL AND d.status NOT IN ('draft', 'deleted') AND d.${isThere}
+         ORDER BY r.observed_at, r.id DESC LIMIT $2`,
+        ...[readBefore, limit],
+      )
+      return rows.map(({ id, relations, body }): RelationsKey => {
+        const document = JSON.parse(body) as Document
+        const isPartial = optionalFields.some(name => document[name] === undefined)
+        return {
+          id,
+          type: document.type,
+          hasQr: relations !== null && JSON.parse(relations).has_qr,
+          isPartial,
+        }
+      })
     },
     readCreating: (after, limit) =>
       db.query<InvoiceKey>(
@@ -257,10 +282,17 @@ export function documentReads(db: Db): DocumentReads {
 }
 
 function readDocument(
-  { id, body, misses, observed_at }: DocumentRow,
+  { id, body, misses, observed_at, relations = null }: DocumentRow,
   client_tax_id: string | null,
 ): KnownDocument {
-  return { id, document: body === null ? null : JSON.parse(body), misses, observed_at, client_tax_id }
+  return {
+    id,
+    document: body === null ? null : JSON.parse(body),
+    misses,
+    observed_at,
+    client_tax_id,
+    relations: relations === null ? null : JSON.parse(relations),
+  }
 }
 
 function readLinked(row: LinkedRow): LinkedInvoice {

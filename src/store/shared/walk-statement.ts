@@ -18,7 +18,7 @@ export function walkStatement(
   const conditions = conditionsOf(walk, { engine: dialect.engine, row: 'i.', bind })
   if (customerId !== null) conditions.unshift(`i.customer_id = ${bind(customerId)}`)
   const sql = `
-    SELECT i.summary, ${walk.withLines ? 'l.lines' : 'NULL AS lines'} FROM fatura.invoices i ${dialect.inOrder}
+    SELECT i.summary, i.document, ${walk.withLines ? 'l.lines' : 'NULL AS lines'} FROM fatura.invoices i ${dialect.inOrder}
     ${walk.withLines ? 'LEFT JOIN fatura.invoice_lines l ON l.customer_id = i.customer_id AND l.invoice_id = i.id' : ''}
     ${conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`}
     ORDER BY i.customer_id, i.issued_at DESC, i.id DESC`

@@ -1,5 +1,5 @@
 /** Documents and the journal, written within a transaction. */
-import type { Document } from '../../document.ts'
+import { type Document, optionalFields } from '../../document.ts'
 import type { InvoiceKey } from '../../invoice.ts'
 import type { DocumentWrites, JournalEntry } from '../document-store.ts'
 import type { Db, Insertion } from './db.ts'
@@ -103,6 +103,12 @@ export function documentWrites(
         ...[id, taxId, observedAt],
       )
     },
+    async saveRelations(id, relations, observedAt) {
+      await db.query(
+        `UPDATE fatura.document_relations SET relations = coalesce($2, relations), observed_at = $3 WHERE id = $1`,
+        ...[id, relations && JSON.stringify(relations), observedAt],
+      )
+    },
     async findDocuments(wanted) {
       // Of two invoices that claim a document at the same moment, the later transaction sees the earlier one's claim.
       await holdDocuments(db, { ids: wanted.ids }, { references: wanted.references })
@@ -132,12 +138,39 @@ export function documentWrites(
 
 async function saveDocuments(db: Db, documents: readonly Document[], observedAt: number): Promise<void> {
   // Each once, the last one given: a page may hold one twice while documents are being made.
-  const given = new Map(documents.map(document => [document.id, document])).values()
-  const rows = [...given].map(document => {
+  const given = new Map(documents.map(document => [document.id, document]))
+  const stored = await db.query<{ id: number; body: string }>(
+    `SELECT id, body FROM fatura.documents WHERE ${db.isAmong('id', '$1')} AND body IS NOT NULL`,
+    [...given.keys()],
+  )
+  const bodies = new Map(stored.map(({ id, body }) => [id, body]))
+  const changed: number[] = []
+  const rows = [...given.values()].map(document => {
     const { id, status, reference, date, client_id } = document
-    return [id, status, reference, date, client_id, JSON.stringify(document), 0, observedAt]
+    const before = bodies.get(id)
+    const body = JSON.stringify(keepFields(document, before))
+    if (before !== undefined && before !== body) changed.push(id)
+    return [id, status, reference, date, client_id, body, 0, observedAt]
   })
   await db.insert(documentInsertion, rows)
+  if (changed.length > 0)
+    await db.query(
+      `UPDATE fatura.document_relations SET observed_at = 0 WHERE ${db.isAmong('id', '$1')}`,
+      changed,
+    )
+}
+
+/** Fields that are not given stay as they were; always in one order, so that texts can be compared. */
+function keepFields(document: Document, before: string | undefined): Document {
+  const stored: Partial<Document> = before === undefined ? {} : JSON.parse(before)
+  const { left_out, ...rest } = document
+  const kept: Record<string, unknown> = { ...rest }
+  for (const name of optionalFields) {
+    delete kept[name]
+    const value = document[name] === undefined ? stored[name] : document[name]
+    if (value !== undefined) kept[name] = value
+  }
+  return { ...(kept as unknown as Document), ...(left_out !== undefined && { left_out }) }
 }
 
 async function saveEntries(db: Db, entries: readonly JournalEntry[]): Promise<void> {

@@ -54,7 +54,10 @@ export function readPages(db: DatabaseSync) {
   const seek = seekByCounters(prepare)
   const sumCounters = db.prepare(sumsOf(sumsOfCounters, 'counts'))
   const sumInvoices = db.prepare(sumsOf(sumsOfInvoices('sqlite'), 'invoices INDEXED BY invoices_in_order'))
-  for (const statement of [sumCounters, sumInvoices]) statement.setReturnArrays(true)
+  const sumCredits = db.prepare(`
+    SELECT currency, sum(credited_cents) FROM invoices INDEXED BY invoices_credited
+    WHERE customer_id = ?1 AND status = 'open' AND credited_cents <> 0 GROUP BY currency`)
+  for (const statement of [sumCounters, sumInvoices, sumCredits]) statement.setReturnArrays(true)
 
   function readStanding(customerId: string): Standing {
     return standing.get(customerId) as unknown as Standing
@@ -111,7 +114,8 @@ export function readPages(db: DatabaseSync) {
       try {
         const { version, counted, synced_at } = readStanding(customerId)
         const rows = (counted === 1 ? sumCounters : sumInvoices).all(customerId) as unknown as SumRow[]
-        return { sums: rows.map(toSum), version: version ?? 0, synced_at }
+        const credited = new Map(sumCredits.all(customerId) as unknown as [string, number][])
+        return { sums: rows.map(toSum), credited, version: version ?? 0, synced_at }
       } finally {
         end.run()
       }

@@ -62,11 +62,13 @@ function* readAll(db: DatabaseSync, walk: InvoiceWalk): Rows {
 
 /** Copies what is left, and ends the transaction. */
 function copyRest(db: DatabaseSync, rows: Rows): Rows {
-  db.exec('CREATE TEMP TABLE rest (summary, lines)')
-  const keep = db.prepare('INSERT INTO temp.rest VALUES (?, ?)')
-  for (const { summary, lines } of rows) keep.run(summary, lines)
+  db.exec('CREATE TEMP TABLE rest (summary, lines, document)')
+  const keep = db.prepare('INSERT INTO temp.rest VALUES (?, ?, ?)')
+  for (const { summary, lines, document } of rows) keep.run(summary, lines, document)
   db.exec('COMMIT')
-  return db.prepare('SELECT summary, lines FROM temp.rest ORDER BY rowid').iterate() as unknown as Rows
+  return db
+    .prepare('SELECT summary, lines, document FROM temp.rest ORDER BY rowid')
+    .iterate() as unknown as Rows
 }
 
 function takeSome(rows: Rows, size: number): WalkedInvoice[] {

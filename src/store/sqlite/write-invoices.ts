@@ -1,7 +1,9 @@
 /** The statements that write invoices, prepared once; they run within a transaction of the writer's. */
 import type { DatabaseSync } from 'node:sqlite'
-import type { Invoice, InvoiceKey } from '../../invoice.ts'
+import { documentColumns } from '../../document-json.ts'
+import type { InvoiceKey } from '../../invoice.ts'
 import { serializeSummary } from '../../invoice-json.ts'
+import type { Relinked } from '../document-store.ts'
 import type { Countable } from '../read-model/counting.ts'
 import { searchText } from '../read-model/search.ts'
 import type { Db } from '../shared/db.ts'
@@ -19,18 +21,20 @@ export function writeInvoices(
 ) {
   const insertInvoice = db.prepare(`
     INSERT INTO invoices
-      (customer_id, id, issued_at, status, ix_status, currency, total_cents, search_text, search_ids, summary, observed_at)
-    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)
+      (customer_id, id, issued_at, status, ix_status, currency, total_cents, search_text, search_ids, summary, observed_at,
+      document, credited_cents)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)
     ON CONFLICT (customer_id, id) DO UPDATE SET
       issued_at = excluded.issued_at, status = excluded.status, ix_status = excluded.ix_status,
       currency = excluded.currency, total_cents = excluded.total_cents, search_text = excluded.search_text, search_ids = excluded.search_ids,
-      summary = excluded.summary, observed_at = excluded.observed_at`)
+      summary = excluded.summary, observed_at = excluded.observed_at, document = excluded.document,
+      credited_cents = excluded.credited_cents`)
   const touchInvoice = db.prepare('UPDATE invoices SET observed_at = ?3 WHERE customer_id = ?1 AND id = ?2')
   const findInvoice = db.prepare(`
-    SELECT summary, search_text, search_ids, observed_at, ${countable} FROM invoices
+    SELECT summary, search_text, search_ids, observed_at, document, ${countable} FROM invoices
     WHERE customer_id = ?1 AND id = ?2`)
   const findKnown = db.prepare(`
-    SELECT summary, observed_at, claim FROM invoices
+    SELECT summary, observed_at, claim, document FROM invoices
     LEFT JOIN links ON links.customer_id = ?1 AND invoice_id = ?2 WHERE invoices.customer_id = ?1 AND id = ?2`)
   const findTombstone = db.prepare('SELECT observed_at FROM tombstones WHERE customer_id = ?1 AND id = ?2')
   const saveLines = db.prepare(`
@@ -41,7 +45,7 @@ export function writeInvoices(
   )
   const deleteLines = db.prepare('DELETE FROM invoice_lines WHERE customer_id = ?1 AND invoice_id = ?2')
   const relinkInvoice = db.prepare(`
-    UPDATE invoices SET ix_status = ?3, search_text = ?4, search_ids = ?5, summary = ?6
+    UPDATE invoices SET ix_status = ?3, search_text = ?4, search_ids = ?5, summary = ?6, document = ?7, credited_cents = ?8
     WHERE customer_id = ?1 AND id = ?2`)
 
   /** Says whether anything but the moment of its observation changed; null when what is stored was observed later. */
@@ -50,7 +54,10 @@ export function writeInvoices(
     const stored = findInvoice.get(customer_id, id) as StoredRow | undefined
     if (stored !== undefined && stored.observed_at > observedAt) return null
     const isChanged =
-      stored?.summary !== summary || stored.search_text !== search_text || stored.search_ids !== search_ids
+      stored?.summary !== summary ||
+      stored.search_text !== search_text ||
+      stored.search_ids !== search_ids ||
+      stored.document !== row.document
     if (isChanged)
       insertInvoice.run(
         customer_id,
@@ -64,6 +71,8 @@ export function writeInvoices(
         search_ids,
         summary,
         observedAt,
+        row.document,
+        row.credited_cents,
       )
     else touchInvoice.run(customer_id, id, observedAt)
     // An invoice that was not there has no lines either.
@@ -78,13 +87,14 @@ export function writeInvoices(
     return true
   }
 
-  function relinkOne(invoice: Invoice): void {
+  function relinkOne({ invoice, document: given }: Relinked): void {
     const { customer_id, id, ix_status } = invoice
-    const { search_text, search_ids } = searchText(invoice)
+    const { search_text, search_ids } = searchText(invoice, given)
+    const { document, credited_cents } = documentColumns(given)
     const summary = serializeSummary(invoice)
     const stored = findInvoice.get(customer_id, id) as StoredRow | undefined
     if (stored === undefined) return
-    relinkInvoice.run(customer_id, id, ix_status, search_text, search_ids, summary)
+    relinkInvoice.run(customer_id, id, ix_status, search_text, search_ids, summary, document, credited_cents)
     counts.note(customer_id, stored, { ...stored, ix_status })
   }
 
@@ -131,13 +141,16 @@ export function writeInvoices(
           if (stored !== undefined)
             return [{ ...key, ...stored, claim: stored.claim === null ? null : JSON.parse(stored.claim) }]
           const gone = findTombstone.get(customer_id, id) as { observed_at: number } | undefined
-          return gone === undefined ? [] : [{ ...key, ...gone, summary: null, claim: null }]
+          return gone === undefined ? [] : [{ ...key, ...gone, summary: null, claim: null, document: null }]
         }),
       )
     },
-    async relink(invoices: readonly Invoice[]): Promise<void> {
-      attempt(() => invoices.forEach(relinkOne))
-      await relink(shared, invoices)
+    async relink(given: readonly Relinked[]): Promise<void> {
+      attempt(() => given.forEach(relinkOne))
+      await relink(
+        shared,
+        given.map(({ invoice }) => invoice),
+      )
     },
   }
 }
@@ -145,6 +158,12 @@ export function writeInvoices(
 /** The columns of `Countable`. */
 const countable = 'issued_at, status, ix_status, currency, total_cents'
 
-type StoredRow = Countable & { summary: string; search_text: string; search_ids: string; observed_at: number }
+type StoredRow = Countable & {
+  summary: string
+  search_text: string
+  search_ids: string
+  observed_at: number
+  document: string | null
+}
 
-type KnownRow = { summary: string; observed_at: number; claim: string | null }
+type KnownRow = { summary: string; observed_at: number; claim: string | null; document: string | null }

@@ -14,6 +14,9 @@ CREATE TABLE fatura.invoices (
   search_ids  bytea NOT NULL,
   summary     text COLLATE "C" NOT NULL,
   observed_at bigint NOT NULL,
+  -- The associated document as the text that is sent, and the sum of its credit notes in force.
+  document       text COLLATE "C",
+  credited_cents bigint NOT NULL,
   PRIMARY KEY (customer_id, id)
 );
 
@@ -38,6 +41,9 @@ CREATE INDEX invoices_unsettled ON fatura.invoices (customer_id, id)
 CREATE INDEX invoices_uncertified ON fatura.invoices (issued_at)
   WHERE status = 'paid' AND (ix_status IS NULL OR ix_status IN ('draft', 'canceled', 'deleted'))
     AND summary NOT LIKE '%"ix_sync_state":"ignored"%';
+
+CREATE INDEX invoices_credited ON fatura.invoices (customer_id, currency, credited_cents)
+  WHERE status = 'open' AND credited_cents <> 0;
 
 CREATE TABLE fatura.tombstones (
   customer_id text COLLATE "C" NOT NULL,
@@ -131,6 +137,14 @@ CREATE TABLE fatura.document_clients (
   tax_id      text COLLATE "C",
   observed_at bigint NOT NULL
 );
+
+-- Related documents and the QR code of each document that an invoice has; asked for again when the document changed.
+CREATE TABLE fatura.document_relations (
+  id          bigint PRIMARY KEY,
+  relations   text COLLATE "C",
+  observed_at bigint NOT NULL
+);
+CREATE INDEX document_relations_due ON fatura.document_relations (observed_at, id);
 
 CREATE TABLE fatura.journal (
   customer_id text COLLATE "C" NOT NULL,

@@ -12,6 +12,9 @@ CREATE TABLE invoices (
   search_ids  TEXT NOT NULL,
   summary     TEXT NOT NULL,
   observed_at INTEGER NOT NULL,
+  -- The associated document as the text that is sent, and the sum of its credit notes in force.
+  document       TEXT,
+  credited_cents INTEGER NOT NULL,
   PRIMARY KEY (customer_id, id)
 ) STRICT;
 
@@ -28,6 +31,9 @@ CREATE INDEX invoices_unsettled ON invoices (customer_id, id)
 CREATE INDEX invoices_uncertified ON invoices (issued_at)
   WHERE status = 'paid' AND (ix_status IS NULL OR ix_status IN ('draft', 'canceled', 'deleted'))
     AND summary NOT LIKE '%"ix_sync_state":"ignored"%';
+
+CREATE INDEX invoices_credited ON invoices (customer_id, currency, credited_cents)
+  WHERE status = 'open' AND credited_cents <> 0;
 
 -- Invoices that were deleted at their source: an older observation must not revive them.
 CREATE TABLE tombstones (
@@ -129,6 +135,14 @@ CREATE TABLE document_clients (
   tax_id      TEXT,
   observed_at INTEGER NOT NULL
 ) STRICT;
+
+-- Related documents and the QR code of each document that an invoice has; asked for again when the document changed.
+CREATE TABLE document_relations (
+  id          INTEGER NOT NULL PRIMARY KEY,
+  relations   TEXT,
+  observed_at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX document_relations_due ON document_relations (observed_at, id);
 
 -- The latest events of each invoice, and their outcomes.
 CREATE TABLE journal (

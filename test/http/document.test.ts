@@ -1,0 +1,215 @@
+/** The certified document of an invoice: from InvoiceXpress through the connector and the store to the API. */
+import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
+import { describe, test } from 'node:test'
+import { createClient } from '../../src/client/client.ts'
+import type { InvoiceDocument } from '../../src/invoice.ts'
+import { createInvoicingSystem } from '../../src/invoicexpress/invoicing-system.ts'
+import { anyOrdinary, type DocumentRig, startOrdinary } from '../support/documents.ts'
+import { type Engine, engines } from '../support/engines.ts'
+import { makeRecord } from '../support/records.ts'
+import { assertError, startService } from '../support/service.ts'
+
+/** The service on the store that the connectors fill. */
+function serve(t: Parameters<typeof startService>[0], rig: DocumentRig) {
+  const engine: Engine = { name: 'given', createStore: async () => rig.url }
+  const ix = { account: null, apiKey: 'canary_key_of_invoicexpress', base: rig.ix.address }
+  return startService(t, engine, { documents: createInvoicingSystem(ix) })
+}
+
+for (const engine of engines)
+  describe(engine.name, () => {
+    test('an invoice’s document is shown as InvoiceXpress has it, with its QR code and what relates to it', async t => {
+      const rig = await startOrdinary(t, engine, { invoices: 40 })
+      const service = await serve(t, rig)
+      const [id, documentId] = anyOrdinary(rig, 'open')
+      const { customer_id } = await rig.invoice(id)
+      const path = `/api/v1/client/${customer_id}/invoice/${id}/document`
+      const truth = rig.documents.documents.get(documentId) ?? assert.fail()
+      const before = await service.get(path)
+      assert.equal(before.status, 200, before.text)
+      const shown: InvoiceDocument = before.json
+      const [number, series] = truth.sequence_number?.split('/') ?? []
+      const codes: Record<string, string> = { Invoice: 'FT', SimplifiedInvoice: 'FS', VatMossInvoice: 'FVM' }
+      assert.equal(shown.number, `${codes[truth.type]} ${series}/${number}`)
+      assert.deepEqual(
+        [shown.id, shown.type, shown.status, shown.series],
+        [documentId, truth.type, 'final', series],
+      )
+      assert.match(shown.atcud ?? '', new RegExp(`^[A-Z0-9]{8}-${number}$`))
+      const day = (text: string) => text.split('/').reverse().join('-')
+      assert.deepEqual([shown.date, shown.due_date], [day(truth.date), day(truth.due_date)])
+      const scale = shown.currency === 'jpy' ? 1 : shown.currency === 'kwd' ? 1_000 : 100
+      const cents = (amount: number) => Math.round(amount * scale)
+      assert.deepEqual(
+        [shown.before_tax_cents, shown.tax_cents, shown.total_cents],
+        [cents(truth.before_taxes), cents(truth.taxes), cents(truth.total)],
+      )
+      assert.equal(
+        shown.taxes?.reduce((sum, { tax_cents }) => sum + tax_cents, 0),
+        shown.tax_cents,
+      )
+      assert.deepEqual(shown.related, [])
+
+      // Freshness and conditions as of a detail.
+      assert.equal(before.headers['cache-control'], 'private, no-cache')
+      assert.ok(before.headers['fatura-synced-at'])
+      const etag = String(before.headers.etag)
+      const held = await service.get(path, { headers: { 'if-none-match': etag } })
+      assert.deepEqual([held.status, held.text, held.headers.etag], [304, '', etag])
+
+      // The image passes as it is, and nothing names its address.
+      const token = await service.createToken({ customers: [customer_id] })
+      const client = createClient({ baseUrl: service.address, token })
+      const image = Buffer.from(await (await client.document.qr(customer_id, id)).arrayBuffer())
+      assert.equal(image.subarray(0, 8).toString('hex'), '89504e470d0a1a0a')
+      assert.equal(shown.qr_path, `${path}/qr`)
+
+      // A credit note comes without any change of the document itself: it is seen on the next round over relations.
+      const noteId = rig.documents.change('credit', documentId, '0.5')
+      const note = rig.documents.documents.get(noteId) ?? assert.fail()
+      await agePastDay(rig)
+      await rig.sync.refreshOpen()
+      const { data } = await client.document.get(customer_id, id)
+      assert.deepEqual(data.related, [
+        {
+          id: noteId,
+          type: 'CreditNote',
+          number: `NC NC/${note.sequence_number?.split('/')[0]}`,
+          date: day(note.date),
+          total_cents: cents(note.total),
+          status: 'final',
+        },
+      ])
+      const { data: summary } = await client.summary(customer_id)
+      const sums = summary.currencies.find(({ currency }) => currency === shown.currency)
+      assert.equal(sums?.credited_cents, cents(note.total))
+      const changed = await service.get(path, { headers: { 'if-none-match': etag } })
+      assert.equal(changed.status, 200)
+
+      // Search and file name.
+      for (const q of [shown.number, shown.atcud, `${series}/${number}`]) {
+        const found = await service.list(`?q=${encodeURIComponent(q ?? '')}`, { customer: customer_id })
+        assert.ok(
+          found.json.invoices.some((invoice: { id: string }) => invoice.id === id),
+          String(q),
+        )
+      }
+      const pdf = await service.get(`/api/v1/client/${customer_id}/invoice/${id}/ix/download`)
+      assert.equal(
+        pdf.headers['content-disposition'],
+        `attachment; filename="${shown.number?.replace('/', '-')}.pdf"`,
+      )
+      assert.equal(await rig.store.checkCounts(), 0)
+    })
+
+    test('no document: not associated, not read, another customer’s', async t => {
+      const service = await startService(t, engine, {
+        records: [
+          makeRecord({ id: 'in_none', customer_id: 'cus_ana' }),
+          makeRecord({ id: 'in_bob', customer_id: 'cus_bob' }),
+        ],
+      })
+      for (const path of ['document', 'document/qr']) {
+        assertError(
+          await service.get(`/api/v1/client/cus_ana/invoice/in_none/${path}`),
+          404,
+          'document_not_found',
+        )
+        assertError(
+          await service.get(`/api/v1/client/cus_ana/invoice/in_bob/${path}`),
+          404,
+          'invoice_not_found',
+        )
+      }
+    })
+  })
+
+/** As if the relations had been read over a day ago. */
+async function agePastDay({ store }: DocumentRig): Promise<void> {
+  const relations = await store.readContents('relations', null, 1_000)
+  await store.transaction(tx =>
+    tx.writeContents(
+      'relations',
+      relations.map(([id = null, text = null]) => [id, text, 1]),
+    ),
+  )
+}
+
+test('a list that leaves fields out erases none, and the document itself brings them', async t => {
+  const [engine = assert.fail()] = engines
+  const rig = await startOrdinary(t, engine, { invoices: 40 })
+  const partial = [...rig.documents.documents.values()].filter(
+    ({ id, status }) => id % 7 === 0 && status !== 'draft',
+  )
+  assert.ok(partial.length > 0)
+  while ((await rig.sync.sweepMonth()) !== null);
+  const stored = await rig.store.findDocuments({ ids: partial.map(({ id }) => id), references: [] })
+  for (const { document, relations } of stored) {
+    assert.match(document?.atcud ?? '', /^[A-Z0-9]{8}-\d+$/)
+    assert.equal(relations?.has_qr, true)
+  }
+})
+
+test('a round over relations asks for each once a day, and at once for a document that changed', async t => {
+  const [engine = assert.fail()] = engines
+  const rig = await startOrdinary(t, engine, { invoices: 40 })
+  const asked = () => rig.ix.requests.get('ix_related') ?? 0
+  const before = asked()
+  await rig.sync.refreshOpen()
+  assert.equal(asked(), before)
+  const [, documentId] = anyOrdinary(rig, 'open')
+  rig.documents.change('settle', documentId)
+  await rig.sync.refreshOpen()
+  assert.equal(asked(), before + 1)
+})
+
+test('fields that do not fit are counted, and the document stays; once they fit, they count no more', async t => {
+  const [engine = assert.fail()] = engines
+  const rig = await startOrdinary(t, engine, { invoices: 40 })
+  const [id, documentId] = anyOrdinary(rig, 'open')
+  const document = rig.documents.documents.get(documentId) ?? assert.fail()
+  rig.documents.documents.set(documentId, { ...document, due_date: 'soon' })
+  await rig.sync.refreshOpen()
+  const setAside = async () =>
+    (await rig.store.listSetAside(10, 'invoicexpress')).map(({ kind, id, reason }) => [kind, id, reason])
+  assert.deepEqual(await setAside(), [['field', String(documentId), 'left out: due_date']])
+  assert.equal((await rig.invoice(id)).ix_id, documentId)
+  rig.documents.documents.set(documentId, document)
+  await rig.sync.refreshOpen()
+  assert.deepEqual(await setAside(), [])
+})
+
+test('bytes of PDFs pass unchanged, from both systems', async t => {
+  const [engine = assert.fail()] = engines
+  const { Readable } = await import('node:stream')
+  const bytes = Buffer.concat([
+    Buffer.from('%PDF-1.7\n'),
+    Buffer.from(Array.from({ length: 300_000 }, (_, i) => (i * 2_654_435_761) >>> 24)),
+  ])
+  const openPdf = async () => ({ body: Readable.from([bytes]), size: bytes.length })
+  const service = await startService(t, engine, {
+    payments: { fetchLines: async () => null, openPdf },
+    documents: { openPdf },
+    records: [
+      makeRecord({
+        id: 'in_pdf',
+        customer_id: 'cus_ana',
+        status: 'paid',
+        ix_id: 7,
+        ix_status: 'settled',
+        ix_sync_state: 'synced',
+      }),
+    ],
+  })
+  const token = await service.createToken()
+  for (const kind of ['ix', 'payments']) {
+    const answer = await fetch(`${service.address}/api/v1/client/cus_ana/invoice/in_pdf/${kind}/download`, {
+      headers: { authorization: `Bearer ${token}` },
+    })
+    const sent = createHash('sha256')
+      .update(Buffer.from(await answer.arrayBuffer()))
+      .digest('hex')
+    assert.equal(sent, createHash('sha256').update(bytes).digest('hex'), kind)
+  }
+})
