@@ -65,8 +65,8 @@ export interface DocumentAccount {
   follow(): number
   /** Plants a difference at this invoice, or at any correctly documented one where it fits. Throws when there is none. */
   plant(kind: DifferenceKind, invoiceId?: string): Planted
-  /** Plants a difference in the SAF-T file of the clock's month alone. Throws when there is no document for it. */
-  plantInSaft(kind: SaftDifferenceKind, invoiceId?: string): PlantedInSaft
+  /** Plants a difference in the SAF-T file of a month, YYYY-MM, by default the clock's. Throws when there is no document for it. */
+  plantInSaft(kind: SaftDifferenceKind, month?: string): PlantedInSaft
 }
 
 /** Statuses from which a change is allowed. */
@@ -208,8 +208,8 @@ export function createDocuments(account: StripeAccount, options: DocumentOptions
       planted.push(difference)
       return difference
     },
-    plantInSaft(kind, invoiceId) {
-      const difference = plantInSaft(ledger, kind, isOrdinary, invoiceId)
+    plantInSaft(kind, month) {
+      const difference = plantInSaft(ledger, kind, isOrdinary, month)
       plantedInSaft.push(difference)
       return difference
     },

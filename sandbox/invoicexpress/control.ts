@@ -33,9 +33,9 @@ export const ixControls: Record<string, Control<IxControlled>> = {
   },
   plant({ documents }, search) {
     const kind = readChoice(search, 'kind', [...differenceKinds, ...saftDifferenceKinds])
-    const invoice = search.get('invoice') ?? undefined
+    const [invoice, month] = ['invoice', 'month'].map(name => search.get(name) ?? undefined)
     return refuse(() =>
-      isOfSaft(kind) ? documents.plantInSaft(kind, invoice) : documents.plant(kind, invoice),
+      isOfSaft(kind) ? documents.plantInSaft(kind, month) : documents.plant(kind, invoice),
     )
   },
   ready({ finishPdf }, search) {

@@ -1,6 +1,6 @@
 /** Differences between the two systems, planted for reconciliations to find. */
 
-import { dayOf } from '../../src/calendar.ts'
+import { monthOf } from '../../src/calendar.ts'
 import { integer, letters, pick } from '../random.ts'
 import type { StripeInvoice } from '../stripe/objects.ts'
 import { type Ledger, nothing } from './ledger.ts'
@@ -111,32 +111,28 @@ function fits(kind: DifferenceKind, invoice: StripeInvoice): boolean {
   return invoice.status !== 'void' && invoice.status !== 'draft'
 }
 
-/**
- * Plants one in the SAF-T file of the clock's month: at the given invoice's document, or at any in force that is the last of its series
- * for `saft_invented`, and is neither the first nor the last for the others.
- */
+/** Plants one in a month's SAF-T file: at a document in force that is neither the first nor the last of its series there. */
 export function plantInSaft(
   { account, random, ofInvoice, documents }: Ledger,
   kind: SaftDifferenceKind,
   isOrdinary: (invoiceId: string) => boolean,
-  invoiceId?: string,
+  month = monthOf(account.clock * 1000),
 ): PlantedInSaft {
-  const month = dayOf(account.clock * 1000).slice(0, 7)
-  const lastOf = new Map<string, number>()
-  for (const { type, id, sequence_number } of documents.values())
-    if (sequence_number !== null) lastOf.set(type, id)
+  const isOfMonth = ({ date }: IxDocument) => parseDay(date)?.startsWith(month) === true
+  const issued = [...documents.values()].filter(each => each.sequence_number !== null && isOfMonth(each))
+  const ends = new Set<IxDocument | undefined>()
+  for (const series of Map.groupBy(issued, ({ type }) => type).values()) {
+    ends.add(series[0])
+    ends.add(series.at(-1))
+  }
   const found = [...ofInvoice].filter(([id, documentId]) => {
     const document = documents.get(documentId)
-    const isFit =
-      document !== undefined &&
-      codeOf(document) === 'eur' &&
-      /^(final|sent|settled)$/.test(document.status) &&
-      parseDay(document.date)?.startsWith(month) &&
-      (lastOf.get(document.type) === documentId) === (kind === 'saft_invented')
-    return isFit && isOrdinary(id) && (invoiceId === undefined || id === invoiceId)
+    if (document === undefined || !isOfMonth(document) || ends.has(document) || !isOrdinary(id)) return false
+    const hasTaxId = (account.invoices.get(id)?.customer_tax_ids ?? []).length > 0
+    const isInForce = /^(final|sent|settled)$/.test(document.status)
+    return isInForce && codeOf(document) === 'eur' && (hasTaxId || kind !== 'saft_tax_id')
   })
-  if (found.length === 0)
-    throw new Error(`There is no ${invoiceId ?? 'invoice'} with a document of this month where ${kind} fits.`)
+  if (found.length === 0) throw new Error(`There is no document of ${month} where ${kind} fits.`)
   const [invoice_id, document_id] = pick(random, found)
   return { kind, invoice_id, document_id }
 }

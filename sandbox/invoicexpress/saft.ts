@@ -11,7 +11,7 @@ import type { PdfOptions } from './pdfs.ts'
 export const saftDifferenceKinds = [
   /** Not in the file. */
   'saft_omitted',
-  /** A document that there is nowhere else, one number after it. */
+  /** A document that there is nowhere else, in a series of its own. */
   'saft_invented',
   /** Canceled in the file. */
   'saft_canceled',
@@ -107,7 +107,7 @@ function spoil(row: SaftRow, kind: SaftDifferenceKind | undefined): SaftRow[] {
     case 'saft_omitted':
       return []
     case 'saft_invented':
-      return [row, { ...row, number: next(row.number), atcud: next(row.atcud) }]
+      return [row, { ...row, number: 'FT Z/1', atcud: 'JZZZZZZZ-1' }]
     case 'saft_canceled':
       return [{ ...row, status: 'A' }]
     case 'saft_total':
@@ -123,10 +123,6 @@ function spoil(row: SaftRow, kind: SaftDifferenceKind | undefined): SaftRow[] {
     default:
       return [row]
   }
-}
-
-function next(number: string): string {
-  return number.replace(/\d+$/, digits => String(Number(digits) + 1))
 }
 
 function before(day: string): string {

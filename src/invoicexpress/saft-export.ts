@@ -9,13 +9,10 @@ import { paceFor } from './document-source.ts'
 import { pdfGuardFor } from './invoicing-system.ts'
 import { invoiceXpressFailures, readAs, readObject } from './read-answer.ts'
 
-export interface ExportPatience {
-  /** In milliseconds, until the file is made. */
-  budgetMs: number
-  pauseMs: number
-}
-
-const usualPatience: ExportPatience = { budgetMs: 15 * 60_000, pauseMs: 5_000 }
+/** Until the file is made. */
+const usualBudgetMs = 15 * 60_000
+const firstPauseMs = 1_000
+const longestPauseMs = 10_000
 
 /** A month of a million documents. */
 const maximumBytes = 4 * 1024 ** 3
@@ -28,9 +25,9 @@ export async function openSaftExport(
   options: InvoiceXpressOptions,
   month: string,
   onWait: (seconds: number) => void,
-  patience: ExportPatience = usualPatience,
+  budgetMs = usualBudgetMs,
 ): Promise<AsyncIterable<Uint8Array>> {
-  const url = await awaitExport(options, month, onWait, patience)
+  const url = await awaitExport(options, month, onWait, budgetMs)
   const guard = { ...pdfGuardFor(options), maximumBytes, deadlineMs, type: '*/*' } as const
   try {
     const { body } = await fetchPdf(url, guard, new AbortController().signal)
@@ -44,7 +41,7 @@ async function awaitExport(
   options: InvoiceXpressOptions,
   month: string,
   onWait: (seconds: number) => void,
-  { budgetMs, pauseMs }: ExportPatience,
+  budgetMs: number,
 ): Promise<string> {
   const call = createPacedCall(paceFor(options.base), invoiceXpressFailures)
   const ask = createClient(options, call.refusal)
@@ -56,7 +53,7 @@ async function awaitExport(
     ['month', String(Number(number))],
   ] as const
   const began = performance.now()
-  for (;;) {
+  for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {
     const url = await call(async () => {
       const answer = await ask('/api/export_saft.json', query)
       return answer.status === 202 ? null : readUrl(readObject(answer), month)
@@ -66,7 +63,7 @@ async function awaitExport(
     if (waitedMs + pauseMs > budgetMs)
       throw new SourceError(
         'not_ready',
-        `InvoiceXpress is still making the SAF-T file of ${month} after ${Math.round(waitedMs / 60_000)} minutes: try again later, or give the file`,
+        `InvoiceXpress is still making the SAF-T file of ${month} after ${Math.round(waitedMs / 1_000)} s: try again later, or give the file`,
       )
     onWait(Math.round(waitedMs / 1_000))
     await sleep(pauseMs)
