@@ -54,11 +54,11 @@ async function awaitExport(
   ] as const
   const began = performance.now()
   for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {
-    const url = await call(async () => {
-      const answer = await ask('/api/export_saft.json', query)
-      return answer.status === 202 ? null : readUrl(readObject(answer), month)
+    const answer = await call(async () => {
+      const found = await ask('/api/export_saft.json', query)
+      return found.status === 202 ? null : readObject(found)
     })
-    if (url !== null) return url
+    if (answer !== null) return readUrl(answer, month)
     const waitedMs = performance.now() - began
     if (waitedMs + pauseMs > budgetMs)
       throw new SourceError(

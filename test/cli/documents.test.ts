@@ -8,10 +8,11 @@ import {
   type DocumentOptions,
 } from '../../sandbox/invoicexpress/account.ts'
 import type { DifferenceKind, Planted } from '../../sandbox/invoicexpress/differences.ts'
+import { parseDay } from '../../sandbox/invoicexpress/objects.ts'
 import { type SaftDifferenceKind, saftDifferenceKinds } from '../../sandbox/invoicexpress/saft.ts'
 import { type InvoiceXpressSandbox, startInvoiceXpressSandbox } from '../../sandbox/invoicexpress/server.ts'
 import { createRandom } from '../../sandbox/random.ts'
-import { monthOf } from '../../src/calendar.ts'
+import { dayIn, monthOf } from '../../src/calendar.ts'
 import { openWriteStore } from '../../src/store/engines.ts'
 import { campaign } from '../support/campaign.ts'
 import { type Answer, createStoredToken, get, type Outcome } from '../support/cli.ts'
@@ -270,17 +271,25 @@ describe('both systems', { concurrency: 6 }, () => {
       const found = lines.map(line => JSON.parse(line))
       return { code, stderr, found: found.map(({ kind, document_id }) => `${document_id} ${kind}`) }
     }
+    // Paid, issued on the month's last day in Lisbon, and finalized a day later.
+    const dayOf = dayIn('Europe/Lisbon')
+    const late = [...world.documents.documents.values()].flatMap(({ id, reference, date }) => {
+      const invoice = world.account.invoices.get(reference ?? '')
+      const at = invoice?.effective_at ?? invoice?.status_transitions.finalized_at ?? 0
+      const isLate = dayOf(at * 1000).startsWith(month) && !parseDay(date)?.startsWith(month)
+      return isLate && invoice?.status === 'paid' && invoice.customer ? `${id} paid_not_in_saft` : []
+    })
     const right = await find()
-    assert.deepEqual([right.code, right.found], [0, []], right.stderr)
+    assert.deepEqual([right.code, right.found], [late.length === 0 ? 0 : 1, late], right.stderr)
     assert.match(
       right.stderr,
-      /^InvoiceXpress is making the SAF-T file of \d{4}-\d\d …\nNo differences in \d{2,} documents of the file/,
+      /^InvoiceXpress is making the SAF-T file of \d{4}-\d\d …\n.*ifferences? in \d{2,} documents of the file/,
     )
     const planted = saftDifferenceKinds.map(kind => world.documents.plantInSaft(kind, month))
     const wrong = await find()
     const expected = planted.flatMap(({ kind, document_id }) =>
       listedAs[kind].map(([listed, isAtDocument]) => `${isAtDocument ? document_id : null} ${listed}`),
     )
-    assert.deepEqual([wrong.code, wrong.found.sort()], [1, expected.sort()], wrong.stderr)
+    assert.deepEqual([wrong.code, wrong.found.sort()], [1, [...expected, ...late].sort()], wrong.stderr)
   })
 })
