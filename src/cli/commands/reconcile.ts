@@ -34,7 +34,7 @@ export function reconcileCommand(): Command {
   return addSettings(
     new Command('reconcile')
       .description(
-        "List where the payment platform's side of an invoice and its document differ; or the tax authority's file.",
+        "List where the payment platform's side of an invoice and its document differ, or a SAF-T file. Changes nothing.",
       )
       .option('--customer <id>', 'only the invoices of this customer, cus_…')
       .option('--month <month>', 'only those issued in this month, YYYY-MM')
@@ -63,8 +63,8 @@ export function reconcileCommand(): Command {
       `
 Kinds: ${differenceKinds.join(', ')}.
 The last two appear only with --unlinked.
-With --saft, days are of Europe/Lisbon, and there are also: ${saftKinds.join(', ')}.
-Its last day for October is the 5th of November: fatura reconcile --saft 2026-10
+With --saft, days are those of Europe/Lisbon, and there are also: ${saftKinds.join(', ')}.
+Before the file of a month is due, on the 5th of the next: fatura reconcile --saft 2026-10
 Exit code: 0 when there is no difference, 1 when there is one, 2 when it could not be checked.
 In csv and csv-pt, a cell that a spreadsheet would take for a formula begins with an apostrophe.`,
     )
