@@ -3,16 +3,10 @@
 import { documentTypes } from '../../src/document.ts'
 import { createRandom, integer } from '../random.ts'
 import type { StripeAccount } from '../stripe/account.ts'
-import {
-  type DifferenceKind,
-  differenceKinds,
-  type Planted,
-  plantDifference,
-  plantInSaft,
-} from './differences.ts'
+import { type DifferenceKind, differenceKinds, type Planted, plantDifference } from './differences.ts'
 import { type Change, createLedger, type Ledger, recordOf } from './ledger.ts'
 import { formatDay, type IxClient, type IxDocument, type IxStatus } from './objects.ts'
-import type { PlantedInSaft, SaftDifferenceKind } from './saft.ts'
+import { type PlantedInSaft, plantInSaft, type SaftDifferenceKind } from './saft-differences.ts'
 import { fittingStatus, fittingType, issueAll } from './states.ts'
 
 export interface DocumentOptions {

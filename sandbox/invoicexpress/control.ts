@@ -9,7 +9,7 @@ import {
 } from '../faults.ts'
 import { type DocumentAccount, documentChangeKinds } from './account.ts'
 import { differenceKinds } from './differences.ts'
-import { type SaftDifferenceKind, saftDifferenceKinds } from './saft.ts'
+import { type SaftDifferenceKind, saftDifferenceKinds } from './saft-differences.ts'
 
 /** The parts of the sandbox that controls change. */
 export interface IxControlled {

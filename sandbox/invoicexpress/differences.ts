@@ -1,11 +1,9 @@
 /** Differences between the two systems, planted for reconciliations to find. */
 
-import { monthOf } from '../../src/calendar.ts'
 import { integer, letters, pick } from '../random.ts'
 import type { StripeInvoice } from '../stripe/objects.ts'
 import { type Ledger, nothing } from './ledger.ts'
-import { codeOf, type IxDocument, parseDay, toMajor } from './objects.ts'
-import type { PlantedInSaft, SaftDifferenceKind } from './saft.ts'
+import { type IxDocument, toMajor } from './objects.ts'
 import { fittingStatus, recordCreating, recordFailed } from './states.ts'
 
 export const differenceKinds = [
@@ -109,32 +107,6 @@ function fits(kind: DifferenceKind, invoice: StripeInvoice): boolean {
   if (kind === 'tax_id') return invoice.status !== 'void' && (invoice.customer_tax_ids ?? []).length > 0
   if (kind === 'paid_without_document' || kind === 'paid_not_settled') return invoice.status === 'paid'
   return invoice.status !== 'void' && invoice.status !== 'draft'
-}
-
-/** Plants one in a month's SAF-T file: at a document in force that is neither the first nor the last of its series there. */
-export function plantInSaft(
-  { account, random, ofInvoice, documents }: Ledger,
-  kind: SaftDifferenceKind,
-  isOrdinary: (invoiceId: string) => boolean,
-  month = monthOf(account.clock * 1000),
-): PlantedInSaft {
-  const isOfMonth = ({ date }: IxDocument) => parseDay(date)?.startsWith(month) === true
-  const issued = [...documents.values()].filter(each => each.sequence_number !== null && isOfMonth(each))
-  const ends = new Set<IxDocument | undefined>()
-  for (const series of Map.groupBy(issued, ({ type }) => type).values()) {
-    ends.add(series[0])
-    ends.add(series.at(-1))
-  }
-  const found = [...ofInvoice].filter(([id, documentId]) => {
-    const document = documents.get(documentId)
-    if (document === undefined || !isOfMonth(document) || ends.has(document) || !isOrdinary(id)) return false
-    const hasTaxId = (account.invoices.get(id)?.customer_tax_ids ?? []).length > 0
-    const isInForce = /^(final|sent|settled)$/.test(document.status)
-    return isInForce && codeOf(document) === 'eur' && (hasTaxId || kind !== 'saft_tax_id')
-  })
-  if (found.length === 0) throw new Error(`There is no document of ${month} where ${kind} fits.`)
-  const [invoice_id, document_id] = pick(random, found)
-  return { kind, invoice_id, document_id }
 }
 
 /** Plants one at the given invoice, or at any where it fits and nothing differs yet (`isOrdinary`). */

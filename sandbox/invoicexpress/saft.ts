@@ -6,35 +6,7 @@ import type { DocumentAccount } from './account.ts'
 import { notFound } from './errors.ts'
 import { codeOf, type IxClient, type IxDocument, type IxType, parseDay, printedOf } from './objects.ts'
 import type { PdfOptions } from './pdfs.ts'
-
-/** Differences of the file alone: the documents are right. */
-export const saftDifferenceKinds = [
-  /** Not in the file. */
-  'saft_omitted',
-  /** A document that there is nowhere else, in a series of its own. */
-  'saft_invented',
-  /** Canceled in the file. */
-  'saft_canceled',
-  /** A total that is too high by a cent. */
-  'saft_total',
-  /** Another tax ID. */
-  'saft_tax_id',
-  /** The day before, or after the month's first. */
-  'saft_date',
-  /** An ATCUD of another series. */
-  'saft_atcud',
-  /** Twice in the file. */
-  'saft_twice',
-  /** A TotalCredit of the section that is too high by a euro. */
-  'saft_sum',
-] as const
-export type SaftDifferenceKind = (typeof saftDifferenceKinds)[number]
-
-export interface PlantedInSaft {
-  kind: SaftDifferenceKind
-  invoice_id: string
-  document_id: number
-}
+import type { SaftDifferenceKind } from './saft-differences.ts'
 
 const saleCodes: Partial<Record<IxType, string>> = {
   Invoice: 'FT',

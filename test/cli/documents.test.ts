@@ -9,7 +9,7 @@ import {
 } from '../../sandbox/invoicexpress/account.ts'
 import type { DifferenceKind, Planted } from '../../sandbox/invoicexpress/differences.ts'
 import { parseDay } from '../../sandbox/invoicexpress/objects.ts'
-import { type SaftDifferenceKind, saftDifferenceKinds } from '../../sandbox/invoicexpress/saft.ts'
+import { type SaftDifferenceKind, saftDifferenceKinds } from '../../sandbox/invoicexpress/saft-differences.ts'
 import { type InvoiceXpressSandbox, startInvoiceXpressSandbox } from '../../sandbox/invoicexpress/server.ts'
 import { createRandom } from '../../sandbox/random.ts'
 import { dayIn, monthOf } from '../../src/calendar.ts'

@@ -33,6 +33,7 @@ import { stripeControls } from '../../sandbox/stripe/control.ts'
 import type { StripeInvoice } from '../../sandbox/stripe/objects.ts'
 import { permissions } from '../../sandbox/stripe/routes.ts'
 import { startStripeSandbox } from '../../sandbox/stripe/server.ts'
+import { dayIn } from '../../src/calendar.ts'
 import { documentTypes } from '../../src/document.ts'
 import { assertOneLine, createCli, isRefused } from '../support/cli.ts'
 import { countBytes, faultEffects } from '../support/faulty-body.ts'
@@ -78,6 +79,8 @@ function takeClock(t: TestContext): (ms: number) => void {
     ahead += ms
   }
 }
+
+const lisbonDayOf = dayIn('Europe/Lisbon')
 
 interface Asked {
   status: number
@@ -217,8 +220,8 @@ describe('the documents', () => {
       }
       count++
       const [{ date } = assert.fail()] = found
-      const day = new Date((invoice.status_transitions.finalized_at ?? 0) * 1000).toISOString()
-      assert.equal(date.split('/').reverse().join('-'), day.slice(0, 10))
+      const finalizedAt = invoice.status_transitions.finalized_at ?? 0
+      assert.equal(date.split('/').reverse().join('-'), lisbonDayOf(finalizedAt * 1000))
       const { ix_state, ix_created_at = '', ix_attempted_at = '' } = invoice.metadata
       assert.equal(ix_state, 'synced')
       for (const moment of [ix_created_at, ix_attempted_at])
