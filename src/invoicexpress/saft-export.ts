@@ -90,6 +90,11 @@ async function* renameFailure(body: AsyncIterable<Uint8Array>): AsyncGenerator<U
 /** The guard speaks of PDFs. */
 function rename(error: unknown): unknown {
   return error instanceof SourceError
-    ? new SourceError(error.failure, error.message.replace(/\bPDF\b/, 'SAF-T file'))
+    ? new SourceError(
+        error.failure,
+        error.message
+          .replace(/\bPDF\b/, 'SAF-T file')
+          .replace('that is not allowed', 'that INVOICEXPRESS_PDF_ORIGINS does not allow'),
+      )
     : error
 }

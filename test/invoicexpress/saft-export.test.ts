@@ -66,7 +66,7 @@ describe('the SAF-T file of a month', () => {
     assertFails(
       t,
       [{ url: `http://192.0.2.1/${secret}.xml` }],
-      ['failed', /^The SAF-T file is at an origin that is not allowed\.$/],
+      ['failed', /^The SAF-T file is at an origin that INVOICEXPRESS_PDF_ORIGINS does not allow\.$/],
     ))
 
   test('is missing in a month without documents', t =>

@@ -34,7 +34,7 @@ export function reconcileCommand(): Command {
   return addSettings(
     new Command('reconcile')
       .description(
-        "List where the payment platform's side of an invoice and its document differ, or a SAF-T file. Changes nothing.",
+        "List where the payment platform's side of an invoice and its document differ, or both and a SAF-T file. Changes nothing.",
       )
       .option('--customer <id>', 'only the invoices of this customer, cus_…')
       .option('--month <month>', 'only those issued in this month, YYYY-MM')

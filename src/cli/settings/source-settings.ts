@@ -80,7 +80,7 @@ export const sourceSettings = {
   INVOICEXPRESS_PDF_ORIGINS: {
     default: usualPdfOrigins,
     meaning:
-      'Allowed sources of the PDFs of certified documents: origins (scheme, host and port), separated by commas; `*.` at the start of a host means its subdomains.',
+      'Allowed sources of the PDFs of certified documents and of SAF-T files: origins (scheme, host and port), separated by commas; `*.` at the start of a host means its subdomains.',
     isSecret: true,
     parse: unless(
       usualPdfOrigins,
