@@ -52,6 +52,8 @@ export const documentRouteNames = [
   'ix_related',
   'ix_qr',
   'ix_qr_file',
+  'ix_saft',
+  'ix_saft_file',
 ] as const
 export type DocumentRouteName = (typeof documentRouteNames)[number]
 

@@ -6,6 +6,7 @@ import type { StripeAccount } from '../stripe/account.ts'
 import { type DifferenceKind, differenceKinds, type Planted, plantDifference } from './differences.ts'
 import { type Change, createLedger, type Ledger, recordOf } from './ledger.ts'
 import { formatDay, type IxClient, type IxDocument, type IxStatus } from './objects.ts'
+import { type PlantedInSaft, plantInSaft, type SaftDifferenceKind } from './saft-differences.ts'
 import { fittingStatus, fittingType, issueAll } from './states.ts'
 
 export interface DocumentOptions {
@@ -38,6 +39,7 @@ export interface DocumentAccount {
   /** The kind of each invoice that is not correctly documented, by its id. */
   readonly states: ReadonlyMap<string, string>
   readonly planted: readonly Planted[]
+  readonly plantedInSaft: readonly PlantedInSaft[]
   /** The simulated clock, in seconds: Stripe's. */
   readonly clock: number
   /**
@@ -57,6 +59,8 @@ export interface DocumentAccount {
   follow(): number
   /** Plants a difference at this invoice, or at any correctly documented one where it fits. Throws when there is none. */
   plant(kind: DifferenceKind, invoiceId?: string): Planted
+  /** Plants a difference in the SAF-T file of a month, YYYY-MM, by default the clock's. Throws when there is no document for it. */
+  plantInSaft(kind: SaftDifferenceKind, month?: string): PlantedInSaft
 }
 
 /** Statuses from which a change is allowed. */
@@ -78,10 +82,12 @@ export function createDocuments(account: StripeAccount, options: DocumentOptions
   const { documents, clients, changes, ofInvoice, random } = ledger
   const states = issueAll(ledger, wanted)
   const planted: Planted[] = []
+  const plantedInSaft: PlantedInSaft[] = []
   /** The index of the first event that was not followed. */
   let followed = account.events.length
 
-  const isOrdinary = (id: string) => !states.has(id) && !planted.some(({ invoice_id }) => invoice_id === id)
+  const isOrdinary = (id: string) =>
+    !states.has(id) && ![...planted, ...plantedInSaft].some(({ invoice_id }) => invoice_id === id)
 
   function create(invoiceId: string): number {
     const invoice = account.invoices.get(invoiceId)
@@ -160,6 +166,7 @@ export function createDocuments(account: StripeAccount, options: DocumentOptions
     changes,
     states,
     planted,
+    plantedInSaft,
     get clock() {
       return account.clock
     },
@@ -193,6 +200,11 @@ export function createDocuments(account: StripeAccount, options: DocumentOptions
     plant(kind, invoiceId) {
       const difference = plantDifference(ledger, kind, isOrdinary, invoiceId)
       planted.push(difference)
+      return difference
+    },
+    plantInSaft(kind, month) {
+      const difference = plantInSaft(ledger, kind, isOrdinary, month)
+      plantedInSaft.push(difference)
       return difference
     },
   }

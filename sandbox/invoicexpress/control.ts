@@ -9,6 +9,7 @@ import {
 } from '../faults.ts'
 import { type DocumentAccount, documentChangeKinds } from './account.ts'
 import { differenceKinds } from './differences.ts'
+import { type SaftDifferenceKind, saftDifferenceKinds } from './saft-differences.ts'
 
 /** The parts of the sandbox that controls change. */
 export interface IxControlled {
@@ -31,8 +32,11 @@ export const ixControls: Record<string, Control<IxControlled>> = {
     return { changed: documents.follow() }
   },
   plant({ documents }, search) {
-    const kind = readChoice(search, 'kind', differenceKinds)
-    return refuse(() => documents.plant(kind, search.get('invoice') ?? undefined))
+    const kind = readChoice(search, 'kind', [...differenceKinds, ...saftDifferenceKinds])
+    const [invoice, month] = ['invoice', 'month'].map(name => search.get(name) ?? undefined)
+    return refuse(() =>
+      isOfSaft(kind) ? documents.plantInSaft(kind, month) : documents.plant(kind, invoice),
+    )
   },
   ready({ finishPdf }, search) {
     const id = search.has('document') ? readNumber(search, 'document', 0) : undefined
@@ -40,4 +44,8 @@ export const ixControls: Record<string, Control<IxControlled>> = {
     finishPdf(id)
     return {}
   },
+}
+
+function isOfSaft(kind: string): kind is SaftDifferenceKind {
+  return saftDifferenceKinds.some(each => each === kind)
 }

@@ -1,5 +1,5 @@
 /** The invoicing system's objects as the wire has them: the fields that the sandbox reads or changes. */
-import { dayOf, isCalendarDay } from '../../src/calendar.ts'
+import { dayIn, dayOf, isCalendarDay } from '../../src/calendar.ts'
 import type { DocumentType } from '../../src/document.ts'
 import { decimalsOf } from '../../src/money.ts'
 
@@ -165,15 +165,23 @@ export function toMajor(amount: number, code: string): number {
   return amount / 10 ** decimalsOf(code)
 }
 
-/** As printed, such as 12.30 Euro. */
-export function formatTotal({ total, currency }: IxDocument): string {
-  const code = Object.keys(currencies).find(code => currencies[code]?.name === currency)
-  return `${total.toFixed(decimalsOf(code ?? 'eur'))} ${currency}`
+/** The code of a document's currency, such as eur. */
+export function codeOf({ currency }: IxDocument): string {
+  return Object.keys(currencies).find(code => currencies[code]?.name === currency) ?? 'eur'
 }
 
-/** dd/mm/yyyy of a moment in seconds, by UTC. */
+/** As printed, such as 12.30 Euro. */
+export function formatTotal(document: IxDocument): string {
+  return `${document.total.toFixed(decimalsOf(codeOf(document)))} ${document.currency}`
+}
+
+const lisbon = dayIn('Europe/Lisbon')
+
+/** dd/mm/yyyy of a moment in seconds, by the clocks of Lisbon. */
 export function formatDay(seconds: number): string {
-  return dayOf(seconds * 1000)
+  // These are never behind UTC, and an hour ahead at most.
+  const isNextDay = seconds % 86_400 >= 82_800
+  return (isNextDay ? lisbon : dayOf)(seconds * 1000)
     .split('-')
     .reverse()
     .join('/')

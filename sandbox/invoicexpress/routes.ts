@@ -8,10 +8,12 @@ import { listDocuments } from './list.ts'
 import { type IxClient, type IxDocument, ixTypes, printedOf } from './objects.ts'
 import type { Pdfs } from './pdfs.ts'
 import { createQrImage } from './qr-image.ts'
+import type { Safts } from './saft.ts'
 
 export interface IxWorld {
   documents: DocumentAccount
   pdfs: Pdfs
+  safts: Safts
   /** The beginning of the addresses of PDFs. */
   address: string
   /** How long a change takes to be seen in lists. */
@@ -95,6 +97,24 @@ export const ixRoutes: readonly IxRoute[] = [
       const document = pdfs.open(Number(id), secret)
       return { status: 200, type: 'image/png', body: createQrImage(String(printedOf(document).atcud)) }
     },
+  },
+  {
+    name: 'ix_saft',
+    path: /^\/api\/export_saft\.json$/,
+    answer({ safts, address }, search) {
+      const path = safts.ask(search.get('year') ?? '', search.get('month') ?? '')
+      return path === null ? jsonAnswer(202, {}) : jsonAnswer(200, { url: `${address}${path}` })
+    },
+  },
+  {
+    name: 'ix_saft_file',
+    path: /^\/saft\/(\d{4}-\d{2})\/(\w+)\.xml$/,
+    isOpen: true,
+    answer: ({ safts }, _search, [month = '', secret = '']) => ({
+      status: 200,
+      type: 'application/xml',
+      body: safts.read(month, secret),
+    }),
   },
 ]
 

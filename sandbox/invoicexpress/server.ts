@@ -9,6 +9,7 @@ import { createErrorWriter, notFound } from './errors.ts'
 import type { IxPage } from './list.ts'
 import { createPdfs } from './pdfs.ts'
 import { type IxRoute, ixRoutes } from './routes.ts'
+import { createSafts } from './saft.ts'
 
 export interface InvoiceXpressOptions extends ServingOptions {
   documents: DocumentAccount
@@ -18,9 +19,9 @@ export interface InvoiceXpressOptions extends ServingOptions {
   ratePerMinute?: number | null
   /** How long a change takes to be seen in lists. */
   lagMs?: number
-  /** Requests of a PDF that are answered with 202. Infinity: until `finishPdf`. */
+  /** Requests of a PDF, or of a month's SAF-T file, that are answered with 202. Infinity: until `finishPdf`. */
   pdfDelay?: number
-  /** How long the address of a PDF is valid. */
+  /** How long the address of a PDF or of a SAF-T file is valid. */
   pdfLifetimeMs?: number
 }
 
@@ -34,7 +35,8 @@ export async function startInvoiceXpressSandbox(
   const faults = createFaults<DocumentFault, DocumentRouteName>(createRandom(seed ^ 0x2545f491))
   faults.setChaos(chaos)
   const pdfs = createPdfs(documents, createRandom(seed ^ 0x510e527f), { delay, lifetimeMs })
-  const world = { documents, pdfs, address: '', lagMs }
+  const safts = createSafts(documents, createRandom(seed ^ 0x6a09e667), { delay, lifetimeMs })
+  const world = { documents, pdfs, safts, address: '', lagMs }
   const isWithinRate = createRateLimit(options.ratePerMinute ?? null, 60_000)
 
   function answer({ url, route, fault }: Call<IxRoute>): Answer {

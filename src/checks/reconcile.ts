@@ -31,7 +31,20 @@ export const differenceKinds = [
   'document_of_unknown_invoice',
   'document_without_invoice',
 ] as const
-export type DifferenceKind = (typeof differenceKinds)[number]
+
+/** Kinds that only a comparison with a SAF-T file finds, beside some of the others. */
+export const saftKinds = [
+  'not_in_store',
+  'not_in_saft',
+  'paid_not_in_saft',
+  'canceled_in_one',
+  'number_differs',
+  'date_differs',
+  'number_twice',
+  'numbers_missing',
+  'saft_totals_differ',
+] as const
+export type DifferenceKind = (typeof differenceKinds)[number] | (typeof saftKinds)[number]
 
 /** The invoice's side and the document's side, null where there is none, and what is wrong. */
 export interface Difference {
@@ -116,7 +129,7 @@ export function describeUnlinked(document: Document, rules: LinkRules): Differen
       }
 }
 
-function invoiceSide(invoice: Invoice | null) {
+export function invoiceSide(invoice: Invoice | null) {
   return {
     customer_id: invoice?.customer_id ?? null,
     customer_name: invoice?.display_name ?? null,
@@ -129,7 +142,7 @@ function invoiceSide(invoice: Invoice | null) {
   }
 }
 
-function documentSide(document: Document | null) {
+export function documentSide(document: Document | null) {
   return {
     document_id: document?.id ?? null,
     document_number: document?.number ?? null,

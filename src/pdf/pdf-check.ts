@@ -6,6 +6,8 @@ import { pdfPassed } from '../telemetry.ts'
 const signatures = {
   'application/pdf': Buffer.from('%PDF-'),
   'image/png': Buffer.from('89504e470d0a1a0a', 'hex'),
+  /** Any: its reader checks it. */
+  '*/*': Buffer.alloc(0),
 }
 export type FileType = keyof typeof signatures
 

@@ -78,6 +78,15 @@ export interface LinkedInvoice extends InvoiceKey {
   client_tax_id: string | null | undefined
 }
 
+/** A document of a span of days, with the invoices that are tied to it. */
+export interface DatedDocument {
+  document: Document
+  /** Whether the system answered often enough that there is no such document. */
+  isGone: boolean
+  client_tax_id: string | null
+  invoices: readonly Invoice[]
+}
+
 export interface Tied {
   documents: number[]
   invoices: string[]
@@ -140,6 +149,12 @@ export interface DocumentReads {
   findClaimants(documents: readonly number[]): Promise<Claimed[]>
   /** Documents that are in force, in the order of their ids, after one of them; of a span of days when one is given. */
   readInForce(after: number, limit: number, days: { from: string; to: string } | null): Promise<Document[]>
+  /** Documents of a span of days, of any status, in the order of their days and ids, after one of them. */
+  readDated(
+    days: { from: string; to: string },
+    after: Pick<Document, 'date' | 'id'> | null,
+    limit: number,
+  ): Promise<DatedDocument[]>
   /** Names of the documents that an invoice claims or is tied to, and of the invoices that came from the payment platform. */
   findTied(wanted: { documents: readonly number[]; invoices: readonly string[] }): Promise<Tied>
   /** All that is known of documents by their references. */

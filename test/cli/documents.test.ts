@@ -8,8 +8,11 @@ import {
   type DocumentOptions,
 } from '../../sandbox/invoicexpress/account.ts'
 import type { DifferenceKind, Planted } from '../../sandbox/invoicexpress/differences.ts'
+import { parseDay } from '../../sandbox/invoicexpress/objects.ts'
+import { type SaftDifferenceKind, saftDifferenceKinds } from '../../sandbox/invoicexpress/saft-differences.ts'
 import { type InvoiceXpressSandbox, startInvoiceXpressSandbox } from '../../sandbox/invoicexpress/server.ts'
 import { createRandom } from '../../sandbox/random.ts'
+import { dayIn, monthOf } from '../../src/calendar.ts'
 import { openWriteStore } from '../../src/store/engines.ts'
 import { campaign } from '../support/campaign.ts'
 import { type Answer, createStoredToken, get, type Outcome } from '../support/cli.ts'
@@ -85,6 +88,22 @@ const kinds: Record<DifferenceKind, string> = {
   several_documents: 'several_documents',
   document_of_unknown_invoice: 'document_of_unknown_invoice',
   document_without_invoice: 'document_without_invoice',
+}
+
+/** The same for what was planted in a SAF-T file, and whether it is listed at its document. */
+const listedAs: Record<SaftDifferenceKind, [kind: string, isAtDocument: boolean][]> = {
+  saft_omitted: [
+    ['not_in_saft', true],
+    ['numbers_missing', false],
+  ],
+  saft_invented: [['not_in_store', false]],
+  saft_canceled: [['canceled_in_one', true]],
+  saft_total: [['total_differs', true]],
+  saft_tax_id: [['tax_id_differs', true]],
+  saft_date: [['date_differs', true]],
+  saft_atcud: [['number_differs', true]],
+  saft_twice: [['number_twice', false]],
+  saft_sum: [['saft_totals_differ', false]],
 }
 
 /** On a busy machine the store may not answer in time: that is told as 503, and who asks may ask again. */
@@ -239,4 +258,38 @@ describe('both systems', { concurrency: 6 }, () => {
       assert.deepEqual((await find('--unlinked')).sort(), [...planted.map(name), ...others].sort())
     })
   }
+
+  it("reconcile --saft fetches the month's file, and finds exactly what is planted in it", async t => {
+    const world = await createWorld(t, engines[0] ?? assert.fail(), 400, { states: 'ordinary' })
+    await world.fill()
+    // The month before the clock's: all of it is there.
+    const month = monthOf(Date.parse(`${monthOf(world.account.clock * 1000)}-01`) - 1)
+    const find = async () => {
+      const { code, stdout, stderr } = await world.look(['reconcile', '--saft', month, '--json'])
+      assert.doesNotMatch(stdout + stderr, new RegExp(`${key}|${world.ix.address}|/saft/`))
+      const lines = stdout.split('\n').filter(Boolean)
+      const found = lines.map(line => JSON.parse(line))
+      return { code, stderr, found: found.map(({ kind, document_id }) => `${document_id} ${kind}`) }
+    }
+    // Paid, issued on the month's last day in Lisbon, and finalized a day later.
+    const dayOf = dayIn('Europe/Lisbon')
+    const late = [...world.documents.documents.values()].flatMap(({ id, reference, date }) => {
+      const invoice = world.account.invoices.get(reference ?? '')
+      const at = invoice?.effective_at ?? invoice?.status_transitions.finalized_at ?? 0
+      const isLate = dayOf(at * 1000).startsWith(month) && !parseDay(date)?.startsWith(month)
+      return isLate && invoice?.status === 'paid' && invoice.customer ? `${id} paid_not_in_saft` : []
+    })
+    const right = await find()
+    assert.deepEqual([right.code, right.found], [late.length === 0 ? 0 : 1, late], right.stderr)
+    assert.match(
+      right.stderr,
+      /^InvoiceXpress is making the SAF-T file of \d{4}-\d\d …\n.*ifferences? in \d{2,} documents of the file/,
+    )
+    const planted = saftDifferenceKinds.map(kind => world.documents.plantInSaft(kind, month))
+    const wrong = await find()
+    const expected = planted.flatMap(({ kind, document_id }) =>
+      listedAs[kind].map(([listed, isAtDocument]) => `${isAtDocument ? document_id : null} ${listed}`),
+    )
+    assert.deepEqual([wrong.code, wrong.found.sort()], [1, [...expected, ...late].sort()], wrong.stderr)
+  })
 })

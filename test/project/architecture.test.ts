@@ -105,7 +105,7 @@ const rules: Record<string, Rule> = {
       ...['src/sync/', 'src/stripe/', 'src/invoicexpress/', 'src/upstream/', 'src/pdf/'],
       'src/metrics/drift-estimate.ts',
     ],
-    packages: ['stripe'],
+    packages: ['stripe', 'sax'],
   },
   'src/metrics/': {
     ours: ['src/telemetry.ts', ...storeSeen],

@@ -33,6 +33,7 @@ import { stripeControls } from '../../sandbox/stripe/control.ts'
 import type { StripeInvoice } from '../../sandbox/stripe/objects.ts'
 import { permissions } from '../../sandbox/stripe/routes.ts'
 import { startStripeSandbox } from '../../sandbox/stripe/server.ts'
+import { dayIn } from '../../src/calendar.ts'
 import { documentTypes } from '../../src/document.ts'
 import { assertOneLine, createCli, isRefused } from '../support/cli.ts'
 import { countBytes, faultEffects } from '../support/faulty-body.ts'
@@ -78,6 +79,8 @@ function takeClock(t: TestContext): (ms: number) => void {
     ahead += ms
   }
 }
+
+const lisbonDayOf = dayIn('Europe/Lisbon')
 
 interface Asked {
   status: number
@@ -217,8 +220,8 @@ describe('the documents', () => {
       }
       count++
       const [{ date } = assert.fail()] = found
-      const day = new Date((invoice.status_transitions.finalized_at ?? 0) * 1000).toISOString()
-      assert.equal(date.split('/').reverse().join('-'), day.slice(0, 10))
+      const finalizedAt = invoice.status_transitions.finalized_at ?? 0
+      assert.equal(date.split('/').reverse().join('-'), lisbonDayOf(finalizedAt * 1000))
       const { ix_state, ix_created_at = '', ix_attempted_at = '' } = invoice.metadata
       assert.equal(ix_state, 'synced')
       for (const moment of [ix_created_at, ix_attempted_at])
@@ -870,6 +873,7 @@ describe('faults of the local InvoiceXpress', () => {
     const { sandbox } = await start(t, { pdfDelay: 0 })
     const [one = assert.fail()] = await listAll(sandbox, 'type[]=Invoice&status[]=settled')
     const { json } = await ask(sandbox, `/api/pdf/${one.id}.json`)
+    const saft = await ask(sandbox, '/api/export_saft.json?year=2026&month=10')
     const paths: Record<DocumentRouteName, string> = {
       ix_list: '/invoices.json',
       ix_document: pathOf(one),
@@ -879,11 +883,13 @@ describe('faults of the local InvoiceXpress', () => {
       ix_related: `/document/${one.id}/related_documents.json`,
       ix_qr: `/api/qr_codes/${one.id}.json`,
       ix_qr_file: new URL((await ask(sandbox, `/api/qr_codes/${one.id}.json`)).json.qr_code.url).pathname,
+      ix_saft: '/api/export_saft.json',
+      ix_saft_file: new URL(saft.json.url).pathname,
     }
     assert.deepEqual(Object.keys(paths).sort(), documentRouteNames.toSorted())
     sandbox.requests.clear()
     const statusOf = async (path: string) => {
-      const answer = await fetch(`${sandbox.address}${path}?api_key=${key}`)
+      const answer = await fetch(`${sandbox.address}${path}?api_key=${key}&year=2026&month=10`)
       await answer.arrayBuffer()
       return answer.status
     }

@@ -1,6 +1,6 @@
 /** Differences as a table, as CSV, or as one JSON object a line. */
 import { styleText } from 'node:util'
-import { type Difference, differenceKinds } from '../../checks/reconcile.ts'
+import { type Difference, differenceKinds, saftKinds } from '../../checks/reconcile.ts'
 import type { Column, ColumnKind, RowWriter, Write } from '../../export/columns.ts'
 import { createCsvWriter } from '../../export/csv.ts'
 import { createLongTable, printable } from '../terminal/table.ts'
@@ -80,10 +80,13 @@ function createTableWriter(dayOf: (moment: number) => string, write: Write): Dif
   }
 }
 
-export function summarize(counts: ReadonlyMap<string, number>, checked: number): string {
+/** `what` was checked, as in "invoice". */
+export function summarize(counts: ReadonlyMap<string, number>, checked: number, what: string): string {
   const total = [...counts.values()].reduce((sum, count) => sum + count, 0)
-  const invoices = `${checked} ${checked === 1 ? 'invoice' : 'invoices'} checked`
-  if (total === 0) return `No differences in ${invoices}.`
-  const kinds = differenceKinds.filter(kind => counts.has(kind)).map(kind => `${counts.get(kind)} ${kind}`)
-  return `${total} ${total === 1 ? 'difference' : 'differences'} in ${invoices}: ${kinds.join(', ')}.`
+  const all = `${checked} ${checked === 1 ? what : what.replace(/^\w+/, '$&s')} checked`
+  if (total === 0) return `No differences in ${all}.`
+  const kinds = [...differenceKinds, ...saftKinds]
+    .filter(kind => counts.has(kind))
+    .map(kind => `${counts.get(kind)} ${kind}`)
+  return `${total} ${total === 1 ? 'difference' : 'differences'} in ${all}: ${kinds.join(', ')}.`
 }

@@ -2,14 +2,16 @@ import { Command, Option } from 'commander'
 import { readBatches, readChecked, readUnlinked } from '../../checks/read-pairs.ts'
 import {
   type Difference,
+  type DifferenceKind,
   describeUnlinked,
   differenceKinds,
   findDifferences,
+  saftKinds,
 } from '../../checks/reconcile.ts'
 import { openOperatorStore } from '../../store/engines.ts'
 import { type OperatorStore, StoreError, type Stream } from '../../store/store.ts'
 import { documentStreams } from '../../stream-names.ts'
-import { linkRulesOf, linkSettings } from '../settings/connections.ts'
+import { invoiceXpressOf, invoiceXpressSettings, linkRulesOf, linkSettings } from '../settings/connections.ts'
 import { addSettings, type Options, readSettings } from '../settings/read-settings.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { createOutput } from '../terminal/output.ts'
@@ -17,16 +19,22 @@ import { createProgress, type Progress } from '../terminal/progress.ts'
 import { formatParagraph } from '../terminal/table.ts'
 import { knownSources } from './known-sources.ts'
 import { createWriter, type Format, formats, summarize } from './reconcile-output.ts'
-import { readScope, type Scope } from './reconcile-scope.ts'
+import type { ReconcileTask } from './reconcile-saft.ts'
+import { type DayFlags, readScope, type Scope } from './reconcile-scope.ts'
 
 const documentNames = documentStreams(knownSources.documents)
 const used = ['DATABASE_URL', 'TIME_ZONE', ...linkSettings] as const
+const usedToFetch = [...invoiceXpressSettings, 'INVOICEXPRESS_PDF_ORIGINS'] as const
+/** The tax authority's days. */
+const saftTimeZone = 'Europe/Lisbon'
+/** Listed on demand only. */
+const unlinkedKinds: readonly DifferenceKind[] = ['document_of_unknown_invoice', 'document_without_invoice']
 
 export function reconcileCommand(): Command {
   return addSettings(
     new Command('reconcile')
       .description(
-        "List where the payment platform's side of an invoice and its document differ. Reads the store only.",
+        "List where the payment platform's side of an invoice and its document differ, or both and a SAF-T file. Changes nothing.",
       )
       .option('--customer <id>', 'only the invoices of this customer, cus_…')
       .option('--month <month>', 'only those issued in this month, YYYY-MM')
@@ -34,6 +42,11 @@ export function reconcileCommand(): Command {
       .option('--to <day>', 'only those issued on this day or earlier')
       .option('--timezone <name>', 'the time zone of these days, such as Europe/Lisbon (default: TIME_ZONE)')
       .option('--unlinked', 'also list documents in force that no invoice is tied to')
+      .option(
+        '--saft <file>',
+        'compare with this SAF-T (PT) file, XML or ZIP; a month, YYYY-MM, is fetched from InvoiceXpress',
+      )
+      .option('--company <tax id>', 'refuse a SAF-T file of another company')
       .addOption(
         new Option(
           '--format <format>',
@@ -43,49 +56,65 @@ export function reconcileCommand(): Command {
           .default('table'),
       )
       .option('--json', 'the same as --format json'),
-    used,
+    [...used, ...usedToFetch],
   )
     .addHelpText(
       'after',
       `
 Kinds: ${differenceKinds.join(', ')}.
 The last two appear only with --unlinked.
+With --saft, days are those of Europe/Lisbon, and there are also: ${saftKinds.join(', ')}.
+Before the file of a month is due, on the 5th of the next: fatura reconcile --saft 2026-10
 Exit code: 0 when there is no difference, 1 when there is one, 2 when it could not be checked.
 In csv and csv-pt, a cell that a spreadsheet would take for a formula begins with an apostrophe.`,
     )
     .action(reconcile)
 }
 
-async function reconcile(options: { format: Format; json?: true; unlinked?: true } & Options): Promise<void> {
+interface Flags extends Options, DayFlags {
+  format: Format
+  json?: true
+  unlinked?: true
+  saft?: string
+  company?: string
+}
+
+async function reconcile(options: Flags): Promise<void> {
   try {
+    const { saft } = options
+    if (saft === undefined) refuseWithoutSaft(options)
+    else refuseBesideSaft(options)
     const settings = readSettings(options, used)
-    const scope = readScope(options, settings.TIME_ZONE)
+    const scope =
+      saft === undefined
+        ? readScope(options, settings.TIME_ZONE)
+        : readScope({ timezone: options.timezone }, saftTimeZone)
     const rules = linkRulesOf(settings, true)
     const store = await openOperatorStore(settings.DATABASE_URL)
-    const progress = createProgress('invoices')
+    const progress = createProgress(saft === undefined ? 'invoices' : 'records')
     try {
       await refuseUnread(store, scope, progress)
       const format = options.json === true ? 'json' : options.format
       const writer = createWriter(format, scope.zone, createOutput(progress))
       const counts = new Map<string, number>()
-      const report = async (difference: Difference) => {
+      const tally = { checked: 0, unlinked: 0 }
+      const task = { store, scope, rules, progress, tally }
+      const connect = () => invoiceXpressOf(readSettings(options, usedToFetch))
+      const differences =
+        saft === undefined
+          ? reconcileInvoices(task)
+          : (await import('./reconcile-saft.ts')).reconcileSaft({ ...options, saft }, connect, task)
+      for await (const difference of differences) {
+        if (unlinkedKinds.includes(difference.kind)) {
+          tally.unlinked++
+          if (!options.unlinked) continue
+        }
         counts.set(difference.kind, (counts.get(difference.kind) ?? 0) + 1)
         await writer.add(difference)
       }
-      const now = Date.now()
-      let checked = 0
-      for await (const { linked, known, claimants } of readChecked(store, scope, rules)) {
-        progress.update('checked', ++checked)
-        for (const difference of findDifferences(linked, known, rules, knownSources.billing, now, claimants))
-          await report(difference)
-      }
-      let unlinked = 0
-      for await (const document of readUnlinked(store, scope, rules)) {
-        unlinked++
-        if (options.unlinked) await report(describeUnlinked(document, rules))
-      }
       await writer.end()
-      print(progress, summarize(counts, checked))
+      const { checked, unlinked } = tally
+      print(progress, summarize(counts, checked, saft === undefined ? 'invoice' : 'document of the file'))
       if (unlinked > 0 && !options.unlinked)
         print(
           progress,
@@ -103,6 +132,30 @@ async function reconcile(options: { format: Format; json?: true; unlinked?: true
     process.exitCode = 2
     throw error
   }
+}
+
+function refuseWithoutSaft({ company }: Flags): void {
+  if (company !== undefined) throw new CliError('--company goes with --saft.')
+}
+
+function refuseBesideSaft({ customer, from, to }: Flags): void {
+  if (customer !== undefined || from !== undefined || to !== undefined)
+    throw new CliError('Use --saft, or --customer, --from and --to, not both: the file has its own days.')
+}
+
+async function* reconcileInvoices({
+  store,
+  scope,
+  rules,
+  progress,
+  tally,
+}: ReconcileTask): AsyncGenerator<Difference> {
+  const now = Date.now()
+  for await (const { linked, known, claimants } of readChecked(store, scope, rules)) {
+    progress.update('checked', ++tally.checked)
+    yield* findDifferences(linked, known, rules, knownSources.billing, now, claimants)
+  }
+  for await (const document of readUnlinked(store, scope, rules)) yield describeUnlinked(document, rules)
 }
 
 const day = 24 * 60 * 60 * 1000

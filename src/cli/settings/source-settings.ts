@@ -80,7 +80,7 @@ export const sourceSettings = {
   INVOICEXPRESS_PDF_ORIGINS: {
     default: usualPdfOrigins,
     meaning:
-      'Allowed origins (scheme, host and port) of the PDFs of documents, separated by commas; `*.` at the start of a host means its subdomains.',
+      'Allowed origins (scheme, host and port) of the PDFs of documents and of SAF-T files, separated by commas; `*.` at the start of a host means its subdomains.',
     isSecret: true,
     parse: unless(
       usualPdfOrigins,

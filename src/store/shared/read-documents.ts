@@ -19,6 +19,7 @@ import type {
 } from '../document-store.ts'
 import type { Db } from './db.ts'
 import { literals } from './literals.ts'
+import { readDated } from './read-dated.ts'
 
 const columns = 'id, body, misses, observed_at'
 const isThere = `misses < ${missesToBelieve}`
@@ -224,6 +225,7 @@ export function documentReads(db: Db): DocumentReads {
       )
       return rows.map(({ body }) => JSON.parse(body) as Document)
     },
+    readDated: (...asked) => readDated(db, ...asked),
     async findTied({ documents, invoices }) {
       const tied = await db.query<{ id: number }>(
         `SELECT claimed_id AS id FROM fatura.links WHERE ${db.isAmong('claimed_id', '$1')}

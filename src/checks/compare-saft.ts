@@ -1,0 +1,132 @@
+/** One document of a SAF-T file against the store's, and the invoice that it certifies. Pure. */
+import { isInForce, printedNumberOf } from '../document.ts'
+import { currencyOf } from '../document-json.ts'
+import type { Invoice } from '../invoice.ts'
+import { isSameTaxId, type LinkRules } from '../linking/link.ts'
+import { writeAmount } from '../money.ts'
+import type { SourceIdentity } from '../sources.ts'
+import { isSameAmount, toMillionths } from './compare-amounts.ts'
+import type { SaftDocument } from './read-saft.ts'
+import {
+  type Difference,
+  type DifferenceKind,
+  describeUnlinked,
+  documentSide,
+  invoiceSide,
+} from './reconcile.ts'
+import { bareAtcud, type Pair, type StoredSide, withoutCode } from './saft-tables.ts'
+
+export function* comparePair(
+  pair: Pair,
+  { rules, platform }: { rules: LinkRules; platform: SourceIdentity },
+): Generator<Difference> {
+  const { filed, stored } = pair
+  if (stored === null) {
+    const detail = `${nameOf(filed)} of ${filed.date} is in the file, and not in the store`
+    return yield describe('not_in_store', filedSide(filed), detail)
+  }
+  const { document, invoice, isGone } = stored
+  const sides = { ...sidesOf(invoice, document), document_number: filed.number }
+  const add = (kind: DifferenceKind, detail: string | null) =>
+    detail === null ? [] : [{ kind, ...sides, detail } satisfies Difference]
+  const status = isGone ? 'deleted' : document.status
+  const isCanceled = filed.status === 'A'
+  if (isCanceled !== (status === 'canceled' || status === 'deleted'))
+    yield* add(
+      'canceled_in_one',
+      `${isCanceled ? 'canceled' : 'in force'} in the file, ${status} in the store`,
+    )
+  yield* add('number_differs', compareNumbers(filed, stored))
+  if (filed.date !== document.date)
+    yield* add('date_differs', `${filed.date} in the file, ${document.date ?? 'none'} on the document`)
+  if (isCanceled || !isInForce(document)) return
+  yield* add('total_differs', compareAmounts(filed, stored, platform))
+  yield* add('tax_id_differs', compareTaxIds(pair.taxId, stored, platform))
+  if (invoice?.status === 'void') yield* add('document_on_void', 'void, but in force in the file')
+  if (stored.isUnlinked) yield { ...describeUnlinked(document, rules), document_number: filed.number }
+}
+
+function compareNumbers(filed: SaftDocument, { document }: StoredSide): string | null {
+  const { series_number = null, atcud = null } = document
+  const isSameNumber = series_number === null || withoutCode(series_number) === withoutCode(filed.number)
+  const isSameAtcud = atcud === null || filed.atcud === null || bareAtcud(atcud) === bareAtcud(filed.atcud)
+  if (isSameNumber && isSameAtcud) return null
+  const printed = nameOf({ number: printedNumberOf(document) ?? 'no number', atcud })
+  return `${nameOf(filed)} in the file, ${printed} on the document`
+}
+
+/** Totals of the file, the document and the invoice: less than a smallest unit apart. */
+function compareAmounts(
+  filed: SaftDocument,
+  { document, invoice }: StoredSide,
+  platform: SourceIdentity,
+): string | null {
+  const { currency, amount } = filed.foreign ?? { currency: 'EUR', amount: filed.gross }
+  const code = currency.toLowerCase()
+  const isSame =
+    (currencyOf(document.currency) ?? code) === code &&
+    isNear(amount, document.total) &&
+    (invoice === null ||
+      (invoice.currency === code && isSameAmount(invoice.total_cents, code, amount) === true))
+  const isSameNet =
+    filed.foreign !== null || !document.before_taxes || isNear(filed.net, document.before_taxes)
+  if (isSame && isSameNet) return null
+  const others = isSame
+    ? [`${filed.net} before taxes in the file`, `${document.before_taxes} on the document`]
+    : [
+        `${amount} ${currency} in the file`,
+        `${document.total} ${document.currency ?? ''} on the document`.replace('  ', ' '),
+        ...(invoice === null
+          ? []
+          : [
+              `${writeAmount(invoice.total_cents, invoice.currency)} ${invoice.currency} at ${platform.name}`,
+            ]),
+      ]
+  return others.join(', ')
+}
+
+/** Whether two decimals are less than a cent apart. */
+export function isNear(one: string, other: string): boolean {
+  const [left, right] = [toMillionths(one), toMillionths(other)]
+  if (left === null || right === null) return false
+  const apart = left - right
+  return apart < 10_000n && apart > -10_000n
+}
+
+/** Portugal's number of an unknown customer. */
+const anonymous = '999999990'
+
+function compareTaxIds(
+  filed: string | null,
+  { client_tax_id, invoice }: StoredSide,
+  platform: SourceIdentity,
+): string | null {
+  const known: [taxId: string, where: string][] = []
+  if (client_tax_id) known.push([client_tax_id, "of the document's client"])
+  if (invoice?.customer_tax_id) known.push([invoice.customer_tax_id, `at ${platform.name}`])
+  const own = filed || anonymous
+  if (known.every(([taxId]) => isSameTaxId(own, taxId))) return null
+  return [`${filed || 'none'} in the file`, ...known.map(([taxId, where]) => `${taxId} ${where}`)].join(', ')
+}
+
+/** A difference that concerns no stored document. */
+export function describe(kind: DifferenceKind, side: Partial<Difference>, detail: string): Difference {
+  return { kind, ...sidesOf(null, null), ...side, detail }
+}
+
+export function sidesOf(invoice: Invoice | null, document: Parameters<typeof documentSide>[0]) {
+  return { ...invoiceSide(invoice), ...documentSide(document) }
+}
+
+function filedSide({ number, status, gross, foreign }: SaftDocument): Partial<Difference> {
+  return {
+    document_number: number,
+    document_status: status,
+    document_currency: foreign?.currency ?? 'EUR',
+    document_total: foreign?.amount ?? gross,
+  }
+}
+
+function nameOf({ number, atcud }: { number: string; atcud: string | null }): string {
+  return atcud === null ? number : `${number} (ATCUD ${bareAtcud(atcud)})`
+}

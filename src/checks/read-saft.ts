@@ -1,0 +1,260 @@
+/** Documents of a SAF-T (PT) file, the tax authority's monthly file, one after the other: a file of any size in constant memory. */
+import sax from 'sax'
+import { isCalendarDay } from '../calendar.ts'
+import { toMillionths } from './compare-amounts.ts'
+import { decodeXml, FileError } from './decode-xml.ts'
+
+export interface SaftHeader {
+  taxId: string
+  company: string
+  /** The first and the last day, YYYY-MM-DD. */
+  from: string
+  to: string
+}
+
+export interface SaftDocument {
+  section: SaftSection
+  /** As printed, such as "FT A/123". */
+  number: string
+  /** Null where the file has none. */
+  atcud: string | null
+  /** Such as FT, or RG of a receipt. */
+  type: string
+  /** N: normal; A: canceled; S, R and F: self-billed, summarized, billed by another document. */
+  status: string
+  date: string
+  customer: string
+  /** Decimals in euros. */
+  net: string
+  gross: string
+  /** The total in the document's own currency, where it is not the euro. */
+  foreign: { currency: string; amount: string } | null
+}
+
+/** A section's own figures, and those of its documents. Amounts are in millionths. */
+export interface SaftTotals {
+  section: SaftSection
+  declared: Record<TotalName, string>
+  counted: { entries: number; debit: bigint; credit: bigint }
+}
+
+type TotalName = 'NumberOfEntries' | 'TotalDebit' | 'TotalCredit'
+export type SaftSection = 'SalesInvoices' | 'Payments'
+
+export type SaftPart =
+  | { kind: 'header'; header: SaftHeader }
+  | { kind: 'customer'; id: string; taxId: string }
+  | { kind: 'document'; document: SaftDocument }
+  | { kind: 'totals'; totals: SaftTotals }
+
+/** The header comes first, customers before documents. Throws a `FileError`. */
+export async function* readSaft(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<SaftPart> {
+  const parts: SaftPart[] = []
+  const parser = createParser(part => parts.push(part))
+  for await (const text of decodeXml(bytes)) {
+    parser.write(text)
+    yield* parts.splice(0)
+  }
+  parser.end()
+  yield* parts.splice(0)
+}
+
+const namespace = 'urn:OECD:StandardAuditFile-Tax:PT_'
+const deepest = 32
+const longestText = 255
+
+/** The element of each record, and its fields: paths below the root, and below the record. */
+const records: Record<string, readonly string[]> = {
+  '/Header': ['TaxRegistrationNumber', 'CompanyName', 'StartDate', 'EndDate'],
+  '/MasterFiles/Customer': ['CustomerID', 'CustomerTaxID'],
+  '/SourceDocuments/SalesInvoices/Invoice': documentFields('InvoiceNo', 'Invoice', 'InvoiceDate'),
+  '/SourceDocuments/Payments/Payment': documentFields('PaymentRefNo', 'Payment', 'TransactionDate'),
+}
+
+function documentFields(number: string, kind: string, date: string): string[] {
+  return [
+    ...[number, 'ATCUD', `DocumentStatus/${kind}Status`, date, `${kind}Type`, 'CustomerID'],
+    ...['DocumentTotals/NetTotal', 'DocumentTotals/GrossTotal'],
+    ...['DocumentTotals/Currency/CurrencyCode', 'DocumentTotals/Currency/CurrencyAmount'],
+  ]
+}
+
+const sections: Record<string, SaftSection> = {
+  '/SourceDocuments/SalesInvoices': 'SalesInvoices',
+  '/SourceDocuments/Payments': 'Payments',
+}
+const totalNames: readonly TotalName[] = ['NumberOfEntries', 'TotalDebit', 'TotalCredit']
+
+/** Every element whose text is read. */
+const wanted = new Set([
+  ...Object.entries(records).flatMap(([record, fields]) => fields.map(field => `${record}/${field}`)),
+  ...Object.keys(sections).flatMap(section => totalNames.map(name => `${section}/${name}`)),
+  ...Object.keys(records).flatMap(record => [`${record}/Line/DebitAmount`, `${record}/Line/CreditAmount`]),
+])
+
+interface Parser {
+  write(text: string): void
+  end(): void
+}
+
+/** Entities of XML alone: those of HTML are none. */
+const options: sax.SAXOptions & { strictEntities: true } = { strictEntities: true }
+
+function createParser(emit: (part: SaftPart) => void): Parser {
+  const parser = sax.parser(true, options)
+  /** Paths of the open elements, below the root. */
+  const open: string[] = []
+  let isHeaderRead = false
+  let isEnding = false
+  let text: string | null = null
+  let fields = new Map<string, string>()
+  let lines = { debit: 0n, credit: 0n }
+  let totals = noTotals('SalesInvoices')
+
+  function finish(record: string): void {
+    if (record === '/Header') {
+      emit({ kind: 'header', header: readHeader(fields) })
+      isHeaderRead = true
+    } else if (!isHeaderRead) throw new FileError('is not a SAF-T (PT) file: it does not begin with a Header')
+    else if (record === '/MasterFiles/Customer')
+      emit({
+        kind: 'customer',
+        id: fields.get('CustomerID') ?? '',
+        taxId: fields.get('CustomerTaxID') ?? '',
+      })
+    else {
+      const document = readDocument(totals.section, fields)
+      totals.counted.entries++
+      // Canceled documents, and those that another one bills, are no part of the amounts.
+      if (document.status !== 'A' && document.status !== 'F') {
+        totals.counted.debit += lines.debit
+        totals.counted.credit += lines.credit
+      }
+      emit({ kind: 'document', document })
+    }
+    fields = new Map()
+    lines = { debit: 0n, credit: 0n }
+  }
+
+  function keep(path: string, value: string): void {
+    const section = path.slice(0, path.lastIndexOf('/'))
+    const name = path.slice(section.length + 1)
+    if (section in sections) totals.declared[name as TotalName] = value
+    else if (section.endsWith('/Line')) {
+      const amount = toMillionths(value)
+      if (amount === null) throw new FileError(`is not a SAF-T (PT) file: its ${name} is no amount`)
+      lines[name === 'DebitAmount' ? 'debit' : 'credit'] += amount
+    } else {
+      const record = Object.keys(records).find(record => path.startsWith(`${record}/`)) ?? ''
+      fields.set(path.slice(record.length + 1), value)
+    }
+  }
+
+  parser.onopentag = ({ name, attributes }) => {
+    const [prefix, local] = splitName(name)
+    const parent = open.at(-1)
+    if (parent === undefined) {
+      if (isEnding) throw new FileError('is not well-formed XML: it has two roots')
+      checkRoot(local, String(attributes[prefix === '' ? 'xmlns' : `xmlns:${prefix}`] ?? ''))
+    }
+    if (open.length === deepest)
+      throw new FileError('is not a SAF-T (PT) file: its elements are nested too deep')
+    const path = parent === undefined ? '' : `${parent}/${local}`
+    open.push(path)
+    const section = sections[path]
+    if (section !== undefined) totals = noTotals(section)
+    text = wanted.has(path) ? '' : null
+  }
+  parser.ontext = parser.oncdata = piece => {
+    if (text !== null && text.length <= longestText) text += piece
+  }
+  parser.onclosetag = () => {
+    const path = open.pop() ?? ''
+    if (text !== null) keep(path, text.trim().slice(0, longestText))
+    text = null
+    if (path in records) finish(path)
+    if (path in sections) emit({ kind: 'totals', totals })
+    if (path === '') isEnding = true
+  }
+  // Entities are defined there, and a SAF-T file has none.
+  parser.ondoctype = () => {
+    throw new FileError('is not a SAF-T (PT) file: it has a document type declaration')
+  }
+  parser.onerror = ({ message }) => {
+    const [reason = ''] = message.split('\n')
+    if (/^Unclosed|^Unexpected end/.test(reason))
+      throw new FileError(`is cut off: it ends within ${open.at(-1)?.split('/').at(-1) || 'AuditFile'}`)
+    throw new FileError(
+      open.length === 0 && !isEnding
+        ? 'is not a SAF-T (PT) file: it is not XML'
+        : `is not well-formed XML, at line ${parser.line + 1}`,
+    )
+  }
+  return {
+    write: piece => parser.write(piece),
+    end() {
+      parser.close()
+      if (!isEnding) throw new FileError('is not a SAF-T (PT) file: it is empty')
+      if (!isHeaderRead) throw new FileError('is not a SAF-T (PT) file: it has no Header')
+    },
+  }
+}
+
+function noTotals(section: SaftSection): SaftTotals {
+  const declared = { NumberOfEntries: '', TotalDebit: '', TotalCredit: '' }
+  return { section, declared, counted: { entries: 0, debit: 0n, credit: 0n } }
+}
+
+function splitName(name: string): [prefix: string, local: string] {
+  const colon = name.indexOf(':')
+  return [name.slice(0, Math.max(colon, 0)), name.slice(colon + 1)]
+}
+
+function checkRoot(local: string, uri: string): void {
+  if (uri.startsWith(namespace) && local === 'AuditFile') return
+  const found = `its root is ${local.slice(0, 40)}${uri && ` of ${uri.slice(0, 80)}`}`
+  throw new FileError(
+    /StandardAuditFile/i.test(uri)
+      ? `is a SAF-T file of another country than Portugal: ${found}`
+      : `is not a SAF-T (PT) file: ${found}`,
+  )
+}
+
+function readHeader(fields: ReadonlyMap<string, string>): SaftHeader {
+  const header = {
+    taxId: fields.get('TaxRegistrationNumber') ?? '',
+    company: fields.get('CompanyName') ?? '',
+    from: fields.get('StartDate') ?? '',
+    to: fields.get('EndDate') ?? '',
+  }
+  if (!isCalendarDay(header.from) || !isCalendarDay(header.to) || header.taxId === '')
+    throw new FileError('is not a SAF-T (PT) file: its Header has no company or no days')
+  return header
+}
+
+function readDocument(section: SaftSection, fields: ReadonlyMap<string, string>): SaftDocument {
+  const isSale = section === 'SalesInvoices'
+  const kind = isSale ? 'Invoice' : 'Payment'
+  const need = (name: string) => {
+    const value = fields.get(name)
+    if (!value) throw new FileError(`is not a SAF-T (PT) file: it has a document without ${name}`)
+    return value
+  }
+  const atcud = fields.get('ATCUD') ?? ''
+  const currency = fields.get('DocumentTotals/Currency/CurrencyCode')
+  return {
+    section,
+    number: need(isSale ? 'InvoiceNo' : 'PaymentRefNo'),
+    // Series older than the code have this in its place.
+    atcud: atcud === '' || atcud === '0' ? null : atcud,
+    type: need(`${kind}Type`),
+    status: need(`DocumentStatus/${kind}Status`),
+    date: need(isSale ? 'InvoiceDate' : 'TransactionDate'),
+    customer: fields.get('CustomerID') ?? '',
+    net: need('DocumentTotals/NetTotal'),
+    gross: need('DocumentTotals/GrossTotal'),
+    foreign: currency
+      ? { currency, amount: fields.get('DocumentTotals/Currency/CurrencyAmount') ?? '' }
+      : null,
+  }
+}

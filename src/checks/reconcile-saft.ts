@@ -1,0 +1,173 @@
+/** A month's SAF-T file, which the tax authority gets, against the store: its documents, and the invoices that they certify. */
+import { dayMs, dayOf } from '../calendar.ts'
+import { printedNumberOf } from '../document.ts'
+import type { Invoice } from '../invoice.ts'
+import { invoiceIdOf, type LinkRules } from '../linking/link.ts'
+import { writeAmount } from '../money.ts'
+import type { SourceIdentity } from '../sources.ts'
+import type { OperatorStore } from '../store/store.ts'
+import { comparePair, describe, isNear, sidesOf } from './compare-saft.ts'
+import type { SaftHeader, SaftPart, SaftTotals } from './read-saft.ts'
+import type { Difference } from './reconcile.ts'
+import { createSaftTables, type SaftTables } from './saft-tables.ts'
+
+export interface SaftComparison {
+  store: OperatorStore
+  rules: LinkRules
+  platform: SourceIdentity
+  /** Beginning of a day in the tax authority's time zone, in milliseconds. */
+  startOf(day: string): number
+  /** Throws when the file is not the wanted one. */
+  checkHeader(header: SaftHeader): void
+  /** `done` counts documents, or invoices, of a step. */
+  onProgress(step: string, done: number): void
+  /** Called once the file was read to its end, with the number of its documents. */
+  onRead(documents: number): void
+}
+
+/** Documents that carry another day in the store may lie so far outside of the file's days. */
+const marginMs = 31 * dayMs
+const batchSize = 500
+
+export async function* compareWithSaft(
+  parts: AsyncIterable<SaftPart>,
+  comparison: SaftComparison,
+): AsyncGenerator<Difference> {
+  const tables = createSaftTables()
+  try {
+    const { days, totals } = await fillFiled(parts, tables, comparison)
+    await fillStored(days, tables, comparison)
+    tables.match()
+    let done = 0
+    for (const pair of tables.readPairs()) {
+      comparison.onProgress('compared', ++done)
+      yield* comparePair(pair, comparison)
+    }
+    for (const { document, invoice } of tables.readUnfiled())
+      yield {
+        kind: 'not_in_saft',
+        ...sidesOf(invoice, document),
+        document_number: printedNumberOf(document),
+        detail: `document ${document.id} of ${document.date} is ${document.status}, and not in the file`,
+      }
+    yield* findPaid(days, tables, comparison)
+    for (const { number, times } of tables.readTwice())
+      yield describe('number_twice', { document_number: number }, `${times} times in the file`)
+    for (const { series, from, to } of tables.readGaps())
+      yield describe(
+        'numbers_missing',
+        { document_number: `${series}/${from}` },
+        from === to ? 'missing in its series' : `missing in its series, with all up to ${series}/${to}`,
+      )
+    for (const each of totals) yield* compareTotals(each)
+  } finally {
+    tables.close()
+  }
+}
+
+interface Days {
+  from: string
+  to: string
+}
+
+async function fillFiled(
+  parts: AsyncIterable<SaftPart>,
+  tables: SaftTables,
+  { checkHeader, onProgress, onRead }: SaftComparison,
+): Promise<{ days: Days; totals: SaftTotals[] }> {
+  const totals: SaftTotals[] = []
+  let days: Days = { from: '', to: '' }
+  let documents = 0
+  for await (const part of parts) {
+    if (part.kind === 'document') {
+      tables.addFiled(part.document)
+      onProgress('read from the file', ++documents)
+    } else if (part.kind === 'customer') tables.addCustomer(part.id, part.taxId)
+    else if (part.kind === 'totals') totals.push(part.totals)
+    else {
+      checkHeader(part.header)
+      days = part.header
+    }
+  }
+  onRead(documents)
+  return { days, totals }
+}
+
+async function fillStored(days: Days, tables: SaftTables, { store, rules, onProgress }: SaftComparison) {
+  const near = { from: dayOf(Date.parse(days.from) - marginMs), to: dayOf(Date.parse(days.to) + marginMs) }
+  let after: Parameters<OperatorStore['readDated']>[1] = null
+  for (let done = 0; ; onProgress('read from the store', done)) {
+    const batch = await store.readDated(near, after, batchSize)
+    const referenced = batch.flatMap(({ document }) => invoiceIdOf(document.reference, rules) ?? [])
+    const tied = await store.findTied({
+      documents: batch.map(({ document }) => document.id),
+      invoices: referenced,
+    })
+    const [documents, invoices] = [new Set(tied.documents), new Set<string | null>(tied.invoices)]
+    for (const {
+      invoices: [invoice = null],
+      ...dated
+    } of batch) {
+      const { id, date, status, reference } = dated.document
+      const isUnlinked = !documents.has(id) && !invoices.has(invoiceIdOf(reference, rules))
+      const isWithin = date !== null && date >= days.from && date <= days.to
+      const isIssued = status !== 'draft' && status !== 'deleted' && !dated.isGone
+      tables.addStored({ ...dated, invoice, isUnlinked }, isWithin && isIssued)
+    }
+    done += batch.length
+    if (batch.length < batchSize) return
+    after = batch.at(-1)?.document ?? null
+  }
+}
+
+/** Invoices of these days that are paid, and whose document is in another month's file or in none. */
+async function* findPaid(
+  days: Days,
+  tables: SaftTables,
+  { store, startOf, onProgress }: SaftComparison,
+): AsyncGenerator<Difference> {
+  let done = 0
+  const walk = {
+    customers: null,
+    withLines: false,
+    status: 'paid',
+    issued_from: startOf(days.from),
+    issued_before: startOf(dayOf(Date.parse(days.to) + dayMs)),
+  } as const
+  for await (const batch of store.walkInvoices(walk))
+    for (const { summary } of batch) {
+      onProgress('checked', ++done)
+      const invoice = JSON.parse(summary) as Invoice
+      const { ix_id, ix_sync_state } = invoice
+      // One that the file should have is listed as such.
+      if (
+        ix_sync_state === 'ignored' ||
+        (ix_id !== null && (tables.isFiled(ix_id) || tables.isExpected(ix_id)))
+      )
+        continue
+      yield {
+        kind: 'paid_not_in_saft',
+        ...sidesOf(invoice, null),
+        document_id: ix_id,
+        document_status: invoice.ix_status,
+        detail: `paid, and ${ix_id === null ? 'there is no document' : `document ${ix_id} is not of these days`}`,
+      }
+    }
+}
+
+function* compareTotals({ section, declared, counted }: SaftTotals): Generator<Difference> {
+  const wrong = []
+  if (Number(declared.NumberOfEntries) !== counted.entries)
+    wrong.push(
+      `NumberOfEntries is ${declared.NumberOfEntries || 'missing'}, and there are ${counted.entries}`,
+    )
+  for (const [name, amount] of [
+    ['TotalDebit', counted.debit],
+    ['TotalCredit', counted.credit],
+  ] as const) {
+    const sum = writeAmount(Number(amount / 10_000n), 'eur')
+    if (!isNear(declared[name], sum))
+      wrong.push(`${name} is ${declared[name] || 'missing'}, and the lines’ sum ${sum}`)
+  }
+  if (wrong.length > 0) yield describe('saft_totals_differ', {}, `${section}: ${wrong.join('; ')}`)
+}

@@ -1,0 +1,101 @@
+/** The SAF-T file of a reconciliation: of a path, or of a month, as InvoiceXpress exports it. */
+import { createReadStream } from 'node:fs'
+import { stat } from 'node:fs/promises'
+import { lastDayOf } from '../../calendar.ts'
+import { FileError } from '../../checks/decode-xml.ts'
+import { readSaft, type SaftHeader } from '../../checks/read-saft.ts'
+import type { Difference } from '../../checks/reconcile.ts'
+import { compareWithSaft } from '../../checks/reconcile-saft.ts'
+import type { InvoiceXpressOptions } from '../../invoicexpress/client.ts'
+import { openSaftExport } from '../../invoicexpress/saft-export.ts'
+import type { LinkRules } from '../../linking/link.ts'
+import { SourceError } from '../../sources.ts'
+import type { OperatorStore } from '../../store/store.ts'
+import { CliError } from '../terminal/cli-error.ts'
+import { movingLine } from '../terminal/moving-line.ts'
+import type { Progress } from '../terminal/progress.ts'
+import { printable } from '../terminal/table.ts'
+import { knownSources } from './known-sources.ts'
+import { readDays, type Scope } from './reconcile-scope.ts'
+
+interface SaftFlags {
+  saft: string
+  month?: string | undefined
+  company?: string | undefined
+}
+
+export interface ReconcileTask {
+  store: OperatorStore
+  scope: Scope
+  rules: LinkRules
+  progress: Progress
+  /** Number of things that were checked so far. */
+  tally: { checked: number }
+}
+
+/** Differences with the file that the flags name. `connect` gives access to InvoiceXpress; null when there is no key. */
+export async function* reconcileSaft(
+  { saft, company, ...flags }: SaftFlags,
+  connect: () => InvoiceXpressOptions | null,
+  { store, scope, rules, progress, tally }: ReconcileTask,
+): AsyncGenerator<Difference> {
+  const isMonth = /^\d{4}-\d{2}$/.test(saft)
+  const month = isMonth ? saft : flags.month
+  readDays({ month })
+  try {
+    const bytes = isMonth ? await fetchFile(saft, connect()) : await openFile(saft)
+    yield* compareWithSaft(readSaft(bytes), {
+      ...{ store, rules, platform: knownSources.billing, startOf: scope.zone.startOf },
+      checkHeader: header => checkHeader(header, month, company),
+      onProgress: progress.update,
+      onRead(documents) {
+        tally.checked = documents
+      },
+    })
+  } catch (error) {
+    const name = isMonth ? `The SAF-T file of ${knownSources.documents.name}` : saft
+    if (error instanceof FileError)
+      throw new CliError(printable(`${name} ${error.message}.`), { cause: error })
+    if (error instanceof SourceError)
+      throw new CliError(`${error.message.replace(/\.$/, '')}.`, { cause: error })
+    throw error
+  }
+}
+
+function checkHeader(
+  { from, to, taxId, company }: SaftHeader,
+  month: string | undefined,
+  wanted: string | undefined,
+): void {
+  if (wanted !== undefined && taxId !== wanted)
+    throw new FileError(`is of another company: ${company} (${taxId}), not ${wanted}`)
+  if (month !== undefined && (from !== `${month}-01` || to !== lastDayOf(month)))
+    throw new FileError(`is of other days: ${from} to ${to}, not ${month}`)
+}
+
+async function openFile(path: string): Promise<AsyncIterable<Uint8Array>> {
+  const found = await stat(path).catch(() => null)
+  if (found === null) throw new CliError(`There is no file ${printable(path)}; a month is written YYYY-MM.`)
+  if (found.isDirectory()) throw new CliError(`${printable(path)} is a folder; give a SAF-T file.`)
+  return createReadStream(path, { highWaterMark: 256 * 1024 })
+}
+
+async function fetchFile(
+  month: string,
+  options: InvoiceXpressOptions | null,
+): Promise<AsyncIterable<Uint8Array>> {
+  if (options === null)
+    throw new CliError(
+      'INVOICEXPRESS_API_KEY must be set to fetch the SAF-T file of a month; or give the file.',
+    )
+  const source = knownSources.documents.name
+  try {
+    return await openSaftExport(options, month, seconds => {
+      const text = `${source} is making the SAF-T file of ${month} …`
+      if (movingLine.canMove) movingLine.draw(`${text} ${seconds} s`)
+      else if (seconds === 0) movingLine.print(`${text}\n`)
+    })
+  } finally {
+    movingLine.clear()
+  }
+}
