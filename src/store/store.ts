@@ -5,6 +5,7 @@
  */
 import type { Claim } from '../document.ts'
 import type { InvoiceKey, InvoiceRecord, InvoiceSum } from '../invoice.ts'
+import type { ChangeReads, ChangeWrites } from './change-store.ts'
 import type { ConnectorReads, ConnectorWrites, LeaseWrites } from './connector-store.ts'
 import type { ContentsReads, ContentsWrites } from './contents.ts'
 import type { DocumentReads, DocumentWrites } from './document-store.ts'
@@ -142,7 +143,7 @@ export interface NodeState {
   isAsked: boolean
 }
 
-export interface ReadStore {
+export interface ReadStore extends ChangeReads {
   listInvoices(query: InvoiceQuery): Promise<InvoicePage>
   readSums(customerId: string): Promise<CustomerSums>
   readSnapshot(customerId: string): Promise<Snapshot>
@@ -164,7 +165,7 @@ export interface ReadStore {
 }
 
 /** All that is written within one transaction: committed together, or not at all. */
-export interface WriteTransaction extends DocumentWrites, ConnectorWrites, ContentsWrites {
+export interface WriteTransaction extends DocumentWrites, ConnectorWrites, ContentsWrites, ChangeWrites {
   /**
    * Inserts or replaces each record whole, its lines included; returns how many differed from the stored ones. What was
    * observed later stays as it is: `observedAt` is the stamp of the moment before the source was asked, of all records or
@@ -182,7 +183,7 @@ export interface WriteTransaction extends DocumentWrites, ConnectorWrites, Conte
   saveSuccess(stream: string, at: number): Promise<void>
 }
 
-export interface OperatorStore extends DocumentReads, ConnectorReads, ContentsReads {
+export interface OperatorStore extends DocumentReads, ConnectorReads, ContentsReads, ChangeReads {
   /** Records of every customer, in the order of their keys, from the first one after a key. */
   readInvoices(after: InvoiceKey | null, limit: number): Promise<StoredRecord[]>
   /**

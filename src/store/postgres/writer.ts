@@ -1,3 +1,4 @@
+import { changeWrites } from '../shared/changes.ts'
 import { connectorWrites, leaseWrites } from '../shared/connector-state.ts'
 import { contentsWrites } from '../shared/contents.ts'
 import { keyWrites } from '../shared/keys.ts'
@@ -49,6 +50,7 @@ function writesOf({ client, counting, shared }: Writing): WriteTransaction {
     ...invoices,
     ...documentWrites(db, shared),
     ...connectorWrites(db),
+    ...changeWrites(db),
     // How long its statements are depends on what is copied: none is worth keeping.
     ...contentsWrites(createDb(client), invoices),
   }

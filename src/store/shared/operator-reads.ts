@@ -9,7 +9,9 @@ import { invoiceReads } from './read-invoices.ts'
 import { sharedReads } from './shared-rows.ts'
 import { tokenReads } from './tokens.ts'
 
-export function operatorReads(db: Db): Omit<OperatorStore, 'walkInvoices' | 'checkCounts' | 'close'> {
+export function operatorReads(
+  db: Db,
+): Omit<OperatorStore, 'walkInvoices' | 'checkCounts' | 'readChanges' | 'close'> {
   return {
     ...documentReads(db),
     ...connectorReads(db),

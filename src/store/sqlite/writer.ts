@@ -1,3 +1,4 @@
+import { changeReads, changeWrites } from '../shared/changes.ts'
 import { connectorWrites, leaseWrites } from '../shared/connector-state.ts'
 import { contentsWrites } from '../shared/contents.ts'
 import { keyWrites } from '../shared/keys.ts'
@@ -18,6 +19,7 @@ import { translate } from './failures.ts'
 import { toRow } from './invoice-row.ts'
 import { checkSchema, schema } from './migrations.ts'
 import { createTurns, eachCustomer } from './operator.ts'
+import { feedStatements } from './read-changes.ts'
 import { recounts } from './recount.ts'
 import { createDb } from './shared-db.ts'
 import { beginWriting } from './wait-for-lock.ts'
@@ -65,6 +67,7 @@ export async function openSqliteWriter(path: string, wait: LockWait = {}): Promi
       ...writes,
       ...documentWrites(shared, rows),
       ...connectorWrites(shared),
+      ...changeWrites(shared),
       ...contentsWrites(shared, writes),
     }
   }
@@ -75,8 +78,8 @@ export async function openSqliteWriter(path: string, wait: LockWait = {}): Promi
       db.checkPlace()
       // Rows that are written by another version's rules would be wrong for all who read them.
       if (version.get()?.user_version !== schema.migrations.length) checkSchema(db, path)
-      counts.begin()
       const rows = gatherSharedRows()
+      counts.begin(rows)
       const result = await work(writesOf(rows))
       translate(path, counts.flush)
       for (const { sql, values } of rows.statements(freshness)) await shared.query(sql, ...values)
@@ -112,6 +115,7 @@ export async function openSqliteWriter(path: string, wait: LockWait = {}): Promi
 
   return {
     ...operatorReads(shared),
+    ...changeReads(feedStatements(shared)),
     transaction: transact,
     walkInvoices: walk => walkSqlite(path, walk),
     checkCounts: onProgress => checkEach(null, onProgress),
