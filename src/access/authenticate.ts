@@ -144,7 +144,12 @@ export function createAuthenticate({
 const nowhere: FindAddress = () => ''
 
 function createGrant({ id, every_customer }: TokenRecord, covers: CoversCustomer): Grant {
-  return { token_id: id, invoice_id: null, mayRead: customerId => every_customer || covers(id, customerId) }
+  return {
+    token_id: id,
+    invoice_id: null,
+    every_customer,
+    mayRead: customerId => every_customer || covers(id, customerId),
+  }
 }
 
 /** The scheme as a whole: what may be part of a scheme's name (RFC 9110, section 5.6.2) does not follow it. */

@@ -7,6 +7,7 @@ export interface Grant {
   token_id: string
   /** The only invoice that may be read; null when all of the customer's may. */
   invoice_id: string | null
+  every_customer: boolean
   /** A promise only when the store has to be asked. */
   mayRead(customerId: string): boolean | Promise<boolean>
 }

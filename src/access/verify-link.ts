@@ -53,6 +53,7 @@ export function createVerifyLink({ publicUrl, findKey, coversCustomer, now }: Li
       grant: {
         token_id: `${kid}:${sub}`,
         invoice_id: invoice ?? null,
+        every_customer: false,
         mayRead: customerId => customerId === sub,
       },
       expires_at: endOf({ exp }),

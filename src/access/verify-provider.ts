@@ -43,6 +43,7 @@ export function createVerifyProvider(options: ProviderOptions, keys: KeySet, now
       grant: {
         token_id: nameBearer(issuer, claims.sub ?? text),
         invoice_id: null,
+        every_customer: false,
         mayRead: customerId => customers.has(customerId),
       },
       expires_at: endOf(claims),

@@ -23,7 +23,10 @@ export interface AuthOptions {
   identity?: Identity
 }
 
-/** Guards every route of `scope`: a good token, within its rate, valid for the customer and the invoice in the path. */
+/**
+ * Guards every route of `scope`: a good token, within its rate, valid for the customer and the invoice in the path; for all
+ * customers where the path names none.
+ */
 export function guardCustomerRoutes(scope: FastifyInstance, options: AuthOptions): void {
   const { authenticate, addressOf, rateLimit, identity } = options
   const takeTurn = rateLimit === null ? null : limitTurns(rateLimit)
@@ -32,7 +35,8 @@ export function guardCustomerRoutes(scope: FastifyInstance, options: AuthOptions
   function admit(request: FastifyRequest, reply: FastifyReply, grant: Grant): undefined | Promise<void> {
     request.grant = grant
     takeTurn?.(grant, reply)
-    const { customerId, invoiceId = null } = request.params as { customerId: string; invoiceId?: string }
+    const { customerId, invoiceId = null } = request.params as { customerId?: string; invoiceId?: string }
+    if (customerId === undefined) return checkAllCustomers(grant)
     const mayRead = grant.mayRead(customerId)
     if (mayRead instanceof Promise) return mayRead.then(may => checkScope(grant, may, customerId, invoiceId))
     checkScope(grant, mayRead, customerId, invoiceId)
@@ -64,10 +68,18 @@ export function guardCustomerRoutes(scope: FastifyInstance, options: AuthOptions
 
 function checkScope(grant: Grant, mayRead: boolean, customerId: string, invoiceId: string | null): void {
   // An id of the wrong form belongs to nobody; the route's schema refuses it with a better reason.
-  if (!mayRead && isCustomerId(customerId))
-    throw new ApiError('insufficient_scope', 'The access token is not valid for this customer.')
+  if (isCustomerId(customerId)) checkCustomer(mayRead)
   if (!mayReadInvoice(grant, invoiceId))
     throw new ApiError('insufficient_scope', 'The access token is valid for one invoice alone.')
+}
+
+export function checkCustomer(mayRead: boolean): void {
+  if (!mayRead) throw new ApiError('insufficient_scope', 'The access token is not valid for this customer.')
+}
+
+export function checkAllCustomers({ every_customer }: Grant): undefined {
+  if (!every_customer)
+    throw new ApiError('insufficient_scope', 'The access token is not valid for all customers.')
 }
 
 /** The store is not asked: whether another invoice exists makes no difference. */

@@ -3,6 +3,7 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from '@pro
 import type { ReadStore } from '../store/store.ts'
 import {
   breakerTurned,
+  changeWaiting,
   pdfPassed,
   requestEnded,
   requestShed,
@@ -63,7 +64,7 @@ function countRequests(registers: Registry[]): void {
   })
   const seconds = new Histogram({
     name: 'fatura_http_request_seconds',
-    help: 'Duration of answers, by route, from the request to the last byte.',
+    help: 'Duration of answers, by route, from the request to the last byte, without waits for a change.',
     labelNames: ['route'],
     buckets: requestBounds,
     registers,
@@ -79,6 +80,12 @@ function countRequests(registers: Registry[]): void {
     registers,
   })
   requestShed.subscribe(() => shed.inc())
+  const waiting = new Gauge({
+    name: 'fatura_changes_waiting',
+    help: 'Requests that wait for a change.',
+    registers,
+  })
+  changeWaiting.subscribe(change => waiting.inc(change))
   const bytes = new Counter({
     name: 'fatura_pdf_bytes_total',
     help: 'Bytes of PDFs that were passed on from upstream systems.',

@@ -175,6 +175,7 @@ export async function fillStore(
     rules: { ...usualRules, isConnected: invoiceXpress !== null },
     keys: usualKeys,
     webhooks: null,
+    changesKeptMs: 86_400_000,
     log: pino({ level: 'silent' }),
     signal: new AbortController().signal,
   })

@@ -7,6 +7,7 @@ import { accessSettings } from './access-settings.ts'
 import { pageSettings } from './page-settings.ts'
 import {
   parseClaimText,
+  parseDays,
   parseDurationMs,
   parseKeySetUrl,
   parseMatch,
@@ -141,6 +142,13 @@ export const settings = {
     parse: unless('off', parseRateLimit),
   },
   ...pageSettings,
+  CHANGES_KEPT_DAYS: {
+    default: '90',
+    flag: '--changes-kept-days <days>',
+    commands: ['up', 'sync'],
+    meaning: 'Number of days for which [changes](api.md#changes) are kept, 1 to 3650. Older cursors expire.',
+    parse: parseDays,
+  },
   LOG_LEVEL: {
     default: 'info',
     flag: '--log-level <level>',

@@ -2,6 +2,7 @@
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
+import { pruneChanges, pruneEveryMs } from '../../changes/prune-changes.ts'
 import { createDriftMeasure, driftEveryMs } from '../../checks/measure-drift.ts'
 import { createDocumentSource } from '../../invoicexpress/document-source.ts'
 import { closeGently } from '../../server/close-connections.ts'
@@ -15,7 +16,7 @@ import { createDocumentSync } from '../../sync/documents.ts'
 import { LeaseLost } from '../../sync/lease.ts'
 import { ageClaims } from '../../sync/link-invoices.ts'
 import { documentRounds, invoiceRounds, type ReportStep } from '../../sync/rounds.ts'
-import { createTimer, realClocks, runDue, type Step } from '../../sync/schedule.ts'
+import { createTimer, every, realClocks, runDue, type Step } from '../../sync/schedule.ts'
 import { pause, repeat, retryPauseMs, syncInvoices } from '../../sync/sync-invoices.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { type OpenConnector, openConnector, type SyncOptions } from './open-connector.ts'
@@ -48,6 +49,7 @@ export async function syncOnce(given: SyncOptions): Promise<void> {
       }
     }
     await Promise.race([steps(), graceAfter(signal).then(() => signal.throwIfAborted())])
+    await pruneChanges(store, options.changesKeptMs)
     const held = formatHeld({ deletion: guard.held('deletion'), downgrade: guard.held('downgrade') })
     if (held !== null)
       throw new CliError(`The deletion guard holds back changes that look wrong: ${held}; ${advice}.`)
@@ -105,7 +107,8 @@ async function follow(options: Opened): Promise<void> {
       await options.settle()
       isSettled = true
       settled.resolve()
-      const rounds = [...(await planRounds(options, connected)), [measureDrift(options, connected)]]
+      const prune = every(pruneEveryMs, realClocks, () => pruneChanges(store, options.changesKeptMs))
+      const rounds = [...(await planRounds(options, connected)), [measureDrift(options, connected)], [prune]]
       await Promise.all(rounds.map(steps => repeat(() => runDue(steps), log, signal)))
     }
     await Promise.all([

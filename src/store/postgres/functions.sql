@@ -76,27 +76,28 @@ END $body$;
 -- A customer's version, and its changes after one: as rows, the first without a change.
 CREATE OR REPLACE FUNCTION fatura.customer_changes(p_customer_id text, p_after bigint, p_limit integer)
 RETURNS TABLE (version bigint, previous bigint, invoice_id text, kind text, at bigint)
-LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog SET enable_seqscan = off AS $body$
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog SET enable_seqscan = off SET jit = off AS $body$
 BEGIN
   SELECT c.version INTO version FROM fatura.customers c WHERE c.customer_id = p_customer_id;
   RETURN NEXT;
-  RETURN QUERY SELECT c.version, c.previous, c.invoice_id, c.kind, c.at FROM fatura.changes c
-  WHERE c.customer_id = p_customer_id AND c.version > p_after ORDER BY c.version LIMIT p_limit;
+  RETURN QUERY SELECT d.version, d.previous, d.invoice_id, d.kind, d.at FROM fatura.changes d
+  WHERE d.customer_id = p_customer_id AND d.version > p_after ORDER BY d.version LIMIT p_limit;
 END $body$;
 
 -- The feed of all customers: its state, and the batches after one; as rows, the first of them the state.
 CREATE OR REPLACE FUNCTION fatura.read_batches(p_after bigint, p_limit integer)
 RETURNS TABLE (seq bigint, batch bigint, n integer)
-LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog SET enable_seqscan = off AS $body$
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog SET enable_seqscan = off SET jit = off AS $body$
 BEGIN
   RETURN QUERY SELECT f.last_seq, f.pruned_seq, 0 FROM fatura.feed f WHERE f.only_one;
   RETURN QUERY SELECT b.seq, b.batch, b.n FROM fatura.batches b WHERE b.seq > p_after ORDER BY b.seq LIMIT p_limit;
 END $body$;
 
--- Changes of batches, of each the places after one up to another.
+-- Changes of batches, of each the places after one up to another: of any customer, for a feed that is shown to those alone who
+-- may read all.
 CREATE OR REPLACE FUNCTION fatura.batch_changes(p_batches bigint[], p_starts integer[], p_ends integer[])
 RETURNS TABLE (batch bigint, place integer, customer_id text, invoice_id text, kind text, version bigint, at bigint)
-LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog SET enable_seqscan = off AS $body$
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog SET enable_seqscan = off SET jit = off AS $body$
 BEGIN
   RETURN QUERY SELECT c.batch, c.place, c.customer_id, c.invoice_id, c.kind, c.version, c.at
   FROM unnest(p_batches, p_starts, p_ends) AS g (batch, after, until)
