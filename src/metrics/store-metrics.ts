@@ -7,7 +7,10 @@ import type { Metrics, Reading } from './metrics.ts'
 
 export interface MetricsStore {
   /** Null where only the API's reads are allowed: then the age of the records is the only figure. */
-  operator: Pick<OperatorStore, 'listStreams' | 'countSetAside' | 'readDrift' | 'countUncertified'> | null
+  operator: Pick<
+    OperatorStore,
+    'listStreams' | 'countSetAside' | 'readDrift' | 'countUncertified' | 'listEndpoints' | 'readChanges'
+  > | null
   reader: Pick<ReadStore, 'readFreshness'>
   /** Null for a server. */
   readLogBytes?(): Promise<number | null>
@@ -70,6 +73,12 @@ export function createStoreMetrics(options: StoreMetricsOptions): Metrics {
     for (const { system, kind, reason, count } of aside)
       if (reason === null) gauges.aside.set({ system, kind }, count)
       else gauges.refused.set({ kind, reason }, count)
+    const end = (await operator.readChanges(null, null, 1))?.next ?? 0
+    for (const gauge of [gauges.endpointFailing, gauges.endpointBehind]) gauge.reset()
+    for (const { id: endpoint, state, attempts, cursor } of await operator.listEndpoints()) {
+      gauges.endpointFailing.set({ endpoint }, state === 'disabled' || attempts > 0 ? 1 : 0)
+      gauges.endpointBehind.set({ endpoint }, Math.max(0, (end - cursor) / 1_000_000))
+    }
     for (const [window, drift] of Object.entries(drifts)) {
       for (const name of driftNames) gauges[name].set({ window }, drift[name])
       // Before any comparison, all may be wrong.
@@ -142,6 +151,16 @@ const details = {
     'fatura_invoices_refused',
     'Invoices that fit and are not to be shown as they are now: "refused" are not stored, "outdated" are stored as they were before.',
     ...['kind', 'reason'],
+  ],
+  endpointFailing: [
+    'fatura_endpoint_failing',
+    '1 when the last webhook to an endpoint failed, or the endpoint is disabled.',
+    'endpoint',
+  ],
+  endpointBehind: [
+    'fatura_endpoint_behind_seconds',
+    'Time between the last change that was delivered to an endpoint and the latest of all.',
+    'endpoint',
   ],
   compared: [
     'fatura_drift_compared',

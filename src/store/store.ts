@@ -9,6 +9,7 @@ import type { ChangeReads, ChangeWrites } from './change-store.ts'
 import type { ConnectorReads, ConnectorWrites, LeaseWrites } from './connector-store.ts'
 import type { ContentsReads, ContentsWrites } from './contents.ts'
 import type { DocumentReads, DocumentWrites } from './document-store.ts'
+import type { EndpointCommands, EndpointReads, EndpointWrites } from './endpoint-store.ts'
 import type { InvoiceFilter } from './read-model/filters.ts'
 
 export type { InvoiceFilter }
@@ -165,7 +166,12 @@ export interface ReadStore extends ChangeReads {
 }
 
 /** All that is written within one transaction: committed together, or not at all. */
-export interface WriteTransaction extends DocumentWrites, ConnectorWrites, ContentsWrites, ChangeWrites {
+export interface WriteTransaction
+  extends DocumentWrites,
+    ConnectorWrites,
+    ContentsWrites,
+    ChangeWrites,
+    EndpointWrites {
   /**
    * Inserts or replaces each record whole, its lines included; returns how many differed from the stored ones. What was
    * observed later stays as it is: `observedAt` is the stamp of the moment before the source was asked, of all records or
@@ -183,7 +189,12 @@ export interface WriteTransaction extends DocumentWrites, ConnectorWrites, Conte
   saveSuccess(stream: string, at: number): Promise<void>
 }
 
-export interface OperatorStore extends DocumentReads, ConnectorReads, ContentsReads, ChangeReads {
+export interface OperatorStore
+  extends DocumentReads,
+    ConnectorReads,
+    ContentsReads,
+    ChangeReads,
+    EndpointReads {
   /** Records of every customer, in the order of their keys, from the first one after a key. */
   readInvoices(after: InvoiceKey | null, limit: number): Promise<StoredRecord[]>
   /**
@@ -218,7 +229,7 @@ export interface OperatorStore extends DocumentReads, ConnectorReads, ContentsRe
   close(): Promise<void>
 }
 
-export interface WriteStore extends OperatorStore, LeaseWrites {
+export interface WriteStore extends OperatorStore, LeaseWrites, EndpointCommands {
   /**
    * Where two transactions wait for each other, an engine ends one and calls its `work` again from the beginning: it does
    * nothing outside of the transaction that must not be done twice.

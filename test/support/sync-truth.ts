@@ -176,6 +176,7 @@ export async function fillStore(
     keys: usualKeys,
     webhooks: null,
     changesKeptMs: 86_400_000,
+    endpointsPrivate: false,
     log: pino({ level: 'silent' }),
     signal: new AbortController().signal,
   })

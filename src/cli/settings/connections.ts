@@ -147,6 +147,7 @@ export function syncOf(
     ...linkingOf(given, invoiceXpress !== null),
     webhooks: webhooks === undefined ? null : readWebhooks(webhooks, given),
     changesKeptMs: given.CHANGES_KEPT_DAYS * dayMs,
+    endpointsPrivate: given.ENDPOINTS_PRIVATE,
   }
 }
 

@@ -16,6 +16,7 @@ import {
   parseRateLimit,
   parseSecondsMs,
   parseSecureUrl,
+  parseSwitch,
   parseWorkers,
   refuse,
   unless,
@@ -148,6 +149,14 @@ export const settings = {
     commands: ['up', 'sync'],
     meaning: 'Number of days for which [changes](api.md#changes) are kept, 1 to 3650. Older cursors expire.',
     parse: parseDays,
+  },
+  ENDPOINTS_PRIVATE: {
+    default: 'off',
+    flag: '--endpoints-private <on|off>',
+    commands: ['up', 'sync'],
+    meaning:
+      'Whether [webhooks](sync.md#webhooks-to-your-programs) may be sent over plain http, and to private and loopback addresses. `on` or `off`.',
+    parse: parseSwitch,
   },
   LOG_LEVEL: {
     default: 'info',

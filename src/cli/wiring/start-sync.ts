@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { pruneChanges, pruneEveryMs } from '../../changes/prune-changes.ts'
 import { createDriftMeasure, driftEveryMs } from '../../checks/measure-drift.ts'
+import { deliverChanges } from '../../endpoints/deliver-changes.ts'
 import { createDocumentSource } from '../../invoicexpress/document-source.ts'
 import { closeGently } from '../../server/close-connections.ts'
 import { type Notification, SourceError } from '../../sources.ts'
@@ -113,6 +114,7 @@ async function follow(options: Opened): Promise<void> {
     }
     await Promise.all([
       Promise.race([followAll(), graceAfter(signal)]),
+      Promise.race([deliver(options), graceAfter(signal)]),
       server && aborted(signal).then(() => closeGently(server)),
     ])
   } finally {
@@ -186,6 +188,11 @@ function measureDrift(
     // Before everything was listed, much is missing.
     run: async () => (await connector.isListed()) && measure(),
   }
+}
+
+/** Webhooks to endpoints, whatever the sources do. */
+function deliver({ store, endpointsPrivate: allowPrivate, log, signal }: Opened): Promise<void> {
+  return deliverChanges({ store, allowPrivate, log, signal })
 }
 
 async function aborted(signal: AbortSignal): Promise<void> {

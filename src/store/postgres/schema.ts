@@ -24,6 +24,7 @@ export const coordinatorTables: readonly string[] = [
   'fatura.lease',
   'fatura.set_aside',
   'fatura.drift',
+  'fatura.endpoints',
 ]
 
 /** By the column that chooses a row's shard. All rows of a customer lie together. */

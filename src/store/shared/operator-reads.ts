@@ -3,6 +3,7 @@ import type { OperatorStore } from '../store.ts'
 import { connectorReads } from './connector-state.ts'
 import { contentsReads } from './contents.ts'
 import type { Db } from './db.ts'
+import { endpointReads } from './endpoints.ts'
 import { keyReads } from './keys.ts'
 import { documentReads } from './read-documents.ts'
 import { invoiceReads } from './read-invoices.ts'
@@ -20,5 +21,6 @@ export function operatorReads(
     ...sharedReads(db),
     ...tokenReads(db),
     ...keyReads(db),
+    ...endpointReads(db),
   }
 }

@@ -1,6 +1,7 @@
 import { changeReads, changeWrites } from '../shared/changes.ts'
 import { connectorWrites, leaseWrites } from '../shared/connector-state.ts'
 import { contentsWrites } from '../shared/contents.ts'
+import { endpointCommands, endpointWrites } from '../shared/endpoints.ts'
 import { keyWrites } from '../shared/keys.ts'
 import { operatorReads } from '../shared/operator-reads.ts'
 import { type FreshnessStatements, gatherSharedRows, type SharedRows } from '../shared/shared-rows.ts'
@@ -68,6 +69,7 @@ export async function openSqliteWriter(path: string, wait: LockWait = {}): Promi
       ...documentWrites(shared, rows),
       ...connectorWrites(shared),
       ...changeWrites(shared),
+      ...endpointWrites(shared),
       ...contentsWrites(shared, writes),
     }
   }
@@ -112,6 +114,7 @@ export async function openSqliteWriter(path: string, wait: LockWait = {}): Promi
   const transact = <T>(work: (tx: WriteTransaction) => Promise<T>): Promise<T> =>
     inTurn(() => runTransaction(work))
   const [lease, token, key] = [leaseWrites(shared), tokenWrites(shared), keyWrites(shared)]
+  const endpoint = endpointCommands(shared)
 
   return {
     ...operatorReads(shared),
@@ -127,6 +130,9 @@ export async function openSqliteWriter(path: string, wait: LockWait = {}): Promi
     revokeToken: (id, at) => transact(() => token.revokeToken(id, at)),
     saveKey: given => transact(() => key.saveKey(given)),
     revokeKey: (kid, at) => transact(() => key.revokeKey(kid, at)),
+    addEndpoint: given => transact(() => endpoint.addEndpoint(given)),
+    changeEndpoint: (id, change) => transact(() => endpoint.changeEndpoint(id, change)),
+    removeEndpoint: id => transact(() => endpoint.removeEndpoint(id)),
     async close() {
       db.close()
     },

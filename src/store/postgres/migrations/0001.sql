@@ -227,6 +227,20 @@ CREATE TABLE fatura.set_aside (
   PRIMARY KEY (system, kind, id)
 );
 
+CREATE TABLE fatura.endpoints (
+  id           text COLLATE "C" PRIMARY KEY,
+  url          text COLLATE "C" NOT NULL,
+  customer_ids text COLLATE "C",
+  secret       text COLLATE "C" NOT NULL,
+  private_key  text COLLATE "C" NOT NULL,
+  cursor       bigint NOT NULL,
+  state        text COLLATE "C" NOT NULL,
+  attempts     integer NOT NULL,
+  next_at      bigint,
+  error        text COLLATE "C",
+  created_at   bigint NOT NULL
+);
+
 CREATE TABLE fatura.drift (
   hour       bigint PRIMARY KEY,
   compared   bigint NOT NULL,

@@ -232,6 +232,21 @@ CREATE TABLE set_aside (
   PRIMARY KEY (system, kind, id)
 ) STRICT, WITHOUT ROWID;
 
+-- Receivers of webhooks: `cursor` is the last change of the feed that is delivered. `customer_ids` is JSON; NULL: every customer.
+CREATE TABLE endpoints (
+  id           TEXT NOT NULL PRIMARY KEY,
+  url          TEXT NOT NULL,
+  customer_ids TEXT,
+  secret       TEXT NOT NULL,
+  private_key  TEXT NOT NULL,
+  cursor       INTEGER NOT NULL,
+  state        TEXT NOT NULL,
+  attempts     INTEGER NOT NULL,
+  next_at      INTEGER,
+  error        TEXT,
+  created_at   INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
 -- Comparisons of the store with its sources, a row an hour: stored invoices that were compared, and how many differed;
 -- invoices of the source that were looked for, and how many were missing; how many of both were put right, and how many
 -- near them.
