@@ -5,14 +5,14 @@ import { type ChangeWaiters, createChangeWaiters } from '../changes/wait-for-cha
 import { ApiError } from '../errors.ts'
 import { leaving } from '../server/guarded-server.ts'
 import type { ChangePage } from '../store/change-store.ts'
-import { checkAllCustomers, checkCustomer } from './auth.ts'
+import type { ReadStore } from '../store/store.ts'
+import { type AuthOptions, checkAllCustomers, checkCustomer } from './auth.ts'
 import {
   type ChangesQuery,
   changeLimits,
   listAllChangesSchema,
   listChangesSchema,
-} from './openapi/schemas.ts'
-import type { RouteDependencies } from './routes.ts'
+} from './openapi/change-schemas.ts'
 import { sendJson } from './send-json.ts'
 import type { TypedApp } from './typed-app.ts'
 
@@ -27,6 +27,10 @@ const dayMs = 86_400_000
 /** Requests of a token that wait at once. */
 const waitingPerToken = 100
 
+export interface ChangesOptions extends Pick<AuthOptions, 'authenticate' | 'addressOf'> {
+  store: Pick<ReadStore, 'readChanges'>
+}
+
 export type ListChanges = (
   request: FastifyRequest,
   reply: FastifyReply,
@@ -35,8 +39,10 @@ export type ListChanges = (
 ) => Promise<FastifyReply>
 
 /** Both routes share those who wait. */
-export function createListChanges(app: TypedApp, dependencies: RouteDependencies): ListChanges {
-  const { store, authenticate, addressOf } = dependencies
+export function createListChanges(
+  app: TypedApp,
+  { store, authenticate, addressOf }: ChangesOptions,
+): ListChanges {
   const waiters = createChangeWaiters(store)
   const waiting = new Map<string, number>()
   app.decorateRequest('waitedMs', 0)

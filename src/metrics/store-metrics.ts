@@ -1,6 +1,7 @@
 /** Figures of the synchronization from the store: the same in every process. */
 import { Gauge, Registry } from '@prometheus-io/client'
 import { refusalReasons, refusedKinds, setAsideKinds } from '../store/connector-store.ts'
+import { endpointStates } from '../store/endpoint-store.ts'
 import type { OperatorStore, ReadStore } from '../store/store.ts'
 import { readDrift } from './drift-estimate.ts'
 import type { Metrics, Reading } from './metrics.ts'
@@ -73,12 +74,7 @@ export function createStoreMetrics(options: StoreMetricsOptions): Metrics {
     for (const { system, kind, reason, count } of aside)
       if (reason === null) gauges.aside.set({ system, kind }, count)
       else gauges.refused.set({ kind, reason }, count)
-    const end = (await operator.readChanges(null, null, 1))?.next ?? 0
-    for (const gauge of [gauges.endpointFailing, gauges.endpointBehind]) gauge.reset()
-    for (const { id: endpoint, state, attempts, cursor } of await operator.listEndpoints()) {
-      gauges.endpointFailing.set({ endpoint }, state === 'disabled' || attempts > 0 ? 1 : 0)
-      gauges.endpointBehind.set({ endpoint }, Math.max(0, (end - cursor) / 1_000_000))
-    }
+    await readEndpoints(operator, gauges)
     for (const [window, drift] of Object.entries(drifts)) {
       for (const name of driftNames) gauges[name].set({ window }, drift[name])
       // Before any comparison, all may be wrong.
@@ -91,6 +87,19 @@ export function createStoreMetrics(options: StoreMetricsOptions): Metrics {
       return Number.NaN
     })
     uncertified.set(await count)
+  }
+
+  async function readEndpoints(
+    operator: NonNullable<MetricsStore['operator']>,
+    { endpoints, endpointBehind }: NonNullable<typeof operatorGauges>,
+  ): Promise<void> {
+    const end = (await operator.readChanges(null, null, 1))?.next ?? 0
+    const all = await operator.listEndpoints()
+    const stateOf = ({ state, attempts }: (typeof all)[number]) =>
+      state === 'active' && attempts > 0 ? 'failing' : state
+    for (const state of ['failing', ...endpointStates])
+      endpoints.set({ state }, all.filter(each => stateOf(each) === state).length)
+    endpointBehind.set(Math.max(0, ...all.map(({ cursor }) => (end - cursor) / 1_000_000)))
   }
 
   async function read(): Promise<Reading> {
@@ -152,15 +161,10 @@ const details = {
     'Invoices that fit and are not to be shown as they are now: "refused" are not stored, "outdated" are stored as they were before.',
     ...['kind', 'reason'],
   ],
-  endpointFailing: [
-    'fatura_endpoint_failing',
-    '1 when the last webhook to an endpoint failed, or the endpoint is disabled.',
-    'endpoint',
-  ],
+  endpoints: ['fatura_endpoints', 'Endpoints that get webhooks, by state.', 'state'],
   endpointBehind: [
     'fatura_endpoint_behind_seconds',
-    'Time between the last change that was delivered to an endpoint and the latest of all.',
-    'endpoint',
+    'Time between the last change that was delivered to the slowest endpoint and the latest of all.',
   ],
   compared: [
     'fatura_drift_compared',

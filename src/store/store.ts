@@ -8,11 +8,12 @@ import type { InvoiceKey, InvoiceRecord, InvoiceSum } from '../invoice.ts'
 import type { ChangeReads, ChangeWrites } from './change-store.ts'
 import type { ConnectorReads, ConnectorWrites, LeaseWrites } from './connector-store.ts'
 import type { ContentsReads, ContentsWrites } from './contents.ts'
+import type { KeyAccess, StoredKey, StoredToken, TokenAccess } from './credentials.ts'
 import type { DocumentReads, DocumentWrites } from './document-store.ts'
 import type { EndpointCommands, EndpointReads, EndpointWrites } from './endpoint-store.ts'
 import type { InvoiceFilter } from './read-model/filters.ts'
 
-export type { InvoiceFilter }
+export type { InvoiceFilter, KeyAccess, StoredKey, StoredToken, TokenAccess }
 
 /** The invoices of a walk. Unlike a list's, the bounds of `issued_at` may be any moments. */
 export interface InvoiceWalk extends InvoiceFilter {
@@ -66,37 +67,6 @@ export interface StoredInvoice {
   lines: string | null
   synced_at: number | null
 }
-
-export interface StoredToken {
-  id: string
-  name: string
-  /** SHA-256 of the token, in hexadecimal: the token itself is nowhere. */
-  hash: string
-  /** The customers it is valid for; null means all. */
-  customers: readonly string[] | null
-  created_at: number
-  expires_at: number | null
-  revoked_at: number | null
-}
-
-/** A key that signs customer links. Whoever made it has the private half; the store has the public one. */
-export interface StoredKey {
-  kid: string
-  name: string
-  /** The public Ed25519 key, as the member `x` of a JWK: 32 bytes in base64url. */
-  x: string
-  /** The customers whose links it may sign; null means all. */
-  customers: readonly string[] | null
-  created_at: number
-  revoked_at: number | null
-}
-
-/** A token or a key as the API reads it. Its customers may be many: they are asked for one by one. */
-interface Scoped {
-  every_customer: boolean
-}
-export type TokenAccess = Pick<StoredToken, 'id' | 'hash' | 'expires_at' | 'revoked_at'> & Scoped
-export type KeyAccess = Pick<StoredKey, 'kid' | 'x' | 'revoked_at'> & Scoped
 
 /** A record as it lies in the store. */
 export interface StoredRecord extends InvoiceKey {

@@ -45,6 +45,7 @@ const storeContracts = [
   'document-store',
   'connector-store',
   'change-store',
+  'endpoint-store',
   'facts',
   'contents',
   'migrations',
@@ -52,9 +53,14 @@ const storeContracts = [
 const engineImports = [...domain, ...storeContracts, 'src/store/read-model/', 'src/store/shared/']
 
 /** What those who use a store see of it: its contracts, no engine. */
-const storeSeen = ['store', 'document-store', 'connector-store', 'change-store', 'stamps'].map(
-  name => `src/store/${name}.ts`,
-)
+const storeSeen = [
+  'store',
+  'document-store',
+  'connector-store',
+  'change-store',
+  'endpoint-store',
+  'stamps',
+].map(name => `src/store/${name}.ts`)
 
 /** What is asked of an upstream system, and how it is called. */
 const sources = ['src/sources.ts', 'src/stream-names.ts']
@@ -72,6 +78,17 @@ const rules: Record<string, Rule> = {
   [nodeHttp]: { ours: [], packages: [] },
   'src/money.ts': { ours: [], packages: [] },
   'src/change.ts': { ours: [], packages: [] },
+  'src/endpoints/': {
+    ours: [
+      ...domain,
+      ...storeSeen,
+      'src/sources.ts',
+      'src/telemetry.ts',
+      'src/pdf/public-address.ts',
+      nodeHttp,
+    ],
+    packages: ['pino'],
+  },
   'src/changes/': { ours: [...domain, ...storeSeen, 'src/telemetry.ts'], packages: [] },
   'src/package.ts': { ours: [], packages: [] },
   'src/sources.ts': { ours: domain, packages: [] },
@@ -195,6 +212,7 @@ const rules: Record<string, Rule> = {
         'src/invoicexpress/',
         'src/checks/measure-drift.ts',
         'src/changes/',
+        'src/endpoints/',
         'src/metrics/',
       ],
       ...['src/cli/settings/', 'src/cli/terminal/'],
@@ -207,6 +225,7 @@ const rules: Record<string, Rule> = {
       'src/import/',
       ...[
         'src/checks/',
+        'src/endpoints/',
         'src/metrics/drift-estimate.ts',
         'src/export/',
         'sandbox/',
