@@ -29,12 +29,17 @@ export const errorCodes = {
     status: 409,
     meaning: 'The invoice is not open: a draft, paid, void or uncollectible invoice has no payment page.',
   },
+  cursor_expired: {
+    status: 410,
+    meaning:
+      'Changes after this cursor are no longer kept: request a new one without `after`, then list the invoices again.',
+  },
   payload_too_large: { status: 413, meaning: 'The request carries a body; no request of this API has one.' },
   uri_too_long: { status: 414, meaning: 'The URL is longer than 8,192 bytes.' },
   rate_limited: {
     status: 429,
     meaning:
-      'The token sent too many requests or waits for too many downloads, or it is wrong and its address sent too many wrong ones; wait for `Retry-After` seconds.',
+      'The token sent too many requests or waits for too many downloads or changes, or it is wrong and its address sent too many wrong ones; wait for `Retry-After` seconds.',
   },
   headers_too_large: { status: 431, meaning: 'The request headers are larger than 16 KiB.' },
   internal: { status: 500, meaning: 'A fault of this service; quote `request_id` when you report it.' },
@@ -45,7 +50,7 @@ export const errorCodes = {
   unavailable: {
     status: 503,
     meaning:
-      'The store, or the keys of the identity provider, cannot be read right now, or too many documents are asked for; try again after `Retry-After`.',
+      'The store, or the keys of the identity provider, cannot be read right now, or too many documents or changes are asked for; try again after `Retry-After`.',
   },
   overloaded: {
     status: 503,

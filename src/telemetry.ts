@@ -52,6 +52,10 @@ export const upstreamCalled = open<UpstreamCall>('upstream-called')
 export const upstreamWaiting = open<{ system: string; change: 1 | -1 }>('upstream-waiting')
 /** Whether an upstream is left alone because it failed too often. */
 export const breakerTurned = open<{ system: string; isOpen: boolean }>('breaker-turned')
+/** Requests that wait for a change: one more, or one less. */
+export const changeWaiting = open<1 | -1>('change-waiting')
+/** A webhook that was sent to an endpoint, and the time since its change was stored. */
+export const webhookSent = open<{ isDelivered: boolean; seconds: number }>('webhook-sent')
 export const webhookAnswered = open<{ status: number }>('webhook-answered')
 /** A part of a PDF, on its way to a client. */
 export const pdfPassed = open<{ bytes: number }>('pdf-passed')

@@ -27,6 +27,7 @@ import {
   readFreshness,
 } from './check-database.ts'
 import { checkDrift } from './check-drift.ts'
+import { checkEndpoints } from './check-endpoints.ts'
 import { checkInvoiceXpress, quickPace } from './check-invoicexpress.ts'
 import { checkSample } from './check-sample.ts'
 import { checkStreams } from './check-streams.ts'
@@ -118,6 +119,10 @@ async function checkStore(
   const connected = { stripe: stripe !== null, invoiceXpress: invoiceXpress !== null }
   if (streams !== null) checkStreams(report, streams, connected, Date.now())
   await checkConnector(report, store)
+  const endpoints = await report('Endpoints').attempt('Look at the database first.', () =>
+    store.listEndpoints(),
+  )
+  if (endpoints !== null) checkEndpoints(report, endpoints)
   if (connected.stripe) await checkDrift(report, store)
   const counters = { check: store.checkCounts, repair: repair ? repairCounters(url, onWait) : null }
   await checkCounters(report, counters, onCounted)

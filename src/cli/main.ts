@@ -28,6 +28,7 @@ const commands: Record<string, () => Promise<Command>> = {
   import: async () => (await import('./commands/import.ts')).importCommand(),
   token: async () => (await import('./commands/token.ts')).tokenCommand(),
   key: async () => (await import('./commands/key.ts')).keyCommand(),
+  endpoint: async () => (await import('./commands/endpoint.ts')).endpointCommand(),
   link: async () => (await import('./commands/link.ts')).linkCommand(),
   migrate: async () => (await import('./commands/migrate.ts')).migrateCommand(),
   copy: async () => (await import('./commands/copy.ts')).copyCommand(),

@@ -1,4 +1,5 @@
 /** The typed client of the API, for Node and browsers: `import { createClient } from 'fatura/client'`. */
+import type { Change, ChangeList } from '../change.ts'
 import {
   type CustomerSummary,
   type DocumentKind,
@@ -14,6 +15,7 @@ import { createMemory, type Held } from './memory.ts'
 import { type CallOptions, type ClientOptions, createSend } from './send.ts'
 import { type InvoiceWalk, walkInvoices } from './walk-invoices.ts'
 
+export type { Change, ChangeKind, ChangeList } from '../change.ts'
 export type { ErrorCode } from '../errors.ts'
 export type {
   CustomerSummary,
@@ -54,6 +56,15 @@ export interface PdfDownload {
   requestId: string | null
 }
 
+export interface ChangesQuery {
+  /** Null, the default, is for all customers: the token must be. */
+  customer?: string | null
+  /** Cursor; the default is the feed's end. */
+  after?: number | undefined
+  /** Most changes of one answer. Default: 100. */
+  limit?: number
+}
+
 export interface Client {
   invoices: {
     /** One page. `total` and `total_pages` count what there is beside it. */
@@ -72,6 +83,10 @@ export interface Client {
   }
   /** Number and sum of the customer's invoices by currency and status, and by month. */
   summary(customerId: string, call?: CallOptions): Promise<Result<CustomerSummary>>
+  /** Changes after a cursor, without end; keep `seq` of the last one to go on from there later. */
+  changes(query?: ChangesQuery, call?: CallOptions): AsyncIterable<Change>
+  /** One answer of that feed: waits for a change for 25 s, if there is a cursor. */
+  listChanges(query?: ChangesQuery, call?: CallOptions): Promise<ChangeList>
   /** The payment platform's own page where an open invoice can be paid; asked for anew each time. */
   paymentPage(customerId: string, invoiceId: string, call?: CallOptions): Promise<{ url: string }>
   /** Opens a PDF; waits while it is still being made. */
@@ -103,7 +118,29 @@ export function createClient(options: ClientOptions): Client {
     return result
   }
 
+  function listChanges(query: ChangesQuery = {}, call: CallOptions = {}): Promise<ChangeList> {
+    const { customer = null, after, limit = 100 } = query
+    const feed = customer === null ? '/api/v1' : customerPath(customer)
+    const cursor = after === undefined ? '' : `&after=${after}&wait=25`
+    return send(
+      `${feed}/changes?limit=${limit}${cursor}`,
+      { accept: 'application/json' },
+      call,
+      async answer => JSON.parse(await answer.text()),
+    )
+  }
+
+  async function* follow(query: ChangesQuery, call: CallOptions): AsyncGenerator<Change> {
+    for (let { after } = query; ; ) {
+      const { changes, next } = await listChanges({ ...query, after }, call)
+      yield* changes
+      after = next
+    }
+  }
+
   return {
+    changes: (query = {}, call = {}) => follow(query, call),
+    listChanges,
     invoices: {
       list: async (customerId, query = {}, call = {}) => poll(listPath(customerId, query), call),
       // A walk is not remembered: it would push out what is polled.

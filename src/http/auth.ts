@@ -24,8 +24,8 @@ export interface AuthOptions {
 }
 
 /**
- * Guards every route of `scope`: a good token, within its rate, valid for the customer and the invoice in the path, unless
- * the path names neither and the handler asks the grant.
+ * Guards every route of `scope`: a good token, within its rate, valid for the customer and the invoice in the path; for all
+ * customers where the path names none, unless the handler asks the grant.
  */
 export function guardCustomerRoutes(scope: FastifyInstance, options: AuthOptions, checksPath = true): void {
   const { authenticate, addressOf, rateLimit, identity } = options
@@ -36,7 +36,8 @@ export function guardCustomerRoutes(scope: FastifyInstance, options: AuthOptions
     request.grant = grant
     takeTurn?.(grant, reply)
     if (!checksPath) return
-    const { customerId, invoiceId = null } = request.params as { customerId: string; invoiceId?: string }
+    const { customerId, invoiceId = null } = request.params as { customerId?: string; invoiceId?: string }
+    if (customerId === undefined) return checkAllCustomers(grant)
     const mayRead = grant.mayRead(customerId)
     if (mayRead instanceof Promise) return mayRead.then(may => checkScope(grant, may, customerId, invoiceId))
     checkScope(grant, mayRead, customerId, invoiceId)
@@ -68,10 +69,18 @@ export function guardCustomerRoutes(scope: FastifyInstance, options: AuthOptions
 
 function checkScope(grant: Grant, mayRead: boolean, customerId: string, invoiceId: string | null): void {
   // An id of the wrong form belongs to nobody; the route's schema refuses it with a better reason.
-  if (!mayRead && isCustomerId(customerId))
-    throw new ApiError('insufficient_scope', 'The access token is not valid for this customer.')
+  if (isCustomerId(customerId)) checkCustomer(mayRead)
   if (!mayReadInvoice(grant, invoiceId))
     throw new ApiError('insufficient_scope', 'The access token is valid for one invoice alone.')
+}
+
+export function checkCustomer(mayRead: boolean): void {
+  if (!mayRead) throw new ApiError('insufficient_scope', 'The access token is not valid for this customer.')
+}
+
+export function checkAllCustomers({ every_customer }: Grant): undefined {
+  if (!every_customer)
+    throw new ApiError('insufficient_scope', 'The access token is not valid for all customers.')
 }
 
 /** The store is not asked: whether another invoice exists makes no difference. */

@@ -22,7 +22,11 @@ export function logRequests(app: FastifyInstance, log: Logger, addressOf: Addres
   app.addHook('onResponse', (request, reply, done) => {
     if (requestEnded.hasSubscribers) {
       const { url: route = null } = request.routeOptions
-      requestEnded.publish({ route, status: reply.statusCode, seconds: reply.elapsedTime / 1000 })
+      requestEnded.publish({
+        route,
+        status: reply.statusCode,
+        seconds: (reply.elapsedTime - request.waitedMs) / 1000,
+      })
     }
     if (log.levelVal <= info) writeLine(log, describe(request, reply, addressOf))
     done()

@@ -12,6 +12,7 @@ import { addGetDocument } from './get-document.ts'
 import { addGetInvoice } from './get-invoice.ts'
 import { addGetSummary } from './get-summary.ts'
 import { addHealth } from './health.ts'
+import { addListAllChanges, addListChanges, createListChanges } from './list-changes.ts'
 import { addListInvoices } from './list-invoices.ts'
 import { components } from './openapi/resources.ts'
 import { openapiSchema } from './openapi/schemas.ts'
@@ -63,17 +64,25 @@ export function addRoutes(app: FastifyInstance, dependencies: RouteDependencies)
   })
   addStaticFiles(app, files)
   addResourceMetadata(app as TypedApp, identity)
+  const listChanges = createListChanges(app as TypedApp, dependencies)
   app.register(
-    async scope => {
-      guardCustomerRoutes(scope, dependencies)
-      addListInvoices(scope as TypedApp, store)
-      addGetSummary(scope as TypedApp, store)
-      addGetInvoice(scope as TypedApp, dependencies)
-      addGetDocument(scope as TypedApp, dependencies)
-      addDownload(scope as TypedApp, 'ix', dependencies)
-      addDownload(scope as TypedApp, 'payments', dependencies)
-      if (pay) addFindPaymentPage(scope as TypedApp, dependencies)
+    async guarded => {
+      guardCustomerRoutes(guarded, dependencies)
+      addListAllChanges(guarded as TypedApp, listChanges)
+      guarded.register(
+        async scope => {
+          addListInvoices(scope as TypedApp, store)
+          addGetSummary(scope as TypedApp, store)
+          addGetInvoice(scope as TypedApp, dependencies)
+          addGetDocument(scope as TypedApp, dependencies)
+          addDownload(scope as TypedApp, 'ix', dependencies)
+          addDownload(scope as TypedApp, 'payments', dependencies)
+          if (pay) addFindPaymentPage(scope as TypedApp, dependencies)
+          addListChanges(scope as TypedApp, listChanges)
+        },
+        { prefix: '/client/:customerId' },
+      )
     },
-    { prefix: '/api/v1/client/:customerId' },
+    { prefix: '/api/v1' },
   )
 }

@@ -3,6 +3,7 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from '@pro
 import type { ReadStore } from '../store/store.ts'
 import {
   breakerTurned,
+  changeWaiting,
   pdfPassed,
   requestEnded,
   requestShed,
@@ -11,6 +12,7 @@ import {
   upstreamSystems,
   upstreamWaiting,
   webhookAnswered,
+  webhookSent,
 } from '../telemetry.ts'
 
 /** Metrics as plain data, which can be sent to another thread or process. */
@@ -44,7 +46,10 @@ export function startMetrics({ isMain = true, ...roles }: MetricsRoles): Metrics
     countRequests(registers)
     measureConnections(registers, roles.serves)
   }
-  if (roles.synchronizes) countWebhooks(registers)
+  if (roles.synchronizes) {
+    countWebhooks(registers)
+    countDeliveries(registers)
+  }
   countUpstreamCalls(registers)
   return { read: async () => (await registry.getMetricsAsJSON()).map(withoutGaps) }
 }
@@ -63,7 +68,7 @@ function countRequests(registers: Registry[]): void {
   })
   const seconds = new Histogram({
     name: 'fatura_http_request_seconds',
-    help: 'Duration of answers, by route, from the request to the last byte.',
+    help: 'Duration of answers, by route, from the request to the last byte, without waits for a change.',
     labelNames: ['route'],
     buckets: requestBounds,
     registers,
@@ -79,6 +84,12 @@ function countRequests(registers: Registry[]): void {
     registers,
   })
   requestShed.subscribe(() => shed.inc())
+  const waiting = new Gauge({
+    name: 'fatura_changes_waiting',
+    help: 'Requests that wait for a change.',
+    registers,
+  })
+  changeWaiting.subscribe(change => waiting.inc(change))
   const bytes = new Counter({
     name: 'fatura_pdf_bytes_total',
     help: 'Bytes of PDFs that were passed on from upstream systems.',
@@ -171,6 +182,26 @@ function countUpstreamCalls(registers: Registry[]): void {
     waiting.set({ system }, 0)
     breakers.set({ system }, 0)
   }
+}
+
+function countDeliveries(registers: Registry[]): void {
+  const sent = new Counter({
+    name: 'fatura_endpoint_webhooks_total',
+    help: 'Webhooks that were sent to endpoints, by outcome.',
+    labelNames: ['outcome'],
+    registers,
+  })
+  const seconds = new Histogram({
+    name: 'fatura_endpoint_delivery_seconds',
+    help: 'Time from the storing of a change to the answer of an endpoint that took it.',
+    buckets: [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60, 600],
+    registers,
+  })
+  for (const outcome of ['delivered', 'failed']) sent.inc({ outcome }, 0)
+  webhookSent.subscribe(({ isDelivered, seconds: taken }) => {
+    sent.inc({ outcome: isDelivered ? 'delivered' : 'failed' })
+    if (isDelivered) seconds.observe(taken)
+  })
 }
 
 function countWebhooks(registers: Registry[]): void {

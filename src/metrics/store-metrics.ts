@@ -1,13 +1,17 @@
 /** Figures of the synchronization from the store: the same in every process. */
 import { Gauge, Registry } from '@prometheus-io/client'
 import { refusalReasons, refusedKinds, setAsideKinds } from '../store/connector-store.ts'
+import { endpointStates } from '../store/endpoint-store.ts'
 import type { OperatorStore, ReadStore } from '../store/store.ts'
 import { readDrift } from './drift-estimate.ts'
 import type { Metrics, Reading } from './metrics.ts'
 
 export interface MetricsStore {
   /** Null where only the API's reads are allowed: then the age of the records is the only figure. */
-  operator: Pick<OperatorStore, 'listStreams' | 'countSetAside' | 'readDrift' | 'countUncertified'> | null
+  operator: Pick<
+    OperatorStore,
+    'listStreams' | 'countSetAside' | 'readDrift' | 'countUncertified' | 'listEndpoints' | 'readChanges'
+  > | null
   reader: Pick<ReadStore, 'readFreshness'>
   /** Null for a server. */
   readLogBytes?(): Promise<number | null>
@@ -70,6 +74,7 @@ export function createStoreMetrics(options: StoreMetricsOptions): Metrics {
     for (const { system, kind, reason, count } of aside)
       if (reason === null) gauges.aside.set({ system, kind }, count)
       else gauges.refused.set({ kind, reason }, count)
+    await readEndpoints(operator, gauges)
     for (const [window, drift] of Object.entries(drifts)) {
       for (const name of driftNames) gauges[name].set({ window }, drift[name])
       // Before any comparison, all may be wrong.
@@ -82,6 +87,19 @@ export function createStoreMetrics(options: StoreMetricsOptions): Metrics {
       return Number.NaN
     })
     uncertified.set(await count)
+  }
+
+  async function readEndpoints(
+    operator: NonNullable<MetricsStore['operator']>,
+    { endpoints, endpointBehind }: NonNullable<typeof operatorGauges>,
+  ): Promise<void> {
+    const end = (await operator.readChanges(null, null, 1))?.next ?? 0
+    const all = await operator.listEndpoints()
+    const stateOf = ({ state, attempts }: (typeof all)[number]) =>
+      state === 'active' && attempts > 0 ? 'failing' : state
+    for (const state of ['failing', ...endpointStates])
+      endpoints.set({ state }, all.filter(each => stateOf(each) === state).length)
+    endpointBehind.set(Math.max(0, ...all.map(({ cursor }) => (end - cursor) / 1_000_000)))
   }
 
   async function read(): Promise<Reading> {
@@ -142,6 +160,11 @@ const details = {
     'fatura_invoices_refused',
     'Invoices that fit and are not to be shown as they are now: "refused" are not stored, "outdated" are stored as they were before.',
     ...['kind', 'reason'],
+  ],
+  endpoints: ['fatura_endpoints', 'Endpoints that get webhooks, by state.', 'state'],
+  endpointBehind: [
+    'fatura_endpoint_behind_seconds',
+    'Time between the last change that was delivered to the slowest endpoint and the latest of all.',
   ],
   compared: [
     'fatura_drift_compared',

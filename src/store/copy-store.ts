@@ -1,5 +1,6 @@
 /** From one store to another, of whatever engine: all that a store holds, checked first and compared at the end. */
 import { createHash } from 'node:crypto'
+import { pruneAtOnce } from './change-store.ts'
 import { type Content, type Kind, type KindName, kindNames, kinds, tellCount } from './contents.ts'
 import { type OperatorStore, StoreError, type WriteStore, type WriteTransaction } from './store.ts'
 
@@ -74,6 +75,8 @@ export async function copyStore(
     await remove.flush()
     await write.flush()
   }
+  // The target's feed begins here: cursors of the source mean nothing there.
+  while ((await to.transaction(tx => tx.pruneChanges(Infinity, pruneAtOnce))) > 0);
   return result
 }
 

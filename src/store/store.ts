@@ -5,13 +5,16 @@
  */
 import type { Claim } from '../document.ts'
 import type { InvoiceKey, InvoiceRecord, InvoiceSum } from '../invoice.ts'
+import type { ChangeReads, ChangeWrites } from './change-store.ts'
 import type { ConnectorReads, ConnectorWrites, LeaseWrites } from './connector-store.ts'
 import type { ContentsReads, ContentsWrites } from './contents.ts'
+import type { KeyAccess, StoredKey, StoredToken, TokenAccess } from './credentials.ts'
 import type { DocumentReads, DocumentWrites } from './document-store.ts'
+import type { EndpointCommands, EndpointReads, EndpointWrites } from './endpoint-store.ts'
 import type { ConnectionUse, NodeState } from './facts.ts'
 import type { InvoiceFilter } from './read-model/filters.ts'
 
-export type { ConnectionUse, InvoiceFilter, NodeState }
+export type { ConnectionUse, InvoiceFilter, KeyAccess, NodeState, StoredKey, StoredToken, TokenAccess }
 
 /** The invoices of a walk. Unlike a list's, the bounds of `issued_at` may be any moments. */
 export interface InvoiceWalk extends InvoiceFilter {
@@ -74,37 +77,6 @@ export interface StoredInvoice {
   synced_at: number | null
 }
 
-export interface StoredToken {
-  id: string
-  name: string
-  /** SHA-256 of the token, in hexadecimal: the token itself is nowhere. */
-  hash: string
-  /** The customers it is valid for; null means all. */
-  customers: readonly string[] | null
-  created_at: number
-  expires_at: number | null
-  revoked_at: number | null
-}
-
-/** A key that signs customer links. Whoever made it has the private half; the store has the public one. */
-export interface StoredKey {
-  kid: string
-  name: string
-  /** The public Ed25519 key, as the member `x` of a JWK: 32 bytes in base64url. */
-  x: string
-  /** The customers whose links it may sign; null means all. */
-  customers: readonly string[] | null
-  created_at: number
-  revoked_at: number | null
-}
-
-/** A token or a key as the API reads it. Its customers may be many: they are asked for one by one. */
-interface Scoped {
-  every_customer: boolean
-}
-export type TokenAccess = Pick<StoredToken, 'id' | 'hash' | 'expires_at' | 'revoked_at'> & Scoped
-export type KeyAccess = Pick<StoredKey, 'kid' | 'x' | 'revoked_at'> & Scoped
-
 /** A record as it lies in the store. */
 export interface StoredRecord extends InvoiceKey {
   summary: string
@@ -134,7 +106,7 @@ export interface KnownInvoice extends InvoiceKey {
   document: string | null
 }
 
-export interface ReadStore {
+export interface ReadStore extends ChangeReads {
   listInvoices(query: InvoiceQuery): Promise<InvoicePage>
   readSums(customerId: string): Promise<CustomerSums>
   readSnapshot(customerId: string): Promise<Snapshot>
@@ -156,7 +128,12 @@ export interface ReadStore {
 }
 
 /** All that is written within one transaction: committed together, or not at all. */
-export interface WriteTransaction extends DocumentWrites, ConnectorWrites, ContentsWrites {
+export interface WriteTransaction
+  extends DocumentWrites,
+    ConnectorWrites,
+    ContentsWrites,
+    ChangeWrites,
+    EndpointWrites {
   /**
    * Inserts or replaces each record whole, its lines included; returns how many differed from the stored ones. What was
    * observed later stays as it is: `observedAt` is the stamp of the moment before the source was asked, of all records or
@@ -174,7 +151,12 @@ export interface WriteTransaction extends DocumentWrites, ConnectorWrites, Conte
   saveSuccess(stream: string, at: number): Promise<void>
 }
 
-export interface OperatorStore extends DocumentReads, ConnectorReads, ContentsReads {
+export interface OperatorStore
+  extends DocumentReads,
+    ConnectorReads,
+    ContentsReads,
+    ChangeReads,
+    EndpointReads {
   /** Records of every customer, in the order of their keys, from the first one after a key. */
   readInvoices(after: InvoiceKey | null, limit: number): Promise<StoredRecord[]>
   /**
@@ -209,7 +191,7 @@ export interface OperatorStore extends DocumentReads, ConnectorReads, ContentsRe
   close(): Promise<void>
 }
 
-export interface WriteStore extends OperatorStore, LeaseWrites {
+export interface WriteStore extends OperatorStore, LeaseWrites, EndpointCommands {
   /**
    * Where two transactions wait for each other, an engine ends one and calls its `work` again from the beginning: it does
    * nothing outside of the transaction that must not be done twice.

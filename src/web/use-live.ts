@@ -1,11 +1,13 @@
-/** An answer of the service, polled. */
+/** An answer of the service, requested again at each change. */
 import { useEffect, useState } from 'preact/hooks'
 import type { CallOptions, Result } from '../client/client.ts'
 import { usePage } from './context.ts'
 import { describeProblem, isFinal, type Problem } from './problem.ts'
 
-/** An unchanged answer is a 304, and a hidden tab does not poll. */
+/** For a token that may not follow changes, and after a failure. An unchanged answer is a 304; a hidden tab waits. */
 const pollMs = 10_000
+/** After a wait without a change: a service that is about to end answers at once. */
+const pauseMs = 1_000
 
 export interface Live<T> {
   /** The last answer; of another question while this one's is awaited. */
@@ -24,7 +26,7 @@ interface State<T> {
 
 /** `key` names the question. */
 export function useLive<T>(key: string, load: (call: CallOptions) => Promise<Result<T>>): Live<T> {
-  const { shown, early, session, onRefused } = usePage()
+  const { client, shown, early, session, onRefused } = usePage()
   const [attempt, setAttempt] = useState(0)
   const retry = () => setAttempt(count => count + 1)
   const [state, setState] = useState<State<T>>(() => ({
@@ -38,6 +40,7 @@ export function useLive<T>(key: string, load: (call: CallOptions) => Promise<Res
     const stop = new AbortController()
     const { signal } = stop
     let timer: ReturnType<typeof setTimeout> | undefined
+    let after: number | undefined
 
     const update = (change: Partial<State<T>>) => {
       if (!signal.aborted) setState(state => ({ ...state, ...change }))
@@ -53,7 +56,7 @@ export function useLive<T>(key: string, load: (call: CallOptions) => Promise<Res
         if (signal.aborted) return
         shown.set(key, result)
         update({ key, result: result as Result<T>, problem: null })
-        schedule(pollMs)
+        void listen()
       } catch (error) {
         if (signal.aborted) return
         const waitMs = Math.max(pollMs, ((error as { retryAfter?: number }).retryAfter ?? 0) * 1000)
@@ -65,6 +68,20 @@ export function useLive<T>(key: string, load: (call: CallOptions) => Promise<Res
         }
         update({ problem })
         schedule(waitMs)
+      }
+    }
+
+    /** Until a change, or for 25 s: the first answer brings the cursor, and what changed before it is then requested. */
+    async function listen(): Promise<void> {
+      if (session.invoice !== null) return schedule(pollMs)
+      try {
+        const { changes, next } = await client.listChanges({ customer: session.customer, after }, { signal })
+        const isNews = after === undefined || changes.length > 0
+        after = next
+        schedule(isNews ? 0 : pauseMs)
+      } catch {
+        after = undefined
+        if (!signal.aborted) schedule(pollMs)
       }
     }
 

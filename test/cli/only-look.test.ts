@@ -33,7 +33,10 @@ for (const engine of engines)
       t.after(() => Promise.all([writer.close(), operator.close()]))
       const onlyWriter = Object.keys(writer).filter(name => !(name in operator))
       assert.deepEqual(onlyWriter.sort(), [
+        'addEndpoint',
+        'changeEndpoint',
         'releaseLease',
+        'removeEndpoint',
         'renewLease',
         'repairCounts',
         'revokeKey',

@@ -5,6 +5,8 @@ import { test } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { build } from 'esbuild'
 import {
+  type Change,
+  type ChangeList,
   type CustomerSummary,
   createClient,
   type ErrorCode,
@@ -106,6 +108,15 @@ const documentFields: Names<InvoiceDocument> = {
   related: true,
 }
 
+const changeFields: Names<Change> = {
+  seq: true,
+  customer_id: true,
+  invoice_id: true,
+  kind: true,
+  version: true,
+  at: true,
+}
+
 const downloads: Names<InvoiceDetail['downloads']> = { ix: true, payments: true }
 
 const errorCodes: Record<ErrorCode, true> = {
@@ -121,6 +132,7 @@ const errorCodes: Record<ErrorCode, true> = {
   request_timeout: true,
   document_not_issued: true,
   not_payable: true,
+  cursor_expired: true,
   payload_too_large: true,
   uri_too_long: true,
   rate_limited: true,
@@ -142,6 +154,8 @@ test('fields and error codes of the client’s types are those of the document',
     LineItem: lineFields,
     Downloads: downloads,
     InvoiceDocument: documentFields,
+    Change: changeFields,
+    ChangeList: { changes: true, next: true } satisfies Names<ChangeList>,
     CustomerSummary: summary,
     CurrencySummary: currency,
     StatusSum: statusSum,
@@ -219,6 +233,7 @@ async function record(): Promise<Map<string, Set<string>>> {
   await client.document.get(customer, invoice)
   await client.document.qr(customer, invoice)
   await client.paymentPage(customer, invoice)
+  for (const whose of [customer, null]) await client.listChanges({ customer: whose, after: 1, limit: 7 })
   for (const kind of ['ix', 'payments'] as const) await client.downloadPdf(customer, invoice, kind)
   return asked
 }

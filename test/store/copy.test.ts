@@ -83,7 +83,9 @@ describe('fatura copy', { concurrency: 2 }, () => {
          INSERT INTO fatura.set_aside (system, kind, id, reason, first_at, last_at, tries)
            VALUES ('stripe', 'invoice', 'in_odd', 'has no total', 1, 2, 3);
          INSERT INTO fatura.keys (kid, name, x, customers, created_at, revoked_at)
-           VALUES ('key_1', 'shop', 'AAAA', ${from === 'sqlite' ? `'["cus_big"]'` : `'{cus_big}'`}, 1, NULL), ('key_2', 'old', 'BBBB', NULL, 1, 2)`,
+           VALUES ('key_1', 'shop', 'AAAA', ${from === 'sqlite' ? `'["cus_big"]'` : `'{cus_big}'`}, 1, NULL), ('key_2', 'old', 'BBBB', NULL, 1, 2);
+         INSERT INTO fatura.endpoints (id, url, customer_ids, secret, private_key, cursor, state, attempts, created_at)
+           VALUES ('ep_1', 'https://x.example/', '["cus_big"]', 'whsec_AAAA', 'AAAA', 7, 'active', 1, 1)`,
       )
       const first = await cli.run(['copy', source, target])
       assert.equal(first.code, 0, first.stderr)

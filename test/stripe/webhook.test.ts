@@ -522,6 +522,8 @@ describe('webhooks', beside, () => {
       rules: { ...usualRules, isConnected: false },
       keys: usualKeys,
       webhooks: { host: '127.0.0.1', port, secret: webhookSecret },
+      changesKeptMs: 86_400_000,
+      endpointsPrivate: false,
       log: pino({ level: 'silent' }),
       signal: new AbortController().signal,
     })

@@ -175,6 +175,8 @@ export async function fillStore(
     rules: { ...usualRules, isConnected: invoiceXpress !== null },
     keys: usualKeys,
     webhooks: null,
+    changesKeptMs: 86_400_000,
+    endpointsPrivate: false,
     log: pino({ level: 'silent' }),
     signal: new AbortController().signal,
   })

@@ -55,7 +55,7 @@ async function addOne(name: string, options: { customers?: string } & Options): 
   process.stdout.write(`${JSON.stringify({ kty, crv, alg: 'EdDSA', use: 'sig', kid, x, d })}\n`)
 }
 
-function readCustomers(text: string | undefined): string[] | null {
+export function readCustomers(text: string | undefined): string[] | null {
   if (text === undefined) return null
   const ids = text.split(',').map(id => id.trim())
   const bad = ids.find(id => !isCustomerId(id))

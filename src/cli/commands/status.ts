@@ -3,6 +3,7 @@ import { Command } from 'commander'
 import { formatSpan } from '../../checks/check-clock.ts'
 import { formatDrift } from '../../checks/check-drift.ts'
 import { type DriftEstimates, readDrift } from '../../metrics/drift-estimate.ts'
+import type { StoredEndpoint } from '../../store/endpoint-store.ts'
 import { openOperatorStore } from '../../store/engines.ts'
 import type { Stream } from '../../store/store.ts'
 import { useStore } from '../../store/use-store.ts'
@@ -29,15 +30,19 @@ export function statusCommand(): Command {
 async function showStatus(options: { json?: true } & Options): Promise<void> {
   const { DATABASE_URL: url } = readSettings(options, used)
   const state = await useStore(openOperatorStore(url), async store => {
-    return { ...(await readState(store)), drift: await readDrift(store) }
+    return {
+      ...(await readState(store)),
+      drift: await readDrift(store),
+      endpoints: await store.listEndpoints(),
+    }
   })
   process.stdout.write(options.json === true ? writeLines(state) : writeText(state))
 }
 
-type Status = SyncState & { drift: DriftEstimates }
+type Status = SyncState & { drift: DriftEstimates; endpoints: readonly StoredEndpoint[] }
 
 /** Each line has a `kind`. */
-function writeLines({ streams, pins, lease, setAside, refused, held, drift }: Status): string {
+function writeLines({ streams, pins, lease, setAside, refused, held, drift, endpoints }: Status): string {
   const lines = [
     ...streams.map(stream => ({ kind: 'stream', ...stream })),
     ...pins.map(pin => ({ kind: 'account', ...pin })),
@@ -49,11 +54,14 @@ function writeLines({ streams, pins, lease, setAside, refused, held, drift }: St
     ...(setAside.count > 0 ? [{ kind: 'set_aside_total', count: setAside.count }] : []),
     ...setAside.newest.map(({ kind: record, ...row }) => ({ kind: 'set_aside', record, ...row })),
     ...refused,
+    ...endpoints.map(({ id, state, cursor, attempts, next_at, error }) => {
+      return { kind: 'endpoint', id, state, cursor, attempts, next_at, error }
+    }),
   ]
   return lines.map(jsonLine).join('')
 }
 
-function writeText({ streams, pins, lease, setAside, refused, held, drift }: Status): string {
+function writeText({ streams, pins, lease, setAside, refused, held, drift, endpoints }: Status): string {
   if (streams.length === 0 && pins.length === 0 && lease.holder === null)
     return formatParagraph(
       'Nothing was synchronized or imported yet. Start with: fatura sync --once, or fatura import FILE',
@@ -87,9 +95,21 @@ function writeText({ streams, pins, lease, setAside, refused, held, drift }: Sta
       : warning(`Set aside, and tried again: ${setAside.count}. The newest:`) + aside.join(''),
     list('Out of date, because what they are now is refused', refused, 'outdated'),
     list('Refused, and not stored', refused, 'refused'),
+    listEndpoints(endpoints),
   ]
     .filter(part => part !== '')
     .join('\n')
+}
+
+/** Those to which changes are not delivered at the moment. */
+function listEndpoints(endpoints: readonly StoredEndpoint[]): string {
+  const failing = endpoints.filter(({ state, attempts }) => state !== 'active' || attempts > 0)
+  const lines = failing.map(({ id, state, attempts, error }) =>
+    item(`${id} is ${state}, ${attempts} failed attempts${error === null ? '' : `: it ${error}`}`),
+  )
+  return failing.length === 0
+    ? ''
+    : warning(`Endpoints with webhooks that wait: ${failing.length}.`) + lines.join('')
 }
 
 function list(heading: string, refused: readonly Refused[], kind: Refused['kind']): string {

@@ -1,5 +1,6 @@
 /** The rules over several settings. */
 import type { ProviderOptions } from '../../access/verify-provider.ts'
+import { dayMs } from '../../calendar.ts'
 import type { InvoiceXpressOptions } from '../../invoicexpress/client.ts'
 import type { LinkRules } from '../../linking/link.ts'
 import type { StripeOptions } from '../../stripe/client.ts'
@@ -146,6 +147,8 @@ export function syncOf(
     invoiceXpress,
     ...linkingOf(given, invoiceXpress !== null),
     webhooks: webhooks === undefined ? null : readWebhooks(webhooks, given),
+    changesKeptMs: given.CHANGES_KEPT_DAYS * dayMs,
+    endpointsPrivate: given.ENDPOINTS_PRIVATE,
   }
 }
 

@@ -102,6 +102,10 @@ export function parsePort(text: string): number {
   return readWhole(text, 0, 65_535) ?? refuse('must be a whole number from 0 to 65535')
 }
 
+export function parseDays(text: string): number {
+  return readWhole(text, 1, 3_650) ?? refuse('must be a whole number from 1 to 3650')
+}
+
 export function parseWorkers(text: string): number {
   if (text === 'auto') return availableParallelism()
   return readWhole(text, 1, 256) ?? refuse('must be a whole number from 1 to 256, or auto')

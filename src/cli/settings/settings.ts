@@ -7,6 +7,7 @@ import { accessSettings } from './access-settings.ts'
 import { pageSettings } from './page-settings.ts'
 import {
   parseClaimText,
+  parseDays,
   parseDurationMs,
   parseKeySetUrl,
   parseMatch,
@@ -15,6 +16,7 @@ import {
   parseRateLimit,
   parseSecondsMs,
   parseSecureUrl,
+  parseSwitch,
   parseWorkers,
   refuse,
   unless,
@@ -140,6 +142,21 @@ export const settings = {
     parse: unless('off', parseRateLimit),
   },
   ...pageSettings,
+  CHANGES_KEPT_DAYS: {
+    default: '90',
+    flag: '--changes-kept-days <days>',
+    commands: ['up', 'sync'],
+    meaning: 'Number of days for which [changes](api.md#changes) are kept, 1 to 3650. Older cursors expire.',
+    parse: parseDays,
+  },
+  ENDPOINTS_PRIVATE: {
+    default: 'off',
+    flag: '--endpoints-private <on|off>',
+    commands: ['up', 'sync'],
+    meaning:
+      'Whether [webhooks](sync.md#webhooks-to-your-programs) may be sent over plain http, and to private and loopback addresses. `on` or `off`.',
+    parse: parseSwitch,
+  },
   LOG_LEVEL: {
     default: 'info',
     flag: '--log-level <level>',

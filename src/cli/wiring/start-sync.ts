@@ -2,7 +2,9 @@
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
+import { pruneChanges, pruneEveryMs } from '../../changes/prune-changes.ts'
 import { createDriftMeasure, driftEveryMs } from '../../checks/measure-drift.ts'
+import { deliverChanges } from '../../endpoints/deliver-changes.ts'
 import { createDocumentSource } from '../../invoicexpress/document-source.ts'
 import { closeGently } from '../../server/close-connections.ts'
 import { type Notification, SourceError } from '../../sources.ts'
@@ -15,7 +17,7 @@ import { createDocumentSync } from '../../sync/documents.ts'
 import { LeaseLost } from '../../sync/lease.ts'
 import { ageClaims } from '../../sync/link-invoices.ts'
 import { documentRounds, invoiceRounds, type ReportStep } from '../../sync/rounds.ts'
-import { createTimer, realClocks, runDue, type Step } from '../../sync/schedule.ts'
+import { createTimer, every, realClocks, runDue, type Step } from '../../sync/schedule.ts'
 import { pause, repeat, retryPauseMs, syncInvoices } from '../../sync/sync-invoices.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { type OpenConnector, openConnector, type SyncOptions } from './open-connector.ts'
@@ -48,6 +50,7 @@ export async function syncOnce(given: SyncOptions): Promise<void> {
       }
     }
     await Promise.race([steps(), graceAfter(signal).then(() => signal.throwIfAborted())])
+    await pruneChanges(store, options.changesKeptMs)
     const held = formatHeld({ deletion: guard.held('deletion'), downgrade: guard.held('downgrade') })
     if (held !== null)
       throw new CliError(`The deletion guard holds back changes that look wrong: ${held}; ${advice}.`)
@@ -105,11 +108,13 @@ async function follow(options: Opened): Promise<void> {
       await options.settle()
       isSettled = true
       settled.resolve()
-      const rounds = [...(await planRounds(options, connected)), [measureDrift(options, connected)]]
+      const prune = every(pruneEveryMs, realClocks, () => pruneChanges(store, options.changesKeptMs))
+      const rounds = [...(await planRounds(options, connected)), [measureDrift(options, connected)], [prune]]
       await Promise.all(rounds.map(steps => repeat(() => runDue(steps), log, signal)))
     }
     await Promise.all([
       Promise.race([followAll(), graceAfter(signal)]),
+      Promise.race([deliver(options), graceAfter(signal)]),
       server && aborted(signal).then(() => closeGently(server)),
     ])
   } finally {
@@ -183,6 +188,11 @@ function measureDrift(
     // Before everything was listed, much is missing.
     run: async () => (await connector.isListed()) && measure(),
   }
+}
+
+/** Webhooks to endpoints, whatever the sources do. */
+function deliver({ store, endpointsPrivate: allowPrivate, log, signal }: Opened): Promise<void> {
+  return deliverChanges({ store, allowPrivate, log, signal })
 }
 
 async function aborted(signal: AbortSignal): Promise<void> {

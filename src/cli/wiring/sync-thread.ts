@@ -15,7 +15,7 @@ const workerFile = new URL(`./sync-worker${extname(import.meta.url)}`, import.me
 /** The options that can be sent to a thread. */
 export type ThreadOptions = Pick<
   SyncOptions,
-  'url' | 'stripe' | 'invoiceXpress' | 'rules' | 'keys' | 'webhooks'
+  'url' | 'stripe' | 'invoiceXpress' | 'rules' | 'keys' | 'webhooks' | 'changesKeptMs' | 'endpointsPrivate'
 > & { logLevel: string; isMeasured: boolean }
 
 /** The parts of a `CliError`. */

@@ -1,4 +1,5 @@
 /** The one invoice that every example of the OpenAPI document shows. */
+import type { ChangeList } from '../../change.ts'
 import {
   type CustomerSummary,
   downloadPath,
@@ -91,6 +92,20 @@ export const exampleDocument: InvoiceDocument = {
       status: 'final',
     },
   ],
+}
+
+export const exampleChanges: ChangeList = {
+  changes: [
+    {
+      seq: 1772443872000,
+      customer_id: exampleInvoice.customer_id,
+      invoice_id: exampleInvoice.id,
+      kind: 'document',
+      version: 1772443872000,
+      at: '2026-03-02T09:31:12.000Z',
+    },
+  ],
+  next: 1772443872000,
 }
 
 export const exampleSummary: CustomerSummary = {

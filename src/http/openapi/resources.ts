@@ -1,5 +1,6 @@
 /** The bodies that go out: the contract's resources, as the OpenAPI document describes them. */
 
+import { changeKinds } from '../../change.ts'
 import {
   customerIdPattern,
   invoiceIdPattern,
@@ -7,7 +8,14 @@ import {
   maxPageSize,
   syncStates,
 } from '../../invoice.ts'
-import { exampleDetail, exampleDocument, exampleInvoice, examplePage, exampleSummary } from './examples.ts'
+import {
+  exampleChanges,
+  exampleDetail,
+  exampleDocument,
+  exampleInvoice,
+  examplePage,
+  exampleSummary,
+} from './examples.ts'
 import { ErrorBody, ErrorCodeName } from './responses.ts'
 import { Type } from './type.ts'
 
@@ -227,6 +235,33 @@ const CustomerSummary = Type.Object(
   },
 )
 
+const Change = Type.Object(
+  {
+    seq: Type.Integer({
+      minimum: 1,
+      description: 'Cursor behind this change, in the feed that it was read from.',
+    }),
+    customer_id: fields.customer_id,
+    invoice_id: fields.id,
+    kind: Type.Enum([...changeKinds], {
+      type: 'string',
+      description:
+        "Kind of the change; `document`: only the external document's part of the invoice changed.",
+    }),
+    version: Type.Integer({ minimum: 1, description: "The customer's version with this change." }),
+    at: Type.String({ ...moment, description: 'Time at which it was stored, UTC with milliseconds.' }),
+  },
+  { ...closed, $id: 'Change', description: 'An invoice that changed: retrieve it again.' },
+)
+
+const ChangeList = Type.Object(
+  {
+    changes: Type.Array(Type.Ref('Change'), { description: 'In the order of their commits.' }),
+    next: Type.Integer({ minimum: 0, description: 'Value of `after` for the next request.' }),
+  },
+  { ...closed, $id: 'ChangeList', description: 'Changes after a cursor.', examples: [exampleChanges] },
+)
+
 const PaymentPage = Type.Object(
   { url: Type.String({ format: 'uri', description: 'Address of the page; it holds a secret.' }) },
   {
@@ -269,6 +304,8 @@ export const components = [
   DocumentTax,
   RelatedDocument,
   PaymentPage,
+  ChangeList,
+  Change,
   CustomerSummary,
   CurrencySummary,
   StatusSum,

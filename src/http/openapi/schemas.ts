@@ -37,7 +37,7 @@ const invoiceId = Type.String({
 const day = (description: string, example: string) =>
   Type.Optional(Type.String({ format: 'date', description, examples: [example] }))
 
-const customerParams = Type.Object({ customerId })
+export const customerParams = Type.Object({ customerId })
 const invoiceParams = Type.Object({ customerId, invoiceId })
 const listQuery = Type.Object({
   page: Type.Optional(
@@ -84,9 +84,9 @@ const listQuery = Type.Object({
 export type CustomerParams = Static<typeof customerParams>
 export type InvoiceParams = Static<typeof invoiceParams>
 
-const secured = { tags: ['invoices'], security: [{ bearer: [] }] }
+export const secured = { tags: ['invoices'], security: [{ bearer: [] }] }
 /** Errors of every route behind a token. */
-const guarded = [
+export const guarded = [
   'invalid_parameter',
   'missing_token',
   'invalid_token',

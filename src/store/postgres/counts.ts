@@ -1,22 +1,27 @@
 /** Totals, first pages and counters of the customers that a transaction changed: written before it commits. */
 import type { PoolClient } from 'pg'
+import type { InvoiceKey } from '../../invoice.ts'
 import {
+  type ChangeRow,
   Changes,
   type Countable,
   changedCounters,
+  changeRows,
   counterColumns,
   headSize,
-  heldAtMost,
+  versionAfter,
 } from '../read-model/counting.ts'
+import type { SharedRows } from '../shared/shared-rows.ts'
 import { callAtShards } from './at-shards.ts'
 import { insertRows } from './insert-rows.ts'
+import { writeList } from './lists.ts'
 
 /** One transaction's changes of customers' invoices. */
 export interface Counting {
   /** No other writer changes these customers until the end. To be called before their rows are read to be changed. */
   lock(customerIds: readonly string[]): Promise<void>
   /** An invoice changed, or came, or went: null where there was or is none. The customer's version rises. */
-  note(customerId: string, before: Countable | null, after: Countable | null): void
+  note(key: InvoiceKey, before: Countable | null, after: Countable | null, isDocument?: boolean): void
   /** Before the transaction ends. */
   flush(): Promise<void>
 }
@@ -26,7 +31,7 @@ const customerLock = {
   into: 'fatura.customers',
   columns: { customer_id: 'text', version: 'bigint' },
   onConflict: '(customer_id) DO UPDATE SET version = stored.version',
-  returning: 'customer_id, counted',
+  returning: 'customer_id, counted, version',
 } as const
 
 const counters = {
@@ -45,7 +50,7 @@ const counters = {
     n = stored.n + excluded.n, high = stored.high + excluded.high, low = stored.low + excluded.low`,
 } as const
 
-export function keepCounts(client: PoolClient): Counting {
+export function keepCounts(client: PoolClient, { batch }: SharedRows): Counting {
   let changes = new Changes()
 
   async function flush(): Promise<void> {
@@ -61,26 +66,31 @@ export function keepCounts(client: PoolClient): Counting {
         text: 'DELETE FROM fatura.counts WHERE customer_id = $1 AND n = 0',
         values: [customerId],
       })
-    await saveCustomers(
-      client,
-      changed.map(([customerId, { added }]) => ({ customerId, added })),
-    )
+    const now = Date.now()
+    const customers = changed.map(([customerId, change]): Added => {
+      const version = versionAfter(change, now)
+      const rows = changeRows(customerId, change, version, batch.count)
+      batch.count += rows.length
+      return { customerId, added: change.added, version, changes: rows }
+    })
+    await saveCustomers(client, customers, batch.number)
   }
 
   return {
     async lock(customerIds) {
-      if (changes.customers.size >= heldAtMost) await flush()
+      if (changes.isFull()) await flush()
       const unknown = [...new Set(customerIds)].filter(id => !changes.has(id))
       if (unknown.length === 0) return
-      const rows = await insertRows<{ customer_id: string; counted: boolean }>(
+      const rows = await insertRows<{ customer_id: string; counted: boolean; version: number }>(
         client,
         customerLock,
         unknown.sort().map(customerId => [customerId, 0]),
       )
-      for (const { customer_id, counted } of rows) changes.add(customer_id, counted)
+      for (const { customer_id, counted, version } of rows)
+        changes.add(customer_id, { isCounted: counted, version })
     },
-    note(customerId, before, after) {
-      changes.note(customerId, before, after)
+    note(key, before, after, isDocument) {
+      changes.note(key, before, after, isDocument)
     },
     flush,
   }
@@ -90,23 +100,41 @@ interface Added {
   customerId: string
   /** Invoices that came, less those that went. */
   added: number
+  version: number
+  changes: readonly ChangeRow[]
 }
 
 /** Customers of one message. */
 const customersAtOnce = 5_000
 
 /** Saves customers with so many more invoices; those that are large by now get counters. The caller has locked them. */
-export async function saveCustomers(client: PoolClient, all: readonly Added[]): Promise<void> {
+export async function saveCustomers(client: PoolClient, all: readonly Added[], batch = 0): Promise<void> {
   for (let at = 0; at < all.length; at += customersAtOnce) {
     const answers = await callAtShards<Added, string[]>(
       client,
       'count_customers',
       all.slice(at, at + customersAtOnce),
       ({ customerId }) => customerId,
-      some => [some.map(({ customerId }) => customerId), some.map(({ added }) => added), Date.now()],
+      some => [
+        some.map(({ customerId }) => customerId),
+        some.map(({ added }) => added),
+        some.map(({ version }) => version),
+        ...listChanges(some.flatMap(({ changes }) => changes)),
+        batch,
+        Date.now(),
+      ],
     )
     for (const customerId of answers.flatMap(({ told }) => told)) await makeCounters(client, customerId)
   }
+}
+
+function listChanges(rows: readonly ChangeRow[]): (string | null)[] {
+  return (['customer_id', 'version', 'previous', 'invoice_id', 'kind', 'place'] as const).map(name =>
+    writeList(
+      name === 'version' || name === 'previous' || name === 'place' ? 'bigint' : 'text',
+      rows.map(row => row[name]),
+    ),
+  )
 }
 
 /** All counters of a customer, of its rows. */

@@ -73,6 +73,37 @@ BEGIN
   RETURN EXISTS (SELECT FROM fatura.scopes s WHERE s.id = p_id AND s.customer_id = p_customer_id);
 END $body$;
 
+-- A customer's version, and its changes after one: as rows, the first without a change.
+CREATE OR REPLACE FUNCTION fatura.customer_changes(p_customer_id text, p_after bigint, p_limit integer)
+RETURNS TABLE (version bigint, previous bigint, invoice_id text, kind text, at bigint)
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog SET enable_seqscan = off SET jit = off AS $body$
+BEGIN
+  SELECT c.version INTO version FROM fatura.customers c WHERE c.customer_id = p_customer_id;
+  RETURN NEXT;
+  RETURN QUERY SELECT d.version, d.previous, d.invoice_id, d.kind, d.at FROM fatura.changes d
+  WHERE d.customer_id = p_customer_id AND d.version > p_after ORDER BY d.version LIMIT p_limit;
+END $body$;
+
+-- The feed of all customers: its state, and the batches after one; as rows, the first of them the state.
+CREATE OR REPLACE FUNCTION fatura.read_batches(p_after bigint, p_limit integer)
+RETURNS TABLE (seq bigint, batch bigint, n integer)
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog SET enable_seqscan = off SET jit = off AS $body$
+BEGIN
+  RETURN QUERY SELECT f.last_seq, f.pruned_seq, 0 FROM fatura.feed f WHERE f.only_one;
+  RETURN QUERY SELECT b.seq, b.batch, b.n FROM fatura.batches b WHERE b.seq > p_after ORDER BY b.seq LIMIT p_limit;
+END $body$;
+
+-- Changes of batches, of each the places after one up to another: of any customer, for a feed that is shown to those alone who
+-- may read all.
+CREATE OR REPLACE FUNCTION fatura.batch_changes(p_batches bigint[], p_starts integer[], p_ends integer[])
+RETURNS TABLE (batch bigint, place integer, customer_id text, invoice_id text, kind text, version bigint, at bigint)
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog SET enable_seqscan = off SET jit = off AS $body$
+BEGIN
+  RETURN QUERY SELECT c.batch, c.place, c.customer_id, c.invoice_id, c.kind, c.version, c.at
+  FROM unnest(p_batches, p_starts, p_ends) AS g (batch, after, until)
+  JOIN fatura.changes c ON c.batch = g.batch AND c.place > g.after AND c.place <= g.until;
+END $body$;
+
 CREATE OR REPLACE FUNCTION fatura.schema_version() RETURNS integer
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog SET enable_seqscan = off AS $body$
 BEGIN RETURN (SELECT max(m.version) FROM fatura.migrations m); END $body$;
@@ -377,28 +408,36 @@ BEGIN
     WHERE c.is_new OR c.is_other OR c.has_other_lines);
 END $body$;
 
--- Totals, first pages and versions of customers, each with the number of invoices by which it grew. Returns those that are
--- large by now and have no counters. The clock keeps a version unique even across a store restored from a backup; the sum
--- keeps it rising.
+-- Totals, first pages and versions of customers, each with the number of invoices by which it grew, and the changes behind
+-- them. Returns those that are large by now and have no counters.
 CREATE OR REPLACE FUNCTION fatura.count_customers(p_customer_id text, p_is_spread boolean, p_customers text, p_added text,
-  p_now bigint)
+  p_versions text, given_customer_id text, given_version text, given_previous text, given_invoice_id text, given_kind text,
+  given_place text, p_batch bigint, p_now bigint)
 RETURNS json LANGUAGE plpgsql SET search_path = pg_catalog SET enable_seqscan = off AS $body$
 DECLARE v_large json;
 BEGIN
   EXECUTE format($sql$
     WITH saved AS (
       INSERT INTO %1$s AS stored (customer_id, version, total, head)
-      SELECT changed.customer_id, $3, changed.added,
+      SELECT changed.customer_id, changed.version, changed.added,
         coalesce((
           SELECT string_agg(newest.summary, ',') FROM (
             SELECT summary FROM %2$s WHERE customer_id = changed.customer_id
             ORDER BY issued_at DESC, id DESC LIMIT /*head*/ 10 /*end*/) newest), '')
-      FROM unnest($1, $2) AS changed (customer_id, added)
+      FROM unnest($1, $2, $3) AS changed (customer_id, added, version)
       ON CONFLICT (customer_id) DO UPDATE SET version = greatest(stored.version + 1, excluded.version),
         total = stored.total + excluded.total, head = excluded.head
       RETURNING stored.customer_id, stored.total, stored.counted)
     SELECT json_agg(customer_id) FROM saved WHERE NOT counted AND total > /*counted*/ 2000 /*end*/$sql$,
     VARIADIC fatura.tables_at(p_customer_id, p_is_spread, 'customers', 'invoices'))
-  INTO v_large USING p_customers::text[], p_added::bigint[], p_now;
+  INTO v_large USING p_customers::text[], p_added::bigint[], p_versions::bigint[];
+  IF given_customer_id IS NOT NULL THEN
+    EXECUTE format($sql$
+      INSERT INTO %1$s (customer_id, version, previous, invoice_id, kind, place, batch, at)
+      SELECT g.*, $7, $8 FROM unnest($1, $2, $3, $4, $5, $6) AS g (customer_id, version, previous, invoice_id, kind, place)$sql$,
+      VARIADIC fatura.tables_at(p_customer_id, p_is_spread, 'changes'))
+    USING given_customer_id::text[], given_version::bigint[], given_previous::bigint[], given_invoice_id::text[],
+      given_kind::text[], given_place::integer[], p_batch, p_now;
+  END IF;
   RETURN coalesce(v_large, '[]');
 END $body$;

@@ -1,6 +1,7 @@
 import { isForHead, type SumRow, toSum } from '../read-model/counting.ts'
 import { rowFilterNames } from '../read-model/filters.ts'
 import type { SearchWord } from '../read-model/search.ts'
+import { changeReads } from '../shared/changes.ts'
 import {
   type InvoicePage,
   type InvoiceQuery,
@@ -14,6 +15,7 @@ import { hasCitus } from './distribute.ts'
 import { rememberFreshness } from './freshness.ts'
 import { openLanes } from './lanes.ts'
 import { checkCrowd, openReadPools, read, twiceIfBroken } from './pool.ts'
+import { feedCalls, feedStatements } from './read-changes.ts'
 import { checkSchema, schema } from './schema-version.ts'
 
 /** The places of a page's values in a call, and of some more behind them. */
@@ -41,6 +43,7 @@ const calls = {
   key: 'SELECT * FROM fatura.read_key($1)',
   covers: 'SELECT fatura.covers_customer($1, $2) AS covers',
   version: 'SELECT fatura.schema_version() AS version',
+  ...feedCalls,
 } as const
 
 export interface PostgresReader extends ReadStore {
@@ -132,6 +135,7 @@ export async function openPostgresReader(url: string, sharedBy = 1): Promise<Pos
       const [row] = await ask<{ covers: boolean }>('covers', id, customerId)
       return row?.covers === true
     },
+    ...changeReads(feedStatements(call, isSpread)),
     group,
     async findGroup(customerId) {
       const [row] = isSpread ? await ask<GroupRow>('group', customerId) : []

@@ -148,5 +148,7 @@ async function recountCustomer(client: PoolClient, customerId: string): Promise<
        - (SELECT total FROM fatura.customers WHERE customer_id = $1) AS wrong_by`,
     [customerId],
   )
-  await saveCustomers(client, [{ customerId, added: rows[0]?.wrong_by ?? 0 }])
+  await saveCustomers(client, [
+    { customerId, added: rows[0]?.wrong_by ?? 0, version: Date.now(), changes: [] },
+  ])
 }

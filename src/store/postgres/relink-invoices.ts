@@ -51,7 +51,7 @@ export async function relinkInvoices(
   for (const row of rows) {
     const before = stored.get(keyOf(row))
     if (before !== undefined)
-      counting.note(row.customer_id, before, { ...before, ix_status: statuses.get(keyOf(row)) ?? null })
+      counting.note(row, before, { ...before, ix_status: statuses.get(keyOf(row)) ?? null }, true)
   }
   await relink(createDb(client, true), invoices)
 }

@@ -12,6 +12,8 @@ export const sharedTables: readonly string[] = [
   'fatura.tokens',
   'fatura.keys',
   'fatura.scopes',
+  'fatura.batches',
+  'fatura.feed',
 ]
 
 /** Tables that only writers use: at the coordinator, where to write them costs no other node anything. */
@@ -22,6 +24,7 @@ export const coordinatorTables: readonly string[] = [
   'fatura.lease',
   'fatura.set_aside',
   'fatura.drift',
+  'fatura.endpoints',
 ]
 
 /** By the column that chooses a row's shard. All rows of a customer lie together. */
@@ -33,6 +36,7 @@ export const distributedTables: Readonly<Record<string, 'customer_id' | 'id'>> =
   'fatura.tombstones': 'customer_id',
   'fatura.links': 'customer_id',
   'fatura.journal': 'customer_id',
+  'fatura.changes': 'customer_id',
   // A document is known before its invoice is, and may never have one.
   'fatura.documents': 'id',
   'fatura.document_clients': 'id',
@@ -44,6 +48,7 @@ export const keyFunctions: readonly string[] = [
   'fatura.first_page',
   'fatura.read_version',
   'fatura.find_invoice',
+  'fatura.customer_changes',
 ]
 
 /** Functions that read lists of that customer; called there too. */
@@ -60,6 +65,8 @@ export const everywhereFunctions: readonly string[] = [
   'fatura.read_token',
   'fatura.read_key',
   'fatura.covers_customer',
+  'fatura.read_batches',
+  'fatura.batch_changes',
   'fatura.schema_version',
   'fatura.schema_state',
   'fatura.tables_at',

@@ -175,6 +175,8 @@ export async function openSpreadReader(
     findToken: id => ask(store => store.findToken(id)),
     findKey: kid => ask(store => store.findKey(kid)),
     coversCustomer: (id, customerId) => ask(store => store.coversCustomer(id, customerId)),
+    readChanges: (customerId, after, limit) =>
+      ask(store => store.readChanges(customerId, after, limit), customerId ?? undefined),
     readConnections,
     readNodes: async () =>
       nodes.map(node => ({

@@ -38,7 +38,8 @@ async function transactOnce<T>(pool: pg.Pool, work: (writing: Writing) => Promis
   let broken: Error | undefined
   try {
     await begin(client)
-    const writing = { client, counting: keepCounts(client), shared: gatherSharedRows() }
+    const shared = gatherSharedRows()
+    const writing = { client, counting: keepCounts(client, shared), shared }
     const result = await work(writing)
     await explain(writing.counting.flush())
     await explain(commit(client, writing.shared))

@@ -64,7 +64,7 @@ export async function saveInvoices(
     changed += told.length
     for (const [place, before] of told) {
       const { invoice, issued_at } = some[place - 1] as Stamped
-      counting.note(invoice.customer_id, before && readCountable(before), { ...invoice, issued_at })
+      counting.note(invoice, before && readCountable(before), { ...invoice, issued_at })
     }
   }
   await askForRest(createDb(client, true), given)
@@ -164,7 +164,7 @@ export async function removeInvoice(
   )
   await client.query('DELETE FROM fatura.invoice_lines WHERE customer_id = $1 AND invoice_id = $2', key)
   await deleteLink(createDb(client, true), customerId, invoiceId)
-  for (const row of rows) counting.note(customerId, row, null)
+  for (const row of rows) counting.note({ customer_id: customerId, id: invoiceId }, row, null)
   return rows.length !== 0
 }
 

@@ -1,5 +1,7 @@
+import { changeWrites } from '../shared/changes.ts'
 import { connectorWrites, leaseWrites } from '../shared/connector-state.ts'
 import { contentsWrites } from '../shared/contents.ts'
+import { endpointCommands, endpointWrites } from '../shared/endpoints.ts'
 import { keyWrites } from '../shared/keys.ts'
 import { tokenWrites } from '../shared/tokens.ts'
 import { documentWrites } from '../shared/write-documents.ts'
@@ -21,6 +23,7 @@ export async function openPostgresWriter(url: string, lockPatience?: number): Pr
     ...leaseWrites(db),
     ...tokenWrites(db),
     ...keyWrites(db),
+    ...endpointCommands(db),
     transaction: work => transact(pool, writing => work(writesOf(writing))),
     repairCounts: onProgress => recount(pool, true, onProgress),
   }
@@ -49,6 +52,8 @@ function writesOf({ client, counting, shared }: Writing): WriteTransaction {
     ...invoices,
     ...documentWrites(db, shared),
     ...connectorWrites(db),
+    ...changeWrites(db),
+    ...endpointWrites(db),
     // How long its statements are depends on what is copied: none is worth keeping.
     ...contentsWrites(createDb(client), invoices),
   }

@@ -4,7 +4,8 @@
  * transaction that changes rows adds to them what it changed.
  */
 import { dayMs, lastDayOf, monthOf } from '../../calendar.ts'
-import { defaultPageSize, type InvoiceStatus, type InvoiceSum } from '../../invoice.ts'
+import type { ChangeKind } from '../../change.ts'
+import { defaultPageSize, type InvoiceKey, type InvoiceStatus, type InvoiceSum } from '../../invoice.ts'
 import type { InvoiceQuery } from '../store.ts'
 import { type FilterName, filterNames, type InvoiceFilter } from './filters.ts'
 
@@ -17,7 +18,7 @@ export const countedAbove = 2_000
 /** How many of a customer's newest invoices are kept joined as they are sent: the default page is then one row. */
 export const headSize = defaultPageSize
 
-/** How many customers that changed within one transaction are held in memory. */
+/** How many customers, and how many invoices, that changed within one transaction are held in memory. */
 export const heldAtMost = 100_000
 
 /** The filters that counters know. With any other, a large customer's rows are looked at, as a small one's. */
@@ -102,21 +103,31 @@ export function boundsOf(month: string): { from: number; before: number } {
   return { from: Date.parse(`${month}-01`), before: Date.parse(lastDayOf(month)) + dayMs }
 }
 
-interface Change {
+/** The changes of one customer. */
+export interface CustomerChange {
   /** Invoices that came, less those that went. */
   added: number
+  /** The customer's version before. */
+  previous: number
+  /** Invoices that changed, in the order of their first changes. */
+  kinds: Map<string, ChangeKind>
   /** Differences of a customer with counters. */
   counters: Map<string, Counter>
 }
 
 /** The changes of a transaction. */
 export class Changes {
-  readonly customers = new Map<string, Change>()
-  private readonly known = new Map<string, boolean>()
+  readonly customers = new Map<string, CustomerChange>()
+  private readonly known = new Map<string, KnownCustomer>()
+  private noted = 0
 
   /** To be called before any change of a customer is noted. */
-  add(customerId: string, isCounted: boolean): void {
-    this.known.set(customerId, isCounted)
+  add(customerId: string, known: KnownCustomer): void {
+    this.known.set(customerId, known)
+  }
+
+  isFull(): boolean {
+    return this.customers.size >= heldAtMost || this.noted >= heldAtMost
   }
 
   has(customerId: string): boolean {
@@ -124,17 +135,71 @@ export class Changes {
   }
 
   /** An invoice changed, or came, or went: null where there was or is none. */
-  note(customerId: string, before: Countable | null, after: Countable | null): void {
-    let change = this.customers.get(customerId)
+  note(
+    { customer_id, id }: InvoiceKey,
+    before: Countable | null,
+    after: Countable | null,
+    isDocument = false,
+  ): void {
+    const known = this.known.get(customer_id)
+    let change = this.customers.get(customer_id)
     if (change === undefined) {
-      change = { added: 0, counters: new Map() }
-      this.customers.set(customerId, change)
+      change = { added: 0, previous: known?.version ?? 0, kinds: new Map(), counters: new Map() }
+      this.customers.set(customer_id, change)
     }
+    const kind =
+      after === null ? 'deleted' : before === null ? 'created' : isDocument ? 'document' : 'updated'
+    change.kinds.set(id, mergeKinds(change.kinds.get(id), kind))
+    this.noted++
     change.added += Number(after !== null) - Number(before !== null)
-    if (this.known.get(customerId) !== true) return
+    if (known?.isCounted !== true) return
     if (before !== null) countInvoice(change.counters, before, -1)
     if (after !== null) countInvoice(change.counters, after, 1)
   }
+}
+
+export interface KnownCustomer {
+  isCounted: boolean
+  version: number
+}
+
+/** Two changes of an invoice in one transaction are one. */
+function mergeKinds(first: ChangeKind | undefined, then: ChangeKind): ChangeKind {
+  if (first === undefined || first === then || then === 'deleted') return then
+  return first === 'created' ? 'created' : 'updated'
+}
+
+/** The customer's version after its changes: each of them has one of its own. The clock keeps it unique even across a store restored from a backup; the sum keeps it rising. */
+export function versionAfter({ previous, kinds }: CustomerChange, now: number): number {
+  return Math.max(previous + kinds.size, now)
+}
+
+/** A change as it is written: the order of the columns of `changes`, but for the batch and the time. */
+export interface ChangeRow {
+  customer_id: string
+  version: number
+  previous: number
+  invoice_id: string
+  kind: ChangeKind
+  place: number
+}
+
+/** A customer's changes as rows; `placeBefore` is the place of the last one before them in the batch. */
+export function changeRows(
+  customerId: string,
+  change: CustomerChange,
+  last: number,
+  placeBefore: number,
+): ChangeRow[] {
+  const before = last - change.kinds.size
+  return Array.from(change.kinds, ([invoice_id, kind], i) => ({
+    customer_id: customerId,
+    version: before + i + 1,
+    previous: i === 0 ? change.previous : before + i,
+    invoice_id,
+    kind,
+    place: placeBefore + i + 1,
+  }))
 }
 
 /** Adds an invoice to its counter, or takes it away. */
@@ -151,6 +216,6 @@ function countInvoice(counters: Map<string, Counter>, invoice: Countable, sign: 
 }
 
 /** The counters that change by anything. */
-export function changedCounters({ counters }: Change): Counter[] {
+export function changedCounters({ counters }: CustomerChange): Counter[] {
   return [...counters.values()].filter(([, , , , ...amounts]) => amounts.some(amount => amount !== 0))
 }

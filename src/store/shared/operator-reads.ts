@@ -3,13 +3,16 @@ import type { OperatorStore } from '../store.ts'
 import { connectorReads } from './connector-state.ts'
 import { contentsReads } from './contents.ts'
 import type { Db } from './db.ts'
+import { endpointReads } from './endpoints.ts'
 import { keyReads } from './keys.ts'
 import { documentReads } from './read-documents.ts'
 import { invoiceReads } from './read-invoices.ts'
 import { sharedReads } from './shared-rows.ts'
 import { tokenReads } from './tokens.ts'
 
-export function operatorReads(db: Db): Omit<OperatorStore, 'walkInvoices' | 'checkCounts' | 'close'> {
+export function operatorReads(
+  db: Db,
+): Omit<OperatorStore, 'walkInvoices' | 'checkCounts' | 'readChanges' | 'close'> {
   return {
     ...documentReads(db),
     ...connectorReads(db),
@@ -18,5 +21,6 @@ export function operatorReads(db: Db): Omit<OperatorStore, 'walkInvoices' | 'che
     ...sharedReads(db),
     ...tokenReads(db),
     ...keyReads(db),
+    ...endpointReads(db),
   }
 }

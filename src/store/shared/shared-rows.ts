@@ -8,6 +8,8 @@ import type { OperatorStore, Stream, WriteTransaction } from '../store.ts'
 import type { Db } from './db.ts'
 
 export interface SharedRows extends Pick<WriteTransaction, 'saveStream' | 'saveSuccess'> {
+  /** The transaction's changes of invoices: a number that no other transaction has, and how many are written so far. */
+  readonly batch: { readonly number: number; count: number }
   raiseObserved(observedAt: number): void
   /** Always in one order, so that two commits cannot wait for each other. */
   statements(engine: FreshnessStatements): { sql: string; values: Value[] }[]
@@ -24,7 +26,9 @@ export interface FreshnessStatements {
 export function gatherSharedRows(): SharedRows {
   let lastObserved: number | null = null
   const streams = new Map<string, Stream>()
+  const batch = { number: Math.floor(Math.random() * 2 ** 52), count: 0 }
   return {
+    batch,
     raiseObserved(observedAt) {
       lastObserved = Math.max(lastObserved ?? 0, observedAt)
     },
@@ -36,7 +40,9 @@ export function gatherSharedRows(): SharedRows {
     },
     statements({ hold, save }) {
       const raise = lastObserved === null ? [] : [{ sql: raiseTo, values: [lastObserved] }]
-      if (streams.size === 0) return raise
+      // Last of all: nobody holds the feed's row for longer than the commit itself.
+      const append = batch.count === 0 ? [] : appendBatch(batch.number, batch.count)
+      if (streams.size === 0) return [...raise, ...append]
       return [
         ...raise,
         ...hold.map(sql => ({ sql, values: [] })),
@@ -44,12 +50,27 @@ export function gatherSharedRows(): SharedRows {
           return { sql: saveStream, values: [name, cursor, succeeded_at, failed_at, error] }
         }),
         { sql: save, values: [] },
+        ...append,
       ]
     },
   }
 }
 
 const raiseTo = 'UPDATE fatura.observation SET last_at = $1 WHERE last_at < $1'
+
+/** In the order of their commits, since the feed's row is held until then. By the clock, for a store restored from a backup. */
+function appendBatch(number: number, count: number) {
+  return [
+    {
+      sql: `UPDATE fatura.feed SET last_seq = CASE WHEN last_seq + $1 > $2 THEN last_seq + $1 ELSE $2 END`,
+      values: [count, Date.now() * 1000],
+    },
+    {
+      sql: 'INSERT INTO fatura.batches (seq, batch, n) SELECT last_seq, $1, $2 FROM fatura.feed',
+      values: [number, count],
+    },
+  ]
+}
 
 const saveStream = `
   INSERT INTO fatura.streams (name, cursor, succeeded_at, failed_at, error) VALUES ($1, $2, $3, $4, $5)

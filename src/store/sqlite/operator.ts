@@ -1,10 +1,12 @@
 /** A handle for commands that only look: it cannot write. And the check of the counters, which the writer runs too. */
 import type { DatabaseSync } from 'node:sqlite'
+import { changeReads } from '../shared/changes.ts'
 import { operatorReads } from '../shared/operator-reads.ts'
 import type { OnRecounted, OperatorStore } from '../store.ts'
 import { openReadOnly } from './database.ts'
 import { translate } from './failures.ts'
 import { checkSchema } from './migrations.ts'
+import { feedStatements } from './read-changes.ts'
 import { createDb } from './shared-db.ts'
 import { walkSqlite } from './walk-invoices.ts'
 
@@ -25,8 +27,10 @@ export async function openSqliteOperator(path: string): Promise<OperatorStore> {
   try {
     checkSchema(db, path)
     const checkEach = eachCustomer(db, path, createTurns())
+    const shared = createDb(db, path)
     return {
-      ...operatorReads(createDb(db, path)),
+      ...operatorReads(shared),
+      ...changeReads(feedStatements(shared)),
       walkInvoices: walk => walkSqlite(path, walk),
       checkCounts: onProgress => checkEach(null, onProgress),
       async close() {

@@ -1,4 +1,5 @@
 import { isForHead } from '../read-model/counting.ts'
+import { changeReads } from '../shared/changes.ts'
 import {
   type InvoicePage,
   type InvoiceQuery,
@@ -13,8 +14,10 @@ import {
 import { openReadOnly } from './database.ts'
 import { attemptRead } from './failures.ts'
 import { checkSchema, schema } from './migrations.ts'
+import { feedStatements } from './read-changes.ts'
 import { readPages } from './read-pages.ts'
 import { openSearchThreads } from './search-threads.ts'
+import { createDb } from './shared-db.ts'
 
 /** A search among more invoices than these takes longer than the way to another thread and back. */
 const searchedHereAtMost = 1_000
@@ -44,6 +47,7 @@ export function openSqliteReader(path: string): ReadStore {
     findToken: async id => current().findToken(id),
     findKey: async kid => current().findKey(kid),
     coversCustomer: async (id, customerId) => current().coversCustomer(id, customerId),
+    readChanges: async (customerId, after, limit) => current().readChanges(customerId, after, limit),
     readConnections: () => opened.store.readConnections(),
     readNodes: () => opened.store.readNodes(),
     ping: async () => current().ping(),
@@ -125,6 +129,7 @@ function openFile(path: string): Opened {
     async coversCustomer(id, customerId) {
       return attemptRead(() => scope.get(id, customerId)) !== undefined
     },
+    ...changeReads(feedStatements(createDb(db, path))),
     readConnections: async () => [],
     readNodes: async () => [],
     async ping() {

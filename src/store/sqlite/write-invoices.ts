@@ -83,7 +83,7 @@ export function writeInvoices(
           ? 0
           : deleteLines.run(customer_id, id).changes
     if (!isChanged && changes === 0) return false
-    counts.note(customer_id, stored ?? null, row)
+    counts.note(row, stored ?? null, row)
     return true
   }
 
@@ -95,7 +95,7 @@ export function writeInvoices(
     const stored = findInvoice.get(customer_id, id) as StoredRow | undefined
     if (stored === undefined) return
     relinkInvoice.run(customer_id, id, ix_status, search_text, search_ids, summary, document, credited_cents)
-    counts.note(customer_id, stored, { ...stored, ix_status })
+    counts.note(invoice, stored, { ...stored, ix_status }, true)
   }
 
   /** Says whether there was such an invoice. */
@@ -105,7 +105,7 @@ export function writeInvoices(
       const gone = deleteInvoice.get(customerId, invoiceId)
       deleteLines.run(customerId, invoiceId)
       if (gone === undefined) return false
-      counts.note(customerId, gone as unknown as Countable, null)
+      counts.note({ customer_id: customerId, id: invoiceId }, gone as unknown as Countable, null)
       return true
     })
   }

@@ -1,5 +1,7 @@
+import { changeReads, changeWrites } from '../shared/changes.ts'
 import { connectorWrites, leaseWrites } from '../shared/connector-state.ts'
 import { contentsWrites } from '../shared/contents.ts'
+import { endpointCommands, endpointWrites } from '../shared/endpoints.ts'
 import { keyWrites } from '../shared/keys.ts'
 import { operatorReads } from '../shared/operator-reads.ts'
 import { type FreshnessStatements, gatherSharedRows, type SharedRows } from '../shared/shared-rows.ts'
@@ -18,6 +20,7 @@ import { translate } from './failures.ts'
 import { toRow } from './invoice-row.ts'
 import { checkSchema, schema } from './migrations.ts'
 import { createTurns, eachCustomer } from './operator.ts'
+import { feedStatements } from './read-changes.ts'
 import { recounts } from './recount.ts'
 import { createDb } from './shared-db.ts'
 import { beginWriting } from './wait-for-lock.ts'
@@ -65,6 +68,8 @@ export async function openSqliteWriter(path: string, wait: LockWait = {}): Promi
       ...writes,
       ...documentWrites(shared, rows),
       ...connectorWrites(shared),
+      ...changeWrites(shared),
+      ...endpointWrites(shared),
       ...contentsWrites(shared, writes),
     }
   }
@@ -75,8 +80,8 @@ export async function openSqliteWriter(path: string, wait: LockWait = {}): Promi
       db.checkPlace()
       // Rows that are written by another version's rules would be wrong for all who read them.
       if (version.get()?.user_version !== schema.migrations.length) checkSchema(db, path)
-      counts.begin()
       const rows = gatherSharedRows()
+      counts.begin(rows)
       const result = await work(writesOf(rows))
       translate(path, counts.flush)
       for (const { sql, values } of rows.statements(freshness)) await shared.query(sql, ...values)
@@ -109,9 +114,11 @@ export async function openSqliteWriter(path: string, wait: LockWait = {}): Promi
   const transact = <T>(work: (tx: WriteTransaction) => Promise<T>): Promise<T> =>
     inTurn(() => runTransaction(work))
   const [lease, token, key] = [leaseWrites(shared), tokenWrites(shared), keyWrites(shared)]
+  const endpoint = endpointCommands(shared)
 
   return {
     ...operatorReads(shared),
+    ...changeReads(feedStatements(shared)),
     transaction: transact,
     walkInvoices: walk => walkSqlite(path, walk),
     checkCounts: onProgress => checkEach(null, onProgress),
@@ -123,6 +130,9 @@ export async function openSqliteWriter(path: string, wait: LockWait = {}): Promi
     revokeToken: (id, at) => transact(() => token.revokeToken(id, at)),
     saveKey: given => transact(() => key.saveKey(given)),
     revokeKey: (kid, at) => transact(() => key.revokeKey(kid, at)),
+    addEndpoint: given => transact(() => endpoint.addEndpoint(given)),
+    changeEndpoint: (id, change) => transact(() => endpoint.changeEndpoint(id, change)),
+    removeEndpoint: id => transact(() => endpoint.removeEndpoint(id)),
     async close() {
       db.close()
     },

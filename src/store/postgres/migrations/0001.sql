@@ -68,6 +68,33 @@ CREATE TABLE fatura.customers (
   head        text COLLATE "C" NOT NULL DEFAULT ''
 );
 
+-- See SQLite's 0001.sql.
+CREATE TABLE fatura.changes (
+  customer_id text COLLATE "C" NOT NULL,
+  version     bigint NOT NULL,
+  previous    bigint NOT NULL,
+  at          bigint NOT NULL,
+  batch       bigint NOT NULL,
+  place       integer NOT NULL,
+  invoice_id  text COLLATE "C" NOT NULL,
+  kind        text COLLATE "C" NOT NULL,
+  PRIMARY KEY (customer_id, version)
+);
+CREATE INDEX changes_by_batch ON fatura.changes (batch, place);
+
+CREATE TABLE fatura.batches (
+  seq   bigint PRIMARY KEY,
+  batch bigint NOT NULL UNIQUE,
+  n     integer NOT NULL
+);
+
+CREATE TABLE fatura.feed (
+  only_one   boolean PRIMARY KEY DEFAULT true CHECK (only_one),
+  last_seq   bigint NOT NULL,
+  pruned_seq bigint NOT NULL
+);
+INSERT INTO fatura.feed (last_seq, pruned_seq) VALUES (0, 0);
+
 CREATE TABLE fatura.counts (
   customer_id text COLLATE "C" NOT NULL,
   month       text COLLATE "C" NOT NULL,
@@ -212,6 +239,20 @@ CREATE TABLE fatura.set_aside (
   last_at  bigint NOT NULL,
   tries    integer NOT NULL,
   PRIMARY KEY (system, kind, id)
+);
+
+CREATE TABLE fatura.endpoints (
+  id           text COLLATE "C" PRIMARY KEY,
+  url          text COLLATE "C" NOT NULL,
+  customer_ids text COLLATE "C",
+  secret       text COLLATE "C" NOT NULL,
+  private_key  text COLLATE "C" NOT NULL,
+  cursor       bigint NOT NULL,
+  state        text COLLATE "C" NOT NULL,
+  attempts     integer NOT NULL,
+  next_at      bigint,
+  error        text COLLATE "C",
+  created_at   bigint NOT NULL
 );
 
 CREATE TABLE fatura.drift (

@@ -61,6 +61,35 @@ CREATE TABLE customers (
   head        BLOB NOT NULL DEFAULT x''
 ) STRICT;
 
+-- The feed of changes. A customer's changes are in the order of their versions; `previous` is the version before one, so that a
+-- reader knows whether a pruned one lay between. All changes of a transaction are a batch, each at its place.
+CREATE TABLE changes (
+  customer_id TEXT NOT NULL,
+  version     INTEGER NOT NULL,
+  previous    INTEGER NOT NULL,
+  invoice_id  TEXT NOT NULL,
+  kind        TEXT NOT NULL,
+  at          INTEGER NOT NULL,
+  batch       INTEGER NOT NULL,
+  place       INTEGER NOT NULL,
+  PRIMARY KEY (customer_id, version)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX changes_by_batch ON changes (batch, place);
+
+-- Batches in the order of their commits: `seq` is that of the last of its n changes.
+CREATE TABLE batches (
+  seq   INTEGER NOT NULL PRIMARY KEY,
+  batch INTEGER NOT NULL UNIQUE,
+  n     INTEGER NOT NULL
+) STRICT;
+
+-- The latest change of all, in microseconds since 1970 where these are more; and the latest one that is pruned. One row.
+CREATE TABLE feed (
+  last_seq   INTEGER NOT NULL,
+  pruned_seq INTEGER NOT NULL
+) STRICT;
+INSERT INTO feed (last_seq, pruned_seq) VALUES (0, 0);
+
 -- Number of a customer's invoices of a UTC month (YYYY-MM), status, ix_status and currency, and the sum of their totals:
 -- high * 2^24 + low. ix is '=' and the ix_status, or '-' for none.
 CREATE TABLE counts (
@@ -215,6 +244,21 @@ CREATE TABLE set_aside (
   last_at  INTEGER NOT NULL,
   tries    INTEGER NOT NULL,
   PRIMARY KEY (system, kind, id)
+) STRICT, WITHOUT ROWID;
+
+-- Receivers of webhooks: `cursor` is the last change of the feed that is delivered. `customer_ids` is JSON; NULL: every customer.
+CREATE TABLE endpoints (
+  id           TEXT NOT NULL PRIMARY KEY,
+  url          TEXT NOT NULL,
+  customer_ids TEXT,
+  secret       TEXT NOT NULL,
+  private_key  TEXT NOT NULL,
+  cursor       INTEGER NOT NULL,
+  state        TEXT NOT NULL,
+  attempts     INTEGER NOT NULL,
+  next_at      INTEGER,
+  error        TEXT,
+  created_at   INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
 -- Comparisons of the store with its sources, a row an hour: stored invoices that were compared, and how many differed;

@@ -1,0 +1,125 @@
+/**
+ * Requests that wait for a change. While there are any, the feed of all customers is read twice a second, once for all of them,
+ * and those whose customer changed go on. A waiting request holds nothing of the store.
+ */
+import type { ReadStore } from '../store/store.ts'
+import { changeWaiting } from '../telemetry.ts'
+
+const lookEveryMs = 500
+/** More changes than these between two looks wake everybody. */
+const readAtOnce = 1_000
+
+/** Name of those who wait for a change of any customer. */
+const anyone = ''
+
+export interface ChangeWaiters {
+  /**
+   * Resolves once every later change is noticed: changes are to be read after this, and then waited for. Null when too many
+   * wait already.
+   */
+  join(customerId: string | null): Promise<ChangeWaiter> | null
+  /** Ends all waits, and those to come. */
+  release(): void
+  isReleased(): boolean
+}
+
+export interface ChangeWaiter {
+  /** Resolves at a change since it joined or was last woken; at the latest after the given time, or when the signal is aborted. */
+  wait(ms: number, signal: AbortSignal): Promise<void>
+  leave(): void
+}
+
+interface Member {
+  isWoken: boolean
+  wake(): void
+}
+
+export function createChangeWaiters(
+  store: Pick<ReadStore, 'readChanges'>,
+  { maxWaiting = 2_000 } = {},
+): ChangeWaiters {
+  const members = new Map<string, Set<Member>>()
+  let count = 0
+  let isReleased = false
+  let timer: NodeJS.Timeout | undefined
+  /** The place up to which the feed is known to the present members. */
+  let place: Promise<number | null> | null = null
+
+  const wake = (name: string) => members.get(name)?.forEach(member => void member.wake())
+  const wakeAll = () => [...members.keys()].forEach(wake)
+
+  async function look(): Promise<void> {
+    const after = await place
+    // A store that cannot be read is reported to the requests themselves, when they read.
+    const page = await store.readChanges(null, after ?? null, readAtOnce).catch(() => null)
+    if (count === 0) return
+    if (page === null || after === null || page.changes.length === readAtOnce) wakeAll()
+    for (const { customer_id } of page?.changes ?? []) wake(customer_id)
+    if (page !== null && page.changes.length > 0) wake(anyone)
+    place = Promise.resolve(page?.next ?? null)
+    schedule()
+  }
+
+  function schedule(): void {
+    timer = setTimeout(() => void look(), lookEveryMs).unref()
+  }
+
+  async function begin(): Promise<number | null> {
+    const page = await store.readChanges(null, null, 1)
+    schedule()
+    return page?.next ?? null
+  }
+
+  function add(name: string): ChangeWaiter {
+    const member: Member = { isWoken: isReleased, wake: () => (member.isWoken = true) }
+    const group = members.get(name) ?? new Set()
+    members.set(name, group.add(member))
+    return {
+      wait: (ms, signal) =>
+        new Promise(resolve => {
+          const end = () => {
+            clearTimeout(late)
+            signal.removeEventListener('abort', end)
+            member.wake = () => (member.isWoken = true)
+            member.isWoken = isReleased
+            resolve()
+          }
+          const late = setTimeout(end, ms)
+          signal.addEventListener('abort', end)
+          member.wake = end
+          if (member.isWoken || signal.aborted) end()
+        }),
+      leave() {
+        if (!group.delete(member)) return
+        changeWaiting.publish(-1)
+        if (group.size === 0 && members.get(name) === group) members.delete(name)
+        if (--count > 0) return
+        clearTimeout(timer)
+        place = null
+      },
+    }
+  }
+
+  return {
+    join(customerId) {
+      if (count >= maxWaiting) return null
+      count++
+      changeWaiting.publish(1)
+      const waiter = add(customerId ?? anyone)
+      place ??= begin()
+      return place.then(
+        () => waiter,
+        error => {
+          place = null
+          waiter.leave()
+          throw error
+        },
+      )
+    },
+    release() {
+      isReleased = true
+      wakeAll()
+    },
+    isReleased: () => isReleased,
+  }
+}

@@ -1,0 +1,139 @@
+import { randomBytes } from 'node:crypto'
+import { Command } from 'commander'
+import { findUrlProblem } from '../../endpoints/send-webhook.ts'
+import { createKeys, publicKeyOf } from '../../endpoints/sign-webhook.ts'
+import type { StoredEndpoint } from '../../store/endpoint-store.ts'
+import { openOperatorStore, openWriteStore } from '../../store/engines.ts'
+import type { WriteStore } from '../../store/store.ts'
+import { addSettings, type Options, readSettings } from '../settings/read-settings.ts'
+import { CliError } from '../terminal/cli-error.ts'
+import { jsonLine } from '../terminal/json-line.ts'
+import { formatTable } from '../terminal/table.ts'
+import { describeScope, saveCredential } from './credentials.ts'
+import { readCustomers } from './key.ts'
+import { withStore } from './with-store.ts'
+
+const idArgument = ['<id>', 'the id that list shows, ep_…'] as const
+
+export function endpointCommand(): Command {
+  const add = new Command('add')
+    .description(
+      'Send a webhook to an address for every change from now on, while "fatura sync" or "fatura up" runs. Prints the id, and the keys that verify signatures.',
+    )
+    .argument('<url>', 'the address, https')
+    .option(
+      '--customers <ids>',
+      'the customers whose changes it gets, separated by commas; default: every customer',
+    )
+    .action(addOne)
+  const list = new Command('list')
+    .description('List the endpoints with their progress.')
+    .option('--json', 'one JSON object a line')
+    .action(listAll)
+  const pause = new Command('pause')
+    .description('Send nothing until "fatura endpoint replay". Changes wait, for as long as they are kept.')
+    .argument(...idArgument)
+    .action((id: string, options: Options) =>
+      change(id, options, { state: 'paused', cursor: null }, 'Paused'),
+    )
+  const replay = new Command('replay')
+    .description(
+      'Send again from a moment on, or go on where the endpoint stopped; a paused or disabled one is active again.',
+    )
+    .argument(...idArgument)
+    .option('--from <time>', 'a moment, like 2026-11-01T00:00:00Z; or now, which skips what waits')
+    .action(replayOne)
+  const remove = new Command('remove')
+    .description('Send nothing more, and forget the endpoint and its keys.')
+    .argument(...idArgument)
+    .action(removeOne)
+  const command = new Command('endpoint').description(
+    'Add, list, pause, replay and remove receivers of webhooks.',
+  )
+  for (const each of [list, pause, replay, remove]) command.addCommand(addSettings(each, ['DATABASE_URL']))
+  command.addCommand(addSettings(add, ['DATABASE_URL', 'ENDPOINTS_PRIVATE']))
+  return command
+}
+
+async function addOne(url: string, options: { customers?: string } & Options): Promise<void> {
+  const { ENDPOINTS_PRIVATE: allowPrivate } = readSettings(options, ['ENDPOINTS_PRIVATE'])
+  const problem = findUrlProblem(url, allowPrivate)
+  if (problem !== null) throw new CliError(`The address ${problem}.`)
+  const customers = readCustomers(options.customers)
+  const id = `ep_${randomBytes(9).toString('base64url')}`
+  const keys = createKeys()
+  await saveCredential(options, customers, async store => {
+    await store.addEndpoint({
+      ...{ id, url, customers, ...keys, cursor: await findEnd(store), state: 'active' },
+      ...{ attempts: 0, next_at: null, error: null, created_at: Date.now() },
+    })
+  })
+  process.stderr.write(
+    `Endpoint ${id} gets changes of ${describeScope(customers)} from now on. Keep the secret at the receiver: it is not shown again.\n`,
+  )
+  process.stdout.write(jsonLine({ id, secret: keys.secret, public_key: publicKeyOf(keys) }))
+}
+
+async function findEnd(store: WriteStore): Promise<number> {
+  return (await store.readChanges(null, null, 1))?.next ?? 0
+}
+
+async function listAll(options: { json?: true } & Options): Promise<void> {
+  const rows = await withStore(options, openOperatorStore, store => store.listEndpoints())
+  if (options.json === true) process.stdout.write(rows.map(row => jsonLine(show(row))).join(''))
+  else if (rows.length === 0)
+    process.stdout.write('There are no endpoints yet. Add one with: fatura endpoint add URL\n')
+  else
+    process.stdout.write(
+      formatTable([
+        ['ID', 'STATE', 'DELIVERED UP TO', 'ATTEMPTS', 'CUSTOMERS', 'URL', 'FAILURE'],
+        ...rows.map(({ id, state, cursor, attempts, customers, url, error }) => [
+          ...[id, state, new Date(cursor / 1000).toISOString(), String(attempts)],
+          ...[describeScope(customers), url, error ?? ''],
+        ]),
+      ]),
+    )
+}
+
+/** Without its secrets. */
+function show({ secret: _, private_key, ...endpoint }: StoredEndpoint): object {
+  return { ...endpoint, public_key: publicKeyOf({ private_key }) }
+}
+
+async function replayOne(id: string, options: { from?: string } & Options): Promise<void> {
+  const { from } = options
+  const at = from === undefined || from === 'now' ? null : readMoment(from)
+  await withStore(options, openWriteStore, async store => {
+    const cursor = from === 'now' ? await findEnd(store) : at === null ? null : at * 1000
+    if (cursor !== null && (await store.readChanges(null, cursor, 1)) === null)
+      throw new CliError(`Changes since ${from} are no longer kept: choose a later moment, or now.`)
+    if (!(await store.changeEndpoint(id, { state: 'active', cursor }))) throw unknown(id)
+  })
+  process.stdout.write(`Endpoint ${id} goes on from ${from ?? 'where it stopped'}.\n`)
+}
+
+function readMoment(text: string): number {
+  const at = Date.parse(text)
+  if (/^\d{4}-\d\d-\d\d/.test(text) && at >= 0 && at <= Date.now()) return at
+  throw new CliError('--from must be a moment of the past, like 2026-11-01T00:00:00Z, or now.')
+}
+
+async function removeOne(id: string, options: Options): Promise<void> {
+  if (!(await withStore(options, openWriteStore, store => store.removeEndpoint(id)))) throw unknown(id)
+  process.stdout.write(`Removed ${id}.\n`)
+}
+
+async function change(
+  id: string,
+  options: Options,
+  wanted: Parameters<WriteStore['changeEndpoint']>[1],
+  done: string,
+): Promise<void> {
+  if (!(await withStore(options, openWriteStore, store => store.changeEndpoint(id, wanted))))
+    throw unknown(id)
+  process.stdout.write(`${done} ${id}.\n`)
+}
+
+function unknown(id: string): CliError {
+  return new CliError(`There is no endpoint ${id}. "fatura endpoint list" shows them.`)
+}

@@ -1,0 +1,153 @@
+/** The feed of changes: of a customer, or of all. */
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { ChangeList } from '../change.ts'
+import { type ChangeWaiters, createChangeWaiters } from '../changes/wait-for-changes.ts'
+import { ApiError } from '../errors.ts'
+import { leaving } from '../server/guarded-server.ts'
+import type { ChangePage } from '../store/change-store.ts'
+import type { ReadStore } from '../store/store.ts'
+import { type AuthOptions, checkAllCustomers, checkCustomer } from './auth.ts'
+import {
+  type ChangesQuery,
+  changeLimits,
+  listAllChangesSchema,
+  listChangesSchema,
+} from './openapi/change-schemas.ts'
+import { sendJson } from './send-json.ts'
+import type { TypedApp } from './typed-app.ts'
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Milliseconds for which it waited for a change. */
+    waitedMs: number
+  }
+}
+
+const dayMs = 86_400_000
+/** Requests of a token that wait at once. */
+const waitingPerToken = 100
+
+export interface ChangesOptions extends Pick<AuthOptions, 'authenticate' | 'addressOf'> {
+  store: Pick<ReadStore, 'readChanges'>
+}
+
+export type ListChanges = (
+  request: FastifyRequest,
+  reply: FastifyReply,
+  customerId: string | null,
+  query: ChangesQuery,
+) => Promise<FastifyReply>
+
+/** Both routes share those who wait. */
+export function createListChanges(
+  app: TypedApp,
+  { store, authenticate, addressOf }: ChangesOptions,
+): ListChanges {
+  const waiters = createChangeWaiters(store)
+  const waiting = new Map<string, number>()
+  app.decorateRequest('waitedMs', 0)
+  app.server.once(leaving, waiters.release)
+  app.addHook('preClose', async () => waiters.release())
+
+  /** A token may end while its request waits. */
+  async function checkAgain(request: FastifyRequest, customerId: string | null): Promise<void> {
+    const grant = await authenticate(request.headers.authorization, () => addressOf(request.raw))
+    if (customerId === null) checkAllCustomers(grant)
+    else checkCustomer(await grant.mayRead(customerId))
+  }
+
+  async function wait(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    customerId: string | null,
+    waitMs: number,
+    read: () => Promise<ChangePage>,
+  ): Promise<ChangePage> {
+    const waiter = await join(waiters, customerId)
+    const gone = new AbortController()
+    reply.raw.once('close', () => gone.abort())
+    const began = performance.now()
+    try {
+      for (;;) {
+        const page = await read()
+        const left = waitMs - (performance.now() - began)
+        if (page.changes.length > 0 || left <= 0 || gone.signal.aborted || waiters.isReleased()) return page
+        await waiter.wait(left, gone.signal)
+        await checkAgain(request, customerId)
+      }
+    } finally {
+      request.waitedMs = performance.now() - began
+      waiter.leave()
+    }
+  }
+
+  return async (request, reply, customerId, query) => {
+    const after = checkCursor(query.after, customerId === null ? 1000 : 1)
+    const limit = Math.min(Math.max(query.limit ?? changeLimits.usual, 1), changeLimits.most)
+    const waitMs = Math.min(Math.max(query.wait ?? 0, 0), changeLimits.waitSeconds) * 1000
+    const read = async () => {
+      const page = await store.readChanges(customerId, after, limit)
+      if (page !== null) return page
+      throw new ApiError(
+        'cursor_expired',
+        'Changes after this cursor are no longer kept: request a new one without after, then list the invoices again.',
+      )
+    }
+    const id = request.grant?.token_id ?? ''
+    const own = waiting.get(id) ?? 0
+    if (after === null || waitMs === 0) return send(reply, await read())
+    if (own >= waitingPerToken)
+      throw new ApiError('rate_limited', `This token waits for changes in ${waitingPerToken} requests.`, {
+        retryAfter: changeLimits.waitSeconds,
+      })
+    waiting.set(id, own + 1)
+    try {
+      return send(reply, await wait(request, reply, customerId, waitMs, read))
+    } finally {
+      const left = (waiting.get(id) ?? 1) - 1
+      if (left === 0) waiting.delete(id)
+      else waiting.set(id, left)
+    }
+  }
+}
+
+async function join(waiters: ChangeWaiters, customerId: string | null) {
+  if (waiters.isReleased())
+    throw new ApiError('unavailable', 'This process is about to end; ask again.', { retryAfter: 1 })
+  const joining = waiters.join(customerId)
+  if (joining !== null) return joining
+  throw new ApiError('unavailable', 'Too many requests wait for changes.', {
+    retryAfter: changeLimits.waitSeconds,
+  })
+}
+
+/** Cursors are moments, in milliseconds or microseconds: one of another feed would wait for a thousand years. */
+function checkCursor(after: number | undefined, perMs: number): number | null {
+  if (after === undefined) return null
+  if (after >= 0 && after <= (Date.now() + dayMs) * perMs) return after
+  throw new ApiError('invalid_parameter', 'after must be a cursor of this feed, as in next.', {
+    param: 'after',
+  })
+}
+
+function send(reply: FastifyReply, { changes, next }: ChangePage): FastifyReply {
+  const list: ChangeList = {
+    changes: changes.map(({ seq, customer_id, invoice_id, kind, version, at }) => {
+      return { seq, customer_id, invoice_id, kind, version, at: new Date(at).toISOString() }
+    }),
+    next,
+  }
+  return sendJson(reply.header('cache-control', 'no-store'), JSON.stringify(list))
+}
+
+export function addListChanges(app: TypedApp, listChanges: ListChanges): void {
+  app.get('/changes', { schema: listChangesSchema }, (request, reply) =>
+    listChanges(request, reply, request.params.customerId, request.query),
+  )
+}
+
+export function addListAllChanges(app: TypedApp, listChanges: ListChanges): void {
+  app.get('/changes', { schema: listAllChangesSchema }, (request, reply) =>
+    listChanges(request, reply, null, request.query),
+  )
+}

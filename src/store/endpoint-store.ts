@@ -1,0 +1,51 @@
+/** The part of the store's contract that is the endpoints: receivers of webhooks, each a cursor on the feed of all customers. */
+
+export const endpointStates = ['active', 'paused', 'disabled'] as const
+export type EndpointState = (typeof endpointStates)[number]
+
+/** Moments are in milliseconds. */
+export interface StoredEndpoint {
+  id: string
+  url: string
+  /** Null: every customer. */
+  customers: readonly string[] | null
+  /** For HMAC signatures, as the receiver has it: `whsec_` and base64. */
+  secret: string
+  /** For Ed25519 signatures: PKCS #8 in base64. */
+  private_key: string
+  /** All changes up to this one are delivered. */
+  cursor: number
+  /** `disabled`: it failed for too long, or answered 410. */
+  state: EndpointState
+  /** Failed attempts to deliver the next change. */
+  attempts: number
+  /** Time of the next attempt, after a failed one. */
+  next_at: number | null
+  /** Reason of the last failed attempt. */
+  error: string | null
+  created_at: number
+}
+
+/** The progress of an endpoint. */
+export type Delivery = Pick<StoredEndpoint, 'cursor' | 'state' | 'attempts' | 'next_at' | 'error'>
+
+export interface EndpointReads {
+  /** The oldest first. */
+  listEndpoints(): Promise<StoredEndpoint[]>
+}
+
+export interface EndpointWrites {
+  /** Saves progress since a cursor; false when the endpoint is gone, was paused, or its cursor was moved meanwhile. */
+  saveDelivery(id: string, since: number, delivery: Delivery): Promise<boolean>
+}
+
+/** Each is a transaction of its own. */
+export interface EndpointCommands {
+  addEndpoint(endpoint: StoredEndpoint): Promise<void>
+  /** False when there is no such endpoint. */
+  changeEndpoint(
+    id: string,
+    change: Pick<StoredEndpoint, 'state'> & { cursor: number | null },
+  ): Promise<boolean>
+  removeEndpoint(id: string): Promise<boolean>
+}

@@ -1,0 +1,58 @@
+import { kinds } from '../contents.ts'
+import type { EndpointCommands, EndpointReads, EndpointWrites, StoredEndpoint } from '../endpoint-store.ts'
+import type { Db } from './db.ts'
+
+type EndpointRow = Omit<StoredEndpoint, 'customers'> & { customer_ids: string | null }
+
+const columns = kinds.endpoints.columns.join(', ')
+
+export function endpointReads(db: Db): EndpointReads {
+  return {
+    async listEndpoints() {
+      const rows = await db.query<EndpointRow>(
+        `SELECT ${columns} FROM fatura.endpoints ORDER BY created_at, id`,
+      )
+      return rows.map(({ customer_ids, ...row }) => ({
+        ...row,
+        customers: customer_ids === null ? null : JSON.parse(customer_ids),
+      }))
+    },
+  }
+}
+
+export function endpointWrites(db: Db): EndpointWrites {
+  return {
+    async saveDelivery(id, since, { cursor, state, attempts, next_at, error }) {
+      const rows = await db.query(
+        `UPDATE fatura.endpoints SET cursor = $3, state = $4, attempts = $5, next_at = $6, error = $7
+         WHERE id = $1 AND cursor = $2 AND state = 'active' RETURNING id`,
+        ...[id, since, cursor, state, attempts, next_at, error],
+      )
+      return rows.length > 0
+    },
+  }
+}
+
+export function endpointCommands(db: Db): EndpointCommands {
+  return {
+    async addEndpoint({ customers, ...row }) {
+      const given = { ...row, customer_ids: customers && JSON.stringify(customers) }
+      await db.query(
+        `INSERT INTO fatura.endpoints (${columns})
+         VALUES (${kinds.endpoints.columns.map((_, i) => `$${i + 1}`).join(', ')})`,
+        ...kinds.endpoints.columns.map(column => given[column]),
+      )
+    },
+    async changeEndpoint(id, { state, cursor }) {
+      const rows = await db.query(
+        `UPDATE fatura.endpoints SET state = $2, cursor = coalesce($3, cursor), attempts = 0, next_at = NULL, error = NULL
+         WHERE id = $1 RETURNING id`,
+        ...[id, state, cursor],
+      )
+      return rows.length > 0
+    },
+    async removeEndpoint(id) {
+      return (await db.query('DELETE FROM fatura.endpoints WHERE id = $1 RETURNING id', id)).length > 0
+    },
+  }
+}

@@ -1,0 +1,139 @@
+/** The feed of changes over HTTP: cursors, waits, walls. */
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type Change, createClient } from '../../src/client/client.ts'
+import { engines } from '../support/engines.ts'
+import { makeRecord } from '../support/records.ts'
+import { startService } from '../support/service.ts'
+
+const own = '/api/v1/client/cus_ana/changes'
+const all = '/api/v1/changes'
+
+for (const engine of engines)
+  describe(`changes over HTTP on ${engine.name}`, () => {
+    it('page by page from the beginning, and from the end without a cursor', async t => {
+      const service = await startService(t, engine)
+      const empty = await service.get(own)
+      assert.deepEqual([empty.status, empty.json], [200, { changes: [], next: 0 }])
+      const before = Date.now()
+      await service.save(makeRecord({ id: 'in_1' }), makeRecord({ id: 'in_2', customer_id: 'cus_bob' }))
+      await service.save(makeRecord({ id: 'in_1', status: 'void' }))
+      const first = await service.get(`${own}?after=0&limit=1`)
+      const [change] = first.json.changes
+      assert.deepEqual(
+        { ...change, at: null, seq: null, version: null },
+        { seq: null, customer_id: 'cus_ana', invoice_id: 'in_1', kind: 'created', version: null, at: null },
+      )
+      assert.ok(Date.parse(change.at) >= before && Date.parse(change.at) <= Date.now())
+      assert.equal(first.json.next, change.seq)
+      assert.equal(first.headers['cache-control'], 'no-store')
+      const second = await service.get(`${own}?after=${first.json.next}`)
+      assert.deepEqual(
+        second.json.changes.map(({ kind }: Change) => kind),
+        ['updated'],
+      )
+      // The cursor of the end is the customer's version, as in the list's ETag.
+      const end = await service.get(own)
+      assert.deepEqual(end.json, { changes: [], next: second.json.next })
+      assert.match(String((await service.list()).headers.etag), new RegExp(`-${end.json.next}-cus_ana`))
+      const everyone = await service.get(`${all}?after=0`)
+      assert.deepEqual(
+        everyone.json.changes.map(({ invoice_id, kind }: Change) => `${invoice_id} ${kind}`).toSorted(),
+        ['in_1 created', 'in_1 updated', 'in_2 created'],
+      )
+    })
+
+    it('a request waits for a change of its own customer, and is answered when its time is over', async t => {
+      const service = await startService(t, engine)
+      const began = performance.now()
+      const none = await service.get(`${own}?after=0&wait=1`)
+      assert.deepEqual(none.json, { changes: [], next: 0 })
+      assert.ok(performance.now() - began >= 990)
+      const waits = [own, all].map(path => service.get(`${path}?after=0&wait=25`))
+      const others = service.get('/api/v1/client/cus_other/changes?after=0&wait=3')
+      await sleep(300)
+      await service.save(makeRecord({ id: 'in_1' }))
+      for (const { json } of await Promise.all(waits)) assert.equal(json.changes[0].invoice_id, 'in_1')
+      assert.deepEqual((await others).json, { changes: [], next: 0 })
+    })
+
+    it('an old cursor expires with 410, one of another feed is refused', async t => {
+      const service = await startService(t, engine, { records: [makeRecord({ id: 'in_1' })] })
+      await service.store.transaction(tx => tx.pruneChanges(Infinity, 100))
+      for (const path of [own, all]) {
+        const { status, json } = await service.get(`${path}?after=0&wait=25`)
+        assert.deepEqual([status, json.error.code], [410, 'cursor_expired'])
+        const { next } = (await service.get(path)).json
+        assert.equal((await service.get(`${path}?after=${next}`)).status, 200)
+      }
+      for (const after of ['-1', String(Date.now() * 1000), '9'.repeat(30), 'x']) {
+        const { status, json } = await service.get(`${own}?after=${after}`)
+        assert.deepEqual([status, json.error.param], [400, 'after'])
+      }
+    })
+  })
+
+const [engine] = engines as [(typeof engines)[number]]
+
+describe('waits for changes', () => {
+  it('only a token of all customers follows all; a token that ends while it waits gets nothing more', async t => {
+    const service = await startService(t, engine)
+    const token = await service.createToken({ customers: ['cus_ana'] })
+    assert.equal((await service.get(`${own}?after=0`, { token })).status, 200)
+    for (const [path, given] of [
+      [all, token],
+      ['/api/v1/client/cus_bob/changes', token],
+    ]) {
+      const { status, json } = await service.get(`${path}?after=0`, { token: given as string })
+      assert.deepEqual([status, json.error.code], [403, 'insufficient_scope'])
+    }
+    assert.equal((await service.get(all, { token: null })).status, 401)
+    const waiting = service.get(`${own}?after=0&wait=25`, { token })
+    await sleep(1_000)
+    for (const { id } of await service.store.listTokens())
+      if (token.includes(id)) await service.store.revokeToken(id, Date.now())
+    await sleep(600)
+    await service.save(makeRecord({ id: 'in_1' }))
+    assert.equal((await waiting).status, 401)
+  })
+
+  it('a token has 100 of them, and a client that goes away frees its place', async t => {
+    const service = await startService(t, engine)
+    const stop = new AbortController()
+    const token = await service.createToken()
+    const ask = (signal: AbortSignal) =>
+      fetch(`${service.address}${own}?after=0&wait=25`, {
+        signal,
+        headers: { authorization: `Bearer ${token}` },
+      })
+    const waiting = Array.from({ length: 100 }, () => ask(stop.signal).catch(() => null))
+    for (let tries = 0; ; tries++) {
+      const { status } = await service.get(`${own}?after=0&wait=1`, { token })
+      if (status === 429) break
+      assert.ok(tries < 50)
+    }
+    stop.abort()
+    await Promise.all(waiting)
+    for (let tries = 0; (await service.get(`${own}?after=0&wait=1`, { token })).status !== 200; tries++)
+      assert.ok(tries < 50)
+  })
+
+  it('the client follows them without end, from a cursor or from now on', async t => {
+    const service = await startService(t, engine, { records: [makeRecord({ id: 'in_0' })] })
+    const client = createClient({ baseUrl: service.address, token: await service.createToken() })
+    const seen: string[] = []
+    const stop = new AbortController()
+    const following = [{ after: 0 }, { customer: 'cus_ana' }].map(async query => {
+      for await (const { invoice_id } of client.changes(query, { signal: stop.signal })) {
+        seen.push(`${query.after ?? 'now'} ${invoice_id}`)
+        if (invoice_id === 'in_9') return
+      }
+    })
+    await sleep(1_000)
+    for (const id of ['in_1', 'in_9']) await service.save(makeRecord({ id }))
+    await Promise.all(following)
+    stop.abort()
+    assert.deepEqual(seen.toSorted(), ['0 in_0', '0 in_1', '0 in_9', 'now in_1', 'now in_9'])
+  })
+})
