@@ -6,7 +6,14 @@ import { linkRulesOf, linkSettings } from '../../src/cli/settings/connections.ts
 import { readSettings } from '../../src/cli/settings/read-settings.ts'
 import { type Claim, type Document, noClaim } from '../../src/document.ts'
 import type { Invoice } from '../../src/invoice.ts'
-import { deriveLink, invoiceIdOf, type LinkRules, referenceOf, usualRules } from '../../src/linking/link.ts'
+import {
+  deriveLink,
+  invoiceIdOf,
+  type LinkRules,
+  referenceOf,
+  usualRules,
+  withReference,
+} from '../../src/linking/link.ts'
 import type { Claimed, KnownDocument } from '../../src/store/document-store.ts'
 import { mapClaim, usualKeys } from '../../src/stripe/map-claim.ts'
 import { anyCharacter } from '../support/any-character.ts'
@@ -328,6 +335,15 @@ describe('the reference', () => {
     const [invoice, rules] = [{ ...withDocument, ix_id: 10 }, { reference: 'new {id}' }]
     assert.equal(stateOf({ invoice, rules, known: [seen()] }), 'not_synced')
     assert.equal(stateOf({ invoice, rules, known: [seen()], claim: { ix_id: 10 } }), 'synced')
+  })
+  it("is the creator's own ID where it names no invoice, and that ID does", () => {
+    const referenceWith = (fields: Partial<Document>) =>
+      withReference(makeDocument(fields), usualRules).reference
+    assert.equal(referenceWith({ reference: null, uid: 'in_uid' }), 'in_uid')
+    assert.equal(referenceWith({ reference: 'PO 17', uid: 'in_uid' }), 'in_uid')
+    assert.equal(referenceWith({ reference: id, uid: 'in_uid' }), id)
+    assert.equal(referenceWith({ reference: 'PO 17', uid: '4711' }), 'PO 17')
+    assert.equal(referenceWith({ reference: 'PO 17' }), 'PO 17')
   })
   it('leads back to the invoice that it names, and to none else', () => {
     for (const reference of ['{id}', 'Stripe {id}', '{id}/1', 'in_{id}in_']) {

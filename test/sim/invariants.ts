@@ -79,7 +79,7 @@ export function openTables(path: string) {
   const statements = {
     changed: db.prepare(
       `SELECT last_at || ' ' || (SELECT coalesce(sum(version), 0) FROM customers) || ' '
-       || (SELECT group_concat(name || coalesce(succeeded_at, '')) FROM streams) || ' '
+       || (SELECT coalesce(group_concat(name || coalesce(succeeded_at, '')), '') FROM streams) || ' '
        || (SELECT count(*) || ' ' || coalesce(sum(tries), 0) FROM set_aside) AS text FROM observation`,
     ),
     invoices: db.prepare(

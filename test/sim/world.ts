@@ -208,13 +208,9 @@ class World {
     this.failure ??= error
   }
 
-  /** Failures of the upstreams and of the store are expected, and no others. */
   private createLog(): Logger {
     const nothing = () => {}
-    const error = (about: { err?: unknown }) => {
-      const { err } = about
-      if (err !== undefined && !(err instanceof SourceError || err instanceof StoreError)) this.fail(err)
-    }
+    const error = ({ err }: { err?: unknown }) => err !== undefined && this.expect(err)
     return { error, warn: nothing, info: nothing, debug: nothing, trace: nothing } as unknown as Logger
   }
 
@@ -291,7 +287,7 @@ class World {
       this.connect(process, options).then(
         () => this.end(process),
         error => {
-          if (!(error instanceof SourceError || error instanceof StoreError)) this.fail(error)
+          this.expect(error)
           this.note(`${name} ends: ${error.message}`)
           this.end(process)
         },
@@ -299,10 +295,12 @@ class World {
     })
   }
 
+  /** It may be in the middle of a step: its store is closed at the end of it. */
   private end(process: ConnectorProcess): void {
     if (process.isDead) return
     process.hasEnded = true
-    this.kill(process)
+    this.deadNames.add(process.name)
+    this.time.kill(process)
   }
 
   /** As with SIGKILL: its memory and its open transaction are lost. */
@@ -386,6 +384,7 @@ class World {
       [8, () => this.deliver()],
       [8, () => this.read()],
       [5, () => this.settleDown(1, pick(this.random, [5_000, 61_000, 301_000]))],
+      [5, () => this.race()],
       [2, () => this.killSome()],
       [2, () => this.restart()],
       [1, () => this.setClock()],
@@ -393,6 +392,7 @@ class World {
     ])
     await run()
     await settle()
+    for (const process of this.processes) if (process.hasEnded) this.kill(process)
   }
 
   private async releaseSome(): Promise<void> {
@@ -417,6 +417,52 @@ class World {
       this.note(`${point.process.name}: ${point.label}`)
       await this.time.release(point)
     }
+  }
+
+  /** Two answers about one invoice are under way while it changes, as when a difference is repaired: either may be newer. */
+  private async race(): Promise<void> {
+    const process = pick(
+      this.random,
+      this.living().filter(({ connector }) => connector !== null),
+    )
+    const invoice = this.model.pickOf(
+      this.model.some(({ status }) => status === 'draft' || status === 'open'),
+    )
+    const customer_id = invoice?.states.at(-1)?.customer_id
+    if (process === undefined || process.connector === null || !invoice || !customer_id) return
+    const { connector } = process
+    const { id } = invoice
+    this.note(`${process.name}: looks at ${id}, and at ${customer_id}`)
+    const runs = [
+      () => connector.refetch({ customer_id, id }),
+      () => connector.refetchNear(customer_id, null),
+    ]
+    if (this.chance(0.3)) runs.reverse()
+    for (const run of runs)
+      await this.time.runAs(process, () => {
+        run().catch(error => this.expect(error))
+      })
+    const [point] = this.time.points.slice(-1)
+    if (point !== undefined) await this.time.release(point)
+    const [step] = this.model.draw<[() => string]>([
+      [2, () => this.model.edit(invoice, { status: 'paid' }, 'invoice.paid')],
+      [2, () => (this.model.current(invoice)?.status === 'draft' ? this.model.delete(invoice) : 'nothing')],
+      [1, () => this.model.change()],
+    ])
+    this.time.nowMs++
+    this.note(step())
+    for (let left = 15; left > 0 && this.failure === null; left--) {
+      const next = this.time.points.findLast(({ label }) => !label.endsWith('answer'))
+      if (next !== undefined) await this.time.release(next)
+    }
+    this.look()
+    for (const late of this.time.points.filter(({ label }) => label.endsWith('answer')))
+      await this.time.release(late)
+  }
+
+  /** Failures of the upstreams and of the store are expected, and no others. */
+  private expect(error: unknown): void {
+    if (!(error instanceof SourceError || error instanceof StoreError)) this.fail(error)
   }
 
   private async passTime(): Promise<void> {
@@ -464,7 +510,7 @@ class World {
       connector.applyNotification(event).then(
         () => this.acknowledge(event),
         error => {
-          if (!(error instanceof SourceError || error instanceof StoreError)) this.fail(error)
+          this.expect(error)
           this.undelivered.push(event)
         },
       )
