@@ -41,6 +41,7 @@ interface Row {
   observed_at: number
   lines: string | null
   tied: number | null
+  claimed: number | null
 }
 
 interface SeenRow extends Row {
@@ -84,7 +85,7 @@ export function openTables(path: string) {
     ),
     invoices: db.prepare(
       `SELECT invoices.customer_id, id, issued_at, status, ix_status, currency, total_cents, summary, observed_at,
-         lines, links.ix_id AS tied
+         lines, links.ix_id AS tied, links.claimed_id AS claimed
        FROM invoices
        LEFT JOIN invoice_lines ON invoice_lines.customer_id = invoices.customer_id AND invoice_lines.invoice_id = id
        LEFT JOIN links ON links.customer_id = invoices.customer_id AND links.invoice_id = id`,
@@ -142,6 +143,7 @@ export class Invariants {
     this.checkLosses(rows, committers)
     const documents = this.readDocuments()
     this.checkLinks(rows, documents)
+    this.checkOwners(rows, documents)
     this.checkCounts(rows)
     this.rows = rows
     this.documents = documents
@@ -159,7 +161,8 @@ export class Invariants {
         before.summary === row.summary &&
         before.observed_at === row.observed_at &&
         before.lines === row.lines &&
-        before.tied === row.tied
+        before.tied === row.tied &&
+        before.claimed === row.claimed
       if (before !== undefined && row.observed_at < before.observed_at)
         throw new Violation(`${row.id} was replaced by an older answer`)
       const seen = isSame ? before : this.checkRow(row)
@@ -299,6 +302,22 @@ export class Invariants {
       const reference = lost?.body ? (JSON.parse(lost.body) as Document).reference : null
       if (lost?.misses === 1 && reference === id)
         throw new Violation(`${id} lost document ${last}, which was missed once`)
+    }
+  }
+
+  /** A document that names no invoice is shown by the first of those that claim it. */
+  private checkOwners(rows: Map<string, SeenRow>, documents: typeof this.documents): void {
+    const byClaim = Map.groupBy(rows.values(), ({ claimed }) => claimed)
+    byClaim.delete(null)
+    for (const [id, claimants] of byClaim) {
+      const stored = documents.get(id ?? -1)
+      if (!stored?.body || stored.misses > 0) continue
+      const { reference, client_id } = JSON.parse(stored.body) as Document
+      const isTaxed = client_id !== null && claimants.some(({ invoice }) => invoice.customer_tax_id !== null)
+      if (reference?.startsWith('in_') || isTaxed) continue
+      const [first] = claimants.toSorted((a, b) => a.issued_at - b.issued_at || (a.id < b.id ? -1 : 1))
+      if (first !== undefined && first.invoice.ix_id !== id)
+        throw new Violation(`document ${id} is claimed by ${first.id}, which shows ${first.invoice.ix_id}`)
     }
   }
 

@@ -271,6 +271,7 @@ const changes: readonly (readonly [number, string, Change])[] = [
   ],
   [3, 'edit', model => edit(model, () => true, model.drawEdit(), 'invoice.updated')],
   [4, 'claim', model => edit(model, () => true, { claim: model.drawClaim() }, 'invoice.updated')],
+  [2, 'claim twice', claimTwice],
   [1, 'edit in silence', model => edit(model, usual, model.drawEdit(), null)],
   [1, 'rename', model => model.rename(model.pickOf(customers) ?? '')],
   [
@@ -343,6 +344,15 @@ const changes: readonly (readonly [number, string, Change])[] = [
     },
   ],
 ]
+
+/** Two invoices claim a document that names none. */
+function claimTwice(model: Upstreams): string | undefined {
+  const document = model.pickOf(model.someDocuments(({ reference }) => !reference?.startsWith('in_')))
+  const claimants = model.some(usual).slice(-3, -1)
+  if (document === undefined) return undefined
+  const claim = { ...noClaim, state: 'synced' as const, ix_id: document.id }
+  return claimants.map(invoice => model.edit(invoice, { claim }, 'invoice.updated')).join(', ')
+}
 
 function edit(
   model: Upstreams,
