@@ -15,6 +15,7 @@ const { values } = parseArgs({
     seed: { type: 'string' },
     from: { type: 'string', default: '1' },
     seeds: { type: 'string', default: '2000' },
+    short: { type: 'boolean', default: false },
     planted: { type: 'boolean', default: false },
     /** Only the planted faults with this in their names. */
     only: { type: 'string', default: '' },
@@ -29,7 +30,7 @@ else if (values.seed !== undefined) await runSeeds(Number(values.seed), 1)
 else await runSeeds(Number(values.from), Number(values.seeds))
 
 async function runSeeds(from: number, count: number): Promise<void> {
-  const stage = await openStage()
+  const stage = await openStage(values.short)
   const started = performance.now()
   let [steps, failed, seed] = [0, 0, from]
   for (; seed < from + count && failed < Number(values.most); seed++) {
