@@ -22,7 +22,7 @@ const tests: Record<string, readonly string[]> = {
   'src/linking/link.ts': ['test/linking/link.test.ts'],
   'src/access/authenticate.ts': ['test/access/access.test.ts', 'test/access/guard.test.ts'],
   'src/access/grant.ts': ['test/access/access.test.ts', 'test/access/jwt.test.ts'],
-  'src/access/scopes.ts': ['test/access/jwt.test.ts'],
+  'src/access/scopes.ts': ['test/access/access.test.ts'],
   'src/access/token.ts': ['test/access/access.test.ts'],
   'src/access/short-cache.ts': ['test/access/access.test.ts'],
   'src/access/recent-map.ts': ['test/access/guard.test.ts', 'test/access/access.test.ts'],

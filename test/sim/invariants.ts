@@ -282,7 +282,10 @@ export class Invariants {
       throw new Violation(
         `document ${id} is d${place}, which ended ${askedMs - state.untilMs} ms before its stamp`,
       )
-    this.missedAt.delete(id)
+    this.missedAt.set(
+      id,
+      (this.missedAt.get(id) ?? []).filter(stamp => stamp > row.observed_at),
+    )
     return { ...row, place }
   }
 
@@ -411,6 +414,9 @@ export class Invariants {
     const since = states.filter(({ untilMs }) => untilMs > sinceMs)
     if (row !== undefined) {
       if (row.place >= place) return
+      // A draft that changed again is in no list of its customer's drafts: its own event brings the new name, too.
+      const isRenamed = states.slice(row.place + 1, place + 1).every(state => state.isRenamed)
+      if (isRenamed && (place < states.length - 1 || deletedMs < Number.POSITIVE_INFINITY)) return
       const { rev } = states[place] as InvoiceState
       throw new Violation(
         `${id} shows ${row.invoice.display_name}, and was r${rev} before what the store claims`,

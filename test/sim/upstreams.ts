@@ -27,6 +27,8 @@ export interface InvoiceState extends State {
   hasLines: boolean
   /** Whether the change to this state came without an event: only lists show it. */
   isSilent: boolean
+  /** Whether it came with an event of its customer. */
+  isRenamed: boolean
 }
 
 export interface ModelInvoice {
@@ -130,6 +132,7 @@ export class Upstreams {
       claim: noClaim,
       hasLines: this.chance(0.8),
       isSilent: false,
+      isRenamed: false,
     }
     const invoice = { id, createdS: Math.floor(createdMs / 1000), states: [first], deletedMs: never }
     this.invoices.set(id, invoice)
@@ -158,7 +161,7 @@ export class Upstreams {
   edit(invoice: ModelInvoice, fields: Partial<InvoiceState>, event: string | null): string {
     const before = invoice.states.at(-1) as InvoiceState
     before.untilMs = this.clock.nowMs
-    const after = { ...before, isSilent: event === null, ...fields }
+    const after = { ...before, isSilent: event === null, isRenamed: false, ...fields }
     invoice.states.push({ ...after, rev: ++this.revs, fromMs: this.clock.nowMs, untilMs: never })
     if (event !== null) this.notify(event, invoice)
     return `${invoice.id} to ${after.status} r${this.revs}`
@@ -187,8 +190,7 @@ export class Upstreams {
   /** A customer's new name shows on drafts, with one event for all of them. */
   rename(customerId: string): string {
     const drafts = this.some(({ status, customer_id }) => status === 'draft' && customer_id === customerId)
-    for (const draft of drafts) this.edit(draft, { isSilent: false }, null)
-    for (const draft of drafts) (draft.states.at(-1) as InvoiceState).isSilent = false
+    for (const draft of drafts) this.edit(draft, { isSilent: false, isRenamed: true }, null)
     const about = { invoice_id: null, customer_id: customerId, only: 'draft' as const }
     this.push('customer.updated', about)
     return customerId
