@@ -297,6 +297,11 @@ describe('several documents', () => {
   it('else the lowest', () => {
     assert.equal(idOf({ known: [9, 8].map(id => seen({ id, status: 'canceled' })) }), 8)
   })
+  it('all of them are named, from two on', () => {
+    const candidatesOf = (...ids: number[]) => derive({ known: ids.map(id => seen({ id })) }).candidates
+    assert.deepEqual(candidatesOf(10, 11), [10, 11])
+    assert.deepEqual(candidatesOf(10), [])
+  })
   it('those that are gone are none of them', () => {
     const known = [seen({ id: 1, status: 'deleted' }), seen({ id: 2 }, 2), seen({ id: 3 })]
     const { fields, candidates } = derive({ known })

@@ -130,7 +130,7 @@ async function run(): Promise<void> {
     })
     const code = text.split('\n')[line - 1]?.trim() ?? ''
     if (isKilled) killed++
-    else if (survivors.some(each => each.file === file && each.mutant === code)) explained++
+    else if (survivors.some(each => each.file === file && each.mutants.includes(code))) explained++
     else {
       left.push(`${file}:${line} ${from} → ${to}: ${code}`)
       write(`survived ${left.at(-1)}`)

@@ -36,6 +36,7 @@ async function runSeeds(from: number, count: number): Promise<void> {
   for (; seed < from + count && failed < Number(values.most); seed++) {
     const outcome = await stage.run(seed)
     steps += outcome.steps
+    if ((seed - from) % 1_000 === 999) write(`${seed - from + 1} seeds`)
     if (outcome.violation === null && values.seed === undefined) continue
     if (outcome.violation !== null) failed++
     write(formatOutcome(outcome))
