@@ -3,8 +3,10 @@ import type { Stream } from '../store/store.ts'
 import { type Applied, addApplied, nothingApplied } from './apply.ts'
 import { listRanges } from './list-ranges.ts'
 import { readCursor, wholeList, writeCursor } from './ranges.ts'
+import type { Refetch } from './refetch-invoices.ts'
 import { succeed } from './streams.ts'
 import type { SyncContext } from './sync-context.ts'
+import { fetchUnlisted } from './unsettled.ts'
 
 /** Ranges read at once: at half a second an answer, enough to use the whole rate limit. */
 export const partsAtOnce = 16
@@ -20,7 +22,7 @@ export interface Backfill {
   begun(): Promise<void>
 }
 
-export function createBackfill(context: SyncContext): Backfill {
+export function createBackfill(context: SyncContext, refetch: Refetch): Backfill {
   const { source, store, streams, names, calls, signal, reportProgress } = context
   let running: { stop: AbortController; ended: Promise<Applied> } | null = null
   let beginning: Promise<void> = Promise.resolve()
@@ -59,20 +61,27 @@ export function createBackfill(context: SyncContext): Backfill {
       ranges,
       parallel: partsAtOnce,
       async store(pages, left) {
-        const cursor = writeCursor({ ...about, ranges: left })
+        // At the end the cursor stays until the invoices that were not listed are fetched too.
         const applied = await calls.commit(pages, null, async tx => {
-          if (left.length > 0) return tx.saveStream({ ...begun, cursor })
-          await succeed(tx, names.backfill)
-          // Everything was listed just now: the relist is due a while from here.
-          await succeed(tx, names.relist)
+          if (left.length > 0)
+            await tx.saveStream({ ...begun, cursor: writeCursor({ ...about, ranges: left }) })
         })
         total = addApplied(total, applied)
       },
       onProgress: (invoices, part) => reportProgress?.('listed', invoices, part),
     })
-    await listing.catch(error => {
+    const isWhole = await listing.catch(error => {
       // A list that begins again has not failed.
       if (!stop.aborted || signal.aborted) throw error
+      return false
+    })
+    if (!isWhole) return total
+    // After a gap in the events: drafts that were deleted in it are in no list.
+    total = addApplied(total, await fetchUnlisted(context, refetch, about.since ?? 0))
+    await store.transaction(async tx => {
+      await succeed(tx, names.backfill)
+      // Everything was listed just now: the relist is due a while from here.
+      await succeed(tx, names.relist)
     })
     return total
   }

@@ -60,7 +60,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
   const context = { source, store, log, signal, calls, streams, names, reportProgress: options.onProgress }
   const handled = rememberEvents()
   const refetch = createRefetch(context, handled)
-  const backfill = createBackfill(context)
+  const backfill = createBackfill(context, refetch)
   const readEvents = followEvents(context, { refetch, handled, listAgain: backfill.listAgain })
   return {
     source,

@@ -139,6 +139,13 @@ describe('tokens', () => {
     await assertInvalid(() => authenticate(`Bearer ${token}`), /revoked/)
   })
 
+  test('a token for some customers is for none where nothing names them', async () => {
+    const { id, token, hash } = createToken()
+    const record = { id, hash, every_customer: false, expires_at: null, revoked_at: null }
+    const authenticate = createAuthenticate({ findToken: async () => record })
+    assert.equal(await (await authenticate(`Bearer ${token}`)).mayRead('cus_ana'), false)
+  })
+
   test('expiry is to the millisecond, also of a token that is remembered', async () => {
     const { id, token, hash } = createToken()
     let time = 1_000_000

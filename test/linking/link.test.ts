@@ -321,6 +321,11 @@ describe('several documents', () => {
   it('else the lowest', () => {
     assert.equal(idOf({ known: [9, 8].map(id => seen({ id, status: 'canceled' })) }), 8)
   })
+  it('all of them are named, from two on', () => {
+    const candidatesOf = (...ids: number[]) => derive({ known: ids.map(id => seen({ id })) }).candidates
+    assert.deepEqual(candidatesOf(10, 11), [10, 11])
+    assert.deepEqual(candidatesOf(10), [])
+  })
   it('those that are gone are none of them', () => {
     const known = [seen({ id: 1, status: 'deleted' }), seen({ id: 2 }, 2), seen({ id: 3 })]
     const { fields, candidates } = derive({ known })
@@ -359,6 +364,15 @@ describe('the reference', () => {
     const [invoice, rules] = [{ ...withDocument, ix_id: 10 }, { reference: 'new {id}' }]
     assert.equal(stateOf({ invoice, rules, known: [seen()] }), 'not_synced')
     assert.equal(stateOf({ invoice, rules, known: [seen()], claim: { ix_id: 10 } }), 'synced')
+  })
+  it("is the creator's own ID where it names no invoice, and that ID does", () => {
+    const referenceWith = (fields: Partial<Document>) =>
+      withReference(makeDocument(fields), usualRules).reference
+    assert.equal(referenceWith({ reference: null, uid: 'in_uid' }), 'in_uid')
+    assert.equal(referenceWith({ reference: 'PO 17', uid: 'in_uid' }), 'in_uid')
+    assert.equal(referenceWith({ reference: id, uid: 'in_uid' }), id)
+    assert.equal(referenceWith({ reference: 'PO 17', uid: '4711' }), 'PO 17')
+    assert.equal(referenceWith({ reference: 'PO 17' }), 'PO 17')
   })
   it('leads back to the invoice that it names, and to none else', () => {
     for (const reference of ['{id}', 'Stripe {id}', '{id}/1', 'in_{id}in_']) {

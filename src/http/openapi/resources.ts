@@ -8,26 +8,11 @@ import {
   maxPageSize,
   syncStates,
 } from '../../invoice.ts'
-import {
-  exampleChanges,
-  exampleDetail,
-  exampleDocument,
-  exampleInvoice,
-  examplePage,
-  exampleSummary,
-} from './examples.ts'
+import { DocumentTax, InvoiceDocument, RelatedDocument } from './document-resources.ts'
+import { exampleChanges, exampleDetail, exampleInvoice, examplePage, exampleSummary } from './examples.ts'
+import { cents, closed, currency, moment, text, textOrNull, wholeOrNull } from './field-schemas.ts'
 import { ErrorBody, ErrorCodeName } from './responses.ts'
 import { Type } from './type.ts'
-
-const text = (description: string) => Type.String({ description })
-const textOrNull = (description: string) =>
-  Type.Unsafe<string | null>({ type: ['string', 'null'], description })
-const wholeOrNull = (description: string) =>
-  Type.Unsafe<number | null>({ type: ['integer', 'null'], description })
-const cents = (description: string) =>
-  Type.Integer({ description: `${description}, in the currency's smallest unit.` })
-const moment = { format: 'date-time', pattern: '^\\d{4}-\\d{2}-\\d{2}T\\d{2}:\\d{2}:\\d{2}\\.\\d{3}Z$' }
-const closed = { additionalProperties: false }
 
 const InvoiceStatus = Type.Enum([...invoiceStatuses], {
   $id: 'InvoiceStatus',
@@ -64,7 +49,7 @@ const fields = {
     description: 'Tax rate in percent; null when no single rate describes the invoice.',
   }),
   total_cents: cents('Total; negative when it is in favour of the customer'),
-  currency: Type.String({ pattern: '^[a-z]{3}$', description: 'Lower-case ISO 4217 currency code.' }),
+  currency,
   status: Type.Ref('InvoiceStatus'),
   ix_sync_state: Type.Ref('SyncState'),
   ix_id: wholeOrNull('ID of the external invoicing document; null until one is associated.'),
@@ -90,7 +75,7 @@ const LineItem = Type.Object(
       "Price of one unit, in the currency's smallest unit; null when it has none.",
     ),
     amount_cents: cents('Subtotal less discount'),
-    currency: fields.currency,
+    currency,
   },
   { ...closed, $id: 'LineItem', description: 'One line of an invoice.' },
 )
@@ -118,65 +103,6 @@ const InvoiceDetail = Type.Object(
     downloads: Type.Ref('Downloads'),
   },
   { ...closed, $id: 'InvoiceDetail', description: 'One invoice whole.', examples: [exampleDetail] },
-)
-
-const centsOrNull = (description: string) =>
-  wholeOrNull(`${description}, in the currency's smallest unit; null when not known.`)
-const dayOrNull = (description: string) =>
-  Type.Unsafe<string | null>({ type: ['string', 'null'], format: 'date', description })
-const orNull = (schema: object, description: string) =>
-  Type.Unsafe<unknown>({ anyOf: [schema, { type: 'null' }], description })
-
-const documentFields = {
-  id: Type.Integer({ minimum: 1, description: 'ID at the external invoicing system.' }),
-  type: text("The external system's own word, for example `InvoiceReceipt` or `CreditNote`."),
-  status: text("The external system's own word, for example `final` or `settled`."),
-  number: textOrNull('Number as printed, for example `FR A/123`; null until it is issued.'),
-  date: dayOrNull('Day that it carries, YYYY-MM-DD.'),
-  total_cents: centsOrNull('Total after taxes'),
-}
-
-const DocumentTax = Type.Object(
-  {
-    rate_percent: Type.Number({ description: 'Tax rate in percent.' }),
-    base_cents: cents('Amount before the tax'),
-    tax_cents: cents('Tax'),
-  },
-  { ...closed, $id: 'DocumentTax', description: 'The tax of a rate.' },
-)
-
-const RelatedDocument = Type.Object(documentFields, {
-  ...closed,
-  $id: 'RelatedDocument',
-  description: 'A credit note, debit note or receipt about a document.',
-})
-
-const InvoiceDocument = Type.Object(
-  {
-    ...documentFields,
-    series: textOrNull('Series, for example `A`; null until it is issued.'),
-    atcud: textOrNull("The tax authority's code of the document, for example `ABCD1234-123`."),
-    due_date: dayOrNull('Day on which it is due, YYYY-MM-DD.'),
-    before_tax_cents: centsOrNull('Total before taxes'),
-    tax_cents: centsOrNull('Taxes'),
-    currency: fields.currency,
-    taxes: orNull(
-      Type.Array(Type.Ref('DocumentTax')),
-      'Taxes by rate, the highest first; null when not known.',
-    ),
-    exemption_code: textOrNull('Reason for which no tax is due, for example `M07`.'),
-    qr_path: textOrNull("Path of the QR code's image on this host; null when there is none."),
-    related: orNull(
-      Type.Array(Type.Ref('RelatedDocument')),
-      'Credit notes, debit notes and receipts; null until they were read.',
-    ),
-  },
-  {
-    ...closed,
-    $id: 'InvoiceDocument',
-    description: 'The external document of an invoice.',
-    examples: [exampleDocument],
-  },
 )
 
 const InvoiceList = Type.Object(
@@ -215,7 +141,7 @@ const MonthSum = Type.Object(
 
 const CurrencySummary = Type.Object(
   {
-    currency: fields.currency,
+    currency,
     credited_cents: cents('Sum of the credit notes in force of open invoices, which reduces the open total'),
     statuses: Type.Array(Type.Ref('StatusSum'), { description: 'Statuses that have an invoice.' }),
     months: Type.Array(Type.Ref('MonthSum'), {

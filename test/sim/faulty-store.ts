@@ -1,0 +1,55 @@
+/** A store whose calls are points at which others go on, and at which it may fail. */
+import {
+  type ConnectorStores,
+  StoreUnavailable,
+  type WriteStore,
+  type WriteTransaction,
+} from '../../src/store/store.ts'
+import type { Faults } from './sources.ts'
+import type { Process, VirtualTime } from './virtual-time.ts'
+
+export interface FaultyOptions {
+  time: VirtualTime
+  faults: Faults
+  process: Process
+  /** Called after each commit, before anything else goes on. */
+  onCommit(): void
+  /** Called before a document is stored as missed. */
+  onMiss(id: number, stamp: number): void
+}
+
+export function addFaults({ store, leases }: ConnectorStores, options: FaultyOptions): ConnectorStores {
+  const { time, faults, process, onCommit, onMiss } = options
+  const chance = (share: number) => time.random() < share
+
+  async function point(label: string, waits: number, rate: number): Promise<void> {
+    if (faults.storeRate > 0 && chance(waits)) await time.wait(process, label)
+    if (chance(rate)) throw new StoreUnavailable(`the store failed at ${label}`)
+  }
+
+  /** All methods of a store or a transaction, each with a point before it. */
+  function wrap<T extends object>(target: T, waits: number, share: number): T {
+    const methods = Object.entries(target).map(([name, method]) => [
+      name,
+      async (...given: unknown[]) => {
+        await point(name, waits, faults.storeRate * share)
+        if (name === 'missDocument') onMiss(given[0] as number, given[1] as number)
+        return method(...given)
+      },
+    ])
+    return Object.fromEntries(methods) as T
+  }
+
+  const faulty: WriteStore = {
+    ...wrap(store, 0.3, 0.3),
+    async transaction(work) {
+      await point('transaction', 0.5, faults.storeRate)
+      const result = await store.transaction(tx => work(wrap<WriteTransaction>(tx, 0.1, 0.2)))
+      onCommit()
+      // It is committed, and the answer does not arrive.
+      if (chance(faults.storeRate / 2)) throw new StoreUnavailable('the connection broke after the commit')
+      return result
+    },
+  }
+  return { store: faulty, leases: wrap(leases, 0.2, 1) }
+}

@@ -1,0 +1,562 @@
+/** The invariants of a store, held against the models after every commit and, in the end, for equality. */
+import { DatabaseSync } from 'node:sqlite'
+import type { Claim, Document } from '../../src/document.ts'
+import type { Invoice, SyncState } from '../../src/invoice.ts'
+import { serializeLines, serializeSummary } from '../../src/invoice-json.ts'
+import { fieldsOf, type LinkFields } from '../../src/linking/link.ts'
+import {
+  type DocumentState,
+  type InvoiceState,
+  type ModelDocument,
+  type ModelInvoice,
+  revOf,
+  toInvoice,
+  toLines,
+  type Upstreams,
+} from './upstreams.ts'
+import type { VirtualTime } from './virtual-time.ts'
+
+export class Violation extends Error {}
+
+/** A document counts as gone after this many answers in a row that it is. */
+const missesToBelieve = 2
+const creatingTimeoutMs = 3_600_000
+/** A miss counts only so long after the last one. */
+const missesApartMs = 4 * 60_000
+/** Drafts that may disappear within an hour without an operator: this number, or a tenth of them. */
+const lossesFreely = 20
+/** Half of the guard's span: two spans follow each other. */
+const spanMs = 1_800_000
+const stages: Record<string, number> = { draft: 0, open: 1, uncollectible: 2, paid: 3, void: 3 }
+
+interface Row {
+  customer_id: string
+  id: string
+  issued_at: number
+  status: string
+  ix_status: string | null
+  currency: string
+  total_cents: number
+  summary: string
+  observed_at: number
+  lines: string | null
+  tied: number | null
+  claimed: number | null
+}
+
+interface SeenRow extends Row {
+  invoice: Invoice
+  /** The place of its state among those of the model's invoice. */
+  place: number
+}
+
+interface DocumentRow {
+  id: number
+  status: string | null
+  body: string | null
+  misses: number
+  observed_at: number
+}
+
+interface StreamRow {
+  name: string
+  succeeded_at: number | null
+}
+
+/** Sees commits of the process that the lease belongs to. */
+export interface Committer {
+  name: string
+  /** Null before it holds the lease. */
+  epoch: number | null
+  /** Whether an operator let held-back losses through. */
+  letThrough: boolean
+  /** True times at which drafts were deleted. */
+  losses: number[]
+}
+
+/** The tables of a store, as they were last committed. */
+export function openTables(path: string) {
+  const db = new DatabaseSync(path, { readOnly: true })
+  const statements = {
+    changed: db.prepare(
+      `SELECT last_at || ' ' || (SELECT coalesce(sum(version), 0) FROM customers) || ' '
+       || (SELECT coalesce(group_concat(name || coalesce(succeeded_at, '')), '') FROM streams) || ' '
+       || (SELECT count(*) || ' ' || coalesce(sum(tries), 0) FROM set_aside) AS text FROM observation`,
+    ),
+    invoices: db.prepare(
+      `SELECT invoices.customer_id, id, issued_at, status, ix_status, currency, total_cents, summary, observed_at,
+         lines, links.ix_id AS tied, links.claimed_id AS claimed
+       FROM invoices
+       LEFT JOIN invoice_lines ON invoice_lines.customer_id = invoices.customer_id AND invoice_lines.invoice_id = id
+       LEFT JOIN links ON links.customer_id = invoices.customer_id AND links.invoice_id = id`,
+    ),
+    summary: db.prepare('SELECT summary FROM invoices WHERE id = ?'),
+    documents: db.prepare('SELECT id, status, body, misses, observed_at FROM documents'),
+    customers: db.prepare('SELECT customer_id, total, counted, head FROM customers'),
+    counts: db.prepare('SELECT customer_id, month, status, currency, ix, n, high, low FROM counts'),
+    streams: db.prepare('SELECT name, succeeded_at FROM streams'),
+    freshness: db.prepare('SELECT synced_at FROM freshness'),
+    aside: db.prepare('SELECT system, kind, id FROM set_aside'),
+    lease: db.prepare('SELECT holder, epoch FROM lease'),
+    tombstones: db.prepare('SELECT customer_id, id FROM tombstones'),
+  }
+  return { statements, close: () => db.close() }
+}
+export type Tables = ReturnType<typeof openTables>
+
+export class Invariants {
+  private readonly model: Upstreams
+  private readonly time: VirtualTime
+  /** Whether a calendar was ever set. */
+  isClockSet = false
+  private rows = new Map<string, SeenRow>()
+  private readonly stagesSeen = new Map<string, number>()
+  /** Stamps of the answers that a document is not there. */
+  private readonly missedAt = new Map<number, number[]>()
+  private readonly vanished = new Set<string>()
+  private documents = new Map<number, DocumentRow & { place: number }>()
+  private readonly statements: Tables['statements']
+  private lastChanged = ''
+
+  constructor({ statements }: Tables, model: Upstreams, time: VirtualTime) {
+    this.statements = statements
+    this.model = model
+    this.time = time
+  }
+
+  storedRows(): readonly SeenRow[] {
+    return [...this.rows.values()]
+  }
+
+  /** Right after a commit. */
+  checkLease({ name, epoch }: Committer): void {
+    const lease = this.statements.lease.get() as { epoch: number }
+    if (epoch !== null && lease.epoch !== epoch) throw new Violation(`${name} committed without the lease`)
+  }
+
+  /** Looks at the whole store, which these processes changed since the last time. */
+  check(committers: readonly Committer[]): void {
+    const changed = String(this.statements.changed.get()?.text)
+    if (changed === this.lastChanged) return
+    this.lastChanged = changed
+    const rows = this.readRows()
+    this.checkLosses(rows, committers)
+    const documents = this.readDocuments()
+    this.checkLinks(rows, documents)
+    this.checkOwners(rows, documents)
+    this.checkCounts(rows)
+    this.rows = rows
+    this.documents = documents
+    this.checkFreshness()
+  }
+
+  private readRows(): Map<string, SeenRow> {
+    const rows = new Map<string, SeenRow>()
+    const documents = new Map<number, string>()
+    for (const row of this.statements.invoices.all() as unknown as Row[]) {
+      if (rows.has(row.id)) throw new Violation(`${row.id} is stored for two customers`)
+      const before = this.rows.get(row.id)
+      const isSame =
+        before !== undefined &&
+        before.summary === row.summary &&
+        before.observed_at === row.observed_at &&
+        before.lines === row.lines &&
+        before.tied === row.tied &&
+        before.claimed === row.claimed
+      if (before !== undefined && row.observed_at < before.observed_at)
+        throw new Violation(`${row.id} was replaced by an older answer`)
+      const seen = isSame ? before : this.checkRow(row)
+      rows.set(row.id, seen)
+      const { ix_id } = seen.invoice
+      if (ix_id === null) continue
+      const other = documents.get(ix_id)
+      if (other !== undefined) throw new Violation(`document ${ix_id} is reachable by ${other} and ${row.id}`)
+      documents.set(ix_id, row.id)
+    }
+    return rows
+  }
+
+  /** A row is a state that the platform had since its stamp, and its columns say the same. */
+  private checkRow(row: Row): SeenRow {
+    const { id } = row
+    const invoice = JSON.parse(row.summary) as Invoice
+    const model = this.model.invoices.get(id)
+    const place = model?.states.findIndex(({ rev }) => rev === revOf(invoice.display_name)) ?? -1
+    const state = model?.states[place]
+    if (model === undefined || state === undefined)
+      throw new Violation(`${id} is a state that never was: ${row.summary}`)
+    const { ix_sync_state, ix_id, ix_status, ix_created_at } = invoice
+    const expected = {
+      ...toInvoice(model, state),
+      ...{ ix_sync_state, ix_id, ix_status, ix_created_at },
+      customer_id: state.customer_id ?? row.customer_id,
+    }
+    if (serializeSummary(expected) !== row.summary || row.customer_id !== invoice.customer_id)
+      throw new Violation(`${id} differs from its state r${state.rev}: ${row.summary}`)
+    const lines = toLines(state)
+    if ((lines === null ? null : serializeLines(lines)) !== row.lines)
+      throw new Violation(`the lines of ${id} are not those of r${state.rev}: ${row.lines}`)
+    const columns = [
+      Date.parse(invoice.issued_at),
+      invoice.status,
+      ix_status,
+      invoice.currency,
+      invoice.total_cents,
+    ]
+    if (
+      JSON.stringify(columns) !==
+      JSON.stringify([row.issued_at, row.status, row.ix_status, row.currency, row.total_cents])
+    )
+      throw new Violation(`the columns of ${id} differ from its summary`)
+    if (row.tied !== ix_id) throw new Violation(`${id} is tied to ${row.tied} and shows ${ix_id}`)
+    const askedMs = this.time.trueTimeOf(Math.floor(row.observed_at / 1000))
+    if (askedMs !== null && state.untilMs <= askedMs)
+      throw new Violation(
+        `${id} is r${state.rev}, which ended ${askedMs - state.untilMs} ms before its stamp`,
+      )
+    if (this.vanished.has(id)) throw new Violation(`${id} was deleted and came back`)
+    const stage = stages[row.status] ?? 0
+    if (stage < (this.stagesSeen.get(id) ?? 0)) throw new Violation(`${id} went back to ${row.status}`)
+    this.stagesSeen.set(id, stage)
+    return { ...row, invoice, place }
+  }
+
+  /** Only what is deleted disappears; and not too much at once. */
+  private checkLosses(rows: Map<string, SeenRow>, committers: readonly Committer[]): void {
+    const lost = [...this.rows.values()].filter(({ id }) => !rows.has(id))
+    if (lost.length === 0) return
+    const tombstones = new Set((this.statements.tombstones.all() as { id: string }[]).map(({ id }) => id))
+    for (const { id, status } of lost) {
+      const { deletedMs } = this.model.invoices.get(id) as ModelInvoice
+      if (deletedMs === Number.POSITIVE_INFINITY) throw new Violation(`${id} disappeared, and is not deleted`)
+      if (status !== 'draft') throw new Violation(`${id} disappeared, and was ${status}`)
+      if (!tombstones.has(id)) throw new Violation(`${id} was deleted without a tombstone`)
+      this.vanished.add(id)
+    }
+    const [committer, ...others] = committers
+    if (committer === undefined || others.length > 0 || committer.letThrough) return
+    const drafts = [...this.rows.values()].filter(({ status }) => status === 'draft').length
+    committer.losses.push(...lost.map(() => this.time.nowMs))
+    const lately = committer.losses.filter(atMs => atMs > this.time.nowMs - spanMs).length
+    if (lately > Math.max(lossesFreely, Math.ceil((drafts + lately) * 0.1)))
+      throw new Violation(`${lately} drafts disappeared within an hour`)
+  }
+
+  private readDocuments(): typeof this.documents {
+    const documents: typeof this.documents = new Map()
+    for (const row of this.statements.documents.all() as unknown as DocumentRow[]) {
+      const before = this.documents.get(row.id)
+      const isSame =
+        before?.observed_at === row.observed_at && before.misses === row.misses && before.body === row.body
+      if (before !== undefined && row.observed_at < before.observed_at)
+        throw new Violation(`document ${row.id} was replaced by an older answer`)
+      documents.set(row.id, isSame ? before : this.checkDocument(row, before))
+    }
+    return documents
+  }
+
+  /** A document is about to be stored as missed, by an answer with this stamp. */
+  noteMiss(id: number, stamp: number): void {
+    this.missedAt.set(id, [...(this.missedAt.get(id) ?? []), stamp])
+  }
+
+  private checkDocument(row: DocumentRow, before: { place: number } | undefined) {
+    const { id, misses, body } = row
+    const model = this.model.documents.get(id)
+    const askedMs = this.time.trueTimeOf(Math.floor(row.observed_at / 1000))
+    if (misses > 0) {
+      if (model !== undefined && model.deletedMs === Number.POSITIVE_INFINITY)
+        throw new Violation(`document ${id} counts as missed, and is there`)
+      const stamps = this.missedAt.get(id) ?? []
+      const apartMs = (Math.max(...stamps) - Math.min(...stamps)) / 1000
+      if (misses >= missesToBelieve && apartMs < missesApartMs && !this.isClockSet)
+        throw new Violation(`document ${id} was missed twice within ${apartMs} ms`)
+      return { ...row, place: before?.place ?? -1 }
+    }
+    const document = JSON.parse(String(body)) as Document
+    const place = Number(document.number?.slice(1))
+    const state = model?.states[place]
+    if (state === undefined || state.status !== document.status || state.reference !== document.reference)
+      throw new Violation(`document ${id} is a state that never was: ${body}`)
+    if (askedMs !== null && state.untilMs <= askedMs)
+      throw new Violation(
+        `document ${id} is d${place}, which ended ${askedMs - state.untilMs} ms before its stamp`,
+      )
+    this.missedAt.set(
+      id,
+      (this.missedAt.get(id) ?? []).filter(stamp => stamp > row.observed_at),
+    )
+    return { ...row, place }
+  }
+
+  /** The rows agree with the stored documents. */
+  private checkLinks(rows: Map<string, SeenRow>, documents: typeof this.documents): void {
+    for (const { id, invoice } of rows.values()) {
+      const { ix_id, ix_status, ix_sync_state } = invoice
+      if ((ix_id === null) !== (ix_sync_state !== 'synced') || (ix_id === null) !== (ix_status === null))
+        throw new Violation(`${id} is ${ix_sync_state} with document ${ix_id} ${ix_status}`)
+      const stored = documents.get(ix_id ?? -1)
+      if (ix_id !== null && stored?.status !== ix_status)
+        throw new Violation(
+          `${id} shows document ${ix_id} as ${ix_status}, and it is stored as ${stored?.status}`,
+        )
+      const last = this.rows.get(id)?.invoice.ix_id ?? null
+      const lost = ix_id === null && last !== null ? documents.get(last) : undefined
+      const reference = lost?.body ? (JSON.parse(lost.body) as Document).reference : null
+      if (lost?.misses === 1 && reference === id)
+        throw new Violation(`${id} lost document ${last}, which was missed once`)
+    }
+  }
+
+  /** A document that names no invoice is shown by the first of those that claim it. */
+  private checkOwners(rows: Map<string, SeenRow>, documents: typeof this.documents): void {
+    const byClaim = Map.groupBy(rows.values(), ({ claimed }) => claimed)
+    byClaim.delete(null)
+    for (const [id, claimants] of byClaim) {
+      const stored = documents.get(id ?? -1)
+      if (!stored?.body || stored.misses > 0) continue
+      const { reference, client_id } = JSON.parse(stored.body) as Document
+      const isTaxed = client_id !== null && claimants.some(({ invoice }) => invoice.customer_tax_id !== null)
+      if (reference?.startsWith('in_') || isTaxed) continue
+      const [first] = claimants.toSorted((a, b) => a.issued_at - b.issued_at || (a.id < b.id ? -1 : 1))
+      if (first !== undefined && first.invoice.ix_id !== id)
+        throw new Violation(`document ${id} is claimed by ${first.id}, which shows ${first.invoice.ix_id}`)
+    }
+  }
+
+  /** Totals, first pages and counters equal a recount. */
+  private checkCounts(rows: Map<string, SeenRow>): void {
+    const byCustomer = Map.groupBy(rows.values(), ({ customer_id }) => customer_id)
+    const kept = Map.groupBy(this.statements.counts.all() as Record<string, unknown>[], row =>
+      String(row.customer_id),
+    )
+    const customers = this.statements.customers.all() as unknown as {
+      customer_id: string
+      total: number
+      counted: number
+      head: Uint8Array
+    }[]
+    const known = new Set(customers.map(({ customer_id }) => customer_id))
+    for (const id of byCustomer.keys())
+      if (!known.has(id)) throw new Violation(`${id} has invoices and no total`)
+    for (const { customer_id, total, counted, head } of customers) {
+      const its = (byCustomer.get(customer_id) ?? []).toSorted(
+        (a, b) => b.issued_at - a.issued_at || (a.id < b.id ? 1 : -1),
+      )
+      if (total !== its.length)
+        throw new Violation(`the total of ${customer_id} is ${total}, not ${its.length}`)
+      const text = its
+        .slice(0, 10)
+        .map(({ summary }) => summary)
+        .join(',')
+      if (Buffer.from(head).toString() !== text)
+        throw new Violation(`the first page of ${customer_id} is not its newest invoices`)
+      const expected = new Map<string, [number, bigint]>()
+      if (counted === 1)
+        for (const { issued_at, status, currency, ix_status, total_cents } of its) {
+          const key = [
+            new Date(issued_at).toISOString().slice(0, 7),
+            status,
+            currency,
+            ix_status === null ? '-' : `=${ix_status}`,
+          ].join(' ')
+          const [n, sum] = expected.get(key) ?? [0, 0n]
+          expected.set(key, [n + 1, sum + BigInt(total_cents)])
+        }
+      const found = new Map(
+        (kept.get(customer_id) ?? []).map(({ month, status, currency, ix, n, high, low }) => [
+          `${month} ${status} ${currency} ${ix}`,
+          [Number(n), BigInt(Number(high)) * 16_777_216n + BigInt(Number(low))],
+        ]),
+      )
+      const write = (map: Map<string, unknown>) =>
+        [...map]
+          .map(([key, value]) => `${key}=${value}`)
+          .sort()
+          .join('; ')
+      if (write(found) !== write(expected))
+        throw new Violation(`the counters of ${customer_id} are ${write(found)}, not ${write(expected)}`)
+    }
+  }
+
+  /** Nothing is shown that was over before the moment that the store claims to follow its sources until. */
+  private checkFreshness(): void {
+    const claimed = this.statements.freshness.get()?.synced_at as number | null
+    if (claimed === null) return
+    const followed = (this.statements.streams.all() as unknown as StreamRow[]).filter(
+      ({ name }) => name === 'stripe:events' || name.startsWith('ix:'),
+    )
+    const moments = followed.map(({ succeeded_at }) => this.time.trueTimeOf(succeeded_at ?? -1))
+    if (moments.includes(null)) throw new Violation(`the store claims to be fresh, and a stream never ended`)
+    const sinceMs = Math.min(...(moments as number[]))
+    const claimedMs = this.time.trueTimeOf(claimed)
+    if (!this.isClockSet && (claimedMs === null || claimedMs > sinceMs))
+      throw new Violation(`the store claims to be fresher than its streams`)
+    const aside = new Set(
+      (this.statements.aside.all() as { id: string }[]).map(({ id }) => id.split(' ').at(-1)),
+    )
+    for (const model of this.model.invoices.values()) this.checkFresh(model, sinceMs, aside)
+    if (followed.length > 1)
+      for (const model of this.model.documents.values()) this.checkFreshDocument(model, sinceMs, aside)
+  }
+
+  private checkFresh(model: ModelInvoice, sinceMs: number, aside: Set<string | undefined>): void {
+    const { id, states, deletedMs } = model
+    const row = this.rows.get(id)
+    // Changes without an event are found by the next list of everything.
+    const place = states.findLastIndex(({ fromMs, isSilent }) => fromMs <= sinceMs && !isSilent)
+    if (place === -1 || aside.has(id)) return
+    if (deletedMs <= sinceMs) {
+      if (row !== undefined) throw new Violation(`${id} is shown, and was deleted before`)
+      return
+    }
+    const isOurs = ({ fits, isOdd, customer_id }: InvoiceState) => fits && !isOdd && customer_id !== null
+    const since = states.filter(({ untilMs }) => untilMs > sinceMs)
+    if (row !== undefined) {
+      if (row.place >= place) return
+      // A draft that changed again is in no list of its customer's drafts: its own event brings the new name, too.
+      const isRenamed = states.slice(row.place + 1, place + 1).every(state => state.isRenamed)
+      if (isRenamed && (place < states.length - 1 || deletedMs < Number.POSITIVE_INFINITY)) return
+      const { rev } = states[place] as InvoiceState
+      throw new Violation(
+        `${id} shows ${row.invoice.display_name}, and was r${rev} before what the store claims`,
+      )
+    }
+    // One that is seen deleted, or not to be ours, after that moment is not shown.
+    if (deletedMs === Number.POSITIVE_INFINITY && since.every(isOurs))
+      throw new Violation(`${id} is missing, and was there before what the store claims`)
+    if (
+      deletedMs === Number.POSITIVE_INFINITY &&
+      states.slice(place).every(({ fits, isOdd }) => !fits || isOdd)
+    )
+      throw new Violation(`${id} is refused, and nothing shows it`)
+  }
+
+  private checkFreshDocument(model: ModelDocument, sinceMs: number, aside: Set<string | undefined>): void {
+    const { id, states, deletedMs } = model
+    const stored = this.documents.get(id)
+    const place = states.findLastIndex(({ fromMs }) => fromMs <= sinceMs)
+    if (place === -1 || deletedMs < Number.POSITIVE_INFINITY || aside.has(String(id))) return
+    const since = states.filter(({ untilMs }) => untilMs > sinceMs)
+    if (!since.every(({ fits }) => fits)) {
+      if (since.every(({ fits }) => !fits))
+        throw new Violation(`document ${id} does not fit, and nothing shows it`)
+      return
+    }
+    if (stored === undefined)
+      throw new Violation(`document ${id} is missing, and was there before what the store claims`)
+    if (stored.place < place)
+      throw new Violation(
+        `document ${id} is stored as d${stored.place}, and was d${place} before what the store claims`,
+      )
+    const [{ reference = null } = {}] = since
+    const row = since.every(state => state.reference === reference)
+      ? this.rows.get(reference ?? '')
+      : undefined
+    if (row !== undefined && row.invoice.ix_id === null)
+      throw new Violation(
+        `${row.id} shows no document, and ${id} refers to it since before what the store claims`,
+      )
+  }
+
+  /** With the faults over, and time for every stream: the store equals its sources. */
+  checkConverged(hasDocuments: boolean): void {
+    const aside = new Set(
+      (this.statements.aside.all() as { id: string }[]).map(({ id }) => id.split(' ').at(-1)),
+    )
+    for (const model of this.model.invoices.values()) {
+      const { id } = model
+      const row = this.rows.get(id)
+      const state = this.model.current(model)
+      if (state === null) {
+        // The deletion guard may hold it back.
+        if (row !== undefined && !aside.has(id))
+          throw new Violation(`in the end ${id} is shown, and is deleted`)
+        continue
+      }
+      const isRefused = !state.fits || state.isOdd || (state.customer_id === null && row === undefined)
+      if (isRefused !== aside.has(id))
+        throw new Violation(
+          `in the end ${id} is ${isRefused ? 'refused, and nothing shows it' : 'still set aside, and fits'}`,
+        )
+      if (isRefused) continue
+      if (row === undefined) throw new Violation(`in the end ${id} is missing`)
+      const link = hasDocuments ? this.trueLink(model, state) : fieldsOf(row.invoice)
+      const expected = { ...row.invoice, ...toInvoice(model, state), ...link }
+      const shown = { ...row.invoice, customer_id: state.customer_id === null ? '' : row.invoice.customer_id }
+      if (serializeSummary(expected) !== serializeSummary(shown))
+        throw new Violation(`in the end ${id} is ${row.summary}, not ${serializeSummary(expected)}`)
+    }
+    if (!hasDocuments) return
+    for (const [id, model] of this.model.documents) {
+      const state = this.model.currentDocument(model)
+      if (aside.has(String(id))) throw new Violation(`in the end document ${id} is still set aside, and fits`)
+      const stored = this.documents.get(id)
+      if (state !== null && stored?.place !== model.states.length - 1)
+        throw new Violation(`in the end document ${id} is stored as d${stored?.place}`)
+    }
+  }
+
+  /** By the words of the convention, one after the other; written without a look at the code that does the same. */
+  private trueLink(model: ModelInvoice, state: InvoiceState): LinkFields {
+    const { claim } = state
+    const there = [...this.model.documents.values()].flatMap(document => {
+      const current = this.model.currentDocument(document)
+      return current === null ? [] : [{ document, current }]
+    })
+    const claimed = there.find(({ document }) => document.id === claim.ix_id)
+    const isOwn = claimed !== undefined && this.ownerOf(claimed.document, claimed.current) === model.id
+    const referring = there.filter(({ current }) => current.reference === model.id)
+    const inForce = referring.find(({ current }) => current.status !== 'canceled')
+    const found = (isOwn ? claimed : undefined) ?? inForce ?? referring[0]
+    if (found !== undefined) {
+      const { status, date } = found.current
+      const ix_created_at = claim.created_at ?? `${date}T00:00:00.000Z`
+      return { ix_sync_state: 'synced' as const, ix_id: found.document.id, ix_status: status, ix_created_at }
+    }
+    return {
+      ix_sync_state: this.stateWithout(claim),
+      ix_id: null,
+      ix_status: null,
+      ix_created_at: null,
+    }
+  }
+
+  private stateWithout({ state, attempted_at, ix_id }: Claim): SyncState {
+    if (state === 'ignored' || state === 'failed') return state
+    if (state === 'creating')
+      return this.time.nowMs - Date.parse(attempted_at ?? '') > creatingTimeoutMs ? 'failed' : 'creating'
+    // A recorded document is another's, or is not there.
+    return ix_id === null ? 'not_synced' : 'failed'
+  }
+
+  private ownerOf({ id, clientId }: ModelDocument, { reference }: DocumentState): string | null {
+    if (reference?.startsWith('in_')) return reference
+    const clientTaxId = this.model.taxIdOf(clientId)
+    const claimants = this.storedRows().filter(({ id: invoiceId }) => {
+      const model = this.model.invoices.get(invoiceId) as ModelInvoice
+      const state = model.states[this.rows.get(invoiceId)?.place ?? -1]
+      if (state?.claim.ix_id !== id) return false
+      return state.tax_id === null || clientTaxId === null || state.tax_id === clientTaxId
+    })
+    const [first] = claimants.toSorted((a, b) => a.issued_at - b.issued_at || (a.id < b.id ? -1 : 1))
+    return first?.id ?? null
+  }
+
+  /** An event that was acknowledged is stored, or what is wrong with the invoice is shown. */
+  checkAcknowledged(invoiceId: string, rev: number): void {
+    const model = this.model.invoices.get(invoiceId) as ModelInvoice
+    const stored = this.statements.summary.get(invoiceId)?.summary as string | undefined
+    const shown = stored === undefined ? -1 : revOf((JSON.parse(stored) as Invoice).display_name)
+    const isAside = (this.statements.aside.all() as { id: string }[]).some(({ id }) => id.endsWith(invoiceId))
+    if (isAside || model.deletedMs < Number.POSITIVE_INFINITY) return
+    // The event of a state without changes of its own, such as a creation, names an earlier one.
+    const first = model.states.find(state => state.rev >= rev) ?? (model.states[0] as InvoiceState)
+    if (shown < first.rev) throw new Violation(`${invoiceId} is stored as r${shown}, not r${first.rev}`)
+  }
+
+  /** Number of records that are set aside, refused or held back. */
+  countAside(): number {
+    return this.statements.aside.all().length
+  }
+}

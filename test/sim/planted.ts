@@ -1,0 +1,191 @@
+/** Faults to plant, one at a time: each is a line of the connector or the store that is changed. The simulator has to find them. */
+
+export interface Planted {
+  name: string
+  file: string
+  from: string
+  to: string
+}
+
+export const planted: readonly Planted[] = [
+  {
+    name: 'counters are not lowered',
+    file: 'src/store/read-model/counting.ts',
+    from: 'if (before !== null) countInvoice(change.counters, before, -1)',
+    to: '',
+  },
+  {
+    name: 'the version is not raised',
+    file: 'src/store/sqlite/counts.ts',
+    from: 'version = max(version + 1, excluded.version)',
+    to: 'version = version',
+  },
+  {
+    name: 'the first page is not kept',
+    file: 'src/store/sqlite/counts.ts',
+    from: 'total = total + excluded.total, head = excluded.head',
+    to: 'total = total + excluded.total',
+  },
+  {
+    name: 'no tombstone is written',
+    file: 'src/store/sqlite/write-invoices.ts',
+    from: 'await saveTombstone(shared, customerId, invoiceId, observedAt)',
+    to: '',
+  },
+  {
+    name: 'lines that are unknown by now stay',
+    file: 'src/store/sqlite/write-invoices.ts',
+    from: ': deleteLines.run(customer_id, id).changes',
+    to: ': 0',
+  },
+  {
+    name: 'a link is not replaced when an invoice is saved',
+    file: 'src/store/shared/links.ts',
+    from: 'WHERE stored.claim <> excluded.claim OR stored.ix_id IS DISTINCT FROM excluded.ix_id',
+    to: 'WHERE stored.claim <> excluded.claim',
+  },
+  {
+    name: 'the lease is not checked',
+    file: 'src/sync/lease.ts',
+    from: 'if (await tx.holdsLease(lease.epoch)) return result',
+    to: 'return result',
+  },
+  {
+    name: 'one miss of a document is enough',
+    file: 'src/linking/link.ts',
+    from: 'return misses >= missesToBelieve ||',
+    to: 'return misses >= 1 ||',
+  },
+  {
+    name: 'a round misses a document twice',
+    file: 'src/store/shared/write-documents.ts',
+    from: 'AND (stored.misses = 0 OR stored.observed_at <= $3)',
+    to: 'AND $3 = $3',
+  },
+  {
+    name: 'an older answer replaces a newer document',
+    file: 'src/store/shared/write-documents.ts',
+    from: 'WHERE stored.observed_at <= excluded.observed_at`,\n}',
+    to: '`,\n}',
+  },
+  {
+    name: 'the cursor of the backfill is ahead of its rows',
+    file: 'src/sync/backfill.ts',
+    from: 'calls.commit(pages, null, async tx => {',
+    to: 'calls.commit(pages.slice(1), null, async tx => {',
+  },
+  {
+    name: 'pages after one that failed are stored',
+    file: 'src/sync/list-ranges.ts',
+    from: 'walk.failure ??= { error }',
+    to: 'void error',
+  },
+  {
+    name: 'the deletion guard is off',
+    file: 'src/sync/deletion-guard.ts',
+    from: 'if (place <= limit) return true',
+    to: 'if (place > 0) return true',
+  },
+  {
+    name: 'the events are as fresh as their end',
+    file: 'src/sync/events.ts',
+    from: 'succeeded_at: askedAt, failed_at',
+    to: 'succeeded_at: Date.now(), failed_at',
+  },
+  {
+    name: 'the cursor of the events leads too far',
+    file: 'src/sync/events.ts',
+    from: 'const cursor = String(Math.max(since, now))',
+    to: 'const cursor = String(Math.max(since, now) + 900)',
+  },
+  {
+    name: 'an event counts as handled before it is applied',
+    file: 'src/sync/refetch-invoices.ts',
+    from: 'for (const { id } of fresh) applying.set(id, applied)',
+    to: 'for (const { id } of fresh) handled.add(id)',
+  },
+  {
+    name: 'a deleted draft is revived by an answer of the same moment',
+    file: 'src/sync/apply.ts',
+    from: 'else if (isTie && before !== undefined && previous === null)',
+    to: 'else if (isTie && before === undefined && previous !== null)',
+  },
+  {
+    name: 'answers under way at the same time are not noticed',
+    file: 'src/sync/stamped-calls.ts',
+    from: '(answered.get(id) ?? 0) > (stampOfId.get(id) ?? 0)',
+    to: 'id === ""',
+  },
+  {
+    name: 'the stamp is taken after the answer',
+    file: 'src/sync/stamped-calls.ts',
+    from: 'return { ...(await request()), askedAt }',
+    to: 'return { ...(await request()), askedAt: nextStamp() }',
+  },
+  {
+    name: 'an invoice stays with its former customer',
+    file: 'src/sync/apply.ts',
+    from: 'await tx.removeInvoice(other.customer_id, other.id)',
+    to: '',
+  },
+  {
+    name: 'a record that does not fit is not set aside',
+    file: 'src/sync/stamped-calls.ts',
+    from: "await replaceAside(writing, id, askedAt, { kind: 'invoice', reason })",
+    to: 'void reason',
+  },
+  {
+    name: 'a refused invoice is not set aside',
+    file: 'src/sync/apply.ts',
+    from: 'onRefused?.({ id, reason, isStored: stored.has(id) })',
+    to: 'void onRefused',
+  },
+  {
+    name: 'a record that fits again stays set aside',
+    file: 'src/sync/stamped-calls.ts',
+    from: 'await tx.clearSetAside([{ system, kind: before.kind, id }])',
+    to: '',
+  },
+  {
+    name: 'a document has two owners',
+    file: 'src/linking/link.ts',
+    from: 'return first === undefined || byIssue(first, invoice) === 0',
+    to: 'return first === undefined || byIssue(first, invoice) !== 9',
+  },
+  {
+    name: 'a reference outweighs no claim',
+    file: 'src/linking/link.ts',
+    from: 'return named === invoice.id',
+    to: 'return named !== null',
+  },
+  {
+    name: 'a new document is not linked',
+    file: 'src/sync/refetch-documents.ts',
+    from: 'const invoices = documents.flatMap(({ reference }) => invoiceIdOf(reference, rules) ?? [])',
+    to: 'const invoices: string[] = []; void invoiceIdOf',
+  },
+  {
+    name: 'an invoice that another loses a document to is not linked again',
+    file: 'src/sync/apply.ts',
+    from: 'if (contested.length > 0) await relinkInvoices',
+    to: 'if (contested.length > 99) await relinkInvoices',
+  },
+  {
+    name: 'the documents are as fresh as the end of their round',
+    file: 'src/sync/documents.ts',
+    from: 'const since = readCursor(stream)?.since ?? at',
+    to: 'const since = readCursor(stream)?.since ?? Math.max(at, Date.now())',
+  },
+  {
+    name: 'the store is fresh before every stream ended once',
+    file: 'src/store/sqlite/migrations/0001.sql',
+    from: 'count(*) = count(succeeded_at)',
+    to: 'count(*) > 0',
+  },
+  {
+    name: 'a document that is set aside is not remembered',
+    file: 'src/sync/set-aside-documents.ts',
+    from: 'await store.transaction(tx => tx.setAside({ ...key, reason }, Date.now()))',
+    to: 'void reason',
+  },
+]

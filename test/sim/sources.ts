@@ -1,0 +1,198 @@
+/** The two sources of the connector over the models: each call is a point at which others go on, and at which it may fail. */
+import { integer } from '../../sandbox/random.ts'
+import type { Document } from '../../src/document.ts'
+import { invoiceXpressIdentity } from '../../src/invoicexpress/source-identity.ts'
+import { fieldsOf } from '../../src/linking/link.ts'
+import {
+  type BillingSource,
+  type DocumentSource,
+  type Observation,
+  SourceError,
+  UnfitRecord,
+} from '../../src/sources.ts'
+import { stripeIdentity } from '../../src/stripe/source-identity.ts'
+import {
+  type DocumentState,
+  type InvoiceState,
+  type ModelDocument,
+  type ModelInvoice,
+  toInvoice,
+  toLines,
+  type Upstreams,
+} from './upstreams.ts'
+import type { Process, VirtualTime } from './virtual-time.ts'
+
+export interface Faults {
+  /** Share of calls that fail; 0 once the faults are over. */
+  sourceRate: number
+  storeRate: number
+}
+
+/** Seconds of the platform's clock that events may be listed in; older ones are gone. */
+const keptS = 30 * 86_400
+const documentsPerPage = 3
+
+export function createSources(
+  model: Upstreams,
+  time: VirtualTime,
+  faults: Faults,
+  process: Process,
+): { billing: BillingSource; documents: DocumentSource } {
+  const { random } = time
+  const chance = (share: number) => random() < share
+
+  /** The answer is the truth of one moment between the question and its arrival. */
+  async function call<T>(label: string, answer: () => T): Promise<T> {
+    await time.wait(process, label)
+    if (chance(faults.sourceRate)) throw drawFailure()
+    const given = answer()
+    if (faults.sourceRate > 0 && chance(0.4)) await time.wait(process, `${label}: answer`)
+    if (chance(faults.sourceRate / 2)) throw new SourceError('timeout', 'the answer did not arrive')
+    return given
+  }
+
+  function drawFailure(): SourceError {
+    const drawn = random()
+    if (drawn < 0.3) return new SourceError('timeout', 'no answer')
+    if (drawn < 0.6) return new SourceError('failed', '429', { retryAfter: 2 })
+    return new SourceError('failed', 'HTTP 500')
+  }
+
+  function observe(invoice: ModelInvoice, state: InvoiceState): Observation {
+    return {
+      id: invoice.id,
+      customer_id: state.customer_id,
+      created: invoice.createdS,
+      map(previous) {
+        if (state.isOdd) return { refusal: 'unknown_status' }
+        const mapped = {
+          ...toInvoice(invoice, state),
+          customer_id: state.customer_id ?? previous?.customer_id ?? '',
+        }
+        const link = previous === null ? {} : fieldsOf(previous)
+        return { invoice: { ...mapped, ...link }, lines: toLines(state), claim: state.claim }
+      },
+    }
+  }
+
+  const billing: BillingSource = {
+    ...stripeIdentity,
+    eventsKeptDays: 30,
+    listInvoices: (after, filter = {}) =>
+      call(
+        `list${after === null ? '' : ` after ${after}`}${filter.status ? ` ${filter.status}` : ''}`,
+        () => {
+          const { customerId, status, from = 0, before = Number.POSITIVE_INFINITY } = filter
+          const all = model.listed()
+          const place = after === null ? -1 : all.findIndex(({ id }) => id === after)
+          if (after !== null && place === -1) throw new SourceError('missing', 'there is no such cursor')
+          const matching = all.slice(place + 1).filter(invoice => {
+            const state = model.current(invoice)
+            return (
+              (customerId === undefined || state?.customer_id === customerId) &&
+              (status === undefined || state?.status === status) &&
+              invoice.createdS >= from &&
+              invoice.createdS < before
+            )
+          })
+          // Pages shrink and grow between two requests.
+          const size = faults.sourceRate > 0 ? integer(random, 1, 6) : 6
+          const page = matching.slice(0, size)
+          const states = page.map(invoice => ({ invoice, state: model.current(invoice) as InvoiceState }))
+          const nameless = chance(faults.sourceRate / 10) ? 1 : 0
+          return {
+            observations: states
+              .filter(({ state }) => state.fits)
+              .map(({ invoice, state }) => observe(invoice, state)),
+            unfit: states
+              .filter(({ state }) => !state.fits)
+              .map(({ invoice }) => ({ id: invoice.id, reason: 'lines' })),
+            nameless,
+            next: matching.length > size ? (page.at(-1)?.id ?? null) : null,
+            began: page[0]?.createdS ?? 0,
+            reached: page.at(-1)?.createdS ?? 0,
+          }
+        },
+      ),
+    fetchInvoice: (id, customerId) =>
+      call(`fetch ${id}`, () => {
+        const invoice = model.invoices.get(id)
+        const state = invoice && model.current(invoice)
+        if (!invoice || !state) return { id, customer_id: customerId, map: null }
+        if (!state.fits) throw new UnfitRecord('lines')
+        return observe(invoice, state)
+      }),
+    listNotifications: (since, after) =>
+      call('events', () => {
+        const nowS = Math.floor(time.nowMs / 1000)
+        const listed = model.events
+          .filter(({ created }) => created >= since && created > nowS - keptS)
+          .reverse()
+        const place = after === null ? -1 : listed.findIndex(({ id }) => id === after)
+        if (after !== null && place === -1) throw new SourceError('missing', 'there is no such cursor')
+        const page = listed.slice(place + 1, place + 6)
+        // A server's clock may be wrong once.
+        const wrongS = chance(faults.sourceRate / 10) ? integer(random, -100_000, 100_000) : 0
+        const next = place + 6 < listed.length ? (page.at(-1)?.id ?? null) : null
+        return { notifications: page, next, now: nowS + wrongS }
+      }),
+    identify: () => call('identify', () => ({ id: 'acct_1', mode: 'test' as const })),
+  }
+
+  function toDocument({ id, clientId, states }: ModelDocument, state: DocumentState): Document {
+    const { status, reference, date } = state
+    const fixed = {
+      type: 'Invoice',
+      number: `d${states.indexOf(state)}`,
+      total: '1.00',
+      currency: 'Euro',
+    } as const
+    return { id, status, reference, date, client_id: clientId === 0 ? null : clientId, ...fixed }
+  }
+
+  const documents: DocumentSource = {
+    ...invoiceXpressIdentity,
+    listDocuments: ({ from = '', to = '9999', statuses, isArchived = false }, page) =>
+      call(`documents ${from} ${statuses ?? ''}${isArchived ? ' archived' : ''} page ${page}`, () => {
+        const listed = model
+          .someDocuments(state => {
+            const word = state.status === 'final' ? 'sent' : state.status
+            return (
+              state.date >= from &&
+              state.date <= to &&
+              state.isArchived === isArchived &&
+              (statuses === undefined || statuses.includes(word))
+            )
+          })
+          .reverse()
+        const some = listed.slice((page - 1) * documentsPerPage, page * documentsPerPage)
+        const states = some.map(document => ({ document, state: document.states.at(-1) as DocumentState }))
+        return {
+          documents: states
+            .filter(({ state }) => state.fits)
+            .map(({ document, state }) => toDocument(document, state)),
+          misfits: states
+            .filter(({ state }) => !state.fits)
+            .map(({ document }) => ({ id: document.id, reason: 'odd' })),
+          pages: Math.ceil(listed.length / documentsPerPage),
+          total: listed.length,
+        }
+      }),
+    fetchDocument: id =>
+      call(`document ${id}`, () => {
+        const document = model.documents.get(id)
+        const state = document && model.currentDocument(document)
+        if (!document || !state) return null
+        if (!state.fits) throw new SourceError('failed', 'odd', { scope: 'record' })
+        return toDocument(document, state)
+      }),
+    fetchClient: id =>
+      call(`client ${id}`, () => {
+        if (chance(faults.sourceRate / 4)) throw new SourceError('failed', 'forbidden', { scope: 'access' })
+        return { id, tax_id: model.taxIdOf(id) }
+      }),
+    fetchRelations: id =>
+      call(`relations ${id}`, () => (model.documents.has(id) ? { documents: [], has_qr: false } : null)),
+  }
+  return { billing, documents }
+}

@@ -1,0 +1,429 @@
+/** Models of both upstream systems: every state that a record ever had, and the moments between which it had it. */
+import { integer, pick, type Random } from '../../sandbox/random.ts'
+import { dayMs } from '../../src/calendar.ts'
+import { type Claim, noClaim } from '../../src/document.ts'
+import type { Invoice, InvoiceStatus, Line } from '../../src/invoice.ts'
+import type { Notification } from '../../src/sources.ts'
+
+interface State {
+  /** True times: from when on, and until when. */
+  fromMs: number
+  untilMs: number
+  /** Whether the record fits; one that does not is set aside. */
+  fits: boolean
+}
+
+export interface InvoiceState extends State {
+  rev: number
+  /** Null: the platform names no customer. */
+  customer_id: string | null
+  status: InvoiceStatus
+  /** Whether the platform's status is none of the known ones. */
+  isOdd: boolean
+  total_cents: number
+  currency: string
+  tax_id: string | null
+  claim: Claim
+  hasLines: boolean
+  /** Whether the change to this state came without an event: only lists show it. */
+  isSilent: boolean
+  /** Whether it came with an event of its customer. */
+  isRenamed: boolean
+}
+
+export interface ModelInvoice {
+  id: string
+  createdS: number
+  states: InvoiceState[]
+  deletedMs: number
+}
+
+export interface DocumentState extends State {
+  status: string
+  reference: string | null
+  date: string
+  isArchived: boolean
+}
+
+export interface ModelDocument {
+  id: number
+  clientId: number
+  states: DocumentState[]
+  deletedMs: number
+}
+
+export type ModelEvent = Notification & { atMs: number; rev: number }
+
+export const customers = ['cus_a', 'cus_b', 'cus_c'] as const
+/** By the client's id, and by the customer's. */
+const taxIds = ['PT501964843', 'PT502011378'] as const
+
+const never = Number.POSITIVE_INFINITY
+
+export class Upstreams {
+  readonly invoices = new Map<string, ModelInvoice>()
+  readonly documents = new Map<number, ModelDocument>()
+  readonly events: ModelEvent[] = []
+  private revs = 0
+  private readonly random: Random
+  private readonly clock: { nowMs: number }
+
+  constructor(random: Random, clock: { nowMs: number }) {
+    this.random = random
+    this.clock = clock
+  }
+
+  current(invoice: ModelInvoice): InvoiceState | null {
+    return invoice.deletedMs < never ? null : (invoice.states.at(-1) as InvoiceState)
+  }
+
+  currentDocument(document: ModelDocument): DocumentState | null {
+    return document.deletedMs < never ? null : (document.states.at(-1) as DocumentState)
+  }
+
+  taxIdOf(clientId: number): string | null {
+    return clientId === 0 ? null : (taxIds[clientId % taxIds.length] ?? null)
+  }
+
+  /** Newest first. */
+  listed(): ModelInvoice[] {
+    return [...this.invoices.values()].filter(({ deletedMs }) => deletedMs === never).reverse()
+  }
+
+  /** One change of either system, at random; the name of it. */
+  change(): string {
+    this.clock.nowMs++
+    const [name, run] = this.draw(changes)
+    return `${name} ${run(this) ?? 'nothing'}`
+  }
+
+  /** The rest of one of the entries, which begin with their weights. */
+  draw<Rest extends unknown[]>(table: readonly (readonly [number, ...Rest])[]): Rest {
+    let left = this.random() * table.reduce((sum, [weight]) => sum + weight, 0)
+    const drawn = table.find(([weight]) => {
+      left -= weight
+      return left < 0
+    })
+    return (drawn ?? table[0])?.slice(1) as Rest
+  }
+
+  chance(share: number): boolean {
+    return this.random() < share
+  }
+
+  /** Mostly one of the last: what happens to the same record in a row is what matters. */
+  pickOf<T>(list: readonly T[]): T | undefined {
+    return pick(this.random, this.chance(0.6) ? list.slice(-2) : list)
+  }
+
+  createInvoice(status: InvoiceStatus = 'draft', createdMs = this.clock.nowMs): string {
+    const id = `in_${String(this.invoices.size + 1).padStart(4, '0')}`
+    const first: InvoiceState = {
+      rev: ++this.revs,
+      fromMs: this.clock.nowMs,
+      untilMs: never,
+      fits: true,
+      customer_id: pick(this.random, customers),
+      status,
+      isOdd: false,
+      total_cents: this.drawTotal(),
+      currency: this.chance(0.9) ? 'eur' : 'usd',
+      tax_id: this.chance(0.3) ? pick(this.random, taxIds) : null,
+      claim: noClaim,
+      hasLines: this.chance(0.8),
+      isSilent: false,
+      isRenamed: false,
+    }
+    const invoice = { id, createdS: Math.floor(createdMs / 1000), states: [first], deletedMs: never }
+    this.invoices.set(id, invoice)
+    this.notify('invoice.created', invoice)
+    return id
+  }
+
+  createDocument(fields: Partial<DocumentState> = {}, clientId = 0): string {
+    const id = 100 + this.documents.size
+    const daysAgo = this.chance(0.7) ? integer(this.random, 0, 2) : integer(this.random, 3, 25)
+    const first: DocumentState = {
+      fromMs: this.clock.nowMs,
+      untilMs: never,
+      fits: true,
+      status: pick(this.random, ['draft', 'final', 'settled']),
+      reference: null,
+      date: new Date(this.clock.nowMs - daysAgo * dayMs).toISOString().slice(0, 10),
+      isArchived: false,
+      ...fields,
+    }
+    this.documents.set(id, { id, clientId, states: [first], deletedMs: never })
+    return `document ${id} for ${first.reference}`
+  }
+
+  /** Replaces the current state of an invoice. */
+  edit(invoice: ModelInvoice, fields: Partial<InvoiceState>, event: string | null): string {
+    const before = invoice.states.at(-1) as InvoiceState
+    before.untilMs = this.clock.nowMs
+    const after = { ...before, isSilent: event === null, isRenamed: false, ...fields }
+    invoice.states.push({ ...after, rev: ++this.revs, fromMs: this.clock.nowMs, untilMs: never })
+    if (event !== null) this.notify(event, invoice)
+    return `${invoice.id} to ${after.status} r${this.revs}`
+  }
+
+  editDocument(document: ModelDocument, fields: Partial<DocumentState>): string {
+    const before = document.states.at(-1) as DocumentState
+    before.untilMs = this.clock.nowMs
+    document.states.push({ ...before, ...fields, fromMs: this.clock.nowMs, untilMs: never })
+    return `document ${document.id} ${JSON.stringify(fields)}`
+  }
+
+  delete(invoice: ModelInvoice): string {
+    const last = invoice.states.at(-1) as InvoiceState
+    last.untilMs = invoice.deletedMs = this.clock.nowMs
+    this.notify('invoice.deleted', invoice)
+    return invoice.id
+  }
+
+  deleteDocument(document: ModelDocument): string {
+    const last = document.states.at(-1) as DocumentState
+    last.untilMs = document.deletedMs = this.clock.nowMs
+    return `document ${document.id}`
+  }
+
+  /** A customer's new name shows on drafts, with one event for all of them. */
+  rename(customerId: string): string {
+    const drafts = this.some(({ status, customer_id }) => status === 'draft' && customer_id === customerId)
+    for (const draft of drafts) this.edit(draft, { isSilent: false, isRenamed: true }, null)
+    const about = { invoice_id: null, customer_id: customerId, only: 'draft' as const }
+    this.push('customer.updated', about)
+    return customerId
+  }
+
+  /** Invoices whose current state is like this. */
+  some(fits: (state: InvoiceState) => boolean): ModelInvoice[] {
+    return [...this.invoices.values()].filter(invoice => {
+      const state = this.current(invoice)
+      return state !== null && fits(state)
+    })
+  }
+
+  someDocuments(fits: (state: DocumentState) => boolean): ModelDocument[] {
+    return [...this.documents.values()].filter(document => {
+      const state = this.currentDocument(document)
+      return state !== null && fits(state)
+    })
+  }
+
+  private drawTotal(): number {
+    const drawn = this.random()
+    if (drawn < 0.05) return 0
+    return drawn < 0.15 ? -integer(this.random, 1, 90_000_000) : integer(this.random, 1, 40_000_000)
+  }
+
+  private notify(type: string, { id, states }: ModelInvoice): void {
+    this.push(type, { invoice_id: id, customer_id: states.at(-1)?.customer_id ?? null })
+  }
+
+  private push(type: string, about: Pick<Notification, 'invoice_id' | 'customer_id' | 'only'>): void {
+    const { nowMs } = this.clock
+    this.events.push({
+      id: `evt_${this.events.length}`,
+      type,
+      created: Math.floor(nowMs / 1000),
+      atMs: nowMs,
+      rev: this.revs,
+      ...about,
+    })
+  }
+
+  drawEdit(): Partial<InvoiceState> {
+    return { total_cents: this.drawTotal(), hasLines: this.chance(0.8) }
+  }
+
+  drawClaim(): Claim {
+    const now = new Date(this.clock.nowMs).toISOString()
+    const free = this.someDocuments(({ reference }) => !reference?.startsWith('in_')).map(({ id }) => id)
+    const document = this.pickOf(this.chance(0.7) ? free : [...this.documents.keys()]) ?? 999
+    const drawn = this.random()
+    if (drawn < 0.25) return { ...noClaim, state: 'creating', attempted_at: now }
+    if (drawn < 0.35) return { ...noClaim, state: 'failed', error: 'no series' }
+    if (drawn < 0.45) return { ...noClaim, state: 'ignored' }
+    if (drawn < 0.5) return { ...noClaim, state: 'synced', ix_id: 999 }
+    if (drawn < 0.9) return { ...noClaim, state: 'synced', ix_id: document, created_at: now }
+    return noClaim
+  }
+}
+
+const open = (state: InvoiceState) => state.status === 'open' || state.status === 'uncollectible'
+const usual = ({ fits, isOdd }: InvoiceState) => fits && !isOdd
+
+type Change = (model: Upstreams) => string | undefined
+
+/** Weight, name and the change itself, which returns what it changed. */
+const changes: readonly (readonly [number, string, Change])[] = [
+  [5, 'create', model => model.createInvoice(model.chance(0.8) ? 'draft' : 'open')],
+  [4, 'finalize', model => move(model, ({ status }) => status === 'draft', 'open', 'invoice.finalized')],
+  [4, 'pay', model => move(model, open, 'paid', 'invoice.paid')],
+  [1, 'void', model => move(model, open, 'void', 'invoice.voided')],
+  [1, 'give up', model => move(model, ({ status }) => status === 'open', 'uncollectible', 'invoice.updated')],
+  [
+    3,
+    'delete',
+    model => {
+      const draft = model.pickOf(model.some(({ status }) => status === 'draft'))
+      return draft && model.delete(draft)
+    },
+  ],
+  [3, 'edit', model => edit(model, () => true, model.drawEdit(), 'invoice.updated')],
+  [4, 'claim', model => edit(model, () => true, { claim: model.drawClaim() }, 'invoice.updated')],
+  [2, 'claim twice', claimTwice],
+  [1, 'edit in silence', model => edit(model, usual, model.drawEdit(), null)],
+  [1, 'rename', model => model.rename(model.pickOf(customers) ?? '')],
+  [
+    1,
+    'move',
+    model => edit(model, () => true, { customer_id: model.pickOf(customers) ?? null }, 'invoice.updated'),
+  ],
+  [0.5, 'no customer', model => edit(model, usual, { customer_id: null }, 'invoice.updated')],
+  [1, 'odd', model => edit(model, usual, { isOdd: true }, 'invoice.updated')],
+  [1, 'misfit', model => edit(model, usual, { fits: false }, 'invoice.updated')],
+  [
+    3,
+    'fit again',
+    model =>
+      edit(
+        model,
+        state => !usual(state) || state.customer_id === null,
+        { fits: true, isOdd: false, customer_id: model.pickOf(customers) ?? null },
+        'invoice.updated',
+      ),
+  ],
+  [
+    5,
+    'document',
+    model => {
+      const invoice = model.pickOf(model.some(({ status }) => status !== 'draft'))
+      return model.createDocument(
+        { reference: invoice?.id ?? null },
+        model.chance(0.5) ? 0 : 1 + Math.floor(model.chance(0.5) ? 1 : 0),
+      )
+    },
+  ],
+  [
+    2,
+    'free document',
+    model =>
+      model.createDocument({ reference: model.chance(0.5) ? null : 'PO 17' }, model.chance(0.5) ? 0 : 1),
+  ],
+  [
+    5,
+    'document status',
+    model => {
+      const document = model.pickOf(model.someDocuments(({ status }) => status !== 'canceled'))
+      const next: Record<string, string> = { draft: 'final', final: 'settled', settled: 'canceled' }
+      const status = document?.states.at(-1)?.status ?? ''
+      return document && model.editDocument(document, { status: next[status] ?? 'canceled' })
+    },
+  ],
+  [
+    3,
+    'document deleted',
+    model => {
+      const document = model.pickOf(model.someDocuments(() => true).slice(0, 3))
+      return document && model.deleteDocument(document)
+    },
+  ],
+  [1, 'document archived', model => editDocument(model, { isArchived: true })],
+  [
+    1,
+    'document refers',
+    model => editDocument(model, { reference: model.pickOf([...model.invoices.keys()]) ?? null }),
+  ],
+  [1, 'document misfit', model => editDocument(model, { fits: false })],
+  [
+    1,
+    'document fits',
+    model => {
+      const document = model.pickOf(model.someDocuments(({ fits }) => !fits))
+      return document && model.editDocument(document, { fits: true })
+    },
+  ],
+]
+
+/** Two invoices claim a document that names none. */
+function claimTwice(model: Upstreams): string | undefined {
+  const document = model.pickOf(model.someDocuments(({ reference }) => !reference?.startsWith('in_')))
+  const claimants = model.some(usual).slice(-3, -1)
+  if (document === undefined) return undefined
+  const claim = { ...noClaim, state: 'synced' as const, ix_id: document.id }
+  return claimants.map(invoice => model.edit(invoice, { claim }, 'invoice.updated')).join(', ')
+}
+
+function edit(
+  model: Upstreams,
+  which: (state: InvoiceState) => boolean,
+  fields: Partial<InvoiceState>,
+  event: string | null,
+): string | undefined {
+  const invoice = model.pickOf(model.some(which))
+  return invoice && model.edit(invoice, fields, event)
+}
+
+function move(
+  model: Upstreams,
+  which: (state: InvoiceState) => boolean,
+  status: InvoiceStatus,
+  event: string,
+): string | undefined {
+  return edit(model, which, { status }, event)
+}
+
+function editDocument(model: Upstreams, fields: Partial<DocumentState>): string | undefined {
+  const document = model.pickOf(model.someDocuments(() => true))
+  return document && model.editDocument(document, fields)
+}
+
+/** The invoice that a state is to be stored as, without its document. The name shows which state it is. */
+export function toInvoice({ id, createdS }: ModelInvoice, state: InvoiceState): Invoice {
+  const { rev, customer_id, total_cents, currency, status, tax_id } = state
+  return {
+    id,
+    number: status === 'draft' ? null : `N-${id}`,
+    display_name: `r${rev}`,
+    customer_name: null,
+    customer_id: customer_id ?? '',
+    customer_email: null,
+    company_name: null,
+    customer_tax_id: tax_id,
+    issued_at: new Date(createdS * 1000).toISOString(),
+    ix_created_at: null,
+    subtotal_cents: total_cents,
+    discount_cents: 0,
+    tax_cents: 0,
+    tax_percent: null,
+    total_cents,
+    currency,
+    status,
+    ix_sync_state: 'not_synced',
+    ix_id: null,
+    ix_status: null,
+  }
+}
+
+export function toLines({ rev, total_cents, currency, hasLines }: InvoiceState): Line[] | null {
+  if (!hasLines) return null
+  const amounts = { subtotal_cents: total_cents, unit_amount_cents: total_cents, amount_cents: total_cents }
+  return [
+    {
+      id: `il_${rev}`,
+      description: `r${rev}`,
+      quantity: 1,
+      discount_cents: 0,
+      discount_percent: 0,
+      currency,
+      ...amounts,
+    },
+  ]
+}
+
+/** The state that an invoice is shown in, by its name. */
+export function revOf(displayName: string): number {
+  return Number(displayName.slice(1))
+}

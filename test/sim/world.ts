@@ -1,0 +1,726 @@
+/**
+ * One seed is one world: both upstream systems, connectors, readers, webhooks and an operator in one process on virtual time. A
+ * step lets something happen that the seed draws; after every commit the invariants are checked.
+ */
+import { copyFileSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import type { FastifyInstance } from 'fastify'
+import { type Logger, pino } from 'pino'
+import { createRandom, integer, pick, type Random } from '../../sandbox/random.ts'
+import { createAuthenticate } from '../../src/access/authenticate.ts'
+import { createToken } from '../../src/access/token.ts'
+import { dayMs } from '../../src/calendar.ts'
+import { createApp } from '../../src/http/app.ts'
+import type { Invoice, InvoiceList } from '../../src/invoice.ts'
+import { usualRules } from '../../src/linking/link.ts'
+import { SourceError } from '../../src/sources.ts'
+import { migrateStore, openWriteStore } from '../../src/store/engines.ts'
+import { openSqliteConnector } from '../../src/store/sqlite/open-connector.ts'
+import { openSqliteOperator } from '../../src/store/sqlite/operator.ts'
+import { openSqliteReader } from '../../src/store/sqlite/reader.ts'
+import { type ReadStore, StoreError } from '../../src/store/store.ts'
+import { type Connector, createConnector } from '../../src/sync/connector.ts'
+import { createDeletionGuard } from '../../src/sync/deletion-guard.ts'
+import { createDocumentSync } from '../../src/sync/documents.ts'
+import { fenceStore, waitForLease } from '../../src/sync/lease.ts'
+import { ageClaims, relinkInvoices } from '../../src/sync/link-invoices.ts'
+import { readState } from '../../src/sync/read-state.ts'
+import { documentRounds, invoiceRounds } from '../../src/sync/rounds.ts'
+import { realClocks, runDue } from '../../src/sync/schedule.ts'
+import { repeat } from '../../src/sync/sync-invoices.ts'
+import { addFaults } from './faulty-store.ts'
+import { type Committer, Invariants, openTables, type Tables, Violation } from './invariants.ts'
+import { createSources, type Faults } from './sources.ts'
+import { customers, type ModelEvent, Upstreams } from './upstreams.ts'
+import { type Point, type Process, settle, VirtualTime } from './virtual-time.ts'
+
+/** Late in a month: few months lie between the first invoice and the last. */
+const startMs = Date.parse('2026-03-25T12:00:00Z')
+/** Steps that a failure shows. */
+const stepsShown = 40
+
+export interface Outcome {
+  seed: number
+  isShort: boolean
+  steps: number
+  /** Null when every invariant held. */
+  violation: string | null
+  /** The last steps. */
+  trace: readonly string[]
+}
+
+/** The last steps, what went wrong, and a line to reproduce it. */
+export function formatOutcome({ seed, isShort, violation, trace }: Outcome): string {
+  const steps = trace.join('\n')
+  return `${steps}\nseed ${seed}: ${violation ?? 'every invariant held'}\nReproduce with: npm run sim -- --seed ${seed}${isShort ? ' --short' : ''}`
+}
+
+/** A process that is, or waits to be, the connector. */
+interface ConnectorProcess extends Process, Committer {
+  connector: Connector | null
+  hasEnded: boolean
+  close(): void
+}
+
+/** What all worlds share: an empty store with tokens, and the API over the store of the world that runs. */
+export interface Stage {
+  /** Runs one world. */
+  run(seed: number): Promise<Outcome>
+  close(): Promise<void>
+}
+
+/** Short worlds have fewer steps, and few of them go on until the store equals its sources. */
+export async function openStage(isShort = false): Promise<Stage> {
+  const folder = mkdtempSync(join(tmpdir(), 'fatura-sim-'))
+  const template = join(folder, 'template.db')
+  await migrateStore(`sqlite:${template}`)
+  const store = await openWriteStore(`sqlite:${template}`)
+  const tokens = new Map<string, string>()
+  for (const customer of customers) {
+    const { id, token, hash } = createToken()
+    const times = { created_at: 0, expires_at: null, revoked_at: null }
+    await store.saveToken({ id, name: customer, hash, customers: [customer], ...times })
+    tokens.set(customer, token)
+  }
+  await store.close()
+  const db = new DatabaseSync(template)
+  // Counters are kept from thousands of invoices on: here one customer has them from the first.
+  db.exec(`INSERT INTO customers (customer_id, version, counted) VALUES ('${customers[0]}', 1, 1);
+    PRAGMA wal_checkpoint(TRUNCATE); PRAGMA journal_mode = DELETE`)
+  db.close()
+  const path = join(folder, 'world.db')
+  copyFileSync(template, path)
+  const files = { reset: createReset(path, template), reader: openSqliteReader(path), path }
+  const apps = await Promise.all([0, 1].map(() => openApi(files.reader)))
+  const tables = openTables(path)
+  return {
+    async run(seed) {
+      files.reset.run()
+      return new World(seed, { path, apps, tokens, tables, isShort }).run()
+    },
+    async close() {
+      for (const app of apps) await app.close()
+      await files.reader.close()
+      files.reset.close()
+      tables.close()
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+/** Brings a store back to what another holds: far quicker than to open a new one. */
+function createReset(path: string, template: string): { run(): void; close(): void } {
+  const db = new DatabaseSync(path)
+  db.exec(`PRAGMA journal_mode = WAL; ATTACH '${template}' AS template`)
+  const tables = db.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").all()
+  const statements = tables.map(
+    ({ name }) => `DELETE FROM main.${name}; INSERT INTO main.${name} SELECT * FROM template.${name};`,
+  )
+  const text = `BEGIN IMMEDIATE; ${statements.join(' ')} COMMIT; PRAGMA wal_checkpoint(TRUNCATE)`
+  return { run: () => db.exec(text), close: () => db.close() }
+}
+
+async function openApi(store: ReadStore): Promise<FastifyInstance> {
+  const app = createApp({
+    store,
+    payments: null,
+    documents: null,
+    authenticate: createAuthenticate({
+      findToken: id => store.findToken(id),
+      coversCustomer: (id, customer) => store.coversCustomer(id, customer),
+      verifyJwt: null,
+    }),
+    rateLimit: null,
+    log: pino({ level: 'silent' }),
+    apiDescription: Buffer.from('{}'),
+  })
+  await app.ready()
+  return app
+}
+
+/** What worlds share, one after the other. */
+interface Shared {
+  path: string
+  apps: readonly FastifyInstance[]
+  /** By customer. */
+  tokens: ReadonlyMap<string, string>
+  tables: Tables
+  isShort: boolean
+}
+
+class World {
+  private readonly seed: number
+  private readonly isShort: boolean
+  private readonly path: string
+  private readonly apps: readonly FastifyInstance[]
+  private readonly tokens: ReadonlyMap<string, string>
+  private readonly random: Random
+  private readonly time: VirtualTime
+  private readonly model: Upstreams
+  private readonly invariants: Invariants
+  private readonly faults: Faults
+  private readonly log: Logger
+  private readonly processes: ConnectorProcess[] = []
+  /** Those that committed since the last look. */
+  private readonly committers = new Set<ConnectorProcess>()
+  private readonly deadNames = new Set<string>()
+  /** Bodies by path and ETag. */
+  private readonly bodies = new Map<string, string>()
+  private readonly undelivered: ModelEvent[] = []
+  private delivered = 0
+  private readonly trace: string[] = []
+  private steps = 0
+  private failure: unknown = null
+  private readonly fetchesPerRun: number
+  /** Whether an invoicing system is connected. */
+  private readonly hasDocuments: boolean
+
+  constructor(seed: number, { path, apps, tokens, tables, isShort }: Shared) {
+    this.seed = seed
+    this.isShort = isShort
+    this.path = path
+    this.apps = apps
+    this.tokens = tokens
+    // Neighbouring seeds of the generator begin alike.
+    this.random = createRandom(Math.imul(seed + 1, 0x9e3779b1))
+    this.time = new VirtualTime(this.random, startMs)
+    this.model = new Upstreams(this.random, this.time)
+    this.invariants = new Invariants(tables, this.model, this.time)
+    const [worst] = this.model.draw<[number]>([
+      [2, 0.003],
+      [6, 0.06],
+      [2, 0.2],
+    ])
+    this.faults = { sourceRate: worst * this.random(), storeRate: (worst / 2) * this.random() }
+    this.hasDocuments = this.chance(0.6)
+    this.fetchesPerRun = this.chance(0.3) ? integer(this.random, 1, 3) : 200
+    this.log = this.createLog()
+  }
+
+  private chance(share: number): boolean {
+    return this.random() < share
+  }
+
+  private note(step: string): void {
+    this.steps++
+    this.trace.push(`${String(this.time.nowMs - startMs).padStart(10)}  ${step}`)
+    if (this.trace.length > 4 * stepsShown) this.trace.splice(0, 2 * stepsShown)
+  }
+
+  private fail(error: unknown): void {
+    this.failure ??= error
+  }
+
+  private createLog(): Logger {
+    const nothing = () => {}
+    const error = ({ err }: { err?: unknown }) => err !== undefined && this.expect(err)
+    return { error, warn: nothing, info: nothing, debug: nothing, trace: nothing } as unknown as Logger
+  }
+
+  async run(): Promise<Outcome> {
+    const onRejection = (error: unknown) => this.fail(error)
+    process.on('unhandledRejection', onRejection)
+    this.time.begin()
+    try {
+      this.populate()
+      await this.start()
+      if (this.chance(0.6)) await this.settleDown(1)
+      const steps = integer(this.random, 10, 50) / (this.isShort ? 3 : 1)
+      for (let step = 0; step < steps; step++) {
+        await this.step()
+        this.look()
+      }
+      if (this.chance(this.isShort ? 0.08 : 0.3)) await this.converge()
+      return this.outcome(null)
+    } catch (error) {
+      return this.outcome(this.failure ?? error)
+    } finally {
+      for (const process of this.processes) this.kill(process)
+      this.time.end()
+      process.off('unhandledRejection', onRejection)
+    }
+  }
+
+  private outcome(error: unknown): Outcome {
+    const { seed, steps, isShort } = this
+    const text =
+      error instanceof Violation
+        ? error.message
+        : error instanceof Error
+          ? String(error.stack)
+          : String(error)
+    return {
+      seed,
+      steps,
+      isShort,
+      violation: error === null ? null : text,
+      trace: this.trace.slice(-stepsShown),
+    }
+  }
+
+  /** What was there before the first synchronization. */
+  private populate(): void {
+    const isLarge = this.chance(0.05)
+    const count = isLarge ? integer(this.random, 26, 40) : integer(this.random, 0, 5)
+    for (let i = 0; i < count; i++) {
+      const createdMs = startMs - Math.floor(((count - i) / count) * 18 * dayMs)
+      const statuses = isLarge
+        ? (['draft', 'draft', 'draft', 'draft', 'open'] as const)
+        : (['draft', 'open', 'paid', 'void'] as const)
+      this.model.createInvoice(pick(this.random, statuses), createdMs)
+    }
+    for (let i = 0; i < integer(this.random, 0, 4); i++) this.model.change()
+  }
+
+  private living(): ConnectorProcess[] {
+    return this.processes.filter(({ isDead, hasEnded }) => !isDead && !hasEnded)
+  }
+
+  private async start(options: { letThrough?: boolean; isFull?: boolean } = {}): Promise<void> {
+    const { letThrough = false } = options
+    const name = `connector ${this.processes.length + 1}`
+    const process: ConnectorProcess = {
+      name,
+      isDead: false,
+      aheadMs: 0,
+      epoch: null,
+      letThrough,
+      losses: [],
+      connector: null,
+      hasEnded: false,
+      close: () => {},
+    }
+    this.processes.push(process)
+    this.note(`${name} starts ${JSON.stringify(options)}`)
+    await this.time.runAs(process, () => {
+      this.connect(process, options).then(
+        () => this.end(process),
+        error => {
+          this.expect(error)
+          this.note(`${name} ends: ${error.message}`)
+          this.end(process)
+        },
+      )
+    })
+  }
+
+  /** It may be in the middle of a step: its store is closed at the end of it. */
+  private end(process: ConnectorProcess): void {
+    if (process.isDead) return
+    process.hasEnded = true
+    this.deadNames.add(process.name)
+    this.time.kill(process)
+  }
+
+  /** As with SIGKILL: its memory and its open transaction are lost. */
+  private kill(process: ConnectorProcess): void {
+    this.deadNames.add(process.name)
+    this.time.kill(process)
+    process.connector = null
+    process.close()
+    process.close = () => {}
+  }
+
+  /** As `fatura sync` is wired. */
+  private async connect(process: ConnectorProcess, { letThrough = false, isFull = false }): Promise<void> {
+    const { log, time, faults } = this
+    const stores = await openSqliteConnector(this.path, { leasePatienceMs: 200 })
+    process.close = () => {
+      void stores.leases.close()
+      void stores.store.close()
+    }
+    const { store: faulty, leases } = addFaults(stores, {
+      time,
+      faults,
+      process,
+      onCommit: () => this.onCommit(process),
+      onMiss: (id, stamp) => this.invariants.noteMiss(id, stamp),
+    })
+    const stop = new AbortController()
+    const isGone = (holder: string) => this.deadNames.has(holder)
+    const lease = await waitForLease(leases, {
+      holder: process.name,
+      isGone,
+      wait: true,
+      log,
+      signal: stop.signal,
+    })
+    process.epoch = lease.epoch
+    const store = fenceStore(faulty, lease)
+    const signal = AbortSignal.any([stop.signal, lease.lost])
+    const guard = await createDeletionGuard(store, log, letThrough)
+    const { billing, documents: source } = createSources(this.model, time, faults, process)
+    const rules = { ...usualRules, isConnected: this.hasDocuments }
+    const linking = { rules, guard }
+    const common = { store, ...linking, log, signal }
+    const connector = await createConnector({ ...common, source: billing })
+    const released = { documents: [], invoices: guard.released('downgrade').map(({ id }) => id) }
+    await store.transaction(tx => relinkInvoices(tx, released, 'deletion_guard', linking))
+    const shared = { connector, store, clocks: realClocks, reportStep: () => {} }
+    const documents = this.hasDocuments
+      ? await createDocumentSync({ ...common, source, fetchesPerRun: this.fetchesPerRun })
+      : null
+    const afterReread = async () => documents === null && ageClaims(store, linking)
+    const rounds = await invoiceRounds({ ...shared, isFull, afterReread })
+    if (documents !== null) rounds.push(...(await documentRounds(documents, shared)))
+    process.connector = connector
+    await Promise.all(rounds.map(steps => repeat(() => runDue(steps), log, signal)))
+    await lease.release()
+  }
+
+  private onCommit(process: ConnectorProcess): void {
+    this.committers.add(process)
+    try {
+      this.invariants.checkLease(process)
+    } catch (error) {
+      this.fail(error)
+    }
+  }
+
+  /** Looks at the store if anything was committed since. */
+  private look(): void {
+    if (this.failure !== null) throw this.failure
+    if (this.committers.size === 0) return
+    this.invariants.check([...this.committers])
+    this.committers.clear()
+  }
+
+  private async step(): Promise<void> {
+    const [run] = this.model.draw<[() => Promise<void>]>([
+      [40, () => this.releaseSome()],
+      [22, () => this.passTime()],
+      [20, () => this.changeUpstream()],
+      [8, () => this.deliver()],
+      [8, () => this.read()],
+      [5, () => this.settleDown(1, pick(this.random, [5_000, 61_000, 301_000]))],
+      [5, () => this.race()],
+      [2, () => this.killSome()],
+      [2, () => this.restart()],
+      [1, () => this.setClock()],
+      [2, () => this.operate()],
+    ])
+    await run()
+    await settle()
+    for (const process of this.processes) if (process.hasEnded) this.kill(process)
+  }
+
+  private async releaseSome(): Promise<void> {
+    const [next] = this.model.draw<[(points: readonly Point[]) => Point | undefined]>([
+      [3, points => points[0]],
+      [3, points => pick(this.random, points)],
+      [2, points => points.at(-1)],
+      // Answers that are old by the time that they arrive.
+      [
+        3,
+        points =>
+          pick(
+            this.random,
+            points.filter(({ label }) => !label.endsWith('answer')),
+          ),
+      ],
+    ])
+    const most = this.chance(0.6) ? integer(this.random, 1, 5) : integer(this.random, 6, 40)
+    for (let left = most; left > 0 && this.failure === null; left--) {
+      const point = next(this.time.points)
+      if (point === undefined) return
+      this.note(`${point.process.name}: ${point.label}`)
+      await this.time.release(point)
+    }
+  }
+
+  /** Two answers about one invoice are under way while it changes, as when a difference is repaired: either may be newer. */
+  private async race(): Promise<void> {
+    const process = pick(
+      this.random,
+      this.living().filter(({ connector }) => connector !== null),
+    )
+    const invoice = this.model.pickOf(
+      this.model.some(({ status }) => status === 'draft' || status === 'open'),
+    )
+    const customer_id = invoice?.states.at(-1)?.customer_id
+    if (process === undefined || process.connector === null || !invoice || !customer_id) return
+    const { connector } = process
+    const { id } = invoice
+    this.note(`${process.name}: looks at ${id}, and at ${customer_id}`)
+    const runs = [
+      () => connector.refetch({ customer_id, id }),
+      () => connector.refetchNear(customer_id, null),
+    ]
+    if (this.chance(0.3)) runs.reverse()
+    for (const run of runs)
+      await this.time.runAs(process, () => {
+        run().catch(error => this.expect(error))
+      })
+    const [point] = this.time.points.slice(-1)
+    if (point !== undefined) await this.time.release(point)
+    const [step] = this.model.draw<[() => string]>([
+      [2, () => this.model.edit(invoice, { status: 'paid' }, 'invoice.paid')],
+      [2, () => (this.model.current(invoice)?.status === 'draft' ? this.model.delete(invoice) : 'nothing')],
+      [1, () => this.model.change()],
+    ])
+    this.time.nowMs++
+    this.note(step())
+    for (let left = 15; left > 0 && this.failure === null; left--) {
+      const next = this.time.points.findLast(({ label }) => !label.endsWith('answer'))
+      if (next !== undefined) await this.time.release(next)
+    }
+    this.look()
+    for (const late of this.time.points.filter(({ label }) => label.endsWith('answer')))
+      await this.time.release(late)
+  }
+
+  /** Failures of the upstreams and of the store are expected, and no others. */
+  private expect(error: unknown): void {
+    if (!(error instanceof SourceError || error instanceof StoreError)) this.fail(error)
+  }
+
+  private async passTime(): Promise<void> {
+    const next = this.time.untilNextTimer() ?? 1_000
+    const [milliseconds] = this.model.draw<[number]>([
+      [8, next],
+      [4, 5_000],
+      [3, 61_000],
+      [3, 301_000],
+      [2, 16 * 60_000],
+      [0.5, 2 * 3_600_000],
+      [0.3, 25 * 3_600_000],
+      [0.1, 31 * dayMs],
+    ])
+    this.note(`${milliseconds} ms pass`)
+    await this.time.pass(milliseconds)
+  }
+
+  private async changeUpstream(): Promise<void> {
+    for (let left = integer(this.random, 1, 3); left > 0; left--) this.note(this.model.change())
+    // Of many drafts, all but a few may go at once.
+    const drafts = this.model.some(({ status }) => status === 'draft')
+    if (drafts.length > 22 && this.chance(0.5)) {
+      for (const draft of drafts.slice(2)) this.model.delete(draft)
+      this.note(`${drafts.length - 2} drafts are deleted`)
+      await this.time.pass(5_000)
+      await this.settleDown(1, 5_000)
+    }
+  }
+
+  /** Webhooks come in any order, twice or never; one that is not taken comes again. */
+  private async deliver(): Promise<void> {
+    this.undelivered.push(...this.model.events.slice(this.delivered))
+    this.delivered = this.model.events.length
+    const event = pick(this.random, this.undelivered.slice(-4))
+    const process = pick(
+      this.random,
+      this.living().filter(({ connector }) => connector !== null),
+    )
+    if (event === undefined || process === undefined || process.connector === null) return
+    if (this.chance(0.8)) this.undelivered.splice(this.undelivered.indexOf(event), 1)
+    this.note(`${process.name}: webhook ${event.type} ${event.invoice_id ?? event.customer_id}`)
+    const { connector } = process
+    await this.time.runAs(process, () => {
+      connector.applyNotification(event).then(
+        () => this.acknowledge(event),
+        error => {
+          this.expect(error)
+          this.undelivered.push(event)
+        },
+      )
+    })
+  }
+
+  /** What was acknowledged is stored, or shown as refused. */
+  private acknowledge({ invoice_id, rev, type }: ModelEvent): void {
+    if (invoice_id === null) return
+    try {
+      this.invariants.checkAcknowledged(invoice_id, rev)
+    } catch (error) {
+      this.fail(
+        error instanceof Violation
+          ? new Violation(`${error.message}, after ${type} was acknowledged`)
+          : error,
+      )
+    }
+  }
+
+  private async killSome(): Promise<void> {
+    const process = pick(this.random, this.living())
+    if (process === undefined) return
+    this.note(`${process.name} is killed`)
+    this.kill(process)
+    if (this.chance(0.8)) await this.start()
+  }
+
+  /** Another connector beside those that run: it waits for its turn, or takes over from one that is stuck. */
+  private async restart(): Promise<void> {
+    if (this.living().length < 2) await this.start()
+    const [first] = this.living()
+    // Others take it for dead, and it goes on a moment later.
+    if (first !== undefined && this.chance(0.5)) {
+      this.note(`${first.name} seems dead`)
+      this.deadNames.add(first.name)
+    }
+  }
+
+  private async setClock(): Promise<void> {
+    const process = pick(this.random, this.living())
+    if (process === undefined || !this.chance(0.3)) return
+    this.invariants.isClockSet = true
+    process.aheadMs += pick(this.random, [-dayMs, -3_600_000, -5_000, 5_000, 3_600_000, dayMs])
+    this.note(`the clock of ${process.name} is ${process.aheadMs} ms ahead`)
+  }
+
+  private async operate(): Promise<void> {
+    const drawn = this.random()
+    if (drawn < 0.15) {
+      for (const process of this.living()) this.kill(process)
+      await this.start({ letThrough: true })
+    } else if (drawn < 0.3) {
+      for (const process of this.living()) this.kill(process)
+      await this.start({ isFull: true })
+    } else await this.showStatus()
+  }
+
+  /** `fatura status` and `fatura doctor`: whatever is refused, set aside or held back is counted, and no counter is wrong. */
+  private async showStatus(): Promise<void> {
+    this.note('status')
+    const operator = await openSqliteOperator(this.path)
+    try {
+      const { setAside, refused, held } = await readState(operator)
+      const shown =
+        setAside.count + refused.reduce((sum, { count }) => sum + count, 0) + held.deletion + held.downgrade
+      const stored = this.invariants.countAside()
+      if (shown !== stored) throw new Violation(`status shows ${shown} of ${stored} that are set aside`)
+    } finally {
+      await operator.close()
+    }
+  }
+
+  /** A customer's pages, sums and details, by either API process. */
+  private async read(): Promise<void> {
+    const customer = pick(this.random, customers)
+    this.note(`read ${customer}`)
+    this.look()
+    const list = await this.get(customer, '/invoices?page_size=50')
+    const { invoices } = JSON.parse(list.body) as InvoiceList
+    const stored = this.invariants.storedRows().filter(({ customer_id }) => customer_id === customer)
+    const ids = (all: readonly { id: string }[]) =>
+      all
+        .map(({ id }) => id)
+        .sort()
+        .join(' ')
+    if (ids(invoices) !== ids(stored))
+      throw new Violation(`${customer} lists ${ids(invoices)}, not ${ids(stored)}`)
+    await this.get(customer, '/invoices')
+    const status = pick(this.random, ['draft', 'open', 'paid', 'void'])
+    const some = JSON.parse(
+      (await this.get(customer, `/invoices?status=${status}&page_size=2&page=2`)).body,
+    ) as InvoiceList
+    const matching = invoices.filter(invoice => invoice.status === status)
+    const page = matching.length > 2 ? matching.slice(2, 4) : matching
+    if (some.total !== matching.length || ids(some.invoices) !== ids(page))
+      throw new Violation(
+        `${customer} lists ${some.total} ${status}: ${ids(some.invoices)}, not ${ids(page)}`,
+      )
+    await this.checkSums(customer, invoices)
+    const [invoice] = invoices
+    if (invoice !== undefined) await this.get(customer, `/invoice/${invoice.id}`)
+    const other = customers.find(each => each !== customer) as string
+    if (this.chance(0.8)) return
+    const { statusCode } = await this.ask(other, `/invoices`, {
+      authorization: `Bearer ${this.tokens.get(customer)}`,
+    })
+    if (statusCode !== 403)
+      throw new Violation(`${other} is read with the token of ${customer}: ${statusCode}`)
+  }
+
+  private async checkSums(customer: string, invoices: readonly Invoice[]): Promise<void> {
+    const { currencies } = JSON.parse((await this.get(customer, '/summary')).body)
+    const sums = new Map<string, [number, number]>()
+    for (const { currency, status, total_cents } of invoices) {
+      const [count, total] = sums.get(`${currency} ${status}`) ?? [0, 0]
+      sums.set(`${currency} ${status}`, [count + 1, total + total_cents])
+    }
+    const shown = currencies.flatMap(
+      ({
+        currency,
+        statuses,
+      }: {
+        currency: string
+        statuses: { status: string; count: number; total_cents: number }[]
+      }) => statuses.map(({ status, count, total_cents }) => `${currency} ${status} ${count} ${total_cents}`),
+    )
+    const expected = [...sums].map(([key, [count, total]]) => `${key} ${count} ${total}`)
+    if (shown.sort().join() !== expected.sort().join())
+      throw new Violation(`the sums of ${customer} are ${shown}, not ${expected}`)
+  }
+
+  private ask(customer: string, path: string, headers: Record<string, string>) {
+    const app = pick(this.random, this.apps) as FastifyInstance
+    return app.inject({ method: 'GET', url: `/api/v1/client/${customer}${path}`, headers })
+  }
+
+  /** The same ETag means the same body; a 304 means that the body held is the current one. */
+  private async get(customer: string, path: string): Promise<{ body: string }> {
+    const authorization = `Bearer ${this.tokens.get(customer)}`
+    const answer = await this.ask(customer, path, { authorization })
+    if (answer.statusCode !== 200)
+      throw new Violation(`${customer}${path}: ${answer.statusCode} ${answer.body}`)
+    const name = `${customer}${path} `
+    const key = name + answer.headers.etag
+    const held = this.bodies.get(key)
+    if (held !== undefined && held !== answer.body)
+      throw new Violation(`${key} has two bodies: ${held} and ${answer.body}`)
+    this.bodies.set(key, answer.body)
+    if (this.chance(0.5)) return answer
+    const earlier = [...this.bodies.keys()].findLast(each => each.startsWith(name)) as string
+    const conditional = await this.ask(customer, path, {
+      authorization,
+      'if-none-match': earlier.slice(name.length),
+    })
+    if (conditional.statusCode === 304 && this.bodies.get(earlier) !== answer.body)
+      throw new Violation(`304 for ${earlier}, though the body differs`)
+    return answer
+  }
+
+  /** Everything that waits goes on, again and again as time passes. */
+  private async settleDown(rounds: number, milliseconds = 301_000): Promise<void> {
+    for (let round = 0; round < rounds; round++) {
+      for (let calls = 0; this.failure === null; calls++) {
+        const [point] = this.time.points
+        if (point !== undefined) {
+          this.note(`${point.process.name}: ${point.label}`)
+          await this.time.release(point)
+        } else if ((this.time.untilNextTimer() ?? 1) === 0) await this.time.pass(0)
+        else break
+        if (calls > 20_000) throw new Violation('it never comes to rest')
+      }
+      this.look()
+      await this.time.pass(milliseconds)
+    }
+  }
+
+  /** With the faults over, the store follows its sources within a bounded number of rounds. */
+  private async converge(): Promise<void> {
+    this.note('the faults are over')
+    this.faults.sourceRate = this.faults.storeRate = 0
+    for (const document of this.model.someDocuments(({ fits }) => !fits))
+      this.model.editDocument(document, { fits: true })
+    for (const process of this.living()) process.aheadMs = 0
+    if (this.chance(0.3)) for (const process of this.living()) this.kill(process)
+    const isLarge = this.model.invoices.size > 20
+    if (isLarge) {
+      for (const process of this.living()) this.kill(process)
+      await this.start({ letThrough: true })
+    }
+    // Time for a lease to be taken over, for two misses of a document, for a list of everything, and for what these led to.
+    for (const milliseconds of [16_000, 16_000, 301_000, 25 * 3_600_000, 301_000, 301_000, 301_000]) {
+      if (this.living().length === 0) await this.start()
+      await this.settleDown(1, milliseconds)
+    }
+    this.look()
+    this.invariants.checkConverged(this.hasDocuments)
+    await this.showStatus()
+    for (const customer of customers) this.note(`read ${customer}`)
+    await this.read()
+  }
+}
