@@ -25,7 +25,7 @@ const commands: [command: string, mentions: string[]][] = [
     'reconcile',
     [...storing.flat(), '--customer', '--from', '--to', '--format', 'csv', 'Exit code', 'LINK_IGNORE_ZERO'],
   ],
-  ['explain', [...storing.flat(), '<id>', '--json', 'LINK_REFERENCE']],
+  ['explain', [...storing.flat(), '<name>', '--json', 'LINK_REFERENCE']],
   [
     'export',
     [

@@ -173,7 +173,8 @@ function allowedStatuses(
   asked: Asked,
 ): number[] {
   const { customer, hasIds, question } = asked
-  if (!route.startsWith(customerRoute)) return [200, 404]
+  const isFeed = route.endsWith('/changes')
+  if (!route.startsWith(customerRoute) && !isFeed) return [200, 404]
   const written = Object.values(segments)
   if (written.some(segment => decode(segment) === null)) return [400]
   // Of these, the router makes another path or an empty parameter.
@@ -182,9 +183,11 @@ function allowedStatuses(
   if (['revoked', 'malformed', 'none'].includes(bearer)) return [401]
   const isForAll = bearer === 'all'
   if (!isForAll && isCustomerId(customer) && customer !== 'cus_ana') return [403]
+  if (isFeed && !route.startsWith(customerRoute)) return isForAll ? [200, 400, 410] : [403]
   // Of an id of the wrong form, either may be said to who sees one invoice alone.
   if (!hasIds) return bearer === 'one' ? [400, 403] : [400]
   if (bearer === 'one' && asked.invoice !== oneInvoice) return [403]
+  if (isFeed) return [200, 400, 410]
   const found = headers['if-none-match'] === '*' ? 304 : 200
   if (route.endsWith('/invoices'))
     return question === 'refused' ? [400] : question === 'unsure' ? [400, found] : [found]
@@ -206,6 +209,8 @@ function checkBody({ route }: GeneratedRequest, { text, json }: Answer, asked: A
     if (typeof question === 'object') assert.deepEqual(json, expectedPage(invoices, customer, question))
     else for (const row of json.invoices) assert.equal(row.customer_id, customer)
   } else if (route.endsWith('/summary')) assert.equal(text, expectedSummary(invoices, customer))
+  else if (route === `${customerRoute}/changes`)
+    for (const change of json.changes) assert.equal(change.customer_id, customer)
   else if (route.endsWith('/page')) assert.deepEqual(json, { url: `https://pay.example/${invoice?.id}` })
   else if (route.endsWith('/document')) assert.equal(json.id, invoice?.ix_id)
   else if (route.endsWith('/qr')) assert.equal(text, `%PDF- ${invoice?.ix_id}`)

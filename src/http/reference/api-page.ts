@@ -49,10 +49,10 @@ ${operations.map(({ operation: { operationId, summary } }) => `<li><a href="#${o
 ${tags
   .map(({ name, description }) => {
     const own = operations.filter(({ operation }) => operation.tags.includes(name))
-    const shared = listSharedErrors(own.map(({ operation }) => operation))
+    const shared = listShared(own.map(({ operation }) => operation))
     return `<h2>${escapeHtml(name)}</h2>
-<p>${formatText(description)} Errors of each of them, not repeated below: ${shared.map(writeCode).join(', ')}.</p>
-${own.map(({ path, operation }) => writeOperation(path, operation, shared)).join('\n')}`
+<p>${formatText(description)} Of each of them, not repeated below: errors ${shared.errors.map(writeCode).join(', ')}; headers ${shared.headers.join(', ')}.</p>
+${own.map(({ path, operation }, i) => writeOperation(path, operation, { ...shared, before: own.slice(0, i) })).join('\n')}`
   })
   .join('\n')}
 <h2 id="schemas">Schemas</h2>
@@ -65,24 +65,46 @@ ${writeTable(['Code', 'Status', 'Meaning'], errors)}
   return { page, style }
 }
 
-function listSharedErrors(operations: readonly Operation[]): string[] {
-  const codes = operations.map(operation => listErrors([operation]).map(({ code }) => code))
-  return (codes[0] ?? []).filter(code => codes.every(others => others.includes(code)))
+/** Parts of all operations of a group, shown once. */
+interface Shared {
+  errors: readonly string[]
+  headers: readonly string[]
 }
 
-function writeOperation(path: string, operation: Operation, shared: readonly string[]): string {
+function listShared(operations: readonly Operation[]): Shared {
+  const inAll = (lists: readonly string[][]) =>
+    (lists[0] ?? []).filter(one => lists.every(others => others.includes(one)))
+  const answers = operations.flatMap(({ responses }) =>
+    Object.entries(responses).flatMap(([status, answer]) => (Number(status) < 400 ? answer : [])),
+  )
+  return {
+    errors: inAll(operations.map(operation => listErrors([operation]).map(({ code }) => code))),
+    headers: inAll(answers.map(({ headers = {} }) => Object.keys(headers))),
+  }
+}
+
+/** A part of the path is described where it is first named. */
+function writeOperation(
+  path: string,
+  operation: Operation,
+  { errors: sharedErrors, headers, before }: Shared & { before: readonly { path: string }[] },
+): string {
   const { operationId, summary, description, security, parameters = [], responses } = operation
-  const rows = parameters.map(({ name, in: place, required, description, schema, example }) => [
-    `<code>${escapeHtml(name)}</code>`,
-    `${place}${required ? ', required' : ''}`,
-    writeType(schema),
-    formatText(description) +
-      (example === undefined ? '' : ` Example: <code>${escapeHtml(String(example))}</code>`),
-  ])
-  const errors = listErrors([operation]).filter(({ code }) => !shared.includes(code))
+  const isNew = ({ name, in: place }: { name: string; in: string }) =>
+    place !== 'path' || !before.some(other => other.path.includes(`{${name}}`))
+  const rows = parameters
+    .filter(isNew)
+    .map(({ name, in: place, required, description, schema, example }) => [
+      `<code>${escapeHtml(name)}</code>`,
+      `${place}${required ? ', required' : ''}`,
+      writeType(schema),
+      formatText(description) +
+        (example === undefined ? '' : ` Example: <code>${escapeHtml(String(example))}</code>`),
+    ])
+  const errors = listErrors([operation]).filter(({ code }) => !sharedErrors.includes(code))
   const answers = Object.entries(responses)
     .filter(([status]) => Number(status) < 400)
-    .map(([status, answer]) => `<li>${status}: ${writeAnswer(answer)}`)
+    .map(([status, answer]) => `<li>${status}: ${writeAnswer(answer, headers)}`)
   const refusals = [...Map.groupBy(errors, ({ status }) => status)].map(
     ([status, alike]) => `<li>${status}: ${alike.map(({ code }) => writeCode(code)).join(', ')}`,
   )
@@ -98,10 +120,10 @@ function writeCode(code: string): string {
   return `<a href="#${code}">${code}</a>`
 }
 
-function writeAnswer({ description, headers, content = {} }: Answer): string {
+function writeAnswer({ description, headers, content = {} }: Answer, shared: readonly string[]): string {
   const [[type, media] = []] = Object.entries(content)
   const body = media === undefined ? '' : ` <code>${type}</code>: ${writeType(media.schema)}.`
-  const names = Object.keys(headers ?? {})
+  const names = Object.keys(headers ?? {}).filter(name => !shared.includes(name))
   return `${formatText(description)}${body}${names.length === 0 ? '' : ` Headers: ${names.join(', ')}.`}`
 }
 
