@@ -24,8 +24,8 @@ export interface ChangeWaiters {
 }
 
 export interface ChangeWaiter {
-  /** Resolves at a change since it joined or was last woken; at the latest after the given time, or when the signal is aborted. */
-  wait(ms: number, signal: AbortSignal): Promise<void>
+  /** Resolves with true at a change since it joined or was last woken; with false after the given time, or at the signal. */
+  wait(ms: number, signal: AbortSignal): Promise<boolean>
   leave(): void
 }
 
@@ -77,17 +77,18 @@ export function createChangeWaiters(
     return {
       wait: (ms, signal) =>
         new Promise(resolve => {
-          const end = () => {
+          const end = (isWoken: boolean) => {
             clearTimeout(late)
-            signal.removeEventListener('abort', end)
+            signal.removeEventListener('abort', giveUp)
             member.wake = () => (member.isWoken = true)
             member.isWoken = isReleased
-            resolve()
+            resolve(isWoken)
           }
-          const late = setTimeout(end, ms)
-          signal.addEventListener('abort', end)
-          member.wake = end
-          if (member.isWoken || signal.aborted) end()
+          const giveUp = () => end(false)
+          const late = setTimeout(giveUp, ms)
+          signal.addEventListener('abort', giveUp)
+          member.wake = () => end(true)
+          if (member.isWoken || signal.aborted) end(member.isWoken)
         }),
       leave() {
         if (!group.delete(member)) return

@@ -24,6 +24,8 @@ declare module 'fastify' {
 }
 
 const dayMs = 86_400_000
+/** Between two looks at the token of a request that waits: a revoked one is refused within a second everywhere. */
+const recheckMs = 1_000
 /** Requests of a token that wait at once. */
 const waitingPerToken = 100
 
@@ -67,13 +69,16 @@ export function createListChanges(
     const gone = new AbortController()
     reply.raw.once('close', () => gone.abort())
     const began = performance.now()
+    const isOver = () => performance.now() - began >= waitMs || gone.signal.aborted || waiters.isReleased()
     try {
       for (;;) {
         const page = await read()
-        const left = waitMs - (performance.now() - began)
-        if (page.changes.length > 0 || left <= 0 || gone.signal.aborted || waiters.isReleased()) return page
-        await waiter.wait(left, gone.signal)
-        await checkAgain(request, customerId)
+        if (page.changes.length > 0 || isOver()) return page
+        for (let isWoken = false; !isWoken && !isOver(); ) {
+          const leftMs = began + waitMs - performance.now()
+          isWoken = await waiter.wait(Math.min(leftMs, recheckMs), gone.signal)
+          await checkAgain(request, customerId)
+        }
       }
     } finally {
       request.waitedMs = performance.now() - began

@@ -14,6 +14,8 @@ import type { SetAsideRecords } from './set-aside-documents.ts'
 
 /** Requests under way at once: the rate limit is the bound, not the time that an answer takes. */
 const atOnce = 16
+/** Documents whose relations are saved in one transaction. */
+const relationsSavedAtOnce = 50
 /** With this many failures in one run, the system fails and not its documents. */
 const failuresAtMost = 5
 /** So it does with this many documents of which none fits. */
@@ -190,18 +192,16 @@ export function createDocumentRefetch(options: RefetchDocumentsOptions): Documen
     if (document !== null) await noteLeftOut([document], true)
   }
 
-  async function fetchRelation(
-    source: DocumentSource,
-    { id, hasQr }: RelationsKey,
-    swept: Swept,
-  ): Promise<void> {
-    const found = await fetchOne<Relations>('relations', id, () => source.fetchRelations(id, hasQr))
-    if (found === undefined) return
-    swept.changed += await enqueue(() =>
+  async function saveRelations(
+    found: readonly { id: number; record: Relations | null; askedAt: number }[],
+  ): Promise<number> {
+    if (found.length === 0) return 0
+    const ids = found.map(({ id }) => id)
+    return enqueue(() =>
       store.transaction(async tx => {
-        await tx.saveRelations(id, found.record, found.askedAt)
-        await setAside.clear(tx, 'relations', [id])
-        const wanted = { documents: [id], invoices: [] }
+        for (const { id, record, askedAt } of found) await tx.saveRelations(id, record, askedAt)
+        await setAside.clear(tx, 'relations', ids)
+        const wanted = { documents: ids, invoices: [] }
         return (await relinkInvoices(tx, wanted, 'relations', options)).length
       }),
     )
@@ -247,12 +247,21 @@ export function createDocumentRefetch(options: RefetchDocumentsOptions): Documen
       return isCut ? last : null
     },
     fetchRelations: (source, keys, round, swept) =>
-      unlessForbidden(`the ${source.name} key may not read related documents or QR codes`, () =>
-        forEachConcurrently(keys, atOnce, async key => {
-          if (key.isPartial) await fetchDocument(source, key, round, swept)
-          await fetchRelation(source, key, swept)
-        }),
-      ),
+      unlessForbidden(`the ${source.name} key may not read related documents or QR codes`, async () => {
+        for (let at = 0; at < keys.length; at += relationsSavedAtOnce) {
+          const found: { id: number; record: Relations | null; askedAt: number }[] = []
+          try {
+            await forEachConcurrently(keys.slice(at, at + relationsSavedAtOnce), atOnce, async key => {
+              if (key.isPartial) await fetchDocument(source, key, round, swept)
+              const { id, hasQr } = key
+              const one = await fetchOne<Relations>('relations', id, () => source.fetchRelations(id, hasQr))
+              if (one !== undefined) found.push({ id, ...one })
+            })
+          } finally {
+            swept.changed += await saveRelations(found)
+          }
+        }
+      }),
     fetchClients: (source, ids) =>
       unlessForbidden(`the ${source.name} key may not read clients: their tax ids are not compared`, () =>
         forEachConcurrently(ids, atOnce, async id => {

@@ -41,6 +41,7 @@ export function useLive<T>(key: string, load: (call: CallOptions) => Promise<Res
     const { signal } = stop
     let timer: ReturnType<typeof setTimeout> | undefined
     let after: number | undefined
+    let hasFailed = false
 
     const update = (change: Partial<State<T>>) => {
       if (!signal.aborted) setState(state => ({ ...state, ...change }))
@@ -78,10 +79,13 @@ export function useLive<T>(key: string, load: (call: CallOptions) => Promise<Res
         const { changes, next } = await client.listChanges({ customer: session.customer, after }, { signal })
         const isNews = after === undefined || changes.length > 0
         after = next
+        hasFailed = false
         schedule(isNews ? 0 : pauseMs)
       } catch {
         after = undefined
-        if (!signal.aborted) schedule(pollMs)
+        // The answer itself shows the reason; a feed that fails alone is not asked all the time.
+        if (!signal.aborted) schedule(hasFailed ? pollMs : 0)
+        hasFailed = true
       }
     }
 

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { Page, Route } from 'playwright-core'
+import { exampleDocument } from '../../src/http/openapi/examples.ts'
 import { SourceError } from '../../src/sources.ts'
 import { bothSystems, makeHistory, pdf, startPages } from '../support/billing-page.ts'
 import { lacksChromium } from '../support/browser.ts'
@@ -22,13 +23,23 @@ const { service, open, everything } = await startPages({
   records: [
     ...makeHistory(12),
     makeRecord({ id: 'in_bob', customer_id: 'cus_bob', number: 'B-1', ...withDocument }),
-    makeRecord({
-      id: 'in_ixdraft',
-      customer_id: 'cus_bob',
-      number: 'B-2',
-      ...withDocument,
-      ix_status: 'draft',
-    }),
+    {
+      ...makeRecord({
+        id: 'in_ixdraft',
+        customer_id: 'cus_bob',
+        number: 'B-2',
+        ...withDocument,
+        ix_status: 'draft',
+      }),
+      document: {
+        ...exampleDocument,
+        number: null,
+        atcud: null,
+        status: 'draft',
+        qr_path: null,
+        related: [],
+      },
+    },
     makeRecord({ id: 'in_draft', customer_id: 'cus_bob', number: null, status: 'draft' }),
   ],
 })
