@@ -33,3 +33,10 @@ export function writeAmount(smallest: number | bigint, currency: string): string
   const text = decimals === 0 ? digits : `${digits.slice(0, -decimals)}.${digits.slice(-decimals)}`
   return smallest < 0 ? `-${text}` : text
 }
+
+/** A decimal in millionths, with any digits beyond them left out; null when it cannot be read. */
+export function toMillionths(decimal: string): bigint | null {
+  const [, sign, whole = '', fraction = ''] = /^([+-]?)(\d+)(?:\.(\d*))?$/.exec(decimal.trim()) ?? []
+  if (sign === undefined) return null
+  return BigInt(whole + fraction.slice(0, 6).padEnd(6, '0')) * (sign === '-' ? -1n : 1n)
+}

@@ -12,10 +12,3 @@ export function isSameAmount(smallest: number, currency: string, decimal: string
   const apart = amount - BigInt(smallest) * unit
   return (apart < 0n ? -apart : apart) < unit
 }
-
-/** A decimal in millionths, with any digits beyond them left out; null when it cannot be read. */
-export function toMillionths(decimal: string): bigint | null {
-  const [, sign, whole = '', fraction = ''] = /^([+-]?)(\d+)(?:\.(\d*))?$/.exec(decimal.trim()) ?? []
-  if (sign === undefined) return null
-  return BigInt(whole + fraction.slice(0, 6).padEnd(6, '0')) * (sign === '-' ? -1n : 1n)
-}

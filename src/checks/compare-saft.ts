@@ -3,9 +3,9 @@ import { isInForce, printedNumberOf } from '../document.ts'
 import { currencyOf } from '../document-json.ts'
 import type { Invoice } from '../invoice.ts'
 import { isSameTaxId, type LinkRules } from '../linking/link.ts'
-import { writeAmount } from '../money.ts'
+import { toMillionths, writeAmount } from '../money.ts'
 import type { SourceIdentity } from '../sources.ts'
-import { isSameAmount, toMillionths } from './compare-amounts.ts'
+import { isSameAmount } from './compare-amounts.ts'
 import type { SaftDocument } from './read-saft.ts'
 import {
   type Difference,

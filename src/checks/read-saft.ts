@@ -1,7 +1,7 @@
 /** Documents of a SAF-T (PT) file, the tax authority's monthly file, one after the other: a file of any size in constant memory. */
 import sax from 'sax'
 import { isCalendarDay } from '../calendar.ts'
-import { toMillionths } from './compare-amounts.ts'
+import { toMillionths } from '../money.ts'
 import { decodeXml, FileError } from './decode-xml.ts'
 
 export interface SaftHeader {

@@ -9,6 +9,7 @@ import {
   type RelatedDocument,
 } from '../document.ts'
 import { isIxStatus } from '../invoice.ts'
+import { toMillionths } from '../money.ts'
 import type { DocumentClient } from '../sources.ts'
 import {
   isAnything,
@@ -141,12 +142,12 @@ function mapText(value: unknown): string | null {
  */
 function mapTaxes(value: unknown, { before_taxes, taxes }: Payload): readonly DocumentTax[] | null {
   if (!items(value)) throw unfit('items')
-  const [wholeBase, wholeTax] = [toMillionths(before_taxes), toMillionths(taxes)]
-  const byRate = Map.groupBy(value, ({ tax }) => toMillionths(tax?.value ?? 0))
+  const [wholeBase, wholeTax] = [readMillionths(before_taxes), readMillionths(taxes)]
+  const byRate = Map.groupBy(value, ({ tax }) => readMillionths(tax?.value ?? 0))
   if (byRate.has(null)) throw unfit('a rate')
   const sums = [...byRate].map(([rate, of]) => {
-    const tax = sum(of.map(({ tax_amount }) => toMillionths(tax_amount)))
-    const total = sum(of.map(({ total }) => toMillionths(total)))
+    const tax = sum(of.map(({ tax_amount }) => readMillionths(tax_amount)))
+    const total = sum(of.map(({ total }) => readMillionths(total)))
     return { rate: rate ?? 0n, tax, base: tax === null || total === null ? null : total - tax }
   })
   // Each item is rounded for itself.
@@ -170,14 +171,7 @@ function mapTaxes(value: unknown, { before_taxes, taxes }: Payload): readonly Do
     }))
 }
 
-/** Null when it is no amount. */
-function toMillionths(value: unknown): bigint | null {
-  const [, sign, whole = '', fraction = ''] = /^(-?)(\d{1,15})(?:\.(\d+))?$/.exec(String(value)) ?? []
-  if (sign === undefined) return null
-  const rounded = BigInt(Math.round(Number(`0.${fraction || 0}`) * 1_000_000))
-  const amount = BigInt(whole) * 1_000_000n + rounded
-  return sign === '-' ? -amount : amount
-}
+const readMillionths = (value: unknown) => toMillionths(String(value))
 
 function fromMillionths(amount: bigint): string {
   const digits = String(abs(amount)).padStart(7, '0')

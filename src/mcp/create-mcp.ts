@@ -84,7 +84,8 @@ function createHandler(app: FastifyInstance, dependencies: RouteDependencies, op
     try {
       if (!mayCall(tool, request))
         throw new ApiError('insufficient_scope', 'This tool needs a token of all customers.')
-      const publicUrl = identity?.publicUrl ?? `http://${request.headers.host}`
+      // Without PUBLIC_URL, links are paths: nothing repeats `Host`.
+      const publicUrl = identity?.publicUrl ?? ''
       const read = (path: string) => readApi(app, request, path, signal)
       const context = { store, explain, publicUrl, read }
       return writeResult(await tool.run(readArguments(tool.input, given), context))

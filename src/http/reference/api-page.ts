@@ -24,6 +24,7 @@ export function writeApiPage(document: ApiDocument): { page: string; style: stri
   const { info, tags, components } = document
   const operations = listOperations(document)
   const schemas = Object.entries(components.schemas)
+  const fieldsBefore = new Set<string>()
   const errors = listErrors(operations.map(({ operation }) => operation)).map(({ code, status, meaning }) => [
     `<code id="${code}">${code}</code>`,
     status,
@@ -51,12 +52,12 @@ ${tags
     const own = operations.filter(({ operation }) => operation.tags.includes(name))
     const shared = listShared(own.map(({ operation }) => operation))
     return `<h2>${escapeHtml(name)}</h2>
-<p>${formatText(description)} Of each of them, not repeated below: errors ${shared.errors.map(writeCode).join(', ')}; headers ${shared.headers.join(', ')}.</p>
+<p>${formatText(description)} Errors of each: ${shared.errors.map(writeCode).join(', ')}. Headers of each: ${shared.headers.join(', ')}.</p>
 ${own.map(({ path, operation }, i) => writeOperation(path, operation, { ...shared, before: own.slice(0, i) })).join('\n')}`
   })
   .join('\n')}
 <h2 id="schemas">Schemas</h2>
-${schemas.map(([name, schema]) => writeSchema(name, schema)).join('\n')}
+${schemas.map(([name, schema]) => writeSchema(name, schema, fieldsBefore)).join('\n')}
 <h2 id="errors">Errors</h2>
 <p>Every error has the shape <a href="#ErrorBody">ErrorBody</a>. Decide by <code>code</code>.</p>
 ${writeTable(['Code', 'Status', 'Meaning'], errors)}
@@ -96,7 +97,7 @@ function writeOperation(
     .filter(isNew)
     .map(({ name, in: place, required, description, schema, example }) => [
       `<code>${escapeHtml(name)}</code>`,
-      `${place}${required ? ', required' : ''}`,
+      `${place}${required && place !== 'path' ? ', required' : ''}`,
       writeType(schema),
       formatText(description) +
         (example === undefined ? '' : ` Example: <code>${escapeHtml(String(example))}</code>`),
@@ -109,7 +110,7 @@ function writeOperation(
     ([status, alike]) => `<li>${status}: ${alike.map(({ code }) => writeCode(code)).join(', ')}`,
   )
   return `<h3 id="${operationId}"><code>GET ${escapeHtml(path)}</code></h3>
-<p><b>${escapeHtml(endSentence(summary))}</b> ${formatText(description)}${security.length === 0 ? ' No token is needed.' : ''} Operation <code>${operationId}</code>.</p>
+<p><b>${escapeHtml(endSentence(summary))}</b> ${formatText(description)}${security.length === 0 ? ' No token needed.' : ''} Operation <code>${operationId}</code>.</p>
 ${rows.length === 0 ? '' : writeTable(['Parameter', 'In', 'Type', 'Meaning'], rows)}
 <ul>
 ${[...answers, ...refusals].join('\n')}
@@ -127,12 +128,20 @@ function writeAnswer({ description, headers, content = {} }: Answer, shared: rea
   return `${formatText(description)}${body}${names.length === 0 ? '' : ` Headers: ${names.join(', ')}.`}`
 }
 
-function writeSchema(name: string, { description = '', properties, enum: values, examples }: Schema): string {
-  const rows = Object.entries(properties ?? {}).flatMap(([field, schema]) => writeField(field, schema))
+/** A field that another schema has alike, further up, is only named. `fieldsBefore` holds them, and gets these. */
+function writeSchema(
+  name: string,
+  { description = '', properties, enum: values, examples }: Schema,
+  fieldsBefore: Set<string>,
+): string {
+  const fields = Object.entries(properties ?? {}).flatMap(([field, schema]) => writeField(field, schema))
+  const rows = fields.filter(cells => !fieldsBefore.has(cells.join()))
+  const alike = fields.filter(cells => fieldsBefore.has(cells.join())).map(([field]) => field)
+  for (const cells of rows) fieldsBefore.add(cells.join())
   const [example] = examples ?? []
   return `<h3 id="${name}">${name}</h3>
 <p>${formatText(description)}${values === undefined ? '' : ` One of ${values.map(value => `<code>${escapeHtml(value)}</code>`).join(', ')}.`}</p>
-${rows.length === 0 ? '' : writeTable(['Field', 'Type', 'Meaning'], rows)}
+${rows.length === 0 ? '' : writeTable(['Field', 'Type', 'Meaning'], rows)}${alike.length === 0 ? '' : `\n<p>As above: ${alike.join(', ')}.</p>`}
 ${example === undefined ? '' : `<pre>${escapeHtml(JSON.stringify(example, null, 1))}</pre>`}`
 }
 
