@@ -18,13 +18,28 @@ export interface FaultyOptions {
   onMiss(id: number, stamp: number): void
 }
 
-export function addFaults({ store, leases }: ConnectorStores, options: FaultyOptions): ConnectorStores {
+export interface FaultyStores extends ConnectorStores {
+  /** Whether no call is under way: then the connections below may serve another process. */
+  isIdle(): boolean
+}
+
+export function addFaults({ store, leases }: ConnectorStores, options: FaultyOptions): FaultyStores {
   const { time, faults, process, onCommit, onMiss } = options
+  let callsUnderWay = 0
   const chance = (share: number) => time.random() < share
 
   async function point(label: string, waits: number, rate: number): Promise<void> {
     if (faults.storeRate > 0 && chance(waits)) await time.wait(process, label)
     if (chance(rate)) throw new StoreUnavailable(`the store failed at ${label}`)
+  }
+
+  async function count<T>(call: () => T | Promise<T>): Promise<T> {
+    callsUnderWay++
+    try {
+      return await call()
+    } finally {
+      callsUnderWay--
+    }
   }
 
   /** All methods of a store or a transaction, each with a point before it. */
@@ -34,7 +49,7 @@ export function addFaults({ store, leases }: ConnectorStores, options: FaultyOpt
       async (...given: unknown[]) => {
         await point(name, waits, faults.storeRate * share)
         if (name === 'missDocument') onMiss(given[0] as number, given[1] as number)
-        return method(...given)
+        return count(() => method(...given))
       },
     ])
     return Object.fromEntries(methods) as T
@@ -44,12 +59,12 @@ export function addFaults({ store, leases }: ConnectorStores, options: FaultyOpt
     ...wrap(store, 0.3, 0.3),
     async transaction(work) {
       await point('transaction', 0.5, faults.storeRate)
-      const result = await store.transaction(tx => work(wrap<WriteTransaction>(tx, 0.1, 0.2)))
+      const result = await count(() => store.transaction(tx => work(wrap<WriteTransaction>(tx, 0.1, 0.2))))
       onCommit()
       // It is committed, and the answer does not arrive.
       if (chance(faults.storeRate / 2)) throw new StoreUnavailable('the connection broke after the commit')
       return result
     },
   }
-  return { store: faulty, leases: wrap(leases, 0.2, 1) }
+  return { store: faulty, leases: wrap(leases, 0.2, 1), isIdle: () => callsUnderWay === 0 }
 }

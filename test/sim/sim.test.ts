@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { campaign } from '../support/campaign.ts'
 import { formatOutcome, openStage } from './world.ts'
 
-const seeds = campaign(500, 100_000)
+const seeds = campaign(2_000, 100_000)
 
 test(`${seeds} worlds of faults, kills, clocks and odd records break no invariant`, async () => {
   const stage = await openStage(campaign(true, false))
