@@ -26,6 +26,15 @@ const parts: Record<string, { files: string[]; tests: string[] }> = {
     files: access('token', 'recent-map', 'windows', 'fair-queue'),
     tests: [fast, ...access('guard.test', 'access.test').map(inTests)],
   },
+  linking: { files: ['src/linking/link.ts'], tests: ['test/linking/link.test.ts'] },
+  stamps: { files: ['src/store/stamps.ts'], tests: ['test/store/stamps.test.ts'] },
+  counting: {
+    files: ['src/store/read-model/counting.ts'],
+    tests: [
+      skip('on (postgres|citus)'),
+      ...['store/counts', 'http/summary', 'http/page-walk'].map(name => `test/${name}.test.ts`),
+    ],
+  },
   http: {
     files: ['src/http/auth.ts', 'src/http/resource-metadata.ts'],
     tests: [

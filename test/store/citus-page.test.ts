@@ -1,4 +1,4 @@
-/** The steps of docs/citus.md, as they stand there, on the nodes of the tests' cluster: with names of their own, and no passwords. */
+/** The steps of docs/postgresql.md, as they stand there, on the nodes of the tests' cluster: with names of their own, and no passwords. */
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
@@ -11,12 +11,12 @@ import { makeRecord } from '../support/records.ts'
 const read = (page: string) => readFileSync(new URL(`../../docs/${page}`, import.meta.url), 'utf8')
 
 function blocksOf(page: string, heading: string): string[] {
-  const [, section = ''] = read(page).split(`\n## ${heading}\n`)
-  const [text = ''] = section.split('\n## ')
+  const [, section = ''] = read(page).split(`# ${heading}\n`)
+  const [text = ''] = section.split(/\n##+ /)
   return [...text.matchAll(/```sql\n([\s\S]*?)```/g)].map(([, block = '']) => block)
 }
 
-test('docs/citus.md: the steps lead to a cluster that is written to and read from', {
+test('docs/postgresql.md: the steps lead to a cluster that is written to and read from', {
   skip: skipCitus,
 }, async t => {
   const nodes = await citusNodes()
@@ -39,7 +39,7 @@ test('docs/citus.md: the steps lead to a cluster that is written to and read fro
       .filter(statement => statement.trim() !== '')
     await runSql(url, first, ...others)
   }
-  const [eachNode = '', eachDatabase = '', coordinator = '', ...rest] = blocksOf('citus.md', 'Setting it up')
+  const [eachNode = '', eachDatabase = '', coordinator = '', ...rest] = blocksOf('postgresql.md', 'Setting it up')
   assert.deepEqual(rest, [])
   const [, grants = ''] = blocksOf('postgresql.md', 'Roles')
   t.after(async () => {

@@ -69,7 +69,7 @@ export const settings = {
     default: usualReadUrl,
     flag: '--database-read-url <url>',
     meaning:
-      'Address that the API reads from, if not `DATABASE_URL`: [a replica](postgresql.md#reading-from-a-replica). Several, separated by commas, are read in turn: [nodes of Citus](citus.md), or replicas.',
+      'Address that the API reads from, if not `DATABASE_URL`: [a replica](postgresql.md#reading-from-a-replica). Several, separated by commas, are read in turn: [nodes of Citus](postgresql.md#citus), or replicas.',
     isSecret: true,
     parse: unless(usualReadUrl, parseAddresses),
   },
