@@ -67,6 +67,7 @@ const settings = {
   tsconfigFile: 'none',
   disableTypeChecks: false,
   ignorePatterns: ['bench', 'docs'],
+  buildCommand: 'ln -s ../tools/node_modules test/node_modules',
 }
 writeFileSync(config, JSON.stringify(settings))
 process.exitCode =

@@ -39,7 +39,10 @@ test('docs/postgresql.md: the steps lead to a cluster that is written to and rea
       .filter(statement => statement.trim() !== '')
     await runSql(url, first, ...others)
   }
-  const [eachNode = '', eachDatabase = '', coordinator = '', ...rest] = blocksOf('postgresql.md', 'Setting it up')
+  const [eachNode = '', eachDatabase = '', coordinator = '', ...rest] = blocksOf(
+    'postgresql.md',
+    'Setting it up',
+  )
   assert.deepEqual(rest, [])
   const [, grants = ''] = blocksOf('postgresql.md', 'Roles')
   t.after(async () => {
