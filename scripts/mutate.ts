@@ -3,6 +3,7 @@ import { spawnSync } from 'node:child_process'
 import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { migrateStore } from '../src/store/engines.ts'
 
 const access = (...names: string[]) => names.map(name => `src/access/${name}.ts`)
 const inTests = (file: string) => file.replace('src/', 'test/')
@@ -54,7 +55,9 @@ if (part === undefined) {
   process.exit(1)
 }
 const command = 'node --test --test-isolation=none --test-reporter=./scripts/first-failure.ts'
-const config = join(mkdtempSync(join(tmpdir(), 'fatura-mutate-')), 'stryker.json')
+const folder = mkdtempSync(join(tmpdir(), 'fatura-mutate-'))
+const [config, template] = [join(folder, 'stryker.json'), join(folder, 'fatura.db')]
+await migrateStore(`sqlite:${template}`)
 const settings = {
   testRunner: 'command',
   commandRunner: { command: [command, ...part.tests].join(' ') },
@@ -73,4 +76,5 @@ writeFileSync(config, JSON.stringify(settings))
 process.exitCode =
   spawnSync('npx', ['--yes', '-p', '@stryker-mutator/core@10', 'stryker', 'run', config], {
     stdio: 'inherit',
+    env: { ...process.env, TEST_SQLITE_TEMPLATE: template },
   }).status ?? 1
