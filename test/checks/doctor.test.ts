@@ -25,7 +25,7 @@ import { createBillingSource } from '../../src/stripe/billing-source.ts'
 import { neededEvents } from '../../src/stripe/events.ts'
 import type { Pace } from '../../src/upstream/paced-calls.ts'
 import { assertFits, eventually, type Outcome, unwrapped } from '../support/cli.ts'
-import { engines, postgresServer, runSql } from '../support/engines.ts'
+import { createDatabase, engines, postgresServer, runSql } from '../support/engines.ts'
 import { examineHere } from '../support/examine.ts'
 import { onThisMachine } from '../support/machine-speed.ts'
 import { makeInvoice } from '../support/records.ts'
@@ -600,10 +600,7 @@ describe('fatura doctor', { concurrency: 4 }, () => {
     assert.match(wrong.Database?.detail ?? '', /The database at 127\.0\.0\.1:9 cannot be reached: /)
     for (const at of ['127.0.0.1:9', '127.0.0.1:10'])
       assert.equal(wrong[`Database: reading at ${at}`]?.result, 'FAIL')
-    const empty = `fatura_doctor_${process.pid}`
-    await runSql(postgresServer(), `CREATE DATABASE ${empty}`)
-    t.after(() => runSql(postgresServer(), `DROP DATABASE ${empty} WITH (FORCE)`))
-    const fresh = await clinic.look({ DATABASE_URL: postgresServer() + empty })
+    const fresh = await clinic.look({ DATABASE_URL: await createDatabase(t) })
     assert.match(fresh.wrong['Database: schema']?.detail ?? '', /schema version 0, this Fatura needs/)
   })
 

@@ -1,29 +1,20 @@
 /** The commands on PostgreSQL: nothing changes for people but the address. */
 import assert from 'node:assert/strict'
-import { describe, type TestContext, test } from 'node:test'
+import { describe, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { openWriteStore } from '../../src/store/engines.ts'
 import { createCli, createStoredToken, ndjson } from '../support/cli.ts'
-import { engines, postgresServer, runSql } from '../support/engines.ts'
+import { createDatabase, engines, runSql } from '../support/engines.ts'
 import { onThisMachine } from '../support/machine-speed.ts'
 import { makeInvoice, makeLine, makeRecord } from '../support/records.ts'
 
 const postgres = engines.find(({ name }) => name === 'postgres') as (typeof engines)[number]
 const list = '/api/v1/client/cus_ana/invoices'
 
-let databases = 0
-
-async function createEmptyDatabase(t: TestContext): Promise<string> {
-  const name = `fatura_empty_${process.pid}_${databases++}`
-  await runSql(postgresServer(), `CREATE DATABASE ${name}`)
-  t.after(() => runSql(postgresServer(), `DROP DATABASE ${name} WITH (FORCE)`))
-  return postgresServer() + name
-}
-
 describe('fatura on postgres', { concurrency: 2 }, () => {
   test('migrate, import, token and serve work as on a file; DATABASE_URL alone switches', async t => {
     const cli = await createCli(t)
-    const env = { DATABASE_URL: await createEmptyDatabase(t) }
+    const env = { DATABASE_URL: await createDatabase(t) }
     for (const args of [
       ['serve', '--port', '0'],
       ['token', 'list'],
@@ -66,7 +57,7 @@ describe('fatura on postgres', { concurrency: 2 }, () => {
 
   test('serve --migrate creates the schema', async t => {
     const cli = await createCli(t)
-    const env = { DATABASE_URL: await createEmptyDatabase(t) }
+    const env = { DATABASE_URL: await createDatabase(t) }
     const api = await cli.serve(['--migrate'], { env })
     assert.equal((await api.get('/ready')).status, 200)
   })

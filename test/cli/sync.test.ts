@@ -1,6 +1,6 @@
 /** `fatura sync --once` and `fatura status` against a sandbox, also when they are killed at any moment. */
 import assert from 'node:assert/strict'
-import { describe, it, type TestContext } from 'node:test'
+import { describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createRandom, integer } from '../../sandbox/random.ts'
 import type { StripeAccount } from '../../sandbox/stripe/account.ts'
@@ -10,7 +10,7 @@ import type { Stream } from '../../src/store/store.ts'
 import { readCursor } from '../../src/sync/ranges.ts'
 import { campaign } from '../support/campaign.ts'
 import { assertFits, assertOneLine, eventually, type Outcome, type Program } from '../support/cli.ts'
-import { engines, postgresServer, runSql } from '../support/engines.ts'
+import { createDatabase, engines } from '../support/engines.ts'
 import { assertWithin } from '../support/machine-speed.ts'
 import { quickClock } from '../support/quick-clock.ts'
 import { refusalOf } from '../support/settings.ts'
@@ -63,13 +63,6 @@ async function age({ url }: SyncWorld, listed: number, ran: number): Promise<voi
       await tx.saveStream({ ...(streams.get(name) ?? assert.fail()), succeeded_at: Date.now() - ago })
   })
   await store.close()
-}
-
-async function createDatabase(t: TestContext): Promise<string> {
-  const name = `fatura_sync_${process.pid}_${Date.now().toString(36)}`
-  await runSql(postgresServer(), `CREATE DATABASE ${name}`)
-  t.after(() => runSql(postgresServer(), `DROP DATABASE ${name} WITH (FORCE)`))
-  return postgresServer() + name
 }
 
 // All at once: some wait for what never answers.

@@ -1,12 +1,11 @@
 /** A backup as docs/backup.md says, made while somebody writes, restored into a new store: all of it is there. */
 import assert from 'node:assert/strict'
 import { execFile, execFileSync, spawnSync } from 'node:child_process'
-import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
 import { migrateStore, openReadStore, openWriteStore } from '../../src/store/engines.ts'
-import { createFolder, postgresServer, runSql } from '../support/engines.ts'
+import { createDatabase, createFolder, postgresServer, runSql } from '../support/engines.ts'
 import { makeInvoice } from '../support/records.ts'
 import { createFilledStore, digestOf } from '../support/store-rows.ts'
 
@@ -84,10 +83,7 @@ test('PostgreSQL: pg_dump while somebody writes, pg_restore into an empty databa
   const source = await createFilledStore(t, 'postgres')
   const folder = await createFolder(t)
   const restore = async (file: string): Promise<string> => {
-    const name = `fatura_${randomBytes(6).toString('hex')}`
-    await runSql(postgresServer(), `CREATE DATABASE ${name}`)
-    t.after(() => runSql(postgresServer(), `DROP DATABASE ${name} WITH (FORCE)`))
-    const url = postgresServer() + name
+    const url = await createDatabase(t)
     execFileSync('pg_restore', ['-d', url, file], { stdio: 'pipe' })
     await migrateStore(url)
     return url

@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict'
-import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import { writePassages } from '../../scripts/write-functions.ts'
@@ -16,7 +15,7 @@ import { schema as ofPostgres } from '../../src/store/postgres/schema-version.ts
 import { migrateSqlite, schema as ofSqlite } from '../../src/store/sqlite/migrations.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
 import { campaign } from '../support/campaign.ts'
-import { createFolder, engines, postgresServer, runSql } from '../support/engines.ts'
+import { createDatabase, createFolder, engines, runSql } from '../support/engines.ts'
 import { makeInvoice, makeRecord } from '../support/records.ts'
 import { changeRows, readRows } from '../support/store-rows.ts'
 
@@ -27,11 +26,7 @@ test('PostgreSQL’s functions stand in functions.sql as npm run functions write
 })
 
 async function createNothing(t: TestContext, engine: string): Promise<string> {
-  if (engine === 'sqlite') return `sqlite:${join(await createFolder(t), 'fatura.db')}`
-  const name = `fatura_${randomBytes(6).toString('hex')}`
-  await runSql(postgresServer(), `CREATE DATABASE ${name}`)
-  t.after(() => runSql(postgresServer(), `DROP DATABASE ${name} WITH (FORCE)`))
-  return postgresServer() + name
+  return engine === 'sqlite' ? `sqlite:${join(await createFolder(t), 'fatura.db')}` : createDatabase(t)
 }
 
 function migrateTo(url: string, wanted: Schema, onRewrite?: OnRewrite) {

@@ -27,15 +27,18 @@ const sqlite: Engine = {
 
 const postgres: Engine = {
   name: 'postgres',
-  async createStore(t) {
-    const server = postgresServer()
-    const name = `fatura_${randomBytes(6).toString('hex')}`
-    // Copying the files takes half the CPU of writing them to the journal as well.
-    const copy = `TEMPLATE ${process.env.TEST_POSTGRES_TEMPLATE} STRATEGY file_copy`
-    await onServer(`CREATE DATABASE ${name} ${copy}`)
-    t.after(() => onServer(`DROP DATABASE ${name} WITH (FORCE)`))
-    return server + name
+  createStore(t) {
+    return createDatabase(t, process.env.TEST_POSTGRES_TEMPLATE)
   },
+}
+
+/** An empty database, or a copy of another one, that goes away with the test. */
+export async function createDatabase(t: TestContext, template = 'template1'): Promise<string> {
+  const name = `fatura_${randomBytes(6).toString('hex')}`
+  // Copying the files takes half the CPU of writing them to the journal as well.
+  await onServer(`CREATE DATABASE ${name} TEMPLATE ${template} STRATEGY file_copy`)
+  t.after(() => onServer(`DROP DATABASE ${name} WITH (FORCE)`))
+  return postgresServer() + name
 }
 
 let connections: pg.Pool | undefined
