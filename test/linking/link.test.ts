@@ -69,6 +69,30 @@ const creating = { state: 'creating', attempted_at: '2026-03-10T11:30:00.000Z' }
 const overdue = { state: 'creating', attempted_at: '2026-03-10T10:59:59.999Z' } as const
 const nothing = { ix_id: null, ix_status: null, ix_created_at: null }
 
+test('every state without a document has its reason', () => {
+  const zero = { invoice: { total_cents: 0 }, rules: { ignoreZero: true } }
+  const early = { invoice: { issued_at: '2026-03-01T00:00:00.000Z' }, rules: { ignoreBefore: '2026-03-02' } }
+  const reasons: readonly [Case, string][] = [
+    [{ claim: { state: 'ignored' } }, 'it is recorded as ignored'],
+    [zero, 'its total is zero'],
+    [early, 'it was issued before 2026-03-02'],
+    [{ claim: overdue }, `it has been creating since ${overdue.attempted_at}, which is too long`],
+    [{ claim: creating }, `it is recorded as creating since ${creating.attempted_at}`],
+    [{ claim: { state: 'creating' } }, 'it is recorded as creating since an unknown time'],
+    [
+      { claim: { ix_id: 10 }, known: [seen({}, 2)] },
+      'document 10 is recorded, but the invoicing system no longer has it',
+    ],
+    [{ rules: { isConnected: false } }, 'no invoicing system is connected; the last known state stays'],
+    [
+      { claim: { ix_id: 10 }, rules: { isConnected: false } },
+      'document 10 is recorded, but was not seen yet',
+    ],
+    [{}, 'no document claims it, and none is recorded'],
+  ]
+  for (const [given, why] of reasons) assert.equal(derive(given).why, why)
+})
+
 describe('the table, row by row', () => {
   it('1. a document with the recorded id, whatever it refers to: synced', () => {
     const { fields, why, candidates } = derive({ claim: { ix_id: 10 }, known: [seen({ reference: 'X' })] })
@@ -292,8 +316,21 @@ describe('a document has one owner', () => {
       [null, '509442013'],
       ['PT123456789', null],
       ['PT123456789', '999999990'],
+      ['XX1', 'XX1'],
+      ['509442013', 'PT509442013'],
     ] as const)
       assert.equal(stateFor(ours, theirs), 'synced', `${ours} ${theirs}`)
+    for (const [customer_tax_id, client] of [
+      ['ES509442013', 'PT509442013'],
+      ['X1234567', 'X12AB34567'],
+      ['X12AB34567', 'X1234567'],
+    ] as const) {
+      const { refusal } = derive({ invoice: { customer_tax_id }, claim, known: [free(client)] })
+      assert.deepEqual(refusal, {
+        kind: 'claim_contradicted',
+        why: 'document 10 is recorded, but its client has another tax ID',
+      })
+    }
     const other = claiming({ issued_at: '2020-01-01T00:00:00.000Z', customer_tax_id: 'PT509442013' })
     const invoice = { customer_tax_id: 'PT123456789' }
     assert.equal(stateOf({ invoice, claim, known: [free('123456789')], others: [other] }), 'synced')
