@@ -9,7 +9,10 @@ import {
   type RowOptions,
   type RowWriter,
 } from './columns.ts'
-import { createRowWriter, type ExportFormat } from './row-writer.ts'
+import { createCsvWriter } from './csv.ts'
+
+export const exportFormats = ['csv', 'csv-pt', 'ndjson', 'parquet'] as const
+export type ExportFormat = (typeof exportFormats)[number]
 
 export interface ExportOptions extends Omit<RowOptions<never>, 'columns'> {
   format: ExportFormat
@@ -22,11 +25,6 @@ export interface ExportOptions extends Omit<RowOptions<never>, 'columns'> {
   onProgress(invoices: number): void
 }
 
-export interface Exported {
-  invoices: number
-  rows: number
-}
-
 /** Rows written together: an invoice may have a thousand lines. */
 const rowsAtOnce = 500
 
@@ -34,20 +32,35 @@ export async function exportInvoices(
   store: Pick<OperatorStore, 'walkInvoices'>,
   walk: Omit<InvoiceWalk, 'withLines'>,
   options: ExportOptions,
-): Promise<Exported> {
-  const { format, perLine, signal, onProgress } = options
-  const exported: Exported = { invoices: 0, rows: 0 }
-  const writer = perLine
-    ? readInto(await createRowWriter(format, { ...options, columns: lineColumns }), readLines, exported)
-    : readInto(
-        format === 'csv-pt'
-          ? createPortugueseWriter(options)
-          : await createRowWriter(format, { ...options, columns: invoiceColumns }),
-        readInvoice,
-        exported,
-      )
-  for await (const batch of store.walkInvoices({ ...walk, withLines: perLine })) {
-    await writer.write(batch)
+): Promise<{ invoices: number; rows: number }> {
+  const batches = store.walkInvoices({ ...walk, withLines: options.perLine })
+  if (options.perLine)
+    return exportRows(batches, readLines, await createWriter({ ...options, columns: lineColumns }), options)
+  const writer =
+    options.format === 'csv-pt'
+      ? createPortugueseWriter(options)
+      : await createWriter({ ...options, columns: invoiceColumns })
+  return exportRows(batches, walked => [readInvoice(walked)], writer, options)
+}
+
+async function exportRows<Row>(
+  batches: AsyncIterable<readonly WalkedInvoice[]>,
+  read: (walked: WalkedInvoice) => Row[],
+  writer: RowWriter<Row>,
+  { signal, onProgress }: ExportOptions,
+) {
+  const exported = { invoices: 0, rows: 0 }
+  let rows: Row[] = []
+  const flush = async () => {
+    await writer.write(rows)
+    exported.rows += rows.length
+    rows = []
+  }
+  for await (const batch of batches) {
+    for (const walked of batch)
+      for (const row of read(walked)) if (rows.push(row) === rowsAtOnce) await flush()
+    await flush()
+    exported.invoices += batch.length
     onProgress(exported.invoices)
     // Writing to a pipe may never wait: let signals in.
     await new Promise(setImmediate)
@@ -57,11 +70,36 @@ export async function exportInvoices(
   return exported
 }
 
+async function createWriter<Row>(
+  options: RowOptions<Row> & { format: ExportFormat },
+): Promise<RowWriter<Row>> {
+  switch (options.format) {
+    case 'csv':
+    case 'csv-pt':
+      return createCsvWriter(options.format, options)
+    case 'ndjson':
+      return createNdjsonWriter(options)
+    case 'parquet':
+      return (await import('./parquet.ts')).createParquetWriter(options)
+  }
+}
+
+/** One object a line, with the API's fields; programs need no decimals. */
+function createNdjsonWriter<Row>({ columns, write }: RowOptions<Row>): RowWriter<Row> {
+  const fields = columns.filter(({ kind, isBesideList }) => kind !== 'decimal' && !isBesideList)
+  return {
+    async write(rows) {
+      const lines = rows.map(
+        row => `${JSON.stringify(Object.fromEntries(fields.map(({ name, read }) => [name, read(row)])))}\n`,
+      )
+      await write(lines.join(''))
+    },
+    async end() {},
+  }
+}
+
 /** The same table as the page's. */
-function createPortugueseWriter({
-  dayOf,
-  write,
-}: Pick<ExportOptions, 'dayOf' | 'write'>): RowWriter<ExportedInvoice> {
+function createPortugueseWriter({ dayOf, write }: ExportOptions): RowWriter<ExportedInvoice> {
   const csv = createInvoiceCsv('pt', dayOf)
   let head = csv.head
   const add = async (rows: readonly ExportedInvoice[]) => {
@@ -71,34 +109,10 @@ function createPortugueseWriter({
   return { write: add, end: async () => (head === '' ? undefined : add([])) }
 }
 
-function readInvoice({ summary, document }: WalkedInvoice): [ExportedInvoice] {
-  return [{ ...JSON.parse(summary), document: document && JSON.parse(document) }]
+function readInvoice({ summary, document }: WalkedInvoice): ExportedInvoice {
+  return { ...JSON.parse(summary), document: document && JSON.parse(document) }
 }
 
 function readLines(walked: WalkedInvoice) {
-  const [invoice] = readInvoice(walked)
-  return linesOf(invoice, walked.lines && JSON.parse(walked.lines))
-}
-
-function readInto<Row>(
-  writer: RowWriter<Row>,
-  read: (invoice: WalkedInvoice) => Row[],
-  exported: Exported,
-): RowWriter<WalkedInvoice> {
-  async function pass(rows: Row[]): Promise<Row[]> {
-    await writer.write(rows)
-    exported.rows += rows.length
-    return []
-  }
-  return {
-    async write(batch) {
-      let rows: Row[] = []
-      for (const invoice of batch) {
-        for (const row of read(invoice)) if (rows.push(row) === rowsAtOnce) rows = await pass(rows)
-        exported.invoices++
-      }
-      await pass(rows)
-    },
-    end: writer.end,
-  }
+  return linesOf(readInvoice(walked), walked.lines && JSON.parse(walked.lines))
 }

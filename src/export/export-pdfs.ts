@@ -1,13 +1,38 @@
-/** Exports the PDFs of invoices, and an index of them. */
-import { open, rm } from 'node:fs/promises'
+/** Exports the PDFs of invoices into a folder, within the upstreams' pace, and an index of them. */
+import { createHash } from 'node:crypto'
+import { open, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { DocumentKind, Invoice } from '../invoice.ts'
+import { type DocumentKind, findNoPdf, type Invoice } from '../invoice.ts'
+import { safeFileName } from '../pdf/file-name.ts'
+import { type InvoicingSystem, type PaymentPlatform, type Pdf, SourceError } from '../sources.ts'
 import type { WalkedInvoice } from '../store/store.ts'
+import { createThrottle } from '../upstream/throttle.ts'
 import { type Column, invoiceColumns, type RowWriter } from './columns.ts'
-import type { PdfOutcome, SavedPdf, SavePdf } from './save-pdfs.ts'
+import { openPartFile } from './part-file.ts'
 
 /** Invoices whose PDFs are saved at once. */
 const invoicesAtOnce = 16
+
+/** The share of the API's pace: clients of the API go first. */
+const share = 1 / 4
+const inFlight = 4
+
+/** Attempts for a PDF that may come later, and failures in a row after which an upstream is given up. */
+const attempts = 4
+const failuresToGiveUp = 10
+/** Without a `Retry-After`. */
+const usualPauseMs = 5_000
+const longestPauseMs = 60_000
+
+export interface SavedPdf {
+  invoice: Invoice
+  kind: DocumentKind
+  outcome: 'saved' | 'kept' | 'none' | 'failed'
+  /** In the folder; null when there is none. */
+  file: string | null
+  /** Why there is none. */
+  detail: string | null
+}
 
 const ofInvoice = [
   ...['id', 'number', 'customer_id', 'display_name', 'customer_tax_id', 'issued_at'],
@@ -31,23 +56,27 @@ export const indexColumns: readonly Column<SavedPdf>[] = [
 
 export interface PdfExport {
   folder: string
-  kinds: readonly DocumentKind[]
-  save: SavePdf
+  /** One for each kind of PDF to export. */
+  sources: { ix?: InvoicingSystem; payments?: PaymentPlatform }
   index: RowWriter<SavedPdf>
+  signal: AbortSignal
   onProgress(pdfs: number, part: number): void
   onFailure(pdf: SavedPdf): void
 }
 
-export type PdfCounts = Record<PdfOutcome, number>
-
+/** PDFs that are in the folder already are kept. Returns the number of each outcome. */
 export async function exportPdfs(
   batches: AsyncIterable<readonly WalkedInvoice[]>,
-  { folder, kinds, save, index, onProgress, onFailure }: PdfExport,
-): Promise<PdfCounts> {
-  const counts: PdfCounts = { saved: 0, kept: 0, none: 0, failed: 0 }
+  { folder, sources: { ix, payments }, index, signal, onProgress, onFailure }: PdfExport,
+): Promise<Record<SavedPdf['outcome'], number>> {
+  const counts = { saved: 0, kept: 0, none: 0, failed: 0 }
+  const savers = [
+    ix && createSaver('ix', ix, ({ ix_id }) => ix.openPdf(Number(ix_id), signal), folder, signal),
+    payments && createSaver('payments', payments, ({ id }) => payments.openPdf(id, signal), folder, signal),
+  ].filter(saver => saver !== undefined)
   let done = 0
   for await (const { invoices, total } of holdInvoices(batches, folder)) {
-    const saving = invoices.flatMap(invoice => kinds.map(kind => save(invoice, kind)))
+    const saving = invoices.flatMap(invoice => savers.map(save => save(invoice)))
     // After a failure the others still end before it is thrown.
     await Promise.allSettled(saving)
     const pdfs = await Promise.all(saving)
@@ -91,4 +120,84 @@ async function* holdInvoices(
   } finally {
     await file.close()
   }
+}
+
+function createSaver(
+  kind: DocumentKind,
+  { perSecond = Number.POSITIVE_INFINITY }: PaymentPlatform | InvoicingSystem,
+  openPdf: (invoice: Invoice) => Promise<Pdf>,
+  folder: string,
+  signal: AbortSignal,
+): (invoice: Invoice) => Promise<SavedPdf> {
+  const turns = createThrottle({ perSecond: Math.min(perSecond * share, 1_000), inFlight })
+  let failuresInRow = 0
+
+  /** The reason of a failure, or null. */
+  async function download(invoice: Invoice, path: string): Promise<string | null> {
+    for (let attempt = 1; ; attempt++) {
+      if (failuresInRow >= failuresToGiveUp)
+        return `not requested, after ${failuresToGiveUp} failures in a row`
+      await turns.take('', 'slowly')
+      try {
+        signal.throwIfAborted()
+        await savePdf(await openPdf(invoice), path)
+        failuresInRow = 0
+        return null
+      } catch (error) {
+        signal.throwIfAborted()
+        if (!(error instanceof SourceError)) throw error
+        const pauseMs = pauseAfter(error)
+        if (pauseMs !== null && attempt < attempts) {
+          turns.pause(pauseMs)
+          continue
+        }
+        failuresInRow = error.failure === 'missing' ? 0 : failuresInRow + 1
+        return error.message
+      } finally {
+        turns.done()
+      }
+    }
+  }
+
+  return async invoice => {
+    const missing = findNoPdf(kind, invoice)
+    if (missing !== null) {
+      const detail = missing === 'draft' ? 'it is a draft: it has no PDF yet' : 'no document is associated'
+      return { invoice, kind, outcome: 'none', file: null, detail }
+    }
+    const file = pdfFileName(invoice, kind)
+    const path = join(folder, file)
+    const found = await stat(path).catch(() => null)
+    if (found?.isFile() && found.size > 0) return { invoice, kind, outcome: 'kept', file, detail: null }
+    const detail = await download(invoice, path)
+    return detail === null
+      ? { invoice, kind, outcome: 'saved', file, detail }
+      : { invoice, kind, outcome: 'failed', file: null, detail }
+  }
+}
+
+/** Milliseconds until the next attempt; null when none makes sense. */
+function pauseAfter({ failure, retryAfter }: SourceError): number | null {
+  if (retryAfter !== undefined) return Math.min(retryAfter * 1_000, longestPauseMs)
+  return failure === 'timeout' || failure === 'not_ready' ? usualPauseMs : null
+}
+
+async function savePdf({ body }: Pdf, path: string): Promise<void> {
+  const file = await openPartFile(path)
+  try {
+    for await (const chunk of body) await file.write(chunk as Uint8Array)
+    await file.finish()
+  } finally {
+    await file.discard()
+  }
+}
+
+/** Longer than any id of a payment platform. */
+const longestId = 64
+
+/** Begins with the day, so that a folder is in the order of issue; the id distinguishes invoices of the same number. */
+export function pdfFileName({ issued_at, number, id }: Invoice, kind: DocumentKind): string {
+  const named = number === null ? '' : safeFileName(number, 80)
+  const identity = id.length <= longestId ? id : createHash('sha256').update(id).digest('hex').slice(0, 16)
+  return `${[issued_at.slice(0, 10), ...(named === '' ? [] : [named]), identity, kind].join('_')}.pdf`
 }

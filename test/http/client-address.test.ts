@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { createToken } from '../../src/access/token.ts'
-import { InvalidSetting, parseNetworks } from '../../src/cli/settings/parsers.ts'
+import { parseNetworks } from '../../src/cli/settings/access-settings.ts'
+import { InvalidSetting } from '../../src/cli/settings/parsers.ts'
 import { engines } from '../support/engines.ts'
 import { type Service, shareService, startService } from '../support/service.ts'
 

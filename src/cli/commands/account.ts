@@ -6,40 +6,35 @@ import { fenceStore, waitForLease } from '../../sync/lease.ts'
 import { type Comparison, changePins, compareAccounts, formatAccount } from '../../sync/pins.ts'
 import { hasEnded, nameProcess } from '../../sync/process-name.ts'
 import { invoiceXpressOf, invoiceXpressSettings, stripeOf, stripeSettings } from '../settings/connections.ts'
-import { addSettings, type Options, readSettings } from '../settings/read-settings.ts'
+import { type Options, readSettings, SettingsCommand } from '../settings/read-settings.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { jsonLine } from '../terminal/json-line.ts'
 import { createLog } from '../terminal/log.ts'
-import { printWaiting } from '../terminal/progress.ts'
+import { printWaiting } from '../terminal/moving-line.ts'
 import { formatTable } from '../terminal/table.ts'
 import { knownSources } from './known-sources.ts'
 
-const usedByShow = ['DATABASE_URL'] as const
 const usedByChange = ['DATABASE_URL', 'LOG_LEVEL', ...stripeSettings, ...invoiceXpressSettings] as const
 
 export function accountCommand(): Command {
+  const show = new SettingsCommand('show')
+    .description('Show the accounts that the store was filled from.')
+    .option('--json', 'one JSON object a line')
+    .settings(['DATABASE_URL'])
+    .action(showAccounts)
+  const change = new SettingsCommand('change')
+    .description('From now on, synchronize the accounts of the settings instead of those before.')
+    .option('--confirm', 'do it; without this flag it only shows what would happen')
+    .settings(usedByChange)
+    .action(changeAccounts)
   return new Command('account')
     .description('Show or change the accounts whose records the store holds.')
-    .addCommand(
-      addSettings(
-        new Command('show')
-          .description('Show the accounts that the store was filled from.')
-          .option('--json', 'one JSON object a line'),
-        usedByShow,
-      ).action(showAccounts),
-    )
-    .addCommand(
-      addSettings(
-        new Command('change')
-          .description('From now on, synchronize the accounts of the settings instead of those before.')
-          .option('--confirm', 'do it; without this flag it only shows what would happen'),
-        usedByChange,
-      ).action(changeAccounts),
-    )
+    .addCommand(show)
+    .addCommand(change)
 }
 
 async function showAccounts(options: { json?: true } & Options): Promise<void> {
-  const { DATABASE_URL: url } = readSettings(options, usedByShow)
+  const { DATABASE_URL: url } = readSettings(options, ['DATABASE_URL'])
   const pins = await useStore(openOperatorStore(url), store => store.listPins())
   if (options.json === true) process.stdout.write(pins.map(jsonLine).join(''))
   else if (pins.length === 0)

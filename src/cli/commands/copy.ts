@@ -1,5 +1,5 @@
 import { Command } from 'commander'
-import { kindNames, kinds, tellCount } from '../../store/contents.ts'
+import { type KindName, kindNames, kinds, tellCount } from '../../store/contents.ts'
 import { checkTarget, copyStore, type Digest, digestStore } from '../../store/copy-store.ts'
 import { findAddressProblem, migrateStore, openOperatorStore, openWriteStore } from '../../store/engines.ts'
 import type { OperatorStore, WriteStore } from '../../store/store.ts'
@@ -7,8 +7,8 @@ import { useStore } from '../../store/use-store.ts'
 import { loadEnvFile } from '../settings/environment.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { jsonLine } from '../terminal/json-line.ts'
-import { printResult } from '../terminal/moving-line.ts'
-import { createProgress, type Progress, printWaiting } from '../terminal/progress.ts'
+import { printResult, printWaiting } from '../terminal/moving-line.ts'
+import { createProgress } from '../terminal/progress.ts'
 
 export function copyCommand(): Command {
   return new Command('copy')
@@ -41,37 +41,26 @@ async function runCopy(fromUrl: string, toUrl: string, options: { json?: true })
   }
   // The driver takes from the environment what an address leaves out, such as PGPASSWORD.
   loadEnvFile()
-  const progress = createProgress('things')
-  const wait = { onWait: (path: string) => printWaiting(path, progress) }
   await useStore(openOperatorStore(fromUrl), async from => {
-    await migrateStore(toUrl, undefined, wait)
-    await useStore(openWriteStore(toUrl, wait), to =>
-      copyAndCompare(from, to, progress, options.json === true),
-    )
+    await migrateStore(toUrl, undefined, { onWait: printWaiting })
+    const opening = openWriteStore(toUrl, { onWait: printWaiting })
+    await useStore(opening, to => copyAndCompare(from, to, options.json === true))
   })
 }
 
-async function copyAndCompare(
-  from: OperatorStore,
-  to: WriteStore,
-  progress: Progress,
-  asJson: boolean,
-): Promise<void> {
+async function copyAndCompare(from: OperatorStore, to: WriteStore, asJson: boolean): Promise<void> {
+  const progress = createProgress('things')
+  const report = (step: string) => (kind: KindName, done: number) =>
+    progress.update(`(${kinds[kind].names[1]}) ${step}`, done)
   try {
-    await checkTarget(from, to, (kind, done) => progress.update(`(${kinds[kind].names[1]}) checked`, done))
-    const { written, alike, removed } = await copyStore(from, to, (kind, done) =>
-      progress.update(`(${kinds[kind].names[1]}) copied`, done),
-    )
+    await checkTarget(from, to, report('checked'))
+    const { written, alike, removed } = await copyStore(from, to, report('copied'))
     if (!asJson)
       printResult(
         `Copied: ${written} written, ${alike} there already, ${removed} removed (${progress.pace(written + alike)}).\n`,
       )
-    const source = await digestStore(from, (kind, done) =>
-      progress.update(`(${kinds[kind].names[1]}) of the source compared`, done),
-    )
-    const target = await digestStore(to, (kind, done) =>
-      progress.update(`(${kinds[kind].names[1]}) of the target compared`, done),
-    )
+    const source = await digestStore(from, report('of the source compared'))
+    const target = await digestStore(to, report('of the target compared'))
     if (source.sha256 !== target.sha256)
       throw new CliError(
         `The stores differ: ${describe(source)} in the source, ${describe(target)} in the target. Another program may have written to one of them. Run it again.`,

@@ -2,7 +2,7 @@
 import { Command } from 'commander'
 import { openOperatorStore, openWriteStore } from '../../store/engines.ts'
 import type { OperatorStore, WriteStore } from '../../store/store.ts'
-import { addSettings, type Options } from '../settings/read-settings.ts'
+import { type Options, SettingsCommand } from '../settings/read-settings.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { hideSecrets } from '../terminal/hide-secrets.ts'
 import { jsonLine } from '../terminal/json-line.ts'
@@ -12,7 +12,7 @@ import { withStore } from './with-store.ts'
 export interface Credential<Row> {
   noun: 'token' | 'key'
   description: string
-  make: Command
+  make: SettingsCommand
   /** A command that makes the first one. */
   example: string
   /** The part that only its owner has, as in "The tokens themselves". */
@@ -32,22 +32,18 @@ export interface Credential<Row> {
 
 export function credentialCommand<Row>(kind: Credential<Row>): Command {
   const { noun } = kind
-  const list = new Command('list')
+  const list = new SettingsCommand('list')
     .description(`List the ${noun}s, newest first. ${kind.secret} are not kept and cannot be shown.`)
     .option('--json', 'one JSON object a line')
     .action(listAll)
-  const revoke = new Command('revoke')
+  const revoke = new SettingsCommand('revoke')
     .description(`End a ${noun} at once: every running process refuses ${kind.refused} within a second.`)
     .argument(...kind.id)
     .option('--json', 'one JSON object')
     .action(revokeOne)
+  kind.make.option('--create', 'create the store, where there is none yet')
   const command = new Command(noun).description(kind.description)
-  for (const each of [
-    kind.make.option('--create', 'create the store, where there is none yet'),
-    list,
-    revoke,
-  ])
-    command.addCommand(addSettings(each, ['DATABASE_URL']))
+  for (const each of [kind.make, list, revoke]) command.addCommand(each.settings(['DATABASE_URL']))
   return command
 
   async function listAll(options: { json?: true } & Options): Promise<void> {

@@ -1,7 +1,7 @@
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { Command } from 'commander'
-import { addSettings, isSet, type Options, readSettings } from '../settings/read-settings.ts'
+import type { Command } from 'commander'
+import { isSet, type Options, readSettings, SettingsCommand } from '../settings/read-settings.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { createLog } from '../terminal/log.ts'
 import { movingLine, printResult } from '../terminal/moving-line.ts'
@@ -12,12 +12,12 @@ import { createTemporaryFolder } from './temporary-folder.ts'
 const used = ['HOST', 'PORT', 'RATE_LIMIT', 'LOG_LEVEL'] as const
 
 export function demoCommand(): Command {
-  return addSettings(
-    new Command('demo').description(
+  return new SettingsCommand('demo')
+    .description(
       'Run a local Stripe and a local InvoiceXpress, synchronize and serve them, all in a temporary folder; Ctrl-C removes all of it. Requests are logged with LOG_LEVEL=info.',
-    ),
-    used,
-  ).action(demo)
+    )
+    .settings(used)
+    .action(demo)
 }
 
 async function demo(options: Options): Promise<void> {

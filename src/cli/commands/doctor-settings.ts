@@ -14,31 +14,30 @@ import {
   stripeOf,
   stripeSettings,
 } from '../settings/connections.ts'
-import { checkSettings, type Options, readSettings } from '../settings/read-settings.ts'
-import type { Setting } from '../settings/settings.ts'
+import { loadEnvFile } from '../settings/environment.ts'
+import { isSet, type Options, readSettings } from '../settings/read-settings.ts'
+import { type Setting, settingNames } from '../settings/settings.ts'
 import { CliError } from '../terminal/cli-error.ts'
 
 export function readChecked(report: Report, options: Options): Checked {
-  const settings = checkSettings(options)
-  for (const { setting, problem } of settings) if (problem !== null) fail(`Setting ${setting}`, problem)
-  const right = settings.filter(({ problem }) => problem === null).map(({ setting }) => setting)
-  report('Settings').ok(right.length === 0 ? 'none is set' : `well-formed: ${right.join(', ')}`)
-
-  function fail(check: string, problem: string): void {
-    report(check).fail(problem.replace(/\.$/, ''), 'Correct it.')
-  }
+  const reported = new Set<string>()
   /** Null for a wrong value, which is reported once. */
-  function read<T>(readAll: () => T): T | null {
+  function read<T>(readAll: () => T, check = 'Settings'): T | null {
     try {
       return readAll()
     } catch (error) {
       if (!(error instanceof CliError)) throw error
-      if (settings.every(({ problem }) => problem !== error.message)) fail('Settings', error.message)
+      if (!reported.has(error.message)) report(check).fail(error.message.replace(/\.$/, ''), 'Correct it.')
+      reported.add(error.message)
       return null
     }
   }
+  loadEnvFile()
+  const given = settingNames.filter(name => isSet(name, options))
+  const right = given.filter(name => read(() => readSettings(options, [name]), `Setting ${name}`) !== null)
+  report('Settings').ok(right.length === 0 ? 'none is set' : `well-formed: ${right.join(', ')}`)
+
   const one = <K extends Setting>(name: K) => read(() => readSettings(options, [name])[name])
-  const isAbsent = (name: Setting) => settings.every(({ setting }) => setting !== name)
   const stripe = read(() => stripeOf(readSettings(options, stripeSettings)))
   const invoiceXpress = read(() =>
     invoiceXpressOf(readSettings(options, [...invoiceXpressSettings, 'INVOICEXPRESS_PDF_ORIGINS'])),
@@ -48,14 +47,14 @@ export function readChecked(report: Report, options: Options): Checked {
   const hasWebhookSecret = one('STRIPE_WEBHOOK_SECRET') !== null
   if (stripe !== null)
     report('Stripe').ok(`connected, ${isStripesOwn(stripe.base) ? 'at Stripe' : 'at a sandbox'}`)
-  else if (isAbsent('STRIPE_API_KEY'))
+  else if (!given.includes('STRIPE_API_KEY'))
     report('Stripe').skip('not connected', 'Set STRIPE_API_KEY to synchronize and to download PDFs.')
   if (hasWebhookSecret) report('Stripe: webhook secret').ok('set, and of the right form')
   if (invoiceXpress !== null)
     report('InvoiceXpress').ok(
       `connected, ${isInvoiceXpressOwn(invoiceXpress.base) ? 'at InvoiceXpress' : 'at a sandbox'}`,
     )
-  else if (isAbsent('INVOICEXPRESS_API_KEY'))
+  else if (!given.includes('INVOICEXPRESS_API_KEY'))
     report('InvoiceXpress').skip(
       'not connected',
       'Set INVOICEXPRESS_ACCOUNT and INVOICEXPRESS_API_KEY for certified documents.',

@@ -1,12 +1,12 @@
 import { styleText } from 'node:util'
-import { Command } from 'commander'
+import type { Command } from 'commander'
 import { createReport, type Finding } from '../../checks/findings.ts'
-import { addSettings, type Options } from '../settings/read-settings.ts'
+import { type Options, SettingsCommand } from '../settings/read-settings.ts'
 import { settingNames } from '../settings/settings.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { jsonLine } from '../terminal/json-line.ts'
-import { movingLine, printResult } from '../terminal/moving-line.ts'
-import { createProgress, printWaiting } from '../terminal/progress.ts'
+import { movingLine, printResult, printWaiting } from '../terminal/moving-line.ts'
+import { createProgress } from '../terminal/progress.ts'
 import { formatTable, printable } from '../terminal/table.ts'
 import { readChecked } from './doctor-settings.ts'
 
@@ -14,17 +14,15 @@ import { readChecked } from './doctor-settings.ts'
 const sampleAtMost = 1_000
 
 export function doctorCommand(): Command {
-  return addSettings(
-    new Command('doctor')
-      .description(
-        'Check settings, database, keys and their permissions, clocks, and a sample of the invoices against both systems.',
-      )
-      .option('--sample <count>', 'number of invoices to compare with both systems; 0 for none', '10')
-      .option('--repair', 'replace totals and counters that are wrong')
-      .option('--deep', "check a SQLite file's indexes against its tables, too: takes several times as long")
-      .option('--json', 'one JSON object a line'),
-    settingNames,
-  )
+  return new SettingsCommand('doctor')
+    .description(
+      'Check settings, database, keys and their permissions, clocks, and a sample of the invoices against both systems.',
+    )
+    .option('--sample <count>', 'number of invoices to compare with both systems; 0 for none', '10')
+    .option('--repair', 'replace totals and counters that are wrong')
+    .option('--deep', "check a SQLite file's indexes against its tables, too: takes several times as long")
+    .option('--json', 'one JSON object a line')
+    .settings(settingNames)
     .addHelpText(
       'after',
       `

@@ -5,7 +5,7 @@ import { createKeys, publicKeyOf } from '../../endpoints/sign-webhook.ts'
 import type { StoredEndpoint } from '../../store/endpoint-store.ts'
 import { openOperatorStore, openWriteStore } from '../../store/engines.ts'
 import type { WriteStore } from '../../store/store.ts'
-import { addSettings, type Options, readSettings } from '../settings/read-settings.ts'
+import { type Options, readSettings, SettingsCommand } from '../settings/read-settings.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { jsonLine } from '../terminal/json-line.ts'
 import { formatTable } from '../terminal/table.ts'
@@ -16,7 +16,7 @@ import { withStore } from './with-store.ts'
 const idArgument = ['<id>', 'the id that list shows, ep_…'] as const
 
 export function endpointCommand(): Command {
-  const add = new Command('add')
+  const add = new SettingsCommand('add')
     .description(
       'Send a webhook to an address for every change from now on, while "fatura sync" or "fatura up" runs. Prints the id, and the keys that verify signatures.',
     )
@@ -26,33 +26,32 @@ export function endpointCommand(): Command {
       'the customers whose changes it gets, separated by commas; default: every customer',
     )
     .action(addOne)
-  const list = new Command('list')
+  const list = new SettingsCommand('list')
     .description('List the endpoints with their progress.')
     .option('--json', 'one JSON object a line')
     .action(listAll)
-  const pause = new Command('pause')
+  const pause = new SettingsCommand('pause')
     .description('Send nothing until "fatura endpoint replay". Changes wait, for as long as they are kept.')
     .argument(...idArgument)
     .action((id: string, options: Options) =>
       change(id, options, { state: 'paused', cursor: null }, 'Paused'),
     )
-  const replay = new Command('replay')
+  const replay = new SettingsCommand('replay')
     .description(
       'Send again from a moment on, or go on where the endpoint stopped; a paused or disabled one is active again.',
     )
     .argument(...idArgument)
     .option('--from <time>', 'a moment, like 2026-11-01T00:00:00Z; or now, which skips what waits')
     .action(replayOne)
-  const remove = new Command('remove')
+  const remove = new SettingsCommand('remove')
     .description('Send nothing more, and forget the endpoint and its keys.')
     .argument(...idArgument)
     .action(removeOne)
   const command = new Command('endpoint').description(
     'Add, list, pause, replay and remove receivers of webhooks.',
   )
-  for (const each of [list, pause, replay, remove]) command.addCommand(addSettings(each, ['DATABASE_URL']))
-  command.addCommand(addSettings(add, ['DATABASE_URL', 'ENDPOINTS_PRIVATE']))
-  return command
+  for (const each of [list, pause, replay, remove]) command.addCommand(each.settings(['DATABASE_URL']))
+  return command.addCommand(add.settings(['DATABASE_URL', 'ENDPOINTS_PRIVATE']))
 }
 
 async function addOne(url: string, options: { customers?: string } & Options): Promise<void> {

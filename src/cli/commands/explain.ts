@@ -1,4 +1,4 @@
-import { Command } from 'commander'
+import type { Command } from 'commander'
 import { type Deleted, type Explanation, explainInvoice } from '../../checks/explain.ts'
 import { type Claim, type Document, missesToBelieve, noClaim, printedNumberOf } from '../../document.ts'
 import { writeAmount } from '../../money.ts'
@@ -10,7 +10,7 @@ import { useStore } from '../../store/use-store.ts'
 import { isStreamOf } from '../../stream-names.ts'
 import { formatReason, isRefusedKind } from '../../sync/read-state.ts'
 import { linkRulesOf, linkSettings } from '../settings/connections.ts'
-import { addSettings, type Options, readSettings } from '../settings/read-settings.ts'
+import { type Options, readSettings, SettingsCommand } from '../settings/read-settings.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { jsonLine } from '../terminal/json-line.ts'
 import { formatTable, printable } from '../terminal/table.ts'
@@ -21,15 +21,14 @@ import { knownSources } from './known-sources.ts'
 const used = ['DATABASE_URL', ...linkSettings] as const
 
 export function explainCommand(): Command {
-  return addSettings(
-    new Command('explain')
-      .description(
-        'Show everything that is known about one invoice: both sides, its history, and why its document has its state.',
-      )
-      .argument('<name>', "the invoice's ID or number, or its document's ID, printed number or ATCUD")
-      .option('--json', 'one JSON object a line, one for each customer that has such an invoice'),
-    used,
-  ).action(explain)
+  return new SettingsCommand('explain')
+    .description(
+      'Show everything that is known about one invoice: both sides, its history, and why its document has its state.',
+    )
+    .argument('<name>', "the invoice's ID or number, or its document's ID, printed number or ATCUD")
+    .option('--json', 'one JSON object a line, one for each customer that has such an invoice')
+    .settings(used)
+    .action(explain)
 }
 
 async function explain(name: string, options: { json?: true } & Options): Promise<void> {

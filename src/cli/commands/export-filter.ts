@@ -1,5 +1,5 @@
 /** The filters of an export: the API's, as flags. */
-import { type Command, Option } from 'commander'
+import { Option } from 'commander'
 import { ApiError } from '../../errors.ts'
 import { readFilterTexts } from '../../http/read-filter.ts'
 import { type InvoiceFilters, invoiceStatuses, isCustomerId } from '../../invoice.ts'
@@ -10,32 +10,31 @@ import { type DayFlags, nextDay, readDays } from './reconcile-scope.ts'
 import { createTimeZone, type TimeZone } from './time-zone.ts'
 
 /** In the help's order. Every parameter is named: one that is added later is missing here, and does not compile. */
-const flags: Readonly<Record<'customer' | keyof InvoiceFilters | 'month' | 'timezone', Option>> = {
-  customer: new Option(
-    '--customer <id>',
-    'only the invoices of this customer, cus_…; give it again for more',
-  ).argParser<string[]>((value, before = []) => [...before, value]),
-  status: new Option('--status <status>', `only those of this status: ${invoiceStatuses.join(', ')}`),
-  ix_status: new Option('--ix-status <status>', 'only those whose document has this status, such as settled'),
-  month: new Option('--month <month>', 'only those issued in this month, YYYY-MM'),
-  date_from: new Option('--from <day>', 'only those issued on this day or later, YYYY-MM-DD'),
-  date_to: new Option('--to <day>', 'only those issued on this day or earlier'),
-  timezone: new Option(
-    '--timezone <name>',
-    'the time zone of these days, such as Europe/Lisbon (default: TIME_ZONE)',
-  ),
-  q: new Option('--q <text>', "only those that the API's search finds for this text"),
-}
+export const filterFlags: Readonly<Record<'customer' | keyof InvoiceFilters | 'month' | 'timezone', Option>> =
+  {
+    customer: new Option(
+      '--customer <id>',
+      'only the invoices of this customer, cus_…; give it again for more',
+    ).argParser<string[]>((value, before = []) => [...before, value]),
+    status: new Option('--status <status>', `only those of this status: ${invoiceStatuses.join(', ')}`),
+    ix_status: new Option(
+      '--ix-status <status>',
+      'only those whose document has this status, such as settled',
+    ),
+    month: new Option('--month <month>', 'only those issued in this month, YYYY-MM'),
+    date_from: new Option('--from <day>', 'only those issued on this day or later, YYYY-MM-DD'),
+    date_to: new Option('--to <day>', 'only those issued on this day or earlier'),
+    timezone: new Option(
+      '--timezone <name>',
+      'the time zone of these days, such as Europe/Lisbon (default: TIME_ZONE)',
+    ),
+    q: new Option('--q <text>', "only those that the API's search finds for this text"),
+  }
 
 /** The flags, as commander names them; the texts of all other flags as well. */
 export interface FilterOptions extends Readonly<Record<string, unknown>>, DayFlags {
   customer?: string[]
   timezone?: string
-}
-
-export function addFilterOptions(command: Command): Command {
-  for (const option of Object.values(flags)) command.addOption(option)
-  return command
 }
 
 export interface ExportScope {
@@ -64,7 +63,7 @@ export function readExportScope(options: FilterOptions, usualZone = 'UTC'): Expo
 }
 
 function readFlags(options: Readonly<Record<string, unknown>>): InvoiceFilter {
-  const { customer, month, timezone, ...parameters } = flags
+  const { customer, month, timezone, ...parameters } = filterFlags
   const texts: Partial<Record<string, string>> = {}
   for (const [name, flag] of Object.entries(parameters)) {
     const text = options[flag.attributeName()]
@@ -79,7 +78,7 @@ function readFlags(options: Readonly<Record<string, unknown>>): InvoiceFilter {
     const given = printable(texts[param] ?? '')
     throw new CliError(
       message
-        .replace(param, flags[param].long ?? '')
+        .replace(param, filterFlags[param].long ?? '')
         .replace(/\.$/, given.length > 60 ? '.' : `, not '${given}'.`),
     )
   }

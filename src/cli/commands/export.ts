@@ -1,20 +1,24 @@
-import { Command, Option } from 'commander'
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type Command, Option } from 'commander'
 import type { Write } from '../../export/columns.ts'
-import { exportInvoices } from '../../export/export-invoices.ts'
+import { createCsvWriter } from '../../export/csv.ts'
+import { type ExportFormat, exportFormats, exportInvoices } from '../../export/export-invoices.ts'
+import { exportPdfs, indexColumns } from '../../export/export-pdfs.ts'
 import { openPartFile, type PartFile } from '../../export/part-file.ts'
-import { type ExportFormat, exportFormats } from '../../export/row-writer.ts'
 import { type DocumentKind, documentKinds } from '../../invoice.ts'
 import { openOperatorStore } from '../../store/engines.ts'
 import type { OperatorStore } from '../../store/store.ts'
 import { invoiceXpressOf, invoiceXpressSettings, stripeOf, stripeSettings } from '../settings/connections.ts'
-import { addSettings, type Options, readSettings } from '../settings/read-settings.ts'
+import { type Options, readSettings, SettingsCommand } from '../settings/read-settings.ts'
+import type { Settings } from '../settings/settings.ts'
 import { CliError } from '../terminal/cli-error.ts'
-import { createOutput } from '../terminal/output.ts'
+import { writeOutput } from '../terminal/moving-line.ts'
 import { createProgress, type Progress } from '../terminal/progress.ts'
+import { printable } from '../terminal/table.ts'
 import { openPdfSources } from '../wiring/open-pdf-sources.ts'
 import { Interrupted, leave, stopAtSignal, unlessStopped } from '../wiring/signals.ts'
-import { addFilterOptions, type ExportScope, type FilterOptions, readExportScope } from './export-filter.ts'
-import { describeCounts, prepareFolder, refuseUnconnected, runPdfExport } from './export-pdfs.ts'
+import { type ExportScope, type FilterOptions, filterFlags, readExportScope } from './export-filter.ts'
 
 const used = [
   'DATABASE_URL',
@@ -33,28 +37,26 @@ interface ExportFlags extends FilterOptions {
 }
 
 export function exportCommand(): Command {
-  return addSettings(
-    addFilterOptions(
-      new Command('export').description(
-        'Write invoices to a file, or fetch their PDFs. Changes nothing in the store.',
-      ),
-    )
-      .addOption(
-        new Option('--format <format>', 'csv; csv-pt for Excel in Portuguese; ndjson; parquet')
-          .choices(exportFormats)
-          .default('csv'),
-      )
-      .option('--lines', 'one row for each line item instead of one for each invoice')
-      .option('--output <file>', 'the file to write; without it, standard output')
-      .option('--pdfs <folder>', 'fetch the PDFs into this folder instead, with an index.csv of them')
-      .addOption(
-        new Option(
-          '--kind <kind>',
-          "with --pdfs: only the certified documents' (ix), or only the payment platform's (payments)",
-        ).choices(documentKinds),
-      ),
-    used,
+  const command = new SettingsCommand('export').description(
+    'Write invoices to a file, or fetch their PDFs. Changes nothing in the store.',
   )
+  for (const flag of Object.values(filterFlags)) command.addOption(flag)
+  return command
+    .addOption(
+      new Option('--format <format>', 'csv; csv-pt for Excel in Portuguese; ndjson; parquet')
+        .choices(exportFormats)
+        .default('csv'),
+    )
+    .option('--lines', 'one row for each line item instead of one for each invoice')
+    .option('--output <file>', 'the file to write; without it, standard output')
+    .option('--pdfs <folder>', 'fetch the PDFs into this folder instead, with an index.csv of them')
+    .addOption(
+      new Option(
+        '--kind <kind>',
+        "with --pdfs: only the certified documents' (ix), or only the payment platform's (payments)",
+      ).choices(documentKinds),
+    )
+    .settings(used)
     .addHelpText(
       'after',
       `
@@ -74,11 +76,9 @@ Examples:
     .action(runExport)
 }
 
-type Settings = Pick<ReturnType<typeof readSettings<(typeof used)[number]>>, (typeof used)[number]>
-
 interface Task {
   options: ExportFlags
-  settings: Settings
+  settings: Pick<Settings, (typeof used)[number]>
   scope: ExportScope
   progress: Progress
 }
@@ -87,16 +87,12 @@ async function runExport(options: ExportFlags & Options): Promise<void> {
   refuseMixture(options)
   const settings = readSettings(options, used)
   const scope = readExportScope(options, settings.TIME_ZONE)
-  const task: Task = {
-    options,
-    settings,
-    scope,
-    progress: createProgress(options.pdfs ? 'PDFs' : 'invoices'),
-  }
+  const progress = createProgress(options.pdfs ? 'PDFs' : 'invoices')
+  const task = { options, settings, scope, progress }
   try {
     await (options.pdfs === undefined ? writeInvoices(task) : fetchPdfs(task, options.pdfs))
   } finally {
-    task.progress.end()
+    progress.end()
   }
 }
 
@@ -113,14 +109,11 @@ function refuseMixture({ format, output, pdfs, kind, lines }: ExportFlags): void
 async function writeInvoices(task: Task): Promise<void> {
   const { options, scope, progress } = task
   const { format, output, lines: perLine = false } = options
-  const { invoices, rows } = await withOutput(task, output ?? null, (store, { write, signal }) =>
+  const { invoices, rows } = await withOutput(task, output ?? null, (store, write, signal) =>
     exportInvoices(store, scope.walk, {
-      format,
-      perLine,
+      ...{ format, perLine, write, signal },
       writeMoment: scope.zone.writeMoment,
       dayOf: scope.zone.dayOf,
-      write,
-      signal,
       onProgress: done => progress.update('exported', done),
     }),
   )
@@ -130,28 +123,53 @@ async function writeInvoices(task: Task): Promise<void> {
   )
 }
 
+const indexName = 'index.csv'
+
+/** More would scroll away the summary; all of them are in the index. */
+const shownFailures = 20
+
 async function fetchPdfs(task: Task, folder: string): Promise<void> {
   const { options, settings, scope, progress } = task
-  const sources = await openPdfSources(stripeOf(settings), invoiceXpressOf(settings))
-  refuseUnconnected(options.kind, sources)
-  const index = await prepareFolder(folder).catch(error => {
+  const { kind } = options
+  const { payments, documents } = await openPdfSources(stripeOf(settings), invoiceXpressOf(settings))
+  const sources = {
+    ...(kind !== 'payments' && { ix: documents ?? refuseUnconnected('INVOICEXPRESS_API_KEY', 'ix', kind) }),
+    ...(kind !== 'ix' && { payments: payments ?? refuseUnconnected('STRIPE_API_KEY', 'payments', kind) }),
+  }
+  await mkdir(folder, { recursive: true, mode: 0o700 }).catch(error => {
     throw explain(error, folder)
   })
   const format = options.format === 'csv-pt' ? 'csv-pt' : 'csv'
-  const counts = await withOutput(task, index, (store, output) =>
-    runPdfExport(store, scope, { ...output, folder, kind: options.kind, format, sources }, progress),
+  let failures = 0
+  const { saved, kept, none, failed } = await withOutput(
+    task,
+    join(folder, indexName),
+    (store, write, signal) =>
+      exportPdfs(store.walkInvoices({ ...scope.walk, withLines: false }), {
+        ...{ folder, sources, signal },
+        index: createCsvWriter(format, { columns: indexColumns, writeMoment: scope.zone.writeMoment, write }),
+        onProgress: (pdfs, part) => progress.update('there', pdfs, part),
+        onFailure({ invoice: { number, id }, kind, detail }) {
+          if (++failures <= shownFailures)
+            progress.print(printable(`Failed: the ${kind} PDF of ${number ?? ''} ${id}: ${detail}`))
+        },
+      }),
   )
-  progress.print(`${describeCounts(counts, folder)} (${progress.pace(counts.saved)}).`)
-  if (counts.failed > 0)
+  if (failed > shownFailures) progress.print(`… and ${failed - shownFailures} more.`)
+  const counts = `${saved} saved, ${kept} there already, ${none} not issued${failed === 0 ? '' : `, ${failed} failed`}`
+  progress.print(`PDFs in ${folder}: ${counts}; ${indexName} lists them all (${progress.pace(saved)}).`)
+  if (failed > 0)
     throw new CliError(
-      `${counts.failed} ${counts.failed === 1 ? 'PDF' : 'PDFs'} failed. Run the same again: it fetches only what is missing.`,
+      `${failed} ${failed === 1 ? 'PDF' : 'PDFs'} failed. Run the same again: it fetches only what is missing.`,
     )
 }
 
-interface Output {
-  write: Write
-  /** Ends the work with its reason. */
-  signal: AbortSignal
+/** Before anything is fetched. `only` is the kind that was asked for, if only one was. */
+function refuseUnconnected(key: string, kind: DocumentKind, only: DocumentKind | undefined): never {
+  const others = kind === 'ix' ? 'payments' : 'ix'
+  throw new CliError(
+    `${key} is not set, and the ${kind} PDFs come from there. Set it${only === undefined ? `, or fetch only the others with --kind ${others}` : ''}.`,
+  )
 }
 
 /**
@@ -159,17 +177,16 @@ interface Output {
  * not end the process at once.
  */
 async function withOutput<T>(
-  { settings, progress }: Task,
+  { settings }: Task,
   path: string | null,
-  work: (store: OperatorStore, output: Output) => Promise<T>,
+  work: (store: OperatorStore, write: Write, signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
   const signal = path === null ? new AbortController().signal : stopAtSignal()
   const store = await openOperatorStore(settings.DATABASE_URL)
   let file: PartFile | null = null
   try {
     file = path === null ? null : await openPartFile(path)
-    const write = file?.write ?? createOutput(progress)
-    const result = await unlessStopped(signal, work(store, { write, signal }))
+    const result = await unlessStopped(signal, work(store, file?.write ?? writeOutput, signal))
     await file?.finish()
     await store.close()
     return result

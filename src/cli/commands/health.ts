@@ -1,5 +1,5 @@
-import { Command } from 'commander'
-import { addSettings, type Options, readSettings } from '../settings/read-settings.ts'
+import type { Command } from 'commander'
+import { type Options, readSettings, SettingsCommand } from '../settings/read-settings.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { jsonLine } from '../terminal/json-line.ts'
 
@@ -9,14 +9,13 @@ const used = ['HOST', 'PORT'] as const
 const patienceMs = 3_000
 
 export function healthCommand(): Command {
-  return addSettings(
-    new Command('health')
-      .description(
-        'Ask the service on this machine whether it is ready. Exit code 0 when it is, else 1: for health checks of containers.',
-      )
-      .option('--json', 'one JSON object'),
-    used,
-  ).action(checkHealth)
+  return new SettingsCommand('health')
+    .description(
+      'Ask the service on this machine whether it is ready. Exit code 0 when it is, else 1: for health checks of containers.',
+    )
+    .option('--json', 'one JSON object')
+    .settings(used)
+    .action(checkHealth)
 }
 
 interface Health {

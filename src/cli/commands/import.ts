@@ -3,36 +3,34 @@ import { rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { promisify } from 'node:util'
-import { Command } from 'commander'
+import type { Command } from 'commander'
 import type { Problem } from '../../import/check-record.ts'
 import { InputChanged, importInvoices, JsonArray, NotNdjson } from '../../import/import-invoices.ts'
 import { openWriteStore, prepareStore } from '../../store/engines.ts'
 import type { WriteStore } from '../../store/store.ts'
 import { useStore } from '../../store/use-store.ts'
-import { addSettings, type Options, readSettings } from '../settings/read-settings.ts'
+import { type Options, readSettings, SettingsCommand } from '../settings/read-settings.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { jsonLine } from '../terminal/json-line.ts'
-import { printResult } from '../terminal/moving-line.ts'
-import { createProgress, type Progress, printWaiting } from '../terminal/progress.ts'
+import { printResult, printWaiting } from '../terminal/moving-line.ts'
+import { createProgress } from '../terminal/progress.ts'
 import { printable } from '../terminal/table.ts'
 import { createTemporaryFolder } from './temporary-folder.ts'
 
 const used = ['DATABASE_URL'] as const
 
 export function importCommand(): Command {
-  return addSettings(
-    new Command('import')
-      .description(
-        'Load invoices from NDJSON: one invoice a line. Importing the same file again changes nothing.',
-      )
-      .argument('<file>', 'the file, or - for standard input')
-      .option(
-        '--skip-invalid',
-        'import the valid lines of a file that has invalid ones; without it, all or nothing',
-      )
-      .option('--json', 'one JSON object: how many were imported, changed, unchanged and invalid'),
-    used,
-  )
+  return new SettingsCommand('import')
+    .description(
+      'Load invoices from NDJSON: one invoice a line. Importing the same file again changes nothing.',
+    )
+    .argument('<file>', 'the file, or - for standard input')
+    .option(
+      '--skip-invalid',
+      'import the valid lines of a file that has invalid ones; without it, all or nothing',
+    )
+    .option('--json', 'one JSON object: how many were imported, changed, unchanged and invalid')
+    .settings(used)
     .addHelpText(
       'after',
       `
@@ -58,10 +56,9 @@ async function runImport(file: string, options: ImportOptions): Promise<void> {
   const { DATABASE_URL: url } = readSettings(options, used)
   const input = await openInput(file)
   try {
-    const progress = createProgress('invoices')
-    const wait = { onWait: (path: string) => printWaiting(path, progress) }
-    await prepareStore(url, wait)
-    await useStore(openWriteStore(url, wait), store => importFrom(input, store, options, progress))
+    await prepareStore(url, { onWait: printWaiting })
+    const opening = openWriteStore(url, { onWait: printWaiting })
+    await useStore(opening, store => importFrom(input, store, options))
   } catch (error) {
     if (error instanceof InputChanged)
       throw new CliError(`Nothing was imported: ${file} changed while it was read.`)
@@ -81,12 +78,8 @@ async function runImport(file: string, options: ImportOptions): Promise<void> {
   }
 }
 
-async function importFrom(
-  input: Input,
-  store: WriteStore,
-  options: ImportOptions,
-  progress: Progress,
-): Promise<void> {
+async function importFrom(input: Input, store: WriteStore, options: ImportOptions): Promise<void> {
+  const progress = createProgress('invoices')
   let refusals = 0
   try {
     const { valid, refused, changed, committed } = await importInvoices(input.read, store, {

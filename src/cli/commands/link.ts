@@ -1,28 +1,26 @@
 import { readFile } from 'node:fs/promises'
-import { Command } from 'commander'
+import type { Command } from 'commander'
 import { maxLinkSeconds } from '../../access/link-form.ts'
 import { createLink, type LinkKey, readLinkKey } from '../../customer-link/create-link.ts'
 import { isCustomerId, isInvoiceId } from '../../invoice.ts'
 import { InvalidSetting, parseDurationMs } from '../settings/parsers.ts'
-import { addSettings, type Options, readSettings } from '../settings/read-settings.ts'
+import { type Options, readSettings, SettingsCommand } from '../settings/read-settings.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { printable } from '../terminal/table.ts'
 
 const used = ['PUBLIC_URL', 'LINK_KEY'] as const
 
 export function linkCommand(): Command {
-  return addSettings(
-    new Command('link')
-      .description(
-        'Make a link that shows a customer their invoices, and print it, alone, on standard output. Anybody who has the link may read them until it expires.',
-      )
-      .requiredOption('--customer <id>', 'the customer whose invoices it shows, cus_…')
-      .option('--invoice <id>', 'show this one of them and no other, in_…')
-      .option('--ttl <time>', 'lifetime: a number and s, m or h, at most 24h', '1h')
-      .option('--key <file>', 'a file with the private key that "fatura key add" printed; default: LINK_KEY')
-      .action(printLink),
-    used,
-  )
+  return new SettingsCommand('link')
+    .description(
+      'Make a link that shows a customer their invoices, and print it, alone, on standard output. Anybody who has the link may read them until it expires.',
+    )
+    .requiredOption('--customer <id>', 'the customer whose invoices it shows, cus_…')
+    .option('--invoice <id>', 'show this one of them and no other, in_…')
+    .option('--ttl <time>', 'lifetime: a number and s, m or h, at most 24h', '1h')
+    .option('--key <file>', 'a file with the private key that "fatura key add" printed; default: LINK_KEY')
+    .action(printLink)
+    .settings(used)
 }
 
 interface LinkFlags extends Options {

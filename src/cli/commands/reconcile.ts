@@ -1,4 +1,4 @@
-import { Command, Option } from 'commander'
+import { type Command, Option } from 'commander'
 import { readBatches, readChecked, readUnlinked } from '../../checks/read-pairs.ts'
 import {
   type Difference,
@@ -12,9 +12,9 @@ import { openOperatorStore } from '../../store/engines.ts'
 import { type OperatorStore, StoreError, type Stream } from '../../store/store.ts'
 import { documentStreams } from '../../stream-names.ts'
 import { invoiceXpressOf, invoiceXpressSettings, linkRulesOf, linkSettings } from '../settings/connections.ts'
-import { addSettings, type Options, readSettings } from '../settings/read-settings.ts'
+import { type Options, readSettings, SettingsCommand } from '../settings/read-settings.ts'
 import { CliError } from '../terminal/cli-error.ts'
-import { createOutput } from '../terminal/output.ts'
+import { writeOutput } from '../terminal/moving-line.ts'
 import { createProgress, type Progress } from '../terminal/progress.ts'
 import { formatParagraph } from '../terminal/table.ts'
 import { knownSources } from './known-sources.ts'
@@ -31,33 +31,31 @@ const saftTimeZone = 'Europe/Lisbon'
 const unlinkedKinds: readonly DifferenceKind[] = ['document_of_unknown_invoice', 'document_without_invoice']
 
 export function reconcileCommand(): Command {
-  return addSettings(
-    new Command('reconcile')
-      .description(
-        "List where the payment platform's side of an invoice and its document differ, or both and a SAF-T file. Changes nothing.",
+  return new SettingsCommand('reconcile')
+    .description(
+      "List where the payment platform's side of an invoice and its document differ, or both and a SAF-T file. Changes nothing.",
+    )
+    .option('--customer <id>', 'only the invoices of this customer, cus_…')
+    .option('--month <month>', 'only those issued in this month, YYYY-MM')
+    .option('--from <day>', 'only those issued on this day or later, YYYY-MM-DD')
+    .option('--to <day>', 'only those issued on this day or earlier')
+    .option('--timezone <name>', 'the time zone of these days, such as Europe/Lisbon (default: TIME_ZONE)')
+    .option('--unlinked', 'also list documents in force that no invoice is tied to')
+    .option(
+      '--saft <file>',
+      'compare with this SAF-T (PT) file, XML or ZIP; a month, YYYY-MM, is fetched from InvoiceXpress',
+    )
+    .option('--company <tax id>', 'refuse a SAF-T file of another company')
+    .addOption(
+      new Option(
+        '--format <format>',
+        'table for people; csv; csv-pt for Excel in Portuguese; json is one object a line',
       )
-      .option('--customer <id>', 'only the invoices of this customer, cus_…')
-      .option('--month <month>', 'only those issued in this month, YYYY-MM')
-      .option('--from <day>', 'only those issued on this day or later, YYYY-MM-DD')
-      .option('--to <day>', 'only those issued on this day or earlier')
-      .option('--timezone <name>', 'the time zone of these days, such as Europe/Lisbon (default: TIME_ZONE)')
-      .option('--unlinked', 'also list documents in force that no invoice is tied to')
-      .option(
-        '--saft <file>',
-        'compare with this SAF-T (PT) file, XML or ZIP; a month, YYYY-MM, is fetched from InvoiceXpress',
-      )
-      .option('--company <tax id>', 'refuse a SAF-T file of another company')
-      .addOption(
-        new Option(
-          '--format <format>',
-          'table for people; csv; csv-pt for Excel in Portuguese; json is one object a line',
-        )
-          .choices(formats)
-          .default('table'),
-      )
-      .option('--json', 'the same as --format json'),
-    [...used, ...usedToFetch],
-  )
+        .choices(formats)
+        .default('table'),
+    )
+    .option('--json', 'the same as --format json')
+    .settings([...used, ...usedToFetch])
     .addHelpText(
       'after',
       `
@@ -95,7 +93,7 @@ async function reconcile(options: Flags): Promise<void> {
     try {
       await refuseUnread(store, scope, progress)
       const format = options.json === true ? 'json' : options.format
-      const writer = createWriter(format, scope.zone, createOutput(progress))
+      const writer = createWriter(format, scope.zone, writeOutput)
       const counts = new Map<string, number>()
       const tally = { checked: 0, unlinked: 0 }
       const task = { store, scope, rules, progress, tally }

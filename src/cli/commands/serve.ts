@@ -1,8 +1,8 @@
 import cluster from 'node:cluster'
-import { Command } from 'commander'
+import type { Command } from 'commander'
 import { migrateStore } from '../../store/engines.ts'
 import { adminOf, apiOf } from '../settings/connections.ts'
-import { addSettings, type Options, readSettings } from '../settings/read-settings.ts'
+import { type Options, readSettings, SettingsCommand } from '../settings/read-settings.ts'
 import { settingsOf } from '../settings/settings.ts'
 import { createLog } from '../terminal/log.ts'
 import { withAdminPort } from '../wiring/admin-channel.ts'
@@ -12,10 +12,9 @@ import { runWorkers, serveAsWorker } from '../wiring/workers.ts'
 const used = settingsOf('serve')
 
 export function serveCommand(): Command {
-  return addSettings(
-    new Command('serve').description('Serve the API. It reads the store and never writes to it.'),
-    used,
-  )
+  return new SettingsCommand('serve')
+    .description('Serve the API. It reads the store and never writes to it.')
+    .settings(used)
     .option('--migrate', 'first create the store, or bring its schema up to date')
     .action(serve)
 }

@@ -1,5 +1,5 @@
 import { styleText } from 'node:util'
-import { Command } from 'commander'
+import type { Command } from 'commander'
 import { formatSpan } from '../../checks/check-clock.ts'
 import { formatDrift } from '../../checks/check-drift.ts'
 import { type DriftEstimates, readDrift } from '../../metrics/drift-estimate.ts'
@@ -10,21 +10,20 @@ import { useStore } from '../../store/use-store.ts'
 import { advice, formatHeld } from '../../sync/deletion-guard.ts'
 import { formatCursor } from '../../sync/ranges.ts'
 import { formatRefused, type Refused, readState, type SyncState } from '../../sync/read-state.ts'
-import { addSettings, type Options, readSettings } from '../settings/read-settings.ts'
+import { type Options, readSettings, SettingsCommand } from '../settings/read-settings.ts'
 import { jsonLine } from '../terminal/json-line.ts'
 import { formatParagraph, formatTable, printable, type TableOptions } from '../terminal/table.ts'
 
 const used = ['DATABASE_URL'] as const
 
 export function statusCommand(): Command {
-  return addSettings(
-    new Command('status')
-      .description(
-        'Show the progress of each stream, the accounts, the process that synchronizes, and the records that do not fit.',
-      )
-      .option('--json', 'one JSON object a line'),
-    used,
-  ).action(showStatus)
+  return new SettingsCommand('status')
+    .description(
+      'Show the progress of each stream, the accounts, the process that synchronizes, and the records that do not fit.',
+    )
+    .option('--json', 'one JSON object a line')
+    .settings(used)
+    .action(showStatus)
 }
 
 async function showStatus(options: { json?: true } & Options): Promise<void> {

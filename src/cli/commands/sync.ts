@@ -1,8 +1,8 @@
-import { Command } from 'commander'
+import type { Command } from 'commander'
 import { SourceError } from '../../sources.ts'
 import { prepareStore } from '../../store/engines.ts'
 import { adminOf, syncOf } from '../settings/connections.ts'
-import { addSettings, type Options, readSettings } from '../settings/read-settings.ts'
+import { type Options, readSettings, SettingsCommand } from '../settings/read-settings.ts'
 import { settingsOf } from '../settings/settings.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { createLog, logWaiting } from '../terminal/log.ts'
@@ -18,12 +18,11 @@ export const webhooksFlag = [
 ] as const
 
 export function syncCommand(): Command {
-  return addSettings(
-    new Command('sync').description(
+  return new SettingsCommand('sync')
+    .description(
       'Bring invoices from Stripe and their documents from InvoiceXpress into the store, and keep them up to date.',
-    ),
-    used,
-  )
+    )
+    .settings(used)
     .option('--once', 'stop when everything is synchronized; without it, continue until a signal')
     .option('--full', 'first list the whole account again: finds changes that no event reported')
     .option(...webhooksFlag)

@@ -1,14 +1,14 @@
-import { Command } from 'commander'
+import type { Command } from 'commander'
 import { createToken, isToken, readTokenId } from '../../access/token.ts'
 import { isCustomerId } from '../../invoice.ts'
 import type { StoredToken } from '../../store/store.ts'
-import type { Options } from '../settings/read-settings.ts'
+import { type Options, SettingsCommand } from '../settings/read-settings.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { jsonLine } from '../terminal/json-line.ts'
 import { checkName, credentialCommand, describeScope, saveCredential } from './credentials.ts'
 
 export function tokenCommand(): Command {
-  const create = new Command('create')
+  const create = new SettingsCommand('create')
     .description(
       'Make a token and print it, alone, on standard output. It is shown once: only a hash is kept.',
     )

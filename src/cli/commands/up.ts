@@ -1,7 +1,7 @@
-import { Command } from 'commander'
+import type { Command } from 'commander'
 import { migrateStore } from '../../store/engines.ts'
 import { adminOf, apiOf, syncOf } from '../settings/connections.ts'
-import { addSettings, type Options, readSettings } from '../settings/read-settings.ts'
+import { type Options, readSettings, SettingsCommand } from '../settings/read-settings.ts'
 import { settingsOf } from '../settings/settings.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { createLog, logWaiting } from '../terminal/log.ts'
@@ -13,12 +13,9 @@ import { webhooksFlag } from './sync.ts'
 const used = settingsOf('up')
 
 export function upCommand(): Command {
-  return addSettings(
-    new Command('up').description(
-      'Serve and synchronize in one process, for one machine. Creates or migrates the store.',
-    ),
-    used,
-  )
+  return new SettingsCommand('up')
+    .description('Serve and synchronize in one process, for one machine. Creates or migrates the store.')
+    .settings(used)
     .option(...webhooksFlag)
     .action(up)
 }

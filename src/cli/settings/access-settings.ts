@@ -1,29 +1,31 @@
 /** The settings of browsers, of the admin port and of customer links: a part of the table in settings.ts. */
+import { BlockList, isIP } from 'node:net'
+import { type LinkKey, readLinkKey } from '../../customer-link/create-link.ts'
 import {
-  parseLinkKey,
+  optional,
+  parseList,
   parseMatch,
-  parseNetworks,
   parseOrigins,
   parsePort,
   parseSwitch,
+  readWhole,
+  refuse,
   unless,
 } from './parsers.ts'
 
 export const accessSettings = {
-  CORS_ORIGINS: {
-    default: 'none',
+  CORS_ORIGINS: optional({
     flag: '--cors-origins <origins>',
     meaning:
       'Origins (scheme, host and port) whose pages may [call the API](access.md#calls-from-a-browser), separated by commas, like `https://app.example.com`.',
-    parse: unless('none', parseOrigins),
-  },
-  TRUSTED_PROXIES: {
-    default: 'none',
+    parse: parseOrigins,
+  }),
+  TRUSTED_PROXIES: optional({
     flag: '--trusted-proxies <addresses>',
     meaning:
       'Addresses or networks (CIDR) of [proxies](access.md#behind-a-proxy) in front of the service, separated by commas, like `127.0.0.1,10.0.0.0/8`. The client that they name counts for limits and in the log.',
-    parse: unless('none', parseNetworks),
-  },
+    parse: parseNetworks,
+  }),
   ADMIN_PORT: {
     default: 'off',
     flag: '--admin-port <port>',
@@ -39,23 +41,18 @@ export const accessSettings = {
     meaning: 'Address that the admin port listens on. Clients must not reach it.',
     parse: (text: string) => text,
   },
-  ADMIN_TOKEN: {
-    default: 'none',
+  ADMIN_TOKEN: optional({
     commands: ['serve', 'up', 'sync'],
     meaning: 'Token of the admin port: 20 to 200 visible ASCII characters, without spaces.',
     isSecret: true,
-    parse: unless(
-      'none',
-      parseMatch(/^[!-~]{20,200}$/, 'must be 20 to 200 visible ASCII characters, without spaces'),
-    ),
-  },
-  LINK_KEY: {
-    default: 'none',
+    parse: parseMatch(/^[!-~]{20,200}$/, 'must be 20 to 200 visible ASCII characters, without spaces'),
+  }),
+  LINK_KEY: optional({
     meaning:
       'Private key (JWK) that `fatura key add` printed. `fatura link` and the [admin port](admin.md) sign [customer links](access.md#customer-links) with it.',
     isSecret: true,
-    parse: unless('none', parseLinkKey),
-  },
+    parse: parseLinkKey,
+  }),
   MCP: {
     default: 'off',
     flag: '--mcp <on|off>',
@@ -64,3 +61,29 @@ export const accessSettings = {
     parse: parseSwitch,
   },
 } as const
+
+function parseLinkKey(text: string): LinkKey {
+  try {
+    return readLinkKey(text)
+  } catch {
+    return refuse('must be the private key that "fatura key add" printed: JSON with kty, crv, kid, x and d')
+  }
+}
+
+export function parseNetworks(text: string): BlockList {
+  const networks = new BlockList()
+  const add = (item: string) => {
+    const [address = '', length = null, ...rest] = item.split('/')
+    const version = isIP(address)
+    const most = version === 4 ? 32 : 128
+    const bits = length === null ? most : readWhole(length, 0, most)
+    if (version === 0 || bits === undefined || rest.length > 0) return false
+    networks.addSubnet(address, bits, version === 4 ? 'ipv4' : 'ipv6')
+    return true
+  }
+  parseList(
+    add,
+    'must be addresses or networks like 127.0.0.1 or 10.0.0.0/8, separated by commas, or none',
+  )(text)
+  return networks
+}

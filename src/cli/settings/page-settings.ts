@@ -1,13 +1,9 @@
 /** The settings of the page: a part of the table in settings.ts. */
-import {
-  parseAccent,
-  parseLogo,
-  parseMatch,
-  parseOrigins,
-  parseSwitch,
-  parseTimeZone,
-  unless,
-} from './parsers.ts'
+import { readFileSync } from 'node:fs'
+import { extname } from 'node:path'
+import { dayIn } from '../../calendar.ts'
+import type { Logo } from '../../http/web-files.ts'
+import { optional, parseMatch, parseOrigins, parseSwitch, refuse } from './parsers.ts'
 
 export const pageSettings = {
   WEB: {
@@ -24,45 +20,88 @@ export const pageSettings = {
       "Whether customers are led to [Stripe's page](api.md#payment-page) to pay an open invoice: `on` or `off`.",
     parse: parseSwitch,
   },
-  PAGE_NAME: {
-    default: 'none',
+  PAGE_NAME: optional({
     meaning: "The company's name on the [billing page](page.md#your-name-on-it) and in its title.",
-    parse: unless('none', parseMatch(/^[^\p{Cc}]{1,100}$/u, 'must have 1 to 100 characters')),
-  },
-  PAGE_LOGO: {
-    default: 'none',
+    parse: parseMatch(/^[^\p{Cc}]{1,100}$/u, 'must have 1 to 100 characters'),
+  }),
+  PAGE_LOGO: optional({
     meaning:
       'Path of an image for the billing page and its icon: `.svg`, `.png`, `.jpg` or `.webp`, up to 256 KB.',
-    parse: unless('none', parseLogo),
-  },
-  PAGE_ACCENT: {
-    default: 'none',
+    parse: parseLogo,
+  }),
+  PAGE_ACCENT: optional({
     meaning:
       'Colour of buttons and links on the billing page, like `#0a6650`; its contrast with the light background must be at least 4.5.',
-    parse: unless('none', parseAccent),
-  },
-  PAGE_SUPPORT: {
-    default: 'none',
+    parse: parseAccent,
+  }),
+  PAGE_SUPPORT: optional({
     meaning: 'Contact at the end of the billing page: a mail address, or an `https` address.',
-    parse: unless(
-      'none',
-      parseMatch(
-        /^(?:[^\s@/:]+@[^\s@/:]+|https:\/\/[^\s"<>]+)$/,
-        'must be a mail address, or an address that begins with https://',
-      ),
+    parse: parseMatch(
+      /^(?:[^\s@/:]+@[^\s@/:]+|https:\/\/[^\s"<>]+)$/,
+      'must be a mail address, or an address that begins with https://',
     ),
-  },
+  }),
   TIME_ZONE: {
     default: 'UTC',
     meaning:
       "Time zone of the days in the page's CSV files, and default `--timezone` of `export` and `reconcile`, such as `Europe/Lisbon`. The API's days are always UTC.",
     parse: parseTimeZone,
   },
-  EMBED_ORIGINS: {
-    default: 'none',
+  EMBED_ORIGINS: optional({
     flag: '--embed-origins <origins>',
     meaning:
       'Origins (scheme, host and port) whose pages may show the [billing page](page.md#in-a-frame) in a frame, separated by commas, like `https://app.example.com`.',
-    parse: unless('none', parseOrigins),
-  },
+    parse: parseOrigins,
+  }),
 } as const
+
+function parseTimeZone(text: string): string {
+  try {
+    dayIn(text)
+    return text
+  } catch {
+    return refuse('must be the name of a time zone, such as Europe/Lisbon or UTC')
+  }
+}
+
+const imageTypes: Record<string, string> = {
+  '.svg': 'image/svg+xml',
+  '.png': 'image/png',
+  '.jpg': 'image/jpeg',
+  '.jpeg': 'image/jpeg',
+  '.webp': 'image/webp',
+}
+const largestLogoBytes = 256 * 1024
+
+function parseLogo(path: string): Logo {
+  const type = imageTypes[extname(path).toLowerCase()] ?? refuse('must be a file .svg, .png, .jpg or .webp')
+  let content: Buffer
+  try {
+    content = readFileSync(path)
+  } catch {
+    return refuse('must be the path of a file that this user may read')
+  }
+  return content.length <= largestLogoBytes ? { type, content } : refuse('must be a file of at most 256 KB')
+}
+
+/** The light ground of the page, which is darker than its cards. */
+const ground = '#f4f6f4'
+const leastContrast = 4.5
+
+/** WCAG 2.2, 1.4.3. */
+function parseAccent(text: string): string {
+  if (!/^#[\da-f]{6}$/i.test(text)) return refuse('must be a colour like #0a6650')
+  const contrast = (luminanceOf(ground) + 0.05) / (luminanceOf(text) + 0.05)
+  if (contrast >= leastContrast) return text
+  return refuse(
+    `must be a darker colour: its contrast with the background is ${contrast.toFixed(1)}, and at least ${leastContrast} is readable`,
+  )
+}
+
+function luminanceOf(colour: string): number {
+  const [red = 0, green = 0, blue = 0] = [1, 3, 5].map(start => {
+    const share = Number.parseInt(colour.slice(start, start + 2), 16) / 255
+    return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4
+  })
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+}

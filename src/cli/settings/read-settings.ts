@@ -1,10 +1,10 @@
 /** The settings of a command: its flags and help, and their values. A flag wins over the environment, which wins over the default. */
-import { type Command, Help } from 'commander'
+import { Command, Help } from 'commander'
 import { CliError } from '../terminal/cli-error.ts'
 import { printable } from '../terminal/table.ts'
 import { loadEnvFile, readVariable } from './environment.ts'
 import { InvalidSetting } from './parsers.ts'
-import { type Setting, type SettingDefinition, type Settings, settingNames, settings } from './settings.ts'
+import { type Setting, type SettingDefinition, type Settings, settings } from './settings.ts'
 
 /** The flags of a command, as commander names them. */
 export type Options = Readonly<Record<string, unknown>>
@@ -22,24 +22,6 @@ export function readSettings<K extends Setting>(
 /** Whether a flag or the environment has a value. An empty one counts as none. */
 export function isSet(name: Setting, options: Options): boolean {
   return Boolean(readText(name, options))
-}
-
-/** Each setting that is set, and the message of a start about it; null when it is well-formed. */
-export function checkSettings(options: Options): { setting: Setting; problem: string | null }[] {
-  loadEnvFile()
-  return settingNames
-    .filter(setting => isSet(setting, options))
-    .map(setting => ({ setting, problem: findProblem(setting, options) }))
-}
-
-function findProblem(name: Setting, options: Options): string | null {
-  try {
-    readSetting(name, options)
-    return null
-  } catch (error) {
-    if (error instanceof CliError) return error.message
-    throw error
-  }
 }
 
 function readSetting(name: Setting, options: Options): unknown {
@@ -62,22 +44,21 @@ function readText(name: Setting, options: Options): string | undefined {
 
 const helpWidth = 78
 
-/** Adds flags, and to the help the settings without one. */
-export function addSettings(command: Command, names: readonly Setting[]): Command {
-  const definitions = names.map((name): [Setting, SettingDefinition] => [name, settings[name]])
-  for (const [name, { meaning, flag, default: value }] of definitions)
-    if (flag !== undefined) command.option(flag, `${plain(meaning)} (env: ${name}, default: ${value})`)
-  const environmentOnly = definitions.filter(([, { flag }]) => flag === undefined)
-  if (environmentOnly.length === 0) return command
-  // Written when somebody asks for help: to wrap it takes longer than all else of a command line.
-  return command.addHelpText('after', () =>
-    environmentOnly
-      .map(
+export class SettingsCommand extends Command {
+  /** Adds flags, and to the help the settings without one. */
+  settings(names: readonly Setting[]): this {
+    const definitions = names.map((name): [Setting, SettingDefinition] => [name, settings[name]])
+    for (const [name, { meaning, flag, default: value }] of definitions)
+      if (flag !== undefined) this.option(flag, `${plain(meaning)} (env: ${name}, default: ${value})`)
+    const environmentOnly = definitions.filter(([, { flag }]) => flag === undefined)
+    // Written when somebody asks for help: to wrap it takes longer than all else of a command line.
+    const describe = () =>
+      environmentOnly.map(
         ([name, { meaning, default: value }]) =>
           `\n${name} (environment only, default: ${value}):\n${indent(plain(meaning))}`,
       )
-      .join('\n'),
-  )
+    return environmentOnly.length === 0 ? this : this.addHelpText('after', () => describe().join('\n'))
+  }
 }
 
 /** Markdown without its marks, nor its hints at other pages. */

@@ -2,22 +2,23 @@
  * Every setting, once. From this table follow the flags and `--help`, the rows of docs/configuration.md (`npm run settings`),
  * the checks of `fatura doctor`, and the type of each value, which its `parse` returns.
  */
+import { availableParallelism } from 'node:os'
 import { findAddressProblem, splitAddresses } from '../../store/engines.ts'
 import { accessSettings } from './access-settings.ts'
 import { pageSettings } from './page-settings.ts'
 import {
+  optional,
   parseClaimText,
-  parseDays,
   parseDurationMs,
   parseKeySetUrl,
   parseMatch,
-  parseOneOf,
   parsePort,
   parseRateLimit,
   parseSecondsMs,
   parseSecureUrl,
   parseSwitch,
-  parseWorkers,
+  parseWhole,
+  readWhole,
   refuse,
   unless,
 } from './parsers.ts'
@@ -53,6 +54,11 @@ function parseAddresses(text: string): string {
   return addresses.join(',')
 }
 
+function parseWorkers(text: string): number {
+  if (text === 'auto') return availableParallelism()
+  return readWhole(text, 1, 256) ?? refuse('must be a whole number from 1 to 256, or auto')
+}
+
 const usualReadUrl = 'as DATABASE_URL'
 
 export const settings = {
@@ -86,46 +92,40 @@ export const settings = {
     meaning: 'Port to listen on, 0 to 65535; 0 takes a free one.',
     parse: parsePort,
   },
-  PUBLIC_URL: {
-    default: 'none',
+  PUBLIC_URL: optional({
     flag: '--public-url <url>',
     meaning:
       'Address at which clients reach the API, like `https://billing.example.com`. [Customer links](access.md#customer-links) need it.',
-    parse: unless('none', parseSecureUrl('https://billing.example.com')),
-  },
-  AUTH_JWKS_URL: {
-    default: 'none',
+    parse: parseSecureUrl('https://billing.example.com'),
+  }),
+  AUTH_JWKS_URL: optional({
     meaning:
       'Address of the keys (JWKS) of the [identity provider](access.md#jwts-of-an-identity-provider). Set it together with `AUTH_ISSUER` and `AUTH_AUDIENCE`.',
     isSecret: true,
-    parse: unless('none', parseKeySetUrl),
-  },
-  AUTH_ISSUER: {
-    default: 'none',
+    parse: parseKeySetUrl,
+  }),
+  AUTH_ISSUER: optional({
     meaning: 'The exact claim `iss` of its tokens.',
-    parse: unless('none', parseClaimText),
-  },
-  AUTH_AUDIENCE: {
-    default: 'none',
+    parse: parseClaimText,
+  }),
+  AUTH_AUDIENCE: optional({
     meaning: 'The exact value that the claim `aud` of its tokens is or contains.',
-    parse: unless('none', parseClaimText),
-  },
+    parse: parseClaimText,
+  }),
   AUTH_CUSTOMER_CLAIM: {
     default: 'customer_id',
     meaning: 'The claim with the customers that a token may read: an ID, or a list of IDs.',
     parse: parseClaimText,
   },
-  AUTH_SCOPE: {
-    default: 'none',
+  AUTH_SCOPE: optional({
     meaning: 'A scope that each of its tokens must have, in the claim `scope` or `scp`.',
-    parse: unless('none', parseMatch(/^[!#-[\]-~]{1,200}$/, 'must be one scope, without spaces or quotes')),
-  },
-  AUTH_TYP: {
-    default: 'none',
+    parse: parseMatch(/^[!#-[\]-~]{1,200}$/, 'must be one scope, without spaces or quotes'),
+  }),
+  AUTH_TYP: optional({
     meaning:
       'The header `typ` that its tokens must have, such as `at+jwt`. Without it, `JWT`, `at+jwt` and none are accepted.',
-    parse: unless('none', parseMatch(/^[\w!#$&^.+/-]{1,100}$/, 'must be a type, such as at+jwt')),
-  },
+    parse: parseMatch(/^[\w!#$&^.+/-]{1,100}$/, 'must be a type, such as at+jwt'),
+  }),
   READY_MAX_LAG: {
     default: 'off',
     flag: '--ready-max-lag <duration>',
@@ -147,7 +147,7 @@ export const settings = {
     flag: '--changes-kept-days <days>',
     commands: ['up', 'sync'],
     meaning: 'Number of days for which [changes](api.md#changes) are kept, 1 to 3650. Older cursors expire.',
-    parse: parseDays,
+    parse: parseWhole(1, 3_650),
   },
   ENDPOINTS_PRIVATE: {
     default: 'off',
@@ -163,7 +163,7 @@ export const settings = {
     commands: ['serve', 'up', 'sync'],
     meaning:
       'Lowest level that is logged: `debug`, `info` (a line for each request), `warn`, `error` or `silent`.',
-    parse: parseOneOf(['debug', 'info', 'warn', 'error', 'silent']),
+    parse: parseMatch(/^(debug|info|warn|error|silent)$/, 'must be one of debug, info, warn, error, silent'),
   },
   SHUTDOWN_DELAY: {
     default: '5s',

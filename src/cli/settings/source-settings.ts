@@ -1,38 +1,25 @@
 /** The settings of Stripe, of InvoiceXpress and of the link between invoices and documents: a part of the table in settings.ts. */
+import { isCalendarDay } from '../../calendar.ts'
 import { isOrigin } from '../../pdf/allowed-origins.ts'
-import {
-  parseApiBase,
-  parseDay,
-  parseDurationMs,
-  parseList,
-  parseMatch,
-  parseMetadataKeys,
-  parseReference,
-  parseSwitch,
-  unless,
-} from './parsers.ts'
+import { type MetadataKeys, usualKeys } from '../../stripe/map-claim.ts'
+import { optional, parseDurationMs, parseList, parseMatch, parseSwitch, refuse, unless } from './parsers.ts'
 
 const usualPdfOrigins = 'https://*.invoicexpress.com'
 
 export const sourceSettings = {
-  STRIPE_API_KEY: {
-    default: 'none',
+  STRIPE_API_KEY: optional({
     commands: ['serve', 'up', 'sync'],
     meaning:
       'A Stripe key, `rk_…` or `sk_…`. `sync` and `up` read invoices with it; `serve` and `up` fetch PDFs, and lines that are not stored. A [restricted key](sync.md#set-it-up) is enough.',
     isSecret: true,
-    parse: unless('none', parseMatch(/^[sr]k_\w+$/, 'must be a key that begins with sk_ or rk_')),
-  },
-  STRIPE_WEBHOOK_SECRET: {
-    default: 'none',
+    parse: parseMatch(/^[sr]k_\w+$/, 'must be a key that begins with sk_ or rk_'),
+  }),
+  STRIPE_WEBHOOK_SECRET: optional({
     commands: ['up', 'sync'],
     meaning: "Secret of Stripe's webhooks, `whsec_…`. Required with `--webhooks`.",
     isSecret: true,
-    parse: unless(
-      'none',
-      parseMatch(/^whsec_/, 'must be the secret that Stripe shows, which begins with whsec_'),
-    ),
-  },
+    parse: parseMatch(/^whsec_/, 'must be the secret that Stripe shows, which begins with whsec_'),
+  }),
   STRIPE_API_BASE: {
     default: 'https://api.stripe.com',
     commands: ['serve', 'up', 'sync'],
@@ -41,34 +28,26 @@ export const sourceSettings = {
     isSecret: true,
     parse: parseApiBase('https://api.stripe.com', 'stripe.com'),
   },
-  INVOICEXPRESS_ACCOUNT: {
-    default: 'none',
+  INVOICEXPRESS_ACCOUNT: optional({
     commands: ['serve', 'up', 'sync'],
     meaning:
       'Name of the InvoiceXpress account: the part before `.app.invoicexpress.com` in its address. Required with `INVOICEXPRESS_API_KEY`, unless `INVOICEXPRESS_API_BASE` is set.',
     isSecret: true,
-    parse: unless(
-      'none',
-      parseMatch(
-        /^[a-z0-9-]+$/,
-        'must be the name alone, the part before .app.invoicexpress.com: lower-case letters, digits and hyphens',
-      ),
+    parse: parseMatch(
+      /^[a-z0-9-]+$/,
+      'must be the name alone, the part before .app.invoicexpress.com: lower-case letters, digits and hyphens',
     ),
-  },
-  INVOICEXPRESS_API_KEY: {
-    default: 'none',
+  }),
+  INVOICEXPRESS_API_KEY: optional({
     commands: ['serve', 'up', 'sync'],
     meaning:
       'Key of the InvoiceXpress account. `sync` and `up` read documents with it; `serve` and `up` fetch their PDFs.',
     isSecret: true,
-    parse: unless(
-      'none',
-      parseMatch(
-        /^[\w-]+$/,
-        'must be a key as InvoiceXpress shows it: letters, digits, hyphens and underscores',
-      ),
+    parse: parseMatch(
+      /^[\w-]+$/,
+      'must be a key as InvoiceXpress shows it: letters, digits, hyphens and underscores',
     ),
-  },
+  }),
   INVOICEXPRESS_API_BASE: {
     default: 'https://{account}.app.invoicexpress.com',
     commands: ['serve', 'up', 'sync'],
@@ -106,12 +85,11 @@ export const sourceSettings = {
     meaning: 'Whether invoices with a total of zero need no document: `on` or `off`.',
     parse: parseSwitch,
   },
-  LINK_IGNORE_BEFORE: {
-    default: 'none',
+  LINK_IGNORE_BEFORE: optional({
     commands: ['serve', 'up', 'sync'],
     meaning: 'Invoices issued before this day, YYYY-MM-DD in UTC, need no document.',
-    parse: unless('none', parseDay),
-  },
+    parse: parseDay,
+  }),
   LINK_CREATING_TIMEOUT: {
     default: '1h',
     commands: ['serve', 'up', 'sync'],
@@ -120,3 +98,42 @@ export const sourceSettings = {
     parse: parseDurationMs,
   },
 } as const
+
+function parseDay(text: string): string {
+  return isCalendarDay(text) ? text : refuse('must be a calendar day, written YYYY-MM-DD, or none')
+}
+
+function parseReference(text: string): string {
+  const isRight = text.split('{id}').length === 2 && !/\p{Cc}/u.test(text)
+  return isRight ? text : refuse('must contain {id} once, like {id} or Stripe {id}')
+}
+
+/** The address of an API, in which `{account}` may stand for the name of an account. */
+function parseApiBase(example: string, domain: string): (text: string) => string {
+  return text => {
+    const url = URL.parse(text.replace('{account}', 'name'))
+    if (url === null || !/^https?:$/.test(url.protocol) || url.href !== `${url.origin}/`)
+      return refuse(`must be an address like ${example}, without a path`)
+    if (url.protocol === 'http:' && url.hostname.endsWith(`.${domain}`))
+      return refuse('must begin with https, so that nobody on the way can read the key')
+    return text
+  }
+}
+
+/** The keys of the metadata at Stripe: the usual ones, except those that the text names. */
+function parseMetadataKeys(text: string): MetadataKeys {
+  if (text === 'none') return usualKeys
+  const pairs = text.split(',').map(pair => pair.split('=').map(part => part.trim()))
+  const keys: MetadataKeys = { ...usualKeys, ...Object.fromEntries(pairs) }
+  const isRight =
+    pairs.every(pair => pair.length === 2 && Object.hasOwn(usualKeys, pair[0] ?? '')) &&
+    new Set(pairs.map(([fact]) => fact)).size === pairs.length &&
+    // Stripe's own limit for a key of metadata.
+    Object.values(keys).every(key => /^[^[\]]{1,40}$/.test(key)) &&
+    new Set(Object.values(keys)).size === Object.keys(usualKeys).length
+  return isRight
+    ? keys
+    : refuse(
+        `must be pairs like state=doc_state,ix_id=doc_id, or none; each pair names a different one of ${Object.keys(usualKeys).join(', ')}, and gives it a key that no other has`,
+      )
+}

@@ -1,4 +1,5 @@
 /** The progress line on a terminal. All other output there clears it first. */
+import { once } from 'node:events'
 
 export interface MovingLine {
   /** False where lines cannot be replaced, as in a file. */
@@ -40,4 +41,15 @@ export const movingLine = createMovingLine(process.stderr)
 export function printResult(text: string): void {
   movingLine.clear()
   process.stdout.write(text)
+}
+
+/** Writes to standard output, no faster than it is read. */
+export async function writeOutput(bytes: string | Uint8Array): Promise<void> {
+  movingLine.clear()
+  if (!process.stdout.write(bytes)) await once(process.stdout, 'drain')
+}
+
+/** Prints, on a line that stays, that another process writes to the store. */
+export function printWaiting(path: string): void {
+  movingLine.print(`Waiting for another process that writes to ${path} …\n`)
 }

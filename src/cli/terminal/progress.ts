@@ -15,11 +15,6 @@ export interface Progress {
 /** A shorter command shows no progress. */
 const patienceMs = 2_000
 
-/** Prints, on a line that stays, that another process writes to the store. */
-export function printWaiting(path: string, { print }: Pick<Progress, 'print'> = createProgress('')): void {
-  print(`Waiting for another process that writes to ${path} …`)
-}
-
 export function createProgress(what: string, line: MovingLine = movingLine): Progress {
   const everyMs = line.canMove ? 200 : 10_000
   const started = Date.now()
