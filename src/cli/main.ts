@@ -7,7 +7,7 @@ import { StoreError } from '../store/store.ts'
 import { examples } from './commands/examples.ts'
 import { CliError } from './terminal/cli-error.ts'
 import { hideSecrets } from './terminal/hide-secrets.ts'
-import { movingLine } from './terminal/moving-line.ts'
+import { movingLine } from './terminal/progress.ts'
 
 /**
  * In the order of the help. Only the given command is loaded, and none for the version; all of them are for the help, for an

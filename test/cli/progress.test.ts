@@ -6,8 +6,7 @@ import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { pino } from 'pino'
 import { startStripeSandbox } from '../../sandbox/stripe/server.ts'
-import { createMovingLine } from '../../src/cli/terminal/moving-line.ts'
-import { createProgress } from '../../src/cli/terminal/progress.ts'
+import { createMovingLine, createProgress } from '../../src/cli/terminal/progress.ts'
 import type { BillingSource, ListFilter } from '../../src/sources.ts'
 import { createBillingSource } from '../../src/stripe/billing-source.ts'
 import { listRanges } from '../../src/sync/list-ranges.ts'
@@ -88,7 +87,7 @@ test('several progress displays share one line, and what stays is never behind i
 test('on a terminal a log line and a result clear the line that moves', { skip: !hasScript() }, () => {
   const code = `
     import { createLog } from './src/cli/terminal/log.ts'
-    import { movingLine, printResult } from './src/cli/terminal/moving-line.ts'
+    import { movingLine, printResult } from './src/cli/terminal/progress.ts'
     const log = createLog('info')
     movingLine.draw('10 invoices listed')
     log.info('first')

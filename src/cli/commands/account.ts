@@ -10,7 +10,7 @@ import { type Options, readSettings, SettingsCommand } from '../settings/read-se
 import { CliError } from '../terminal/cli-error.ts'
 import { jsonLine } from '../terminal/json-line.ts'
 import { createLog } from '../terminal/log.ts'
-import { printWaiting } from '../terminal/moving-line.ts'
+import { printWaiting } from '../terminal/progress.ts'
 import { formatTable } from '../terminal/table.ts'
 import { knownSources } from './known-sources.ts'
 

@@ -7,8 +7,7 @@ import { useStore } from '../../store/use-store.ts'
 import { loadEnvFile } from '../settings/environment.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { jsonLine } from '../terminal/json-line.ts'
-import { printResult, printWaiting } from '../terminal/moving-line.ts'
-import { createProgress } from '../terminal/progress.ts'
+import { createProgress, printResult, printWaiting } from '../terminal/progress.ts'
 
 export function copyCommand(): Command {
   return new Command('copy')

@@ -1,11 +1,13 @@
 /** The systems of the demo: a local Stripe and a local InvoiceXpress, synchronized into a store, that go on changing. */
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { createDocuments } from '../../../sandbox/invoicexpress/account.ts'
 import { startInvoiceXpressSandbox } from '../../../sandbox/invoicexpress/server.ts'
 import { startStripeSandbox } from '../../../sandbox/stripe/server.ts'
 import { createToken } from '../../access/token.ts'
+import type { PageBrand } from '../../http/web-files.ts'
 import type { Invoice, InvoiceKey } from '../../invoice.ts'
 import type { InvoiceXpressOptions } from '../../invoicexpress/client.ts'
 import { createDocumentSource } from '../../invoicexpress/document-source.ts'
@@ -23,19 +25,12 @@ const firstChangeMs = 20_000
 const changeEveryMs = 5_000
 const timeStepSeconds = 3 * 60 * 60
 
-export interface DemoCustomer {
-  customer_id: string
-  name: string
-  currency: string
-  invoices: number
-}
-
 export interface DemoSystems {
   stripe: StripeOptions
   invoiceXpress: InvoiceXpressOptions
   /** For every customer of the demo. */
   token: string
-  customers: DemoCustomer[]
+  customers: ReturnType<typeof describeCustomers>
   /** An invoice with lines and both PDFs, of the last customer but one. */
   sample: InvoiceKey
   stop(): Promise<void>
@@ -83,7 +78,7 @@ export async function startDemoSystems(
   receiver.listen(0, '127.0.0.1')
   await once(receiver, 'listening')
   sandbox.subscribe(`http://127.0.0.1:${(receiver.address() as AddressInfo).port}/`, secret)
-  const changes = repeatChange(async () => {
+  const change = async () => {
     const since = sandbox.account.events.length
     sandbox.account.advance(timeStepSeconds)
     for (const { event, status } of await sandbox.deliver({ since }))
@@ -93,7 +88,8 @@ export async function startDemoSystems(
     if (documents.follow() === 0) return
     const { changed } = await readDocuments()
     if (changed > 0) onEvent(`documents: ${changed} invoices changed`)
-  })
+  }
+  const changes = repeatChange(change, stopping.signal)
 
   const customers = describeCustomers(invoices)
   return {
@@ -107,7 +103,7 @@ export async function startDemoSystems(
     sample: pickSample(invoices, customers.at(-2)?.customer_id ?? ''),
     async stop() {
       stopping.abort()
-      await changes.stop()
+      await changes
       receiver.close()
       receiver.closeAllConnections()
       await sandbox.close()
@@ -118,32 +114,21 @@ export async function startDemoSystems(
 }
 
 /** Runs a step now and then; stops after the one that is under way. */
-function repeatChange(step: () => Promise<void>): { stop(): Promise<void> } {
-  let running = Promise.resolve()
-  const run = () => {
-    running = running.then(step).catch(() => {})
-  }
-  let repeat: NodeJS.Timeout | undefined
-  const first = setTimeout(() => {
-    run()
-    repeat = setInterval(run, changeEveryMs)
-  }, firstChangeMs)
-  return {
-    stop() {
-      clearTimeout(first)
-      clearInterval(repeat)
-      return running
-    },
+async function repeatChange(step: () => Promise<void>, signal: AbortSignal): Promise<void> {
+  for (let pauseMs = firstChangeMs; !signal.aborted; pauseMs = changeEveryMs) {
+    await sleep(pauseMs, undefined, { signal })
+      .then(step, () => {})
+      .catch(() => {})
   }
 }
 
-function describeCustomers(invoices: readonly Invoice[]): DemoCustomer[] {
-  const customers = new Map<string, DemoCustomer>()
-  for (const { customer_id, display_name, currency } of invoices) {
-    const customer = customers.get(customer_id) ?? { customer_id, name: display_name, currency, invoices: 0 }
-    customers.set(customer_id, { ...customer, invoices: customer.invoices + 1 })
-  }
-  return [...customers.values()].sort((a, b) => b.invoices - a.invoices)
+/** Those of the most invoices first. */
+function describeCustomers(invoices: readonly Invoice[]) {
+  return [...Map.groupBy(invoices, ({ customer_id }) => customer_id)]
+    .map(([customer_id, its]) => {
+      return { customer_id, name: its[0]?.display_name, currency: its[0]?.currency, invoices: its.length }
+    })
+    .sort((a, b) => b.invoices - a.invoices)
 }
 
 function pickSample(invoices: readonly Invoice[], customerId: string): InvoiceKey {
@@ -160,4 +145,15 @@ async function saveToken(store: WriteStore, customers: readonly string[]): Promi
   const created_at = Date.now()
   await store.saveToken({ id, name: 'demo', hash, customers, created_at, expires_at: null, revoked_at: null })
   return token
+}
+
+/** The made-up company of the demo's page. */
+const logo = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="8" fill="#1d4e89"/><path d="M6 22h20M8 22a8 8 0 0 1 16 0" fill="none" stroke="#fff" stroke-width="2.5" stroke-linecap="round"/><path d="M16 5v4M6.5 9.5l2.5 2.5M25.5 9.5 23 12" stroke="#ffc94d" stroke-width="2.5" stroke-linecap="round"/></svg>`
+
+export const demoBrand: PageBrand = {
+  name: 'Aurora Software',
+  logo: { type: 'image/svg+xml', content: Buffer.from(logo) },
+  accent: '#1d4e89',
+  support: 'faturas@aurora.example',
+  timeZone: 'Europe/Lisbon',
 }

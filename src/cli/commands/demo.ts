@@ -4,7 +4,7 @@ import type { Command } from 'commander'
 import { isSet, type Options, readSettings, SettingsCommand } from '../settings/read-settings.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { createLog } from '../terminal/log.ts'
-import { movingLine, printResult } from '../terminal/moving-line.ts'
+import { movingLine, printResult } from '../terminal/progress.ts'
 import { waitForSignal } from '../wiring/signals.ts'
 import type { DemoSystems } from './demo-systems.ts'
 import { createTemporaryFolder } from './temporary-folder.ts'
@@ -35,8 +35,7 @@ async function demo(options: Options): Promise<void> {
   const folder = await createTemporaryFolder('fatura-demo-')
   try {
     const url = `sqlite:${join(folder, 'fatura.db')}`
-    const { startDemoSystems } = await import('./demo-systems.ts')
-    const { demoBrand } = await import('./demo-brand.ts')
+    const { demoBrand, startDemoSystems } = await import('./demo-systems.ts')
     const { startApi } = await import('../wiring/start-api.ts')
     const systems = await startDemoSystems(url, log, showEvents())
     try {

@@ -7,7 +7,7 @@ import { isStripesOwn } from '../../stripe/client.ts'
 import {
   invoiceXpressOf,
   invoiceXpressSettings,
-  linkingOf,
+  linkRulesOf,
   linkSettings,
   providerOf,
   providerSettings,
@@ -59,9 +59,10 @@ export function readChecked(report: Report, options: Options): Checked {
       'not connected',
       'Set INVOICEXPRESS_ACCOUNT and INVOICEXPRESS_API_KEY for certified documents.',
     )
-  const linking = read(() =>
-    linkingOf(readSettings(options, [...linkSettings, 'LINK_METADATA_KEYS']), invoiceXpress !== null),
-  )
+  const linking = read(() => {
+    const given = readSettings(options, [...linkSettings, 'LINK_METADATA_KEYS'])
+    return { rules: linkRulesOf(given, invoiceXpress !== null), keys: given.LINK_METADATA_KEYS }
+  })
   const checked = { stripe, invoiceXpress, hasWebhookSecret, linking }
   checkMix(report, checked)
   return { ...checked, url: one('DATABASE_URL'), readUrl: one('DATABASE_READ_URL') }

@@ -1,12 +1,11 @@
 import { styleText } from 'node:util'
 import type { Command } from 'commander'
 import { createReport, type Finding } from '../../checks/findings.ts'
+import { readWholeFlag } from '../settings/parsers.ts'
 import { type Options, SettingsCommand } from '../settings/read-settings.ts'
 import { settingNames } from '../settings/settings.ts'
-import { CliError } from '../terminal/cli-error.ts'
 import { jsonLine } from '../terminal/json-line.ts'
-import { movingLine, printResult, printWaiting } from '../terminal/moving-line.ts'
-import { createProgress } from '../terminal/progress.ts'
+import { createProgress, movingLine, printResult, printWaiting } from '../terminal/progress.ts'
 import { formatTable, printable } from '../terminal/table.ts'
 import { readChecked } from './doctor-settings.ts'
 
@@ -40,50 +39,34 @@ interface DoctorFlags extends Options {
 }
 
 async function runDoctor(options: DoctorFlags): Promise<void> {
-  const { sample } = options
-  if (!/^\d{1,4}$/.test(sample) || Number(sample) > sampleAtMost)
-    throw new CliError(
-      `--sample must be a whole number from 0 to ${sampleAtMost}, not '${printable(sample)}'.`,
-    )
+  const sample = readWholeFlag('--sample', options.sample, 0, sampleAtMost)
   const counts = { ok: 0, warn: 0, FAIL: 0, skip: 0 }
-  const screen = createScreen(options.json === true)
-  const report = createReport(screen.begin, finding => {
+  const isJson = options.json === true
+  // On a terminal, a line below the findings shows the check under way.
+  const begin = (check: string) => {
+    if (movingLine.canMove) movingLine.draw(`… ${printable(check)}`)
+  }
+  const report = createReport(begin, finding => {
     counts[finding.result]++
-    screen.print(finding)
+    printResult(isJson ? jsonLine(finding) : format(finding))
   })
   const { runChecks } = await import('../../checks/run-checks.ts')
   const { repair = false, deep = false } = options
   const progress = createProgress('invoices')
   await runChecks(report, readChecked(report, options), {
-    ...{ sample: Number(sample), repair, deep, onWait: printWaiting },
+    ...{ sample, repair, deep, onWait: printWaiting },
     onCounted: (invoices, of) =>
       progress.update('counted', invoices, of === null ? null : Math.min(1, invoices / of)),
   })
-  screen.end(`${counts.ok} ok, ${counts.warn} warn, ${counts.FAIL} FAIL, ${counts.skip} skip.`)
+  const summary = `${counts.ok} ok, ${counts.warn} warn, ${counts.FAIL} FAIL, ${counts.skip} skip.`
+  printResult(isJson ? '' : `\n${summary}\n`)
   process.exitCode = counts.FAIL === 0 ? 0 : 1
   // A call to a system that does not answer would keep the process.
   setTimeout(() => process.exit(), 100).unref()
 }
 
-interface Screen {
-  begin(check: string): void
-  print(finding: Finding): void
-  end(summary: string): void
-}
-
 const checkWidth = 24
 const styles = { ok: 'green', warn: 'yellow', FAIL: 'red', skip: 'gray' } as const
-
-/** On a terminal, a line below the findings shows the check under way. */
-function createScreen(isJson: boolean): Screen {
-  return {
-    begin(check) {
-      if (movingLine.canMove) movingLine.draw(`… ${printable(check)}`)
-    },
-    print: finding => printResult(isJson ? jsonLine(finding) : format(finding)),
-    end: summary => printResult(isJson ? '' : `\n${summary}\n`),
-  }
-}
 
 function format({ result, check, detail, next }: Finding): string {
   const rows = [

@@ -33,9 +33,7 @@ export function endpointCommand(): Command {
   const pause = new SettingsCommand('pause')
     .description('Send nothing until "fatura endpoint replay". Changes wait, for as long as they are kept.')
     .argument(...idArgument)
-    .action((id: string, options: Options) =>
-      change(id, options, { state: 'paused', cursor: null }, 'Paused'),
-    )
+    .action(pauseOne)
   const replay = new SettingsCommand('replay')
     .description(
       'Send again from a moment on, or go on where the endpoint stopped; a paused or disabled one is active again.',
@@ -122,15 +120,11 @@ async function removeOne(id: string, options: Options): Promise<void> {
   process.stdout.write(`Removed ${id}.\n`)
 }
 
-async function change(
-  id: string,
-  options: Options,
-  wanted: Parameters<WriteStore['changeEndpoint']>[1],
-  done: string,
-): Promise<void> {
-  if (!(await withStore(options, openWriteStore, store => store.changeEndpoint(id, wanted))))
+async function pauseOne(id: string, options: Options): Promise<void> {
+  const paused = { state: 'paused', cursor: null } as const
+  if (!(await withStore(options, openWriteStore, store => store.changeEndpoint(id, paused))))
     throw unknown(id)
-  process.stdout.write(`${done} ${id}.\n`)
+  process.stdout.write(`Paused ${id}.\n`)
 }
 
 function unknown(id: string): CliError {

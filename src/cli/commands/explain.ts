@@ -1,20 +1,21 @@
 import type { Command } from 'commander'
 import { type Deleted, type Explanation, explainInvoice } from '../../checks/explain.ts'
 import { type Claim, type Document, missesToBelieve, noClaim, printedNumberOf } from '../../document.ts'
+import { documentPaths } from '../../invoicexpress/document-source.ts'
 import { writeAmount } from '../../money.ts'
-import type { SetAside } from '../../store/connector-store.ts'
+import type { Pin, SetAside } from '../../store/connector-store.ts'
 import type { JournalEntry, KnownDocument } from '../../store/document-store.ts'
 import { openOperatorStore } from '../../store/engines.ts'
 import type { OperatorStore } from '../../store/store.ts'
 import { useStore } from '../../store/use-store.ts'
 import { isStreamOf } from '../../stream-names.ts'
+import { readAccount } from '../../sync/pins.ts'
 import { formatReason, isRefusedKind } from '../../sync/read-state.ts'
 import { linkRulesOf, linkSettings } from '../settings/connections.ts'
 import { type Options, readSettings, SettingsCommand } from '../settings/read-settings.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { jsonLine } from '../terminal/json-line.ts'
 import { formatTable, printable } from '../terminal/table.ts'
-import { type Dashboards, dashboardsOf } from './dashboards.ts'
 import { findInvoiceIds } from './find-invoice-ids.ts'
 import { knownSources } from './known-sources.ts'
 
@@ -127,6 +128,30 @@ function describe(explanation: Explanation, aside: SetAside | null, dashboards: 
 
 function tiedDocument({ invoice, documents }: Explanation): Document | null {
   return documents.find(({ id }) => id === invoice.ix_id)?.document ?? null
+}
+
+/** Pages of the two systems about an invoice and its document. Null where the account, or the document, is not known. */
+interface Dashboards {
+  stripe: string | null
+  invoicexpress: string | null
+}
+
+function dashboardsOf(pins: readonly Pin[], invoiceId: string, document: Document | null): Dashboards {
+  const accountOf = (system: string) => pins.find(pin => pin.system === system)?.account ?? null
+  const [billing, invoicing] = [
+    accountOf(knownSources.billing.system),
+    accountOf(knownSources.documents.system),
+  ]
+  const mode = billing !== null && readAccount(billing).mode === 'test' ? 'test/' : ''
+  // An account is pinned by its name, or by its address.
+  const base = invoicing?.includes('://') ? invoicing : `https://${invoicing}.app.invoicexpress.com`
+  return {
+    stripe: billing === null ? null : `https://dashboard.stripe.com/${mode}invoices/${invoiceId}`,
+    invoicexpress:
+      invoicing === null || document === null
+        ? null
+        : `${base}/${documentPaths[document.type]}/${document.id}`,
+  }
 }
 
 /** A table, one fact a row. */

@@ -2,11 +2,11 @@
 import { Option } from 'commander'
 import { ApiError } from '../../errors.ts'
 import { readFilterTexts } from '../../http/read-filter.ts'
-import { type InvoiceFilters, invoiceStatuses, isCustomerId } from '../../invoice.ts'
+import { type InvoiceFilters, invoiceStatuses } from '../../invoice.ts'
 import type { InvoiceFilter, InvoiceWalk } from '../../store/store.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { printable } from '../terminal/table.ts'
-import { type DayFlags, nextDay, readDays } from './reconcile-scope.ts'
+import { checkCustomer, type DayFlags, nextDay, readDays } from './reconcile-scope.ts'
 import { createTimeZone, type TimeZone } from './time-zone.ts'
 
 /** In the help's order. Every parameter is named: one that is added later is missing here, and does not compile. */
@@ -44,9 +44,7 @@ export interface ExportScope {
 
 export function readExportScope(options: FilterOptions, usualZone = 'UTC'): ExportScope {
   const { customer: customers = null, timezone = usualZone } = options
-  for (const customer of customers ?? [])
-    if (!isCustomerId(customer))
-      throw new CliError(`--customer must be an ID like cus_PeR0ABnnQ5iOEe, not '${printable(customer)}'.`)
+  customers?.forEach(checkCustomer)
   const { from, to } = readDays(options)
   const zone = createTimeZone(timezone)
   const filter = readFlags({ ...options, from, to })

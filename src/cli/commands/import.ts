@@ -12,12 +12,9 @@ import { useStore } from '../../store/use-store.ts'
 import { type Options, readSettings, SettingsCommand } from '../settings/read-settings.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { jsonLine } from '../terminal/json-line.ts'
-import { printResult, printWaiting } from '../terminal/moving-line.ts'
-import { createProgress } from '../terminal/progress.ts'
+import { createProgress, printResult, printWaiting } from '../terminal/progress.ts'
 import { printable } from '../terminal/table.ts'
 import { createTemporaryFolder } from './temporary-folder.ts'
-
-const used = ['DATABASE_URL'] as const
 
 export function importCommand(): Command {
   return new SettingsCommand('import')
@@ -30,7 +27,7 @@ export function importCommand(): Command {
       'import the valid lines of a file that has invalid ones; without it, all or nothing',
     )
     .option('--json', 'one JSON object: how many were imported, changed, unchanged and invalid')
-    .settings(used)
+    .settings(['DATABASE_URL'])
     .addHelpText(
       'after',
       `
@@ -53,8 +50,9 @@ interface ImportOptions extends Options {
 const shownRefusals = 20
 
 async function runImport(file: string, options: ImportOptions): Promise<void> {
-  const { DATABASE_URL: url } = readSettings(options, used)
+  const { DATABASE_URL: url } = readSettings(options, ['DATABASE_URL'])
   const input = await openInput(file)
+  const name = file === '-' ? 'standard input' : file
   try {
     await prepareStore(url, { onWait: printWaiting })
     const opening = openWriteStore(url, { onWait: printWaiting })
@@ -64,14 +62,15 @@ async function runImport(file: string, options: ImportOptions): Promise<void> {
       throw new CliError(`Nothing was imported: ${file} changed while it was read.`)
     if (error instanceof JsonArray)
       throw new CliError(
-        `Nothing was imported: ${file === '-' ? 'standard input' : file} is a JSON array, not NDJSON: one object a line. With jq: jq -c '.[]' ${file === '-' ? '' : `${file} `}| fatura import -`,
+        `Nothing was imported: ${name} is a JSON array, not NDJSON: one object a line. With jq: jq -c '.[]' ${file === '-' ? '' : `${file} `}| fatura import -`,
       )
     if (error instanceof NotNdjson)
       throw new CliError(
-        `Nothing was imported: ${file === '-' ? 'standard input' : file} is not NDJSON, no line of it is a JSON object (${describe(error.line, error.problems)}). "fatura import --help" shows a line.`,
+        `Nothing was imported: ${name} is not NDJSON, no line of it is a JSON object (${describe(error.line, error.problems)}). "fatura import --help" shows a line.`,
       )
-    if (isReadFailure(error))
-      throw new CliError(`Nothing was imported: reading ${file} failed (${error.message}).`)
+    const { syscall, message } = error as NodeJS.ErrnoException
+    if (syscall !== undefined)
+      throw new CliError(`Nothing was imported: reading ${file} failed (${message}).`)
     throw error
   } finally {
     input.close()
@@ -142,10 +141,6 @@ async function* readFrom(fd: number): AsyncGenerator<Uint8Array> {
     yield buffer.subarray(0, bytesRead)
     place += bytesRead
   }
-}
-
-function isReadFailure(error: unknown): error is NodeJS.ErrnoException {
-  return (error as NodeJS.ErrnoException).syscall !== undefined
 }
 
 function describe(line: number, problems: readonly Problem[]): string {

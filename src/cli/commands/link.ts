@@ -3,7 +3,7 @@ import type { Command } from 'commander'
 import { maxLinkSeconds } from '../../access/link-form.ts'
 import { createLink, type LinkKey, readLinkKey } from '../../customer-link/create-link.ts'
 import { isCustomerId, isInvoiceId } from '../../invoice.ts'
-import { InvalidSetting, parseDurationMs } from '../settings/parsers.ts'
+import { parseDurationMs } from '../settings/parsers.ts'
 import { type Options, readSettings, SettingsCommand } from '../settings/read-settings.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { printable } from '../terminal/table.ts'
@@ -51,14 +51,11 @@ async function printLink(options: LinkFlags): Promise<void> {
 }
 
 function readTtlSeconds(text: string): number {
-  const problem = `--ttl must be a number and s, m or h, such as 30m or 1h, and at most 24h, not '${printable(text)}'.`
-  try {
-    const seconds = parseDurationMs(text) / 1_000
-    if (seconds <= maxLinkSeconds) return seconds
-  } catch (error) {
-    if (!(error instanceof InvalidSetting)) throw error
-  }
-  throw new CliError(problem)
+  const seconds = /^[1-9]\d{0,5}[smhd]$/.test(text) ? parseDurationMs(text) / 1_000 : Number.POSITIVE_INFINITY
+  if (seconds <= maxLinkSeconds) return seconds
+  throw new CliError(
+    `--ttl must be a number and s, m or h, such as 30m or 1h, and at most 24h, not '${printable(text)}'.`,
+  )
 }
 
 /** No message repeats its content; nor its name, when that could be the key itself. */

@@ -2,21 +2,18 @@ import type { Command } from 'commander'
 import { migrateStore } from '../../store/engines.ts'
 import { type Options, readSettings, SettingsCommand } from '../settings/read-settings.ts'
 import { jsonLine } from '../terminal/json-line.ts'
-import { printResult, printWaiting } from '../terminal/moving-line.ts'
-import { createProgress } from '../terminal/progress.ts'
-
-const used = ['DATABASE_URL'] as const
+import { createProgress, printResult, printWaiting } from '../terminal/progress.ts'
 
 export function migrateCommand(): Command {
   return new SettingsCommand('migrate')
     .description('Create the store, or bring its schema up to date. Safe to run again.')
     .option('--json', 'one JSON object: the version before and after')
-    .settings(used)
+    .settings(['DATABASE_URL'])
     .action(migrate)
 }
 
 async function migrate(options: { json?: true } & Options): Promise<void> {
-  const { DATABASE_URL: url } = readSettings(options, used)
+  const { DATABASE_URL: url } = readSettings(options, ['DATABASE_URL'])
   const progress = createProgress('customers')
   const migrating = migrateStore(url, progress.update, { onWait: printWaiting })
   const { from, to } = await migrating.finally(progress.end)

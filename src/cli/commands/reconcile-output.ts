@@ -9,11 +9,6 @@ import type { TimeZone } from './time-zone.ts'
 export const formats = ['table', 'csv', 'csv-pt', 'json'] as const
 export type Format = (typeof formats)[number]
 
-export interface DifferenceWriter {
-  add(difference: Difference): Promise<void>
-  end(): Promise<void>
-}
-
 const kinds = {
   kind: 'text',
   customer_id: 'text',
@@ -39,44 +34,35 @@ const columns = names.map((name): Column<Difference> => {
 })
 
 /** `zone` is for the days of the table, and the moments of `csv-pt`. */
-export function createWriter(format: Format, zone: TimeZone, write: Write): DifferenceWriter {
+export function createWriter(format: Format, zone: TimeZone, write: Write): RowWriter<Difference> {
   switch (format) {
     case 'table':
       return createTableWriter(zone.dayOf, write)
     case 'csv':
     case 'csv-pt':
-      return oneByOne(createCsvWriter(format, { columns, writeMoment: zone.writeMoment, write }))
+      return createCsvWriter(format, { columns, writeMoment: zone.writeMoment, write })
     case 'json':
       return {
-        add: difference =>
-          write(`${JSON.stringify(Object.fromEntries(names.map(name => [name, difference[name]])))}\n`),
+        write: rows => write(rows.map(row => `${JSON.stringify(row, names)}\n`).join('')),
         end: async () => {},
       }
   }
 }
 
-function oneByOne({ write, end }: RowWriter<Difference>): DifferenceWriter {
-  return { add: difference => write([difference]), end }
-}
-
-function createTableWriter(dayOf: (moment: number) => string, write: Write): DifferenceWriter {
+function createTableWriter(dayOf: (moment: number) => string, write: Write): RowWriter<Difference> {
   const header = ['KIND', 'CUSTOMER', 'INVOICE', 'NUMBER', 'ISSUED', 'DETAIL']
-  const table = createLongTable(header, write, {
-    paint(text, column, row) {
-      if (row === header) return styleText('gray', text)
-      return column === 0 ? styleText('yellow', text) : text
-    },
+  const table = createLongTable(header, write, (text, column, row) => {
+    if (row === header) return styleText('gray', text)
+    return column === 0 ? styleText('yellow', text) : text
   })
-  let isEmpty = true
   return {
-    add({ kind, customer_id, invoice_id, number, issued_at, detail }) {
-      isEmpty = false
-      const day = issued_at === null ? '' : dayOf(Date.parse(issued_at))
-      return table.add([kind, customer_id ?? '', invoice_id ?? '', number ?? '', day, detail].map(printable))
+    async write(rows) {
+      for (const { kind, customer_id, invoice_id, number, issued_at, detail } of rows) {
+        const day = issued_at === null ? '' : dayOf(Date.parse(issued_at))
+        await table.add([kind, customer_id ?? '', invoice_id ?? '', number ?? '', day, detail].map(printable))
+      }
     },
-    async end() {
-      if (!isEmpty) await table.end()
-    },
+    end: table.end,
   }
 }
 

@@ -13,8 +13,7 @@ export interface Scope extends ReconcileScope {
 export function readScope(options: Record<string, unknown>, usualZone = 'UTC'): Scope {
   const { customer = null, timezone = usualZone } = options as Record<string, string | undefined>
   const { from, to } = readDays(options)
-  if (customer !== null && !isCustomerId(customer))
-    throw new CliError(`--customer must be an ID like cus_PeR0ABnnQ5iOEe, not '${printable(customer)}'.`)
+  if (customer !== null) checkCustomer(customer)
   const zone = createTimeZone(timezone)
   for (const [name, day] of Object.entries({ '--from': from, '--to': to }))
     if (day !== undefined && !isCalendarDay(day))
@@ -29,6 +28,11 @@ export function readScope(options: Record<string, unknown>, usualZone = 'UTC'): 
     to: to === undefined ? Number.POSITIVE_INFINITY : zone.startOf(nextDay(to)),
     zone,
   }
+}
+
+export function checkCustomer(id: string): void {
+  if (!isCustomerId(id))
+    throw new CliError(`--customer must be an ID like cus_PeR0ABnnQ5iOEe, not '${printable(id)}'.`)
 }
 
 export interface DayFlags {

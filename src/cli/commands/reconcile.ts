@@ -1,4 +1,5 @@
 import { type Command, Option } from 'commander'
+import { dayMs } from '../../calendar.ts'
 import { readBatches, readChecked, readUnlinked } from '../../checks/read-pairs.ts'
 import {
   type Difference,
@@ -9,13 +10,12 @@ import {
   saftKinds,
 } from '../../checks/reconcile.ts'
 import { openOperatorStore } from '../../store/engines.ts'
-import { type OperatorStore, StoreError, type Stream } from '../../store/store.ts'
+import { type OperatorStore, StoreError } from '../../store/store.ts'
 import { documentStreams } from '../../stream-names.ts'
 import { invoiceXpressOf, invoiceXpressSettings, linkRulesOf, linkSettings } from '../settings/connections.ts'
 import { type Options, readSettings, SettingsCommand } from '../settings/read-settings.ts'
 import { CliError } from '../terminal/cli-error.ts'
-import { writeOutput } from '../terminal/moving-line.ts'
-import { createProgress, type Progress } from '../terminal/progress.ts'
+import { createProgress, type Progress, writeOutput } from '../terminal/progress.ts'
 import { formatParagraph } from '../terminal/table.ts'
 import { knownSources } from './known-sources.ts'
 import { createWriter, type Format, formats, summarize } from './reconcile-output.ts'
@@ -80,8 +80,9 @@ interface Flags extends Options, DayFlags {
 async function reconcile(options: Flags): Promise<void> {
   try {
     const { saft } = options
-    if (saft === undefined) refuseWithoutSaft(options)
-    else refuseBesideSaft(options)
+    if (saft === undefined && options.company !== undefined) throw new CliError('--company goes with --saft.')
+    if (saft !== undefined && (options.customer ?? options.from ?? options.to) !== undefined)
+      throw new CliError('Use --saft, or --customer, --from and --to, not both: the file has its own days.')
     const settings = readSettings(options, used)
     const scope =
       saft === undefined
@@ -108,7 +109,7 @@ async function reconcile(options: Flags): Promise<void> {
           if (!options.unlinked) continue
         }
         counts.set(difference.kind, (counts.get(difference.kind) ?? 0) + 1)
-        await writer.add(difference)
+        await writer.write([difference])
       }
       await writer.end()
       const { checked, unlinked } = tally
@@ -132,15 +133,6 @@ async function reconcile(options: Flags): Promise<void> {
   }
 }
 
-function refuseWithoutSaft({ company }: Flags): void {
-  if (company !== undefined) throw new CliError('--company goes with --saft.')
-}
-
-function refuseBesideSaft({ customer, from, to }: Flags): void {
-  if (customer !== undefined || from !== undefined || to !== undefined)
-    throw new CliError('Use --saft, or --customer, --from and --to, not both: the file has its own days.')
-}
-
 async function* reconcileInvoices({
   store,
   scope,
@@ -156,16 +148,15 @@ async function* reconcileInvoices({
   for await (const document of readUnlinked(store, scope, rules)) yield describeUnlinked(document, rules)
 }
 
-const day = 24 * 60 * 60 * 1000
-
 /** Before the documents were read to their end, every paid invoice would seem to have none. */
 async function refuseUnread(store: OperatorStore, scope: Scope, progress: Progress): Promise<void> {
   if (scope.customer !== null && (await store.readLinked(null, 1, scope.customer)).length === 0)
     throw new CliError(
       `There is no invoice of ${scope.customer}. Check the ID; fatura status shows whether its invoices were synchronized.`,
     )
-  const streams = new Map((await store.listStreams()).map(stream => [stream.name, stream]))
-  if (succeededAt(streams, documentNames.all) === null) {
+  const streams = await store.listStreams()
+  const succeededAt = (name: string) => streams.find(stream => stream.name === name)?.succeeded_at ?? null
+  if (succeededAt(documentNames.all) === null) {
     let looked = 0
     for await (const batch of readBatches(store, scope)) {
       looked += batch.length
@@ -177,8 +168,8 @@ async function refuseUnread(store: OperatorStore, scope: Scope, progress: Progre
     }
     return
   }
-  const last = succeededAt(streams, documentNames.open)
-  if (last === null || Date.now() - last > day)
+  const last = succeededAt(documentNames.open)
+  if (last === null || Date.now() - last > dayMs)
     print(
       progress,
       `Warning: documents were last read ${last === null ? 'at an unknown time' : new Date(last).toISOString()}; later changes are not seen. Is fatura sync running?`,
@@ -187,8 +178,4 @@ async function refuseUnread(store: OperatorStore, scope: Scope, progress: Progre
 
 function print(progress: Progress, text: string): void {
   progress.print(formatParagraph(text).trimEnd())
-}
-
-function succeededAt(streams: ReadonlyMap<string, Stream>, name: string): number | null {
-  return streams.get(name)?.succeeded_at ?? null
 }

@@ -1,5 +1,5 @@
 import { Command } from 'commander'
-import { readWhole } from '../settings/parsers.ts'
+import { readWholeFlag } from '../settings/parsers.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { waitForSignal } from '../wiring/signals.ts'
 
@@ -25,18 +25,20 @@ export function sandboxCommand(): Command {
 }
 
 async function sandbox(options: Record<string, string>): Promise<void> {
-  const port = readFlag('port', options.port, 0, 65_535)
-  const secondPort = readFlag(
-    'invoicexpress-port',
+  const port = readWholeFlag('--port', options.port ?? '', 0, 65_535)
+  const secondPort = readWholeFlag(
+    '--invoicexpress-port',
     options.invoicexpressPort ?? (port === 0 ? '0' : '4012'),
     0,
     65_535,
   )
-  const seed = readFlag('seed', options.seed, 0, 2 ** 32 - 1)
-  const invoices = readFlag('invoices', options.invoices, 0, most)
+  const seed = readWholeFlag('--seed', options.seed ?? '', 0, 2 ** 32 - 1)
+  const invoices = readWholeFlag('--invoices', options.invoices ?? '', 0, most)
   const customers =
-    options.customers === undefined ? {} : { customers: readFlag('customers', options.customers, 1, most) }
-  const differences = readFlag('differences', options.differences, 0, most)
+    options.customers === undefined
+      ? {}
+      : { customers: readWholeFlag('--customers', options.customers ?? '', 1, most) }
+  const differences = readWholeFlag('--differences', options.differences ?? '', 0, most)
   const signal = waitForSignal()
   const { createDocuments } = await import('../../../sandbox/invoicexpress/account.ts')
   const { startInvoiceXpressSandbox } = await import('../../../sandbox/invoicexpress/server.ts')
@@ -53,10 +55,8 @@ async function sandbox(options: Record<string, string>): Promise<void> {
       await stripe.close()
       throw error
     })
-  const size = { clock: account.clock, invoices: account.invoices.size, customers: account.customers.size }
-  process.stdout.write(
-    introduce(stripe.address, invoiceXpress.address, { ...size, documents: documents.documents.size }),
-  )
+  const size = `${account.invoices.size} invoices of ${account.customers.size} customers, and ${documents.documents.size} documents`
+  process.stdout.write(introduce(stripe.address, invoiceXpress.address, size, account.clock))
   await signal
   await Promise.all([stripe.close(), invoiceXpress.close()])
   process.stdout.write('\nStopped; nothing is left behind.\n')
@@ -79,27 +79,14 @@ function refusePort(option: string, port: number) {
   }
 }
 
-function readFlag(name: string, text = '', low: number, high: number): number {
-  const value = readWhole(text, low, high)
-  if (value !== undefined) return value
-  throw new CliError(`--${name} must be a whole number from ${low} to ${high}, not '${text}'.`)
-}
-
-interface Size {
-  clock: number
-  invoices: number
-  customers: number
-  documents: number
-}
-
-function introduce(stripe: string, documents: string, size: Size): string {
+function introduce(stripe: string, documents: string, size: string, clock: number): string {
   const post = (address: string, path: string) => `  curl -s -X POST '${address}/_sandbox/${path}'\n`
   return `
 A local Stripe is listening at ${stripe}
 A local InvoiceXpress is listening at ${documents}
 
-  ${size.invoices} invoices of ${size.customers} customers, and ${size.documents} documents
-  Their clock shows ${new Date(size.clock * 1000).toISOString()}
+  ${size}
+  Their clock shows ${new Date(clock * 1000).toISOString()}
 
 Point the connector at them:
   export STRIPE_API_BASE=${stripe} STRIPE_API_KEY=${stripeKey}

@@ -14,20 +14,18 @@ import { type Options, readSettings, SettingsCommand } from '../settings/read-se
 import { jsonLine } from '../terminal/json-line.ts'
 import { formatParagraph, formatTable, printable, type TableOptions } from '../terminal/table.ts'
 
-const used = ['DATABASE_URL'] as const
-
 export function statusCommand(): Command {
   return new SettingsCommand('status')
     .description(
       'Show the progress of each stream, the accounts, the process that synchronizes, and the records that do not fit.',
     )
     .option('--json', 'one JSON object a line')
-    .settings(used)
+    .settings(['DATABASE_URL'])
     .action(showStatus)
 }
 
 async function showStatus(options: { json?: true } & Options): Promise<void> {
-  const { DATABASE_URL: url } = readSettings(options, used)
+  const { DATABASE_URL: url } = readSettings(options, ['DATABASE_URL'])
   const state = await useStore(openOperatorStore(url), async store => {
     return {
       ...(await readState(store)),

@@ -74,7 +74,7 @@ async function runSync(options: SyncFlags): Promise<void> {
     // Links are for the process that serves them.
     const admin = adminOf({ ...settings, LINK_KEY: null, PUBLIC_URL: null })
     await withAdminPort(admin, store, log, async channel => {
-      await channel.count({ serves: null, synchronizes: true })
+      channel.count({ serves: null, synchronizes: true })
       channel.runs()
       await syncOn(common)
     })

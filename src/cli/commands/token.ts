@@ -2,6 +2,7 @@ import type { Command } from 'commander'
 import { createToken, isToken, readTokenId } from '../../access/token.ts'
 import { isCustomerId } from '../../invoice.ts'
 import type { StoredToken } from '../../store/store.ts'
+import { parseDurationMs } from '../settings/parsers.ts'
 import { type Options, SettingsCommand } from '../settings/read-settings.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { jsonLine } from '../terminal/json-line.ts'
@@ -87,15 +88,11 @@ function readScope({ customer = [], allCustomers }: CreateOptions): string[] | n
   return [...new Set(customer)]
 }
 
-const unitsMs: Record<string, number> = { h: 3_600_000, d: 86_400_000 }
-
 export function readExpiry(text: string, now: number): number | null {
   if (text === 'never') return null
-  const [, count, unit = ''] = /^([1-9]\d{0,4})([hd])$/.exec(text) ?? []
-  const lengthMs = unitsMs[unit]
-  if (count === undefined || lengthMs === undefined)
+  if (!/^[1-9]\d{0,4}[hd]$/.test(text))
     throw new CliError(`--expires must be a number and h or d, such as 12h or 90d, or never, not '${text}'.`)
-  return now + Number(count) * lengthMs
+  return now + parseDurationMs(text)
 }
 
 /** A text that is neither is not repeated: it may hold a part of a secret. */

@@ -3,7 +3,7 @@ import { isMissing, prepareStore } from '../../store/engines.ts'
 import { useStore } from '../../store/use-store.ts'
 import { type Options, readSettings } from '../settings/read-settings.ts'
 import { CliError } from '../terminal/cli-error.ts'
-import { printWaiting } from '../terminal/moving-line.ts'
+import { printWaiting } from '../terminal/progress.ts'
 
 /** Prepares it, and closes it at the end. A missing one is created only with the flag `--create`. */
 export async function withStore<Store extends { close(): Promise<void> }, T>(

@@ -127,14 +127,6 @@ export function linkRulesOf(given: Given<typeof linkSettings>, isConnected: bool
   }
 }
 
-/** The convention, with the keys of Stripe's metadata that it uses. */
-export function linkingOf(
-  given: Given<typeof linkSettings> & Pick<Settings, 'LINK_METADATA_KEYS'>,
-  isConnected: boolean,
-) {
-  return { rules: linkRulesOf(given, isConnected), keys: given.LINK_METADATA_KEYS }
-}
-
 /** Options of the connector. `webhooks` is the port of `--webhooks`. */
 export function syncOf(
   given: Pick<Settings, SettingOf<'sync'>> & Partial<Pick<Settings, 'INVOICEXPRESS_PDF_ORIGINS'>>,
@@ -145,7 +137,8 @@ export function syncOf(
     url: given.DATABASE_URL,
     stripe: stripeOf(given),
     invoiceXpress,
-    ...linkingOf(given, invoiceXpress !== null),
+    rules: linkRulesOf(given, invoiceXpress !== null),
+    keys: given.LINK_METADATA_KEYS,
     webhooks: webhooks === undefined ? null : readWebhooks(webhooks, given),
     changesKeptMs: given.CHANGES_KEPT_DAYS * dayMs,
     endpointsPrivate: given.ENDPOINTS_PRIVATE,

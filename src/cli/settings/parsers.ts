@@ -1,5 +1,7 @@
 /** From the text of a setting to its value. */
 import type { RateLimit } from '../../http/rate-limit.ts'
+import { CliError } from '../terminal/cli-error.ts'
+import { printable } from '../terminal/table.ts'
 
 /** The message is what is allowed, and follows the setting's name. */
 export class InvalidSetting extends Error {}
@@ -39,6 +41,13 @@ export function parseList(isItem: (text: string) => boolean, problem: string): (
 export function readWhole(text: string, low: number, high: number): number | undefined {
   const value = Number(text)
   return /^\d{1,10}$/.test(text) && value >= low && value <= high ? value : undefined
+}
+
+/** The value of a flag; `name` is as in "--port". */
+export function readWholeFlag(name: string, text: string, low: number, high: number): number {
+  const value = readWhole(text, low, high)
+  if (value !== undefined) return value
+  throw new CliError(`${name} must be a whole number from ${low} to ${high}, not '${printable(text)}'.`)
 }
 
 export function parseWhole(low: number, high: number): (text: string) => number {

@@ -1,6 +1,6 @@
 import { isatty } from 'node:tty'
 import { type Logger, pino } from 'pino'
-import { movingLine } from './moving-line.ts'
+import { movingLine } from './progress.ts'
 import { readableLine } from './readable-line.ts'
 
 /**

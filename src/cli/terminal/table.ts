@@ -39,34 +39,25 @@ const gap = '  '
 export function formatTable(rows: readonly Row[], options: TableOptions = {}): string {
   const { atLeast = [], paint = text => text, width = terminalWidth() } = options
   const widths = columnWidths(rows, atLeast)
-  const levels = stack(widths, width)
-  function formatLevel(row: Row, columns: readonly number[], indent: string): string[] {
-    const text = (column: number) => row[column] ?? ''
+  const [first = [], ...below] = stack(widths, width)
+  function formatLevel(row: Row, columns: readonly number[], indent: string): string {
     const draw = (part: string, column: number) => (part === '' ? '' : paint(part, column, row))
+    let [beside, start] = [indent, indent.length]
+    for (const column of columns.slice(0, -1)) {
+      const [text = '', wide = 0] = [row[column], widths[column]]
+      beside += draw(text, column) + ' '.repeat(wide - text.length) + gap
+      start += wide + gap.length
+    }
     const last = columns.at(-1) ?? 0
-    const before = columns.slice(0, -1)
-    const beside = before.map(
-      column =>
-        draw(text(column), column) +
-        text(column)
-          .padEnd(widths[column] ?? 0)
-          .slice(text(column).length) +
-        gap,
-    )
-    const start = before.reduce((sum, column) => sum + (widths[column] ?? 0) + gap.length, indent.length)
-    return wrapWords(text(last), width - start).map((part, line) =>
-      `${line === 0 ? indent + beside.join('') : ' '.repeat(start)}${draw(part, last)}`.trimEnd(),
-    )
+    return wrapWords(row[last] ?? '', width - start)
+      .map((part, line) => `${`${line === 0 ? beside : ' '.repeat(start)}${draw(part, last)}`.trimEnd()}\n`)
+      .join('')
   }
-  const isShown = (row: Row) => (columns: readonly number[], level: number) =>
-    level === 0 || columns.some(column => row[column] !== '')
   return rows
-    .flatMap(row =>
-      levels
-        .filter(isShown(row))
-        .flatMap((columns, level) => formatLevel(row, columns, level === 0 ? '' : gap)),
-    )
-    .map(line => `${line}\n`)
+    .map(row => {
+      const others = below.filter(columns => columns.some(column => row[column] !== ''))
+      return formatLevel(row, first, '') + others.map(columns => formatLevel(row, columns, gap)).join('')
+    })
     .join('')
 }
 
@@ -93,32 +84,28 @@ function columnWidths(rows: readonly Row[], atLeast: readonly number[]): number[
   )
 }
 
-export interface LongTable {
-  add(row: Row): Promise<void>
-  end(): Promise<void>
-}
+/** Rows that a long table measures together. */
+const blockSize = 200
 
-/** A table of any length, which is never held whole: its columns may become wider on the way. */
+/** A table of any length, which is never held whole: its columns may become wider on the way. Nothing without a row. */
 export function createLongTable(
   header: Row,
   write: (text: string) => Promise<void>,
-  { paint, blockSize = 200 }: Pick<TableOptions, 'paint'> & { blockSize?: number } = {},
-): LongTable {
+  paint: NonNullable<TableOptions['paint']>,
+) {
   let block: Row[] = [header]
   let widths: number[] = []
   const flush = async () => {
     const [rows, atLeast] = [block, widths]
     block = []
     widths = columnWidths(rows, atLeast)
-    await write(formatTable(rows, { atLeast, ...(paint && { paint }) }))
+    if (rows.some(row => row !== header)) await write(formatTable(rows, { atLeast, paint }))
   }
   return {
-    async add(row) {
+    async add(row: Row): Promise<void> {
       if (block.push(row) >= blockSize) await flush()
     },
-    async end() {
-      if (block.length > 0) await flush()
-    },
+    end: flush,
   }
 }
 

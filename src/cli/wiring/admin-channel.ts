@@ -7,7 +7,7 @@ import { request } from '../../node-http.ts'
 import { closeGently } from '../../server/close-connections.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { explainListening } from './explain-listening.ts'
-import { type GatheredMetrics, gatherMetrics, type MeasuredStore } from './gather-metrics.ts'
+import type { gatherMetrics, MeasuredStore } from './gather-metrics.ts'
 
 export interface AdminPort extends Omit<AdminOptions, 'askReady' | 'writeMetrics' | 'log'> {
   host: string
@@ -15,14 +15,15 @@ export interface AdminPort extends Omit<AdminOptions, 'askReady' | 'writeMetrics
 }
 
 /** Messages to the admin port; dropped if there is none. */
-export interface AdminChannel extends Pick<GatheredMetrics, 'count' | 'addPeer' | 'removePeer'> {
+export interface AdminChannel
+  extends Pick<ReturnType<typeof gatherMetrics>, 'count' | 'addPeer' | 'removePeer'> {
   /** The API listens here: until then, `/ready` is 503. */
   serves(address: string): void
   /** Work without an API has begun: `/ready` is 200. */
   runs(): void
 }
 
-const noChannel: AdminChannel = { serves() {}, runs() {}, async count() {}, addPeer() {}, removePeer() {} }
+const noChannel: AdminChannel = { serves() {}, runs() {}, count() {}, addPeer() {}, removePeer() {} }
 
 /** Time limit of a question to the API. */
 const readyWithinMs = 2_000
@@ -37,7 +38,8 @@ export async function withAdminPort(
   if (port === null) return work(noChannel)
   let askReady: AdminOptions['askReady'] = async () => 'The service is starting.'
   const { createAdminServer } = await import('../../admin/admin-server.ts')
-  const metrics = await gatherMetrics(store, log)
+  const { gatherMetrics } = await import('./gather-metrics.ts')
+  const metrics = gatherMetrics(store, log)
   const server = createAdminServer({
     ...{ ...port, writeMetrics: metrics.write, log },
     askReady: () => askReady(),

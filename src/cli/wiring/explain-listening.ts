@@ -1,12 +1,7 @@
-export interface Listening {
-  host: string
-  port: number
-}
-
 /** Why a port cannot be listened on, and what to do. `names` is how each of the two is set. */
 export function explainListening(
   { code, message }: NodeJS.ErrnoException,
-  { host, port }: Listening,
+  { host, port }: { host: string; port: number },
   names: { host: string; port: string },
 ): string {
   switch (code) {

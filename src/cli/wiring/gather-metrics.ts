@@ -1,8 +1,8 @@
 /** The metrics of this process, of those beside it, and of the store. */
 import type { Logger } from 'pino'
-import type { Peer } from '../../metrics/gather.ts'
-import type { Metrics, MetricsRoles } from '../../metrics/metrics.ts'
-import type { MetricsStore } from '../../metrics/store-metrics.ts'
+import { createGathering, writeMetrics } from '../../metrics/gather.ts'
+import { type Metrics, type MetricsRoles, startMetrics } from '../../metrics/metrics.ts'
+import { createStoreMetrics } from '../../metrics/store-metrics.ts'
 import { openOperatorStore, openReadStore, readLogBytes } from '../../store/engines.ts'
 
 export interface MeasuredStore {
@@ -13,27 +13,9 @@ export interface MeasuredStore {
   hasDocuments: boolean
 }
 
-export interface GatheredMetrics {
-  /** Starts counting in this process. */
-  count(roles: MetricsRoles): Promise<void>
-  /** Another process or thread, with counters of its own. */
-  addPeer(peer: Peer): void
-  removePeer(peer: Peer): void
-  write(): Promise<string>
-  close(): Promise<void>
-}
-
-export async function gatherMetrics(
-  { readUrl, operatorUrl, hasDocuments }: MeasuredStore,
-  log: Logger,
-): Promise<GatheredMetrics> {
-  const [{ startMetrics }, { createGathering, writeMetrics }, { createStoreMetrics }] = await Promise.all([
-    import('../../metrics/metrics.ts'),
-    import('../../metrics/gather.ts'),
-    import('../../metrics/store-metrics.ts'),
-  ])
+export function gatherMetrics({ readUrl, operatorUrl, hasDocuments }: MeasuredStore, log: Logger) {
   const peers = createGathering()
-  let opened: Promise<{ store: MetricsStore; close(): Promise<void> }> | undefined
+  let opened: ReturnType<typeof open> | undefined
 
   async function open() {
     const reader = await openReadStore(readUrl)
@@ -65,9 +47,11 @@ export async function gatherMetrics(
   })
   const sources: Metrics[] = [peers, ofStore]
   return {
-    async count(roles) {
+    /** Starts counting in this process. */
+    count(roles: MetricsRoles): void {
       sources.push(startMetrics(roles))
     },
+    /** Another process or thread, with counters of its own. */
     addPeer: peers.add,
     removePeer: peers.remove,
     write: () => writeMetrics(sources),

@@ -64,7 +64,14 @@ export async function serveUntil(delay: Promise<number>, api: RunningApi, log: L
 
 export async function prepareApi(options: ApiOptions): Promise<PreparedApi> {
   const { url, host, port, rateLimit, web, stripe, invoiceXpress, workers = 1, log } = options
-  const { provider = null, publicUrl = null, corsOrigins } = options
+  const {
+    provider = null,
+    publicUrl = null,
+    corsOrigins,
+    trustedProxies = null,
+    readyMaxLagMs = null,
+  } = options
+  const { pay = true, mcp } = options
   const store = await openReadStore(url, workers, (node, behindMs) =>
     behindMs === null
       ? log.info({ node }, 'a database server is read from again')
@@ -93,17 +100,9 @@ export async function prepareApi(options: ApiOptions): Promise<PreparedApi> {
       verifyJwt: verifiers?.verifyJwt ?? null,
     }),
     identity: { provider, publicUrl },
-    rateLimit,
-    corsOrigins,
-    trustedProxies: options.trustedProxies ?? null,
-    readyMaxLagMs: options.readyMaxLagMs ?? null,
-    log,
-    apiDescription,
-    pay: options.pay,
-    mcp: options.mcp ? (await import('../../mcp/create-mcp.ts')).createMcp(options.mcp) : undefined,
-    files: web
-      ? loadWebFiles(apiDescription, { ...options, pay: options.pay !== false && stripe !== null })
-      : [],
+    ...{ rateLimit, corsOrigins, trustedProxies, readyMaxLagMs, log, apiDescription, pay },
+    mcp: mcp ? (await import('../../mcp/create-mcp.ts')).createMcp(mcp) : undefined,
+    files: web ? loadWebFiles(apiDescription, { ...options, pay: pay && stripe !== null }) : [],
     ending: ending.signal,
   })
   holdConnections(app.server)

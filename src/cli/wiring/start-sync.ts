@@ -114,7 +114,11 @@ async function follow(options: Opened): Promise<void> {
     }
     await Promise.all([
       Promise.race([followAll(), graceAfter(signal)]),
-      Promise.race([deliver(options), graceAfter(signal)]),
+      // Whatever the sources do.
+      Promise.race([
+        deliverChanges({ store, allowPrivate: options.endpointsPrivate, log, signal }),
+        graceAfter(signal),
+      ]),
       server && aborted(signal).then(() => closeGently(server)),
     ])
   } finally {
@@ -188,11 +192,6 @@ function measureDrift(
     // Before everything was listed, much is missing.
     run: async () => (await connector.isListed()) && measure(),
   }
-}
-
-/** Webhooks to endpoints, whatever the sources do. */
-function deliver({ store, endpointsPrivate: allowPrivate, log, signal }: Opened): Promise<void> {
-  return deliverChanges({ store, allowPrivate, log, signal })
 }
 
 async function aborted(signal: AbortSignal): Promise<void> {

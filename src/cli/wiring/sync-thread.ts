@@ -5,6 +5,7 @@
 import { once } from 'node:events'
 import { extname } from 'node:path'
 import { Worker } from 'node:worker_threads'
+import type { syncOf } from '../settings/connections.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import type { AdminChannel } from './admin-channel.ts'
 import type { SyncOptions } from './open-connector.ts'
@@ -13,10 +14,10 @@ import type { SyncOptions } from './open-connector.ts'
 const workerFile = new URL(`./sync-worker${extname(import.meta.url)}`, import.meta.url)
 
 /** The options that can be sent to a thread. */
-export type ThreadOptions = Pick<
-  SyncOptions,
-  'url' | 'stripe' | 'invoiceXpress' | 'rules' | 'keys' | 'webhooks' | 'changesKeptMs' | 'endpointsPrivate'
-> & { logLevel: string; isMeasured: boolean }
+export type ThreadOptions = Pick<SyncOptions, keyof ReturnType<typeof syncOf>> & {
+  logLevel: string
+  isMeasured: boolean
+}
 
 /** The parts of a `CliError`. */
 export interface Refusal {
