@@ -10,15 +10,10 @@ export interface LinkSigning {
   publicUrl: string | null
 }
 
-export interface NewLink {
-  url: string
-  expires_at: string
-}
-
 const members = ['customer', 'invoice', 'ttl']
 
 /** From the text of a body to a link. Throws an AdminError that names what is allowed. */
-export async function createLinkFor(body: string, { key, publicUrl }: LinkSigning): Promise<NewLink> {
+export async function createLinkFor(body: string, { key, publicUrl }: LinkSigning): Promise<object> {
   const { customer, invoice, ttl: ttlSeconds } = readBody(body)
   if (key === null || publicUrl === null)
     throw new AdminError(

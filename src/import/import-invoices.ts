@@ -16,27 +16,19 @@ export interface ImportOptions {
   onProgress(step: 'checked' | 'saved', invoices: number): void
 }
 
-export interface ImportResult {
-  /** Lines that hold a valid invoice. */
-  valid: number
-  /** Lines refused. */
-  refused: number
-  /** New invoices, and those that differ from the stored ones. */
-  changed: number
-  /** False when a bad line kept the whole file out. */
-  committed: boolean
-}
-
 /**
  * Reads the input twice: first every line is checked, then all are saved in one transaction. The store is locked for
  * the second alone, so that neither a bad file nor a slow sender keeps other writers out. Importing the same file again
  * changes nothing; of two lines with one customer and id the later wins.
+ *
+ * Returns the numbers of valid and refused lines, and of invoices that are new or differ from the stored ones; `committed` is
+ * false when a bad line kept the whole file out.
  */
 export async function importInvoices(
   openInput: () => AsyncIterable<Uint8Array>,
   store: WriteStore,
   options: ImportOptions,
-): Promise<ImportResult> {
+) {
   const checked = await checkAll(openInput(), options)
   if (checked.refused > 0 && !options.skipInvalid) return { ...checked, changed: 0, committed: false }
   const changed = await saveAll(openInput, store, options)

@@ -1,4 +1,4 @@
-/** The frame of `fatura token` and `fatura key`: a command that makes one, and `list` and `revoke`. */
+/** The frame of `fatura token` and `fatura key`: a command that makes one, `list` (also of `fatura endpoint`) and `revoke`. */
 import { Command } from 'commander'
 import { openOperatorStore, openWriteStore } from '../../store/engines.ts'
 import type { OperatorStore, WriteStore } from '../../store/store.ts'
@@ -9,9 +9,33 @@ import { jsonLine } from '../terminal/json-line.ts'
 import { formatTable } from '../terminal/table.ts'
 import { withStore } from './with-store.ts'
 
-export interface Credential<Row> {
-  noun: 'token' | 'key'
+interface Listed<Row> {
   description: string
+  list(store: OperatorStore): Promise<Row[]>
+  /** Printed when there is none. */
+  none: string
+  /** For `--json`, without a secret. */
+  show(row: Row): object
+  header: readonly string[]
+  cells(row: Row): string[]
+}
+
+/** `list`: a table, or with `--json` one object a line. */
+export function listCommand<Row>(kind: Listed<Row>): SettingsCommand {
+  return new SettingsCommand('list')
+    .description(kind.description)
+    .option('--json', 'one JSON object a line')
+    .settings(['DATABASE_URL'])
+    .action(async (options: { json?: true } & Options) => {
+      const rows = await withStore(options, openOperatorStore, kind.list)
+      if (options.json === true) process.stdout.write(rows.map(row => jsonLine(kind.show(row))).join(''))
+      else if (rows.length === 0) process.stdout.write(`${kind.none}\n`)
+      else process.stdout.write(formatTable([kind.header, ...rows.map(kind.cells)]))
+    })
+}
+
+export interface Credential<Row> extends Omit<Listed<Row>, 'none'> {
+  noun: 'token' | 'key'
   make: SettingsCommand
   /** A command that makes the first one. */
   example: string
@@ -22,37 +46,27 @@ export interface Credential<Row> {
   id: [argument: string, description: string]
   /** Throws for a text that is no id. */
   readId(text: string): string
-  list(store: OperatorStore): Promise<Row[]>
   revoke(store: WriteStore, id: string, now: number): Promise<Row | null>
-  /** For `--json`, without a hash. */
-  show(row: Row): object
-  header: readonly string[]
-  cells(row: Row): string[]
 }
 
 export function credentialCommand<Row>(kind: Credential<Row>): Command {
   const { noun } = kind
-  const list = new SettingsCommand('list')
-    .description(`List the ${noun}s, newest first. ${kind.secret} are not kept and cannot be shown.`)
-    .option('--json', 'one JSON object a line')
-    .action(listAll)
+  const list = listCommand({
+    ...kind,
+    description: `List the ${noun}s, newest first. ${kind.secret} are not kept and cannot be shown.`,
+    none: `There are no ${noun}s yet. Make one with: ${kind.example}`,
+  })
   const revoke = new SettingsCommand('revoke')
     .description(`End a ${noun} at once: every running process refuses ${kind.refused} within a second.`)
     .argument(...kind.id)
     .option('--json', 'one JSON object')
     .action(revokeOne)
   kind.make.option('--create', 'create the store, where there is none yet')
-  const command = new Command(noun).description(kind.description)
-  for (const each of [kind.make, list, revoke]) command.addCommand(each.settings(['DATABASE_URL']))
-  return command
-
-  async function listAll(options: { json?: true } & Options): Promise<void> {
-    const rows = await withStore(options, openOperatorStore, kind.list)
-    if (options.json === true) process.stdout.write(rows.map(row => jsonLine(kind.show(row))).join(''))
-    else if (rows.length === 0)
-      process.stdout.write(`There are no ${noun}s yet. Make one with: ${kind.example}\n`)
-    else process.stdout.write(formatTable([kind.header, ...rows.map(kind.cells)]))
-  }
+  return new Command(noun)
+    .description(kind.description)
+    .addCommand(kind.make.settings(['DATABASE_URL']))
+    .addCommand(list)
+    .addCommand(revoke.settings(['DATABASE_URL']))
 
   async function revokeOne(text: string, options: { json?: true } & Options): Promise<void> {
     const id = kind.readId(text.trim())

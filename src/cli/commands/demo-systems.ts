@@ -9,13 +9,10 @@ import { startStripeSandbox } from '../../../sandbox/stripe/server.ts'
 import { createToken } from '../../access/token.ts'
 import type { PageBrand } from '../../http/web-files.ts'
 import type { Invoice, InvoiceKey } from '../../invoice.ts'
-import type { InvoiceXpressOptions } from '../../invoicexpress/client.ts'
 import { createDocumentSource } from '../../invoicexpress/document-source.ts'
 import { usualRules } from '../../linking/link.ts'
 import { migrateStore, openWriteStore } from '../../store/engines.ts'
-import type { WriteStore } from '../../store/store.ts'
 import { createBillingSource } from '../../stripe/billing-source.ts'
-import type { StripeOptions } from '../../stripe/client.ts'
 import { createWebhookServer } from '../../stripe/webhook.ts'
 import { createConnector } from '../../sync/connector.ts'
 import { createDocumentSync } from '../../sync/documents.ts'
@@ -25,22 +22,9 @@ const firstChangeMs = 20_000
 const changeEveryMs = 5_000
 const timeStepSeconds = 3 * 60 * 60
 
-export interface DemoSystems {
-  stripe: StripeOptions
-  invoiceXpress: InvoiceXpressOptions
-  /** For every customer of the demo. */
-  token: string
-  customers: ReturnType<typeof describeCustomers>
-  /** An invoice with lines and both PDFs, of the last customer but one. */
-  sample: InvoiceKey
-  stop(): Promise<void>
-}
+export type DemoSystems = Awaited<ReturnType<typeof startDemoSystems>>
 
-export async function startDemoSystems(
-  url: string,
-  log: Logger,
-  onEvent: (line: string) => void,
-): Promise<DemoSystems> {
+export async function startDemoSystems(url: string, log: Logger, onEvent: (line: string) => void) {
   const stopping = new AbortController()
   const sandbox = await startStripeSandbox({ seed: 2026, invoices: 280, customers: 6 })
   const documents = createDocuments(sandbox.account, { seed: 2026 })
@@ -92,14 +76,18 @@ export async function startDemoSystems(
   const changes = repeatChange(change, stopping.signal)
 
   const customers = describeCustomers(invoices)
+  const { id, token, hash } = createToken()
+  await store.saveToken({
+    ...{ id, name: 'demo', hash, customers: customers.map(({ customer_id }) => customer_id) },
+    ...{ created_at: Date.now(), expires_at: null, revoked_at: null },
+  })
   return {
     stripe,
     invoiceXpress,
-    token: await saveToken(
-      store,
-      customers.map(({ customer_id }) => customer_id),
-    ),
+    /** For every customer of the demo. */
+    token,
     customers,
+    /** An invoice with lines and both PDFs, of the last customer but one. */
     sample: pickSample(invoices, customers.at(-2)?.customer_id ?? ''),
     async stop() {
       stopping.abort()
@@ -122,7 +110,7 @@ async function repeatChange(step: () => Promise<void>, signal: AbortSignal): Pro
   }
 }
 
-/** Those of the most invoices first. */
+/** Customers with the most invoices first. */
 function describeCustomers(invoices: readonly Invoice[]) {
   return [...Map.groupBy(invoices, ({ customer_id }) => customer_id)]
     .map(([customer_id, its]) => {
@@ -138,13 +126,6 @@ function pickSample(invoices: readonly Invoice[], customerId: string): InvoiceKe
   )
   if (found === undefined) throw new Error('the sandbox has no paid invoice with a document')
   return found
-}
-
-async function saveToken(store: WriteStore, customers: readonly string[]): Promise<string> {
-  const { id, token, hash } = createToken()
-  const created_at = Date.now()
-  await store.saveToken({ id, name: 'demo', hash, customers, created_at, expires_at: null, revoked_at: null })
-  return token
 }
 
 /** The made-up company of the demo's page. */

@@ -2,14 +2,12 @@ import { randomBytes } from 'node:crypto'
 import { Command } from 'commander'
 import { findUrlProblem } from '../../endpoints/send-webhook.ts'
 import { createKeys, publicKeyOf } from '../../endpoints/sign-webhook.ts'
-import type { StoredEndpoint } from '../../store/endpoint-store.ts'
-import { openOperatorStore, openWriteStore } from '../../store/engines.ts'
+import { openWriteStore } from '../../store/engines.ts'
 import type { WriteStore } from '../../store/store.ts'
 import { type Options, readSettings, SettingsCommand } from '../settings/read-settings.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { jsonLine } from '../terminal/json-line.ts'
-import { formatTable } from '../terminal/table.ts'
-import { describeScope, saveCredential } from './credentials.ts'
+import { describeScope, listCommand, saveCredential } from './credentials.ts'
 import { readCustomers } from './key.ts'
 import { withStore } from './with-store.ts'
 
@@ -26,10 +24,20 @@ export function endpointCommand(): Command {
       'the customers whose changes it gets, separated by commas; default: every customer',
     )
     .action(addOne)
-  const list = new SettingsCommand('list')
-    .description('List the endpoints with their progress.')
-    .option('--json', 'one JSON object a line')
-    .action(listAll)
+  const list = listCommand({
+    description: 'List the endpoints with their progress.',
+    list: store => store.listEndpoints(),
+    none: 'There are no endpoints yet. Add one with: fatura endpoint add URL',
+    show: ({ secret: _, private_key, ...endpoint }) => ({
+      ...endpoint,
+      public_key: publicKeyOf({ private_key }),
+    }),
+    header: ['ID', 'STATE', 'DELIVERED UP TO', 'ATTEMPTS', 'CUSTOMERS', 'URL', 'FAILURE'],
+    cells: ({ id, state, cursor, attempts, customers, url, error }) => [
+      ...[id, state, new Date(cursor / 1000).toISOString(), String(attempts)],
+      ...[describeScope(customers), url, error ?? ''],
+    ],
+  })
   const pause = new SettingsCommand('pause')
     .description('Send nothing until "fatura endpoint replay". Changes wait, for as long as they are kept.')
     .argument(...idArgument)
@@ -48,7 +56,8 @@ export function endpointCommand(): Command {
   const command = new Command('endpoint').description(
     'Add, list, pause, replay and remove receivers of webhooks.',
   )
-  for (const each of [list, pause, replay, remove]) command.addCommand(each.settings(['DATABASE_URL']))
+  command.addCommand(list)
+  for (const each of [pause, replay, remove]) command.addCommand(each.settings(['DATABASE_URL']))
   return command.addCommand(add.settings(['DATABASE_URL', 'ENDPOINTS_PRIVATE']))
 }
 
@@ -73,28 +82,6 @@ async function addOne(url: string, options: { customers?: string } & Options): P
 
 async function findEnd(store: WriteStore): Promise<number> {
   return (await store.readChanges(null, null, 1))?.next ?? 0
-}
-
-async function listAll(options: { json?: true } & Options): Promise<void> {
-  const rows = await withStore(options, openOperatorStore, store => store.listEndpoints())
-  if (options.json === true) process.stdout.write(rows.map(row => jsonLine(show(row))).join(''))
-  else if (rows.length === 0)
-    process.stdout.write('There are no endpoints yet. Add one with: fatura endpoint add URL\n')
-  else
-    process.stdout.write(
-      formatTable([
-        ['ID', 'STATE', 'DELIVERED UP TO', 'ATTEMPTS', 'CUSTOMERS', 'URL', 'FAILURE'],
-        ...rows.map(({ id, state, cursor, attempts, customers, url, error }) => [
-          ...[id, state, new Date(cursor / 1000).toISOString(), String(attempts)],
-          ...[describeScope(customers), url, error ?? ''],
-        ]),
-      ]),
-    )
-}
-
-/** Without its secrets. */
-function show({ secret: _, private_key, ...endpoint }: StoredEndpoint): object {
-  return { ...endpoint, public_key: publicKeyOf({ private_key }) }
 }
 
 async function replayOne(id: string, options: { from?: string } & Options): Promise<void> {

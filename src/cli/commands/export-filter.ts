@@ -3,11 +3,11 @@ import { Option } from 'commander'
 import { ApiError } from '../../errors.ts'
 import { readFilterTexts } from '../../http/read-filter.ts'
 import { type InvoiceFilters, invoiceStatuses } from '../../invoice.ts'
-import type { InvoiceFilter, InvoiceWalk } from '../../store/store.ts'
+import type { InvoiceFilter } from '../../store/store.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { printable } from '../terminal/table.ts'
 import { checkCustomer, type DayFlags, nextDay, readDays } from './reconcile-scope.ts'
-import { createTimeZone, type TimeZone } from './time-zone.ts'
+import { createTimeZone } from './time-zone.ts'
 
 /** In the help's order. Every parameter is named: one that is added later is missing here, and does not compile. */
 export const filterFlags: Readonly<Record<'customer' | keyof InvoiceFilters | 'month' | 'timezone', Option>> =
@@ -37,12 +37,7 @@ export interface FilterOptions extends Readonly<Record<string, unknown>>, DayFla
   timezone?: string
 }
 
-export interface ExportScope {
-  walk: Omit<InvoiceWalk, 'withLines'>
-  zone: TimeZone
-}
-
-export function readExportScope(options: FilterOptions, usualZone = 'UTC'): ExportScope {
+export function readExportScope(options: FilterOptions, usualZone = 'UTC') {
   const { customer: customers = null, timezone = usualZone } = options
   customers?.forEach(checkCustomer)
   const { from, to } = readDays(options)

@@ -17,7 +17,7 @@ import { createProgress, type Progress, writeOutput } from '../terminal/progress
 import { printable } from '../terminal/table.ts'
 import { openPdfSources } from '../wiring/open-pdf-sources.ts'
 import { Interrupted, leave, stopAtSignal, unlessStopped } from '../wiring/signals.ts'
-import { type ExportScope, type FilterOptions, filterFlags, readExportScope } from './export-filter.ts'
+import { type FilterOptions, filterFlags, readExportScope } from './export-filter.ts'
 
 const used = [
   'DATABASE_URL',
@@ -78,7 +78,7 @@ Examples:
 interface Task {
   options: ExportFlags
   settings: Pick<Settings, (typeof used)[number]>
-  scope: ExportScope
+  scope: ReturnType<typeof readExportScope>
   progress: Progress
 }
 

@@ -18,43 +18,30 @@ export function healthCommand(): Command {
     .action(checkHealth)
 }
 
-interface Health {
-  ready: boolean
-  address: string
-  /** Null when nothing answered. */
-  status: number | null
-  ms: number
-  /** The problem and its remedy; null when it is ready. */
-  problem: string | null
-}
-
 async function checkHealth(options: { json?: true } & Options): Promise<void> {
   const { HOST: host, PORT: port } = readSettings(options, used)
-  const health = await askReady(`http://${reachable(host)}:${port}/ready`)
+  const address = `http://${reachable(host)}:${port}/ready`
+  const began = performance.now()
+  const { status, problem } = await askReady(address)
+  const ms = Math.round(performance.now() - began)
   if (options.json === true) {
-    process.stdout.write(jsonLine(health))
-    process.exitCode = health.ready ? 0 : 1
-    return
-  }
-  if (health.problem !== null) throw new CliError(health.problem)
-  process.stdout.write(`Ready: ${health.address} answered 200 in ${health.ms} ms.\n`)
+    process.stdout.write(jsonLine({ ready: problem === null, address, status, ms, problem }))
+    process.exitCode = problem === null ? 0 : 1
+  } else if (problem !== null) throw new CliError(problem)
+  else process.stdout.write(`Ready: ${address} answered 200 in ${ms} ms.\n`)
 }
 
-async function askReady(address: string): Promise<Health> {
-  const began = performance.now()
-  const describe = (status: number | null, problem: string | null): Health => ({
-    ready: problem === null,
-    address,
-    status,
-    ms: Math.round(performance.now() - began),
-    problem,
-  })
+/** The status is null when nothing answered, and the problem when it is ready. */
+async function askReady(address: string): Promise<{ status: number | null; problem: string | null }> {
   try {
     const answer = await fetch(address, { signal: AbortSignal.timeout(patienceMs), redirect: 'manual' })
     const text = await answer.text()
-    return describe(answer.status, answer.status === 200 ? null : explainAnswer(address, answer.status, text))
+    return {
+      status: answer.status,
+      problem: answer.status === 200 ? null : explainAnswer(address, answer.status, text),
+    }
   } catch (error) {
-    return describe(null, explainFailure(address, error as Error))
+    return { status: null, problem: explainFailure(address, error as Error) }
   }
 }
 

@@ -1,16 +1,13 @@
 /** The scope of a reconciliation, from its flags. */
 import { dayMs, dayOf, isCalendarDay, lastDayOf } from '../../calendar.ts'
-import type { Scope as ReconcileScope } from '../../checks/read-pairs.ts'
 import { isCustomerId } from '../../invoice.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { printable } from '../terminal/table.ts'
-import { createTimeZone, type TimeZone } from './time-zone.ts'
+import { createTimeZone } from './time-zone.ts'
 
-export interface Scope extends ReconcileScope {
-  zone: TimeZone
-}
+export type Scope = ReturnType<typeof readScope>
 
-export function readScope(options: Record<string, unknown>, usualZone = 'UTC'): Scope {
+export function readScope(options: Record<string, unknown>, usualZone = 'UTC') {
   const { customer = null, timezone = usualZone } = options as Record<string, string | undefined>
   const { from, to } = readDays(options)
   if (customer !== null) checkCustomer(customer)
@@ -35,11 +32,7 @@ export function checkCustomer(id: string): void {
     throw new CliError(`--customer must be an ID like cus_PeR0ABnnQ5iOEe, not '${printable(id)}'.`)
 }
 
-export interface DayFlags {
-  month?: string | undefined
-  from?: string | undefined
-  to?: string | undefined
-}
+export type DayFlags = Partial<Record<'month' | 'from' | 'to', string | undefined>>
 
 /** The days of `--from` and `--to`, or the first and the last of `--month`. */
 export function readDays({ month, from, to }: DayFlags): Omit<DayFlags, 'month'> {

@@ -15,7 +15,7 @@ import { documentStreams } from '../../stream-names.ts'
 import { invoiceXpressOf, invoiceXpressSettings, linkRulesOf, linkSettings } from '../settings/connections.ts'
 import { type Options, readSettings, SettingsCommand } from '../settings/read-settings.ts'
 import { CliError } from '../terminal/cli-error.ts'
-import { createProgress, type Progress, writeOutput } from '../terminal/progress.ts'
+import { createProgress, movingLine, type Progress, writeOutput } from '../terminal/progress.ts'
 import { formatParagraph } from '../terminal/table.ts'
 import { knownSources } from './known-sources.ts'
 import { createWriter, type Format, formats, summarize } from './reconcile-output.ts'
@@ -113,10 +113,9 @@ async function reconcile(options: Flags): Promise<void> {
       }
       await writer.end()
       const { checked, unlinked } = tally
-      print(progress, summarize(counts, checked, saft === undefined ? 'invoice' : 'document of the file'))
+      print(summarize(counts, checked, saft === undefined ? 'invoice' : 'document of the file'))
       if (unlinked > 0 && !options.unlinked)
         print(
-          progress,
           `Also, ${unlinked} ${unlinked === 1 ? 'document in force is' : 'documents in force are'} tied to no invoice: --unlinked lists ${unlinked === 1 ? 'it' : 'them'}.`,
         )
       process.exitCode = counts.size === 0 ? 0 : 1
@@ -171,11 +170,11 @@ async function refuseUnread(store: OperatorStore, scope: Scope, progress: Progre
   const last = succeededAt(documentNames.open)
   if (last === null || Date.now() - last > dayMs)
     print(
-      progress,
       `Warning: documents were last read ${last === null ? 'at an unknown time' : new Date(last).toISOString()}; later changes are not seen. Is fatura sync running?`,
     )
 }
 
-function print(progress: Progress, text: string): void {
-  progress.print(formatParagraph(text).trimEnd())
+/** Over no line of progress. */
+function print(text: string): void {
+  movingLine.print(formatParagraph(text))
 }

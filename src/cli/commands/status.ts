@@ -78,50 +78,47 @@ function writeText({ streams, pins, lease, setAside, refused, held, drift, endpo
     ...formatDrift(drift),
   ]
   const heldBack = formatHeld(held)
-  const aside = setAside.newest.map(({ system, kind, id, reason, tries, last_at }) =>
-    item(`${system} ${kind} ${id}: ${reason} (${tries} tries, last ${agoOf(last_at)})`),
-  )
+  const list = (heading: string, wanted: Refused['kind']) => {
+    const some = refused.filter(({ kind }) => kind === wanted)
+    const total = some.reduce((sum, { count }) => sum + count, 0)
+    return section(`${heading}: ${total}.`, some.map(formatRefused))
+  }
+  const failing = endpoints.filter(({ state, attempts }) => state !== 'active' || attempts > 0)
   return [
     streams.length === 0 ? '' : formatTable(table, { paint }),
     formatTable(facts),
     heldBack === null
       ? ''
       : warning(`The deletion guard holds back changes that look wrong: ${heldBack}; ${advice}.`),
-    setAside.count === 0
-      ? ''
-      : warning(`Set aside, and tried again: ${setAside.count}. The newest:`) + aside.join(''),
-    list('Out of date, because what they are now is refused', refused, 'outdated'),
-    list('Refused, and not stored', refused, 'refused'),
-    listEndpoints(endpoints),
+    section(
+      `Set aside, and tried again: ${setAside.count}. The newest:`,
+      setAside.newest.map(
+        ({ system, kind, id, reason, tries, last_at }) =>
+          `${system} ${kind} ${id}: ${reason} (${tries} tries, last ${formatSpan(Date.now() - last_at)} ago)`,
+      ),
+    ),
+    list('Out of date, because what they are now is refused', 'outdated'),
+    list('Refused, and not stored', 'refused'),
+    section(
+      `Endpoints with webhooks that wait: ${failing.length}.`,
+      failing.map(
+        ({ id, state, attempts, error }) =>
+          `${id} is ${state}, ${attempts} failed attempts${error === null ? '' : `: it ${error}`}`,
+      ),
+    ),
   ]
     .filter(part => part !== '')
     .join('\n')
-}
-
-/** Those to which changes are not delivered at the moment. */
-function listEndpoints(endpoints: readonly StoredEndpoint[]): string {
-  const failing = endpoints.filter(({ state, attempts }) => state !== 'active' || attempts > 0)
-  const lines = failing.map(({ id, state, attempts, error }) =>
-    item(`${id} is ${state}, ${attempts} failed attempts${error === null ? '' : `: it ${error}`}`),
-  )
-  return failing.length === 0
-    ? ''
-    : warning(`Endpoints with webhooks that wait: ${failing.length}.`) + lines.join('')
-}
-
-function list(heading: string, refused: readonly Refused[], kind: Refused['kind']): string {
-  const some = refused.filter(each => each.kind === kind)
-  const total = some.reduce((sum, { count }) => sum + count, 0)
-  const lines = some.map(each => item(formatRefused(each)))
-  return total === 0 ? '' : warning(`${heading}: ${total}.`) + lines.join('')
 }
 
 function warning(text: string): string {
   return `${styleText('yellow', formatParagraph(text).trimEnd())}\n`
 }
 
-function item(text: string): string {
-  return formatParagraph(`  ${printable(text)}`, '    ')
+/** Empty without items. */
+function section(heading: string, items: readonly string[]): string {
+  const lines = items.map(text => formatParagraph(`  ${printable(text)}`, '    '))
+  return lines.length === 0 ? '' : warning(heading) + lines.join('')
 }
 
 function describe({ name, succeeded_at, cursor, failed_at, error }: Stream): string[] {
@@ -133,8 +130,4 @@ function describe({ name, succeeded_at, cursor, failed_at, error }: Stream): str
     cursor === null ? '' : formatCursor(cursor),
     failure,
   ]
-}
-
-function agoOf(moment: number): string {
-  return `${formatSpan(Date.now() - moment)} ago`
 }

@@ -2,33 +2,26 @@
 import { once } from 'node:events'
 
 /** The progress line on a terminal. All other output there clears it first. */
-export interface MovingLine {
-  /** False where lines cannot be replaced, as in a file. */
-  readonly canMove: boolean
-  /** Replaces the line drawn before. Only where it can move. */
-  draw(text: string): void
-  clear(): void
-  /** Prints lines that stay. */
-  print(text: string): void
-}
-
-export function createMovingLine(output: NodeJS.WriteStream): MovingLine {
+export function createMovingLine(output: NodeJS.WriteStream) {
   let isDrawn = false
   function clear(): void {
     if (isDrawn) output.write('\r\x1b[K')
     isDrawn = false
   }
   return {
-    get canMove() {
+    /** False where lines cannot be replaced, as in a file. */
+    get canMove(): boolean {
       return output.isTTY === true
     },
-    draw(text) {
+    /** Replaces the line drawn before. Only where it can move. */
+    draw(text: string): void {
       clear()
       output.write(text)
       isDrawn = true
     },
     clear,
-    print(text) {
+    /** Prints lines that stay. */
+    print(text: string): void {
       clear()
       output.write(text)
     },
@@ -55,25 +48,18 @@ export function printWaiting(path: string): void {
   movingLine.print(`Waiting for another process that writes to ${path} …\n`)
 }
 
-export interface Progress {
-  /** `part`, from 0 to 1, is the share that is done; null when it is not known. */
-  update(step: string, done: number, part?: number | null): void
-  /** Prints a line that stays. */
-  print(line: string): void
-  /** Duration and rate, for the closing line. */
-  pace(done: number): string
-  end(): void
-}
-
 /** A shorter command shows no progress. */
 const patienceMs = 2_000
 
-export function createProgress(what: string, line: MovingLine = movingLine): Progress {
+export type Progress = ReturnType<typeof createProgress>
+
+export function createProgress(what: string, line = movingLine) {
   const everyMs = line.canMove ? 200 : 10_000
   const started = Date.now()
   let isShown = false
   let next = started + Math.max(patienceMs, everyMs)
 
+  /** Duration and rate, for the closing line. */
   function pace(done: number): string {
     const seconds = (Date.now() - started) / 1000
     return `${seconds.toFixed(1)} s, ${Math.round(done / Math.max(seconds, 0.001))} ${what}/s`
@@ -87,7 +73,8 @@ export function createProgress(what: string, line: MovingLine = movingLine): Pro
   }
 
   return {
-    update(step, done, part = null) {
+    /** `part`, from 0 to 1, is the share that is done; null when it is not known. */
+    update(step: string, done: number, part: number | null = null): void {
       const isEnd = part === 1 && isShown
       if (Date.now() < next && !isEnd) return
       isShown = !isEnd
@@ -96,7 +83,8 @@ export function createProgress(what: string, line: MovingLine = movingLine): Pro
       if (line.canMove) line.draw(text)
       else line.print(`${text}\n`)
     },
-    print: text => line.print(`${text}\n`),
+    /** Prints a line that stays. */
+    print: (text: string) => line.print(`${text}\n`),
     pace,
     end: line.clear,
   }

@@ -5,14 +5,10 @@ import type { Logger } from 'pino'
 import type { AdminOptions } from '../../admin/admin-server.ts'
 import { request } from '../../node-http.ts'
 import { closeGently } from '../../server/close-connections.ts'
+import type { adminOf } from '../settings/connections.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { explainListening } from './explain-listening.ts'
 import type { gatherMetrics, MeasuredStore } from './gather-metrics.ts'
-
-export interface AdminPort extends Omit<AdminOptions, 'askReady' | 'writeMetrics' | 'log'> {
-  host: string
-  port: number
-}
 
 /** Messages to the admin port; dropped if there is none. */
 export interface AdminChannel
@@ -30,7 +26,7 @@ const readyWithinMs = 2_000
 
 /** Listens while the work goes on. With null, there is no admin port. */
 export async function withAdminPort(
-  port: AdminPort | null,
+  port: ReturnType<typeof adminOf>,
   store: MeasuredStore,
   log: Logger,
   work: (channel: AdminChannel) => Promise<void>,

@@ -39,18 +39,8 @@ export interface SyncOptions extends ReturnType<typeof syncOf> {
   letThrough?: boolean
 }
 
-export interface OpenConnector {
-  /** Commits nothing once another process is the connector. Closing it lets the next one begin. */
-  store: WriteStore
-  guard: DeletionGuard
-  /** Aborted by the signal, and once another process is the connector. */
-  signal: AbortSignal
-  /** Before anything of an upstream system is written: rejects when the accounts are not the store's. */
-  settle(): Promise<void>
-}
-
 /** Waits until this process is the connector. With `isOnce`, a failure ends it; otherwise it tries again until the signal. */
-export async function openConnector(options: SyncOptions, isOnce: boolean): Promise<OpenConnector> {
+export async function openConnector(options: SyncOptions, isOnce: boolean) {
   const { url, log, wait = true, letThrough = false, signal } = options
   const { store, leases } = await openConnectorStores(url, { onWait: logWaiting(log), leasePatienceMs })
   const accounts = accountsOf(options)
@@ -68,9 +58,12 @@ export async function openConnector(options: SyncOptions, isOnce: boolean): Prom
     const stopped = AbortSignal.any([signal, lease.lost])
     const guard = await createDeletionGuard(fenced, log, letThrough)
     return {
+      /** Commits nothing once another process is the connector. Closing it lets the next one begin. */
       store: { ...fenced, close },
       guard,
+      /** Aborted by the signal, and once another process is the connector. */
       signal: stopped,
+      /** Before anything of an upstream system is written: rejects when the accounts are not the store's. */
       async settle() {
         await settleAccounts(fenced, accounts, log, isOnce, stopped)
         await relinkReleased(fenced, guard, options.rules)

@@ -12,7 +12,6 @@ import {
   type Meet,
 } from '../../server/close-connections.ts'
 import { openReadStore } from '../../store/engines.ts'
-import type { ReadStore } from '../../store/store.ts'
 import type { apiOf } from '../settings/connections.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { explainListening } from './explain-listening.ts'
@@ -27,26 +26,8 @@ export type ApiOptions = Partial<Settled> &
     log: Logger
   }
 
-export interface RunningApi {
-  /** As in http://127.0.0.1:3000. */
-  address: string
-  readConnections: ReadStore['readConnections']
-  readNodes: ReadStore['readNodes']
-  /**
-   * Before the end: every request is still served, over new connections too, but every answer ends its connection; and
-   * `/ready` answers 503, unless other processes go on serving the address.
-   */
-  leave(othersServe?: boolean): void
-  /** Lets the requests in flight finish, then lets go of the port and the store; in step with other processes at the port, given `meet`. */
-  stop(meet?: Meet): Promise<void>
-}
-
-/** An API that does not listen yet. */
-export interface PreparedApi {
-  listen(): Promise<RunningApi>
-  /** Instead of listening. */
-  discard(): Promise<void>
-}
+export type PreparedApi = Awaited<ReturnType<typeof prepareApi>>
+export type RunningApi = Awaited<ReturnType<PreparedApi['listen']>>
 
 export async function startApi(options: ApiOptions): Promise<RunningApi> {
   return (await prepareApi(options)).listen()
@@ -62,7 +43,8 @@ export async function serveUntil(delay: Promise<number>, api: RunningApi, log: L
   await api.stop()
 }
 
-export async function prepareApi(options: ApiOptions): Promise<PreparedApi> {
+/** An API that does not listen yet. */
+export async function prepareApi(options: ApiOptions) {
   const { url, host, port, rateLimit, web, stripe, invoiceXpress, workers = 1, log } = options
   const {
     provider = null,
@@ -106,16 +88,19 @@ export async function prepareApi(options: ApiOptions): Promise<PreparedApi> {
     ending: ending.signal,
   })
   holdConnections(app.server)
+  /** Lets the requests in flight finish, then lets go of the port and the store; in step with other processes at the port, given `meet`. */
   const stop = async (meet?: Meet) => {
     await closeGently(app.server, () => app.close(), meet)
     verifiers?.close()
     await store.close()
   }
   return {
+    /** Instead of listening. */
     discard: () => stop(),
     async listen() {
       try {
         return {
+          /** As in http://127.0.0.1:3000. */
           address: await app.listen({ host, port }),
           readConnections: () => store.readConnections(),
           readNodes: () => store.readNodes(),
@@ -132,6 +117,10 @@ export async function prepareApi(options: ApiOptions): Promise<PreparedApi> {
     },
   }
 
+  /**
+   * Before the end: every request is still served, over new connections too, but every answer ends its connection; and
+   * `/ready` answers 503, unless other processes go on serving the address.
+   */
   function leave(othersServe = false): void {
     if (!othersServe) ending.abort()
     if (hasLeft) return

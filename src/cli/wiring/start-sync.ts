@@ -20,15 +20,15 @@ import { documentRounds, invoiceRounds, type ReportStep } from '../../sync/round
 import { createTimer, every, realClocks, runDue, type Step } from '../../sync/schedule.ts'
 import { pause, repeat, retryPauseMs, syncInvoices } from '../../sync/sync-invoices.ts'
 import { CliError } from '../terminal/cli-error.ts'
-import { type OpenConnector, openConnector, type SyncOptions } from './open-connector.ts'
+import { openConnector, type SyncOptions } from './open-connector.ts'
 
 /** Time for calls in flight after the signal. The next run does the rest. */
 const graceMs = 5_000
 
 /** With a store of its own, until the signal or until another process takes over. */
-type Opened = SyncOptions & OpenConnector
+type Opened = Awaited<ReturnType<typeof open>>
 
-async function open(options: SyncOptions, isOnce: boolean): Promise<Opened> {
+async function open(options: SyncOptions, isOnce: boolean) {
   return { ...options, ...(await openConnector(options, isOnce)) }
 }
 

@@ -19,11 +19,7 @@ export type ThreadOptions = Pick<SyncOptions, keyof ReturnType<typeof syncOf>> &
   isMeasured: boolean
 }
 
-/** The parts of a `CliError`. */
-export interface Refusal {
-  message: string
-  exitCode: number
-}
+export type Refusal = Pick<CliError, 'message' | 'exitCode'>
 
 /** Goes on until the signal. Rejects when the thread refuses to go on, or crashes. */
 export async function syncInThread(

@@ -9,9 +9,7 @@ import type { AdminChannel } from './admin-channel.ts'
 import type { PreparedApi, RunningApi } from './start-api.ts'
 
 /** The message of a worker that listens. */
-interface Started {
-  address: string
-}
+type Started = Pick<RunningApi, 'address'>
 
 /** Messages to a worker: the end is near, and the end. A second signal would end it at once. */
 const leaveMessage = 'leave'
@@ -136,21 +134,18 @@ async function listening(worker: Worker): Promise<Started | null> {
 }
 
 /** Resolves with the exit code; a worker that was killed has none, and counts as failed. */
-function waitForEnd(worker: Worker, ending: AbortSignal): Promise<number> {
-  return new Promise(resolve => {
-    let giveUp: NodeJS.Timeout | undefined
-    const stop = () => {
-      if (worker.isConnected()) worker.send(stopMessage, () => {})
-      giveUp = setTimeout(() => worker.process.kill('SIGKILL'), patienceMs)
-    }
-    worker.once('exit', (code: number | null) => {
-      clearTimeout(giveUp)
-      ending.removeEventListener('abort', stop)
-      resolve(code ?? 1)
-    })
-    if (ending.aborted) stop()
-    else ending.addEventListener('abort', stop, { once: true })
-  })
+async function waitForEnd(worker: Worker, ending: AbortSignal): Promise<number> {
+  let giveUp: NodeJS.Timeout | undefined
+  const stop = () => {
+    if (worker.isConnected()) worker.send(stopMessage, () => {})
+    giveUp = setTimeout(() => worker.process.kill('SIGKILL'), patienceMs)
+  }
+  if (ending.aborted) stop()
+  else ending.addEventListener('abort', stop, { once: true })
+  const [code] = await once(worker, 'exit')
+  clearTimeout(giveUp)
+  ending.removeEventListener('abort', stop)
+  return code ?? 1
 }
 
 /**
