@@ -1,7 +1,7 @@
 /** `fatura explain`: all that is known of one invoice, in words, on every engine. */
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
-import { explainAs, explainNamed } from '../../src/cli/commands/explain.ts'
+import { explainNamed } from '../../src/cli/commands/explain.ts'
 import { linkSettings } from '../../src/cli/settings/connections.ts'
 import { readSettings } from '../../src/cli/settings/read-settings.ts'
 import { type Claim, type Document, noClaim } from '../../src/document.ts'
@@ -51,7 +51,7 @@ async function createWorld(t: TestContext, engine: Engine): Promise<World> {
   const readHere = async (form: 'json' | 'text') => {
     const operator = await openOperatorStore(url)
     try {
-      return await explainAs(form, operator, id, readSettings({}, linkSettings, { envFile: false }))
+      return await explainNamed(form, operator, id, readSettings({}, linkSettings, { envFile: false }))
     } finally {
       await operator.close()
     }

@@ -7,9 +7,8 @@ import type { WriteStore } from '../../store/store.ts'
 import { type Options, readSettings, SettingsCommand } from '../settings/read-settings.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { jsonLine } from '../terminal/json-line.ts'
-import { describeScope, listCommand, saveCredential } from './credentials.ts'
+import { describeScope, listCommand, saveCredential, withStore } from './credentials.ts'
 import { readCustomers } from './key.ts'
-import { withStore } from './with-store.ts'
 
 const idArgument = ['<id>', 'the id that list shows, ep_…'] as const
 

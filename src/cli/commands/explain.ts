@@ -46,48 +46,41 @@ export async function explainNamed(
   name: string,
   settings: Parameters<typeof linkRulesOf>[0],
 ): Promise<string> {
-  const ids = await findInvoiceIds(store, name)
-  if (ids.length === 0) throw notStored(name)
+  const streams = await store.listStreams()
+  const isConnected = streams.some(stream => isStreamOf(knownSources.documents, stream.name))
+  const rules = linkRulesOf(settings, isConnected)
+  const pins = await store.listPins()
   const texts: string[] = []
-  for (const id of ids) texts.push(await explainAs(form, store, id, settings))
+  for (const id of await findInvoiceIds(store, name)) {
+    const known = await explainInvoice(store, id, rules, knownSources, Date.now())
+    if (known.found.length > 0 || known.deleted !== null || known.aside !== null)
+      texts.push(form === 'json' ? writeLines(id, known, pins) : writeText(id, known, pins))
+  }
+  if (texts.length === 0)
+    throw new CliError(
+      `There is no invoice ${printable(name)} in the store. Check the ID and DATABASE_URL; fatura status shows how far the synchronization is.`,
+    )
   return texts.join(form === 'json' ? '' : '\n')
 }
 
-function notStored(name: string): CliError {
-  return new CliError(
-    `There is no invoice ${printable(name)} in the store. Check the ID and DATABASE_URL; fatura status shows how far the synchronization is.`,
-  )
+type Known = Awaited<ReturnType<typeof explainInvoice>>
+
+function writeLines(id: string, { found, deleted, aside }: Known, pins: readonly Pin[]): string {
+  const objects = [
+    ...found.map(each => ({ ...toObject(each), dashboards: dashboardsOf(pins, each) })),
+    ...(deleted === null ? [] : [toDeletedObject(deleted)]),
+  ]
+  return (objects.length === 0 ? [{ invoice: { id }, deleted: false }] : objects)
+    .map(object => jsonLine({ ...object, set_aside: aside }))
+    .join('')
 }
 
-/** All about one invoice. */
-export async function explainAs(
-  form: 'json' | 'text',
-  store: OperatorStore,
-  id: string,
-  settings: Parameters<typeof linkRulesOf>[0],
-): Promise<string> {
-  const streams = await store.listStreams()
-  const isConnected = streams.some(({ name }) => isStreamOf(knownSources.documents, name))
-  const rules = linkRulesOf(settings, isConnected)
-  const { found, deleted, aside } = await explainInvoice(store, id, rules, knownSources, Date.now())
-  const pins = await store.listPins()
-  const dashboards = (explanation: Explanation) =>
-    dashboardsOf(pins, explanation.invoice.id, tiedDocument(explanation))
-  const isKnown = found.length > 0 || deleted !== null
-  if (!isKnown && aside === null) throw notStored(id)
-  if (form === 'json')
-    return [
-      ...found.map(each => ({ ...toObject(each), dashboards: dashboards(each) })),
-      ...(deleted === null ? [] : [toDeletedObject(deleted)]),
-      ...(isKnown ? [] : [{ invoice: { id }, deleted: false }]),
-    ]
-      .map(object => jsonLine({ ...object, set_aside: aside }))
-      .join('')
-  if (!isKnown && aside !== null) return `Invoice ${id} is not stored. ${describeAside(aside)}\n`
+function writeText(id: string, { found, deleted, aside }: Known, pins: readonly Pin[]): string {
   const texts = [
-    ...found.map(explanation => describe(explanation, aside, dashboards(explanation))),
+    ...found.map(explanation => describe(explanation, aside, dashboardsOf(pins, explanation))),
     ...(deleted === null ? [] : [describeDeleted(deleted)]),
   ]
+  if (texts.length === 0 && aside !== null) return `Invoice ${id} is not stored. ${describeAside(aside)}\n`
   const heading = texts.length > 1 ? `${texts.length} customers have an invoice of this ID.\n\n` : ''
   return heading + texts.join('\n')
 }
@@ -99,12 +92,12 @@ function describeAside({ kind, reason, first_at, last_at }: SetAside): string {
   return printable(`${kind === 'outdated' ? 'Out of date. ' : ''}${why}; ${since}.`)
 }
 
-function describe(explanation: Explanation, aside: SetAside | null, dashboards: Dashboards): string {
+function describe(explanation: Explanation, aside: SetAside | null, dashboards: object): string {
   const { invoice, claim, documents, derived, journal, next, observed_at } = explanation
   const { display_name, customer_email } = invoice
   const name = display_name === customer_email ? '' : ` (${display_name})`
   const heading = `Invoice ${invoice.id} of ${invoice.customer_id}${name}`
-  return [
+  return joinLines([
     printable(heading),
     '',
     compareSides(explanation),
@@ -121,9 +114,7 @@ function describe(explanation: Explanation, aside: SetAside | null, dashboards: 
     '',
     ...describeJournal(journal),
     ...(next.length === 0 ? [] : ['', 'Looked at next:', ...next.map(line => `  ${line}`)]),
-  ]
-    .map(line => (line.includes('\n') ? line : `${line}\n`))
-    .join('')
+  ])
 }
 
 function tiedDocument({ invoice, documents }: Explanation): Document | null {
@@ -131,26 +122,19 @@ function tiedDocument({ invoice, documents }: Explanation): Document | null {
 }
 
 /** Pages of the two systems about an invoice and its document. Null where the account, or the document, is not known. */
-interface Dashboards {
-  stripe: string | null
-  invoicexpress: string | null
-}
-
-function dashboardsOf(pins: readonly Pin[], invoiceId: string, document: Document | null): Dashboards {
+function dashboardsOf(pins: readonly Pin[], explanation: Explanation) {
   const accountOf = (system: string) => pins.find(pin => pin.system === system)?.account ?? null
-  const [billing, invoicing] = [
-    accountOf(knownSources.billing.system),
-    accountOf(knownSources.documents.system),
-  ]
+  const billing = accountOf(knownSources.billing.system)
+  const invoicing = accountOf(knownSources.documents.system)
+  const document = tiedDocument(explanation)
   const mode = billing !== null && readAccount(billing).mode === 'test' ? 'test/' : ''
+  const invoicePath = `${mode}invoices/${explanation.invoice.id}`
   // An account is pinned by its name, or by its address.
   const base = invoicing?.includes('://') ? invoicing : `https://${invoicing}.app.invoicexpress.com`
+  const isTied = invoicing !== null && document !== null
   return {
-    stripe: billing === null ? null : `https://dashboard.stripe.com/${mode}invoices/${invoiceId}`,
-    invoicexpress:
-      invoicing === null || document === null
-        ? null
-        : `${base}/${documentPaths[document.type]}/${document.id}`,
+    stripe: billing === null ? null : `https://dashboard.stripe.com/${invoicePath}`,
+    invoicexpress: isTied ? `${base}/${documentPaths[document.type]}/${document.id}` : null,
   }
 }
 
@@ -249,12 +233,16 @@ function describeJournal(journal: readonly JournalEntry[]): string[] {
 }
 
 function describeDeleted({ customer_id, id, observed_at, journal }: Deleted): string {
-  const lines = [
+  return joinLines([
     `Invoice ${id} of ${customer_id} was a draft, and is deleted: seen ${moment(observed_at)}.`,
     'Nothing else is kept of it, and it does not come back.',
     '',
     ...describeJournal(journal),
-  ]
+  ])
+}
+
+/** Tables are whole lines already. */
+function joinLines(lines: readonly string[]): string {
   return lines.map(line => (line.endsWith('\n') ? line : `${line}\n`)).join('')
 }
 
