@@ -8,7 +8,6 @@ import {
   changedCounters,
   changeRows,
   counterColumns,
-  headSize,
   versionAfter,
 } from '../read-model/counting.ts'
 import type { SharedRows } from '../shared/shared-rows.ts'
@@ -108,7 +107,7 @@ interface Added {
 const customersAtOnce = 5_000
 
 /** Saves customers with so many more invoices; those that are large by now get counters. The caller has locked them. */
-export async function saveCustomers(client: PoolClient, all: readonly Added[], batch = 0): Promise<void> {
+async function saveCustomers(client: PoolClient, all: readonly Added[], batch = 0): Promise<void> {
   for (let at = 0; at < all.length; at += customersAtOnce) {
     const answers = await callAtShards<Added, string[]>(
       client,
@@ -147,17 +146,23 @@ async function makeCounters(client: PoolClient, customerId: string): Promise<voi
   await setCounted(client, customerId, true)
 }
 
-export async function setCounted(client: PoolClient, customerId: string, isCounted: boolean): Promise<void> {
+async function setCounted(client: PoolClient, customerId: string, isCounted: boolean): Promise<void> {
   await client.query('UPDATE fatura.customers SET counted = $2 WHERE customer_id = $1', [
     customerId,
     isCounted,
   ])
 }
 
-/** A customer's newest summaries, joined as they are sent. */
-export function readHead(customerId: string): string {
-  return `coalesce((
-    SELECT string_agg(newest.summary, ',') FROM (
-      SELECT summary FROM fatura.invoices WHERE customer_id = ${customerId}
-      ORDER BY issued_at DESC, id DESC LIMIT ${headSize}) newest), '')`
+/** Counts a customer again, whatever was kept of it. The caller has locked it. */
+export async function recountCustomer(client: PoolClient, customerId: string): Promise<void> {
+  await client.query('DELETE FROM fatura.counts WHERE customer_id = $1', [customerId])
+  await setCounted(client, customerId, false)
+  const { rows } = await client.query<{ wrong_by: number }>(
+    `SELECT (SELECT count(*) FROM fatura.invoices WHERE customer_id = $1)
+       - (SELECT total FROM fatura.customers WHERE customer_id = $1) AS wrong_by`,
+    [customerId],
+  )
+  await saveCustomers(client, [
+    { customerId, added: rows[0]?.wrong_by ?? 0, version: Date.now(), changes: [] },
+  ])
 }

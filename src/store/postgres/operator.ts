@@ -2,13 +2,14 @@
 import type { Pool } from 'pg'
 import { changeReads } from '../shared/changes.ts'
 import { operatorReads } from '../shared/operator-reads.ts'
-import type { OperatorStore } from '../store.ts'
+import { type Checked, check, recount } from '../shared/recount.ts'
+import type { OnRecounted, OperatorStore } from '../store.ts'
 import { openOperatorPool } from './pool.ts'
 import { feedCalls, feedStatements } from './read-changes.ts'
-import { recount } from './recount.ts'
 import { checkSchema } from './schema-version.ts'
 import { createDb } from './shared-db.ts'
 import { isSpread, noteWhetherSpread } from './spread.ts'
+import { explain } from './transact.ts'
 import { walkPostgres } from './walk-invoices.ts'
 
 export async function openPostgresOperator(url: string): Promise<OperatorStore> {
@@ -31,9 +32,32 @@ export async function readsOf(pool: Pool): Promise<OperatorStore> {
       feedStatements((name, ...values) => db.query(feedCalls[name], ...(values as [])), isSpread(pool)),
     ),
     walkInvoices: walk => walkPostgres(pool, walk),
-    checkCounts: onProgress => recount(pool, false, onProgress),
+    checkCounts: onProgress => recountAll(pool, null, onProgress),
     async close() {
       await pool.end()
     },
+  }
+}
+
+export function recountAll(
+  pool: Pool,
+  repair: ((customerId: string) => Promise<number>) | null,
+  onProgress?: OnRecounted,
+): Promise<number> {
+  return recount(createDb(pool), customers => checkByIndex(pool, customers), repair, onProgress)
+}
+
+/** Never by whole tables: a small one would be read for some customers again and again. */
+async function checkByIndex(pool: Pool, customers: readonly string[]): Promise<Checked> {
+  const client = await explain(pool.connect())
+  let broken: Error | undefined
+  try {
+    await explain(client.query('BEGIN READ ONLY; SET LOCAL enable_seqscan = off'))
+    return await check(createDb(client), customers)
+  } finally {
+    await client.query('ROLLBACK').catch((failure: Error) => {
+      broken = failure
+    })
+    client.release(broken)
   }
 }

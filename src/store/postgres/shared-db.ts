@@ -25,6 +25,7 @@ export function createDb(asked: Asked, isPrepared = false): Db {
     }
   }
   return {
+    engine: 'postgres',
     query: (sql, ...values) => ask(sql, values),
     async insert(insertion, rows) {
       try {

@@ -3,12 +3,13 @@ import { connectorWrites, leaseWrites } from '../shared/connector-state.ts'
 import { contentsWrites } from '../shared/contents.ts'
 import { endpointCommands, endpointWrites } from '../shared/endpoints.ts'
 import { keyWrites } from '../shared/keys.ts'
+import { check } from '../shared/recount.ts'
 import { tokenWrites } from '../shared/tokens.ts'
 import { documentWrites } from '../shared/write-documents.ts'
 import { lastStamp, observationStamp, type WriteStore, type WriteTransaction } from '../store.ts'
-import { readsOf } from './operator.ts'
+import { recountCustomer } from './counts.ts'
+import { readsOf, recountAll } from './operator.ts'
 import { openWritePool } from './pool.ts'
-import { recount } from './recount.ts'
 import { relinkInvoices } from './relink-invoices.ts'
 import { createDb } from './shared-db.ts'
 import { explain, transact, type Writing } from './transact.ts'
@@ -25,7 +26,17 @@ export async function openPostgresWriter(url: string, lockPatience?: number): Pr
     ...keyWrites(db),
     ...endpointCommands(db),
     transaction: work => transact(pool, writing => work(writesOf(writing))),
-    repairCounts: onProgress => recount(pool, true, onProgress),
+    repairCounts: onProgress => recountAll(pool, repairCustomer, onProgress),
+  }
+
+  /** A fault of a moment ago may be gone by now; if it is not, the customer is counted again. */
+  function repairCustomer(customerId: string): Promise<number> {
+    return transact(pool, async ({ client, counting }) => {
+      await explain(counting.lock([customerId]))
+      const { wrong } = await check(createDb(client), [customerId])
+      if (wrong.length > 0) await explain(recountCustomer(client, customerId))
+      return wrong.length
+    })
   }
 }
 

@@ -7,7 +7,7 @@ import { dayMs, lastDayOf, monthOf } from '../../calendar.ts'
 import type { ChangeKind } from '../../change.ts'
 import { defaultPageSize, type InvoiceKey, type InvoiceStatus, type InvoiceSum } from '../../invoice.ts'
 import type { InvoiceQuery } from '../store.ts'
-import { type FilterName, filterNames, type InvoiceFilter } from './filters.ts'
+import { type EngineName, type FilterName, filterNames, type InvoiceFilter } from './filters.ts'
 
 /**
  * Above this many invoices a customer has counters. Up to it, counting and skipping rows in the index takes no longer than
@@ -67,7 +67,7 @@ export function ixOf(ixStatus: string | null): string {
   return ixStatus === null ? '-' : `=${ixStatus}`
 }
 
-const monthOfIssue = {
+const monthOfIssue: Record<EngineName, string> = {
   sqlite: "strftime('%Y-%m', issued_at / 1000.0, 'unixepoch')",
   postgres: "to_char(to_timestamp(issued_at / 1000.0::float8) AT TIME ZONE 'UTC', 'YYYY-MM')",
 }
@@ -75,13 +75,13 @@ const monthOfIssue = {
 const sumsOfRows = `count(*) AS n, sum(total_cents >> ${lowBits}) AS high, sum(total_cents & ${2 ** lowBits - 1}) AS low`
 
 /** The columns of a statement over invoices that makes counters, grouped by the first four. */
-export function counterColumns(engine: keyof typeof monthOfIssue): string {
+export function counterColumns(engine: EngineName): string {
   return `${monthOfIssue[engine]} AS month, status, currency, coalesce('=' || ix_status, '-') AS ix, ${sumsOfRows}`
 }
 
 /** The columns of a statement that makes sums, of counters or of invoices, grouped by the first three. */
 export const sumsOfCounters = 'month, status, currency, sum(n) AS n, sum(high) AS high, sum(low) AS low'
-export function sumsOfInvoices(engine: keyof typeof monthOfIssue): string {
+export function sumsOfInvoices(engine: EngineName): string {
   return `${monthOfIssue[engine]} AS month, status, currency, ${sumsOfRows}`
 }
 

@@ -19,7 +19,7 @@ export interface InvoiceFilter {
 
 export type FilterName = keyof InvoiceFilter
 
-type EngineName = 'sqlite' | 'postgres'
+export type EngineName = 'sqlite' | 'postgres'
 
 interface RowFilter {
   /** A column, or what begins with one: `summary ->> '$.currency'`, which every engine writes in its own way. */

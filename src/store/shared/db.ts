@@ -1,8 +1,10 @@
 import type { InvoiceKey } from '../../invoice.ts'
 import type { Value } from '../contents.ts'
+import type { EngineName } from '../read-model/filters.ts'
 
 /** A connection for the statements that every engine shares. */
 export interface Db {
+  engine: EngineName
   /**
    * `$1`, `$2` … stand for the values, as PostgreSQL writes them. Tables are named with the schema, as in
    * `fatura.streams`; an engine without schemas leaves it out. A value that is a list is for `isAmong`.

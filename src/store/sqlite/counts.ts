@@ -15,13 +15,9 @@ import type { SharedRows } from '../shared/shared-rows.ts'
 import { joinSummaries } from './read-pages.ts'
 
 /** A customer's newest summaries, joined. */
-export const currentHead = `
+const currentHead = `
   coalesce((SELECT ${joinSummaries} FROM (
     SELECT summary FROM invoices WHERE customer_id = ?1 ORDER BY issued_at DESC, id DESC LIMIT ${headSize})), x'')`
-
-/** All counters of a customer, of its rows. */
-export const madeCounters = `
-  SELECT ${counterColumns('sqlite')} FROM invoices INDEXED BY invoices_in_order WHERE customer_id = ?1 GROUP BY 1, 2, 3, 4`
 
 export function keepCounts(db: DatabaseSync) {
   const readCustomer = db.prepare('SELECT counted, total, version FROM customers WHERE customer_id = ?1')
@@ -35,7 +31,8 @@ export function keepCounts(db: DatabaseSync) {
     DELETE FROM counts WHERE customer_id = ?1 AND month = ?2 AND status = ?3 AND currency = ?4 AND ix = ?5 AND n = 0`)
   const deleteCounters = db.prepare('DELETE FROM counts WHERE customer_id = ?1')
   const makeCounters = db.prepare(`
-    INSERT INTO counts (customer_id, month, status, currency, ix, n, high, low) SELECT ?1, * FROM (${madeCounters})`)
+    INSERT INTO counts (customer_id, month, status, currency, ix, n, high, low) SELECT ?1, ${counterColumns('sqlite')}
+    FROM invoices INDEXED BY invoices_in_order WHERE customer_id = ?1 GROUP BY 2, 3, 4, 5`)
   const setCounted = db.prepare('UPDATE customers SET counted = ?2 WHERE customer_id = ?1')
   const saveCustomer = db.prepare(`
     INSERT INTO customers (customer_id, version, total, head) VALUES (?1, ?2, ?3, ${currentHead})

@@ -35,6 +35,7 @@ export function createDb(db: StoreFile, path: string): Db {
     return statement
   }
   return {
+    engine: 'sqlite',
     async query<Row extends object>(sql: string, ...values: Parameters<Db['query']>[1][]): Promise<Row[]> {
       db.look()
       const given = values.map(value => (Array.isArray(value) ? JSON.stringify(value) : value))

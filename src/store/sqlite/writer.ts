@@ -4,6 +4,7 @@ import { contentsWrites } from '../shared/contents.ts'
 import { endpointCommands, endpointWrites } from '../shared/endpoints.ts'
 import { keyWrites } from '../shared/keys.ts'
 import { operatorReads } from '../shared/operator-reads.ts'
+import { check, recount } from '../shared/recount.ts'
 import { type FreshnessStatements, gatherSharedRows, type SharedRows } from '../shared/shared-rows.ts'
 import { tokenWrites } from '../shared/tokens.ts'
 import { documentWrites } from '../shared/write-documents.ts'
@@ -19,9 +20,8 @@ import { openReadWrite } from './database.ts'
 import { translate } from './failures.ts'
 import { toRow } from './invoice-row.ts'
 import { checkSchema, schema } from './migrations.ts'
-import { createTurns, eachCustomer } from './operator.ts'
+import { createTurns } from './operator.ts'
 import { feedStatements } from './read-changes.ts'
-import { recounts } from './recount.ts'
 import { createDb } from './shared-db.ts'
 import { beginWriting } from './wait-for-lock.ts'
 import { walkSqlite } from './walk-invoices.ts'
@@ -99,18 +99,15 @@ export async function openSqliteWriter(path: string, wait: LockWait = {}): Promi
 
   /** Only to repair a customer is it locked, and then looked at again. */
   function repairCustomer(customerId: string): Promise<number> {
-    return transact(async () =>
-      translate(path, () => {
-        const { wrong } = recounting.check(customerId)
-        if (wrong > 0) counts.recount(customerId)
-        return wrong
-      }),
-    )
+    return transact(async () => {
+      const { wrong } = await check(shared, [customerId])
+      if (wrong.length > 0) translate(path, () => counts.recount(customerId))
+      return wrong.length
+    })
   }
 
-  const recounting = recounts(db)
   const inTurn = createTurns()
-  const checkEach = eachCustomer(db, path, inTurn)
+  const checkInTurn = (customers: readonly string[]) => inTurn(() => check(shared, customers))
   const transact = <T>(work: (tx: WriteTransaction) => Promise<T>): Promise<T> =>
     inTurn(() => runTransaction(work))
   const [lease, token, key] = [leaseWrites(shared), tokenWrites(shared), keyWrites(shared)]
@@ -121,8 +118,8 @@ export async function openSqliteWriter(path: string, wait: LockWait = {}): Promi
     ...changeReads(feedStatements(shared)),
     transaction: transact,
     walkInvoices: walk => walkSqlite(path, walk),
-    checkCounts: onProgress => checkEach(null, onProgress),
-    repairCounts: onProgress => checkEach(repairCustomer, onProgress),
+    checkCounts: onProgress => recount(shared, checkInTurn, null, onProgress),
+    repairCounts: onProgress => recount(shared, checkInTurn, repairCustomer, onProgress),
     takeLease: (seen, holder) => transact(() => lease.takeLease(seen, holder)),
     renewLease: epoch => transact(() => lease.renewLease(epoch)),
     releaseLease: epoch => transact(() => lease.releaseLease(epoch)),

@@ -1,0 +1,91 @@
+/** Compares totals, first pages and counters with the rows: without a lock, and without writing. */
+import { countedAbove, counterColumns, headSize } from '../read-model/counting.ts'
+import type { OnRecounted } from '../store.ts'
+import type { Db } from './db.ts'
+
+/** How many customers are looked at together. */
+const customersAtOnce = 100
+
+/** Customers without a row, though there are others of theirs. */
+const lostCustomers = ['invoices', 'counts']
+  .map(
+    table => `SELECT DISTINCT customer_id FROM fatura.${table} AS other
+      WHERE NOT EXISTS (SELECT 1 FROM fatura.customers c WHERE c.customer_id = other.customer_id)`,
+  )
+  .join(' UNION ')
+
+/** One statement, and so of one moment: the number of each customer's invoices, and a row without one for all that is wrong. */
+const checkCustomers = (db: Db, within = db.isAmong('customer_id', '$1')) => `
+  WITH
+    kept AS (SELECT customer_id, total, counted, head FROM fatura.customers WHERE ${within}),
+    found AS (SELECT customer_id, count(*) AS n FROM fatura.invoices WHERE ${within} GROUP BY customer_id),
+    made AS (
+      SELECT customer_id, ${counterColumns(db.engine)} FROM fatura.invoices ${db.byIndex('invoices_in_order')}
+      WHERE ${within} AND customer_id IN (SELECT customer_id FROM kept WHERE counted) GROUP BY 1, 2, 3, 4, 5),
+    every AS (
+      SELECT customer_id, coalesce(total, 0) AS total, coalesce(counted, false) AS counted,
+        coalesce(CAST(head AS text), '') AS head, coalesce(n, 0) AS n
+      FROM kept FULL JOIN found USING (customer_id))
+  SELECT customer_id, n FROM found
+  UNION ALL
+  SELECT customer_id, NULL FROM every WHERE total <> n OR n > ${countedAbove} AND NOT counted
+  UNION ALL
+  SELECT customer_id, NULL FROM every WHERE head <> coalesce((
+    SELECT string_agg(summary, ',') FROM (
+      SELECT summary FROM fatura.invoices i WHERE i.customer_id = every.customer_id AND ${within}
+      ORDER BY issued_at DESC, id DESC LIMIT ${headSize}) AS newest), '')
+  UNION ALL
+  SELECT customer_id, NULL FROM made
+  FULL JOIN (SELECT * FROM fatura.counts WHERE ${within}) AS stored USING (customer_id, month, status, currency, ix)
+  WHERE (made.n, made.high, made.low) IS DISTINCT FROM (stored.n, stored.high, stored.low)`
+
+export interface Checked {
+  invoices: number
+  /** The customer of each wrong total, first page and counter. */
+  wrong: string[]
+}
+
+export async function check(db: Db, customers: readonly string[]): Promise<Checked> {
+  const rows = await db.query<{ customer_id: string; n: number | null }>(checkCustomers(db), customers)
+  return {
+    invoices: rows.reduce((sum, { n }) => sum + (n ?? 0), 0),
+    wrong: rows.flatMap(({ customer_id, n }) => (n === null ? customer_id : [])),
+  }
+}
+
+/** Returns how much is wrong; `repair` is called for a customer of whom something is, and returns how much it found then. */
+export async function recount(
+  db: Db,
+  check: (customers: readonly string[]) => Promise<Checked>,
+  repair: ((customerId: string) => Promise<number>) | null,
+  onProgress?: OnRecounted,
+): Promise<number> {
+  const [all] = await db.query<{ n: number }>(
+    'SELECT CAST(coalesce(sum(total), 0) AS bigint) AS n FROM fatura.customers',
+  )
+  let [wrong, invoices] = [0, 0]
+  for await (const customers of customersOf(db)) {
+    const checked = await check(customers)
+    if (repair === null) wrong += checked.wrong.length
+    else for (const customerId of new Set(checked.wrong)) wrong += await repair(customerId)
+    invoices += checked.invoices
+    onProgress?.(invoices, all?.n || null)
+  }
+  return wrong
+}
+
+/** On Citus, a statement sees one moment only within one shard. */
+async function* customersOf(db: Db): AsyncGenerator<string[]> {
+  const atOnce = db.isSpread() ? 1 : customersAtOnce
+  const read = async (sql: string, ...values: string[]) =>
+    (await db.query<{ customer_id: string }>(sql, ...values)).map(row => row.customer_id)
+  for (let last: string | undefined = ''; last !== undefined; ) {
+    const some = await read(
+      `SELECT customer_id FROM fatura.customers WHERE customer_id > $1 ORDER BY customer_id LIMIT ${customersAtOnce}`,
+      last,
+    )
+    for (let at = 0; at < some.length; at += atOnce) yield some.slice(at, at + atOnce)
+    last = some.at(-1)
+  }
+  for (const customerId of await read(lostCustomers)) yield [customerId]
+}
