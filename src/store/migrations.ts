@@ -73,8 +73,70 @@ export interface MigrationOutcome {
 /** Progress of a pass over the rows: its purpose, the number of customers that are done, and their part of all. */
 export type OnRewrite = (title: string, customers: number, part: number) => void
 
-/** Number of customers that a pass has before it, beginning after a key. */
-export const countCustomers = 'SELECT count(*) AS n FROM fatura.customers WHERE customer_id > $1'
+/** A store that is migrated. */
+export interface MigrationTarget {
+  /** Begins a sentence, as in "The database x". */
+  where: string
+  db: Db
+  /** As in `SchemaState`. */
+  readHashes(): Promise<SchemaState['hashes']>
+  /** A transaction beside which nobody else migrates or writes: a kill at any moment leaves a whole version behind. */
+  inLock<T>(work: () => Promise<T>): Promise<T>
+  /** Runs a file's statements, and makes the table of migrations with the first. */
+  run(migration: Migration): Promise<void>
+}
+
+export async function runMigrations(
+  target: MigrationTarget,
+  wanted: Schema,
+  onRewrite: OnRewrite,
+): Promise<MigrationOutcome> {
+  const { db, where, readHashes, inLock } = target
+  const hashes = await readHashes()
+  const problem = explainHistory(where, hashes, wanted)
+  if (problem !== null) throw new StoreError(problem)
+  for (const migration of wanted.migrations.slice(hashes.length))
+    await inLock(async () => {
+      const { version, sha256, rewrite } = migration
+      // Another process may have run it while this one waited for the lock.
+      if ((await readHashes()).length !== version - 1) return
+      await target.run(migration)
+      await db.query(
+        'INSERT INTO fatura.migrations (version, sha256, rewriting) VALUES ($1, $2, $3)',
+        ...[version, sha256, rewrite === undefined ? null : ''],
+      )
+    })
+  for (const { version, rewrite } of wanted.migrations)
+    if (rewrite !== undefined) await rewriteRows(target, version, rewrite, onRewrite)
+  return { from: hashes.length, to: wanted.migrations.length }
+}
+
+/** Runs what is left of a pass over the rows, if anything is. Nobody is waited for when there is nothing to write. */
+async function rewriteRows(
+  { db, inLock }: MigrationTarget,
+  version: number,
+  { title, step }: Rewrite,
+  onRewrite: OnRewrite,
+): Promise<void> {
+  const readPlace = async () => {
+    const sql = 'SELECT rewriting FROM fatura.migrations WHERE version = $1'
+    return (await db.query<{ rewriting: string | null }>(sql, version))[0]?.rewriting ?? null
+  }
+  const place = await readPlace()
+  if (place === null) return
+  const ahead = 'SELECT count(*) AS n FROM fatura.customers WHERE customer_id > $1'
+  const all = (await db.query<{ n: number }>(ahead, place))[0]?.n ?? 0
+  for (let done = 0; (await readPlace()) !== null; ) {
+    await inLock(async () => {
+      const after = await readPlace()
+      if (after === null) return
+      const { next, customers } = await step(db, after)
+      await db.query('UPDATE fatura.migrations SET rewriting = $2 WHERE version = $1', version, next)
+      done += customers
+    })
+    onRewrite(title, done, done / Math.max(all, done, 1))
+  }
+}
 
 /** Throws unless the schema is exactly this one. `where` begins the sentence, as in "The database x". */
 export function checkState(where: string, state: SchemaState, schema: Schema): void {
@@ -84,7 +146,7 @@ export function checkState(where: string, state: SchemaState, schema: Schema): v
 
 /** Null when the schema is exactly this one. */
 export function explainState(where: string, state: SchemaState, schema: Schema): string | null {
-  const unmigratable = explainHistory(where, state, schema)
+  const unmigratable = explainHistory(where, state.hashes, schema)
   if (unmigratable !== null) return unmigratable
   const [version, needed] = [state.hashes.length, schema.migrations.length]
   if (version < needed)
@@ -97,11 +159,7 @@ export function explainState(where: string, state: SchemaState, schema: Schema):
 }
 
 /** Null when the schema is this one, or an earlier one that can be migrated. */
-export function explainHistory(
-  where: string,
-  { hashes }: SchemaState,
-  { migrations }: Schema,
-): string | null {
+function explainHistory(where: string, hashes: SchemaState['hashes'], { migrations }: Schema): string | null {
   const other = migrations.findIndex(({ sha256 }, i) => i < hashes.length && hashes[i] !== sha256)
   // The same number has another meaning in another checkout.
   if (other !== -1)

@@ -19,7 +19,7 @@ import { createDatabase, createFolder, engines, runSql } from '../support/engine
 import { makeInvoice, makeRecord } from '../support/records.ts'
 import { changeRows, readRows } from '../support/store-rows.ts'
 
-const schemas: Record<string, Schema> = { sqlite: ofSqlite, postgres: ofPostgres }
+const schemas: Record<string, Schema> = { sqlite: ofSqlite, postgres: ofPostgres, citus: ofPostgres }
 
 test('PostgreSQL’s functions stand in functions.sql as npm run functions writes them', () => {
   assert.equal(ofPostgres.functions?.sql, writePassages(ofPostgres.functions?.sql ?? ''))

@@ -2,11 +2,11 @@
 import type { PoolClient } from 'pg'
 import { whatServerLacks } from '../facts.ts'
 import {
-  countCustomers,
-  explainHistory,
   type Migration,
   type MigrationOutcome,
+  type MigrationTarget,
   type OnRewrite,
+  runMigrations,
 } from '../migrations.ts'
 import { StoreError } from '../store.ts'
 import { changeOneAfterAnother, checkReplication, distribute, hasCitus } from './distribute.ts'
@@ -33,25 +33,20 @@ export async function migratePostgres(
         await checkReplication(askOf(client))
         noteSpread(client)
       }
-      const from = await inLock(client, async () => {
-        const hashes = await readHashes(client)
-        const problem = explainHistory(
-          'The database',
-          { hashes, functions: null, isRewriting: false },
-          wanted,
-        )
-        if (problem !== null) throw new StoreError(problem)
-        return hashes.length
-      })
-      for (const migration of wanted.migrations.slice(from))
-        await inLock(client, () => runMigration(client, migration))
-      for (const migration of wanted.migrations) await runRewrite(client, migration, onRewrite)
+      const target: MigrationTarget = {
+        where: 'The database',
+        db: createDb(client),
+        readHashes: () => readHashes(client),
+        inLock: work => inLock(client, work),
+        run: migration => runMigration(client, migration),
+      }
+      const outcome = await runMigrations(target, wanted, onRewrite)
       await inLock(client, async () => {
         if (wanted.functions !== null) await renewFunctions(client, wanted.functions)
         // The extension may have come after the store.
         await distribute(askOf(client))
       })
-      return { from, to: wanted.migrations.length }
+      return outcome
     } finally {
       client.release()
     }
@@ -89,16 +84,9 @@ async function inLock<T>(client: PoolClient, work: () => Promise<T>): Promise<T>
   }
 }
 
-/** Hashes of the files that made the schema, of version 1 first; null for one that was not kept. */
 async function readHashes(client: PoolClient): Promise<(string | null)[]> {
-  // Asked first, since to create needs rights even where there is nothing to create.
   const { rows: found } = await client.query("SELECT to_regclass('fatura.migrations') AS found")
-  if (found[0].found === null) {
-    await client.query('CREATE SCHEMA IF NOT EXISTS fatura')
-    await client.query(`
-      CREATE TABLE fatura.migrations (
-        version integer PRIMARY KEY, sha256 text COLLATE "C", rewriting text COLLATE "C")`)
-  }
+  if (found[0].found === null) return []
   const { rows } = await client.query<{ version: number; sha256?: string }>(
     'SELECT * FROM fatura.migrations WHERE version > 0 ORDER BY version',
   )
@@ -120,47 +108,19 @@ async function renewFunctions(
   )
 }
 
-async function runMigration(client: PoolClient, { version, sql, sha256, rewrite }: Migration): Promise<void> {
-  // Another process may have run it while this one waited for the lock.
-  if ((await readHashes(client)).length !== version - 1) return
+async function runMigration(client: PoolClient, { version, sql }: Migration): Promise<void> {
+  if (version === 1) {
+    await client.query('CREATE SCHEMA IF NOT EXISTS fatura')
+    await client.query(`
+      CREATE TABLE IF NOT EXISTS fatura.migrations (
+        version integer PRIMARY KEY, sha256 text COLLATE "C", rewriting text COLLATE "C")`)
+  }
   // Citus takes each statement alone.
   for (const statement of statementsOf(sql)) await client.query(statement)
-  await client.query('INSERT INTO fatura.migrations (version, sha256, rewriting) VALUES ($1, $2, $3)', [
-    version,
-    sha256,
-    rewrite === undefined ? null : '',
-  ])
   await distribute(askOf(client))
 }
 
 /** Each ends with a semicolon that is neither in a comment nor in a function's body. */
 function statementsOf(sql: string): readonly string[] {
   return sql.match(/(?:\$body\$[\s\S]*?\$body\$|--.*|[^;])+;/g) ?? []
-}
-
-/** Runs what is left of a pass over the rows, if anything is. */
-async function runRewrite(
-  client: PoolClient,
-  { version, rewrite }: Migration,
-  onRewrite: OnRewrite,
-): Promise<void> {
-  if (rewrite === undefined) return
-  const db = createDb(client)
-  let all: number | undefined
-  for (let done = 0; ; ) {
-    const customers = await inLock(client, async () => {
-      const { rows } = await client.query('SELECT rewriting FROM fatura.migrations WHERE version = $1', [
-        version,
-      ])
-      const after: string | null = rows[0].rewriting
-      if (after === null) return null
-      all ??= Number((await db.query<{ n: number }>(countCustomers, after))[0]?.n)
-      const { next, customers } = await rewrite.step(db, after)
-      await client.query('UPDATE fatura.migrations SET rewriting = $2 WHERE version = $1', [version, next])
-      return customers
-    })
-    if (customers === null) return
-    done += customers
-    onRewrite(rewrite.title, done, done / Math.max(all ?? 0, done, 1))
-  }
 }
