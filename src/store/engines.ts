@@ -17,64 +17,60 @@ import {
 const addressForm =
   'must be sqlite: and the path of a file, like sqlite:data/fatura.db, or postgres://user:password@host:5432/name; several hosts have commas between them'
 
-/** An engine, given an address of its own: the path of a file, or a server's URL. */
+/** The engine of an address. */
 interface Engine {
-  openRead(address: string, sharedBy: number, onLeftOut?: OnLeftOut): Promise<ReadStore>
-  openOperator(address: string): Promise<OperatorStore>
-  openWrite(address: string, wait: LockWait): Promise<WriteStore>
-  openConnector(address: string, wait: ConnectorWait): Promise<ConnectorStores>
-  readFacts(address: string): Promise<StoreFacts>
-  /** Null where a server looks after its files itself. */
-  findDamage(address: string, isDeep: boolean): Promise<readonly string[] | null>
-  /** In bytes; null for an engine that has none beside its file. */
-  readLogBytes(address: string): Promise<number | null>
-  migrate(address: string, onRewrite?: OnRewrite, wait?: LockWait): Promise<MigrationOutcome>
-  /** The fault of an address, as in "must be …"; null when it is one. */
-  findProblem(address: string): string | null
-  /** Whether a store that is not there yet is made when it is needed. A server's is made by `fatura migrate` alone. */
-  createsItself: boolean
+  openRead(sharedBy: number, onLeftOut?: OnLeftOut): Promise<ReadStore>
+  openOperator(): Promise<OperatorStore>
+  openWrite(wait: LockWait): Promise<WriteStore>
+  openConnector(wait: ConnectorWait): Promise<ConnectorStores>
+  readFacts(): Promise<StoreFacts>
+  findDamage(isDeep: boolean): Promise<readonly string[] | null>
+  readLogBytes(): Promise<number | null>
+  migrate(onRewrite?: OnRewrite, wait?: LockWait): Promise<MigrationOutcome>
+  /** The fault of the address, as in "must be …"; null when it is one. */
+  findProblem(): string | null
+  /** The file that is made when it is needed; null for a server, whose store is made by `fatura migrate` alone. */
+  file: string | null
 }
 
-const sqlite: Engine = {
-  openRead: async path => (await import('./sqlite/reader.ts')).openSqliteReader(path),
-  openOperator: async path => (await import('./sqlite/operator.ts')).openSqliteOperator(path),
-  openWrite: async (path, wait) => (await import('./sqlite/writer.ts')).openSqliteWriter(path, wait),
-  openConnector: async (path, wait) =>
-    (await import('./sqlite/open-connector.ts')).openSqliteConnector(path, wait),
-  readFacts: async path => (await import('./sqlite/read-facts.ts')).readSqliteFacts(path),
-  findDamage: async (path, isDeep) => (await import('./sqlite/read-facts.ts')).findDamage(path, isDeep),
-  readLogBytes: async path => (await import('./sqlite/database.ts')).readLogBytes(path),
-  migrate: async (path, onRewrite, wait) =>
+const sqlite = (path: string): Engine => ({
+  openRead: async () => (await import('./sqlite/reader.ts')).openSqliteReader(path),
+  openOperator: async () => (await import('./sqlite/operator.ts')).openSqliteOperator(path),
+  openWrite: async wait => (await import('./sqlite/writer.ts')).openSqliteWriter(path, wait),
+  openConnector: async wait => (await import('./sqlite/open-connector.ts')).openSqliteConnector(path, wait),
+  readFacts: async () => (await import('./sqlite/read-facts.ts')).readSqliteFacts(path),
+  findDamage: async isDeep => (await import('./sqlite/read-facts.ts')).findDamage(path, isDeep),
+  readLogBytes: async () => (await import('./sqlite/database.ts')).readLogBytes(path),
+  migrate: async (onRewrite, wait) =>
     (await import('./sqlite/migrations.ts')).migrateSqlite(path, onRewrite, wait),
   findProblem: () => null,
-  createsItself: true,
-}
+  file: path,
+})
 
-const postgres: Engine = {
-  openRead: async (url, sharedBy, onLeftOut) => {
+const postgres = (url: string): Engine => ({
+  async openRead(sharedBy, onLeftOut) {
     const urls = splitAddresses(url)
     if (urls.length > 1)
       return (await import('./postgres/spread-reader.ts')).openSpreadReader(urls, sharedBy, onLeftOut)
     return (await import('./postgres/reader.ts')).openPostgresReader(url, sharedBy)
   },
-  openOperator: async url => (await import('./postgres/operator.ts')).openPostgresOperator(url),
-  openWrite: async (url, wait) =>
-    (await import('./postgres/writer.ts')).openPostgresWriter(url, wait.patienceMs),
-  openConnector: async (url, { leasePatienceMs }) => {
+  openOperator: async () => (await import('./postgres/operator.ts')).openPostgresOperator(url),
+  openWrite: async wait => (await import('./postgres/writer.ts')).openPostgresWriter(url, wait.patienceMs),
+  async openConnector({ leasePatienceMs }) {
     const { openPostgresWriter } = await import('./postgres/writer.ts')
     return { store: await openPostgresWriter(url), leases: await openPostgresWriter(url, leasePatienceMs) }
   },
-  readFacts: async url => (await import('./postgres/read-facts.ts')).readPostgresFacts(url),
+  readFacts: async () => (await import('./postgres/read-facts.ts')).readPostgresFacts(url),
   findDamage: async () => null,
   readLogBytes: async () => null,
-  migrate: async (url, onRewrite) => (await import('./postgres/migrate.ts')).migratePostgres(url, onRewrite),
-  findProblem(url) {
+  migrate: async onRewrite => (await import('./postgres/migrate.ts')).migratePostgres(url, onRewrite),
+  findProblem() {
     const { urls, problem } = splitHosts(url) ?? { urls: [url], problem: null }
     if (splitAddresses(url).length > 1 || !urls.every(each => URL.canParse(each))) return addressForm
     return problem
   },
-  createsItself: false,
-}
+  file: null,
+})
 
 /** Several nodes of one store, where it is only read: addresses with commas between them. */
 export function splitAddresses(url: string): string[] {
@@ -83,11 +79,17 @@ export function splitAddresses(url: string): string[] {
 
 export { hostsOf }
 
-function engineOf(url: string): [Engine, address: string] {
-  if (/^postgres(ql)?:\/\//.test(url)) return [postgres, url]
+/** Null for what is no address. */
+function findEngine(url: string): Engine | null {
+  if (/^postgres(ql)?:\/\//.test(url)) return postgres(url)
   const path = url.startsWith('sqlite:') ? url.slice('sqlite:'.length).replace(/^\/\/(?=\/)/, '') : ''
-  if (path === '' || path === ':memory:') throw new StoreError(`DATABASE_URL ${addressForm}.`)
-  return [sqlite, path]
+  return path === '' || path === ':memory:' ? null : sqlite(path)
+}
+
+function engineOf(url: string): Engine {
+  const engine = findEngine(url)
+  if (engine === null) throw new StoreError(`DATABASE_URL ${addressForm}.`)
+  return engine
 }
 
 /**
@@ -95,60 +97,43 @@ function engineOf(url: string): [Engine, address: string] {
  * processes share what one of them alone would take of a server's connections.
  */
 export async function openReadStore(url: string, sharedBy = 1, onLeftOut?: OnLeftOut): Promise<ReadStore> {
-  const [engine, address] = engineOf(url)
-  return engine.openRead(address, sharedBy, onLeftOut)
+  return engineOf(url).openRead(sharedBy, onLeftOut)
 }
 
 /** Opens for commands that only look: the store's connections refuse to write. */
 export async function openOperatorStore(url: string): Promise<OperatorStore> {
-  const [engine, address] = engineOf(url)
-  return engine.openOperator(address)
+  return engineOf(url).openOperator()
 }
 
-/**
- * Opens for writing, on a schema of exactly this version; creates nothing. `wait` is how this store waits for another
- * writer, each time.
- */
+/** Opens for writing, on a schema of exactly this version; creates nothing. It waits for another writer as `wait` has it, each time. */
 export async function openWriteStore(url: string, wait: LockWait = {}): Promise<WriteStore> {
-  const [engine, address] = engineOf(url)
-  return engine.openWrite(address, wait)
+  return engineOf(url).openWrite(wait)
 }
 
 /** Opens for the connector, as `openWriteStore` does. */
 export async function openConnectorStores(url: string, wait: ConnectorWait): Promise<ConnectorStores> {
-  const [engine, address] = engineOf(url)
-  return engine.openConnector(address, wait)
+  return engineOf(url).openConnector(wait)
 }
 
 /** The fault of an address, as in "must be …"; null when it is one. */
 export function findAddressProblem(url: string): string | null {
-  let engine: Engine
-  let address: string
-  try {
-    ;[engine, address] = engineOf(url)
-  } catch (error) {
-    if (error instanceof StoreError) return addressForm
-    throw error
-  }
-  return engine.findProblem(address)
+  const engine = findEngine(url)
+  return engine === null ? addressForm : engine.findProblem()
 }
 
 /** Looks at a store of whatever version, and changes nothing. */
 export async function readFacts(url: string): Promise<StoreFacts> {
-  const [engine, address] = engineOf(url)
-  return engine.readFacts(address)
+  return engineOf(url).readFacts()
 }
 
-/** Damages, in the engine's words; empty when nothing is found, null where the engine has no file of its own. */
+/** Damages, in the engine's words; empty when nothing is found, null where a server looks after its files itself. */
 export async function findDamage(url: string, isDeep: boolean): Promise<readonly string[] | null> {
-  const [engine, address] = engineOf(url)
-  return engine.findDamage(address, isDeep)
+  return engineOf(url).findDamage(isDeep)
 }
 
 /** The size of the write-ahead log beside a store's file, in bytes; null for a server. */
 export async function readLogBytes(url: string): Promise<number | null> {
-  const [engine, address] = engineOf(url)
-  return engine.readLogBytes(address)
+  return engineOf(url).readLogBytes()
 }
 
 /** Brings the schema to this version, creating the store when there is none; returns the version before and after. */
@@ -157,17 +142,16 @@ export async function migrateStore(
   onRewrite?: OnRewrite,
   wait?: LockWait,
 ): Promise<MigrationOutcome> {
-  const [engine, address] = engineOf(url)
-  return engine.migrate(address, onRewrite, wait)
+  return engineOf(url).migrate(onRewrite, wait)
 }
 
 /** Whether there is no store at an address at which one would be created. */
 export function isMissing(url: string): boolean {
-  const [engine, address] = engineOf(url)
-  return engine.createsItself && !existsSync(address)
+  const { file } = engineOf(url)
+  return file !== null && !existsSync(file)
 }
 
-/** Creates or migrates a store that lives in a file. The schema of a server changes with `fatura migrate` alone. */
+/** Creates or migrates a store that lives in a file. */
 export async function prepareStore(url: string, wait?: LockWait): Promise<void> {
-  if (engineOf(url)[0].createsItself) await migrateStore(url, undefined, wait)
+  if (engineOf(url).file !== null) await migrateStore(url, undefined, wait)
 }

@@ -1,30 +1,12 @@
 /** On Citus: spreads the tables and the functions by customer, and holds the catalog against what should be there. */
 
 import { StoreError } from '../store.ts'
-import {
-  coordinatorTables,
-  distributedTables,
-  everywhereFunctions,
-  keyFunctions,
-  listFunctions,
-  referenceTables,
-  sharedTables,
-} from './schema.ts'
+import { functions, type Place, tables } from './schema.ts'
 import type { AskSchema } from './schema-version.ts'
 
 /** The table that the others of its column are colocated with. */
 const anchors = { customer_id: 'fatura.invoices', id: 'fatura.documents' } as const
 const anchor = anchors.customer_id
-
-const customerFunctions = [...keyFunctions, ...listFunctions]
-
-/** How each table is to lie: `reference`, `shared`, the column it is spread by, or null for what no other node knows. */
-const wantedWays: Readonly<Record<string, string | null>> = {
-  ...Object.fromEntries(referenceTables.map(table => [table, 'reference'])),
-  ...Object.fromEntries(sharedTables.map(table => [table, 'shared'])),
-  ...Object.fromEntries(coordinatorTables.map(table => [table, null])),
-  ...distributedTables,
-}
 
 /** Settings of a transaction that changes the schema of spread tables; elsewhere none is needed. */
 const oneAfterAnother = "SET LOCAL citus.multi_shard_modify_mode = 'sequential'"
@@ -52,25 +34,24 @@ export async function changeOneAfterAnother(ask: AskSchema): Promise<void> {
 /** Within the transaction that changed the schema. What lies as it should stays as it is; rows move with their table. */
 export async function distribute(ask: AskSchema): Promise<void> {
   if (!(await hasCitus(ask))) return
-  const { tables, functions } = await readPlaces(ask)
-  for (const [table, wanted] of Object.entries(wantedWays)) {
-    const place = tables.get(table)
-    if (place === undefined || place.way === wanted) continue
-    if (place.way !== null) await ask(`SELECT undistribute_table('${table}')`)
+  const found = await readPlaces(ask)
+  for (const [table, wanted] of Object.entries(tables)) {
+    const way = found.tables.get(table)?.way
+    if (way === undefined || way === wanted) continue
+    if (way !== 'coordinator') await ask(`SELECT undistribute_table('${table}')`)
     if (wanted === 'reference') await ask(`SELECT create_reference_table('${table}')`)
     else if (wanted === 'shared') await ask(`SELECT citus_add_local_table_to_metadata('${table}')`)
-    else if (wanted !== null) await ask(spread(table, wanted as keyof typeof anchors))
+    else if (wanted !== 'coordinator') await ask(spread(table, wanted))
   }
-  for (const name of [...customerFunctions, ...everywhereFunctions]) {
-    const place = functions.get(name)
+  for (const [name, kind] of Object.entries(functions)) {
+    const place = found.functions.get(name)
     if (place === undefined) continue
-    const byCustomer = customerFunctions.includes(name)
     // Citus chooses the shard of a function that reads more than one table while it plans: no plan serves all customers.
-    if (listFunctions.includes(name) && !place.isPlannedEachTime)
+    if (kind === 'list' && !place.isPlannedEachTime)
       await ask(`ALTER FUNCTION ${place.signature} SET plan_cache_mode = force_custom_plan`)
-    if (place.argument === null && (byCustomer || !place.isSpread))
+    if (kind === 'everywhere' ? !place.isSpread : place.argument === null)
       await ask(
-        `SELECT create_distributed_function('${place.signature}'${byCustomer ? `, 'p_customer_id', colocate_with => '${anchor}'` : ''})`,
+        `SELECT create_distributed_function('${place.signature}'${kind === 'everywhere' ? '' : `, 'p_customer_id', colocate_with => '${anchor}'`})`,
       )
   }
 }
@@ -83,36 +64,32 @@ function spread(table: string, column: keyof typeof anchors): string {
 /** Tables and functions in a wrong place, in words; null where there is no Citus. */
 export async function findMisplaced(ask: AskSchema): Promise<string[] | null> {
   if (!(await hasCitus(ask))) return null
-  const { tables, functions } = await readPlaces(ask)
-  const isRight = ([name, wanted]: [string, string | null]) => {
-    const table = tables.get(name)
+  const found = await readPlaces(ask)
+  const colocationOf = (table: string) => found.tables.get(table)?.colocation
+  const isRight = (table: string, wanted: Place) => {
+    const place = found.tables.get(table)
     // Nodes other than the coordinator know nothing of what lies there alone.
-    if (wanted === null) return (table?.way ?? null) === null
-    const together = anchors[wanted as keyof typeof anchors] as string | undefined
-    return (
-      table?.way === wanted &&
-      (together === undefined || table.colocation === tables.get(together)?.colocation)
-    )
+    if (wanted === 'coordinator') return (place?.way ?? wanted) === wanted
+    if (place?.way !== wanted) return false
+    return wanted in anchors
+      ? place.colocation === colocationOf(anchors[wanted as keyof typeof anchors])
+      : true
   }
-  const together = tables.get(anchor)?.colocation
-  const isCallable = (name: string) => {
-    const place = functions.get(name)
-    if (everywhereFunctions.includes(name)) return place?.isSpread === true
-    const isPlanned = keyFunctions.includes(name) || place?.isPlannedEachTime
-    return place?.argument === 0 && place.colocation === together && isPlanned === true
+  const isCallable = (name: string, kind: string) => {
+    const place = found.functions.get(name)
+    if (kind === 'everywhere') return place?.isSpread === true
+    const isPlanned = kind === 'key' || place?.isPlannedEachTime === true
+    return place?.argument === 0 && place.colocation === colocationOf(anchor) && isPlanned
   }
   return [
-    ...Object.entries(wantedWays).flatMap(each => (isRight(each) ? [] : [each[0]])),
-    ...[...customerFunctions, ...everywhereFunctions]
-      .filter(name => !isCallable(name))
-      .map(name => `${name}()`),
+    ...Object.entries(tables).flatMap(([table, wanted]) => (isRight(table, wanted) ? [] : table)),
+    ...Object.entries(functions).flatMap(([name, kind]) => (isCallable(name, kind) ? [] : `${name}()`)),
   ]
 }
 
 interface TablePlace {
   name: string
-  /** `reference`, `shared`, or the column it is spread by; null when no other node knows it. */
-  way: string | null
+  way: Place
   colocation: number | null
 }
 
@@ -129,7 +106,7 @@ interface FunctionPlace {
 async function readPlaces(ask: AskSchema) {
   const tables = await ask<TablePlace>(`
     SELECT c.oid::regclass::text AS name, p.colocationid AS colocation,
-      CASE p.partmethod WHEN 'h' THEN column_to_column_name(p.logicalrelid, p.partkey) WHEN 'n' THEN CASE p.repmodel WHEN 't' THEN 'reference' ELSE 'shared' END END AS way
+      CASE p.partmethod WHEN 'h' THEN column_to_column_name(p.logicalrelid, p.partkey) WHEN 'n' THEN CASE p.repmodel WHEN 't' THEN 'reference' ELSE 'shared' END ELSE 'coordinator' END AS way
     FROM pg_class c LEFT JOIN pg_dist_partition p ON p.logicalrelid = c.oid
     WHERE c.relnamespace = to_regnamespace('fatura') AND c.relkind = 'r'`)
   const functions = await ask<FunctionPlace>(`

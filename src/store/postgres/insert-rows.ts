@@ -33,13 +33,10 @@ export async function insertRows<Row extends QueryResultRow>(
   if (isSpread(asked)) return insertToShards(asked, insertion, rows)
   const { into, columns, onConflict, returning } = insertion
   const list = Object.keys(columns)
-  const given = Object.values(columns).map((type, i) => `$${i + 1}::${type === 'utf8' ? 'text' : type}[]`)
-  const values = Object.entries(columns).map(([column, type]) =>
-    type === 'utf8' ? `convert_to(${column}, 'UTF8')` : column,
-  )
+  const given = Object.values(columns).map((type, i) => `$${i + 1}::${type}[]`)
   const text = `
     INSERT INTO ${into} AS stored (${list.join(', ')})
-    SELECT ${values.join(', ')} FROM unnest(${given.join(', ')}) AS given (${list.join(', ')})
+    SELECT * FROM unnest(${given.join(', ')}) AS given (${list.join(', ')})
     ON CONFLICT ${onConflict}${returning === undefined ? '' : ` RETURNING ${returning}`}`
   const answer = await asked.query<Row>({
     text,
@@ -60,17 +57,13 @@ async function insertToShards<Row extends QueryResultRow>(
   for (let at = 0; at < rows.length; at += atOnce) {
     const some = rows.slice(at, at + atOnce)
     const places = some.map((_, row) =>
-      types
-        .map((type, i) => `$${row * types.length + i + 1}::${type === 'utf8' ? 'bytea' : type}`)
-        .join(', '),
+      types.map((type, i) => `$${row * types.length + i + 1}::${type}`).join(', '),
     )
     const answer = await asked.query<Row>({
       text: `
         INSERT INTO ${into} AS stored (${Object.keys(columns).join(', ')}) VALUES ${places.map(row => `(${row})`).join(', ')}
         ON CONFLICT ${onConflict}${returning === undefined ? '' : ` RETURNING ${returning}`}`,
-      values: some.flatMap(row =>
-        row.map((value, i) => (types[i] === 'utf8' ? Buffer.from(String(value)) : value)),
-      ),
+      values: some.flat(),
     })
     written.push(...answer.rows)
   }

@@ -225,70 +225,50 @@ const passing = /^(08|53|57|58000|40|25P03|55P03)/
 export function translate(error: unknown): unknown {
   if (error instanceof StoreError) return error
   const { code = '', message } = error as NodeJS.ErrnoException
-  // Bytes that are no PostgreSQL's become an error of that class, too, but have no code.
-  const isServersWord = error instanceof pg.DatabaseError && code !== ''
-  if (isServersWord && /^(28|3D)/.test(code))
-    return new StoreError(`The database refused the connection: ${message}. Check DATABASE_URL.`, {
-      cause: error,
-    })
-  const node = / on ([^ ]+:\d+)$/m.exec((error as pg.DatabaseError).where ?? '')?.[1]
-  if (isServersWord && isReadOnlyRefusal(error) && node !== undefined)
-    return new StoreUnavailable(
-      `The node ${node} of Citus takes no writes: it is a standby, or its sessions are read-only. Run: fatura doctor`,
-      { cause: error },
-    )
-  if (isServersWord && isReadOnlyRefusal(error))
-    return new StoreError(
-      "This database is read-only here: it is a replica, or the role is the API's. Use the primary, and a role that may write.",
-      {
-        cause: error,
-      },
-    )
+  const refused = (text: string) => new StoreError(text, { cause: error })
+  const unavailable = (text: string) => new StoreUnavailable(text, { cause: error })
   if (message.includes('client password must be a string'))
-    return new StoreError('The database asks for a password, and DATABASE_URL has none.', { cause: error })
-  if (isServersWord && code === '42501')
-    return new StoreError(
-      `The database role may not do this: ${message}. See docs/postgresql.md for its grants.`,
-      {
-        cause: error,
-      },
-    )
+    return refused('The database asks for a password, and DATABASE_URL has none.')
+  if (message.includes('unsupported startup parameter'))
+    return refused(`PgBouncer refused the connection: ${message}. Set ignore_startup_parameters = options.`)
+  // Bytes that are no PostgreSQL's become an error of that class, too, but have no code.
+  if (!(error instanceof pg.DatabaseError) || code === '') {
+    const tried = readTriedAddress(error) ?? readTriedAddress((error as Error).cause)
+    const [where, next] =
+      tried === null ? ['', ''] : [` at ${tried}`, '. Is PostgreSQL running there? Check DATABASE_URL.']
+    // Several addresses that all fail are one error without a message.
+    return unavailable(`The database${where} cannot be reached: ${message || code}${next}`)
+  }
+  if (/^(28|3D)/.test(code))
+    return refused(`The database refused the connection: ${message}. Check DATABASE_URL.`)
+  if (isReadOnlyRefusal(error)) {
+    const node = / on ([^ ]+:\d+)$/m.exec(error.where ?? '')?.[1]
+    return node === undefined
+      ? refused(
+          "This database is read-only here: it is a replica, or the role is the API's. Use the primary, and a role that may write.",
+        )
+      : unavailable(
+          `The node ${node} of Citus takes no writes: it is a standby, or its sessions are read-only. Run: fatura doctor`,
+        )
+  }
+  if (code === '42501')
+    return refused(`The database role may not do this: ${message}. See docs/postgresql.md for its grants.`)
   // An index row that is too large: every engine takes texts of the same length, so this came from elsewhere.
-  if (isServersWord && code === '54000')
-    return new StoreError(`The database cannot hold a record, a text of it is too long: ${message}.`, {
-      cause: error,
-    })
-  if (isServersWord && (code === '22P05' || code === '22021'))
-    return new StoreError(
+  if (code === '54000')
+    return refused(`The database cannot hold a record, a text of it is too long: ${message}.`)
+  if (code === '22P05' || code === '22021')
+    return refused(
       `The database cannot hold a text: ${message}. Its encoding must be UTF8; see fatura doctor.`,
-      { cause: error },
     )
   // A statement that was prepared is there already, or is not: what is in between gave us another's session.
-  if (isServersWord && (code === '42P05' || code === '26000'))
-    return new StoreError(
+  if (code === '42P05' || code === '26000')
+    return refused(
       `PgBouncer does not keep prepared statements apart: ${message}. Use 1.21 or newer with max_prepared_statements = 100, or pool_mode = session.`,
-      { cause: error },
-    )
-  if (message.includes('unsupported startup parameter'))
-    return new StoreError(
-      `PgBouncer refused the connection: ${message}. Set ignore_startup_parameters = options.`,
-      {
-        cause: error,
-      },
     )
   // A function, a table, a column is missing, or is not what it was when a statement was prepared.
-  if (isServersWord && (/^(42883|42P01|42703)$/.test(code) || message.startsWith('cached plan must not')))
-    return new StoreUnavailable(`${message}: ${changedBelow}`, { cause: error })
-  if (isServersWord && !passing.test(code)) return error
-  if (isServersWord)
-    return new StoreUnavailable(`The database cannot do this right now: ${message}`, { cause: error })
-  const tried = readTriedAddress(error) ?? readTriedAddress((error as Error).cause)
-  const [where, next] =
-    tried === null ? ['', ''] : [` at ${tried}`, '. Is PostgreSQL running there? Check DATABASE_URL.']
-  // Several addresses that all fail are one error without a message.
-  return new StoreUnavailable(`The database${where} cannot be reached: ${message || code}${next}`, {
-    cause: error,
-  })
+  if (/^(42883|42P01|42703)$/.test(code) || message.startsWith('cached plan must not'))
+    return unavailable(`${message}: ${changedBelow}`)
+  return passing.test(code) ? unavailable(`The database cannot do this right now: ${message}`) : error
 }
 
 function readTriedAddress(error: unknown): string | null {

@@ -3,32 +3,28 @@
  * compared with collation "C": order never depends on the server's locale. The tables themselves stand in migrations/.
  */
 
-/** Whole at every node: to write them takes all nodes. */
-export const referenceTables: readonly string[] = ['fatura.migrations']
+/**
+ * `reference`: whole at every node; to write them takes all nodes. `shared`: read by everybody, at the coordinator, where
+ * writers are, so that no other node is needed to write them. `coordinator`: used by writers alone, and known to no other node.
+ * Else the column that chooses a row's shard: all rows of a customer lie together.
+ */
+export type Place = 'reference' | 'shared' | 'coordinator' | 'customer_id' | 'id'
 
-/** Tables that everybody reads: at the coordinator, where writers are, so that no other node is needed to write them. */
-export const sharedTables: readonly string[] = [
-  'fatura.freshness',
-  'fatura.tokens',
-  'fatura.keys',
-  'fatura.scopes',
-  'fatura.batches',
-  'fatura.feed',
-]
-
-/** Tables that only writers use: at the coordinator, where to write them costs no other node anything. */
-export const coordinatorTables: readonly string[] = [
-  'fatura.observation',
-  'fatura.streams',
-  'fatura.pins',
-  'fatura.lease',
-  'fatura.set_aside',
-  'fatura.drift',
-  'fatura.endpoints',
-]
-
-/** By the column that chooses a row's shard. All rows of a customer lie together. */
-export const distributedTables: Readonly<Record<string, 'customer_id' | 'id'>> = {
+export const tables: Readonly<Record<string, Place>> = {
+  'fatura.migrations': 'reference',
+  'fatura.freshness': 'shared',
+  'fatura.tokens': 'shared',
+  'fatura.keys': 'shared',
+  'fatura.scopes': 'shared',
+  'fatura.batches': 'shared',
+  'fatura.feed': 'shared',
+  'fatura.observation': 'coordinator',
+  'fatura.streams': 'coordinator',
+  'fatura.pins': 'coordinator',
+  'fatura.lease': 'coordinator',
+  'fatura.set_aside': 'coordinator',
+  'fatura.drift': 'coordinator',
+  'fatura.endpoints': 'coordinator',
   'fatura.invoices': 'customer_id',
   'fatura.invoice_lines': 'customer_id',
   'fatura.customers': 'customer_id',
@@ -43,35 +39,30 @@ export const distributedTables: Readonly<Record<string, 'customer_id' | 'id'>> =
   'fatura.document_relations': 'id',
 }
 
-/** Functions that read rows by a key of the customer that is their first argument; called where these lie. */
-export const keyFunctions: readonly string[] = [
-  'fatura.first_page',
-  'fatura.read_version',
-  'fatura.find_invoice',
-  'fatura.customer_changes',
-]
-
-/** Functions that read lists of that customer; called there too. */
-export const listFunctions: readonly string[] = [
-  'fatura.list_invoices',
-  'fatura.search_invoices',
-  'fatura.read_sums',
-]
-
-/** Functions that are called on any node. */
-export const everywhereFunctions: readonly string[] = [
-  'fatura.list_counted',
-  'fatura.read_freshness',
-  'fatura.read_token',
-  'fatura.read_key',
-  'fatura.covers_customer',
-  'fatura.read_batches',
-  'fatura.batch_changes',
-  'fatura.schema_version',
-  'fatura.schema_state',
-  'fatura.tables_at',
-  'fatura.split_list',
-  'fatura.find_known',
-  'fatura.save_invoices',
-  'fatura.count_customers',
-]
+/**
+ * `key`: reads rows by a key of the customer that is its first argument; called where these lie. `list`: reads lists of that
+ * customer; called there, too. `everywhere`: called on any node.
+ */
+export const functions: Readonly<Record<string, 'key' | 'list' | 'everywhere'>> = {
+  'fatura.first_page': 'key',
+  'fatura.read_version': 'key',
+  'fatura.find_invoice': 'key',
+  'fatura.customer_changes': 'key',
+  'fatura.list_invoices': 'list',
+  'fatura.search_invoices': 'list',
+  'fatura.read_sums': 'list',
+  'fatura.list_counted': 'everywhere',
+  'fatura.read_freshness': 'everywhere',
+  'fatura.read_token': 'everywhere',
+  'fatura.read_key': 'everywhere',
+  'fatura.covers_customer': 'everywhere',
+  'fatura.read_batches': 'everywhere',
+  'fatura.batch_changes': 'everywhere',
+  'fatura.schema_version': 'everywhere',
+  'fatura.schema_state': 'everywhere',
+  'fatura.tables_at': 'everywhere',
+  'fatura.split_list': 'everywhere',
+  'fatura.find_known': 'everywhere',
+  'fatura.save_invoices': 'everywhere',
+  'fatura.count_customers': 'everywhere',
+}

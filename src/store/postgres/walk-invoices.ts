@@ -1,12 +1,7 @@
 import type pg from 'pg'
-import { customersInOrder, type WalkDialect, walkStatement } from '../shared/walk-statement.ts'
+import { customersInOrder, walkStatement } from '../shared/walk-statement.ts'
 import { batchSizeOf, type InvoiceWalk, type WalkedInvoice } from '../store.ts'
 import { explain } from './transact.ts'
-
-const dialect: WalkDialect = {
-  engine: 'postgres',
-  inOrder: '',
-}
 
 /**
  * A session that reads holds nobody up: it may wait long for whoever takes the rows, such as a pager. An index gives the
@@ -24,8 +19,8 @@ export async function* walkPostgres(pool: pg.Pool, walk: InvoiceWalk): AsyncGene
   let broken: Error | undefined
   try {
     await explain(client.query(begin))
-    for (const customerId of walk.customers === null ? [null] : customersInOrder(walk.customers)) {
-      const { sql, values } = walkStatement(walk, customerId, dialect)
+    for (const customerId of customersInOrder(walk.customers)) {
+      const { sql, values } = walkStatement(walk, customerId, 'postgres')
       await explain(client.query(`DECLARE walk NO SCROLL CURSOR FOR ${sql}`, values))
       for (;;) {
         const { rows } = await explain(client.query<WalkedInvoice>(`FETCH ${size} FROM walk`))

@@ -1,10 +1,9 @@
 import { changeWrites } from '../shared/changes.ts'
 import { connectorWrites, leaseWrites } from '../shared/connector-state.ts'
 import { contentsWrites } from '../shared/contents.ts'
+import { credentialWrites } from '../shared/credentials.ts'
 import { endpointCommands, endpointWrites } from '../shared/endpoints.ts'
-import { keyWrites } from '../shared/keys.ts'
 import { check } from '../shared/recount.ts'
-import { tokenWrites } from '../shared/tokens.ts'
 import { documentWrites } from '../shared/write-documents.ts'
 import { lastStamp, observationStamp, type WriteStore, type WriteTransaction } from '../store.ts'
 import { recountCustomer } from './counts.ts'
@@ -22,8 +21,7 @@ export async function openPostgresWriter(url: string, lockPatience?: number): Pr
   return {
     ...reads,
     ...leaseWrites(db),
-    ...tokenWrites(db),
-    ...keyWrites(db),
+    ...credentialWrites(db),
     ...endpointCommands(db),
     transaction: work => transact(pool, writing => work(writesOf(writing))),
     repairCounts: onProgress => recountAll(pool, repairCustomer, onProgress),

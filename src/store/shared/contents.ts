@@ -10,8 +10,8 @@ import {
   type Value,
 } from '../contents.ts'
 import type { Stream, WriteTransaction } from '../store.ts'
+import { saveScope } from './credentials.ts'
 import type { Db } from './db.ts'
-import { saveScope } from './scopes.ts'
 
 /** The same kind on every engine, and so the same statements. */
 export function contentsReads(db: Db): ContentsReads {

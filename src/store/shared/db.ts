@@ -11,10 +11,10 @@ export interface Db {
    */
   query<Row extends object>(
     sql: string,
-    ...values: (Value | Uint8Array | readonly string[] | readonly number[])[]
+    ...values: (Value | readonly string[] | readonly number[])[]
   ): Promise<Row[]>
   /** Inserts rows, each with its values in the order of the columns. No two of them have the same key. */
-  insert(insertion: Insertion, rows: readonly (readonly (Value | Uint8Array)[])[]): Promise<void>
+  insert(insertion: Insertion, rows: readonly (readonly Value[])[]): Promise<void>
   /** Whether a column's value is in a list, as in `isAmong('id', '$1')`. */
   isAmong(column: string, list: string): string
   /** Follows a table's name, for an engine that must be given the index of few of its rows. */
@@ -37,13 +37,10 @@ export interface Db {
   customersFromJson(json: string | null): string | readonly string[] | null
 }
 
-/** `utf8` is text that is stored as its bytes. */
-export type ColumnType = 'text' | 'bigint' | 'integer' | 'bytea' | 'utf8'
-
 export interface Insertion {
   /** As in `fatura.documents`; `stored` names its row in `onConflict`. */
   into: string
-  columns: Readonly<Record<string, ColumnType>>
+  columns: Readonly<Record<string, 'text' | 'bigint'>>
   /** The clause after ON CONFLICT. */
   onConflict: string
 }

@@ -2,13 +2,12 @@
 import type { OperatorStore } from '../store.ts'
 import { connectorReads } from './connector-state.ts'
 import { contentsReads } from './contents.ts'
+import { credentialReads } from './credentials.ts'
 import type { Db } from './db.ts'
 import { endpointReads } from './endpoints.ts'
-import { keyReads } from './keys.ts'
 import { documentReads } from './read-documents.ts'
 import { invoiceReads } from './read-invoices.ts'
 import { sharedReads } from './shared-rows.ts'
-import { tokenReads } from './tokens.ts'
 
 export function operatorReads(
   db: Db,
@@ -19,8 +18,7 @@ export function operatorReads(
     ...contentsReads(db),
     ...invoiceReads(db),
     ...sharedReads(db),
-    ...tokenReads(db),
-    ...keyReads(db),
+    ...credentialReads(db),
     ...endpointReads(db),
   }
 }

@@ -1,5 +1,5 @@
 /** Pages of lists and searches: several statements, all from one snapshot of the connection. */
-import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import type { DatabaseSync } from 'node:sqlite'
 import {
   isCountable,
   isFiltered,
@@ -11,6 +11,7 @@ import {
 import type { CustomerSums, InvoicePage, InvoiceQuery, Snapshot } from '../store.ts'
 import { clampPage, cutOut, matchingRows } from './matching-rows.ts'
 import { seekByCounters } from './seek-by-counters.ts'
+import { prepareOnce } from './shared-db.ts'
 
 /** As bytes, which go to the socket as they are: decoding and encoding them would take longer than reading them. */
 export const joinSummaries = "CAST(group_concat(summary, ',') AS BLOB)"
@@ -22,9 +23,6 @@ function sumsOf(columns: string, table: string): string {
 
 /** Number of matches that are noted on the way; those that follow are only counted. */
 const notedAtMost = 1_000
-
-/** Filters come in a few dozen combinations; only a search of many words makes more. */
-const preparedAtMost = 256
 
 const nothing = new Uint8Array()
 
@@ -166,18 +164,5 @@ export function readPages(db: DatabaseSync) {
         end.run()
       }
     },
-  }
-}
-
-function prepareOnce(db: DatabaseSync): (sql: string) => StatementSync {
-  const prepared = new Map<string, StatementSync>()
-  return sql => {
-    let statement = prepared.get(sql)
-    if (statement === undefined) {
-      if (prepared.size >= preparedAtMost) prepared.clear()
-      statement = db.prepare(sql)
-      prepared.set(sql, statement)
-    }
-    return statement
   }
 }

@@ -1,4 +1,4 @@
-import type { StatementSync } from 'node:sqlite'
+import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { InvoiceKey } from '../../invoice.ts'
 import type { Db, Insertion } from '../shared/db.ts'
 import type { StoreFile } from './database.ts'
@@ -13,16 +13,26 @@ const atPoints = `
   SELECT customer_id, id FROM invoices WHERE rowid IN (
     SELECT 1 + CAST(value * (SELECT max(rowid) FROM invoices) AS INTEGER) FROM json_each($1))`
 
-/** Runs the statements that the engines share; each is prepared once. */
-export function createDb(db: StoreFile, path: string): Db {
+/** Filters come in a few dozen combinations; only searches of many words, and copies, make more. */
+const preparedAtMost = 256
+
+/** Prepares each statement once. */
+export function prepareOnce(db: DatabaseSync): (sql: string) => StatementSync {
   const prepared = new Map<string, StatementSync>()
-  function prepare(sql: string): StatementSync {
-    const known = prepared.get(sql)
-    if (known !== undefined) return known
-    const statement = db.prepare(writeForSqlite(sql))
-    prepared.set(sql, statement)
+  return sql => {
+    let statement = prepared.get(sql)
+    if (statement === undefined) {
+      if (prepared.size >= preparedAtMost) prepared.clear()
+      statement = db.prepare(writeForSqlite(sql))
+      prepared.set(sql, statement)
+    }
     return statement
   }
+}
+
+/** Runs the statements that the engines share. */
+export function createDb(db: StoreFile, path: string): Db {
+  const prepare = prepareOnce(db)
   const insertions = new Map<Insertion, StatementSync>()
   function prepareInsertion(insertion: Insertion): StatementSync {
     const { into, columns, onConflict } = insertion

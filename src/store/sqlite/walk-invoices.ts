@@ -1,14 +1,9 @@
 import type { DatabaseSync } from 'node:sqlite'
-import { customersInOrder, type WalkDialect, walkStatement } from '../shared/walk-statement.ts'
+import { customersInOrder, walkStatement } from '../shared/walk-statement.ts'
 import { batchSizeOf, type InvoiceWalk, type WalkedInvoice } from '../store.ts'
 import { openReadOnly } from './database.ts'
 import { translate } from './failures.ts'
 import { writeForSqlite } from './shared-db.ts'
-
-const dialect: WalkDialect = {
-  engine: 'sqlite',
-  inOrder: 'INDEXED BY invoices_in_order',
-}
 
 /** Limits of the read transaction, which keeps the log from being written back: while nobody takes a batch, and in all. */
 const longestPauseMs = 5_000
@@ -54,8 +49,8 @@ export async function* walkSqlite(path: string, walk: InvoiceWalk): AsyncGenerat
 type Rows = IterableIterator<WalkedInvoice>
 
 function* readAll(db: DatabaseSync, walk: InvoiceWalk): Rows {
-  for (const customerId of walk.customers === null ? [null] : customersInOrder(walk.customers)) {
-    const { sql, values } = walkStatement(walk, customerId, dialect)
+  for (const customerId of customersInOrder(walk.customers)) {
+    const { sql, values } = walkStatement(walk, customerId, 'sqlite')
     yield* db.prepare(writeForSqlite(sql)).iterate(...values) as unknown as Rows
   }
 }

@@ -1,12 +1,11 @@
 import { changeReads, changeWrites } from '../shared/changes.ts'
 import { connectorWrites, leaseWrites } from '../shared/connector-state.ts'
 import { contentsWrites } from '../shared/contents.ts'
+import { credentialWrites } from '../shared/credentials.ts'
 import { endpointCommands, endpointWrites } from '../shared/endpoints.ts'
-import { keyWrites } from '../shared/keys.ts'
 import { operatorReads } from '../shared/operator-reads.ts'
 import { check, recount } from '../shared/recount.ts'
 import { type FreshnessStatements, gatherSharedRows, type SharedRows } from '../shared/shared-rows.ts'
-import { tokenWrites } from '../shared/tokens.ts'
 import { documentWrites } from '../shared/write-documents.ts'
 import {
   type LockWait,
@@ -110,8 +109,11 @@ export async function openSqliteWriter(path: string, wait: LockWait = {}): Promi
   const checkInTurn = (customers: readonly string[]) => inTurn(() => check(shared, customers))
   const transact = <T>(work: (tx: WriteTransaction) => Promise<T>): Promise<T> =>
     inTurn(() => runTransaction(work))
-  const [lease, token, key] = [leaseWrites(shared), tokenWrites(shared), keyWrites(shared)]
-  const endpoint = endpointCommands(shared)
+  const [lease, credential, endpoint] = [
+    leaseWrites(shared),
+    credentialWrites(shared),
+    endpointCommands(shared),
+  ]
 
   return {
     ...operatorReads(shared),
@@ -123,10 +125,10 @@ export async function openSqliteWriter(path: string, wait: LockWait = {}): Promi
     takeLease: (seen, holder) => transact(() => lease.takeLease(seen, holder)),
     renewLease: epoch => transact(() => lease.renewLease(epoch)),
     releaseLease: epoch => transact(() => lease.releaseLease(epoch)),
-    saveToken: given => transact(() => token.saveToken(given)),
-    revokeToken: (id, at) => transact(() => token.revokeToken(id, at)),
-    saveKey: given => transact(() => key.saveKey(given)),
-    revokeKey: (kid, at) => transact(() => key.revokeKey(kid, at)),
+    saveToken: given => transact(() => credential.saveToken(given)),
+    revokeToken: (id, at) => transact(() => credential.revokeToken(id, at)),
+    saveKey: given => transact(() => credential.saveKey(given)),
+    revokeKey: (kid, at) => transact(() => credential.revokeKey(kid, at)),
     addEndpoint: given => transact(() => endpoint.addEndpoint(given)),
     changeEndpoint: (id, change) => transact(() => endpoint.changeEndpoint(id, change)),
     removeEndpoint: id => transact(() => endpoint.removeEndpoint(id)),
