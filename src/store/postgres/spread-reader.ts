@@ -4,7 +4,6 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type ConnectionUse, type ReadStore, StoreUnavailable } from '../store.ts'
-import { rememberPlaces } from './known-places.ts'
 import { openPostgresReader, type PostgresReader } from './reader.ts'
 import { hostsOf } from './split-hosts.ts'
 
@@ -13,7 +12,10 @@ const restMs = 1_000
 /** How often it is looked how new a node's content is, and how long a question waits for that. */
 const [lookEveryMs, lookPatienceMs] = [1_000, 250]
 /** The connector writes every 5 s: what is further behind than that, and a little more, does not follow. */
-export const behindAtMostMs = 10_000
+const behindAtMostMs = 10_000
+
+/** How many customers' nodes are remembered, and for how long in milliseconds: a shard may move. */
+const [customersAtMost, keepMs] = [50_000, 60_000]
 
 interface Node {
   url: string
@@ -50,7 +52,7 @@ export async function openSpreadReader(
   }
   const nodes: Node[] = urls.map(url => ({ ...unknown, isDown: true, url }))
   let turn = 0
-  const places = rememberPlaces(customerId => ask(store => store.findGroup(customerId)))
+  const findGroup = rememberGroups(customerId => ask(store => store.findGroup(customerId)))
 
   function open(node: Node): Promise<PostgresReader> {
     node.store ??= openPostgresReader(node.url, sharedBy).catch(error => {
@@ -118,7 +120,7 @@ export async function openSpreadReader(
     await lookAtDue()
     const now = performance.now()
     const isReady = ({ isDown, restsUntil }: Node) => !isDown && restsUntil <= now
-    const group = customerId === undefined ? undefined : places.find(customerId)
+    const group = customerId === undefined ? undefined : findGroup(customerId)
     const isTheirs = (node: Node) => group !== undefined && node.group === group && isReady(node)
     const inOrder = [
       ...inTurn.filter(isTheirs),
@@ -186,5 +188,32 @@ export async function openSpreadReader(
       })),
     ping: () => ask(store => store.ping()),
     close,
+  }
+}
+
+/**
+ * On Citus, the group of the node that holds a customer's rows; undefined when it is not known yet: then it is looked up for the
+ * next time. A wrong one costs a way between nodes, and no more.
+ */
+function rememberGroups(lookUp: (customerId: string) => Promise<number | null>) {
+  const groups = new Map<string, number>()
+  let isSpread = true
+  let since = performance.now()
+  return (customerId: string): number | undefined => {
+    if (!isSpread) return undefined
+    if (groups.size >= customersAtMost || performance.now() - since > keepMs) {
+      groups.clear()
+      since = performance.now()
+    }
+    const group = groups.get(customerId)
+    if (group === undefined)
+      lookUp(customerId).then(
+        found => {
+          if (found === null) isSpread = false
+          else groups.set(customerId, found)
+        },
+        () => {},
+      )
+    return group
   }
 }

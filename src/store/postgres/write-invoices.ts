@@ -1,16 +1,16 @@
 /** Invoices in bulk: a batch is one message, on Citus one to each shard. */
 import type { PoolClient } from 'pg'
-import { documentColumns } from '../../document-json.ts'
 import type { InvoiceKey, InvoiceRecord } from '../../invoice.ts'
-import { serializeLines, serializeSummary } from '../../invoice-json.ts'
+import type { Relinked } from '../document-store.ts'
 import type { Countable } from '../read-model/counting.ts'
-import { askForRest, deleteLink, linkOf, saveTombstone } from '../shared/links.ts'
+import { type InvoiceRow, toRow } from '../read-model/invoice-row.ts'
+import { askForRest, deleteLink, linkOf, relink, saveTombstone } from '../shared/links.ts'
 import { type KnownInvoice, stampOf } from '../store.ts'
 import { callAtShards } from './at-shards.ts'
 import type { Counting } from './counts.ts'
 import { type ListType, type ListValue, writeList } from './lists.ts'
-import { searchColumns } from './search-columns.ts'
 import { createDb } from './shared-db.ts'
+import { ofCustomers } from './spread.ts'
 
 /** The lists that fatura.save_invoices is given, in the order of its parameters. */
 const givenColumns = {
@@ -37,6 +37,14 @@ const givenColumns = {
   credited_cents: 'bigint',
 } as const satisfies Record<string, ListType>
 
+interface Given {
+  record: InvoiceRecord
+  row: InvoiceRow
+  observed_at: number
+}
+
+const customerOf = ({ row }: Given) => row.customer_id
+
 /** Says how many records differed from what was stored. */
 export async function saveInvoices(
   client: PoolClient,
@@ -45,14 +53,10 @@ export async function saveInvoices(
   observedAt: number | readonly number[],
 ): Promise<number> {
   const given = inListOrder(
-    records.map((record, i) => ({
-      ...record,
-      issued_at: Date.parse(record.invoice.issued_at),
-      observed_at: stampOf(observedAt, i),
-    })),
+    records.map((record, i) => ({ record, row: toRow(record), observed_at: stampOf(observedAt, i) })),
   )
   await counting.lock(given.map(customerOf))
-  const answers = await callAtShards<Stamped, [place: number, before: CountableRow | null][]>(
+  const answers = await callAtShards<Given, [place: number, before: CountableRow | null][]>(
     client,
     'save_invoices',
     given,
@@ -63,11 +67,14 @@ export async function saveInvoices(
   for (const { some, told } of answers) {
     changed += told.length
     for (const [place, before] of told) {
-      const { invoice, issued_at } = some[place - 1] as Stamped
-      counting.note(invoice, before && readCountable(before), { ...invoice, issued_at })
+      const { row } = some[place - 1] as Given
+      counting.note(row, before && readCountable(before), row)
     }
   }
-  await askForRest(createDb(client, true), given)
+  await askForRest(
+    createDb(client, true),
+    given.map(({ record }) => record),
+  )
   return changed
 }
 
@@ -78,26 +85,15 @@ function readCountable([issued_at, status, ix_status, currency, total_cents]: Co
   return { issued_at, status, ix_status, currency, total_cents }
 }
 
-interface Stamped extends InvoiceRecord {
-  issued_at: number
-  observed_at: number
-}
-
-function customerOf({ invoice }: InvoiceRecord): string {
-  return invoice.customer_id
-}
-
 /**
  * Each key once, the last one given; a customer's after each other, as they are listed: most indexes are in that order, and then
  * grow at one place. Whoever writes has locked the customers, so no two writers deadlock, whatever the order.
  */
-function inListOrder(records: readonly Stamped[]): Stamped[] {
-  const byKey = new Map(records.map(record => [`${record.invoice.customer_id} ${record.invoice.id}`, record]))
+function inListOrder(all: readonly Given[]): Given[] {
+  const byKey = new Map(all.map(given => [keyOf(given.row), given]))
   return [...byKey.values()].sort(
-    (a, b) =>
-      compare(a.invoice.customer_id, b.invoice.customer_id) ||
-      b.issued_at - a.issued_at ||
-      compare(b.invoice.id, a.invoice.id),
+    ({ row: a }, { row: b }) =>
+      compare(a.customer_id, b.customer_id) || b.issued_at - a.issued_at || compare(b.id, a.id),
   )
 }
 
@@ -105,26 +101,32 @@ function compare(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0
 }
 
+function keyOf({ customer_id, id }: InvoiceKey): string {
+  return `${customer_id} ${id}`
+}
+
+/** In bytes of UTF-8. An index entry holds 2,704, of which some 50 are its own. */
+const longestEntry = 2_600
+
+/** A text that is too long for the index stands in a column of its own. */
+function splitText({ customer_id, id, ix_status, search_text, search_ids }: InvoiceRow) {
+  const entry = customer_id + id + (ix_status ?? '') + search_text + search_ids
+  const isLong = entry.length * 3 > longestEntry && Buffer.byteLength(entry) > longestEntry
+  return isLong
+    ? { search_text: null, long_text: search_text, search_ids }
+    : { search_text, long_text: null, search_ids }
+}
+
 /** All that is stored of records, a list for each column. */
-function listColumns(records: readonly Stamped[]): (string | null)[] {
-  const rows = records.map((record): Record<keyof typeof givenColumns, ListValue> => {
-    const { invoice, lines, claim, document = null, issued_at, observed_at } = record
-    return {
-      customer_id: invoice.customer_id,
-      id: invoice.id,
-      issued_at,
-      status: invoice.status,
-      ix_status: invoice.ix_status,
-      currency: invoice.currency,
-      total_cents: invoice.total_cents,
-      ...searchColumns(invoice, document),
-      summary: serializeSummary(invoice),
+function listColumns(given: readonly Given[]): (string | null)[] {
+  const rows = given.map(
+    ({ record, row, observed_at }): Record<keyof typeof givenColumns, ListValue> => ({
+      ...row,
+      ...splitText(row),
       observed_at,
-      lines: lines === null ? null : serializeLines(lines),
-      ...linkOf(invoice, claim),
-      ...documentColumns(document),
-    }
-  })
+      ...linkOf(record.invoice, record.claim),
+    }),
+  )
   return columnNames.map(name =>
     writeList(
       givenColumns[name],
@@ -200,3 +202,60 @@ type KnownRow = [
   claim: string | null,
   document: string | null,
 ]
+
+/** Replaces the documents' part of invoices. */
+export async function relinkInvoices(
+  client: PoolClient,
+  counting: Counting,
+  given: readonly Relinked[],
+): Promise<void> {
+  if (given.length === 0) return
+  const rows = given.map(({ invoice, document }) => toRow({ invoice, lines: null, document }))
+  await counting.lock(rows.map(({ customer_id }) => customer_id))
+  const searches = rows.map(splitText)
+  const bytes = (text: string | null) => (text === null ? null : Buffer.from(text))
+  const stored = await readStored(client, rows)
+  await client.query({
+    name: 'relink-invoices',
+    text: `
+      UPDATE fatura.invoices AS stored SET ix_status = given.ix_status, search_text = given.search_text,
+        long_text = given.long_text, search_ids = given.search_ids, summary = given.summary,
+        document = given.document, credited_cents = given.credited_cents
+      FROM unnest($1::text[], $2::text[], $3::text[], $4::bytea[], $5::bytea[], $6::bytea[], $7::text[],
+          $8::text[], $9::bigint[])
+        AS given (customer_id, id, ix_status, search_text, long_text, search_ids, summary, document, credited_cents)
+      WHERE stored.customer_id = given.customer_id AND stored.id = given.id
+        ${ofCustomers(client, 'stored.customer_id', '$1')}`,
+    values: [
+      rows.map(({ customer_id }) => customer_id),
+      rows.map(({ id }) => id),
+      rows.map(({ ix_status }) => ix_status),
+      searches.map(({ search_text }) => bytes(search_text)),
+      searches.map(({ long_text }) => bytes(long_text)),
+      searches.map(({ search_ids }) => bytes(search_ids)),
+      rows.map(({ summary }) => summary),
+      rows.map(({ document }) => document),
+      rows.map(({ credited_cents }) => credited_cents),
+    ],
+  })
+  for (const row of rows) {
+    const before = stored.get(keyOf(row))
+    if (before !== undefined) counting.note(row, before, { ...before, ix_status: row.ix_status }, true)
+  }
+  await relink(
+    createDb(client, true),
+    given.map(({ invoice }) => invoice),
+  )
+}
+
+/** The stored parts of invoices that counters know. */
+async function readStored(client: PoolClient, keys: readonly InvoiceKey[]): Promise<Map<string, Countable>> {
+  const { rows } = await client.query<InvoiceKey & Countable>({
+    name: 'read-countable',
+    text: `
+      SELECT customer_id, id, issued_at, status, ix_status, currency, total_cents FROM fatura.invoices
+      WHERE customer_id = ANY ($1) AND id = ANY ($2)`,
+    values: [[...new Set(keys.map(({ customer_id }) => customer_id))], keys.map(({ id }) => id)],
+  })
+  return new Map(rows.map(row => [keyOf(row), row]))
+}

@@ -9,10 +9,9 @@ import { lastStamp, observationStamp, type WriteStore, type WriteTransaction } f
 import { recountCustomer } from './counts.ts'
 import { readsOf, recountAll } from './operator.ts'
 import { openWritePool } from './pool.ts'
-import { relinkInvoices } from './relink-invoices.ts'
 import { createDb } from './shared-db.ts'
 import { explain, transact, type Writing } from './transact.ts'
-import { deleteInvoice, findKnown, removeInvoice, saveInvoices } from './write-invoices.ts'
+import { deleteInvoice, findKnown, relinkInvoices, removeInvoice, saveInvoices } from './write-invoices.ts'
 
 export async function openPostgresWriter(url: string, lockPatience?: number): Promise<WriteStore> {
   const pool = openWritePool(url, lockPatience)

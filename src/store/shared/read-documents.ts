@@ -19,7 +19,6 @@ import type {
 } from '../document-store.ts'
 import type { Db } from './db.ts'
 import { literals } from './literals.ts'
-import { readDated } from './read-dated.ts'
 
 const columns = 'id, body, misses, observed_at'
 const isThere = `misses < ${missesToBelieve}`
@@ -225,7 +224,26 @@ export function documentReads(db: Db): DocumentReads {
       )
       return rows.map(({ body }) => JSON.parse(body) as Document)
     },
-    readDated: (...asked) => readDated(db, ...asked),
+    async readDated({ from, to }, after, limit) {
+      const rows = await db.query<DocumentRow>(
+        `SELECT ${columns} FROM fatura.documents
+         WHERE date <= $1 AND (date, id) > ($2, $3) AND body IS NOT NULL ORDER BY date, id LIMIT $4`,
+        ...[to, after?.date ?? from, after?.id ?? 0, limit],
+      )
+      const tied = await db.query<{ id: number; summary: string }>(
+        `SELECT l.ix_id AS id, i.summary FROM fatura.links l
+         JOIN fatura.invoices i ON i.customer_id = l.customer_id AND i.id = l.invoice_id
+         WHERE ${db.isAmong('l.ix_id', '$1')} ORDER BY l.ix_id, i.customer_id, i.id`,
+        rows.map(({ id }) => id),
+      )
+      const invoices = Map.groupBy(tied, ({ id }) => id)
+      return (await withClients(db, rows)).map(({ id, document, misses, client_tax_id }) => ({
+        document: document as Document,
+        isGone: misses >= missesToBelieve,
+        client_tax_id,
+        invoices: (invoices.get(id) ?? []).map(({ summary }) => JSON.parse(summary)),
+      }))
+    },
     async findTied({ documents, invoices }) {
       const tied = await db.query<{ id: number }>(
         `SELECT claimed_id AS id FROM fatura.links WHERE ${db.isAmong('claimed_id', '$1')}

@@ -1,6 +1,6 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { InvoiceKey } from '../../invoice.ts'
-import type { Db, Insertion } from '../shared/db.ts'
+import type { Db } from '../shared/db.ts'
 import type { StoreFile } from './database.ts'
 import { translate } from './failures.ts'
 
@@ -33,17 +33,6 @@ export function prepareOnce(db: DatabaseSync): (sql: string) => StatementSync {
 /** Runs the statements that the engines share. */
 export function createDb(db: StoreFile, path: string): Db {
   const prepare = prepareOnce(db)
-  const insertions = new Map<Insertion, StatementSync>()
-  function prepareInsertion(insertion: Insertion): StatementSync {
-    const { into, columns, onConflict } = insertion
-    const names = Object.keys(columns)
-    const places = names.map((_, i) => `$${i + 1}`)
-    const statement = prepare(
-      `INSERT INTO ${into} AS stored (${names.join(', ')}) VALUES (${places.join(', ')}) ON CONFLICT ${onConflict}`,
-    )
-    insertions.set(insertion, statement)
-    return statement
-  }
   return {
     engine: 'sqlite',
     async query<Row extends object>(sql: string, ...values: Parameters<Db['query']>[1][]): Promise<Row[]> {
@@ -51,9 +40,12 @@ export function createDb(db: StoreFile, path: string): Db {
       const given = values.map(value => (Array.isArray(value) ? JSON.stringify(value) : value))
       return translate(path, () => prepare(sql).all(...(given as string[]))) as unknown as Row[]
     },
-    async insert(insertion, rows) {
+    async insert({ into, columns, onConflict }, rows) {
+      const names = Object.keys(columns)
+      const places = names.map((_, i) => `$${i + 1}`)
+      const sql = `INSERT INTO ${into} AS stored (${names.join(', ')}) VALUES (${places.join(', ')}) ON CONFLICT ${onConflict}`
       translate(path, () => {
-        const statement = insertions.get(insertion) ?? prepareInsertion(insertion)
+        const statement = prepare(sql)
         for (const row of rows) statement.run(...row)
       })
     },

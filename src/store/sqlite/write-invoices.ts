@@ -1,16 +1,13 @@
 /** The statements that write invoices, prepared once; they run within a transaction of the writer's. */
 import type { DatabaseSync } from 'node:sqlite'
-import { documentColumns } from '../../document-json.ts'
-import type { InvoiceKey } from '../../invoice.ts'
-import { serializeSummary } from '../../invoice-json.ts'
+import type { InvoiceKey, InvoiceRecord } from '../../invoice.ts'
 import type { Relinked } from '../document-store.ts'
 import type { Countable } from '../read-model/counting.ts'
-import { searchText } from '../read-model/search.ts'
+import { type InvoiceRow, toRow } from '../read-model/invoice-row.ts'
 import type { Db } from '../shared/db.ts'
 import { deleteLink, relink, saveLinks, saveTombstone } from '../shared/links.ts'
 import { type KnownInvoice, stampOf } from '../store.ts'
 import type { keepCounts } from './counts.ts'
-import type { InvoiceRow } from './invoice-row.ts'
 
 /** `attempt` runs statements, and translates a failure. */
 export function writeInvoices(
@@ -88,14 +85,12 @@ export function writeInvoices(
   }
 
   function relinkOne({ invoice, document: given }: Relinked): void {
-    const { customer_id, id, ix_status } = invoice
-    const { search_text, search_ids } = searchText(invoice, given)
-    const { document, credited_cents } = documentColumns(given)
-    const summary = serializeSummary(invoice)
+    const row = toRow({ invoice, lines: null, document: given })
+    const { customer_id, id, ix_status, search_text, search_ids, summary, document, credited_cents } = row
     const stored = findInvoice.get(customer_id, id) as StoredRow | undefined
     if (stored === undefined) return
     relinkInvoice.run(customer_id, id, ix_status, search_text, search_ids, summary, document, credited_cents)
-    counts.note(invoice, stored, { ...stored, ix_status }, true)
+    counts.note(row, stored, { ...stored, ix_status }, true)
   }
 
   /** Says whether there was such an invoice. */
@@ -112,20 +107,17 @@ export function writeInvoices(
 
   return {
     /** Says how many differed from what was stored. */
-    async save(rows: readonly InvoiceRow[], observedAt: number | readonly number[]): Promise<number> {
-      const applied: InvoiceRow[] = []
+    async save(records: readonly InvoiceRecord[], observedAt: number | readonly number[]): Promise<number> {
+      const applied: InvoiceRecord[] = []
       let changed = 0
       attempt(() => {
-        for (const [index, row] of rows.entries()) {
-          const isChanged = saveOne(row, stampOf(observedAt, index))
-          if (isChanged !== null) applied.push(row)
+        for (const [index, record] of records.entries()) {
+          const isChanged = saveOne(toRow(record), stampOf(observedAt, index))
+          if (isChanged !== null) applied.push(record)
           if (isChanged) changed++
         }
       })
-      await saveLinks(
-        shared,
-        applied.map(({ claim, ...invoice }) => (claim === undefined ? { invoice } : { invoice, claim })),
-      )
+      await saveLinks(shared, applied)
       return changed
     },
     remove,

@@ -17,7 +17,6 @@ import {
 import { keepCounts } from './counts.ts'
 import { openReadWrite } from './database.ts'
 import { translate } from './failures.ts'
-import { toRow } from './invoice-row.ts'
 import { checkSchema, schema } from './migrations.ts'
 import { createTurns } from './operator.ts'
 import { feedStatements } from './read-changes.ts'
@@ -49,7 +48,7 @@ export async function openSqliteWriter(path: string, wait: LockWait = {}): Promi
     const writes = {
       saveInvoices(records, observedAt = observationStamp()) {
         rows.raiseObserved(lastStamp(observedAt))
-        return invoices.save(records.map(toRow), observedAt)
+        return invoices.save(records, observedAt)
       },
       deleteInvoice(customerId, invoiceId, observedAt = observationStamp()) {
         rows.raiseObserved(observedAt)

@@ -1,0 +1,25 @@
+/** An invoice as its tables have it: texts and numbers alone, all that can be made of it without the database. */
+import { documentColumns } from '../../document-json.ts'
+import type { InvoiceRecord } from '../../invoice.ts'
+import { serializeLines, serializeSummary } from '../../invoice-json.ts'
+import { searchText } from './search.ts'
+
+export type InvoiceRow = ReturnType<typeof toRow>
+
+export function toRow({ invoice, lines, document = null }: InvoiceRecord) {
+  const { customer_id, id, status, ix_status, currency, total_cents } = invoice
+  return {
+    customer_id,
+    id,
+    issued_at: Date.parse(invoice.issued_at),
+    status,
+    ix_status,
+    currency,
+    total_cents,
+    ...searchText(invoice, document),
+    summary: serializeSummary(invoice),
+    /** Null when they are not known. */
+    lines: lines === null ? null : serializeLines(lines),
+    ...documentColumns(document),
+  }
+}
