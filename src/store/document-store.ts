@@ -87,9 +87,16 @@ export interface DatedDocument {
   invoices: readonly Invoice[]
 }
 
-export interface Tied {
-  documents: number[]
-  invoices: string[]
+/** Ids of documents and of invoices. */
+interface TiedNames {
+  documents: readonly number[]
+  invoices: readonly string[]
+}
+
+/** Ids and references of documents. */
+export interface DocumentNames {
+  ids: readonly number[]
+  references: readonly string[]
 }
 
 export interface DocumentWrites {
@@ -107,11 +114,11 @@ export interface DocumentWrites {
   /** Null: those that are stored stay. */
   saveRelations(id: number, relations: Relations | null, observedAt: number): Promise<void>
   /** The documents with these ids are the transaction's alone until its end: no other decides at the same time whose they are. */
-  findDocuments(wanted: { ids: readonly number[]; references: readonly string[] }): Promise<KnownDocument[]>
+  findDocuments(wanted: DocumentNames): Promise<KnownDocument[]>
   /** Invoices that claim one of the documents. */
   findClaimants(documents: readonly number[]): Promise<Claimed[]>
   /** The invoices from the payment platform that claim one of the documents, are tied to one, or have one of the ids. */
-  findLinked(wanted: { documents: readonly number[]; invoices: readonly string[] }): Promise<InvoiceKey[]>
+  findLinked(wanted: TiedNames): Promise<InvoiceKey[]>
   /** Replaces the document's part of the invoices, and nothing else. Each is there already. */
   relinkInvoices(invoices: readonly Relinked[]): Promise<void>
   /** The newest fifty of an invoice are kept. */
@@ -144,7 +151,7 @@ export interface DocumentReads {
   /** Invoices with this id, of any customer. */
   findLinkedById(invoiceId: string): Promise<LinkedInvoice[]>
   /** Documents by their ids and their references, as committed. */
-  findDocuments(wanted: { ids: readonly number[]; references: readonly string[] }): Promise<KnownDocument[]>
+  findDocuments(wanted: DocumentNames): Promise<KnownDocument[]>
   /** Invoices that claim one of the documents. */
   findClaimants(documents: readonly number[]): Promise<Claimed[]>
   /** Documents that are in force, in the order of their ids, after one of them; of a span of days when one is given. */
@@ -156,7 +163,7 @@ export interface DocumentReads {
     limit: number,
   ): Promise<DatedDocument[]>
   /** Names of the documents that an invoice claims or is tied to, and of the invoices that came from the payment platform. */
-  findTied(wanted: { documents: readonly number[]; invoices: readonly string[] }): Promise<Tied>
+  findTied(wanted: TiedNames): Promise<TiedNames>
   /** All that is known of documents by their references. */
   findReferenced(reference: string): Promise<KnownDocument[]>
   /** Newest first. */

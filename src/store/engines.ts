@@ -37,7 +37,7 @@ const sqlite = (path: string): Engine => ({
   openRead: async () => (await import('./sqlite/reader.ts')).openSqliteReader(path),
   openOperator: async () => (await import('./sqlite/operator.ts')).openSqliteOperator(path),
   openWrite: async wait => (await import('./sqlite/writer.ts')).openSqliteWriter(path, wait),
-  openConnector: async wait => (await import('./sqlite/open-connector.ts')).openSqliteConnector(path, wait),
+  openConnector: async wait => (await import('./sqlite/writer.ts')).openSqliteConnector(path, wait),
   readFacts: async () => (await import('./sqlite/read-facts.ts')).readSqliteFacts(path),
   findDamage: async isDeep => (await import('./sqlite/read-facts.ts')).findDamage(path, isDeep),
   readLogBytes: async () => (await import('./sqlite/database.ts')).readLogBytes(path),

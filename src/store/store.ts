@@ -249,12 +249,6 @@ export interface ConnectorWait extends Pick<LockWait, 'onWait'> {
 /** A store that cannot be used; the message advises what to do about it. */
 export class StoreError extends Error {}
 
-export function notAnAddress(): StoreError {
-  return new StoreError(
-    'DATABASE_URL is not a valid address; it looks like postgres://user:password@host:5432/name',
-  )
-}
-
 /** A store that cannot be read at the moment, but may be again shortly. */
 export class StoreUnavailable extends StoreError {}
 

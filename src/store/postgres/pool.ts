@@ -3,7 +3,7 @@ import { availableParallelism } from 'node:os'
 import pg from 'pg'
 import type { HostFacts } from '../facts.ts'
 import { changedBelow } from '../migrations.ts'
-import { notAnAddress, StoreError, StoreUnavailable } from '../store.ts'
+import { StoreError, StoreUnavailable } from '../store.ts'
 import { chooseHosts, readHosts } from './hosts.ts'
 import { splitHosts } from './split-hosts.ts'
 import { writeOptions } from './write-limits.ts'
@@ -144,7 +144,10 @@ export async function readHostsOf(url: string): Promise<HostFacts[]> {
 
 /** Options of all kinds. The address may name options of its own; the session's come after them, and win. */
 function configureOne(url: string, options: string): pg.PoolConfig {
-  if (!URL.canParse(url)) throw notAnAddress()
+  if (!URL.canParse(url))
+    throw new StoreError(
+      'DATABASE_URL is not a valid address; it looks like postgres://user:password@host:5432/name',
+    )
   const address = new URL(url)
   const given = address.searchParams.get('options')
   // The driver would let the address's options replace the session's.

@@ -1,16 +1,16 @@
-/** Transactions of a writer: their limits, and what happens to two that cross. */
+/** Transactions of a writer: what happens to two that cross, and how one ends: what all writers share is written in one message with the commit. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import type pg from 'pg'
-import { gatherSharedRows, type SharedRows } from '../shared/shared-rows.ts'
+import pg, { type PoolClient } from 'pg'
+import type { Value } from '../contents.ts'
+import { type FreshnessStatements, gatherSharedRows, type SharedRows } from '../shared/shared-rows.ts'
 import { type Counting, keepCounts } from './counts.ts'
 import { isCrossing, isReadOnlyRefusal, translate } from './pool.ts'
 import { checkSchema, schema } from './schema-version.ts'
-import { commit } from './shared-rows.ts'
 import { isSpread } from './spread.ts'
 import { beginWriting } from './write-limits.ts'
 
 export interface Writing {
-  client: pg.PoolClient
+  client: PoolClient
   counting: Counting
   shared: SharedRows
 }
@@ -58,12 +58,42 @@ async function transactOnce<T>(pool: pg.Pool, work: (writing: Writing) => Promis
 }
 
 /** Rows that are written by another version's rules would be wrong for all who read them. */
-async function begin(client: pg.PoolClient): Promise<void> {
+async function begin(client: PoolClient): Promise<void> {
   const told = (await explain(client.query(beginWriting(isSpread(client))))) as unknown as pg.QueryResult<{
     version: number
   }>[]
   if (told.at(-1)?.rows[0]?.version !== schema.migrations.length)
     await checkSchema(async sql => (await client.query(sql)).rows)
+}
+
+/**
+ * The row of the last observation stands for the freshness. What the streams say is read first: Citus, which passes the
+ * freshness on to other nodes, knows nothing of them.
+ */
+const freshness: FreshnessStatements = {
+  hold: ['UPDATE fatura.observation SET last_at = last_at WHERE only_one'],
+  save: `DO $body$ DECLARE v_synced_at bigint; BEGIN
+    SELECT synced_at INTO v_synced_at FROM fatura.current_freshness;
+    UPDATE fatura.freshness SET synced_at = v_synced_at WHERE only_one AND synced_at IS DISTINCT FROM v_synced_at;
+  END $body$`,
+}
+
+/** Even where the process stands still from here on, nobody waits for it. */
+async function commit(client: PoolClient, shared: SharedRows): Promise<void> {
+  const statements = shared.statements(freshness).map(({ sql, values }) => inline(sql, values))
+  await client.query([...statements, 'COMMIT'].join(';\n'))
+}
+
+/** Several statements in one message take no parameters. */
+function inline(sql: string, values: readonly Value[]): string {
+  return sql.replaceAll(/\$(\d+)/g, (_, place) => literal(values[Number(place) - 1] ?? null))
+}
+
+function literal(value: Value): string {
+  if (value === null) return 'NULL'
+  if (typeof value === 'string') return pg.escapeLiteral(value.replaceAll('\0', ''))
+  if (!Number.isSafeInteger(value)) throw new Error(`A moment must be a whole number, not ${value}.`)
+  return String(value)
 }
 
 /** Says what a failure of the database means. What else fails within a transaction is not the database's, and stays as it is. */

@@ -12,8 +12,7 @@ import {
   refusedKinds,
   type SetAside,
 } from '../connector-store.ts'
-import type { Db } from './db.ts'
-import { literals } from './literals.ts'
+import { type Db, literals } from './db.ts'
 
 const driftColumns = ['compared', 'differing', 'listed', 'missing', 'repaired', 'neighbours'] as const
 

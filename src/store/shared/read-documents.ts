@@ -10,15 +10,14 @@ import {
 import type { InvoiceKey } from '../../invoice.ts'
 import type {
   Claimed,
+  DocumentNames,
   DocumentReads,
-  DocumentWrites,
   JournalEntry,
   KnownDocument,
   LinkedInvoice,
   RelationsKey,
 } from '../document-store.ts'
-import type { Db } from './db.ts'
-import { literals } from './literals.ts'
+import { type Db, literals } from './db.ts'
 
 const columns = 'id, body, misses, observed_at'
 const isThere = `misses < ${missesToBelieve}`
@@ -65,10 +64,7 @@ const linked = (page: string) => `
   ORDER BY p.customer_id, p.id`
 
 /** By their ids and their references. On Citus, an id names its node, and a reference is asked for at all of them. */
-export async function findDocuments(
-  db: Db,
-  { ids, references }: Parameters<DocumentWrites['findDocuments']>[0],
-): Promise<KnownDocument[]> {
+export async function findDocuments(db: Db, { ids, references }: DocumentNames): Promise<KnownDocument[]> {
   const byIds = (list: string) => `${withRelations} ${db.isAmong('d.id', list)}`
   const byReferences = (list: string) => `${withRelations} ${db.isAmong('d.reference', list)}`
   const find = async (sql: string, ...lists: Parameters<Db['query']>[1][]) =>

@@ -1,8 +1,7 @@
 /** Invoices as the connector and the operator's commands read them: of every customer, in the order of their keys. */
 import { type InvoiceKey, unsettledStatuses } from '../../invoice.ts'
 import type { OperatorStore, StoredRecord } from '../store.ts'
-import type { Db } from './db.ts'
-import { literals } from './literals.ts'
+import { type Db, literals } from './db.ts'
 
 export function invoiceReads(
   db: Db,

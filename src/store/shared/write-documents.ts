@@ -1,7 +1,7 @@
 /** Documents and the journal, written within a transaction. */
 import { type Document, optionalFields } from '../../document.ts'
 import type { InvoiceKey } from '../../invoice.ts'
-import type { DocumentWrites, JournalEntry } from '../document-store.ts'
+import type { DocumentNames, DocumentWrites, JournalEntry } from '../document-store.ts'
 import type { Db, Insertion } from './db.ts'
 import { findClaimants, findDocuments } from './read-documents.ts'
 import type { SharedRows } from './shared-rows.ts'
@@ -49,13 +49,7 @@ const trimEntries = (db: Db) => `
       FROM fatura.journal WHERE ${db.isAmong('customer_id', '$1')} AND ${db.isAmong('invoice_id', '$2')}) AS entries
     WHERE place > ${entriesKept})`
 
-/** The names by which a document is found. */
-interface Names {
-  ids: readonly number[]
-  references: readonly string[]
-}
-
-const namesOf = ({ ids, references }: Names) => [
+const namesOf = ({ ids = [], references = [] }: Partial<DocumentNames>) => [
   ...ids.map(id => `document ${id}`),
   ...references.map(text => `reference ${text}`),
 ]
@@ -64,12 +58,12 @@ const namesOf = ({ ids, references }: Names) => [
  * A reader that ties invoices to documents shares their names, and a writer of documents has their names alone:
  * else a document and its invoice that arrive at the same moment would not see each other.
  */
-function holdDocuments(db: Db, alone: Partial<Names>, shared: Partial<Names> = {}): Promise<boolean> {
-  const none = { ids: [], references: [] }
-  return db.holdNames(() => ({
-    alone: namesOf({ ...none, ...alone }),
-    shared: namesOf({ ...none, ...shared }),
-  }))
+function holdDocuments(
+  db: Db,
+  alone: Partial<DocumentNames>,
+  shared: Partial<DocumentNames> = {},
+): Promise<boolean> {
+  return db.holdNames(() => ({ alone: namesOf(alone), shared: namesOf(shared) }))
 }
 
 /** But for what changes invoices, which each engine does its own way. */

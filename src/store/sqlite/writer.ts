@@ -8,6 +8,8 @@ import { check, recount } from '../shared/recount.ts'
 import { type FreshnessStatements, gatherSharedRows, type SharedRows } from '../shared/shared-rows.ts'
 import { documentWrites } from '../shared/write-documents.ts'
 import {
+  type ConnectorStores,
+  type ConnectorWait,
   type LockWait,
   lastStamp,
   observationStamp,
@@ -134,5 +136,31 @@ export async function openSqliteWriter(path: string, wait: LockWait = {}): Promi
     async close() {
       db.close()
     },
+  }
+}
+
+/**
+ * The lease has a connection of its own, and is written between two transactions, which come thick and fast. It is given back at
+ * once, as the end must not wait for a transaction that waits for another process.
+ */
+export async function openSqliteConnector(
+  path: string,
+  { leasePatienceMs, onWait }: ConnectorWait,
+): Promise<ConnectorStores> {
+  const store = await openSqliteWriter(path, { ...(onWait && { onWait }) })
+  try {
+    const leases = await openSqliteWriter(path, { patienceMs: leasePatienceMs })
+    const inTurn = createTurns()
+    return {
+      store: { ...store, transaction: work => inTurn(() => store.transaction(work)) },
+      leases: {
+        ...leases,
+        takeLease: (seen, holder) => inTurn(() => leases.takeLease(seen, holder)),
+        renewLease: epoch => inTurn(() => leases.renewLease(epoch)),
+      },
+    }
+  } catch (error) {
+    await store.close()
+    throw error
   }
 }
