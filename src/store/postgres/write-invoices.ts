@@ -4,7 +4,7 @@ import type { InvoiceKey, InvoiceRecord } from '../../invoice.ts'
 import type { Relinked } from '../document-store.ts'
 import type { Countable } from '../read-model/counting.ts'
 import { type InvoiceRow, toRow } from '../read-model/invoice-row.ts'
-import { askForRest, deleteLink, linkOf, relink, saveTombstone } from '../shared/links.ts'
+import { askForRest, linkOf, relink } from '../shared/links.ts'
 import { type KnownInvoice, stampOf } from '../store.ts'
 import { callAtShards } from './at-shards.ts'
 import type { Counting } from './counts.ts'
@@ -136,39 +136,6 @@ function listColumns(given: readonly Given[]): (string | null)[] {
 }
 
 const columnNames = Object.keys(givenColumns) as (keyof typeof givenColumns)[]
-
-/** Says whether there was such an invoice. */
-export async function deleteInvoice(
-  client: PoolClient,
-  counting: Counting,
-  customerId: string,
-  invoiceId: string,
-  observedAt: number,
-): Promise<boolean> {
-  const wasThere = await removeInvoice(client, counting, customerId, invoiceId)
-  await saveTombstone(createDb(client, true), customerId, invoiceId, observedAt)
-  return wasThere
-}
-
-/** Says whether there was such an invoice. That it is gone is not remembered. */
-export async function removeInvoice(
-  client: PoolClient,
-  counting: Counting,
-  customerId: string,
-  invoiceId: string,
-): Promise<boolean> {
-  const key = [customerId, invoiceId]
-  await counting.lock([customerId])
-  const { rows } = await client.query<Countable>(
-    `DELETE FROM fatura.invoices WHERE customer_id = $1 AND id = $2
-     RETURNING issued_at, status, ix_status, currency, total_cents`,
-    key,
-  )
-  await client.query('DELETE FROM fatura.invoice_lines WHERE customer_id = $1 AND invoice_id = $2', key)
-  await deleteLink(createDb(client, true), customerId, invoiceId)
-  for (const row of rows) counting.note({ customer_id: customerId, id: invoiceId }, row, null)
-  return rows.length !== 0
-}
 
 /** Takes a lock for each customer, always in one order, so that two writers neither cross nor deadlock. */
 export async function findKnown(client: PoolClient, keys: readonly InvoiceKey[]): Promise<KnownInvoice[]> {

@@ -1,4 +1,4 @@
-/** Links of the payment platform's invoices to documents, and tombstones of those that are gone. */
+/** Links of the payment platform's invoices to documents. */
 import type { Claim } from '../../document.ts'
 import type { Invoice, InvoiceKey } from '../../invoice.ts'
 import type { Db, Insertion } from './db.ts'
@@ -80,23 +80,4 @@ export async function relink(db: Db, invoices: readonly Invoice[]): Promise<void
     return claim === undefined ? [] : [{ invoice, claim: JSON.parse(claim) as Claim }]
   })
   await saveLinks(db, linked)
-}
-
-export async function deleteLink(db: Db, customerId: string, invoiceId: string): Promise<void> {
-  await db.query('DELETE FROM fatura.links WHERE customer_id = $1 AND invoice_id = $2', customerId, invoiceId)
-}
-
-/** So that no older observation of a deleted invoice revives it. */
-export async function saveTombstone(
-  db: Db,
-  customerId: string,
-  invoiceId: string,
-  observedAt: number,
-): Promise<void> {
-  await db.query(
-    `INSERT INTO fatura.tombstones AS stored (customer_id, id, observed_at) VALUES ($1, $2, $3)
-     ON CONFLICT (customer_id, id) DO UPDATE SET observed_at = excluded.observed_at
-     WHERE stored.observed_at < excluded.observed_at`,
-    ...[customerId, invoiceId, observedAt],
-  )
 }

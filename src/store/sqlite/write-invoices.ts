@@ -5,7 +5,7 @@ import type { Relinked } from '../document-store.ts'
 import type { Countable } from '../read-model/counting.ts'
 import { type InvoiceRow, toRow } from '../read-model/invoice-row.ts'
 import type { Db } from '../shared/db.ts'
-import { deleteLink, relink, saveLinks, saveTombstone } from '../shared/links.ts'
+import { relink, saveLinks } from '../shared/links.ts'
 import { type KnownInvoice, stampOf } from '../store.ts'
 import type { keepCounts } from './counts.ts'
 
@@ -28,7 +28,9 @@ export function writeInvoices(
       credited_cents = excluded.credited_cents`)
   const touchInvoice = db.prepare('UPDATE invoices SET observed_at = ?3 WHERE customer_id = ?1 AND id = ?2')
   const findInvoice = db.prepare(`
-    SELECT summary, search_text, search_ids, observed_at, document, ${countable} FROM invoices
+    SELECT summary, search_text, search_ids, observed_at, document, issued_at, status, ix_status,
+      currency, total_cents
+    FROM invoices
     WHERE customer_id = ?1 AND id = ?2`)
   const findKnown = db.prepare(`
     SELECT summary, observed_at, claim, document FROM invoices
@@ -37,9 +39,6 @@ export function writeInvoices(
   const saveLines = db.prepare(`
     INSERT INTO invoice_lines (customer_id, invoice_id, lines) VALUES (?1, ?2, ?3)
     ON CONFLICT (customer_id, invoice_id) DO UPDATE SET lines = excluded.lines WHERE lines <> excluded.lines`)
-  const deleteInvoice = db.prepare(
-    `DELETE FROM invoices WHERE customer_id = ?1 AND id = ?2 RETURNING ${countable}`,
-  )
   const deleteLines = db.prepare('DELETE FROM invoice_lines WHERE customer_id = ?1 AND invoice_id = ?2')
   const relinkInvoice = db.prepare(`
     UPDATE invoices SET ix_status = ?3, search_text = ?4, search_ids = ?5, summary = ?6, document = ?7, credited_cents = ?8
@@ -93,18 +92,6 @@ export function writeInvoices(
     counts.note(row, stored, { ...stored, ix_status }, true)
   }
 
-  /** Says whether there was such an invoice. */
-  async function remove(customerId: string, invoiceId: string): Promise<boolean> {
-    await deleteLink(shared, customerId, invoiceId)
-    return attempt(() => {
-      const gone = deleteInvoice.get(customerId, invoiceId)
-      deleteLines.run(customerId, invoiceId)
-      if (gone === undefined) return false
-      counts.note({ customer_id: customerId, id: invoiceId }, gone as unknown as Countable, null)
-      return true
-    })
-  }
-
   return {
     /** Says how many differed from what was stored. */
     async save(records: readonly InvoiceRecord[], observedAt: number | readonly number[]): Promise<number> {
@@ -119,11 +106,6 @@ export function writeInvoices(
       })
       await saveLinks(shared, applied)
       return changed
-    },
-    remove,
-    async delete(customerId: string, invoiceId: string, observedAt: number): Promise<boolean> {
-      await saveTombstone(shared, customerId, invoiceId, observedAt)
-      return remove(customerId, invoiceId)
     },
     async findKnown(keys: readonly InvoiceKey[]): Promise<KnownInvoice[]> {
       return attempt(() =>
@@ -146,9 +128,6 @@ export function writeInvoices(
     },
   }
 }
-
-/** The columns of `Countable`. */
-const countable = 'issued_at, status, ix_status, currency, total_cents'
 
 type StoredRow = Countable & {
   summary: string

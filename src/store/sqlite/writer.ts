@@ -1,21 +1,12 @@
-import { changeReads, changeWrites } from '../shared/changes.ts'
-import { connectorWrites, leaseWrites } from '../shared/connector-state.ts'
-import { contentsWrites } from '../shared/contents.ts'
+import { changeReads } from '../shared/changes.ts'
+import { leaseWrites } from '../shared/connector-state.ts'
 import { credentialWrites } from '../shared/credentials.ts'
-import { endpointCommands, endpointWrites } from '../shared/endpoints.ts'
+import { endpointCommands } from '../shared/endpoints.ts'
 import { operatorReads } from '../shared/operator-reads.ts'
 import { check, recount } from '../shared/recount.ts'
-import { type FreshnessStatements, gatherSharedRows, type SharedRows } from '../shared/shared-rows.ts'
-import { documentWrites } from '../shared/write-documents.ts'
-import {
-  type ConnectorStores,
-  type ConnectorWait,
-  type LockWait,
-  lastStamp,
-  observationStamp,
-  type WriteStore,
-  type WriteTransaction,
-} from '../store.ts'
+import { type FreshnessStatements, gatherSharedRows } from '../shared/shared-rows.ts'
+import { type EngineWrites, transactionWrites } from '../shared/transaction-writes.ts'
+import type { ConnectorStores, ConnectorWait, LockWait, WriteStore, WriteTransaction } from '../store.ts'
 import { keepCounts } from './counts.ts'
 import { openReadWrite } from './database.ts'
 import { translate } from './failures.ts'
@@ -46,32 +37,13 @@ export async function openSqliteWriter(path: string, wait: LockWait = {}): Promi
   const counts = keepCounts(db)
   const invoices = writeInvoices(db, shared, counts, work => translate(path, work))
 
-  function writesOf(rows: SharedRows): WriteTransaction {
-    const writes = {
-      saveInvoices(records, observedAt = observationStamp()) {
-        rows.raiseObserved(lastStamp(observedAt))
-        return invoices.save(records, observedAt)
-      },
-      deleteInvoice(customerId, invoiceId, observedAt = observationStamp()) {
-        rows.raiseObserved(observedAt)
-        return invoices.delete(customerId, invoiceId, observedAt)
-      },
-      async removeInvoice(customerId, invoiceId) {
-        await invoices.remove(customerId, invoiceId)
-      },
-      findKnown: invoices.findKnown,
-      relinkInvoices: invoices.relink,
-      saveStream: rows.saveStream,
-      saveSuccess: rows.saveSuccess,
-    } satisfies Partial<WriteTransaction>
-    return {
-      ...writes,
-      ...documentWrites(shared, rows),
-      ...connectorWrites(shared),
-      ...changeWrites(shared),
-      ...endpointWrites(shared),
-      ...contentsWrites(shared, writes),
-    }
+  const engine: EngineWrites = {
+    saveInvoices: invoices.save,
+    findKnown: invoices.findKnown,
+    relinkInvoices: invoices.relink,
+    // A write transaction is the only one.
+    lock: async () => {},
+    noteGone: (customer_id, id, gone) => translate(path, () => counts.note({ customer_id, id }, gone, null)),
   }
 
   async function runTransaction<T>(work: (tx: WriteTransaction) => Promise<T>): Promise<T> {
@@ -82,7 +54,7 @@ export async function openSqliteWriter(path: string, wait: LockWait = {}): Promi
       if (version.get()?.user_version !== schema.migrations.length) checkSchema(db, path)
       const rows = gatherSharedRows()
       counts.begin(rows)
-      const result = await work(writesOf(rows))
+      const result = await work(transactionWrites(engine, rows, shared, shared))
       translate(path, counts.flush)
       for (const { sql, values } of rows.statements(freshness)) await shared.query(sql, ...values)
       db.checkPlace()

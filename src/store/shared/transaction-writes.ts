@@ -1,0 +1,76 @@
+/** All writes of a transaction, over the few that each engine does its own way. */
+import type { Countable } from '../read-model/counting.ts'
+import { lastStamp, observationStamp, type WriteTransaction } from '../store.ts'
+import { changeWrites } from './changes.ts'
+import { connectorWrites } from './connector-state.ts'
+import { contentsWrites } from './contents.ts'
+import type { Db } from './db.ts'
+import { endpointWrites } from './endpoints.ts'
+import type { SharedRows } from './shared-rows.ts'
+import { documentWrites } from './write-documents.ts'
+
+export interface EngineWrites extends Pick<WriteTransaction, 'findKnown' | 'relinkInvoices'> {
+  saveInvoices: (...given: Required<Parameters<WriteTransaction['saveInvoices']>>) => Promise<number>
+  /** No other writer changes this customer until the end. */
+  lock(customerId: string): Promise<void>
+  /** An invoice went. */
+  noteGone(customerId: string, invoiceId: string, gone: Countable): void
+}
+
+/** `unprepared` is for statements whose length depends on what is written: none is worth keeping. */
+export function transactionWrites(
+  engine: EngineWrites,
+  rows: SharedRows,
+  db: Db,
+  unprepared: Db,
+): WriteTransaction {
+  async function remove(customerId: string, invoiceId: string): Promise<boolean> {
+    await engine.lock(customerId)
+    const [gone] = await db.query<Countable>(
+      `DELETE FROM fatura.invoices WHERE customer_id = $1 AND id = $2
+       RETURNING issued_at, status, ix_status, currency, total_cents`,
+      ...[customerId, invoiceId],
+    )
+    for (const table of ['invoice_lines', 'links'])
+      await db.query(
+        `DELETE FROM fatura.${table} WHERE customer_id = $1 AND invoice_id = $2`,
+        ...[customerId, invoiceId],
+      )
+    if (gone !== undefined) engine.noteGone(customerId, invoiceId, gone)
+    return gone !== undefined
+  }
+
+  const invoices = {
+    saveInvoices(records, observedAt = observationStamp()) {
+      rows.raiseObserved(lastStamp(observedAt))
+      return engine.saveInvoices(records, observedAt)
+    },
+    async deleteInvoice(customerId, invoiceId, observedAt = observationStamp()) {
+      rows.raiseObserved(observedAt)
+      const wasThere = await remove(customerId, invoiceId)
+      await db.query(
+        `INSERT INTO fatura.tombstones AS stored (customer_id, id, observed_at) VALUES ($1, $2, $3)
+         ON CONFLICT (customer_id, id) DO UPDATE SET observed_at = excluded.observed_at
+         WHERE stored.observed_at < excluded.observed_at`,
+        ...[customerId, invoiceId, observedAt],
+      )
+      return wasThere
+    },
+    async removeInvoice(customerId, invoiceId) {
+      await remove(customerId, invoiceId)
+    },
+    findKnown: engine.findKnown,
+    relinkInvoices: engine.relinkInvoices,
+    saveStream: rows.saveStream,
+    saveSuccess: rows.saveSuccess,
+  } satisfies Partial<WriteTransaction>
+
+  return {
+    ...invoices,
+    ...documentWrites(db, rows),
+    ...connectorWrites(db),
+    ...changeWrites(db),
+    ...endpointWrites(db),
+    ...contentsWrites(unprepared, invoices),
+  }
+}
