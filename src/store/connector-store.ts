@@ -1,7 +1,4 @@
-/**
- * The part of the store's contract by which the connector knows itself: whose data the store holds, which process may
- * write as the connector, and which records of an upstream system did not fit.
- */
+/** The connector's own part of the contract: whose data it is, which process may write, and records that did not fit. */
 
 /** An account of an upstream system. The records of that system all come from it. */
 export interface Pin {
@@ -39,10 +36,7 @@ export interface SetAside {
   tries: number
 }
 
-/**
- * Kinds of invoices that fit, and that are none of ours as they are now: not stored at all, or stored as they were before.
- * Their reason is a word.
- */
+/** Kinds of invoices that fit and are not stored as they are now. Their reason is a word. */
 export const refusedKinds = ['refused', 'outdated'] as const
 export type RefusedKind = (typeof refusedKinds)[number]
 

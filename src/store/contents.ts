@@ -1,7 +1,4 @@
-/**
- * All that a store holds, in one list. Whoever copies, compares or checks a whole store walks this list; a test holds it
- * against the tables of both engines, so that nothing new is forgotten.
- */
+/** All that a store holds: copies and comparisons walk this list, and a test holds it against the tables of both engines. */
 
 export type Value = string | number | null
 
@@ -16,10 +13,7 @@ export interface Kind {
   columns: readonly string[]
   /** The first columns: the key and the order of things. */
   keyLength: number
-  /**
-   * A copy's treatment of a thing that only its target holds: `refuse`, since it comes from elsewhere; or `remove`, since
-   * the source had it once and has it no more.
-   */
+  /** A thing that only a copy's target holds: `refuse`, it comes from elsewhere; `remove`, the source had it once. */
   extra: 'refuse' | 'remove'
 }
 

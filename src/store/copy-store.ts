@@ -25,10 +25,7 @@ export interface Digest {
 /** Tells how many things of a kind are done. */
 export type OnThings = (kind: KindName, done: number) => void
 
-/**
- * Throws unless the target holds nothing but what the source holds or held: then it is empty, or an earlier copy. Nothing
- * is written.
- */
+/** Throws unless the target holds nothing but what the source holds or held: it is empty, or an earlier copy. */
 export async function checkTarget(from: OperatorStore, to: WriteStore, onProgress: OnThings): Promise<void> {
   const foreign: string[] = []
   for (const name of kindNames) {
@@ -49,10 +46,7 @@ async function mayGo(from: OperatorStore, name: KindName, [, id]: Content): Prom
   return kinds[name].extra === 'remove'
 }
 
-/**
- * Writes what is missing or differs, and removes what the source no longer has. A copy that was interrupted goes on where
- * it was cut off at the cost of reading, and one that is complete writes nothing.
- */
+/** Writes what is missing or differs, and removes what the source no longer has: an interrupted copy goes on where it was. */
 export async function copyStore(
   from: OperatorStore,
   to: WriteStore,

@@ -1,7 +1,4 @@
-/**
- * The part of the store's contract that only the connector and the operator's commands see: the documents of the
- * invoicing system, what ties them to invoices, and what happened to an invoice. None of it is in the API's reach.
- */
+/** The documents' part of the contract, out of the API's reach: documents, their ties to invoices, the journal. */
 import type { Claim, Document, DocumentType, Relations } from '../document.ts'
 import type { Invoice, InvoiceDocument, InvoiceKey } from '../invoice.ts'
 
@@ -100,15 +97,9 @@ export interface DocumentNames {
 }
 
 export interface DocumentWrites {
-  /**
-   * A later observation stays. A document that was missed before is there again. A field that is not given stays as it was
-   * stored. The relations of a document that changed are to be read again.
-   */
+  /** A later observation stays, and so do fields that are not given. Relations of a changed document are due again. */
   saveDocuments(documents: readonly Document[], observedAt: number): Promise<void>
-  /**
-   * The system said that there is no such document. Of a document that was missed after `unlessSince` already, it says
-   * nothing new, and is not counted.
-   */
+  /** There is no such document. Not counted again when it was missed after `unlessSince` already. */
   missDocument(id: number, observedAt: number, unlessSince?: number): Promise<void>
   saveClient(id: number, taxId: string | null, observedAt: number): Promise<void>
   /** Null: those that are stored stay. */
@@ -126,10 +117,7 @@ export interface DocumentWrites {
 }
 
 export interface DocumentReads {
-  /**
-   * The documents that may still change, or of a span of days, that were last looked at before a stamp; in the order of
-   * their ids, after one of them.
-   */
+  /** Documents that may still change, or of some days, last looked at before a stamp; in the order of their ids, after one. */
   readDocuments(
     which: 'open' | { from: string; to: string },
     observedBefore: number,

@@ -92,10 +92,7 @@ function engineOf(url: string): Engine {
   return engine
 }
 
-/**
- * Opens for the API: for reading only, on a schema of exactly this version; creates nothing. `sharedBy` is how many
- * processes share what one of them alone would take of a server's connections.
- */
+/** Opens for reading only, on a schema of exactly this version. `sharedBy` processes share a server's connections. */
 export async function openReadStore(url: string, sharedBy = 1, onLeftOut?: OnLeftOut): Promise<ReadStore> {
   return engineOf(url).openRead(sharedBy, onLeftOut)
 }

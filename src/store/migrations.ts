@@ -47,10 +47,7 @@ export interface SchemaState {
   isRewriting: boolean
 }
 
-/**
- * A pass over all rows that a migration needs. Each step is committed with the key where the next one begins: a pass that
- * is killed goes on from there.
- */
+/** A pass over all rows. Each step is committed with the key where the next one begins: a killed one goes on from there. */
 export interface Rewrite {
   /** Its purpose, for people who wait for it. */
   title: string

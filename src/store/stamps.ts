@@ -1,9 +1,6 @@
 import { observationStamp } from './store.ts'
 
-/**
- * The moments at which the platform is asked: they only rise, within this process and beyond what was stored before, so
- * that a clock that is set back cannot make new observations look old.
- */
+/** Moments of questions: they only rise, beyond those stored before, so that a clock set back makes no observation look old. */
 export type NextStamp = () => number
 
 export function createStamps(lastObserved: number, now: () => number = Date.now): NextStamp {

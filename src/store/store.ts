@@ -159,27 +159,15 @@ export interface OperatorStore
     EndpointReads {
   /** Records of every customer, in the order of their keys, from the first one after a key. */
   readInvoices(after: InvoiceKey | null, limit: number): Promise<StoredRecord[]>
-  /**
-   * The invoices that lie at some points of their table, each from 0 up to 1. At a random point, every stored invoice lies as likely as
-   * any other; but at many there is none.
-   */
+  /** Invoices at some points of their table, from 0 up to 1: at a random one, each is as likely; at many there is none. */
   readAtPoints(points: readonly number[]): Promise<InvoiceKey[]>
-  /**
-   * The matching invoices customer by customer, each customer's as its list has them, in batches. All are of one moment,
-   * whatever is written meanwhile; on Citus, those of each customer are.
-   */
+  /** Matching invoices by customer, in the order of lists, in batches. Of one moment; on Citus, those of each customer are. */
   walkInvoices(walk: InvoiceWalk): AsyncIterable<WalkedInvoice[]>
-  /**
-   * Invoices that may still change or be deleted and were last observed before a stamp, in the order of their keys, from
-   * the first one after a key.
-   */
+  /** Invoices that may still change and were last observed before a stamp, in the order of their keys, after one. */
   readUnsettled(after: InvoiceKey | null, limit: number, observedBefore: number): Promise<InvoiceKey[]>
   /** The latest stamp at which anything stored was observed; 0 before the first. */
   readLastObserved(): Promise<number>
-  /**
-   * How many totals, counters and searchable texts differ from what a recount of the rows says; and names that no invoice
-   * is made out to. Nobody waits for it, and nothing is written.
-   */
+  /** Number of wrong totals, first pages and counters. Nobody waits for it, and nothing is written. */
   checkCounts(onProgress?: OnRecounted): Promise<number>
   listStreams(): Promise<Stream[]>
   /** Customers of these that have an invoice. */
@@ -192,10 +180,7 @@ export interface OperatorStore
 }
 
 export interface WriteStore extends OperatorStore, LeaseWrites, EndpointCommands {
-  /**
-   * Where two transactions wait for each other, an engine ends one and calls its `work` again from the beginning: it does
-   * nothing outside of the transaction that must not be done twice.
-   */
+  /** Of two that wait for each other, one is ended and its `work` called again: it must do nothing outside twice. */
   transaction<T>(work: (tx: WriteTransaction) => Promise<T>): Promise<T>
   /** Counts those customers again of whom something is wrong, and returns how much was. */
   repairCounts(onProgress?: OnRecounted): Promise<number>

@@ -1,7 +1,4 @@
-/**
- * Connections on which questions follow one another without waiting for the answers: such a read takes the server less than
- * the way there and back. Answers come in the order of the questions, so only reads of a kind share a connection.
- */
+/** Pipelined connections: questions follow one another without waiting for the answers, which come in the same order. */
 import type pg from 'pg'
 
 /** As long as anything is on its way, a lane holds one connection of the pool. */
@@ -18,10 +15,7 @@ export interface Ask {
   underway(): number
 }
 
-/**
- * As many lanes as the pool may have connections; a question takes the one with the fewest others on their way.
- * `checkOneMore` is given how many are on their way in all, and throws when the next is to be refused.
- */
+/** A question takes the lane with the fewest on their way; `checkOneMore` gets the number of all, and may refuse by throwing. */
 export function openLanes(pool: pg.Pool, checkOneMore: (underway: number) => void = () => {}): Ask {
   const lanes: (Trip | null)[] = Array(pool.options.max).fill(null)
   let underway = 0

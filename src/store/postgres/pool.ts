@@ -29,16 +29,10 @@ export function checkCrowd(waiting: number): void {
 /** Longer than any read takes, and longer than any by a key does; a server that fell silent is given up on. */
 const [readPatienceMs, keyPatienceMs] = [5_000, 2_000]
 
-/**
- * Number of connections of a machine's API processes together. Of `others`, each keeps two, so that one slow read stops no other. A search
- * takes a whole core of the database while it runs: on a small machine, two at once would leave none for pages.
- */
+/** For a machine's API processes together. A search takes a core of the database: on a small machine, only one runs at a time. */
 const readConnections = { lanes: 2, others: 6, searches: availableParallelism() < 4 ? 1 : 2 }
 
-/**
- * The API's connections: some for reads by a key, which share them, others for what may take longer, and a few for searches,
- * which may take longest: however many searches there are, no list waits for one.
- */
+/** The API's connections: shared ones for reads by a key and for lists; a few for searches, so that no list waits for one. */
 export function openReadPools(url: string, sharedBy = 1): Record<keyof typeof readConnections, pg.Pool> {
   const { lanes, others, searches } = readConnections
   return {

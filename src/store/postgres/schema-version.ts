@@ -9,10 +9,7 @@ export const schema: Schema = {
   functions: { sql: functions, sha256: createHash('sha256').update(functions).digest('hex') },
 }
 
-/**
- * Held by a migration while it changes the schema, and shared by all that write rows: neither begins before the other has
- * ended. Any number, as long as it is always this one.
- */
+/** Held by a migration alone, and shared by all that write rows. Any number, as long as it is always this one. */
 export const migrationLock = 7_261_328_547
 
 /** Runs a statement that reads the schema, through functions: the API's role may read no table. */

@@ -12,10 +12,7 @@ const placesOf = (bytes: string) => `
   SELECT floor(${bytes} / block)::float8 AS pages, floor(block / 28)::float8 AS slots
   FROM (SELECT current_setting('block_size')::bigint AS block) AS page`
 
-/**
- * A connection within a transaction, or a pool, for the statements that the engines share. A prepared one is
- * kept by the connection: only for texts that are always the same.
- */
+/** Over a connection within a transaction, or a pool. `isPrepared` is for texts that are always the same. */
 export function createDb(asked: Asked, isPrepared = false): Db {
   async function ask(text: string, values: unknown[]) {
     try {

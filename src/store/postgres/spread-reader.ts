@@ -1,7 +1,4 @@
-/**
- * Reads from several nodes that serve the same store, in turn. One that is out of reach is left out for a while; and one
- * whose content is older than that of another, such as a former primary that came back, is left out for as long as it is.
- */
+/** Reads from several nodes in turn. One out of reach is left out for a while; one with older content for as long as it is older. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type ConnectionUse, type ReadStore, StoreUnavailable } from '../store.ts'
 import { openPostgresReader, type PostgresReader } from './reader.ts'
@@ -191,10 +188,7 @@ export async function openSpreadReader(
   }
 }
 
-/**
- * On Citus, the group of the node that holds a customer's rows; undefined when it is not known yet: then it is looked up for the
- * next time. A wrong one costs a way between nodes, and no more.
- */
+/** On Citus, the group of a customer's node, looked up for the next time when unknown. A wrong one costs a way between nodes. */
 function rememberGroups(lookUp: (customerId: string) => Promise<number | null>) {
   const groups = new Map<string, number>()
   let isSpread = true

@@ -18,10 +18,7 @@ export interface Writing {
 /** How often one that crossed another is done again. */
 const repeatsAtMost = 5
 
-/**
- * Commits what `work` did, its counters included, or nothing of it. Two transactions that wait for each other are told
- * apart by the server, which ends one: that one is done again, so `work` must do the same when it is called once more.
- */
+/** Commits all that `work` did, or nothing. Of two that wait for each other the server ends one, which is done again. */
 export async function transact<T>(pool: pg.Pool, work: (writing: Writing) => Promise<T>): Promise<T> {
   for (let repeats = 0; ; repeats++) {
     try {
@@ -66,10 +63,7 @@ async function begin(client: PoolClient): Promise<void> {
     await checkSchema(async sql => (await client.query(sql)).rows)
 }
 
-/**
- * The row of the last observation stands for the freshness. What the streams say is read first: Citus, which passes the
- * freshness on to other nodes, knows nothing of them.
- */
+/** The row of the last observation is locked for the freshness. Streams are read first: other nodes of Citus do not know them. */
 const freshness: FreshnessStatements = {
   hold: ['UPDATE fatura.observation SET last_at = last_at WHERE only_one'],
   save: `DO $body$ DECLARE v_synced_at bigint; BEGIN

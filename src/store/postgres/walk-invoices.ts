@@ -3,10 +3,7 @@ import { customersInOrder, walkStatement } from '../shared/walk-statement.ts'
 import { batchSizeOf, type InvoiceWalk, type WalkedInvoice } from '../store.ts'
 import { explain } from './transact.ts'
 
-/**
- * A session that reads holds nobody up: it may wait long for whoever takes the rows, such as a pager. An index gives the
- * order: to sort everything first would fill the server's disk.
- */
+/** May wait long for a slow receiver. An index gives the order: to sort everything first would fill the server's disk. */
 const begin = `
   BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
   SET LOCAL idle_in_transaction_session_timeout = '1h'; SET LOCAL jit = off;

@@ -1,10 +1,7 @@
 /** Limits of a writer's session, however it reaches the server. */
 import { migrationLock } from './schema-version.ts'
 
-/**
- * In milliseconds. Whoever waits for a writer that stands still, such as a process that was stopped, outlives it: a
- * session that does nothing within a transaction is ended before the patience of those who wait for it is.
- */
+/** In milliseconds. An idle session is ended before the patience of those who wait for its locks is. */
 const limits = {
   lock_timeout: 30_000,
   idle_in_transaction_session_timeout: 20_000,

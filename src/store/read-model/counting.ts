@@ -9,10 +9,7 @@ import { defaultPageSize, type InvoiceKey, type InvoiceStatus, type InvoiceSum }
 import type { InvoiceQuery } from '../store.ts'
 import { type EngineName, type FilterName, filterNames, type InvoiceFilter } from './filters.ts'
 
-/**
- * Above this many invoices a customer has counters. Up to it, counting and skipping rows in the index takes no longer than
- * adding up counters.
- */
+/** Above this many invoices a customer has counters. Up to it, scanning the index takes no longer than adding them up. */
 export const countedAbove = 2_000
 
 /** How many of a customer's newest invoices are kept joined as they are sent: the default page is then one row. */

@@ -1,7 +1,4 @@
-/**
- * The filters of a list, each defined once. Every statement that reads a list is made from this table: a filter that
- * somebody forgot would show what was not asked for.
- */
+/** The filters of a list, each defined once: every statement that reads a list is made from this table. */
 import type { InvoiceStatus } from '../../invoice.ts'
 import type { SearchText, SearchWord } from './search.ts'
 

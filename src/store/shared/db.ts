@@ -5,10 +5,7 @@ import type { EngineName } from '../read-model/filters.ts'
 /** A connection for the statements that every engine shares. */
 export interface Db {
   engine: EngineName
-  /**
-   * `$1`, `$2` … stand for the values, as PostgreSQL writes them. Tables are named with the schema, as in
-   * `fatura.streams`; an engine without schemas leaves it out. A value that is a list is for `isAmong`.
-   */
+  /** As PostgreSQL writes it; an engine without schemas leaves `fatura.` out. A value that is a list is for `isAmong`. */
   query<Row extends object>(
     sql: string,
     ...values: (Value | readonly string[] | readonly number[])[]

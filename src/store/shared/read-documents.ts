@@ -44,10 +44,7 @@ interface LinkedRow extends InvoiceKey {
   tax_id: string | null
 }
 
-/**
- * Documents do not lie with invoices on Citus, which joins only what does: so each table's rows are found alone, and what was
- * found is joined. `page` chooses the invoices.
- */
+/** Citus joins only what lies together: each table's rows are found alone, then joined. `page` chooses the invoices. */
 const linked = (page: string) => `
   WITH page AS MATERIALIZED (
     SELECT i.customer_id, i.id, i.summary, i.observed_at, l.claim, coalesce(l.ix_id, l.claimed_id) AS document_id

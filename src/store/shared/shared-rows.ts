@@ -1,8 +1,4 @@
-/**
- * The rows that all writers share: the last observation, the streams and their freshness. A transaction
- * gathers what it will write there, and writes it just before its end. So nobody waits for these rows longer than an
- * engine takes for a commit, however long another transaction is.
- */
+/** Rows that all writers share, gathered and written just before the commit: nobody waits for them longer than it takes. */
 import type { Value } from '../contents.ts'
 import type { OperatorStore, Stream, WriteTransaction } from '../store.ts'
 import type { Db } from './db.ts'

@@ -102,10 +102,7 @@ export async function openReadWrite(
   return waitForLock(path, () => openNow(path), wait)
 }
 
-/**
- * How many pages of 4 kB are written to the log before they are copied to their places, each once however often it was
- * written: 64 MB. A backfill writes to every customer's pages again and again.
- */
+/** 64 MB in pages of 4 kB: a backfill writes pages again and again, and each is copied to its place once. */
 const checkpointPages = 16_000
 /** Holds what a batch of a backfill changes: pages that find no room are written before the commit, and then again. */
 const writeCacheKb = 65_536

@@ -10,10 +10,7 @@ export function clampPage({ page, page_size }: InvoiceQuery, total: number): { p
   return { page: clamped, skip: (clamped - 1) * page_size }
 }
 
-/**
- * Limit and offset as parameters. SQLite's planner looks at a parameter that stands alone behind LIMIT, and so compiles the
- * statement anew for every execution: a sum does not stand alone.
- */
+/** SQLite compiles a statement anew for every value of a parameter that stands alone behind LIMIT: a sum does not stand alone. */
 export function cutOut(values: Value[], limit: number, skip: number): string {
   return `LIMIT ?${values.push(limit)} + 0 OFFSET ?${values.push(skip)}`
 }

@@ -26,28 +26,21 @@ const notedAtMost = 1_000
 
 const nothing = new Uint8Array()
 
-interface Found {
+type Found = Pick<InvoicePage, 'total' | 'page' | 'summaries'>
+
+/** A customer's records as they stand. */
+interface Standing extends Snapshot {
   total: number
-  page: number
-  summaries: Uint8Array | null
-}
-
-/** A customer's records as they stand; nulls for a customer without any. */
-interface Standing {
-  total: number | null
-  version: number | null
   counted: number | null
-  synced_at: number | null
 }
-
-type PageRow = Pick<Standing, 'total' | 'version' | 'synced_at'> & { summaries: Uint8Array | null }
 
 export function readPages(db: DatabaseSync) {
   const prepare = prepareOnce(db)
   const begin = db.prepare('BEGIN')
   const end = db.prepare('ROLLBACK')
   const standing = db.prepare(`
-    SELECT total, version, counted, synced_at FROM freshness LEFT JOIN customers ON customer_id = ?1`)
+    SELECT coalesce(total, 0) AS total, coalesce(version, 0) AS version, counted, synced_at
+    FROM freshness LEFT JOIN customers ON customer_id = ?1`)
   const summariesAt = db.prepare(
     `SELECT ${joinSummaries} AS summaries FROM json_each(?1) CROSS JOIN invoices ON invoices.rowid = value`,
   )
@@ -63,16 +56,16 @@ export function readPages(db: DatabaseSync) {
     return standing.get(customerId) as unknown as Standing
   }
 
-  function readSummaries(places: readonly number[]): Uint8Array | null {
-    if (places.length === 0) return null
+  function readSummaries(places: readonly number[]): Uint8Array {
+    if (places.length === 0) return nothing
     return summariesAt.get(JSON.stringify(places))?.summaries as Uint8Array
   }
 
-  function readFrom(query: InvoiceQuery, skip: number): Uint8Array | null {
+  function readFrom(query: InvoiceQuery, skip: number): Uint8Array {
     const { from, order, values } = matchingRows(query)
     const page = `SELECT summary ${from} ${order} ${cutOut(values, query.page_size, skip)}`
     return prepare(`SELECT ${joinSummaries} AS summaries FROM (${page})`).get(...values)
-      ?.summaries as Uint8Array | null
+      ?.summaries as Uint8Array
   }
 
   /** One pass over the index: the first matches are noted, and those behind them counted. */
@@ -93,10 +86,7 @@ export function readPages(db: DatabaseSync) {
     return { total, page, summaries }
   }
 
-  /**
-   * Total and page by one statement, so of one snapshot; a page beyond the last takes a second one. Null where the customer's
-   * counters know them.
-   */
+  /** Total and page by one statement, or two for a page beyond the last. Null where the customer's counters know them. */
   function readAtOnce(query: InvoiceQuery): InvoicePage | null {
     const { from, order, values } = matchingRows(query)
     const unlessCounted = (sql: string) =>
@@ -104,22 +94,17 @@ export function readPages(db: DatabaseSync) {
     const total = isFiltered(query) ? `(SELECT count(*) ${from})` : 'coalesce(total, 0)'
     const cut = cutOut(values, query.page_size, 0)
     const statement = prepare(`
-      SELECT ${unlessCounted(total)} AS total, version, synced_at,
+      SELECT ${unlessCounted(total)} AS total, coalesce(version, 0) AS version, synced_at,
         ${unlessCounted(`(SELECT ${joinSummaries} FROM (SELECT summary ${from} ${order} ${cut}))`)} AS summaries
       FROM freshness LEFT JOIN customers ON customer_id = ?1`)
     for (let { page } = query; ; ) {
       values[values.length - 1] = (page - 1) * query.page_size
-      const row = statement.get(...values) as unknown as PageRow
+      const row = statement.get(...values) as unknown as {
+        [Name in keyof InvoicePage]: InvoicePage[Name] | null
+      }
       if (row.total === null) return null
       const found = clampPage({ ...query, page }, row.total)
-      if (found.page === page)
-        return {
-          ...row,
-          total: row.total,
-          page,
-          summaries: row.summaries ?? nothing,
-          version: row.version ?? 0,
-        }
+      if (found.page === page) return { ...row, page, summaries: row.summaries ?? nothing } as InvoicePage
       page = found.page
     }
   }
@@ -132,7 +117,7 @@ export function readPages(db: DatabaseSync) {
   return {
     readSnapshot(customerId: string): Snapshot {
       const { version, synced_at } = readStanding(customerId)
-      return { version: version ?? 0, synced_at }
+      return { version, synced_at }
     },
 
     readSums(customerId: string): CustomerSums {
@@ -141,7 +126,7 @@ export function readPages(db: DatabaseSync) {
         const { version, counted, synced_at } = readStanding(customerId)
         const rows = (counted === 1 ? sumCounters : sumInvoices).all(customerId) as unknown as SumRow[]
         const credited = new Map(sumCredits.all(customerId) as unknown as [string, number][])
-        return { sums: rows.map(toSum), credited, version: version ?? 0, synced_at }
+        return { sums: rows.map(toSum), credited, version, synced_at }
       } finally {
         end.run()
       }
@@ -155,11 +140,10 @@ export function readPages(db: DatabaseSync) {
       begin.run()
       try {
         const { total, version, counted, synced_at } = readStanding(query.customer_id)
-        if (isSearch && (total ?? 0) > searchedAtMost) return null
+        if (isSearch && total > searchedAtMost) return null
         // The counters may have gone since.
         if (!isSearch && counted !== 1) return readAtOnce(query)
-        const { summaries, ...found } = isSearch ? find(query) : listByCounters(query)
-        return { ...found, summaries: summaries ?? nothing, version: version ?? 0, synced_at }
+        return { ...(isSearch ? find(query) : listByCounters(query)), version, synced_at }
       } finally {
         end.run()
       }

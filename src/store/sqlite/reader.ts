@@ -5,7 +5,6 @@ import {
   type InvoiceQuery,
   type KeyAccess,
   type ReadStore,
-  type Snapshot,
   type StoredInvoice,
   StoreReplaced,
   StoreUnavailable,
@@ -82,7 +81,8 @@ function openFile(path: string): Opened {
   const pages = readPages(db)
   const searches = openSearchThreads(path)
   const firstPage = db.prepare(`
-    SELECT total, head AS summaries, version, synced_at FROM freshness LEFT JOIN customers ON customer_id = ?1`)
+    SELECT coalesce(total, 0) AS total, 1 AS page, coalesce(head, x'') AS summaries, coalesce(version, 0) AS version, synced_at
+    FROM freshness LEFT JOIN customers ON customer_id = ?1`)
   const invoice = db.prepare(`
     SELECT summary, lines, document, (SELECT synced_at FROM freshness) AS synced_at
     FROM invoices
@@ -101,7 +101,7 @@ function openFile(path: string): Opened {
 
   async function listInvoices(query: InvoiceQuery): Promise<InvoicePage> {
     if (isForHead(query))
-      return attemptRead(() => firstPageOf(firstPage.get(query.customer_id) as unknown as PageRow))
+      return { ...attemptRead(() => firstPage.get(query.customer_id) as unknown as InvoicePage) }
     return attemptRead(() => pages.readPage(query, searchedHereAtMost)) ?? searches.search(query)
   }
 
@@ -148,18 +148,6 @@ function openFile(path: string): Opened {
   return { store, look: () => db.look() }
 }
 
-type PageRow = Omit<Snapshot, 'version'> & {
-  version: number | null
-  total: number | null
-  summaries: Uint8Array | null
-}
-
 function readScoped<T>(row: Record<string, unknown> | undefined): T | null {
   return row === undefined ? null : ({ ...row, every_customer: row.every_customer === 1 } as T)
-}
-
-const nothing = new Uint8Array()
-
-function firstPageOf({ total, summaries, version, synced_at }: PageRow): InvoicePage {
-  return { total: total ?? 0, page: 1, summaries: summaries ?? nothing, version: version ?? 0, synced_at }
 }

@@ -1,8 +1,4 @@
-/**
- * SQLite answers in the thread that asks. A search among many invoices takes as long as hundreds of pages, so it is asked
- * in another thread, and the event loop goes on serving. A second thread starts when the first is busy: a long search
- * does not hold up a short one.
- */
+/** Threads for long searches, since SQLite answers in the thread that asks. There are two: a long search holds up no short one. */
 import { extname } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { type InvoicePage, type InvoiceQuery, StoreUnavailable } from '../store.ts'

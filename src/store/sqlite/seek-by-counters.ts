@@ -1,7 +1,4 @@
-/**
- * A page of a customer with counters: counters give the total and the months in which the page lies, and only within these are
- * invoices skipped. The caller holds a read transaction.
- */
+/** A page by counters: they give the total and the page's months, and only within these are invoices skipped. */
 import type { StatementSync } from 'node:sqlite'
 import { monthOf } from '../../calendar.ts'
 import { boundsOf, ixOf } from '../read-model/counting.ts'

@@ -1,7 +1,4 @@
-/**
- * SQLite waits for a lock in the thread that asks, and nothing else goes on there meanwhile. So it does not wait, and
- * asked again and again instead.
- */
+/** SQLite would wait for a lock in the thread that asks: it is asked again and again instead. */
 import type { DatabaseSync } from 'node:sqlite'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { LockWait } from '../store.ts'

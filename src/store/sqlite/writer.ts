@@ -82,11 +82,14 @@ export async function openSqliteWriter(path: string, wait: LockWait = {}): Promi
   const checkInTurn = (customers: readonly string[]) => inTurn(() => check(shared, customers))
   const transact = <T>(work: (tx: WriteTransaction) => Promise<T>): Promise<T> =>
     inTurn(() => runTransaction(work))
-  const [lease, credential, endpoint] = [
-    leaseWrites(shared),
-    credentialWrites(shared),
-    endpointCommands(shared),
-  ]
+  /** Each call is a transaction of its own. */
+  const inTransactions = <Methods extends object>(methods: Methods): Methods =>
+    Object.fromEntries(
+      Object.entries(methods).map(([name, method]) => [
+        name,
+        (...given: never[]) => transact(() => method(...given)),
+      ]),
+    ) as Methods
 
   return {
     ...operatorReads(shared),
@@ -95,26 +98,16 @@ export async function openSqliteWriter(path: string, wait: LockWait = {}): Promi
     walkInvoices: walk => walkSqlite(path, walk),
     checkCounts: onProgress => recount(shared, checkInTurn, null, onProgress),
     repairCounts: onProgress => recount(shared, checkInTurn, repairCustomer, onProgress),
-    takeLease: (seen, holder) => transact(() => lease.takeLease(seen, holder)),
-    renewLease: epoch => transact(() => lease.renewLease(epoch)),
-    releaseLease: epoch => transact(() => lease.releaseLease(epoch)),
-    saveToken: given => transact(() => credential.saveToken(given)),
-    revokeToken: (id, at) => transact(() => credential.revokeToken(id, at)),
-    saveKey: given => transact(() => credential.saveKey(given)),
-    revokeKey: (kid, at) => transact(() => credential.revokeKey(kid, at)),
-    addEndpoint: given => transact(() => endpoint.addEndpoint(given)),
-    changeEndpoint: (id, change) => transact(() => endpoint.changeEndpoint(id, change)),
-    removeEndpoint: id => transact(() => endpoint.removeEndpoint(id)),
+    ...inTransactions(leaseWrites(shared)),
+    ...inTransactions(credentialWrites(shared)),
+    ...inTransactions(endpointCommands(shared)),
     async close() {
       db.close()
     },
   }
 }
 
-/**
- * The lease has a connection of its own, and is written between two transactions, which come thick and fast. It is given back at
- * once, as the end must not wait for a transaction that waits for another process.
- */
+/** The lease has a connection of its own, and takes turns with transactions; but it is given back at once. */
 export async function openSqliteConnector(
   path: string,
   { leasePatienceMs, onWait }: ConnectorWait,
