@@ -1,10 +1,8 @@
 /** Totals, first pages and counters of the customers that a transaction changed: written before it commits. */
 import type { PoolClient } from 'pg'
-import type { InvoiceKey } from '../../invoice.ts'
 import {
   type ChangeRow,
   Changes,
-  type Countable,
   changedCounters,
   changeRows,
   counterColumns,
@@ -14,16 +12,6 @@ import type { SharedRows } from '../shared/shared-rows.ts'
 import { callAtShards } from './at-shards.ts'
 import { insertRows } from './insert-rows.ts'
 import { writeList } from './lists.ts'
-
-/** One transaction's changes of customers' invoices. */
-export interface Counting {
-  /** No other writer changes these customers until the end. To be called before their rows are read to be changed. */
-  lock(customerIds: readonly string[]): Promise<void>
-  /** An invoice changed, or came, or went: null where there was or is none. The customer's version rises. */
-  note(key: InvoiceKey, before: Countable | null, after: Countable | null, isDocument?: boolean): void
-  /** Before the transaction ends. */
-  flush(): Promise<void>
-}
 
 /** Nothing is updated but the lock. */
 const customerLock = {
@@ -49,7 +37,10 @@ const counters = {
     n = stored.n + excluded.n, high = stored.high + excluded.high, low = stored.low + excluded.low`,
 } as const
 
-export function keepCounts(client: PoolClient, { batch }: SharedRows): Counting {
+/** One transaction's changes of customers' invoices. */
+export type Counting = ReturnType<typeof keepCounts>
+
+export function keepCounts(client: PoolClient, { batch }: SharedRows) {
   let changes = new Changes()
 
   async function flush(): Promise<void> {
@@ -76,7 +67,8 @@ export function keepCounts(client: PoolClient, { batch }: SharedRows): Counting 
   }
 
   return {
-    async lock(customerIds) {
+    /** No other writer changes these customers until the end. To be called before their rows are read to be changed. */
+    async lock(customerIds: readonly string[]): Promise<void> {
       if (changes.isFull()) await flush()
       const unknown = [...new Set(customerIds)].filter(id => !changes.has(id))
       if (unknown.length === 0) return
@@ -88,9 +80,11 @@ export function keepCounts(client: PoolClient, { batch }: SharedRows): Counting 
       for (const { customer_id, counted, version } of rows)
         changes.add(customer_id, { isCounted: counted, version })
     },
-    note(key, before, after, isDocument) {
-      changes.note(key, before, after, isDocument)
+    /** As `Changes` notes it. The customer's version rises. */
+    note(...noted: Parameters<Changes['note']>): void {
+      changes.note(...noted)
     },
+    /** Before the transaction ends. */
     flush,
   }
 }

@@ -1,4 +1,5 @@
 /** The freshness, which every answer shows, read a few times a second: on Citus it may lie at another node. */
+import { setTimeout as sleep } from 'node:timers/promises'
 
 /** For so long it is not read again, in milliseconds. */
 const keepMs = 500
@@ -19,13 +20,12 @@ export function rememberFreshness(read: ReadFreshness): ReadFreshness {
       known = { syncedAt, askedAt }
       return syncedAt
     })
-    asking = asked
+    const forget = () => {
+      asking = null
+    }
     // An older one that is known stays in use.
-    asked
-      .catch(() => {})
-      .finally(() => {
-        asking = null
-      })
+    asked.then(forget, forget)
+    asking = asked
     return asked
   }
 
@@ -37,12 +37,6 @@ export function rememberFreshness(read: ReadFreshness): ReadFreshness {
     const { syncedAt } = known
     const waitMs = askedAt + patienceMs - performance.now()
     if (waitMs <= 0) return syncedAt
-    const { promise: late, resolve } = Promise.withResolvers<number | null>()
-    const timer = setTimeout(resolve, waitMs, syncedAt)
-    try {
-      return await Promise.race([answer.catch(() => syncedAt), late])
-    } finally {
-      clearTimeout(timer)
-    }
+    return Promise.race([answer.catch(() => syncedAt), sleep(waitMs, syncedAt, { ref: false })])
   }
 }

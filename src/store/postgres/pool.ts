@@ -82,43 +82,40 @@ export function openReadPool(
   patience = readPatienceMs,
   shape: { max?: number; pipeline?: boolean } = {},
 ): pg.Pool {
-  return watch(
-    new pg.Pool({
-      // Reads are planned once and take microseconds; to compile them would take the server a hundred times as long.
-      ...configure(url, `-c default_transaction_read_only=on -c statement_timeout=${patience} -c jit=off`, {
-        application_name: 'fatura-api',
-        connectionTimeoutMillis: connectionPatienceMs,
-        query_timeout: patience + 500,
-      }),
-      ...shape,
-    }),
-  )
+  // Reads are planned once and take microseconds; to compile them would take the server a hundred times as long.
+  return openPool(url, `-c default_transaction_read_only=on -c statement_timeout=${patience} -c jit=off`, {
+    application_name: 'fatura-api',
+    connectionTimeoutMillis: connectionPatienceMs,
+    query_timeout: patience + 500,
+    ...shape,
+  })
 }
 
 /** For commands that only look: as patient as a writer, in sessions that refuse to write. */
 export function openOperatorPool(url: string): pg.Pool {
-  return watch(
-    new pg.Pool({
-      ...configure(url, `${writeOptions()} -c default_transaction_read_only=on`, {
-        application_name: 'fatura-operator',
-        connectionTimeoutMillis: 10_000,
-      }),
-      max: 2,
-    }),
-  )
+  return openPool(url, `${writeOptions()} -c default_transaction_read_only=on`, {
+    application_name: 'fatura-operator',
+    connectionTimeoutMillis: 10_000,
+    max: 2,
+  })
 }
 
 /** A writer's connections: few, and patient; enough that two that wait for another writer's locks keep no third back. */
 export function openWritePool(url: string, lockPatienceMs?: number): pg.Pool {
-  return watch(
-    new pg.Pool({
-      ...configure(url, writeOptions(lockPatienceMs), {
-        application_name: 'fatura-writer',
-        connectionTimeoutMillis: 10_000,
-      }),
-      max: 5,
-    }),
-  )
+  return openPool(url, writeOptions(lockPatienceMs), {
+    application_name: writerName,
+    connectionTimeoutMillis: 10_000,
+    max: 5,
+  })
+}
+
+const writerName = 'fatura-writer'
+
+/** A connection that breaks is replaced when it is needed; without a listener it would end us, in use or not. */
+function openPool(url: string, options: string, more: pg.PoolConfig): pg.Pool {
+  const pool = new pg.Pool(configure(url, options, more))
+  pool.on('connect', client => client.on('error', () => {}))
+  return pool.on('error', () => {})
 }
 
 /** For one of several hosts, each connection looks for the one that is wanted. */
@@ -126,7 +123,7 @@ function configure(url: string, options: string, more: pg.PoolConfig): pg.PoolCo
   const hosts = splitHosts(url)
   if (hosts === null) return { ...configureOne(url, options), ...more }
   const configs = hosts.urls.map(each => ({ ...configureOne(each, options), ...more }))
-  const isWriter = more.application_name === 'fatura-writer'
+  const isWriter = more.application_name === writerName
   return { ...configs[0], Client: choosing(chooseHosts(configs, hosts.wanted, isWriter)) }
 }
 
@@ -157,12 +154,6 @@ function configureOne(url: string, options: string): pg.PoolConfig {
     // A connection that nobody uses keeps no process alive, though its peer fell silent and never closes it.
     allowExitOnIdle: true,
   }
-}
-
-/** A connection that breaks is replaced when it is needed; without a listener it would end us, in use or not. */
-function watch(pool: pg.Pool): pg.Pool {
-  pool.on('connect', client => client.on('error', () => {}))
-  return pool.on('error', () => {})
 }
 
 export async function read<Row extends pg.QueryResultRow>(

@@ -14,20 +14,21 @@ const behindAtMostMs = 10_000
 /** How many customers' nodes are remembered, and for how long in milliseconds: a shard may move. */
 const [customersAtMost, keepMs] = [50_000, 60_000]
 
-interface Node {
-  url: string
-  store: Promise<PostgresReader> | null
-  restsUntil: number
-  lookedAt: number
-  looking: Promise<void> | null
+const makeNode = (url: string) => ({
+  url,
+  store: null as Promise<PostgresReader> | null,
+  restsUntil: 0,
+  lookedAt: 0,
+  looking: null as Promise<void> | null,
   /** Whether the last look failed. It is not asked until one succeeds: it may be another server when it is back. */
-  isDown: boolean
+  isDown: true,
   /** When its content was last written, in milliseconds. */
-  writtenAt: number
-  isLeftOut: boolean
+  writtenAt: 0,
+  isLeftOut: false,
   /** As in `PostgresReader`. */
-  group: number | null
-}
+  group: null as number | null,
+})
+type Node = ReturnType<typeof makeNode>
 
 /** Called when a node is left out because its content is old, and with null when it is asked again. */
 export type OnLeftOut = (at: string, behindMs: number | null) => void
@@ -38,16 +39,7 @@ export async function openSpreadReader(
   sharedBy: number,
   onLeftOut: OnLeftOut = () => {},
 ): Promise<ReadStore> {
-  const unknown = {
-    store: null,
-    restsUntil: 0,
-    lookedAt: 0,
-    looking: null,
-    writtenAt: 0,
-    isLeftOut: false,
-    group: null,
-  }
-  const nodes: Node[] = urls.map(url => ({ ...unknown, isDown: true, url }))
+  const nodes = urls.map(makeNode)
   let turn = 0
   const findGroup = rememberGroups(customerId => ask(store => store.findGroup(customerId)))
 

@@ -1,9 +1,7 @@
 /** Totals, first pages and counters of the customers that a transaction changed: written before it commits. */
 import type { DatabaseSync } from 'node:sqlite'
-import type { InvoiceKey } from '../../invoice.ts'
 import {
   Changes,
-  type Countable,
   changedCounters,
   changeRows,
   countedAbove,
@@ -83,8 +81,9 @@ export function keepCounts(db: DatabaseSync) {
       changes = new Changes()
       shared = rows
     },
-    /** An invoice changed, or came, or went: null where there was or is none. The customer's version rises. */
-    note(key: InvoiceKey, before: Countable | null, after: Countable | null, isDocument = false): void {
+    /** As `Changes` notes it. The customer's version rises. */
+    note(...noted: Parameters<Changes['note']>): void {
+      const [key] = noted
       if (changes.isFull()) flush()
       if (!changes.has(key.customer_id)) {
         const customer = readCustomer.get(key.customer_id)
@@ -93,7 +92,7 @@ export function keepCounts(db: DatabaseSync) {
           version: Number(customer?.version ?? 0),
         })
       }
-      changes.note(key, before, after, isDocument)
+      changes.note(...noted)
     },
     /** Before the transaction ends. */
     flush,

@@ -13,12 +13,7 @@ const [searchAtMostMs, waitAtMostMs] = [5_000, 1_500]
 
 export type Answer = { page: InvoicePage } | { unavailable: string } | { fault: string }
 
-export interface SearchThreads {
-  search(query: InvoiceQuery): Promise<InvoicePage>
-  close(): Promise<void>
-}
-
-export function openSearchThreads(path: string, limitMs = searchAtMostMs): SearchThreads {
+export function openSearchThreads(path: string, limitMs = searchAtMostMs) {
   const threads = new Set<Worker>()
   const idle: Worker[] = []
   const waiting = new Set<(thread: Worker) => void>()
@@ -78,7 +73,7 @@ export function openSearchThreads(path: string, limitMs = searchAtMostMs): Searc
   }
 
   return {
-    async search(query) {
+    async search(query: InvoiceQuery): Promise<InvoicePage> {
       const thread = await take()
       const asked = ask(thread, query)
       // A search that takes too long is given up; its thread is free again once SQLite has come to the end.
@@ -96,7 +91,7 @@ export function openSearchThreads(path: string, limitMs = searchAtMostMs): Searc
         clearTimeout(timer)
       }
     },
-    async close() {
+    async close(): Promise<void> {
       await Promise.all([...threads].map(thread => thread.terminate()))
     },
   }

@@ -13,13 +13,6 @@ interface Part {
   n: number
 }
 
-export interface Sought {
-  total: number
-  page: number
-  /** The row ids of the page's invoices. */
-  places: number[]
-}
-
 export function seekByCounters(prepare: (sql: string) => StatementSync) {
   /** Months with invoices that match, latest first. One that the filter cuts is counted by its rows. */
   function readParts(query: InvoiceQuery): Part[] {
@@ -53,7 +46,8 @@ export function seekByCounters(prepare: (sql: string) => StatementSync) {
     return found.all(...values).map(({ place }) => Number(place))
   }
 
-  return (query: InvoiceQuery): Sought => {
+  /** With the row ids of the page's invoices. */
+  return (query: InvoiceQuery): { total: number; page: number; places: number[] } => {
     const { page_size } = query
     const parts = readParts(query)
     const total = parts.reduce((sum, { n }) => sum + n, 0)
