@@ -10,60 +10,42 @@ import {
   type Value,
 } from '../contents.ts'
 import type { Stream, WriteTransaction } from '../store.ts'
-import { saveScope } from './credentials.ts'
+import { columnsOf, saveScope } from './credentials.ts'
 import type { Db } from './db.ts'
 
 /** The same kind on every engine, and so the same statements. */
 export function contentsReads(db: Db): ContentsReads {
   return {
     async readContents(name, after, limit) {
-      const kind: Kind = kinds[name]
-      const key = kind.columns.slice(0, kind.keyLength)
+      const { columns, keyLength, tables }: Kind = kinds[name]
       // A thing without a key is one thing.
-      if (after !== null && key.length === 0) return []
-      const source = sourceOf(name)
-      const from = after === null ? [] : after.slice(0, key.length)
-      const table = `fatura.${kind.tables[0]}`
-      const until = key.length === 0 ? [] : await findEnd(db, { table, key, from, limit })
-      const bounds = [
-        ...(from.length === 0 ? [] : [`(${key.join(', ')}) > (${places(0, from.length)})`]),
-        ...(until.length === 0 ? [] : [`(${key.join(', ')}) <= (${places(from.length, until.length)})`]),
-      ]
+      if (after !== null && keyLength === 0) return []
+      const values = after === null ? [] : after.slice(0, keyLength)
+      const key = columns.slice(0, keyLength).join(', ')
+      let condition = after === null ? 'true' : `(${key}) > (${places(0, keyLength)})`
+      const order = keyLength === 0 ? '' : `ORDER BY ${key}`
+      if (db.isSpread() && keyLength > 0) {
+        // Each node would send a whole page: up to its last key, all send one together.
+        const [end] = await db.query<Record<string, Value>>(
+          `SELECT ${key} FROM fatura.${tables[0]} WHERE ${condition} ${order} OFFSET $${values.length + 1} LIMIT 1`,
+          ...[...values, limit - 1],
+        )
+        if (end !== undefined) {
+          condition += ` AND (${key}) <= (${places(values.length, keyLength)})`
+          values.push(...Object.values(end))
+        }
+      }
       const rows = await db.query<Record<string, Value>>(
-        `SELECT ${columnsOf(db, name)} FROM ${source} ${bounds.length === 0 ? '' : `WHERE ${bounds.join(' AND ')}`}
-         ${key.length === 0 ? '' : `ORDER BY ${key.join(', ')}`} LIMIT $${from.length + until.length + 1}`,
-        ...[...from, ...until, limit],
+        `SELECT ${columnsOf(db, name)} FROM ${sourceOf(name)} WHERE ${condition} ${order} LIMIT $${values.length + 1}`,
+        ...[...values, limit],
       )
-      return rows.map(row => kind.columns.map(column => row[column] ?? null))
+      return rows.map(row => columns.map(column => row[column] ?? null))
     },
   }
 }
 
 const places = (before: number, count: number) =>
   Array.from({ length: count }, (_, i) => `$${before + i + 1}`).join(', ')
-
-interface PageStart {
-  table: string
-  key: readonly string[]
-  from: readonly Value[]
-  limit: number
-}
-
-/** The last key of a page, where nodes would else each send a whole one; none where that is not so, or nothing follows. */
-async function findEnd(db: Db, { table, key, from, limit }: PageStart): Promise<Value[]> {
-  if (!db.isSpread()) return []
-  const condition = from.length === 0 ? '' : `WHERE (${key.join(', ')}) > (${places(0, from.length)})`
-  const [end] = await db.query<Record<string, Value>>(
-    `SELECT ${key.join(', ')} FROM ${table} ${condition} ORDER BY ${key.join(', ')}
-     OFFSET $${from.length + 1} LIMIT 1`,
-    ...[...from, limit - 1],
-  )
-  return end === undefined ? [] : key.map(column => end[column] ?? null)
-}
-
-function columnsOf(db: Db, name: KindName): string {
-  return kinds[name].columns.map(column => (column === 'customers' ? db.customersAsJson : column)).join(', ')
-}
 
 function sourceOf(name: KindName): string {
   return name === 'invoices'

@@ -1,5 +1,5 @@
 /** Tokens and keys, as the commands that make and revoke them see them. */
-import { kinds, type Value } from '../contents.ts'
+import { type KindName, kinds, type Value } from '../contents.ts'
 import type { OperatorStore, StoredKey, StoredToken, WriteStore } from '../store.ts'
 import type { Db, Insertion } from './db.ts'
 
@@ -8,9 +8,9 @@ interface Stored {
   keys: StoredKey
 }
 
-/** The first column is the id. */
-function columnsOf(db: Db, table: keyof Stored): string {
-  return kinds[table].columns.map(column => (column === 'customers' ? db.customersAsJson : column)).join(', ')
+/** Columns of a kind of things, as they are selected. */
+export function columnsOf(db: Db, name: KindName): string {
+  return kinds[name].columns.map(column => (column === 'customers' ? db.customersAsJson : column)).join(', ')
 }
 
 async function read<Table extends keyof Stored>(db: Db, table: Table, rest: string, ...values: Value[]) {
