@@ -6,6 +6,7 @@ import { isSameTaxId, type LinkRules } from '../linking/link.ts'
 import { toMillionths, writeAmount } from '../money.ts'
 import type { SourceIdentity } from '../sources.ts'
 import { isSameAmount } from './compare-amounts.ts'
+import { bareAtcud, type Pair, type StoredSide, withoutCode } from './match-saft.ts'
 import type { SaftDocument } from './read-saft.ts'
 import {
   type Difference,
@@ -14,7 +15,6 @@ import {
   documentSide,
   invoiceSide,
 } from './reconcile.ts'
-import { bareAtcud, type Pair, type StoredSide, withoutCode } from './saft-tables.ts'
 
 export function* comparePair(
   pair: Pair,

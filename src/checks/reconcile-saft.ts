@@ -7,9 +7,9 @@ import { writeAmount } from '../money.ts'
 import type { SourceIdentity } from '../sources.ts'
 import type { OperatorStore } from '../store/store.ts'
 import { comparePair, describe, isNear, sidesOf } from './compare-saft.ts'
-import type { SaftHeader, SaftPart, SaftTotals } from './read-saft.ts'
+import { findGaps, findTwice, matchDocuments, type Stored, type StoredSide } from './match-saft.ts'
+import type { SaftDocument, SaftHeader, SaftPart, SaftTotals } from './read-saft.ts'
 import type { Difference } from './reconcile.ts'
-import { createSaftTables, type SaftTables } from './saft-tables.ts'
 
 export interface SaftComparison {
   store: OperatorStore
@@ -33,36 +33,39 @@ export async function* compareWithSaft(
   parts: AsyncIterable<SaftPart>,
   comparison: SaftComparison,
 ): AsyncGenerator<Difference> {
-  const tables = createSaftTables()
-  try {
-    const { days, totals } = await fillFiled(parts, tables, comparison)
-    await fillStored(days, tables, comparison)
-    tables.match()
-    let done = 0
-    for (const pair of tables.readPairs()) {
-      comparison.onProgress('compared', ++done)
-      yield* comparePair(pair, comparison)
-    }
-    for (const { document, invoice } of tables.readUnfiled())
-      yield {
-        kind: 'not_in_saft',
-        ...sidesOf(invoice, document),
-        document_number: printedNumberOf(document),
-        detail: `document ${document.id} of ${document.date} is ${document.status}, and not in the file`,
-      }
-    yield* findPaid(days, tables, comparison)
-    for (const { number, times } of tables.readTwice())
-      yield describe('number_twice', { document_number: number }, `${times} times in the file`)
-    for (const { series, from, to } of tables.readGaps())
-      yield describe(
-        'numbers_missing',
-        { document_number: `${series}/${from}` },
-        from === to ? 'missing in its series' : `missing in its series, with all up to ${series}/${to}`,
-      )
-    for (const each of totals) yield* compareTotals(each)
-  } finally {
-    tables.close()
+  const { days, filed, taxIds, totals } = await readFiled(parts, comparison)
+  const stored = await readStored(days, comparison)
+  const matched = matchDocuments(filed, stored.values())
+  let done = 0
+  for (const [document, found] of matched) {
+    comparison.onProgress('compared', ++done)
+    const taxId = taxIds.get(document.customer) ?? null
+    const side: StoredSide | null = found && JSON.parse(found.side)
+    yield* comparePair({ filed: document, taxId, stored: side }, comparison)
   }
+  for (const found of matched.values()) if (found !== null) stored.delete(found.id)
+  const unfiled = [...stored.values()].filter(({ isExpected }) => isExpected).sort((a, b) => a.id - b.id)
+  for (const { side } of unfiled) {
+    const { document, invoice }: StoredSide = JSON.parse(side)
+    yield {
+      kind: 'not_in_saft',
+      ...sidesOf(invoice, document),
+      document_number: printedNumberOf(document),
+      detail: `document ${document.id} of ${document.date} is ${document.status}, and not in the file`,
+    }
+  }
+  // One that the file should have is listed as such.
+  const named = new Set([...matched.values(), ...unfiled].map(each => each?.id))
+  yield* findPaid(days, named, comparison)
+  for (const { number, times } of findTwice(filed))
+    yield describe('number_twice', { document_number: number }, `${times} times in the file`)
+  for (const { series, from, to } of findGaps(filed))
+    yield describe(
+      'numbers_missing',
+      { document_number: `${series}/${from}` },
+      from === to ? 'missing in its series' : `missing in its series, with all up to ${series}/${to}`,
+    )
+  for (const each of totals) yield* compareTotals(each)
 }
 
 interface Days {
@@ -70,30 +73,34 @@ interface Days {
   to: string
 }
 
-async function fillFiled(
+async function readFiled(
   parts: AsyncIterable<SaftPart>,
-  tables: SaftTables,
   { checkHeader, onProgress, onRead }: SaftComparison,
-): Promise<{ days: Days; totals: SaftTotals[] }> {
+): Promise<{ days: Days; filed: SaftDocument[]; taxIds: Map<string, string>; totals: SaftTotals[] }> {
+  const filed: SaftDocument[] = []
+  const taxIds = new Map<string, string>()
   const totals: SaftTotals[] = []
   let days: Days = { from: '', to: '' }
-  let documents = 0
   for await (const part of parts) {
-    if (part.kind === 'document') {
-      tables.addFiled(part.document)
-      onProgress('read from the file', ++documents)
-    } else if (part.kind === 'customer') tables.addCustomer(part.id, part.taxId)
+    // Copied: a text that was cut out of the file keeps all of it in memory.
+    if (part.kind === 'document')
+      onProgress('read from the file', filed.push(JSON.parse(JSON.stringify(part.document))))
+    else if (part.kind === 'customer') taxIds.set(part.id, part.taxId)
     else if (part.kind === 'totals') totals.push(part.totals)
     else {
       checkHeader(part.header)
       days = part.header
     }
   }
-  onRead(documents)
-  return { days, totals }
+  onRead(filed.length)
+  return { days, filed, taxIds, totals }
 }
 
-async function fillStored(days: Days, tables: SaftTables, { store, rules, onProgress }: SaftComparison) {
+async function readStored(
+  days: Days,
+  { store, rules, onProgress }: SaftComparison,
+): Promise<Map<number, Stored>> {
+  const stored = new Map<number, Stored>()
   const near = { from: dayOf(Date.parse(days.from) - marginMs), to: dayOf(Date.parse(days.to) + marginMs) }
   let after: Parameters<OperatorStore['readDated']>[1] = null
   for (let done = 0; ; onProgress('read from the store', done)) {
@@ -108,14 +115,15 @@ async function fillStored(days: Days, tables: SaftTables, { store, rules, onProg
       invoices: [invoice = null],
       ...dated
     } of batch) {
-      const { id, date, status, reference } = dated.document
+      const { id, type, atcud = null, series_number = null, date, status, reference } = dated.document
       const isUnlinked = !documents.has(id) && !invoices.has(invoiceIdOf(reference, rules))
       const isWithin = date !== null && date >= days.from && date <= days.to
       const isIssued = status !== 'draft' && status !== 'deleted' && !dated.isGone
-      tables.addStored({ ...dated, invoice, isUnlinked }, isWithin && isIssued)
+      const side = JSON.stringify({ ...dated, invoice, isUnlinked } satisfies StoredSide)
+      stored.set(id, { id, type, atcud, series_number, isExpected: isWithin && isIssued, side })
     }
     done += batch.length
-    if (batch.length < batchSize) return
+    if (batch.length < batchSize) return stored
     after = batch.at(-1)?.document ?? null
   }
 }
@@ -123,7 +131,7 @@ async function fillStored(days: Days, tables: SaftTables, { store, rules, onProg
 /** Invoices of these days that are paid, and whose document is in another month's file or in none. */
 async function* findPaid(
   days: Days,
-  tables: SaftTables,
+  named: ReadonlySet<number | null | undefined>,
   { store, startOf, onProgress }: SaftComparison,
 ): AsyncGenerator<Difference> {
   let done = 0
@@ -139,12 +147,7 @@ async function* findPaid(
       onProgress('checked', ++done)
       const invoice = JSON.parse(summary) as Invoice
       const { ix_id, ix_sync_state } = invoice
-      // One that the file should have is listed as such.
-      if (
-        ix_sync_state === 'ignored' ||
-        (ix_id !== null && (tables.isFiled(ix_id) || tables.isExpected(ix_id)))
-      )
-        continue
+      if (ix_sync_state === 'ignored' || (ix_id !== null && named.has(ix_id))) continue
       yield {
         kind: 'paid_not_in_saft',
         ...sidesOf(invoice, null),
