@@ -28,13 +28,6 @@ export interface Applied {
 /** All records without an id are set aside as one, under this id. */
 export const noId = ''
 
-export interface RefusedInvoice {
-  id: string
-  reason: RefusalReason
-  /** Whether it is stored as it was before. */
-  isStored: boolean
-}
-
 /** The event that led to a fetch, for the journal. */
 export interface Cause {
   id: string
@@ -53,7 +46,8 @@ export interface ApplyOptions extends Partial<LinkOptions> {
   isOpen?(id: string): boolean
   /** Null: no event led to it. */
   cause?: Cause | null
-  onRefused?(refused: RefusedInvoice): void
+  /** `isStored`: as it was before. */
+  onRefused?(id: string, reason: RefusalReason, isStored: boolean): void
   /**
    * Whether part of the store is out of reach: no query spans all customers then, and links to documents stay as they are.
    * Every observation has a customer then, and none is a deletion.
@@ -79,13 +73,15 @@ export async function applyObservations(
     const { id: name, type, happened_at } = cause
     entries.push({ customer_id, id, cause: name, type, happened_at, at: now, outcome, detail })
   }
-  const stored = isPartial ? new Map<string, InvoiceKey[]>() : await findStored(tx, observations)
+  const wanted = { documents: [], invoices: isPartial ? [] : observations.map(({ id }) => id) }
+  // An id is one invoice at the platform, so it belongs to one customer here.
+  const stored = Map.groupBy(await tx.findLinked(wanted), ({ id }) => id)
   const count = (reason: string) => {
     applied.refused[reason] = (applied.refused[reason] ?? 0) + 1
   }
   const refuse = (id: string, reason: RefusalReason) => {
     count(reason)
-    onRefused?.({ id, reason, isStored: stored.has(id) })
+    onRefused?.(id, reason, stored.has(id))
   }
   const owned = observations.flatMap(({ id, customer_id, map }, index) => {
     // The platform may not return the customer of a deleted invoice, or return a later one: the stored one counts.
@@ -180,15 +176,6 @@ export async function applyObservations(
     }
   await tx.saveEntries(entries)
   return applied
-}
-
-/** Stored rows of the platform's invoices. An id is one invoice there, so it belongs to one customer here. */
-async function findStored(
-  tx: WriteTransaction,
-  observations: readonly Observation[],
-): Promise<Map<string, InvoiceKey[]>> {
-  const keys = await tx.findLinked({ documents: [], invoices: observations.map(({ id }) => id) })
-  return Map.groupBy(keys, ({ id }) => id)
 }
 
 /** Links records to their documents. Those without a claim are left as they are. */

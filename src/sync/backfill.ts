@@ -1,33 +1,21 @@
 /** Lists the whole account once, several ranges at a time; goes on where it was cut off. */
 import type { Stream } from '../store/store.ts'
-import { type Applied, addApplied, nothingApplied } from './apply.ts'
-import { listRanges } from './list-ranges.ts'
+import { type Applied, nothingApplied } from './apply.ts'
 import { readCursor, wholeList, writeCursor } from './ranges.ts'
 import type { Refetch } from './refetch-invoices.ts'
+import { listEverything, partsAtOnce } from './relist.ts'
 import { succeed } from './streams.ts'
 import type { SyncContext } from './sync-context.ts'
-import { fetchUnlisted } from './unsettled.ts'
 
-/** Ranges read at once: at half a second an answer, enough to use the whole rate limit. */
-export const partsAtOnce = 16
+export type Backfill = ReturnType<typeof createBackfill>
 
-export interface Backfill {
-  /** Whether the list reached its end. */
-  isDone(): Promise<boolean>
-  /** Does nothing once it reached its end. */
-  run(): Promise<Applied>
-  /** Begins a new list of everything; events are read from this moment of the platform's clock on. */
-  listAgain(since: number): Promise<void>
-  /** Resolves when a list that is about to begin has stored the moment to read events from. */
-  begun(): Promise<void>
-}
-
-export function createBackfill(context: SyncContext, refetch: Refetch): Backfill {
-  const { source, store, streams, names, calls, signal, reportProgress } = context
+export function createBackfill(context: SyncContext, refetch: Refetch) {
+  const { source, store, streams, names, calls } = context
   let running: { stop: AbortController; ended: Promise<Applied> } | null = null
   let beginning: Promise<void> = Promise.resolve()
   let resetting: Promise<void> = Promise.resolve()
 
+  /** Whether the list reached its end. */
   const isDone = async () => {
     const { succeeded_at, cursor } = await streams.read(names.backfill)
     return succeeded_at !== null && cursor === null
@@ -53,43 +41,24 @@ export function createBackfill(context: SyncContext, refetch: Refetch): Backfill
   async function list(stream: Stream, stop: AbortSignal, onBegun: () => void): Promise<Applied> {
     const begun = await begin(stream, null)
     onBegun()
-    const { ranges, ...about } = readCursor(begun.cursor)
-    let total = nothingApplied
-    const listing = listRanges({
-      ...context,
-      signal: AbortSignal.any([signal, stop]),
-      ranges,
-      parallel: partsAtOnce,
-      async store(pages, left) {
-        // At the end the cursor stays until the invoices that were not listed are fetched too.
-        const applied = await calls.commit(pages, null, async tx => {
-          if (left.length > 0)
-            await tx.saveStream({ ...begun, cursor: writeCursor({ ...about, ranges: left }) })
-        })
-        total = addApplied(total, applied)
-      },
-      onProgress: (invoices, part) => reportProgress?.('listed', invoices, part),
-    })
-    const isWhole = await listing.catch(error => {
-      // A list that begins again has not failed.
-      if (!stop.aborted || signal.aborted) throw error
-      return false
-    })
-    if (!isWhole) return total
-    // After a gap in the events: drafts that were deleted in it are in no list.
-    total = addApplied(total, await fetchUnlisted(context, refetch, about.since ?? 0))
-    await store.transaction(async tx => {
-      await succeed(tx, names.backfill)
-      // Everything was listed just now: the relist is due a while from here.
-      await succeed(tx, names.relist)
-    })
-    return total
+    const cursor = readCursor(begun.cursor)
+    const how = { parallel: partsAtOnce, stop }
+    const { applied, isWhole } = await listEverything(context, refetch, begun, cursor, 'listed', how)
+    if (isWhole)
+      await store.transaction(async tx => {
+        await succeed(tx, names.backfill)
+        // Everything was listed just now: the relist is due a while from here.
+        await succeed(tx, names.relist)
+      })
+    return applied
   }
 
   return {
     isDone,
+    /** Resolves when a list that is about to begin has stored the moment to read events from. */
     begun: () => beginning,
-    run() {
+    /** Does nothing once it reached its end. */
+    run(): Promise<Applied> {
       if (running !== null) return running.ended
       const stop = new AbortController()
       const begun = Promise.withResolvers<void>()
@@ -101,7 +70,8 @@ export function createBackfill(context: SyncContext, refetch: Refetch): Backfill
       running = { stop, ended }
       return ended
     },
-    listAgain(since) {
+    /** Begins a new list of everything; events are read from this moment of the platform's clock on. */
+    listAgain(since: number): Promise<void> {
       resetting = reset(since)
       return resetting
     },

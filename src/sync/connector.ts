@@ -13,7 +13,7 @@ import { followEvents } from './events.ts'
 import type { LinkOptions } from './link-invoices.ts'
 import { createRefetch, rememberEvents } from './refetch-invoices.ts'
 import { createRelist } from './relist.ts'
-import { createRetry, type Retry } from './retry-set-aside.ts'
+import { createRetry } from './retry-set-aside.ts'
 import { createStampedCalls } from './stamped-calls.ts'
 import { createStreams } from './streams.ts'
 import type { SyncContext } from './sync-context.ts'
@@ -28,7 +28,7 @@ export interface ConnectorOptions extends Partial<LinkOptions> {
 }
 
 /** Its methods may run at the same time. */
-export interface Connector extends Retry {
+export interface Connector {
   source: SourceIdentity & Pick<BillingSource, 'relistEveryMs'>
   /** The stamp before its first request. */
   startedAt: number
@@ -48,6 +48,10 @@ export interface Connector extends Retry {
   refetch(key: InvoiceKey): Promise<Applied>
   /** Lists a few pages of the customer's invoices, and of those created within the same hour. */
   refetchNear(customerId: string, created: number | null): Promise<Applied>
+  /** Fetches again invoices that wait for an unreachable part of the store; null when there are none. */
+  retryWaiting(): Promise<Applied | null>
+  /** Fetches again invoices that did not fit, and refused ones; null when there are none. */
+  retrySetAside(): Promise<Applied | null>
   /** Applies one notification; the change is committed once it resolves. */
   applyNotification(notification: Notification): Promise<Applied>
 }
@@ -61,7 +65,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
   const handled = rememberEvents()
   const refetch = createRefetch(context, handled)
   const backfill = createBackfill(context, refetch)
-  const readEvents = followEvents(context, { refetch, handled, listAgain: backfill.listAgain })
+  const readEvents = followEvents(context, refetch, handled, backfill.listAgain)
   return {
     source,
     startedAt: calls.startedAt,

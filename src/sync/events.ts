@@ -1,8 +1,10 @@
 /** Follows the platform's list of events. */
+import { setTimeout as sleep } from 'node:timers/promises'
 import { type Notification, type NotificationPage, SourceError } from '../sources.ts'
 import type { JournalEntry } from '../store/document-store.ts'
 import { StoreUnavailable, type Stream } from '../store/store.ts'
 import { type Applied, addApplied, nothingApplied } from './apply.ts'
+import type { Backfill } from './backfill.ts'
 import { forEachConcurrently } from './concurrency.ts'
 import { type HandledEvents, mergedEntries, type Refetch } from './refetch-invoices.ts'
 import type { SyncContext } from './sync-context.ts'
@@ -15,17 +17,12 @@ const clockSlack = 60
 const reportedAhead = 300
 const atOnce = 16
 
-export interface EventsOptions {
-  refetch: Refetch
-  handled: HandledEvents
-  /** Begins a new list of everything; events are read from this moment on. */
-  listAgain(since: number): Promise<void>
-}
-
 /** `patienceMs` is how long to wait for lists of whole customers; until their end when not given. */
 export function followEvents(
   context: SyncContext,
-  { refetch, handled, listAgain }: EventsOptions,
+  refetch: Refetch,
+  handled: HandledEvents,
+  listAgain: Backfill['listAgain'],
 ): (patienceMs?: number) => Promise<Applied> {
   const { source, store, streams, names, log } = context
   // A gap nearly as long as events are kept is closed by listing everything again.
@@ -93,7 +90,8 @@ export function followEvents(
     }
     const byCustomer = Map.groupBy(ofCustomers, ({ customer_id }) => customer_id)
     const lists = [...byCustomer.values()].map(some => listCustomer(some).then(add))
-    await within(Promise.all(lists), patienceMs)
+    const enough = patienceMs === undefined ? [] : [sleep(patienceMs, undefined, { ref: false })]
+    await Promise.race([Promise.all(lists), ...enough])
     if (ofCustomers.every(({ id }) => handled.has(id))) {
       const ahead = first.now - now
       const error =
@@ -138,12 +136,4 @@ export function followEvents(
       await listAgain(now)
       return nothingApplied
     })
-}
-
-async function within(work: Promise<unknown>, milliseconds: number | undefined): Promise<void> {
-  if (milliseconds === undefined) return void (await work)
-  const { promise, resolve } = Promise.withResolvers<void>()
-  const timer = setTimeout(resolve, milliseconds)
-  await Promise.race([work, promise])
-  clearTimeout(timer)
 }

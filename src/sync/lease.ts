@@ -37,13 +37,7 @@ export interface LeaseOptions {
   signal: AbortSignal
 }
 
-export interface HeldLease {
-  epoch: number
-  /** Aborted with a `LeaseLost` once another process holds the lease; with a `StoreReplaced` once the store was replaced. */
-  lost: AbortSignal
-  lose(): void
-  release(): Promise<void>
-}
+export type HeldLease = ReturnType<typeof keepLease>
 
 /** Resolves once this process holds the lease. `store` should not wait for locks: it is polled anyway. */
 export async function waitForLease(store: WriteStore, options: LeaseOptions): Promise<HeldLease> {
@@ -85,7 +79,7 @@ export async function waitForLease(store: WriteStore, options: LeaseOptions): Pr
 }
 
 /** Renews the lease until it is released, or lost. */
-function keepLease(store: WriteStore, { epoch }: Lease): HeldLease {
+function keepLease(store: WriteStore, { epoch }: Lease) {
   const lost = new AbortController()
   let timer: NodeJS.Timeout | undefined
   let isOver = false
@@ -106,6 +100,7 @@ function keepLease(store: WriteStore, { epoch }: Lease): HeldLease {
   timer = setTimeout(beat, renewEveryMs)
   return {
     epoch,
+    /** Aborted with a `LeaseLost` once another process holds the lease; with a `StoreReplaced` once the store was replaced. */
     lost: lost.signal,
     lose,
     async release() {

@@ -13,7 +13,7 @@ import {
   namedBy,
   referenceOf,
 } from '../linking/link.ts'
-import type { Claimed, JournalEntry, KnownDocument } from '../store/document-store.ts'
+import type { Claimed, KnownDocument } from '../store/document-store.ts'
 import type { WriteStore, WriteTransaction } from '../store/store.ts'
 import { readBatches } from './concurrency.ts'
 import type { DeletionGuard } from './deletion-guard.ts'
@@ -25,7 +25,7 @@ export interface LinkOptions {
   now?: number
 }
 
-export interface Linked extends Link {
+interface Linked extends Link {
   invoice: Invoice
   /** Whether the link changed. */
   isChanged: boolean
@@ -33,19 +33,15 @@ export interface Linked extends Link {
   document: InvoiceDocument | null
 }
 
-export interface LinkedInvoices {
-  /** In the order given. */
-  linked: Linked[]
-  /** Documents claimed by stored invoices that are not given: a given invoice may gain or lose one of them. */
-  contested: number[]
-}
-
-/** Writes nothing. A link whose loss the guard holds back stays as it was. */
+/**
+ * Writes nothing. A link whose loss the guard holds back stays as it was. `linked` is in the order given; `contested` are documents
+ * claimed by stored invoices that are not given: a given invoice may gain or lose one of them.
+ */
 export async function linkInvoices(
   tx: WriteTransaction,
   given: readonly Claimed[],
   { rules, guard, now = Date.now() }: LinkOptions,
-): Promise<LinkedInvoices> {
+): Promise<{ linked: Linked[]; contested: number[] }> {
   const documents = await tx.findDocuments({
     ids: [...new Set(given.flatMap(({ invoice, claim }) => [claim.ix_id ?? [], invoice.ix_id ?? []].flat()))],
     references: given.map(({ invoice }) => referenceOf(invoice.id, rules)),
@@ -130,7 +126,13 @@ export async function relinkInvoices(
         isChanged || (document && JSON.stringify(document)) !== claimed[i]?.document,
     ),
   )
-  await tx.saveEntries(changed.map(link => documentEntry(link, cause, now)))
+  await tx.saveEntries(
+    changed.map(({ invoice: { customer_id, id }, fields, why }) => ({
+      ...{ customer_id, id, cause: `${cause} ${now}`, type: 'document', happened_at: null, at: now },
+      outcome: 'applied',
+      detail: `${fields.ix_sync_state}: ${why}`,
+    })),
+  )
   return changed
 }
 
@@ -146,20 +148,6 @@ export async function ageClaims(store: WriteStore, options: LinkOptions): Promis
     changed += relinked.length
   }
   return changed
-}
-
-function documentEntry({ invoice, fields, why }: Linked, cause: string, now: number): JournalEntry {
-  const { customer_id, id } = invoice
-  return {
-    customer_id,
-    id,
-    cause: `${cause} ${now}`,
-    type: 'document',
-    happened_at: null,
-    at: now,
-    outcome: 'applied',
-    detail: `${fields.ix_sync_state}: ${why}`,
-  }
 }
 
 function differs(invoice: Invoice, fields: LinkFields): boolean {

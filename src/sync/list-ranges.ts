@@ -114,7 +114,12 @@ export async function listRanges(options: ListOptions): Promise<boolean> {
       while (coming !== null) {
         const page = endWithin(walk.range, await coming)
         coming = null
-        noteProgress(walk, page)
+        pages++
+        walk.reached = page.reached
+        // After its last page a range has nothing left to split.
+        walk.pageSpan = page.next === null ? Number.POSITIVE_INFINITY : Math.max(1, page.began - page.reached)
+        // Before the page is stored: the rest of the range can be split by then.
+        split()
         if (page.next !== null) {
           if (walk.starts.has(page.next))
             throw new SourceError('failed', 'the pages of a list lead in a circle')
@@ -135,15 +140,6 @@ export async function listRanges(options: ListOptions): Promise<boolean> {
     } finally {
       await Promise.all(storing)
     }
-  }
-
-  /** Before the page is stored: the rest of the range can be split by then. */
-  function noteProgress(walk: Walk, { next, began, reached }: ListedPage): void {
-    pages++
-    walk.reached = reached
-    // After its last page a range has nothing left to split.
-    walk.pageSpan = next === null ? Number.POSITIVE_INFINITY : Math.max(1, began - reached)
-    split()
   }
 
   function enqueue(walk: Walk, page: ListedPage): Promise<void> {
@@ -267,20 +263,28 @@ export async function listAndCommit(
   options: Pick<ListOptions, 'parallel'> &
     Partial<Omit<ListOptions, keyof SyncContext>> & {
       cause?: Cause | null
+      /** Ends the list before its end, and is no failure. */
+      stop?: AbortSignal
       /** Writes, with the pages, the ranges that are left. */
       alongside?(tx: WriteTransaction, left: readonly Range[]): Promise<void>
     },
 ): Promise<{ applied: Applied; isWhole: boolean }> {
-  const { cause = null, alongside, ...list } = options
+  const { calls, signal } = context
+  const { cause = null, stop, alongside, ...list } = options
   let applied = nothingApplied
-  const isWhole = await listRanges({
+  const listing = listRanges({
     ...context,
+    signal: stop === undefined ? signal : AbortSignal.any([signal, stop]),
     ranges: [wholeList],
     ...list,
     async store(pages, left) {
-      const more = await context.calls.commit(pages, cause, async tx => alongside?.(tx, left))
+      const more = await calls.commit(pages, cause, async tx => alongside?.(tx, left))
       applied = addApplied(applied, more)
     },
+  })
+  const isWhole = await listing.catch(error => {
+    if (!stop?.aborted || signal.aborted) throw error
+    return false
   })
   return { applied, isWhole }
 }

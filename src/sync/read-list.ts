@@ -13,7 +13,7 @@ const repeatsAtMost = 2
 /** When a page has at least this many documents and none fits, the system fails and not its documents. */
 const misfitsToDoubt = 10
 
-export interface ListOptions {
+interface ListOptions {
   source: DocumentSource
   /** Pages requested at once. */
   atOnce: number
@@ -59,13 +59,10 @@ async function readPass(
   for (let next = 2; next <= pages; ) {
     if (pages > limit) throw doubt(`has a list that does not end: ${pages} pages by now`)
     const last = pages
-    await forEachConcurrently(range(next, last), atOnce, readPage)
+    const numbers = Array.from({ length: last - next + 1 }, (_, i) => next + i)
+    await forEachConcurrently(numbers, atOnce, readPage)
     next = last + 1
   }
   // In a list that grew shorter, documents moved up while it was read, and some may have been missed.
   return { listed: ids.size, isWhole: ids.size + misfits >= total && total >= atFirst }
-}
-
-function* range(first: number, last: number): Generator<number> {
-  for (let number = first; number <= last; number++) yield number
 }

@@ -45,7 +45,7 @@ export function nothingSwept(): Swept {
   return { documents: 0, missed: 0, misfits: 0, changed: 0 }
 }
 
-export interface RefetchDocumentsOptions extends LinkOptions {
+interface RefetchDocumentsOptions extends LinkOptions {
   store: WriteStore
   log: Logger
   signal: AbortSignal
@@ -54,34 +54,8 @@ export interface RefetchDocumentsOptions extends LinkOptions {
   onProgress: ((documents: number) => void) | undefined
 }
 
-export interface DocumentRefetch {
-  /** Reads a list to its end: of documents in use, and of archived ones. */
-  readLists(source: DocumentSource, query: DocumentQuery, swept: Swept): Promise<void>
-  /**
-   * Fetches each by its id: only this answer makes a document missed. Resolves with the id after which to go on the next time;
-   * null when all were fetched.
-   */
-  fetchEach(
-    source: DocumentSource,
-    keys: AsyncIterable<DocumentKey> | Iterable<DocumentKey>,
-    round: Round,
-    swept: Swept,
-    atMost?: number,
-  ): Promise<number | null>
-  /** Fetches clients, for the comparison of tax IDs. A key that may not read clients is logged once, and is no failure. */
-  fetchClients(source: DocumentSource, ids: AsyncIterable<number> | Iterable<number>): Promise<void>
-  /** Fetches related documents and QR codes; and a document itself of which lists left fields out. */
-  fetchRelations(
-    source: DocumentSource,
-    keys: readonly RelationsKey[],
-    round: Round,
-    swept: Swept,
-  ): Promise<void>
-}
-
-export function createDocumentRefetch(options: RefetchDocumentsOptions): DocumentRefetch {
-  const { store, log, signal, nextStamp, setAside, onProgress } = options
-  const { rules } = options
+export function createDocumentRefetch(options: RefetchDocumentsOptions) {
+  const { store, log, signal, nextStamp, setAside, onProgress, rules } = options
   // Answers arrive in parallel; the store takes one after the other.
   const enqueue = createQueue()
   let read = 0
@@ -208,7 +182,8 @@ export function createDocumentRefetch(options: RefetchDocumentsOptions): Documen
   }
 
   return {
-    async readLists(source, query, swept) {
+    /** Reads a list to its end: of documents in use, and of archived ones. */
+    async readLists(source: DocumentSource, query: DocumentQuery, swept: Swept): Promise<void> {
       const beforePage = () => {
         signal.throwIfAborted()
         return nextStamp()
@@ -217,7 +192,17 @@ export function createDocumentRefetch(options: RefetchDocumentsOptions): Documen
       for (const isArchived of [false, true])
         swept.documents += await readList({ ...query, isArchived }, { source, atOnce, beforePage, onPage })
     },
-    async fetchEach(source, keys, round, swept, atMost = Number.POSITIVE_INFINITY) {
+    /**
+     * Fetches each by its id: only this answer makes a document missed. Resolves with the id after which to go on the next time;
+     * null when all were fetched.
+     */
+    async fetchEach(
+      source: DocumentSource,
+      keys: AsyncIterable<DocumentKey> | Iterable<DocumentKey>,
+      round: Round,
+      swept: Swept,
+      atMost = Number.POSITIVE_INFINITY,
+    ): Promise<number | null> {
       const failures: SourceError[] = []
       let last: number | null = null
       let isCut = false
@@ -246,7 +231,8 @@ export function createDocumentRefetch(options: RefetchDocumentsOptions): Documen
         throw new SourceError('failed', `${source.name} sent ${misfits} documents, none of which fits`)
       return isCut ? last : null
     },
-    fetchRelations: (source, keys, round, swept) =>
+    /** Fetches related documents and QR codes; and a document itself of which lists left fields out. */
+    fetchRelations: (source: DocumentSource, keys: readonly RelationsKey[], round: Round, swept: Swept) =>
       unlessForbidden(`the ${source.name} key may not read related documents or QR codes`, async () => {
         for (let at = 0; at < keys.length; at += relationsSavedAtOnce) {
           const found: { id: number; record: Relations | null; askedAt: number }[] = []
@@ -262,7 +248,8 @@ export function createDocumentRefetch(options: RefetchDocumentsOptions): Documen
           }
         }
       }),
-    fetchClients: (source, ids) =>
+    /** Fetches clients, for the comparison of tax IDs. */
+    fetchClients: (source: DocumentSource, ids: AsyncIterable<number> | Iterable<number>) =>
       unlessForbidden(`the ${source.name} key may not read clients: their tax ids are not compared`, () =>
         forEachConcurrently(ids, atOnce, async id => {
           const found = await fetchOne('client', id, () => source.fetchClient(id))

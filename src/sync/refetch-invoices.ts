@@ -7,14 +7,7 @@ import { coalesce, forEachConcurrently } from './concurrency.ts'
 import { isMissing, type ListOptions, listAndCommit } from './list-ranges.ts'
 import type { SyncContext } from './sync-context.ts'
 
-export interface Refetch {
-  /** Applies notifications of one invoice or one customer; the change is committed once it resolves. */
-  applyNotifications(notifications: readonly Notification[]): Promise<Applied>
-  /** Fetches each of these; without a `customer_id`, the stored one is used. */
-  fetchEach(keys: readonly (Pick<InvoiceKey, 'id'> & Partial<InvoiceKey>)[]): Promise<Applied>
-  /** Lists the invoices near one: its customer's, and those created within the same hour; a few pages of each. */
-  fetchNear(customerId: string, created: number | null): Promise<Applied>
-}
+export type Refetch = ReturnType<typeof createRefetch>
 
 const fetchesAtOnce = 16
 /** Ranges of one customer's list that are read at once. */
@@ -29,12 +22,9 @@ interface FetchCause {
   notifications: readonly Notification[]
 }
 
-export interface HandledEvents {
-  has(id: string): boolean
-  add(id: string): void
-}
+export type HandledEvents = ReturnType<typeof rememberEvents>
 
-export function createRefetch(context: SyncContext, handled: HandledEvents): Refetch {
+export function createRefetch(context: SyncContext, handled: HandledEvents) {
   const { source, store, calls, signal } = context
 
   const fetchOne = coalesce(async (id: string, causes: readonly FetchCause[]) => {
@@ -87,7 +77,8 @@ export function createRefetch(context: SyncContext, handled: HandledEvents): Ref
   const applying = new Map<string, Promise<unknown>>()
 
   return {
-    async applyNotifications(notifications) {
+    /** Applies notifications of one invoice or one customer; the change is committed once it resolves. */
+    async applyNotifications(notifications: readonly Notification[]): Promise<Applied> {
       // An event that comes again needs no second fetch.
       const repeated = notifications.flatMap(({ id }) => applying.get(id) ?? [])
       const fresh = notifications.filter(({ id }) => !handled.has(id) && !applying.has(id))
@@ -101,7 +92,8 @@ export function createRefetch(context: SyncContext, handled: HandledEvents): Ref
         for (const { id } of fresh) applying.delete(id)
       }
     },
-    async fetchEach(keys) {
+    /** Fetches each of these; without a `customer_id`, the stored one is used. */
+    async fetchEach(keys: readonly (Pick<InvoiceKey, 'id'> & Partial<InvoiceKey>)[]): Promise<Applied> {
       let total = nothingApplied
       await forEachConcurrently(keys, fetchesAtOnce, async ({ id, customer_id }) => {
         // The platform does not return the customer of a deleted invoice.
@@ -111,7 +103,8 @@ export function createRefetch(context: SyncContext, handled: HandledEvents): Ref
       })
       return total
     },
-    async fetchNear(customerId, created) {
+    /** Lists the invoices near one: its customer's, and those created within the same hour; a few pages of each. */
+    async fetchNear(customerId: string, created: number | null): Promise<Applied> {
       const how = { parallel: 1, urgency: 'slowly', pagesAtMost: pagesNear } as const
       const ofCustomer = await list({ customerId }, how)
       if (created === null) return ofCustomer
@@ -145,11 +138,11 @@ export function mergedEntries(newest: string, others: readonly Notification[]): 
   })
 }
 
-export function rememberEvents(): HandledEvents {
+export function rememberEvents() {
   const ids = new Set<string>()
   return {
-    has: id => ids.has(id),
-    add(id) {
+    has: (id: string) => ids.has(id),
+    add(id: string) {
       ids.delete(id)
       ids.add(id)
       if (ids.size > rememberedEvents) ids.delete(ids.values().next().value as string)

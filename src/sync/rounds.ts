@@ -126,13 +126,9 @@ function reportAny(step: string, applied: Applied | null, reportStep: ReportStep
 /** Two rounds at the same time: frequent steps, and the sweep of everything month by month. */
 export async function documentRounds(
   documents: DocumentSync,
-  {
-    connector,
-    store,
-    clocks,
-    reportStep,
-  }: Pick<RoundsOptions, 'connector' | 'store' | 'clocks' | 'reportStep'>,
+  options: Pick<RoundsOptions, 'connector' | 'store' | 'clocks' | 'reportStep'>,
 ): Promise<Step[][]> {
+  const { connector, store, clocks, reportStep } = options
   const last = (await readStreams(store)).get(documentStreams(documents.source).all)
   // Counted from the beginning of the last sweep; one that was cut off goes on at once.
   const left = last?.cursor === null ? leftSince(last.succeeded_at, allEvery, clocks) : 0

@@ -9,18 +9,13 @@ export interface Clocks {
 
 export const realClocks: Clocks = { elapsed: () => performance.now(), calendar: () => Date.now() }
 
-export interface Timer {
-  /** Milliseconds until it is due; 0 when it is. */
-  left(): number
-  /** Makes it due after its interval from now on, or after the given pause. */
-  restart(pauseMs?: number): void
-}
-
 /** It is first due after `firstMs`. */
-export function createTimer(everyMs: number, { elapsed }: Clocks, firstMs = 0): Timer {
+export function createTimer(everyMs: number, { elapsed }: Clocks, firstMs = 0) {
   let dueAt = elapsed() + firstMs
   return {
+    /** Milliseconds until it is due; 0 when it is. */
     left: () => Math.max(0, dueAt - elapsed()),
+    /** Makes it due after its interval from now on, or after the given pause. */
     restart(pauseMs = everyMs) {
       dueAt = elapsed() + pauseMs
     },
@@ -38,7 +33,7 @@ export function leftSince(
 }
 
 export interface Step {
-  timer: Timer
+  timer: ReturnType<typeof createTimer>
   /** Whether it stays due until it restarts its timer itself. */
   isBitByBit?: true
   run(): Promise<unknown>

@@ -7,38 +7,29 @@ const triesPerRound = 20
 /** Further ones are tried as if they had not been set aside. */
 const rememberedAtMost = 10_000
 
-export interface SetAsideRecords {
-  has(kind: DocumentRecordKind, id: number): boolean
-  add(kind: DocumentRecordKind, id: number, reason: string): Promise<void>
-  /** Clears records that fit now, or are gone, as far as they were set aside. */
-  clear(tx: WriteTransaction, kind: DocumentRecordKind, ids: readonly number[]): Promise<void>
-  /** The ids tried longest ago, and not since a moment. */
-  due(since: number): Promise<{ documents: number[]; clients: number[]; relations: number[] }>
-}
+export type SetAsideRecords = Awaited<ReturnType<typeof createSetAside>>
 
-export async function createSetAside(
-  system: string,
-  store: WriteStore,
-  log: Logger,
-): Promise<SetAsideRecords> {
+export async function createSetAside(system: string, store: WriteStore, log: Logger) {
   const keyOf = (kind: DocumentRecordKind, id: number): SetAsideKey => ({ system, kind, id: String(id) })
   const known = new Set((await store.listSetAside(rememberedAtMost, system)).map(nameOf))
   return {
-    has: (kind, id) => known.has(nameOf(keyOf(kind, id))),
-    async add(kind, id, reason) {
+    has: (kind: DocumentRecordKind, id: number) => known.has(nameOf(keyOf(kind, id))),
+    async add(kind: DocumentRecordKind, id: number, reason: string): Promise<void> {
       const key = keyOf(kind, id)
       await store.transaction(tx => tx.setAside({ ...key, reason }, Date.now()))
       if (known.has(nameOf(key))) return
       known.add(nameOf(key))
       log.warn({ kind, id, reason }, 'a record that does not fit was set aside')
     },
-    async clear(tx, kind, ids) {
+    /** Clears records that fit now, or are gone, as far as they were set aside. */
+    async clear(tx: WriteTransaction, kind: DocumentRecordKind, ids: readonly number[]): Promise<void> {
       const keys = ids.map(id => keyOf(kind, id)).filter(key => known.has(nameOf(key)))
       if (keys.length === 0) return
       await tx.clearSetAside(keys)
       for (const key of keys) known.delete(nameOf(key))
     },
-    async due(since) {
+    /** The ids tried longest ago, and not since a moment. */
+    async due(since: number) {
       const oldest = await store.listSetAside(triesPerRound, system)
       const due = oldest.filter(({ last_at }) => last_at <= since)
       for (const key of due) known.add(nameOf(key))

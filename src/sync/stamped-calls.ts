@@ -1,44 +1,20 @@
 /** Calls to the platform, stamped before the request: of two answers, the store keeps the one that was requested later. */
 import type { Logger } from 'pino'
-import type { Observation, Unfit } from '../sources.ts'
+import type { Observation, ObservationPage } from '../sources.ts'
 import { type RefusedKind, type SetAsideKey, waitingKind } from '../store/connector-store.ts'
 import { createStamps } from '../store/stamps.ts'
 import { StoreUnavailable, type WriteStore, type WriteTransaction } from '../store/store.ts'
-import {
-  type Applied,
-  addApplied,
-  applyObservations,
-  type Cause,
-  noId,
-  nothingApplied,
-  type RefusedInvoice,
-} from './apply.ts'
+import { type Applied, addApplied, applyObservations, type Cause, noId, nothingApplied } from './apply.ts'
 import type { LinkOptions } from './link-invoices.ts'
 
-export interface Answer {
+interface Answer
+  extends Pick<ObservationPage, 'observations'>,
+    Partial<Pick<ObservationPage, 'unfit' | 'nameless'>> {
   /** The stamp before the request. */
   askedAt: number
-  observations: readonly Observation[]
-  unfit?: readonly Unfit[]
-  /** Number of records without an id. */
-  nameless?: number
 }
 
-export interface StampedCalls {
-  /** The stamp before the first request of this process. */
-  startedAt: number
-  nextStamp(): number
-  /** Makes a request with a stamp of its own. */
-  ask<T>(request: () => Promise<T>): Promise<T & { askedAt: number }>
-  /** Commits answers; `alongside` writes, in the same transaction, what must not run ahead of them. */
-  commit(
-    answers: readonly Answer[],
-    cause?: Cause | null,
-    alongside?: (tx: WriteTransaction) => Promise<void>,
-  ): Promise<Applied>
-  /** Remembers records as set aside, so that they are cleared once they fit. */
-  expect(records: readonly SetAsideKey[]): void
-}
+export type StampedCalls = Awaited<ReturnType<typeof createStampedCalls>>
 
 /** Further ones are read from the store when they are tried again. */
 const asideAtStart = 10_000
@@ -60,14 +36,10 @@ interface Writing {
   changes: Map<string, Aside | null>
 }
 
-export interface StampedCallsOptions extends LinkOptions {
-  /** The system that set-aside records are stored under. */
-  system: string
-  store: WriteStore
-  log: Logger
-}
-
-export async function createStampedCalls(options: StampedCallsOptions): Promise<StampedCalls> {
+/** `system` is the one that set-aside records are stored under. */
+export async function createStampedCalls(
+  options: LinkOptions & { system: string; store: WriteStore; log: Logger },
+) {
   const { system, store, rules, guard, log } = options
   const nextStamp = createStamps(await store.readLastObserved())
   /** The stamp at which the last answer about each invoice arrived. A request made before it may have seen more or less. */
@@ -76,6 +48,7 @@ export async function createStampedCalls(options: StampedCallsOptions): Promise<
   const open = new Set<number>()
   const aside = new Map<string, Aside>()
 
+  /** Remembers records as set aside, so that they are cleared once they fit. */
   function expect(records: readonly SetAsideKey[]): void {
     for (const { kind, id } of records) aside.set(id, { kind, askedAt: aside.get(id)?.askedAt ?? 0 })
   }
@@ -131,7 +104,7 @@ export async function createStampedCalls(options: StampedCallsOptions): Promise<
     const stampOfId = new Map(observations.map(({ id }, index) => [id, stamps[index] ?? 0]))
     const isOpen = (id: string) => (answered.get(id) ?? 0) > (stampOfId.get(id) ?? 0)
     const refused = new Map<string, { kind: RefusedKind; reason: string }>()
-    const onRefused = ({ id, reason, isStored }: RefusedInvoice) =>
+    const onRefused = (id: string, reason: string, isStored: boolean) =>
       refused.set(id, { kind: isStored ? 'outdated' : 'refused', reason })
     const options = { isOpen, rules, cause, guard, onRefused, isPartial }
     const applied = await applyObservations(writing.tx, observations, stamps, options)
@@ -204,9 +177,11 @@ export async function createStampedCalls(options: StampedCallsOptions): Promise<
   }
 
   return {
+    /** The stamp before the first request of this process. */
     startedAt: nextStamp(),
     nextStamp,
-    async ask(request) {
+    /** Makes a request with a stamp of its own. */
+    async ask<T>(request: () => Promise<T>): Promise<T & { askedAt: number }> {
       const askedAt = nextStamp()
       open.add(askedAt)
       try {
@@ -216,7 +191,12 @@ export async function createStampedCalls(options: StampedCallsOptions): Promise<
         throw error
       }
     },
-    async commit(answers, cause = null, alongside) {
+    /** Commits answers; `alongside` writes, in the same transaction, what must not run ahead of them. */
+    async commit(
+      answers: readonly Answer[],
+      cause: Cause | null = null,
+      alongside?: (tx: WriteTransaction) => Promise<void>,
+    ): Promise<Applied> {
       const total = await write(
         answers,
         cause,

@@ -1,17 +1,14 @@
 /** Streams of records: the position, last success and last failure of each. */
 import type { Stream, WriteStore, WriteTransaction } from '../store/store.ts'
 
-export interface Streams {
-  read(name: string): Promise<Stream>
-  /** Runs a stream to its end, or records why it did not get there. */
-  run<T>(name: string, run: (stream: Stream) => Promise<T>): Promise<T>
-}
+export type Streams = ReturnType<typeof createStreams>
 
-export function createStreams(store: WriteStore, signal: AbortSignal): Streams {
+export function createStreams(store: WriteStore, signal: AbortSignal) {
   const read = async (name: string) => (await readStreams(store)).get(name) ?? newStream(name)
   return {
     read,
-    async run(name, run) {
+    /** Runs a stream to its end, or records why it did not get there. */
+    async run<T>(name: string, run: (stream: Stream) => Promise<T>): Promise<T> {
       try {
         return await run(await read(name))
       } catch (error) {

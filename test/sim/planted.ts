@@ -70,9 +70,9 @@ export const planted: readonly Planted[] = [
   },
   {
     name: 'the cursor of the backfill is ahead of its rows',
-    file: 'src/sync/backfill.ts',
-    from: 'calls.commit(pages, null, async tx => {',
-    to: 'calls.commit(pages.slice(1), null, async tx => {',
+    file: 'src/sync/list-ranges.ts',
+    from: 'calls.commit(pages, cause, async tx =>',
+    to: 'calls.commit(pages.slice(1), cause, async tx =>',
   },
   {
     name: 'pages after one that failed are stored',
@@ -137,7 +137,7 @@ export const planted: readonly Planted[] = [
   {
     name: 'a refused invoice is not set aside',
     file: 'src/sync/apply.ts',
-    from: 'onRefused?.({ id, reason, isStored: stored.has(id) })',
+    from: 'onRefused?.(id, reason, stored.has(id))',
     to: 'void onRefused',
   },
   {
