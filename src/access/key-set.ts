@@ -6,12 +6,7 @@ import { ApiError } from '../errors.ts'
 import { fetchKeySet } from './fetch-key-set.ts'
 import { importKeys, type VerificationKey } from './import-keys.ts'
 
-export interface KeySet {
-  /** Null when there is no such key, or more than one. */
-  find(kid: string | undefined, alg: string): Promise<VerificationKey | null>
-  holds(key: VerificationKey): boolean
-  close(): void
-}
+export type KeySet = ReturnType<typeof openKeySet>
 
 export interface KeySetTimes {
   /** Time after a success until the set is read again. */
@@ -35,11 +30,7 @@ const usualTimes: KeySetTimes = {
 }
 
 /** `onProblem` is called with each failure. */
-export function openKeySet(
-  url: string,
-  onProblem: (error: Error) => void,
-  times: KeySetTimes = usualTimes,
-): KeySet {
+export function openKeySet(url: string, onProblem: (error: Error) => void, times: KeySetTimes = usualTimes) {
   const closing = new AbortController()
   let keys: readonly VerificationKey[] = []
   let reading: Promise<void> | null = null
@@ -73,7 +64,8 @@ export function openKeySet(
 
   read()
   return {
-    async find(kid, alg) {
+    /** Null when there is no such key, or more than one. */
+    async find(kid: string | undefined, alg: string): Promise<VerificationKey | null> {
       const known = pick(kid, alg)
       if (known !== null) return known
       // At the start there is a reading to wait for; later, one of our own at most once in a while.
@@ -92,7 +84,7 @@ export function openKeySet(
         )
       return pick(kid, alg)
     },
-    holds: ({ thumbprint, kid, alg }) =>
+    holds: ({ thumbprint, kid, alg }: VerificationKey) =>
       keys.some(key => key.thumbprint === thumbprint && key.kid === kid && key.alg === alg),
     close() {
       closing.abort()

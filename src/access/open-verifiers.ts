@@ -18,12 +18,7 @@ export interface VerifierOptions {
   now?(): number
 }
 
-export interface Verifiers {
-  verifyJwt: VerifyJwt
-  close(): void
-}
-
-export function openVerifiers(options: VerifierOptions): Verifiers {
+export function openVerifiers(options: VerifierOptions) {
   const { provider, publicUrl, findKey, coversCustomer = () => false, onProblem, now = Date.now } = options
   const keys = provider && openKeySet(provider.jwksUrl, onProblem)
   const verifyProvider = keys && createVerifyProvider(provider, keys, now)

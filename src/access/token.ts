@@ -13,13 +13,7 @@ const checksumLength = 6
 const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 const form = new RegExp(`^${prefix}[0-9A-Za-z]{${idLength + secretLength + checksumLength}}$`)
 
-export interface NewToken {
-  id: string
-  token: string
-  hash: string
-}
-
-export function createToken(): NewToken {
+export function createToken() {
   const body = prefix + randomText(idLength + secretLength)
   const token = body + checksum(body)
   return { id: readTokenId(token), token, hash: hashToken(token) }

@@ -1,17 +1,10 @@
 /** Counts by key, each within a window of time that begins with the key's first count. */
 import { RecentMap } from './recent-map.ts'
 
-export interface Window {
+interface Window {
   count: number
   /** Its end by the monotonic clock: setting the machine's clock neither opens nor closes one. */
   endsMs: number
-}
-
-export interface Windows {
-  /** Counts one more, and gives the window it fell into. */
-  add(key: string, nowMs: number): Window
-  /** The key's window; undefined when there is none, or it ended. */
-  find(key: string, nowMs: number): Window | undefined
 }
 
 /**
@@ -21,10 +14,11 @@ export interface Windows {
 const maxWindows = 100_000
 
 /** Each `nowMs` is `performance.now()`. */
-export function createWindows(seconds: number): Windows {
+export function createWindows(seconds: number) {
   const lengthMs = seconds * 1000
   const windows = new RecentMap<Window>({ keepMs: lengthMs, maxEntries: maxWindows })
 
+  /** The key's window; undefined when there is none, or it ended. */
   function find(key: string, nowMs: number): Window | undefined {
     const window = windows.get(key)
     return window !== undefined && window.endsMs > nowMs ? window : undefined
@@ -32,7 +26,8 @@ export function createWindows(seconds: number): Windows {
 
   return {
     find,
-    add(key, nowMs) {
+    /** Counts one more, and gives the window it fell into. */
+    add(key: string, nowMs: number): Window {
       let window = find(key, nowMs)
       if (window === undefined) {
         window = { count: 0, endsMs: nowMs + lengthMs }

@@ -1,4 +1,5 @@
-/** The accounts whose records the store holds, the process that synchronizes them, and the records that do not fit. */
+/** The accounts whose records the store holds, the process that synchronizes them, records that do not fit, and receivers of webhooks. */
+import type { StoredEndpoint } from '../store/endpoint-store.ts'
 import type { OperatorStore } from '../store/store.ts'
 import { advice, formatHeld } from '../sync/deletion-guard.ts'
 import { type Accounts, compareAccounts, formatAccount } from '../sync/pins.ts'
@@ -51,5 +52,24 @@ export async function checkAccounts(report: Report, store: OperatorStore, accoun
       )
     else if (pinned === null) account.ok(`${name}; the first fatura sync stores it`)
     else account.ok(`${name}, the same as in the store`)
+  }
+}
+
+/** Reports nothing where there is no endpoint. */
+export function checkEndpoints(report: Report, endpoints: readonly StoredEndpoint[]): void {
+  for (const { id, state, attempts, error } of endpoints) {
+    const check = report(`Endpoint ${id}`)
+    if (state === 'disabled')
+      check.fail(
+        `disabled after ${attempts} attempts: it ${error ?? 'failed'}; changes wait`,
+        `Repair the receiver, then: fatura endpoint replay ${id}`,
+      )
+    else if (state === 'paused') check.warn('paused; changes wait', `To go on: fatura endpoint replay ${id}`)
+    else if (attempts > 0)
+      check.warn(
+        `${attempts} failed attempts: it ${error ?? 'failed'}; changes wait`,
+        'It is tried again automatically while fatura sync runs. Look at the receiver.',
+      )
+    else check.ok('all changes delivered, or on their way')
   }
 }

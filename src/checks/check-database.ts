@@ -121,17 +121,15 @@ function checkRights(report: Report, { role, tables, unwritable, lag }: ServerFa
 /** A replica that is further behind shows it to its readers. */
 const lagToWarnMs = 60_000
 
-export interface ReadAddress {
-  /** Host and port, where there are several; null for the only one. */
-  at: string | null
-  readFacts(): Promise<StoreFacts>
-  openRead(): Promise<ReadStore>
-}
-
-/** DATABASE_READ_URL. `syncedAt` is the writers' freshness, when it is known. */
+/**
+ * DATABASE_READ_URL. `at` is host and port, where there are several; null for the only one. `syncedAt` is the writers' freshness,
+ * when it is known.
+ */
 export async function checkReadStore(
   report: Report,
-  { at, readFacts, openRead }: ReadAddress,
+  at: string | null,
+  readFacts: () => Promise<StoreFacts>,
+  openRead: () => Promise<ReadStore>,
   syncedAt: number | null,
 ): Promise<void> {
   const name = at === null ? 'Database: reading' : `Database: reading at ${at}`

@@ -78,19 +78,16 @@ type Answer<T = object> =
   | { kind: 'refused'; status: 401 | 403 }
   | { kind: 'failed'; why: string }
 
-interface Asker {
-  /** One call, answered in time or given up. Never rejects. */
-  ask<T extends object>(call: (stripe: Stripe) => Promise<T>): Promise<Answer<T>>
-  /** From the first answer, be it a refusal; null before. */
-  clock(): ClockReading | null
-}
+type Asker = ReturnType<typeof createAsker>
 
-function createAsker(options: StripeOptions): Asker {
+function createAsker(options: StripeOptions) {
   const stripe = createStripe({ ...options, timeoutMs: answerLimitMs })
   let clock: ClockReading | null = null
   return {
+    /** From the first answer, be it a refusal; null before. */
     clock: () => clock,
-    async ask(call) {
+    /** One call, answered in time or given up. Never rejects. */
+    async ask<T extends object>(call: (stripe: Stripe) => Promise<T>): Promise<Answer<T>> {
       const before = Date.now()
       const note = (headers: Record<string, string> | undefined) => {
         clock ??= readDateHeader(headers?.date, before, Date.now())

@@ -1,14 +1,18 @@
 /** Amounts of two systems against each other: one counts in the smallest unit, the other writes decimals. No floats. */
-import { decimalsOf } from '../money.ts'
+import { decimalsOf, toMillionths } from '../money.ts'
 
 /** Whether they are less than one smallest unit apart; null when the decimal cannot be read. */
 export function isSameAmount(smallest: number, currency: string, decimal: string): boolean | null {
-  const [, sign, whole = '', fraction = ''] = /^([+-]?)(\d+)(?:\.(\d*))?$/.exec(decimal.trim()) ?? []
-  if (sign === undefined) return null
-  const decimals = decimalsOf(currency)
-  const scale = Math.max(decimals, fraction.length)
-  const amount = BigInt(whole + fraction.padEnd(scale, '0')) * (sign === '-' ? -1n : 1n)
-  const unit = 10n ** BigInt(scale - decimals)
-  const apart = amount - BigInt(smallest) * unit
-  return (apart < 0n ? -apart : apart) < unit
+  const unit = 10n ** BigInt(6 - decimalsOf(currency))
+  return isWithin(unit, BigInt(smallest) * unit, toMillionths(decimal))
+}
+
+/** Whether two decimals are less than a cent apart. */
+export function isNear(one: string, other: string): boolean {
+  return isWithin(10_000n, toMillionths(one), toMillionths(other)) === true
+}
+
+function isWithin(unit: bigint, one: bigint | null, other: bigint | null): boolean | null {
+  if (one === null || other === null) return null
+  return one - other < unit && other - one < unit
 }

@@ -3,9 +3,9 @@ import { isInForce, printedNumberOf } from '../document.ts'
 import { currencyOf } from '../document-json.ts'
 import type { Invoice } from '../invoice.ts'
 import { isSameTaxId, type LinkRules } from '../linking/link.ts'
-import { toMillionths, writeAmount } from '../money.ts'
+import { writeAmount } from '../money.ts'
 import type { SourceIdentity } from '../sources.ts'
-import { isSameAmount } from './compare-amounts.ts'
+import { isNear, isSameAmount } from './compare-amounts.ts'
 import { bareAtcud, type Pair, type StoredSide, withoutCode } from './match-saft.ts'
 import type { SaftDocument } from './read-saft.ts'
 import {
@@ -83,14 +83,6 @@ function compareAmounts(
             ]),
       ]
   return others.join(', ')
-}
-
-/** Whether two decimals are less than a cent apart. */
-export function isNear(one: string, other: string): boolean {
-  const [left, right] = [toMillionths(one), toMillionths(other)]
-  if (left === null || right === null) return false
-  const apart = left - right
-  return apart < 10_000n && apart > -10_000n
 }
 
 /** Portugal's number of an unknown customer. */

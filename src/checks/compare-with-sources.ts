@@ -21,28 +21,21 @@ export interface Compared {
   rules: LinkRules
 }
 
-export interface Comparison {
-  differences: FieldDifference[]
-  /** The documents that were compared, stored or not. */
-  documents: DocumentKey[]
-  /** Creation of the invoice, by the platform's clock in seconds; null when it is not known. */
-  created: number | null
-}
-
 /** Null for an invoice that did not come from the payment platform. */
 export async function compareWithSources(
   { store, payments, documents, rules }: Compared,
   key: InvoiceKey,
   urgency?: Urgency,
-): Promise<Comparison | null> {
+) {
   const observation = await payments.fetchInvoice(key.id, key.customer_id, urgency)
   // Read after the fetch: a change that the connector applied meanwhile is no difference.
   const stored = await readStored(store, key)
-  const created = observation.created ?? null
   const found = (differences: FieldDifference[], compared: DocumentKey[] = []) => ({
     differences,
+    /** The documents that were compared, stored or not. */
     documents: compared,
-    created,
+    /** Creation of the invoice, by the platform's clock in seconds; null when it is not known. */
+    created: observation.created ?? null,
   })
   if (stored === null) return found([])
   const { linked, invoice, lines } = stored

@@ -1,7 +1,7 @@
 /** Everything stored about one invoice, and the reason for its document's state. Changes nothing. */
 import { type Claim, openDocumentStatuses } from '../document.ts'
 import { type Invoice, type InvoiceKey, unsettledStatuses } from '../invoice.ts'
-import { deriveLink, isGone, isOverdue, type Link, type LinkRules, referenceOf } from '../linking/link.ts'
+import { deriveLink, isGone, isOverdue, type LinkRules, referenceOf } from '../linking/link.ts'
 import type { SourceIdentities } from '../sources.ts'
 import type { SetAside } from '../store/connector-store.ts'
 import type { JournalEntry, KnownDocument, LinkedInvoice } from '../store/document-store.ts'
@@ -12,27 +12,9 @@ import {
   type DocumentStreams,
   documentStreams,
 } from '../stream-names.ts'
+import { compareLink } from './compare-fields.ts'
 
-export interface Explanation {
-  invoice: Invoice
-  /** A stamp, in microseconds. */
-  observed_at: number
-  /** Null for an invoice that did not come from the payment platform. */
-  claim: Claim | null
-  /** The reference by which a document would be found. */
-  reference: string
-  /** The documents that it claims, is tied to, or is referred to by, in the order of their ids. */
-  documents: readonly KnownDocument[]
-  client_tax_id: string | null | undefined
-  /** The state derived again from the stored records by the current rules; null without a claim. */
-  derived: Link | null
-  /** Whether the derived state differs from the stored one. */
-  isStale: boolean
-  /** Newest first. */
-  journal: readonly JournalEntry[]
-  /** Sentences about the next look at each side. */
-  next: readonly string[]
-}
+export type Explanation = Awaited<ReturnType<typeof explainOne>>
 
 /** An invoice that was deleted where it came from. */
 export interface Deleted extends InvoiceKey {
@@ -69,28 +51,32 @@ async function explainOne(
   rules: LinkRules,
   last: LastSuccesses,
   now: number,
-): Promise<Explanation> {
+) {
   const invoice = JSON.parse(linked.summary) as Invoice
   const { claim, observed_at, client_tax_id } = linked
   const reference = referenceOf(invoice.id, rules)
   const documents = await findDocuments(store, linked, reference)
   const claimants = await store.findClaimants(documents.map(({ id }) => id))
   const derived = claim && deriveLink(invoice, claim, documents, rules, now, claimants)
-  const names = ['ix_sync_state', 'ix_id', 'ix_status', 'ix_created_at'] as const
   return {
     invoice,
     observed_at,
     claim,
+    /** The reference by which a document would be found. */
     reference,
     documents,
     client_tax_id,
+    /** The state derived again from the stored records by the current rules; null without a claim. */
     derived,
-    isStale: derived !== null && names.some(name => derived.fields[name] !== invoice[name]),
+    /** Whether the derived state differs from the stored one. */
+    isStale: derived !== null && compareLink(invoice, derived.fields).length > 0,
     journal: await store.readJournal(invoice),
+    /** Sentences about the next look at each side. */
     next: claim === null ? [] : describeNext(invoice, claim, documents, rules, last, now),
   }
 }
 
+/** The documents that it claims, is tied to, or is referred to by, in the order of their ids. */
 async function findDocuments(
   store: OperatorStore,
   { claim, document }: LinkedInvoice,

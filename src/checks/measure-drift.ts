@@ -49,10 +49,8 @@ interface Examined {
   isRepaired: boolean
 }
 
-/** Compares some invoices, and adds the result to the store. */
-export type MeasureDrift = () => Promise<void>
-
-export function createDriftMeasure(options: DriftOptions): MeasureDrift {
+/** Each call compares some invoices, and adds the result to the store. */
+export function createDriftMeasure(options: DriftOptions): () => Promise<void> {
   const { store, payments, onDifference, repair, repairNear, wait, random = Math.random } = options
   const now = options.now ?? Date.now
   /** Lower bound for the first creation at the platform, in seconds of its clock. */
@@ -60,7 +58,11 @@ export function createDriftMeasure(options: DriftOptions): MeasureDrift {
 
   async function draw(): Promise<InvoiceKey[]> {
     const keys = await store.readAtPoints(Array.from({ length: pointsPerRound }, random))
-    return shuffle(await inStore(keys, true), random).slice(0, perRound)
+    const drawn = (await inStore(keys, true)).map(key => ({ key, place: random() }))
+    return drawn
+      .sort((a, b) => a.place - b.place)
+      .map(({ key }) => key)
+      .slice(0, perRound)
   }
 
   /** The keys that came, or did not come, into the store from the platform. */
@@ -159,14 +161,4 @@ function ours({ id, customer_id, map }: Observation): InvoiceKey[] {
 function unlessFailed<T>(error: unknown, otherwise: T): T {
   if (error instanceof SourceError) return otherwise
   throw error
-}
-
-/** Fisher and Yates' shuffle: every order is equally likely. */
-function shuffle<T>(items: readonly T[], random: () => number): T[] {
-  const shuffled = [...items]
-  for (let last = shuffled.length - 1; last > 0; last--) {
-    const place = Math.floor(random() * (last + 1))
-    ;[shuffled[place], shuffled[last]] = [shuffled[last] as T, shuffled[place] as T]
-  }
-  return shuffled
 }

@@ -1,9 +1,9 @@
 /** Invoices and documents in the scope of a reconciliation, batch by batch. */
 import type { Document } from '../document.ts'
-import type { InvoiceKey } from '../invoice.ts'
 import { invoiceIdOf, type LinkRules, referenceOf } from '../linking/link.ts'
 import type { Claimed, KnownDocument, LinkedInvoice } from '../store/document-store.ts'
 import type { OperatorStore } from '../store/store.ts'
+import { readBatches } from '../sync/concurrency.ts'
 
 export interface Scope {
   customer: string | null
@@ -17,20 +17,16 @@ export interface Scope {
 const batchSize = 500
 
 /** In the order of their keys. */
-export async function* readBatches(
+export async function* readInScope(
   store: OperatorStore,
   { customer, days, from, to }: Scope,
 ): AsyncGenerator<LinkedInvoice[]> {
-  let after: InvoiceKey | null = null
-  for (;;) {
-    const batch: LinkedInvoice[] = await store.readLinked(after, batchSize, customer)
+  const read = (after: LinkedInvoice | null) => store.readLinked(after, batchSize, customer)
+  for await (const batch of readBatches(batchSize, read))
     yield batch.filter(({ summary }) => {
       const moment = days === null ? 0 : Date.parse(JSON.parse(summary).issued_at)
       return moment >= from && moment < to
     })
-    if (batch.length < batchSize) return
-    after = batch.at(-1) ?? null
-  }
 }
 
 /** Each with the documents that refer to it or that it claims, and with all invoices that claim one of the batch's documents. */
@@ -39,7 +35,7 @@ export async function* readChecked(
   scope: Scope,
   rules: LinkRules,
 ): AsyncGenerator<{ linked: LinkedInvoice; known: KnownDocument[]; claimants: Claimed[] }> {
-  for await (const batch of readBatches(store, scope)) {
+  for await (const batch of readInScope(store, scope)) {
     const references = batch.map(({ id }) => referenceOf(id, rules))
     const ids = batch.flatMap(({ claim }) => claim?.ix_id ?? [])
     const documents = batch.length === 0 ? [] : await store.findDocuments({ ids, references })
@@ -59,16 +55,22 @@ export async function* readUnlinked(
   { customer, days }: Scope,
   rules: LinkRules,
 ): AsyncGenerator<Document> {
-  for (let after = 0; customer === null; ) {
-    const batch = await store.readInForce(after, batchSize, days)
-    const tied = await store.findTied({
-      documents: batch.map(({ id }) => id),
-      invoices: batch.flatMap(({ reference }) => invoiceIdOf(reference, rules) ?? []),
-    })
-    const [documents, invoices] = [new Set(tied.documents), new Set<string | null>(tied.invoices)]
-    for (const document of batch)
-      if (!documents.has(document.id) && !invoices.has(invoiceIdOf(document.reference, rules))) yield document
-    if (batch.length < batchSize) return
-    after = batch.at(-1)?.id ?? after
-  }
+  if (customer !== null) return
+  const read = (after: Document | null) => store.readInForce(after?.id ?? 0, batchSize, days)
+  for await (const batch of readBatches(batchSize, read))
+    yield* batch.filter(await findUnlinked(store, batch, rules))
+}
+
+/** Whether no invoice is tied to one of the documents, claims it, or is named by it. */
+export async function findUnlinked(
+  store: OperatorStore,
+  documents: readonly Document[],
+  rules: LinkRules,
+): Promise<(document: Document) => boolean> {
+  const tied = await store.findTied({
+    documents: documents.map(({ id }) => id),
+    invoices: documents.flatMap(({ reference }) => invoiceIdOf(reference, rules) ?? []),
+  })
+  const [ids, invoices] = [new Set(tied.documents), new Set<string | null>(tied.invoices)]
+  return ({ id, reference }) => !ids.has(id) && !invoices.has(invoiceIdOf(reference, rules))
 }

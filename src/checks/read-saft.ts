@@ -4,13 +4,7 @@ import { isCalendarDay } from '../calendar.ts'
 import { toMillionths } from '../money.ts'
 import { decodeXml, FileError } from './decode-xml.ts'
 
-export interface SaftHeader {
-  taxId: string
-  company: string
-  /** The first and the last day, YYYY-MM-DD. */
-  from: string
-  to: string
-}
+export type SaftHeader = ReturnType<typeof readHeader>
 
 export interface SaftDocument {
   section: SaftSection
@@ -63,55 +57,36 @@ const namespace = 'urn:OECD:StandardAuditFile-Tax:PT_'
 const deepest = 32
 const longestText = 255
 
-/** The element of each record, and its fields: paths below the root, and below the record. */
-const records: Record<string, readonly string[]> = {
-  '/Header': ['TaxRegistrationNumber', 'CompanyName', 'StartDate', 'EndDate'],
-  '/MasterFiles/Customer': ['CustomerID', 'CustomerTaxID'],
-  '/SourceDocuments/SalesInvoices/Invoice': documentFields('InvoiceNo', 'Invoice', 'InvoiceDate'),
-  '/SourceDocuments/Payments/Payment': documentFields('PaymentRefNo', 'Payment', 'TransactionDate'),
-}
-
-function documentFields(number: string, kind: string, date: string): string[] {
-  return [
-    ...[number, 'ATCUD', `DocumentStatus/${kind}Status`, date, `${kind}Type`, 'CustomerID'],
-    ...['DocumentTotals/NetTotal', 'DocumentTotals/GrossTotal'],
-    ...['DocumentTotals/Currency/CurrencyCode', 'DocumentTotals/Currency/CurrencyAmount'],
-  ]
-}
+/** Paths of the records, below the root. */
+const records = new Set([
+  '/Header',
+  '/MasterFiles/Customer',
+  '/SourceDocuments/SalesInvoices/Invoice',
+  '/SourceDocuments/Payments/Payment',
+])
 
 const sections: Record<string, SaftSection> = {
   '/SourceDocuments/SalesInvoices': 'SalesInvoices',
   '/SourceDocuments/Payments': 'Payments',
 }
-const totalNames: readonly TotalName[] = ['NumberOfEntries', 'TotalDebit', 'TotalCredit']
-
-/** Every element whose text is read. */
-const wanted = new Set([
-  ...Object.entries(records).flatMap(([record, fields]) => fields.map(field => `${record}/${field}`)),
-  ...Object.keys(sections).flatMap(section => totalNames.map(name => `${section}/${name}`)),
-  ...Object.keys(records).flatMap(record => [`${record}/Line/DebitAmount`, `${record}/Line/CreditAmount`]),
-])
-
-interface Parser {
-  write(text: string): void
-  end(): void
-}
 
 /** Entities of XML alone: those of HTML are none. */
 const options: sax.SAXOptions & { strictEntities: true } = { strictEntities: true }
 
-function createParser(emit: (part: SaftPart) => void): Parser {
+function createParser(emit: (part: SaftPart) => void) {
   const parser = sax.parser(true, options)
   /** Paths of the open elements, below the root. */
   const open: string[] = []
   let isHeaderRead = false
   let isEnding = false
   let text: string | null = null
+  let record: string | null = null
+  /** The record's texts, by their paths below it. */
   let fields = new Map<string, string>()
   let lines = { debit: 0n, credit: 0n }
   let totals = noTotals('SalesInvoices')
 
-  function finish(record: string): void {
+  function finish(): void {
     if (record === '/Header') {
       emit({ kind: 'header', header: readHeader(fields) })
       isHeaderRead = true
@@ -132,21 +107,22 @@ function createParser(emit: (part: SaftPart) => void): Parser {
       }
       emit({ kind: 'document', document })
     }
+    record = null
     fields = new Map()
     lines = { debit: 0n, credit: 0n }
   }
 
   function keep(path: string, value: string): void {
     const section = path.slice(0, path.lastIndexOf('/'))
-    const name = path.slice(section.length + 1)
-    if (section in sections) totals.declared[name as TotalName] = value
-    else if (section.endsWith('/Line')) {
+    if (section in sections) totals.declared[path.slice(section.length + 1) as TotalName] = value
+    if (record === null) return
+    const field = path.slice(record.length + 1)
+    const [, name] = /^Line\/((?:Debit|Credit)Amount)$/.exec(field) ?? []
+    if (name === undefined) fields.set(field, value)
+    else {
       const amount = toMillionths(value)
       if (amount === null) throw new FileError(`is not a SAF-T (PT) file: its ${name} is no amount`)
       lines[name === 'DebitAmount' ? 'debit' : 'credit'] += amount
-    } else {
-      const record = Object.keys(records).find(record => path.startsWith(`${record}/`)) ?? ''
-      fields.set(path.slice(record.length + 1), value)
     }
   }
 
@@ -163,7 +139,8 @@ function createParser(emit: (part: SaftPart) => void): Parser {
     open.push(path)
     const section = sections[path]
     if (section !== undefined) totals = noTotals(section)
-    text = wanted.has(path) ? '' : null
+    if (records.has(path)) record = path
+    text = ''
   }
   parser.ontext = parser.oncdata = piece => {
     if (text !== null && text.length <= longestText) text += piece
@@ -172,7 +149,7 @@ function createParser(emit: (part: SaftPart) => void): Parser {
     const path = open.pop() ?? ''
     if (text !== null) keep(path, text.trim().slice(0, longestText))
     text = null
-    if (path in records) finish(path)
+    if (path === record) finish()
     if (path in sections) emit({ kind: 'totals', totals })
     if (path === '') isEnding = true
   }
@@ -191,7 +168,7 @@ function createParser(emit: (part: SaftPart) => void): Parser {
     )
   }
   return {
-    write: piece => parser.write(piece),
+    write: (piece: string) => parser.write(piece),
     end() {
       parser.close()
       if (!isEnding) throw new FileError('is not a SAF-T (PT) file: it is empty')
@@ -220,10 +197,11 @@ function checkRoot(local: string, uri: string): void {
   )
 }
 
-function readHeader(fields: ReadonlyMap<string, string>): SaftHeader {
+function readHeader(fields: ReadonlyMap<string, string>) {
   const header = {
     taxId: fields.get('TaxRegistrationNumber') ?? '',
     company: fields.get('CompanyName') ?? '',
+    /** The first and the last day, YYYY-MM-DD. */
     from: fields.get('StartDate') ?? '',
     to: fields.get('EndDate') ?? '',
   }

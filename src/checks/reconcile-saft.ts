@@ -2,12 +2,16 @@
 import { dayMs, dayOf } from '../calendar.ts'
 import { printedNumberOf } from '../document.ts'
 import type { Invoice } from '../invoice.ts'
-import { invoiceIdOf, type LinkRules } from '../linking/link.ts'
+import type { LinkRules } from '../linking/link.ts'
 import { writeAmount } from '../money.ts'
 import type { SourceIdentity } from '../sources.ts'
+import type { DatedDocument } from '../store/document-store.ts'
 import type { OperatorStore } from '../store/store.ts'
-import { comparePair, describe, isNear, sidesOf } from './compare-saft.ts'
+import { readBatches } from '../sync/concurrency.ts'
+import { isNear } from './compare-amounts.ts'
+import { comparePair, describe, sidesOf } from './compare-saft.ts'
 import { findGaps, findTwice, matchDocuments, type Stored, type StoredSide } from './match-saft.ts'
+import { findUnlinked } from './read-pairs.ts'
 import type { SaftDocument, SaftHeader, SaftPart, SaftTotals } from './read-saft.ts'
 import type { Difference } from './reconcile.ts'
 
@@ -102,30 +106,21 @@ async function readStored(
 ): Promise<Map<number, Stored>> {
   const stored = new Map<number, Stored>()
   const near = { from: dayOf(Date.parse(days.from) - marginMs), to: dayOf(Date.parse(days.to) + marginMs) }
-  let after: Parameters<OperatorStore['readDated']>[1] = null
-  for (let done = 0; ; onProgress('read from the store', done)) {
-    const batch = await store.readDated(near, after, batchSize)
-    const referenced = batch.flatMap(({ document }) => invoiceIdOf(document.reference, rules) ?? [])
-    const tied = await store.findTied({
-      documents: batch.map(({ document }) => document.id),
-      invoices: referenced,
-    })
-    const [documents, invoices] = [new Set(tied.documents), new Set<string | null>(tied.invoices)]
-    for (const {
-      invoices: [invoice = null],
-      ...dated
-    } of batch) {
-      const { id, type, atcud = null, series_number = null, date, status, reference } = dated.document
-      const isUnlinked = !documents.has(id) && !invoices.has(invoiceIdOf(reference, rules))
+  const read = (after: DatedDocument | null) => store.readDated(near, after?.document ?? null, batchSize)
+  for await (const batch of readBatches(batchSize, read)) {
+    const documents = batch.map(({ document }) => document)
+    const isUnlinked = await findUnlinked(store, documents, rules)
+    for (const { invoices, document, ...dated } of batch) {
+      const { id, type, atcud = null, series_number = null, date, status } = document
       const isWithin = date !== null && date >= days.from && date <= days.to
       const isIssued = status !== 'draft' && status !== 'deleted' && !dated.isGone
-      const side = JSON.stringify({ ...dated, invoice, isUnlinked } satisfies StoredSide)
+      const links = { invoice: invoices[0] ?? null, isUnlinked: isUnlinked(document) }
+      const side = JSON.stringify({ ...dated, document, ...links } satisfies StoredSide)
       stored.set(id, { id, type, atcud, series_number, isExpected: isWithin && isIssued, side })
     }
-    done += batch.length
-    if (batch.length < batchSize) return stored
-    after = batch.at(-1)?.document ?? null
+    onProgress('read from the store', stored.size)
   }
+  return stored
 }
 
 /** Invoices of these days that are paid, and whose document is in another month's file or in none. */

@@ -46,25 +46,9 @@ export const saftKinds = [
 ] as const
 export type DifferenceKind = (typeof differenceKinds)[number] | (typeof saftKinds)[number]
 
-/** The invoice's side and the document's side, null where there is none, and what is wrong. */
-export interface Difference {
+/** The invoice's side and the document's side, null where there is none, and what is wrong, for people. */
+export interface Difference extends ReturnType<typeof invoiceSide>, ReturnType<typeof documentSide> {
   kind: DifferenceKind
-  customer_id: string | null
-  customer_name: string | null
-  invoice_id: string | null
-  number: string | null
-  issued_at: string | null
-  currency: string | null
-  /** In the currency's smallest unit. */
-  total_cents: number | null
-  /** A decimal in the currency's major unit, as the document's. */
-  total: string | null
-  document_id: number | null
-  document_number: string | null
-  document_status: string | null
-  document_currency: string | null
-  document_total: string | null
-  /** For people. */
   detail: string
 }
 
@@ -129,6 +113,7 @@ export function describeUnlinked(document: Document, rules: LinkRules): Differen
       }
 }
 
+/** `total_cents` is in the currency's smallest unit, `total` a decimal in its major unit, as the document's. */
 export function invoiceSide(invoice: Invoice | null) {
   return {
     customer_id: invoice?.customer_id ?? null,

@@ -18,7 +18,7 @@ import { createBillingSource } from '../stripe/billing-source.ts'
 import { isStripesOwn, type StripeOptions } from '../stripe/client.ts'
 import type { MetadataKeys } from '../stripe/map-claim.ts'
 import { checkClock } from './check-clock.ts'
-import { checkAccounts, checkConnector } from './check-connector.ts'
+import { checkAccounts, checkConnector, checkEndpoints } from './check-connector.ts'
 import {
   checkCounters,
   checkDatabase,
@@ -27,7 +27,6 @@ import {
   readFreshness,
 } from './check-database.ts'
 import { checkDrift } from './check-drift.ts'
-import { checkEndpoints } from './check-endpoints.ts'
 import { checkInvoiceXpress, quickPace } from './check-invoicexpress.ts'
 import { checkSample } from './check-sample.ts'
 import { checkStreams } from './check-streams.ts'
@@ -107,8 +106,8 @@ async function checkStore(
     const addresses = splitAddresses(readUrl)
     for (const one of addresses) {
       const at = addresses.length === 1 ? null : hostsOf(one)
-      const address = { at, readFacts: () => readFacts(one), openRead: () => openReadStore(one) }
-      await checkReadStore(report, address, syncedAt)
+      const openRead = () => openReadStore(one)
+      await checkReadStore(report, at, () => readFacts(one), openRead, syncedAt)
     }
   }
   if (store === null || url === null) {

@@ -38,18 +38,13 @@ export const documentPaths: Record<DocumentType, string> = {
   CashInvoice: 'cash_invoices',
 }
 
-export interface PacedDocumentSource extends DocumentSource {
-  /** The same at no more than half of the pace, for work that can wait. */
-  atHalfPace: DocumentSource
-}
-
 export function createDocumentSource(
   options: InvoiceXpressOptions,
   pace: Pace = paceFor(options.base),
-): PacedDocumentSource {
+): DocumentSource & { atHalfPace: DocumentSource } {
   const call = createPacedCall(pace, invoiceXpressFailures)
   const ask = createClient(options, call.refusal)
-  // Each call waits for its turn at half pace, and then among all.
+  // For work that can wait: each call waits for its turn at half pace, and then among all.
   const turns = createThrottle({ perSecond: pace.perSecond / 2 })
   return {
     ...createRequests(ask, call),

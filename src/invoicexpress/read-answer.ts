@@ -76,25 +76,20 @@ export function readQrUrl(answer: Answer): string {
 const isCount = isWhole(0, /^[0-9]{1,15}$/)
 const pagination = shape({ current_page: isCount, total_pages: isCount, total_entries: isCount })
 
-export interface Page {
-  records: readonly unknown[]
-  /** The number of pages, and of records on all of them. */
-  pages: number
-  total: number
-}
-
-/** The requested page and no other: else one might be read for ever, or in another's place. */
-export function readPage(answer: Answer, page: number): Page {
+/**
+ * The requested page and no other: else one might be read for ever, or in another's place. With the number of pages, and of records on
+ * all of them.
+ */
+export function readPage(
+  answer: Answer,
+  page: number,
+): { records: readonly unknown[]; pages: number; total: number } {
   const { pagination: found, ...rest } = readObject(answer)
   const { current_page, total_pages, total_entries } = readAs(pagination, found, 'a list')
   // The list is called `invoices`, or seldom by the name of a type.
   const [records, ...others] = Object.values(rest)
   if (!Array.isArray(records) || others.length > 0) throw unfit('a list')
-  const [current, pages, total] = [current_page, total_pages, total_entries].map(Number) as [
-    number,
-    number,
-    number,
-  ]
+  const [current, pages, total] = [Number(current_page), Number(total_pages), Number(total_entries)]
   // A list that grew shorter since its last page was read ends before this one.
   const isBeyond = total === 0 || page > pages
   const fits = current === page && pages <= Math.max(1, total) && isBeyond === (records.length === 0)

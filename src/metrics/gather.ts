@@ -42,13 +42,7 @@ export function answerReadings(
   })
 }
 
-export interface Gathering extends Metrics {
-  add(peer: Peer): void
-  /** Its counters stay counted: a sum must not fall when one of many ends. */
-  remove(peer: Peer): void
-}
-
-export function createGathering(): Gathering {
+export function createGathering() {
   const last = new Map<Peer, Reading>()
   let ended: Reading = []
   let questions = 0
@@ -72,13 +66,14 @@ export function createGathering(): Gathering {
   }
 
   return {
-    add: peer => void last.set(peer, []),
-    remove(peer) {
+    add: (peer: Peer) => void last.set(peer, []),
+    /** Its counters stay counted: a sum must not fall when one of many ends. */
+    remove(peer: Peer) {
       const counted = (last.get(peer) ?? []).filter(({ type }) => type === 'counter' || type === 'histogram')
       last.delete(peer)
       ended = [...ended, ...counted]
     },
-    async read() {
+    async read(): Promise<Reading> {
       const readings = await Promise.all(
         [...last.keys()].map(async peer => {
           const reading = await ask(peer)

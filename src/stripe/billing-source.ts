@@ -12,14 +12,7 @@ import {
   unlessMissing,
 } from '../sources.ts'
 import { createPacedCall, type Pace } from '../upstream/paced-calls.ts'
-import {
-  type CheckedInvoice,
-  checkEvent,
-  checkInvoice,
-  checkPage,
-  checkPercentage,
-  nextOf,
-} from './check-answer.ts'
+import { type CheckedInvoice, checkEvent, checkInvoice, checkPage, checkPercentage } from './check-answer.ts'
 import { createStripe, type StripeOptions } from './client.ts'
 import { neededEvents, readEvent } from './events.ts'
 import { forbidden, stripeFailures, unlessForbidden, unlessGone } from './failures.ts'
@@ -27,7 +20,7 @@ import { identifyAccount } from './identify-account.ts'
 import type { InvoiceHead } from './invoice-shape.ts'
 import { areDistinct, type LineQuery, listLines, readLinePage } from './list-lines.ts'
 import { type MetadataKeys, mapClaim, usualKeys } from './map-claim.ts'
-import { addsUp, mapInvoice, rateIds, type TaxRates } from './map-invoice.ts'
+import { addsUp, customerOf, mapInvoice, rateIds, type TaxRates } from './map-invoice.ts'
 import { paceFor } from './pace.ts'
 import { stripeIdentity } from './source-identity.ts'
 
@@ -99,23 +92,14 @@ export function createBillingSource(
     return checked === null ? { id, customer_id: customerId, map: null } : observe(checked, urgency, isAgain)
   }
 
-  /** Synchronous when nothing more has to be fetched. */
-  function observe(
-    checked: CheckedInvoice,
-    urgency: Urgency,
-    isAgain = false,
-  ): Promise<Observation> | Observation {
-    const { invoice, lines } = checked
-    const isWhole = lines !== null && areDistinct(lines.lines) && rateIds(invoice).every(isSettled)
-    return isWhole ? observed(invoice, lines.lines, known) : complete(checked, urgency, isAgain)
-  }
-
-  async function complete(
+  /** Fetches the lines and tax rates that an invoice does not carry. */
+  async function observe(
     { invoice, lines: carried }: CheckedInvoice,
     urgency: Urgency,
-    isAgain: boolean,
+    isAgain = false,
   ): Promise<Observation> {
-    const customer_id = customerOf(invoice)
+    if (carried !== null && areDistinct(carried.lines) && rateIds(invoice).every(isSettled))
+      return observed(invoice, carried.lines, known)
     const path = `/v1/invoices/${encodeURIComponent(invoice.id)}/lines`
     const list = ({ limit, starting_after }: LineQuery) =>
       call(
@@ -131,7 +115,7 @@ export function createBillingSource(
     ])
     // A line or the invoice itself was changed since it was read.
     const isOld = lines === null || (carried === null && !addsUp(invoice, lines))
-    if (isOld && !isAgain) return retrieve(invoice.id, customer_id, urgency, true)
+    if (isOld && !isAgain) return retrieve(invoice.id, customerOf(invoice), urgency, true)
     if (lines === null) throw new UnfitRecord('Stripe does not know the lines of an invoice')
     return observed(invoice, lines, rates)
   }
@@ -169,8 +153,8 @@ export function createBillingSource(
       const page = await call(
         async () => {
           const answer = await getPlain<Stripe.ApiList<Stripe.Invoice>>('/v1/invoices', query)
-          const page = checkPage(answer, after)
-          return { ...sortOut(page.data), next: nextOf(page), nameless: page.nameless }
+          const { data, next, nameless } = checkPage(answer, after)
+          return { ...sortOut(data), next, nameless }
         },
         { endpoint: 'invoices', urgency },
       )
@@ -210,7 +194,7 @@ export function createBillingSource(
         { endpoint: 'events', urgency: 'now' },
       )
       const notifications = page.data.flatMap(event => readEvent(checkEvent(event)) ?? [])
-      return { notifications, next: nextOf(page), now: page.now }
+      return { notifications, next: page.next, now: page.now }
     },
     identify: () => identifyAccount(stripe, options.apiKey, call),
   }
@@ -253,10 +237,6 @@ function failIfNoneFits(fitting: readonly unknown[], unfit: readonly Unfit[]): v
   const [first] = unfit
   if (fitting.length === 0 && unfit.length >= misfitsToDoubt && first !== undefined)
     throw new UnfitRecord(first.reason)
-}
-
-function customerOf({ customer }: InvoiceHead): string | null {
-  return typeof customer === 'string' ? customer : (customer?.id ?? null)
 }
 
 /** Stripe's clock, from the answer's Date header; ours without it. */

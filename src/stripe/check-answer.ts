@@ -2,27 +2,24 @@
 import type Stripe from 'stripe'
 import { SourceError } from '../sources.ts'
 import { shape } from '../upstream/shape.ts'
-import { eventShape, type InvoiceHead, invoiceShape, isId, readAs, taxRateShape } from './invoice-shape.ts'
-import { type LinePage, readLinePage } from './list-lines.ts'
+import { eventShape, invoiceShape, isId, readAs, taxRateShape } from './invoice-shape.ts'
+import { readLinePage } from './list-lines.ts'
 import { percentageOf } from './map-invoice.ts'
 
-export interface Page<T> {
-  data: T[]
-  has_more: boolean
-  /** Number of records without an id. */
-  nameless: number
-}
-
-/** Keeps the records with ids. None may be the one where the last page ended: the list would be read for ever. */
+/**
+ * Keeps the records with ids, and counts the nameless others. None may be the one where the last page ended: the list would be read
+ * for ever. `next` is the cursor of the next page.
+ */
 export function checkPage<T extends { id: string }>(
   page: { data: T[]; has_more: boolean },
   after: string | null,
-): Page<T> {
+): { data: T[]; next: string | null; nameless: number } {
   if (!Array.isArray(page.data) || typeof page.has_more !== 'boolean') throw misfit()
   const named = page.data.filter(record => hasId.misfit(record) === null)
   const fits = named.every(({ id }) => id !== after) && !(page.has_more && named.length === 0)
   if (!fits) throw misfit()
-  return { data: named, has_more: page.has_more, nameless: page.data.length - named.length }
+  const next = page.has_more ? (named.at(-1)?.id ?? null) : null
+  return { data: named, next, nameless: page.data.length - named.length }
 }
 
 const hasId = shape({ id: isId })
@@ -31,20 +28,10 @@ function misfit(): SourceError {
   return new SourceError('failed', 'Stripe sent a page that does not fit')
 }
 
-export function nextOf<T extends { id: string }>({
-  data,
-  has_more,
-}: Pick<Page<T>, 'data' | 'has_more'>): string | null {
-  return has_more ? (data.at(-1)?.id ?? null) : null
-}
+export type CheckedInvoice = ReturnType<typeof checkInvoice>
 
 /** An invoice that fits, with its lines when it carries all of them. */
-export interface CheckedInvoice {
-  invoice: InvoiceHead
-  lines: LinePage | null
-}
-
-export function checkInvoice(answer: unknown): CheckedInvoice {
+export function checkInvoice(answer: unknown) {
   const invoice = readAs(invoiceShape, answer, 'an invoice')
   const { lines } = invoice
   const isCut = typeof lines === 'object' && lines !== null && 'has_more' in lines && lines.has_more === true

@@ -32,8 +32,8 @@ export function mapInvoice(
   lines: readonly Line[],
 ): { invoice: Invoice } | { refusal: Refusal } {
   if (!isInvoiceId(source.id)) return { refusal: 'preview' }
-  const customer_id = typeof source.customer === 'string' ? source.customer : source.customer?.id
-  if (customer_id === undefined) return { refusal: 'no_customer' }
+  const customer_id = customerOf(source)
+  if (customer_id === null) return { refusal: 'no_customer' }
   if (!isCustomerId(customer_id)) return { refusal: 'invalid_customer' }
   if (!isStatus(source.status)) return { refusal: 'unknown_status' }
   const tax_cents = taxOf(source)
@@ -58,6 +58,10 @@ export function mapInvoice(
       ix_status: previous?.ix_status ?? null,
     },
   }
+}
+
+export function customerOf({ customer }: InvoiceHead): string | null {
+  return typeof customer === 'string' ? customer : (customer?.id ?? null)
 }
 
 function isStatus(status: string | null | undefined): status is InvoiceStatus {

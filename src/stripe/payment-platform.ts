@@ -1,6 +1,6 @@
 /** Stripe for the API, while a client waits: the lines of an invoice, its PDF, and where to pay it. */
 import { isAllowed } from '../pdf/allowed-origins.ts'
-import { fetchPdf, type PdfGuard } from '../pdf/fetch-pdf.ts'
+import { fetchPdf } from '../pdf/fetch-pdf.ts'
 import { type PaymentPlatform, SourceError } from '../sources.ts'
 import { createGuardedCall } from '../upstream/guarded-calls.ts'
 import { createStripe, isStripesOwn, type StripeOptions } from './client.ts'
@@ -23,7 +23,10 @@ const pageOrigins = ['https://invoice.stripe.com', 'https://pay.stripe.com']
 export function createPaymentPlatform(options: StripeOptions): PaymentPlatform {
   const guarded = createGuardedCall(stripeFailures)
   const stripe = createStripe(options, guarded.refusal)
-  const guard = pdfGuard(options.base)
+  const isOwn = isStripesOwn(options.base)
+  // Any other base is a sandbox: it serves its pages and PDFs itself, from this machine.
+  const origins = [new URL(options.base).origin]
+  const guard = { origins: isOwn ? pdfOrigins : origins, allowPrivate: !isOwn }
 
   /** Null when Stripe does not know it. */
   const retrieve = (invoiceId: string, signal: AbortSignal) =>
@@ -32,7 +35,7 @@ export function createPaymentPlatform(options: StripeOptions): PaymentPlatform {
     )
 
   return {
-    ...(isStripesOwn(options.base) && { perSecond }),
+    ...(isOwn && { perSecond }),
     refusal: guarded.refusal,
     async fetchLines(invoiceId, signal) {
       return guarded(linesTimeoutMs, signal, given =>
@@ -60,20 +63,9 @@ export function createPaymentPlatform(options: StripeOptions): PaymentPlatform {
       const address = invoice?.status === 'open' ? invoice.hosted_invoice_url : null
       if (!address) return null
       const url = URL.parse(address)
-      if (url === null || !isAllowed(url, pageOriginsOf(options.base)))
+      if (url === null || !isAllowed(url, isOwn ? pageOrigins : origins))
         throw new SourceError('failed', 'Stripe named a payment page of an origin that is not allowed')
       return url.href
     },
   }
-}
-
-/** A base that is not Stripe's own is a sandbox: it serves its pages and PDFs itself, from this machine. */
-function pageOriginsOf(base: string): readonly string[] {
-  return isStripesOwn(base) ? pageOrigins : [new URL(base).origin]
-}
-
-function pdfGuard(base: string): PdfGuard {
-  return isStripesOwn(base)
-    ? { origins: pdfOrigins, allowPrivate: false }
-    : { origins: [new URL(base).origin], allowPrivate: true }
 }

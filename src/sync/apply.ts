@@ -15,15 +15,9 @@ import { type KnownInvoice, stampOf, type WriteTransaction } from '../store/stor
 import { noGuard } from './deletion-guard.ts'
 import { type LinkOptions, linkInvoices, relinkInvoices } from './link-invoices.ts'
 
-export interface Applied {
-  /** New, or different from what was stored. */
-  changed: number
-  deleted: number
-  /** Older than an observation that was applied before. */
-  superseded: number
-  /** Not stored, by reason. */
-  refused: Record<string, number>
-}
+/** `superseded`: older than an observation that was applied before. `refused`: not stored, by reason. */
+export const nothingApplied = { changed: 0, deleted: 0, superseded: 0, refused: {} as Record<string, number> }
+export type Applied = typeof nothingApplied
 
 /** All records without an id are set aside as one, under this id. */
 export const noId = ''
@@ -66,7 +60,7 @@ export async function applyObservations(
   const { rules = usualRules, guard = noGuard } = options
   const now = Date.now()
   const linking = { rules, guard, now }
-  const applied: Applied = { changed: 0, deleted: 0, superseded: 0, refused: {} }
+  const applied: Applied = { ...nothingApplied, refused: {} }
   const entries: JournalEntry[] = [...(cause?.others ?? [])]
   const note = ({ customer_id, id }: InvoiceKey, outcome: JournalOutcome, detail: string) => {
     if (cause === null) return
@@ -232,5 +226,3 @@ export function addApplied(a: Applied, b: Applied): Applied {
     refused,
   }
 }
-
-export const nothingApplied: Applied = { changed: 0, deleted: 0, superseded: 0, refused: {} }

@@ -15,15 +15,7 @@ const freely = 20
 const share = 0.1
 const spanMs = 60 * 60 * 1000
 
-export interface DeletionGuard {
-  /** Whether all of these losses are allowed. Otherwise all are held back, which is stored with the transaction. */
-  allows(tx: WriteTransaction, loss: Loss, keys: readonly InvoiceKey[]): Promise<boolean>
-  /** Clears invoices that were found again. */
-  forget(tx: WriteTransaction, loss: Loss, keys: readonly InvoiceKey[]): Promise<void>
-  /** Held-back invoices whose loss was let through. */
-  released(loss: Loss): readonly InvoiceKey[]
-  held(loss: Loss): number
-}
+export type DeletionGuard = Awaited<ReturnType<typeof createDeletionGuard>>
 
 /** Allows everything. */
 export const noGuard: DeletionGuard = {
@@ -33,23 +25,9 @@ export const noGuard: DeletionGuard = {
   held: () => 0,
 }
 
-interface State {
-  held: Set<string>
-  released: Set<string>
-  /** The beginning of the span, by a monotonic clock. */
-  since: number
-  done: number
-  /** Counted once a span. */
-  limit: Promise<number>
-}
-
 /** With `letThrough`, the losses that are held back by now are allowed, and no other implausible ones. */
-export async function createDeletionGuard(
-  store: WriteStore,
-  log: Logger,
-  letThrough: boolean,
-): Promise<DeletionGuard> {
-  const states: Record<Loss, State> = { deletion: createState(), downgrade: createState() }
+export async function createDeletionGuard(store: WriteStore, log: Logger, letThrough: boolean) {
+  const states = { deletion: createState(), downgrade: createState() } satisfies Record<Loss, unknown>
   for (const { kind, id } of await store.listSetAside(Number.MAX_SAFE_INTEGER, guardSystem)) {
     const state = states[kind as Loss]
     ;(letThrough ? state.released : state.held).add(id)
@@ -77,13 +55,27 @@ export async function createDeletionGuard(
     return limit
   }
 
-  const guard: DeletionGuard = {
-    async allows(tx, loss, keys) {
+  /** Clears invoices that were found again. */
+  async function forget(tx: WriteTransaction, loss: Loss, keys: readonly InvoiceKey[]): Promise<void> {
+    const { held, released } = states[loss]
+    if (held.size === 0 && released.size === 0) return
+    const names = keys.map(keyOf).filter(name => held.has(name) || released.has(name))
+    await tx.clearSetAside(names.map(id => ({ system: guardSystem, kind: loss, id })))
+    for (const name of names) {
+      held.delete(name)
+      released.delete(name)
+    }
+  }
+
+  return {
+    forget,
+    /** Whether all of these losses are allowed. Otherwise all are held back, which is stored with the transaction. */
+    async allows(tx: WriteTransaction, loss: Loss, keys: readonly InvoiceKey[]): Promise<boolean> {
       const state = states[loss]
       const names = keys.map(keyOf)
       const unexpected = names.filter(name => !state.released.has(name))
       if (unexpected.length === 0 || (await isPlausible(tx, loss, unexpected.length))) {
-        await guard.forget(tx, loss, keys)
+        await forget(tx, loss, keys)
         return true
       }
       const reason = `${reasons[loss]}: more than ${(await state.limit) || 'was plausible'} within an hour`
@@ -93,20 +85,10 @@ export async function createDeletionGuard(
       }
       return false
     },
-    async forget(tx, loss, keys) {
-      const { held, released } = states[loss]
-      if (held.size === 0 && released.size === 0) return
-      const names = keys.map(keyOf).filter(name => held.has(name) || released.has(name))
-      await tx.clearSetAside(names.map(id => ({ system: guardSystem, kind: loss, id })))
-      for (const name of names) {
-        held.delete(name)
-        released.delete(name)
-      }
-    },
-    released: loss => [...states[loss].released].map(readKey),
-    held: loss => states[loss].held.size,
+    /** Held-back invoices whose loss was let through. */
+    released: (loss: Loss) => [...states[loss].released].map(readKey),
+    held: (loss: Loss) => states[loss].held.size,
   }
-  return guard
 }
 
 export const advice = 'look with fatura status, and let it through with fatura sync --once --let-through'
@@ -125,12 +107,14 @@ export function formatHeld({ deletion, downgrade }: Record<Loss, number>): strin
   return parts.length === 0 ? null : parts.join('; ')
 }
 
-function createState(): State {
+function createState() {
   return {
-    held: new Set(),
-    released: new Set(),
+    held: new Set<string>(),
+    released: new Set<string>(),
+    /** The beginning of the span, by a monotonic clock. */
     since: Number.NEGATIVE_INFINITY,
     done: 0,
+    /** Counted once a span. */
     limit: Promise.resolve(0),
   }
 }

@@ -1,33 +1,22 @@
 /** The state of the connector for operators, read from the store alone. */
 import { invoiceStatuses } from '../invoice.ts'
 import {
-  type Lease,
   type Loss,
-  type Pin,
   type RefusalReason,
   type RefusedKind,
   refusedKinds,
   type SetAside,
   type SetAsideCount,
 } from '../store/connector-store.ts'
-import type { OperatorStore, Stream } from '../store/store.ts'
+import type { OperatorStore } from '../store/store.ts'
 import { noId } from './apply.ts'
 import { guardSystem } from './deletion-guard.ts'
 
 const shown = 5
 
-export interface SyncState {
-  streams: readonly Stream[]
-  pins: readonly Pin[]
-  lease: Lease
-  /** Records that do not fit: their number, and those tried last. */
-  setAside: { count: number; newest: readonly SetAside[] }
-  refused: readonly Refused[]
-  /** Changes that the deletion guard holds back. */
-  held: Record<Loss, number>
-}
+export type SyncState = Awaited<ReturnType<typeof readState>>
 
-export async function readState(store: OperatorStore): Promise<SyncState> {
+export async function readState(store: OperatorStore) {
   const counts = await store.countSetAside()
   const heldOf = (loss: Loss) =>
     counts.find(({ system, kind }) => system === guardSystem && kind === loss)?.count ?? 0
@@ -39,11 +28,13 @@ export async function readState(store: OperatorStore): Promise<SyncState> {
     streams: await store.listStreams(),
     pins: await store.listPins(),
     lease: await store.readLease(),
+    /** Records that do not fit: their number, and those tried last. */
     setAside: {
       count: unfit.reduce((sum, { count }) => sum + count, 0),
       newest: newest.sort((a, b) => b.last_at - a.last_at).slice(0, shown),
     },
     refused: await readRefused(store, counts),
+    /** Changes that the deletion guard holds back. */
     held: { deletion: heldOf('deletion'), downgrade: heldOf('downgrade') },
   }
 }

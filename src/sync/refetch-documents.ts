@@ -30,18 +30,10 @@ export interface Round {
   missedBefore: number
 }
 
-export interface Swept {
-  /** Documents read. */
-  documents: number
-  /** Documents that the system does not have. */
-  missed: number
-  /** Documents that do not fit. */
-  misfits: number
-  /** Invoices whose link changed. */
-  changed: number
-}
+export type Swept = ReturnType<typeof nothingSwept>
 
-export function nothingSwept(): Swept {
+/** Documents read, documents that the system does not have, documents that do not fit, and invoices whose link changed. */
+export function nothingSwept() {
   return { documents: 0, missed: 0, misfits: 0, changed: 0 }
 }
 

@@ -20,13 +20,11 @@ export interface Pace extends Rates {
   patienceMs: number
 }
 
-export interface Asking {
-  /** The kind of request, where the upstream has a rate for each. */
-  endpoint?: string
-  urgency?: Urgency
-}
-
-export type PacedCall = <T>(call: () => Promise<T>, asking?: Asking) => Promise<T>
+/** `endpoint` is the kind of request, where the upstream has a rate for each. */
+export type PacedCall = <T>(
+  call: () => Promise<T>,
+  asking?: { endpoint?: string; urgency?: Urgency },
+) => Promise<T>
 
 /**
  * Every call waits for its turn. After a refusal, all of them wait for as long as the upstream asked for: `refusal` stops
@@ -48,15 +46,11 @@ export function createPacedCall(
   )
   const system = failures.name
 
-  async function takeTurn(endpoint: string, urgency: Urgency): Promise<void> {
-    upstreamWaiting.publish({ system, change: 1 })
-    await throttle.take(endpoint, urgency)
-    upstreamWaiting.publish({ system, change: -1 })
-  }
-
   async function callInTurn<T>(call: () => Promise<T>, endpoint: string, urgency: Urgency): Promise<T> {
     for (;;) {
-      await takeTurn(endpoint, urgency)
+      upstreamWaiting.publish({ system, change: 1 })
+      await throttle.take(endpoint, urgency)
+      upstreamWaiting.publish({ system, change: -1 })
       const began = performance.now()
       const count = (outcome: UpstreamOutcome) =>
         upstreamCalled.publish({ system, outcome, seconds: (performance.now() - began) / 1000 })

@@ -13,14 +13,7 @@ export interface Rates {
   inFlight?: number
 }
 
-export interface Throttle {
-  /** Resolves when the call may be made. `done` must follow it. */
-  take(endpoint: string, urgency: Urgency): Promise<void>
-  done(): void
-  /** Gives no turn until these milliseconds have passed. */
-  pause(milliseconds: number): void
-  isPaused(): boolean
-}
+export type Throttle = ReturnType<typeof createThrottle>
 
 const usualInFlight = 64
 /** Urgent calls at once beyond the maximum: lists must not keep them out. */
@@ -56,7 +49,7 @@ class Gate {
   }
 }
 
-export function createThrottle(rates: Rates, clock: () => number = () => performance.now()): Throttle {
+export function createThrottle(rates: Rates, clock: () => number = () => performance.now()) {
   const { perSecond, perEndpoint, slowlyPerSecond, inFlight = usualInFlight } = rates
   const all = new Gate(perSecond)
   const slowly = slowlyPerSecond === undefined ? null : new Gate(slowlyPerSecond)
@@ -104,7 +97,8 @@ export function createThrottle(rates: Rates, clock: () => number = () => perform
   }
 
   return {
-    take(endpoint, urgency) {
+    /** Resolves when the call may be made. `done` must follow it. */
+    take(endpoint: string, urgency: Urgency): Promise<void> {
       return new Promise(resolve => {
         const queues = waiting.get(urgency) as Map<string, (() => void)[]>
         const queue = queues.get(endpoint) ?? []
@@ -117,7 +111,8 @@ export function createThrottle(rates: Rates, clock: () => number = () => perform
       underWay--
       advance()
     },
-    pause(milliseconds) {
+    /** Gives no turn until these milliseconds have passed. */
+    pause(milliseconds: number) {
       pausedUntil = Math.max(pausedUntil, clock() + milliseconds)
     },
     isPaused: () => pausedUntil > clock(),

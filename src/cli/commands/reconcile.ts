@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander'
 import { dayMs } from '../../calendar.ts'
-import { readBatches, readChecked, readUnlinked } from '../../checks/read-pairs.ts'
+import { readChecked, readInScope, readUnlinked } from '../../checks/read-pairs.ts'
 import {
   type Difference,
   type DifferenceKind,
@@ -157,7 +157,7 @@ async function refuseUnread(store: OperatorStore, scope: Scope, progress: Progre
   const succeededAt = (name: string) => streams.find(stream => stream.name === name)?.succeeded_at ?? null
   if (succeededAt(documentNames.all) === null) {
     let looked = 0
-    for await (const batch of readBatches(store, scope)) {
+    for await (const batch of readInScope(store, scope)) {
       looked += batch.length
       progress.update('looked at', looked)
       if (batch.some(({ claim }) => claim !== null))
