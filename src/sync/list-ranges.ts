@@ -11,10 +11,8 @@ import type { SyncContext } from './sync-context.ts'
 const pagesUnsplit = 5
 /** ...unless a page of it spans less than this, in seconds: then it is most likely long. */
 const denseSpan = 14 * 86_400
-/** A list without a known beginning is split after this many pages and seconds, then after twice as many, and so on: ten years. */
-const firstPages = 4
-const firstSeconds = 30 * 86_400
-const steps = 8
+/** A list without a known beginning is split as if it began then, in 2011: ranges before its first invoice end at once. */
+const earliest = 1_300_000_000
 /** A range of at most this many pages is not halved. */
 const fewestPages = 3
 /** Pages stored in one transaction when they come faster than they are stored. */
@@ -53,8 +51,6 @@ interface Walk {
   starts: Set<string>
   /** The last page's invoices: when the last of them is gone, the list goes on after the one before. */
   trail: string[]
-  /** Why a page of it could not be stored. No later one is stored then: the cursor would lead past the missing page. */
-  failure: { error: unknown } | null
 }
 
 interface Arrival {
@@ -74,6 +70,8 @@ export async function listRanges(options: ListOptions): Promise<boolean> {
   const walking: Promise<void>[] = []
   const arrivals: Arrival[] = []
   let failure: unknown = null
+  /** Why a page could not be stored. No later one is stored then: the cursor would lead past the missing page. */
+  let unstored: { error: unknown } | null = null
   let isStoring = false
   let asked = 0
   let pages = 0
@@ -81,7 +79,7 @@ export async function listRanges(options: ListOptions): Promise<boolean> {
   const isStopped = () => signal.aborted || failure !== null || asked >= pagesAtMost
 
   function start(range: Range, pageSpan: number): void {
-    const walk: Walk = { range, reached: null, pageSpan, starts: new Set(), trail: [], failure: null }
+    const walk: Walk = { range, reached: null, pageSpan, starts: new Set(), trail: [] }
     walks.add(walk)
     walking.push(
       follow(walk).catch(error => {
@@ -154,17 +152,13 @@ export async function listRanges(options: ListOptions): Promise<boolean> {
   async function storeArrivals(): Promise<void> {
     isStoring = true
     while (arrivals.length > 0) {
-      const some = arrivals.splice(0, pagesPerCommit).filter(({ walk: { failure }, stored }) => {
-        if (failure !== null) stored.reject(failure.error)
-        return failure === null
-      })
+      const some = arrivals.splice(0, pagesPerCommit)
       try {
-        if (some.length > 0) await storeSome(some)
+        if (unstored !== null) throw unstored.error
+        await storeSome(some)
       } catch (error) {
-        for (const { walk, stored } of some) {
-          walk.failure ??= { error }
-          stored.reject(error)
-        }
+        unstored ??= { error }
+        for (const { stored } of some) stored.reject(error)
       }
     }
     isStoring = false
@@ -196,56 +190,45 @@ export async function listRanges(options: ListOptions): Promise<boolean> {
   /** Starts free readers on half of the longest range. */
   function split(): void {
     if (parallel === 1 || isStopped()) return
-    for (const walk of walks) if (walk.range.from === null) splitUnbounded(walk)
     while (walks.size < parallel) {
-      const [longest, span] = findLongest()
-      if (longest === null || longest.reached === null) return
-      const middle = longest.reached - Math.floor(span / 2)
-      start({ from: longest.range.from, before: middle, after: null }, longest.pageSpan)
+      const longest = findLongest()
+      if (longest === undefined || longest.reached === null) return
+      const middle = longest.reached - Math.floor(spanOf(longest) / 2)
+      // Until the list's beginning is known, other ranges may be far less dense.
+      const pageSpan = isBounded() ? longest.pageSpan : 0
+      start({ from: longest.range.from, before: middle, after: null }, pageSpan)
       longest.range = { ...longest.range, from: middle }
     }
   }
 
-  /**
-   * Splits a range without a known beginning into ranges that double in length: their first pages show which of them are
-   * long, and those before the first invoice end at once.
-   */
-  function splitUnbounded(walk: Walk): void {
-    const { range, reached, pageSpan } = walk
-    const isLong = walks.size > 1 || pages >= pagesUnsplit || pageSpan < denseSpan
-    if (reached === null || !isLong || walks.size + steps > parallel) return
-    const first = Math.max(firstSeconds, firstPages * pageSpan)
-    const bounds = Array.from({ length: steps }, (_, step) => reached - first * 2 ** step)
-      // Seconds since 1970 are positive.
-      .filter(bound => bound > 0)
-    walk.range = { ...range, from: bounds[0] ?? null }
-    for (const [step, before] of bounds.entries())
-      start({ from: bounds[step + 1] ?? null, before, after: null }, 0)
-  }
-
-  /** The range with the most pages to come, estimated from its last page, among those worth splitting. */
-  function findLongest(): [Walk | null, number] {
-    const spans = [...walks].map(walk => [walk, spanOf(walk)] as [Walk, number])
-    const worth = spans.filter(
-      ([{ pageSpan, reached }, span]) => reached !== null && span >= 2 && span / pageSpan >= fewestPages,
-    )
-    return worth.reduce<[Walk | null, number]>(
-      (best, each) => (each[1] / each[0].pageSpan > best[1] / (best[0]?.pageSpan ?? 1) ? each : best),
-      [null, 0],
-    )
+  /** The range with the most pages to come, among those worth splitting. */
+  function findLongest(): Walk | undefined {
+    const isLong = walks.size > 1 || pages >= pagesUnsplit
+    return [...walks]
+      .filter(walk => walk.reached !== null && spanOf(walk) >= 2 && pagesLeft(walk) >= fewestPages)
+      .filter(({ range, pageSpan }) => range.from !== null || isLong || pageSpan < denseSpan)
+      .sort((a, b) => pagesLeft(b) - pagesLeft(a))[0]
   }
 
   /** Seconds left of a range; 0 when unknown. */
   function spanOf({ range, reached }: Walk): number {
     const until = reached ?? range.before
-    return range.from === null || until === null ? 0 : Math.max(0, until - range.from)
+    return until === null ? 0 : Math.max(0, until - (range.from ?? earliest))
+  }
+
+  /** Estimated from its last page. */
+  function pagesLeft(walk: Walk): number {
+    return spanOf(walk) / walk.pageSpan
+  }
+
+  function isBounded(): boolean {
+    return [...walks].every(({ range }) => range.from !== null)
   }
 
   /** By pages: years may hold fewer invoices than a day. */
   function estimatePart(): number | null {
-    if ([...walks].some(({ range, pageSpan }) => range.from === null || pageSpan === 0)) return null
-    const left = [...walks].reduce((sum, walk) => sum + spanOf(walk) / walk.pageSpan, 0)
-    return pages / (pages + left)
+    if (!isBounded() || [...walks].some(({ pageSpan }) => pageSpan === 0)) return null
+    return pages / (pages + [...walks].reduce((sum, walk) => sum + pagesLeft(walk), 0))
   }
 
   signal.throwIfAborted()

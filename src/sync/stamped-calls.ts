@@ -18,10 +18,8 @@ export type StampedCalls = Awaited<ReturnType<typeof createStampedCalls>>
 
 /** Further ones are read from the store when they are tried again. */
 const asideAtStart = 10_000
-/** In microseconds, longer than any call takes: a request that is open for longer was abandoned. */
-const longestOpen = 30 * 60 * 1_000_000
-/** An answer that is forgotten too early costs at worst one more fetch. */
-const rememberedAtMost = 200_000
+/** Far more than arrive while a request is open. An answer that is forgotten too early costs at worst one more fetch. */
+const rememberedAtMost = 100_000
 
 interface Aside {
   /** `invoice` for one that does not fit, a refused kind, or `waiting`. */
@@ -44,8 +42,6 @@ export async function createStampedCalls(
   const nextStamp = createStamps(await store.readLastObserved())
   /** The stamp at which the last answer about each invoice arrived. A request made before it may have seen more or less. */
   const answered = new Map<string, number>()
-  /** Stamps of unanswered requests, the oldest first. */
-  const open = new Set<number>()
   const aside = new Map<string, Aside>()
 
   /** Remembers records as set aside, so that they are cleared once they fit. */
@@ -57,20 +53,7 @@ export async function createStampedCalls(
   function remember(id: string): void {
     answered.delete(id)
     answered.set(id, nextStamp())
-  }
-
-  /** Forgets answers that arrived before every open request was made. */
-  function forget(): void {
-    const now = nextStamp()
-    for (const stamp of open) {
-      if (now - stamp < longestOpen) break
-      open.delete(stamp)
-    }
-    const oldest = open.values().next().value ?? now
-    for (const [id, at] of answered) {
-      if (at >= oldest && answered.size <= rememberedAtMost) break
-      answered.delete(id)
-    }
+    if (answered.size > rememberedAtMost) answered.delete(answered.keys().next().value as string)
   }
 
   /** An invoice is set aside once, under the kind of the last answer; `record` is null when it fits. */
@@ -183,13 +166,7 @@ export async function createStampedCalls(
     /** Makes a request with a stamp of its own. */
     async ask<T>(request: () => Promise<T>): Promise<T & { askedAt: number }> {
       const askedAt = nextStamp()
-      open.add(askedAt)
-      try {
-        return { ...(await request()), askedAt }
-      } catch (error) {
-        open.delete(askedAt)
-        throw error
-      }
+      return { ...(await request()), askedAt }
     },
     /** Commits answers; `alongside` writes, in the same transaction, what must not run ahead of them. */
     async commit(
@@ -209,12 +186,9 @@ export async function createStampedCalls(
         if (groups === null) throw error
         return writeByNode(answers, cause, groups, alongside)
       })
-      for (const { askedAt, unfit = [] } of answers) {
-        open.delete(askedAt)
+      for (const { unfit = [] } of answers)
         for (const { id, reason } of unfit)
           log.warn({ invoice: id, reason }, 'an invoice does not fit and is set aside')
-      }
-      forget()
       for (const [reason, count] of Object.entries(total.refused))
         log.debug({ reason, count }, 'invoices refused')
       return total

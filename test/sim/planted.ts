@@ -77,7 +77,7 @@ export const planted: readonly Planted[] = [
   {
     name: 'pages after one that failed are stored',
     file: 'src/sync/list-ranges.ts',
-    from: 'walk.failure ??= { error }',
+    from: 'unstored ??= { error }',
     to: 'void error',
   },
   {
