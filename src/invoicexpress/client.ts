@@ -1,7 +1,6 @@
 /** InvoiceXpress over HTTP. Its key travels in the query, so an error holds our own words alone. */
 import { SourceError } from '../sources.ts'
-import { createExchange, type ExchangeOptions, overdue } from '../upstream/exchange.ts'
-import { parseJson } from '../upstream/read-text.ts'
+import { createExchange, type ExchangeOptions, overdue, parseJson } from '../upstream/exchange.ts'
 
 export interface InvoiceXpressOptions {
   /** The account's name, as in its address; null when only the address is known. */

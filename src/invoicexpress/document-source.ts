@@ -9,7 +9,6 @@ import {
   unlessMissing,
 } from '../sources.ts'
 import { createPacedCall, type Pace, type PacedCall } from '../upstream/paced-calls.ts'
-import { createThrottle } from '../upstream/throttle.ts'
 import { type Answer, createClient, type InvoiceXpressOptions, isInvoiceXpressOwn } from './client.ts'
 import { mapClient, mapDocument, mapRelated, readId, writeDate } from './map-document.ts'
 import { invoiceXpressFailures, readPage, readQrUrl, readWrapped, unfit } from './read-answer.ts'
@@ -42,20 +41,12 @@ export function createDocumentSource(
   options: InvoiceXpressOptions,
   pace: Pace = paceFor(options.base),
 ): DocumentSource & { atHalfPace: DocumentSource } {
-  const call = createPacedCall(pace, invoiceXpressFailures)
+  const call = createPacedCall({ ...pace, slowlyPerSecond: pace.perSecond / 2 }, invoiceXpressFailures)
   const ask = createClient(options, call.refusal)
-  // For work that can wait: each call waits for its turn at half pace, and then among all.
-  const turns = createThrottle({ perSecond: pace.perSecond / 2 })
   return {
     ...createRequests(ask, call),
-    atHalfPace: createRequests(ask, async request => {
-      await turns.take('', 'soon')
-      try {
-        return await call(request)
-      } finally {
-        turns.done()
-      }
-    }),
+    // For work that can wait.
+    atHalfPace: createRequests(ask, request => call(request, { urgency: 'slowly' })),
   }
 }
 

@@ -1,7 +1,6 @@
 /** Sends the requests of Stripe's client as all requests to an upstream are sent. */
 import type { OutgoingHttpHeaders } from 'node:http'
-import { createExchange, type ExchangeOptions } from '../upstream/exchange.ts'
-import { parseJson } from '../upstream/read-text.ts'
+import { createExchange, type ExchangeOptions, parseJson } from '../upstream/exchange.ts'
 import type { StripeSdk } from './sdk.ts'
 
 type Client = ReturnType<typeof StripeSdk.createNodeHttpClient>

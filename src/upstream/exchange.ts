@@ -2,12 +2,12 @@
  * A request to an upstream and its whole answer, over connections that are kept. A key may travel in the query, so no error
  * of Node or the network is passed on: an error holds our own words, the upstream's origin or a code.
  */
-import type { IncomingHttpHeaders, RequestOptions } from 'node:http'
+import type { IncomingHttpHeaders, IncomingMessage, RequestOptions } from 'node:http'
 import { Agent as HttpsAgent, request as requestHttps } from 'node:https'
+import { finished } from 'node:stream'
 import { Agent as HttpAgent, request as requestHttp } from '../node-http.ts'
 import { SourceError } from '../sources.ts'
 import { traceHeaders } from '../trace.ts'
-import { readText } from './read-text.ts'
 
 export interface ExchangeOptions {
   /** The upstream's, as in a sentence: "Stripe". */
@@ -88,7 +88,7 @@ export function createExchange({ name, base, setting, refusal }: ExchangeOptions
       outgoing.on('response', response => {
         isAnswered = true
         const { statusCode: status = 0, headers } = response
-        readText(response, name, maxBytes).then(text => resolve({ status, headers, text }), fail)
+        readText(response, name).then(text => resolve({ status, headers, text }), fail)
       })
       // Without an error, when the upstream wants another protocol.
       outgoing.on('close', () => {
@@ -100,4 +100,33 @@ export function createExchange({ name, base, setting, refusal }: ExchangeOptions
 
 export function overdue(name: string): SourceError {
   return new SourceError('timeout', `${name} did not answer in time`)
+}
+
+/** Bounded: any bytes at all must end in an answer or an error. */
+function readText(response: IncomingMessage, name: string): Promise<string> {
+  const { promise, resolve, reject } = Promise.withResolvers<string>()
+  const fail = (what: string) => new SourceError('failed', `${name} ${what}`)
+  const chunks: Buffer[] = []
+  let length = 0
+  response.on('data', (chunk: Buffer) => {
+    length += chunk.length
+    // Its connection goes with it.
+    if (length > maxBytes) response.destroy(fail('answered too much'))
+    else chunks.push(chunk)
+  })
+  finished(response, error => {
+    if (error) reject(error)
+    else if (!response.complete) reject(fail('broke off its answer'))
+    else resolve(Buffer.concat(chunks, length).toString())
+  })
+  return promise
+}
+
+/** Undefined when it is no JSON. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
 }

@@ -64,23 +64,6 @@ export function createGuardedCall(failures: Failures): GuardedCall {
   })
   breaker.onReset(() => breakerTurned.publish({ system: name, isOpen: false }))
 
-  async function attempt<T>(
-    timeoutMs: number,
-    wanted: AbortSignal,
-    call: (given: AbortSignal) => Promise<T>,
-  ): Promise<T> {
-    const before = performance.eventLoopUtilization()
-    try {
-      return await timeout(timeoutMs, TimeoutStrategy.Aggressive).execute(({ signal }) => call(signal))
-    } catch (error) {
-      const explained = failures.explain(error)
-      if (error instanceof TaskCancelledError || explained.failure === 'timeout')
-        throw performance.eventLoopUtilization(before).utilization > busyShare ? new TooBusy() : new Overdue()
-      if (explained instanceof HeldBack) throw explained
-      throw wanted.aborted ? new Unwanted() : error
-    }
-  }
-
   function explain(error: unknown): SourceError {
     if (error instanceof Overdue || error instanceof TooBusy)
       return new SourceError('timeout', `${name} did not answer in time`, { retryAfter: retryAfterSeconds })
@@ -117,11 +100,25 @@ export function createGuardedCall(failures: Failures): GuardedCall {
       upstreamCalled.publish({ system: name, outcome: 'not_asked', seconds: 0 })
       throw refused
     }
+    const attempt = async () => {
+      const before = performance.eventLoopUtilization()
+      try {
+        return await timeout(timeoutMs, TimeoutStrategy.Aggressive).execute(({ signal }) => call(signal))
+      } catch (error) {
+        const explained = failures.explain(error)
+        if (error instanceof TaskCancelledError || explained.failure === 'timeout')
+          throw performance.eventLoopUtilization(before).utilization > busyShare
+            ? new TooBusy()
+            : new Overdue()
+        if (explained instanceof HeldBack) throw explained
+        throw wanted.aborted ? new Unwanted() : error
+      }
+    }
     const began = performance.now()
     const count = (outcome: UpstreamOutcome) =>
       upstreamCalled.publish({ system: name, outcome, seconds: (performance.now() - began) / 1000 })
     try {
-      const answer = await breaker.execute(() => attempt(timeoutMs, wanted, call))
+      const answer = await breaker.execute(attempt)
       count('ok')
       return answer
     } catch (error) {
