@@ -1,6 +1,9 @@
 /** `fatura sync --once` and `fatura status` against a sandbox, also when they are killed at any moment. */
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { spawnSync } from 'node:child_process'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, it, type TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createRandom, integer } from '../../sandbox/random.ts'
 import type { StripeAccount } from '../../sandbox/stripe/account.ts'
@@ -8,9 +11,9 @@ import type { StripeInvoice } from '../../sandbox/stripe/objects.ts'
 import { openWriteStore } from '../../src/store/engines.ts'
 import type { Stream } from '../../src/store/store.ts'
 import { readCursor } from '../../src/sync/ranges.ts'
-import { campaign } from '../support/campaign.ts'
+import { campaign, reportFigure } from '../support/campaign.ts'
 import { assertFits, assertOneLine, eventually, type Outcome, type Program } from '../support/cli.ts'
-import { createDatabase, engines } from '../support/engines.ts'
+import { createDatabase, type Engine, engines, postgresServer, runSql } from '../support/engines.ts'
 import { assertWithin } from '../support/machine-speed.ts'
 import { quickClock } from '../support/quick-clock.ts'
 import { refusalOf } from '../support/settings.ts'
@@ -29,8 +32,10 @@ import {
 const once = ['sync', '--once']
 /** For a run that is a start of the program: its clock is then its own. */
 const node = process.execPath
-/** Number of kills. */
-const kills = { sqlite: campaign(2, 25), postgres: campaign(1, 10), citus: campaign(1, 5) }
+/** Number of kills at random moments. */
+const kills = { sqlite: 1, postgres: campaign(1, 100), citus: campaign(1, 5) }
+/** A program is killed at a write by `strace`. */
+const isTraceable = spawnSync('strace', ['-o', '/dev/null', 'true']).status === 0
 
 function stepsOf({ stdout }: Outcome): Record<string, unknown>[] {
   const lines = stdout.split('\n').filter(line => line.includes('"msg":"synchronized"'))
@@ -92,13 +97,53 @@ describe('fatura sync', { concurrency: 12 }, () => {
         }
         const last = await world.run(once, { env })
         assert.equal(last.code, 0, last.stderr)
-        const { records } = await readStored(url)
-        assert.deepEqual(records.size, truth.size)
-        for (const [id, record] of truth) assert.deepEqual(records.get(id), record, id)
+        await assertTruth(url, account)
         completed++
       }
-      t.diagnostic(`${engine.name}: ${killed} kills, ${completed} stores of ${truth.size} invoices equal`)
+      reportFigure(
+        t,
+        'R1',
+        `${engine.name}: ${killed} kills at random, ${completed} stores of ${truth.size} invoices equal`,
+      )
     })
+
+  it('killed at any write to a file, ends as if it never was', {
+    skip: isTraceable ? false : 'there is no strace',
+  }, async t => {
+    const world = await createSyncWorld(t, { invoices: 50, seed: 15 })
+    const { account, sandbox, cli } = world
+    const truth = truthOf(account)
+    const [sqlite] = engines as [Engine]
+    const step = campaign(60, 1)
+    let [write, killed, isOver] = [0, 0, false]
+    const killInTurn = async () => {
+      while (!isOver) {
+        write += step
+        const turn = write
+        const url = await sqlite.createStore(t)
+        const file = url.slice('sqlite:'.length)
+        const trace = `-f -qq -o /dev/null -P ${file} -P ${file}-wal -e trace=pwrite64`
+        const kill = `-e inject=pwrite64:signal=KILL:when=${turn}`
+        const traced = join(cli.folder, `node-${turn}`)
+        await writeFile(traced, `#!/bin/sh\nexec strace ${trace} ${kill} '${node}' "$@"\n`, { mode: 0o755 })
+        const { signal, code } = await world.start(once, { env: { DATABASE_URL: url }, node: traced }).exited
+        if (signal === null) {
+          assert.equal(code, 0)
+          isOver = true
+        } else killed++
+        assertNotAhead(account, truth, await readStored(url))
+        await fillStore({ url, sandbox })
+        await assertTruth(url, account)
+      }
+    }
+    await Promise.all(Array.from({ length: campaign(1, 3) }, killInTurn))
+    assert.ok(killed > 0)
+    reportFigure(
+      t,
+      'R1',
+      `sqlite: ${killed} kills, one at every${step > 1 ? ` ${step}th` : ''} write of ${truth.size} invoices, all stores equal`,
+    )
+  })
 
   for (const engine of ['sqlite', 'postgres'] as const)
     it(`fills a store with the whole account, and a second run changes nothing: ${engine}`, async t => {

@@ -6,7 +6,7 @@ import { connect } from 'node:net'
 import { buffer } from 'node:stream/consumers'
 import { describe, it, type TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { campaign } from '../support/campaign.ts'
+import { campaign, reportFigure } from '../support/campaign.ts'
 import { type Cli, createCli, eventually, isRefused, type Serving, serving } from '../support/cli.ts'
 import { answer, apiKey, startInvoiceXpress } from '../support/invoicexpress-upstream.ts'
 import { ask } from '../support/load.ts'
@@ -84,7 +84,7 @@ async function endAgainAndAgain(t: TestContext, requests: number, round: Round):
   let sent = 0
   let times = 0
   for (; sent < requests; times++) sent += await endUnderTraffic(cli, token, round)
-  t.diagnostic(`0 of ${sent} requests lost in ${times} shutdowns`)
+  reportFigure(t, 'R7', `0 of ${sent} requests lost in ${times} shutdowns`)
 }
 
 const pidsOf = (api: Serving): number[] =>

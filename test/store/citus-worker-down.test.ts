@@ -4,6 +4,7 @@ import { describe, type TestContext, test } from 'node:test'
 import pg from 'pg'
 import { migrateStore, openReadStore, openWriteStore } from '../../src/store/engines.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
+import { reportFigure } from '../support/campaign.ts'
 import { addWorker, createCitusDatabase, skipCitus } from '../support/citus-cluster.ts'
 import { createCli, createStoredToken, eventually, unwrapped } from '../support/cli.ts'
 import { type Engine, runSql } from '../support/engines.ts'
@@ -81,6 +82,7 @@ describe('with a worker down', { skip: skipCitus }, () => {
       await eventually('the token is refused', async () => (await api.get(list, token)).status === 401)
       assert.equal((await api.get('/ready')).status, 200)
     })
+    reportFigure(t, 'R16', 'writes, reads and a revocation of the others with a worker down')
     await eventually('the worker is written to again', () =>
       write(dead, 3).then(
         () => true,
@@ -119,6 +121,11 @@ describe('with a worker down', { skip: skipCitus }, () => {
         const found = await reader.findInvoice(customerOf(id), id)
         assert.equal(JSON.parse(found?.summary ?? '{}').status, account.invoices.get(id)?.status, id)
       }
+      reportFigure(
+        t,
+        'R16',
+        `${live.length} of ${changed.length} changes synchronized, the others once it is back`,
+      )
       assert.equal(await countWaiting(), changed.length)
       await assert.rejects(connector.retryWaiting(), StoreUnavailable)
       assert.equal(await countWaiting(), changed.length)

@@ -6,15 +6,17 @@ import { DatabaseSync } from 'node:sqlite'
 import { describe, it, type TestContext } from 'node:test'
 import { openReadStore, openWriteStore, prepareStore } from '../../src/store/engines.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
+import { campaign, reportFigure } from '../support/campaign.ts'
 import { createCli, eventually, type Serving } from '../support/cli.ts'
 import { createFolder } from '../support/engines.ts'
+import { assertWithin } from '../support/machine-speed.ts'
 import { quickClock } from '../support/quick-clock.ts'
 import { makeInvoice } from '../support/records.ts'
 import { assertTruth, createSyncWorld } from '../support/sync-truth.ts'
 
 /** As docs/backup.md makes one. */
-function backUp(path: string): string {
-  const backup = `${path}.backup`
+function backUp(path: string, name = 'backup'): string {
+  const backup = `${path}.${name}`
   const db = new DatabaseSync(path)
   db.exec(`VACUUM INTO '${backup}'`)
   db.close()
@@ -68,8 +70,23 @@ describe('a sqlite file that is replaced or deleted', { concurrency: 2 }, () => 
     const list = '/api/v1/client/cus_ana/invoices'
     await becomes('both serve', list, ({ json }) => json.total === 2)
 
-    await restore(database, backup)
-    await becomes('the backup is served', list, ({ json }) => json.total === 1)
+    const newer = backUp(database, 'newer')
+    let slowestMs = 0
+    const replacements = campaign(1, 41)
+    for (let turn = 0; turn < replacements; turn++) {
+      const [file, total] = turn % 2 === 0 ? [backup, 1] : [newer, 2]
+      await restore(database, file)
+      const replaced = performance.now()
+      await becomes(
+        'the other content is served',
+        list,
+        ({ status, json }) => status === 200 && json.total === total,
+      )
+      slowestMs = Math.max(slowestMs, performance.now() - replaced)
+      for (const { json } of await askAll(list)) assert.equal(json.total, total, 'the former content is back')
+    }
+    assertWithin(slowestMs, 5_000)
+    reportFigure(t, 'R15', `${replacements} files replaced: served after ${slowestMs.toFixed(0)} ms at most`)
     assert.equal((await cli.run(['token', 'revoke', token.slice(0, 16)])).code, 0)
     await becomes('the token is refused', list, ({ status }) => status === 401)
 

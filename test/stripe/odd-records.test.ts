@@ -10,7 +10,7 @@ import { usualRules } from '../../src/linking/link.ts'
 import { createBillingSource } from '../../src/stripe/billing-source.ts'
 import { invoiceShape } from '../../src/stripe/invoice-shape.ts'
 import { createConnector } from '../../src/sync/connector.ts'
-import { campaign } from '../support/campaign.ts'
+import { campaign, reportFigure } from '../support/campaign.ts'
 import { engines } from '../support/engines.ts'
 import { createLog, openStores, readAll } from '../support/sync.ts'
 
@@ -156,8 +156,10 @@ for (const engine of engines)
         return stored.size
       }
       const first = await check()
-      t.diagnostic(
-        `${odd.length} odd invoices, ${first - good.length} of them stored, beside ${good.length} others`,
+      reportFigure(
+        t,
+        'R14',
+        `${engine.name}: ${odd.length} odd invoices, ${first - good.length} of them stored; 0 of ${good.length} others lost`,
       )
       // The same told by events, and looked at again because it was set aside.
       for (const { id, created } of odd.filter((_, index) => index % 13 === 0))

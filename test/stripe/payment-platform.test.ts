@@ -12,7 +12,7 @@ import type { InvoiceRecord, Line } from '../../src/invoice.ts'
 import { mapInvoice } from '../../src/stripe/map-invoice.ts'
 import { mapLine } from '../../src/stripe/map-lines.ts'
 import { createPaymentPlatform } from '../../src/stripe/payment-platform.ts'
-import { campaign } from '../support/campaign.ts'
+import { campaign, reportFigure } from '../support/campaign.ts'
 import { assertOneLine, createCli, eventually } from '../support/cli.ts'
 import { type Engine, engines } from '../support/engines.ts'
 import { assertWithin } from '../support/machine-speed.ts'
@@ -324,7 +324,9 @@ describe('lines from a Stripe that fails', () => {
       assertLines(result, 'none')
       open.push(took)
     }
-    t.diagnostic(
+    reportFigure(
+      t,
+      'R5',
       `hung ${median(hung).toFixed(0)} ms (median), ${Math.max(...hung).toFixed(0)} ms at most, ` +
         `left alone ${median(open).toFixed(1)} ms (median), ${Math.max(...open).toFixed(1)} ms at most`,
     )
@@ -481,6 +483,7 @@ describe('Stripe in every way', { concurrency: 5 }, () => {
     await t.test('huge', async t => {
       for (const fail of failures) await fail(await start(t), 'huge')
     })
+    reportFigure(t, 'R4', `reads: ${faultNames.length} faults × ${failures.length} calls of Stripe`)
   })
 
   const load = [short, long].map(invoice => recordOf(invoice).invoice)

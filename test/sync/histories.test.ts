@@ -16,7 +16,7 @@ import type { StoredRecord } from '../../src/store/store.ts'
 import { readEvent } from '../../src/stripe/events.ts'
 import { type Applied, applyObservations } from '../../src/sync/apply.ts'
 import { type Connector, createConnector } from '../../src/sync/connector.ts'
-import { campaign } from '../support/campaign.ts'
+import { campaign, reportFigure } from '../support/campaign.ts'
 import { engines } from '../support/engines.ts'
 import { makeRecord } from '../support/records.ts'
 import {
@@ -221,5 +221,6 @@ for (const engine of engines)
       )
       for (const [name, count] of Object.entries(done))
         assert.ok(count > Number(runs[engine.name]) / 10, `${count} ${name}`)
+      reportFigure(t, 'R3', `${engine.name}: ${runs[engine.name]} interleavings end equal`)
     })
   })
