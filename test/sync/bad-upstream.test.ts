@@ -4,11 +4,14 @@ import { copyFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { type TestContext, test } from 'node:test'
-import { type Fault, faultNames } from '../../sandbox/faults.ts'
+import { documentFaultNames, type Fault, faultNames } from '../../sandbox/faults.ts'
 import { createAccount, type StripeAccount } from '../../sandbox/stripe/account.ts'
 import { SourceError } from '../../src/sources.ts'
 import type { StoredRecord, Stream, WriteStore } from '../../src/store/store.ts'
 import { createBillingSource } from '../../src/stripe/billing-source.ts'
+import { campaign, reportFigure } from '../support/campaign.ts'
+import { assertDocumentsTrue } from '../support/document-truth.ts'
+import { startOrdinary } from '../support/documents.ts'
 import { createFolder, type Engine, engines } from '../support/engines.ts'
 import { assertNothingFalse, assertTrue, readAll, recently, startRig, truthOf } from '../support/sync.ts'
 
@@ -34,6 +37,7 @@ test('sync with a bad upstream', { concurrency: 13 }, async t => {
   const options = { invoices: 110, seed: 14, now: recently() }
   const unchanged = createAccount(options)
   const listed = await listOnce(t, unchanged)
+  reportFigure(t, 'R4', `sync: ${faultNames.length} faults × ${Object.keys(askers).length} calls of Stripe`)
   for (const [route, step] of Object.entries(askers) as [
     keyof typeof askers,
     (typeof askers)[keyof typeof askers],
@@ -87,6 +91,48 @@ test('sync with a bad upstream', { concurrency: 13 }, async t => {
         assert.deepEqual(await store.listSetAside(10, 'stripe', { kind: 'invoice' }), [])
         assert.equal(sandbox.requests.get('redirected'), undefined)
       })
+})
+
+test('documents of a bad InvoiceXpress: each passes, or is reported; no invoice shows a state that never was', async t => {
+  const faults = campaign(['garbled', 'endless_pages'] as const, documentFaultNames)
+  const routes = ['ix_list', 'ix_document', 'ix_client', 'ix_related'] as const
+  const rig = await startOrdinary(t, sqlite, { invoices: 60, attempts: 1, ixWaitMs: 1_500 })
+  const sync = await rig.reconnect({ missesApartMs: 4 * 60_000 })
+  const runs = [sync.sweepRecent, sync.refreshOpen, sync.sweepMonth]
+  const readFields = async () =>
+    new Map(
+      (await readAll(rig.store)).map(({ id, summary }) => {
+        const { ix_sync_state, ix_id, ix_status } = JSON.parse(summary)
+        // Endless pages have each document again, under ids that are not its own.
+        return [id, JSON.stringify([ix_sync_state, ix_id && ix_id % 100_000_000, ix_status])]
+      }),
+    )
+  for (const fault of faults)
+    for (const route of routes) {
+      for (const kind of ['finalize', 'finalize', 'pay'] as const) rig.account.change(kind)
+      rig.documents.follow()
+      await rig.connector.catchUp()
+      const before = await readFields()
+      rig.ix.faults.set(route, fault, { retryAfter: '0' })
+      for (const run of runs)
+        await run().catch(error => assert.ok(error instanceof SourceError, `${fault} at ${route}: ${error}`))
+      const meanwhile = await readFields()
+      rig.ix.faults.clear()
+      await rig.syncAll()
+      await rig.sync.refreshOpen()
+      await assertDocumentsTrue(rig.store, rig.account, rig.documents)
+      const after = await readFields()
+      for (const [id, fields] of meanwhile)
+        assert.ok(
+          [before.get(id), after.get(id)].includes(fields),
+          `${fault} at ${route}: ${id} is ${fields}`,
+        )
+    }
+  reportFigure(
+    t,
+    'R4',
+    `${faults.length} faults × ${routes.length} calls of InvoiceXpress: 0 crashes, 0 bad rows`,
+  )
 })
 
 /** Stores into which all of the account was listed: once, and then copied. */
