@@ -22,25 +22,43 @@ export function runCampaign(chosen: readonly PromiseId[], run: Run): boolean {
   const folder = mkdtempSync(join(tmpdir(), 'fatura-campaign-'))
   const file = join(folder, 'figures')
   process.env.CAMPAIGN_FIGURES = file
-  const failed: PromiseId[] = []
-  const figures = new Map<PromiseId, string>()
-  for (const id of chosen) {
-    const { needs, steps }: Promised = promises[id]
-    if (needs !== undefined && !process.env[needs]) continue
-    writeFileSync(file, '')
+  writeFileSync(file, '')
+  const measurable = chosen.filter(id => {
+    const { needs }: Promised = promises[id]
+    return needs === undefined || process.env[needs]
+  })
+  // A step may measure several promises.
+  const steps = new Map<string, { step: Step; id: PromiseId }>()
+  for (const id of measurable)
+    for (const step of promises[id].steps as readonly Step[]) steps.set(nameOf(step), { step, id })
+  const failed = new Set<string>()
+  for (const [name, { step, id }] of steps) {
     const began = performance.now()
-    const holds = steps.map(step => measure(id, step, file, run)).every(Boolean)
-    const figure = readFigures(file, id)
-    process.stdout.write(`${id} ${holds ? 'holds' : 'FAILED'} after ${secondsSince(began)} s: ${figure}\n`)
-    if (holds && figure !== '') figures.set(id, figure)
-    else failed.push(id)
+    const holds = measure(id, step, file, run)
+    if (!holds) failed.add(name)
+    process.stdout.write(`${name} ${holds ? 'passed' : 'FAILED'} after ${secondsSince(began)} s\n`)
   }
+  const found = readFileSync(file, 'utf8').split('\n').filter(Boolean)
   rmSync(folder, { recursive: true })
+  const figures = new Map<PromiseId, string>()
+  const broken: PromiseId[] = []
+  for (const id of measurable) {
+    const own = found.map(line => JSON.parse(line)).filter(({ promise }) => promise === id)
+    const figure = own.map(one => one.figure).join('; ')
+    const holds =
+      figure !== '' && !(promises[id].steps as readonly Step[]).some(step => failed.has(nameOf(step)))
+    if (holds) figures.set(id, figure)
+    else broken.push(id)
+    process.stdout.write(`${id} ${holds ? 'holds' : 'FAILED'}: ${figure}\n`)
+  }
   writeFileSync(page, withFigures(readFileSync(page, 'utf8'), figures))
-  const outcome = failed.length === 0 ? 'all hold' : `${failed.join(', ')} FAILED`
-  process.stdout.write(`${chosen.length} promises in ${secondsSince(started)} s: ${outcome}\n`)
-  return failed.length === 0
+  process.stdout.write(
+    `${measurable.length} promises in ${secondsSince(started)} s, ${broken.length} FAILED\n`,
+  )
+  return broken.length === 0
 }
+
+const nameOf = ({ file, only }: Step) => `${file}${only === undefined ? '' : ` (${only})`}`
 
 function measure(id: PromiseId, { file, only, args, readFigure }: Step, figures: string, run: Run): boolean {
   if (readFigure === undefined)
@@ -53,16 +71,6 @@ function measure(id: PromiseId, { file, only, args, readFigure }: Step, figures:
   const figure = readFigure(stdout)
   if (figure !== null) writeFileSync(figures, `${JSON.stringify({ promise: id, figure })}\n`, { flag: 'a' })
   return figure !== null
-}
-
-/** A file may measure several promises. */
-function readFigures(file: string, id: PromiseId): string {
-  const lines = readFileSync(file, 'utf8').trimEnd().split('\n')
-  const found = lines.filter(line => line !== '').map(line => JSON.parse(line))
-  return found
-    .filter(({ promise }) => promise === id)
-    .map(({ figure }) => figure)
-    .join('; ')
 }
 
 const secondsSince = (began: number) => ((performance.now() - began) / 1_000).toFixed(0)

@@ -125,6 +125,8 @@ export async function emptyStore(url: string): Promise<void> {
     'tombstones',
     'invoice_lines',
     'customers',
+    'changes',
+    'batches',
     'streams',
     'links',
     'documents',

@@ -4,7 +4,7 @@ import { copyFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { type TestContext, test } from 'node:test'
-import { documentFaultNames, type Fault, faultNames } from '../../sandbox/faults.ts'
+import { type DocumentFault, documentFaultNames, type Fault, faultNames } from '../../sandbox/faults.ts'
 import { createAccount, type StripeAccount } from '../../sandbox/stripe/account.ts'
 import { SourceError } from '../../src/sources.ts'
 import type { StoredRecord, Stream, WriteStore } from '../../src/store/store.ts'
@@ -94,7 +94,7 @@ test('sync with a bad upstream', { concurrency: 13 }, async t => {
 })
 
 test('documents of a bad InvoiceXpress: each passes, or is reported; no invoice shows a state that never was', async t => {
-  const faults = campaign(['garbled', 'endless_pages'] as const, documentFaultNames)
+  const faults = campaign<readonly DocumentFault[]>(['garbled', 'endless_pages'], documentFaultNames)
   const routes = ['ix_list', 'ix_document', 'ix_client', 'ix_related'] as const
   const rig = await startOrdinary(t, sqlite, { invoices: 60, attempts: 1, ixWaitMs: 1_500 })
   const sync = await rig.reconnect({ missesApartMs: 4 * 60_000 })
