@@ -4,6 +4,8 @@ import { execFileSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
+import { type Promised, promises } from '../../scripts/promises.ts'
+import { withFigures } from '../../scripts/run-campaign.ts'
 import { withSettingsTable } from '../../scripts/settings-table.ts'
 import { type SettingDefinition, settingNames, settings } from '../../src/cli/settings/settings.ts'
 import { errorCodes } from '../../src/errors.ts'
@@ -188,5 +190,23 @@ test('every command that the docs show is one that exists', () => {
       assert.ok(commands.includes(name), `${page}: fatura ${name}`)
     for (const [, name = ''] of read(page).matchAll(/npm run ([a-z:]+)/g))
       assert.ok(name in scripts, `${page}: npm run ${name}`)
+  }
+})
+
+test('docs/reliability.md has a row for each promise with a figure, whose tests exist and report it', () => {
+  const page = read('docs/reliability.md')
+  assert.ok(withFigures(page, new Map()) === page, 'the table is out of date: npm run test:campaign -- R1')
+  assert.deepEqual(
+    Object.keys(promises),
+    Array.from({ length: 17 }, (_, index) => `R${index + 1}`),
+  )
+  for (const [id, { steps }] of Object.entries<Promised>(promises)) {
+    const texts = steps.map(({ file }) => read(file))
+    const isReported = steps.some(
+      ({ readFigure }, index) => readFigure !== undefined || texts[index]?.includes(`'${id}'`),
+    )
+    assert.ok(isReported, `no test reports the figure of ${id}`)
+    for (const [index, { only }] of steps.entries())
+      for (const name of only?.split('|') ?? []) assert.ok(texts[index]?.includes(name), `${id}: ${name}`)
   }
 })

@@ -14,8 +14,8 @@ import { migratePostgres } from '../../src/store/postgres/migrate.ts'
 import { schema as ofPostgres } from '../../src/store/postgres/schema-version.ts'
 import { migrateSqlite, schema as ofSqlite } from '../../src/store/sqlite/migrations.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
-import { campaign } from '../support/campaign.ts'
-import { createDatabase, createFolder, engines, runSql } from '../support/engines.ts'
+import { campaign, reportFigure } from '../support/campaign.ts'
+import { createDatabase, createFolder, engines, postgresServer, runSql } from '../support/engines.ts'
 import { makeInvoice, makeRecord } from '../support/records.ts'
 import { changeRows, readRows } from '../support/store-rows.ts'
 
@@ -113,6 +113,7 @@ for (const engine of engines) {
         (await passesOf(url)).map(({ passes, n }) => [Number(passes), Number(n)]),
         [[1, customers + 1]],
       )
+      reportFigure(t, 'R13', `${engine.name}: killed midway, each of ${customers} customers migrated once`)
     })
 
     test('two at once migrate once', async t => {
