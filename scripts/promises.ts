@@ -20,7 +20,7 @@ export interface Promised {
 }
 
 /** The seeds of the simulator: others every day, and named in the figure. */
-const [firstSeed, seeds] = [Math.floor(Date.now() / 86_400_000) * 1_000_000, 4_000]
+const [firstSeed, seeds] = [Math.floor(Date.now() / 86_400_000) * 1_000_000, 2_000]
 
 const histories: Step = { file: 'test/cli/histories.serial.test.ts' }
 const stripeReads: Step = {

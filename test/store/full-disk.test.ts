@@ -24,7 +24,7 @@ it('a full disk fails no read, and no webhook is acknowledged that is not stored
   const disk = join(cli.folder, 'disk')
   await mkdir(disk)
   const program = join(cli.folder, 'on-small-disk')
-  const mount = `mount -t tmpfs -o size=3m none '${disk}' && cp -a '${disk}-before/.' '${disk}'`
+  const mount = `mount -t tmpfs -o size=16m none '${disk}' && cp -a '${disk}-before/.' '${disk}'`
   const inside = `${mount} && exec '${process.execPath}' "$@"`
   const script = `#!/bin/sh\nexec unshare --map-root-user --mount sh -c '${inside.replaceAll("'", `'\\''`)}' - "$@"\n`
   await writeFile(program, script, { mode: 0o755 })

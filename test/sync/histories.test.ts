@@ -38,8 +38,8 @@ function read({ summary }: StoredRecord): Invoice {
 
 /** On SQLite a run takes milliseconds. */
 const runs: Record<string, number> = {
-  sqlite: campaign(80, 2_500),
-  postgres: campaign(30, 250),
+  sqlite: campaign(80, 2_000),
+  postgres: campaign(30, 200),
   citus: campaign(30, 100),
 }
 
