@@ -15,7 +15,7 @@ import { schema as ofPostgres } from '../../src/store/postgres/schema-version.ts
 import { migrateSqlite, schema as ofSqlite } from '../../src/store/sqlite/migrations.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
 import { campaign, reportFigure } from '../support/campaign.ts'
-import { createDatabase, createFolder, engines, postgresServer, runSql } from '../support/engines.ts'
+import { createDatabase, createFolder, engines, runSql } from '../support/engines.ts'
 import { makeInvoice, makeRecord } from '../support/records.ts'
 import { changeRows, readRows } from '../support/store-rows.ts'
 
