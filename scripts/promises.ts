@@ -106,7 +106,7 @@ export const promises = {
     steps: [{ file: 'test/sync/clocks.test.ts' }, histories],
   },
   R13: {
-    promise: 'A start takes 1 s at most; a killed migration [continues](backup.md#upgrade)',
+    promise: 'A start takes 1 s at most; a killed migration [continues](upgrade.md)',
     steps: [
       { file: 'test/store/migrations.test.ts', only: 'a pass that is killed' },
       { file: 'bench/sections/start.ts', readFigure: readStart },
