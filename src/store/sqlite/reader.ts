@@ -81,8 +81,7 @@ function openFile(path: string): Opened {
   const pages = readPages(db)
   const searches = openSearchThreads(path)
   const firstPage = db.prepare(`
-    SELECT coalesce(total, 0) AS total, 1 AS page, coalesce(head, x'') AS summaries, coalesce(version, 0) AS version, synced_at
-    FROM freshness LEFT JOIN customers ON customer_id = ?1`)
+    SELECT total, head AS summaries, version, synced_at FROM freshness LEFT JOIN customers ON customer_id = ?1`)
   const invoice = db.prepare(`
     SELECT summary, lines, document, (SELECT synced_at FROM freshness) AS synced_at
     FROM invoices
@@ -101,7 +100,9 @@ function openFile(path: string): Opened {
 
   async function listInvoices(query: InvoiceQuery): Promise<InvoicePage> {
     if (isForHead(query))
-      return { ...attemptRead(() => firstPage.get(query.customer_id) as unknown as InvoicePage) }
+      return attemptRead(() =>
+        firstPageOf(firstPage.get(query.customer_id) as unknown as Partial<InvoicePage>),
+      )
     return attemptRead(() => pages.readPage(query, searchedHereAtMost)) ?? searches.search(query)
   }
 
@@ -150,4 +151,11 @@ function openFile(path: string): Opened {
 
 function readScoped<T>(row: Record<string, unknown> | undefined): T | null {
   return row === undefined ? null : ({ ...row, every_customer: row.every_customer === 1 } as T)
+}
+
+const nothing = new Uint8Array()
+
+/** Of a customer without invoices, all but `synced_at` is null. */
+function firstPageOf({ total, summaries, version, synced_at = null }: Partial<InvoicePage>): InvoicePage {
+  return { total: total ?? 0, page: 1, summaries: summaries ?? nothing, version: version ?? 0, synced_at }
 }
