@@ -83,7 +83,7 @@ export interface Drift {
 export type Loss = (typeof setAsideKinds.deletion_guard)[number]
 
 /** Only those with these values; all when not given. */
-export interface SetAsideOptions extends Partial<Pick<SetAside, 'kind' | 'id' | 'reason'>> {
+interface SetAsideOptions extends Partial<Pick<SetAside, 'kind' | 'id' | 'reason'>> {
   newestFirst?: boolean
 }
 

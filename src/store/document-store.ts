@@ -41,7 +41,7 @@ export interface DocumentKey {
   type: DocumentType | null
 }
 
-export interface ClaimedDocument extends DocumentKey {
+interface ClaimedDocument extends DocumentKey {
   /** How often in a row it was missed; null when it was never asked for, and never seen. */
   misses: number | null
   observed_at: number

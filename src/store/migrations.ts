@@ -55,7 +55,7 @@ export interface Rewrite {
   step(db: Db, after: string): Promise<RewriteStep>
 }
 
-export interface RewriteStep {
+interface RewriteStep {
   /** Where the next step begins; null at the end. */
   next: string | null
   /** Number of customers that were rewritten. */

@@ -1,4 +1,4 @@
-/** Calls a function of `write-functions.ts` where customers' rows lie: once on one server, on Citus once a shard that has any. */
+/** Calls a function of `functions.sql` where customers' rows lie: once on one server, on Citus once a shard that has any. */
 import type { PoolClient } from 'pg'
 import { isSpread } from './spread.ts'
 

@@ -6,7 +6,7 @@ const keepMs = 500
 /** A node that does not answer keeps nobody waiting for longer: an older moment is true as well. */
 const patienceMs = 250
 
-export type ReadFreshness = () => Promise<number | null>
+type ReadFreshness = () => Promise<number | null>
 
 /** To be called before the records are read: they follow their source at least until then. */
 export function rememberFreshness(read: ReadFreshness): ReadFreshness {

@@ -6,7 +6,7 @@ export type SessionAttrs = (typeof sessionAttrs)[number]
 const parts = /^(postgres(?:ql)?:\/\/(?:[^@/?#]*@)?)([^/?#]*)(.*)$/
 const parameter = 'target_session_attrs'
 
-export interface Hosts {
+interface Hosts {
   /** Each host with an address of its own. */
   urls: string[]
   wanted: SessionAttrs

@@ -47,7 +47,7 @@ export function columnOf(name: RowFilterName, engine: EngineName): string {
 }
 
 /** How a statement is written. */
-export interface StatementStyle {
+interface StatementStyle {
   engine: EngineName
   /** Stands before a column: empty, or the table's name and a dot. */
   row: string

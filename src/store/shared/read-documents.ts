@@ -111,20 +111,15 @@ export function documentReads(db: Db): DocumentReads {
 
   return {
     async readDocuments(which, observedBefore, after, limit) {
-      const rows =
+      const [index, condition, ...days] =
         which === 'open'
-          ? await db.query<DocumentRow>(
-              `SELECT ${columns} FROM fatura.documents ${db.byIndex('documents_open')}
-               WHERE status IN (${literals(openDocumentStatuses)}) AND ${isThere} AND observed_at < $1 AND id > $2
-               ORDER BY id LIMIT $3`,
-              ...[observedBefore, after, limit],
-            )
-          : await db.query<DocumentRow>(
-              `SELECT ${columns} FROM fatura.documents
-               WHERE date >= $4 AND date <= $5 AND status <> 'deleted' AND ${isThere} AND observed_at < $1 AND id > $2
-               ORDER BY id LIMIT $3`,
-              ...[observedBefore, after, limit, which.from, which.to],
-            )
+          ? [db.byIndex('documents_open'), `status IN (${literals(openDocumentStatuses)})`]
+          : ['', "date >= $4 AND date <= $5 AND status <> 'deleted'", which.from, which.to]
+      const rows = await db.query<DocumentRow>(
+        `SELECT ${columns} FROM fatura.documents ${index}
+         WHERE ${condition} AND ${isThere} AND observed_at < $1 AND id > $2 ORDER BY id LIMIT $3`,
+        ...[observedBefore, after, limit, ...days],
+      )
       return rows.map(({ id, body }) => ({
         id,
         type: body === null ? null : (JSON.parse(body) as Document).type,

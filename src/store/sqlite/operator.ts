@@ -9,18 +9,6 @@ import { feedStatements } from './read-changes.ts'
 import { createDb } from './shared-db.ts'
 import { walkSqlite } from './walk-invoices.ts'
 
-/** A connection has one transaction at a time: the next one waits for the last. */
-export type InTurn = <T>(work: () => Promise<T>) => Promise<T>
-
-export function createTurns(): InTurn {
-  let last: Promise<unknown> = Promise.resolve()
-  return work => {
-    const next = last.then(work)
-    last = next.catch(() => {})
-    return next
-  }
-}
-
 export async function openSqliteOperator(path: string): Promise<OperatorStore> {
   const db = openReadOnly(path)
   try {

@@ -54,14 +54,8 @@ export function openSqliteReader(path: string): ReadStore {
   }
 }
 
-interface Opened {
-  store: ReadStore
-  /** Throws when the file is not the store any more. */
-  look(): void
-}
-
 /** It may be complete a moment later. */
-function openAgain(path: string): Opened {
+function openAgain(path: string): ReturnType<typeof openFile> {
   try {
     return openFile(path)
   } catch (error) {
@@ -69,7 +63,8 @@ function openAgain(path: string): Opened {
   }
 }
 
-function openFile(path: string): Opened {
+/** `look` throws when the file is not the store any more. */
+function openFile(path: string): { store: ReadStore; look(): void } {
   const db = openReadOnly(path)
   try {
     checkSchema(db, path)

@@ -11,7 +11,6 @@ import { keepCounts } from './counts.ts'
 import { openReadWrite } from './database.ts'
 import { translate } from './failures.ts'
 import { checkSchema, schema } from './migrations.ts'
-import { createTurns } from './operator.ts'
 import { feedStatements } from './read-changes.ts'
 import { createDb } from './shared-db.ts'
 import { beginWriting } from './wait-for-lock.ts'
@@ -21,6 +20,16 @@ import { writeInvoices } from './write-invoices.ts'
 const freshness: FreshnessStatements = {
   hold: [],
   save: 'UPDATE fatura.freshness SET synced_at = (SELECT synced_at FROM fatura.current_freshness)',
+}
+
+/** A connection has one transaction at a time: the next one waits for the last. */
+function createTurns() {
+  let last: Promise<unknown> = Promise.resolve()
+  return <T>(work: () => Promise<T>): Promise<T> => {
+    const next = last.then(work)
+    last = next.catch(() => {})
+    return next
+  }
 }
 
 export async function openSqliteWriter(path: string, wait: LockWait = {}): Promise<WriteStore> {
