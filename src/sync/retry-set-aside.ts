@@ -1,7 +1,6 @@
 /** Fetches again invoices that did not fit, were refused a while ago, or wait for an unreachable part of the store. */
 import { refusedKinds, type SetAside, waitingKind } from '../store/connector-store.ts'
 import { type Applied, addApplied, noId, nothingApplied } from './apply.ts'
-import type { Connector } from './connector.ts'
 import type { Refetch } from './refetch-invoices.ts'
 import type { SyncContext } from './sync-context.ts'
 
@@ -11,10 +10,7 @@ const refusedAgainMs = 60 * 60_000
 /** A record without an id cannot be fetched: it is forgotten once no list held one for this long. */
 const forgetNamelessMs = 3 * 24 * 60 * 60_000
 
-export function createRetry(
-  { source: { system }, store, calls, signal }: SyncContext,
-  refetch: Refetch,
-): Pick<Connector, 'retryWaiting' | 'retrySetAside'> {
+export function createRetry({ source: { system }, store, calls, signal }: SyncContext, refetch: Refetch) {
   function fetchAgain(records: readonly SetAside[]): Promise<Applied> {
     calls.expect(records)
     return refetch.fetchEach(records.map(({ id }) => ({ id })))
