@@ -2,12 +2,14 @@
  * Requests that wait for a change. While there are any, the feed of all customers is read twice a second, once for all of them,
  * and those whose customer changed go on. A waiting request holds nothing of the store.
  */
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { ReadStore } from '../store/store.ts'
 import { changeWaiting } from '../telemetry.ts'
 
 const lookEveryMs = 500
 /** More changes than these between two looks wake everybody. */
 const readAtOnce = 1_000
+const maxWaiting = 2_000
 
 /** Name of those who wait for a change of any customer. */
 const anyone = ''
@@ -17,7 +19,7 @@ export interface ChangeWaiters {
    * Resolves once every later change is noticed: changes are to be read after this, and then waited for. Null when too many
    * wait already.
    */
-  join(customerId: string | null): Promise<ChangeWaiter> | null
+  join(customerId: string | null): Promise<ChangeWaiter | null>
   /** Ends all waits, and those to come. */
   release(): void
   isReleased(): boolean
@@ -29,23 +31,15 @@ export interface ChangeWaiter {
   leave(): void
 }
 
-interface Member {
-  isWoken: boolean
-  wake(): void
-}
-
-export function createChangeWaiters(
-  store: Pick<ReadStore, 'readChanges'>,
-  { maxWaiting = 2_000 } = {},
-): ChangeWaiters {
-  const members = new Map<string, Set<Member>>()
+export function createChangeWaiters(store: Pick<ReadStore, 'readChanges'>): ChangeWaiters {
+  const members = new Map<string, Set<() => void>>()
   let count = 0
   let isReleased = false
   let timer: NodeJS.Timeout | undefined
   /** The place up to which the feed is known to the present members. */
   let place: Promise<number | null> | null = null
 
-  const wake = (name: string) => members.get(name)?.forEach(member => void member.wake())
+  const wake = (name: string) => members.get(name)?.forEach(wakeOne => void wakeOne())
   const wakeAll = () => [...members.keys()].forEach(wake)
 
   async function look(): Promise<void> {
@@ -71,29 +65,22 @@ export function createChangeWaiters(
   }
 
   function add(name: string): ChangeWaiter {
-    const member: Member = { isWoken: isReleased, wake: () => (member.isWoken = true) }
+    let woken = Promise.withResolvers<boolean>()
+    const wakeOne = () => woken.resolve(true)
+    if (isReleased) wakeOne()
     const group = members.get(name) ?? new Set()
-    members.set(name, group.add(member))
+    members.set(name, group.add(wakeOne))
     return {
-      wait: (ms, signal) =>
-        new Promise(resolve => {
-          const end = (isWoken: boolean) => {
-            clearTimeout(late)
-            signal.removeEventListener('abort', giveUp)
-            member.wake = () => (member.isWoken = true)
-            member.isWoken = isReleased
-            resolve(isWoken)
-          }
-          const giveUp = () => end(false)
-          const late = setTimeout(giveUp, ms)
-          signal.addEventListener('abort', giveUp)
-          member.wake = () => end(true)
-          if (member.isWoken || signal.aborted) end(member.isWoken)
-        }),
+      async wait(ms, signal) {
+        const passed = sleep(ms, false, { signal, ref: false }).catch(() => false)
+        const isWoken = await Promise.race([woken.promise, passed])
+        if (isWoken && !isReleased) woken = Promise.withResolvers()
+        return isWoken
+      },
       leave() {
-        if (!group.delete(member)) return
+        group.delete(wakeOne)
         changeWaiting.publish(-1)
-        if (group.size === 0 && members.get(name) === group) members.delete(name)
+        if (group.size === 0) members.delete(name)
         if (--count > 0) return
         clearTimeout(timer)
         place = null
@@ -102,20 +89,20 @@ export function createChangeWaiters(
   }
 
   return {
-    join(customerId) {
+    async join(customerId) {
       if (count >= maxWaiting) return null
       count++
       changeWaiting.publish(1)
       const waiter = add(customerId ?? anyone)
-      place ??= begin()
-      return place.then(
-        () => waiter,
-        error => {
-          place = null
-          waiter.leave()
-          throw error
-        },
-      )
+      try {
+        place ??= begin()
+        await place
+        return waiter
+      } catch (error) {
+        place = null
+        waiter.leave()
+        throw error
+      }
     },
     release() {
       isReleased = true

@@ -30,15 +30,21 @@ export function handleErrors(app: FastifyInstance, log: Logger): void {
 }
 
 export function sendError(error: Error, request: FastifyRequest, reply: FastifyReply, log: Logger): void {
-  const known = toApiError(error)
-  if (known.code === 'internal') log.error({ request_id: request.id, err: error }, 'unexpected error')
-  else if (known.cause !== undefined) log.warn({ request_id: request.id, err: known.cause }, known.code)
+  const known = logError(error, request.id, log)
   if (known.retryAfter !== undefined) reply.header('retry-after', String(known.retryAfter))
   reply.code(errorCodes[known.code].status).header('cache-control', 'no-store')
   sendJson(reply, writeError(known, request.id))
 }
 
-export function toApiError(error: Error & { code?: string }): ApiError {
+/** Returns the error that is sent. */
+export function logError(error: Error, requestId: string, log: Logger): ApiError {
+  const known = toApiError(error)
+  if (known.code === 'internal') log.error({ request_id: requestId, err: error }, 'unexpected error')
+  else if (known.cause !== undefined) log.warn({ request_id: requestId, err: known.cause }, known.code)
+  return known
+}
+
+function toApiError(error: Error & { code?: string }): ApiError {
   if (error instanceof ApiError) return error
   if (error.code === 'FST_ERR_BAD_URL')
     return new ApiError('invalid_request', 'The path must be percent-encoded UTF-8.')

@@ -1,7 +1,7 @@
 /** The feed of changes: of a customer, or of all. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { ChangeList } from '../change.ts'
-import { type ChangeWaiters, createChangeWaiters } from '../changes/wait-for-changes.ts'
+import { createChangeWaiters } from '../changes/wait-for-changes.ts'
 import { ApiError } from '../errors.ts'
 import { leaving } from '../server/guarded-server.ts'
 import type { ChangePage } from '../store/change-store.ts'
@@ -65,7 +65,13 @@ export function createListChanges(
     waitMs: number,
     read: () => Promise<ChangePage>,
   ): Promise<ChangePage> {
-    const waiter = await join(waiters, customerId)
+    if (waiters.isReleased())
+      throw new ApiError('unavailable', 'This process is about to end; ask again.', { retryAfter: 1 })
+    const waiter = await waiters.join(customerId)
+    if (waiter === null)
+      throw new ApiError('unavailable', 'Too many requests wait for changes.', {
+        retryAfter: changeLimits.waitSeconds,
+      })
     const gone = new AbortController()
     reply.raw.once('close', () => gone.abort())
     const began = performance.now()
@@ -114,16 +120,6 @@ export function createListChanges(
       else waiting.set(id, left)
     }
   }
-}
-
-async function join(waiters: ChangeWaiters, customerId: string | null) {
-  if (waiters.isReleased())
-    throw new ApiError('unavailable', 'This process is about to end; ask again.', { retryAfter: 1 })
-  const joining = waiters.join(customerId)
-  if (joining !== null) return joining
-  throw new ApiError('unavailable', 'Too many requests wait for changes.', {
-    retryAfter: changeLimits.waitSeconds,
-  })
 }
 
 /** Cursors are moments, in milliseconds or microseconds: one of another feed would wait for a thousand years. */

@@ -24,18 +24,17 @@ interface Reference {
   allOf: [{ $ref: string }]
 }
 
-type Read = (text: string) => string | number | null
-
 interface Parameter {
   name: string
   /** Completes the sentence "<name> must be …". */
   allowed: string
-  read: Read
+  /** Null when the text is not allowed. */
+  read(text: string): string | number | null
 }
 
 /** A query string, before any schema. */
 interface RawQuery {
-  values: Map<string, string>
+  values: Map<string, string | undefined>
   /** Parameters given twice, or as an array. */
   repeated: Set<string>
   /** Parameters that are not percent-encoded UTF-8. */
@@ -77,31 +76,39 @@ function decode(text: string): string | null {
 export const compileParameters: FastifySchemaCompiler<TSchema> = ({ schema, httpPart }) => {
   // Header schemas describe; each header is read where it is used, by the rules of its own RFC.
   if (httpPart === 'headers') return () => true
-  const properties = (schema as { properties?: Record<string, ParameterSchema | Reference> }).properties ?? {}
-  const parameters = Object.entries(properties).map(([name, given]) => {
-    const property = 'allOf' in given ? findNamed(given.allOf[0].$ref) : given
-    return { name, allowed: describe(property), read: compileRead(property) }
-  })
-  return httpPart === 'querystring'
-    ? input => attempt(readQuery, parameters, input as RawQuery)
-    : input => attempt(readPath, parameters, input as Record<string, string>)
-}
-
-function findNamed(name: string): ParameterSchema {
-  const named: readonly object[] = components
-  return named.find(schema => '$id' in schema && schema.$id === name) as ParameterSchema
-}
-
-function attempt<Input>(
-  read: (parameters: readonly Parameter[], input: Input) => Record<string, unknown>,
-  parameters: readonly Parameter[],
-  input: Input,
-) {
-  try {
-    return { value: read(parameters, input) }
-  } catch (error) {
-    return { error: error as Error }
+  const parameters = listParameters(schema)
+  const read =
+    httpPart === 'querystring'
+      ? (input: unknown) => readQuery(parameters, input as RawQuery)
+      : (input: unknown) => readPath(parameters, input as Record<string, string>)
+  return input => {
+    try {
+      return { value: read(input) }
+    } catch (error) {
+      return { error: error as Error }
+    }
   }
+}
+
+/** Reads texts that did not come over HTTP as a query string is read. Throws an `ApiError`. */
+export function readTexts(
+  schema: object,
+  texts: Record<string, string | undefined>,
+): Record<string, unknown> {
+  return readQuery(listParameters(schema), { ...emptyQuery, values: new Map(Object.entries(texts)) })
+}
+
+function listParameters({ properties = {} }: { properties?: Record<string, object> }): Parameter[] {
+  return Object.entries(properties).map(([name, given]) => {
+    return { name, ...compileRead(resolveReference(given) as ParameterSchema) }
+  })
+}
+
+/** The schema that a reference names, with the keywords beside the reference. */
+export function resolveReference({ allOf, ...schema }: object & Partial<Reference>): object {
+  const named: readonly (object & { $id?: string })[] = components
+  const { $id, ...found } = named.find(other => allOf !== undefined && other.$id === allOf[0].$ref) ?? {}
+  return { ...found, ...schema }
 }
 
 function readQuery(parameters: readonly Parameter[], raw: RawQuery): Record<string, unknown> {
@@ -134,30 +141,23 @@ function refuse(param: string, message: string): ApiError {
   return new ApiError('invalid_parameter', message, { param })
 }
 
-function describe({
-  type,
-  enum: values,
-  format,
-  pattern,
-  maxLength,
-  examples = [],
-}: ParameterSchema): string {
-  if (type === 'integer') return 'a whole number, written in digits'
-  if (values !== undefined) return `one of ${values.join(', ')}`
-  if (format === 'date') return 'a calendar day, written YYYY-MM-DD'
-  if (pattern !== undefined) return `an ID like ${examples[0]}: the prefix, then letters and digits`
-  return maxLength === undefined ? 'text without NUL' : `text of at most ${maxLength} characters, without NUL`
-}
-
-function compileRead({ type, enum: values, format, pattern, maxLength }: ParameterSchema): Read {
-  if (type === 'integer') return text => (/^-?\d+$/.test(text) ? Number(text) : null)
-  if (values !== undefined) return text => (values.includes(text) ? text : null)
-  if (format === 'date') return text => (isCalendarDay(text) ? text : null)
+function compileRead(schema: ParameterSchema): Pick<Parameter, 'allowed' | 'read'> {
+  const { type, enum: values, format, pattern, maxLength, examples = [] } = schema
+  const only = (isAllowed: (text: string) => boolean) => (text: string) => (isAllowed(text) ? text : null)
+  if (type === 'integer') {
+    const read = (text: string) => (/^-?\d+$/.test(text) ? Number(text) : null)
+    return { allowed: 'a whole number, written in digits', read }
+  }
+  if (values !== undefined)
+    return { allowed: `one of ${values.join(', ')}`, read: only(text => values.includes(text)) }
+  if (format === 'date') return { allowed: 'a calendar day, written YYYY-MM-DD', read: only(isCalendarDay) }
   if (pattern !== undefined) {
     const form = new RegExp(pattern)
-    return text => (form.test(text) ? text : null)
+    const allowed = `an ID like ${examples[0]}: the prefix, then letters and digits`
+    return { allowed, read: only(text => form.test(text)) }
   }
+  if (maxLength === undefined) return { allowed: 'text without NUL', read: text => text }
   // Fewer UTF-16 units than the limit means fewer characters too, so most texts need no count.
-  const limit = maxLength ?? Number.POSITIVE_INFINITY
-  return text => (text.length <= limit || [...text.trim()].length <= limit ? text : null)
+  const read = only(text => text.length <= maxLength || [...text.trim()].length <= maxLength)
+  return { allowed: `text of at most ${maxLength} characters, without NUL`, read }
 }

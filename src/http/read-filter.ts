@@ -5,7 +5,7 @@ import type { InvoiceFilters } from '../invoice.ts'
 import { maxSearchWords, type SearchWord, searchWords } from '../store/read-model/search.ts'
 import type { InvoiceFilter } from '../store/store.ts'
 import { listInvoicesSchema } from './openapi/schemas.ts'
-import { compileParameters, parseQuery } from './parameters.ts'
+import { readTexts } from './parameters.ts'
 
 type Reader<Value> = (value: NonNullable<Value>) => InvoiceFilter
 
@@ -28,24 +28,11 @@ export function readFilter(query: InvoiceFilters): InvoiceFilter {
   return filter
 }
 
-/**
- * The same from texts that did not come over HTTP: they are read exactly as a query string is. Throws an `ApiError` that
- * names the parameter at fault.
- */
+/** The same from texts that did not come over HTTP. Throws an `ApiError` that names the parameter at fault. */
 export function readFilterTexts(
   texts: Partial<Record<keyof InvoiceFilters, string | undefined>>,
 ): InvoiceFilter {
-  const given = Object.entries(texts).flatMap(([name, text]) => (text === undefined ? [] : [[name, text]]))
-  const read = compileParameters({
-    schema: listInvoicesSchema.querystring,
-    httpPart: 'querystring',
-    method: 'GET',
-    url: '',
-  })
-  const result = read(parseQuery(new URLSearchParams(given).toString()))
-  const { value, error } = result as { value?: InvoiceFilters; error?: Error }
-  if (error !== undefined) throw error
-  return readFilter(value ?? {})
+  return readFilter(readTexts(listInvoicesSchema.querystring, texts))
 }
 
 function readWords(q: string): SearchWord[] {

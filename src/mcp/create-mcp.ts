@@ -1,20 +1,22 @@
 /** Read-only tools for assistants, by the Model Context Protocol. Stateless: each request stands alone. */
 import { Readable } from 'node:stream'
-import type { McpRequestContext } from '@modelcontextprotocol/server'
+import type * as Library from '@modelcontextprotocol/server'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { ApiError } from '../errors.ts'
 import { guardCustomerRoutes } from '../http/auth.ts'
-import { toApiError } from '../http/errors.ts'
+import { logError } from '../http/errors.ts'
 import { type AddMcp, mcpPath, type RouteDependencies } from '../http/routes.ts'
 import { METHODS } from '../node-http.ts'
-import { version } from '../package.ts'
+import { locateFile, version } from '../package.ts'
 import { writeRefusal, writeResult } from './answer.ts'
 import { createExplain, type ExplainOptions } from './explain.ts'
 import { readApi } from './read-api.ts'
 import { readArguments } from './read-arguments.ts'
-import { sdk } from './sdk.ts'
 import { describeTool } from './tool-schemas.ts'
 import { instructions, type Tool, tools } from './tools.ts'
+
+/** In the one file that scripts/build.ts makes of it: the package itself is needed only for its types. */
+const sdk: typeof Library = await import(locateFile('build/mcp.js').href)
 
 const maxRequestBytes = 65_536
 const allow = 'POST, OPTIONS'
@@ -66,7 +68,7 @@ function createHandler(app: FastifyInstance, dependencies: RouteDependencies, op
   })
 
   /** One for each request. */
-  function createServer({ authInfo }: McpRequestContext) {
+  function createServer({ authInfo }: Library.McpRequestContext) {
     const request = authInfo?.extra?.request as FastifyRequest
     const offered = tools.filter(tool => mayCall(tool, request))
     const server = new sdk.Server({ name: 'fatura', version }, serverOptions)
@@ -92,10 +94,7 @@ function createHandler(app: FastifyInstance, dependencies: RouteDependencies, op
     } catch (error) {
       // Nobody waits for the answer any more.
       if (signal.aborted) throw error
-      const known = toApiError(error as Error)
-      if (known.code === 'internal') log.error({ request_id: request.id, err: error }, 'unexpected error')
-      else if (known.cause !== undefined) log.warn({ request_id: request.id, err: known.cause }, known.code)
-      return writeRefusal(known, request.id)
+      return writeRefusal(logError(error as Error, request.id, log), request.id)
     }
   }
 

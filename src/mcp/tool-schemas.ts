@@ -1,8 +1,7 @@
 /** Input and output of each tool. The input's properties are the API's own parameters. */
 import type { Tool as ListedTool } from '@modelcontextprotocol/server'
-import type { TSchema } from 'typebox'
-import { components } from '../http/openapi/resources.ts'
 import { getInvoiceSchema, listInvoicesSchema } from '../http/openapi/schemas.ts'
+import { resolveReference } from '../http/parameters.ts'
 import { notice } from './answer.ts'
 import type { Input } from './read-arguments.ts'
 
@@ -111,18 +110,12 @@ export type ToolName = keyof typeof schemas
 
 const hints = { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false }
 
+/** A tool's schema stands alone: without references. */
 export function describeTool({ name, title, description, input, output }: ToolSchemas & { name: string }) {
-  const properties = Object.entries(input.properties).map(([key, schema]) => [key, inline(schema)])
+  const properties = Object.entries(input.properties).map(([key, schema]) => [key, resolveReference(schema)])
   const inputSchema = { type: 'object', required: [...input.required], additionalProperties: false }
   return {
     ...{ name, title, description, outputSchema: output, annotations: { title, ...hints } },
     inputSchema: { ...inputSchema, properties: Object.fromEntries(properties) },
   } as ListedTool
-}
-
-/** Without a reference to a named schema: a tool's schema stands alone. */
-function inline({ allOf, ...schema }: TSchema & { allOf?: [{ $ref: string }] }): object {
-  const named: readonly (TSchema & { $id?: string })[] = components
-  const { $id, ...found } = named.find(other => allOf !== undefined && other.$id === allOf[0].$ref) ?? {}
-  return { ...found, ...schema }
 }

@@ -42,9 +42,8 @@ export interface Tool extends ToolSchemas {
 
 const runs: Record<ToolName, Run> = {
   async invoices_search({ customer_id, ...query }, { read }) {
-    const texts = Object.entries(query).map(([name, value]) => [name, String(value)])
-    const path = `/api/v1/client/${customer_id}/invoices?${new URLSearchParams(texts)}`
-    const { json, synced_at } = await read(path)
+    const texts = new URLSearchParams(query as Record<string, string>)
+    const { json, synced_at } = await read(`/api/v1/client/${customer_id}/invoices?${texts}`)
     const { invoices, ...list } = json as InvoiceList
     const rows = invoices.map(invoice => showRecord(invoice, shownFields))
     return { synced_at, rows: { name: 'invoices', rows, ...list } }
