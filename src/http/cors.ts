@@ -3,7 +3,7 @@
  * would add by itself are never allowed: a page sends its token. See CONTRIBUTING.md for why this is not a package.
  */
 import type { IncomingMessage } from 'node:http'
-import { createHeadSet } from '../server/bare-answer.ts'
+import { writeLines } from '../server/bare-answer.ts'
 import type { LinesFor } from '../server/secure-response.ts'
 
 /** Headers that a page may read. */
@@ -30,15 +30,15 @@ export interface Cors {
 export function createCors(origins: readonly string[]): Cors | null {
   if (origins.length === 0) return null
   const vary = { vary: 'Origin' }
-  const others = createHeadSet(vary).lines
+  const others = writeLines(vary)
   const allowed = new Map(
     origins.map(origin => [
       origin,
-      createHeadSet({
+      writeLines({
         'access-control-allow-origin': origin,
         'access-control-expose-headers': exposed,
         ...vary,
-      }).lines,
+      }),
     ]),
   )
   return {

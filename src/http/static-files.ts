@@ -2,7 +2,7 @@
 import { hash } from 'node:crypto'
 import { brotliCompressSync, gzipSync, constants as zlib } from 'node:zlib'
 import type { FastifyInstance, FastifyReply } from 'fastify'
-import { createHeadSet, type HeadSet, securityHeaders } from '../server/bare-answer.ts'
+import { securityHeaders, writeLines } from '../server/bare-answer.ts'
 import { replaceSecurityHeaders } from '../server/secure-response.ts'
 import { isHeldByClient } from './conditional.ts'
 
@@ -26,7 +26,8 @@ export interface FileDescription {
 export interface StaticFile {
   path: string
   headers: Record<string, string>
-  security: HeadSet
+  /** Lines of its security headers. */
+  security: string
   variants: readonly Variant[]
 }
 
@@ -46,7 +47,7 @@ export function makeStaticFile(description: FileDescription): StaticFile {
       'cache-control': isImmutable ? 'public, max-age=31536000, immutable' : 'no-cache',
       vary: 'accept-encoding',
     },
-    security: policy === undefined ? securityHeaders : allow(policy),
+    security: writeLines({ ...securityHeaders, ...(policy && { 'content-security-policy': allow(policy) }) }),
     get variants() {
       variants ??= makeVariants(content)
       return variants
@@ -54,7 +55,7 @@ export function makeStaticFile(description: FileDescription): StaticFile {
   }
 }
 
-function allow(sources: Record<string, string>): HeadSet {
+function allow(sources: Record<string, string>): string {
   const directives = Object.entries({
     'default-src': "'none'",
     'base-uri': "'none'",
@@ -62,10 +63,7 @@ function allow(sources: Record<string, string>): HeadSet {
     'frame-ancestors': "'none'",
     ...sources,
   })
-  return createHeadSet({
-    ...Object.fromEntries(securityHeaders.pairs),
-    'content-security-policy': directives.map(([name, source]) => `${name} ${source}`).join('; '),
-  })
+  return directives.map(([name, source]) => `${name} ${source}`).join('; ')
 }
 
 function makeVariants(content: FileDescription['content']): Variant[] {

@@ -1,24 +1,19 @@
 import { STATUS_CODES } from '../node-http.ts'
 
-/** Headers that stand together in the head of an answer. */
-export interface HeadSet {
-  pairs: readonly (readonly [name: string, value: string])[]
-  /** The lines that are sent, each with its CRLF. */
-  lines: string
-}
-
-export function createHeadSet(headers: Readonly<Record<string, string>>): HeadSet {
-  const pairs = Object.entries(headers)
-  return { pairs, lines: pairs.map(([name, value]) => `${name}: ${value}\r\n`).join('') }
+/** Lines of an answer's head, each with its CRLF. */
+export function writeLines(headers: Readonly<Record<string, string>>): string {
+  return Object.entries(headers)
+    .map(([name, value]) => `${name}: ${value}\r\n`)
+    .join('')
 }
 
 /** Headers of every answer of every port: it is data for programs, never a page, and may not be embedded. */
-export const securityHeaders = createHeadSet({
+export const securityHeaders = {
   'x-content-type-options': 'nosniff',
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
   'cross-origin-resource-policy': 'same-origin',
   'referrer-policy': 'no-referrer',
-})
+}
 
 /**
  * A whole answer of JSON, for a socket on which there is no request to answer. It closes the connection by default.
@@ -30,12 +25,13 @@ export function writeBareAnswer(
   body: string,
   { connection = 'close', moreLines = '' } = {},
 ): string {
-  const head = createHeadSet({
+  const lines = writeLines({
     date: new Date().toUTCString(),
     'content-type': 'application/json',
     'content-length': String(Buffer.byteLength(body)),
     ...headers,
     connection,
+    ...securityHeaders,
   })
-  return `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${head.lines}${securityHeaders.lines}${moreLines}\r\n${body}`
+  return `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines}${moreLines}\r\n${body}`
 }

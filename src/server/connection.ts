@@ -16,55 +16,49 @@ export interface Exchange {
   response: ServerResponse
 }
 
-export interface Connection {
-  socket: Socket
+export class Connection {
+  readonly socket: Socket
   /** The request that is being answered, or was last. */
-  current: Exchange | null
-  waiting: Exchange[]
+  current: Exchange | null = null
+  waiting: Exchange[] = []
   /** The request that could not be read; it is answered after all that came before. */
-  unreadable: UnreadableRequest | null
+  unreadable: UnreadableRequest | null = null
   /** Whether requests were dropped: the connection closes after the answer to the last that was not. */
-  full: boolean
+  full = false
   /** Whether the end of the current answer is listened to. */
-  followed: boolean
+  followed = false
   /** Whether the last answer is given: anything that still comes is dropped. */
-  closing: boolean
+  closing = false
   /** The request that was read last. */
-  latest: IncomingMessage | null
+  latest: IncomingMessage | null = null
   /** Whether what arrives is looked at before it is read. */
-  watched: boolean
+  watched = false
   /** Whether that look counted the request that is now read. */
-  counted: boolean
+  counted = false
   /** Method and target of the latest request line with more than one space between its parts. */
-  spaced: string | null
-}
+  spaced: string | null = null
 
-export function createConnection(socket: Socket): Connection {
-  return {
-    socket,
-    current: null,
-    waiting: [],
-    unreadable: null,
-    full: false,
-    followed: false,
-    closing: false,
-    latest: null,
-    watched: false,
-    counted: false,
-    spaced: null,
+  constructor(socket: Socket) {
+    this.socket = socket
   }
-}
 
-export function isAnswering({ current }: Connection): boolean {
-  return current !== null && !current.response.writableFinished && !current.response.destroyed
-}
+  isAnswering(): boolean {
+    const { current } = this
+    return current !== null && !current.response.writableFinished && !current.response.destroyed
+  }
 
-/** Whether nothing that comes now is read. */
-export function isOver({ unreadable, full, closing }: Connection): boolean {
-  return unreadable !== null || full || closing
-}
+  /** Whether nothing that comes now is read. */
+  isOver(): boolean {
+    return this.unreadable !== null || this.full || this.closing
+  }
 
-/** Whether the request that could not be read to its end is the very one to be answered, and no byte of that is sent. */
-export function isCutShort({ current }: Connection): boolean {
-  return current !== null && !current.request.complete && !current.response.headersSent
+  /** Whether everything that was asked is answered. */
+  isIdle(): boolean {
+    return !this.isOver() && this.waiting.length === 0 && !this.isAnswering()
+  }
+
+  /** Whether the request that could not be read to its end is the very one to be answered, and no byte of that is sent. */
+  isCutShort(): boolean {
+    return this.current !== null && !this.current.request.complete && !this.current.response.headersSent
+  }
 }

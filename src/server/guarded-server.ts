@@ -7,15 +7,7 @@ import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'n
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { createServer } from '../node-http.ts'
-import {
-  type Connection,
-  createConnection,
-  type Exchange,
-  isAnswering,
-  isCutShort,
-  isOver,
-  type UnreadableRequest,
-} from './connection.ts'
+import { Connection, type Exchange, type UnreadableRequest } from './connection.ts'
 import { refuseUnread } from './refuse-unread.ts'
 import { type LinesFor, secureResponse } from './secure-response.ts'
 import { watchEventLoop } from './watch-event-loop.ts'
@@ -78,7 +70,7 @@ export function createGuardedServer({ handle, refuse, keepAliveMs, excess, lines
   })
 
   server.on('connection', (socket: Socket) => {
-    const connection = createConnection(socket)
+    const connection = new Connection(socket)
     connections.set(socket, connection)
     // Node takes its own listener off sockets that it hands out; an error without a listener ends the process.
     socket.on('error', ignore)
@@ -109,14 +101,14 @@ export function createGuardedServer({ handle, refuse, keepAliveMs, excess, lines
 
   function receive(request: IncomingMessage, response: ServerResponse): void {
     const connection = connections.get(request.socket)
-    if (connection === undefined || isOver(connection)) return
+    if (connection === undefined || connection.isOver()) return
     connection.latest = request
     // The one method that Node reads and does not name among its methods: the preface of HTTP/2.
     if (request.method === 'PRI')
       fail(Object.assign(new Error('HTTP/2'), { code: 'HPE_INVALID_METHOD' }), request.socket)
     else if (isSpaced(connection, request))
       fail(Object.assign(new Error('Spaces'), { code: spacedLine }), request.socket)
-    else if (isAnswering(connection)) wait(connection, { request, response })
+    else if (connection.isAnswering()) wait(connection, { request, response })
     else begin(connection, { request, response })
   }
 
@@ -141,19 +133,12 @@ export function createGuardedServer({ handle, refuse, keepAliveMs, excess, lines
   function watch(connection: Connection, { isSpared, write }: ExcessShell): void {
     if (connection.watched) return
     connection.watched = true
-    refuseUnread(connection.socket, {
+    refuseUnread(connection, {
       isShedding: () => turns.isShedding() && !isLeaving,
-      isOver: () => isOver(connection),
-      isIdle: () => !isOver(connection) && connection.waiting.length === 0 && !isAnswering(connection),
       refuse(path, head) {
         if (turns.isExcess() && !isSpared(path)) return write(head)
         connection.counted = true
         return null
-      },
-      takeLatest() {
-        const { latest } = connection
-        connection.latest = null
-        return latest
       },
     })
   }
@@ -202,9 +187,9 @@ export function createGuardedServer({ handle, refuse, keepAliveMs, excess, lines
       socket.destroy()
       return
     }
-    if (connection.closing || connection.full || connection.unreadable !== null) return
+    if (connection.isOver()) return
     connection.unreadable = error
-    if (connection.waiting.length === 0 && (!isAnswering(connection) || isCutShort(connection)))
+    if (connection.waiting.length === 0 && (!connection.isAnswering() || connection.isCutShort()))
       answerUnreadable(connection, error)
     else {
       socket.pause()
@@ -214,9 +199,9 @@ export function createGuardedServer({ handle, refuse, keepAliveMs, excess, lines
 
   function answerUnreadable(connection: Connection, error: UnreadableRequest): void {
     const { socket, current } = connection
-    const origin = isCutShort(connection) ? current?.request.headers.origin : error.origin
+    const origin = connection.isCutShort() ? current?.request.headers.origin : error.origin
     // A late answer of its handler must not follow the refusal.
-    if (isAnswering(connection)) current?.response.detachSocket(socket)
+    if (connection.isAnswering()) current?.response.detachSocket(socket)
     socket.write(refuse(error, origin))
     linger(connection)
   }

@@ -1,18 +1,11 @@
 import type { NonSharedBuffer } from 'node:buffer'
-import type { IncomingMessage } from 'node:http'
-import type { Socket } from 'node:net'
+import type { Connection } from './connection.ts'
 
 export interface UnreadShell {
   /** Whether requests are being refused, so that a look at what arrives is worth it. */
   isShedding(): boolean
-  /** Whether nothing that comes on this connection is read any more. */
-  isOver(): boolean
-  /** Whether nothing was asked on this connection that is not answered. */
-  isIdle(): boolean
   /** The whole answer to a request for this path, of this head, which keeps the connection open; null when it is to be read and served. */
   refuse(path: string, head: string): string | null
-  /** Returns the request that Node read last, once. */
-  takeLatest(): IncomingMessage | null
 }
 
 /**
@@ -26,7 +19,8 @@ const plainRequest =
  * Looks at each request of this connection before Node reads it: to read and answer a request by Node's means costs more than
  * twice as much as to refuse it. A request that is not refused is read as before, a little slower.
  */
-export function refuseUnread(socket: Socket, shell: UnreadShell): void {
+export function refuseUnread(connection: Connection, { isShedding, refuse }: UnreadShell): void {
+  const { socket } = connection
   const listeners = socket.listeners('data')
   /** Whether the parser is known to stand between two requests. */
   let isBetween = false
@@ -36,24 +30,25 @@ export function refuseUnread(socket: Socket, shell: UnreadShell): void {
   for (const listener of listeners) socket.off('data', listener as () => void)
   socket.on('data', (chunk: NonSharedBuffer) => {
     // Node takes its listener off, and gives the parser to another connection.
-    if (shell.isOver()) return
-    if (!shell.isShedding()) {
+    if (connection.isOver()) return
+    if (!isShedding()) {
       isBetween = false
       pass(chunk)
       return
     }
     const head = chunk.toString('latin1')
     const path = plainRequest.exec(head)?.[1]
-    if (isBetween && path !== undefined && socket.writableLength === 0 && shell.isIdle()) {
-      const answer = shell.refuse(path, head)
+    if (isBetween && path !== undefined && socket.writableLength === 0 && connection.isIdle()) {
+      const answer = refuse(path, head)
       if (answer !== null) {
         socket.write(answer, 'latin1')
         return
       }
     }
-    shell.takeLatest()
+    const before = connection.latest
     pass(chunk)
     // One that Node read to its end, in a piece that ends with the only end of a head in it: nothing is left over.
-    isBetween = path !== undefined && shell.takeLatest()?.complete === true
+    const { latest } = connection
+    isBetween = path !== undefined && latest !== before && latest?.complete === true
   })
 }

@@ -117,7 +117,7 @@ test('while requests are refused, each question has one answer, however it is cu
   assert.ok(refused.length >= 50, 'many were refused')
   const [answer = ''] = refused[0]?.answers.slice(-1) ?? []
   for (const header of [
-    ...securityHeaders.pairs.map(([name, value]) => `${name}: ${value}`),
+    ...Object.entries(securityHeaders).map(([name, value]) => `${name}: ${value}`),
     ...['retry-after: 1', 'cache-control: no-store', 'content-type: application/json'],
     ...[`access-control-allow-origin: ${origin}`, 'vary: Origin'],
   ])
