@@ -33,26 +33,43 @@ interface FileTransfer {
   headers: Record<string, string>
 }
 
-/** Until the first byte a failure is answered as an error; after it the connection breaks, and never looks whole. */
-export function createFileSender(
-  source: PaymentPlatform | InvoicingSystem | null,
-  log: Logger,
-): (request: FileRequest, reply: FastifyReply, file: FileTransfer) => Promise<FastifyReply> {
+type Source = PaymentPlatform | InvoicingSystem | null
+
+/** Asks a source in the request's turn, which `ask` ends; throws its failure as an error of the API. */
+export function createSourceCall(source: Source, what = 'document') {
   const takeTurn = createUpstreamQueue(source, limits)
-  return async (request, reply, { open, headers }) => {
+  return async <Result>(
+    request: SourceRequest,
+    reply: FastifyReply,
+    ask: (signal: AbortSignal, endTurn: () => void) => Promise<Result>,
+  ): Promise<{ result: Result; signal: AbortSignal }> => {
     const refusal = source?.refusal?.() ?? null
-    if (refusal !== null) refuse(refusal)
+    if (refusal !== null) refuse(refusal, what)
     const { signal, startClock } = startTransfer(reply.raw)
     const endTurn = await takeTurn(request.grant?.token_id ?? '', request.params.customerId, signal)
     startClock()
-    const opening = withTrace(readTrace(request.headers.traceparent), () => open(signal)).then(pdf =>
-      awaitFirstBytes(pdf, signal),
+    const asking = withTrace(readTrace(request.headers.traceparent), () => ask(signal, endTurn))
+    const result = await orAborted(asking, signal).catch(error =>
+      refuse(signal.aborted ? signal.reason : error, what),
     )
-    // The turn lasts as long as the upstream is at work, whether or not the client is still there.
-    opening.then(({ body }) => finished(body, endTurn), endTurn)
-    const { body, size } = await orAborted(opening, signal).catch(error =>
-      refuse(signal.aborted ? signal.reason : error),
-    )
+    return { result, signal }
+  }
+}
+
+/** Until the first byte a failure is answered as an error; after it the connection breaks, and never looks whole. */
+export function createFileSender(
+  source: Source,
+  log: Logger,
+): (request: SourceRequest, reply: FastifyReply, file: FileTransfer) => Promise<FastifyReply> {
+  const callSource = createSourceCall(source)
+  return async (request, reply, { open, headers }) => {
+    const { result, signal } = await callSource(request, reply, (signal, endTurn) => {
+      const opening = open(signal).then(pdf => awaitFirstBytes(pdf, signal))
+      // The turn lasts as long as the upstream is at work, whether or not the client is still there.
+      opening.then(({ body }) => finished(body, endTurn), endTurn)
+      return opening
+    })
+    const { body, size } = result
     if (size !== null) reply.header('content-length', size)
     reply.headers(headers).header('cache-control', 'private, no-store')
     // Fastify answers HEAD without the body, but would read it to its end.
@@ -66,7 +83,7 @@ export function createFileSender(
   }
 }
 
-type FileRequest = Pick<FastifyRequest, 'id' | 'grant' | 'headers' | 'method'> & { params: InvoiceParams }
+type SourceRequest = Pick<FastifyRequest, 'id' | 'grant' | 'headers' | 'method'> & { params: InvoiceParams }
 
 export function addDownload(app: TypedApp, kind: DocumentKind, sources: DocumentSources): void {
   const sendFile = createFileSender(kind === 'payments' ? sources.payments : sources.documents, sources.log)
@@ -77,20 +94,16 @@ export function addDownload(app: TypedApp, kind: DocumentKind, sources: Document
       const stored = await findInvoice(sources.store, request.params)
       const invoice: Invoice = JSON.parse(stored.summary)
       const open = findPdf(kind, invoice, sources)
-      const printed = kind === 'ix' && stored.document ? readDocument(stored.document).number : null
+      const document: InvoiceDocument | null = kind === 'ix' && stored.document && JSON.parse(stored.document)
       return sendFile(request, reply, {
         open,
         headers: {
           'content-type': 'application/pdf',
-          'content-disposition': contentDisposition(printed ?? invoice.number ?? invoice.id),
+          'content-disposition': contentDisposition(document?.number ?? invoice.number ?? invoice.id),
         },
       })
     },
   )
-}
-
-function readDocument(text: string): InvoiceDocument {
-  return JSON.parse(text)
 }
 
 class ClientGone extends ApiError {
@@ -100,7 +113,7 @@ class ClientGone extends ApiError {
 }
 
 /** Aborted when the client goes away, and at the deadline, once its clock runs. */
-export function startTransfer(response: ServerResponse): { signal: AbortSignal; startClock(): void } {
+function startTransfer(response: ServerResponse): { signal: AbortSignal; startClock(): void } {
   const transfer = new AbortController()
   let timer: NodeJS.Timeout | undefined
   const end = () => {
@@ -165,7 +178,7 @@ export function notConnected(message: string, what = 'document'): ApiError {
 const retryAfterSeconds = 5
 
 /** Throws a source's failure as an error of the API; the source's own words go to the log alone. */
-export function refuse(error: unknown, what = 'document'): never {
+function refuse(error: unknown, what = 'document'): never {
   if (!(error instanceof SourceError)) throw error
   const {
     failure,

@@ -2,15 +2,11 @@ import { ApiError } from '../errors.ts'
 import type { Invoice } from '../invoice.ts'
 import type { PaymentPlatform } from '../sources.ts'
 import type { ReadStore } from '../store/store.ts'
-import { readTrace, withTrace } from '../trace.ts'
-import { notConnected, refuse, startTransfer } from './download.ts'
+import { createSourceCall, notConnected } from './download.ts'
 import { findInvoice } from './get-invoice.ts'
 import { paymentPageSchema } from './openapi/schemas.ts'
 import { sendJson } from './send-json.ts'
 import type { TypedApp } from './typed-app.ts'
-import { createUpstreamQueue, orAborted } from './upstream-queue.ts'
-
-const limits = { perMember: 4, perMemberSecond: 5, perGroup: 16, waitMs: 10_000 }
 
 const what = 'payment page'
 
@@ -19,22 +15,14 @@ export function addFindPaymentPage(
   app: TypedApp,
   { store, payments }: { store: ReadStore; payments: PaymentPlatform | null },
 ): void {
-  const takeTurn = createUpstreamQueue(payments, limits)
+  const callSource = createSourceCall(payments, what)
   app.get('/invoice/:invoiceId/payments/page', { schema: paymentPageSchema }, async (request, reply) => {
     const stored = await findInvoice(store, request.params)
     const { id, status }: Invoice = JSON.parse(stored.summary)
     if (status !== 'open') throw notPayable()
     if (payments === null) throw notConnected('The payment platform is not connected.', what)
-    const refusal = payments.refusal?.() ?? null
-    if (refusal !== null) refuse(refusal, what)
-    const { signal, startClock } = startTransfer(reply.raw)
-    const endTurn = await takeTurn(request.grant?.token_id ?? '', request.params.customerId, signal)
-    startClock()
-    const finding = withTrace(readTrace(request.headers.traceparent), () =>
+    const { result: url } = await callSource(request, reply, (signal, endTurn) =>
       payments.findPaymentPage(id, signal).finally(endTurn),
-    )
-    const url = await orAborted(finding, signal).catch(error =>
-      refuse(signal.aborted ? signal.reason : error, what),
     )
     if (url === null) throw notPayable()
     reply.header('cache-control', 'private, no-store')

@@ -1,5 +1,5 @@
 /** The feed of changes: of a customer, or of all. */
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { ChangeList } from '../change.ts'
 import { createChangeWaiters } from '../changes/wait-for-changes.ts'
 import { ApiError } from '../errors.ts'
@@ -7,14 +7,8 @@ import { leaving } from '../server/guarded-server.ts'
 import type { ChangePage } from '../store/change-store.ts'
 import type { ReadStore } from '../store/store.ts'
 import { type AuthOptions, checkAllCustomers, checkCustomer } from './auth.ts'
-import {
-  type ChangesQuery,
-  changeLimits,
-  listAllChangesSchema,
-  listChangesSchema,
-} from './openapi/change-schemas.ts'
+import { type ChangesQuery, changeLimits } from './openapi/change-schemas.ts'
 import { sendJson } from './send-json.ts'
-import type { TypedApp } from './typed-app.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -33,18 +27,8 @@ export interface ChangesOptions extends Pick<AuthOptions, 'authenticate' | 'addr
   store: Pick<ReadStore, 'readChanges'>
 }
 
-export type ListChanges = (
-  request: FastifyRequest,
-  reply: FastifyReply,
-  customerId: string | null,
-  query: ChangesQuery,
-) => Promise<FastifyReply>
-
 /** Both routes share those who wait. */
-export function createListChanges(
-  app: TypedApp,
-  { store, authenticate, addressOf }: ChangesOptions,
-): ListChanges {
+export function createListChanges(app: FastifyInstance, { store, authenticate, addressOf }: ChangesOptions) {
   const waiters = createChangeWaiters(store)
   const waiting = new Map<string, number>()
   app.decorateRequest('waitedMs', 0)
@@ -92,7 +76,12 @@ export function createListChanges(
     }
   }
 
-  return async (request, reply, customerId, query) => {
+  return async (
+    request: FastifyRequest,
+    reply: FastifyReply,
+    customerId: string | null,
+    query: ChangesQuery,
+  ): Promise<FastifyReply> => {
     const after = checkCursor(query.after, customerId === null ? 1000 : 1)
     const limit = Math.min(Math.max(query.limit ?? changeLimits.usual, 1), changeLimits.most)
     const waitMs = Math.min(Math.max(query.wait ?? 0, 0), changeLimits.waitSeconds) * 1000
@@ -139,16 +128,4 @@ function send(reply: FastifyReply, { changes, next }: ChangePage): FastifyReply 
     next,
   }
   return sendJson(reply.header('cache-control', 'no-store'), JSON.stringify(list))
-}
-
-export function addListChanges(app: TypedApp, listChanges: ListChanges): void {
-  app.get('/changes', { schema: listChangesSchema }, (request, reply) =>
-    listChanges(request, reply, request.params.customerId, request.query),
-  )
-}
-
-export function addListAllChanges(app: TypedApp, listChanges: ListChanges): void {
-  app.get('/changes', { schema: listAllChangesSchema }, (request, reply) =>
-    listChanges(request, reply, null, request.query),
-  )
 }

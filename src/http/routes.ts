@@ -12,8 +12,9 @@ import { addGetDocument } from './get-document.ts'
 import { addGetInvoice } from './get-invoice.ts'
 import { addGetSummary } from './get-summary.ts'
 import { addHealth } from './health.ts'
-import { addListAllChanges, addListChanges, createListChanges } from './list-changes.ts'
+import { createListChanges } from './list-changes.ts'
 import { addListInvoices } from './list-invoices.ts'
+import { listAllChangesSchema, listChangesSchema } from './openapi/change-schemas.ts'
 import { components } from './openapi/resources.ts'
 import { openapiSchema } from './openapi/schemas.ts'
 import type { RateLimit } from './rate-limit.ts'
@@ -64,25 +65,25 @@ export function addRoutes(app: FastifyInstance, dependencies: RouteDependencies)
   })
   addStaticFiles(app, files)
   addResourceMetadata(app as TypedApp, identity)
-  const listChanges = createListChanges(app as TypedApp, dependencies)
-  app.register(
-    async guarded => {
-      guardCustomerRoutes(guarded, dependencies)
-      addListAllChanges(guarded as TypedApp, listChanges)
-      guarded.register(
-        async scope => {
-          addListInvoices(scope as TypedApp, store)
-          addGetSummary(scope as TypedApp, store)
-          addGetInvoice(scope as TypedApp, dependencies)
-          addGetDocument(scope as TypedApp, dependencies)
-          addDownload(scope as TypedApp, 'ix', dependencies)
-          addDownload(scope as TypedApp, 'payments', dependencies)
-          if (pay) addFindPaymentPage(scope as TypedApp, dependencies)
-          addListChanges(scope as TypedApp, listChanges)
-        },
-        { prefix: '/client/:customerId' },
-      )
-    },
-    { prefix: '/api/v1' },
-  )
+  const listChanges = createListChanges(app, dependencies)
+  const addCustomerRoutes = async (scope: TypedApp) => {
+    addListInvoices(scope, store)
+    addGetSummary(scope, store)
+    addGetInvoice(scope, dependencies)
+    addGetDocument(scope, dependencies)
+    addDownload(scope, 'ix', dependencies)
+    addDownload(scope, 'payments', dependencies)
+    if (pay) addFindPaymentPage(scope, dependencies)
+    scope.get('/changes', { schema: listChangesSchema }, (request, reply) =>
+      listChanges(request, reply, request.params.customerId, request.query),
+    )
+  }
+  const addGuarded = async (scope: TypedApp) => {
+    guardCustomerRoutes(scope, dependencies)
+    scope.get('/changes', { schema: listAllChangesSchema }, (request, reply) =>
+      listChanges(request, reply, null, request.query),
+    )
+    scope.register(addCustomerRoutes, { prefix: '/client/:customerId' })
+  }
+  app.register(addGuarded, { prefix: '/api/v1' })
 }

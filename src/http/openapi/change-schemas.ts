@@ -1,45 +1,34 @@
 /** Input and output of the feed of changes. */
 import type { Static } from 'typebox'
-import { errorResponses, jsonContent, limitHeaders, requestIdHeader } from './responses.ts'
-import { customerParams, guarded, secured } from './schemas.ts'
+import { guardedResponses, jsonContent, tokenHeaders } from './responses.ts'
+import { customerParams, secured, whole } from './schemas.ts'
 import { Type } from './type.ts'
 
 /** Bounds of a page of changes, and of a wait for the next. */
 export const changeLimits = { usual: 100, most: 1_000, waitSeconds: 25 } as const
 
 const changesQuery = Type.Object({
-  after: Type.Optional(
-    Type.Integer({
-      description:
-        'Cursor: `next` of the last answer. 0 is the beginning; without it, `next` is the end of the feed.',
-      examples: [1772443872000],
-    }),
+  after: whole(
+    'Cursor: `next` of the last answer. 0 is the beginning; without it, `next` is the end of the feed.',
+    1772443872000,
   ),
-  wait: Type.Optional(
-    Type.Integer({
-      default: 0,
-      description: `Seconds to wait for a change when there is none, at most ${changeLimits.waitSeconds}.`,
-      examples: [25],
-    }),
-  ),
-  limit: Type.Optional(
-    Type.Integer({
-      default: changeLimits.usual,
-      description: `Changes to return at most. Above ${changeLimits.most} is ${changeLimits.most}; below 1 is 1.`,
-      examples: [100],
-    }),
+  wait: whole(`Seconds to wait for a change when there is none, at most ${changeLimits.waitSeconds}.`, 25, 0),
+  limit: whole(
+    `Changes to return at most. Above ${changeLimits.most} is ${changeLimits.most}; below 1 is 1.`,
+    100,
+    changeLimits.usual,
   ),
 })
 export type ChangesQuery = Static<typeof changesQuery>
 
-const changesResponse = {
-  200: {
+const response = guardedResponses(
+  {
     description: 'Changes after the cursor; none when nothing changed in time.',
-    headers: { ...limitHeaders, ...requestIdHeader },
+    headers: tokenHeaders,
     content: jsonContent('ChangeList'),
   },
-  ...errorResponses(...guarded, 'cursor_expired'),
-}
+  'cursor_expired',
+)
 
 export const listChangesSchema = {
   ...secured,
@@ -49,7 +38,7 @@ export const listChangesSchema = {
     "Invoices of a customer that changed, in the order of the commits. A cursor is the customer's version, and belongs to this feed alone.",
   params: customerParams,
   querystring: changesQuery,
-  response: changesResponse,
+  response,
 }
 
 export const listAllChangesSchema = {
@@ -59,5 +48,5 @@ export const listAllChangesSchema = {
   description:
     'Invoices that changed, in the order of the commits, for a token of all customers. A cursor belongs to this feed alone.',
   querystring: changesQuery,
-  response: changesResponse,
+  response,
 }

@@ -1,6 +1,6 @@
 /** The certified document's body. */
 import { exampleDocument } from './examples.ts'
-import { cents, closed, currency, text, textOrNull, wholeOrNull } from './field-schemas.ts'
+import { cents, currency, resource, text, textOrNull, wholeOrNull } from './field-schemas.ts'
 import { Type } from './type.ts'
 
 const centsOrNull = (description: string) =>
@@ -19,22 +19,21 @@ const documentFields = {
   total_cents: centsOrNull('Total after taxes'),
 }
 
-export const DocumentTax = Type.Object(
-  {
-    rate_percent: Type.Number({ description: 'Tax rate in percent.' }),
-    base_cents: cents('Amount before the tax'),
-    tax_cents: cents('Tax'),
-  },
-  { ...closed, $id: 'DocumentTax', description: 'The tax of a rate.' },
-)
-
-export const RelatedDocument = Type.Object(documentFields, {
-  ...closed,
-  $id: 'RelatedDocument',
-  description: 'A credit note, debit note or receipt about a document.',
+const DocumentTax = resource('DocumentTax', 'The tax of a rate.', {
+  rate_percent: Type.Number({ description: 'Tax rate in percent.' }),
+  base_cents: cents('Amount before the tax'),
+  tax_cents: cents('Tax'),
 })
 
-export const InvoiceDocument = Type.Object(
+const RelatedDocument = resource(
+  'RelatedDocument',
+  'A credit note, debit note or receipt about a document.',
+  documentFields,
+)
+
+const InvoiceDocument = resource(
+  'InvoiceDocument',
+  'The external document of an invoice.',
   {
     ...documentFields,
     series: textOrNull('Series, for example `A`; null until it is issued.'),
@@ -54,10 +53,7 @@ export const InvoiceDocument = Type.Object(
       'Credit notes, debit notes and receipts; null until they were read.',
     ),
   },
-  {
-    ...closed,
-    $id: 'InvoiceDocument',
-    description: 'The external document of an invoice.',
-    examples: [exampleDocument],
-  },
+  exampleDocument,
 )
+
+export const documentComponents = [InvoiceDocument, DocumentTax, RelatedDocument]

@@ -1,6 +1,7 @@
 /** The parts of responses that several routes share, as the OpenAPI document describes them. */
 
 import { type ErrorCode, errorCodes } from '../../errors.ts'
+import { resource, text } from './field-schemas.ts'
 import { Type } from './type.ts'
 
 export const requestIdHeader = {
@@ -10,7 +11,7 @@ export const requestIdHeader = {
   },
 }
 
-export const limitHeaders = {
+const limitHeaders = {
   'ratelimit-policy': {
     type: 'string',
     description: 'The limit: `q` requests in a window of `w` seconds per token.',
@@ -21,8 +22,11 @@ export const limitHeaders = {
   },
 }
 
+/** Headers of every answer to a token. */
+export const tokenHeaders = { ...limitHeaders, ...requestIdHeader }
+
 /** The headers of a list or a detail. */
-export const readHeaders = {
+const readHeaders = {
   etag: {
     type: 'string',
     description: 'Send it back in `If-None-Match` to be answered 304 while nothing changed.',
@@ -37,17 +41,37 @@ export const readHeaders = {
     description:
       'Time until which the records are known to follow their source; absent before the first synchronization.',
   },
-  ...limitHeaders,
-  ...requestIdHeader,
+  ...tokenHeaders,
 }
 
 export const jsonContent = (schema: string) => ({ 'application/json': { schema: Type.Ref(schema) } })
+const fileContent = (type: string) => ({ [type]: { schema: { type: 'string', contentMediaType: type } } })
 
-export const notModifiedResponse = {
-  type: 'null',
-  description: 'The client already holds this: `If-None-Match` names its ETag.',
-  headers: readHeaders,
-}
+/** Errors of every route behind a token. */
+const guarded = [
+  'invalid_parameter',
+  'missing_token',
+  'invalid_token',
+  'insufficient_scope',
+  'rate_limited',
+  'unavailable',
+  'overloaded',
+] as const
+
+export const guardedResponses = (success: object, ...codes: ErrorCode[]) => ({
+  200: success,
+  ...errorResponses(...guarded, ...codes),
+})
+
+/** Responses of a route whose answer has an ETag. */
+export const readResponses = (description: string, schema: string, ...codes: ErrorCode[]) => ({
+  ...guardedResponses({ description, headers: readHeaders, content: jsonContent(schema) }, ...codes),
+  304: {
+    type: 'null',
+    description: 'The client already holds this: `If-None-Match` names its ETag.',
+    headers: readHeaders,
+  },
+})
 
 export const pdfResponse = {
   description: 'The PDF.',
@@ -56,16 +80,15 @@ export const pdfResponse = {
       type: 'string',
       description: "A file name made from the document's own number.",
     },
-    ...limitHeaders,
-    ...requestIdHeader,
+    ...tokenHeaders,
   },
-  content: { 'application/pdf': { schema: { type: 'string', contentMediaType: 'application/pdf' } } },
+  content: fileContent('application/pdf'),
 }
 
 export const qrResponse = {
   description: 'The image.',
-  headers: { ...limitHeaders, ...requestIdHeader },
-  content: { 'image/png': { schema: { type: 'string', contentMediaType: 'image/png' } } },
+  headers: tokenHeaders,
+  content: fileContent('image/png'),
 }
 
 /** Errors of every route. */
@@ -84,24 +107,17 @@ export const ErrorCodeName = Type.Enum(Object.keys(errorCodes), {
   description: 'Stable; decide by this.',
 })
 
-export const ErrorBody = Type.Object(
-  {
-    error: Type.Object(
-      {
-        code: Type.Ref('ErrorCode'),
-        message: Type.String({ description: 'For people: the fault, and what is allowed.' }),
-        param: Type.Optional(Type.String({ description: 'The parameter at fault.' })),
-        request_id: Type.String({ description: 'Names this request in the logs.' }),
-      },
-      { additionalProperties: false, description: 'The error.' },
-    ),
-  },
-  {
-    additionalProperties: false,
-    $id: 'ErrorBody',
-    description: 'Every error, on every route, has this shape.',
-  },
-)
+export const ErrorBody = resource('ErrorBody', 'Every error, on every route, has this shape.', {
+  error: Type.Object(
+    {
+      code: Type.Ref('ErrorCode'),
+      message: text('For people: the fault, and what is allowed.'),
+      param: Type.Optional(text('The parameter at fault.')),
+      request_id: text('Names this request in the logs.'),
+    },
+    { additionalProperties: false, description: 'The error.' },
+  ),
+})
 
 /** A route's error responses, those that every route shares included: one for each status, each code explained. */
 export function errorResponses(...codes: ErrorCode[]) {
@@ -120,10 +136,7 @@ export function errorResponses(...codes: ErrorCode[]) {
   )
 }
 
-const exampleParams: Partial<Record<ErrorCode, string>> = { invalid_parameter: 'page' }
-const exampleMessages: Partial<Record<ErrorCode, string>> = {
-  invalid_parameter: 'page must be a whole number, written in digits.',
-}
+const wrongPage = { message: 'page must be a whole number, written in digits.', param: 'page' }
 
 /** Statuses that are answered before a request counts. */
 const beforeLimit = [401, 408, 413, 414, 431]
@@ -149,8 +162,7 @@ function errorResponse(status: number, codes: readonly ErrorCode[], isLimited: b
               value: {
                 error: {
                   code,
-                  message: exampleMessages[code] ?? errorCodes[code].meaning,
-                  ...(exampleParams[code] && { param: exampleParams[code] }),
+                  ...(code === 'invalid_parameter' ? wrongPage : { message: errorCodes[code].meaning }),
                   request_id: 'req_0f3a9c51d2e78b4406fd1c95a3e27b60',
                 },
               },

@@ -14,13 +14,13 @@ import { maxSearchWords } from '../../store/read-model/search.ts'
 import { exampleInvoice } from './examples.ts'
 import {
   errorResponses,
+  guardedResponses,
   jsonContent,
-  limitHeaders,
-  notModifiedResponse,
   pdfResponse,
   qrResponse,
-  readHeaders,
+  readResponses,
   requestIdHeader,
+  tokenHeaders,
 } from './responses.ts'
 import { Type } from './type.ts'
 
@@ -34,25 +34,25 @@ const invoiceId = Type.String({
   description: 'Invoice ID; begins with `in_`.',
   examples: [exampleInvoice.id],
 })
+export const whole = (description: string, example: number, fallback?: number) =>
+  Type.Optional(
+    Type.Integer({
+      ...(fallback !== undefined && { default: fallback }),
+      description,
+      examples: [example],
+    }),
+  )
 const day = (description: string, example: string) =>
   Type.Optional(Type.String({ format: 'date', description, examples: [example] }))
 
 export const customerParams = Type.Object({ customerId })
 const invoiceParams = Type.Object({ customerId, invoiceId })
 const listQuery = Type.Object({
-  page: Type.Optional(
-    Type.Integer({
-      default: 1,
-      description: 'Page to return. Below 1 is the first page; above the last is the last.',
-      examples: [1],
-    }),
-  ),
-  page_size: Type.Optional(
-    Type.Integer({
-      default: defaultPageSize,
-      description: `Records per page. Above ${maxPageSize} is ${maxPageSize}; below 1 is ${defaultPageSize}.`,
-      examples: [25],
-    }),
+  page: whole('Page to return. Below 1 is the first page; above the last is the last.', 1, 1),
+  page_size: whole(
+    `Records per page. Above ${maxPageSize} is ${maxPageSize}; below 1 is ${defaultPageSize}.`,
+    25,
+    defaultPageSize,
   ),
   status: Type.Optional(
     Type.Unsafe<InvoiceStatus>({
@@ -85,16 +85,6 @@ export type CustomerParams = Static<typeof customerParams>
 export type InvoiceParams = Static<typeof invoiceParams>
 
 export const secured = { tags: ['invoices'], security: [{ bearer: [] }] }
-/** Errors of every route behind a token. */
-export const guarded = [
-  'invalid_parameter',
-  'missing_token',
-  'invalid_token',
-  'insufficient_scope',
-  'rate_limited',
-  'unavailable',
-  'overloaded',
-] as const
 /** Errors of routes that pass on a file. */
 const transferred = [
   'invoice_not_found',
@@ -119,15 +109,7 @@ export const listInvoicesSchema = {
   params: customerParams,
   querystring: listQuery,
   headers: conditional,
-  response: {
-    200: {
-      description: 'One page of the matching invoices; an unknown customer has none.',
-      headers: readHeaders,
-      content: jsonContent('InvoiceList'),
-    },
-    304: notModifiedResponse,
-    ...errorResponses(...guarded),
-  },
+  response: readResponses('One page of the matching invoices; an unknown customer has none.', 'InvoiceList'),
 }
 
 export const getSummarySchema = {
@@ -138,15 +120,7 @@ export const getSummarySchema = {
     'Number and sum of the invoices by currency and status, and by month of `issued_at` in UTC: all of one moment.',
   params: customerParams,
   headers: conditional,
-  response: {
-    200: {
-      description: 'The sums; an unknown customer has none.',
-      headers: readHeaders,
-      content: jsonContent('CustomerSummary'),
-    },
-    304: notModifiedResponse,
-    ...errorResponses(...guarded),
-  },
+  response: readResponses('The sums; an unknown customer has none.', 'CustomerSummary'),
 }
 
 export const getInvoiceSchema = {
@@ -156,15 +130,7 @@ export const getInvoiceSchema = {
   description: 'Totals, states, line items when available, and the paths of the PDFs.',
   params: invoiceParams,
   headers: conditional,
-  response: {
-    200: {
-      description: 'The invoice.',
-      headers: readHeaders,
-      content: jsonContent('InvoiceDetail'),
-    },
-    304: notModifiedResponse,
-    ...errorResponses(...guarded, 'invoice_not_found'),
-  },
+  response: readResponses('The invoice.', 'InvoiceDetail', 'invoice_not_found'),
 }
 
 export const getDocumentSchema = {
@@ -175,15 +141,7 @@ export const getDocumentSchema = {
     'The external invoicing document of an invoice: printed number, ATCUD, taxes by rate, related documents.',
   params: invoiceParams,
   headers: conditional,
-  response: {
-    200: {
-      description: 'The document.',
-      headers: readHeaders,
-      content: jsonContent('InvoiceDocument'),
-    },
-    304: notModifiedResponse,
-    ...errorResponses(...guarded, 'invoice_not_found', 'document_not_found'),
-  },
+  response: readResponses('The document.', 'InvoiceDocument', 'invoice_not_found', 'document_not_found'),
 }
 
 export const qrSchema = {
@@ -192,10 +150,7 @@ export const qrSchema = {
   summary: "Retrieve the external document's QR code",
   description: 'Streams the image of the QR code, fetched again for every request.',
   params: invoiceParams,
-  response: {
-    200: qrResponse,
-    ...errorResponses(...guarded, ...transferred),
-  },
+  response: guardedResponses(qrResponse, ...transferred),
 }
 
 const documentNames: Record<DocumentKind, string> = {
@@ -210,10 +165,7 @@ function downloadSchema(kind: DocumentKind) {
     summary: `Download ${documentNames[kind]}`,
     description: `Streams ${documentNames[kind]}, fetched again for every request.`,
     params: invoiceParams,
-    response: {
-      200: pdfResponse,
-      ...errorResponses(...guarded, ...transferred, 'document_not_issued'),
-    },
+    response: guardedResponses(pdfResponse, ...transferred, 'document_not_issued'),
   }
 }
 
@@ -226,21 +178,14 @@ export const paymentPageSchema = {
   description:
     "The address of the payment platform's own page where an open invoice can be paid, asked for at each request. It holds a secret and expires: open it at once, and store it nowhere.",
   params: invoiceParams,
-  response: {
-    200: {
-      description: 'The address.',
-      headers: { ...limitHeaders, ...requestIdHeader },
-      content: jsonContent('PaymentPage'),
-    },
-    ...errorResponses(
-      ...guarded,
-      'invoice_not_found',
-      'route_not_found',
-      'not_payable',
-      'upstream_failed',
-      'upstream_timeout',
-    ),
-  },
+  response: guardedResponses(
+    { description: 'The address.', headers: tokenHeaders, content: jsonContent('PaymentPage') },
+    'invoice_not_found',
+    'route_not_found',
+    'not_payable',
+    'upstream_failed',
+    'upstream_timeout',
+  ),
 }
 
 function operationSchema(
