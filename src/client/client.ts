@@ -9,9 +9,9 @@ import {
   type InvoiceList,
   type ListQuery,
   listParameters,
+  maxPageSize,
 } from '../invoice.ts'
 import { FaturaError } from './fatura-error.ts'
-import { createMemory, type Held } from './memory.ts'
 import { type CallOptions, type ClientOptions, createSend } from './send.ts'
 import { type InvoiceWalk, walkInvoices } from './walk-invoices.ts'
 
@@ -98,11 +98,16 @@ export interface Client {
   ): Promise<PdfDownload>
 }
 
-const maxPageSize = 50
+interface Held {
+  etag: string
+  data: unknown
+}
 
 export function createClient(options: ClientOptions): Client {
   const send = createSend(options)
-  const memory = createMemory(options.remember ?? 100)
+  const { remember = 100 } = options
+  /** The last answers by path, so that a poll can be answered 304. The one that was read longest ago makes room. */
+  const memory = new Map<string, Held>()
 
   function read<T>(path: string, call: CallOptions, held: Held | undefined): Promise<Result<T>> {
     const condition = held && { 'if-none-match': held.etag }
@@ -113,21 +118,23 @@ export function createClient(options: ClientOptions): Client {
   }
 
   async function poll<T>(path: string, call: CallOptions): Promise<Result<T>> {
-    const result = await read<T>(path, call, memory.find(path))
-    memory.keep(path, result)
+    const result = await read<T>(path, call, memory.get(path))
+    const { etag, data } = result
+    memory.delete(path)
+    if (etag !== null) memory.set(path, { etag, data })
+    const [oldest = ''] = memory.keys()
+    if (memory.size > remember) memory.delete(oldest)
     return result
   }
+
+  const ask = <T>(path: string, call: CallOptions): Promise<T> =>
+    send(path, { accept: 'application/json' }, call, async answer => JSON.parse(await answer.text()))
 
   function listChanges(query: ChangesQuery = {}, call: CallOptions = {}): Promise<ChangeList> {
     const { customer = null, after, limit = 100 } = query
     const feed = customer === null ? '/api/v1' : customerPath(customer)
     const cursor = after === undefined ? '' : `&after=${after}&wait=25`
-    return send(
-      `${feed}/changes?limit=${limit}${cursor}`,
-      { accept: 'application/json' },
-      call,
-      async answer => JSON.parse(await answer.text()),
-    )
+    return ask(`${feed}/changes?limit=${limit}${cursor}`, call)
   }
 
   async function* follow(query: ChangesQuery, call: CallOptions): AsyncGenerator<Change> {
@@ -165,10 +172,8 @@ export function createClient(options: ClientOptions): Client {
         ),
     },
     summary: async (customerId, call = {}) => poll(`${customerPath(customerId)}/summary`, call),
-    paymentPage: (customerId, invoiceId, call = {}) => {
-      const path = `${invoicePath(customerId, invoiceId)}/payments/page`
-      return send(path, { accept: 'application/json' }, call, async answer => JSON.parse(await answer.text()))
-    },
+    paymentPage: (customerId, invoiceId, call = {}) =>
+      ask(`${invoicePath(customerId, invoiceId)}/payments/page`, call),
     downloadPdf: (customerId, invoiceId, kind, call = {}) => {
       const path = `${invoicePath(customerId, invoiceId)}/${kind}/download`
       return send(path, { accept: 'application/pdf' }, call, async ({ headers, body }) => ({

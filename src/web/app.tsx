@@ -147,22 +147,10 @@ function Invoices(props: InvoicesProps) {
       setPicked(invoice)
     })
   const leave = onSession && (() => onSession(null))
-  const known = {
-    client,
-    session,
-    nav,
-    brand: props.brand,
-    words,
-    format,
-    language,
-    early,
-    opened,
-    shown,
-    canPay,
-  }
+  const known = { client, session, nav, words, format, language, early, opened, shown, canPay, pick, leave }
   const invoice = session.invoice ?? nav.state.invoice
   return (
-    <Page.Provider value={{ ...known, pick, leave, onRefused: props.onRefused ?? null }}>
+    <Page.Provider value={{ ...known, brand: props.brand, onRefused: props.onRefused ?? null }}>
       {pick && (
         <p class="picking strong good" role="status">
           {picked ? words.picked(picked.number ?? picked.id) : words.pickLead}

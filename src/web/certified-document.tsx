@@ -9,24 +9,24 @@ export function CertifiedDocument({ invoice }: { invoice: InvoiceDetail }) {
   const [qr, setQr] = useState<string | null>(null)
   useEffect(() => {
     if (invoice.ix_id === null) return setDocument(null)
-    const { signal, stop } = createStop()
+    const stop = new AbortController()
     // The rest of the invoice is there without it, and the next change starts this again.
-    client.document.get(session.customer, invoice.id, { signal }).then(
+    client.document.get(session.customer, invoice.id, { signal: stop.signal }).then(
       ({ data }) => setDocument(data),
       () => {},
     )
-    return stop
+    return () => stop.abort()
   }, [invoice, client, session.customer])
   const hasQr = document !== null && document.qr_path !== null
   useEffect(() => {
     setQr(null)
     if (!hasQr) return
-    const { signal, stop } = createStop()
+    const stop = new AbortController()
     client.document
-      .qr(session.customer, invoice.id, { signal })
+      .qr(session.customer, invoice.id, { signal: stop.signal })
       .then(readDataUrl)
       .then(setQr, () => {})
-    return stop
+    return () => stop.abort()
   }, [hasQr, invoice.id, client, session.customer])
   if (document === null || document.number === null) return null
 
@@ -54,11 +54,6 @@ export function CertifiedDocument({ invoice }: { invoice: InvoiceDetail }) {
       {qr !== null && <img class="qr" src={qr} alt={words.qr} />}
     </div>
   )
-}
-
-function createStop() {
-  const stop = new AbortController()
-  return { signal: stop.signal, stop: () => stop.abort() }
 }
 
 /** The page may show no image from elsewhere. */

@@ -2,22 +2,11 @@
 import { decimalsOf } from '../money.ts'
 import type { Language } from './words/words.ts'
 
-export interface Format {
-  amount(cents: number, currency: string): string
-  /** In few characters and without the currency, for a bar's label. */
-  brief(cents: number, currency: string): string
-  percent(value: number): string
-  count(value: number): string
-  /** Days are those of UTC: the ones that the filters mean. */
-  day(moment: string): string
-  month(month: string, style?: 'long' | 'short'): string
-  ago(moment: Date, now: number): string
-  moment(moment: Date): string
-}
+export type Format = ReturnType<typeof createFormat>
 
 const locales: Record<Language, string> = { pt: 'pt-PT', en: 'en-GB' }
 
-export function createFormat(language: Language): Format {
+export function createFormat(language: Language) {
   const locale = locales[language]
   const kept = new Map<string, Intl.NumberFormat>()
   const money = (currency: string) => {
@@ -46,14 +35,17 @@ export function createFormat(language: Language): Format {
   const relative = new Intl.RelativeTimeFormat(locale, { numeric: 'auto', style: 'short' })
 
   return {
-    amount: (cents, currency) => money(currency).format(toMajor(cents, currency)),
-    brief: (cents, currency) => brief.format(toMajor(cents, currency)),
-    percent: value => percent.format(value / 100),
-    count: value => number.format(value),
-    day: text => day.format(new Date(text)),
-    month: (month, style = 'long') => months[style].format(new Date(`${month}-01`)),
-    moment: value => moment.format(value),
-    ago(value, now) {
+    amount: (cents: number, currency: string) => money(currency).format(toMajor(cents, currency)),
+    /** In few characters and without the currency, for a bar's label. */
+    brief: (cents: number, currency: string) => brief.format(toMajor(cents, currency)),
+    percent: (value: number) => percent.format(value / 100),
+    count: (value: number) => number.format(value),
+    /** Days are those of UTC: the ones that the filters mean. */
+    day: (text: string) => day.format(new Date(text)),
+    month: (month: string, style: keyof typeof months = 'long') =>
+      months[style].format(new Date(`${month}-01`)),
+    moment: (value: Date) => moment.format(value),
+    ago(value: Date, now: number) {
       const seconds = Math.min(0, Math.round((value.getTime() - now) / 1000))
       if (seconds > -60) return relative.format(0, 'second')
       if (seconds > -3600) return relative.format(Math.trunc(seconds / 60), 'minute')

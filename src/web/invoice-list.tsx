@@ -4,7 +4,6 @@ import type { InvoiceList as Answer, Invoice } from '../client/client.ts'
 import { Button } from './button.tsx'
 import { Chart } from './chart.tsx'
 import { usePage } from './context.ts'
-import { CustomerName } from './customer-name.tsx'
 import { DownloadMenu } from './download-menu.tsx'
 import { Filters } from './filters.tsx'
 import { Freshness } from './freshness.tsx'
@@ -75,6 +74,13 @@ export function InvoiceList() {
       )}
     </>
   )
+}
+
+/** Stays while a filter finds nothing; an empty line while the list is awaited. */
+function CustomerName({ invoices }: { invoices: readonly Invoice[] }) {
+  const name = useRef('')
+  name.current ||= invoices[0]?.display_name ?? ''
+  return <p class="customer strong">{name.current || '\u00a0'}</p>
 }
 
 /** The screen has the page's own title and pager. */

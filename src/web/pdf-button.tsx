@@ -1,6 +1,7 @@
 /** Download buttons of PDFs: they wait while a PDF is being made, and save it under its own name. */
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { type DocumentKind, FaturaError, type Invoice } from '../client/client.ts'
+import { findNoPdf } from '../invoice.ts'
 import { Button } from './button.tsx'
 import { usePage } from './context.ts'
 import { useSecondsUntil } from './notice.tsx'
@@ -23,7 +24,7 @@ export function PdfButton({ invoice, kind }: PdfProps) {
   const { words } = usePage()
   const { state, isBusy, download, cancel } = useDownload({ invoice, kind })
   const name = nameOf(kind, words)
-  const absence = absenceOf(invoice, kind)
+  const absence = findNoPdf(kind, invoice)
   const press = words[state.step === 'failed' ? 'again' : 'download']
   return (
     <div class="pdf stack">
@@ -31,7 +32,7 @@ export function PdfButton({ invoice, kind }: PdfProps) {
         <strong>{name}</strong>
         <span class="quiet">{kind === 'ix' ? words.pdfIxNote : words.pdfPaymentsNote}</span>
       </p>
-      {absence !== null && <p class="quiet">{words[absence]}</p>}
+      {absence !== null && <p class="quiet">{words[absence === 'draft' ? 'pdfDraft' : 'pdfNone']}</p>}
       {absence === null && !isBusy && (
         <Button
           text={press}
@@ -52,7 +53,7 @@ export function PdfButton({ invoice, kind }: PdfProps) {
 export function RowPdf({ invoice, kind }: PdfProps) {
   const { words } = usePage()
   const { state, isBusy, download, cancel } = useDownload({ invoice, kind })
-  if (absenceOf(invoice, kind) !== null) return null
+  if (findNoPdf(kind, invoice) !== null) return null
   const text = isBusy ? words.cancel : kind === 'ix' ? words.pdfIxBrief : words.pdfPayments
   const label = `${isBusy ? words.cancel : words.download}: ${nameOf(kind, words)} ${invoice.number ?? ''}`
   return (
@@ -69,13 +70,6 @@ export function RowPdf({ invoice, kind }: PdfProps) {
 
 export function nameOf(kind: DocumentKind, words: Words): string {
   return kind === 'ix' ? words.column.document : words.pdfPayments
-}
-
-/** The word that explains why there is no PDF; null when there should be one. */
-export function absenceOf({ status, ix_id, ix_status }: PdfProps['invoice'], kind: DocumentKind) {
-  if (kind === 'payments') return status === 'draft' ? 'pdfDraft' : null
-  if (ix_id === null) return 'pdfNone'
-  return ix_status === 'draft' ? 'pdfDraft' : null
 }
 
 function useDownload({ invoice, kind }: PdfProps) {

@@ -8,8 +8,9 @@ import {
   type Invoice,
   type InvoiceWalk,
 } from '../client/client.ts'
+import { documentKinds, findNoPdf } from '../invoice.ts'
 import { createInvoiceCsv } from '../invoice-csv.ts'
-import { absenceOf, nameOf } from './pdf-button.tsx'
+import { nameOf } from './pdf-button.tsx'
 import type { Language, Words } from './words/words.ts'
 
 export interface ZipOptions {
@@ -25,8 +26,6 @@ export interface ZipOptions {
   /** Called for each PDF that could not be fetched. */
   onMissing(): void
 }
-
-const documentKinds = ['ix', 'payments'] as const
 
 interface Entry {
   name: string
@@ -47,7 +46,7 @@ async function* listEntries(options: ZipOptions): AsyncGenerator<Entry> {
     signal.throwIfAborted()
     table += csv.row(invoice)
     for (const kind of documentKinds) {
-      if (absenceOf(invoice, kind) !== null) continue
+      if (findNoPdf(kind, invoice) !== null) continue
       const entry = await openEntry(options, invoice, kind)
       if (typeof entry === 'string') {
         missing.push(entry)
