@@ -40,7 +40,7 @@ export function createSend(options: ClientOptions): Send {
   const base = options.baseUrl.replace(/\/+$/, '')
   if (!/^(https?:\/\/|\/|$)/.test(base))
     throw new TypeError("baseUrl must begin with https:// or http://, or be '' for the page's own host.")
-  const tokens = keepToken(token)
+  const tokens = typeof token === 'string' ? null : keepToken(token)
 
   async function attempt<T>(
     path: string,
@@ -77,14 +77,16 @@ export function createSend(options: ClientOptions): Send {
     let wasRefused = false
     for (;;) {
       signal?.throwIfAborted()
-      const bearer = await orAborted(tokens.current(), signal)
+      // A token that is known is not waited for: the request leaves within the call.
+      const bearer = tokens === null ? String(token) : await orAborted(tokens.current(), signal)
       // Checked here, because a message of fetch would repeat the token.
       if (!/^[!-~]+$/.test(bearer)) throw new TypeError('The token must be one word of ASCII characters.')
       try {
         return await attempt(path, headers, signal, read, bearer)
       } catch (error) {
         if (!(error instanceof FaturaError)) throw error
-        if (error.status === 401 && !wasRefused && tokens.forget(bearer)) {
+        if (error.status === 401 && !wasRefused && tokens !== null) {
+          tokens.forget(bearer)
           wasRefused = true
           continue
         }
@@ -139,13 +141,12 @@ function orAborted<T>(work: Promise<T>, signal: AbortSignal | undefined, end = (
 }
 
 /** A token is asked for once, however many calls wait for it. */
-function keepToken(token: ClientOptions['token']) {
+function keepToken(fetchToken: () => Promise<string>) {
   let kept: { promise: Promise<string>; value: string | null } | null = null
   return {
     current(): Promise<string> {
-      if (typeof token === 'string') return Promise.resolve(token)
       if (kept !== null) return kept.promise
-      const asked = { promise: token(), value: null as string | null }
+      const asked = { promise: fetchToken(), value: null as string | null }
       kept = asked
       asked.promise.then(
         value => {
@@ -157,11 +158,9 @@ function keepToken(token: ClientOptions['token']) {
       )
       return asked.promise
     },
-    /** False when there is no other to be had. One that came since the refused one stays. */
-    forget(refused: string): boolean {
-      if (typeof token === 'string') return false
+    /** One that came since the refused one stays. */
+    forget(refused: string): void {
       if (kept?.value === refused) kept = null
-      return true
     },
   }
 }

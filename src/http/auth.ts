@@ -4,6 +4,7 @@ import type { Authenticate } from '../access/authenticate.ts'
 import type { Grant } from '../access/grant.ts'
 import { ApiError } from '../errors.ts'
 import { isCustomerId, isInvoiceId } from '../invoice.ts'
+import { isRepeated } from '../server/find-fault.ts'
 import type { AddressOf } from './client-address.ts'
 import { hasParameter } from './parameters.ts'
 import { createRateLimiter, type RateLimit } from './rate-limit.ts'
@@ -90,21 +91,14 @@ function mayReadInvoice({ invoice_id }: Grant, invoiceId: string | null): boolea
 }
 
 function readAuthorization(request: FastifyRequest): string | undefined {
-  // Node keeps only the first of two Authorization headers; the raw list has both.
-  const { rawHeaders } = request.raw
-  let given = 0
-  for (let i = 0; i < rawHeaders.length; i += 2) if (isAuthorization(rawHeaders[i])) given++
-  if (given > 1) throw new ApiError('invalid_request', 'Send the Authorization header once.')
+  if (isRepeated('authorization', request.raw.rawHeaders))
+    throw new ApiError('invalid_request', 'Send the Authorization header once.')
   if (hasParameter(request.query, 'access_token'))
     throw new ApiError(
       'invalid_request',
       'Send the access token in the Authorization header, never in the URL.',
     )
   return request.headers.authorization
-}
-
-function isAuthorization(name: string | undefined): boolean {
-  return name?.length === 13 && name.toLowerCase() === 'authorization'
 }
 
 function limitTurns(rateLimit: RateLimit) {

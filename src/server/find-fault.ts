@@ -37,7 +37,7 @@ function isHost(host: string): boolean {
 }
 
 /** Node keeps only the first of two; the raw list has both. */
-function isRepeated(name: string, rawHeaders: readonly string[]): boolean {
+export function isRepeated(name: string, rawHeaders: readonly string[]): boolean {
   let given = 0
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const header = rawHeaders[i] as string

@@ -1,10 +1,10 @@
 /** The whole page: at its own address, in a frame, or as an element of another page. */
 import { useMemo, useRef, useState } from 'preact/hooks'
-import { type Client, createClient, type Invoice } from '../client/client.ts'
+import { createClient, type Invoice } from '../client/client.ts'
 import type { Brand } from '../page-settings.ts'
 import { accentOf, supportOf } from './brand.ts'
 import { Button } from './button.tsx'
-import { type EarlyAnswer, Page } from './context.ts'
+import { Page } from './context.ts'
 import { createFormat } from './format.ts'
 import { InvoiceDetail } from './invoice-detail.tsx'
 import { InvoiceList } from './invoice-list.tsx'
@@ -24,9 +24,6 @@ export interface AppProps {
   /** The service's address; '' is this page's own. */
   baseUrl: string
   brand: Brand
-  /** The client that sent the early request. */
-  client?: Client
-  early?: EarlyAnswer | null
   /** The host's choice. */
   language?: string | null
   isInUrl: boolean
@@ -129,14 +126,11 @@ function skipTo(main: HTMLElement | null): void {
 type InvoicesProps = AppProps & { session: Session; nav: Navigation; language: Language }
 
 function Invoices(props: InvoicesProps) {
-  const { session, nav, language, baseUrl, early = null, onSession, canPay } = props
+  const { session, nav, language, baseUrl, onSession, canPay } = props
   const { words } = languages[language]
   const [picked, setPicked] = useState<Invoice | null>(null)
   const { token } = session
-  const client = useMemo(
-    () => props.client ?? createClient({ baseUrl, token }),
-    [token, baseUrl, props.client],
-  )
+  const client = useMemo(() => createClient({ baseUrl, token }), [token, baseUrl])
   const shown = useMemo(() => new Map(), [])
   const opened = useRef<string | null>(null)
   const format = useMemo(() => createFormat(language), [language])
@@ -147,7 +141,7 @@ function Invoices(props: InvoicesProps) {
       setPicked(invoice)
     })
   const leave = onSession && (() => onSession(null))
-  const known = { client, session, nav, words, format, language, early, opened, shown, canPay, pick, leave }
+  const known = { client, session, nav, words, format, language, opened, shown, canPay, pick, leave }
   const invoice = session.invoice ?? nav.state.invoice
   return (
     <Page.Provider value={{ ...known, brand: props.brand, onRefused: props.onRefused ?? null }}>

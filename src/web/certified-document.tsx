@@ -32,7 +32,7 @@ export function CertifiedDocument({ invoice }: { invoice: InvoiceDetail }) {
 
   const name = (type: string, number: string | null) => `${words.documentType[type] ?? type} ${number ?? ''}`
   return (
-    <div class="certified">
+    <div class="certified row">
       <div class="stack">
         <p>
           <strong>{name(document.type, document.number)}</strong>

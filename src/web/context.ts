@@ -1,20 +1,12 @@
 /** The context that every part of the page shares. */
 import { createContext } from 'preact'
 import { useContext } from 'preact/hooks'
-import type { CallOptions, Client, Invoice, Result } from '../client/client.ts'
+import type { Client, Invoice, Result } from '../client/client.ts'
 import type { Brand } from '../page-settings.ts'
 import type { Format } from './format.ts'
 import type { Session } from './session.ts'
 import type { Navigation } from './url-state.ts'
 import type { Language, Words } from './words/words.ts'
-
-/** A list that was requested before anything was drawn. */
-export interface EarlyAnswer {
-  key: string
-  answer: Promise<Result<unknown>>
-  /** Calls `onWait` before each retry; at once, if one is awaited already. */
-  listen(onWait: NonNullable<CallOptions['onWait']>): void
-}
 
 export interface PageContext {
   client: Client
@@ -26,7 +18,6 @@ export interface PageContext {
   language: Language
   /** The last answer to each question: going back shows it at once. */
   shown: Map<string, Result<unknown>>
-  early: EarlyAnswer | null
   /** The invoice that was opened last: back in the list, the keyboard goes on from there. */
   opened: { current: string | null }
   /** Hands over the chosen invoice; null when nothing is to be chosen. */

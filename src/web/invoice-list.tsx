@@ -12,18 +12,20 @@ import { Loading, Notice, ProblemNotice } from './notice.tsx'
 import { Owed, useSummary } from './owed.tsx'
 import { Pager } from './pager.tsx'
 import { PaperHead } from './paper.tsx'
-import { listKey, listQuery } from './url-state.ts'
 import { useLive } from './use-live.ts'
 
 export function InvoiceList() {
   const { client, session, nav, words, format } = usePage()
-  const query = listQuery(nav.state)
-  const { result, isCurrent, problem, retry } = useLive<Answer>(listKey(session.customer, query), call =>
-    client.invoices.list(session.customer, query, call),
+  const { filters, page, pageSize } = nav.state
+  const query = { ...filters, page, page_size: pageSize }
+  const question = JSON.stringify(query)
+  const { result, isCurrent, problem, retry } = useLive<Answer>(
+    `list ${session.customer} ${question}`,
+    call => client.invoices.list(session.customer, query, call),
   )
   const summary = useSummary(result?.etag ?? null)
-  const changed = useChanged(isCurrent ? result?.data : undefined, JSON.stringify(query))
-  const hasFilters = Object.keys(nav.state.filters).length > 0
+  const changed = useChanged(isCurrent ? result?.data : undefined, question)
+  const hasFilters = Object.keys(filters).length > 0
   const clear = () => nav.go({ filters: {}, page: 1 })
   const answer = result?.data
   // Without access nothing is shown; any other problem may pass, and the last answer stays in sight.
@@ -62,7 +64,7 @@ export function InvoiceList() {
               )}
             </div>
           ) : (
-            <Loading retry={retry} rows={nav.state.pageSize} />
+            <Loading retry={retry} rows={pageSize} />
           )}
           {answer && answer.total > 0 && <DownloadMenu total={answer.total} />}
         </>

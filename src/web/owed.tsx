@@ -17,7 +17,7 @@ export function Owed({ summary }: { summary: CustomerSummary | null }) {
     )
   }) ?? ['\u00a0']
   return (
-    <div class="owed">
+    <div class="owed row">
       {(lines.length > 0 ? lines : [words.nothingOwed]).map(line => (
         <p key={line}>{line}</p>
       ))}

@@ -1,10 +1,8 @@
 /** The page at the service's own address. */
 import { render } from 'preact'
-import { type Client, createClient, type Invoice } from '../client/client.ts'
+import type { Invoice } from '../client/client.ts'
 import type { PageSettings } from '../page-settings.ts'
 import { App } from './app.tsx'
-import type { EarlyAnswer } from './context.ts'
-import { askEarly } from './early-list.ts'
 import { keepSession, type Session, type Taken, takeSession } from './session.ts'
 import { sheet } from './sheet.ts'
 import { languages } from './words/words.ts'
@@ -14,23 +12,13 @@ const settings: PageSettings = JSON.parse(
 )
 const root = document.getElementById('fatura') as HTMLElement
 
-/** Requests the session's list, then draws the page: the rows are on their way before anything else takes time. */
 function show({ session, former }: Taken): void {
-  const client = session?.customer ? createClient({ baseUrl: '', token: session.token }) : null
-  const early = client && session && askEarly(client, session)
-  // A request leaves when the script has nothing else to do.
-  setTimeout(() => draw({ session, former }, client, early))
-}
-
-function draw({ session, former }: Taken, client: Client | null, early: EarlyAnswer | null): void {
   render(
     <App
       session={session}
       former={former}
       baseUrl=""
       brand={settings.brand}
-      {...(client && { client })}
-      early={early}
       isInUrl
       canPay={settings.pay}
       pick={isPicker() ? sendPicked : null}

@@ -1,7 +1,7 @@
 /** The view: filters, page, one invoice, the statement. On the page it lives in the URL; in the element, in memory. */
 import { useEffect, useMemo, useState } from 'preact/hooks'
 import { isCalendarDay } from '../calendar.ts'
-import type { InvoiceFilters, ListQuery } from '../client/client.ts'
+import type { InvoiceFilters } from '../client/client.ts'
 import { type InvoiceStatus, invoiceStatuses, isIxStatus } from '../invoice.ts'
 
 export const pageSizes = [10, 25, 50] as const
@@ -28,7 +28,7 @@ export interface Navigation {
 
 const filterNames = ['status', 'ix_status', 'date_from', 'date_to', 'q'] as const
 
-export function readUrlState(search: string): UrlState {
+function readUrlState(search: string): UrlState {
   const given = new URLSearchParams(search)
   const filters: InvoiceFilters = {}
   for (const name of filterNames) {
@@ -66,12 +66,6 @@ function writeUrlState(state: UrlState, search: string): string {
   set('lang', state.lang)
   return given.size > 0 ? `?${given}` : location.pathname
 }
-
-export function listQuery({ filters, page, pageSize }: UrlState): ListQuery {
-  return { ...filters, page, page_size: pageSize }
-}
-
-export const listKey = (customer: string, query: ListQuery) => `list ${customer} ${JSON.stringify(query)}`
 
 export function useNavigation(isInUrl: boolean): Navigation {
   const [state, setState] = useState(() => readUrlState(isInUrl ? location.search : ''))

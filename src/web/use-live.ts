@@ -1,5 +1,5 @@
 /** An answer of the service, requested again at each change. */
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect, useMemo, useState } from 'preact/hooks'
 import type { CallOptions, Result } from '../client/client.ts'
 import { usePage } from './context.ts'
 import { describeProblem, isFinal, type Problem } from './problem.ts'
@@ -26,7 +26,7 @@ interface State<T> {
 
 /** `key` names the question. */
 export function useLive<T>(key: string, load: (call: CallOptions) => Promise<Result<T>>): Live<T> {
-  const { client, shown, early, session, onRefused } = usePage()
+  const { client, shown, session, onRefused } = usePage()
   const [attempt, setAttempt] = useState(0)
   const retry = () => setAttempt(count => count + 1)
   const [state, setState] = useState<State<T>>(() => ({
@@ -35,8 +35,8 @@ export function useLive<T>(key: string, load: (call: CallOptions) => Promise<Res
     problem: null,
   }))
 
-  // `load` depends on `key` and the token alone.
-  useEffect(() => {
+  // The request leaves before anything is drawn. `load` depends on `key` and the token alone.
+  const end = useMemo(() => {
     const stop = new AbortController()
     const { signal } = stop
     let timer: ReturnType<typeof setTimeout> | undefined
@@ -49,14 +49,12 @@ export function useLive<T>(key: string, load: (call: CallOptions) => Promise<Res
     const retryIn = (error: unknown, waitMs: number) =>
       update({ problem: describeProblem(error, session.token, Date.now() + waitMs) })
 
-    async function run(isFirst: boolean): Promise<void> {
+    async function run(): Promise<void> {
       try {
-        const asked = isFirst && attempt === 0 && early?.key === key ? early : null
-        asked?.listen(retryIn)
-        const result = await (asked?.answer ?? load({ signal, onWait: retryIn }))
+        const result = await load({ signal, onWait: retryIn })
         if (signal.aborted) return
         shown.set(key, result)
-        update({ key, result: result as Result<T>, problem: null })
+        update({ key, result, problem: null })
         void listen()
       } catch (error) {
         if (signal.aborted) return
@@ -89,28 +87,22 @@ export function useLive<T>(key: string, load: (call: CallOptions) => Promise<Res
       }
     }
 
-    let isDue = false
     function schedule(ms: number): void {
-      isDue = false
-      timer = setTimeout(() => {
-        isDue = true
-        wake()
-      }, ms)
+      timer = setTimeout(runInSight, ms)
     }
-    function wake(): void {
-      if (!isDue || document.hidden) return
-      isDue = false
-      void run(false)
+    function runInSight(): void {
+      if (document.hidden) document.addEventListener('visibilitychange', runInSight, { signal, once: true })
+      else void run()
     }
 
-    document.addEventListener('visibilitychange', wake, { signal })
     addEventListener('online', retry, { signal })
-    void run(true)
+    void run()
     return () => {
       clearTimeout(timer)
       stop.abort()
     }
   }, [key, attempt, session.token])
+  useEffect(() => end, [end])
 
   return { result: state.result, isCurrent: state.key === key, problem: state.problem, retry }
 }
