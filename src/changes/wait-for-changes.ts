@@ -43,10 +43,12 @@ export function createChangeWaiters(store: Pick<ReadStore, 'readChanges'>): Chan
   const wakeAll = () => [...members.keys()].forEach(wake)
 
   async function look(): Promise<void> {
-    const after = await place
+    const seen = place
+    const after = await seen
     // A store that cannot be read is reported to the requests themselves, when they read.
     const page = await store.readChanges(null, after ?? null, readAtOnce).catch(() => null)
-    if (count === 0) return
+    // All have left meanwhile; for others who came, another look is planned.
+    if (place !== seen) return
     if (page === null || after === null || page.changes.length === readAtOnce) wakeAll()
     for (const { customer_id } of page?.changes ?? []) wake(customer_id)
     if (page !== null && page.changes.length > 0) wake(anyone)
@@ -60,7 +62,6 @@ export function createChangeWaiters(store: Pick<ReadStore, 'readChanges'>): Chan
 
   async function begin(): Promise<number | null> {
     const page = await store.readChanges(null, null, 1)
-    schedule()
     return page?.next ?? null
   }
 
@@ -95,8 +96,12 @@ export function createChangeWaiters(store: Pick<ReadStore, 'readChanges'>): Chan
       changeWaiting.publish(1)
       const waiter = add(customerId ?? anyone)
       try {
-        place ??= begin()
-        await place
+        if (place === null) {
+          const begun = begin()
+          place = begun
+          await begun
+          if (place === begun) schedule()
+        } else await place
         return waiter
       } catch (error) {
         place = null
