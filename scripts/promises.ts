@@ -1,5 +1,5 @@
 /** The promises of docs/reliability.md that have a figure, and the tests that measure it. */
-import { onThisMachine } from '../test/support/machine-speed.ts'
+import { measureSlowness } from '../test/support/machine-speed.ts'
 
 export interface Step {
   /** A test file, or a program that measures. */
@@ -47,8 +47,10 @@ function readStart(output: string): string | null {
   const [, invoices, each = ''] = /^Ready with (\d+) invoices after \d+ ms \((.*)\)/m.exec(output) ?? []
   const starts = each.split(', ').map(Number)
   const ms = Math.min(...starts)
-  if (invoices === undefined || ms > onThisMachine(1_000)) return null
-  return `${invoices} invoices: ready after ${ms} ms, the fastest of ${starts.length}`
+  const slowness = ms > 1_000 ? measureSlowness() : 1
+  if (invoices === undefined || ms > 1_000 * slowness) return null
+  const busy = slowness > 1 ? `, on a machine then ${slowness.toFixed(1)} times slower than usual` : ''
+  return `${invoices} invoices: ready after ${ms} ms, the fastest of ${starts.length}${busy}`
 }
 
 export const promises = {
