@@ -37,6 +37,8 @@ function readOverload(output: string): string | null {
     const [, , , , , byCpu = '', shed = '', , , live = ''] = row.split('|').map(cell => cell.trim())
     // Where nothing is refused, there was no overload.
     if (shed === '0 %' || !(Number.parseFloat(byCpu) >= least)) return null
+    const liveMs = Number.parseFloat(live)
+    if (!(liveMs <= 200 || liveMs <= 200 * measureSlowness())) return null
     return `${name}: ${byCpu.split(' ')[0]} of the peak served, ${shed} refused, \`/live\` ${live.split(' ')[0]} ms (p99)`
   })
   return figures.includes(null) ? null : figures.join('; ')
