@@ -14,6 +14,7 @@ export function createBackfill(context: SyncContext, refetch: Refetch) {
   let running: { stop: AbortController; ended: Promise<Applied> } | null = null
   let beginning: Promise<void> = Promise.resolve()
   let resetting: Promise<void> = Promise.resolve()
+  let begunAtMs = Number.NEGATIVE_INFINITY
 
   /** Whether the list reached its end. */
   const isDone = async () => {
@@ -35,6 +36,7 @@ export function createBackfill(context: SyncContext, refetch: Refetch) {
       await tx.saveStream({ ...events, cursor: String(now) })
       await tx.saveStream(begun)
     })
+    begunAtMs = performance.now()
     return begun
   }
 
@@ -55,6 +57,8 @@ export function createBackfill(context: SyncContext, refetch: Refetch) {
 
   return {
     isDone,
+    /** The last beginning of a list by this process, by a monotonic clock. */
+    begunAtMs: () => begunAtMs,
     /** Resolves when a list that is about to begin has stored the moment to read events from. */
     begun: () => beginning,
     /** Does nothing once it reached its end. */

@@ -65,7 +65,7 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
   const handled = rememberEvents()
   const refetch = createRefetch(context, handled)
   const backfill = createBackfill(context, refetch)
-  const readEvents = followEvents(context, refetch, handled, backfill.listAgain)
+  const readEvents = followEvents(context, refetch, handled, backfill)
   return {
     source,
     startedAt: calls.startedAt,

@@ -22,7 +22,7 @@ export function followEvents(
   context: SyncContext,
   refetch: Refetch,
   handled: HandledEvents,
-  listAgain: Backfill['listAgain'],
+  backfill: Pick<Backfill, 'listAgain' | 'begunAtMs'>,
 ): (patienceMs?: number) => Promise<Applied> {
   const { source, store, streams, names, log } = context
   // A gap nearly as long as events are kept is closed by listing everything again.
@@ -49,10 +49,18 @@ export function followEvents(
    */
   function plausibleNow(stream: Stream, { now, notifications }: NotificationPage): number {
     const since = Number(stream.cursor)
-    const calendarMs = stream.succeeded_at === null ? 0 : Date.now() - stream.succeeded_at
-    const passed = Math.max(0, calendarMs, performance.now() - lastSuccessMs) / 1_000
+    const passed = Math.max(0, passedMs(stream)) / 1_000
     const newest = Math.max(...notifications.map(({ created }) => created), 0)
     return Math.min(now, Math.max(Math.floor(since + passed) + clockSlack, newest))
+  }
+
+  /** Time since the cursor was set: by the last success, or by the beginning of a list. */
+  function passedMs({ cursor, succeeded_at }: Stream): number {
+    const begunAtMs = backfill.begunAtMs()
+    if (begunAtMs > lastSuccessMs) return performance.now() - begunAtMs
+    // A list of an earlier process began no later than this moment of our clock.
+    if (succeeded_at === null) return Date.now() - Number(cursor) * 1_000
+    return Math.max(Date.now() - succeeded_at, performance.now() - lastSuccessMs)
   }
 
   /** The records are as fresh as the first request, not as the last page that was applied. */
@@ -133,7 +141,7 @@ export function followEvents(
         { days: Math.round(gap / 86_400) },
         `events reach back ${source.eventsKeptDays} days only; listing everything again`,
       )
-      await listAgain(now)
+      await backfill.listAgain(now)
       return nothingApplied
     })
 }

@@ -44,7 +44,7 @@ export async function invoiceRounds(options: RoundsOptions): Promise<Step[][]> {
   const names = billingStreams(connector.source)
   const relistEvery = relistEveryOf(connector)
   const relist = streams.get(names.relist)
-  const listedAt = relist?.succeeded_at ?? streams.get(names.backfill)?.succeeded_at ?? null
+  let listedAt = relist?.succeeded_at ?? streams.get(names.backfill)?.succeeded_at ?? null
   const isRelisting = options.isFull || (relist !== undefined && relist.cursor !== null)
   const relistTimer = createTimer(
     relistEvery,
@@ -75,12 +75,15 @@ export async function invoiceRounds(options: RoundsOptions): Promise<Step[][]> {
     isBitByBit: true,
     async run() {
       if (!(await connector.isListed())) return relistTimer.restart(backfillEvery)
-      // A backfill that ended since counts as well.
       const last = (await readStreams(store)).get(names.relist)
-      const left = last?.cursor === null ? leftSince(last.succeeded_at, relistEvery, clocks) : 0
+      // A backfill that ended since counts as well. The timer has counted the rest, by a clock that nobody sets.
+      const isKnown = last?.cursor !== null || last.succeeded_at === listedAt
+      const left = isKnown ? 0 : leftSince(last.succeeded_at, relistEvery, clocks)
+      listedAt = last?.succeeded_at ?? null
       if (!isForced && left > 0) return relistTimer.restart(left)
       reportStep('relist', await connector.relist(isForced))
       isForced = false
+      listedAt = (await readStreams(store)).get(names.relist)?.succeeded_at ?? null
       relistTimer.restart()
     },
   }

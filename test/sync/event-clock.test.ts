@@ -5,7 +5,7 @@ import type { BillingSource } from '../../src/sources.ts'
 import { invoiceRounds } from '../../src/sync/rounds.ts'
 import { realClocks, runDue } from '../../src/sync/schedule.ts'
 import { engines } from '../support/engines.ts'
-import { assertTrue, eventsStream, startRig } from '../support/sync.ts'
+import { assertTrue, eventsStream, relistStream, startRig } from '../support/sync.ts'
 
 const day = 86_400
 
@@ -107,5 +107,73 @@ for (const engine of engines)
       laterMs = 15 * 60_000
       await runDue(relisting)
       await assertTrue(account, store)
+    })
+
+    it('a list that ended by a clock that was ahead is repeated no later than others', async t => {
+      const { connector, store, stream } = await startRig(t, engine, { invoices: 20, lines: 1 })
+      const intervalMs = 15 * 60_000
+      await connector.backfill()
+      const relist = (await stream(relistStream)) ?? assert.fail()
+      const [stored, told]: [typeof relist, string[]] = [
+        { ...relist, succeeded_at: Date.now() + intervalMs },
+        [],
+      ]
+      await store.transaction(tx => tx.saveStream(stored))
+      let [laterMs, aheadMs] = [0, intervalMs]
+      const clocks = {
+        elapsed: () => realClocks.elapsed() + laterMs,
+        calendar: () => realClocks.calendar() + laterMs + aheadMs,
+      }
+      const [, , relisting = []] = await invoiceRounds({
+        ...{ connector, store, clocks, isFull: false, afterReread: async () => {} },
+        reportStep: step => void told.push(step),
+      })
+      laterMs = intervalMs
+      aheadMs = 0
+      await runDue(relisting)
+      assert.deepEqual(told, ['relist'])
+    })
+
+    it('events that were never read are not taken for read a month later', async t => {
+      const { account, connect, connector, store, stream } = await startRig(t, engine, {
+        invoices: 20,
+        lines: 1,
+      })
+      await connector.backfill()
+      const events = (await stream(eventsStream)) ?? assert.fail()
+      const monthAgo = String(Number(events.cursor) - 31 * day)
+      await store.transaction(tx => tx.saveStream({ ...events, cursor: monthAgo }))
+      const later = await connect()
+      await later.catchUp()
+      assert.equal(await later.isListed(), false, 'a list closes the gap')
+      await later.backfill()
+      await later.catchUp()
+      await assertTrue(account, store)
+    })
+
+    it('an answer that is ahead moves the events no further than the time since the list began', async t => {
+      const { source, connect, stream } = await startRig(t, engine, { invoices: 20, lines: 1 })
+      let ahead = 0
+      const connector = await connect({
+        source: {
+          ...source,
+          async listNotifications(...asked) {
+            const page = await source.listNotifications(...asked)
+            return { ...page, now: page.now + ahead }
+          },
+        },
+      })
+      // The process had run for a while.
+      const { now } = performance
+      t.after(() => {
+        performance.now = now
+      })
+      performance.now = () => now.call(performance) + 3_600_000
+      await connector.backfill()
+      const before = Number((await stream(eventsStream))?.cursor)
+      ahead = day
+      await connector.catchUp()
+      const moved = Number((await stream(eventsStream))?.cursor) - before
+      assert.ok(moved < 120, `${moved} s`)
     })
   })
