@@ -1,0 +1,60 @@
+/** Stores that released versions made: each is migrated, and answers every request as it did then. */
+import assert from 'node:assert/strict'
+import { readdirSync, readFileSync } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, it, type TestContext } from 'node:test'
+import { gunzipSync } from 'node:zlib'
+import { migrateStore } from '../../src/store/engines.ts'
+import { createDatabase, createFolder, runSql } from '../support/engines.ts'
+import { startService } from '../support/service.ts'
+
+const folder = join(import.meta.dirname, 'released')
+const unpack = (version: string, name: string) => gunzipSync(readFileSync(join(folder, version, name)))
+
+const restore = {
+  async sqlite(t: TestContext, version: string) {
+    const path = join(await createFolder(t), 'fatura.db')
+    await writeFile(path, unpack(version, 'sqlite.db.gz'))
+    return `sqlite:${path}`
+  },
+  async postgres(t: TestContext, version: string) {
+    const url = await createDatabase(t)
+    await runSql(url, unpack(version, 'postgres.sql.gz').toString())
+    return url
+  },
+}
+
+/** Only the members that were there then: a later version may add others. */
+function project(answer: unknown, then: unknown): unknown {
+  if (Array.isArray(answer) && Array.isArray(then))
+    return answer.map((item, index) => project(item, then[Math.min(index, then.length - 1)]))
+  if (typeof answer !== 'object' || typeof then !== 'object' || answer === null || then === null)
+    return answer
+  return Object.fromEntries(
+    Object.entries(answer)
+      .filter(([name]) => name in then)
+      .map(([name, value]) => [name, project(value, then[name as never])]),
+  )
+}
+
+for (const version of readdirSync(folder))
+  describe(`a store of ${version}`, () => {
+    for (const [name, createStore] of Object.entries(restore))
+      it(`is migrated and answers as it did, on ${name}`, async t => {
+        const { token, answers } = JSON.parse(unpack(version, `${name}.json.gz`).toString())
+        const service = await startService(t, {
+          name,
+          async createStore() {
+            const url = await createStore(t, version)
+            await migrateStore(url)
+            return url
+          },
+        })
+        for (const [path, then] of Object.entries<{ status: number; body: unknown }>(answers)) {
+          const answer = await service.get(`/api/v1/client/${path}`, { token })
+          assert.equal(answer.status, then.status, path)
+          assert.deepEqual(project(answer.json, then.body), then.body, path)
+        }
+      })
+  })
