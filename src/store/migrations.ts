@@ -79,7 +79,7 @@ export interface MigrationTarget {
   readHashes(): Promise<SchemaState['hashes']>
   /** A transaction beside which nobody else migrates or writes: a kill at any moment leaves a whole version behind. */
   inLock<T>(work: () => Promise<T>): Promise<T>
-  /** Runs a file's statements, and makes the table of migrations with the first. */
+  /** Runs the statements of a file. */
   run(migration: Migration): Promise<void>
 }
 

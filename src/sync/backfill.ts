@@ -30,7 +30,9 @@ export function createBackfill(context: SyncContext, refetch: Refetch) {
     const now =
       since ?? Math.min((await source.listNotifications(0, null)).now, Math.floor(Date.now() / 1_000))
     // The list replaces all earlier events: until its end there is no success.
-    const cursor = writeCursor({ since: calls.nextStamp(), isForced: false, ranges: [wholeList] })
+    // Only a list that closes a gap looks for invoices that it does not hold.
+    const listedSince = since === null ? null : calls.nextStamp()
+    const cursor = writeCursor({ since: listedSince, isForced: false, ranges: [wholeList] })
     const begun = { ...stream, succeeded_at: null, cursor }
     await store.transaction(async tx => {
       await tx.saveStream({ ...events, cursor: String(now) })

@@ -57,7 +57,7 @@ export async function listEverything(
     },
     onProgress: (invoices, part) => context.reportProgress?.(step, invoices, part),
   })
-  if (!isWhole) return { applied, isWhole }
+  if (!isWhole || about.since === null) return { applied, isWhole }
   // Drafts that were deleted without an event are in no list.
-  return { applied: addApplied(applied, await fetchUnlisted(context, refetch, about.since ?? 0)), isWhole }
+  return { applied: addApplied(applied, await fetchUnlisted(context, refetch, about.since)), isWhole }
 }

@@ -65,7 +65,7 @@ describe('a cluster that changes under load', { skip: skipCitus }, () => {
     const there = new Set(await customersAt(coordinator, doomed.url))
     assert.ok(there.size > 0 && there.size < customers.length, `${there.size} of ${customers.length}`)
     const cli = await createCli(t)
-    const api = await cli.serve([], {
+    const api = await cli.serve(['--rate-limit', 'off'], {
       env: { DATABASE_URL: coordinator, DATABASE_READ_URL: `${coordinator},${doomed.url},${other}` },
     })
     const load = startLoad({ address: api.address, token, ...everything })
@@ -109,7 +109,7 @@ describe('a cluster that changes under load', { skip: skipCitus }, () => {
     await migrateStore(coordinator)
     const { writer, token } = await fill(t, coordinator)
     const cli = await createCli(t)
-    const api = await cli.serve([], {
+    const api = await cli.serve(['--rate-limit', 'off'], {
       env: { DATABASE_URL: coordinator, DATABASE_READ_URL: `${coordinator},${first}` },
     })
     const load = startLoad({ address: api.address, token, ...everything })

@@ -40,6 +40,7 @@ export async function migratePostgres(
         inLock: work => inLock(client, work),
         run: migration => runMigration(client, migration),
       }
+      await makeSchema(client)
       const outcome = await runMigrations(target, wanted, onRewrite)
       await inLock(client, async () => {
         if (wanted.functions !== null) await renewFunctions(client, wanted.functions)
@@ -85,8 +86,6 @@ async function inLock<T>(client: PoolClient, work: () => Promise<T>): Promise<T>
 }
 
 async function readHashes(client: PoolClient): Promise<(string | null)[]> {
-  const { rows: found } = await client.query("SELECT to_regclass('fatura.migrations') AS found")
-  if (found[0].found === null) return []
   const { rows } = await client.query<{ version: number; sha256?: string }>(
     'SELECT * FROM fatura.migrations WHERE version > 0 ORDER BY version',
   )
@@ -108,13 +107,20 @@ async function renewFunctions(
   )
 }
 
-async function runMigration(client: PoolClient, { version, sql }: Migration): Promise<void> {
-  if (version === 1) {
+/** Before the transaction that spreads tables: within it, Citus would let only superusers bring the schema's owner to other nodes. */
+async function makeSchema(client: PoolClient): Promise<void> {
+  // To create needs rights even where there is nothing to create.
+  const { rows } = await client.query("SELECT to_regclass('fatura.migrations') AS found")
+  if (rows[0].found !== null) return
+  await inLock(client, async () => {
     await client.query('CREATE SCHEMA IF NOT EXISTS fatura')
     await client.query(`
       CREATE TABLE IF NOT EXISTS fatura.migrations (
         version integer PRIMARY KEY, sha256 text COLLATE "C", rewriting text COLLATE "C")`)
-  }
+  })
+}
+
+async function runMigration(client: PoolClient, { sql }: Migration): Promise<void> {
   // Citus takes each statement alone.
   for (const statement of statementsOf(sql)) await client.query(statement)
   await distribute(askOf(client))
