@@ -6,7 +6,6 @@ import { isSameTaxId, type LinkRules } from '../linking/link.ts'
 import { writeAmount } from '../money.ts'
 import type { SourceIdentity } from '../sources.ts'
 import { isNear, isSameAmount } from './compare-amounts.ts'
-import { bareAtcud, type Pair, type StoredSide, withoutCode } from './match-saft.ts'
 import type { SaftDocument } from './read-saft.ts'
 import {
   type Difference,
@@ -15,6 +14,7 @@ import {
   documentSide,
   invoiceSide,
 } from './reconcile.ts'
+import { bareAtcud, type Pair, type StoredSide, withoutCode } from './saft-tables.ts'
 
 export function* comparePair(
   pair: Pair,

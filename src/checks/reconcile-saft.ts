@@ -10,10 +10,10 @@ import type { OperatorStore } from '../store/store.ts'
 import { readBatches } from '../sync/concurrency.ts'
 import { isNear } from './compare-amounts.ts'
 import { comparePair, describe, sidesOf } from './compare-saft.ts'
-import { findGaps, findTwice, matchDocuments, type Stored, type StoredSide } from './match-saft.ts'
 import { findUnlinked } from './read-pairs.ts'
-import type { SaftDocument, SaftHeader, SaftPart, SaftTotals } from './read-saft.ts'
+import type { SaftHeader, SaftPart, SaftTotals } from './read-saft.ts'
 import type { Difference } from './reconcile.ts'
+import { createSaftTables, type SaftTables } from './saft-tables.ts'
 
 export interface SaftComparison {
   store: OperatorStore
@@ -37,39 +37,36 @@ export async function* compareWithSaft(
   parts: AsyncIterable<SaftPart>,
   comparison: SaftComparison,
 ): AsyncGenerator<Difference> {
-  const { days, filed, taxIds, totals } = await readFiled(parts, comparison)
-  const stored = await readStored(days, comparison)
-  const matched = matchDocuments(filed, stored.values())
-  let done = 0
-  for (const [document, found] of matched) {
-    comparison.onProgress('compared', ++done)
-    const taxId = taxIds.get(document.customer) ?? null
-    const side: StoredSide | null = found && JSON.parse(found.side)
-    yield* comparePair({ filed: document, taxId, stored: side }, comparison)
-  }
-  for (const found of matched.values()) if (found !== null) stored.delete(found.id)
-  const unfiled = [...stored.values()].filter(({ isExpected }) => isExpected).sort((a, b) => a.id - b.id)
-  for (const { side } of unfiled) {
-    const { document, invoice }: StoredSide = JSON.parse(side)
-    yield {
-      kind: 'not_in_saft',
-      ...sidesOf(invoice, document),
-      document_number: printedNumberOf(document),
-      detail: `document ${document.id} of ${document.date} is ${document.status}, and not in the file`,
+  const tables = createSaftTables()
+  try {
+    const { days, totals } = await fillFiled(parts, tables, comparison)
+    await fillStored(days, tables, comparison)
+    tables.match()
+    let done = 0
+    for (const pair of tables.readPairs()) {
+      comparison.onProgress('compared', ++done)
+      yield* comparePair(pair, comparison)
     }
+    for (const { document, invoice } of tables.readUnfiled())
+      yield {
+        kind: 'not_in_saft',
+        ...sidesOf(invoice, document),
+        document_number: printedNumberOf(document),
+        detail: `document ${document.id} of ${document.date} is ${document.status}, and not in the file`,
+      }
+    yield* findPaid(days, tables, comparison)
+    for (const { number, times } of tables.readTwice())
+      yield describe('number_twice', { document_number: number }, `${times} times in the file`)
+    for (const { series, from, to } of tables.readGaps())
+      yield describe(
+        'numbers_missing',
+        { document_number: `${series}/${from}` },
+        from === to ? 'missing in its series' : `missing in its series, with all up to ${series}/${to}`,
+      )
+    for (const each of totals) yield* compareTotals(each)
+  } finally {
+    tables.close()
   }
-  // One that the file should have is listed as such.
-  const named = new Set([...matched.values(), ...unfiled].map(each => each?.id))
-  yield* findPaid(days, named, comparison)
-  for (const { number, times } of findTwice(filed))
-    yield describe('number_twice', { document_number: number }, `${times} times in the file`)
-  for (const { series, from, to } of findGaps(filed))
-    yield describe(
-      'numbers_missing',
-      { document_number: `${series}/${from}` },
-      from === to ? 'missing in its series' : `missing in its series, with all up to ${series}/${to}`,
-    )
-  for (const each of totals) yield* compareTotals(each)
 }
 
 interface Days {
@@ -77,56 +74,55 @@ interface Days {
   to: string
 }
 
-async function readFiled(
+async function fillFiled(
   parts: AsyncIterable<SaftPart>,
+  tables: SaftTables,
   { checkHeader, onProgress, onRead }: SaftComparison,
-): Promise<{ days: Days; filed: SaftDocument[]; taxIds: Map<string, string>; totals: SaftTotals[] }> {
-  const filed: SaftDocument[] = []
-  const taxIds = new Map<string, string>()
+): Promise<{ days: Days; totals: SaftTotals[] }> {
   const totals: SaftTotals[] = []
   let days: Days = { from: '', to: '' }
+  let documents = 0
   for await (const part of parts) {
-    // Copied: a text that was cut out of the file keeps all of it in memory.
-    if (part.kind === 'document')
-      onProgress('read from the file', filed.push(JSON.parse(JSON.stringify(part.document))))
-    else if (part.kind === 'customer') taxIds.set(part.id, part.taxId)
+    if (part.kind === 'document') {
+      tables.addFiled(part.document)
+      onProgress('read from the file', ++documents)
+    } else if (part.kind === 'customer') tables.addCustomer(part.id, part.taxId)
     else if (part.kind === 'totals') totals.push(part.totals)
     else {
       checkHeader(part.header)
       days = part.header
     }
   }
-  onRead(filed.length)
-  return { days, filed, taxIds, totals }
+  onRead(documents)
+  return { days, totals }
 }
 
-async function readStored(
-  days: Days,
-  { store, rules, onProgress }: SaftComparison,
-): Promise<Map<number, Stored>> {
-  const stored = new Map<number, Stored>()
+async function fillStored(days: Days, tables: SaftTables, { store, rules, onProgress }: SaftComparison) {
   const near = { from: dayOf(Date.parse(days.from) - marginMs), to: dayOf(Date.parse(days.to) + marginMs) }
   const read = (after: DatedDocument | null) => store.readDated(near, after?.document ?? null, batchSize)
+  let done = 0
   for await (const batch of readBatches(batchSize, read)) {
-    const documents = batch.map(({ document }) => document)
-    const isUnlinked = await findUnlinked(store, documents, rules)
-    for (const { invoices, document, ...dated } of batch) {
-      const { id, type, atcud = null, series_number = null, date, status } = document
+    const isUnlinked = await findUnlinked(
+      store,
+      batch.map(({ document }) => document),
+      rules,
+    )
+    for (const { invoices, ...dated } of batch) {
+      const { date, status } = dated.document
       const isWithin = date !== null && date >= days.from && date <= days.to
       const isIssued = status !== 'draft' && status !== 'deleted' && !dated.isGone
-      const links = { invoice: invoices[0] ?? null, isUnlinked: isUnlinked(document) }
-      const side = JSON.stringify({ ...dated, document, ...links } satisfies StoredSide)
-      stored.set(id, { id, type, atcud, series_number, isExpected: isWithin && isIssued, side })
+      const links = { invoice: invoices[0] ?? null, isUnlinked: isUnlinked(dated.document) }
+      tables.addStored({ ...dated, ...links }, isWithin && isIssued)
     }
-    onProgress('read from the store', stored.size)
+    done += batch.length
+    onProgress('read from the store', done)
   }
-  return stored
 }
 
 /** Invoices of these days that are paid, and whose document is in another month's file or in none. */
 async function* findPaid(
   days: Days,
-  named: ReadonlySet<number | null | undefined>,
+  tables: SaftTables,
   { store, startOf, onProgress }: SaftComparison,
 ): AsyncGenerator<Difference> {
   let done = 0
@@ -142,7 +138,12 @@ async function* findPaid(
       onProgress('checked', ++done)
       const invoice = JSON.parse(summary) as Invoice
       const { ix_id, ix_sync_state } = invoice
-      if (ix_sync_state === 'ignored' || (ix_id !== null && named.has(ix_id))) continue
+      // One that the file should have is listed as such.
+      if (
+        ix_sync_state === 'ignored' ||
+        (ix_id !== null && (tables.isFiled(ix_id) || tables.isExpected(ix_id)))
+      )
+        continue
       yield {
         kind: 'paid_not_in_saft',
         ...sidesOf(invoice, null),

@@ -33,7 +33,7 @@ const once = ['sync', '--once']
 /** For a run that is a start of the program: its clock is then its own. */
 const node = process.execPath
 /** Number of kills at random moments. */
-const kills = { sqlite: 1, postgres: campaign(1, 100), citus: campaign(1, 5) }
+const kills = { sqlite: campaign(2, 25), postgres: campaign(1, 100), citus: campaign(1, 5) }
 /** A program is killed at a write by `strace`. */
 const isTraceable = spawnSync('strace', ['-o', '/dev/null', 'true']).status === 0
 

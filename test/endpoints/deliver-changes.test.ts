@@ -310,7 +310,7 @@ describe('endpoints', () => {
 
   it('get every change though the process gets SIGKILL', async t => {
     const { url, store } = await openStore(t, sqlite)
-    const kills = campaign(2, 60)
+    const kills = campaign(2, 1_000)
     const receiver = await receive(t, 204)
     await addEndpoint(store, { url: receiver.url })
     const seqs = await write(store, 20 * kills, 7)

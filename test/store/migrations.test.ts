@@ -67,7 +67,7 @@ function makeSecond(schema: Schema, prefix: string, onStep: (after: string) => v
 for (const engine of engines) {
   const schema = schemas[engine.name] as Schema
   const prefix = engine.name === 'sqlite' ? '' : 'fatura.'
-  const customers = campaign(350, 200_000)
+  const customers = campaign(350, 1_000_000)
 
   async function createFilled(t: TestContext): Promise<string> {
     const url = await engine.createStore(t)
