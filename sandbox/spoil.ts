@@ -149,7 +149,7 @@ function listName(value: JsonObject): 'data' | 'invoices' | null {
 function wrongType(value: Json, turn: number): Json {
   if (!isObject(value)) return value
   // An address is text already.
-  if (isObject(value.output ?? null)) return { output: [value.output as Json] }
+  for (const name of ['output', 'qr_code', 'url']) if (name in value) return { [name]: [value[name] as Json] }
   const name = listName(value)
   if (name !== null && turn % 2 === 0) return { ...value, [name]: { ...(value[name] as Json[]) } }
   return stringify(value, name === null)
@@ -174,7 +174,7 @@ function missingId(value: Json): Json {
   // An object in a wrapper, as InvoiceXpress sends one.
   const [sole, ...others] = Object.entries(value)
   if (sole !== undefined && others.length === 0 && isObject(sole[1])) return { [sole[0]]: missingId(sole[1]) }
-  const { id: _, pdfUrl: __, ...rest } = value
+  const { id: _, pdfUrl: __, url: ___, ...rest } = value
   return rest
 }
 

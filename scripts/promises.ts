@@ -70,7 +70,11 @@ export const promises = {
   },
   R4: {
     promise: 'A bad upstream harms neither reads nor rows',
-    steps: [{ file: 'test/sync/bad-upstream.test.ts' }, stripeReads],
+    steps: [
+      { file: 'test/sync/bad-upstream.test.ts' },
+      { file: 'test/invoicexpress/bad-reads.test.ts' },
+      stripeReads,
+    ],
   },
   R5: {
     promise: 'A hung Stripe costs a detail 1 s at most; left alone, 50 ms',

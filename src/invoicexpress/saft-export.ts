@@ -9,14 +9,13 @@ import { paceFor } from './document-source.ts'
 import { pdfGuardFor } from './invoicing-system.ts'
 import { invoiceXpressFailures, readAs, readObject } from './read-answer.ts'
 
-/** Until the file is made. */
-const usualBudgetMs = 15 * 60_000
+/** Until the file is made, and until it is read. */
+const usualLimits = { budgetMs: 15 * 60_000, deadlineMs: 60 * 60_000 }
 const firstPauseMs = 1_000
 const longestPauseMs = 10_000
 
 /** A month of a million documents. */
 const maximumBytes = 4 * 1024 ** 3
-const deadlineMs = 60 * 60_000
 
 const made = shape({ url: isFilled })
 
@@ -25,7 +24,7 @@ export async function openSaftExport(
   options: InvoiceXpressOptions,
   month: string,
   onWait: (seconds: number) => void,
-  budgetMs = usualBudgetMs,
+  { budgetMs, deadlineMs } = usualLimits,
 ): Promise<AsyncIterable<Uint8Array>> {
   const url = await awaitExport(options, month, onWait, budgetMs)
   const guard = { ...pdfGuardFor(options), maximumBytes, deadlineMs, type: '*/*' } as const

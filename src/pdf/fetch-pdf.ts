@@ -18,6 +18,8 @@ export interface PdfGuard {
   maximumBytes?: number
   /** From the first request to the last byte read. Default: 30,000. */
   deadlineMs?: number
+  /** Without a byte: a large file's deadline may be an hour away. Default: 30,000. */
+  idleMs?: number
   /** Default: application/pdf. */
   type?: FileType
 }
@@ -47,7 +49,7 @@ export async function fetchPdf(url: string, guard: PdfGuard, signal: AbortSignal
   signal.addEventListener('abort', stop, { once: true })
   if (signal.aborted) stop()
   try {
-    const response = await follow(URL.parse(url), guard, transfer.signal)
+    const response = await follow(URL.parse(url), guard, transfer)
     try {
       const size = readSize(response, maximumBytes)
       const body = await openBody(response, maximumBytes, type, transfer.signal)
@@ -64,11 +66,15 @@ export async function fetchPdf(url: string, guard: PdfGuard, signal: AbortSignal
 }
 
 /** The first answer that is no redirect. Each hop is checked before anything is sent there. */
-async function follow(start: URL | null, guard: PdfGuard, signal: AbortSignal): Promise<IncomingMessage> {
+async function follow(
+  start: URL | null,
+  guard: PdfGuard,
+  transfer: AbortController,
+): Promise<IncomingMessage> {
   let url = start
   for (let redirects = 0; redirects <= maximumRedirects; redirects++) {
     check(url, guard)
-    const response = await ask(url, guard, signal)
+    const response = await ask(url, guard, transfer)
     if (![301, 302, 303, 307, 308].includes(response.statusCode ?? 0)) return response
     response.destroy()
     const { location } = response.headers
@@ -90,15 +96,17 @@ function check(url: URL | null, { origins, allowPrivate }: PdfGuard): asserts ur
 
 function ask(
   url: URL,
-  { allowPrivate, type = 'application/pdf' }: PdfGuard,
-  signal: AbortSignal,
+  { allowPrivate, type = 'application/pdf', idleMs = 30_000 }: PdfGuard,
+  transfer: AbortController,
 ): Promise<IncomingMessage> {
+  const { signal } = transfer
   return new Promise((resolve, reject) => {
     signal.throwIfAborted()
     const options: RequestOptions = {
       headers: { accept: type, ...headers },
       // A connection of its own, and directly: Node's global agent may be set to go through a proxy.
       agent: false,
+      timeout: idleMs,
       ...(allowPrivate ? {} : { lookup: lookupPublic }),
     }
     const request =
@@ -108,6 +116,7 @@ function ask(
     const stop = () => request.destroy()
     signal.addEventListener('abort', stop, { once: true })
     request.on('response', resolve)
+    request.on('timeout', () => transfer.abort(overdue()))
     request.on('error', reject)
     // Without an error, when the upstream wants another protocol. A promise settles only once.
     request.on('close', () => {

@@ -13,9 +13,12 @@ const xml = Buffer.from('<AuditFile/>')
 async function fetchAll(
   options: InvoiceXpressOptions,
   waits: number[] = [],
-  budgetMs?: number,
+  budgetMs = 60_000,
 ): Promise<string> {
-  const body = await openSaftExport(options, month, seconds => waits.push(seconds), budgetMs)
+  const body = await openSaftExport(options, month, seconds => waits.push(seconds), {
+    budgetMs,
+    deadlineMs: 60_000,
+  })
   return Buffer.concat(await Array.fromAsync(body)).toString()
 }
 

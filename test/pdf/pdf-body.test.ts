@@ -174,6 +174,24 @@ describe('time', { concurrency: true }, () => {
     }
   })
 
+  test('a server that sends nothing for a while counts as hung, however late the deadline; a slow one does not', async t => {
+    for (const [, answer] of hanging.slice(0, 3)) {
+      const upstream = await startUpstream(t, answer)
+      await assertFails(get(upstream, { idleMs: 150 }), 'timeout', /in time/)
+      await eventually('the connection is closed', () => upstream.open === 0)
+    }
+    const midway = await startUpstream(t, (_request, response) => void response.write('%PDF-1.7'))
+    await assertFails(readAll(await get(midway, { idleMs: 1_000 })), 'timeout', /in time/)
+    const slow = await startUpstream(t, async (_request, response) => {
+      for (const part of ['%PDF-1.7', 'a', 'b', 'c', 'd']) {
+        response.write(part)
+        await sleep(400)
+      }
+      response.end()
+    })
+    assert.equal(String(await readAll(await get(slow, { idleMs: 1_500 }))), '%PDF-1.7abcd')
+  })
+
   test('the deadline covers the body, whether the upstream or the reader is slow', async t => {
     const slow = await startUpstream(t, (_request, response) => {
       response.write('%PDF-1.7')
