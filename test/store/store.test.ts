@@ -174,6 +174,9 @@ for (const engine of engines) {
       ] as const)
         assert.equal(await reader.coversCustomer(id, customer), covered, `${id} ${customer}`)
       await assert.rejects(writer.saveToken({ ...other, id: 'fat_a' }), 'a token is never replaced')
+      const half = { ...token, id: 'fat_half', customers: [null as never] }
+      await assert.rejects(writer.saveToken(half), 'a customer that cannot be stored')
+      assert.equal(await reader.findToken('fat_half'), null, 'a token and its customers are saved together')
       assert.equal(await reader.coversCustomer('fat_a', 'cus_a'), true)
       await reader.close()
       await writer.close()

@@ -1,3 +1,4 @@
+import type { PoolClient } from 'pg'
 import { leaseWrites } from '../shared/connector-state.ts'
 import { credentialWrites } from '../shared/credentials.ts'
 import { endpointCommands } from '../shared/endpoints.ts'
@@ -19,6 +20,8 @@ export async function openPostgresWriter(url: string, lockPatience?: number): Pr
     ...reads,
     ...leaseWrites(db),
     ...credentialWrites(db),
+    saveToken: token => transact(pool, ({ client }) => credentialsOf(client).saveToken(token)),
+    saveKey: key => transact(pool, ({ client }) => credentialsOf(client).saveKey(key)),
     ...endpointCommands(db),
     transaction: work => transact(pool, writing => work(writesOf(writing))),
     repairCounts: onProgress => recountAll(pool, repairCustomer, onProgress),
@@ -34,6 +37,8 @@ export async function openPostgresWriter(url: string, lockPatience?: number): Pr
     })
   }
 }
+
+const credentialsOf = (client: PoolClient) => credentialWrites(createDb(client))
 
 function writesOf({ client, counting, shared }: Writing): WriteTransaction {
   const engine: EngineWrites = {
