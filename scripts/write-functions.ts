@@ -8,6 +8,7 @@ import {
   uncountedFilters,
 } from '../src/store/read-model/counting.ts'
 import { columnOf, type FilterName, rowFilterNames, rowFilters } from '../src/store/read-model/filters.ts'
+import { maxSearchWords } from '../src/store/read-model/search.ts'
 
 const functionsFile = new URL('../src/store/postgres/functions.sql', import.meta.url)
 
@@ -27,13 +28,30 @@ function isAnyGiven(names: readonly FilterName[]): string {
   return parameters === '' ? 'false' : `num_nonnulls(${parameters}) > 0`
 }
 
-function conditions(nameOf: (parameter: string, index: number) => string): string {
-  return rowFilterNames
-    .map((name, i) => {
-      const { is, parameter } = rowFilters[name]
-      return conditionIfGiven[is](`i.${columnOf(name, 'postgres')}`, nameOf(parameter, i))
-    })
-    .join(' AND ')
+/** Kinds of texts by which a word is found, and the column that holds each. */
+const sought = { part: 'text', other: 'text', id: 'ids', other_id: 'ids' }
+const words = Array.from({ length: maxSearchWords }, (_, i) => i + 1)
+
+/** Each text of each word, in a variable of its own: an element of a list takes longer to read, in every row. */
+function declareTexts(): string {
+  return words
+    .map(word =>
+      Object.keys(sought)
+        .map(kind => `v_${kind}_${word} bytea := p_${kind}s[${word}];`)
+        .join(' '),
+    )
+    .join('\n  ')
+}
+
+/** Each word is looked at only where there is one: a condition that is planned once serves any number. */
+function holdWords(): string {
+  const conditions = words.map(word => {
+    const any = Object.entries(sought).map(
+      ([kind, column]) => `position(v_${kind}_${word} IN r.${column}) > 0`,
+    )
+    return `(${any.join(' OR ')}${word < maxSearchWords ? `) AND (v_words = ${word} OR ` : ')'}`
+  })
+  return `${conditions.join('\n      ')}${')'.repeat(maxSearchWords - 1)}`
 }
 
 const passages: Readonly<Record<string, string>> = {
@@ -41,9 +59,13 @@ const passages: Readonly<Record<string, string>> = {
   values: parametersOf(rowFilterNames),
   filtered: isAnyGiven(rowFilterNames),
   uncounted: isAnyGiven(uncountedFilters),
-  matching: conditions(parameter => parameter),
-  // Within a text that is executed: the filters' values follow four others.
-  dynamic: conditions((_, i) => `$${5 + i}`).replaceAll("'", "''"),
+  matching: rowFilterNames
+    .map(name =>
+      conditionIfGiven[rowFilters[name].is](`i.${columnOf(name, 'postgres')}`, rowFilters[name].parameter),
+    )
+    .join(' AND '),
+  texts: declareTexts(),
+  words: holdWords(),
   sumsOfCounters,
   sumsOfInvoices: sumsOfInvoices('postgres'),
   counted: String(countedAbove),

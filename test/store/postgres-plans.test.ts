@@ -123,7 +123,7 @@ describe('plans of the API’s functions', () => {
       "fatura.covers_customer('key_x', 'cus_ana')",
       'fatura.schema_version()',
       "fatura.list_invoices('cus_ana', 2, 10, 'paid', NULL, 0, NULL)",
-      "fatura.search_invoices('cus_ana', 1, 10, NULL, NULL, NULL, NULL, '{lima}', '{NULL}', '{}')",
+      "fatura.search_invoices('cus_ana', 1, 10, NULL, NULL, NULL, NULL, '{lima}', '{NULL}', '{NULL}', '{NULL}')",
     ]
     await client.query(
       "LOAD 'auto_explain'; SET auto_explain.log_min_duration = 0; SET auto_explain.log_analyze = on",

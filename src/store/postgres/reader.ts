@@ -31,7 +31,7 @@ function filterValues(query: InvoiceQuery): unknown[] {
 const calls = {
   first: 'SELECT fatura.first_page($1) AS page',
   list: `SELECT fatura.list_invoices(${placesOf()}) AS page`,
-  search: `SELECT fatura.search_invoices(${placesOf(3)}) AS page`,
+  search: `SELECT fatura.search_invoices(${placesOf(4)}) AS page`,
   sums: 'SELECT * FROM fatura.read_sums($1)',
   snapshot: 'SELECT fatura.read_version($1) AS version',
   freshness: 'SELECT fatura.read_freshness() AS synced_at',
@@ -187,11 +187,9 @@ type SumsRow = { sums: string | null; credited: string | null; version: number |
 type GroupRow = { group: number }
 type PageRow = { page: string }
 
-/** The texts that words are found by; of each, the word's number and whether it is sought in the ids. */
-function listTexts(words: readonly SearchWord[]): [texts: string[], words: number[], areIds: boolean[]] {
-  const texts = words.flatMap(({ parts, beginnings }, word) => [
-    ...parts.map(text => ({ text, word, isId: false })),
-    ...beginnings.map(text => ({ text, word, isId: true })),
-  ])
-  return [texts.map(({ text }) => text), texts.map(({ word }) => word), texts.map(({ isId }) => isId)]
+/** The texts that each word is found by: two in the text, and two in the ids; null where it has fewer. */
+function listTexts(words: readonly SearchWord[]): (Buffer | null)[][] {
+  const list = (place: number, name: keyof SearchWord) =>
+    words.map(word => (word[name][place] === undefined ? null : Buffer.from(word[name][place])))
+  return [list(0, 'parts'), list(1, 'parts'), list(0, 'beginnings'), list(1, 'beginnings')]
 }

@@ -21,9 +21,6 @@ function sumsOf(columns: string, table: string): string {
   return `SELECT ${columns} FROM ${table} WHERE customer_id = ?1 GROUP BY 1, 2, 3`
 }
 
-/** Number of matches that are noted on the way; those that follow are only counted. */
-const notedAtMost = 1_000
-
 const nothing = new Uint8Array()
 
 type Found = Pick<InvoicePage, 'total' | 'page' | 'summaries'>
@@ -61,29 +58,17 @@ export function readPages(db: DatabaseSync) {
     return summariesAt.get(JSON.stringify(places))?.summaries as Uint8Array
   }
 
-  function readFrom(query: InvoiceQuery, skip: number): Uint8Array {
-    const { from, order, values } = matchingRows(query)
-    const page = `SELECT summary ${from} ${order} ${cutOut(values, query.page_size, skip)}`
-    return prepare(`SELECT ${joinSummaries} AS summaries FROM (${page})`).get(...values)
-      ?.summaries as Uint8Array
-  }
-
-  /** One pass over the index: the first matches are noted, and those behind them counted. */
+  /** One pass over the index. */
   function find(query: InvoiceQuery): Found {
     const { from, order, values } = matchingRows(query)
-    const noting = `SELECT json_group_array(place) AS places FROM (SELECT rowid AS place ${from} ${order} LIMIT ${notedAtMost})`
-    const places = JSON.parse(String(prepare(noting).get(...values)?.places)) as number[]
-    let total = places.length
-    if (total === notedAtMost) {
-      const last = `(SELECT issued_at, id FROM invoices WHERE rowid = ?${values.push(places.at(-1) ?? 0)})`
-      total += Number(prepare(`SELECT count(*) AS n ${from} AND (issued_at, id) < ${last}`).get(...values)?.n)
+    const matches = `SELECT json_group_array(place) AS places FROM (SELECT rowid AS place ${from} ${order})`
+    const places = JSON.parse(String(prepare(matches).get(...values)?.places)) as number[]
+    const { page, skip } = clampPage(query, places.length)
+    return {
+      total: places.length,
+      page,
+      summaries: readSummaries(places.slice(skip, skip + query.page_size)),
     }
-    const { page, skip } = clampPage(query, total)
-    const isNoted = Math.min(total, skip + query.page_size) <= places.length
-    const summaries = isNoted
-      ? readSummaries(places.slice(skip, skip + query.page_size))
-      : readFrom(query, skip)
-    return { total, page, summaries }
   }
 
   /** Total and page by one statement, or two for a page beyond the last. Null where the customer's counters know them. */
