@@ -98,10 +98,11 @@ export async function runMigrations(
       // Another process may have run it while this one waited for the lock.
       if ((await readHashes()).length !== version - 1) return
       await target.run(migration)
-      await db.query(
-        'INSERT INTO fatura.migrations (version, sha256, rewriting) VALUES ($1, $2, $3)',
-        ...[version, sha256, rewrite === undefined ? null : ''],
-      )
+      await db.query('INSERT INTO fatura.migrations (version, sha256, rewriting) VALUES ($1, $2, $3)', [
+        version,
+        sha256,
+        rewrite === undefined ? null : '',
+      ])
     })
   for (const { version, rewrite } of wanted.migrations)
     if (rewrite !== undefined) await rewriteRows(target, version, rewrite, onRewrite)
@@ -117,18 +118,18 @@ async function rewriteRows(
 ): Promise<void> {
   const readPlace = async () => {
     const sql = 'SELECT rewriting FROM fatura.migrations WHERE version = $1'
-    return (await db.query<{ rewriting: string | null }>(sql, version))[0]?.rewriting ?? null
+    return (await db.query<{ rewriting: string | null }>(sql, [version]))[0]?.rewriting ?? null
   }
   const place = await readPlace()
   if (place === null) return
   const ahead = 'SELECT count(*) AS n FROM fatura.customers WHERE customer_id > $1'
-  const all = (await db.query<{ n: number }>(ahead, place))[0]?.n ?? 0
+  const all = (await db.query<{ n: number }>(ahead, [place]))[0]?.n ?? 0
   for (let done = 0; (await readPlace()) !== null; ) {
     await inLock(async () => {
       const after = await readPlace()
       if (after === null) return
       const { next, customers } = await step(db, after)
-      await db.query('UPDATE fatura.migrations SET rewriting = $2 WHERE version = $1', version, next)
+      await db.query('UPDATE fatura.migrations SET rewriting = $2 WHERE version = $1', [version, next])
       done += customers
     })
     onRewrite(title, done, done / Math.max(all, done, 1))

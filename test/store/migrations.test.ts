@@ -47,14 +47,12 @@ function makeSecond(schema: Schema, prefix: string, onStep: (after: string) => v
       async step(db: Parameters<NonNullable<Schema['migrations'][0]['rewrite']>['step']>[0], after: string) {
         const found = await db.query<{ customer_id: string }>(
           'SELECT customer_id FROM fatura.customers WHERE customer_id > $1 ORDER BY customer_id LIMIT $2',
-          after,
-          atOnce,
+          [after, atOnce],
         )
         const last = found.at(-1)?.customer_id ?? after
         await db.query(
           'UPDATE fatura.customers SET passes = passes + 1 WHERE customer_id > $1 AND customer_id <= $2',
-          after,
-          last,
+          [after, last],
         )
         onStep(after)
         return { next: found.length < atOnce ? null : last, customers: found.length }

@@ -29,7 +29,7 @@ export async function readsOf(pool: Pool): Promise<OperatorStore> {
   return {
     ...operatorReads(db),
     ...changeReads(
-      feedStatements((name, ...values) => db.query(feedCalls[name], ...(values as [])), isSpread(pool)),
+      feedStatements((name, ...values) => db.query(feedCalls[name], values as []), isSpread(pool)),
     ),
     walkInvoices: walk => walkPostgres(pool, walk),
     checkCounts: onProgress => recountAll(pool, null, onProgress),

@@ -48,29 +48,20 @@ export function openReadPools(url: string, sharedBy = 1): Record<keyof typeof re
   }
 }
 
-/** A connection that a pool cannot open names host and port, and no more. The driver mostly does not. */
-class NamedClient extends pg.Client {
-  override connect(): Promise<this>
-  override connect(callback: (error: Error) => void): void
-  override connect(callback?: (error: Error) => void): Promise<this> | undefined {
-    if (callback === undefined) return super.connect() as Promise<this>
-    const triedAddress = `${this.host}:${this.port}`
-    super.connect((error: Error) => callback(error && Object.assign(error, { triedAddress })))
-    return undefined
-  }
-}
-
-/** A client that learns its host when it connects. */
-function choosing(choose: ReturnType<typeof chooseHosts>): typeof NamedClient {
-  return class extends NamedClient {
+/** A connection that a pool cannot open names host and port, and no more. With `choose`, it learns them when it connects. */
+function namedClient(choose: ReturnType<typeof chooseHosts> | null): typeof pg.Client {
+  return class extends pg.Client {
     override connect(): Promise<this>
     override connect(callback: (error: Error) => void): void
     override connect(callback?: (error: Error) => void): Promise<this> | undefined {
-      if (callback === undefined) return super.connect()
-      choose().then(({ host, port }) => {
-        Object.assign(this, { host, port })
-        super.connect(callback)
-      }, callback)
+      if (callback === undefined) return super.connect() as Promise<this>
+      const connectTo = (chosen = {}) => {
+        Object.assign(this, chosen)
+        const triedAddress = `${this.host}:${this.port}`
+        super.connect((error: Error) => callback(error && Object.assign(error, { triedAddress })))
+      }
+      if (choose === null) connectTo()
+      else choose().then(connectTo, callback)
       return undefined
     }
   }
@@ -124,7 +115,7 @@ function configure(url: string, options: string, more: pg.PoolConfig): pg.PoolCo
   if (hosts === null) return { ...configureOne(url, options), ...more }
   const configs = hosts.urls.map(each => ({ ...configureOne(each, options), ...more }))
   const isWriter = more.application_name === writerName
-  return { ...configs[0], Client: choosing(chooseHosts(configs, hosts.wanted, isWriter)) }
+  return { ...configs[0], Client: namedClient(chooseHosts(configs, hosts.wanted, isWriter)) }
 }
 
 /** The role of each host of an address; empty where there is but one. */
@@ -147,7 +138,7 @@ function configureOne(url: string, options: string): pg.PoolConfig {
     connectionString: given === null ? url : address.href,
     options: given === null ? options : `${given} ${options}`,
     types,
-    Client: NamedClient,
+    Client: namedClient(null),
     // A peer that died without a word is found out within half a minute, whatever a statement may take.
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,

@@ -14,16 +14,18 @@ const placesOf = (bytes: string) => `
 
 /** Over a connection within a transaction, or a pool. `isPrepared` is for texts that are always the same. */
 export function createDb(asked: Asked, isPrepared = false): Db {
-  async function ask(text: string, values: unknown[]) {
+  async function ask(text: string, values: readonly unknown[] = []) {
     try {
-      return (await asked.query({ text, values, ...(isPrepared && { name: nameOf(text) }) })).rows
+      return (
+        await asked.query({ text, values: values as unknown[], ...(isPrepared && { name: nameOf(text) }) })
+      ).rows
     } catch (error) {
       throw translate(error)
     }
   }
   return {
     engine: 'postgres',
-    query: (sql, ...values) => ask(sql, values),
+    query: ask,
     async insert(insertion, rows) {
       try {
         await insertRows(asked, insertion, rows, isPrepared)

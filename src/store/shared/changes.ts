@@ -112,16 +112,16 @@ export function changeWrites(db: Db): ChangeWrites {
       const [feed] = await db.query<{ pruned_seq: number }>('SELECT pruned_seq FROM fatura.feed')
       const batches = await db.query<BatchRow>(
         'SELECT seq, batch, n FROM fatura.batches WHERE seq < $1 ORDER BY seq LIMIT 100',
-        Math.min(before * 1000, Number.MAX_SAFE_INTEGER),
+        [Math.min(before * 1000, Number.MAX_SAFE_INTEGER)],
       )
       const spans = chooseSpans(batches, feed?.pruned_seq ?? 0, limit)
       const last = spans.at(-1)
       if (last === undefined) return 0
       for (const { batch, end } of spans)
-        await db.query('DELETE FROM fatura.changes WHERE batch = $1 AND place <= $2', batch, end)
+        await db.query('DELETE FROM fatura.changes WHERE batch = $1 AND place <= $2', [batch, end])
       const pruned = last.before + last.end
-      await db.query('DELETE FROM fatura.batches WHERE seq <= $1', pruned)
-      await db.query('UPDATE fatura.feed SET pruned_seq = $1 WHERE pruned_seq < $1', pruned)
+      await db.query('DELETE FROM fatura.batches WHERE seq <= $1', [pruned])
+      await db.query('UPDATE fatura.feed SET pruned_seq = $1 WHERE pruned_seq < $1', [pruned])
       return spans.reduce((sum, { start, end }) => sum + end - start, 0)
     },
   }

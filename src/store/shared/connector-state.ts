@@ -34,18 +34,13 @@ export function connectorReads(db: Db): ConnectorReads {
          WHERE system = coalesce($1, system) AND kind = coalesce($2, kind) AND id = coalesce($3, id)
            AND reason = coalesce($4, reason)
          ORDER BY last_at ${newestFirst ? 'DESC' : ''}, system, kind, id LIMIT $5`,
-        system ?? null,
-        kind ?? null,
-        id ?? null,
-        reason ?? null,
-        limit,
+        [system ?? null, kind ?? null, id ?? null, reason ?? null, limit],
       ),
     async readDrift(sinceHour) {
       const sums = driftColumns.map(name => `coalesce(sum(${name}), 0) AS ${name}`)
-      const [row] = await db.query<Drift>(
-        `SELECT ${sums.join(', ')} FROM fatura.drift WHERE hour >= $1`,
+      const [row] = await db.query<Drift>(`SELECT ${sums.join(', ')} FROM fatura.drift WHERE hour >= $1`, [
         sinceHour,
-      )
+      ])
       const found = driftColumns.map(name => [name, Number(row?.[name])])
       return Object.fromEntries(found) as Record<keyof Drift, number>
     },
@@ -53,7 +48,7 @@ export function connectorReads(db: Db): ConnectorReads {
       const [row] = await db.query<{ count: number }>(
         `SELECT count(*) AS count FROM fatura.invoices ${db.byIndex('invoices_uncertified')}
          WHERE ${isUncertified} AND issued_at < $1`,
-        issuedBefore,
+        [issuedBefore],
       )
       return row?.count ?? 0
     },
@@ -68,7 +63,7 @@ export function connectorReads(db: Db): ConnectorReads {
         `SELECT given.customer_id, place.nodename || ':' || place.nodeport AS node
          FROM unnest($1::text[]) AS given (customer_id) JOIN pg_dist_shard_placement place
            ON place.shardid = get_shard_id_for_distribution_column('fatura.invoices', given.customer_id)`,
-        customers,
+        [customers],
       )
       const groups = Map.groupBy(rows, ({ node }) => node).values()
       return [...groups].map(group => group.map(({ customer_id }) => customer_id))
@@ -82,21 +77,19 @@ export function leaseWrites(db: Db): LeaseWrites {
       const [taken] = await db.query<Lease>(
         `UPDATE fatura.lease SET holder = $1, epoch = epoch + 1, beats = 0
          WHERE epoch = $2 AND beats = $3 RETURNING holder, epoch, beats`,
-        holder,
-        epoch,
-        beats,
+        [holder, epoch, beats],
       )
       return taken ?? null
     },
     async renewLease(epoch) {
       const rows = await db.query(
         'UPDATE fatura.lease SET beats = beats + 1 WHERE epoch = $1 AND holder IS NOT NULL RETURNING epoch',
-        epoch,
+        [epoch],
       )
       return rows.length > 0
     },
     async releaseLease(epoch) {
-      await db.query('UPDATE fatura.lease SET holder = NULL WHERE epoch = $1', epoch)
+      await db.query('UPDATE fatura.lease SET holder = NULL WHERE epoch = $1', [epoch])
     },
   }
 }
@@ -112,7 +105,7 @@ export function connectorWrites(db: Db): ConnectorWrites {
     async holdsLease(epoch) {
       const rows = await db.query(
         `SELECT epoch FROM fatura.lease WHERE epoch = $1 AND holder IS NOT NULL ${db.keepRow}`,
-        epoch,
+        [epoch],
       )
       return rows.length > 0
     },
@@ -120,9 +113,7 @@ export function connectorWrites(db: Db): ConnectorWrites {
       await db.query(
         `INSERT INTO fatura.pins (system, account, pinned_at) VALUES ($1, $2, $3)
          ON CONFLICT (system) DO UPDATE SET account = excluded.account, pinned_at = excluded.pinned_at`,
-        system,
-        account,
-        pinned_at,
+        [system, account, pinned_at],
       )
     },
     async countAtRisk(loss) {
@@ -134,10 +125,9 @@ export function connectorWrites(db: Db): ConnectorWrites {
         `INSERT INTO fatura.drift AS d (hour, ${driftColumns.join(', ')})
          VALUES ($1, ${driftColumns.map((_, i) => `$${i + 2}`).join(', ')})
          ON CONFLICT (hour) DO UPDATE SET ${driftColumns.map(name => `${name} = d.${name} + excluded.${name}`).join(', ')}`,
-        hour,
-        ...driftColumns.map(name => drift[name]),
+        [hour, ...driftColumns.map(name => drift[name])],
       )
-      await db.query('DELETE FROM fatura.drift WHERE hour < $1', forgetBefore)
+      await db.query('DELETE FROM fatura.drift WHERE hour < $1', [forgetBefore])
     },
     async setAside({ system, kind, id, reason }, at) {
       await db.query(
@@ -145,21 +135,16 @@ export function connectorWrites(db: Db): ConnectorWrites {
          VALUES ($1, $2, $3, $4, $5, $5, 1)
          ON CONFLICT (system, kind, id) DO UPDATE SET
            reason = excluded.reason, last_at = excluded.last_at, tries = s.tries + 1`,
-        system,
-        kind,
-        id,
-        reason,
-        at,
+        [system, kind, id, reason, at],
       )
     },
     async clearSetAside(keys) {
       for (const { system, kind, id } of keys)
-        await db.query(
-          'DELETE FROM fatura.set_aside WHERE system = $1 AND kind = $2 AND id = $3',
+        await db.query('DELETE FROM fatura.set_aside WHERE system = $1 AND kind = $2 AND id = $3', [
           system,
           kind,
           id,
-        )
+        ])
     },
   }
 }

@@ -28,7 +28,7 @@ export function contentsReads(db: Db): ContentsReads {
         // Each node would send a whole page: up to its last key, all send one together.
         const [end] = await db.query<Record<string, Value>>(
           `SELECT ${key} FROM fatura.${tables[0]} WHERE ${condition} ${order} OFFSET $${values.length + 1} LIMIT 1`,
-          ...[...values, limit - 1],
+          [...values, limit - 1],
         )
         if (end !== undefined) {
           condition += ` AND (${key}) <= (${places(values.length, keyLength)})`
@@ -37,7 +37,7 @@ export function contentsReads(db: Db): ContentsReads {
       }
       const rows = await db.query<Record<string, Value>>(
         `SELECT ${columnsOf(db, name)} FROM ${sourceOf(name)} WHERE ${condition} ${order} LIMIT $${values.length + 1}`,
-        ...[...values, limit],
+        [...values, limit],
       )
       return rows.map(row => columns.map(column => row[column] ?? null))
     },
@@ -109,7 +109,7 @@ function writeRows(db: Db, name: KindName, contents: readonly Content[]): Promis
   const { columns, keyLength, tables }: Kind = kinds[name]
   const table = `fatura.${tables[0]}`
   if (name === 'stamps')
-    return db.query(`UPDATE ${table} SET last_at = $1 WHERE last_at < $1`, contents[0]?.[0] ?? 0)
+    return db.query(`UPDATE ${table} SET last_at = $1 WHERE last_at < $1`, [contents[0]?.[0] ?? 0])
   const places = contents.map((_, row) => columns.map((_, i) => `$${row * columns.length + i + 1}`))
   const values = places.map(row => `(${row.join(', ')})`).join(', ')
   return db.query(
@@ -118,7 +118,7 @@ function writeRows(db: Db, name: KindName, contents: readonly Content[]): Promis
        .slice(keyLength)
        .map(column => `${column} = ${newValue(column)}`)
        .join(', ')}`,
-    ...contents.flatMap(content => content.map((value, i) => valueAt(db, columns[i], value))),
+    contents.flatMap(content => content.map((value, i) => valueAt(db, columns[i], value))),
   )
 }
 
@@ -144,5 +144,5 @@ async function removeRows(db: Db, name: KindName, contents: readonly Content[]):
   const key = columns.slice(0, keyLength)
   const condition = key.map((column, i) => `${column} = $${i + 1}`).join(' AND ')
   for (const content of contents)
-    await db.query(`DELETE FROM fatura.${tables[0]} WHERE ${condition}`, ...content.slice(0, keyLength))
+    await db.query(`DELETE FROM fatura.${tables[0]} WHERE ${condition}`, content.slice(0, keyLength))
 }

@@ -15,7 +15,7 @@ export function columnsOf(db: Db, name: KindName): string {
 
 async function read<Table extends keyof Stored>(db: Db, table: Table, rest: string, ...values: Value[]) {
   const sql = `SELECT ${columnsOf(db, table)} FROM fatura.${table} ${rest}`
-  const rows = await db.query<{ customers: string | null }>(sql, ...values)
+  const rows = await db.query<{ customers: string | null }>(sql, values)
   return rows.map(row => ({
     ...row,
     customers: row.customers && JSON.parse(row.customers),
@@ -30,7 +30,7 @@ async function save<Table extends keyof Stored>(db: Db, table: Table, given: Sto
   }
   await db.query(
     `INSERT INTO fatura.${table} (${columns.join(', ')}) VALUES (${columns.map((_, i) => `$${i + 1}`).join(', ')})`,
-    ...columns.map(column => row[column] as Value),
+    columns.map(column => row[column] as Value),
   )
   await saveScope(db, String(row[columns[0]]), given.customers)
 }
@@ -38,10 +38,10 @@ async function save<Table extends keyof Stored>(db: Db, table: Table, given: Sto
 async function revoke<Table extends keyof Stored>(db: Db, table: Table, id: string, at: number) {
   const [idColumn] = kinds[table].columns
   // Citus makes no JSON of what a write returns.
-  await db.query(
-    `UPDATE fatura.${table} SET revoked_at = coalesce(revoked_at, $2) WHERE ${idColumn} = $1`,
-    ...[id, at],
-  )
+  await db.query(`UPDATE fatura.${table} SET revoked_at = coalesce(revoked_at, $2) WHERE ${idColumn} = $1`, [
+    id,
+    at,
+  ])
   const [row] = await read(db, table, `WHERE ${idColumn} = $1`, id)
   return row ?? null
 }
@@ -72,7 +72,7 @@ const scopeInsertion: Insertion = {
 
 /** The customers that a token or a key is for, in place of those that were there; null means all. Requests look them up. */
 export async function saveScope(db: Db, id: string, customers: readonly string[] | null): Promise<void> {
-  await db.query('DELETE FROM fatura.scopes WHERE id = $1', id)
+  await db.query('DELETE FROM fatura.scopes WHERE id = $1', [id])
   const rows = [...new Set(customers)].map(customerId => [id, customerId])
   if (rows.length > 0) await db.insert(scopeInsertion, rows)
 }

@@ -2,14 +2,13 @@ import type { InvoiceKey } from '../../invoice.ts'
 import type { Value } from '../contents.ts'
 import type { EngineName } from '../read-model/filters.ts'
 
+export type DbValue = Value | readonly string[] | readonly number[]
+
 /** A connection for the statements that every engine shares. */
 export interface Db {
   engine: EngineName
   /** As PostgreSQL writes it; an engine without schemas leaves `fatura.` out. A value that is a list is for `isAmong`. */
-  query<Row extends object>(
-    sql: string,
-    ...values: (Value | readonly string[] | readonly number[])[]
-  ): Promise<Row[]>
+  query<Row extends object>(sql: string, values?: readonly DbValue[]): Promise<Row[]>
   /** Inserts rows, each with its values in the order of the columns. No two of them have the same key. */
   insert(insertion: Insertion, rows: readonly (readonly Value[])[]): Promise<void>
   /** Whether a column's value is in a list, as in `isAmong('id', '$1')`. */
@@ -40,6 +39,22 @@ export interface Insertion {
   columns: Readonly<Record<string, 'text' | 'bigint'>>
   /** The clause after ON CONFLICT. */
   onConflict: string
+}
+
+/** Rows by any of some lists. An empty one is left out: on Citus, each is looked for at every shard. */
+export function queryAny<Row extends object>(
+  db: Db,
+  select: string,
+  lists: readonly (readonly [column: string, list: readonly string[] | readonly number[]])[],
+  order = '',
+): Promise<Row[]> | Row[] {
+  const given = lists.filter(([, list]) => list.length > 0)
+  const parts = given.map(([column], i) => `${select} WHERE ${db.isAmong(column, `$${i + 1}`)}`)
+  if (parts.length === 0) return []
+  return db.query<Row>(
+    parts.join(' UNION ') + order,
+    given.map(([, list]) => list),
+  )
 }
 
 /** Words of our own as SQL has them, as in `'draft', 'open'`: an index over some of them is found by its very text. */

@@ -26,7 +26,7 @@ export function endpointWrites(db: Db): EndpointWrites {
       const rows = await db.query(
         `UPDATE fatura.endpoints SET cursor = $3, state = $4, attempts = $5, next_at = $6, error = $7
          WHERE id = $1 AND cursor = $2 AND state = 'active' RETURNING id`,
-        ...[id, since, cursor, state, attempts, next_at, error],
+        [id, since, cursor, state, attempts, next_at, error],
       )
       return rows.length > 0
     },
@@ -40,19 +40,19 @@ export function endpointCommands(db: Db): EndpointCommands {
       await db.query(
         `INSERT INTO fatura.endpoints (${columns})
          VALUES (${kinds.endpoints.columns.map((_, i) => `$${i + 1}`).join(', ')})`,
-        ...kinds.endpoints.columns.map(column => given[column]),
+        kinds.endpoints.columns.map(column => given[column]),
       )
     },
     async changeEndpoint(id, { state, cursor }) {
       const rows = await db.query(
         `UPDATE fatura.endpoints SET state = $2, cursor = coalesce($3, cursor), attempts = 0, next_at = NULL, error = NULL
          WHERE id = $1 RETURNING id`,
-        ...[id, state, cursor],
+        [id, state, cursor],
       )
       return rows.length > 0
     },
     async removeEndpoint(id) {
-      return (await db.query('DELETE FROM fatura.endpoints WHERE id = $1 RETURNING id', id)).length > 0
+      return (await db.query('DELETE FROM fatura.endpoints WHERE id = $1 RETURNING id', [id])).length > 0
     },
   }
 }

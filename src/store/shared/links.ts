@@ -60,7 +60,7 @@ export async function askForRest(db: Db, records: readonly Claiming[]): Promise<
   const clients = await db.query<{ id: number }>(
     `SELECT DISTINCT client_id AS id FROM fatura.documents
      WHERE ${db.isAmong('id', '$1')} AND client_id IS NOT NULL ORDER BY client_id`,
-    documents,
+    [documents],
   )
   const wanted = clients.map(({ id }) => [id, 0])
   await db.insert(clientInsertion, wanted)
@@ -71,8 +71,7 @@ export async function relink(db: Db, invoices: readonly Invoice[]): Promise<void
   const rows = await db.query<InvoiceKey & { claim: string }>(
     `SELECT customer_id, invoice_id AS id, claim FROM fatura.links
      WHERE ${db.isAmong('customer_id', '$1')} AND ${db.isAmong('invoice_id', '$2')}`,
-    [...new Set(invoices.map(({ customer_id }) => customer_id))],
-    invoices.map(({ id }) => id),
+    [[...new Set(invoices.map(({ customer_id }) => customer_id))], invoices.map(({ id }) => id)],
   )
   const claims = new Map(rows.map(({ customer_id, id, claim }) => [`${customer_id} ${id}`, claim]))
   const linked = invoices.flatMap(invoice => {

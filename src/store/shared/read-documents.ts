@@ -17,14 +17,14 @@ import type {
   LinkedInvoice,
   RelationsKey,
 } from '../document-store.ts'
-import { type Db, literals } from './db.ts'
+import { type Db, literals, queryAny } from './db.ts'
 
 const columns = 'id, body, misses, observed_at'
 const isThere = `misses < ${missesToBelieve}`
 
 const withRelations = `
   SELECT d.id AS id, d.body, d.misses, d.observed_at, r.relations
-  FROM fatura.documents d LEFT JOIN fatura.document_relations r ON r.id = d.id WHERE`
+  FROM fatura.documents d LEFT JOIN fatura.document_relations r ON r.id = d.id`
 
 /** How a document lies in its table. */
 interface DocumentRow extends Omit<KnownDocument, 'document' | 'client_tax_id' | 'relations'> {
@@ -60,15 +60,10 @@ const linked = (page: string) => `
   FROM page p LEFT JOIN tied d ON d.id = p.document_id LEFT JOIN clients c ON c.id = d.client_id
   ORDER BY p.customer_id, p.id`
 
-/** By their ids and their references. On Citus, an id names its node, and a reference is asked for at all of them. */
+/** By their ids and their references. */
 export async function findDocuments(db: Db, { ids, references }: DocumentNames): Promise<KnownDocument[]> {
-  const byIds = (list: string) => `${withRelations} ${db.isAmong('d.id', list)}`
-  const byReferences = (list: string) => `${withRelations} ${db.isAmong('d.reference', list)}`
-  const find = async (sql: string, ...lists: Parameters<Db['query']>[1][]) =>
-    withClients(db, await db.query<DocumentRow>(`${sql} ORDER BY id`, ...lists))
-  if (references.length === 0) return ids.length === 0 ? [] : find(byIds('$1'), ids)
-  if (ids.length === 0) return find(byReferences('$1'), references)
-  return find(`${byIds('$1')} UNION ${byReferences('$2')}`, ids, references)
+  const lists = [['d.id', ids] as const, ['d.reference', references] as const]
+  return withClients(db, await queryAny<DocumentRow>(db, withRelations, lists, ' ORDER BY id'))
 }
 
 /** Clients do not lie with documents on Citus. */
@@ -78,7 +73,7 @@ async function withClients(db: Db, rows: readonly DocumentRow[]): Promise<KnownD
   if (ids.length === 0) return found
   const clients = await db.query<{ id: number; tax_id: string | null }>(
     `SELECT id, tax_id FROM fatura.document_clients WHERE ${db.isAmong('id', '$1')}`,
-    ids,
+    [ids],
   )
   const taxIds = new Map(clients.map(({ id, tax_id }) => [id, tax_id]))
   return found.map(known => ({
@@ -93,7 +88,7 @@ export async function findClaimants(db: Db, documents: readonly number[]): Promi
     `SELECT i.summary, l.claim FROM fatura.links l
      JOIN fatura.invoices i ON i.customer_id = l.customer_id AND i.id = l.invoice_id
      WHERE ${db.isAmong('l.claimed_id', '$1')}`,
-    documents,
+    [documents],
   )
   return rows.map(({ summary, claim }) => ({ invoice: JSON.parse(summary), claim: JSON.parse(claim) }))
 }
@@ -103,8 +98,7 @@ export function documentReads(db: Db): DocumentReads {
   async function readIds(column: 'claimed_id' | 'ix_id', after: number, limit: number): Promise<number[]> {
     const rows = await db.query<{ id: number }>(
       `SELECT DISTINCT ${column} AS id FROM fatura.links WHERE ${column} > $1 ORDER BY ${column} LIMIT $2`,
-      after,
-      limit,
+      [after, limit],
     )
     return rows.map(({ id }) => id)
   }
@@ -118,7 +112,7 @@ export function documentReads(db: Db): DocumentReads {
       const rows = await db.query<DocumentRow>(
         `SELECT ${columns} FROM fatura.documents ${index}
          WHERE ${condition} AND ${isThere} AND observed_at < $1 AND id > $2 ORDER BY id LIMIT $3`,
-        ...[observedBefore, after, limit, ...days],
+        [observedBefore, after, limit, ...days],
       )
       return rows.map(({ id, body }) => ({
         id,
@@ -135,7 +129,7 @@ export function documentReads(db: Db): DocumentReads {
       const unseen = ids.filter(id => !known.get(id)?.document)
       const claims = await db.query<{ id: number; claim: string }>(
         `SELECT claimed_id AS id, claim FROM fatura.links WHERE ${db.isAmong('claimed_id', '$1')}`,
-        unseen,
+        [unseen],
       )
       const types = new Map<number, Claim['ix_type']>()
       for (const { id, claim } of claims) {
@@ -151,7 +145,7 @@ export function documentReads(db: Db): DocumentReads {
     async readClients(readBefore, after, limit) {
       const rows = await db.query<{ id: number }>(
         'SELECT id FROM fatura.document_clients WHERE observed_at < $1 AND id > $2 ORDER BY id LIMIT $3',
-        ...[readBefore, after, limit],
+        [readBefore, after, limit],
       )
       return rows.map(({ id }) => id)
     },
@@ -161,7 +155,7 @@ export function documentReads(db: Db): DocumentReads {
          JOIN fatura.documents d ON d.id = r.id
          WHERE r.observed_at < $1 AND d.body IS NOT NULL AND d.status NOT IN ('draft', 'deleted') AND d.${isThere}
          ORDER BY r.observed_at, r.id DESC LIMIT $2`,
-        ...[readBefore, limit],
+        [readBefore, limit],
       )
       return rows.map(({ id, relations, body }): RelationsKey => {
         const document = JSON.parse(body) as Document
@@ -178,7 +172,7 @@ export function documentReads(db: Db): DocumentReads {
       db.query<InvoiceKey>(
         `SELECT customer_id, invoice_id AS id FROM fatura.links
          WHERE state = 'creating' AND (customer_id, invoice_id) > ($1, $2) ORDER BY customer_id, invoice_id LIMIT $3`,
-        ...[after?.customer_id ?? '', after?.id ?? '', limit],
+        [after?.customer_id ?? '', after?.id ?? '', limit],
       ),
     async readFirstIssued() {
       const [row] = await db.query<{ first: number | null }>(
@@ -191,16 +185,16 @@ export function documentReads(db: Db): DocumentReads {
         customerId === null
           ? await db.query<LinkedRow>(
               linked('WHERE (i.customer_id, i.id) > ($1, $2) ORDER BY i.customer_id, i.id LIMIT $3'),
-              ...[after?.customer_id ?? '', after?.id ?? '', limit],
+              [after?.customer_id ?? '', after?.id ?? '', limit],
             )
           : await db.query<LinkedRow>(
               linked('WHERE i.customer_id = $1 AND i.id > $2 ORDER BY i.id LIMIT $3'),
-              ...[customerId, after?.id ?? '', limit],
+              [customerId, after?.id ?? '', limit],
             )
       return rows.map(readLinked)
     },
     async findLinkedById(invoiceId) {
-      return (await db.query<LinkedRow>(linked('WHERE i.id = $1'), invoiceId)).map(readLinked)
+      return (await db.query<LinkedRow>(linked('WHERE i.id = $1'), [invoiceId])).map(readLinked)
     },
     findDocuments: wanted => findDocuments(db, wanted),
     findClaimants: documents => findClaimants(db, documents),
@@ -208,7 +202,7 @@ export function documentReads(db: Db): DocumentReads {
       const rows = await db.query<{ body: string }>(
         `SELECT body FROM fatura.documents WHERE id > $1 AND status NOT IN (${literals(notInForce)}) AND ${isThere}
            ${days === null ? '' : 'AND date BETWEEN $3 AND $4'} ORDER BY id LIMIT $2`,
-        ...[after, limit, ...(days === null ? [] : [days.from, days.to])],
+        [after, limit, ...(days === null ? [] : [days.from, days.to])],
       )
       return rows.map(({ body }) => JSON.parse(body) as Document)
     },
@@ -216,13 +210,13 @@ export function documentReads(db: Db): DocumentReads {
       const rows = await db.query<DocumentRow>(
         `SELECT ${columns} FROM fatura.documents
          WHERE date <= $1 AND (date, id) > ($2, $3) AND body IS NOT NULL ORDER BY date, id LIMIT $4`,
-        ...[to, after?.date ?? from, after?.id ?? 0, limit],
+        [to, after?.date ?? from, after?.id ?? 0, limit],
       )
       const tied = await db.query<{ id: number; summary: string }>(
         `SELECT l.ix_id AS id, i.summary FROM fatura.links l
          JOIN fatura.invoices i ON i.customer_id = l.customer_id AND i.id = l.invoice_id
          WHERE ${db.isAmong('l.ix_id', '$1')} ORDER BY l.ix_id, i.customer_id, i.id`,
-        rows.map(({ id }) => id),
+        [rows.map(({ id }) => id)],
       )
       const invoices = Map.groupBy(tied, ({ id }) => id)
       return (await withClients(db, rows)).map(({ id, document, misses, client_tax_id }) => ({
@@ -237,29 +231,28 @@ export function documentReads(db: Db): DocumentReads {
         `SELECT claimed_id AS id FROM fatura.links WHERE ${db.isAmong('claimed_id', '$1')}
          UNION
          SELECT ix_id FROM fatura.links WHERE ${db.isAmong('ix_id', '$1')}`,
-        documents,
+        [documents],
       )
       const known = await db.query<{ id: string }>(
         `SELECT invoice_id AS id FROM fatura.links WHERE ${db.isAmong('invoice_id', '$1')}`,
-        invoices,
+        [invoices],
       )
       return { documents: tied.map(({ id }) => id), invoices: known.map(({ id }) => id) }
     },
     async findReferenced(reference) {
       const sql = `SELECT ${columns} FROM fatura.documents WHERE reference = $1 ORDER BY id`
-      return withClients(db, await db.query<DocumentRow>(sql, reference))
+      return withClients(db, await db.query<DocumentRow>(sql, [reference]))
     },
     readJournal: ({ customer_id, id }) =>
       db.query<JournalEntry>(
         `SELECT customer_id, invoice_id AS id, cause, type, happened_at, at, outcome, detail FROM fatura.journal
          WHERE customer_id = $1 AND invoice_id = $2 ORDER BY at DESC, cause`,
-        customer_id,
-        id,
+        [customer_id, id],
       ),
     async findTombstone(invoiceId) {
       const [row] = await db.query<InvoiceKey & { observed_at: number }>(
         'SELECT customer_id, id, observed_at FROM fatura.tombstones WHERE id = $1',
-        invoiceId,
+        [invoiceId],
       )
       return row ?? null
     },

@@ -9,7 +9,7 @@ export function invoiceReads(
   return {
     async findCustomers(ids) {
       const sql = `SELECT customer_id FROM fatura.customers WHERE ${db.isAmong('customer_id', '$1')}`
-      return (await db.query<{ customer_id: string }>(sql, ids)).map(row => row.customer_id)
+      return (await db.query<{ customer_id: string }>(sql, [ids])).map(row => row.customer_id)
     },
     readInvoices: (after, limit) =>
       db.query<StoredRecord>(
@@ -17,7 +17,7 @@ export function invoiceReads(
          FROM fatura.invoices i
          LEFT JOIN fatura.invoice_lines l ON l.customer_id = i.customer_id AND l.invoice_id = i.id
          WHERE (i.customer_id, i.id) > ($1, $2) ORDER BY i.customer_id, i.id LIMIT $3`,
-        ...[after?.customer_id ?? '', after?.id ?? '', limit],
+        [after?.customer_id ?? '', after?.id ?? '', limit],
       ),
     readAtPoints: points => db.readAtPoints(points),
     readUnsettled: (after, limit, observedBefore) =>
@@ -25,7 +25,7 @@ export function invoiceReads(
         `SELECT customer_id, id FROM fatura.invoices ${db.byIndex('invoices_unsettled')}
          WHERE status IN (${literals(unsettledStatuses)}) AND (customer_id, id) > ($1, $2) AND observed_at < $4
          ORDER BY customer_id, id LIMIT $3`,
-        ...[after?.customer_id ?? '', after?.id ?? '', limit, observedBefore],
+        [after?.customer_id ?? '', after?.id ?? '', limit, observedBefore],
       ),
   }
 }

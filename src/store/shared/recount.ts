@@ -46,7 +46,7 @@ export interface Checked {
 }
 
 export async function check(db: Db, customers: readonly string[]): Promise<Checked> {
-  const rows = await db.query<{ customer_id: string; n: number | null }>(checkCustomers(db), customers)
+  const rows = await db.query<{ customer_id: string; n: number | null }>(checkCustomers(db), [customers])
   return {
     invoices: rows.reduce((sum, { n }) => sum + (n ?? 0), 0),
     wrong: rows.flatMap(({ customer_id, n }) => (n === null ? customer_id : [])),
@@ -78,7 +78,7 @@ export async function recount(
 async function* customersOf(db: Db): AsyncGenerator<string[]> {
   const atOnce = db.isSpread() ? 1 : customersAtOnce
   const read = async (sql: string, ...values: string[]) =>
-    (await db.query<{ customer_id: string }>(sql, ...values)).map(row => row.customer_id)
+    (await db.query<{ customer_id: string }>(sql, values)).map(row => row.customer_id)
   for (let last: string | undefined = ''; last !== undefined; ) {
     const some = await read(
       `SELECT customer_id FROM fatura.customers WHERE customer_id > $1 ORDER BY customer_id LIMIT ${customersAtOnce}`,

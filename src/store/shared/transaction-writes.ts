@@ -29,13 +29,13 @@ export function transactionWrites(
     const [gone] = await db.query<Countable>(
       `DELETE FROM fatura.invoices WHERE customer_id = $1 AND id = $2
        RETURNING issued_at, status, ix_status, currency, total_cents`,
-      ...[customerId, invoiceId],
+      [customerId, invoiceId],
     )
     for (const table of ['invoice_lines', 'links'])
-      await db.query(
-        `DELETE FROM fatura.${table} WHERE customer_id = $1 AND invoice_id = $2`,
-        ...[customerId, invoiceId],
-      )
+      await db.query(`DELETE FROM fatura.${table} WHERE customer_id = $1 AND invoice_id = $2`, [
+        customerId,
+        invoiceId,
+      ])
     if (gone !== undefined) engine.noteGone(customerId, invoiceId, gone)
     return gone !== undefined
   }
@@ -52,7 +52,7 @@ export function transactionWrites(
         `INSERT INTO fatura.tombstones AS stored (customer_id, id, observed_at) VALUES ($1, $2, $3)
          ON CONFLICT (customer_id, id) DO UPDATE SET observed_at = excluded.observed_at
          WHERE stored.observed_at < excluded.observed_at`,
-        ...[customerId, invoiceId, observedAt],
+        [customerId, invoiceId, observedAt],
       )
       return wasThere
     },

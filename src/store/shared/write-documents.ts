@@ -2,7 +2,7 @@
 import { type Document, optionalFields } from '../../document.ts'
 import type { InvoiceKey } from '../../invoice.ts'
 import type { DocumentNames, DocumentWrites, JournalEntry } from '../document-store.ts'
-import type { Db, Insertion } from './db.ts'
+import { type Db, type Insertion, queryAny } from './db.ts'
 import { findClaimants, findDocuments } from './read-documents.ts'
 import type { SharedRows } from './shared-rows.ts'
 
@@ -86,7 +86,7 @@ export function documentWrites(
         `INSERT INTO fatura.documents AS stored (id, misses, observed_at) VALUES ($1, 1, $2)
          ON CONFLICT (id) DO UPDATE SET misses = stored.misses + 1, observed_at = excluded.observed_at
          WHERE stored.observed_at <= excluded.observed_at AND (stored.misses = 0 OR stored.observed_at <= $3)`,
-        ...[id, observedAt, unlessSince],
+        [id, observedAt, unlessSince],
       )
       raiseObserved(observedAt)
     },
@@ -94,13 +94,13 @@ export function documentWrites(
       await db.query(
         `INSERT INTO fatura.document_clients (id, tax_id, observed_at) VALUES ($1, $2, $3)
          ON CONFLICT (id) DO UPDATE SET tax_id = excluded.tax_id, observed_at = excluded.observed_at`,
-        ...[id, taxId, observedAt],
+        [id, taxId, observedAt],
       )
     },
     async saveRelations(id, relations, observedAt) {
       await db.query(
         `UPDATE fatura.document_relations SET relations = coalesce($2, relations), observed_at = $3 WHERE id = $1`,
-        ...[id, relations && JSON.stringify(relations), observedAt],
+        [id, relations && JSON.stringify(relations), observedAt],
       )
     },
     async findDocuments(wanted) {
@@ -115,17 +115,12 @@ export function documentWrites(
       return isDoubtful ? findDocuments(db, wanted) : found
     },
     findClaimants: documents => findClaimants(db, documents),
-    async findLinked({ documents, invoices }) {
-      const keys = 'SELECT customer_id, invoice_id AS id FROM fatura.links WHERE'
-      const ofDocuments = (list: string) =>
-        `${keys} ${db.isAmong('claimed_id', list)} UNION ${keys} ${db.isAmong('ix_id', list)}`
-      const ofInvoices = (list: string) => `${keys} ${db.isAmong('invoice_id', list)}`
-      // On Citus, each list is looked for at every shard.
-      if (documents.length === 0)
-        return invoices.length === 0 ? [] : db.query<InvoiceKey>(ofInvoices('$1'), invoices)
-      if (invoices.length === 0) return db.query<InvoiceKey>(ofDocuments('$1'), documents)
-      return db.query<InvoiceKey>(`${ofDocuments('$1')} UNION ${ofInvoices('$2')}`, documents, invoices)
-    },
+    findLinked: async ({ documents, invoices }) =>
+      queryAny<InvoiceKey>(db, 'SELECT customer_id, invoice_id AS id FROM fatura.links', [
+        ['claimed_id', documents],
+        ['ix_id', documents],
+        ['invoice_id', invoices],
+      ]),
     saveEntries: entries => saveEntries(db, entries),
   }
 }
@@ -135,7 +130,7 @@ async function saveDocuments(db: Db, documents: readonly Document[], observedAt:
   const given = new Map(documents.map(document => [document.id, document]))
   const stored = await db.query<{ id: number; body: string }>(
     `SELECT id, body FROM fatura.documents WHERE ${db.isAmong('id', '$1')} AND body IS NOT NULL`,
-    [...given.keys()],
+    [[...given.keys()]],
   )
   const bodies = new Map(stored.map(({ id, body }) => [id, body]))
   const changed: number[] = []
@@ -148,10 +143,9 @@ async function saveDocuments(db: Db, documents: readonly Document[], observedAt:
   })
   await db.insert(documentInsertion, rows)
   if (changed.length > 0)
-    await db.query(
-      `UPDATE fatura.document_relations SET observed_at = 0 WHERE ${db.isAmong('id', '$1')}`,
+    await db.query(`UPDATE fatura.document_relations SET observed_at = 0 WHERE ${db.isAmong('id', '$1')}`, [
       changed,
-    )
+    ])
 }
 
 /** Fields that are not given stay as they were; always in one order, so that texts can be compared. */
@@ -174,9 +168,8 @@ async function saveEntries(db: Db, entries: readonly JournalEntry[]): Promise<vo
   if (rows.length === 0) return
   await db.insert(entryInsertion, rows)
   const distinct = (values: readonly string[]) => [...new Set(values)]
-  await db.query(
-    trimEntries(db),
+  await db.query(trimEntries(db), [
     distinct(entries.map(({ customer_id }) => customer_id)),
     distinct(entries.map(({ id }) => id)),
-  )
+  ])
 }

@@ -61,6 +61,17 @@ export function checkSchema(db: DatabaseSync, path: string): void {
   checkState(`The database ${path}`, state, schema)
 }
 
+/** Closes the file unless its schema is this one. */
+export function closeUnlessCurrent<Db extends DatabaseSync>(db: Db, path: string): Db {
+  try {
+    checkSchema(db, path)
+    return db
+  } catch (error) {
+    db.close()
+    throw error
+  }
+}
+
 export function readState(db: DatabaseSync): SchemaState {
   const version = Number(db.prepare('PRAGMA user_version').get()?.user_version)
   if (version === 0) return { hashes: [], functions: null, isRewriting: false }

@@ -4,27 +4,21 @@ import { operatorReads } from '../shared/operator-reads.ts'
 import { check, recount } from '../shared/recount.ts'
 import type { OperatorStore } from '../store.ts'
 import { openReadOnly } from './database.ts'
-import { checkSchema } from './migrations.ts'
+import { closeUnlessCurrent } from './migrations.ts'
 import { feedStatements } from './read-changes.ts'
 import { createDb } from './shared-db.ts'
 import { walkSqlite } from './walk-invoices.ts'
 
 export async function openSqliteOperator(path: string): Promise<OperatorStore> {
-  const db = openReadOnly(path)
-  try {
-    checkSchema(db, path)
-    const shared = createDb(db, path)
-    return {
-      ...operatorReads(shared),
-      ...changeReads(feedStatements(shared)),
-      walkInvoices: walk => walkSqlite(path, walk),
-      checkCounts: onProgress => recount(shared, some => check(shared, some), null, onProgress),
-      async close() {
-        db.close()
-      },
-    }
-  } catch (error) {
-    db.close()
-    throw error
+  const db = closeUnlessCurrent(openReadOnly(path), path)
+  const shared = createDb(db, path)
+  return {
+    ...operatorReads(shared),
+    ...changeReads(feedStatements(shared)),
+    walkInvoices: walk => walkSqlite(path, walk),
+    checkCounts: onProgress => recount(shared, some => check(shared, some), null, onProgress),
+    async close() {
+      db.close()
+    },
   }
 }

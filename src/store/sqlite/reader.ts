@@ -12,7 +12,7 @@ import {
 } from '../store.ts'
 import { openReadOnly } from './database.ts'
 import { attemptRead } from './failures.ts'
-import { checkSchema, schema } from './migrations.ts'
+import { closeUnlessCurrent, schema } from './migrations.ts'
 import { feedStatements } from './read-changes.ts'
 import { readPages } from './read-pages.ts'
 import { openSearchThreads } from './search-threads.ts'
@@ -65,14 +65,7 @@ function openAgain(path: string): ReturnType<typeof openFile> {
 
 /** `look` throws when the file is not the store any more. */
 function openFile(path: string): { store: ReadStore; look(): void } {
-  const db = openReadOnly(path)
-  try {
-    checkSchema(db, path)
-  } catch (error) {
-    db.close()
-    throw error
-  }
-
+  const db = closeUnlessCurrent(openReadOnly(path), path)
   const pages = readPages(db)
   const searches = openSearchThreads(path)
   const firstPage = db.prepare(`

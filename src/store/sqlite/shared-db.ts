@@ -1,6 +1,6 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { InvoiceKey } from '../../invoice.ts'
-import type { Db } from '../shared/db.ts'
+import type { Db, DbValue } from '../shared/db.ts'
 import type { StoreFile } from './database.ts'
 import { translate } from './failures.ts'
 
@@ -35,7 +35,7 @@ export function createDb(db: StoreFile, path: string): Db {
   const prepare = prepareOnce(db)
   return {
     engine: 'sqlite',
-    async query<Row extends object>(sql: string, ...values: Parameters<Db['query']>[1][]): Promise<Row[]> {
+    async query<Row extends object>(sql: string, values: readonly DbValue[] = []): Promise<Row[]> {
       db.look()
       const given = values.map(value => (Array.isArray(value) ? JSON.stringify(value) : value))
       return translate(path, () => prepare(sql).all(...(given as string[]))) as unknown as Row[]

@@ -10,7 +10,7 @@ import type { ConnectorStores, ConnectorWait, LockWait, WriteStore, WriteTransac
 import { keepCounts } from './counts.ts'
 import { openReadWrite } from './database.ts'
 import { translate } from './failures.ts'
-import { checkSchema, schema } from './migrations.ts'
+import { checkSchema, closeUnlessCurrent, schema } from './migrations.ts'
 import { feedStatements } from './read-changes.ts'
 import { createDb } from './shared-db.ts'
 import { beginWriting } from './wait-for-lock.ts'
@@ -33,13 +33,7 @@ function createTurns() {
 }
 
 export async function openSqliteWriter(path: string, wait: LockWait = {}): Promise<WriteStore> {
-  const db = await openReadWrite(path, { create: false, ...wait })
-  try {
-    checkSchema(db, path)
-  } catch (error) {
-    db.close()
-    throw error
-  }
+  const db = closeUnlessCurrent(await openReadWrite(path, { create: false, ...wait }), path)
   const version = db.prepare('PRAGMA user_version')
   const exec = (sql: string): void => translate(path, () => db.exec(sql))
   const shared = createDb(db, path)
@@ -65,7 +59,7 @@ export async function openSqliteWriter(path: string, wait: LockWait = {}): Promi
       counts.begin(rows)
       const result = await work(transactionWrites(engine, rows, shared, shared))
       translate(path, counts.flush)
-      for (const { sql, values } of rows.statements(freshness)) await shared.query(sql, ...values)
+      for (const { sql, values } of rows.statements(freshness)) await shared.query(sql, values)
       db.checkPlace()
       exec('COMMIT')
       // A commit to a file that was taken away meanwhile is not stored.
