@@ -30,25 +30,7 @@ export interface Gap {
   to: number
 }
 
-export interface SaftTables {
-  addCustomer(id: string, taxId: string): void
-  addFiled(document: SaftDocument): void
-  /** `isExpected`: the file should have it. */
-  addStored(side: StoredSide, isExpected: boolean): void
-  /** Finds the store's document of each of the file: by ATCUD, then by series and number. To be called once, after all were added. */
-  match(): void
-  /** In the order of the file. */
-  readPairs(): Iterable<Pair>
-  /** Expected documents of the store that the file does not have. */
-  readUnfiled(): Iterable<StoredSide>
-  readGaps(): Iterable<Gap>
-  readTwice(): Iterable<{ number: string; times: number }>
-  /** Whether the file has the document. */
-  isFiled(id: number): boolean
-  /** Whether the file should have the document. */
-  isExpected(id: number): boolean
-  close(): void
-}
+export type SaftTables = ReturnType<typeof createSaftTables>
 
 /** Types that certify no invoice: credit and debit notes. The store does not have them. */
 const notCertifying = "('NC', 'ND')"
@@ -82,7 +64,7 @@ const matching = `
   CREATE INDEX filed_by_number ON filed (number);
   COMMIT`
 
-export function createSaftTables(): SaftTables {
+export function createSaftTables() {
   const db = new DatabaseSync('')
   db.exec(schema)
   const insertCustomer = db.prepare('INSERT OR REPLACE INTO customers VALUES (?, ?)')
@@ -98,8 +80,8 @@ export function createSaftTables(): SaftTables {
     return (id: number) => statement.get(id) !== undefined
   }
   return {
-    addCustomer: (id, taxId) => insertCustomer.run(id, taxId),
-    addFiled(document) {
+    addCustomer: (id: string, taxId: string) => insertCustomer.run(id, taxId),
+    addFiled(document: SaftDocument) {
       const { number, atcud, type, section, customer } = document
       const [, series = null, n = null] = /^(.*)\/(\d{1,15})$/.exec(number) ?? []
       insertFiled.run(
@@ -107,15 +89,18 @@ export function createSaftTables(): SaftTables {
         ...[section === 'SalesInvoices' ? 1 : 0, customer, JSON.stringify(document)],
       )
     },
-    addStored(side, isExpected) {
+    /** `isExpected`: the file should have it. */
+    addStored(side: StoredSide, isExpected: boolean) {
       const { id, type, series_number = null, atcud = null } = side.document
       const ofSeries = series_number === null ? null : withoutCode(series_number)
       insertStored.run(
         ...[id, ofSeries, codes[type] ?? null, bareAtcud(atcud), isExpected ? 1 : 0, JSON.stringify(side)],
       )
     },
+    /** Finds the store's document of each of the file: by ATCUD, then by series and number. To be called once, after all were added. */
     match: () => db.exec(matching),
-    *readPairs() {
+    /** In the order of the file. */
+    *readPairs(): Iterable<Pair> {
       const rows = read<{ filed: string; taxId: string | null; stored: string | null }>(
         `SELECT f.body AS filed, c.tax_id AS taxId, s.body AS stored
          FROM filed f LEFT JOIN customers c ON c.id = f.customer LEFT JOIN stored s ON s.id = f.stored_id
@@ -124,7 +109,8 @@ export function createSaftTables(): SaftTables {
       for (const { filed, taxId, stored } of rows)
         yield { filed: JSON.parse(filed), taxId, stored: stored === null ? null : JSON.parse(stored) }
     },
-    *readUnfiled() {
+    /** Expected documents of the store that the file does not have. */
+    *readUnfiled(): Iterable<StoredSide> {
       const rows = read<{ body: string }>(
         `SELECT body FROM stored s WHERE is_expected = 1 AND NOT EXISTS (SELECT 1 FROM filed WHERE stored_id = s.id) ORDER BY id`,
       )

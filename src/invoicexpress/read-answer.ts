@@ -1,7 +1,6 @@
 /** Checks of InvoiceXpress' answers. */
 import { type FailureScope, SourceError, type SourceFailure } from '../sources.ts'
-import type { Failures } from '../upstream/failures.ts'
-import { readRetryAfter } from '../upstream/retry-after.ts'
+import { type Failures, readRetryAfter } from '../upstream/failures.ts'
 import { isAnything, isFilled, isWhole, type Shape, shape } from '../upstream/shape.ts'
 import type { Answer } from './client.ts'
 

@@ -177,15 +177,13 @@ export function deriveLink(
     }
   }
   const kept = keepsDocument(invoice, known)
-  if (kept !== null) return { fields: fieldsOf(invoice), why: kept, candidates: [], refusal }
-  const [state, why] = deriveWithout(invoice, claim, known, refusal, rules, now)
-  if (state === null) return { fields: fieldsOf(invoice), why, candidates: [], refusal }
-  return {
-    fields: { ix_sync_state: state, ix_id: null, ix_status: null, ix_created_at: null },
-    why,
-    candidates: [],
-    refusal,
-  }
+  const [ix_sync_state, why] =
+    kept === null ? deriveWithout(invoice, claim, known, refusal, rules, now) : [null, kept]
+  const fields =
+    ix_sync_state === null
+      ? fieldsOf(invoice)
+      : { ix_sync_state, ix_id: null, ix_status: null, ix_created_at: null }
+  return { fields, why, candidates: [], refusal }
 }
 
 /** The documents that certify the invoice, the best first. */

@@ -8,13 +8,12 @@ import type { InvoiceKey, InvoiceRecord, InvoiceSum } from '../invoice.ts'
 import type { ChangeReads, ChangeWrites } from './change-store.ts'
 import type { ConnectorReads, ConnectorWrites, LeaseWrites } from './connector-store.ts'
 import type { ContentsReads, ContentsWrites } from './contents.ts'
-import type { KeyAccess, StoredKey, StoredToken, TokenAccess } from './credentials.ts'
 import type { DocumentReads, DocumentWrites } from './document-store.ts'
 import type { EndpointCommands, EndpointReads, EndpointWrites } from './endpoint-store.ts'
 import type { ConnectionUse, NodeState } from './facts.ts'
 import type { InvoiceFilter } from './read-model/filters.ts'
 
-export type { ConnectionUse, InvoiceFilter, KeyAccess, NodeState, StoredKey, StoredToken, TokenAccess }
+export type { ConnectionUse, InvoiceFilter, NodeState }
 
 /** The invoices of a walk. Unlike a list's, the bounds of `issued_at` may be any moments. */
 export interface InvoiceWalk extends InvoiceFilter {
@@ -23,12 +22,12 @@ export interface InvoiceWalk extends InvoiceFilter {
   withLines: boolean
 }
 
+/** Stored JSON texts of an invoice. */
 export interface WalkedInvoice {
-  /** The summary's stored JSON text. */
   summary: string
-  /** The lines' stored JSON text; null when the lines are not known, or not asked for. */
+  /** Null when the lines are not known, or not asked for. */
   lines: string | null
-  /** As in `StoredInvoice`. */
+  /** The associated document; null when there is none, or it was not read. */
   document: string | null
 }
 
@@ -67,21 +66,11 @@ export type CustomerSums = Snapshot & {
   credited: ReadonlyMap<string, number>
 }
 
-export interface StoredInvoice {
-  /** The summary's stored JSON text. */
-  summary: string
-  /** The lines' stored JSON text; null when the lines are not known. */
-  lines: string | null
-  /** The stored JSON text of the associated document; null when there is none, or it was not read. */
-  document: string | null
+export interface StoredInvoice extends WalkedInvoice {
   synced_at: number | null
 }
 
-/** A record as it lies in the store. */
-export interface StoredRecord extends InvoiceKey {
-  summary: string
-  lines: string | null
-}
+export type StoredRecord = InvoiceKey & Pick<WalkedInvoice, 'summary' | 'lines'>
 
 /** How a stream of records from a source stands. Moments are in milliseconds. */
 export interface Stream {
@@ -105,6 +94,37 @@ export interface KnownInvoice extends InvoiceKey {
   /** As in `StoredInvoice`. */
   document: string | null
 }
+
+export interface StoredToken {
+  id: string
+  name: string
+  /** SHA-256 of the token, in hexadecimal: the token itself is nowhere. */
+  hash: string
+  /** The customers it is valid for; null means all. */
+  customers: readonly string[] | null
+  created_at: number
+  expires_at: number | null
+  revoked_at: number | null
+}
+
+/** A key that signs customer links. Whoever made it has the private half; the store has the public one. */
+export interface StoredKey {
+  kid: string
+  name: string
+  /** The public Ed25519 key, as the member `x` of a JWK: 32 bytes in base64url. */
+  x: string
+  /** The customers whose links it may sign; null means all. */
+  customers: readonly string[] | null
+  created_at: number
+  revoked_at: number | null
+}
+
+/** A token or a key as the API reads it. Its customers may be many: they are asked for one by one. */
+interface Scoped {
+  every_customer: boolean
+}
+export type TokenAccess = Pick<StoredToken, 'id' | 'hash' | 'expires_at' | 'revoked_at'> & Scoped
+export type KeyAccess = Pick<StoredKey, 'kid' | 'x' | 'revoked_at'> & Scoped
 
 export interface ReadStore extends ChangeReads {
   listInvoices(query: InvoiceQuery): Promise<InvoicePage>
@@ -147,7 +167,7 @@ export interface WriteTransaction
   /** Stored invoices, deleted ones included. Until the end, no other writer changes these customers. */
   findKnown(keys: readonly InvoiceKey[]): Promise<KnownInvoice[]>
   saveStream(stream: Stream): Promise<void>
-  /** Records that a stream of records reached its end. */
+  /** Records that a stream of records reached its end: the next run begins anew. */
   saveSuccess(stream: string, at: number): Promise<void>
 }
 

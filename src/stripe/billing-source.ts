@@ -2,6 +2,7 @@
 import type Stripe from 'stripe'
 import type { Invoice, Line } from '../invoice.ts'
 import {
+  type BillingAccount,
   type BillingSource,
   type ListFilter,
   type Observation,
@@ -11,17 +12,15 @@ import {
   type Urgency,
   unlessMissing,
 } from '../sources.ts'
-import { createPacedCall, type Pace } from '../upstream/paced-calls.ts'
+import { createPacedCall, type Pace, type PacedCall } from '../upstream/paced-calls.ts'
 import { type CheckedInvoice, checkEvent, checkInvoice, checkPage, checkPercentage } from './check-answer.ts'
-import { createStripe, type StripeOptions } from './client.ts'
+import { createStripe, paceFor, type StripeOptions } from './client.ts'
 import { neededEvents, readEvent } from './events.ts'
 import { forbidden, stripeFailures, unlessForbidden, unlessGone } from './failures.ts'
-import { identifyAccount } from './identify-account.ts'
 import type { InvoiceHead } from './invoice-shape.ts'
 import { areDistinct, type LineQuery, listLines, readLinePage } from './list-lines.ts'
 import { type MetadataKeys, mapClaim, usualKeys } from './map-claim.ts'
 import { addsUp, customerOf, mapInvoice, rateIds, type TaxRates } from './map-invoice.ts'
-import { paceFor } from './pace.ts'
 import { stripeIdentity } from './source-identity.ts'
 
 const pageSize = 100
@@ -244,4 +243,29 @@ function readClock(answer: object): number {
   const { lastResponse } = answer as { lastResponse?: { headers?: Record<string, string> } }
   const date = Date.parse(lastResponse?.headers?.date ?? '')
   return Math.floor((Number.isNaN(date) ? Date.now() : date) / 1000)
+}
+
+/** The account and the mode of a key. */
+async function identifyAccount(stripe: Stripe, apiKey: string, call: PacedCall): Promise<BillingAccount> {
+  // A restricted key needs a permission of its own for it.
+  const account = await call(() => unlessForbidden(stripe.accounts.retrieveCurrent()), {
+    endpoint: 'account',
+    urgency: 'now',
+  })
+  const id = accountId(account)
+  // A key names its mode; with one of another form, an invoice does.
+  const [, mode] = /^[sr]k_(live|test)_/.exec(apiKey) ?? []
+  if (mode === 'live' || mode === 'test') return { id, mode }
+  const { data } = await call(() => stripe.invoices.list({ limit: 1 }), {
+    endpoint: 'invoices',
+    urgency: 'now',
+  })
+  const [invoice] = data
+  return { id, mode: invoice === undefined ? null : invoice.livemode ? 'live' : 'test' }
+}
+
+function accountId(account: Stripe.Account | null): string | null {
+  if (account !== null && !/^acct_\w+$/.test(String(account.id)))
+    throw new SourceError('failed', 'Stripe sent an account that does not fit')
+  return account?.id ?? null
 }

@@ -1,8 +1,7 @@
 /** Errors of Stripe's client. */
 import type Stripe from 'stripe'
 import { SourceError } from '../sources.ts'
-import type { Failures } from '../upstream/failures.ts'
-import { readRetryAfter } from '../upstream/retry-after.ts'
+import { type Failures, readRetryAfter } from '../upstream/failures.ts'
 import { StripeSdk } from './sdk.ts'
 
 export const stripeFailures: Failures = {

@@ -4,7 +4,6 @@ import { type Applied, nothingApplied } from './apply.ts'
 import { readCursor, wholeList, writeCursor } from './ranges.ts'
 import type { Refetch } from './refetch-invoices.ts'
 import { listEverything, partsAtOnce } from './relist.ts'
-import { succeed } from './streams.ts'
 import type { SyncContext } from './sync-context.ts'
 
 export type Backfill = ReturnType<typeof createBackfill>
@@ -50,9 +49,9 @@ export function createBackfill(context: SyncContext, refetch: Refetch) {
     const { applied, isWhole } = await listEverything(context, refetch, begun, cursor, 'listed', how)
     if (isWhole)
       await store.transaction(async tx => {
-        await succeed(tx, names.backfill)
+        await tx.saveSuccess(names.backfill, Date.now())
         // Everything was listed just now: the relist is due a while from here.
-        await succeed(tx, names.relist)
+        await tx.saveSuccess(names.relist, Date.now())
       })
     return applied
   }

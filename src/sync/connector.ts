@@ -27,36 +27,10 @@ export interface ConnectorOptions extends Partial<LinkOptions> {
   onProgress?: SyncContext['reportProgress']
 }
 
-/** Its methods may run at the same time. */
-export interface Connector {
-  source: SourceIdentity & Pick<BillingSource, 'relistEveryMs'>
-  /** The stamp before its first request. */
-  startedAt: number
-  /** Lists the whole account; goes on where it was cut off, and does nothing once it reached the end. */
-  backfill(): Promise<Applied>
-  /** Whether the whole account was listed. False again after a gap in the events that only a list can close. */
-  isListed(): Promise<boolean>
-  /**
-   * Applies the events since the last call. Lists of whole customers are awaited for `patienceMs`; those that take longer go on,
-   * and are requested again the next time.
-   */
-  catchUp(patienceMs?: number): Promise<Applied>
-  /** Fetches again every invoice that may still change or be deleted; with a stamp, only if some were not observed since. */
-  rereadUnsettled(unlessSince?: number): Promise<Applied>
-  /** Lists everything again, slowly; at full speed when it is forced or limited to a number of pages. */
-  relist(isForced: boolean, pagesAtMost?: number): Promise<Applied>
-  refetch(key: InvoiceKey): Promise<Applied>
-  /** Lists a few pages of the customer's invoices, and of those created within the same hour. */
-  refetchNear(customerId: string, created: number | null): Promise<Applied>
-  /** Fetches again invoices that wait for an unreachable part of the store; null when there are none. */
-  retryWaiting(): Promise<Applied | null>
-  /** Fetches again invoices that did not fit, and refused ones; null when there are none. */
-  retrySetAside(): Promise<Applied | null>
-  /** Applies one notification; the change is committed once it resolves. */
-  applyNotification(notification: Notification): Promise<Applied>
-}
+export type Connector = Awaited<ReturnType<typeof createConnector>>
 
-export async function createConnector(options: ConnectorOptions): Promise<Connector> {
+/** The connector's methods may run at the same time. */
+export async function createConnector(options: ConnectorOptions) {
   const { source, store, log, signal, rules = usualRules, guard = noGuard } = options
   const calls = await createStampedCalls({ system: source.system, store, rules, guard, log })
   const streams = createStreams(store, signal)
@@ -67,19 +41,26 @@ export async function createConnector(options: ConnectorOptions): Promise<Connec
   const backfill = createBackfill(context, refetch)
   const readEvents = followEvents(context, refetch, handled, backfill)
   return {
-    source,
+    source: source as SourceIdentity & Pick<BillingSource, 'relistEveryMs'>,
+    /** The stamp before its first request. */
     startedAt: calls.startedAt,
     backfill: backfill.run,
+    /** Whether the whole account was listed. False again after a gap in the events that only a list can close. */
     isListed: backfill.isDone,
-    async catchUp(patienceMs) {
+    /**
+     * Applies the events since the last call. Lists of whole customers are awaited for `patienceMs`; those that take longer go on,
+     * and are requested again the next time.
+     */
+    async catchUp(patienceMs?: number): Promise<Applied> {
       await backfill.begun()
       return readEvents(patienceMs)
     },
     rereadUnsettled: createReread(context, refetch),
     relist: createRelist(context, refetch),
     ...createRetry(context, refetch),
-    refetch: key => refetch.fetchEach([key]),
+    refetch: (key: InvoiceKey) => refetch.fetchEach([key]),
     refetchNear: refetch.fetchNear,
-    applyNotification: notification => refetch.applyNotifications([notification]),
+    /** The change is committed once it resolves. */
+    applyNotification: (notification: Notification) => refetch.applyNotifications([notification]),
   }
 }

@@ -17,7 +17,7 @@ import { openEvery } from './intervals.ts'
 import { ageClaims, type LinkOptions } from './link-invoices.ts'
 import { createDocumentRefetch, nothingSwept, type Round, type Swept } from './refetch-documents.ts'
 import { createSetAside } from './set-aside-documents.ts'
-import { createStreams, newStream, readStreams, succeed } from './streams.ts'
+import { createStreams, newStream, readStreams } from './streams.ts'
 
 export type { Swept } from './refetch-documents.ts'
 
@@ -48,19 +48,9 @@ export interface DocumentSyncOptions extends Omit<LinkOptions, 'guard'>, Partial
   onProgress?(documents: number): void
 }
 
-export interface DocumentSync {
-  source: SourceIdentity
-  /** Reads the documents of one more month, the newest month first. Resolves with null once all were read. */
-  sweepMonth(): Promise<Swept | null>
-  /** Reads the documents of the last days. */
-  sweepRecent(): Promise<Swept>
-  /** Reads documents that may still change and claimed ones that were never seen, and ages claims. */
-  refreshOpen(): Promise<Swept>
-  /** Fetches these alone. */
-  refetch(documents: readonly DocumentKey[]): Promise<Swept>
-}
+export type DocumentSync = Awaited<ReturnType<typeof createDocumentSync>>
 
-export async function createDocumentSync(options: DocumentSyncOptions): Promise<DocumentSync> {
+export async function createDocumentSync(options: DocumentSyncOptions) {
   const { source, sweepSource = source, store, rules, log, signal, fetchesPerRun = 200 } = options
   const { isOneRound = false, missesApartMs = usuallyApartMs, guard = noGuard, onProgress } = options
   const nextStamp = createStamps(await store.readLastObserved())
@@ -129,14 +119,15 @@ export async function createDocumentSync(options: DocumentSyncOptions): Promise<
     const since = readCursor(stream)?.since ?? at
     await store.transaction(tx =>
       next === null
-        ? succeed(tx, stream.name, since)
+        ? tx.saveSuccess(stream.name, since)
         : tx.saveStream({ ...stream, cursor: writeCursor(next, since) }),
     )
   }
 
   return {
-    source,
-    sweepMonth() {
+    source: source as SourceIdentity,
+    /** Reads the documents of one more month, the newest month first. Resolves with null once all were read. */
+    sweepMonth(): Promise<Swept | null> {
       return streams.run(names.all, async stream => {
         const round = begin()
         const thisMonth = monthOf(round.at)
@@ -156,7 +147,8 @@ export async function createDocumentSync(options: DocumentSyncOptions): Promise<
         return isDone ? null : swept
       })
     },
-    sweepRecent() {
+    /** Reads the documents of the last days. */
+    sweepRecent(): Promise<Swept> {
       return streams.run(names.recent, async stream => {
         const round = begin()
         const span = { from: dayOf(round.at - recentDays * dayMs), to: dayOf(round.at + daysAhead * dayMs) }
@@ -168,7 +160,8 @@ export async function createDocumentSync(options: DocumentSyncOptions): Promise<
         return swept
       })
     },
-    refreshOpen() {
+    /** Reads documents that may still change and claimed ones that were never seen, and ages claims. */
+    refreshOpen(): Promise<Swept> {
       return streams.run(names.open, async stream => {
         const round = begin()
         const swept = nothingSwept()
@@ -185,7 +178,8 @@ export async function createDocumentSync(options: DocumentSyncOptions): Promise<
         return swept
       })
     },
-    async refetch(documents) {
+    /** Fetches these alone. */
+    async refetch(documents: readonly DocumentKey[]): Promise<Swept> {
       const swept = nothingSwept()
       await refetch.fetchEach(source, documents, begin(), swept)
       return swept

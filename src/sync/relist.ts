@@ -4,7 +4,6 @@ import { type Applied, addApplied } from './apply.ts'
 import { type ListOptions, listAndCommit } from './list-ranges.ts'
 import { type ListCursor, readCursor, wholeList, writeCursor } from './ranges.ts'
 import type { Refetch } from './refetch-invoices.ts'
-import { succeed } from './streams.ts'
 import type { SyncContext } from './sync-context.ts'
 import { fetchUnlisted } from './unsettled.ts'
 
@@ -34,7 +33,7 @@ export function createRelist(
         parallel: isFast ? partsAtOnce : 1,
         pagesAtMost,
       })
-      if (isWhole) await store.transaction(tx => succeed(tx, names.relist))
+      if (isWhole) await store.transaction(tx => tx.saveSuccess(names.relist, Date.now()))
       return applied
     })
 }

@@ -1,5 +1,5 @@
 /** Streams of records: the position, last success and last failure of each. */
-import type { Stream, WriteStore, WriteTransaction } from '../store/store.ts'
+import type { Stream, WriteStore } from '../store/store.ts'
 
 export type Streams = ReturnType<typeof createStreams>
 
@@ -30,9 +30,4 @@ export async function readStreams(store: Pick<WriteStore, 'listStreams'>): Promi
 /** A stream that has not run yet. */
 export function newStream(name: string): Stream {
   return { name, cursor: null, succeeded_at: null, failed_at: null, error: null }
-}
-
-/** Records that a run reached its end: the next one begins anew. */
-export function succeed(tx: WriteTransaction, name: string, at = Date.now()): Promise<void> {
-  return tx.saveStream({ ...newStream(name), succeeded_at: at })
 }

@@ -4,7 +4,6 @@ import { type Applied, addApplied, nothingApplied } from './apply.ts'
 import { readBatches } from './concurrency.ts'
 import { listAndCommit } from './list-ranges.ts'
 import type { Refetch } from './refetch-invoices.ts'
-import { succeed } from './streams.ts'
 import type { SyncContext } from './sync-context.ts'
 
 const parallel = 8
@@ -26,7 +25,7 @@ export function createReread(
           total = addApplied(total, (await listAndCommit(context, { filter: { status }, parallel })).applied)
         total = addApplied(total, await fetchUnlisted(context, refetch, since))
       }
-      await store.transaction(tx => succeed(tx, names.unsettled))
+      await store.transaction(tx => tx.saveSuccess(names.unsettled, Date.now()))
       return total
     })
 }

@@ -14,8 +14,7 @@ import {
 import { SourceError } from '../sources.ts'
 import { breakerTurned, type UpstreamOutcome, upstreamCalled } from '../telemetry.ts'
 import { HeldBack } from './exchange.ts'
-import { type Failures, outcomeOf } from './failures.ts'
-import { longestPauseMs } from './retry-after.ts'
+import { type Failures, longestPauseMs, outcomeOf } from './failures.ts'
 
 /** Failures in a row that open the circuit breaker. */
 const failuresToBreak = 5

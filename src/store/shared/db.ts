@@ -1,5 +1,5 @@
 import type { InvoiceKey } from '../../invoice.ts'
-import type { Value } from '../contents.ts'
+import { type KindName, kinds, type Value } from '../contents.ts'
 import type { EngineName } from '../read-model/filters.ts'
 
 export type DbValue = Value | readonly string[] | readonly number[]
@@ -39,6 +39,13 @@ export interface Insertion {
   columns: Readonly<Record<string, 'text' | 'bigint'>>
   /** The clause after ON CONFLICT. */
   onConflict: string
+}
+
+/** Columns of a kind of things, for an insertion. */
+export function columnsFor(kind: KindName, ...bigints: string[]): Insertion['columns'] {
+  return Object.fromEntries(
+    kinds[kind].columns.map(name => [name, bigints.includes(name) ? 'bigint' : 'text']),
+  )
 }
 
 /** Rows by any of some lists. An empty one is left out: on Citus, each is looked for at every shard. */

@@ -1,18 +1,11 @@
 /** Links of the payment platform's invoices to documents. */
 import type { Claim } from '../../document.ts'
 import type { Invoice, InvoiceKey } from '../../invoice.ts'
-import type { Db, Insertion } from './db.ts'
+import { columnsFor, type Db, type Insertion } from './db.ts'
 
 const linkInsertion: Insertion = {
   into: 'fatura.links',
-  columns: {
-    customer_id: 'text',
-    invoice_id: 'text',
-    state: 'text',
-    claimed_id: 'bigint',
-    ix_id: 'bigint',
-    claim: 'text',
-  },
+  columns: columnsFor('links', 'claimed_id', 'ix_id'),
   onConflict: `(customer_id, invoice_id) DO UPDATE SET state = excluded.state, claimed_id = excluded.claimed_id,
     ix_id = excluded.ix_id, claim = excluded.claim
     WHERE stored.claim <> excluded.claim OR stored.ix_id IS DISTINCT FROM excluded.ix_id`,

@@ -2,7 +2,7 @@
 import { type Document, optionalFields } from '../../document.ts'
 import type { InvoiceKey } from '../../invoice.ts'
 import type { DocumentNames, DocumentWrites, JournalEntry } from '../document-store.ts'
-import { type Db, type Insertion, queryAny } from './db.ts'
+import { columnsFor, type Db, type Insertion, queryAny } from './db.ts'
 import { findClaimants, findDocuments } from './read-documents.ts'
 import type { SharedRows } from './shared-rows.ts'
 
@@ -11,16 +11,7 @@ const entriesKept = 50
 
 const documentInsertion: Insertion = {
   into: 'fatura.documents',
-  columns: {
-    id: 'bigint',
-    status: 'text',
-    reference: 'text',
-    date: 'text',
-    client_id: 'bigint',
-    body: 'text',
-    misses: 'bigint',
-    observed_at: 'bigint',
-  },
+  columns: columnsFor('documents', 'id', 'client_id', 'misses', 'observed_at'),
   onConflict: `(id) DO UPDATE SET status = excluded.status, reference = excluded.reference, date = excluded.date,
     client_id = excluded.client_id, body = excluded.body, misses = 0, observed_at = excluded.observed_at
     WHERE stored.observed_at <= excluded.observed_at`,
@@ -28,16 +19,7 @@ const documentInsertion: Insertion = {
 
 const entryInsertion: Insertion = {
   into: 'fatura.journal',
-  columns: {
-    customer_id: 'text',
-    invoice_id: 'text',
-    cause: 'text',
-    type: 'text',
-    happened_at: 'bigint',
-    at: 'bigint',
-    outcome: 'text',
-    detail: 'text',
-  },
+  columns: columnsFor('journal', 'happened_at', 'at'),
   onConflict: 'DO NOTHING',
 }
 
