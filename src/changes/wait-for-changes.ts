@@ -11,14 +11,10 @@ const lookEveryMs = 500
 const readAtOnce = 1_000
 const maxWaiting = 2_000
 
-/** Name of those who wait for a change of any customer. */
 const anyone = ''
 
 export interface ChangeWaiters {
-  /**
-   * Resolves once every later change is noticed: changes are to be read after this, and then waited for. Null when too many
-   * wait already.
-   */
+  /** Resolves once every later change is noticed: read changes after this, then wait. Null when too many wait already. */
   join(customerId: string | null): Promise<ChangeWaiter | null>
   /** Ends all waits, and those to come. */
   release(): void

@@ -121,10 +121,7 @@ function checkRights(report: Report, { role, tables, unwritable, lag }: ServerFa
 /** A replica that is further behind shows it to its readers. */
 const lagToWarnMs = 60_000
 
-/**
- * DATABASE_READ_URL. `at` is host and port, where there are several; null for the only one. `syncedAt` is the writers' freshness,
- * when it is known.
- */
+/** DATABASE_READ_URL. `at` is host and port where there are several; `syncedAt` the writers' freshness, when known. */
 export async function checkReadStore(
   report: Report,
   at: string | null,

@@ -19,7 +19,6 @@ export function formatDrift({ '24h': day, '2h': hours }: DriftEstimates): [title
   ]
 }
 
-/** As in "0.069 %". */
 function percentOf(ratio: number | null): string {
   return `${Number((100 * (ratio ?? 1)).toPrecision(2))} %`
 }

@@ -13,7 +13,6 @@ export function checkPlaces(report: Report, misplaced: readonly string[]): void 
     )
 }
 
-/** The hosts of an address that names several. */
 export function checkHosts(report: Report, hosts: readonly HostFacts[]): void {
   const newest = Math.max(...hosts.map(({ is }) => is?.timeline ?? 0))
   for (const { at, is } of hosts) {

@@ -1,4 +1,3 @@
-/** A sample of the stored invoices, compared with both systems. */
 import type { InvoiceKey } from '../invoice.ts'
 import { SourceError } from '../sources.ts'
 import type { OperatorStore } from '../store/store.ts'

@@ -15,7 +15,6 @@ const permissions: Record<string, (stripe: Stripe) => Promise<object>> = {
 }
 
 export interface SystemFound {
-  /** Whether records can be fetched for the sample. */
   mayRead: boolean
   clock: ClockReading | null
 }

@@ -34,7 +34,6 @@ type IxFields = Pick<Invoice, (typeof ixFields)[number]>
 const ownFields = invoiceFields.filter(name => !(ixFields as readonly string[]).includes(name))
 const documentFields = ['status', 'total', 'reference'] as const
 
-/** All fields but those of the document. */
 export function compareInvoice(stored: Invoice, now: Invoice): FieldDifference[] {
   return compareFields<Invoice>(ownFields, stored, now)
 }

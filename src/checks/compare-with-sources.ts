@@ -32,7 +32,6 @@ export async function compareWithSources(
   const stored = await readStored(store, key)
   const found = (differences: FieldDifference[], compared: DocumentKey[] = []) => ({
     differences,
-    /** The documents that were compared, stored or not. */
     documents: compared,
     /** Creation of the invoice, by the platform's clock in seconds; null when it is not known. */
     created: observation.created ?? null,
@@ -99,7 +98,6 @@ async function readKnown(
   return [...new Map(all.map(known => [known.id, known])).values()]
 }
 
-/** Null for a document that is not there. */
 async function fetchEach(
   documents: NonNullable<Compared['documents']>,
   wanted: ReadonlyMap<number, DocumentType | null>,

@@ -5,7 +5,6 @@ import { createInflateRaw } from 'node:zlib'
 /** A file that is not what it should be, or not whole. The message continues its name: "is cut off …". */
 export class FileError extends Error {}
 
-/** Throws a `FileError`. */
 export async function* decodeXml(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
   let decoder: TextDecoder | null = null
   try {

@@ -16,7 +16,6 @@ import { compareLink } from './compare-fields.ts'
 
 export type Explanation = Awaited<ReturnType<typeof explainOne>>
 
-/** An invoice that was deleted where it came from. */
 export interface Deleted extends InvoiceKey {
   observed_at: number
   journal: readonly JournalEntry[]
@@ -68,10 +67,8 @@ async function explainOne(
     client_tax_id,
     /** The state derived again from the stored records by the current rules; null without a claim. */
     derived,
-    /** Whether the derived state differs from the stored one. */
     isStale: derived !== null && compareLink(invoice, derived.fields).length > 0,
     journal: await store.readJournal(invoice),
-    /** Sentences about the next look at each side. */
     next: claim === null ? [] : describeNext(invoice, claim, documents, rules, last, now),
   }
 }
@@ -95,7 +92,6 @@ async function findDocuments(
 
 type LastSuccesses = Record<keyof BillingStreams | keyof DocumentStreams, string>
 
-/** The last success of each stream, in words. */
 function formatSuccesses(
   streams: readonly Stream[],
   { billing, documents }: SourceIdentities,

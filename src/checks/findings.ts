@@ -10,11 +10,9 @@ export interface Finding {
   check: string
   /** Never a secret, nor personal data. */
   detail: string
-  /** The remedy; null when there is nothing to do. */
   next: string | null
 }
 
-/** Reports findings about one subject. */
 export interface Check {
   /** Shows the subject to somebody who watches, before its findings are known. */
   begin(): void

@@ -40,7 +40,6 @@ interface Wrong {
   created: number | null
 }
 
-/** Null when nothing is wrong. */
 type Look = (key: InvoiceKey) => Promise<Wrong | null>
 
 interface Examined {
@@ -49,7 +48,6 @@ interface Examined {
   isRepaired: boolean
 }
 
-/** Each call compares some invoices, and adds the result to the store. */
 export function createDriftMeasure(options: DriftOptions): () => Promise<void> {
   const { store, payments, onDifference, repair, repairNear, wait, random = Math.random } = options
   const now = options.now ?? Date.now

@@ -10,7 +10,6 @@ export interface SaftDocument {
   section: SaftSection
   /** As printed, such as "FT A/123". */
   number: string
-  /** Null where the file has none. */
   atcud: string | null
   /** Such as FT, or RG of a receipt. */
   type: string
@@ -57,7 +56,6 @@ const namespace = 'urn:OECD:StandardAuditFile-Tax:PT_'
 const deepest = 32
 const longestText = 255
 
-/** Paths of the records, below the root. */
 const records = new Set([
   '/Header',
   '/MasterFiles/Customer',
@@ -75,7 +73,6 @@ const options: sax.SAXOptions & { strictEntities: true } = { strictEntities: tru
 
 function createParser(emit: (part: SaftPart) => void) {
   const parser = sax.parser(true, options)
-  /** Paths of the open elements, below the root. */
   const open: string[] = []
   let isHeaderRead = false
   let isEnding = false

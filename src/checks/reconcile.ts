@@ -52,10 +52,7 @@ export interface Difference extends ReturnType<typeof invoiceSide>, ReturnType<t
   detail: string
 }
 
-/**
- * In the order of the kinds. `known` holds, among others, the documents that refer to the invoice or that it claims;
- * `claimants`, among others, the invoices that claim the same document.
- */
+/** In the order of the kinds. `known` holds the documents that refer to the invoice or that it claims, `claimants` their claimants. */
 export function findDifferences(
   linked: LinkedInvoice,
   known: readonly KnownDocument[],
@@ -94,7 +91,6 @@ export function findDifferences(
   return found
 }
 
-/** A document in force that no invoice is tied to. */
 export function describeUnlinked(document: Document, rules: LinkRules): Difference {
   const invoiceId = invoiceIdOf(document.reference, rules)
   const side = { ...invoiceSide(null), ...documentSide(document), invoice_id: invoiceId }

@@ -44,14 +44,12 @@ export interface Checked {
 }
 
 export interface Wanted {
-  /** Number of invoices to compare with both systems. */
   sample: number
   /** Whether to replace wrong counters: the only write of all checks. */
   repair: boolean
   /** Whether to compare a file's indexes with its tables, too. */
   deep: boolean
   onCounted: OnRecounted
-  /** Called with the path of a store that another process writes to. */
   onWait(path: string): void
 }
 

@@ -8,7 +8,6 @@ import type { Invoice } from '../invoice.ts'
 import type { DatedDocument } from '../store/document-store.ts'
 import type { SaftDocument } from './read-saft.ts'
 
-/** A document of the file, with the store's one when there is one. */
 export interface Pair {
   filed: SaftDocument
   /** The tax ID of the file's customer; null when the file has no such customer. */
@@ -99,7 +98,6 @@ export function createSaftTables() {
     },
     /** Finds the store's document of each of the file: by ATCUD, then by series and number. To be called once, after all were added. */
     match: () => db.exec(matching),
-    /** In the order of the file. */
     *readPairs(): Iterable<Pair> {
       const rows = read<{ filed: string; taxId: string | null; stored: string | null }>(
         `SELECT f.body AS filed, c.tax_id AS taxId, s.body AS stored

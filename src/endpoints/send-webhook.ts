@@ -9,7 +9,6 @@ import { SourceError } from '../sources.ts'
 const timeoutMs = 15_000
 
 export interface Answer {
-  /** Null when none came. */
   status: number | null
   /** As in "answered 500". */
   outcome: string

@@ -10,10 +10,7 @@ import {
 } from '../invoice.ts'
 import { writeAmount } from '../money.ts'
 
-/**
- * `decimal` is an amount in the currency's major unit, as text with a point; `moment` is ISO 8601 in UTC with
- * milliseconds. An `integer` fits a number exactly.
- */
+/** `decimal`: an amount in the currency's major unit, as text; `moment`: ISO 8601 in UTC with milliseconds; `integer` fits a number. */
 export type ColumnKind = 'text' | 'integer' | 'number' | 'decimal' | 'moment'
 
 export type Value = string | number | null
@@ -49,7 +46,6 @@ export interface RowOptions<Source> {
 export interface InvoiceLine {
   invoice: ExportedInvoice
   line: Line | null
-  /** From 1. */
   position: number | null
   source: LinesSource
 }

@@ -20,7 +20,6 @@ export interface ExportOptions extends Omit<RowOptions<never>, 'columns'> {
   perLine: boolean
   /** The day of a moment, for the Portuguese table. */
   dayOf(moment: number): string
-  /** Ends the export with its reason. */
   signal: AbortSignal
   onProgress(invoices: number): void
 }

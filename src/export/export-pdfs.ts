@@ -30,7 +30,6 @@ export interface SavedPdf {
   outcome: 'saved' | 'kept' | 'none' | 'failed'
   /** In the folder; null when there is none. */
   file: string | null
-  /** Why there is none. */
   detail: string | null
 }
 
@@ -39,7 +38,6 @@ const ofInvoice = [
   ...['currency', 'total_cents', 'total', 'status', 'ix_id', 'ix_status'],
 ]
 
-/** One row a PDF, saved or not. */
 export const indexColumns: readonly Column<SavedPdf>[] = [
   ...ofInvoice.flatMap(wanted =>
     invoiceColumns
@@ -92,10 +90,7 @@ export async function exportPdfs(
   return counts
 }
 
-/**
- * Downloads take long, and a snapshot must not be kept open meanwhile: the invoices wait in an unlinked file, which disappears
- * with the process, however it ends.
- */
+/** Downloads take long, and no snapshot must be open meanwhile: the invoices wait in an unlinked file, which goes with the process. */
 async function* holdInvoices(
   batches: AsyncIterable<readonly WalkedInvoice[]>,
   folder: string,
@@ -132,7 +127,6 @@ function createSaver(
   const turns = createThrottle({ perSecond: Math.min(perSecond * share, 1_000), inFlight })
   let failuresInRow = 0
 
-  /** The reason of a failure, or null. */
   async function download(invoice: Invoice, path: string): Promise<string | null> {
     for (let attempt = 1; ; attempt++) {
       if (failuresInRow >= failuresToGiveUp)

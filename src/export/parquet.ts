@@ -2,10 +2,7 @@ import { ByteWriter, ParquetWriter, type SchemaElement } from 'hyparquet-writer'
 import { mostDecimals } from '../money.ts'
 import type { ColumnKind, RowOptions, RowWriter, Value, Write } from './columns.ts'
 
-/**
- * Rows of a group: readers skip whole groups, and want few of them. Groups of long texts are smaller, which bounds the memory
- * of an export.
- */
+/** Rows of a group: readers skip whole groups, and want few. Groups of long texts are smaller, which bounds the memory. */
 const groupRows = 10_000
 const groupLetters = 4 * 1024 * 1024
 
@@ -31,7 +28,6 @@ const elements: Record<ColumnKind, Omit<SchemaElement, 'name' | 'repetition_type
   },
 }
 
-/** The library's value of a kind. */
 function convert(kind: ColumnKind, value: Value): string | number | bigint | Date | null {
   if (value === null) return null
   switch (kind) {

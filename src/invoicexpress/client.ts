@@ -17,9 +17,7 @@ export interface InvoiceXpressOptions {
 export interface Answer {
   status: number
   retryAfter: string | undefined
-  /** By InvoiceXpress' clock. */
   date?: string | undefined
-  /** Undefined when it is not JSON. */
   body: unknown
 }
 

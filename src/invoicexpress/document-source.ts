@@ -141,7 +141,6 @@ function writeQuery(
   ]
 }
 
-/** Separates documents that do not fit from the others. */
 function readDocuments(records: readonly unknown[]): { documents: Document[]; misfits: Misfit[] } {
   const documents: Document[] = []
   const misfits: Misfit[] = []

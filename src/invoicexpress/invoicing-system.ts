@@ -47,7 +47,6 @@ export function createInvoicingSystem(
     })
   }
 
-  /** Polls until the PDF is made, the budget spent or the answer no longer wanted. */
   function awaitPdf(ixId: number, signal: AbortSignal): Promise<string> {
     return withDeadline(budget, notReady, signal, async polling => {
       for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {

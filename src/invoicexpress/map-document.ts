@@ -136,10 +136,7 @@ function mapText(value: unknown): string | null {
   return text === '' || text === 'draft' ? null : text
 }
 
-/**
- * Sums of the items by their rate. Discounts on the whole document are in no item: unless the sums are those of the document, a
- * document of one rate has its totals, and one of several has no known parts.
- */
+/** Sums of the items by rate. Discounts on the whole are in no item: then one rate has the totals, and several have no known parts. */
 function mapTaxes(value: unknown, { before_taxes, taxes }: Payload): readonly DocumentTax[] | null {
   if (!items(value)) throw unfit('items')
   const [wholeBase, wholeTax] = [readMillionths(before_taxes), readMillionths(taxes)]

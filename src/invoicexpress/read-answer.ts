@@ -1,13 +1,10 @@
-/** Checks of InvoiceXpress' answers. */
 import { type FailureScope, SourceError, type SourceFailure } from '../sources.ts'
 import { type Failures, readRetryAfter } from '../upstream/failures.ts'
 import { isAnything, isFilled, isWhole, type Shape, shape } from '../upstream/shape.ts'
 import type { Answer } from './client.ts'
 
-/** An answer with the status of a refusal. */
 export class Refused extends SourceError {
   readonly status: number
-  /** The header `Retry-After`. */
   readonly after: string | undefined
 
   constructor({ status, retryAfter }: Answer) {
@@ -75,10 +72,7 @@ export function readQrUrl(answer: Answer): string {
 const isCount = isWhole(0, /^[0-9]{1,15}$/)
 const pagination = shape({ current_page: isCount, total_pages: isCount, total_entries: isCount })
 
-/**
- * The requested page and no other: else one might be read for ever, or in another's place. With the number of pages, and of records on
- * all of them.
- */
+/** The requested page and no other: else one might be read for ever, or in another's place. */
 export function readPage(
   answer: Answer,
   page: number,
@@ -110,10 +104,7 @@ export function unfit(what: string, field = ''): SourceError {
   })
 }
 
-/**
- * After a 429 without `Retry-After`: the limit is counted by the minute, and the retries of one call then outlast that
- * minute.
- */
+/** After a 429 without `Retry-After`: the limit is counted by the minute, which the retries of one call then outlast. */
 const usualPauseMs = 15_000
 
 export const invoiceXpressFailures: Failures = {

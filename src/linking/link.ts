@@ -7,7 +7,6 @@ import type { Claimed, KnownDocument } from '../store/document-store.ts'
 export interface LinkRules {
   /** The pattern of a document's reference, with `{id}` for the invoice's id. */
   reference: string
-  /** Whether invoices with a total of zero need no document. */
   ignoreZero: boolean
   /** Invoices issued before this day, YYYY-MM-DD, need no document. */
   ignoreBefore: string | null
@@ -37,7 +36,6 @@ export interface Link {
   refusal: Refusal | null
 }
 
-/** Why an invoice does not get its recorded document. */
 export interface Refusal {
   kind: 'claim_contradicted' | 'claimed_twice'
   why: string

@@ -13,7 +13,6 @@ function covers(allowed: URL, url: URL): boolean {
     : url.hostname === allowed.hostname
 }
 
-/** Whether a text can stand in a list of origins. */
 export function isOrigin(text: string): boolean {
   return parseOrigin(text) !== null
 }

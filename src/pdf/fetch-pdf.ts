@@ -14,13 +14,11 @@ export interface PdfGuard {
   origins: readonly string[]
   /** Whether private and loopback addresses may be connected to: for the sandbox only. */
   allowPrivate: boolean
-  /** Default: 25 MB. */
   maximumBytes?: number
   /** From the first request to the last byte read. Default: 30,000. */
   deadlineMs?: number
   /** Without a byte: a large file's deadline may be an hour away. Default: 30,000. */
   idleMs?: number
-  /** Default: application/pdf. */
   type?: FileType
 }
 

@@ -2,7 +2,6 @@ import { Transform } from 'node:stream'
 import { SourceError } from '../sources.ts'
 import { pdfPassed } from '../telemetry.ts'
 
-/** First bytes of files, by their types. */
 const signatures = {
   'application/pdf': Buffer.from('%PDF-'),
   'image/png': Buffer.from('89504e470d0a1a0a', 'hex'),
@@ -11,10 +10,7 @@ const signatures = {
 }
 export type FileType = keyof typeof signatures
 
-/**
- * Passes a file through as it is, and fails as soon as it proves to be none of its type or to be too large. Calls `proven` once,
- * with the first bytes that show it. Holds no more than a stream's buffers.
- */
+/** Passes a file through; fails once it is none of its type or too large. Calls `proven` once, with the first bytes that show it. */
 export function createPdfCheck(
   maximumBytes: number,
   proven: () => void,

@@ -55,10 +55,7 @@ export function refuseAddress(): SourceError {
   return new SourceError('failed', 'The PDF is at an address that is not public.')
 }
 
-/**
- * Resolves a host's name to its public addresses alone. The connection uses what this returns and does not resolve
- * again, so that a name cannot turn private between the check and the connection.
- */
+/** Resolves a name to its public addresses alone. The connection does not resolve again: a name cannot turn private in between. */
 export const lookupPublic: LookupFunction = (hostname, options, callback) => {
   lookup(hostname, { ...options, all: true }, (error, found) => {
     if (error !== null) return callback(error, '')

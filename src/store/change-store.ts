@@ -1,4 +1,3 @@
-/** The part of the store's contract that is the feed of changes. */
 import type { Change } from '../change.ts'
 
 /** A change as it is stored; `at` is in milliseconds. */

@@ -2,7 +2,6 @@
 
 /** An account of an upstream system. The records of that system all come from it. */
 export interface Pin {
-  /** Such as `stripe`. */
   system: string
   /** The system's own name for the account. */
   account: string
@@ -10,9 +9,7 @@ export interface Pin {
   pinned_at: number
 }
 
-/**
- * The process that may write as the connector. No clock is compared: whoever waits takes over when `beats` stood still for long enough.
- */
+/** The process that may write as the connector. No clock is compared: a process that waits takes over when `beats` stood still. */
 export interface Lease {
   /** The holder's name for people; null when nobody holds it. */
   holder: string | null
@@ -25,14 +22,12 @@ export interface Lease {
 /** A record of an upstream system that does not fit. It is tried again later, and nothing waits for it. */
 export interface SetAside {
   system: string
-  /** Such as `invoice`. */
   kind: string
   id: string
   reason: string
   /** In milliseconds: when it was first and last set aside. */
   first_at: number
   last_at: number
-  /** How often it did not fit. */
   tries: number
 }
 
@@ -48,7 +43,6 @@ export const refusalReasons = [
   'missing',
   'no_id',
 ] as const
-/** Why an invoice is not stored as the platform has it now. */
 export type RefusalReason = (typeof refusalReasons)[number]
 
 /** Kind of invoices that are to be looked at again once all of the store is in reach. */
@@ -65,7 +59,6 @@ export type DocumentRecordKind = (typeof setAsideKinds.invoicexpress)[number]
 
 export type SetAsideKey = Pick<SetAside, 'system' | 'kind' | 'id'>
 
-/** Results of comparing the store with its sources. */
 export interface Drift {
   /** Stored invoices that were compared, and how many of them differed. */
   compared: number
@@ -82,7 +75,6 @@ export interface Drift {
 /** Losses of an invoice: a draft itself, an invoice its document. */
 export type Loss = (typeof setAsideKinds.deletion_guard)[number]
 
-/** Only those with these values; all when not given. */
 interface SetAsideOptions extends Partial<Pick<SetAside, 'kind' | 'id' | 'reason'>> {
   newestFirst?: boolean
 }
@@ -123,13 +115,11 @@ export interface LeaseWrites {
 export interface ConnectorWrites {
   /** Whether the lease is still this holder's; if so, it stays so until the end of the transaction. */
   holdsLease(epoch: number): Promise<boolean>
-  /** Replaces the account of the pin's system. */
   savePin(pin: Pin): Promise<void>
   /** How many drafts there are, or how many invoices with a document. */
   countAtRisk(loss: Loss): Promise<number>
   /** Adds to what was compared within an hour, and forgets the hours before another. */
   addDrift(hour: number, drift: Drift, forgetBefore: number): Promise<void>
   setAside(record: SetAsideKey & { reason: string }, at: number): Promise<void>
-  /** They fit now, or are gone. */
   clearSetAside(keys: readonly SetAsideKey[]): Promise<void>
 }

@@ -6,9 +6,7 @@ export type Value = string | number | null
 export type Content = readonly Value[]
 
 export interface Kind {
-  /** Names of one and of several. */
   names: readonly [one: string, several: string]
-  /** The tables it lies in. */
   tables: readonly string[]
   columns: readonly string[]
   /** The first columns: the key and the order of things. */
@@ -133,7 +131,6 @@ export const kinds = {
 
 export type KindName = keyof typeof kinds
 
-/** As in "12 invoices". */
 export function tellCount(kind: KindName, n: number): string {
   const [one, several] = kinds[kind].names
   return `${n} ${n === 1 ? one : several}`

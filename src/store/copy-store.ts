@@ -7,22 +7,18 @@ import { type OperatorStore, StoreError, type WriteStore, type WriteTransaction 
 const batchSize = 500
 
 export interface CopyResult {
-  /** Things that were missing in the target, or differed there. */
   written: number
-  /** Things that were in the target already, as they are in the source. */
   alike: number
   /** Things that the source had once, and no more: they left the target. */
   removed: number
 }
 
 export interface Digest {
-  /** How many things there are of each kind. */
   counts: Record<KindName, number>
   /** SHA-256 over all of them, in the order of their kinds and keys. */
   sha256: string
 }
 
-/** Tells how many things of a kind are done. */
 export type OnThings = (kind: KindName, done: number) => void
 
 /** Throws unless the target holds nothing but what the source holds or held: it is empty, or an earlier copy. */
@@ -90,7 +86,6 @@ function inBatches(store: WriteStore, work: (tx: WriteTransaction, batch: Conten
   }
 }
 
-/** An identity of a store, whatever its engine. */
 export async function digestStore(store: OperatorStore, onProgress: OnThings): Promise<Digest> {
   const hash = createHash('sha256')
   const counts = Object.fromEntries(kindNames.map(name => [name, 0])) as Record<KindName, number>

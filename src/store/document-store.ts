@@ -2,7 +2,6 @@
 import type { Claim, Document, DocumentType, Relations } from '../document.ts'
 import type { Invoice, InvoiceDocument, InvoiceKey } from '../invoice.ts'
 
-/** A document as it is stored. */
 export interface KnownDocument {
   id: number
   /** As it was last seen; null when it never was. */
@@ -23,7 +22,6 @@ export interface RelationsKey extends DocumentKey {
   isPartial: boolean
 }
 
-/** An invoice with the document that it is to have. */
 export interface Relinked {
   invoice: Invoice
   document: InvoiceDocument | null
@@ -35,7 +33,6 @@ export interface Claimed {
   claim: Claim
 }
 
-/** Enough to ask for a document again. */
 export interface DocumentKey {
   id: number
   type: DocumentType | null
@@ -51,14 +48,12 @@ interface ClaimedDocument extends DocumentKey {
 export interface JournalEntry extends InvoiceKey {
   /** Its key, such as an event's id: the same thing is kept once. */
   cause: string
-  /** Such as invoice.paid, or document. */
   type: string
   /** Time by the clock of the system where it happened; null when not known. */
   happened_at: number | null
   /** When it was looked at here. */
   at: number
   outcome: JournalOutcome
-  /** Why, or what changed. */
   detail: string
 }
 
@@ -84,13 +79,11 @@ export interface DatedDocument {
   invoices: readonly Invoice[]
 }
 
-/** Ids of documents and of invoices. */
 interface TiedNames {
   documents: readonly number[]
   invoices: readonly string[]
 }
 
-/** Ids and references of documents. */
 export interface DocumentNames {
   ids: readonly number[]
   references: readonly string[]
@@ -106,7 +99,6 @@ export interface DocumentWrites {
   saveRelations(id: number, relations: Relations | null, observedAt: number): Promise<void>
   /** The documents with these ids are the transaction's alone until its end: no other decides at the same time whose they are. */
   findDocuments(wanted: DocumentNames): Promise<KnownDocument[]>
-  /** Invoices that claim one of the documents. */
   findClaimants(documents: readonly number[]): Promise<Claimed[]>
   /** The invoices from the payment platform that claim one of the documents, are tied to one, or have one of the ids. */
   findLinked(wanted: TiedNames): Promise<InvoiceKey[]>
@@ -136,11 +128,9 @@ export interface DocumentReads {
   readFirstIssued(): Promise<number | null>
   /** Invoices with what is known of their documents, in the order of their keys; of one customer when one is given. */
   readLinked(after: InvoiceKey | null, limit: number, customerId: string | null): Promise<LinkedInvoice[]>
-  /** Invoices with this id, of any customer. */
   findLinkedById(invoiceId: string): Promise<LinkedInvoice[]>
   /** Documents by their ids and their references, as committed. */
   findDocuments(wanted: DocumentNames): Promise<KnownDocument[]>
-  /** Invoices that claim one of the documents. */
   findClaimants(documents: readonly number[]): Promise<Claimed[]>
   /** Documents that are in force, in the order of their ids, after one of them; of a span of days when one is given. */
   readInForce(after: number, limit: number, days: { from: string; to: string } | null): Promise<Document[]>
@@ -152,7 +142,6 @@ export interface DocumentReads {
   ): Promise<DatedDocument[]>
   /** Names of the documents that an invoice claims or is tied to, and of the invoices that came from the payment platform. */
   findTied(wanted: TiedNames): Promise<TiedNames>
-  /** All that is known of documents by their references. */
   findReferenced(reference: string): Promise<KnownDocument[]>
   /** Newest first. */
   readJournal(key: InvoiceKey): Promise<JournalEntry[]>

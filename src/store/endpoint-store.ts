@@ -17,16 +17,12 @@ export interface StoredEndpoint {
   cursor: number
   /** `disabled`: it failed for too long, or answered 410. */
   state: EndpointState
-  /** Failed attempts to deliver the next change. */
   attempts: number
-  /** Time of the next attempt, after a failed one. */
   next_at: number | null
-  /** Reason of the last failed attempt. */
   error: string | null
   created_at: number
 }
 
-/** The progress of an endpoint. */
 export type Delivery = Pick<StoredEndpoint, 'cursor' | 'state' | 'attempts' | 'next_at' | 'error'>
 
 export interface EndpointReads {

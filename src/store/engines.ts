@@ -17,7 +17,6 @@ import {
 const addressForm =
   'must be sqlite: and the path of a file, like sqlite:data/fatura.db, or postgres://user:password@host:5432/name; several hosts have commas between them'
 
-/** The engine of an address. */
 interface Engine {
   openRead(sharedBy: number, onLeftOut?: OnLeftOut): Promise<ReadStore>
   openOperator(): Promise<OperatorStore>
@@ -27,7 +26,6 @@ interface Engine {
   findDamage(isDeep: boolean): Promise<readonly string[] | null>
   readLogBytes(): Promise<number | null>
   migrate(onRewrite?: OnRewrite, wait?: LockWait): Promise<MigrationOutcome>
-  /** The fault of the address, as in "must be …"; null when it is one. */
   findProblem(): string | null
   /** The file that is made when it is needed; null for a server, whose store is made by `fatura migrate` alone. */
   file: string | null
@@ -107,7 +105,6 @@ export async function openWriteStore(url: string, wait: LockWait = {}): Promise<
   return engineOf(url).openWrite(wait)
 }
 
-/** Opens for the connector, as `openWriteStore` does. */
 export async function openConnectorStores(url: string, wait: ConnectorWait): Promise<ConnectorStores> {
   return engineOf(url).openConnector(wait)
 }

@@ -1,17 +1,13 @@
 /** Facts of a store, read without changing it, whatever its schema's version: for others to judge. */
 export interface StoreFacts {
-  /** The engine and its version, as people know it. */
   engine: string
-  /** The schema's version, and the one that this Fatura needs. */
   schema: number
   needed: number
   /** The schema's fault, and what to do; null when it is this Fatura's. */
   schemaProblem: string | null
   /** Whether the API's way of opening it refuses to write. */
   isReadOnly: boolean
-  /** Facts of a server; null for a file. */
   server: ServerFacts | null
-  /** Facts of a file; null for a server. */
   file: FileFacts | null
 }
 
@@ -42,16 +38,13 @@ export interface NodeFacts {
   /** Why it did not answer; null when it did. */
   failure: string | null
   isStandby: boolean
-  /** Whether its sessions refuse to write by default. */
   isReadOnly: boolean
   /** Transactions that were prepared over a minute ago, and neither committed nor rolled back since. */
   stuck: number
-  /** Whether every role may connect to the database. */
   isPublic: boolean
 }
 
 export interface HostFacts {
-  /** Host and port. */
   at: string
   /** Its role; null when it did not answer. */
   is: { standby: boolean; readOnly: boolean; timeline: number | null } | null
@@ -67,9 +60,7 @@ export interface ServerFacts {
   lag: number | null
   /** Tables and functions that do not lie on Citus as they should; null where there is no Citus. */
   misplaced: readonly string[] | null
-  /** The nodes of Citus; null where there is no Citus. */
   nodes: readonly NodeFacts[] | null
-  /** The hosts of an address that names several; else empty. */
   hosts: readonly HostFacts[]
   role: string
   /** The schema's tables, and those of them that the role may not both read and write. */
@@ -84,14 +75,11 @@ export interface FileFacts {
   logBytes: number
   /** Whether this user may write the file and its folder: SQLite needs both. */
   isWritable: boolean
-  /** Whether any user of the machine may read it, or write it. */
   isPublic: boolean
   isOpenToAll: boolean
 }
 
-/** How busy one kind of the API's connections to a database server is. */
 export interface ConnectionUse {
-  /** As in `searches`. */
   kind: string
   open: number
   idle: number
@@ -99,9 +87,7 @@ export interface ConnectionUse {
   reads: number
 }
 
-/** One of several nodes that are read from. */
 export interface NodeState {
-  /** Host and port. */
   at: string
   /** How much older its content is than that of the newest. */
   behindMs: number

@@ -9,7 +9,6 @@ import type { Db } from './shared/db.ts'
 import { StoreError } from './store.ts'
 
 export interface Migration {
-  /** From 1 on, without a gap. */
   version: number
   sql: string
   sha256: string
@@ -38,27 +37,22 @@ export function readMigrations(folder: URL): readonly Migration[] {
 export const changedBelow =
   'the schema was changed by a newer Fatura while this process ran. Upgrade it, and start it again'
 
-/** A store's own record of its schema. */
 export interface SchemaState {
   /** Hashes of the files that made it, of version 1 first; null for one that the store does not know. */
   hashes: readonly (string | null)[]
   functions: string | null
-  /** Whether a pass over the rows is not at its end. */
   isRewriting: boolean
 }
 
 /** A pass over all rows. Each step is committed with the key where the next one begins: a killed one goes on from there. */
 export interface Rewrite {
-  /** Its purpose, for people who wait for it. */
   title: string
   /** Rewrites the rows of some customers, those after a key, '' at first. */
   step(db: Db, after: string): Promise<RewriteStep>
 }
 
 interface RewriteStep {
-  /** Where the next step begins; null at the end. */
   next: string | null
-  /** Number of customers that were rewritten. */
   customers: number
 }
 
@@ -70,16 +64,12 @@ export interface MigrationOutcome {
 /** Progress of a pass over the rows: its purpose, the number of customers that are done, and their part of all. */
 export type OnRewrite = (title: string, customers: number, part: number) => void
 
-/** A store that is migrated. */
 export interface MigrationTarget {
-  /** Begins a sentence, as in "The database x". */
   where: string
   db: Db
-  /** As in `SchemaState`. */
   readHashes(): Promise<SchemaState['hashes']>
   /** A transaction beside which nobody else migrates or writes: a kill at any moment leaves a whole version behind. */
   inLock<T>(work: () => Promise<T>): Promise<T>
-  /** Runs the statements of a file. */
   run(migration: Migration): Promise<void>
 }
 
@@ -136,7 +126,7 @@ async function rewriteRows(
   }
 }
 
-/** Throws unless the schema is exactly this one. `where` begins the sentence, as in "The database x". */
+/** `where` begins the sentence, as in "The database x". */
 export function checkState(where: string, state: SchemaState, schema: Schema): void {
   const problem = explainState(where, state, schema)
   if (problem !== null) throw new StoreError(problem)

@@ -17,7 +17,6 @@ export type { ConnectionUse, InvoiceFilter, NodeState }
 
 /** The invoices of a walk. Unlike a list's, the bounds of `issued_at` may be any moments. */
 export interface InvoiceWalk extends InvoiceFilter {
-  /** Null means all of them. */
   customers: readonly string[] | null
   withLines: boolean
 }
@@ -43,7 +42,6 @@ export interface InvoiceQuery extends InvoiceFilter {
   page_size: number
 }
 
-/** Where a customer's records stand. */
 export interface Snapshot {
   /** Changes with every change of any of the customer's invoices; 0 for a customer without any. */
   version: number
@@ -59,7 +57,6 @@ export interface InvoicePage extends Snapshot {
   summaries: Uint8Array
 }
 
-/** All of a customer's sums and their snapshot, read at one moment. */
 export type CustomerSums = Snapshot & {
   sums: InvoiceSum[]
   /** Sum of the credit notes in force of open invoices, by currency. */
@@ -84,14 +81,12 @@ export interface Stream {
   error: string | null
 }
 
-/** An invoice as it is stored, before a newer observation of it is applied. */
 export interface KnownInvoice extends InvoiceKey {
   /** Null when the invoice was seen deleted. */
   summary: string | null
   observed_at: number
   /** The record of its document beside it; null when it did not come from the payment platform. */
   claim: Claim | null
-  /** As in `StoredInvoice`. */
   document: string | null
 }
 
@@ -100,7 +95,6 @@ export interface StoredToken {
   name: string
   /** SHA-256 of the token, in hexadecimal: the token itself is nowhere. */
   hash: string
-  /** The customers it is valid for; null means all. */
   customers: readonly string[] | null
   created_at: number
   expires_at: number | null
@@ -113,7 +107,6 @@ export interface StoredKey {
   name: string
   /** The public Ed25519 key, as the member `x` of a JWK: 32 bytes in base64url. */
   x: string
-  /** The customers whose links it may sign; null means all. */
   customers: readonly string[] | null
   created_at: number
   revoked_at: number | null
@@ -142,7 +135,6 @@ export interface ReadStore extends ChangeReads {
   readConnections(): Promise<ConnectionUse[]>
   /** Empty unless several nodes are read from. */
   readNodes(): Promise<NodeState[]>
-  /** Resolves when the store answers. */
   ping(): Promise<void>
   close(): Promise<void>
 }
@@ -154,11 +146,7 @@ export interface WriteTransaction
     ContentsWrites,
     ChangeWrites,
     EndpointWrites {
-  /**
-   * Inserts or replaces each record whole, its lines included; returns how many differed from the stored ones. What was
-   * observed later stays as it is: `observedAt` is the stamp of the moment before the source was asked, of all records or
-   * of each.
-   */
+  /** Inserts or replaces each record whole, its lines included; returns how many differed. A later observation stays as it is: `observedAt` is the stamp before the source was asked. */
   saveInvoices(records: readonly InvoiceRecord[], observedAt?: number | readonly number[]): Promise<number>
   /** Says whether there was such an invoice. That it is gone is remembered, so that no older observation revives it. */
   deleteInvoice(customerId: string, invoiceId: string, observedAt?: number): Promise<boolean>
@@ -190,11 +178,9 @@ export interface OperatorStore
   /** Number of wrong totals, first pages and counters. Nobody waits for it, and nothing is written. */
   checkCounts(onProgress?: OnRecounted): Promise<number>
   listStreams(): Promise<Stream[]>
-  /** Customers of these that have an invoice. */
   findCustomers(ids: readonly string[]): Promise<string[]>
   /** Newest first. */
   listTokens(): Promise<StoredToken[]>
-  /** Newest first. */
   listKeys(): Promise<StoredKey[]>
   close(): Promise<void>
 }
@@ -208,9 +194,7 @@ export interface WriteStore extends OperatorStore, LeaseWrites, EndpointCommands
   saveToken(token: StoredToken): Promise<void>
   /** Null when there is no such token. Revoking twice keeps the first moment. */
   revokeToken(id: string, at: number): Promise<StoredToken | null>
-  /** Fails when there is a key of that id. */
   saveKey(key: StoredKey): Promise<void>
-  /** Null when there is no such key. Revoking twice keeps the first moment. */
   revokeKey(kid: string, at: number): Promise<StoredKey | null>
 }
 
@@ -222,7 +206,6 @@ export function observationStamp(milliseconds = Date.now()): number {
   return milliseconds * 1000
 }
 
-/** The stamp of one of several records. */
 export function stampOf(observedAt: number | readonly number[], index: number): number {
   return typeof observedAt === 'number' ? observedAt : (observedAt[index] ?? 0)
 }
@@ -231,9 +214,7 @@ export function lastStamp(observedAt: number | readonly number[]): number {
   return typeof observedAt === 'number' ? observedAt : observedAt.reduce((a, b) => Math.max(a, b), 0)
 }
 
-/** How to wait for another writer. */
 export interface LockWait {
-  /** How long, in milliseconds, until it is a failure. */
   patienceMs?: number
   /** Called once in a wait of over 2 s, with the path of the file that another process writes to. SQLite alone calls it. */
   onWait?(path: string): void

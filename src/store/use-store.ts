@@ -1,4 +1,3 @@
-/** Does work with a store, and closes it. */
 export async function useStore<Store extends { close(): Promise<void> }, T>(
   opening: Promise<Store>,
   work: (store: Store) => Promise<T>,

@@ -91,7 +91,6 @@ export function createBillingSource(
     return checked === null ? { id, customer_id: customerId, map: null } : observe(checked, urgency, isAgain)
   }
 
-  /** Fetches the lines and tax rates that an invoice does not carry. */
   async function observe(
     { invoice, lines: carried }: CheckedInvoice,
     urgency: Urgency,
@@ -217,7 +216,6 @@ function listQuery(
 /** When at least this many records come and none fits, the platform fails and not its records. */
 const misfitsToDoubt = 10
 
-/** Separates invoices that do not fit from the others. */
 function sortOut(invoices: readonly Stripe.Invoice[]): { fitting: CheckedInvoice[]; unfit: Unfit[] } {
   const fitting: CheckedInvoice[] = []
   const unfit: Unfit[] = []

@@ -1,4 +1,3 @@
-/** Checks of Stripe's answers. */
 import type Stripe from 'stripe'
 import { SourceError } from '../sources.ts'
 import { shape } from '../upstream/shape.ts'
@@ -6,10 +5,7 @@ import { eventShape, invoiceShape, isId, readAs, taxRateShape } from './invoice-
 import { readLinePage } from './list-lines.ts'
 import { percentageOf } from './map-invoice.ts'
 
-/**
- * Keeps the records with ids, and counts the nameless others. None may be the one where the last page ended: the list would be read
- * for ever. `next` is the cursor of the next page.
- */
+/** Keeps records with ids, and counts the others. None may be the one where the last page ended: the list would be read for ever. */
 export function checkPage<T extends { id: string }>(
   page: { data: T[]; has_more: boolean },
   after: string | null,

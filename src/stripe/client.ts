@@ -9,7 +9,6 @@ export interface StripeOptions {
   apiKey: string
   /** The API's address, as in https://api.stripe.com. */
   base: string
-  /** For one request. */
   timeoutMs?: number
 }
 

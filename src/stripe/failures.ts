@@ -1,4 +1,3 @@
-/** Errors of Stripe's client. */
 import type Stripe from 'stripe'
 import { SourceError } from '../sources.ts'
 import { type Failures, readRetryAfter } from '../upstream/failures.ts'
@@ -20,10 +19,7 @@ export const stripeFailures: Failures = {
   explain,
 }
 
-/**
- * Resolves as `ask`, or with null when Stripe itself answers that there is no object of this very id. Any other 404 is a
- * failure: gateways and proxies answer 404 too, and nothing is deleted because of them.
- */
+/** Resolves with null when Stripe itself answers that there is no object of this very id. A 404 of a gateway deletes nothing. */
 export async function unlessGone<T>(id: string, ask: () => Promise<T>): Promise<T | null> {
   try {
     return await ask()
@@ -74,7 +70,6 @@ function rightIn(message: string): keyof typeof rights | null {
   return Object.hasOwn(rights, right) ? (right as keyof typeof rights) : null
 }
 
-/** Null when the key may not read it. */
 export async function unlessForbidden<T>(answer: Promise<T>): Promise<T | null> {
   return answer.catch(error => {
     if ((error as { statusCode?: number }).statusCode === 403) return null

@@ -28,7 +28,6 @@ const isWhole = (value: unknown): value is number => Number.isSafeInteger(value)
 /** The last second of the year 9999: a moment beyond has no ISO 8601 form of four digits. */
 const lastSecond = 253_402_300_799
 
-/** Seconds since the epoch. */
 const isSeconds = (value: unknown): value is number =>
   Number.isSafeInteger(value) && Number(value) >= 0 && Number(value) <= lastSecond
 

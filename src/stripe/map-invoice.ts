@@ -94,10 +94,7 @@ function taxIdOf({ customer_tax_ids }: InvoiceHead): string | null {
   return best?.value ?? null
 }
 
-/**
- * Whether the lines, with the invoice's discounts, credits, taxes and shipping, add up to its total. If not, the invoice changed
- * between two answers, or has a charge that is on no line.
- */
+/** Whether the lines add up to the invoice's total. If not, it changed between two answers, or has a charge that is on no line. */
 export function addsUp(source: InvoiceHead, lines: readonly Line[]): boolean {
   const { total_discount_amounts, total_pretax_credit_amounts, total_taxes, amount_shipping, total } = source
   // The list of credits repeats the discounts.
@@ -111,10 +108,7 @@ function subtotalOf(lines: readonly Line[]): number {
   return lines.reduce((sum, { subtotal_cents }) => sum + subtotal_cents, 0)
 }
 
-/**
- * The subtotal before every discount, from the invoice alone. Stripe's `subtotal` has the discounts of single items taken off,
- * and not those of the invoice.
- */
+/** The subtotal before every discount: Stripe's `subtotal` has the discounts of single items taken off, not those of the invoice. */
 function ownSubtotal({ subtotal, discounts, total_discount_amounts }: InvoiceHead): number {
   const idOf = (discount: string | { id: string }) => (typeof discount === 'string' ? discount : discount.id)
   const ofInvoice = new Set((discounts ?? []).map(idOf))

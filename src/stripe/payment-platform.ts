@@ -17,7 +17,6 @@ const perSecond = 20
 /** Stripe's PDFs, and the pages that lead to them. */
 const pdfOrigins = ['https://pay.stripe.com', 'https://invoice.stripe.com', 'https://files.stripe.com']
 
-/** Stripe's pages where a customer pays. */
 const pageOrigins = ['https://invoice.stripe.com', 'https://pay.stripe.com']
 
 export function createPaymentPlatform(options: StripeOptions): PaymentPlatform {
@@ -28,7 +27,6 @@ export function createPaymentPlatform(options: StripeOptions): PaymentPlatform {
   const origins = [new URL(options.base).origin]
   const guard = { origins: isOwn ? pdfOrigins : origins, allowPrivate: !isOwn }
 
-  /** Null when Stripe does not know it. */
   const retrieve = (invoiceId: string, signal: AbortSignal) =>
     guarded(retrieveTimeoutMs, signal, () =>
       unlessGone(invoiceId, () => stripe.invoices.retrieve(invoiceId, {}, { timeout: retrieveTimeoutMs })),

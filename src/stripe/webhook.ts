@@ -19,7 +19,6 @@ const keepAliveMs = 5_000
 export interface WebhookOptions {
   stripe: StripeOptions
   secret: string
-  /** Resolves once the change is committed. */
   apply(notification: Notification): Promise<unknown>
   log: Logger
 }

@@ -28,24 +28,16 @@ export interface Cause {
   type: string
   /** In milliseconds, by the platform's clock. */
   happened_at: number
-  /** Further entries for the journal. */
   others?: readonly JournalEntry[]
 }
 
 export interface ApplyOptions extends Partial<LinkOptions> {
-  /**
-   * Whether the request was made before the answer that is stored had arrived: either may be newer, and neither moves an
-   * invoice back to an earlier status.
-   */
+  /** Whether the request was made before the stored answer arrived: either may be newer, and neither moves an invoice back. */
   isOpen?(id: string): boolean
-  /** Null: no event led to it. */
   cause?: Cause | null
   /** `isStored`: as it was before. */
   onRefused?(id: string, reason: RefusalReason, isStored: boolean): void
-  /**
-   * Whether part of the store is out of reach: no query spans all customers then, and links to documents stay as they are.
-   * Every observation has a customer then, and none is a deletion.
-   */
+  /** Whether part of the store is out of reach: then links stay as they are, every observation has a customer, and none is a deletion. */
   isPartial?: boolean
 }
 

@@ -15,7 +15,6 @@ export function createBackfill(context: SyncContext, refetch: Refetch) {
   let resetting: Promise<void> = Promise.resolve()
   let begunAtMs = Number.NEGATIVE_INFINITY
 
-  /** Whether the list reached its end. */
   const isDone = async () => {
     const { succeeded_at, cursor } = await streams.read(names.backfill)
     return succeeded_at !== null && cursor === null
@@ -62,7 +61,6 @@ export function createBackfill(context: SyncContext, refetch: Refetch) {
     begunAtMs: () => begunAtMs,
     /** Resolves when a list that is about to begin has stored the moment to read events from. */
     begun: () => beginning,
-    /** Does nothing once it reached its end. */
     run(): Promise<Applied> {
       if (running !== null) return running.ended
       const stop = new AbortController()

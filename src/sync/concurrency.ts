@@ -1,7 +1,4 @@
-/**
- * Does a piece of work for each item, at most `atOnce` at a time. After the first failure no further item is started; it is
- * thrown once the work under way has ended.
- */
+/** Works on at most `atOnce` items at a time. After a failure no further one is started; it is thrown once the work under way has ended. */
 export async function forEachConcurrently<T>(
   items: AsyncIterable<T> | Iterable<T>,
   atOnce: number,
@@ -26,7 +23,6 @@ export async function forEachConcurrently<T>(
   if (failures.length > 0) throw failures[0]
 }
 
-/** Runs one task after the other, in the order given. */
 export function createQueue(): <T>(task: () => Promise<T>) => Promise<T> {
   let last: Promise<unknown> = Promise.resolve()
   return task => {
@@ -36,10 +32,7 @@ export function createQueue(): <T>(task: () => Promise<T>) => Promise<T> {
   }
 }
 
-/**
- * Calls for the same key share one call, which begins after the last of them was made. Only the first caller gets its
- * result; the others get `shared`.
- */
+/** Calls for the same key share one, which begins after the last of them. The first caller gets its result; the others get `shared`. */
 export function coalesce<Cause, Result>(
   call: (key: string, causes: readonly Cause[]) => Promise<Result>,
   shared: Result,

@@ -42,15 +42,11 @@ export async function createConnector(options: ConnectorOptions) {
   const readEvents = followEvents(context, refetch, handled, backfill)
   return {
     source: source as SourceIdentity & Pick<BillingSource, 'relistEveryMs'>,
-    /** The stamp before its first request. */
     startedAt: calls.startedAt,
     backfill: backfill.run,
     /** Whether the whole account was listed. False again after a gap in the events that only a list can close. */
     isListed: backfill.isDone,
-    /**
-     * Applies the events since the last call. Lists of whole customers are awaited for `patienceMs`; those that take longer go on,
-     * and are requested again the next time.
-     */
+    /** Applies the events since the last call. Lists of whole customers are awaited for `patienceMs`; longer ones go on. */
     async catchUp(patienceMs?: number): Promise<Applied> {
       await backfill.begun()
       return readEvents(patienceMs)
@@ -60,7 +56,6 @@ export async function createConnector(options: ConnectorOptions) {
     ...createRetry(context, refetch),
     refetch: (key: InvoiceKey) => refetch.fetchEach([key]),
     refetchNear: refetch.fetchNear,
-    /** The change is committed once it resolves. */
     applyNotification: (notification: Notification) => refetch.applyNotifications([notification]),
   }
 }

@@ -17,7 +17,6 @@ const spanMs = 60 * 60 * 1000
 
 export type DeletionGuard = Awaited<ReturnType<typeof createDeletionGuard>>
 
-/** Allows everything. */
 export const noGuard: DeletionGuard = {
   allows: async () => true,
   forget: async () => {},
@@ -55,7 +54,6 @@ export async function createDeletionGuard(store: WriteStore, log: Logger, letThr
     return limit
   }
 
-  /** Clears invoices that were found again. */
   async function forget(tx: WriteTransaction, loss: Loss, keys: readonly InvoiceKey[]): Promise<void> {
     const { held, released } = states[loss]
     if (held.size === 0 && released.size === 0) return
@@ -98,7 +96,6 @@ const reasons: Record<Loss, string> = {
   downgrade: 'its document is not found any more',
 }
 
-/** In words; null when nothing is held back. */
 export function formatHeld({ deletion, downgrade }: Record<Loss, number>): string | null {
   const parts = [
     deletion > 0 && `${deletion} drafts that are gone at the payment platform are still shown`,

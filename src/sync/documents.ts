@@ -1,7 +1,4 @@
-/**
- * From an invoicing system to the store. It reports no changes, so it is polled: recent documents and those that still change
- * often, all others in turn.
- */
+/** From an invoicing system to the store. It reports no changes, so it is polled: recent and open documents often, all others in turn. */
 
 import type { Logger } from 'pino'
 import { dayMs, dayOf, lastDayOf, monthOf } from '../calendar.ts'
@@ -44,7 +41,6 @@ export interface DocumentSyncOptions extends Omit<LinkOptions, 'guard'>, Partial
   isOneRound?: boolean
   /** Otherwise, the least time between two misses of a document: less is one outage, seen twice. */
   missesApartMs?: number
-  /** Called with the number of documents read so far, by all steps together. */
   onProgress?(documents: number): void
 }
 
@@ -82,7 +78,6 @@ export async function createDocumentSync(options: DocumentSyncOptions) {
     }
   }
 
-  /** Fetches the set-aside records that were tried longest ago. */
   async function retrySetAside(round: Round, swept: Swept): Promise<void> {
     const { documents, clients, relations } = await setAside.due(round.at)
     const known = new Map(
@@ -147,7 +142,6 @@ export async function createDocumentSync(options: DocumentSyncOptions) {
         return isDone ? null : swept
       })
     },
-    /** Reads the documents of the last days. */
     sweepRecent(): Promise<Swept> {
       return streams.run(names.recent, async stream => {
         const round = begin()
@@ -178,7 +172,6 @@ export async function createDocumentSync(options: DocumentSyncOptions) {
         return swept
       })
     },
-    /** Fetches these alone. */
     async refetch(documents: readonly DocumentKey[]): Promise<Swept> {
       const swept = nothingSwept()
       await refetch.fetchEach(source, documents, begin(), swept)
@@ -211,7 +204,6 @@ function writeCursor(next: string, since: number): string {
   return `${next} since ${new Date(since).toISOString()}`
 }
 
-/** Records in the order of their ids. */
 async function* inOrder<T extends { id: number }>(
   read: (after: number) => Promise<T[]>,
   from = 0,

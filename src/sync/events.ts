@@ -1,4 +1,3 @@
-/** Follows the platform's list of events. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Notification, type NotificationPage, SourceError } from '../sources.ts'
 import type { JournalEntry } from '../store/document-store.ts'
@@ -43,10 +42,7 @@ export function followEvents(
     }
   }
 
-  /**
-   * The platform's clock, as far as it is plausible: one wrong answer must not skip events that are still to come. It moved no
-   * further than ours since the last success, unless an event shows that it did.
-   */
+  /** The platform's clock, as far as plausible: it moved no further than ours since the last success, unless an event shows that it did. */
   function plausibleNow(stream: Stream, { now, notifications }: NotificationPage): number {
     const since = Number(stream.cursor)
     const passed = Math.max(0, passedMs(stream)) / 1_000

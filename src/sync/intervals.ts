@@ -5,9 +5,7 @@ const minute = 60 * second
 
 /** Events: a change is seen within 10 s without webhooks. */
 export const eventsEvery = 5 * second
-/** The check whether everything is to be listed. */
 export const backfillEvery = 5 * second
-/** Fetches of invoices that may still change. */
 export const unsettledEvery = 15 * minute
 /** Retries of records that did not fit. */
 export const asideEvery = 5 * minute

@@ -14,7 +14,6 @@ export const takeOverAfterMs = 15_000
 const pollEveryMs = 500
 /** After this long without access to the store, a warning is logged once. */
 const warnKeptOutAfterMs = 2_000
-/** The interval of log lines while waiting. */
 const warnEveryMs = 60_000
 
 /** Another process took the lease: nothing that was under way here is committed. */
@@ -27,7 +26,6 @@ export class LeaseLost extends StoreError {
 }
 
 export interface LeaseOptions {
-  /** The name of this process, for people. */
   holder: string
   /** Whether the holder is known to have ended: then its lease is taken at once. */
   isGone(holder: string): boolean
@@ -78,7 +76,6 @@ export async function waitForLease(store: WriteStore, options: LeaseOptions): Pr
   }
 }
 
-/** Renews the lease until it is released, or lost. */
 function keepLease(store: WriteStore, { epoch }: Lease) {
   const lost = new AbortController()
   let timer: NodeJS.Timeout | undefined

@@ -27,7 +27,6 @@ export interface LinkOptions {
 
 interface Linked extends Link {
   invoice: Invoice
-  /** Whether the link changed. */
   isChanged: boolean
   /** As far as it was read. */
   document: InvoiceDocument | null
@@ -103,10 +102,7 @@ function isSynced(invoice: Invoice | undefined): boolean {
   return invoice?.ix_sync_state === 'synced'
 }
 
-/**
- * Links these invoices, and those of these documents, again, and writes their documents. Returns those whose link changed; the
- * journal keeps `cause`.
- */
+/** Links these invoices, and those of these documents, again. Returns those whose link changed; the journal keeps `cause`. */
 export async function relinkInvoices(
   tx: WriteTransaction,
   wanted: { documents: readonly number[]; invoices: readonly string[] },

@@ -21,7 +21,6 @@ const pagesPerCommit = 32
 const pagesAhead = 4
 
 export interface ListedPage extends ObservationPage {
-  /** The stamp before the request. */
   askedAt: number
 }
 
@@ -29,7 +28,6 @@ export interface ListOptions extends Pick<SyncContext, 'source' | 'log' | 'signa
   filter?: ListFilter
   urgency?: Urgency
   ranges: readonly Range[]
-  /** Ranges read at once. */
   parallel: number
   /** After so many pages no further one is requested, except the first of each range. */
   pagesAtMost?: number
@@ -40,14 +38,12 @@ export interface ListOptions extends Pick<SyncContext, 'source' | 'log' | 'signa
   onProgress?(invoices: number, part: number | null): void
 }
 
-/** A range that is being read. */
 interface Walk {
   range: Range
   /** When the last invoice that was read was created, stored or not; null before the first page. */
   reached: number | null
   /** Seconds spanned by its last page, or by that of the range it was split from; 0 when unknown. */
   pageSpan: number
-  /** Cursors that were followed. */
   starts: Set<string>
   /** The last page's invoices: when the last of them is gone, the list goes on after the one before. */
   trail: string[]
@@ -59,10 +55,7 @@ interface Arrival {
   stored: PromiseWithResolvers<void>
 }
 
-/**
- * Resolves when every page that was requested is stored, with whether these are all. After a failure or the signal, pages that
- * were requested already are stored first.
- */
+/** Resolves when every requested page is stored, also after a failure or the signal; with whether these are all. */
 export async function listRanges(options: ListOptions): Promise<boolean> {
   const { source, log, signal, filter = {}, urgency = 'soon', parallel, calls, store, onProgress } = options
   const { pagesAtMost = Number.POSITIVE_INFINITY } = options
@@ -142,7 +135,6 @@ export async function listRanges(options: ListOptions): Promise<boolean> {
 
   function enqueue(walk: Walk, page: ListedPage): Promise<void> {
     const stored = Promise.withResolvers<void>()
-    // Handled when awaited.
     stored.promise.catch(() => {})
     arrivals.push({ walk, page, stored })
     if (!isStoring) void storeArrivals()
@@ -201,7 +193,6 @@ export async function listRanges(options: ListOptions): Promise<boolean> {
     }
   }
 
-  /** The range with the most pages to come, among those worth splitting. */
   function findLongest(): Walk | undefined {
     const isLong = walks.size > 1 || pages >= pagesUnsplit
     return [...walks]

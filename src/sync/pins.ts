@@ -1,7 +1,4 @@
-/**
- * The accounts of a store. They are pinned at the first synchronization; from then on a key of another account, or of another
- * mode, is refused before anything is written.
- */
+/** The accounts of a store, pinned at the first synchronization: a key of another account or mode is refused before anything is written. */
 import type { InvoiceKey } from '../invoice.ts'
 import { type BillingAccount, type BillingSource, SourceError, type SourceIdentity } from '../sources.ts'
 import type { Pin } from '../store/connector-store.ts'
@@ -19,7 +16,6 @@ export interface Accounts {
 /** A system's pin beside the account that the settings lead to. */
 export interface Comparison {
   source: SourceIdentity
-  /** Null before the first synchronization. */
   pinned: string | null
   found: string
   /** `kept`: the same. `pinned`: new, or named for the first time. `other`: another account. */
@@ -88,7 +84,6 @@ async function pickStored(store: OperatorStore): Promise<InvoiceKey[]> {
   return picked.slice(0, sampleSize)
 }
 
-/** Pins the accounts whose verdict is `pinned`. */
 export async function savePins(store: WriteStore, compared: readonly Comparison[]): Promise<void> {
   const pins = compared.filter(({ verdict }) => verdict === 'pinned').map(toPin)
   if (pins.length === 0) return
@@ -129,7 +124,6 @@ export function readAccount(text: string): BillingAccount {
   return { id: id === unknown ? null : id, mode: mode === 'live' || mode === 'test' ? mode : null }
 }
 
-/** An account in words. */
 export function formatAccount({ name }: SourceIdentity, account: string): string {
   const { id, mode } = readAccount(account)
   const words = id === null ? `a ${name} account that the key may not name` : `the ${name} account ${id}`

@@ -2,9 +2,7 @@
 
 /** A range that is still to be read. Moments are in seconds of the platform's clock. */
 export interface Range {
-  /** Created from here on; null: from the very first. */
   from: number | null
-  /** Created before; null: up to the newest. */
   before: number | null
   /** The last invoice of it that is stored, the list being newest first; null when none is. */
   after: string | null
@@ -13,7 +11,6 @@ export interface Range {
 export interface ListCursor {
   /** The stamp before the list's first request; null when it was not kept. */
   since: number | null
-  /** Whether an operator asked for the list. */
   isForced: boolean
   ranges: readonly Range[]
 }

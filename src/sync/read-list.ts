@@ -15,7 +15,6 @@ const misfitsToDoubt = 10
 
 interface ListOptions {
   source: DocumentSource
-  /** Pages requested at once. */
   atOnce: number
   /** Called before a page is requested; returns its stamp. */
   beforePage(): number

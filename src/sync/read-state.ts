@@ -34,7 +34,6 @@ export async function readState(store: OperatorStore) {
       newest: newest.sort((a, b) => b.last_at - a.last_at).slice(0, shown),
     },
     refused: await readRefused(store, counts),
-    /** Changes that the deletion guard holds back. */
     held: { deletion: heldOf('deletion'), downgrade: heldOf('downgrade') },
   }
 }
@@ -46,7 +45,6 @@ export interface Refused {
   kind: RefusedKind
   reason: string
   count: number
-  /** The ids seen last. */
   examples: readonly string[]
 }
 

@@ -14,7 +14,6 @@ import type { SetAsideRecords } from './set-aside-documents.ts'
 
 /** Requests under way at once: the rate limit is the bound, not the time that an answer takes. */
 const atOnce = 16
-/** Documents whose relations are saved in one transaction. */
 const relationsSavedAtOnce = 50
 /** With this many failures in one run, the system fails and not its documents. */
 const failuresAtMost = 5
@@ -64,7 +63,6 @@ export function createDocumentRefetch(options: RefetchDocumentsOptions) {
     }
   }
 
-  /** Stores documents, and links their invoices again. */
   function commit(
     documents: readonly Pick<Document, 'id' | 'reference' | 'left_out'>[],
     write: (tx: WriteTransaction) => Promise<void>,
@@ -184,10 +182,7 @@ export function createDocumentRefetch(options: RefetchDocumentsOptions) {
       for (const isArchived of [false, true])
         swept.documents += await readList({ ...query, isArchived }, { source, atOnce, beforePage, onPage })
     },
-    /**
-     * Fetches each by its id: only this answer makes a document missed. Resolves with the id after which to go on the next time;
-     * null when all were fetched.
-     */
+    /** Fetches each by its id: only this answer makes a document missed. Resolves with the id to go on after; null when all were fetched. */
     async fetchEach(
       source: DocumentSource,
       keys: AsyncIterable<DocumentKey> | Iterable<DocumentKey>,

@@ -10,7 +10,6 @@ import type { SyncContext } from './sync-context.ts'
 export type Refetch = ReturnType<typeof createRefetch>
 
 const fetchesAtOnce = 16
-/** Ranges of one customer's list that are read at once. */
 const parallel = 8
 const pagesNear = 10
 /** Events remembered as applied: they come by webhook and in the list, and again when they are read twice. */
@@ -18,7 +17,6 @@ const rememberedEvents = 20_000
 
 interface FetchCause {
   customerId: string | null
-  /** Empty when nothing notified of it. */
   notifications: readonly Notification[]
 }
 
@@ -73,7 +71,6 @@ export function createRefetch(context: SyncContext, handled: HandledEvents) {
     return customerId === null ? nothingApplied : listCustomer(customerId, notifications)
   }
 
-  /** Events that are being applied. */
   const applying = new Map<string, Promise<unknown>>()
 
   return {

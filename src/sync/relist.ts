@@ -10,10 +10,7 @@ import { fetchUnlisted } from './unsettled.ts'
 /** Ranges read at once: at half a second an answer, enough to use the whole rate limit. */
 export const partsAtOnce = 16
 
-/**
- * A forced list runs at full speed, and goes on with a forced one that was cut off. With `pagesAtMost` it is as fast and stops
- * after so many pages; the next call goes on.
- */
+/** A forced list runs at full speed, and so does one of `pagesAtMost` pages; the next call goes on with what was cut off. */
 export function createRelist(
   context: SyncContext,
   refetch: Refetch,

@@ -32,7 +32,6 @@ export interface RoundsOptions {
   store: WriteStore
   clocks: Clocks
   reportStep: ReportStep
-  /** Whether everything is to be listed again at once. */
   isFull: boolean
   afterReread(): Promise<unknown>
 }
@@ -97,10 +96,7 @@ function relistEveryOf({ source }: Pick<Connector, 'source'>): number {
   return source.relistEveryMs ?? usualRelistEvery
 }
 
-/**
- * Pages of the relist that a single run reads. 0 unless a list is under way, or would be due before the next run, expected as
- * long after this one as this one after the last.
- */
+/** Pages of the relist that a single run reads. 0 unless a list is under way, or would be due before the next run. */
 export function relistPages(
   connector: Pick<Connector, 'source'>,
   relist: Stream | undefined,

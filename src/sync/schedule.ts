@@ -13,7 +13,6 @@ export const realClocks: Clocks = { elapsed: () => performance.now(), calendar: 
 export function createTimer(everyMs: number, { elapsed }: Clocks, firstMs = 0) {
   let dueAt = elapsed() + firstMs
   return {
-    /** Milliseconds until it is due; 0 when it is. */
     left: () => Math.max(0, dueAt - elapsed()),
     /** Makes it due after its interval from now on, or after the given pause. */
     restart(pauseMs = everyMs) {
@@ -44,10 +43,7 @@ export function every(ms: number, clocks: Clocks, run: Step['run']): Step {
   return { timer: createTimer(ms, clocks), run }
 }
 
-/**
- * Runs the first step that is due, and returns the milliseconds until the next one is. A timer restarts before its step runs: a
- * step that fails must not block the others.
- */
+/** Runs the first due step; returns the milliseconds until the next. Its timer restarts before: a step that fails must not block others. */
 export async function runDue(steps: readonly Step[]): Promise<number> {
   const due = steps.find(({ timer }) => timer.left() === 0)
   if (due === undefined) return Math.min(...steps.map(({ timer }) => timer.left()))

@@ -10,7 +10,6 @@ import type { LinkOptions } from './link-invoices.ts'
 interface Answer
   extends Pick<ObservationPage, 'observations'>,
     Partial<Pick<ObservationPage, 'unfit' | 'nameless'>> {
-  /** The stamp before the request. */
   askedAt: number
 }
 
@@ -24,7 +23,6 @@ const rememberedAtMost = 100_000
 interface Aside {
   /** `invoice` for one that does not fit, a refused kind, or `waiting`. */
   kind: string
-  /** The stamp of the request that was answered so. */
   askedAt: number
 }
 
@@ -126,10 +124,7 @@ export async function createStampedCalls(
     return total
   }
 
-  /**
-   * While a node is out of reach: commits the customers of each node alone, where that is possible without the others. All of
-   * them are fetched again once it is back.
-   */
+  /** While a node is out of reach: commits the customers of each node alone, where possible. All are fetched again once it is back. */
   async function writeByNode(
     answers: readonly Answer[],
     cause: Cause | null,
@@ -160,10 +155,8 @@ export async function createStampedCalls(
   }
 
   return {
-    /** The stamp before the first request of this process. */
     startedAt: nextStamp(),
     nextStamp,
-    /** Makes a request with a stamp of its own. */
     async ask<T>(request: () => Promise<T>): Promise<T & { askedAt: number }> {
       const askedAt = nextStamp()
       return { ...(await request()), askedAt }

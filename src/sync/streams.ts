@@ -27,7 +27,6 @@ export async function readStreams(store: Pick<WriteStore, 'listStreams'>): Promi
   return new Map((await store.listStreams()).map(stream => [stream.name, stream]))
 }
 
-/** A stream that has not run yet. */
 export function newStream(name: string): Stream {
   return { name, cursor: null, succeeded_at: null, failed_at: null, error: null }
 }

@@ -9,7 +9,6 @@ import { customerPatienceMs, type ReportStep, relistPages, retryAll } from './ro
 import { createTimer, realClocks, runDue } from './schedule.ts'
 import { readStreams } from './streams.ts'
 
-/** Pause after a failure. */
 export const retryPauseMs = 5_000
 
 /** Repeats a step until the signal, after the pause that it resolves with, or the pause after a failure. */
@@ -23,7 +22,6 @@ export async function repeat(step: () => Promise<number>, log: Logger, signal: A
   }
 }
 
-/** Ends early at the signal. */
 export async function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
   await sleep(milliseconds, undefined, { signal }).catch(() => {})
 }
@@ -32,7 +30,6 @@ interface SyncInvoicesOptions {
   store: WriteStore
   log: Logger
   signal: AbortSignal
-  /** Whether everything is to be listed again, whatever was listed before. */
   isFull?: boolean
 }
 

@@ -10,7 +10,6 @@ import { SourceError } from '../sources.ts'
 import { traceHeaders } from '../trace.ts'
 
 export interface ExchangeOptions {
-  /** The upstream's, as in a sentence: "Stripe". */
   name: string
   /** The address of its API, such as https://api.stripe.com. */
   base: string
@@ -122,7 +121,6 @@ function readText(response: IncomingMessage, name: string): Promise<string> {
   return promise
 }
 
-/** Undefined when it is no JSON. */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)

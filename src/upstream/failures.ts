@@ -3,9 +3,7 @@ import type { UpstreamOutcome } from '../telemetry.ts'
 
 /** Classifies the failures of one upstream's client. */
 export interface Failures {
-  /** The upstream's, as in a sentence: "Stripe". */
   name: string
-  /** Whether a retry may succeed. */
   mayPass(error: unknown): boolean
   /** Whether the upstream failed, rather than has no such record. */
   isFault(error: unknown): boolean
@@ -15,7 +13,6 @@ export interface Failures {
   explain(error: unknown): SourceError
 }
 
-/** The outcome by which a failed call is counted. */
 export function outcomeOf({ failure }: SourceError, pauseMs: number): UpstreamOutcome {
   return pauseMs > 0 ? 'throttled' : failure
 }
@@ -23,10 +20,7 @@ export function outcomeOf({ failure }: SourceError, pauseMs: number): UpstreamOu
 /** However long an upstream asks us to wait, we look again after this. */
 export const longestPauseMs = 60_000
 
-/**
- * The pause of a `Retry-After` header, in milliseconds: from seconds or a date, a minute at most. Without a readable one,
- * it is the usual pause.
- */
+/** The pause of a `Retry-After` header in milliseconds, a minute at most; the usual pause without a readable one. */
 export function readRetryAfter(value: string | undefined, now: number, usualPauseMs = 1_000): number {
   const text = value?.trim() ?? ''
   const asked = /^\d+$/.test(text)

@@ -16,7 +16,6 @@ import { breakerTurned, type UpstreamOutcome, upstreamCalled } from '../telemetr
 import { HeldBack } from './exchange.ts'
 import { type Failures, longestPauseMs, outcomeOf } from './failures.ts'
 
-/** Failures in a row that open the circuit breaker. */
 const failuresToBreak = 5
 const breakMs = 10_000
 
@@ -26,10 +25,7 @@ const retryAfterSeconds = 5
 /** Above this share of its time, this process is too busy to judge whether an upstream was late. */
 const busyShare = 0.9
 
-/**
- * The signal is aborted when the time for the whole call is over. A failure after `wanted` was aborted is not counted
- * against the upstream.
- */
+/** The signal is aborted when the time is over. A failure after `wanted` was aborted is not counted against the upstream. */
 export interface GuardedCall {
   <T>(timeoutMs: number, wanted: AbortSignal, call: (given: AbortSignal) => Promise<T>): Promise<T>
   /** The reason for which a call would fail at once; null when it would be made. */

@@ -14,7 +14,6 @@ import { type Failures, outcomeOf } from './failures.ts'
 import { createThrottle, type Rates } from './throttle.ts'
 
 export interface Pace extends Rates {
-  /** Number of retries of a failed call. */
   attempts: number
   /** Timeout of a whole answer: a client may bound only the silence between two bytes. */
   patienceMs: number
@@ -26,10 +25,7 @@ export type PacedCall = <T>(
   asking?: { endpoint?: string; urgency?: Urgency },
 ) => Promise<T>
 
-/**
- * Every call waits for its turn. After a refusal, all of them wait for as long as the upstream asked for: `refusal` stops
- * those that have had their turn and are not sent yet.
- */
+/** Every call waits for its turn, and after a refusal for the pause: `refusal` stops those that had their turn and are not sent yet. */
 export function createPacedCall(
   pace: Pace,
   failures: Failures,

@@ -51,7 +51,6 @@ export const isNumber = (value: unknown): value is number => Number.isFinite(val
 export const isStorable = (value: unknown): value is string =>
   typeof value === 'string' && value.isWellFormed() && !value.includes('\0')
 
-/** A record within a record. */
 export function isRecord<T>({ misfit }: Shape<T>): Check<T> {
   return (value): value is T => misfit(value) === null
 }

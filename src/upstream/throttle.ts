@@ -9,7 +9,6 @@ export interface Rates {
   perEndpoint?: number
   /** For all slow requests. Default: as many as in all. */
   slowlyPerSecond?: number
-  /** Maximum of calls at once. */
   inFlight?: number
 }
 

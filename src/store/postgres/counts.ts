@@ -37,7 +37,6 @@ const counters = {
     n = stored.n + excluded.n, high = stored.high + excluded.high, low = stored.low + excluded.low`,
 } as const
 
-/** One transaction's changes of customers' invoices. */
 export type Counting = ReturnType<typeof keepCounts>
 
 export function keepCounts(client: PoolClient, { batch }: SharedRows) {
@@ -84,7 +83,6 @@ export function keepCounts(client: PoolClient, { batch }: SharedRows) {
     note(...noted: Parameters<Changes['note']>): void {
       changes.note(...noted)
     },
-    /** Before the transaction ends. */
     flush,
   }
 }
@@ -97,7 +95,6 @@ interface Added {
   changes: readonly ChangeRow[]
 }
 
-/** Customers of one message. */
 const customersAtOnce = 5_000
 
 /** Saves customers with so many more invoices; those that are large by now get counters. The caller has locked them. */
@@ -130,7 +127,6 @@ function listChanges(rows: readonly ChangeRow[]): (string | null)[] {
   )
 }
 
-/** All counters of a customer, of its rows. */
 async function makeCounters(client: PoolClient, customerId: string): Promise<void> {
   await client.query(
     `INSERT INTO fatura.counts (customer_id, month, status, currency, ix, n, high, low)

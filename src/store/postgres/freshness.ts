@@ -1,7 +1,6 @@
 /** The freshness, which every answer shows, read a few times a second: on Citus it may lie at another node. */
 import { setTimeout as sleep } from 'node:timers/promises'
 
-/** For so long it is not read again, in milliseconds. */
 const keepMs = 500
 /** A node that does not answer keeps nobody waiting for longer: an older moment is true as well. */
 const patienceMs = 250

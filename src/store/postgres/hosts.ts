@@ -24,7 +24,6 @@ const isFit = (wanted: SessionAttrs, isWriter: boolean): IsFit[] => {
   return wanted === 'prefer-standby' ? [isStandby, () => true] : [isStandby]
 }
 
-/** Asks each host once, all at the same time. */
 export async function readHosts(configs: readonly pg.ClientConfig[]): Promise<HostFacts[]> {
   return Promise.all(configs.map(async config => (await readHost(config)).state))
 }

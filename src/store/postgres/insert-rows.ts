@@ -22,7 +22,6 @@ export function nameOf(text: string): string {
 /** The protocol counts parameters with 16 bits. */
 const parametersAtMost = 65_535
 
-/** Says what follows `RETURNING`, of the rows that were written. */
 export async function insertRows<Row extends QueryResultRow>(
   asked: Asked,
   insertion: Insertion & { returning?: string },

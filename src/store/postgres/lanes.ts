@@ -11,7 +11,6 @@ interface Trip {
 
 export interface Ask {
   <Row extends pg.QueryResultRow>(query: pg.QueryConfig): Promise<Row[]>
-  /** How many questions are on their way. */
   underway(): number
 }
 

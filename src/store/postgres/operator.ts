@@ -1,4 +1,3 @@
-/** For commands that only look: sessions that cannot write. */
 import type { Pool } from 'pg'
 import { changeReads } from '../shared/changes.ts'
 import { operatorReads } from '../shared/operator-reads.ts'
@@ -16,7 +15,6 @@ export async function openPostgresOperator(url: string): Promise<OperatorStore> 
   return readsOf(openOperatorPool(url))
 }
 
-/** Reads of an operator over these connections, on a schema of exactly this version. */
 export async function readsOf(pool: Pool): Promise<OperatorStore> {
   const db = createDb(pool)
   try {

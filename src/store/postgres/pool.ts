@@ -21,7 +21,6 @@ const connectionPatienceMs = 1_500
 /** How many reads may wait for one connection of a pool; what comes on top is refused at once. */
 const maxWaiting = 200
 
-/** Refuses one more read when so many wait already. */
 export function checkCrowd(waiting: number): void {
   if (waiting >= maxWaiting) throw new StoreUnavailable('Too many reads wait for a connection.')
 }
@@ -109,7 +108,6 @@ function openPool(url: string, options: string, more: pg.PoolConfig): pg.Pool {
   return pool.on('error', () => {})
 }
 
-/** For one of several hosts, each connection looks for the one that is wanted. */
 function configure(url: string, options: string, more: pg.PoolConfig): pg.PoolConfig {
   const hosts = splitHosts(url)
   if (hosts === null) return { ...configureOne(url, options), ...more }
@@ -191,7 +189,6 @@ export function isCrossing(error: unknown): boolean {
   return /^40(P01|001)$/.test((cause as NodeJS.ErrnoException).code ?? '')
 }
 
-/** The server, or the role, takes no writes. */
 export function isReadOnlyRefusal(error: unknown): boolean {
   const { cause = error } = error as Error
   return (cause as NodeJS.ErrnoException).code === '25006'

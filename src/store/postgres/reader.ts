@@ -18,7 +18,6 @@ import { checkCrowd, openReadPools, read, twiceIfBroken } from './pool.ts'
 import { feedCalls, feedStatements } from './read-changes.ts'
 import { checkSchema, schema } from './schema-version.ts'
 
-/** The places of a page's values in a call, and of some more behind them. */
 function placesOf(more = 0): string {
   return Array.from({ length: 3 + rowFilterNames.length + more }, (_, i) => `$${i + 1}`).join(', ')
 }

@@ -26,7 +26,6 @@ export async function readState(ask: AskSchema): Promise<SchemaState> {
 /** All null when the table of migrations is empty. */
 type SchemaRow = { hashes?: string[] | null; functions?: string | null; is_rewriting: boolean | null }
 
-/** Nothing where there is no such schema, or no such function in it. */
 async function unlessAbsent<Row>(ask: () => Promise<Row[]>): Promise<Row[]> {
   try {
     return await ask()
@@ -37,7 +36,6 @@ async function unlessAbsent<Row>(ask: () => Promise<Row[]>): Promise<Row[]> {
   }
 }
 
-/** Throws unless the schema is exactly the one this version of Fatura knows. */
 export async function checkSchema(ask: AskSchema): Promise<void> {
   checkState('The database', await readState(ask), schema)
 }

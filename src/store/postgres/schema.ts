@@ -1,7 +1,4 @@
-/**
- * Where each table and function lies on Citus. Every key begins with customer_id, so that each request is routed to one shard. Text is
- * compared with collation "C": order never depends on the server's locale. The tables themselves stand in migrations/.
- */
+/** The place of each table and function on Citus. Every key begins with customer_id: each request is routed to one shard. */
 
 /**
  * `reference`: whole at every node; to write them takes all nodes. `shared`: read by everybody, at the coordinator, where
@@ -39,10 +36,7 @@ export const tables: Readonly<Record<string, Place>> = {
   'fatura.document_relations': 'id',
 }
 
-/**
- * `key`: reads rows by a key of the customer that is its first argument; called where these lie. `list`: reads lists of that
- * customer; called there, too. `everywhere`: called on any node.
- */
+/** `key` and `list`: called where the rows of the customer lie that is the first argument. `everywhere`: called on any node. */
 export const functions: Readonly<Record<string, 'key' | 'list' | 'everywhere'>> = {
   'fatura.first_page': 'key',
   'fatura.read_version': 'key',

@@ -7,7 +7,6 @@ const parts = /^(postgres(?:ql)?:\/\/(?:[^@/?#]*@)?)([^/?#]*)(.*)$/
 const parameter = 'target_session_attrs'
 
 interface Hosts {
-  /** Each host with an address of its own. */
   urls: string[]
   wanted: SessionAttrs
   /** The fault of `target_session_attrs`, as in "must be …"; null when there is none. */

@@ -22,10 +22,8 @@ const makeNode = (url: string) => ({
   looking: null as Promise<void> | null,
   /** Whether the last look failed. It is not asked until one succeeds: it may be another server when it is back. */
   isDown: true,
-  /** When its content was last written, in milliseconds. */
   writtenAt: 0,
   isLeftOut: false,
-  /** As in `PostgresReader`. */
   group: null as number | null,
 })
 type Node = ReturnType<typeof makeNode>
@@ -135,7 +133,6 @@ export async function openSpreadReader(
     for (const { store } of nodes) await (await store?.catch(() => null))?.close()
   }
 
-  /** Connections of each kind, at all nodes together. */
   async function readConnections(): Promise<ConnectionUse[]> {
     const sums = new Map<string, ConnectionUse>()
     for (const node of nodes)

@@ -15,7 +15,6 @@ export interface Writing {
   shared: SharedRows
 }
 
-/** How often one that crossed another is done again. */
 const repeatsAtMost = 5
 
 /** Commits all that `work` did, or nothing. Of two that wait for each other the server ends one, which is done again. */
@@ -90,7 +89,7 @@ function literal(value: Value): string {
   return String(value)
 }
 
-/** Says what a failure of the database means. What else fails within a transaction is not the database's, and stays as it is. */
+/** Translates failures of the database. Others within a transaction stay as they are. */
 export async function explain<T>(asked: Promise<T>): Promise<T> {
   try {
     return await asked

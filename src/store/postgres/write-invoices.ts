@@ -45,7 +45,6 @@ interface Given {
 
 const customerOf = ({ row }: Given) => row.customer_id
 
-/** Says how many records differed from what was stored. */
 export async function saveInvoices(
   client: PoolClient,
   counting: Counting,
@@ -78,7 +77,6 @@ export async function saveInvoices(
   return changed
 }
 
-/** As fatura.save_invoices returns it. */
 type CountableRow = [number, string, string | null, string, number]
 
 function readCountable([issued_at, status, ix_status, currency, total_cents]: CountableRow): Countable {
@@ -117,7 +115,6 @@ function splitText({ customer_id, id, ix_status, search_text, search_ids }: Invo
     : { search_text, long_text: null, search_ids }
 }
 
-/** All that is stored of records, a list for each column. */
 function listColumns(given: readonly Given[]): (string | null)[] {
   const rows = given.map(
     ({ record, row, observed_at }): Record<keyof typeof givenColumns, ListValue> => ({
@@ -170,7 +167,6 @@ type KnownRow = [
   document: string | null,
 ]
 
-/** Replaces the documents' part of invoices. */
 export async function relinkInvoices(
   client: PoolClient,
   counting: Counting,
@@ -215,7 +211,6 @@ export async function relinkInvoices(
   )
 }
 
-/** The stored parts of invoices that counters know. */
 async function readStored(client: PoolClient, keys: readonly InvoiceKey[]): Promise<Map<string, Countable>> {
   const { rows } = await client.query<InvoiceKey & Countable>({
     name: 'read-countable',

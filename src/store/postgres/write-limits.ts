@@ -1,4 +1,3 @@
-/** Limits of a writer's session, however it reaches the server. */
 import { migrationLock } from './schema-version.ts'
 
 /** In milliseconds. An idle session is ended before the patience of those who wait for its locks is. */

@@ -32,12 +32,10 @@ export function isFiltered(filter: InvoiceFilter): boolean {
   return filterNames.some(name => filter[name] !== undefined)
 }
 
-/** Whether a question is for the kept page. */
 export function isForHead(query: InvoiceQuery): boolean {
   return query.page === 1 && query.page_size === headSize && !isFiltered(query)
 }
 
-/** The parts of an invoice that counters know. */
 export interface Countable {
   issued_at: number
   status: string
@@ -100,7 +98,6 @@ export function boundsOf(month: string): { from: number; before: number } {
   return { from: Date.parse(`${month}-01`), before: Date.parse(lastDayOf(month)) + dayMs }
 }
 
-/** The changes of one customer. */
 export interface CustomerChange {
   /** Invoices that came, less those that went. */
   added: number
@@ -112,7 +109,6 @@ export interface CustomerChange {
   counters: Map<string, Counter>
 }
 
-/** The changes of a transaction. */
 export class Changes {
   readonly customers = new Map<string, CustomerChange>()
   private readonly known = new Map<string, KnownCustomer>()
@@ -199,7 +195,6 @@ export function changeRows(
   }))
 }
 
-/** Adds an invoice to its counter, or takes it away. */
 function countInvoice(counters: Map<string, Counter>, invoice: Countable, sign: 1 | -1): void {
   const { issued_at, status, ix_status, currency, total_cents } = invoice
   const [month, ix] = [monthOf(issued_at), ixOf(ix_status)]
@@ -212,7 +207,6 @@ function countInvoice(counters: Map<string, Counter>, invoice: Countable, sign: 
   counters.set(key, counter)
 }
 
-/** The counters that change by anything. */
 export function changedCounters({ counters }: CustomerChange): Counter[] {
   return [...counters.values()].filter(([, , , , ...amounts]) => amounts.some(amount => amount !== 0))
 }

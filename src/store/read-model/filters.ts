@@ -22,7 +22,6 @@ interface RowFilter {
   /** A column, or what begins with one: `summary ->> '$.currency'`, which every engine writes in its own way. */
   column: string | Record<EngineName, string>
   is: '=' | '>=' | '<'
-  /** As a parameter of PostgreSQL's functions. */
   parameter: string
   type: 'text' | 'bigint'
 }
@@ -40,13 +39,11 @@ export const rowFilters: Readonly<Record<RowFilterName, RowFilter>> = {
 export const rowFilterNames = Object.keys(rowFilters) as RowFilterName[]
 export const filterNames: readonly FilterName[] = [...rowFilterNames, 'words']
 
-/** The column of a filter. */
 export function columnOf(name: RowFilterName, engine: EngineName): string {
   const { column } = rowFilters[name]
   return typeof column === 'string' ? column : column[engine]
 }
 
-/** How a statement is written. */
 interface StatementStyle {
   engine: EngineName
   /** Stands before a column: empty, or the table's name and a dot. */
@@ -63,7 +60,6 @@ const holds: Readonly<Record<EngineName, (row: string, column: keyof SearchText,
   },
 }
 
-/** Conditions of the given filters on a row. */
 export function conditionsOf(filter: InvoiceFilter, { engine, row, bind }: StatementStyle): string[] {
   const conditions: string[] = []
   for (const name of rowFilterNames) {

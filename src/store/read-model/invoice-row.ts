@@ -18,7 +18,6 @@ export function toRow({ invoice, lines, document = null }: InvoiceRecord) {
     total_cents,
     ...searchText(invoice, document),
     summary: serializeSummary(invoice),
-    /** Null when they are not known. */
     lines: lines === null ? null : serializeLines(lines),
     ...documentColumns(document),
   }

@@ -25,7 +25,6 @@ const gap = /[\s\p{Cc}]+/u
 const separators = /[\s\p{Cc}\p{Pd}−./,:;'’"()#·]+/gu
 const marks = /[\p{M}\p{Cf}]+/gu
 const plainAscii = /^[\x20-\x7e]*$/
-/** Separators in plain ASCII. */
 const asciiSeparators = /[ \-./,:;'"()#]+/g
 
 export function foldText(text: string): string {
@@ -35,7 +34,6 @@ export function foldText(text: string): string {
   return cased.normalize('NFKD').replace(marks, '').replace(separators, '')
 }
 
-/** Every invoice's id begins so. */
 const idPrefix = 'in_'
 
 export interface SearchText {

@@ -1,4 +1,3 @@
-/** Reads and writes of whole stores, kind by kind. */
 import type { Invoice, InvoiceRecord } from '../../invoice.ts'
 import {
   type Content,
@@ -13,7 +12,6 @@ import type { Stream, WriteTransaction } from '../store.ts'
 import { columnsOf, saveScope } from './credentials.ts'
 import type { Db } from './db.ts'
 
-/** The same kind on every engine, and so the same statements. */
 export function contentsReads(db: Db): ContentsReads {
   return {
     async readContents(name, after, limit) {

@@ -8,7 +8,6 @@ interface Stored {
   keys: StoredKey
 }
 
-/** Columns of a kind of things, as they are selected. */
 export function columnsOf(db: Db, name: KindName): string {
   return kinds[name].columns.map(column => (column === 'customers' ? db.customersAsJson : column)).join(', ')
 }

@@ -37,11 +37,9 @@ export interface Insertion {
   /** As in `fatura.documents`; `stored` names its row in `onConflict`. */
   into: string
   columns: Readonly<Record<string, 'text' | 'bigint'>>
-  /** The clause after ON CONFLICT. */
   onConflict: string
 }
 
-/** Columns of a kind of things, for an insertion. */
 export function columnsFor(kind: KindName, ...bigints: string[]): Insertion['columns'] {
   return Object.fromEntries(
     kinds[kind].columns.map(name => [name, bigints.includes(name) ? 'bigint' : 'text']),

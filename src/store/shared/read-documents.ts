@@ -26,7 +26,6 @@ const withRelations = `
   SELECT d.id AS id, d.body, d.misses, d.observed_at, r.relations
   FROM fatura.documents d LEFT JOIN fatura.document_relations r ON r.id = d.id`
 
-/** How a document lies in its table. */
 interface DocumentRow extends Omit<KnownDocument, 'document' | 'client_tax_id' | 'relations'> {
   body: string | null
   relations?: string | null
@@ -60,7 +59,6 @@ const linked = (page: string) => `
   FROM page p LEFT JOIN tied d ON d.id = p.document_id LEFT JOIN clients c ON c.id = d.client_id
   ORDER BY p.customer_id, p.id`
 
-/** By their ids and their references. */
 export async function findDocuments(db: Db, { ids, references }: DocumentNames): Promise<KnownDocument[]> {
   const lists = [['d.id', ids] as const, ['d.reference', references] as const]
   return withClients(db, await queryAny<DocumentRow>(db, withRelations, lists, ' ORDER BY id'))

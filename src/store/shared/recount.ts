@@ -3,7 +3,6 @@ import { countedAbove, counterColumns, headSize } from '../read-model/counting.t
 import type { OnRecounted } from '../store.ts'
 import type { Db } from './db.ts'
 
-/** How many customers are looked at together. */
 const customersAtOnce = 100
 
 /** Customers without a row, though there are others of theirs. */

@@ -11,11 +11,9 @@ export interface SharedRows extends Pick<WriteTransaction, 'saveStream' | 'saveS
   statements(engine: FreshnessStatements): { sql: string; values: Value[] }[]
 }
 
-/** An engine's statements around the streams that are saved. */
 export interface FreshnessStatements {
   /** The saver of a stream has the freshness alone, so that none is overlooked. */
   hold: readonly string[]
-  /** Saves the freshness by the streams as they are now. */
   save: string
 }
 

@@ -13,7 +13,6 @@ export interface EngineWrites extends Pick<WriteTransaction, 'findKnown' | 'reli
   saveInvoices: (...given: Required<Parameters<WriteTransaction['saveInvoices']>>) => Promise<number>
   /** No other writer changes this customer until the end. */
   lock(customerId: string): Promise<void>
-  /** An invoice went. */
   noteGone(customerId: string, invoiceId: string, gone: Countable): void
 }
 

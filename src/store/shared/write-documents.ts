@@ -6,7 +6,6 @@ import { columnsFor, type Db, type Insertion, queryAny } from './db.ts'
 import { findClaimants, findDocuments } from './read-documents.ts'
 import type { SharedRows } from './shared-rows.ts'
 
-/** How many entries of the journal are kept for an invoice. */
 const entriesKept = 50
 
 const documentInsertion: Insertion = {
@@ -36,10 +35,7 @@ const namesOf = ({ ids = [], references = [] }: Partial<DocumentNames>) => [
   ...references.map(text => `reference ${text}`),
 ]
 
-/**
- * A reader that ties invoices to documents shares their names, and a writer of documents has their names alone:
- * else a document and its invoice that arrive at the same moment would not see each other.
- */
+/** A reader that ties invoices shares the names, a writer has them alone: else a document and its invoice of the same moment miss each other. */
 function holdDocuments(
   db: Db,
   alone: Partial<DocumentNames>,

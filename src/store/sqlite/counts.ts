@@ -12,7 +12,6 @@ import {
 import type { SharedRows } from '../shared/shared-rows.ts'
 import { joinSummaries } from './read-pages.ts'
 
-/** A customer's newest summaries, joined. */
 const currentHead = `
   coalesce((SELECT ${joinSummaries} FROM (
     SELECT summary FROM invoices WHERE customer_id = ?1 ORDER BY issued_at DESC, id DESC LIMIT ${headSize})), x'')`
@@ -94,9 +93,7 @@ export function keepCounts(db: DatabaseSync) {
       }
       changes.note(...noted)
     },
-    /** Before the transaction ends. */
     flush,
-    /** Counts a customer again, whatever was kept of it. */
     recount(customerId: string): void {
       deleteCounters.run(customerId)
       setCounted.run(customerId, 0)

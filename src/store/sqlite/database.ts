@@ -68,7 +68,6 @@ function logOf(path: string): string {
   return `${path}-wal`
 }
 
-/** The size of the write-ahead log, which is written back to the file now and then. */
 export function readLogBytes(path: string): number {
   return look(logOf(path))?.size ?? 0
 }

@@ -2,7 +2,6 @@
 import { changedBelow } from '../migrations.ts'
 import { StoreDamaged, StoreError, StoreUnavailable } from '../store.ts'
 
-/** Runs `work`, and turns an error of SQLite or the file system about `path` into a line for people. */
 export function translate<T>(path: string, work: () => T): T {
   try {
     return work()
@@ -18,7 +17,6 @@ export function translate<T>(path: string, work: () => T): T {
 // Busy, locked, out of memory, I/O error, full, cannot open: what may pass. https://sqlite.org/rescode.html
 const passing = new Set([5, 6, 7, 10, 13, 14])
 
-/** Runs a read, and distinguishes a failure that may pass from a fault. */
 export function attemptRead<T>(work: () => T): T {
   try {
     return work()
@@ -35,12 +33,10 @@ export function attemptRead<T>(work: () => T): T {
 
 type SqliteError = NodeJS.ErrnoException & { errcode?: number }
 
-/** The low byte of a result code. */
 function primaryCode({ errcode }: SqliteError): number | undefined {
   return errcode === undefined ? undefined : errcode & 0xff
 }
 
-/** Whether a page is not what it was written as. */
 function isDamage(error: unknown): boolean {
   return primaryCode(error as SqliteError) === 11
 }

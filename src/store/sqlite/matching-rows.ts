@@ -4,7 +4,6 @@ import type { InvoiceQuery } from '../store.ts'
 
 export type Value = string | number
 
-/** The place of a page, once its total is known. */
 export function clampPage({ page, page_size }: InvoiceQuery, total: number): { page: number; skip: number } {
   const clamped = Math.max(1, Math.min(page, countPages(total, page_size)))
   return { page: clamped, skip: (clamped - 1) * page_size }

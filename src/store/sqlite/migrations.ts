@@ -1,4 +1,3 @@
-/** Brings a file to this version's schema. */
 import type { DatabaseSync } from 'node:sqlite'
 import {
   checkState,
@@ -55,7 +54,6 @@ export async function migrateSqlite(
   }
 }
 
-/** Throws unless the schema is exactly the one this version of Fatura knows. */
 export function checkSchema(db: DatabaseSync, path: string): void {
   const state = translate(path, () => readState(db))
   checkState(`The database ${path}`, state, schema)

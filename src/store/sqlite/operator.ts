@@ -1,4 +1,3 @@
-/** A handle for commands that only look: it cannot write. */
 import { changeReads } from '../shared/changes.ts'
 import { operatorReads } from '../shared/operator-reads.ts'
 import { check, recount } from '../shared/recount.ts'

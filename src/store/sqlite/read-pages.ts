@@ -16,7 +16,6 @@ import { prepareOnce } from './shared-db.ts'
 /** As bytes, which go to the socket as they are: decoding and encoding them would take longer than reading them. */
 export const joinSummaries = "CAST(group_concat(summary, ',') AS BLOB)"
 
-/** Sums by month, status and currency. */
 function sumsOf(columns: string, table: string): string {
   return `SELECT ${columns} FROM ${table} WHERE customer_id = ?1 GROUP BY 1, 2, 3`
 }
@@ -25,7 +24,6 @@ const nothing = new Uint8Array()
 
 type Found = Pick<InvoicePage, 'total' | 'page' | 'summaries'>
 
-/** A customer's records as they stand. */
 interface Standing extends Snapshot {
   total: number
   counted: number | null

@@ -58,7 +58,6 @@ export function openSearchThreads(path: string, limitMs = searchAtMostMs) {
     }
   }
 
-  /** Resolves with the answer to the one question that a thread has. */
   function ask(thread: Worker, query: InvoiceQuery): Promise<Answer> {
     return new Promise((resolve, reject) => {
       const end = (settle: () => void) => {

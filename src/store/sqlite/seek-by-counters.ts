@@ -9,7 +9,6 @@ import { clampPage, cutOut, matchingRows, type Value } from './matching-rows.ts'
 interface Part {
   from: number
   before: number
-  /** Number of invoices that match. */
   n: number
 }
 

@@ -16,7 +16,6 @@ const atPoints = `
 /** Filters come in a few dozen combinations; only searches of many words, and copies, make more. */
 const preparedAtMost = 256
 
-/** Prepares each statement once. */
 export function prepareOnce(db: DatabaseSync): (sql: string) => StatementSync {
   const prepared = new Map<string, StatementSync>()
   return sql => {
@@ -30,7 +29,6 @@ export function prepareOnce(db: DatabaseSync): (sql: string) => StatementSync {
   }
 }
 
-/** Runs the statements that the engines share. */
 export function createDb(db: StoreFile, path: string): Db {
   const prepare = prepareOnce(db)
   return {

@@ -12,7 +12,6 @@ const [shortestPauseMs, longestPauseMs] = [5, 50]
 /** Longest wait of a read in its thread: for moments, after another process crashed. */
 export const readPatienceMs = 1_000
 
-/** Tries until no other process keeps `path` locked. */
 export async function waitForLock<T>(path: string, attempt: () => T, wait: LockWait): Promise<T> {
   const { patienceMs = usualPatienceMs, onWait, signal } = wait
   const started = performance.now()

@@ -9,10 +9,7 @@ import { writeForSqlite } from './shared-db.ts'
 const longestPauseMs = 5_000
 const longestReadMs = 5 * 60_000
 
-/**
- * On a connection of its own: its transaction is one snapshot from the first row to the last, and nobody waits for it. A slow
- * receiver, such as a pipe that nobody empties, gets the rest from a copy, which SQLite keeps in a temporary file.
- */
+/** On a connection of its own, in one snapshot. A slow receiver, such as a full pipe, gets the rest from a copy in a temporary file. */
 export async function* walkSqlite(path: string, walk: InvoiceWalk): AsyncGenerator<WalkedInvoice[]> {
   const size = batchSizeOf(walk)
   const db = openReadOnly(path)
@@ -55,7 +52,6 @@ function* readAll(db: DatabaseSync, walk: InvoiceWalk): Rows {
   }
 }
 
-/** Copies what is left, and ends the transaction. */
 function copyRest(db: DatabaseSync, rows: Rows): Rows {
   db.exec('CREATE TEMP TABLE rest (summary, lines, document)')
   const keep = db.prepare('INSERT INTO temp.rest VALUES (?, ?, ?)')

@@ -44,7 +44,7 @@ export function writeInvoices(
     UPDATE invoices SET ix_status = ?3, search_text = ?4, search_ids = ?5, summary = ?6, document = ?7, credited_cents = ?8
     WHERE customer_id = ?1 AND id = ?2`)
 
-  /** Says whether anything but the moment of its observation changed; null when what is stored was observed later. */
+  /** Returns whether anything but the moment of its observation changed; null when a later observation is stored. */
   function saveOne(row: InvoiceRow, observedAt: number): boolean | null {
     const { customer_id, id, issued_at, search_text, search_ids, summary, lines } = row
     const stored = findInvoice.get(customer_id, id) as StoredRow | undefined
@@ -93,7 +93,6 @@ export function writeInvoices(
   }
 
   return {
-    /** Says how many differed from what was stored. */
     async save(records: readonly InvoiceRecord[], observedAt: number | readonly number[]): Promise<number> {
       const applied: InvoiceRecord[] = []
       let changed = 0
