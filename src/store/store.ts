@@ -17,6 +17,7 @@ export type { ConnectionUse, InvoiceFilter, NodeState }
 
 /** The invoices of a walk. Unlike a list's, the bounds of `issued_at` may be any moments. */
 export interface InvoiceWalk extends InvoiceFilter {
+  /** Null means all of them. */
   customers: readonly string[] | null
   withLines: boolean
 }
@@ -95,6 +96,7 @@ export interface StoredToken {
   name: string
   /** SHA-256 of the token, in hexadecimal: the token itself is nowhere. */
   hash: string
+  /** Null means all of them, as for a key. */
   customers: readonly string[] | null
   created_at: number
   expires_at: number | null
