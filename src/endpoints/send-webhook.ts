@@ -1,9 +1,6 @@
 /** One request to an endpoint. Its address is an operator's, and its name may lead anywhere: only public addresses are connected to. */
-import type { RequestOptions } from 'node:http'
-import { request as requestHttps } from 'node:https'
 import { isIP } from 'node:net'
-import { request as requestHttp } from '../node-http.ts'
-import { isPublicAddress, lookupPublic } from '../pdf/public-address.ts'
+import { isPublicAddress, NoResponse, requestOnce } from '../pdf/public-address.ts'
 import { SourceError } from '../sources.ts'
 
 const timeoutMs = 15_000
@@ -29,41 +26,31 @@ export function findUrlProblem(text: string, allowPrivate: boolean): string | nu
 }
 
 /** A redirect is an answer like any other: it is not followed. */
-export function sendWebhook(
+export async function sendWebhook(
   url: string,
   headers: Record<string, string>,
   body: string,
   allowPrivate: boolean,
 ): Promise<Answer> {
   const problem = findUrlProblem(url, allowPrivate)
-  if (problem !== null)
-    return Promise.resolve({ status: null, outcome: `was not asked: its address ${problem}` })
-  return new Promise(resolve => {
-    const options: RequestOptions = {
-      method: 'POST',
-      headers: {
-        ...headers,
-        'content-type': 'application/json',
-        'content-length': Buffer.byteLength(body),
-        'user-agent': 'fatura',
+  if (problem !== null) return { status: null, outcome: `was not asked: its address ${problem}` }
+  const own = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }
+  try {
+    const response = await requestOnce(
+      new URL(url),
+      allowPrivate,
+      {
+        method: 'POST',
+        headers: { ...headers, ...own, 'user-agent': 'fatura' },
+        signal: AbortSignal.timeout(timeoutMs),
       },
-      // A connection of its own, and directly: Node's global agent may be set to go through a proxy.
-      agent: false,
-      signal: AbortSignal.timeout(timeoutMs),
-      ...(allowPrivate ? {} : { lookup: lookupPublic }),
-    }
-    const request = url.startsWith('https:')
-      ? requestHttps(url, { ...options, rejectUnauthorized: true })
-      : requestHttp(url, options)
-    request.on('response', response => {
-      resolve({ status: response.statusCode ?? null, outcome: `answered ${response.statusCode}` })
-      response.destroy()
-    })
-    request.on('error', error => resolve({ status: null, outcome: explain(error) }))
-    // Without an error, when the server wants another protocol.
-    request.on('close', () => resolve({ status: null, outcome: 'closed the connection without an answer' }))
-    request.end(body)
-  })
+      body,
+    )
+    response.destroy()
+    return { status: response.statusCode ?? null, outcome: `answered ${response.statusCode}` }
+  } catch (error) {
+    return { status: null, outcome: explain(error as Error) }
+  }
 }
 
 /** Only the code: the text of a network's error names hosts. */
@@ -71,6 +58,7 @@ function explain(error: Error): string {
   const { code, name, cause } = error as Error & { code?: unknown }
   if (name === 'TimeoutError' || (cause as Error | undefined)?.name === 'TimeoutError')
     return `did not answer within ${timeoutMs / 1000} s`
+  if (error instanceof NoResponse) return 'closed the connection without an answer'
   if (error instanceof SourceError) return 'is at an address that is not public'
   return `could not be reached (${typeof code === 'string' && /^\w+$/.test(code) ? code : 'unknown reason'})`
 }

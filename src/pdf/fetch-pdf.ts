@@ -1,13 +1,11 @@
 /** The guarded client through which every PDF of an upstream comes: an upstream's URL is not to be trusted. */
-import type { IncomingMessage, RequestOptions } from 'node:http'
-import { request as requestHttps } from 'node:https'
+import type { IncomingMessage } from 'node:http'
 import { isIP } from 'node:net'
 import { finished, type Readable } from 'node:stream'
-import { request as requestHttp } from '../node-http.ts'
 import { type Pdf, SourceError } from '../sources.ts'
 import { isAllowed } from './allowed-origins.ts'
 import { createPdfCheck, type FileType, tooLarge } from './pdf-check.ts'
-import { isPublicAddress, lookupPublic, refuseAddress } from './public-address.ts'
+import { isPublicAddress, NoResponse, refuseAddress, requestOnce } from './public-address.ts'
 
 export interface PdfGuard {
   /** Origins a PDF may come from: scheme, host and port, exactly; a host may begin with "*." for its subdomains. */
@@ -47,7 +45,7 @@ export async function fetchPdf(url: string, guard: PdfGuard, signal: AbortSignal
   signal.addEventListener('abort', stop, { once: true })
   if (signal.aborted) stop()
   try {
-    const response = await follow(URL.parse(url), guard, transfer)
+    const response = await follow(URL.parse(url), guard, transfer.signal)
     try {
       const size = readSize(response, maximumBytes)
       const body = await openBody(response, maximumBytes, type, transfer.signal)
@@ -64,15 +62,13 @@ export async function fetchPdf(url: string, guard: PdfGuard, signal: AbortSignal
 }
 
 /** The first answer that is no redirect. Each hop is checked before anything is sent there. */
-async function follow(
-  start: URL | null,
-  guard: PdfGuard,
-  transfer: AbortController,
-): Promise<IncomingMessage> {
+async function follow(start: URL | null, guard: PdfGuard, signal: AbortSignal): Promise<IncomingMessage> {
+  const { allowPrivate, type = 'application/pdf', idleMs = 30_000 } = guard
   let url = start
   for (let redirects = 0; redirects <= maximumRedirects; redirects++) {
     check(url, guard)
-    const response = await ask(url, guard, transfer)
+    const options = { headers: { accept: type, ...headers }, timeout: idleMs, signal }
+    const response = await requestOnce(url, allowPrivate, options)
     if (![301, 302, 303, 307, 308].includes(response.statusCode ?? 0)) return response
     response.destroy()
     const { location } = response.headers
@@ -90,43 +86,6 @@ function check(url: URL | null, { origins, allowPrivate }: PdfGuard): asserts ur
   // A name is checked when it is resolved; Node resolves no literal address.
   const host = url.hostname.replace(/^\[|\]$/g, '')
   if (!allowPrivate && isIP(host) !== 0 && !isPublicAddress(host)) throw refuseAddress()
-}
-
-function ask(
-  url: URL,
-  { allowPrivate, type = 'application/pdf', idleMs = 30_000 }: PdfGuard,
-  transfer: AbortController,
-): Promise<IncomingMessage> {
-  const { signal } = transfer
-  return new Promise((resolve, reject) => {
-    signal.throwIfAborted()
-    const options: RequestOptions = {
-      headers: { accept: type, ...headers },
-      // A connection of its own, and directly: Node's global agent may be set to go through a proxy.
-      agent: false,
-      timeout: idleMs,
-      ...(allowPrivate ? {} : { lookup: lookupPublic }),
-    }
-    const request =
-      url.protocol === 'https:'
-        ? requestHttps(url, { ...options, rejectUnauthorized: true })
-        : requestHttp(url, options)
-    const stop = () => request.destroy()
-    signal.addEventListener('abort', stop, { once: true })
-    request.on('response', resolve)
-    request.on('timeout', () => transfer.abort(overdue()))
-    request.on('error', reject)
-    // Without an error, when the upstream wants another protocol. A promise settles only once.
-    request.on('close', () => {
-      signal.removeEventListener('abort', stop)
-      reject(
-        new SourceError('failed', 'The server of the PDF closed the connection without a response.', {
-          retryAfter: retryAfterSeconds,
-        }),
-      )
-    })
-    request.end()
-  })
 }
 
 /** The declared size, or null. Throws unless the answer can hold a whole PDF. */
@@ -191,11 +150,14 @@ function overdue(): SourceError {
 function redact(error: unknown, signal: AbortSignal): SourceError {
   if (signal.aborted) return signal.reason
   if (error instanceof SourceError) return error
+  if (error instanceof NoResponse)
+    return new SourceError('failed', 'The server of the PDF closed the connection without a response.', {
+      retryAfter: retryAfterSeconds,
+    })
   const { code } = error as { code?: unknown }
+  if (code === 'ETIMEDOUT') return overdue()
   const reason = typeof code === 'string' && /^[A-Z][A-Z0-9_]+$/.test(code) ? code : 'unknown reason'
-  return new SourceError(
-    code === 'ETIMEDOUT' ? 'timeout' : 'failed',
-    `The PDF could not be fetched (${reason}).`,
-    { retryAfter: retryAfterSeconds },
-  )
+  return new SourceError('failed', `The PDF could not be fetched (${reason}).`, {
+    retryAfter: retryAfterSeconds,
+  })
 }

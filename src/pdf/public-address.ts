@@ -1,6 +1,9 @@
-/** Public addresses, after IANA's registries of special-purpose addresses. */
+/** Public addresses, after IANA's registries of special-purpose addresses; and requests to these alone. */
 import { type LookupAddress, lookup } from 'node:dns'
+import type { IncomingMessage, RequestOptions } from 'node:http'
+import { request as requestHttps } from 'node:https'
 import { BlockList, isIP, type LookupFunction } from 'node:net'
+import { request as requestHttp } from '../node-http.ts'
 import { SourceError } from '../sources.ts'
 
 // One list a family: in a list of both, an IPv6 range that covers ::ffff:0:0/96 would match every IPv4 address.
@@ -64,5 +67,38 @@ export const lookupPublic: LookupFunction = (hostname, options, callback) => {
     if (first === undefined) callback(refuseAddress(), '')
     else if (options.all === true) callback(null, addresses)
     else callback(null, first.address, first.family)
+  })
+}
+
+/** The connection was closed without a response and without an error, as by a server that wants another protocol. */
+export class NoResponse extends Error {}
+
+/** Nothing came for the time-out of the request. */
+class Idle extends Error {
+  readonly code = 'ETIMEDOUT'
+}
+
+/** Sends a request over a connection of its own, and directly: Node's global agent may be set to go through a proxy. */
+export function requestOnce(
+  url: URL,
+  allowPrivate: boolean,
+  options: RequestOptions,
+  body?: string,
+): Promise<IncomingMessage> {
+  return new Promise((resolve, reject) => {
+    const own = { ...options, agent: false, ...(allowPrivate ? {} : { lookup: lookupPublic }) }
+    const request =
+      url.protocol === 'https:'
+        ? requestHttps(url, { ...own, rejectUnauthorized: true })
+        : requestHttp(url, own)
+    let response: IncomingMessage | undefined
+    request.on('response', given => {
+      response = given
+      resolve(given)
+    })
+    request.on('timeout', () => (response ?? request).destroy(new Idle()))
+    request.on('error', reject)
+    request.on('close', () => reject(new NoResponse()))
+    request.end(body)
   })
 }
