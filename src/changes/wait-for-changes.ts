@@ -13,21 +13,7 @@ const maxWaiting = 2_000
 
 const anyone = ''
 
-export interface ChangeWaiters {
-  /** Resolves once every later change is noticed: read changes after this, then wait. Null when too many wait already. */
-  join(customerId: string | null): Promise<ChangeWaiter | null>
-  /** Ends all waits, and those to come. */
-  release(): void
-  isReleased(): boolean
-}
-
-export interface ChangeWaiter {
-  /** Resolves with true at a change since it joined or was last woken; with false after the given time, or at the signal. */
-  wait(ms: number, signal: AbortSignal): Promise<boolean>
-  leave(): void
-}
-
-export function createChangeWaiters(store: Pick<ReadStore, 'readChanges'>): ChangeWaiters {
+export function createChangeWaiters(store: Pick<ReadStore, 'readChanges'>) {
   const members = new Map<string, Set<() => void>>()
   let count = 0
   let isReleased = false
@@ -61,20 +47,21 @@ export function createChangeWaiters(store: Pick<ReadStore, 'readChanges'>): Chan
     return page?.next ?? null
   }
 
-  function add(name: string): ChangeWaiter {
+  function add(name: string) {
     let woken = Promise.withResolvers<boolean>()
     const wakeOne = () => woken.resolve(true)
     if (isReleased) wakeOne()
     const group = members.get(name) ?? new Set()
     members.set(name, group.add(wakeOne))
     return {
-      async wait(ms, signal) {
+      /** Resolves with true at a change since it joined or was last woken; with false after the given time, or at the signal. */
+      async wait(ms: number, signal: AbortSignal): Promise<boolean> {
         const passed = sleep(ms, false, { signal, ref: false }).catch(() => false)
         const isWoken = await Promise.race([woken.promise, passed])
         if (isWoken && !isReleased) woken = Promise.withResolvers()
         return isWoken
       },
-      leave() {
+      leave(): void {
         group.delete(wakeOne)
         changeWaiting.publish(-1)
         if (group.size === 0) members.delete(name)
@@ -86,7 +73,8 @@ export function createChangeWaiters(store: Pick<ReadStore, 'readChanges'>): Chan
   }
 
   return {
-    async join(customerId) {
+    /** Resolves once every later change is noticed: read changes after this, then wait. Null when too many wait already. */
+    async join(customerId: string | null) {
       if (count >= maxWaiting) return null
       count++
       changeWaiting.publish(1)
@@ -105,6 +93,7 @@ export function createChangeWaiters(store: Pick<ReadStore, 'readChanges'>): Chan
         throw error
       }
     },
+    /** Ends all waits, and those to come. */
     release() {
       isReleased = true
       wakeAll()

@@ -140,11 +140,8 @@ export async function applyObservations(
       }
     }
   }
-  await guard.forget(
-    tx,
-    'deletion',
-    records.map(({ invoice }) => invoice),
-  )
+  const found = records.map(({ invoice }) => invoice)
+  await guard.forget(tx, 'deletion', found)
   const linked = isPartial
     ? { records: records.map(record => withoutTie(record, known.get(keyOf(record.invoice)))), contested: [] }
     : await linkRecords(tx, records, linking)

@@ -72,13 +72,9 @@ export function createDocumentRefetch(options: RefetchDocumentsOptions) {
       store.transaction(async tx => {
         await write(tx)
         const ids = documents.map(({ id }) => id)
+        const whole = documents.filter(({ left_out }) => left_out === undefined).map(({ id }) => id)
         await setAside.clear(tx, 'document', ids)
-        const whole = documents.filter(({ left_out }) => left_out === undefined)
-        await setAside.clear(
-          tx,
-          'field',
-          whole.map(({ id }) => id),
-        )
+        await setAside.clear(tx, 'field', whole)
         const invoices = documents.flatMap(({ reference }) => invoiceIdOf(reference, rules) ?? [])
         const changed = await relinkInvoices(tx, { documents: ids, invoices }, cause, options)
         for (const { invoice, candidates } of changed)

@@ -25,13 +25,6 @@ const retryAfterSeconds = 5
 /** Above this share of its time, this process is too busy to judge whether an upstream was late. */
 const busyShare = 0.9
 
-/** The signal is aborted when the time is over. A failure after `wanted` was aborted is not counted against the upstream. */
-export interface GuardedCall {
-  <T>(timeoutMs: number, wanted: AbortSignal, call: (given: AbortSignal) => Promise<T>): Promise<T>
-  /** The reason for which a call would fail at once; null when it would be made. */
-  refusal(): SourceError | null
-}
-
 /** The upstream did not answer within the call's time, though this process had time to listen. */
 class Overdue extends Error {}
 
@@ -42,7 +35,7 @@ class TooBusy extends Error {}
 class Unwanted extends Error {}
 
 /** Fails at once while the upstream asked for a pause, or failed too often; errors are in our words. */
-export function createGuardedCall(failures: Failures): GuardedCall {
+export function createGuardedCall(failures: Failures) {
   const { name } = failures
   const breaker: CircuitBreakerPolicy = circuitBreaker(
     handleWhen(error => {
@@ -79,12 +72,14 @@ export function createGuardedCall(failures: Failures): GuardedCall {
     })
   }
 
+  /** The reason for which a call would fail at once; null when it would be made. */
   function refusal(): SourceError | null {
     if (isAhead(pausedUntil, longestPauseMs))
       return new SourceError('failed', `${name} asked for a pause`, { retryAfter: secondsUntil(pausedUntil) })
     return breaker.state === CircuitState.Open && isAhead(brokenUntil, breakMs) ? leftAlone() : null
   }
 
+  /** The signal is aborted when the time is over. A failure after `wanted` was aborted is not counted against the upstream. */
   async function guarded<T>(
     timeoutMs: number,
     wanted: AbortSignal,

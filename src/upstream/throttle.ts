@@ -12,8 +12,6 @@ export interface Rates {
   inFlight?: number
 }
 
-export type Throttle = ReturnType<typeof createThrottle>
-
 const usualInFlight = 64
 /** Urgent calls at once beyond the maximum: lists must not keep them out. */
 const urgentInFlight = 16

@@ -71,11 +71,9 @@ export function keepCounts(client: PoolClient, { batch }: SharedRows) {
       if (changes.isFull()) await flush()
       const unknown = [...new Set(customerIds)].filter(id => !changes.has(id))
       if (unknown.length === 0) return
-      const rows = await insertRows<{ customer_id: string; counted: boolean; version: number }>(
-        client,
-        customerLock,
-        unknown.sort().map(customerId => [customerId, 0]),
-      )
+      const locks = unknown.sort().map(customerId => [customerId, 0])
+      type Row = { customer_id: string; counted: boolean; version: number }
+      const rows = await insertRows<Row>(client, customerLock, locks)
       for (const { customer_id, counted, version } of rows)
         changes.add(customer_id, { isCounted: counted, version })
     },

@@ -70,10 +70,8 @@ export async function saveInvoices(
       counting.note(row, before && readCountable(before), row)
     }
   }
-  await askForRest(
-    createDb(client, true),
-    given.map(({ record }) => record),
-  )
+  const saved = given.map(({ record }) => record)
+  await askForRest(createDb(client, true), saved)
   return changed
 }
 
@@ -205,10 +203,7 @@ export async function relinkInvoices(
     const before = stored.get(keyOf(row))
     if (before !== undefined) counting.note(row, before, { ...before, ix_status: row.ix_status }, true)
   }
-  await relink(
-    createDb(client, true),
-    given.map(({ invoice }) => invoice),
-  )
+  await relink(createDb(client, true), given)
 }
 
 async function readStored(client: PoolClient, keys: readonly InvoiceKey[]): Promise<Map<string, Countable>> {

@@ -60,7 +60,8 @@ export async function askForRest(db: Db, records: readonly Claiming[]): Promise<
 }
 
 /** Ties invoices to other documents. Their customers are nobody else's to change until the end. */
-export async function relink(db: Db, invoices: readonly Invoice[]): Promise<void> {
+export async function relink(db: Db, given: readonly { invoice: Invoice }[]): Promise<void> {
+  const invoices = given.map(({ invoice }) => invoice)
   const rows = await db.query<InvoiceKey & { claim: string }>(
     `SELECT customer_id, invoice_id AS id, claim FROM fatura.links
      WHERE ${db.isAmong('customer_id', '$1')} AND ${db.isAmong('invoice_id', '$2')}`,

@@ -120,10 +120,7 @@ export function writeInvoices(
     },
     async relink(given: readonly Relinked[]): Promise<void> {
       attempt(() => given.forEach(relinkOne))
-      await relink(
-        shared,
-        given.map(({ invoice }) => invoice),
-      )
+      await relink(shared, given)
     },
   }
 }
