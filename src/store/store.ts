@@ -104,14 +104,10 @@ export interface StoredToken {
 }
 
 /** A key that signs customer links. Whoever made it has the private half; the store has the public one. */
-export interface StoredKey {
+export interface StoredKey extends Pick<StoredToken, 'name' | 'customers' | 'created_at' | 'revoked_at'> {
   kid: string
-  name: string
   /** The public Ed25519 key, as the member `x` of a JWK: 32 bytes in base64url. */
   x: string
-  customers: readonly string[] | null
-  created_at: number
-  revoked_at: number | null
 }
 
 /** A token or a key as the API reads it. Its customers may be many: they are asked for one by one. */

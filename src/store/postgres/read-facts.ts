@@ -1,4 +1,4 @@
-import type { NodeFacts, StoreFacts } from '../facts.ts'
+import type { NodeFacts, ServerFacts, StoreFacts } from '../facts.ts'
 import { explainState } from '../migrations.ts'
 import { findMisplaced, hasCitus } from './distribute.ts'
 import { openReadPool, read, readHostsOf } from './pool.ts'
@@ -32,25 +32,20 @@ export async function readPostgresFacts(url: string): Promise<StoreFacts> {
   const pool = openReadPool(url)
   const ask = <Row extends object>(text: string) => read<Row>(pool, { text })
   try {
-    const [server] = (await ask<ServerRow>(serverQuery)) as [ServerRow]
+    const [{ version, read_only, ...server }] = (await ask<ServerRow>(serverQuery)) as [ServerRow]
     const tables = await ask<{ name: string; is_writable: boolean }>(tablesQuery)
-    const { major, encoding, clock, lag, role } = server
     const state = await readState(ask)
     return {
-      engine: `PostgreSQL ${server.version.split(' ')[0]}`,
+      engine: `PostgreSQL ${version.split(' ')[0]}`,
       schema: state.hashes.length,
       needed: schema.migrations.length,
       schemaProblem: explainState('The database', state, schema),
-      isReadOnly: server.read_only,
+      isReadOnly: read_only,
       server: {
-        major,
-        encoding,
-        clock,
-        lag,
+        ...server,
         misplaced: await findMisplaced(ask),
         nodes: await readNodes(ask),
         hosts: await readHostsOf(url),
-        role,
         tables: tables.map(({ name }) => name),
         unwritable: tables.filter(({ is_writable }) => !is_writable).map(({ name }) => name),
       },
@@ -61,14 +56,9 @@ export async function readPostgresFacts(url: string): Promise<StoreFacts> {
   }
 }
 
-interface ServerRow {
+type ServerRow = Pick<ServerFacts, 'major' | 'encoding' | 'clock' | 'lag' | 'role'> & {
   version: string
-  major: number
-  encoding: string
   read_only: boolean
-  role: string
-  clock: number
-  lag: number | null
 }
 
 /** Runs at each node. Of the database's rights, those that everybody has have no grantee. */

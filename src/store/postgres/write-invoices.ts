@@ -156,14 +156,8 @@ export async function findKnown(client: PoolClient, keys: readonly InvoiceKey[])
   )
 }
 
-type KnownRow = [
-  customer_id: string,
-  id: string,
-  summary: string | null,
-  observed_at: number,
-  claim: string | null,
-  document: string | null,
-]
+/** `customer_id`, `id`, `summary`, `observed_at`, `claim` and `document`. */
+type KnownRow = [string, string, string | null, number, string | null, string | null]
 
 export async function relinkInvoices(
   client: PoolClient,

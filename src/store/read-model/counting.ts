@@ -45,15 +45,9 @@ export interface Countable {
 }
 
 /** A counter, or what is added to one. A sum is in two parts: integers end at 2^63 in the engines, and at 2^53 here. */
-export type Counter = [
-  month: string,
-  status: string,
-  currency: string,
-  ix: string,
-  n: number,
-  high: number,
-  low: number,
-]
+export type Counter = [month: string, status: string, currency: string, ix: string, ...Amounts]
+
+type Amounts = [n: number, high: number, low: number]
 
 const lowBits = 24
 
@@ -80,14 +74,7 @@ export function sumsOfInvoices(engine: EngineName): string {
   return `${monthOfIssue[engine]} AS month, status, currency, ${sumsOfRows}`
 }
 
-export type SumRow = [
-  month: string,
-  status: InvoiceStatus,
-  currency: string,
-  n: number,
-  high: number,
-  low: number,
-]
+export type SumRow = [month: string, status: InvoiceStatus, currency: string, ...Amounts]
 
 export function toSum([month, status, currency, count, high, low]: SumRow): InvoiceSum {
   return { currency, status, month, count, total_cents: (BigInt(high) << BigInt(lowBits)) + BigInt(low) }

@@ -31,9 +31,7 @@ interface DocumentRow extends Omit<KnownDocument, 'document' | 'client_tax_id' |
   relations?: string | null
 }
 
-interface LinkedRow extends InvoiceKey {
-  summary: string
-  observed_at: number
+interface LinkedRow extends Omit<LinkedInvoice, 'claim' | 'document' | 'client_tax_id'> {
   claim: string | null
   document_id: number | null
   body: string | null
