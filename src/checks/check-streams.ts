@@ -3,7 +3,7 @@ import { invoiceXpressIdentity } from '../invoicexpress/source-identity.ts'
 import type { Stream } from '../store/store.ts'
 import { billingStreams, documentStreams } from '../stream-names.ts'
 import { stripeIdentity } from '../stripe/source-identity.ts'
-import { openEvery, recentEvery, relistEvery, unsettledEvery } from '../sync/intervals.ts'
+import { everyMs } from '../sync/intervals.ts'
 import { formatSpan } from './check-clock.ts'
 import type { Report } from './findings.ts'
 
@@ -14,15 +14,15 @@ const documents = documentStreams(invoiceXpressIdentity)
 /** Age of a stale success: well beyond the interval, for a run takes its time too. */
 const staleAfterMs: Record<string, number> = {
   [invoices.events]: 5 * minuteMs,
-  [invoices.unsettled]: 2 * unsettledEvery,
-  [documents.recent]: 2 * recentEvery,
-  [documents.open]: 2 * openEvery,
+  [invoices.unsettled]: 2 * everyMs.unsettled,
+  [documents.recent]: 2 * everyMs.recent,
+  [documents.open]: 2 * everyMs.open,
   // A sweep of a million documents takes an hour and a half, and counts as of its beginning.
   [documents.all]: 4 * 60 * minuteMs,
 }
 
 /** Age of a failure: a change without an event stays unseen until the next list. Ten million invoices take 7 hours of it. */
-const overdueAfterMs: Record<string, number> = { [invoices.relist]: 2 * relistEvery }
+const overdueAfterMs: Record<string, number> = { [invoices.relist]: 2 * everyMs.relist }
 
 const startSync = 'Is fatura sync running? Start it with fatura sync, or fatura up.'
 

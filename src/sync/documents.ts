@@ -10,7 +10,7 @@ import { observationStamp, type Stream, type WriteStore } from '../store/store.t
 import { documentStreams } from '../stream-names.ts'
 import { readBatches } from './concurrency.ts'
 import { noGuard } from './deletion-guard.ts'
-import { openEvery } from './intervals.ts'
+import { everyMs } from './intervals.ts'
 import { ageClaims, type LinkOptions } from './link-invoices.ts'
 import { createDocumentRefetch, nothingSwept, type Round, type Swept } from './refetch-documents.ts'
 import { createSetAside } from './set-aside-documents.ts'
@@ -23,7 +23,7 @@ const recentDays = 3
 /** For differing clocks and time zones. */
 const daysAhead = 2
 /** A little less than lies between two rounds over open documents. */
-const usuallyApartMs = openEvery - 60_000
+const usuallyApartMs = everyMs.open - 60_000
 const batchSize = 500
 /** Of each document of an invoice: credit notes come without any change of the document itself. */
 const relationsEvery = dayMs

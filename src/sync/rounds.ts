@@ -4,19 +4,7 @@ import { billingStreams, documentStreams } from '../stream-names.ts'
 import type { Applied } from './apply.ts'
 import type { Connector } from './connector.ts'
 import type { DocumentSync, Swept } from './documents.ts'
-import {
-  allEvery,
-  asideEvery,
-  backfillEvery,
-  eventsEvery,
-  openEvery,
-  recentEvery,
-  relistPagesAtLeast,
-  relistPagesPerSecond,
-  unsettledEvery,
-  relistEvery as usualRelistEvery,
-  waitingEvery,
-} from './intervals.ts'
+import { everyMs } from './intervals.ts'
 import { type Clocks, createTimer, every, leftSince, type Step } from './schedule.ts'
 import { readStreams } from './streams.ts'
 
@@ -24,6 +12,9 @@ import { readStreams } from './streams.ts'
 export const customerPatienceMs = 2_000
 /** Between two sweeps, however long one takes. */
 const shortestPauseMs = 1_000
+
+/** Pages of a relist that a single run reads: for each second since the last run, a tenth of that time at 20 pages a second. */
+const [relistPagesPerSecond, relistPagesAtLeast] = [2, 20]
 
 export type ReportStep = (step: string, done: Applied | Swept) => void
 
@@ -53,27 +44,24 @@ export async function invoiceRounds(options: RoundsOptions): Promise<Step[][]> {
   let isForced = options.isFull
   // Invoices listed by the first round are not fetched again at once.
   let unlessSince: number | undefined = connector.startedAt
+  const step = reportEvery(options)
   const listing = [
-    every(backfillEvery, clocks, async () => {
-      if (!(await connector.isListed())) reportStep('backfill', await connector.backfill())
-    }),
-    every(unsettledEvery, clocks, async () => {
+    step(everyMs.backfill, 'backfill', async () =>
+      (await connector.isListed()) ? null : connector.backfill(),
+    ),
+    every(everyMs.unsettled, clocks, async () => {
       reportStep('rereadUnsettled', await connector.rereadUnsettled(unlessSince))
       unlessSince = undefined
       await afterReread()
     }),
-    every(asideEvery, clocks, async () =>
-      reportAny('retrySetAside', await connector.retrySetAside(), reportStep),
-    ),
+    step(everyMs.aside, 'retrySetAside', connector.retrySetAside),
   ]
-  const events = every(eventsEvery, clocks, async () =>
-    reportStep('catchUp', await connector.catchUp(customerPatienceMs)),
-  )
+  const events = step(everyMs.events, 'catchUp', () => connector.catchUp(customerPatienceMs))
   const relisting: Step = {
     timer: relistTimer,
     isBitByBit: true,
     async run() {
-      if (!(await connector.isListed())) return relistTimer.restart(backfillEvery)
+      if (!(await connector.isListed())) return relistTimer.restart(everyMs.backfill)
       const last = (await readStreams(store)).get(names.relist)
       // A backfill that ended since counts as well. The timer has counted the rest, by a clock that nobody sets.
       const isKnown = last?.cursor !== null || last.succeeded_at === listedAt
@@ -86,14 +74,12 @@ export async function invoiceRounds(options: RoundsOptions): Promise<Step[][]> {
       relistTimer.restart()
     },
   }
-  const waiting = every(waitingEvery, clocks, async () =>
-    reportAny('retryWaiting', await connector.retryWaiting(), reportStep),
-  )
+  const waiting = step(everyMs.waiting, 'retryWaiting', connector.retryWaiting)
   return [listing, [events], [relisting], [waiting]]
 }
 
 function relistEveryOf({ source }: Pick<Connector, 'source'>): number {
-  return source.relistEveryMs ?? usualRelistEvery
+  return source.relistEveryMs ?? everyMs.relist
 }
 
 /** Pages of the relist that a single run reads. 0 unless a list is under way, or would be due before the next run. */
@@ -112,14 +98,13 @@ export function relistPages(
   return Math.max(relistPagesAtLeast, Math.floor((sinceLastRun / 1_000) * relistPagesPerSecond))
 }
 
-/** Reports nothing when there was nothing to retry. */
-export async function retryAll(connector: Connector, reportStep: ReportStep): Promise<void> {
-  reportAny('retryWaiting', await connector.retryWaiting(), reportStep)
-  reportAny('retrySetAside', await connector.retrySetAside(), reportStep)
-}
-
-function reportAny(step: string, applied: Applied | null, reportStep: ReportStep): void {
-  if (applied !== null) reportStep(step, applied)
+/** Steps with a constant interval, which report nothing when there was nothing to do. */
+function reportEvery({ clocks, reportStep }: Pick<RoundsOptions, 'clocks' | 'reportStep'>) {
+  return (ms: number, name: string, run: () => Promise<Applied | Swept | null>): Step =>
+    every(ms, clocks, async () => {
+      const done = await run()
+      if (done !== null) reportStep(name, done)
+    })
 }
 
 /** Two rounds at the same time: frequent steps, and the sweep of everything month by month. */
@@ -130,23 +115,24 @@ export async function documentRounds(
   const { connector, store, clocks, reportStep } = options
   const last = (await readStreams(store)).get(documentStreams(documents.source).all)
   // Counted from the beginning of the last sweep; one that was cut off goes on at once.
-  const left = last?.cursor === null ? leftSince(last.succeeded_at, allEvery, clocks) : 0
-  const allTimer = createTimer(allEvery, clocks, left)
+  const left = last?.cursor === null ? leftSince(last.succeeded_at, everyMs.all, clocks) : 0
+  const allTimer = createTimer(everyMs.all, clocks, left)
   let begunAt: number | null = null
+  const step = reportEvery(options)
   const frequent = [
-    every(recentEvery, clocks, async () => reportStep('sweepRecent', await documents.sweepRecent())),
-    every(openEvery, clocks, async () => reportStep('refreshOpen', await documents.refreshOpen())),
+    step(everyMs.recent, 'sweepRecent', documents.sweepRecent),
+    step(everyMs.open, 'refreshOpen', documents.refreshOpen),
   ]
   const all: Step = {
     timer: allTimer,
     isBitByBit: true,
     async run() {
       // The oldest invoice bounds the sweep: all of them must be stored.
-      if (!(await connector.isListed())) return allTimer.restart(backfillEvery)
+      if (!(await connector.isListed())) return allTimer.restart(everyMs.backfill)
       begunAt ??= clocks.elapsed()
       const swept = await documents.sweepMonth()
       if (swept !== null) return reportStep('sweepMonth', swept)
-      allTimer.restart(Math.max(shortestPauseMs, begunAt + allEvery - clocks.elapsed()))
+      allTimer.restart(Math.max(shortestPauseMs, begunAt + everyMs.all - clocks.elapsed()))
       begunAt = null
     },
   }

@@ -4,8 +4,8 @@ import type { Logger } from 'pino'
 import type { WriteStore } from '../store/store.ts'
 import { billingStreams } from '../stream-names.ts'
 import type { Connector } from './connector.ts'
-import { eventsEvery } from './intervals.ts'
-import { customerPatienceMs, type ReportStep, relistPages, retryAll } from './rounds.ts'
+import { everyMs } from './intervals.ts'
+import { customerPatienceMs, type ReportStep, relistPages } from './rounds.ts'
 import { createTimer, realClocks, runDue } from './schedule.ts'
 import { readStreams } from './streams.ts'
 
@@ -53,7 +53,10 @@ export async function syncInvoices(
   if (pages !== 0)
     reportStep('relist', await whileFollowing(connector, options, connector.relist(isFull, pages)))
   reportStep('rereadUnsettled', await connector.rereadUnsettled(connector.startedAt))
-  await retryAll(connector, reportStep)
+  for (const name of ['retryWaiting', 'retrySetAside'] as const) {
+    const done = await connector[name]()
+    if (done !== null) reportStep(name, done)
+  }
 }
 
 async function whileFollowing<T>(
@@ -63,7 +66,7 @@ async function whileFollowing<T>(
 ): Promise<T> {
   const done = new AbortController()
   const signal = AbortSignal.any([options.signal, done.signal])
-  const timer = createTimer(eventsEvery, realClocks, eventsEvery)
+  const timer = createTimer(everyMs.events, realClocks, everyMs.events)
   const steps = [{ timer, run: () => connector.catchUp(customerPatienceMs) }]
   const following = repeat(() => runDue(steps), options.log, signal)
   try {
