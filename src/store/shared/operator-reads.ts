@@ -1,13 +1,12 @@
 /** Reads of commands that only look; the writer does them over its own connection. */
-import type { OperatorStore } from '../store.ts'
+import { type InvoiceKey, unsettledStatuses } from '../../invoice.ts'
+import type { OperatorStore, StoredRecord, Stream } from '../store.ts'
 import { connectorReads } from './connector-state.ts'
 import { contentsReads } from './contents.ts'
 import { credentialReads } from './credentials.ts'
-import type { Db } from './db.ts'
+import { type Db, literals } from './db.ts'
 import { endpointReads } from './endpoints.ts'
 import { documentReads } from './read-documents.ts'
-import { invoiceReads } from './read-invoices.ts'
-import { sharedReads } from './shared-rows.ts'
 
 export function operatorReads(
   db: Db,
@@ -16,9 +15,35 @@ export function operatorReads(
     ...documentReads(db),
     ...connectorReads(db),
     ...contentsReads(db),
-    ...invoiceReads(db),
-    ...sharedReads(db),
     ...credentialReads(db),
     ...endpointReads(db),
+    async findCustomers(ids) {
+      const sql = `SELECT customer_id FROM fatura.customers WHERE ${db.isAmong('customer_id', '$1')}`
+      return (await db.query<{ customer_id: string }>(sql, [ids])).map(row => row.customer_id)
+    },
+    readInvoices: (after, limit) =>
+      db.query<StoredRecord>(
+        `SELECT i.customer_id, i.id, i.summary, l.lines
+         FROM fatura.invoices i
+         LEFT JOIN fatura.invoice_lines l ON l.customer_id = i.customer_id AND l.invoice_id = i.id
+         WHERE (i.customer_id, i.id) > ($1, $2) ORDER BY i.customer_id, i.id LIMIT $3`,
+        [after?.customer_id ?? '', after?.id ?? '', limit],
+      ),
+    readAtPoints: points => db.readAtPoints(points),
+    readUnsettled: (after, limit, observedBefore) =>
+      db.query<InvoiceKey>(
+        `SELECT customer_id, id FROM fatura.invoices ${db.byIndex('invoices_unsettled')}
+         WHERE status IN (${literals(unsettledStatuses)}) AND (customer_id, id) > ($1, $2) AND observed_at < $4
+         ORDER BY customer_id, id LIMIT $3`,
+        [after?.customer_id ?? '', after?.id ?? '', limit, observedBefore],
+      ),
+    listStreams: () =>
+      db.query<Stream>(
+        'SELECT name, cursor, succeeded_at, failed_at, error FROM fatura.streams ORDER BY name',
+      ),
+    async readLastObserved() {
+      const [row] = await db.query<{ last_at: number }>('SELECT last_at FROM fatura.observation')
+      return row?.last_at ?? 0
+    },
   }
 }

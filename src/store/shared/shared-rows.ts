@@ -1,7 +1,6 @@
 /** Rows that all writers share, gathered and written just before the commit: nobody waits for them longer than it takes. */
 import type { Value } from '../contents.ts'
-import type { OperatorStore, Stream, WriteTransaction } from '../store.ts'
-import type { Db } from './db.ts'
+import type { Stream, WriteTransaction } from '../store.ts'
 
 export interface SharedRows extends Pick<WriteTransaction, 'saveStream' | 'saveSuccess'> {
   /** The transaction's changes of invoices: a number that no other transaction has, and how many are written so far. */
@@ -70,16 +69,3 @@ const saveStream = `
   INSERT INTO fatura.streams (name, cursor, succeeded_at, failed_at, error) VALUES ($1, $2, $3, $4, $5)
   ON CONFLICT (name) DO UPDATE SET cursor = excluded.cursor, succeeded_at = excluded.succeeded_at,
     failed_at = excluded.failed_at, error = excluded.error`
-
-export function sharedReads(db: Db): Pick<OperatorStore, 'listStreams' | 'readLastObserved'> {
-  return {
-    listStreams: () =>
-      db.query<Stream>(
-        'SELECT name, cursor, succeeded_at, failed_at, error FROM fatura.streams ORDER BY name',
-      ),
-    async readLastObserved() {
-      const [row] = await db.query<{ last_at: number }>('SELECT last_at FROM fatura.observation')
-      return row?.last_at ?? 0
-    },
-  }
-}
