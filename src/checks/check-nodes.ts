@@ -30,48 +30,35 @@ export function checkHosts(report: Report, hosts: readonly HostFacts[]): void {
 
 /** On Citus, a node that is down or takes no writes affects the customers on it. */
 export function checkNodes(report: Report, nodes: readonly NodeFacts[]): void {
-  const problems = nodes.map(facts => {
-    const found = findProblems(facts)
-    for (const [result, detail, next] of found) report(`Database: node ${facts.at}`)[result](detail, next)
-    return found.length
-  })
-  if (problems.every(count => count === 0))
-    report('Database: nodes').ok(`all ${nodes.length} answer and take writes`)
-}
-
-type Problem = [result: 'warn' | 'fail', detail: string, next: string]
-
-function findProblems({ failure, isStandby, isReadOnly, stuck, isPublic }: NodeFacts): Problem[] {
-  const found: Problem[] = []
-  if (failure !== null)
-    found.push([
-      'fail',
-      `it does not answer: ${failure.split('\n')[0]}`,
-      'Start it: its customers get 503 until then.',
-    ])
-  if (isStandby)
-    found.push([
-      'fail',
-      'it is a standby, and takes no writes',
-      'Promote it, or lead Citus to the primary: citus_update_node.',
-    ])
-  else if (isReadOnly)
-    found.push([
-      'fail',
-      'its sessions are read-only: its customers cannot be written to',
-      'On that node: ALTER SYSTEM RESET default_transaction_read_only; SELECT pg_reload_conf(); or the same of the database, or the role.',
-    ])
-  if (stuck > 0)
-    found.push([
-      'warn',
-      `${stuck} transactions are prepared for over a minute: they hold their locks`,
-      'On the coordinator, as a superuser: SELECT recover_prepared_transactions()',
-    ])
-  if (isPublic)
-    found.push([
-      'warn',
-      'every role may connect to the database',
-      'On that node: SET citus.enable_ddl_propagation = off; REVOKE CONNECT, TEMPORARY ON DATABASE … FROM PUBLIC',
-    ])
-  return found
+  for (const { at, failure, isStandby, isReadOnly, stuck, isPublic } of nodes) {
+    const node = report(`Database: node ${at}`)
+    if (failure !== null)
+      node.fail(
+        `it does not answer: ${failure.split('\n')[0]}`,
+        'Start it: its customers get 503 until then.',
+      )
+    if (isStandby)
+      node.fail(
+        'it is a standby, and takes no writes',
+        'Promote it, or lead Citus to the primary: citus_update_node.',
+      )
+    else if (isReadOnly)
+      node.fail(
+        'its sessions are read-only: its customers cannot be written to',
+        'On that node: ALTER SYSTEM RESET default_transaction_read_only; SELECT pg_reload_conf(); or the same of the database, or the role.',
+      )
+    if (stuck > 0)
+      node.warn(
+        `${stuck} transactions are prepared for over a minute: they hold their locks`,
+        'On the coordinator, as a superuser: SELECT recover_prepared_transactions()',
+      )
+    if (isPublic)
+      node.warn(
+        'every role may connect to the database',
+        'On that node: SET citus.enable_ddl_propagation = off; REVOKE CONNECT, TEMPORARY ON DATABASE … FROM PUBLIC',
+      )
+  }
+  const isFine = ({ failure, isStandby, isReadOnly, stuck, isPublic }: NodeFacts) =>
+    failure === null && !isStandby && !isReadOnly && stuck === 0 && !isPublic
+  if (nodes.every(isFine)) report('Database: nodes').ok(`all ${nodes.length} answer and take writes`)
 }

@@ -35,16 +35,10 @@ export function openSearchThreads(path: string, limitMs = searchAtMostMs) {
     const free = idle.pop()
     if (free !== undefined) return free
     if (threads.size < threadsAtMost) return start()
-    const { promise, resolve, reject } = Promise.withResolvers<Worker>()
+    const { promise, resolve } = Promise.withResolvers<Worker>()
     waiting.add(resolve)
-    const timer = setTimeout(
-      () => reject(new StoreUnavailable('No thread for a search became free in time.')),
-      waitAtMostMs,
-    )
-    return promise.finally(() => {
-      clearTimeout(timer)
-      waiting.delete(resolve)
-    })
+    const taken = within(waitAtMostMs, 'No thread for a search became free in time.', promise)
+    return taken.finally(() => waiting.delete(resolve))
   }
 
   function giveBack(thread: Worker): void {
@@ -77,21 +71,18 @@ export function openSearchThreads(path: string, limitMs = searchAtMostMs) {
       const asked = ask(thread, query)
       // A search that takes too long is given up; its thread is free again once SQLite has come to the end.
       asked.catch(() => {}).finally(() => giveBack(thread))
-      const late = Promise.withResolvers<never>()
-      const timer = setTimeout(
-        () => late.reject(new StoreUnavailable(`A search took over ${limitMs} ms.`)),
-        limitMs,
-      )
-      try {
-        const answer = await Promise.race([asked, late.promise])
-        if ('page' in answer) return answer.page
-        throw 'unavailable' in answer ? new StoreUnavailable(answer.unavailable) : new Error(answer.fault)
-      } finally {
-        clearTimeout(timer)
-      }
+      const answer = await within(limitMs, `A search took over ${limitMs} ms.`, asked)
+      if ('page' in answer) return answer.page
+      throw 'unavailable' in answer ? new StoreUnavailable(answer.unavailable) : new Error(answer.fault)
     },
     async close(): Promise<void> {
       await Promise.all([...threads].map(thread => thread.terminate()))
     },
   }
+}
+
+function within<T>(ms: number, failure: string, work: Promise<T>): Promise<T> {
+  const late = Promise.withResolvers<never>()
+  const timer = setTimeout(() => late.reject(new StoreUnavailable(failure)), ms)
+  return Promise.race([work, late.promise]).finally(() => clearTimeout(timer))
 }
