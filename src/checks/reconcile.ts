@@ -95,18 +95,13 @@ export function describeUnlinked(document: Document, rules: LinkRules): Differen
   const invoiceId = invoiceIdOf(document.reference, rules)
   const side = { ...invoiceSide(null), ...documentSide(document), invoice_id: invoiceId }
   const { id, date, status, reference } = document
-  const what = `document ${id} of ${date ?? 'an unknown day'} is ${status}, and refers to`
-  return invoiceId === null
-    ? {
-        kind: 'document_without_invoice',
-        ...side,
-        detail: `${what} ${reference === null ? 'nothing' : `'${reference}'`}`,
-      }
-    : {
-        kind: 'document_of_unknown_invoice',
-        ...side,
-        detail: `${what} ${invoiceId}, which is not in the store`,
-      }
+  const named = reference === null ? 'nothing' : `'${reference}'`
+  const target = invoiceId === null ? named : `${invoiceId}, which is not in the store`
+  return {
+    kind: invoiceId === null ? 'document_without_invoice' : 'document_of_unknown_invoice',
+    ...side,
+    detail: `document ${id} of ${date ?? 'an unknown day'} is ${status}, and refers to ${target}`,
+  }
 }
 
 /** `total_cents` is in the currency's smallest unit, `total` a decimal in its major unit, as the document's. */
