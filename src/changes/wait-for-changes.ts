@@ -1,7 +1,4 @@
-/**
- * Requests that wait for a change. While there are any, the feed of all customers is read twice a second, once for all of them,
- * and those whose customer changed go on. A waiting request holds nothing of the store.
- */
+/** Requests that wait for a change: the feed of all customers is read twice a second for all of them, and those whose customer changed go on. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ReadStore } from '../store/store.ts'
 import { changeWaiting } from '../telemetry.ts'

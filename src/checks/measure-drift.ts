@@ -1,8 +1,4 @@
-/**
- * Drift of the store from its sources, as a figure. Every minute a few stored invoices, drawn at random, are fetched again from both
- * systems and compared; and the invoices that the payment platform lists at a random moment are looked up in the store. An invoice
- * that is wrong at two looks is counted and repaired, and so are those near it.
- */
+/** Drift of the store: every minute a few stored invoices are compared with both systems, and a few listed ones are looked for. Wrong at two looks: counted and repaired. */
 import type { InvoiceKey } from '../invoice.ts'
 import { hourOf, keptHours } from '../metrics/drift-estimate.ts'
 import { type BillingSource, type Observation, SourceError } from '../sources.ts'

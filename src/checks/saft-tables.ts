@@ -1,7 +1,4 @@
-/**
- * Both sides of a comparison with a SAF-T file, in a temporary database: joined there, a month of any size takes a few megabytes of
- * memory. SQLite keeps it in a file without a name, which goes away with the process, however it ends.
- */
+/** Both sides of a comparison with a SAF-T file in a temporary, unnamed database: a month of any size takes a few megabytes of memory. */
 import { DatabaseSync } from 'node:sqlite'
 import type { Document } from '../document.ts'
 import type { Invoice } from '../invoice.ts'

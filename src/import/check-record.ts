@@ -110,10 +110,7 @@ const lineMembers = new Set<string>(lineFields)
 /** A hostile line could have millions. */
 const problemsAtMost = 20
 
-/**
- * Reads one invoice: the summary's fields, and `lines` when they are known. A field that may be null may be left out.
- * Returns up to twenty problems at once.
- */
+/** Reads one invoice. A field that may be null may be left out, and so may `lines`. Returns up to twenty problems at once. */
 export function readRecord(value: unknown): { record: InvoiceRecord } | { problems: Problem[] } {
   if (!isObject(value)) return { problems: [{ field: null, reason: 'must be a JSON object' }] }
   const problems: Problem[] = []

@@ -16,14 +16,7 @@ export interface ImportOptions {
   onProgress(step: 'checked' | 'saved', invoices: number): void
 }
 
-/**
- * Reads the input twice: first every line is checked, then all are saved in one transaction. The store is locked for
- * the second alone, so that neither a bad file nor a slow sender keeps other writers out. Importing the same file again
- * changes nothing; of two lines with one customer and id the later wins.
- *
- * Returns the numbers of valid and refused lines, and of invoices that are new or differ from the stored ones; `committed` is
- * false when a bad line kept the whole file out.
- */
+/** Reads the input twice: checks every line, then saves all in one transaction, so that no bad file or slow sender keeps other writers out. Of two lines with one key the later wins. */
 export async function importInvoices(
   openInput: () => AsyncIterable<Uint8Array>,
   store: WriteStore,

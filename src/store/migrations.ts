@@ -1,8 +1,4 @@
-/**
- * A schema grows by one SQL file a version, and for some by a pass over the rows after it. A released file never changes; a
- * store keeps the hash of each one that made it, so that it is known by its content and not by a number alone. Functions
- * are made again whenever their text changed.
- */
+/** A schema grows by one SQL file a version, some with a pass over the rows. A store keeps the hash of each: it is known by content, not by a number. */
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import type { Db } from './shared/db.ts'

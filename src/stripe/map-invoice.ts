@@ -20,11 +20,7 @@ export function rateIds(source: InvoiceHead): string[] {
   return rate === null || embeddedRate(source, rate) !== null ? [] : [rate]
 }
 
-/**
- * `previous` is the stored invoice. Names follow the customer until the invoice is finalized, then stay; a deleted customer has
- * none, so the stored ones stay too. The external document's fields belong to another system and are kept. `lines` are all of
- * the invoice's.
- */
+/** `previous` is the stored invoice: names stay once it is finalized or its customer deleted, and the document's fields are another system's. */
 export function mapInvoice(
   source: InvoiceHead,
   rates: TaxRates,

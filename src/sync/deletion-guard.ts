@@ -1,7 +1,4 @@
-/**
- * Holds back implausible changes: many drafts that disappear at once, many invoices that lose their documents at once. These
- * stay as they were until an operator lets the changes through, or until the drafts and documents are found again.
- */
+/** Holds back many drafts or documents that disappear at once, until an operator lets the changes through, or they are found again. */
 import type { Logger } from 'pino'
 import { type InvoiceKey, keyOf } from '../invoice.ts'
 import type { Loss, setAsideKinds } from '../store/connector-store.ts'

@@ -1,8 +1,4 @@
-/**
- * The lease of the connector: one process at a time writes. Its holder renews it by heartbeats; a waiting process takes over
- * when these stop. No two clocks are compared, and no commit depends on one: each transaction checks the lease before it
- * commits.
- */
+/** The lease of the connector: one process writes, kept by heartbeats. No clocks are compared: each transaction checks the lease before it commits. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { Lease } from '../store/connector-store.ts'

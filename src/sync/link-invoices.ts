@@ -32,10 +32,7 @@ interface Linked extends Link {
   document: InvoiceDocument | null
 }
 
-/**
- * Writes nothing. A link whose loss the guard holds back stays as it was. `linked` is in the order given; `contested` are documents
- * claimed by stored invoices that are not given: a given invoice may gain or lose one of them.
- */
+/** Writes nothing. A link whose loss is held back stays. `contested`: documents claimed by stored invoices, which a given one may gain or lose. */
 export async function linkInvoices(
   tx: WriteTransaction,
   given: readonly Claimed[],

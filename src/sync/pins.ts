@@ -52,10 +52,7 @@ async function compareBilling(
 const sampleSize = 5
 const [rowsAtATime, rowsAtMost] = [500, 10_000]
 
-/**
- * Whether the key finds any of a few stored invoices: this identifies an account whose name the key may not read. Only
- * invoices from the platform count, and no drafts, for these may be deleted. True when there is nothing to look for.
- */
+/** Whether the key finds any of a few stored invoices of the platform, but drafts: this identifies an account that it may not name. */
 async function findsStored(store: OperatorStore, source: BillingSource): Promise<boolean> {
   const sample = await pickStored(store)
   let failure: SourceError | null = null

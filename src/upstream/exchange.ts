@@ -1,7 +1,4 @@
-/**
- * A request to an upstream and its whole answer, over connections that are kept. A key may travel in the query, so no error
- * of Node or the network is passed on: an error holds our own words, the upstream's origin or a code.
- */
+/** A request to an upstream over kept connections. A key may travel in the query: errors hold our own words, the upstream's origin or a code. */
 import type { IncomingHttpHeaders, IncomingMessage, RequestOptions } from 'node:http'
 import { Agent as HttpsAgent, request as requestHttps } from 'node:https'
 import { finished } from 'node:stream'

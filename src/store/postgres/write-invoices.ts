@@ -81,10 +81,7 @@ function readCountable([issued_at, status, ix_status, currency, total_cents]: Co
   return { issued_at, status, ix_status, currency, total_cents }
 }
 
-/**
- * Each key once, the last one given; a customer's after each other, as they are listed: most indexes are in that order, and then
- * grow at one place. Whoever writes has locked the customers, so no two writers deadlock, whatever the order.
- */
+/** Each key once, the last one given, in the order of lists: most indexes then grow at one place. Customers are locked: no two writers deadlock. */
 function inListOrder(all: readonly Given[]): Given[] {
   const byKey = new Map(all.map(given => [keyOf(given.row), given]))
   return [...byKey.values()].sort(

@@ -64,11 +64,7 @@ export function searchText(invoice: Invoice, document: InvoiceDocument | null = 
 const taxIdLike = /^(?=.*\d)[a-z0-9+*]{8,}$/
 const countryCode = /^[a-z]{2}$/
 
-/**
- * The words of a query that holds more than white space. Words of separators alone are left out;
- * a query of nothing else becomes a word that no text holds, and so matches nothing. A word that is found wherever another one is
- * is left out as well.
- */
+/** Words that others imply, or of separators alone, are left out; a query of nothing else becomes a word that no text holds. */
 export function searchWords(query: string): SearchWord[] {
   const words = query.split(gap).map(foldText).filter(Boolean)
   if (words.length === 0) return [{ parts: [taxIdStart + taxIdStart], beginnings: [] }]

@@ -15,11 +15,7 @@ export interface Db {
   isAmong(column: string, list: string): string
   /** Follows a table's name, for an engine that must be given the index of few of its rows. */
   byIndex(name: string): string
-  /**
-   * Holds names until the transaction's end: alone, or shared with others who share them. All in one order, so that
-   * two who hold several do not wait for each other. Returns whether there may be others at all: then what was read before
-   * may have changed.
-   */
+  /** Holds names until the transaction ends, all in one order: alone, or shared. Returns whether others may have changed what was read before. */
   holdNames(names: () => { alone: readonly string[]; shared: readonly string[] }): Promise<boolean>
   /** Whether rows lie on several nodes: each sends as many as are asked for in all. */
   isSpread(): boolean
