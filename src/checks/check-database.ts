@@ -1,4 +1,5 @@
 /** The store as an operator must know it: reachable, of the right version, with the right permissions. */
+import { findDamage, openReadStore, readFacts } from '../store/engines.ts'
 import {
   type FileFacts,
   type ServerFacts,
@@ -6,17 +7,16 @@ import {
   supportedMajors,
   whatServerLacks,
 } from '../store/facts.ts'
-import type { OnRecounted, OperatorStore, ReadStore, WriteStore } from '../store/store.ts'
 import { useStore } from '../store/use-store.ts'
 import { checkClock, formatSpan } from './check-clock.ts'
 import { checkHosts, checkNodes, checkPlaces } from './check-nodes.ts'
 import { type Report, restoreAdvice } from './findings.ts'
 
 /** False when the other checks cannot open the store. */
-export async function checkDatabase(report: Report, readFacts: () => Promise<StoreFacts>): Promise<boolean> {
+export async function checkDatabase(report: Report, url: string): Promise<boolean> {
   const database = report('Database')
   const before = Date.now()
-  const facts = await database.attempt('Correct DATABASE_URL, or repair the database.', readFacts)
+  const facts = await database.attempt('Correct DATABASE_URL, or repair the database.', () => readFacts(url))
   if (facts === null) return false
   const after = Date.now()
   const { engine, server, file } = facts
@@ -52,16 +52,12 @@ function checkSchema(report: Report, check: string, { schema, schemaProblem }: S
 const integrityLimitMs = 30 * 60_000
 
 /** False when the file cannot be read on. */
-export async function checkIntegrity(
-  report: Report,
-  findDamage: (isDeep: boolean) => Promise<readonly string[] | null>,
-  isDeep: boolean,
-): Promise<boolean> {
+export async function checkIntegrity(report: Report, url: string, isDeep: boolean): Promise<boolean> {
   const check = report('Database: integrity')
   const whole = await check.attempt(
     restoreAdvice,
     async () => {
-      const damage = await findDamage(isDeep)
+      const damage = await findDamage(url, isDeep)
       if (damage === null) return true
       if (damage.length > 0) check.fail(`the file is damaged: ${damage.join('; ')}`, restoreAdvice)
       else check.ok(`${isDeep ? 'integrity_check' : 'quick_check'} finds no damage`)
@@ -125,15 +121,14 @@ const lagToWarnMs = 60_000
 export async function checkReadStore(
   report: Report,
   at: string | null,
-  readFacts: () => Promise<StoreFacts>,
-  openRead: () => Promise<ReadStore>,
+  url: string,
   syncedAt: number | null,
 ): Promise<void> {
   const name = at === null ? 'Database: reading' : `Database: reading at ${at}`
   const [reading, delay] = [report(name), report(`${name}, delay`)]
   const found = await reading.attempt('Correct DATABASE_READ_URL, or repair the replica.', async () => {
-    const facts = await readFacts()
-    return { facts, synced_at: facts.schemaProblem === null ? await readFreshness(openRead) : null }
+    const facts = await readFacts(url)
+    return { facts, synced_at: facts.schemaProblem === null ? await readFreshness(url) : null }
   })
   if (found === null || !checkSchema(report, `${name}, schema`, found.facts)) return
   const { facts, synced_at } = found
@@ -153,24 +148,23 @@ export async function checkReadStore(
 }
 
 /** Reads as the API does. Freshness is the same for every customer, and for none. */
-export function readFreshness(openRead: () => Promise<ReadStore>): Promise<number | null> {
-  return useStore(openRead(), store => store.readFreshness())
+export function readFreshness(url: string): Promise<number | null> {
+  return useStore(openReadStore(url), store => store.readFreshness())
 }
 
 /** All the rows are counted: about a minute a million, at most. */
 const recountLimitMs = 2 * 60 * 60_000
 
-/** Compares stored totals and counters with a recount; with `repair`, wrong ones are replaced. */
+/** Compares stored totals and counters with a recount; with `isRepair`, `count` has replaced wrong ones. */
 export async function checkCounters(
   report: Report,
-  { check, repair }: { check: OperatorStore['checkCounts']; repair: WriteStore['repairCounts'] | null },
-  onProgress: OnRecounted,
+  count: () => Promise<number>,
+  isRepair: boolean,
 ): Promise<void> {
   const counters = report('Database: counters')
-  const next = 'Try again when the database is less busy.'
-  const wrong = await counters.attempt(next, () => (repair ?? check)(onProgress), recountLimitMs)
+  const wrong = await counters.attempt('Try again when the database is less busy.', count, recountLimitMs)
   if (wrong === null) return
   if (wrong === 0) counters.ok('all are right')
-  else if (repair !== null) counters.ok(`${wrong} were wrong and are repaired`)
+  else if (isRepair) counters.ok(`${wrong} were wrong and are repaired`)
   else counters.fail(`${wrong} are wrong`, 'Run: fatura doctor --repair. Please report it: this is a bug.')
 }

@@ -3,16 +3,8 @@ import { type InvoiceXpressOptions, isInvoiceXpressOwn } from '../invoicexpress/
 import { createDocumentSource } from '../invoicexpress/document-source.ts'
 import { invoicingAccountOf } from '../invoicexpress/source-identity.ts'
 import type { LinkRules } from '../linking/link.ts'
-import {
-  findDamage,
-  hostsOf,
-  openOperatorStore,
-  openReadStore,
-  openWriteStore,
-  readFacts,
-  splitAddresses,
-} from '../store/engines.ts'
-import type { OnRecounted, OperatorStore, WriteStore } from '../store/store.ts'
+import { hostsOf, openOperatorStore, openWriteStore, splitAddresses } from '../store/engines.ts'
+import type { OnRecounted, OperatorStore } from '../store/store.ts'
 import { useStore } from '../store/use-store.ts'
 import { createBillingSource } from '../stripe/billing-source.ts'
 import { isStripesOwn, type StripeOptions } from '../stripe/client.ts'
@@ -91,21 +83,17 @@ async function checkStore(
   { repair, deep, onCounted, onWait }: Wanted,
 ): Promise<OperatorStore | null> {
   const isReadable =
-    url !== null &&
-    (await checkDatabase(report, () => readFacts(url))) &&
-    (await checkIntegrity(report, isDeep => findDamage(url, isDeep), deep))
+    url !== null && (await checkDatabase(report, url)) && (await checkIntegrity(report, url, deep))
   const next = 'Correct DATABASE_URL, or repair the database.'
   const store = isReadable
     ? await report('Database: opening').attempt(next, () => openOperatorStore(url))
     : null
   if (readUrl !== null) {
-    const syncedAt =
-      store === null || url === null ? null : await readFreshness(() => openReadStore(url)).catch(() => null)
+    const syncedAt = store === null || url === null ? null : await readFreshness(url).catch(() => null)
     const addresses = splitAddresses(readUrl)
     for (const one of addresses) {
       const at = addresses.length === 1 ? null : hostsOf(one)
-      const openRead = () => openReadStore(one)
-      await checkReadStore(report, at, () => readFacts(one), openRead, syncedAt)
+      await checkReadStore(report, at, one, syncedAt)
     }
   }
   if (store === null || url === null) {
@@ -121,13 +109,11 @@ async function checkStore(
   )
   if (endpoints !== null) checkEndpoints(report, endpoints)
   if (connected.stripe) await checkDrift(report, store)
-  const counters = { check: store.checkCounts, repair: repair ? repairCounters(url, onWait) : null }
-  await checkCounters(report, counters, onCounted)
+  const count = repair
+    ? () => useStore(openWriteStore(url, { onWait }), writer => writer.repairCounts(onCounted))
+    : () => store.checkCounts(onCounted)
+  await checkCounters(report, count, repair)
   return store
-}
-
-function repairCounters(url: string, onWait: Wanted['onWait']): WriteStore['repairCounts'] {
-  return onProgress => useStore(openWriteStore(url, { onWait }), store => store.repairCounts(onProgress))
 }
 
 async function compareSample(
