@@ -14,15 +14,13 @@ export interface Scope {
   to: number
 }
 
-const batchSize = 500
-
 /** In the order of their keys. */
 export async function* readInScope(
   store: OperatorStore,
   { customer, days, from, to }: Scope,
 ): AsyncGenerator<LinkedInvoice[]> {
-  const read = (after: LinkedInvoice | null) => store.readLinked(after, batchSize, customer)
-  for await (const batch of readBatches(batchSize, read))
+  const read = (after: LinkedInvoice | null, limit: number) => store.readLinked(after, limit, customer)
+  for await (const batch of readBatches(read))
     yield batch.filter(({ summary }) => {
       const moment = days === null ? 0 : Date.parse(JSON.parse(summary).issued_at)
       return moment >= from && moment < to
@@ -56,9 +54,8 @@ export async function* readUnlinked(
   rules: LinkRules,
 ): AsyncGenerator<Document> {
   if (customer !== null) return
-  const read = (after: Document | null) => store.readInForce(after?.id ?? 0, batchSize, days)
-  for await (const batch of readBatches(batchSize, read))
-    yield* batch.filter(await findUnlinked(store, batch, rules))
+  const read = (after: Document | null, limit: number) => store.readInForce(after?.id ?? 0, limit, days)
+  for await (const batch of readBatches(read)) yield* batch.filter(await findUnlinked(store, batch, rules))
 }
 
 /** Whether no invoice is tied to one of the documents, claims it, or is named by it. */

@@ -31,7 +31,6 @@ export interface SaftComparison {
 
 /** Documents that carry another day in the store may lie so far outside of the file's days. */
 const marginMs = 31 * dayMs
-const batchSize = 500
 
 export async function* compareWithSaft(
   parts: AsyncIterable<SaftPart>,
@@ -99,9 +98,10 @@ async function fillFiled(
 
 async function fillStored(days: Days, tables: SaftTables, { store, rules, onProgress }: SaftComparison) {
   const near = { from: dayOf(Date.parse(days.from) - marginMs), to: dayOf(Date.parse(days.to) + marginMs) }
-  const read = (after: DatedDocument | null) => store.readDated(near, after?.document ?? null, batchSize)
+  const read = (after: DatedDocument | null, limit: number) =>
+    store.readDated(near, after?.document ?? null, limit)
   let done = 0
-  for await (const batch of readBatches(batchSize, read)) {
+  for await (const batch of readBatches(read)) {
     const isUnlinked = await findUnlinked(
       store,
       batch.map(({ document }) => document),

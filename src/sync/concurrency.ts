@@ -63,12 +63,12 @@ export function coalesce<Cause, Result>(
 
 /** Reads rows in the order of their keys, a batch at a time: rows that change meanwhile are not read twice. */
 export async function* readBatches<T>(
-  size: number,
-  read: (after: T | null) => Promise<T[]>,
+  read: (after: T | null, limit: number) => Promise<T[]>,
+  size = 500,
 ): AsyncGenerator<T[]> {
   let after: T | null = null
   for (;;) {
-    const batch = await read(after)
+    const batch = await read(after, size)
     yield batch
     if (batch.length < size) return
     after = batch.at(-1) ?? null

@@ -24,7 +24,6 @@ const recentDays = 3
 const daysAhead = 2
 /** A little less than lies between two rounds over open documents. */
 const usuallyApartMs = everyMs.open - 60_000
-const batchSize = 500
 /** Of each document of an invoice: credit notes come without any change of the document itself. */
 const relationsEvery = dayMs
 
@@ -65,13 +64,13 @@ export async function createDocumentSync(options: DocumentSyncOptions) {
 
   /** Documents that a list should have held, and did not: those not read since the round began. */
   async function* unlisted(which: 'open' | Span, { stamp }: Round, from = 0): AsyncGenerator<DocumentKey> {
-    const read = (after: number) => store.readDocuments(which, stamp, after, batchSize)
+    const read = (after: number, limit: number) => store.readDocuments(which, stamp, after, limit)
     for await (const key of inOrder(read, from)) if (!setAside.has('document', key.id)) yield key
   }
 
   /** Documents that are claimed and were never seen, or were missed in an earlier round. */
   async function* unseen({ missedBefore }: Round): AsyncGenerator<DocumentKey> {
-    for await (const key of inOrder(after => store.readClaimed(after, batchSize))) {
+    for await (const key of inOrder(store.readClaimed)) {
       const { misses, observed_at } = key
       const isDue = misses === null || (misses > 0 && misses < missesToBelieve && observed_at <= missedBefore)
       if (isDue && !setAside.has('document', key.id)) yield key
@@ -92,7 +91,7 @@ export async function createDocumentSync(options: DocumentSyncOptions) {
 
   async function refreshRelations(round: Round, swept: Swept): Promise<void> {
     const before = observationStamp(round.at - relationsEvery)
-    const due = await store.readDueRelations(before, Math.min(fetchesPerRun, batchSize))
+    const due = await store.readDueRelations(before, Math.min(fetchesPerRun, 500))
     const keys = due.filter(({ id }) => !setAside.has('relations', id))
     await refetch.fetchRelations(sweepSource, keys, round, swept)
   }
@@ -100,8 +99,8 @@ export async function createDocumentSync(options: DocumentSyncOptions) {
   async function* dueClients(): AsyncGenerator<number> {
     const before = observationStamp(Date.now() - dayMs)
     let left = fetchesPerRun
-    const read = async (after: number) =>
-      (await store.readClients(before, after, batchSize)).map(id => ({ id }))
+    const read = async (after: number, limit: number) =>
+      (await store.readClients(before, after, limit)).map(id => ({ id }))
     for await (const { id } of inOrder(read)) {
       if (setAside.has('client', id)) continue
       if (left-- <= 0) return
@@ -205,10 +204,10 @@ function writeCursor(next: string, since: number): string {
 }
 
 async function* inOrder<T extends { id: number }>(
-  read: (after: number) => Promise<T[]>,
+  read: (after: number, limit: number) => Promise<T[]>,
   from = 0,
 ): AsyncGenerator<T> {
-  for await (const batch of readBatches<T>(batchSize, after => read(after?.id ?? from))) yield* batch
+  for await (const batch of readBatches<T>((after, limit) => read(after?.id ?? from, limit))) yield* batch
 }
 
 function monthBefore(month: string): string {

@@ -1,6 +1,6 @@
 /** Links invoices to stored documents, within a transaction. */
 import { describeInvoiceDocument } from '../document-json.ts'
-import { type Invoice, type InvoiceDocument, type InvoiceKey, keyOf } from '../invoice.ts'
+import { type Invoice, type InvoiceDocument, keyOf } from '../invoice.ts'
 import {
   deriveLink,
   fieldsOf,
@@ -129,13 +129,10 @@ export async function relinkInvoices(
   return changed
 }
 
-const batchSize = 500
-
 /** Links invoices again whose document is being created, since that fails after a while. Returns the number that changed. */
 export async function ageClaims(store: WriteStore, options: LinkOptions): Promise<number> {
   let changed = 0
-  const read = (after: InvoiceKey | null) => store.readCreating(after, batchSize)
-  for await (const keys of readBatches(batchSize, read)) {
+  for await (const keys of readBatches(store.readCreating)) {
     const wanted = { documents: [], invoices: keys.map(({ id }) => id) }
     const relinked = await store.transaction(tx => relinkInvoices(tx, wanted, 'time', options))
     changed += relinked.length

@@ -37,8 +37,8 @@ export async function fetchUnlisted(
   since: number,
 ): Promise<Applied> {
   let total = nothingApplied
-  const read = (after: InvoiceKey | null) => store.readUnsettled(after, batchSize, since)
-  for await (const keys of readBatches(batchSize, read))
+  const read = (after: InvoiceKey | null, limit: number) => store.readUnsettled(after, limit, since)
+  for await (const keys of readBatches(read, batchSize))
     total = addApplied(total, await refetch.fetchEach(keys))
   return total
 }

@@ -11,13 +11,9 @@ import {
 import { StoreError } from '../store.ts'
 import { changeOneAfterAnother, checkReplication, distribute, hasCitus } from './distribute.ts'
 import { openWritePool, translate } from './pool.ts'
-import { type AskSchema, migrationLock, schema } from './schema-version.ts'
+import { askOf, migrationLock, schema } from './schema-version.ts'
 import { createDb } from './shared-db.ts'
 import { noteSpread } from './spread.ts'
-
-function askOf(client: PoolClient): AskSchema {
-  return async <Row extends object>(sql: string) => (await client.query(sql)).rows as Row[]
-}
 
 export async function migratePostgres(
   url: string,

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
+import type { PoolClient } from 'pg'
 import { checkState, readMigrations, type Schema, type SchemaState } from '../migrations.ts'
 
 const functions = readFileSync(new URL('./functions.sql', import.meta.url), 'utf8')
@@ -14,6 +15,10 @@ export const migrationLock = 7_261_328_547
 
 /** Runs a statement that reads the schema, through functions: the API's role may read no table. */
 export type AskSchema = <Row extends object>(sql: string) => Promise<Row[]>
+
+export function askOf(client: PoolClient): AskSchema {
+  return async <Row extends object>(sql: string) => (await client.query(sql)).rows as Row[]
+}
 
 export async function readState(ask: AskSchema): Promise<SchemaState> {
   const [state] = await unlessAbsent(() => ask<SchemaRow>('SELECT * FROM fatura.schema_state()'))

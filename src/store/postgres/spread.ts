@@ -1,6 +1,7 @@
 /** Pools and connections that lead to Citus, where rows are spread over nodes by customer, and the needs of statements there. */
 import type pg from 'pg'
 import { hasCitus } from './distribute.ts'
+import { askOf } from './schema-version.ts'
 
 const spread = new WeakSet<object>()
 
@@ -8,8 +9,7 @@ const spread = new WeakSet<object>()
 export async function noteWhetherSpread(pool: pg.Pool): Promise<void> {
   const client = await pool.connect()
   try {
-    const ask = async <Row extends object>(sql: string) => (await client.query(sql)).rows as Row[]
-    if (!(await hasCitus(ask))) return
+    if (!(await hasCitus(askOf(client)))) return
     for (const known of [client, pool]) noteSpread(known)
     pool.on('connect', noteSpread)
   } finally {
@@ -23,9 +23,4 @@ export function noteSpread(client: object): void {
 
 export function isSpread(client: object): boolean {
   return spread.has(client)
-}
-
-/** Follows a join with given arrays: on Citus, only the shards of these customers are asked then. */
-export function ofCustomers(client: object, column: string, customers: string): string {
-  return isSpread(client) ? ` AND ${column} = ANY (${customers})` : ''
 }

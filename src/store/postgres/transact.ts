@@ -5,7 +5,7 @@ import type { Value } from '../contents.ts'
 import { type FreshnessStatements, gatherSharedRows, type SharedRows } from '../shared/shared-rows.ts'
 import { type Counting, keepCounts } from './counts.ts'
 import { isCrossing, isReadOnlyRefusal, translate } from './pool.ts'
-import { checkSchema, schema } from './schema-version.ts'
+import { askOf, checkSchema, schema } from './schema-version.ts'
 import { isSpread } from './spread.ts'
 import { beginWriting } from './write-limits.ts'
 
@@ -58,8 +58,7 @@ async function begin(client: PoolClient): Promise<void> {
   const told = (await explain(client.query(beginWriting(isSpread(client))))) as unknown as pg.QueryResult<{
     version: number
   }>[]
-  if (told.at(-1)?.rows[0]?.version !== schema.migrations.length)
-    await checkSchema(async sql => (await client.query(sql)).rows)
+  if (told.at(-1)?.rows[0]?.version !== schema.migrations.length) await checkSchema(askOf(client))
 }
 
 /** The row of the last observation is locked for the freshness. Streams are read first: other nodes of Citus do not know them. */

@@ -10,7 +10,7 @@ import { callAtShards } from './at-shards.ts'
 import type { Counting } from './counts.ts'
 import { type ListType, type ListValue, writeList } from './lists.ts'
 import { createDb } from './shared-db.ts'
-import { ofCustomers } from './spread.ts'
+import { isSpread } from './spread.ts'
 
 /** The lists that fatura.save_invoices is given, in the order of its parameters. */
 const givenColumns = {
@@ -167,6 +167,7 @@ export async function relinkInvoices(
   const searches = rows.map(splitText)
   const bytes = (text: string | null) => (text === null ? null : Buffer.from(text))
   const stored = await readStored(client, rows)
+  // On Citus, the last condition leads to the shards of these customers alone.
   await client.query({
     name: 'relink-invoices',
     text: `
@@ -177,7 +178,7 @@ export async function relinkInvoices(
           $8::text[], $9::bigint[])
         AS given (customer_id, id, ix_status, search_text, long_text, search_ids, summary, document, credited_cents)
       WHERE stored.customer_id = given.customer_id AND stored.id = given.id
-        ${ofCustomers(client, 'stored.customer_id', '$1')}`,
+        ${isSpread(client) ? 'AND stored.customer_id = ANY ($1)' : ''}`,
     values: [
       rows.map(({ customer_id }) => customer_id),
       rows.map(({ id }) => id),
