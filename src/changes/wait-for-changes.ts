@@ -39,11 +39,6 @@ export function createChangeWaiters(store: Pick<ReadStore, 'readChanges'>) {
     timer = setTimeout(() => void look(), lookEveryMs).unref()
   }
 
-  async function begin(): Promise<number | null> {
-    const page = await store.readChanges(null, null, 1)
-    return page?.next ?? null
-  }
-
   function add(name: string) {
     let woken = Promise.withResolvers<boolean>()
     const wakeOne = () => woken.resolve(true)
@@ -78,7 +73,7 @@ export function createChangeWaiters(store: Pick<ReadStore, 'readChanges'>) {
       const waiter = add(customerId ?? anyone)
       try {
         if (place === null) {
-          const begun = begin()
+          const begun = store.readChanges(null, null, 1).then(page => page?.next ?? null)
           place = begun
           await begun
           if (place === begun) schedule()

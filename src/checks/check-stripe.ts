@@ -136,7 +136,11 @@ async function checkEndpoints(report: Report, hasSecret: boolean, { ask }: Asker
   // Stripe does not show which one is ours: the one that sends most of the needed events counts.
   const [best] = endpoints
     .filter(({ status }) => status === 'enabled')
-    .map(({ api_version, enabled_events }) => ({ api_version, missing: missingFrom(enabled_events) }))
+    .map(({ api_version, enabled_events: enabled }) => ({
+      api_version,
+      // The only pattern that an endpoint takes.
+      missing: neededEvents.filter(type => !(enabled.includes('*') || enabled.includes(type))),
+    }))
     .sort((a, b) => a.missing.length - b.missing.length)
   if (best === undefined)
     return check.warn(
@@ -152,9 +156,4 @@ async function checkEndpoints(report: Report, hasSecret: boolean, { ask }: Asker
   check.ok(
     `an endpoint is enabled and sends every event that is used, ${version}${best.api_version === apiVersion ? '' : `, ${harmless}`}`,
   )
-}
-
-/** The only pattern that an endpoint takes is `*`. */
-function missingFrom(enabled: readonly string[]): string[] {
-  return enabled.includes('*') ? [] : neededEvents.filter(type => !enabled.includes(type))
 }

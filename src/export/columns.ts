@@ -59,10 +59,6 @@ const kinds: Partial<Record<keyof Invoice | keyof Line, ColumnKind>> = {
   quantity: 'integer',
 }
 
-function kindOf(field: keyof Invoice | keyof Line): ColumnKind {
-  return field.endsWith('_cents') ? 'integer' : (kinds[field] ?? 'text')
-}
-
 /** The field; an amount in the smallest unit also as a decimal, as in `total_cents` and `total`. */
 function withDecimal<Fields extends { currency: string }, Source>(
   name: string,
@@ -70,13 +66,15 @@ function withDecimal<Fields extends { currency: string }, Source>(
   fieldsOf: (source: Source) => Fields | null,
 ): Column<Source>[] {
   const read = (source: Source) => (fieldsOf(source)?.[field] ?? null) as Value
-  const column = { name, kind: kindOf(field), read }
-  if (!field.endsWith('_cents')) return [column]
+  if (!field.endsWith('_cents')) return [{ name, kind: kinds[field] ?? 'text', read }]
   const writeDecimal = (source: Source) => {
     const [amount, currency] = [read(source), fieldsOf(source)?.currency]
     return typeof amount === 'number' && currency !== undefined ? writeAmount(amount, currency) : null
   }
-  return [column, { name: name.slice(0, -'_cents'.length), kind: 'decimal', read: writeDecimal }]
+  return [
+    { name, kind: 'integer', read },
+    { name: name.slice(0, -'_cents'.length), kind: 'decimal', read: writeDecimal },
+  ]
 }
 
 function documentColumns<Source>(invoiceOf: (source: Source) => ExportedInvoice): Column<Source>[] {

@@ -48,6 +48,8 @@ export function createInvoicingSystem(
   }
 
   function awaitPdf(ixId: number, signal: AbortSignal): Promise<string> {
+    const notReady = () =>
+      new SourceError('not_ready', 'InvoiceXpress is still making the PDF', { retryAfter })
     return withDeadline(budget, notReady, signal, async polling => {
       for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {
         const url = await findPdf(ixId, polling)
@@ -72,10 +74,6 @@ export function createInvoicingSystem(
       return { ...(await fetchPdf(url, image, signal)), type: image.type }
     },
   }
-}
-
-function notReady(): SourceError {
-  return new SourceError('not_ready', 'InvoiceXpress is still making the PDF', { retryAfter })
 }
 
 /** A base that is not InvoiceXpress' own is a sandbox: it serves its PDFs itself, from this machine. */

@@ -127,7 +127,7 @@ export async function applyObservations(
       if ('refusal' in record) {
         refuse(observation.id, record.refusal)
         note(observation, 'ignored', `none of ours: ${record.refusal}`)
-      } else if (isTie && isEarlier(record.invoice, last))
+      } else if (isTie && last !== null && stages[record.invoice.status] < stages[last.status])
         supersede(observation, `asked at the same time as an answer that was further: ${last?.status}`)
       else {
         for (const other of elsewhere) {
@@ -196,10 +196,6 @@ function describeChange(before: Invoice | null, after: Invoice): string | null {
 
 /** The order of statuses in an invoice's life. */
 const stages: Record<InvoiceStatus, number> = { draft: 0, open: 1, uncollectible: 2, paid: 3, void: 3 }
-
-function isEarlier({ status }: Invoice, than: Invoice | null): boolean {
-  return than !== null && stages[status] < stages[than.status]
-}
 
 function readInvoice(known: KnownInvoice | undefined): Invoice | null {
   return known?.summary ? JSON.parse(known.summary) : null

@@ -134,7 +134,7 @@ export async function createDocumentSync(options: DocumentSyncOptions) {
         const swept = nothingSwept()
         await refetch.readLists(sweepSource, span, swept)
         await refetch.fetchEach(sweepSource, unlisted(span, round), round, swept)
-        const next = monthBefore(month)
+        const next = monthOf(Date.parse(`${month}-01`) - dayMs)
         // A document may be dated a little before its invoice.
         const isDone = next < monthOf(first - 31 * dayMs)
         await end(stream, round, isDone ? null : next)
@@ -208,8 +208,4 @@ async function* inOrder<T extends { id: number }>(
   from = 0,
 ): AsyncGenerator<T> {
   for await (const batch of readBatches<T>((after, limit) => read(after?.id ?? from, limit))) yield* batch
-}
-
-function monthBefore(month: string): string {
-  return monthOf(Date.parse(`${month}-01`) - dayMs)
 }

@@ -64,7 +64,8 @@ export function chooseHosts(
     await Promise.race([Promise.all(asked), enough])
     clearTimeout(timer)
     const found = find(states, false)
-    if (found === null) throw failures[0] ?? noneFits(wanted, isWriter)
+    const lack = isWriter ? 'takes writes' : `is ${wanted}`
+    if (found === null) throw failures[0] ?? new StoreUnavailable(`None of the hosts in the address ${lack}.`)
     last = found
     const { host, port } = new pg.Client(configs[found])
     return { host, port }
@@ -81,9 +82,4 @@ export function chooseHosts(
     }
     return null
   }
-}
-
-function noneFits(wanted: SessionAttrs, isWriter: boolean): StoreUnavailable {
-  const what = isWriter ? 'takes writes' : `is ${wanted}`
-  return new StoreUnavailable(`None of the hosts in the address ${what}.`)
 }

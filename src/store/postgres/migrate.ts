@@ -1,13 +1,7 @@
 /** Brings a database to this version's schema, one migration a transaction, one process at a time. */
 import type { PoolClient } from 'pg'
 import { whatServerLacks } from '../facts.ts'
-import {
-  type Migration,
-  type MigrationOutcome,
-  type MigrationTarget,
-  type OnRewrite,
-  runMigrations,
-} from '../migrations.ts'
+import { type MigrationOutcome, type MigrationTarget, type OnRewrite, runMigrations } from '../migrations.ts'
 import { StoreError } from '../store.ts'
 import { changeOneAfterAnother, checkReplication, distribute, hasCitus } from './distribute.ts'
 import { openWritePool, translate } from './pool.ts'
@@ -34,7 +28,11 @@ export async function migratePostgres(
         db: createDb(client),
         readHashes: () => readHashes(client),
         inLock: work => inLock(client, work),
-        run: migration => runMigration(client, migration),
+        async run({ sql }) {
+          // Citus takes each statement alone.
+          for (const statement of statementsOf(sql)) await client.query(statement)
+          await distribute(askOf(client))
+        },
       }
       await makeSchema(client)
       const outcome = await runMigrations(target, wanted, onRewrite)
@@ -114,12 +112,6 @@ async function makeSchema(client: PoolClient): Promise<void> {
       CREATE TABLE IF NOT EXISTS fatura.migrations (
         version integer PRIMARY KEY, sha256 text COLLATE "C", rewriting text COLLATE "C")`)
   })
-}
-
-async function runMigration(client: PoolClient, { sql }: Migration): Promise<void> {
-  // Citus takes each statement alone.
-  for (const statement of statementsOf(sql)) await client.query(statement)
-  await distribute(askOf(client))
 }
 
 /** Each ends with a semicolon that is neither in a comment nor in a function's body. */

@@ -116,7 +116,11 @@ function writeRows(db: Db, name: KindName, contents: readonly Content[]): Promis
        .slice(keyLength)
        .map(column => `${column} = ${newValue(column)}`)
        .join(', ')}`,
-    contents.flatMap(content => content.map((value, i) => valueAt(db, columns[i], value))),
+    contents.flatMap(content =>
+      content.map((value, i) =>
+        columns[i] === 'customers' ? db.customersFromJson(value as string | null) : value,
+      ),
+    ),
   )
 }
 
@@ -124,10 +128,6 @@ function writeScope(db: Db, name: 'tokens' | 'keys', content: Content): Promise<
   const { columns }: Kind = kinds[name]
   const customers = content[columns.indexOf('customers')]
   return saveScope(db, String(content[0]), customers == null ? null : JSON.parse(String(customers)))
-}
-
-function valueAt(db: Db, column: string | undefined, value: Value): Value | readonly string[] {
-  return column === 'customers' ? db.customersFromJson(value as string | null) : value
 }
 
 /** A token or a key that was revoked on either side stays revoked, since the first time. */
