@@ -146,9 +146,9 @@ export interface WriteTransaction
     EndpointWrites {
   /** Inserts or replaces each record whole, its lines included; returns how many differed. A later observation stays as it is: `observedAt` is the stamp before the source was asked. */
   saveInvoices(records: readonly InvoiceRecord[], observedAt?: number | readonly number[]): Promise<number>
-  /** Says whether there was such an invoice. That it is gone is remembered, so that no older observation revives it. */
+  /** Returns whether there was such an invoice. That it is gone is remembered, so that no older observation revives it. */
   deleteInvoice(customerId: string, invoiceId: string, observedAt?: number): Promise<boolean>
-  /** Takes an invoice from a customer whose it is no longer. Unlike a deletion it is not remembered: it may come back. */
+  /** Removes an invoice from its former customer. Unlike a deletion it is not remembered: it may come back. */
   removeInvoice(customerId: string, invoiceId: string): Promise<void>
   /** Stored invoices, deleted ones included. Until the end, no other writer changes these customers. */
   findKnown(keys: readonly InvoiceKey[]): Promise<KnownInvoice[]>
