@@ -30,27 +30,56 @@ export interface MetricsRoles {
   isMain?: boolean
 }
 
+/** Names and explanations of all metrics of a process. */
+const helps = {
+  fatura_http_requests_total: 'Requests that were answered, by route and status.',
+  fatura_http_request_seconds:
+    'Duration of answers, by route, from the request to the last byte, without waits for a change.',
+  fatura_http_requests_shed_total:
+    'Requests that were refused unread with 503, because more came than could be served.',
+  fatura_changes_waiting: 'Requests that wait for a change.',
+  fatura_pdf_bytes_total: 'Bytes of PDFs that were passed on from upstream systems.',
+  fatura_postgres_connections: 'Connections to PostgreSQL, by kind and state.',
+  fatura_postgres_reads:
+    'Reads on their way to PostgreSQL, or waiting for a connection, by kind: lanes are reads by a key.',
+  fatura_postgres_node_asked:
+    '1 for a server that is read from; 0 for one that is out of reach, or left out because its content is old.',
+  fatura_postgres_node_behind_seconds:
+    'Age of the content of a server, relative to the newest, where several are read from.',
+  fatura_upstream_calls_total: 'Calls to upstream systems, by system and outcome.',
+  fatura_upstream_call_seconds: 'Duration of calls to upstream systems, by system.',
+  fatura_upstream_calls_waiting:
+    'Calls to upstream systems that wait for their turn: the backlog of the synchronization.',
+  fatura_upstream_breaker_open: '1 while an upstream system is left alone because it failed too often.',
+  fatura_endpoint_webhooks_total: 'Webhooks that were sent to endpoints, by outcome.',
+  fatura_endpoint_delivery_seconds:
+    'Time from the storing of a change to the answer of an endpoint that took it.',
+  fatura_webhooks_total: 'Webhooks that were answered, by status: 200 means that the change is stored.',
+}
+type Name = keyof typeof helps
+
 /** Upper bounds of the histograms, in seconds. */
 const requestBounds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10]
 const callBounds = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
+const deliveryBounds = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60, 600]
 
 /** Requests without a route share one name: the number of labels must not depend on clients. */
 const noRoute = 'none'
 
 /** Counts from now on. Series whose labels are known are 0 until then: a query for one that is absent is empty. */
-export function startMetrics({ isMain = true, ...roles }: MetricsRoles): Metrics {
+export function startMetrics({ serves, synchronizes, isMain = true }: MetricsRoles): Metrics {
   const registry = new Registry()
-  const registers = [registry]
+  const make = createMaker(registry)
   if (isMain) collectDefaultMetrics({ register: registry })
-  if (roles.serves !== null) {
-    countRequests(registers)
-    measureConnections(registers, roles.serves)
+  if (serves !== null) {
+    countRequests(make)
+    measureConnections(make, serves)
   }
-  if (roles.synchronizes) {
-    countWebhooks(registers)
-    countDeliveries(registers)
+  if (synchronizes) {
+    countWebhooks(make)
+    countDeliveries(make)
   }
-  countUpstreamCalls(registers)
+  countUpstreamCalls(make)
   return { read: async () => (await registry.getMetricsAsJSON()).map(withoutGaps) }
 }
 
@@ -59,122 +88,70 @@ function withoutGaps<One extends Reading[number]>(metric: One): One {
   return { ...metric, values: metric.values.filter(({ value }) => Number.isFinite(value)) }
 }
 
-function countRequests(registers: Registry[]): void {
-  const requests = new Counter({
-    name: 'fatura_http_requests_total',
-    help: 'Requests that were answered, by route and status.',
-    labelNames: ['route', 'status'],
-    registers,
-  })
-  const seconds = new Histogram({
-    name: 'fatura_http_request_seconds',
-    help: 'Duration of answers, by route, from the request to the last byte, without waits for a change.',
-    labelNames: ['route'],
-    buckets: requestBounds,
-    registers,
-  })
+type Maker = ReturnType<typeof createMaker>
+
+function createMaker(registry: Registry) {
+  const define = (name: Name, labelNames: string[]) => {
+    return { name, help: helps[name], labelNames, registers: [registry] }
+  }
+  return {
+    counter: (name: Name, ...labels: string[]) => new Counter(define(name, labels)),
+    gauge: (name: Name, ...labels: string[]) => new Gauge(define(name, labels)),
+    histogram: (name: Name, buckets: number[], ...labels: string[]) =>
+      new Histogram({ ...define(name, labels), buckets }),
+    /** A gauge whose values are read when it is asked for. */
+    collected(name: Name, labels: string[], collect: (gauge: Gauge<string>) => Promise<void>): void {
+      const gauge: Gauge<string> = new Gauge({ ...define(name, labels), collect: () => collect(gauge) })
+    },
+    /** A gauge of which the highest value of all processes counts. */
+    highest: (name: Name, ...labels: string[]) => new Gauge({ ...define(name, labels), aggregator: 'max' }),
+  }
+}
+
+function countRequests({ counter, gauge, histogram }: Maker): void {
+  const requests = counter('fatura_http_requests_total', 'route', 'status')
+  const seconds = histogram('fatura_http_request_seconds', requestBounds, 'route')
   requestEnded.subscribe(ended => {
     const route = ended.route ?? noRoute
     requests.inc({ route, status: ended.status })
     seconds.observe({ route }, ended.seconds)
   })
-  const shed = new Counter({
-    name: 'fatura_http_requests_shed_total',
-    help: 'Requests that were refused unread with 503, because more came than could be served.',
-    registers,
-  })
+  const shed = counter('fatura_http_requests_shed_total')
   requestShed.subscribe(() => shed.inc())
-  const waiting = new Gauge({
-    name: 'fatura_changes_waiting',
-    help: 'Requests that wait for a change.',
-    registers,
-  })
+  const waiting = gauge('fatura_changes_waiting')
   changeWaiting.subscribe(change => waiting.inc(change))
-  const bytes = new Counter({
-    name: 'fatura_pdf_bytes_total',
-    help: 'Bytes of PDFs that were passed on from upstream systems.',
-    registers,
-  })
+  const bytes = counter('fatura_pdf_bytes_total')
   pdfPassed.subscribe(passed => bytes.inc(passed.bytes))
 }
 
-function measureConnections(
-  registers: Registry[],
-  store: Pick<ReadStore, 'readConnections' | 'readNodes'>,
-): void {
-  const connections = new Gauge({
-    name: 'fatura_postgres_connections',
-    help: 'Connections to PostgreSQL, by kind and state.',
-    labelNames: ['kind', 'state'],
-    registers,
-    async collect() {
-      for (const { kind, open, idle } of await store.readConnections()) {
-        connections.set({ kind, state: 'idle' }, idle)
-        connections.set({ kind, state: 'in_use' }, open - idle)
-      }
-    },
+function measureConnections({ collected }: Maker, store: NonNullable<MetricsRoles['serves']>): void {
+  collected('fatura_postgres_connections', ['kind', 'state'], async gauge => {
+    for (const { kind, open, idle } of await store.readConnections()) {
+      gauge.set({ kind, state: 'idle' }, idle)
+      gauge.set({ kind, state: 'in_use' }, open - idle)
+    }
   })
-  const reads = new Gauge({
-    name: 'fatura_postgres_reads',
-    help: 'Reads on their way to PostgreSQL, or waiting for a connection, by kind: lanes are reads by a key.',
-    labelNames: ['kind'],
-    registers,
-    async collect() {
-      for (const { kind, reads: underway } of await store.readConnections()) reads.set({ kind }, underway)
-    },
+  collected('fatura_postgres_reads', ['kind'], async gauge => {
+    for (const { kind, reads } of await store.readConnections()) gauge.set({ kind }, reads)
   })
-  const asked = new Gauge({
-    name: 'fatura_postgres_node_asked',
-    help: '1 for a server that is read from; 0 for one that is out of reach, or left out because its content is old.',
-    labelNames: ['node'],
-    registers,
-    async collect() {
-      for (const { at, isAsked } of await store.readNodes()) asked.set({ node: at }, isAsked ? 1 : 0)
-    },
+  collected('fatura_postgres_node_asked', ['node'], async gauge => {
+    for (const { at, isAsked } of await store.readNodes()) gauge.set({ node: at }, isAsked ? 1 : 0)
   })
-  const behind = new Gauge({
-    name: 'fatura_postgres_node_behind_seconds',
-    help: 'Age of the content of a server, relative to the newest, where several are read from.',
-    labelNames: ['node'],
-    registers,
-    async collect() {
-      for (const { at, behindMs } of await store.readNodes()) behind.set({ node: at }, behindMs / 1000)
-    },
+  collected('fatura_postgres_node_behind_seconds', ['node'], async gauge => {
+    for (const { at, behindMs } of await store.readNodes()) gauge.set({ node: at }, behindMs / 1000)
   })
 }
 
-function countUpstreamCalls(registers: Registry[]): void {
-  const calls = new Counter({
-    name: 'fatura_upstream_calls_total',
-    help: 'Calls to upstream systems, by system and outcome.',
-    labelNames: ['system', 'outcome'],
-    registers,
-  })
-  const seconds = new Histogram({
-    name: 'fatura_upstream_call_seconds',
-    help: 'Duration of calls to upstream systems, by system.',
-    labelNames: ['system'],
-    buckets: callBounds,
-    registers,
-  })
+function countUpstreamCalls({ counter, gauge, histogram, highest }: Maker): void {
+  const calls = counter('fatura_upstream_calls_total', 'system', 'outcome')
+  const seconds = histogram('fatura_upstream_call_seconds', callBounds, 'system')
   upstreamCalled.subscribe(({ system, outcome, seconds: taken }) => {
     calls.inc({ system, outcome })
     if (outcome !== 'not_asked') seconds.observe({ system }, taken)
   })
-  const waiting = new Gauge({
-    name: 'fatura_upstream_calls_waiting',
-    help: 'Calls to upstream systems that wait for their turn: the backlog of the synchronization.',
-    labelNames: ['system'],
-    registers,
-  })
+  const waiting = gauge('fatura_upstream_calls_waiting', 'system')
   upstreamWaiting.subscribe(({ system, change }) => waiting.inc({ system }, change))
-  const breakers = new Gauge({
-    name: 'fatura_upstream_breaker_open',
-    help: '1 while an upstream system is left alone because it failed too often.',
-    labelNames: ['system'],
-    aggregator: 'max',
-    registers,
-  })
+  const breakers = highest('fatura_upstream_breaker_open', 'system')
   breakerTurned.subscribe(({ system, isOpen }) => breakers.set({ system }, isOpen ? 1 : 0))
   for (const system of upstreamSystems) {
     for (const outcome of upstreamOutcomes) calls.inc({ system, outcome }, 0)
@@ -184,19 +161,9 @@ function countUpstreamCalls(registers: Registry[]): void {
   }
 }
 
-function countDeliveries(registers: Registry[]): void {
-  const sent = new Counter({
-    name: 'fatura_endpoint_webhooks_total',
-    help: 'Webhooks that were sent to endpoints, by outcome.',
-    labelNames: ['outcome'],
-    registers,
-  })
-  const seconds = new Histogram({
-    name: 'fatura_endpoint_delivery_seconds',
-    help: 'Time from the storing of a change to the answer of an endpoint that took it.',
-    buckets: [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60, 600],
-    registers,
-  })
+function countDeliveries({ counter, histogram }: Maker): void {
+  const sent = counter('fatura_endpoint_webhooks_total', 'outcome')
+  const seconds = histogram('fatura_endpoint_delivery_seconds', deliveryBounds)
   for (const outcome of ['delivered', 'failed']) sent.inc({ outcome }, 0)
   webhookSent.subscribe(({ isDelivered, seconds: taken }) => {
     sent.inc({ outcome: isDelivered ? 'delivered' : 'failed' })
@@ -204,13 +171,8 @@ function countDeliveries(registers: Registry[]): void {
   })
 }
 
-function countWebhooks(registers: Registry[]): void {
-  const webhooks = new Counter({
-    name: 'fatura_webhooks_total',
-    help: 'Webhooks that were answered, by status: 200 means that the change is stored.',
-    labelNames: ['status'],
-    registers,
-  })
+function countWebhooks({ counter }: Maker): void {
+  const webhooks = counter('fatura_webhooks_total', 'status')
   for (const status of [200, 400, 503]) webhooks.inc({ status }, 0)
   webhookAnswered.subscribe(({ status }) => webhooks.inc({ status }))
 }

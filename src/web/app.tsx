@@ -2,7 +2,6 @@
 import { useMemo, useRef, useState } from 'preact/hooks'
 import { createClient, type Invoice } from '../client/client.ts'
 import type { Brand } from '../page-settings.ts'
-import { accentOf, supportOf } from './brand.ts'
 import { Button } from './button.tsx'
 import { Page } from './context.ts'
 import { createFormat } from './format.ts'
@@ -88,6 +87,21 @@ export function App(props: AppProps) {
       )}
     </div>
   )
+}
+
+/** Mixed with so much white, any colour is readable on the dark ground; the service checks it on the light one. */
+function accentOf({ accent }: Brand): Record<string, string> {
+  if (accent === null || !/^#[\da-f]{6}$/i.test(accent)) return {}
+  return { '--fatura-accent': `light-dark(${accent}, color-mix(in srgb, ${accent}, white 60%))` }
+}
+
+/** Null for an address that is neither, such as a script. */
+function supportOf({ support }: Brand): { href: string; text: string } | null {
+  if (support === null) return null
+  if (/^[^\s@/:]+@[^\s@/:]+$/.test(support)) return { href: `mailto:${support}`, text: support }
+  return /^https?:\/\//.test(support)
+    ? { href: support, text: support.replace(/^https?:\/\/|\/$/g, '') }
+    : null
 }
 
 function CompanyName({ name, logo }: Brand) {

@@ -30,10 +30,7 @@ export interface PageContext {
   leave: (() => void) | null
 }
 
-export const Page = createContext<PageContext | null>(null)
+/** Every part is shown within a provider. */
+export const Page = createContext({} as PageContext)
 
-export function usePage(): PageContext {
-  const page = useContext(Page)
-  if (page === null) throw new Error('This part is shown outside of the page.')
-  return page
-}
+export const usePage = () => useContext(Page)

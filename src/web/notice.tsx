@@ -42,7 +42,11 @@ export function ProblemNotice({ problem, retry, hasContent, back }: ProblemNotic
   const canGoBack = (kind === 'gone' || kind === 'unsearchable') && back && session.invoice === null
   const details = (
     <>
-      {retryAt !== null && kind !== 'offline' && <Countdown until={retryAt} />}
+      {retryAt !== null && kind !== 'offline' && (
+        <p>
+          <Countdown until={retryAt} write={words.retryIn} />
+        </p>
+      )}
       {requestId !== null && kind === 'broken' && <p class="quiet">{words.reference(requestId)}</p>}
     </>
   )
@@ -65,14 +69,10 @@ export function ProblemNotice({ problem, retry, hasContent, back }: ProblemNotic
 }
 
 /** Not read out every second: the retry needs nobody. */
-function Countdown({ until }: { until: number }) {
-  const { words, format } = usePage()
-  const seconds = useSecondsUntil(until)
-  return <p aria-live="off">{words.retryIn(format.count(seconds))}</p>
-}
-
-export function useSecondsUntil(until: number): number {
-  return Math.max(0, Math.ceil((until - useNow(500)) / 1000))
+export function Countdown({ until, write }: { until: number; write(seconds: string): string }) {
+  const { format } = usePage()
+  const seconds = Math.max(0, Math.ceil((until - useNow(500)) / 1000))
+  return <span aria-live="off">{write(format.count(seconds))}</span>
 }
 
 /** The time, in milliseconds since 1970, renewed at each interval. */

@@ -4,7 +4,7 @@ import { type DocumentKind, FaturaError, type Invoice } from '../client/client.t
 import { findNoPdf } from '../invoice.ts'
 import { Button } from './button.tsx'
 import { usePage } from './context.ts'
-import { useSecondsUntil } from './notice.tsx'
+import { Countdown } from './notice.tsx'
 import { describeProblem, type ProblemKind } from './problem.ts'
 import { saveBlob } from './save.ts'
 import type { Words } from './words/words.ts'
@@ -116,15 +116,11 @@ function Progress({ state }: { state: State }) {
   return (
     <>
       {state.step === 'loading' && words.downloading}
-      {state.step === 'waiting' && <Waiting {...state} />}
+      {state.step === 'waiting' && (
+        <Countdown until={state.until} write={state.isBeingMade ? words.notReady : words.retryIn} />
+      )}
       {state.step === 'saved' && words.saved(state.name)}
       {state.step === 'failed' && words[state.problem]}
     </>
   )
-}
-
-function Waiting({ isBeingMade, until }: { isBeingMade: boolean; until: number }) {
-  const { words, format } = usePage()
-  const seconds = format.count(useSecondsUntil(until))
-  return <span aria-live="off">{isBeingMade ? words.notReady(seconds) : words.retryIn(seconds)}</span>
 }

@@ -1,5 +1,5 @@
 /** Parts of tables. Each names its role, which a table loses where CSS displays its rows as cards. */
-import type { ComponentChildren } from 'preact'
+import type { ComponentChildren, TdHTMLAttributes } from 'preact'
 
 interface TableHeadProps {
   class?: string
@@ -32,25 +32,14 @@ export function RowHead({ children }: { children: ComponentChildren }) {
   )
 }
 
-interface CellProps {
-  class?: string
-  /** Shown beside the content where the columns' headings are hidden. */
-  'data-label'?: string
-  title?: string
-  children?: ComponentChildren
+export function Cell(attributes: TdHTMLAttributes) {
+  return <td role="cell" {...attributes} />
 }
 
-export function Cell({ children, ...attributes }: CellProps) {
+/** The label is shown beside the text where the columns' headings are hidden. */
+export function NumberCell({ label, text }: { label: string; text: string }) {
   return (
-    <td role="cell" {...attributes}>
-      {children}
-    </td>
-  )
-}
-
-export function NumberCell({ label, text }: { label?: string; text: string }) {
-  return (
-    <Cell class="number" {...(label && { 'data-label': label })}>
+    <Cell class="number" data-label={label}>
       {text}
     </Cell>
   )

@@ -4,22 +4,15 @@ import { type ErrorCode, errorCodes } from '../../errors.ts'
 import { resource, text } from './field-schemas.ts'
 import { Type } from './type.ts'
 
+const header = (description: string) => ({ type: 'string', description })
+
 export const requestIdHeader = {
-  'request-id': {
-    type: 'string',
-    description: 'Names this request in the logs; quote it when you report a problem.',
-  },
+  'request-id': header('Names this request in the logs; quote it when you report a problem.'),
 }
 
 const limitHeaders = {
-  'ratelimit-policy': {
-    type: 'string',
-    description: 'The limit: `q` requests in a window of `w` seconds per token.',
-  },
-  ratelimit: {
-    type: 'string',
-    description: 'The remainder: `r` requests, until the window ends in `t` seconds.',
-  },
+  'ratelimit-policy': header('The limit: `q` requests in a window of `w` seconds per token.'),
+  ratelimit: header('The remainder: `r` requests, until the window ends in `t` seconds.'),
 }
 
 /** Headers of every answer to a token. */
@@ -27,14 +20,8 @@ export const tokenHeaders = { ...limitHeaders, ...requestIdHeader }
 
 /** The headers of a list or a detail. */
 const readHeaders = {
-  etag: {
-    type: 'string',
-    description: 'Send it back in `If-None-Match` to be answered 304 while nothing changed.',
-  },
-  'cache-control': {
-    type: 'string',
-    description: 'Always `private, no-cache`: keep it, but ask before you use it.',
-  },
+  etag: header('Send it back in `If-None-Match` to be answered 304 while nothing changed.'),
+  'cache-control': header('Always `private, no-cache`: keep it, but ask before you use it.'),
   'fatura-synced-at': {
     type: 'string',
     format: 'date-time',
@@ -76,10 +63,7 @@ export const readResponses = (description: string, schema: string, ...codes: Err
 export const pdfResponse = {
   description: 'The PDF.',
   headers: {
-    'content-disposition': {
-      type: 'string',
-      description: "A file name made from the document's own number.",
-    },
+    'content-disposition': header("A file name made from the document's own number."),
     ...tokenHeaders,
   },
   content: fileContent('application/pdf'),
@@ -174,17 +158,11 @@ function errorResponse(status: number, codes: readonly ErrorCode[], isLimited: b
   }
 }
 
-const challengeHeader = {
-  'www-authenticate': { type: 'string', description: 'A Bearer challenge after RFC 6750.' },
-}
+const challengeHeader = { 'www-authenticate': header('A Bearer challenge after RFC 6750.') }
 const retryHeader = {
   'retry-after': { type: 'integer', description: 'Seconds until a retry makes sense.' },
 }
-const statusHeaders: Record<number, Record<string, { type: string; description: string }>> = {
-  401: challengeHeader,
-  403: challengeHeader,
-  429: retryHeader,
-  502: retryHeader,
-  503: retryHeader,
-  504: retryHeader,
+const statusHeaders: Record<number, object> = {
+  ...{ 401: challengeHeader, 403: challengeHeader },
+  ...{ 429: retryHeader, 502: retryHeader, 503: retryHeader, 504: retryHeader },
 }
