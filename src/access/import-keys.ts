@@ -24,10 +24,7 @@ export function isAlgorithm(alg: unknown): alg is string {
 const minRsaBits = 2_048
 const maxKeys = 100
 
-/**
- * The keys that can be used; others of the set are passed over. Throws when it is no set, or none can be used: what was known
- * before then stays.
- */
+/** The usable keys of a set. Throws when there is none: what was known before then stays. */
 export async function importKeys(json: string): Promise<VerificationKey[]> {
   const set: unknown = JSON.parse(json)
   if (!isObject(set) || !Array.isArray(set.keys)) throw new Error('it is not a JSON Web Key Set')

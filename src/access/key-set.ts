@@ -17,7 +17,6 @@ export interface KeySetTimes {
   firstRetryMs: number
   /** Minimum time between two readings that unknown key ids cause. */
   unknownMs: number
-  /** Timeout of one reading. */
   timeoutMs: number
 }
 
@@ -29,7 +28,6 @@ const usualTimes: KeySetTimes = {
   timeoutMs: 3_000,
 }
 
-/** `onProblem` is called with each failure. */
 export function openKeySet(url: string, onProblem: (error: Error) => void, times: KeySetTimes = usualTimes) {
   const closing = new AbortController()
   let keys: readonly VerificationKey[] = []

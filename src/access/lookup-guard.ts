@@ -1,7 +1,4 @@
-/**
- * Bounds the cost of tokens that have not proven right yet: each is checked, whatever else its address sent, but in turn. Only
- * failures are counted.
- */
+/** Bounds the cost of tokens that have not proven right yet: each is checked, but in turn. Only failures are counted. */
 import { isIPv6 } from 'node:net'
 import { ApiError } from '../errors.ts'
 import { createFairQueue, type QueueLimits } from './fair-queue.ts'

@@ -13,7 +13,6 @@ export interface VerifierOptions {
   findKey: LinkOptions['findKey']
   /** Unless given, a key that is not for every customer is for nobody. */
   coversCustomer?: LinkOptions['coversCustomer']
-  /** Called when the provider's keys could not be read. */
   onProblem(error: Error): void
   now?(): number
 }

@@ -7,7 +7,6 @@ import { type CoversCustomer, cacheScopes } from './scopes.ts'
 import { ShortCache } from './short-cache.ts'
 import { endOf, namesCustomer, verifyClaims } from './verify-claims.ts'
 
-/** A stored key. */
 export interface KeyRecord {
   kid: string
   x: string
@@ -22,7 +21,6 @@ export interface LinkOptions {
   now(): number
 }
 
-/** Verifies tokens of the type of links. */
 export function createVerifyLink({ publicUrl, findKey, coversCustomer, now }: LinkOptions): VerifyJwt {
   const covers = cacheScopes(coversCustomer, now)
   const keys = new ShortCache(async kid => {

@@ -7,10 +7,7 @@ interface Window {
   endsMs: number
 }
 
-/**
- * Maximum of windows that begin within the length of one. When more begin, the oldest are forgotten: those keys begin a new
- * window early, so they may be counted up to their limit once more.
- */
+/** Maximum of windows at a time. When more begin, the oldest are forgotten: those keys are counted from 0 early. */
 const maxWindows = 100_000
 
 /** Each `nowMs` is `performance.now()`. */
@@ -26,7 +23,6 @@ export function createWindows(seconds: number) {
 
   return {
     find,
-    /** Counts one more, and gives the window it fell into. */
     add(key: string, nowMs: number): Window {
       let window = find(key, nowMs)
       if (window === undefined) {

@@ -14,14 +14,12 @@ export interface AdminOptions extends LinkSigning {
   token: string
   /** The reason why requests should go elsewhere, or null. */
   askReady(): Promise<string | null>
-  /** In Prometheus' text format. */
   writeMetrics(): Promise<string>
   log: Logger
 }
 
 interface Route {
   method: 'GET' | 'POST'
-  /** Whether the admin token must be sent. */
   isGuarded: boolean
   /** A text is sent as it is, an object as JSON. */
   answer(request: IncomingMessage, response: ServerResponse): Promise<object | string>

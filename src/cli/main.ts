@@ -9,10 +9,7 @@ import { CliError } from './terminal/cli-error.ts'
 import { hideSecrets } from './terminal/hide-secrets.ts'
 import { movingLine } from './terminal/progress.ts'
 
-/**
- * In the order of the help. Only the given command is loaded, and none for the version; all of them are for the help, for an
- * unknown command, and for completion.
- */
+/** In the order of the help. Only the given command is loaded; all are for the help and for completion. */
 const commands: Record<string, () => Promise<Command>> = {
   demo: async () => (await import('./commands/demo.ts')).demoCommand(),
   serve: async () => (await import('./commands/serve.ts')).serveCommand(),

@@ -1,10 +1,7 @@
 /** The client's error, with all details that the service sends. */
 import type { ErrorCode } from '../errors.ts'
 
-/**
- * The service's own codes, and two of the client's: no whole answer came, or one came that is not the service's, as from a
- * proxy before it. The list is closed.
- */
+/** The service's codes, and two of the client: no whole answer came, or one of something else, such as a proxy. */
 export type FaturaErrorCode = ErrorCode | 'connection_failed' | 'unexpected_answer'
 
 export interface FaturaErrorDetails {
@@ -44,7 +41,6 @@ interface ErrorBody {
   param: string
 }
 
-/** Reads the error of an answer that is no success. */
 export async function readError(answer: Response): Promise<FaturaError> {
   const { status, headers } = answer
   const body = (await answer.json().catch(() => null)) as { error?: Partial<ErrorBody> } | null

@@ -1,7 +1,4 @@
-/**
- * Makes the links that let a customer in. Nothing is asked of the service, and nothing but WebCrypto is used, so it runs in
- * any backend of JavaScript.
- */
+/** Makes the links that let a customer in, with WebCrypto alone: it runs in any backend of JavaScript. */
 
 /** The private half of a key, as `fatura key add` prints it: an Ed25519 JWK (RFC 8037) with the id of the key. */
 export interface LinkKey {

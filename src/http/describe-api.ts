@@ -5,7 +5,6 @@ import Fastify from 'fastify'
 import { version } from '../package.ts'
 import { addRoutes, type RouteDependencies } from './routes.ts'
 
-/** Derives the document from the routes as they are now. */
 export async function describeApi(): Promise<string> {
   const app = Fastify()
   app.setValidatorCompiler(() => () => true)

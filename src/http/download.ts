@@ -27,7 +27,6 @@ export interface DocumentSources {
   log: Logger
 }
 
-/** A file on its way, and its headers. */
 interface FileTransfer {
   open(signal: AbortSignal): Promise<Pdf>
   headers: Record<string, string>

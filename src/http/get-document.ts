@@ -8,7 +8,6 @@ import { getDocumentSchema, qrSchema } from './openapi/schemas.ts'
 import { sendJson } from './send-json.ts'
 import type { TypedApp } from './typed-app.ts'
 
-/** The document that is associated with an invoice, and the image of its QR code. */
 export function addGetDocument(app: TypedApp, { store, documents, log }: DocumentSources): void {
   app.get('/invoice/:invoiceId/document', { schema: getDocumentSchema }, async (request, reply) => {
     const { document, synced_at } = await findInvoice(store, request.params)

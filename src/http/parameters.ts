@@ -1,7 +1,4 @@
-/**
- * Path and query parameters, read strictly by the schema of their route: a value that is not allowed is refused with a
- * sentence that names the allowed ones; nothing is guessed or dropped.
- */
+/** Path and query parameters, read strictly by the schema of their route: nothing is guessed or dropped. */
 
 import type { FastifySchemaCompiler } from 'fastify'
 import type { TSchema } from 'typebox'

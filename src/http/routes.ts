@@ -43,7 +43,6 @@ export interface RouteDependencies {
   readyMaxLagMs?: number | null
   /** Aborted when the service is about to end: `/ready` then answers 503. */
   ending?: AbortSignal
-  /** The OpenAPI document's text. */
   apiDescription: Buffer
   /** Served beside the API; none of them stands in the OpenAPI document. */
   files?: readonly StaticFile[]

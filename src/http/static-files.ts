@@ -11,9 +11,7 @@ const encodings = ['br', 'gzip', 'identity'] as const
 type Encoding = (typeof encodings)[number]
 
 export interface FileDescription {
-  /** The path that serves it, such as /docs. */
   path: string
-  /** The content type, with its charset. */
   type: string
   /** The plain content; or only its compressed forms, of a file that is too large to keep all of them. */
   content: string | Buffer | { br: Buffer; gzip: Buffer }
@@ -26,7 +24,6 @@ export interface FileDescription {
 export interface StaticFile {
   path: string
   headers: Record<string, string>
-  /** Lines of its security headers. */
   security: string
   variants: readonly Variant[]
 }

@@ -9,7 +9,6 @@ import { makeStaticFile, nameContent, type StaticFile } from './static-files.ts'
 export const builtFolder = locateFile('build/')
 
 export interface Logo {
-  /** The content type. */
   type: string
   content: Buffer
 }
@@ -74,7 +73,6 @@ export function loadPage({ embedOrigins = [], pay = true, brand = noBrand }: Pag
   ]
 }
 
-/** The page's settings, title and icon. */
 function writePage(html: string, settings: PageSettings): string {
   const { name, logo } = settings.brand
   return html

@@ -17,7 +17,6 @@ export interface Answer {
   synced_at: string | null
   facts?: object
   rows?: Rows
-  /** Addresses of PDFs, by kind. */
   links?: Record<string, string | null>
 }
 
@@ -76,13 +75,9 @@ export function writeRefusal({ code, message, retryAfter }: ApiError, requestId:
   return { isError: true, content: [{ type: 'text', text: `${code}: ${message}${retry} (${requestId})` }] }
 }
 
-/** Fields whose text comes from customers. */
 const fromCustomers = ['display_name', 'description']
 
-/**
- * These fields alone: each amount as a decimal with its currency, before that in the smallest unit; texts of customers
- * apart, under `from_customer`.
- */
+/** These fields alone: amounts also as decimals with their currency, texts of customers apart under `from_customer`. */
 export function showRecord(record: object, names: readonly string[]): object {
   const { currency = '' } = record as { currency?: string }
   const shown: Record<string, unknown> = {}

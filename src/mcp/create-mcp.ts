@@ -38,10 +38,7 @@ export function createMcp(options: ExplainOptions): AddMcp {
   }
 }
 
-/**
- * Against DNS rebinding, before anything else of a request: a page of another site reaches nothing here, whatever name it
- * has for this machine.
- */
+/** Against DNS rebinding: a page of another site reaches nothing here, whatever name it has for this machine. */
 function refuseForeign(scope: FastifyInstance, { identity }: RouteDependencies): void {
   const { publicUrl = null } = identity ?? {}
   const hosts = [
@@ -67,7 +64,6 @@ function createHandler(app: FastifyInstance, dependencies: RouteDependencies, op
     onerror: err => log.warn({ err }, 'a request of MCP was refused'),
   })
 
-  /** One for each request. */
   function createServer({ authInfo }: Library.McpRequestContext) {
     const request = authInfo?.extra?.request as FastifyRequest
     const offered = tools.filter(tool => mayCall(tool, request))

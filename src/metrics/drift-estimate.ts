@@ -45,10 +45,7 @@ const doubt = 0.05
 /** Enough for twelve digits. */
 const halvings = 40
 
-/**
- * Upper end of Clopper and Pearson's one-sided interval: the share of which so few or fewer would be found with a chance of 5 %. It
- * holds for any share and any number of comparisons.
- */
+/** Upper end of Clopper and Pearson's one-sided interval: holds for any share and number of comparisons. */
 function upperBound(n: number, k: number): number {
   if (k >= n) return 1
   let [low, high] = [k / n, 1]

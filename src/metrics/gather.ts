@@ -8,7 +8,6 @@ interface Messages {
   off(event: 'message', hear: (message: unknown) => void): unknown
 }
 
-/** Another process or thread, which is asked for its metrics. */
 export interface Peer {
   send(message: AskReading): void
   messages: Messages

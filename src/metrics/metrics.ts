@@ -30,7 +30,6 @@ export interface MetricsRoles {
   isMain?: boolean
 }
 
-/** Names and explanations of all metrics of a process. */
 const helps = {
   fatura_http_requests_total: 'Requests that were answered, by route and status.',
   fatura_http_request_seconds:
@@ -103,7 +102,6 @@ function createMaker(registry: Registry) {
     collected(name: Name, labels: string[], collect: (gauge: Gauge<string>) => Promise<void>): void {
       const gauge: Gauge<string> = new Gauge({ ...define(name, labels), collect: () => collect(gauge) })
     },
-    /** A gauge of which the highest value of all processes counts. */
     highest: (name: Name, ...labels: string[]) => new Gauge({ ...define(name, labels), aggregator: 'max' }),
   }
 }

@@ -15,10 +15,7 @@ export const securityHeaders = {
   'referrer-policy': 'no-referrer',
 }
 
-/**
- * A whole answer of JSON, for a socket on which there is no request to answer. It closes the connection by default.
- * `moreLines` have a CRLF each.
- */
+/** A whole answer of JSON, for a socket on which there is no request to answer. `moreLines` have a CRLF each. */
 export function writeBareAnswer(
   status: number,
   headers: Record<string, string>,

@@ -30,7 +30,6 @@ export interface AppProps {
   pick: ((invoice: Invoice) => void) | null
   /** Null where the host page gives the access. */
   onSession: ((session: Session | null) => void) | null
-  /** Asks the host for another token. */
   onRefused?: (() => void) | null
   /** Whether the host was asked for a token, and failed. */
   hasNoToken?: boolean

@@ -35,7 +35,6 @@ export function Chart({ summary }: { summary: CustomerSummary }) {
 interface BarsProps {
   currency: string
   months: ReadonlyMap<string, number>
-  /** The choice of the currency. */
   children: ComponentChildren
 }
 

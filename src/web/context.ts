@@ -24,7 +24,6 @@ export interface PageContext {
   pick: ((invoice: Invoice) => void) | null
   /** Asks the host for another token; null where it cannot be asked. */
   onRefused: (() => void) | null
-  /** Whether open invoices have a button to pay. */
   canPay: boolean
   /** Ends the session; null where the host page gives the access. */
   leave: (() => void) | null

@@ -1,8 +1,4 @@
-/**
- * `<fatura-invoices customer="cus_…">`: the same page as an element of another one. Its token is given as the property `token`,
- * or better by `fetchToken`, which is called when one is needed: at first, a minute before the last one expires, and
- * when it is refused.
- */
+/** `<fatura-invoices customer="cus_…">`: the page as an element of another one, with a `token`, or better `fetchToken`. */
 import { render } from 'preact'
 import type { Invoice } from '../client/client.ts'
 import { App } from './app.tsx'

@@ -8,7 +8,6 @@ import { usePage } from './context.ts'
 /** Statuses of an invoice's document. One that the address names besides is offered too. */
 const documentStatuses = ['draft', 'final', 'settled', 'canceled', 'second_copy']
 
-/** The debounce of the search field. */
 const debounceMs = 350
 
 export function Filters({ clear }: { clear(): void }) {

@@ -104,10 +104,7 @@ function PrintHead({ answer }: { answer: Answer }) {
   )
 }
 
-/**
- * Ids of the invoices that changed while the same list was shown, and the number of such changes. `answer` is undefined while
- * it is of another question.
- */
+/** Ids of the invoices that changed while the same list was shown, and the number of such changes. */
 function useChanged(answer: Answer | undefined, question: string) {
   const before = useRef<{ question: string; texts: Map<string, string> } | null>(null)
   const [changed, setChanged] = useState({ ids: new Set<string>(), changes: 0 })

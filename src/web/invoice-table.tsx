@@ -12,7 +12,6 @@ import { Cell, RowHead, TableHead } from './table.tsx'
 
 interface InvoiceTableProps {
   invoices: readonly Invoice[]
-  /** Ids of the invoices that changed while the list was shown. */
   changed: ReadonlySet<string>
 }
 

@@ -15,10 +15,7 @@ interface FilePicker {
   showSaveFilePicker?(options: { suggestedName: string }): Promise<FileSystemFileHandle>
 }
 
-/**
- * Asks for the place of a large file before any of it exists: browsers allow that only in a click. A browser that can
- * write into a file holds nothing of it in memory; any other gathers it first. Null when the dialog is cancelled.
- */
+/** Asks for the place of a large file, which browsers allow only in a click. Null when the dialog is cancelled. */
 export async function chooseFile(
   name: string,
 ): Promise<((bytes: ReadableStream<Uint8Array>, signal: AbortSignal) => Promise<void>) | null> {

@@ -11,10 +11,7 @@ export interface Session {
 /** Key of the session storage, which ends with the tab. */
 const key = 'fatura'
 
-/**
- * From a link's fragment, `#t=TOKEN`, with `&c=cus_…` for a token that does not name its customer. The fragment leaves the
- * address bar, and so the history, before anything else happens.
- */
+/** From a link's fragment, `#t=TOKEN&c=cus_…`, which leaves the address bar, and so the history, first. */
 export function takeSession(): Taken {
   const given = new URLSearchParams(location.hash.slice(1))
   const token = given.get('t')

@@ -48,18 +48,15 @@ function describe(command: Command, place: string) {
       description: firstSentence(child.description()),
     })),
     takesArgument: argument !== undefined,
-    /** The values of the argument, where they are a closed list. */
     choices: argument?.argChoices ?? [],
   }
 }
 
-/** Every command of the tree, the root first. */
 function walk(command: Command, place = ''): Completed[] {
   const below = command.commands.flatMap(child => walk(child, `${place}/${child.name()}`))
   return [describe(command, place), ...below]
 }
 
-/** A description short enough for a list. */
 function firstSentence(text: string): string {
   return (/^.*?(?=[.:;] | \(env:|$)/.exec(text)?.[0] ?? text).replace(/\.$/, '')
 }

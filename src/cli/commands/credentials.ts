@@ -30,7 +30,6 @@ export async function withStore<Store extends { close(): Promise<void> }, T>(
 interface Listed<Row> {
   description: string
   list(store: OperatorStore): Promise<Row[]>
-  /** Printed when there is none. */
   none: string
   /** For `--json`, without a secret. */
   show(row: Row): object
@@ -38,7 +37,6 @@ interface Listed<Row> {
   cells(row: Row): string[]
 }
 
-/** `list`: a table, or with `--json` one object a line. */
 export function listCommand<Row>(kind: Listed<Row>): SettingsCommand {
   return new SettingsCommand('list')
     .description(kind.description)

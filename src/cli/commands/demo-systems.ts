@@ -84,7 +84,6 @@ export async function startDemoSystems(url: string, log: Logger, onEvent: (line:
   return {
     stripe,
     invoiceXpress,
-    /** For every customer of the demo. */
     token,
     customers,
     /** An invoice with lines and both PDFs, of the last customer but one. */
@@ -128,7 +127,6 @@ function pickSample(invoices: readonly Invoice[], customerId: string): InvoiceKe
   return found
 }
 
-/** The made-up company of the demo's page. */
 const logo = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="8" fill="#1d4e89"/><path d="M6 22h20M8 22a8 8 0 0 1 16 0" fill="none" stroke="#fff" stroke-width="2.5" stroke-linecap="round"/><path d="M16 5v4M6.5 9.5l2.5 2.5M25.5 9.5 23 12" stroke="#ffc94d" stroke-width="2.5" stroke-linecap="round"/></svg>`
 
 export const demoBrand: PageBrand = {

@@ -39,7 +39,6 @@ async function explain(name: string, options: { json?: true } & Options): Promis
   process.stdout.write(await useStore(opening, store => explainNamed(form, store, name, settings)))
 }
 
-/** The whole output of the command. */
 export async function explainNamed(
   form: 'json' | 'text',
   store: OperatorStore,
@@ -138,7 +137,6 @@ function dashboardsOf(pins: readonly Pin[], explanation: Explanation) {
   }
 }
 
-/** A table, one fact a row. */
 function compareSides(explanation: Explanation): string {
   const { invoice, client_tax_id } = explanation
   const document = tiedDocument(explanation)

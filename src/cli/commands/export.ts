@@ -171,10 +171,7 @@ function refuseUnconnected(key: string, kind: DocumentKind, only: DocumentKind |
   )
 }
 
-/**
- * Standard output when there is no path. A signal leaves nothing half behind: only where there is a file to clean up does it
- * not end the process at once.
- */
+/** Standard output when there is no path. A signal leaves nothing half behind: a file is cleaned up first. */
 async function withOutput<T>(
   { settings }: Task,
   path: string | null,

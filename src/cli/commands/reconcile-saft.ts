@@ -28,7 +28,6 @@ export interface ReconcileTask {
   scope: Scope
   rules: LinkRules
   progress: Progress
-  /** Number of things that were checked so far. */
   tally: { checked: number }
 }
 

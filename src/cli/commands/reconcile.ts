@@ -174,7 +174,6 @@ async function refuseUnread(store: OperatorStore, scope: Scope, progress: Progre
     )
 }
 
-/** Over no line of progress. */
 function print(text: string): void {
   movingLine.print(formatParagraph(text))
 }

@@ -38,7 +38,6 @@ async function showStatus(options: { json?: true } & Options): Promise<void> {
 
 type Status = SyncState & { drift: DriftEstimates; endpoints: readonly StoredEndpoint[] }
 
-/** Each line has a `kind`. */
 function writeLines({ streams, pins, lease, setAside, refused, held, drift, endpoints }: Status): string {
   const lines = [
     ...streams.map(stream => ({ kind: 'stream', ...stream })),
@@ -115,7 +114,6 @@ function warning(text: string): string {
   return `${styleText('yellow', formatParagraph(text).trimEnd())}\n`
 }
 
-/** Empty without items. */
 function section(heading: string, items: readonly string[]): string {
   const lines = items.map(text => formatParagraph(`  ${printable(text)}`, '    '))
   return lines.length === 0 ? '' : warning(heading) + lines.join('')

@@ -16,7 +16,6 @@ export const invoiceXpressSettings = [
   'INVOICEXPRESS_API_BASE',
 ] as const satisfies Setting[]
 
-/** The identity provider whose JWTs are accepted. */
 export const providerSettings = [
   'AUTH_JWKS_URL',
   'AUTH_ISSUER',
@@ -26,7 +25,6 @@ export const providerSettings = [
   'AUTH_TYP',
 ] as const satisfies Setting[]
 
-/** The convention that ties invoices to documents. */
 export const linkSettings = [
   'LINK_REFERENCE',
   'LINK_IGNORE_ZERO',
@@ -36,7 +34,6 @@ export const linkSettings = [
 
 type Given<Names extends readonly Setting[]> = Pick<Settings, Names[number]>
 
-/** Options of the API. */
 export function apiOf(given: Pick<Settings, SettingOf<'serve'> & SettingOf<'up'>>) {
   return {
     url: given.DATABASE_READ_URL ?? given.DATABASE_URL,

@@ -37,7 +37,6 @@ function isKnown(name: string): boolean {
   return Object.hasOwn(settings, name) || /^(PG[A-Z]+|NO_COLOR|FORCE_COLOR|TZ)$/.test(name)
 }
 
-/** Null when there is none. */
 function readEnvFile(): string | null {
   try {
     return readFileSync('.env', 'utf8')

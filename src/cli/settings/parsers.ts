@@ -95,7 +95,6 @@ export function parseKeySetUrl(text: string): string {
   return readSecureUrl(text, 'https://login.example.com/jwks.json').href
 }
 
-/** The name or value of a claim. */
 export const parseClaimText = parseMatch(/^[^\p{Cc}]{1,500}$/u, 'must be one line of at most 500 characters')
 
 /** Plain http is for this machine alone: nobody on the way may read or change what is sent. */

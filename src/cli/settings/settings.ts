@@ -184,7 +184,6 @@ export const settings = {
 
 export type Setting = keyof typeof settings
 
-/** The type of each setting's value. */
 export type Settings = { [K in Setting]: ReturnType<(typeof settings)[K]['parse']> }
 
 export const settingNames = Object.keys(settings) as Setting[]
@@ -199,7 +198,6 @@ export type SettingOf<Command extends Service> = {
       : K
 }[Setting]
 
-/** The settings that a service takes. */
 export function settingsOf<Command extends Service>(command: Command): SettingOf<Command>[] {
   const isTaken = (name: Setting) => {
     const { commands = ['serve', 'up'] }: SettingDefinition = settings[name]

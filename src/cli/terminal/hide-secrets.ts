@@ -8,10 +8,7 @@ const secret = /(?<![0-9A-Za-z])(?=[0-9A-Z]*[a-z])(?=[0-9a-z]*[A-Z])(?=[A-Za-z]*
 const jwt = /eyJ[\w-]+\.[\w-]+(?:\.[\w-]+)?/g
 const privateHalf = /("d"\s*:\s*")[\w-]+/g
 
-/**
- * The private half by itself: 43 characters, or some fewer where it was cut. After dashes it looks like an option. A name of that length
- * seldom goes from one kind of letter to another; this does at every second place.
- */
+/** The private half by itself, whole or cut: no name changes its kind of letters at every second place. */
 const maybeHalf = /(?<![\w-])-{0,2}[\w-]{40,43}(?![\w-])/g
 const changeOfKind = /(?=[a-z][A-Z\d]|[A-Z][a-z\d]|\d[A-Za-z])/g
 

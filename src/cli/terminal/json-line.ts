@@ -3,10 +3,7 @@ export function jsonLine(facts: object): string {
   return `${JSON.stringify(facts, writeMoment)}\n`
 }
 
-/**
- * Moments are named so throughout: `expires_at`, and `at` alone. They are in milliseconds, but a stamp in microseconds since
- * 1970, 0 where the moment is not known.
- */
+/** `expires_at` and the like are in milliseconds; a stamp is in microseconds, 0 where the moment is not known. */
 function writeMoment(name: string, value: unknown): unknown {
   if (typeof value !== 'number' || !/(^|_)at$/.test(name)) return value
   if (name !== 'observed_at') return new Date(value).toISOString()

@@ -3,9 +3,7 @@ import { type Logger, pino } from 'pino'
 import { movingLine } from './progress.ts'
 import { readableLine } from './readable-line.ts'
 
-/**
- * One JSON object a line on standard output, and on a terminal a line for people. Only lines just before a kill -9 may be lost.
- */
+/** JSON lines on standard output, on a terminal lines for people. Only those just before a kill -9 may be lost. */
 export function createLog(level: string): Logger {
   const output = pino.destination({ dest: 1, sync: true })
   return pino(
@@ -14,7 +12,6 @@ export function createLog(level: string): Logger {
   )
 }
 
-/** Logs the wait for another writer of a store that is opened. */
 export function logWaiting(log: Logger): (path: string) => void {
   return path => log.warn({ path }, 'waiting: another process writes to this store')
 }

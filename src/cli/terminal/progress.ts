@@ -20,7 +20,6 @@ export function createMovingLine(output: NodeJS.WriteStream) {
       isDrawn = true
     },
     clear,
-    /** Prints lines that stay. */
     print(text: string): void {
       clear()
       output.write(text)
@@ -43,7 +42,6 @@ export async function writeOutput(bytes: string | Uint8Array): Promise<void> {
   if (!process.stdout.write(bytes)) await once(process.stdout, 'drain')
 }
 
-/** Prints, on a line that stays, that another process writes to the store. */
 export function printWaiting(path: string): void {
   movingLine.print(`Waiting for another process that writes to ${path} …\n`)
 }
@@ -83,7 +81,6 @@ export function createProgress(what: string, line = movingLine) {
       if (line.canMove) line.draw(text)
       else line.print(`${text}\n`)
     },
-    /** Prints a line that stays. */
     print: (text: string) => line.print(`${text}\n`),
     pace,
     end: line.clear,

@@ -33,9 +33,7 @@ export function formatParagraph(text: string, indent = ''): string {
 const narrowest = 30
 const gap = '  '
 
-/**
- * Rows in columns, as wide as their widest cell. Columns that do not fit beside the others stand below them, indented.
- */
+/** Rows in columns, as wide as their widest cell. Columns that do not fit stand below the others, indented. */
 export function formatTable(rows: readonly Row[], options: TableOptions = {}): string {
   const { atLeast = [], paint = text => text, width = terminalWidth() } = options
   const widths = columnWidths(rows, atLeast)

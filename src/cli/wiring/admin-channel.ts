@@ -21,7 +21,6 @@ export interface AdminChannel
 
 const noChannel: AdminChannel = { serves() {}, runs() {}, count() {}, addPeer() {}, removePeer() {} }
 
-/** Time limit of a question to the API. */
 const readyWithinMs = 2_000
 
 /** Listens while the work goes on. With null, there is no admin port. */

@@ -9,7 +9,6 @@ export interface MeasuredStore {
   readUrl: string
   /** Null where only the API's reads are allowed. */
   operatorUrl: string | null
-  /** Whether an invoicing system is connected. */
   hasDocuments: boolean
 }
 
@@ -47,11 +46,9 @@ export function gatherMetrics({ readUrl, operatorUrl, hasDocuments }: MeasuredSt
   })
   const sources: Metrics[] = [peers, ofStore]
   return {
-    /** Starts counting in this process. */
     count(roles: MetricsRoles): void {
       sources.push(startMetrics(roles))
     },
-    /** Another process or thread, with counters of its own. */
     addPeer: peers.add,
     removePeer: peers.remove,
     write: () => writeMetrics(sources),

@@ -31,7 +31,6 @@ export interface SyncOptions extends ReturnType<typeof syncOf> {
   signal: AbortSignal
   onProgress?(step: string, invoices: number, part: number | null): void
   onDocuments?(documents: number): void
-  /** Whether to list everything again, whatever was listed before. */
   isFull?: boolean
   /** Whether a single run waits for another process that synchronizes; otherwise it is an error. */
   wait?: boolean

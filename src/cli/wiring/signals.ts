@@ -29,7 +29,6 @@ export function stopAtSignal(): AbortSignal {
   return stopping.signal
 }
 
-/** Time for stopped work to clean up after itself. */
 const cleaningMs = 1_000
 
 /** Rejects with the signal's reason soon after it comes, however long the work would take. */
@@ -48,10 +47,7 @@ export async function unlessStopped<T>(signal: AbortSignal, work: Promise<T>): P
   return Promise.race([work, stopped])
 }
 
-/**
- * Time to go on serving after a signal. A service manager sends SIGTERM, and clients may still send requests; a person at a
- * terminal, whose Ctrl-C is SIGINT, is alone with the service and does not want to wait.
- */
+/** Clients may still send requests after a service manager's SIGTERM; a person at a terminal does not want to wait. */
 export function delayAfter(signal: EndSignal, shutdownDelayMs: number): number {
   return signal === 'SIGTERM' ? shutdownDelayMs : 0
 }

@@ -43,7 +43,6 @@ export async function serveUntil(delay: Promise<number>, api: RunningApi, log: L
   await api.stop()
 }
 
-/** An API that does not listen yet. */
 export async function prepareApi(options: ApiOptions) {
   const { url, host, port, rateLimit, web, stripe, invoiceXpress, workers = 1, log } = options
   const {
@@ -117,10 +116,7 @@ export async function prepareApi(options: ApiOptions) {
     },
   }
 
-  /**
-   * Before the end: every request is still served, over new connections too, but every answer ends its connection; and
-   * `/ready` answers 503, unless other processes go on serving the address.
-   */
+  /** From now on every answer ends its connection, and `/ready` is 503 unless other processes serve the address. */
   function leave(othersServe = false): void {
     if (!othersServe) ending.abort()
     if (hasLeft) return

@@ -84,7 +84,6 @@ export async function syncOn(given: SyncOptions): Promise<void> {
   }
 }
 
-/** Goes on until the signal. */
 async function follow(options: Opened): Promise<void> {
   const { store, stripe, webhooks, log, signal } = options
   const connected = await connect(options)

@@ -1,7 +1,4 @@
-/**
- * The connector beside the API, in a thread of its own: SQLite writes in the calling thread, and mapping takes its time on every
- * engine. Neither keeps a request waiting.
- */
+/** The connector beside the API, in a thread of its own: neither writes nor mappings keep a request waiting. */
 import { once } from 'node:events'
 import { extname } from 'node:path'
 import { Worker } from 'node:worker_threads'

@@ -8,7 +8,6 @@ import { type Meet, meetingPoints } from '../../server/close-connections.ts'
 import type { AdminChannel } from './admin-channel.ts'
 import type { PreparedApi, RunningApi } from './start-api.ts'
 
-/** The message of a worker that listens. */
 type Started = Pick<RunningApi, 'address'>
 
 /** Messages to a worker: the end is near, and the end. A second signal would end it at once. */
@@ -148,10 +147,7 @@ async function waitForEnd(worker: Worker, ending: AbortSignal): Promise<number> 
   return code ?? 1
 }
 
-/**
- * A worker's own part: serves until the message to stop, or until the milliseconds that `delay` resolves with are over. A
- * message that comes before it listens keeps it from listening.
- */
+/** Serves until the message to stop, or for the milliseconds of `delay`; does not listen when one came before. */
 export async function serveAsWorker(
   prepare: () => Promise<PreparedApi>,
   delay: Promise<number>,
@@ -186,7 +182,6 @@ export async function serveAsWorker(
   }
 }
 
-/** Answers the questions of the first process for metrics. */
 async function answerMetrics(api: RunningApi): Promise<void> {
   const [{ startMetrics }, { answerReadings }] = await Promise.all([
     import('../../metrics/metrics.ts'),

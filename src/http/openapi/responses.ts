@@ -15,10 +15,8 @@ const limitHeaders = {
   ratelimit: header('The remainder: `r` requests, until the window ends in `t` seconds.'),
 }
 
-/** Headers of every answer to a token. */
 export const tokenHeaders = { ...limitHeaders, ...requestIdHeader }
 
-/** The headers of a list or a detail. */
 const readHeaders = {
   etag: header('Send it back in `If-None-Match` to be answered 304 while nothing changed.'),
   'cache-control': header('Always `private, no-cache`: keep it, but ask before you use it.'),

@@ -45,7 +45,6 @@ export interface Schema {
   examples?: readonly unknown[]
 }
 
-/** The last part of a reference. */
 export function nameOf(reference: string): string {
   return reference.slice(reference.lastIndexOf('/') + 1)
 }
@@ -72,7 +71,6 @@ export function listOperations({ tags, paths }: ApiDocument): { path: string; op
   return tags.flatMap(({ name }) => found.filter(({ operation }) => operation.tags.includes(name)))
 }
 
-/** Adds a full stop where a text ends without one. */
 export function endSentence(text: string): string {
   return /[.?!]$/.test(text) ? text : `${text}.`
 }

@@ -145,7 +145,6 @@ ${rows.length === 0 ? '' : writeTable(['Field', 'Type', 'Meaning'], rows)}${alik
 ${example === undefined ? '' : `<pre>${escapeHtml(JSON.stringify(example, null, 1))}</pre>`}`
 }
 
-/** A field, and those of an object in it. */
 function writeField(name: string, schema: Schema): string[][] {
   return [
     [`<code>${escapeHtml(name)}</code>`, writeType(schema), formatText(schema.description ?? '')],

@@ -42,10 +42,7 @@ const configuration = {
   documentDownloadType: 'json',
 }
 
-/**
- * A request to try begins with its required parameters alone: those of the access in `#t=TOKEN&c=cus_…`, as the billing page takes
- * it, or of the tab's session there. The fragment leaves the address bar first.
- */
+/** A request to try begins with the required parameters of the access in `#t=TOKEN&c=cus_…`, or of the page's session. */
 const startReference = `const read = text => { try { return JSON.parse(text) } catch { return null } }
 const claimsOf = token => read(atob((token.split('.')[1] ?? '').replace(/-/g, '+').replace(/_/g, '/')))
 function takeAccess() {
