@@ -3,7 +3,6 @@
  * stay, for as long as it goes on. A key that the provider has no more is gone after the next success.
  */
 import { ApiError } from '../errors.ts'
-import { fetchKeySet } from './fetch-key-set.ts'
 import { importKeys, type VerificationKey } from './import-keys.ts'
 
 export type KeySet = ReturnType<typeof openKeySet>
@@ -89,4 +88,28 @@ export function openKeySet(url: string, onProblem: (error: Error) => void, times
       clearTimeout(timer)
     },
   }
+}
+
+const maxBytes = 256 * 1024
+
+/** Bounded in time and in size. Errors give the reason, and nothing of the address. */
+async function fetchKeySet(url: string, signal: AbortSignal): Promise<string> {
+  const response = await fetch(url, {
+    headers: { accept: 'application/jwk-set+json, application/json' },
+    redirect: 'error',
+    signal,
+  })
+  if (response.status !== 200) {
+    await response.body?.cancel()
+    throw new Error(`the answer has status ${response.status}`)
+  }
+  const chunks: Uint8Array[] = []
+  let size = 0
+  for await (const chunk of response.body ?? []) {
+    size += chunk.length
+    // Leaving the loop cancels the rest.
+    if (size > maxBytes) throw new Error(`the answer is larger than ${maxBytes} bytes`)
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks).toString()
 }

@@ -4,14 +4,7 @@ import type { ErrorCode } from '../errors.ts'
 /** The service's codes, and two of the client: no whole answer came, or one of something else, such as a proxy. */
 export type FaturaErrorCode = ErrorCode | 'connection_failed' | 'unexpected_answer'
 
-export interface FaturaErrorDetails {
-  status?: number | null
-  requestId?: string | null
-  /** Seconds. */
-  retryAfter?: number | null
-  param?: string | null
-  cause?: unknown
-}
+type Details = Partial<Pick<FaturaError, 'status' | 'requestId' | 'retryAfter' | 'param' | 'cause'>>
 
 export class FaturaError extends Error {
   override readonly name = 'FaturaError'
@@ -25,7 +18,7 @@ export class FaturaError extends Error {
   /** The parameter at fault, with `invalid_parameter`. */
   readonly param: string | null
 
-  constructor(code: FaturaErrorCode, message: string, details: FaturaErrorDetails = {}) {
+  constructor(code: FaturaErrorCode, message: string, details: Details = {}) {
     super(message, { cause: details.cause })
     this.code = code
     this.status = details.status ?? null

@@ -78,15 +78,16 @@ export function createSend(options: ClientOptions): Send {
     for (;;) {
       signal?.throwIfAborted()
       // A token that is known is not waited for: the request leaves within the call.
-      const bearer = tokens === null ? String(token) : await orAborted(tokens.current(), signal)
+      const asked = tokens?.current()
+      const bearer = asked === undefined ? String(token) : await orAborted(asked, signal)
       // Checked here, because a message of fetch would repeat the token.
       if (!/^[!-~]+$/.test(bearer)) throw new TypeError('The token must be one word of ASCII characters.')
       try {
         return await attempt(path, headers, signal, read, bearer)
       } catch (error) {
         if (!(error instanceof FaturaError)) throw error
-        if (error.status === 401 && !wasRefused && tokens !== null) {
-          tokens.forget(bearer)
+        if (error.status === 401 && !wasRefused && asked !== undefined) {
+          tokens?.forget(asked)
           wasRefused = true
           continue
         }
@@ -142,25 +143,19 @@ function orAborted<T>(work: Promise<T>, signal: AbortSignal | undefined, end = (
 
 /** A token is asked for once, however many calls wait for it. */
 function keepToken(fetchToken: () => Promise<string>) {
-  let kept: { promise: Promise<string>; value: string | null } | null = null
+  let kept: Promise<string> | null = null
+  /** One that was asked for since stays. */
+  function forget(asked: Promise<string>): void {
+    if (kept === asked) kept = null
+  }
   return {
     current(): Promise<string> {
-      if (kept !== null) return kept.promise
-      const asked = { promise: fetchToken(), value: null as string | null }
+      if (kept !== null) return kept
+      const asked = fetchToken()
       kept = asked
-      asked.promise.then(
-        value => {
-          asked.value = value
-        },
-        () => {
-          if (kept === asked) kept = null
-        },
-      )
-      return asked.promise
+      asked.catch(() => forget(asked))
+      return asked
     },
-    /** One that came since the refused one stays. */
-    forget(refused: string): void {
-      if (kept?.value === refused) kept = null
-    },
+    forget,
   }
 }

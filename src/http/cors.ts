@@ -4,7 +4,6 @@
  */
 import type { IncomingMessage } from 'node:http'
 import { writeLines } from '../server/bare-answer.ts'
-import type { LinesFor } from '../server/secure-response.ts'
 
 /** Headers that a page may read. */
 const exposed =
@@ -20,14 +19,10 @@ export const preflightHeaders = {
   'access-control-max-age': String(preflightSeconds),
 }
 
-export interface Cors {
-  linesFor: LinesFor
-  /** Whether a request is a preflight of an allowed origin. */
-  isPreflight(request: IncomingMessage): boolean
-}
+export type Cors = NonNullable<ReturnType<typeof createCors>>
 
 /** Null when no origin is allowed: answers then have no CORS headers. */
-export function createCors(origins: readonly string[]): Cors | null {
+export function createCors(origins: readonly string[]) {
   if (origins.length === 0) return null
   const vary = { vary: 'Origin' }
   const others = writeLines(vary)
@@ -43,7 +38,8 @@ export function createCors(origins: readonly string[]): Cors | null {
   )
   return {
     linesFor: (origin = '') => allowed.get(origin) ?? others,
-    isPreflight: ({ method, headers }) =>
+    /** Whether a request is a preflight of an allowed origin. */
+    isPreflight: ({ method, headers }: IncomingMessage) =>
       method === 'OPTIONS' &&
       headers['access-control-request-method'] !== undefined &&
       allowed.has(headers.origin ?? ''),

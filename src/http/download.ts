@@ -179,27 +179,20 @@ const retryAfterSeconds = 5
 /** Throws a source's failure as an error of the API; the source's own words go to the log alone. */
 function refuse(error: unknown, what = 'document'): never {
   if (!(error instanceof SourceError)) throw error
-  const {
-    failure,
-    retryAfter = failure === 'not_ready' || failure === 'timeout' ? retryAfterSeconds : undefined,
-  } = error
-  const details = { cause: error, ...(retryAfter !== undefined && { retryAfter }) }
+  const { failure, retryAfter = retryAfterSeconds } = error
+  const [cause, holder] = [error, `The system that holds this ${what}`]
   switch (failure) {
     case 'missing':
       throw new ApiError('document_not_found', 'The system that held this document no longer has it.', {
-        cause: error,
+        cause,
       })
     case 'not_ready':
-      throw new ApiError('document_not_ready', 'The PDF is being made; try again shortly.', {
-        retryAfter: retryAfter ?? retryAfterSeconds,
-      })
+      throw new ApiError('document_not_ready', 'The PDF is being made; try again shortly.', { retryAfter })
     case 'timeout':
-      throw new ApiError(
-        'upstream_timeout',
-        `The system that holds this ${what} did not answer in time.`,
-        details,
-      )
-    case 'failed':
-      throw new ApiError('upstream_failed', notDelivered(what), details)
+      throw new ApiError('upstream_timeout', `${holder} did not answer in time.`, { cause, retryAfter })
+    case 'failed': {
+      const retry = error.retryAfter === undefined ? {} : { retryAfter }
+      throw new ApiError('upstream_failed', notDelivered(what), { cause, ...retry })
+    }
   }
 }

@@ -21,12 +21,7 @@ export interface FileDescription {
   isImmutable?: boolean
 }
 
-export interface StaticFile {
-  path: string
-  headers: Record<string, string>
-  security: string
-  variants: readonly Variant[]
-}
+export type StaticFile = ReturnType<typeof makeStaticFile>
 
 interface Variant {
   encoding: Encoding
@@ -34,7 +29,7 @@ interface Variant {
   etag: string
 }
 
-export function makeStaticFile(description: FileDescription): StaticFile {
+export function makeStaticFile(description: FileDescription) {
   const { path, type, content, policy, isImmutable = false } = description
   let variants: readonly Variant[] | undefined
   return {

@@ -16,14 +16,7 @@ const patienceMs = 1_000
 /** One in this many requests has its turn measured, until a turn is long: then every turn is. */
 const measuredEvery = 16
 
-export interface EventLoopWatch {
-  /** Counts a request that arrived; whether it is to be refused. */
-  isExcess(): boolean
-  /** Whether requests are being refused. */
-  isShedding(): boolean
-}
-
-export function watchEventLoop(): EventLoopWatch {
+export function watchEventLoop() {
   let requests = 0
   /** -1 while no turn is measured. */
   let turnBegan = -1
@@ -45,6 +38,7 @@ export function watchEventLoop(): EventLoopWatch {
     turnBegan = -1
   }
 
+  /** Counts a request that arrived; whether it is to be refused. */
   function isExcess(): boolean {
     if (turnBegan === -1) {
       if (++requests % measuredEvery === 0 || longSince !== Number.POSITIVE_INFINITY) {
@@ -61,5 +55,7 @@ export function watchEventLoop(): EventLoopWatch {
     return sheds
   }
 
-  return { isExcess, isShedding: () => sheds }
+  /** Whether requests are being refused. */
+  const isShedding = () => sheds
+  return { isExcess, isShedding }
 }

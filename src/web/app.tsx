@@ -48,7 +48,7 @@ export function App(props: AppProps) {
   const Main = props.isInUrl ? 'main' : 'div'
   return (
     <div class="fatura" lang={language === 'pt' ? 'pt-PT' : 'en'} style={accentOf(props.brand)}>
-      <header class="top row">
+      <header class="top row on-screen">
         <Button text={words.skip} class="skip" onClick={() => skipTo(main.current)} />
         <CompanyName {...props.brand} />
         <h1>{words.title}</h1>

@@ -17,7 +17,7 @@ export function Chart({ summary }: { summary: CustomerSummary }) {
   const currencies = [...totals].toSorted(([, a], [, b]) => b.size - a.size).map(([currency]) => currency)
   const currency = currencies.find(each => each === chosen) ?? currencies[0] ?? ''
   return (
-    <section class="charts stack" aria-label={words.chart}>
+    <section class="charts stack on-screen" aria-label={words.chart}>
       <Bars currency={currency} months={totals.get(currency) ?? new Map()}>
         {currencies.length > 1 && (
           <Switch

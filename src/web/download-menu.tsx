@@ -69,7 +69,7 @@ export function DownloadMenu({ total }: { total: number }) {
   const fileName = ['invoices', session.customer, date_from, date_to].filter(Boolean).join('_')
   const isRunning = state.step === 'running'
   return (
-    <section class="download-menu stack" aria-label={words.export}>
+    <section class="download-menu stack on-screen" aria-label={words.export}>
       <h2>{words.export}</h2>
       <div class="actions row">
         <Button text={words.csv} title={words.csvHint} disabled={isRunning} onClick={downloadCsv} />

@@ -24,7 +24,7 @@ export function Filters({ clear }: { clear(): void }) {
   const isEmptyRange = date_from !== undefined && date_to !== undefined && date_from > date_to
 
   return (
-    <search class="filters stack" aria-label={words.filters}>
+    <search class="filters stack on-screen" aria-label={words.filters}>
       <SearchField value={filters.q ?? ''} onChange={q => set({ q })} />
       <SelectField
         label={words.column.status}

@@ -7,7 +7,7 @@ export function Freshness({ syncedAt, changes }: { syncedAt: Date | null; change
   // A clock that runs behind the service's makes nothing younger than now.
   const now = Math.max(useNow(10_000), Date.now())
   return (
-    <p class="freshness row quiet">
+    <p class="freshness row quiet on-screen">
       <span class="dot" aria-hidden="true" />
       {syncedAt === null ? (
         words.neverUpdated

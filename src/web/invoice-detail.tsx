@@ -66,7 +66,7 @@ export function InvoiceDetail({ id }: { id: string }) {
             </dl>
           </header>
           <Lines invoice={invoice} />
-          <section class="documents stack" aria-label={words.documents}>
+          <section class="stack on-screen" aria-label={words.documents}>
             <h3>{words.documents}</h3>
             <CertifiedDocument invoice={invoice} />
             <div class="pdfs stack">

@@ -41,7 +41,7 @@ export function InvoiceList() {
         <>
           <CustomerName invoices={answer?.invoices ?? []} />
           <Owed summary={summary} />
-          {summary === null ? <div class="card chart-room" /> : <Chart summary={summary} />}
+          {summary === null ? <div class="card chart-room on-screen" /> : <Chart summary={summary} />}
           <Filters clear={clear} />
           {answer && result ? (
             <div class={`card ${isCurrent ? '' : 'stale'}`} aria-busy={!isCurrent}>
@@ -52,7 +52,7 @@ export function InvoiceList() {
               ) : (
                 <>
                   <PrintHead answer={answer} />
-                  <div class="bar row" tabIndex={-1}>
+                  <div class="bar row on-screen" tabIndex={-1}>
                     <p class="found strong" role="status">
                       {words.found(format.count(answer.total), answer.total)}
                     </p>

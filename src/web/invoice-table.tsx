@@ -31,7 +31,7 @@ export function InvoiceTable({ invoices, changed }: InvoiceTableProps) {
         texts={[column.number, column.issued, column.status, column.document]}
         numbers={[column.total]}
       >
-        <th role="columnheader" scope="col" class="row-pdfs">
+        <th role="columnheader" scope="col" class="row-pdfs on-screen">
           PDF
         </th>
         {pick && (
@@ -61,7 +61,7 @@ export function InvoiceTable({ invoices, changed }: InvoiceTableProps) {
             <Cell class="number strong">
               <InvoiceTotal {...invoice} />
             </Cell>
-            <Cell class="row-pdfs">
+            <Cell class="row-pdfs on-screen">
               <RowPdf invoice={invoice} kind="ix" />
               <RowPdf invoice={invoice} kind="payments" />
             </Cell>

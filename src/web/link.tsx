@@ -34,7 +34,7 @@ export function Link({ to, class: name = '', children }: LinkProps) {
 export function BackLink({ to }: { to: Partial<UrlState> }) {
   const { words } = usePage()
   return (
-    <p class="back">
+    <p class="back on-screen">
       <Link to={to}>
         <span aria-hidden="true">‹ </span>
         {words.back}

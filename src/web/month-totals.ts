@@ -1,14 +1,12 @@
 /** Billed amounts by currency and month. Pure. */
 import type { CustomerSummary, Invoice } from '../client/client.ts'
 
-/** By currency, then by month as in 2026-03, in the order of months. */
-export type MonthTotals = Map<string, Map<string, number>>
-
 /** A draft is not billed yet, a cancelled invoice no longer. */
 export const isBilled = ({ status }: Pick<Invoice, 'status'>) => status !== 'draft' && status !== 'void'
 
-export function billedByMonth({ currencies }: CustomerSummary): MonthTotals {
-  const totals: MonthTotals = new Map()
+/** By currency, then by month as in 2026-03, in the order of months. */
+export function billedByMonth({ currencies }: CustomerSummary) {
+  const totals = new Map<string, Map<string, number>>()
   for (const { currency, months } of currencies) {
     const sums = new Map<string, number>()
     for (const { month, total_cents } of months.filter(isBilled))

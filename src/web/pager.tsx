@@ -7,7 +7,7 @@ import { pageSizes } from './url-state.ts'
 export function Pager({ page, pages }: { page: number; pages: number }) {
   const { nav, words, format } = usePage()
   return (
-    <div class="pager row">
+    <div class="pager row on-screen">
       <label class="row small">
         <span class="quiet">{words.pageSize}</span>
         <select

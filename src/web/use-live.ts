@@ -9,23 +9,16 @@ const pollMs = 10_000
 /** After a wait without a change: a service that is about to end answers at once. */
 const pauseMs = 1_000
 
-export interface Live<T> {
-  /** The last answer; of another question while this one's is awaited. */
-  result: Result<T> | null
-  /** Whether `result` answers this question. */
-  isCurrent: boolean
-  problem: Problem | null
-  retry(): void
-}
-
 interface State<T> {
+  /** The question that `result` answers. */
   key: string
+  /** The last answer; of another question while this one's is awaited. */
   result: Result<T> | null
   problem: Problem | null
 }
 
 /** `key` names the question. */
-export function useLive<T>(key: string, load: (call: CallOptions) => Promise<Result<T>>): Live<T> {
+export function useLive<T>(key: string, load: (call: CallOptions) => Promise<Result<T>>) {
   const { client, shown, session, onRefused } = usePage()
   const [attempt, setAttempt] = useState(0)
   const retry = () => setAttempt(count => count + 1)
@@ -104,5 +97,5 @@ export function useLive<T>(key: string, load: (call: CallOptions) => Promise<Res
   }, [key, attempt, session.token])
   useEffect(() => end, [end])
 
-  return { result: state.result, isCurrent: state.key === key, problem: state.problem, retry }
+  return { ...state, isCurrent: state.key === key, retry }
 }

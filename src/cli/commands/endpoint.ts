@@ -10,8 +10,6 @@ import { jsonLine } from '../terminal/json-line.ts'
 import { describeScope, listCommand, saveCredential, withStore } from './credentials.ts'
 import { readCustomers } from './key.ts'
 
-const idArgument = ['<id>', 'the id that list shows, ep_…'] as const
-
 export function endpointCommand(): Command {
   const add = new SettingsCommand('add')
     .description(
@@ -39,24 +37,22 @@ export function endpointCommand(): Command {
   })
   const pause = new SettingsCommand('pause')
     .description('Send nothing until "fatura endpoint replay". Changes wait, for as long as they are kept.')
-    .argument(...idArgument)
-    .action(pauseOne)
+    .action(change('Paused', (store, id) => store.changeEndpoint(id, { state: 'paused', cursor: null })))
   const replay = new SettingsCommand('replay')
     .description(
       'Send again from a moment on, or go on where the endpoint stopped; a paused or disabled one is active again.',
     )
-    .argument(...idArgument)
     .option('--from <time>', 'a moment, like 2026-11-01T00:00:00Z; or now, which skips what waits')
     .action(replayOne)
   const remove = new SettingsCommand('remove')
     .description('Send nothing more, and forget the endpoint and its keys.')
-    .argument(...idArgument)
-    .action(removeOne)
+    .action(change('Removed', (store, id) => store.removeEndpoint(id)))
   const command = new Command('endpoint').description(
     'Add, list, pause, replay and remove receivers of webhooks.',
   )
   command.addCommand(list)
-  for (const each of [pause, replay, remove]) command.addCommand(each.settings(['DATABASE_URL']))
+  for (const each of [pause, replay, remove])
+    command.addCommand(each.argument('<id>', 'the id that list shows, ep_…').settings(['DATABASE_URL']))
   return command.addCommand(add.settings(['DATABASE_URL', 'ENDPOINTS_PRIVATE']))
 }
 
@@ -101,16 +97,12 @@ function readMoment(text: string): number {
   throw new CliError('--from must be a moment of the past, like 2026-11-01T00:00:00Z, or now.')
 }
 
-async function removeOne(id: string, options: Options): Promise<void> {
-  if (!(await withStore(options, openWriteStore, store => store.removeEndpoint(id)))) throw unknown(id)
-  process.stdout.write(`Removed ${id}.\n`)
-}
-
-async function pauseOne(id: string, options: Options): Promise<void> {
-  const paused = { state: 'paused', cursor: null } as const
-  if (!(await withStore(options, openWriteStore, store => store.changeEndpoint(id, paused))))
-    throw unknown(id)
-  process.stdout.write(`Paused ${id}.\n`)
+/** `work` returns false where there is no such endpoint. */
+function change(done: string, work: (store: WriteStore, id: string) => Promise<boolean>) {
+  return async (id: string, options: Options): Promise<void> => {
+    if (!(await withStore(options, openWriteStore, store => work(store, id)))) throw unknown(id)
+    process.stdout.write(`${done} ${id}.\n`)
+  }
 }
 
 function unknown(id: string): CliError {

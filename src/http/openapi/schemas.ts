@@ -3,7 +3,6 @@ import type { Static, TSchema } from 'typebox'
 import type { ErrorCode } from '../../errors.ts'
 import {
   customerIdPattern,
-  type DocumentKind,
   defaultPageSize,
   type InvoiceStatus,
   invoiceIdPattern,
@@ -153,23 +152,19 @@ export const qrSchema = {
   response: guardedResponses(qrResponse, ...transferred),
 }
 
-const documentNames: Record<DocumentKind, string> = {
-  ix: "the external document's PDF",
-  payments: "the payment platform's PDF",
-}
+const downloadSchema = (operationId: string, pdf: string) => ({
+  ...secured,
+  operationId,
+  summary: `Download ${pdf}`,
+  description: `Streams ${pdf}, fetched again for every request.`,
+  params: invoiceParams,
+  response: guardedResponses(pdfResponse, ...transferred, 'document_not_issued'),
+})
 
-function downloadSchema(kind: DocumentKind) {
-  return {
-    ...secured,
-    operationId: kind === 'ix' ? 'downloadIxPdf' : 'downloadPaymentsPdf',
-    summary: `Download ${documentNames[kind]}`,
-    description: `Streams ${documentNames[kind]}, fetched again for every request.`,
-    params: invoiceParams,
-    response: guardedResponses(pdfResponse, ...transferred, 'document_not_issued'),
-  }
+export const downloadSchemas = {
+  ix: downloadSchema('downloadIxPdf', "the external document's PDF"),
+  payments: downloadSchema('downloadPaymentsPdf', "the payment platform's PDF"),
 }
-
-export const downloadSchemas = { ix: downloadSchema('ix'), payments: downloadSchema('payments') }
 
 export const paymentPageSchema = {
   ...secured,
