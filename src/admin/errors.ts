@@ -1,13 +1,8 @@
 /** Errors of the admin port: in the API's form, with its codes where they fit. */
 import { errorCodes } from '../errors.ts'
 
-const { invalid_request, missing_token, invalid_token, route_not_found, request_timeout } = errorCodes
-const { payload_too_large, headers_too_large, unavailable, internal } = errorCodes
-
 const adminErrors = {
-  ...{ invalid_request, missing_token, invalid_token, route_not_found, request_timeout },
-  ...{ payload_too_large, headers_too_large, unavailable, internal },
-  method_not_allowed: { status: 405 },
+  ...errorCodes,
   unsupported_media_type: { status: 415 },
   not_configured: { status: 503 },
 } as const

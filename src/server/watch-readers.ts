@@ -10,14 +10,9 @@ const maxUnreadBytes = 48 * 1024 * 1024
 
 const intervalMs = 500
 
-interface Reader {
-  takenBytes: number
-  sinceMs: number
-}
-
 /** Looks at the connections now and then: a request costs nothing for it. */
 export function watchReaders(server: Server, connections: ReadonlyMap<Socket, unknown>): void {
-  const readers = new WeakMap<Socket, Reader>()
+  const readers = new WeakMap<Socket, Record<'takenBytes' | 'sinceMs', number>>()
   let timer: NodeJS.Timeout | undefined
   server.on('listening', () => {
     timer = setInterval(look, intervalMs).unref()

@@ -146,13 +146,9 @@ function createScale(amounts: readonly number[]) {
   }
 }
 
-interface BarProps {
-  cents: number
-  currency: string
-  scale: ReturnType<typeof createScale>
-}
+type Scale = ReturnType<typeof createScale>
 
-function Bar({ cents, currency, scale }: BarProps) {
+function Bar({ cents, currency, scale }: { cents: number; currency: string; scale: Scale }) {
   const { format } = usePage()
   const { y, height, textY } = scale.barOf(cents)
   return (

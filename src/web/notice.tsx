@@ -85,14 +85,8 @@ export function useNow(intervalMs: number): number {
   return now
 }
 
-interface LoadingProps {
-  retry(): void
-  /** Number of the rows that are awaited. */
-  rows?: number
-}
-
 /** The outlines of what comes; when it takes long, also a button to try again. */
-export function Loading({ retry, rows }: LoadingProps) {
+export function Loading({ retry, rows }: { retry(): void; rows?: number }) {
   const { words } = usePage()
   const [isSlow, setSlow] = useState(false)
   useEffect(() => {

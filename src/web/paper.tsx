@@ -3,13 +3,8 @@ import type { Invoice, InvoiceFilters } from '../client/client.ts'
 import { usePage } from './context.ts'
 import type { Words } from './words/words.ts'
 
-interface PaperHeadProps {
-  /** The newest, whose names count. */
-  invoice: Invoice | undefined
-  filters: InvoiceFilters
-}
-
-export function PaperHead({ invoice, filters }: PaperHeadProps) {
+/** The names of the newest invoice count. */
+export function PaperHead({ invoice, filters }: { invoice: Invoice | undefined; filters: InvoiceFilters }) {
   const { words, format } = usePage()
   const { date_from, date_to } = filters
   const others = describeFilters(filters, words)

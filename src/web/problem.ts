@@ -2,19 +2,17 @@
 import { FaturaError, type FaturaErrorCode } from '../client/client.ts'
 import { expiryOf } from './session.ts'
 
-const kinds = {
+/** Kinds that a retry cannot help. */
+const finalKinds = ['expired', 'revoked', 'forbidden', 'gone', 'unsearchable'] as const
+
+export type ProblemKind = (typeof finalKinds)[number] | 'limited' | 'offline' | 'broken'
+
+const kinds: Partial<Record<FaturaErrorCode, ProblemKind>> = {
   insufficient_scope: 'forbidden',
   rate_limited: 'limited',
   connection_failed: 'offline',
   invoice_not_found: 'gone',
-} as const satisfies Partial<Record<FaturaErrorCode, string>>
-
-export type ProblemKind =
-  | (typeof kinds)[keyof typeof kinds]
-  | 'expired'
-  | 'revoked'
-  | 'unsearchable'
-  | 'broken'
+}
 
 export interface Problem {
   kind: ProblemKind
@@ -23,9 +21,7 @@ export interface Problem {
   retryAt: number | null
 }
 
-/** Whether a retry cannot help. */
-export const isFinal = ({ kind }: Problem) =>
-  ['expired', 'revoked', 'forbidden', 'gone', 'unsearchable'].includes(kind)
+export const isFinal = ({ kind }: Problem) => finalKinds.some(final => final === kind)
 
 export function describeProblem(error: unknown, token: string, retryAt: number | null = null): Problem {
   const { requestId = null } = error instanceof FaturaError ? error : {}
@@ -40,5 +36,5 @@ function kindOf({ code, message, param }: FaturaError, token: string): ProblemKi
       : 'revoked'
   // The parameter is an id in the address that is none, or a search of too many words.
   if (code === 'invalid_parameter') return param === 'invoiceId' ? 'gone' : 'unsearchable'
-  return (kinds as Partial<Record<FaturaErrorCode, ProblemKind>>)[code] ?? 'broken'
+  return kinds[code] ?? 'broken'
 }

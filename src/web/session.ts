@@ -25,11 +25,8 @@ export function takeSession(): Taken {
   return { session, former: isSame ? null : kept }
 }
 
-export interface Taken {
-  session: Session | null
-  /** The session that the link took the place of; null when it shows the same. */
-  former: Session | null
-}
+/** `former` is the session that the link took the place of; null when it shows the same. */
+export type Taken = Record<'session' | 'former', Session | null>
 
 /** Whether a text is an access token or a JWT, and not a part of one or something else. */
 export function isWhole(token: string): boolean {

@@ -69,12 +69,7 @@ function quote(text: string): string {
 const placesOf = (commands: readonly Completed[]) => commands.map(({ place }) => place).filter(Boolean)
 
 /** The words after which an option's value follows; and its values, where they are a closed list. */
-interface Value {
-  after: readonly string[]
-  choices: readonly string[]
-}
-
-function valuesOf(commands: readonly Completed[]): Value[] {
+function valuesOf(commands: readonly Completed[]) {
   const all = commands.flatMap(({ place, options }) =>
     options
       .filter(({ takesValue }) => takesValue)

@@ -252,12 +252,8 @@ function moment(observedAt: number): string {
 /** For programs: all but the e-mail address, which explains nothing, also where it stands for a name. */
 function toObject({ invoice, isStale, ...rest }: Explanation) {
   const { customer_email, display_name, ...shown } = invoice
-  return {
-    invoice: { ...shown, ...(display_name !== customer_email && { display_name }) },
-    deleted: false,
-    is_stale: isStale,
-    ...rest,
-  }
+  const named = { ...shown, ...(display_name !== customer_email && { display_name }) }
+  return { invoice: named, deleted: false, is_stale: isStale, ...rest }
 }
 
 function toDeletedObject({ customer_id, id, ...rest }: Deleted) {
