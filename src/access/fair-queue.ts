@@ -3,17 +3,18 @@
  * and in all. It serves groups round-robin, and the members of each group round-robin: no crowd stands before another's request.
  */
 
+/** No limit where one is left out. */
 export interface QueueLimits {
   /** Maximum at once for one member of one group. */
-  perMember: number
+  perMember?: number
   /** Maximum starts a second for one member of one group; those of half a second may come together. */
-  perMemberSecond: number
+  perMemberSecond?: number
   /** Maximum at once for one group. */
   perGroup: number
   /** Maximum at once in this process. */
-  inAll: number
+  inAll?: number
   /** Maximum starts a second in this process. */
-  inAllSecond: number
+  inAllSecond?: number
   /** Maximum waiting for one group. */
   waitingPerGroup: number
   /** Maximum wait of a request. */
@@ -22,6 +23,8 @@ export interface QueueLimits {
 
 /** Resolves with what ends the turn; more than once does no harm. */
 export type TakeTurn = (group: string, member: string, signal?: AbortSignal) => Promise<() => void>
+
+const unlimited = Number.POSITIVE_INFINITY
 
 /** Time by which a turn may start earlier than its even pace. */
 const aheadMs = 500
@@ -41,7 +44,9 @@ interface Circle {
 
 /** Rejects with the error of `refuse`. `isOwn`: the group's own requests are in the way, not all. */
 export function createFairQueue(limits: QueueLimits, refuse: (isOwn: boolean) => Error): TakeTurn {
-  const { perMember, perMemberSecond, perGroup, inAll, inAllSecond, waitingPerGroup, waitMs } = limits
+  const { perGroup, waitingPerGroup, waitMs } = limits
+  const { perMember = unlimited, perMemberSecond = unlimited } = limits
+  const { inAll = unlimited, inAllSecond = unlimited } = limits
   const circles = new Map<string, Circle>()
   const overall = { running: 0, due: 0 }
   const laneSpacingMs = 1000 / perMemberSecond

@@ -1,5 +1,4 @@
 /** The command line: one file a command, all listed here. */
-
 import { styleText } from 'node:util'
 import { Command, CommanderError } from 'commander'
 import { version } from '../package.ts'

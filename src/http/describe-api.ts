@@ -1,5 +1,4 @@
 /** The OpenAPI document, derived from the routes' schemas. It is kept as `openapi.json` and served from there. */
-
 import swagger from '@fastify/swagger'
 import Fastify from 'fastify'
 import { version } from '../package.ts'

@@ -5,16 +5,7 @@ import { ApiError } from '../errors.ts'
 
 /** A third one waits, so that a page may search at every keystroke without knowing of the limit. */
 const maxAtOnce = 2
-const unlimited = Number.POSITIVE_INFINITY
-const limits = {
-  perMember: unlimited,
-  perMemberSecond: unlimited,
-  perGroup: maxAtOnce,
-  inAll: unlimited,
-  inAllSecond: unlimited,
-  waitingPerGroup: 50,
-  waitMs: 1_000,
-}
+const limits = { perGroup: maxAtOnce, waitingPerGroup: 50, waitMs: 1_000 }
 
 export type RunSearch = <Result>(
   request: FastifyRequest,

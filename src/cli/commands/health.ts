@@ -35,11 +35,10 @@ async function checkHealth(options: { json?: true } & Options): Promise<void> {
 async function askReady(address: string): Promise<{ status: number | null; problem: string | null }> {
   try {
     const answer = await fetch(address, { signal: AbortSignal.timeout(patienceMs), redirect: 'manual' })
-    const text = await answer.text()
-    return {
-      status: answer.status,
-      problem: answer.status === 200 ? null : explainAnswer(address, answer.status, text),
-    }
+    const [, message = 'This is not an answer of Fatura.'] =
+      /"message":"([^"]*)"/.exec(await answer.text()) ?? []
+    const { status } = answer
+    return { status, problem: status === 200 ? null : `Not ready: ${address} answered ${status}. ${message}` }
   } catch (error) {
     return { status: null, problem: explainFailure(address, error as Error) }
   }
@@ -50,11 +49,6 @@ function reachable(host: string): string {
   if (host === '0.0.0.0') return '127.0.0.1'
   if (host === '::') return '[::1]'
   return host.includes(':') ? `[${host}]` : host
-}
-
-function explainAnswer(address: string, status: number, text: string): string {
-  const [, message = 'This is not an answer of Fatura.'] = /"message":"([^"]*)"/.exec(text) ?? []
-  return `Not ready: ${address} answered ${status}. ${message}`
 }
 
 function explainFailure(address: string, { name, message, cause }: Error): string {

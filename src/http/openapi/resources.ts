@@ -1,5 +1,4 @@
 /** The bodies that go out: the contract's resources, as the OpenAPI document describes them. */
-
 import { changeKinds } from '../../change.ts'
 import {
   customerIdPattern,

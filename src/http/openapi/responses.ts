@@ -1,5 +1,4 @@
 /** The parts of responses that several routes share, as the OpenAPI document describes them. */
-
 import { type ErrorCode, errorCodes } from '../../errors.ts'
 import { resource, text } from './field-schemas.ts'
 import { Type } from './type.ts'
