@@ -37,18 +37,13 @@ export function createAdminServer(options: AdminOptions): Server {
   const { token, askReady, writeMetrics, log, key, publicUrl } = options
   const expected = digest(token)
   const healthy = { status: 'ok' }
+  const createLink: Route['answer'] = async (...exchange) =>
+    createLinkFor(await readJson(...exchange), { key, publicUrl })
   const routes = new Map<string, Route>([
     ['/live', { method: 'GET', isGuarded: false, answer: async () => healthy }],
     ['/ready', { method: 'GET', isGuarded: false, answer: readiness }],
     ['/metrics', { method: 'GET', isGuarded: true, answer: writeMetrics }],
-    [
-      '/links',
-      {
-        method: 'POST',
-        isGuarded: true,
-        answer: async (...exchange) => createLinkFor(await readJson(...exchange), { key, publicUrl }),
-      },
-    ],
+    ['/links', { method: 'POST', isGuarded: true, answer: createLink }],
   ])
 
   async function readiness(): Promise<object> {

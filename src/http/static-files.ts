@@ -97,17 +97,13 @@ function send(reply: FastifyReply, file: StaticFile, { encoding, body, etag }: V
 }
 
 /** RFC 9110, section 12.5.3. A client that accepts none of them is sent the plainest. */
-function choose(variants: readonly Variant[], accepted: string | undefined): Variant {
-  const plainest = variants.at(-1) as Variant
-  if (accepted === undefined) return plainest
-  const refused = new Set<string>()
-  const taken = new Set<string>()
+function choose(variants: readonly Variant[], accepted = ''): Variant {
+  const codings = new Map<string, boolean>()
   for (const part of accepted.toLowerCase().split(',')) {
     const [coding = '', ...parameters] = part.split(';').map(word => word.trim())
-    const isRefused = parameters.some(parameter => /^q=0(\.0*)?$/.test(parameter))
-    ;(isRefused ? refused : taken).add(coding)
+    codings.set(coding, !parameters.some(parameter => /^q=0(\.0*)?$/.test(parameter)))
   }
   const isTaken = ({ encoding }: Variant) =>
-    taken.has(encoding) || (taken.has('*') && !refused.has(encoding) && encoding !== 'identity')
-  return variants.find(isTaken) ?? plainest
+    codings.get(encoding) ?? (codings.get('*') === true && encoding !== 'identity')
+  return variants.find(isTaken) ?? (variants.at(-1) as Variant)
 }

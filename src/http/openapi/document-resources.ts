@@ -5,8 +5,7 @@ import { Type } from './type.ts'
 
 const centsOrNull = (description: string) =>
   wholeOrNull(`${description}, in the currency's smallest unit; null when not known.`)
-const dayOrNull = (description: string) =>
-  Type.Unsafe<string | null>({ type: ['string', 'null'], format: 'date', description })
+const dayOrNull = (description: string) => textOrNull(description, { format: 'date' })
 const orNull = (schema: object, description: string) =>
   Type.Unsafe<unknown>({ anyOf: [schema, { type: 'null' }], description })
 

@@ -3,10 +3,13 @@ import type { TSchema } from 'typebox'
 import { Type } from './type.ts'
 
 export const text = (description: string) => Type.String({ description })
-export const textOrNull = (description: string) =>
-  Type.Unsafe<string | null>({ type: ['string', 'null'], description })
-export const wholeOrNull = (description: string) =>
-  Type.Unsafe<number | null>({ type: ['integer', 'null'], description })
+const orNull =
+  <T>(type: string) =>
+  (description: string, form: object = {}) =>
+    Type.Unsafe<T | null>({ type: [type, 'null'], ...form, description })
+export const textOrNull = orNull<string>('string')
+export const wholeOrNull = orNull<number>('integer')
+export const numberOrNull = orNull<number>('number')
 export const cents = (description: string) =>
   Type.Integer({ description: `${description}, in the currency's smallest unit.` })
 export const oneOf = (values: readonly string[], description: string) =>
