@@ -2,7 +2,7 @@
 import { render } from 'preact'
 import type { Invoice } from '../client/client.ts'
 import { App } from './app.tsx'
-import { expiryOf, openSession, type Session } from './session.ts'
+import { expiryOf, openSession } from './session.ts'
 import { sheet } from './sheet.ts'
 
 /** Time before its expiry at which a token is replaced. */
@@ -26,11 +26,6 @@ export class FaturaInvoices extends HTMLElement {
   #hasFailed = false
   #refusedAt = Number.NEGATIVE_INFINITY
 
-  constructor() {
-    super()
-    this.#root.adoptedStyleSheets = [sheet]
-  }
-
   get token(): string | null {
     return this.#token
   }
@@ -50,6 +45,7 @@ export class FaturaInvoices extends HTMLElement {
   }
 
   connectedCallback(): void {
+    this.#root.adoptedStyleSheets = [sheet]
     if (this.#fetchToken !== null && this.#token === null) void this.#renew()
     this.#plan()
     this.#draw()
@@ -93,16 +89,11 @@ export class FaturaInvoices extends HTMLElement {
     this.#timer = setTimeout(() => void this.#renew(), Math.min(waitMs, longestTimerMs))
   }
 
-  #session(): Session | null {
-    if (this.#token === null) return null
-    return openSession(this.#token, this.getAttribute('customer'))
-  }
-
   #draw(): void {
     if (!this.isConnected) return
     render(
       <App
-        session={this.#session()}
+        session={this.#token === null ? null : openSession(this.#token, this.getAttribute('customer'))}
         baseUrl={this.getAttribute('base') ?? new URL(import.meta.url).origin}
         brand={{
           name: this.getAttribute('name'),

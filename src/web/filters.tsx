@@ -18,9 +18,7 @@ export function Filters({ clear }: { clear(): void }) {
     nav.go({ filters: next, page: 1 })
   }
   const { ix_status, date_from, date_to } = filters
-  const offered = documentStatuses.includes(ix_status ?? 'draft')
-    ? documentStatuses
-    : [...documentStatuses, ix_status ?? '']
+  const offered = [...new Set([...documentStatuses, ix_status ?? 'draft'])]
   const isEmptyRange = date_from !== undefined && date_to !== undefined && date_from > date_to
 
   return (

@@ -22,14 +22,10 @@ export function demoCommand(): Command {
 
 async function demo(options: Options): Promise<void> {
   // A file .env is for a real service. The demo is safe to run beside one: it takes neither its keys nor its address.
-  const {
-    HOST: host,
-    PORT: port,
-    RATE_LIMIT: rateLimit,
-    LOG_LEVEL: logLevel,
-  } = readSettings(options, used, { envFile: false })
+  const settings = readSettings(options, used, { envFile: false })
+  const { HOST: host, PORT: port, RATE_LIMIT: rateLimit } = settings
   // The instructions stay in sight: requests are logged only with LOG_LEVEL.
-  const log = createLog(isSet('LOG_LEVEL', options) ? logLevel : 'error')
+  const log = createLog(isSet('LOG_LEVEL', options) ? settings.LOG_LEVEL : 'error')
 
   const signal = waitForSignal()
   const folder = await createTemporaryFolder('fatura-demo-')

@@ -5,8 +5,8 @@ import type { Checked } from '../../checks/run-checks.ts'
 import { isInvoiceXpressOwn } from '../../invoicexpress/client.ts'
 import { isStripesOwn } from '../../stripe/client.ts'
 import {
+  invoiceXpressFileSettings,
   invoiceXpressOf,
-  invoiceXpressSettings,
   linkRulesOf,
   linkSettings,
   providerOf,
@@ -39,9 +39,7 @@ export function readChecked(report: Report, options: Options): Checked {
 
   const one = <K extends Setting>(name: K) => read(() => readSettings(options, [name])[name])
   const stripe = read(() => stripeOf(readSettings(options, stripeSettings)))
-  const invoiceXpress = read(() =>
-    invoiceXpressOf(readSettings(options, [...invoiceXpressSettings, 'INVOICEXPRESS_PDF_ORIGINS'])),
-  )
+  const invoiceXpress = read(() => invoiceXpressOf(readSettings(options, invoiceXpressFileSettings)))
   // Only its form: whether the provider answers is the API's to find out.
   read(() => providerOf(readSettings(options, providerSettings)))
   const hasWebhookSecret = one('STRIPE_WEBHOOK_SECRET') !== null

@@ -12,7 +12,12 @@ import {
 import { openOperatorStore } from '../../store/engines.ts'
 import { type OperatorStore, StoreError } from '../../store/store.ts'
 import { documentStreams } from '../../stream-names.ts'
-import { invoiceXpressOf, invoiceXpressSettings, linkRulesOf, linkSettings } from '../settings/connections.ts'
+import {
+  invoiceXpressFileSettings,
+  invoiceXpressOf,
+  linkRulesOf,
+  linkSettings,
+} from '../settings/connections.ts'
 import { type Options, readSettings, SettingsCommand } from '../settings/read-settings.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { createProgress, movingLine, type Progress, writeOutput } from '../terminal/progress.ts'
@@ -24,7 +29,6 @@ import { type DayFlags, readScope, type Scope } from './reconcile-scope.ts'
 
 const documentNames = documentStreams(knownSources.documents)
 const used = ['DATABASE_URL', 'TIME_ZONE', ...linkSettings] as const
-const usedToFetch = [...invoiceXpressSettings, 'INVOICEXPRESS_PDF_ORIGINS'] as const
 /** The tax authority's days. */
 const saftTimeZone = 'Europe/Lisbon'
 /** Listed on demand only. */
@@ -55,7 +59,7 @@ export function reconcileCommand(): Command {
         .default('table'),
     )
     .option('--json', 'the same as --format json')
-    .settings([...used, ...usedToFetch])
+    .settings([...used, ...invoiceXpressFileSettings])
     .addHelpText(
       'after',
       `
@@ -98,7 +102,7 @@ async function reconcile(options: Flags): Promise<void> {
       const counts = new Map<string, number>()
       const tally = { checked: 0, unlinked: 0 }
       const task = { store, scope, rules, progress, tally }
-      const connect = () => invoiceXpressOf(readSettings(options, usedToFetch))
+      const connect = () => invoiceXpressOf(readSettings(options, invoiceXpressFileSettings))
       const differences =
         saft === undefined
           ? reconcileInvoices(task)
@@ -132,13 +136,8 @@ async function reconcile(options: Flags): Promise<void> {
   }
 }
 
-async function* reconcileInvoices({
-  store,
-  scope,
-  rules,
-  progress,
-  tally,
-}: ReconcileTask): AsyncGenerator<Difference> {
+async function* reconcileInvoices(task: ReconcileTask): AsyncGenerator<Difference> {
+  const { store, scope, rules, progress, tally } = task
   const now = Date.now()
   for await (const { linked, known, claimants } of readChecked(store, scope, rules)) {
     progress.update('checked', ++tally.checked)

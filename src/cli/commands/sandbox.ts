@@ -25,20 +25,15 @@ export function sandboxCommand(): Command {
 }
 
 async function sandbox(options: Record<string, string>): Promise<void> {
-  const port = readWholeFlag('--port', options.port ?? '', 0, 65_535)
-  const secondPort = readWholeFlag(
-    '--invoicexpress-port',
-    options.invoicexpressPort ?? (port === 0 ? '0' : '4012'),
-    0,
-    65_535,
-  )
-  const seed = readWholeFlag('--seed', options.seed ?? '', 0, 2 ** 32 - 1)
-  const invoices = readWholeFlag('--invoices', options.invoices ?? '', 0, most)
-  const customers =
-    options.customers === undefined
-      ? {}
-      : { customers: readWholeFlag('--customers', options.customers ?? '', 1, most) }
-  const differences = readWholeFlag('--differences', options.differences ?? '', 0, most)
+  const read = (flag: string, text = '', high = most, low = 0) => readWholeFlag(flag, text, low, high)
+  const port = read('--port', options.port, 65_535)
+  const { invoicexpressPort = port === 0 ? '0' : '4012' } = options
+  const secondPort = read('--invoicexpress-port', invoicexpressPort, 65_535)
+  const seed = read('--seed', options.seed, 2 ** 32 - 1)
+  const invoices = read('--invoices', options.invoices)
+  const given = options.customers
+  const customers = given === undefined ? {} : { customers: read('--customers', given, most, 1) }
+  const differences = read('--differences', options.differences)
   const signal = waitForSignal()
   const { createDocuments } = await import('../../../sandbox/invoicexpress/account.ts')
   const { startInvoiceXpressSandbox } = await import('../../../sandbox/invoicexpress/server.ts')

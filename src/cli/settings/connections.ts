@@ -16,6 +16,9 @@ export const invoiceXpressSettings = [
   'INVOICEXPRESS_API_BASE',
 ] as const satisfies Setting[]
 
+/** To fetch files as well. */
+export const invoiceXpressFileSettings = [...invoiceXpressSettings, 'INVOICEXPRESS_PDF_ORIGINS'] as const
+
 export const providerSettings = [
   'AUTH_JWKS_URL',
   'AUTH_ISSUER',
@@ -75,10 +78,8 @@ export function adminOf(
 }
 
 /** Null when no key is set. */
-export function stripeOf({
-  STRIPE_API_KEY: apiKey,
-  STRIPE_API_BASE: base,
-}: Given<typeof stripeSettings>): StripeOptions | null {
+export function stripeOf(given: Given<typeof stripeSettings>): StripeOptions | null {
+  const { STRIPE_API_KEY: apiKey, STRIPE_API_BASE: base } = given
   return apiKey === null ? null : { apiKey, base }
 }
 

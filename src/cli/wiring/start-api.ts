@@ -45,14 +45,8 @@ export async function serveUntil(delay: Promise<number>, api: RunningApi, log: L
 
 export async function prepareApi(options: ApiOptions) {
   const { url, host, port, rateLimit, web, stripe, invoiceXpress, workers = 1, log } = options
-  const {
-    provider = null,
-    publicUrl = null,
-    corsOrigins,
-    trustedProxies = null,
-    readyMaxLagMs = null,
-  } = options
-  const { pay = true, mcp } = options
+  const { corsOrigins, trustedProxies = null, readyMaxLagMs = null } = options
+  const { provider = null, publicUrl = null, pay = true, mcp } = options
   const store = await openReadStore(url, workers, (node, behindMs) =>
     behindMs === null
       ? log.info({ node }, 'a database server is read from again')
