@@ -9,14 +9,12 @@ import { writeLines } from '../server/bare-answer.ts'
 const exposed =
   'ETag, Request-Id, RateLimit, RateLimit-Policy, Retry-After, Content-Disposition, Fatura-Synced-At'
 
-/** Two hours, the longest that every browser keeps it. */
-const preflightSeconds = 7_200
-
 /** Headers of the answer to a preflight, beside those of every answer. */
 export const preflightHeaders = {
   'access-control-allow-methods': 'GET, HEAD',
   'access-control-allow-headers': 'Authorization, If-None-Match, Traceparent',
-  'access-control-max-age': String(preflightSeconds),
+  // Two hours, the longest that every browser keeps it.
+  'access-control-max-age': '7200',
 }
 
 export type Cors = NonNullable<ReturnType<typeof createCors>>

@@ -62,9 +62,6 @@ const requestBounds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 
 const callBounds = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
 const deliveryBounds = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60, 600]
 
-/** Requests without a route share one name: the number of labels must not depend on clients. */
-const noRoute = 'none'
-
 /** Counts from now on. Series whose labels are known are 0 until then: a query for one that is absent is empty. */
 export function startMetrics({ serves, synchronizes, isMain = true }: MetricsRoles): Metrics {
   const registry = new Registry()
@@ -110,7 +107,8 @@ function countRequests({ counter, gauge, histogram }: Maker): void {
   const requests = counter('fatura_http_requests_total', 'route', 'status')
   const seconds = histogram('fatura_http_request_seconds', requestBounds, 'route')
   requestEnded.subscribe(ended => {
-    const route = ended.route ?? noRoute
+    // One name for all without a route: the number of labels must not depend on clients.
+    const route = ended.route ?? 'none'
     requests.inc({ route, status: ended.status })
     seconds.observe({ route }, ended.seconds)
   })

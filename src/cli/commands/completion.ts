@@ -1,5 +1,6 @@
 /** Scripts that complete, one a shell, from a list of commands. Each finds the command in what was typed, then its words. */
-import { Argument, Command } from 'commander'
+import { Argument, type Command } from 'commander'
+import { SettingsCommand } from '../settings/read-settings.ts'
 
 const shells: Readonly<Record<string, (commands: readonly Completed[]) => string>> = {
   bash: writeBash,
@@ -8,19 +9,15 @@ const shells: Readonly<Record<string, (commands: readonly Completed[]) => string
 }
 
 export function completionCommand(): Command {
-  return new Command('completion')
+  return new SettingsCommand('completion')
     .description('Print a script that completes commands and options in a shell.')
     .addArgument(new Argument('<shell>', 'the shell').choices(Object.keys(shells)))
-    .addHelpText(
-      'after',
-      `
-To have it in every session:
+    .notes(`To have it in every session:
   bash   fatura completion bash > ~/.local/share/bash-completion/completions/fatura
   zsh    fatura completion zsh > "\${fpath[1]}/_fatura"
   fish   fatura completion fish > ~/.config/fish/completions/fatura.fish
 
-It completes the word fatura: after npx there is nothing to complete, so install it with npm install --global, or use an alias.`,
-    )
+It completes the word fatura: after npx there is nothing to complete, so install it with npm install --global, or use an alias.`)
     .action((shell: string, _options, command: Command) => {
       const root = command.parent ?? command
       process.stdout.write(shells[shell]?.(walk(root)) ?? '')

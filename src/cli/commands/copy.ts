@@ -1,34 +1,31 @@
-import { Command } from 'commander'
+import type { Command } from 'commander'
 import { type KindName, kindNames, kinds, tellCount } from '../../store/contents.ts'
 import { checkTarget, copyStore, type Digest, digestStore } from '../../store/copy-store.ts'
 import { findAddressProblem, migrateStore, openOperatorStore, openWriteStore } from '../../store/engines.ts'
 import type { OperatorStore, WriteStore } from '../../store/store.ts'
 import { useStore } from '../../store/use-store.ts'
 import { loadEnvFile } from '../settings/environment.ts'
+import { SettingsCommand } from '../settings/read-settings.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { jsonLine } from '../terminal/json-line.ts'
 import { createProgress, printResult, printWaiting } from '../terminal/progress.ts'
 
 export function copyCommand(): Command {
-  return new Command('copy')
+  return new SettingsCommand('copy')
     .description(
       'Copy a store to another, on any engine, and compare the two. Run it again to continue after a stop.',
     )
     .argument('<from>', 'the address of the store to read, like sqlite:data/fatura.db')
     .argument('<to>', 'the address of the store to fill, like postgres://user:password@host:5432/name')
     .option('--json', 'one JSON object when both are equal: what was written, counts and the hash')
-    .addHelpText(
-      'after',
-      `
-Everything is copied: invoices and lines, documents and what ties them to invoices, the journal, deleted invoices, tokens,
+    .notes(`Everything is copied: invoices and lines, documents and what ties them to invoices, the journal, deleted invoices, tokens,
 streams. First both stores are compared: if the target holds anything that the source does not have, nothing is written.
 Then only what is missing or different is written, so a copy that was stopped continues where it was. At the end both
 stores are read completely, and their counts and hashes are compared. A token that is revoked in one store stays revoked.
 Stop other programs that write to one of the stores first.
 
 Example:
-  fatura copy sqlite:data/fatura.db postgres://fatura_owner:secret@127.0.0.1:5432/fatura`,
-    )
+  fatura copy sqlite:data/fatura.db postgres://fatura_owner:secret@127.0.0.1:5432/fatura`)
     .action(runCopy)
 }
 

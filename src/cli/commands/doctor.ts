@@ -22,12 +22,8 @@ export function doctorCommand(): Command {
     .option('--deep', "check a SQLite file's indexes against its tables, too: takes several times as long")
     .option('--json', 'one JSON object a line')
     .settings(settingNames)
-    .addHelpText(
-      'after',
-      `
-For each check: ok, warn, FAIL or skip, what was found, and after an arrow what to do. Exit code 0 when nothing fails, else 1.
-Without --repair it changes nothing. It shows no secret. On PostgreSQL it needs the address of a role that may write.`,
-    )
+    .notes(`For each check: ok, warn, FAIL or skip, what was found, and after an arrow what to do. Exit code 0 when nothing fails, else 1.
+Without --repair it changes nothing. It shows no secret. On PostgreSQL it needs the address of a role that may write.`)
     .action(runDoctor)
 }
 

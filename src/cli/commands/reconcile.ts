@@ -60,16 +60,12 @@ export function reconcileCommand(): Command {
     )
     .option('--json', 'the same as --format json')
     .settings([...used, ...invoiceXpressFileSettings])
-    .addHelpText(
-      'after',
-      `
-Kinds: ${differenceKinds.join(', ')}.
+    .notes(`Kinds: ${differenceKinds.join(', ')}.
 The last two appear only with --unlinked.
 With --saft, days are those of Europe/Lisbon, and there are also: ${saftKinds.join(', ')}.
 Before the file of a month is due, on the 5th of the next: fatura reconcile --saft 2026-10
 Exit code: 0 when there is no difference, 1 when there is one, 2 when it could not be checked.
-In csv and csv-pt, a cell that a spreadsheet would take for a formula begins with an apostrophe.`,
-    )
+In csv and csv-pt, a cell that a spreadsheet would take for a formula begins with an apostrophe.`)
     .action(reconcile)
 }
 

@@ -34,13 +34,9 @@ export function syncCommand(): Command {
       '--let-through',
       'apply, this once, the changes that the deletion guard holds back: many drafts or documents that disappeared at once',
     )
-    .addHelpText(
-      'after',
-      `
-The key in STRIPE_API_KEY must be allowed to read invoices, customers, events and tax rates, and nothing else. A run that was
+    .notes(`The key in STRIPE_API_KEY must be allowed to read invoices, customers, events and tax rates, and nothing else. A run that was
 stopped continues where it was. Without INVOICEXPRESS_API_KEY the documents stay as they are. "fatura status" shows the
-progress of each stream.`,
-    )
+progress of each stream.`)
     .action(runSync)
 }
 

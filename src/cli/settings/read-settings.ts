@@ -45,6 +45,11 @@ function readText(name: Setting, options: Options): string | undefined {
 const helpWidth = 78
 
 export class SettingsCommand extends Command {
+  /** Adds a paragraph to the help. */
+  notes(text: string): this {
+    return this.addHelpText('after', `\n${text}`)
+  }
+
   /** Adds flags, and to the help the settings without one. */
   settings(names: readonly Setting[]): this {
     const definitions = names.map((name): [Setting, SettingDefinition] => [name, settings[name]])
