@@ -56,12 +56,9 @@ export function createSourceCall(source: Source, what = 'document') {
 }
 
 /** Until the first byte a failure is answered as an error; after it the connection breaks, and never looks whole. */
-export function createFileSender(
-  source: Source,
-  log: Logger,
-): (request: SourceRequest, reply: FastifyReply, file: FileTransfer) => Promise<FastifyReply> {
+export function createFileSender(source: Source, log: Logger) {
   const callSource = createSourceCall(source)
-  return async (request, reply, { open, headers }) => {
+  return async (request: SourceRequest, reply: FastifyReply, { open, headers }: FileTransfer) => {
     const { result, signal } = await callSource(request, reply, (signal, endTurn) => {
       const opening = open(signal).then(pdf => awaitFirstBytes(pdf, signal))
       // The turn lasts as long as the upstream is at work, whether or not the client is still there.
@@ -131,32 +128,25 @@ function startTransfer(response: ServerResponse): { signal: AbortSignal; startCl
 }
 
 /** A body that comes after the end of its transfer is destroyed too. */
-async function awaitFirstBytes(
-  pdf: Pdf,
-  signal: AbortSignal,
-): Promise<{ body: Readable; size: number | null }> {
+async function awaitFirstBytes(pdf: Pdf, signal: AbortSignal) {
   const body = addAbortSignal(signal, pdf.body as Readable)
   if (body.readableLength === 0) await once(body, 'readable')
   return { body, size: pdf.size }
 }
 
 /** Returns the call that opens the PDF; throws when there is no PDF. */
-function findPdf(
-  kind: DocumentKind,
-  invoice: Invoice,
-  { payments, documents }: DocumentSources,
-): (signal: AbortSignal) => Promise<Pdf> {
+function findPdf(kind: DocumentKind, invoice: Invoice, { payments, documents }: DocumentSources) {
   const { id, ix_id } = invoice
   const missing = findNoPdf(kind, invoice)
   if (kind === 'payments') {
     if (missing !== null) throw notIssued('The invoice is a draft: it has no PDF yet.')
     if (payments === null) throw notConnected('The payment platform is not connected.')
-    return signal => payments.openPdf(id, signal)
+    return (signal: AbortSignal) => payments.openPdf(id, signal)
   }
   if (ix_id === null) throw documentNotFound()
   if (missing !== null) throw notIssued('The external document is a draft: it has no PDF yet.')
   if (documents === null) throw notConnected('The external invoicing system is not connected.')
-  return signal => documents.openPdf(ix_id, signal)
+  return (signal: AbortSignal) => documents.openPdf(ix_id, signal)
 }
 
 export function documentNotFound(): ApiError {

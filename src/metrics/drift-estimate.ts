@@ -20,13 +20,10 @@ export function hourOf(moment: number): number {
   return Math.floor(moment / hourMs)
 }
 
-export type DriftEstimates = Record<Window, DriftEstimate>
+export type DriftEstimates = Awaited<ReturnType<typeof readDrift>>
 
-export async function readDrift(
-  store: Pick<ConnectorReads, 'readDrift'>,
-  now = Date.now(),
-): Promise<DriftEstimates> {
-  const read = async (window: Window) => {
+export async function readDrift(store: Pick<ConnectorReads, 'readDrift'>, now = Date.now()) {
+  const read = async (window: Window): Promise<DriftEstimate> => {
     const drift = await store.readDrift(hourOf(now) - windows[window] + 1)
     return { ...drift, ...estimate(drift) }
   }

@@ -78,10 +78,7 @@ async function openFile(path: string): Promise<AsyncIterable<Uint8Array>> {
   return createReadStream(path, { highWaterMark: 256 * 1024 })
 }
 
-async function fetchFile(
-  month: string,
-  options: InvoiceXpressOptions | null,
-): Promise<AsyncIterable<Uint8Array>> {
+async function fetchFile(month: string, options: InvoiceXpressOptions | null) {
   if (options === null)
     throw new CliError(
       'INVOICEXPRESS_API_KEY must be set to fetch the SAF-T file of a month; or give the file.',
