@@ -30,23 +30,21 @@ const response = guardedResponses(
   'cursor_expired',
 )
 
+const feed = { ...secured, querystring: changesQuery, response }
+
 export const listChangesSchema = {
-  ...secured,
+  ...feed,
   operationId: 'listChanges',
   summary: "List a customer's changes",
   description:
     "Invoices of a customer that changed, in the order of the commits. A cursor is the customer's version, and belongs to this feed alone.",
   params: customerParams,
-  querystring: changesQuery,
-  response,
 }
 
 export const listAllChangesSchema = {
-  ...secured,
+  ...feed,
   operationId: 'listAllChanges',
   summary: 'List changes of all customers',
   description:
     'Invoices that changed, in the order of the commits, for a token of all customers. A cursor belongs to this feed alone.',
-  querystring: changesQuery,
-  response,
 }

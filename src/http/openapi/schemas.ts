@@ -100,64 +100,59 @@ const conditional = Type.Object({
   ),
 })
 
+const ofCustomer = { ...secured, params: customerParams, headers: conditional }
+const ofInvoice = { ...secured, params: invoiceParams }
+
 export const listInvoicesSchema = {
-  ...secured,
+  ...ofCustomer,
   operationId: 'listInvoices',
   summary: 'List customer invoices',
   description: "A customer's invoices, newest first, filtered by any combination of the parameters.",
-  params: customerParams,
   querystring: listQuery,
-  headers: conditional,
   response: readResponses('One page of the matching invoices; an unknown customer has none.', 'InvoiceList'),
 }
 
 export const getSummarySchema = {
-  ...secured,
+  ...ofCustomer,
   operationId: 'getSummary',
   summary: "Retrieve a customer's sums",
   description:
     'Number and sum of the invoices by currency and status, and by month of `issued_at` in UTC: all of one moment.',
-  params: customerParams,
-  headers: conditional,
   response: readResponses('The sums; an unknown customer has none.', 'CustomerSummary'),
 }
 
 export const getInvoiceSchema = {
-  ...secured,
+  ...ofInvoice,
   operationId: 'getInvoice',
   summary: 'Retrieve invoice details',
   description: 'Totals, states, line items when available, and the paths of the PDFs.',
-  params: invoiceParams,
   headers: conditional,
   response: readResponses('The invoice.', 'InvoiceDetail', 'invoice_not_found'),
 }
 
 export const getDocumentSchema = {
-  ...secured,
+  ...ofInvoice,
   operationId: 'getDocument',
   summary: 'Retrieve the external document',
   description:
     'The external invoicing document of an invoice: printed number, ATCUD, taxes by rate, related documents.',
-  params: invoiceParams,
   headers: conditional,
   response: readResponses('The document.', 'InvoiceDocument', 'invoice_not_found', 'document_not_found'),
 }
 
 export const qrSchema = {
-  ...secured,
+  ...ofInvoice,
   operationId: 'getDocumentQr',
   summary: "Retrieve the external document's QR code",
   description: 'Streams the image of the QR code, fetched again for every request.',
-  params: invoiceParams,
   response: guardedResponses(qrResponse, ...transferred),
 }
 
 const downloadSchema = (operationId: string, pdf: string) => ({
-  ...secured,
+  ...ofInvoice,
   operationId,
   summary: `Download ${pdf}`,
   description: `Streams ${pdf}, fetched again for every request.`,
-  params: invoiceParams,
   response: guardedResponses(pdfResponse, ...transferred, 'document_not_issued'),
 })
 
@@ -167,12 +162,11 @@ export const downloadSchemas = {
 }
 
 export const paymentPageSchema = {
-  ...secured,
+  ...ofInvoice,
   operationId: 'getPaymentPage',
   summary: 'Retrieve the payment page',
   description:
     "The address of the payment platform's own page where an open invoice can be paid, asked for at each request. It holds a secret and expires: open it at once, and store it nowhere.",
-  params: invoiceParams,
   response: guardedResponses(
     { description: 'The address.', headers: tokenHeaders, content: jsonContent('PaymentPage') },
     'invoice_not_found',
