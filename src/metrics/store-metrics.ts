@@ -6,12 +6,14 @@ import type { OperatorStore, ReadStore } from '../store/store.ts'
 import { readDrift } from './drift-estimate.ts'
 import type { Metrics, Reading } from './metrics.ts'
 
+type Operator = Pick<
+  OperatorStore,
+  'listStreams' | 'countSetAside' | 'readDrift' | 'countUncertified' | 'listEndpoints' | 'readChanges'
+>
+
 export interface MetricsStore {
   /** Null where only the API's reads are allowed: then the age of the records is the only figure. */
-  operator: Pick<
-    OperatorStore,
-    'listStreams' | 'countSetAside' | 'readDrift' | 'countUncertified' | 'listEndpoints' | 'readChanges'
-  > | null
+  operator: Operator | null
   reader: Pick<ReadStore, 'readFreshness'>
   /** Null for a server. */
   readLogBytes?(): Promise<number | null>
@@ -53,10 +55,7 @@ export function createStoreMetrics(options: StoreMetricsOptions): Metrics {
     if (operator !== null && operatorGauges !== null) await readDetails(operator, operatorGauges)
   }
 
-  async function readDetails(
-    operator: NonNullable<MetricsStore['operator']>,
-    gauges: NonNullable<typeof operatorGauges>,
-  ): Promise<void> {
+  async function readDetails(operator: Operator, gauges: Details): Promise<void> {
     const [streams, aside, drifts] = await Promise.all([
       operator.listStreams(),
       operator.countSetAside(),
@@ -89,10 +88,7 @@ export function createStoreMetrics(options: StoreMetricsOptions): Metrics {
     uncertified.set(await count)
   }
 
-  async function readEndpoints(
-    operator: NonNullable<MetricsStore['operator']>,
-    { endpoints, endpointBehind }: NonNullable<typeof operatorGauges>,
-  ): Promise<void> {
+  async function readEndpoints(operator: Operator, { endpoints, endpointBehind }: Details): Promise<void> {
     const end = (await operator.readChanges(null, null, 1))?.next ?? 0
     const all = await operator.listEndpoints()
     const stateOf = ({ state, attempts }: (typeof all)[number]) =>
@@ -186,6 +182,8 @@ const details = {
     'window',
   ],
 } as const
+
+type Details = Record<keyof typeof details, Gauge<string>>
 
 const certification = {
   uncertified: [

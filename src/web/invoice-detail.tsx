@@ -16,7 +16,8 @@ import { useLive } from './use-live.ts'
 
 export function InvoiceDetail({ id }: { id: string }) {
   const { client, session, nav, words, format, opened } = usePage()
-  const { result, isCurrent, problem, retry } = useLive<Detail>(`invoice ${session.customer} ${id}`, call =>
+  const question = `invoice ${session.customer} ${id}`
+  const { result, isCurrent, isBarred, problem, retry } = useLive<Detail>(question, call =>
     client.invoice.get(session.customer, id, call),
   )
   const heading = useRef<HTMLHeadingElement>(null)
@@ -28,7 +29,6 @@ export function InvoiceDetail({ id }: { id: string }) {
     if (isThere) heading.current?.focus()
   }, [isThere, id, opened])
 
-  const isBarred = problem !== null && problem.retryAt === null
   return (
     <>
       {session.invoice === null && <BackLink to={{ invoice: null }} />}

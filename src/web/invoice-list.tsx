@@ -19,7 +19,7 @@ export function InvoiceList() {
   const { filters, page, pageSize } = nav.state
   const query = { ...filters, page, page_size: pageSize }
   const question = JSON.stringify(query)
-  const { result, isCurrent, problem, retry } = useLive<Answer>(
+  const { result, isCurrent, isBarred, problem, retry } = useLive<Answer>(
     `list ${session.customer} ${question}`,
     call => client.invoices.list(session.customer, query, call),
   )
@@ -28,8 +28,6 @@ export function InvoiceList() {
   const hasFilters = Object.keys(filters).length > 0
   const clear = () => nav.go({ filters: {}, page: 1 })
   const answer = result?.data
-  // Without access nothing is shown; any other problem may pass, and the last answer stays in sight.
-  const isBarred = problem !== null && problem.retryAt === null
   const isList = answer === undefined ? problem === null : !isBarred && (answer.total > 0 || hasFilters)
 
   return (

@@ -97,5 +97,7 @@ export function useLive<T>(key: string, load: (call: CallOptions) => Promise<Res
   }, [key, attempt, session.token])
   useEffect(() => end, [end])
 
-  return { ...state, isCurrent: state.key === key, retry }
+  /** Without access nothing is shown; any other problem may pass, and the last answer stays in sight. */
+  const isBarred = state.problem !== null && state.problem.retryAt === null
+  return { ...state, isCurrent: state.key === key, isBarred, retry }
 }

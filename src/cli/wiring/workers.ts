@@ -183,13 +183,10 @@ export async function serveAsWorker(
 }
 
 async function answerMetrics(api: RunningApi): Promise<void> {
-  const [{ startMetrics }, { answerReadings }] = await Promise.all([
-    import('../../metrics/metrics.ts'),
-    import('../../metrics/gather.ts'),
-  ])
-  answerReadings(startMetrics({ serves: api, synchronizes: false }), process, answer =>
-    process.send?.(answer),
-  )
+  const { startMetrics } = await import('../../metrics/metrics.ts')
+  const { answerReadings } = await import('../../metrics/gather.ts')
+  const metrics = startMetrics({ serves: api, synchronizes: false })
+  answerReadings(metrics, process, answer => process.send?.(answer))
 }
 
 function hear(expected: string): Promise<void> {
