@@ -31,6 +31,7 @@ process.exitCode = passed ? 0 : 1
 function run(filesAtATime: number, args: readonly string[]): boolean {
   const options = [
     '--test',
+    '--import=./test/support/quick-hooks.ts',
     `--test-concurrency=${filesAtATime}`,
     '--test-global-setup=./test/support/postgres-server.ts',
   ]
