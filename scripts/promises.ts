@@ -22,7 +22,7 @@ export interface Promised {
 /** The seeds of the simulator: others every day, and named in the figure. */
 const [firstSeed, seeds] = [Math.floor(Date.now() / 86_400_000) * 1_000_000, 2_000]
 
-const histories: Step = { file: 'test/cli/histories.serial.test.ts' }
+const histories: Step = { file: 'test/cli/histories.test.ts' }
 const stripeReads: Step = {
   file: 'test/stripe/payment-platform.test.ts',
   only: 'every fault|a Stripe that hangs costs',

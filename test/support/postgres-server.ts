@@ -34,7 +34,7 @@ const fast = [
   'fsync=off',
   'synchronous_commit=off',
   'full_page_writes=off',
-  'max_connections=300',
+  'max_connections=500',
   // It would look at hundreds of databases in turn, each of which is gone a moment later.
   'autovacuum=off',
 ]
