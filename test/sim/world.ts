@@ -124,11 +124,19 @@ function createReset(path: string, template: string): { run(): void; close(): vo
   const db = new DatabaseSync(path)
   db.exec(`PRAGMA journal_mode = WAL; ATTACH '${template}' AS template`)
   const tables = db.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").all()
-  const statements = tables.map(
-    ({ name }) => `DELETE FROM main.${name}; INSERT INTO main.${name} SELECT * FROM template.${name};`,
-  )
-  const text = `BEGIN IMMEDIATE; ${statements.join(' ')} COMMIT; PRAGMA wal_checkpoint(TRUNCATE)`
-  return { run: () => db.exec(text), close: () => db.close() }
+  const statements = tables.flatMap(({ name }) => {
+    const isEmpty = db.prepare(`SELECT 1 FROM template.${name} LIMIT 1`).get() === undefined
+    const insertion = `INSERT INTO main.${name} SELECT * FROM template.${name}`
+    return [`DELETE FROM main.${name}`, ...(isEmpty ? [] : [insertion])]
+  })
+  const texts = ['BEGIN IMMEDIATE', ...statements, 'COMMIT', 'PRAGMA wal_checkpoint(TRUNCATE)']
+  const prepared = texts.map(text => db.prepare(text))
+  return {
+    run() {
+      for (const statement of prepared) statement.run()
+    },
+    close: () => db.close(),
+  }
 }
 
 async function openApi(store: ReadStore): Promise<FastifyInstance> {
