@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { startStripeSandbox } from '../../sandbox/stripe/server.ts'
-import { startPages } from '../support/billing-page.ts'
-import { lacksChromium, startBrowser } from '../support/browser.ts'
+import { browser, startPages } from '../support/billing-page.ts'
+import { lacksChromium } from '../support/browser.ts'
 import { createCli, eventually, get } from '../support/cli.ts'
 import { makeRecord } from '../support/records.ts'
 import { recently } from '../support/sync.ts'
@@ -75,7 +75,8 @@ describe('paying', () => {
     const list = `${address}/api/v1/client/${customer}/invoices?q=${invoice?.id}`
     await eventually('the account is listed', async () => (await get(list, token)).json.total === 1)
 
-    const context = await (await startBrowser(t)).newContext({ locale: 'en-GB' })
+    const context = await (await browser()).newContext({ locale: 'en-GB' })
+    t.after(() => context.close())
     const page = await context.newPage()
     await page.goto(`${address}/?q=${invoice?.id}#t=${token}&c=${customer}`)
     const opened = page.waitForEvent('popup')

@@ -32,17 +32,19 @@ export interface Visit extends BrowserContextOptions {
   prepare?(page: Page): Promise<unknown>
 }
 
+let started: Promise<Browser> | undefined
+after(async () => (await started)?.close())
+
+/** One for the whole file, from the first test on that needs it. */
+export function browser(): Promise<Browser> {
+  started ??= startBrowser({ after: () => {} })
+  return started
+}
+
 export async function startPages(options: ServiceOptions = {}) {
   const [engine] = engines
   assert.ok(engine !== undefined)
   const service = await startService(wholeFile, engine, { web: true, ...options })
-  let started: Promise<Browser> | undefined
-  /** One for the whole file, from the first test on that needs it. */
-  const browser = () => {
-    started ??= startBrowser({ after: () => {} })
-    return started
-  }
-  after(async () => (await started)?.close())
   const everything = await service.createToken()
   return {
     service,
