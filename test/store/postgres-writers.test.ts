@@ -7,6 +7,7 @@ import { openWriteStore } from '../../src/store/engines.ts'
 import { beginWriting } from '../../src/store/postgres/write-limits.ts'
 import { createCli, eventually, ndjson, type Program } from '../support/cli.ts'
 import { engines, runSql } from '../support/engines.ts'
+import { onThisMachine } from '../support/machine-speed.ts'
 import { makeInvoice, makeRecord } from '../support/records.ts'
 import { createSyncWorld, webhookSecret } from '../support/sync-truth.ts'
 
@@ -143,8 +144,10 @@ describe('writers of the same customer', { concurrency: true }, () => {
   it('outlive one that stands still: its session is ended, and nothing of it stays', async t => {
     const url = await postgres.createStore(t)
     const cli = await createCli(t)
+    // Longer than it is idle before it is frozen.
+    const idleMs = Math.round(onThisMachine(1_500))
     const frozen = cli.start(['import', '-'], {
-      env: { DATABASE_URL: `${url}?idle_in_transaction_session_timeout=1500` },
+      env: { DATABASE_URL: `${url}?idle_in_transaction_session_timeout=${idleMs}` },
       input: ndjson(...invoicesOf('cus_ana', 4_000)),
     })
     await freeze(frozen, url)
