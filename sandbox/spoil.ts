@@ -149,7 +149,9 @@ function listName(value: JsonObject): 'data' | 'invoices' | null {
 function wrongType(value: Json, turn: number): Json {
   if (!isObject(value)) return value
   // An address is text already.
-  for (const name of ['output', 'qr_code', 'url']) if (name in value) return { [name]: [value[name] as Json] }
+  const [sole = '', ...others] = Object.keys(value)
+  if (others.length === 0 && ['output', 'qr_code', 'url'].includes(sole))
+    return { [sole]: [value[sole] as Json] }
   const name = listName(value)
   if (name !== null && turn % 2 === 0) return { ...value, [name]: { ...(value[name] as Json[]) } }
   return stringify(value, name === null)

@@ -204,11 +204,16 @@ describe('the billing page for everybody', { concurrency: 3 }, () => {
           for (const { value, sources } of list.getEntries())
             shifts.push(value.toFixed(4) + ' ' + sources.map(({ node }) => node?.className ?? node?.nodeName))
         }).observe({ type: 'layout-shift', buffered: true })`,
-        prepare: page => page.route(/\/invoices(\?|$)/, route => void held.push(route), { times: 1 }),
+        async prepare(page) {
+          await page.clock.install()
+          await page.route(/\/invoices(\?|$)/, route => void held.push(route), { times: 1 })
+        },
       })
       await page.locator('.bone').first().waitFor()
       assert.equal(await page.locator('.bone').count(), 10, 'as many as rows come')
       await page.getByLabel('Search').waitFor()
+      await page.clock.fastForward(7_000)
+      await page.locator('.loading').getByRole('button').waitFor()
       const cardOf = () => page.locator('.card:has(.invoices, .bone)').boundingBox()
       const before = await cardOf()
       await screenshot(page, `loading-${width}`)
