@@ -12,7 +12,6 @@ const compared = [
   ['service-sqlite', 'f1', 'Fatura on SQLite / F1'],
   ['service-postgres', 'f2', 'Fatura on PostgreSQL / F2'],
   ['service-postgres', 'peer', 'Fatura on PostgreSQL / peer'],
-  ['peer', 'f2', 'Peer / F2'],
 ] as const
 
 const pairs = [
