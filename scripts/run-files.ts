@@ -34,6 +34,9 @@ export async function runFiles(parts: readonly Part[]): Promise<boolean> {
 
 async function runPart({ files, atATime }: Part): Promise<boolean> {
   let passed = true
+  process.stdout.write(
+    `${files.length} test files, ${atATime} at a time. Results come in the order of their start: the first ones may take two minutes.\n`,
+  )
   const events = run({ files: [...files], concurrency: atATime, execArgv: [preload] })
   events.on('test:fail', ({ todo }) => {
     if (todo === undefined || todo === false) passed = false
