@@ -28,8 +28,9 @@ export function createBackfill(context: SyncContext, refetch: Refetch) {
     const now =
       since ?? Math.min((await source.listNotifications(0, null)).now, Math.floor(Date.now() / 1_000))
     // The list replaces all earlier events: until its end there is no success.
-    // Only a list that closes a gap looks for invoices that it does not hold.
-    const listedSince = since === null ? null : calls.nextStamp()
+    // Invoices that came before the first list, by webhooks, may have gone before it, too. In an empty store there are none to look for.
+    const isEmpty = since === null && (await store.readLastObserved()) === 0
+    const listedSince = isEmpty ? null : calls.nextStamp()
     const cursor = writeCursor({ since: listedSince, isForced: false, ranges: [wholeList] })
     const begun = { ...stream, succeeded_at: null, cursor }
     await store.transaction(async tx => {

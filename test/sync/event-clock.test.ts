@@ -5,7 +5,7 @@ import type { BillingSource } from '../../src/sources.ts'
 import { invoiceRounds } from '../../src/sync/rounds.ts'
 import { realClocks, runDue } from '../../src/sync/schedule.ts'
 import { engines } from '../support/engines.ts'
-import { assertTrue, eventsStream, relistStream, startRig } from '../support/sync.ts'
+import { assertTrue, eventsStream, readAll, recently, relistStream, startRig } from '../support/sync.ts'
 
 const day = 86_400
 
@@ -55,6 +55,20 @@ for (const engine of engines)
       assert.ok(Number(cursor) <= Date.now() / 1_000, `${cursor}`)
       account.change('create')
       await (await connect()).catchUp()
+      await assertTrue(account, store)
+    })
+
+    it('an invoice that came before the first list, and went long before it, is gone after it', async t => {
+      const rig = await startRig(t, engine, { invoices: 20, lines: 1, now: recently() })
+      const { account, connector, store, stream } = rig
+      const id = account.change('create')
+      await connector.refetch({ customer_id: String(account.invoices.get(id)?.customer), id })
+      assert.equal((await readAll(store)).length, 1)
+      account.change('delete', id)
+      account.advance(3_600)
+      await connector.backfill()
+      await connector.catchUp()
+      assert.equal((await stream(eventsStream))?.error, null)
       await assertTrue(account, store)
     })
 
