@@ -76,7 +76,7 @@ describe('fatura sync', { concurrency: 12 }, () => {
     it(`killed at random moments, ends as if it never was: ${engine.name}`, async t => {
       const random = createRandom(41)
       // Enough pages for a list in parts.
-      const world = await createSyncWorld(t, { invoices: campaign(500, 900), seed: 15 })
+      const world = await createSyncWorld(t, { invoices: 900, seed: 15 })
       const { account } = world
       const truth = truthOf(account)
       let killed = 0
@@ -148,7 +148,7 @@ describe('fatura sync', { concurrency: 12 }, () => {
   for (const engine of ['sqlite', 'postgres'] as const)
     it(`fills a store with the whole account, and a second run changes nothing: ${engine}`, async t => {
       const url = engine === 'postgres' ? await createDatabase(t) : undefined
-      const world = await createSyncWorld(t, { invoices: 150, seed: 11 }, url)
+      const world = await createSyncWorld(t, { invoices: 250, seed: 11 }, url)
       if (engine === 'postgres') {
         assertOneLine(await world.run(once), /fatura migrate/)
         await succeed(world, ['migrate'])

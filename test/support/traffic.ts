@@ -84,7 +84,7 @@ export function startTraffic({
       const sample = await ask(`${address}${paths[0]}`, token, new Agent())
       if (sample.text.includes('ECONNREFUSED')) return
       samples.push(sample)
-      await sleep(campaign(60, 20))
+      await sleep(20)
     }
   }
 

@@ -180,7 +180,7 @@ describe('documents', { concurrency: engines.length }, () => {
       })
 
       test('a list that changes while it is read is read again; nothing is passed over', async t => {
-        const rig = await startDocuments(t, engine, { invoices: 130, documents: { states: 'ordinary' } })
+        const rig = await startDocuments(t, engine, { invoices: 200, documents: { states: 'ordinary' } })
         await rig.connector.backfill()
         const [, document] = anyOrdinary(rig)
         const pages = rig.ix.requests
