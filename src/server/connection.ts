@@ -35,8 +35,8 @@ export class Connection {
   watched = false
   /** Whether that look counted the request that is now read. */
   counted = false
-  /** Method and target of the latest request line with more than one space between its parts. */
-  spaced: string | null = null
+  /** Bytes that were read when the latest request was. */
+  bytesRead = 0
 
   constructor(socket: Socket) {
     this.socket = socket

@@ -9,10 +9,10 @@ import type { Duplex } from 'node:stream'
 import { createServer } from '../node-http.ts'
 import { Connection, type Exchange, type UnreadableRequest } from './connection.ts'
 import { refuseUnread } from './refuse-unread.ts'
+import { isSpaced, spacedLine } from './request-line.ts'
 import { type LinesFor, secureResponse } from './secure-response.ts'
 import { watchEventLoop } from './watch-event-loop.ts'
 import { watchReaders } from './watch-readers.ts'
-import { isSpaced, spacedLine, watchRequestLines } from './watch-request-lines.ts'
 
 /** A client has this long to send its request; a slower one is answered 408 and let go. */
 const requestTimeoutMs = 10_000
@@ -78,7 +78,6 @@ export function createGuardedServer({ handle, refuse, keepAliveMs, excess, lines
       drop(connection)
       connections.delete(socket)
     })
-    watchRequestLines(connection)
     // Node calls this after an answer that closes the connection.
     socket.destroySoon = () => linger(connection)
   })
