@@ -33,7 +33,7 @@ const parts: Record<string, { files: string[]; tests: string[] }> = {
     files: ['src/store/read-model/counting.ts'],
     tests: [
       skip('on (postgres|citus)'),
-      ...['store/counts', 'http/summary', 'http/page-walk'].map(name => `test/${name}.test.ts`),
+      ...['store/changes', 'store/counts', 'http/summary'].map(name => `test/${name}.test.ts`),
     ],
   },
   http: {

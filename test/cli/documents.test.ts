@@ -11,10 +11,8 @@ import type { DifferenceKind, Planted } from '../../sandbox/invoicexpress/differ
 import { parseDay } from '../../sandbox/invoicexpress/objects.ts'
 import { type SaftDifferenceKind, saftDifferenceKinds } from '../../sandbox/invoicexpress/saft-differences.ts'
 import { type InvoiceXpressSandbox, startInvoiceXpressSandbox } from '../../sandbox/invoicexpress/server.ts'
-import { createRandom } from '../../sandbox/random.ts'
 import { dayIn, monthOf } from '../../src/calendar.ts'
 import { openWriteStore } from '../../src/store/engines.ts'
-import { campaign } from '../support/campaign.ts'
 import { type Answer, createStoredToken, get, type Outcome } from '../support/cli.ts'
 import { assertDocumentsTrue } from '../support/document-truth.ts'
 import { type Engine, engines } from '../support/engines.ts'
@@ -123,6 +121,20 @@ describe('both systems', { concurrency: 6 }, () => {
       const world = await createWorld(t, engine, 60, { states: 'ordinary' })
       await world.fill()
 
+      await t.test('status reports the streams of both systems', async () => {
+        const { stdout } = await world.look(['status', '--json'])
+        const lines = stdout.trim().split('\n')
+        const streams = lines.map(line => JSON.parse(line)).filter(({ name }) => name?.startsWith('ix:'))
+        assert.deepEqual(
+          streams.map(({ name, error }) => [name, error]),
+          [
+            ['ix:all', null],
+            ['ix:open', null],
+            ['ix:recent', null],
+          ],
+        )
+      })
+
       await t.test('reconcile finds nothing where nothing is wrong, and exits 0', async () => {
         const { code, stdout } = await world.look(['reconcile', '--format', 'json'])
         assert.deepEqual([code, stdout], [0, ''])
@@ -191,35 +203,6 @@ describe('both systems', { concurrency: 6 }, () => {
             /It is failed, because document \d+ is recorded, but .* no longer has it/,
           )
         },
-      )
-    })
-
-    it(`sync --once that is killed at random moments ends as if it never was: every document of every state is there, and status reports its streams, on ${engine.name}`, async t => {
-      const random = createRandom(5)
-      const world = await createWorld(t, engine, 120)
-      for (let kills = 0; kills < campaign(2, 20); kills++) {
-        const program = world.start(['sync', '--once'])
-        const before = world.ix.requests.get('ix_list') ?? 0
-        const wanted = 1 + Math.floor(random() * 12)
-        while ((world.ix.requests.get('ix_list') ?? 0) < before + wanted && program.child.exitCode === null)
-          await sleep(1)
-        await program.stop('SIGKILL')
-      }
-      await world.sync()
-      await world.fill()
-      await assertTrue(world)
-      const { stdout } = await world.run(['status', '--json'])
-      const streams = stdout
-        .trim()
-        .split('\n')
-        .map(line => JSON.parse(line))
-      assert.deepEqual(
-        streams.filter(({ name }) => name?.startsWith('ix:')).map(({ name, error }) => [name, error]),
-        [
-          ['ix:all', null],
-          ['ix:open', null],
-          ['ix:recent', null],
-        ],
       )
     })
 

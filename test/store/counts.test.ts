@@ -11,7 +11,7 @@ import { serializeSums } from '../../src/invoice-json.ts'
 import { openReadStore, openWriteStore } from '../../src/store/engines.ts'
 import { countedAbove } from '../../src/store/read-model/counting.ts'
 import { searchWords } from '../../src/store/read-model/search.ts'
-import type { WriteTransaction } from '../../src/store/store.ts'
+import type { InvoiceQuery, WriteTransaction } from '../../src/store/store.ts'
 import { campaign } from '../support/campaign.ts'
 import { compileCache, quickLoading } from '../support/compile-cache.ts'
 import { engines, runSql } from '../support/engines.ts'
@@ -245,6 +245,42 @@ for (const engine of engines) {
         assert.equal(await writer.checkCounts(), 0)
         await writer.close()
       }
+    })
+
+    test('answer for a filter and for what lies deep, and the kept page for the default one: nothing else', async t => {
+      const url = await engine.createStore(t)
+      const writer = await openWriteStore(url)
+      await writer.transaction(tx => tx.saveInvoices(many.map(invoice => ({ invoice, lines: null }))))
+      await writer.close()
+      // Both are wrong now: an answer shows where it comes from.
+      await damageStore(url, 'UPDATE counts SET n = n + 1')
+      await damageStore(url, `UPDATE customers SET head = ${engine.name === 'sqlite' ? "x''" : "''"}`)
+      const reader = await openReadStore(url)
+      const known = [...new Map(many.map(invoice => [keyOf(invoice), invoice])).values()]
+      const ask = async (question: Partial<InvoiceQuery>, matches: (invoice: Invoice) => boolean) => {
+        const query = { customer_id: 'cus_ana', page: 1, page_size: 10, ...question }
+        const { total, summaries } = await reader.listInvoices(query)
+        const counted = known.filter(invoice => invoice.customer_id === 'cus_ana' && matches(invoice)).length
+        return [total === counted ? 'rows' : 'counters', summaries.length > 0]
+      }
+      const month = Date.UTC(1970, 0)
+      const all = () => true
+      assert.deepEqual(await ask({}, all), ['rows', false])
+      assert.deepEqual(await ask({ page_size: 9 }, all), ['rows', true])
+      assert.deepEqual(await ask({ page: 2 }, all), ['rows', true])
+      assert.deepEqual(await ask({ page: countedAbove / 10 + 1 }, all), ['rows', true])
+      assert.deepEqual(await ask({ page: countedAbove / 10 + 2 }, all), ['counters', true])
+      assert.deepEqual(await ask({ status: 'paid' }, ({ status }) => status === 'paid'), ['counters', true])
+      assert.deepEqual(await ask({ ix_status: 'final' }, ({ ix_status }) => ix_status === 'final'), [
+        'counters',
+        true,
+      ])
+      const isFrom = ({ issued_at }: Invoice) => Date.parse(issued_at) >= month
+      assert.deepEqual(await ask({ issued_from: month }, isFrom), ['counters', true])
+      assert.deepEqual(await ask({ issued_before: month }, invoice => !isFrom(invoice)), ['counters', true])
+      const hasWord = ({ display_name }: Invoice) => display_name.includes('Bento')
+      assert.deepEqual(await ask({ words: searchWords('bento') }, hasWord), ['rows', true])
+      await reader.close()
     })
 
     test('damage is found, counted and repaired, and the list is right again', async t => {
