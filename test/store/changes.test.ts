@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import fc from 'fast-check'
+import type { InvoiceRecord } from '../../src/invoice.ts'
 import type { ChangePage, StoredChange } from '../../src/store/change-store.ts'
 import { copyStore } from '../../src/store/copy-store.ts'
 import { openOperatorStore, openReadStore, openWriteStore } from '../../src/store/engines.ts'
@@ -76,6 +77,35 @@ for (const engine of engines)
         seqs,
         [...new Set(seqs)].sort((x, y) => x - y),
       )
+    })
+
+    it('of one transaction are one an invoice, and are read on from any of them; a version is no older than its moment', async t => {
+      const { store, reader } = await open(t, engine)
+      const records = ['in_a', 'in_b', 'in_c', 'in_d', 'in_e'].map(id => makeRecord({ id }))
+      const [a, b, c] = records as [InvoiceRecord, InvoiceRecord, InvoiceRecord]
+      const link = ({ invoice }: InvoiceRecord, fields = {}) => ({
+        invoice: { ...invoice, ...withDocument, ...fields },
+        document: null,
+      })
+      const begunAt = Date.now()
+      await store.transaction(tx => tx.saveInvoices(records))
+      const { changes, next } = await follow(reader, 'cus_ana')
+      assert.ok(next >= begunAt, `${next}`)
+      assert.equal(changes.length, records.length)
+      for (const [place, { version }] of changes.entries())
+        assert.deepEqual((await follow(reader, 'cus_ana', version)).changes, changes.slice(place + 1))
+      await store.transaction(async tx => {
+        await tx.relinkInvoices([link(a), link(b)])
+        await tx.relinkInvoices([link(a, { ix_status: 'canceled' })])
+        await tx.saveInvoices([makeRecord({ ...b.invoice, status: 'void' })])
+        await tx.saveInvoices([makeRecord({ ...c.invoice, status: 'void' })])
+        await tx.deleteInvoice('cus_ana', 'in_c')
+      })
+      assert.deepEqual((await follow(reader, 'cus_ana', next)).changes.map(shown), [
+        'cus_ana in_a document',
+        'cus_ana in_b updated',
+        'cus_ana in_c deleted',
+      ])
     })
 
     it('are in the order of the commits, though a transaction that began first ends last', async t => {

@@ -15,8 +15,8 @@ export const countedAbove = 2_000
 /** How many of a customer's newest invoices are kept joined as they are sent: the default page is then one row. */
 export const headSize = defaultPageSize
 
-/** How many customers, and how many invoices, that changed within one transaction are held in memory. */
-export const heldAtMost = 100_000
+/** How many changes within one transaction are held in memory. */
+const heldAtMost = 100_000
 
 /** The filters that counters know. With any other, a large customer's rows are looked at, as a small one's. */
 const countedFilters: readonly FilterName[] = ['status', 'ix_status', 'issued_from', 'issued_before']
@@ -107,7 +107,7 @@ export class Changes {
   }
 
   isFull(): boolean {
-    return this.customers.size >= heldAtMost || this.noted >= heldAtMost
+    return this.noted >= heldAtMost
   }
 
   has(customerId: string): boolean {
