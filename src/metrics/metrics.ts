@@ -40,7 +40,7 @@ const helps = {
   fatura_pdf_bytes_total: 'Bytes of PDFs that were passed on from upstream systems.',
   fatura_postgres_connections: 'Connections to PostgreSQL, by kind and state.',
   fatura_postgres_reads:
-    'Reads on their way to PostgreSQL, or waiting for a connection, by kind: lanes are reads by a key.',
+    'Reads on their way to PostgreSQL, or waiting for a connection, by kind: by_key are reads by a key.',
   fatura_postgres_node_asked:
     '1 for a server that is read from; 0 for one that is out of reach, or left out because its content is old.',
   fatura_postgres_node_behind_seconds:

@@ -2,8 +2,8 @@
 import { existsSync } from 'node:fs'
 import type { StoreFacts } from './facts.ts'
 import type { MigrationOutcome, OnRewrite } from './migrations.ts'
+import type { OnLeftOut } from './postgres/nodes-reader.ts'
 import { hostsOf, splitHosts } from './postgres/split-hosts.ts'
-import type { OnLeftOut } from './postgres/spread-reader.ts'
 import {
   type ConnectorStores,
   type ConnectorWait,
@@ -49,7 +49,7 @@ const postgres = (url: string): Engine => ({
   async openRead(sharedBy, onLeftOut) {
     const urls = splitAddresses(url)
     if (urls.length > 1)
-      return (await import('./postgres/spread-reader.ts')).openSpreadReader(urls, sharedBy, onLeftOut)
+      return (await import('./postgres/nodes-reader.ts')).openNodesReader(urls, sharedBy, onLeftOut)
     return (await import('./postgres/reader.ts')).openPostgresReader(url, sharedBy)
   },
   openOperator: async () => (await import('./postgres/operator.ts')).openPostgresOperator(url),

@@ -158,8 +158,8 @@ describe('fatura serve --workers', { concurrency: 3 }, () => {
 
   it('divides the connections to PostgreSQL among the workers, four each at least', () => {
     const most = (workers: number) => {
-      const { lanes, others, searches } = openReadPools('postgres://127.0.0.1/none', workers)
-      return lanes.options.max + others.options.max + searches.options.max
+      const { by_key, others, searches } = openReadPools('postgres://127.0.0.1/none', workers)
+      return by_key.options.max + others.options.max + searches.options.max
     }
     // On a small machine one search at a time leaves a core to everything else.
     const alone = availableParallelism() < 4 ? 9 : 10

@@ -1,6 +1,6 @@
 /** Calls a function of `functions.sql` where customers' rows lie: once on one server, on Citus once a shard that has any. */
 import type { PoolClient } from 'pg'
-import { isSpread } from './spread.ts'
+import { isCitus } from './citus-connection.ts'
 
 /**
  * Returns the answer of each call, with its items. Citus passes the function on as part of a question for a customer, which
@@ -18,9 +18,9 @@ export async function callAtShards<Item, Told>(
   for (const some of await splitByShard(client, items, customerOf)) {
     const [first] = some
     if (first === undefined) continue
-    const values = [customerOf(first), isSpread(client), ...valuesOf(some)]
+    const values = [customerOf(first), isCitus(client), ...valuesOf(some)]
     const places = values.map((_, i) => `$${i + 1}`).join(', ')
-    const place = isSpread(client) ? ' FROM fatura.customers WHERE customer_id = $1 HAVING true' : ''
+    const place = isCitus(client) ? ' FROM fatura.customers WHERE customer_id = $1 HAVING true' : ''
     const { rows } = await client.query<{ told: Told }>({
       name,
       text: `SELECT fatura.${name}(${places}) AS told${place}`,
@@ -37,7 +37,7 @@ async function splitByShard<Item>(
   customerOf: (item: Item) => string,
 ): Promise<Iterable<readonly Item[]>> {
   const customers = [...new Set(items.map(customerOf))]
-  if (!isSpread(client) || customers.length <= 1) return [items]
+  if (!isCitus(client) || customers.length <= 1) return [items]
   const { rows } = await client.query<{ shard: number }>({
     name: 'find-shards',
     text: `

@@ -49,7 +49,7 @@ export async function distribute(ask: AskSchema): Promise<void> {
     // Citus chooses the shard of a function that reads more than one table while it plans: no plan serves all customers.
     if (kind === 'list' && !place.isPlannedEachTime)
       await ask(`ALTER FUNCTION ${place.signature} SET plan_cache_mode = force_custom_plan`)
-    if (kind === 'everywhere' ? !place.isSpread : place.argument === null)
+    if (kind === 'everywhere' ? !place.isCitus : place.argument === null)
       await ask(
         `SELECT create_distributed_function('${place.signature}'${kind === 'everywhere' ? '' : `, 'p_customer_id', colocate_with => '${anchor}'`})`,
       )
@@ -77,7 +77,7 @@ export async function findMisplaced(ask: AskSchema): Promise<string[] | null> {
   }
   const isCallable = (name: string, kind: string) => {
     const place = found.functions.get(name)
-    if (kind === 'everywhere') return place?.isSpread === true
+    if (kind === 'everywhere') return place?.isCitus === true
     const isPlanned = kind === 'key' || place?.isPlannedEachTime === true
     return place?.argument === 0 && place.colocation === colocationOf(anchor) && isPlanned
   }
@@ -96,7 +96,7 @@ interface TablePlace {
 interface FunctionPlace {
   name: string
   signature: string
-  isSpread: boolean
+  isCitus: boolean
   /** Place of the argument that chooses the node, from 0; null when none does. */
   argument: number | null
   colocation: number | null
@@ -110,7 +110,7 @@ async function readPlaces(ask: AskSchema) {
     FROM pg_class c LEFT JOIN pg_dist_partition p ON p.logicalrelid = c.oid
     WHERE c.relnamespace = to_regnamespace('fatura') AND c.relkind = 'r'`)
   const functions = await ask<FunctionPlace>(`
-    SELECT 'fatura.' || f.proname AS name, f.oid::regprocedure::text AS signature, o.objid IS NOT NULL AS "isSpread",
+    SELECT 'fatura.' || f.proname AS name, f.oid::regprocedure::text AS signature, o.objid IS NOT NULL AS "isCitus",
       o.distribution_argument_index AS argument, o.colocationid AS colocation,
       coalesce('plan_cache_mode=force_custom_plan' = ANY (f.proconfig), false) AS "isPlannedEachTime"
     FROM pg_proc f LEFT JOIN pg_dist_object o ON o.classid = 'pg_proc'::regclass AND o.objid = f.oid

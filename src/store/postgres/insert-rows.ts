@@ -1,7 +1,7 @@
 /** Rows in bulk, as arrays: one statement for any number of them. Citus instead takes each row apart to its shard. */
 import type { QueryConfig, QueryResult, QueryResultRow } from 'pg'
 import type { Insertion } from '../shared/db.ts'
-import { isSpread } from './spread.ts'
+import { isCitus } from './citus-connection.ts'
 
 export interface Asked {
   // biome-ignore lint/suspicious/noExplicitAny: what a row is like is told by the statement alone.
@@ -29,7 +29,7 @@ export async function insertRows<Row extends QueryResultRow>(
   isPrepared = true,
 ): Promise<Row[]> {
   if (rows.length === 0) return []
-  if (isSpread(asked)) return insertToShards(asked, insertion, rows)
+  if (isCitus(asked)) return insertToShards(asked, insertion, rows)
   const { into, columns, onConflict, returning } = insertion
   const list = Object.keys(columns)
   const given = Object.values(columns).map((type, i) => `$${i + 1}::${type}[]`)

@@ -3,11 +3,11 @@ import type { PoolClient } from 'pg'
 import { whatServerLacks } from '../facts.ts'
 import { type MigrationOutcome, type MigrationTarget, type OnRewrite, runMigrations } from '../migrations.ts'
 import { StoreError } from '../store.ts'
+import { noteCitus } from './citus-connection.ts'
 import { changeOneAfterAnother, checkReplication, distribute, hasCitus } from './distribute.ts'
 import { openWritePool, translate } from './pool.ts'
 import { askOf, migrationLock, schema } from './schema-version.ts'
 import { createDb } from './shared-db.ts'
-import { noteSpread } from './spread.ts'
 
 export async function migratePostgres(
   url: string,
@@ -21,7 +21,7 @@ export async function migratePostgres(
       await checkServer(client)
       if (await hasCitus(askOf(client))) {
         await checkReplication(askOf(client))
-        noteSpread(client)
+        noteCitus(client)
       }
       const target: MigrationTarget = {
         where: 'The database',

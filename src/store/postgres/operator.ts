@@ -3,11 +3,11 @@ import { changeReads } from '../shared/changes.ts'
 import { operatorReads } from '../shared/operator-reads.ts'
 import { type Checked, check, recount } from '../shared/recount.ts'
 import type { OnRecounted, OperatorStore } from '../store.ts'
+import { isCitus, noteWhetherCitus } from './citus-connection.ts'
 import { openOperatorPool } from './pool.ts'
 import { feedCalls, feedStatements } from './read-changes.ts'
 import { checkSchema } from './schema-version.ts'
 import { createDb } from './shared-db.ts'
-import { isSpread, noteWhetherSpread } from './spread.ts'
 import { explain } from './transact.ts'
 import { walkPostgres } from './walk-invoices.ts'
 
@@ -19,7 +19,7 @@ export async function readsOf(pool: Pool): Promise<OperatorStore> {
   const db = createDb(pool)
   try {
     await checkSchema(sql => db.query(sql))
-    await noteWhetherSpread(pool)
+    await noteWhetherCitus(pool)
   } catch (error) {
     await pool.end()
     throw error
@@ -27,7 +27,7 @@ export async function readsOf(pool: Pool): Promise<OperatorStore> {
   return {
     ...operatorReads(db),
     ...changeReads(
-      feedStatements((name, ...values) => db.query(feedCalls[name], values as []), isSpread(pool)),
+      feedStatements((name, ...values) => db.query(feedCalls[name], values as []), isCitus(pool)),
     ),
     walkInvoices: walk => walkPostgres(pool, walk),
     checkCounts: onProgress => recountAll(pool, null, onProgress),

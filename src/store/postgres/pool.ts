@@ -29,14 +29,14 @@ export function checkCrowd(waiting: number): void {
 const [readPatienceMs, keyPatienceMs] = [5_000, 2_000]
 
 /** For a machine's API processes together. A search takes a core of the database: on a small machine, only one runs at a time. */
-const readConnections = { lanes: 2, others: 6, searches: availableParallelism() < 4 ? 1 : 2 }
+const readConnections = { by_key: 2, others: 6, searches: availableParallelism() < 4 ? 1 : 2 }
 
 /** The API's connections: shared ones for reads by a key and for lists; a few for searches, so that no list waits for one. */
 export function openReadPools(url: string, sharedBy = 1): Record<keyof typeof readConnections, pg.Pool> {
-  const { lanes, others, searches } = readConnections
+  const { by_key, others, searches } = readConnections
   return {
-    lanes: openReadPool(url, keyPatienceMs, {
-      max: Math.max(1, Math.floor(lanes / sharedBy)),
+    by_key: openReadPool(url, keyPatienceMs, {
+      max: Math.max(1, Math.floor(by_key / sharedBy)),
       pipeline: true,
     }),
     others: openReadPool(url, readPatienceMs, {

@@ -11,7 +11,7 @@ const citusSettleMs = 120_000
 
 type Call = <Row extends object>(name: keyof typeof feedCalls, ...values: unknown[]) => Promise<Row[]>
 
-export function feedStatements(call: Call, isSpread: boolean): FeedStatements {
+export function feedStatements(call: Call, isCitus: boolean): FeedStatements {
   return {
     customer: (customerId, after, limit) => call<CustomerRow>('customerChanges', customerId, after, limit),
     batches: (after, limit) => call<BatchRow>('batches', after, limit),
@@ -22,6 +22,6 @@ export function feedStatements(call: Call, isSpread: boolean): FeedStatements {
         spans.map(({ start }) => start),
         spans.map(({ end }) => end),
       ),
-    settleMs: isSpread ? citusSettleMs : 0,
+    settleMs: isCitus ? citusSettleMs : 0,
   }
 }

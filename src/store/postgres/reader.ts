@@ -13,7 +13,7 @@ import {
 } from '../store.ts'
 import { hasCitus } from './distribute.ts'
 import { rememberFreshness } from './freshness.ts'
-import { openLanes } from './lanes.ts'
+import { openPipelines } from './pipelined-connections.ts'
 import { checkCrowd, openReadPools, read, twiceIfBroken } from './pool.ts'
 import { feedCalls, feedStatements } from './read-changes.ts'
 import { checkSchema, schema } from './schema-version.ts'
@@ -56,7 +56,7 @@ export interface PostgresReader extends ReadStore {
 
 export async function openPostgresReader(url: string, sharedBy = 1): Promise<PostgresReader> {
   const pools = openReadPools(url, sharedBy)
-  const [askByKey, askOthers] = [openLanes(pools.lanes), openLanes(pools.others, checkCrowd)]
+  const [askByKey, askOthers] = [openPipelines(pools.by_key), openPipelines(pools.others, checkCrowd)]
   /** Reads rows by their keys. */
   const ask = <Row extends object>(name: keyof typeof calls, ...values: string[]) =>
     twiceIfBroken(() => askByKey<Row>({ name, text: calls[name], values }))
@@ -73,16 +73,16 @@ export async function openPostgresReader(url: string, sharedBy = 1): Promise<Pos
   const end = async () => {
     await pools.searches.end()
     await pools.others.end()
-    await pools.lanes.end()
+    await pools.by_key.end()
   }
 
-  let isSpread: boolean
+  let isCitus: boolean
   let group: number | null = null
   try {
     const askSchema = <Row extends object>(sql: string) => read<Row>(pools.others, { text: sql })
     await checkSchema(askSchema)
-    isSpread = await hasCitus(askSchema)
-    if (isSpread)
+    isCitus = await hasCitus(askSchema)
+    if (isCitus)
       group =
         (await askSchema<GroupRow>('SELECT groupid AS "group" FROM pg_dist_local_group'))[0]?.group ?? null
   } catch (error) {
@@ -134,19 +134,19 @@ export async function openPostgresReader(url: string, sharedBy = 1): Promise<Pos
       const [row] = await ask<{ covers: boolean }>('covers', id, customerId)
       return row?.covers === true
     },
-    ...changeReads(feedStatements(call, isSpread)),
+    ...changeReads(feedStatements(call, isCitus)),
     group,
     async findGroup(customerId) {
-      const [row] = isSpread ? await ask<GroupRow>('group', customerId) : []
+      const [row] = isCitus ? await ask<GroupRow>('group', customerId) : []
       return row?.group ?? null
     },
     async readWrittenAt() {
-      const [row] = isSpread ? [] : await ask<{ written_at: number | null }>('written')
+      const [row] = isCitus ? [] : await ask<{ written_at: number | null }>('written')
       return row?.written_at ?? 0
     },
     readNodes: async () => [],
     async readConnections() {
-      const waiting = { lanes: askByKey.underway(), others: askOthers.underway() }
+      const waiting = { by_key: askByKey.underway(), others: askOthers.underway() }
       return Object.entries(pools).map(([kind, pool]) => ({
         kind,
         open: pool.totalCount,
@@ -154,7 +154,7 @@ export async function openPostgresReader(url: string, sharedBy = 1): Promise<Pos
         reads:
           kind === 'searches'
             ? pool.totalCount - pool.idleCount + pool.waitingCount
-            : waiting[kind as 'lanes'],
+            : waiting[kind as 'by_key'],
       }))
     },
     async ping() {

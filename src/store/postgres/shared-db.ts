@@ -1,7 +1,7 @@
 import type { Db } from '../shared/db.ts'
+import { isCitus } from './citus-connection.ts'
 import { type Asked, insertRows, nameOf } from './insert-rows.ts'
 import { translate } from './pool.ts'
-import { isSpread } from './spread.ts'
 
 /** In bytes. On Citus every shard is asked for the same places, up to the end of the largest. */
 const wholeTable = "pg_relation_size('fatura.invoices')"
@@ -46,10 +46,10 @@ export function createDb(asked: Asked, isPrepared = false): Db {
       )
       return true
     },
-    isSpread: () => isSpread(asked),
+    isCitus: () => isCitus(asked),
     keepRow: 'FOR SHARE',
     async readAtPoints(points) {
-      const [{ pages, slots }] = await ask(placesOf(isSpread(asked) ? largestShard : wholeTable), [])
+      const [{ pages, slots }] = await ask(placesOf(isCitus(asked) ? largestShard : wholeTable), [])
       const tids = points.map(point => {
         const place = Math.floor(point * pages * slots)
         return `(${Math.floor(place / slots)},${1 + (place % slots)})`

@@ -3,10 +3,10 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import pg, { type PoolClient } from 'pg'
 import type { Value } from '../contents.ts'
 import { type FreshnessStatements, gatherSharedRows, type SharedRows } from '../shared/shared-rows.ts'
+import { isCitus } from './citus-connection.ts'
 import { type Counting, keepCounts } from './counts.ts'
 import { isCrossing, isReadOnlyRefusal, translate } from './pool.ts'
 import { askOf, checkSchema, schema } from './schema-version.ts'
-import { isSpread } from './spread.ts'
 import { beginWriting } from './write-limits.ts'
 
 export interface Writing {
@@ -55,7 +55,7 @@ async function transactOnce<T>(pool: pg.Pool, work: (writing: Writing) => Promis
 
 /** Rows that are written by another version's rules would be wrong for all who read them. */
 async function begin(client: PoolClient): Promise<void> {
-  const told = (await explain(client.query(beginWriting(isSpread(client))))) as unknown as pg.QueryResult<{
+  const told = (await explain(client.query(beginWriting(isCitus(client))))) as unknown as pg.QueryResult<{
     version: number
   }>[]
   if (told.at(-1)?.rows[0]?.version !== schema.migrations.length) await checkSchema(askOf(client))

@@ -7,10 +7,10 @@ import { type InvoiceRow, toRow } from '../read-model/invoice-row.ts'
 import { askForRest, linkOf, relink } from '../shared/links.ts'
 import { type KnownInvoice, stampOf } from '../store.ts'
 import { callAtShards } from './at-shards.ts'
+import { isCitus } from './citus-connection.ts'
 import type { Counting } from './counts.ts'
 import { type ListType, type ListValue, writeList } from './lists.ts'
 import { createDb } from './shared-db.ts'
-import { isSpread } from './spread.ts'
 
 /** The lists that fatura.save_invoices is given, in the order of its parameters. */
 const givenColumns = {
@@ -178,7 +178,7 @@ export async function relinkInvoices(
           $8::text[], $9::bigint[])
         AS given (customer_id, id, ix_status, search_text, long_text, search_ids, summary, document, credited_cents)
       WHERE stored.customer_id = given.customer_id AND stored.id = given.id
-        ${isSpread(client) ? 'AND stored.customer_id = ANY ($1)' : ''}`,
+        ${isCitus(client) ? 'AND stored.customer_id = ANY ($1)' : ''}`,
     values: [
       rows.map(({ customer_id }) => customer_id),
       rows.map(({ id }) => id),

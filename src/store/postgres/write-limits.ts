@@ -32,7 +32,7 @@ const onNodes = `DO $body$ BEGIN
  * Begins a transaction. What is on the way, such as PgBouncer, may have dropped the session's options: whatever has no
  * limit then gets it for the transaction. The last statement returns the schema's version: it stays so until the end.
  */
-export const beginWriting = (isSpread: boolean) => `
+export const beginWriting = (isCitus: boolean) => `
   BEGIN;
   SELECT set_config(name, value, true) FROM (VALUES
     ${Object.entries(limits)
@@ -40,6 +40,6 @@ export const beginWriting = (isSpread: boolean) => `
       .join(', ')}) AS given (name, value)
   WHERE current_setting(name) = '0';
   SET LOCAL jit = off;
-  ${isSpread ? onNodes : ''}
+  ${isCitus ? onNodes : ''}
   SELECT pg_advisory_xact_lock_shared(${migrationLock});
   SELECT fatura.schema_version() AS version`

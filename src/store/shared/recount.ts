@@ -75,7 +75,7 @@ export async function recount(
 
 /** On Citus, a statement sees one moment only within one shard. */
 async function* customersOf(db: Db): AsyncGenerator<string[]> {
-  const atOnce = db.isSpread() ? 1 : customersAtOnce
+  const atOnce = db.isCitus() ? 1 : customersAtOnce
   const read = async (sql: string, ...values: string[]) =>
     (await db.query<{ customer_id: string }>(sql, values)).map(row => row.customer_id)
   for (let last: string | undefined = ''; last !== undefined; ) {

@@ -51,7 +51,7 @@ export function createDb(db: StoreFile, path: string): Db {
     byIndex: name => `INDEXED BY ${name}`,
     // A write transaction is the only one: nobody else changes anything.
     holdNames: async () => false,
-    isSpread: () => false,
+    isCitus: () => false,
     keepRow: '',
     // Row ids are given one after the other: of those that were deleted, there is no row.
     readAtPoints: async points =>

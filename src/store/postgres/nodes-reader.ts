@@ -32,7 +32,7 @@ type Node = ReturnType<typeof makeNode>
 export type OnLeftOut = (at: string, behindMs: number | null) => void
 
 /** A node that cannot be reached at first is tried again later; all of them must not be. */
-export async function openSpreadReader(
+export async function openNodesReader(
   urls: readonly string[],
   sharedBy: number,
   onLeftOut: OnLeftOut = () => {},
@@ -180,10 +180,10 @@ export async function openSpreadReader(
 /** On Citus, the group of a customer's node, looked up for the next time when unknown. A wrong one costs a way between nodes. */
 function rememberGroups(lookUp: (customerId: string) => Promise<number | null>) {
   const groups = new Map<string, number>()
-  let isSpread = true
+  let isCitus = true
   let since = performance.now()
   return (customerId: string): number | undefined => {
-    if (!isSpread) return undefined
+    if (!isCitus) return undefined
     if (groups.size >= customersAtMost || performance.now() - since > keepMs) {
       groups.clear()
       since = performance.now()
@@ -192,7 +192,7 @@ function rememberGroups(lookUp: (customerId: string) => Promise<number | null>) 
     if (group === undefined)
       lookUp(customerId).then(
         found => {
-          if (found === null) isSpread = false
+          if (found === null) isCitus = false
           else groups.set(customerId, found)
         },
         () => {},

@@ -3,24 +3,24 @@ import type pg from 'pg'
 import { hasCitus } from './distribute.ts'
 import { askOf } from './schema-version.ts'
 
-const spread = new WeakSet<object>()
+const onCitus = new WeakSet<object>()
 
 /** To be called once, before the pool has a second connection. */
-export async function noteWhetherSpread(pool: pg.Pool): Promise<void> {
+export async function noteWhetherCitus(pool: pg.Pool): Promise<void> {
   const client = await pool.connect()
   try {
     if (!(await hasCitus(askOf(client)))) return
-    for (const known of [client, pool]) noteSpread(known)
-    pool.on('connect', noteSpread)
+    for (const known of [client, pool]) noteCitus(known)
+    pool.on('connect', noteCitus)
   } finally {
     client.release()
   }
 }
 
-export function noteSpread(client: object): void {
-  spread.add(client)
+export function noteCitus(client: object): void {
+  onCitus.add(client)
 }
 
-export function isSpread(client: object): boolean {
-  return spread.has(client)
+export function isCitus(client: object): boolean {
+  return onCitus.has(client)
 }
