@@ -34,7 +34,7 @@ export interface Options {
 
 export const usage = `npm run bench                        everything; writes docs/performance.md
 npm run bench -- --quick             a small corpus and short rounds; writes nothing
-npm run bench -- scale               page 1 over many invoices against page 1 over 400,000, and the space they take
+npm run bench -- scale               pages and details over many invoices against those over 400,000, and the space they take
 
   --only rates,flat,workers,metrics  some sections
   --engine sqlite|postgres           one engine

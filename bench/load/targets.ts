@@ -98,7 +98,7 @@ async function startConstant(
 }
 
 /** The service's other answers: one invoice, and 304. */
-async function singleTargets(
+export async function singleTargets(
   { headers, ...service }: Service,
   customers: readonly string[],
   { key, name, databasePid }: Pick<Target, 'key' | 'name' | 'databasePid'>,

@@ -1,6 +1,6 @@
-/** Page 1 over very many invoices against page 1 over 400,000, and the space that an invoice takes on the disk. */
+/** Pages 1 and 2, a detail and a 304 over very many invoices against those over 400,000, and the space that an invoice takes on the disk. */
 import { stat } from 'node:fs/promises'
-import type { Target } from '../load/targets.ts'
+import { singleTargets, type Target } from '../load/targets.ts'
 import type { Options } from '../options.ts'
 import { runRounds } from '../rounds.ts'
 import { countInvoices, type Shape } from '../seed/corpus.ts'
@@ -21,21 +21,40 @@ export async function measureScale(
   const space: string[][] = []
   const compared: [string, string, string][] = []
   for (const server of servers) {
-    const keys: string[] = []
+    const databasePid = server?.pid ?? null
+    const measured: Target[][] = []
     for (const shape of [few, options.shape]) {
       const store = await openSeeded(options, shape, server)
       const count = countInvoices(shape)
       const name = `${engineLabels[store.engine]}, ${count.toLocaleString('en-US')} invoices`
       const key = `scale-${store.engine}-${count}`
-      const { headers, ...service } = await startService({ folder: options.folder, name: key, store })
-      const requests = chooseCustomers(shape, 2_000).map(customer => ({ path: listPath(customer), headers }))
-      targets.push({ ...service, key, name, databasePid: server?.pid ?? null, requests, status: 200 })
-      keys.push(key)
+      const service = await startService({ folder: options.folder, name: key, store })
+      const customers = chooseCustomers(shape, 2_000)
+      const { headers, ...running } = service
+      const lists = ['', '?page=2'].map((question, index): Target => {
+        const requests = customers.map(customer => ({ path: listPath(customer) + question, headers }))
+        const page = `page ${index + 1}`
+        return {
+          ...running,
+          key: `${key}-${page}`,
+          name: `${name}: ${page}`,
+          databasePid,
+          requests,
+          status: 200,
+        }
+      })
+      measured.push([...lists, ...(await singleTargets(service, customers, { key, name, databasePid }))])
       const bytes = await measureSpace(store)
       space.push([name, show(bytes / 2 ** 20, 0), show(bytes / count, 0)])
     }
-    const [less = '', more = ''] = keys
-    compared.push([more, less, `${server === null ? 'SQLite' : 'PostgreSQL'}: many / few`])
+    const [less = [], more = []] = measured
+    targets.push(...less, ...more)
+    for (const [index, { key, name }] of more.entries())
+      compared.push([
+        key,
+        less[index]?.key ?? '',
+        `${name} / of ${countInvoices(few).toLocaleString('en-US')}`,
+      ])
   }
   const rounds = await runRounds(targets, options.rounds, options.seconds)
   for (const { stop } of targets) await stop()

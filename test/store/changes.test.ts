@@ -214,7 +214,8 @@ for (const engine of engines)
       await save('cus_ana', 'in_1', 'in_2', 'in_3', 'in_4')
       await save('cus_bob', 'in_5')
       const { changes } = await follow(reader, null)
-      const until = (await follow(reader, 'cus_ana')).next
+      const own = await follow(reader, 'cus_ana')
+      const until = own.next
       await sleep(2)
       const cutoff = Date.now()
       await sleep(2)
@@ -222,6 +223,10 @@ for (const engine of engines)
       assert.equal(await store.transaction(tx => tx.pruneChanges(cutoff, 2)), 2)
       const seqs = changes.map(({ seq }) => seq)
       assert.equal(await reader.readChanges(null, seqs[0] as number, 9), null)
+      // In the midst of a transaction's.
+      for (const after of [0, own.changes[0]?.version ?? 0])
+        assert.equal(await reader.readChanges('cus_ana', after, 9), null)
+      assert.equal((await reader.readChanges('cus_ana', own.changes[1]?.version ?? 0, 9))?.changes.length, 3)
       assert.deepEqual(
         (await follow(reader, null, seqs[1])).changes.map(({ invoice_id }) => invoice_id),
         // Within a transaction, the newest invoice comes first.
