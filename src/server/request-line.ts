@@ -15,7 +15,8 @@ export function isSpaced(connection: Connection, request: IncomingMessage): bool
   const bytes = bytesRead - connection.bytesRead
   connection.bytesRead = bytesRead
   const plainBytes = countBytes(request)
-  // A head of this size, as nearly all are, has no room for more spaces: to look at the bytes would take a twentieth of a list's time.
+  // Nearly all heads are of this size, and have no room for more spaces unless one is saved elsewhere (`Host:x`). To look at the bytes
+  // of each would take a twentieth of a list's time.
   if (bytes === plainBytes) return false
   const piece = parser?.getCurrentBuffer()?.toString('latin1') ?? ''
   for (const [, spacedMethod, target] of piece.matchAll(spacedLines))
