@@ -30,7 +30,7 @@ export const planted: readonly Planted[] = [
     name: 'no tombstone is written',
     file: 'src/store/shared/transaction-writes.ts',
     from: 'WHERE stored.observed_at < excluded.observed_at`,\n        [customerId, invoiceId, observedAt],',
-    to: 'WHERE stored.observed_at < excluded.observed_at`,\n        [customerId, invoiceId, 0],',
+    to: "WHERE stored.observed_at < excluded.observed_at`,\n        ['', invoiceId, observedAt],",
   },
   {
     name: 'lines that are unknown by now stay',
