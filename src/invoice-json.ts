@@ -89,20 +89,12 @@ export function serializeDetail(summary: string, lines: string | null): string {
   return `${upToNumber}${customerField}${display}${issued}${fromSubtotal},"lines":${lines ?? '[]'},"lines_source":"${source}","downloads":{"ix":${ix},"payments":"${payments}"}}`
 }
 
-const pageStart = Buffer.from('{"invoices":[')
-
-/** One page of the list as the JSON that is sent. `summaries` are texts of `serializeSummary`, joined by commas, in UTF-8. */
+/** One page of the list as the JSON text that is sent. `summaries` are texts of `serializeSummary`, joined by commas. */
 export function serializePage(
-  { summaries, page, total }: { summaries: Uint8Array; page: number; total: number },
+  { summaries, page, total }: { summaries: string; page: number; total: number },
   pageSize: number,
-): Buffer {
-  const end = `],"page":${page},"page_size":${pageSize},"total":${total},"total_pages":${countPages(total, pageSize)},"source":"synchronized_records"}`
-  const length = pageStart.length + summaries.length
-  const written = Buffer.allocUnsafe(length + end.length)
-  written.set(pageStart)
-  written.set(summaries, pageStart.length)
-  written.write(end, length, 'latin1')
-  return written
+): string {
+  return `{"invoices":[${summaries}],"page":${page},"page_size":${pageSize},"total":${total},"total_pages":${countPages(total, pageSize)},"source":"synchronized_records"}`
 }
 
 /** A customer's sums as the JSON text that is sent; written by hand, because JSON.stringify takes no bigint. */

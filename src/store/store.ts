@@ -54,8 +54,8 @@ export interface Snapshot {
 export interface InvoicePage extends Snapshot {
   total: number
   page: number
-  /** The summaries' stored JSON texts, joined by commas, in UTF-8; newest `issued_at` first, then highest `id`. */
-  summaries: Uint8Array
+  /** The summaries' stored JSON texts, joined by commas; newest `issued_at` first, then highest `id`. */
+  summaries: string
 }
 
 export type CustomerSums = Snapshot & {

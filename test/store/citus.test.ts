@@ -256,7 +256,7 @@ describe('reads on Citus', { skip: skipCitus }, () => {
         ][(i >> 2) % 4] as { page: number; page_size: number }
         const { version, total, summaries } = await reader.listInvoices({ customer_id, ...query })
         const key = `${customer_id} ${version} ${JSON.stringify(query)}`
-        const body = `${total} ${Buffer.from(summaries)}`
+        const body = `${total} ${summaries}`
         assert.equal(body, bodies.get(key) ?? body, key)
         bodies.set(key, body)
         reads++

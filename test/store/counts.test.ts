@@ -168,7 +168,7 @@ for (const engine of engines) {
                   ...(question.date_to && { issued_before: Date.parse(question.date_to) + 86_400_000 }),
                   ...(question.q && { words: searchWords(question.q) }),
                 })
-                const ids = JSON.parse(`[${Buffer.from(summaries)}]`).map(({ id }: Invoice) => id)
+                const ids = JSON.parse(`[${summaries}]`).map(({ id }: Invoice) => id)
                 assert.deepEqual(
                   [total, page, ids],
                   [expected.total, expected.page, expected.invoices.map(({ id }) => id)],
@@ -197,8 +197,8 @@ for (const engine of engines) {
           await reader.listInvoices(first),
           await reader.listInvoices({ ...first, page_size: 11 }),
         ]
-        const newest = JSON.parse(`[${Buffer.from(read.summaries)}]`).slice(0, 10)
-        assert.equal(`[${Buffer.from(kept.summaries)}]`, JSON.stringify(newest), what)
+        const newest = JSON.parse(`[${read.summaries}]`).slice(0, 10)
+        assert.equal(`[${kept.summaries}]`, JSON.stringify(newest), what)
         assert.deepEqual([kept.total, kept.version], [read.total, read.version], what)
         assert.equal(await writer.checkCounts(), 0, what)
       }

@@ -137,7 +137,7 @@ for (const engine of engines) {
       let seen = 0
       while (seen < 400) {
         const page = await reader.listInvoices({ ...question, page: 1_000_000 })
-        const rows = JSON.parse(`[${Buffer.from(page.summaries)}]`)
+        const rows = JSON.parse(`[${page.summaries}]`)
         assert.equal(page.total % 2, 0)
         assert.equal(page.page, Math.max(1, Math.ceil(page.total / 50)))
         assert.equal(rows.length, page.total === 0 ? 0 : page.total - (page.page - 1) * 50)

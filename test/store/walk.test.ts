@@ -62,7 +62,7 @@ async function readPages(store: ReadStore, customer_id: string, filter: InvoiceF
   const found: Invoice[] = []
   for (let page = 1; ; page++) {
     const { summaries, total } = await store.listInvoices({ customer_id, page, page_size: 50, ...filter })
-    found.push(...JSON.parse(`[${Buffer.from(summaries)}]`))
+    found.push(...JSON.parse(`[${summaries}]`))
     if (page * 50 >= total) return found
   }
 }

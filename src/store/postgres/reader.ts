@@ -176,7 +176,7 @@ function readPage(text: string, synced_at: number | null): InvoicePage {
   return {
     total: Number(total),
     page: Number(page),
-    summaries: Buffer.from(text.slice(end + 1)),
+    summaries: text.slice(end + 1),
     version: Number(version),
     synced_at,
   }

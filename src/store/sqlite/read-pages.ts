@@ -14,14 +14,11 @@ import { clampPage, cutOut, matchingRows, type Value } from './matching-rows.ts'
 import { seekByCounters } from './seek-by-counters.ts'
 import { prepareOnce } from './shared-db.ts'
 
-/** As bytes, which go to the socket as they are: decoding and encoding them would take longer than reading them. */
-export const joinSummaries = "CAST(group_concat(summary, ',') AS BLOB)"
+const joinSummaries = "coalesce(group_concat(summary, ','), '')"
 
 function sumsOf(columns: string, table: string): string {
   return `SELECT ${columns} FROM ${table} WHERE customer_id = ?1 GROUP BY 1, 2, 3`
 }
-
-const nothing = new Uint8Array()
 
 type Found = Pick<InvoicePage, 'total' | 'page' | 'summaries'>
 
@@ -54,9 +51,8 @@ export function readPages(db: DatabaseSync) {
     return standing.get(customerId) as unknown as Standing
   }
 
-  function readSummaries(places: readonly number[]): Uint8Array {
-    if (places.length === 0) return nothing
-    return summariesAt.get(JSON.stringify(places))?.summaries as Uint8Array
+  function readSummaries(places: readonly number[]): string {
+    return summariesAt.get(JSON.stringify(places))?.summaries as string
   }
 
   /** One pass over the index. */
@@ -89,7 +85,7 @@ export function readPages(db: DatabaseSync) {
       }
       if (row.total === null) return null
       const found = clampPage({ page, page_size }, row.total)
-      if (found.page === page) return { ...row, page, summaries: row.summaries ?? nothing } as InvoicePage
+      if (found.page === page) return { ...row, page } as InvoicePage
       page = found.page
     }
   }

@@ -69,7 +69,7 @@ function openFile(path: string): { store: ReadStore; look(): void } {
   const pages = readPages(db)
   const searches = openSearchThreads(path)
   const firstPage = db.prepare(`
-    SELECT total, head AS summaries, version, synced_at FROM freshness LEFT JOIN customers ON customer_id = ?1`)
+    SELECT total, CAST(head AS TEXT) AS summaries, version, synced_at FROM freshness LEFT JOIN customers ON customer_id = ?1`)
   const invoice = db.prepare(`
     SELECT summary, lines, document, (SELECT synced_at FROM freshness) AS synced_at
     FROM invoices
@@ -141,9 +141,7 @@ function readScoped<T>(row: Record<string, unknown> | undefined): T | null {
   return row === undefined ? null : ({ ...row, every_customer: row.every_customer === 1 } as T)
 }
 
-const nothing = new Uint8Array()
-
 /** Of a customer without invoices, all but `synced_at` is null. */
 function firstPageOf({ total, summaries, version, synced_at = null }: Partial<InvoicePage>): InvoicePage {
-  return { total: total ?? 0, page: 1, summaries: summaries ?? nothing, version: version ?? 0, synced_at }
+  return { total: total ?? 0, page: 1, summaries: summaries ?? '', version: version ?? 0, synced_at }
 }
