@@ -35,7 +35,7 @@ export class Connection {
   watched = false
   /** Whether that look counted the request that is now read. */
   counted = false
-  /** Bytes that were read when the latest request was. */
+  /** Bytes that were read when the latest request was; infinite where its body may follow. */
   bytesRead = 0
 
   constructor(socket: Socket) {

@@ -42,6 +42,7 @@ export function refuseUnread(connection: Connection, { isShedding, refuse }: Unr
       const answer = refuse(path, head)
       if (answer !== null) {
         socket.write(answer, 'latin1')
+        connection.bytesRead = socket.bytesRead
         return
       }
     }

@@ -13,7 +13,9 @@ export function isSpaced(connection: Connection, request: IncomingMessage): bool
   const { method, url, socket, headers } = request
   const { bytesRead, parser } = socket as typeof socket & { parser?: Parser | null }
   const bytes = bytesRead - connection.bytesRead
-  connection.bytesRead = bytesRead
+  const hasBody = (headers['content-length'] ?? headers['transfer-encoding']) !== undefined
+  // How much of what comes next is a body is not known here.
+  connection.bytesRead = hasBody ? Number.POSITIVE_INFINITY : bytesRead
   const plainBytes = countBytes(request)
   // Nearly all heads are of this size, and have no room for more spaces unless one is saved elsewhere (`Host:x`). To look at the bytes
   // of each would take a twentieth of a list's time.
@@ -23,7 +25,7 @@ export function isSpaced(connection: Connection, request: IncomingMessage): bool
     if (spacedMethod === method && target === url) return true
   if (piece.includes(`${method} ${url} HTTP/`)) return false
   // The line came in a piece before, and no body with this one: what is too much is a space.
-  return bytes > plainBytes && (headers['content-length'] ?? headers['transfer-encoding']) === undefined
+  return bytes > plainBytes && !hasBody
 }
 
 /** Node's own: the bytes that are being read. */
