@@ -37,17 +37,13 @@ export async function isCustomerHeld(
   store: ReadStore,
   customerId: string,
 ): Promise<boolean> {
+  if (request.headers['if-none-match'] === undefined) return false
   const snapshot = await store.readSnapshot(customerId)
   const etag = customerEtag(customerId, snapshot)
   if (!isHeldByClient(request, etag)) return false
   setReadHeaders(reply, etag, snapshot.synced_at)
   reply.code(304)
   return true
-}
-
-/** Whether the client holds something that may be current. */
-export function isConditional({ headers }: FastifyRequest): boolean {
-  return headers['if-none-match'] !== undefined
 }
 
 /** RFC 9110, section 13.1.2: whether the client already holds what `etag` names. */

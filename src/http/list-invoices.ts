@@ -1,7 +1,7 @@
 import { clampPage, clampPageSize, type ListQuery } from '../invoice.ts'
 import { serializePage } from '../invoice-json.ts'
 import type { InvoiceQuery, ReadStore } from '../store/store.ts'
-import { customerEtag, isConditional, isCustomerHeld, setReadHeaders } from './conditional.ts'
+import { customerEtag, isCustomerHeld, setReadHeaders } from './conditional.ts'
 import { limitSearches } from './limit-searches.ts'
 import { type CustomerParams, listInvoicesSchema } from './openapi/schemas.ts'
 import { readFilter } from './read-filter.ts'
@@ -12,8 +12,7 @@ export function addListInvoices(app: TypedApp, store: ReadStore): void {
   const runSearch = limitSearches()
   app.get('/invoices', { schema: listInvoicesSchema }, async (request, reply) => {
     const query = readQuery(request.params, request.query)
-    if (isConditional(request) && (await isCustomerHeld(request, reply, store, query.customer_id)))
-      return reply.send()
+    if (await isCustomerHeld(request, reply, store, query.customer_id)) return reply.send()
     const list = () => store.listInvoices(query)
     const page = await (query.words === undefined ? list() : runSearch(request, reply, list))
     setReadHeaders(reply, customerEtag(query.customer_id, page), page.synced_at)

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { Readable } from 'node:stream'
 import { describe, it } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { checkResourceAllowed, discoverOAuthProtectedResourceMetadata } from '@modelcontextprotocol/client'
 import { noClaim } from '../../src/document.ts'
 import { usualRules } from '../../src/linking/link.ts'
@@ -10,7 +11,7 @@ import { eventually } from '../support/cli.ts'
 import { engines, postgresServer, runSql } from '../support/engines.ts'
 import { publicUrl, startProvider } from '../support/identity.ts'
 import { openMcpClient, postMcp, type ToolAnswer } from '../support/mcp.ts'
-import { sendRaw } from '../support/raw-client.ts'
+import { openRaw, parseAnswers, sendRaw } from '../support/raw-client.ts'
 import { makeLine, makeRecord, withDocument } from '../support/records.ts'
 import { assertError, shareService, startService } from '../support/service.ts'
 
@@ -288,6 +289,20 @@ describe('MCP', () => {
     assert.equal(refused?.status, 413)
     const expecting = head(`content-length: ${body.length}\r\nexpect: 100-continue\r\n`)
     assert.match(await service().send(expecting + body), /^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 200 OK/)
+
+    // A body that comes after its head is no part of the next request, which comes in pieces.
+    const open = head(`content-length: ${body.length}\r\n`).replace('connection: close\r\n', '')
+    const client = openRaw(service().port, open)
+    for (const piece of [body, 'GET /li', 've HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n']) {
+      await sleep(50)
+      client.socket.write(piece)
+    }
+    await client.ended
+    client.socket.destroy()
+    assert.deepEqual(
+      parseAnswers(client.raw).map(({ status }) => status),
+      [200, 200],
+    )
   })
 })
 

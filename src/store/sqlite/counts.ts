@@ -10,9 +10,10 @@ import {
   versionAfter,
 } from '../read-model/counting.ts'
 import type { SharedRows } from '../shared/shared-rows.ts'
+import { joinSummaries } from './read-pages.ts'
 
 const currentHead = `
-  (SELECT CAST(coalesce(group_concat(summary, ','), '') AS BLOB) FROM (
+  (SELECT CAST(${joinSummaries} AS BLOB) FROM (
     SELECT summary FROM invoices WHERE customer_id = ?1 ORDER BY issued_at DESC, id DESC LIMIT ${headSize}))`
 
 export function keepCounts(db: DatabaseSync) {

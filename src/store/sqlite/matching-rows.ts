@@ -4,10 +4,7 @@ import type { InvoiceQuery } from '../store.ts'
 
 export type Value = string | number
 
-export function clampPage(
-  { page, page_size }: Pick<InvoiceQuery, 'page' | 'page_size'>,
-  total: number,
-): { page: number; skip: number } {
+export function clampPage({ page, page_size }: InvoiceQuery, total: number): { page: number; skip: number } {
   const clamped = Math.max(1, Math.min(page, countPages(total, page_size)))
   return { page: clamped, skip: (clamped - 1) * page_size }
 }

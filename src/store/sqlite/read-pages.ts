@@ -1,5 +1,5 @@
 /** Pages of lists and searches: several statements, all from one snapshot of the connection. */
-import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import type { DatabaseSync } from 'node:sqlite'
 import {
   isCountable,
   isFiltered,
@@ -8,13 +8,12 @@ import {
   sumsOfInvoices,
   toSum,
 } from '../read-model/counting.ts'
-import { rowFilterNames } from '../read-model/filters.ts'
 import type { CustomerSums, InvoicePage, InvoiceQuery, Snapshot } from '../store.ts'
-import { clampPage, cutOut, matchingRows, type Value } from './matching-rows.ts'
+import { clampPage, cutOut, matchingRows } from './matching-rows.ts'
 import { seekByCounters } from './seek-by-counters.ts'
 import { prepareOnce } from './shared-db.ts'
 
-const joinSummaries = "coalesce(group_concat(summary, ','), '')"
+export const joinSummaries = "coalesce(group_concat(summary, ','), '')"
 
 function sumsOf(columns: string, table: string): string {
   return `SELECT ${columns} FROM ${table} WHERE customer_id = ?1 GROUP BY 1, 2, 3`
@@ -29,8 +28,6 @@ interface Standing extends Snapshot {
 
 export function readPages(db: DatabaseSync) {
   const prepare = prepareOnce(db)
-  /** The statements of `readAtOnce`. */
-  const atOnce: StatementSync[] = []
   const begin = db.prepare('BEGIN')
   const end = db.prepare('ROLLBACK')
   const standing = db.prepare(`
@@ -70,37 +67,25 @@ export function readPages(db: DatabaseSync) {
 
   /** Total and page by one statement, or two for a page beyond the last. Null where the customer's counters know them. */
   function readAtOnce(query: InvoiceQuery): InvoicePage | null {
-    const values: Value[] = [query.customer_id]
-    let shape = Number(isCountable(query))
-    for (const name of rowFilterNames) {
-      const value = query[name]
-      shape = 2 * shape + Number(value !== undefined)
-      if (value !== undefined) values.push(value)
-    }
-    atOnce[shape] ??= prepareAtOnce(query)
-    const { page_size } = query
-    for (let { page } = query; ; ) {
-      const row = atOnce[shape]?.get(...values, page_size, (page - 1) * page_size) as unknown as {
-        [Name in keyof InvoicePage]: InvoicePage[Name] | null
-      }
-      if (row.total === null) return null
-      const found = clampPage({ page, page_size }, row.total)
-      if (found.page === page) return { ...row, page } as InvoicePage
-      page = found.page
-    }
-  }
-
-  /** The SQL depends on which filters are given, and on whether counters may know the answer: never on values. */
-  function prepareAtOnce(query: InvoiceQuery): StatementSync {
     const { from, order, values } = matchingRows(query)
     const unlessCounted = (sql: string) =>
       isCountable(query) ? `CASE WHEN counted = 1 THEN NULL ELSE ${sql} END` : sql
     const total = isFiltered(query) ? `(SELECT count(*) ${from})` : 'coalesce(total, 0)'
-    const cut = cutOut(values, 0, 0)
-    return db.prepare(`
+    const cut = cutOut(values, query.page_size, 0)
+    const statement = prepare(`
       SELECT ${unlessCounted(total)} AS total, coalesce(version, 0) AS version, synced_at,
         ${unlessCounted(`(SELECT ${joinSummaries} FROM (SELECT summary ${from} ${order} ${cut}))`)} AS summaries
       FROM freshness LEFT JOIN customers ON customer_id = ?1`)
+    for (let { page } = query; ; ) {
+      values[values.length - 1] = (page - 1) * query.page_size
+      const row = statement.get(...values) as unknown as {
+        [Name in keyof InvoicePage]: InvoicePage[Name] | null
+      }
+      if (row.total === null) return null
+      const found = clampPage({ ...query, page }, row.total)
+      if (found.page === page) return { ...row, page } as InvoicePage
+      page = found.page
+    }
   }
 
   function listByCounters(query: InvoiceQuery): Found {
