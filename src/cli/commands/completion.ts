@@ -65,84 +65,59 @@ function quote(text: string): string {
 
 const placesOf = (commands: readonly Completed[]) => commands.map(({ place }) => place).filter(Boolean)
 
-/** The words after which an option's value follows; and its values, where they are a closed list. */
-function valuesOf(commands: readonly Completed[]) {
-  const all = commands.flatMap(({ place, options }) =>
+/** For bash and zsh alike: finds the words and options that may follow, with their descriptions behind a colon. */
+function writeSearch(commands: readonly Completed[]): string {
+  const item = (name: string, description: string) => quote(`${name}:${description.replaceAll(':', '\\:')}`)
+  const values = commands.flatMap(({ place, options }) =>
     options
       .filter(({ takesValue }) => takesValue)
-      .map(({ names, choices }) => ({ after: names.map(name => quote(`${place} ${name}`)), choices })),
+      .map(({ names, choices }) => {
+        const after = names.map(name => quote(`${place} ${name}`)).join('|')
+        return `    ${after}) found=(${choices.map(quote).join(' ')}) files=${choices.length === 0} ;;`
+      }),
   )
-  const free = all.filter(({ choices }) => choices.length === 0).flatMap(({ after }) => after)
-  return [...all.filter(({ choices }) => choices.length > 0), { after: free, choices: [] }]
-}
-
-function writeBash(commands: readonly Completed[]): string {
-  const values = valuesOf(commands).map(({ after, choices }) =>
-    choices.length === 0
-      ? `    ${after.join('|')}) return ;;`
-      : `    ${after.join('|')}) COMPREPLY=($(compgen -W ${quote(choices.join(' '))} -- "$current")); return ;;`,
-  )
-  const words = commands.map(({ place, options, ...rest }) => {
-    const plain = [...rest.commands.map(({ name }) => name), ...rest.choices].join(' ')
-    const flags = options.flatMap(({ names }) => names).join(' ')
-    // For an argument, files are offered until a hyphen asks for options.
-    const always = plain !== '' || !rest.takesArgument
-    return `    ${quote(place)}) words=${quote(plain)} flags=${quote(flags)} always=${always} ;;`
+  const words = commands.map(({ place, options, takesArgument, ...rest }) => {
+    const found = [
+      ...rest.commands.map(({ name, description }) => item(name, description)),
+      ...rest.choices.map(quote),
+    ]
+    const flags = options.flatMap(({ names, description }) => names.map(name => item(name, description)))
+    const files = takesArgument && found.length === 0
+    return `    ${quote(`${place} `)}*) found=(${found.join(' ')}) flags=(${flags.join(' ')}) files=${files} ;;`
   })
-  return `# Completes fatura in bash. Written by: fatura completion bash
-_fatura() {
-  local current=\${COMP_WORDS[COMP_CWORD]} place= word words= flags= always=
-  for word in "\${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
+  return `  local place= word= files=
+  local -a found flags
+  for word in "\${typed[@]}"; do
     case "$place/$word" in
       ${placesOf(commands).join('|')}) place=$place/$word ;;
     esac
   done
-  case "$place \${COMP_WORDS[COMP_CWORD-1]}" in
-${values.join('\n')}
-  esac
-  case "$place" in
-${words.join('\n')}
-  esac
-  if [[ $current == -* ]]; then words=$flags; elif [[ -z $words && $always == true ]]; then words=$flags; fi
-  COMPREPLY=($(compgen -W "$words" -- "$current"))
+  case "$place $word" in
+${[...values, ...words].join('\n')}
+  esac`
+}
+
+/** Where nothing is found, bash itself offers files. */
+function writeBash(commands: readonly Completed[]): string {
+  return `# Completes fatura in bash. Written by: fatura completion bash
+_fatura() {
+  local current=\${COMP_WORDS[COMP_CWORD]}
+  local -a typed=("\${COMP_WORDS[@]:1:COMP_CWORD-1}")
+${writeSearch(commands)}
+  if [[ $current == -* || ( $files == false && \${#found[@]} == 0 ) ]]; then found=("\${flags[@]}"); fi
+  COMPREPLY=($(compgen -W "\${found[*]%%:*}" -- "$current"))
 }
 complete -o default -F _fatura fatura
 `
 }
 
 function writeZsh(commands: readonly Completed[]): string {
-  const item = (name: string, description: string) =>
-    quote(`${name.replaceAll(':', '\\:')}:${description.replaceAll(':', '\\:')}`)
-  const values = valuesOf(commands).map(({ after, choices }) =>
-    choices.length === 0
-      ? `    (${after.join('|')}) _files; return ;;`
-      : `    (${after.join('|')}) compadd -- ${choices.map(quote).join(' ')}; return ;;`,
-  )
-  const words = commands.map(({ place, options, ...rest }) => {
-    const plain = [
-      ...rest.commands.map(({ name, description }) => item(name, description)),
-      ...rest.choices.map(quote),
-    ]
-    const flags = options.flatMap(({ names, description }) => names.map(name => item(name, description)))
-    return `    (${quote(place)}) found=(${plain.join(' ')}) flags=(${flags.join(' ')}) files=${rest.takesArgument && plain.length === 0} ;;`
-  })
   return `#compdef fatura
 # Completes fatura in zsh. Written by: fatura completion zsh
 _fatura() {
-  local place= word files=
-  local -a found flags
-  for word in "\${(@)words[2,CURRENT-1]}"; do
-    case "$place/$word" in
-      (${placesOf(commands).join('|')}) place=$place/$word ;;
-    esac
-  done
-  case "$place \${words[CURRENT-1]}" in
-${values.join('\n')}
-  esac
-  case "$place" in
-${words.join('\n')}
-  esac
-  if [[ \${words[CURRENT]} == -* ]]; then _describe option flags
+  local -a typed=("\${(@)words[2,CURRENT-1]}")
+${writeSearch(commands)}
+  if [[ \${words[CURRENT]} == -* ]] && (( \${#flags} )); then _describe option flags
   elif [[ $files == true ]]; then _files
   elif (( \${#found} )); then _describe command found
   else _describe option flags; fi
