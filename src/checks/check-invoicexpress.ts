@@ -13,8 +13,7 @@ import { readObject } from '../invoicexpress/read-answer.ts'
 import { isAllowed } from '../pdf/allowed-origins.ts'
 import type { DocumentSource } from '../sources.ts'
 import type { Pace } from '../upstream/paced-calls.ts'
-import { readDateHeader } from './check-clock.ts'
-import type { SystemFound } from './check-stripe.ts'
+import { checkClock, readDateHeader } from './check-clock.ts'
 import { answerLimitMs, type Check, explain, type Report, within } from './findings.ts'
 
 export const quickPace: Pace = { perSecond: 8, attempts: 1, patienceMs: answerLimitMs }
@@ -28,13 +27,10 @@ const oneDocument = [
   ['per_page', '1'],
 ] as const
 
-export async function checkInvoiceXpress(
-  report: Report,
-  options: InvoiceXpressOptions,
-): Promise<SystemFound> {
+/** Whether documents can be read. */
+export async function checkInvoiceXpress(report: Report, options: InvoiceXpressOptions): Promise<boolean> {
   const quick = { ...options, timeoutMs: answerLimitMs }
   const ask = createClient(quick)
-  const source = createDocumentSource(quick, quickPace)
   const key = report('InvoiceXpress: key')
   const before = Date.now()
   key.begin()
@@ -42,16 +38,19 @@ export async function checkInvoiceXpress(
     ask('/invoices.json', oneDocument, signal),
   ).catch(explain)
   const clock = typeof answer === 'string' ? null : readDateHeader(answer.date, before, Date.now())
-  if (!checkKey(key, answer, options)) return { mayRead: false, clock }
-
-  const document = await checkDocuments(report('InvoiceXpress: read documents'), source)
-  const pdf = report('InvoiceXpress: PDF origin')
-  if (document === null) pdf.skip('there is no issued document to ask for')
-  else {
-    await checkClient(report('InvoiceXpress: read clients'), source, document)
-    await checkPdf(pdf, document, options, path => ask(path))
+  const mayRead = checkKey(key, answer, options)
+  if (mayRead) {
+    const source = createDocumentSource(quick, quickPace)
+    const document = await checkDocuments(report('InvoiceXpress: read documents'), source)
+    const pdf = report('InvoiceXpress: PDF origin')
+    if (document === null) pdf.skip('there is no issued document to ask for')
+    else {
+      await checkClient(report('InvoiceXpress: read clients'), source, document)
+      await checkPdf(pdf, document, options, ask)
+    }
   }
-  return { mayRead: true, clock }
+  checkClock(report, 'InvoiceXpress', clock, !isInvoiceXpressOwn(options.base))
+  return mayRead
 }
 
 function checkKey(check: Check, answer: Answer | string, { base, account }: InvoiceXpressOptions): boolean {
@@ -111,7 +110,7 @@ async function checkPdf(
   check: Check,
   { id }: Document,
   options: InvoiceXpressOptions,
-  ask: (path: string) => Promise<Answer>,
+  ask: ReturnType<typeof createClient>,
 ): Promise<void> {
   const next = 'Downloads would fail too. Try again; if it fails again, report it.'
   const found = await check.attempt(next, async signal => {

@@ -3,7 +3,7 @@ import type Stripe from 'stripe'
 import { apiVersion, createStripe, isStripesOwn, type StripeOptions } from '../stripe/client.ts'
 import { neededEvents } from '../stripe/events.ts'
 import { stripeFailures } from '../stripe/failures.ts'
-import { type ClockReading, readDateHeader } from './check-clock.ts'
+import { type ClockReading, checkClock, readDateHeader } from './check-clock.ts'
 import { answerLimitMs, type Report, within } from './findings.ts'
 
 /** The permissions that the connector needs, by their names in Stripe's dashboard. */
@@ -14,45 +14,47 @@ const permissions: Record<string, (stripe: Stripe) => Promise<object>> = {
   'Tax rates': stripe => stripe.taxRates.list({ limit: 1 }),
 }
 
-export interface SystemFound {
-  mayRead: boolean
-  clock: ClockReading | null
-}
-
 /** The kind of a key and its mode: all of it that may be shown. */
 export function describeKey(apiKey: string): { kind: string; mode: 'live' | 'test' | 'unknown' } {
   const [, mode = 'unknown'] = /^[sr]k_(live|test)_/.exec(apiKey) ?? []
   return { kind: apiKey.startsWith('r') ? 'restricted key' : 'secret key', mode: mode as 'live' }
 }
 
+/** Whether invoices can be read. */
 export async function checkStripe(
   report: Report,
   options: StripeOptions,
   hasWebhookSecret: boolean,
-): Promise<SystemFound> {
+): Promise<boolean> {
   const asker = createAsker(options)
-  const found = (mayRead: boolean) => ({ mayRead, clock: asker.clock() })
   const check = report('Stripe: key')
   check.begin()
   const invoices = await asker.ask(stripe => stripe.invoices.list({ limit: 1 }))
   const key = describeKey(options.apiKey)
   const shown = `${key.kind}, ${key.mode === 'unknown' ? 'mode not known' : `${key.mode} mode`}`
-  if (invoices.kind === 'refused' && invoices.status === 401) {
+  let mayRead = false
+  if (invoices.kind === 'refused' && invoices.status === 401)
     check.fail(
       `Stripe does not know this ${shown}`,
       'Copy it again from the dashboard: Developers, API keys. It may be revoked, expired, or belong to another account.',
     )
-    return found(false)
+  else if (invoices.kind === 'failed')
+    check.fail(
+      invoices.why,
+      isStripesOwn(options.base)
+        ? 'Check that this machine reaches https://api.stripe.com, and https://status.stripe.com.'
+        : 'Check STRIPE_API_BASE, and that the sandbox runs.',
+    )
+  else {
+    check.ok(`${shown}, accepted`)
+    mayRead = await checkPermissions(report, invoices, asker)
+    await checkEndpoints(report, hasWebhookSecret, asker)
   }
-  if (invoices.kind === 'failed') {
-    const next = isStripesOwn(options.base)
-      ? 'Check that this machine reaches https://api.stripe.com, and https://status.stripe.com.'
-      : 'Check STRIPE_API_BASE, and that the sandbox runs.'
-    check.fail(invoices.why, next)
-    return found(false)
-  }
-  check.ok(`${shown}, accepted`)
+  checkClock(report, 'Stripe', asker.clock(), !isStripesOwn(options.base))
+  return mayRead
+}
 
+async function checkPermissions(report: Report, invoices: Answer, asker: Asker): Promise<boolean> {
   const answers = new Map<string, Answer>()
   for (const [name, list] of Object.entries(permissions)) {
     const permission = report(`Stripe: read ${name}`)
@@ -68,8 +70,7 @@ export async function checkStripe(
     else permission.fail(answer.why, 'Try again; if it fails again, look at https://status.stripe.com.')
   }
   checkVersion(report, answers.get('Events'))
-  await checkEndpoints(report, hasWebhookSecret, asker)
-  return found(['Invoices', 'Customers', 'Tax rates'].every(name => answers.get(name)?.kind === 'answer'))
+  return ['Invoices', 'Customers', 'Tax rates'].every(name => answers.get(name)?.kind === 'answer')
 }
 
 type Answer<T = object> =

@@ -1,19 +1,12 @@
 /** One document of a SAF-T file against the store's, and the invoice that it certifies. Pure. */
 import { isInForce, printedNumberOf } from '../document.ts'
 import { currencyOf } from '../document-json.ts'
-import type { Invoice } from '../invoice.ts'
 import { isSameTaxId, type LinkRules } from '../linking/link.ts'
 import { writeAmount } from '../money.ts'
 import type { SourceIdentity } from '../sources.ts'
 import { isNear, isSameAmount } from './compare-amounts.ts'
 import type { SaftDocument } from './read-saft.ts'
-import {
-  type Difference,
-  type DifferenceKind,
-  describeUnlinked,
-  documentSide,
-  invoiceSide,
-} from './reconcile.ts'
+import { type Difference, type DifferenceKind, describeUnlinked, sidesOf } from './reconcile.ts'
 import { bareAtcud, type Pair, type StoredSide, withoutCode } from './saft-tables.ts'
 
 export function* comparePair(
@@ -104,10 +97,6 @@ function compareTaxIds(
 /** A difference that concerns no stored document. */
 export function describe(kind: DifferenceKind, side: Partial<Difference>, detail: string): Difference {
   return { kind, ...sidesOf(null, null), ...side, detail }
-}
-
-export function sidesOf(invoice: Invoice | null, document: Parameters<typeof documentSide>[0]) {
-  return { ...invoiceSide(invoice), ...documentSide(document) }
 }
 
 function filedSide({ number, status, gross, foreign }: SaftDocument): Partial<Difference> {

@@ -9,10 +9,10 @@ import type { DatedDocument } from '../store/document-store.ts'
 import type { OperatorStore } from '../store/store.ts'
 import { readBatches } from '../sync/concurrency.ts'
 import { isNear } from './compare-amounts.ts'
-import { comparePair, describe, sidesOf } from './compare-saft.ts'
+import { comparePair, describe } from './compare-saft.ts'
 import { findUnlinked } from './read-pairs.ts'
 import type { SaftHeader, SaftPart, SaftTotals } from './read-saft.ts'
-import type { Difference } from './reconcile.ts'
+import { type Difference, sidesOf } from './reconcile.ts'
 import { createSaftTables, type SaftTables } from './saft-tables.ts'
 
 export interface SaftComparison {

@@ -47,7 +47,7 @@ export const saftKinds = [
 export type DifferenceKind = (typeof differenceKinds)[number] | (typeof saftKinds)[number]
 
 /** The invoice's side and the document's side, null where there is none, and what is wrong, for people. */
-export interface Difference extends ReturnType<typeof invoiceSide>, ReturnType<typeof documentSide> {
+export interface Difference extends ReturnType<typeof sidesOf> {
   kind: DifferenceKind
   detail: string
 }
@@ -66,7 +66,7 @@ export function findDifferences(
   const { ix_id } = invoice
   const document = ix_id !== null && linked.document?.id === ix_id ? linked.document.document : null
   const found: Difference[] = []
-  const sides = { ...invoiceSide(invoice), ...documentSide(document), document_id: ix_id }
+  const sides = { ...sidesOf(invoice, document), document_id: ix_id }
   const add = (kind: DifferenceKind, detail: string | null) => {
     if (detail !== null) found.push({ kind, ...sides, detail })
   }
@@ -93,19 +93,19 @@ export function findDifferences(
 
 export function describeUnlinked(document: Document, rules: LinkRules): Difference {
   const invoiceId = invoiceIdOf(document.reference, rules)
-  const side = { ...invoiceSide(null), ...documentSide(document), invoice_id: invoiceId }
   const { id, date, status, reference } = document
   const named = reference === null ? 'nothing' : `'${reference}'`
   const target = invoiceId === null ? named : `${invoiceId}, which is not in the store`
   return {
     kind: invoiceId === null ? 'document_without_invoice' : 'document_of_unknown_invoice',
-    ...side,
+    ...sidesOf(null, document),
+    invoice_id: invoiceId,
     detail: `document ${id} of ${date ?? 'an unknown day'} is ${status}, and refers to ${target}`,
   }
 }
 
 /** `total_cents` is in the currency's smallest unit, `total` a decimal in its major unit, as the document's. */
-export function invoiceSide(invoice: Invoice | null) {
+export function sidesOf(invoice: Invoice | null, document: Document | null) {
   return {
     customer_id: invoice?.customer_id ?? null,
     customer_name: invoice?.display_name ?? null,
@@ -115,11 +115,6 @@ export function invoiceSide(invoice: Invoice | null) {
     currency: invoice?.currency ?? null,
     total_cents: invoice?.total_cents ?? null,
     total: invoice === null ? null : writeAmount(invoice.total_cents, invoice.currency),
-  }
-}
-
-export function documentSide(document: Document | null) {
-  return {
     document_id: document?.id ?? null,
     document_number: document?.number ?? null,
     document_status: document?.status ?? null,

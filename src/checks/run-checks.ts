@@ -1,5 +1,5 @@
 /** The checks of `fatura doctor`, one after the other: each depends on the findings before it. */
-import { type InvoiceXpressOptions, isInvoiceXpressOwn } from '../invoicexpress/client.ts'
+import type { InvoiceXpressOptions } from '../invoicexpress/client.ts'
 import { createDocumentSource } from '../invoicexpress/document-source.ts'
 import { invoicingAccountOf } from '../invoicexpress/source-identity.ts'
 import type { LinkRules } from '../linking/link.ts'
@@ -7,9 +7,8 @@ import { hostsOf, openOperatorStore, openWriteStore, splitAddresses } from '../s
 import type { OnRecounted, OperatorStore } from '../store/store.ts'
 import { useStore } from '../store/use-store.ts'
 import { createBillingSource } from '../stripe/billing-source.ts'
-import { isStripesOwn, type StripeOptions } from '../stripe/client.ts'
+import type { StripeOptions } from '../stripe/client.ts'
 import type { MetadataKeys } from '../stripe/map-claim.ts'
-import { checkClock } from './check-clock.ts'
 import { checkAccounts, checkConnector, checkEndpoints } from './check-connector.ts'
 import {
   checkCounters,
@@ -49,21 +48,16 @@ export async function runChecks(report: Report, checked: Checked, wanted: Wanted
   const { stripe, invoiceXpress } = checked
   const store = await checkStore(report, checked, wanted)
   try {
-    const payments = stripe && (await checkStripe(report, stripe, checked.hasWebhookSecret))
-    if (stripe !== null && payments !== null)
-      checkClock(report, 'Stripe', payments.clock, !isStripesOwn(stripe.base))
-    const invoicing = invoiceXpress && (await checkInvoiceXpress(report, invoiceXpress))
-    if (invoiceXpress !== null && invoicing !== null)
-      checkClock(report, 'InvoiceXpress', invoicing.clock, !isInvoiceXpressOwn(invoiceXpress.base))
-    if (store !== null && stripe !== null && payments?.mayRead === true)
+    const readable = {
+      stripe: stripe && (await checkStripe(report, stripe, checked.hasWebhookSecret)) ? stripe : null,
+      invoiceXpress:
+        invoiceXpress && (await checkInvoiceXpress(report, invoiceXpress)) ? invoiceXpress : null,
+    }
+    if (store !== null && readable.stripe !== null)
       await checkAccounts(report, store, {
-        source: openBilling(stripe),
+        source: openBilling(readable.stripe),
         invoicing: invoiceXpress && invoicingAccountOf(invoiceXpress),
       })
-    const readable = {
-      stripe: payments?.mayRead === true ? stripe : null,
-      invoiceXpress: invoicing?.mayRead === true ? invoiceXpress : null,
-    }
     await compareSample(report, store, checked, readable, wanted.sample)
   } finally {
     await store?.close()
