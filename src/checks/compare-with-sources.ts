@@ -14,7 +14,7 @@ import {
 } from './compare-fields.ts'
 
 export interface Compared {
-  store: Pick<OperatorStore, 'readLinked' | 'readInvoices' | 'findReferenced' | 'findClaimants'>
+  store: Pick<OperatorStore, 'readLinked' | 'readInvoices' | 'findDocuments' | 'findClaimants'>
   payments: Pick<BillingSource, 'fetchInvoice'>
   /** Null: no invoicing system is connected, or its key is not good. */
   documents: Pick<DocumentSource, 'fetchDocument'> | null
@@ -45,7 +45,11 @@ export async function compareWithSources(
   if ('refusal' in record)
     return found([{ field: 'status', stored: invoice.status, now: `none of ours: ${record.refusal}` }])
   const claim = record.claim ?? noClaim
-  const known = await readKnown(store, linked, referenceOf(key.id, rules))
+  // Those that the invoice is tied to, claims, or is referred to by.
+  const known = await store.findDocuments({
+    ids: linked.document === null ? [] : [linked.document.id],
+    references: [referenceOf(key.id, rules)],
+  })
   const wanted = new Map<number, DocumentType | null>()
   if (claim.ix_id !== null) wanted.set(claim.ix_id, claim.ix_type)
   for (const { id, document } of known) wanted.set(id, document?.type ?? wanted.get(id) ?? null)
@@ -86,16 +90,6 @@ async function readStored(
   const records = await store.readInvoices(before, 100)
   const lines = records.find(other => other.id === id)?.lines ?? null
   return { linked, invoice: JSON.parse(linked.summary), lines: lines === null ? null : JSON.parse(lines) }
-}
-
-/** The stored documents that the invoice is tied to, claims, or is referred to by. */
-async function readKnown(
-  store: Compared['store'],
-  { document }: LinkedInvoice,
-  reference: string,
-): Promise<KnownDocument[]> {
-  const all = [...(document === null ? [] : [document]), ...(await store.findReferenced(reference))]
-  return [...new Map(all.map(known => [known.id, known])).values()]
 }
 
 async function fetchEach(

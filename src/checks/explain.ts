@@ -54,7 +54,9 @@ async function explainOne(
   const invoice = JSON.parse(linked.summary) as Invoice
   const { claim, observed_at, client_tax_id } = linked
   const reference = referenceOf(invoice.id, rules)
-  const documents = await findDocuments(store, linked, reference)
+  // That of the claim is found by its id alone while another one is tied.
+  const ids = [linked.document?.id, claim?.ix_id].flatMap(id => id ?? [])
+  const documents = await store.findDocuments({ ids, references: [reference] })
   const claimants = await store.findClaimants(documents.map(({ id }) => id))
   const derived = claim && deriveLink(invoice, claim, documents, rules, now, claimants)
   return {
@@ -63,6 +65,7 @@ async function explainOne(
     claim,
     /** The reference by which a document would be found. */
     reference,
+    /** Those that it claims, is tied to, or is referred to by, in the order of their ids. */
     documents,
     client_tax_id,
     /** The state derived again from the stored records by the current rules; null without a claim. */
@@ -71,23 +74,6 @@ async function explainOne(
     journal: await store.readJournal(invoice),
     next: claim === null ? [] : describeNext(invoice, claim, documents, rules, last, now),
   }
-}
-
-/** The documents that it claims, is tied to, or is referred to by, in the order of their ids. */
-async function findDocuments(
-  store: OperatorStore,
-  { claim, document }: LinkedInvoice,
-  reference: string,
-): Promise<KnownDocument[]> {
-  const claimed = claim?.ix_id ?? null
-  // A claimed document while another is tied: nothing else finds it.
-  const apart =
-    claimed === null || claimed === document?.id
-      ? []
-      : await store.findDocuments({ ids: [claimed], references: [] })
-  const all = [...(document === null ? [] : [document]), ...apart, ...(await store.findReferenced(reference))]
-  const byId = new Map(all.map(known => [known.id, known]))
-  return [...byId.values()].sort((a, b) => a.id - b.id)
 }
 
 type LastSuccesses = Record<keyof BillingStreams | keyof DocumentStreams, string>

@@ -129,7 +129,7 @@ export interface DocumentReads {
   /** Invoices with what is known of their documents, in the order of their keys; of one customer when one is given. */
   readLinked(after: InvoiceKey | null, limit: number, customerId: string | null): Promise<LinkedInvoice[]>
   findLinkedById(invoiceId: string): Promise<LinkedInvoice[]>
-  /** Documents by their ids and their references, as committed. */
+  /** Documents by their ids and their references, as committed, in the order of their ids. */
   findDocuments(wanted: DocumentNames): Promise<KnownDocument[]>
   findClaimants(documents: readonly number[]): Promise<Claimed[]>
   /** Documents that are in force, in the order of their ids, after one of them; of a span of days when one is given. */
@@ -142,7 +142,6 @@ export interface DocumentReads {
   ): Promise<DatedDocument[]>
   /** Names of the documents that an invoice claims or is tied to, and of the invoices that came from the payment platform. */
   findTied(wanted: TiedNames): Promise<TiedNames>
-  findReferenced(reference: string): Promise<KnownDocument[]>
   /** Newest first. */
   readJournal(key: InvoiceKey): Promise<JournalEntry[]>
   /** When an invoice was seen deleted; null when it was not. */

@@ -56,7 +56,7 @@ for (const engine of engines)
       assert.ok(document)
       await store.transaction(tx => tx.saveDocuments([document], 1))
       assert.deepEqual(
-        (await store.findReferenced(reference)).map(({ id }) => id),
+        (await store.findDocuments({ ids: [], references: [reference] })).map(({ id }) => id),
         [7],
       )
     })

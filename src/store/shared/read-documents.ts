@@ -235,10 +235,6 @@ export function documentReads(db: Db): DocumentReads {
       )
       return { documents: tied.map(({ id }) => id), invoices: known.map(({ id }) => id) }
     },
-    async findReferenced(reference) {
-      const sql = `SELECT ${columns} FROM fatura.documents WHERE reference = $1 ORDER BY id`
-      return withClients(db, await db.query<DocumentRow>(sql, [reference]))
-    },
     readJournal: ({ customer_id, id }) =>
       db.query<JournalEntry>(
         `SELECT customer_id, invoice_id AS id, cause, type, happened_at, at, outcome, detail FROM fatura.journal
