@@ -6,12 +6,7 @@ import type { SourceIdentities } from '../sources.ts'
 import type { SetAside } from '../store/connector-store.ts'
 import type { JournalEntry, KnownDocument, LinkedInvoice } from '../store/document-store.ts'
 import type { OperatorStore, Stream } from '../store/store.ts'
-import {
-  type BillingStreams,
-  billingStreams,
-  type DocumentStreams,
-  documentStreams,
-} from '../stream-names.ts'
+import { billingStreams, documentStreams, isStreamOf } from '../stream-names.ts'
 import { compareLink } from './compare-fields.ts'
 
 export type Explanation = Awaited<ReturnType<typeof explainOne>>
@@ -24,15 +19,15 @@ export interface Deleted extends InvoiceKey {
 export async function explainInvoice(
   store: OperatorStore,
   invoiceId: string,
-  rules: LinkRules,
+  rules: Omit<LinkRules, 'isConnected'>,
   sources: SourceIdentities,
-  now: number,
 ): Promise<{ found: Explanation[]; deleted: Deleted | null; aside: SetAside | null }> {
+  const streams = await store.listStreams()
+  const isConnected = streams.some(({ name }) => isStreamOf(sources.documents, name))
+  const last = formatSuccesses(streams, sources)
   const found: Explanation[] = []
   for (const linked of await store.findLinkedById(invoiceId))
-    found.push(
-      await explainOne(store, linked, rules, formatSuccesses(await store.listStreams(), sources), now),
-    )
+    found.push(await explainOne(store, linked, { ...rules, isConnected }, last))
   const tombstone = await store.findTombstone(invoiceId)
   const [aside = null] = await store.listSetAside(1, sources.billing.system, { id: invoiceId })
   const isBack = found.some(({ invoice }) => invoice.customer_id === tombstone?.customer_id)
@@ -49,8 +44,8 @@ async function explainOne(
   linked: LinkedInvoice,
   rules: LinkRules,
   last: LastSuccesses,
-  now: number,
 ) {
+  const now = Date.now()
   const invoice = JSON.parse(linked.summary) as Invoice
   const { claim, observed_at, client_tax_id } = linked
   const reference = referenceOf(invoice.id, rules)
@@ -76,18 +71,15 @@ async function explainOne(
   }
 }
 
-type LastSuccesses = Record<keyof BillingStreams | keyof DocumentStreams, string>
+type LastSuccesses = ReturnType<typeof formatSuccesses>
 
-function formatSuccesses(
-  streams: readonly Stream[],
-  { billing, documents }: SourceIdentities,
-): LastSuccesses {
+function formatSuccesses(streams: readonly Stream[], { billing, documents }: SourceIdentities) {
   const names = { ...billingStreams(billing), ...documentStreams(documents) }
   const texts = Object.entries(names).map(([key, name]) => {
     const at = streams.find(stream => stream.name === name)?.succeeded_at ?? null
     return [key, `${name}, last success ${at === null ? 'never' : new Date(at).toISOString()}`]
   })
-  return Object.fromEntries(texts)
+  return Object.fromEntries(texts) as typeof names
 }
 
 function describeNext(

@@ -6,7 +6,6 @@ import type { LinkRules } from '../linking/link.ts'
 import type { JournalEntry } from '../store/document-store.ts'
 import { openOperatorStore } from '../store/engines.ts'
 import { type OperatorStore, StoreError, StoreUnavailable } from '../store/store.ts'
-import { isStreamOf } from '../stream-names.ts'
 import { stripeIdentity } from '../stripe/source-identity.ts'
 import { plain, showRecord } from './answer.ts'
 
@@ -36,9 +35,7 @@ export function createExplain({ operatorUrl, rules }: ExplainOptions) {
     try {
       opened ??= openOperatorStore(operatorUrl)
       const store = await opened
-      const isConnected = (await store.listStreams()).some(({ name }) => isStreamOf(sources.documents, name))
-      const connected = { ...rules, isConnected }
-      const { found, deleted, aside } = await explainInvoice(store, invoiceId, connected, sources, Date.now())
+      const { found, deleted, aside } = await explainInvoice(store, invoiceId, rules, sources)
       const gone = deleted && { customer_id: deleted.customer_id, journal: showJournal(deleted.journal) }
       const set_aside = aside && plain(aside.reason)
       return [

@@ -8,7 +8,6 @@ import type { JournalEntry, KnownDocument } from '../../store/document-store.ts'
 import { openOperatorStore } from '../../store/engines.ts'
 import type { OperatorStore } from '../../store/store.ts'
 import { useStore } from '../../store/use-store.ts'
-import { isStreamOf } from '../../stream-names.ts'
 import { readAccount } from '../../sync/pins.ts'
 import { formatReason, isRefusedKind } from '../../sync/read-state.ts'
 import { linkRulesOf, linkSettings } from '../settings/connections.ts'
@@ -45,13 +44,11 @@ export async function explainNamed(
   name: string,
   settings: Parameters<typeof linkRulesOf>[0],
 ): Promise<string> {
-  const streams = await store.listStreams()
-  const isConnected = streams.some(stream => isStreamOf(knownSources.documents, stream.name))
-  const rules = linkRulesOf(settings, isConnected)
+  const rules = linkRulesOf(settings, true)
   const pins = await store.listPins()
   const texts: string[] = []
   for (const id of await findInvoiceIds(store, name)) {
-    const known = await explainInvoice(store, id, rules, knownSources, Date.now())
+    const known = await explainInvoice(store, id, rules, knownSources)
     if (known.found.length > 0 || known.deleted !== null || known.aside !== null)
       texts.push(form === 'json' ? writeLines(id, known, pins) : writeText(id, known, pins))
   }
