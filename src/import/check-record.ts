@@ -2,13 +2,11 @@
 import {
   type Invoice,
   type InvoiceRecord,
-  invoiceFields,
   invoiceStatuses,
   isCustomerId,
   isInvoiceId,
   isIxStatus,
   type Line,
-  lineFields,
   longestIxStatus,
   syncStates,
 } from '../invoice.ts'
@@ -27,16 +25,10 @@ interface Check {
   nullable: boolean
 }
 
-const check = (allowed: string, accepts: (value: unknown) => boolean): Check => ({
-  allowed,
-  accepts,
-  nullable: false,
-})
-const orNull = ({ allowed, accepts }: Check): Check => ({
-  allowed: `${allowed}, or null`,
-  accepts,
-  nullable: true,
-})
+const check = (allowed: string, accepts: Check['accepts'], nullable = false): Check => {
+  return { allowed, accepts, nullable }
+}
+const orNull = ({ allowed, accepts }: Check): Check => check(`${allowed}, or null`, accepts, true)
 const oneOf = (values: readonly string[]): Check =>
   check(`one of ${values.join(', ')}`, value => values.includes(value as string))
 
@@ -100,9 +92,6 @@ const lineChecks: Record<keyof Line, Check> = {
   currency,
 }
 
-const invoiceMembers = new Set<string>([...invoiceFields, 'lines'])
-const lineMembers = new Set<string>(lineFields)
-
 /** A hostile line could have millions. */
 const problemsAtMost = 20
 
@@ -110,7 +99,7 @@ const problemsAtMost = 20
 export function readRecord(value: unknown): { record: InvoiceRecord } | { problems: Problem[] } {
   if (!isObject(value)) return { problems: [{ field: null, reason: 'must be a JSON object' }] }
   const problems: Problem[] = []
-  const invoice = readObject(value, '', invoiceChecks, invoiceMembers, problems)
+  const invoice = readObject(value, '', invoiceChecks, problems)
   const lines = readLines(value.lines, problems)
   if (problems.length > 0) return { problems: problems.slice(0, problemsAtMost) }
   return { record: { invoice: invoice as unknown as Invoice, lines } }
@@ -129,8 +118,7 @@ function readLines(value: unknown, problems: Problem[]): Line[] | null {
   for (const [index, line] of value.entries()) {
     if (problems.length >= problemsAtMost) break
     const path = `lines[${index}]`
-    if (isObject(line))
-      lines.push(readObject(line, `${path}.`, lineChecks, lineMembers, problems) as unknown as Line)
+    if (isObject(line)) lines.push(readObject(line, `${path}.`, lineChecks, problems) as unknown as Line)
     else problems.push({ field: path, reason: 'must be a JSON object' })
   }
   return lines
@@ -140,7 +128,6 @@ function readObject(
   value: Record<string, unknown>,
   path: string,
   checks: Record<string, Check>,
-  members: ReadonlySet<string>,
   problems: Problem[],
 ): Record<string, unknown> {
   const result: Record<string, unknown> = {}
@@ -155,7 +142,7 @@ function readObject(
     }
   }
   for (const field in value)
-    if (!members.has(field))
+    if (!Object.hasOwn(checks, field) && path + field !== 'lines')
       problems.push({ field: path + show(field), reason: 'is not a field of the contract' })
   return result
 }
