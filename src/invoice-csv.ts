@@ -4,7 +4,7 @@ import { describeDocument, invoiceWords } from './invoice-words.ts'
 import { includedTaxOf, writeAmount } from './money.ts'
 
 /** Without the mark, Excel takes the text for one without accents; a line that names the separator would defeat it. */
-const byteOrderMark = '\ufeff'
+export const byteOrderMark = '\ufeff'
 
 const columns = {
   pt: [
@@ -73,6 +73,6 @@ export function defuse(text: string): string {
   return formula.test(text) ? `'${text}` : text
 }
 
-function quote(text: string, separator: string): string {
+export function quote(text: string, separator: string): string {
   return text.includes(separator) || /["\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
 }

@@ -35,6 +35,20 @@ export interface RowWriter<Source> {
   end(): Promise<void>
 }
 
+/** Rows as text below a head, which is written also when there are none. */
+export function createTextWriter<Source>(
+  head: string,
+  writeRow: (row: Source) => string,
+  write: Write,
+): RowWriter<Source> {
+  let above = head
+  async function add(rows: readonly Source[]): Promise<void> {
+    await write(above + rows.map(writeRow).join(''))
+    above = ''
+  }
+  return { write: add, end: async () => (above === '' ? undefined : add([])) }
+}
+
 export interface RowOptions<Source> {
   columns: readonly Column<Source>[]
   /** The form of a moment in `csv-pt`. */
@@ -77,41 +91,39 @@ function withDecimal<Fields extends { currency: string }, Source>(
   ]
 }
 
-function documentColumns<Source>(invoiceOf: (source: Source) => ExportedInvoice): Column<Source>[] {
-  const read = (field: 'number' | 'atcud') => (source: Source) => invoiceOf(source).document?.[field] ?? null
-  return [
-    { name: 'document_number', kind: 'text', read: read('number'), isBesideList: true },
-    { name: 'atcud', kind: 'text', read: read('atcud'), isBesideList: true },
-  ]
-}
+const readPrinted =
+  (field: 'number' | 'atcud') =>
+  ({ document }: ExportedInvoice) =>
+    document?.[field] ?? null
 
 export const invoiceColumns: readonly Column<ExportedInvoice>[] = [
   ...invoiceFields.flatMap(field => withDecimal<Invoice, ExportedInvoice>(field, field, invoice => invoice)),
-  ...documentColumns<ExportedInvoice>(invoice => invoice),
+  { name: 'document_number', kind: 'text', read: readPrinted('number'), isBesideList: true },
+  { name: 'atcud', kind: 'text', read: readPrinted('atcud'), isBesideList: true },
 ]
 
-/** The invoice's fields in a row of a line. Not its totals: the sum of a column would count them once a line. */
-const ofInvoice = [
-  'number',
-  'customer_id',
-  'display_name',
-  'customer_tax_id',
-  'issued_at',
-  'status',
-  'ix_sync_state',
-  'ix_id',
-  'ix_status',
-] as const satisfies readonly (keyof Invoice)[]
+/** Columns of the invoice in a table of something that belongs to it. */
+export function columnsOfInvoice(...names: string[]): Column<{ invoice: ExportedInvoice }>[] {
+  return names.flatMap(wanted =>
+    invoiceColumns
+      .filter(({ name }) => name === wanted)
+      .map(column => {
+        const name = wanted === 'id' ? 'invoice_id' : wanted
+        return { ...column, name, read: ({ invoice }) => column.read(invoice) }
+      }),
+  )
+}
 
+/** Not the invoice's totals: the sum of a column would count them once a line. */
 export const lineColumns: readonly Column<InvoiceLine>[] = [
-  { name: 'invoice_id', kind: 'text', read: ({ invoice }) => invoice.id },
-  ...ofInvoice.flatMap(field => withDecimal<Invoice, InvoiceLine>(field, field, ({ invoice }) => invoice)),
+  ...columnsOfInvoice('id', 'number', 'customer_id', 'display_name', 'customer_tax_id', 'issued_at'),
+  ...columnsOfInvoice('status', 'ix_sync_state', 'ix_id', 'ix_status'),
   { name: 'lines_source', kind: 'text', read: ({ source }) => source },
   { name: 'line', kind: 'integer', read: ({ position }) => position },
   ...lineFields.flatMap(field =>
     withDecimal<Line, InvoiceLine>(field === 'id' ? 'line_id' : field, field, ({ line }) => line),
   ),
-  ...documentColumns<InvoiceLine>(({ invoice }) => invoice),
+  ...columnsOfInvoice('document_number', 'atcud'),
 ]
 
 /** `lines` is null when they are not known. */

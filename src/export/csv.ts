@@ -1,11 +1,10 @@
-import { stringify } from 'csv-stringify/sync'
-import { defuse } from '../invoice-csv.ts'
-import type { ColumnKind, RowOptions, RowWriter, Value } from './columns.ts'
+import { byteOrderMark, defuse, quote } from '../invoice-csv.ts'
+import { type ColumnKind, createTextWriter, type RowOptions, type RowWriter, type Value } from './columns.ts'
 
 /** `csv` is RFC 4180, for programs; `csv-pt` is for Excel in Portuguese, which knows UTF-8 by the byte order mark. */
 const dialects = {
-  csv: { delimiter: ',', decimalSign: '.', bom: false },
-  'csv-pt': { delimiter: ';', decimalSign: ',', bom: true },
+  csv: { separator: ',', decimalSign: '.', mark: '' },
+  'csv-pt': { separator: ';', decimalSign: ',', mark: byteOrderMark },
 }
 
 export type CsvFormat = keyof typeof dialects
@@ -14,21 +13,9 @@ export function createCsvWriter<Source>(
   format: CsvFormat,
   { columns, writeMoment, write }: RowOptions<Source>,
 ): RowWriter<Source> {
-  const { delimiter, decimalSign, bom } = dialects[format]
-  let isBegun = false
-  async function add(rows: readonly Source[]): Promise<void> {
-    const cells = rows.map(row => columns.map(({ kind, read }) => writeCell(kind, read(row))))
-    const text = stringify(cells, {
-      columns: columns.map(({ name }) => name),
-      header: !isBegun,
-      bom: bom && !isBegun,
-      delimiter,
-      record_delimiter: '\r\n',
-      quote_record_delimiter: true,
-    })
-    isBegun = true
-    await write(text)
-  }
+  const { separator, decimalSign, mark } = dialects[format]
+  const join = (cells: readonly string[]) =>
+    `${cells.map(cell => quote(cell, separator)).join(separator)}\r\n`
   /** A number is no formula, also below zero. */
   function writeCell(kind: ColumnKind, value: Value): string {
     if (value === null) return ''
@@ -47,10 +34,7 @@ export function createCsvWriter<Source>(
         return /^-?\d+(\.\d+)?$/.test(text) ? text.replace('.', decimalSign) : defuse(text)
     }
   }
-  return {
-    write: add,
-    async end() {
-      if (!isBegun) await add([])
-    },
-  }
+  const head = mark + join(columns.map(({ name }) => name))
+  const writeRow = (row: Source) => join(columns.map(({ kind, read }) => writeCell(kind, read(row))))
+  return createTextWriter(head, writeRow, write)
 }

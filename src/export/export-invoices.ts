@@ -2,6 +2,7 @@
 import { createInvoiceCsv } from '../invoice-csv.ts'
 import type { InvoiceWalk, OperatorStore, WalkedInvoice } from '../store/store.ts'
 import {
+  createTextWriter,
   type ExportedInvoice,
   invoiceColumns,
   lineColumns,
@@ -86,26 +87,14 @@ async function createWriter<Row>(
 /** One object a line, with the API's fields; programs need no decimals. */
 function createNdjsonWriter<Row>({ columns, write }: RowOptions<Row>): RowWriter<Row> {
   const fields = columns.filter(({ kind, isBesideList }) => kind !== 'decimal' && !isBesideList)
-  return {
-    async write(rows) {
-      const lines = rows.map(
-        row => `${JSON.stringify(Object.fromEntries(fields.map(({ name, read }) => [name, read(row)])))}\n`,
-      )
-      await write(lines.join(''))
-    },
-    async end() {},
-  }
+  const toObject = (row: Row) => Object.fromEntries(fields.map(({ name, read }) => [name, read(row)]))
+  return createTextWriter('', row => `${JSON.stringify(toObject(row))}\n`, write)
 }
 
 /** The same table as the page's. */
 function createPortugueseWriter({ dayOf, write }: ExportOptions): RowWriter<ExportedInvoice> {
-  const csv = createInvoiceCsv('pt', dayOf)
-  let head = csv.head
-  const add = async (rows: readonly ExportedInvoice[]) => {
-    await write(head + rows.map(csv.row).join(''))
-    head = ''
-  }
-  return { write: add, end: async () => (head === '' ? undefined : add([])) }
+  const { head, row } = createInvoiceCsv('pt', dayOf)
+  return createTextWriter(head, row, write)
 }
 
 function readInvoice({ summary, document }: WalkedInvoice): ExportedInvoice {

@@ -7,7 +7,7 @@ import { safeFileName } from '../pdf/file-name.ts'
 import { type InvoicingSystem, type PaymentPlatform, type Pdf, SourceError } from '../sources.ts'
 import type { WalkedInvoice } from '../store/store.ts'
 import { createThrottle } from '../upstream/throttle.ts'
-import { type Column, invoiceColumns, type RowWriter } from './columns.ts'
+import { type Column, columnsOfInvoice, type RowWriter } from './columns.ts'
 import { openPartFile } from './part-file.ts'
 
 /** Invoices whose PDFs are saved at once. */
@@ -33,19 +33,9 @@ export interface SavedPdf {
   detail: string | null
 }
 
-const ofInvoice = [
-  ...['id', 'number', 'customer_id', 'display_name', 'customer_tax_id', 'issued_at'],
-  ...['currency', 'total_cents', 'total', 'status', 'ix_id', 'ix_status'],
-]
-
 export const indexColumns: readonly Column<SavedPdf>[] = [
-  ...ofInvoice.flatMap(wanted =>
-    invoiceColumns
-      .filter(({ name }) => name === wanted)
-      .map(({ kind, read }): Column<SavedPdf> => {
-        return { name: wanted === 'id' ? 'invoice_id' : wanted, kind, read: ({ invoice }) => read(invoice) }
-      }),
-  ),
+  ...columnsOfInvoice('id', 'number', 'customer_id', 'display_name', 'customer_tax_id', 'issued_at'),
+  ...columnsOfInvoice('currency', 'total_cents', 'total', 'status', 'ix_id', 'ix_status'),
   { name: 'kind', kind: 'text', read: ({ kind }) => kind },
   { name: 'outcome', kind: 'text', read: ({ outcome }) => outcome },
   { name: 'file', kind: 'text', read: ({ file }) => file },

@@ -116,7 +116,7 @@ const rules: Record<string, Rule> = {
       'src/upstream/throttle.ts',
       'src/pdf/file-name.ts',
     ],
-    packages: ['csv-stringify', 'hyparquet-writer'],
+    packages: ['hyparquet-writer'],
   },
   'src/sync/': { ours: [...domain, ...sources, ...storeSeen, 'src/linking/'], packages: ['pino'] },
   'src/checks/': {

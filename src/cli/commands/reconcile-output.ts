@@ -1,7 +1,13 @@
 /** Differences as a table, as CSV, or as one JSON object a line. */
 import { styleText } from 'node:util'
 import { type Difference, differenceKinds, saftKinds } from '../../checks/reconcile.ts'
-import type { Column, ColumnKind, RowWriter, Write } from '../../export/columns.ts'
+import {
+  type Column,
+  type ColumnKind,
+  createTextWriter,
+  type RowWriter,
+  type Write,
+} from '../../export/columns.ts'
 import { createCsvWriter } from '../../export/csv.ts'
 import { createLongTable, printable } from '../terminal/table.ts'
 import type { TimeZone } from './time-zone.ts'
@@ -42,10 +48,7 @@ export function createWriter(format: Format, zone: TimeZone, write: Write): RowW
     case 'csv-pt':
       return createCsvWriter(format, { columns, writeMoment: zone.writeMoment, write })
     case 'json':
-      return {
-        write: rows => write(rows.map(row => `${JSON.stringify(row, names)}\n`).join('')),
-        end: async () => {},
-      }
+      return createTextWriter('', row => `${JSON.stringify(row, names)}\n`, write)
   }
 }
 
