@@ -1,17 +1,63 @@
 /** One stored invoice, fetched again from both systems and compared. */
 import { type Document, type DocumentType, noClaim } from '../document.ts'
-import type { Invoice, InvoiceKey, Line } from '../invoice.ts'
+import { type Invoice, type InvoiceKey, invoiceFields, type Line, lineFields } from '../invoice.ts'
 import { deriveLink, type LinkRules, referenceOf, withReference } from '../linking/link.ts'
 import type { BillingSource, DocumentSource, Urgency } from '../sources.ts'
 import type { DocumentKey, KnownDocument, LinkedInvoice } from '../store/document-store.ts'
 import type { OperatorStore } from '../store/store.ts'
-import {
-  compareDocument,
-  compareInvoice,
-  compareLines,
-  compareLink,
-  type FieldDifference,
-} from './compare-fields.ts'
+
+/** As in `total_cents: 1230 → 1240`. */
+interface FieldDifference {
+  field: string
+  stored: string
+  now: string
+}
+
+/** Never shown: people are asked to publish findings in reports of bugs. */
+const personal = new Set([
+  ...['display_name', 'customer_name', 'customer_email', 'company_name', 'customer_tax_id', 'description'],
+])
+
+function compareFields<T extends object>(
+  fields: readonly (keyof T & string)[],
+  stored: T,
+  now: T,
+  path = '',
+): FieldDifference[] {
+  const show = (name: string, value: unknown) => {
+    if (value === null || value === undefined) return 'null'
+    return personal.has(name) ? `${String(value).length} characters (not shown)` : String(value)
+  }
+  return fields
+    .filter(name => stored[name] !== now[name])
+    .map(name => ({ field: path + name, stored: show(name, stored[name]), now: show(name, now[name]) }))
+}
+
+const ixFields = ['ix_sync_state', 'ix_id', 'ix_status', 'ix_created_at'] as const
+type IxFields = Pick<Invoice, (typeof ixFields)[number]>
+const ownFields = invoiceFields.filter(name => !(ixFields as readonly string[]).includes(name))
+const documentFields = ['status', 'total', 'reference'] as const
+
+export function compareLink(stored: IxFields, now: IxFields): FieldDifference[] {
+  return compareFields<IxFields>(ixFields, stored, now)
+}
+
+/** Lines that are not known are no difference. */
+function compareLines(stored: readonly Line[] | null, now: readonly Line[] | null): FieldDifference[] {
+  if (stored === null || now === null) return []
+  if (stored.length !== now.length)
+    return [{ field: 'lines', stored: String(stored.length), now: String(now.length) }]
+  return stored.flatMap((line, i) => compareFields<Line>(lineFields, line, now[i] as Line, `lines[${i}].`))
+}
+
+/** Null stands for a document that is not known, or not there. */
+function compareDocument(id: number, stored: Document | null, now: Document | null): FieldDifference[] {
+  if (stored === null && now === null) return []
+  const field = `document ${id}`
+  if (stored === null || now === null)
+    return [{ field, stored: stored?.status ?? 'not known', now: now?.status ?? 'not found' }]
+  return compareFields<Document>(documentFields, stored, now, `${field} `)
+}
 
 export interface Compared {
   store: Pick<OperatorStore, 'readLinked' | 'readInvoices' | 'findDocuments' | 'findClaimants'>
@@ -63,7 +109,7 @@ export async function compareWithSources(
     ...others,
   ])
   const differences = [
-    ...compareInvoice(invoice, record.invoice),
+    ...compareFields<Invoice>(ownFields, invoice, record.invoice),
     ...compareLines(lines, record.lines),
     ...known.flatMap(({ id, document, misses }) => {
       const now = answers?.get(id)

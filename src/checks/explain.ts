@@ -7,7 +7,7 @@ import type { SetAside } from '../store/connector-store.ts'
 import type { JournalEntry, KnownDocument, LinkedInvoice } from '../store/document-store.ts'
 import type { OperatorStore, Stream } from '../store/store.ts'
 import { billingStreams, documentStreams, isStreamOf } from '../stream-names.ts'
-import { compareLink } from './compare-fields.ts'
+import { compareLink } from './compare-with-sources.ts'
 
 export type Explanation = Awaited<ReturnType<typeof explainOne>>
 

@@ -2,7 +2,7 @@
 
 import { createReport, type Finding } from '../../src/checks/findings.ts'
 import { runChecks, type Wanted } from '../../src/checks/run-checks.ts'
-import { readChecked } from '../../src/cli/commands/doctor-settings.ts'
+import { readChecked } from '../../src/cli/commands/doctor.ts'
 
 let last: Promise<unknown> = Promise.resolve()
 

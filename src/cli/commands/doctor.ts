@@ -1,13 +1,28 @@
 import { styleText } from 'node:util'
 import type { Command } from 'commander'
-import { createReport, type Finding } from '../../checks/findings.ts'
+import { describeKey } from '../../checks/check-stripe.ts'
+import { createReport, type Finding, type Report } from '../../checks/findings.ts'
+import type { Checked } from '../../checks/run-checks.ts'
+import { isInvoiceXpressOwn } from '../../invoicexpress/client.ts'
+import { isStripesOwn } from '../../stripe/client.ts'
+import {
+  invoiceXpressFileSettings,
+  invoiceXpressOf,
+  linkRulesOf,
+  linkSettings,
+  providerOf,
+  providerSettings,
+  stripeOf,
+  stripeSettings,
+} from '../settings/connections.ts'
+import { loadEnvFile } from '../settings/environment.ts'
 import { readWholeFlag } from '../settings/parsers.ts'
-import { type Options, SettingsCommand } from '../settings/read-settings.ts'
-import { settingNames } from '../settings/settings.ts'
+import { isSet, type Options, readSettings, SettingsCommand } from '../settings/read-settings.ts'
+import { type Setting, settingNames } from '../settings/settings.ts'
+import { CliError } from '../terminal/cli-error.ts'
 import { jsonLine } from '../terminal/json-line.ts'
 import { createProgress, movingLine, printResult, printWaiting } from '../terminal/progress.ts'
 import { formatTable, printable } from '../terminal/table.ts'
-import { readChecked } from './doctor-settings.ts'
 
 /** More would take long, and load both systems. */
 const sampleAtMost = 1_000
@@ -59,6 +74,73 @@ async function runDoctor(options: DoctorFlags): Promise<void> {
   process.exitCode = counts.FAIL === 0 ? 0 : 1
   // A call to a system that does not answer would keep the process.
   setTimeout(() => process.exit(), 100).unref()
+}
+
+/** The settings as a start reads them: each wrong one is a finding of its own, and the right ones share one. */
+export function readChecked(report: Report, options: Options): Checked {
+  const reported = new Set<string>()
+  /** Null for a wrong value, which is reported once. */
+  function read<T>(readAll: () => T, check = 'Settings'): T | null {
+    try {
+      return readAll()
+    } catch (error) {
+      if (!(error instanceof CliError)) throw error
+      if (!reported.has(error.message)) report(check).fail(error.message.replace(/\.$/, ''), 'Correct it.')
+      reported.add(error.message)
+      return null
+    }
+  }
+  loadEnvFile()
+  const given = settingNames.filter(name => isSet(name, options))
+  const right = given.filter(name => read(() => readSettings(options, [name]), `Setting ${name}`) !== null)
+  report('Settings').ok(right.length === 0 ? 'none is set' : `well-formed: ${right.join(', ')}`)
+
+  const one = <K extends Setting>(name: K) => read(() => readSettings(options, [name])[name])
+  const stripe = read(() => stripeOf(readSettings(options, stripeSettings)))
+  const invoiceXpress = read(() => invoiceXpressOf(readSettings(options, invoiceXpressFileSettings)))
+  // Only its form: whether the provider answers is the API's to find out.
+  read(() => providerOf(readSettings(options, providerSettings)))
+  const hasWebhookSecret = one('STRIPE_WEBHOOK_SECRET') !== null
+  if (stripe !== null)
+    report('Stripe').ok(`connected, ${isStripesOwn(stripe.base) ? 'at Stripe' : 'at a sandbox'}`)
+  else if (!given.includes('STRIPE_API_KEY'))
+    report('Stripe').skip('not connected', 'Set STRIPE_API_KEY to synchronize and to download PDFs.')
+  if (hasWebhookSecret) report('Stripe: webhook secret').ok('set, and of the right form')
+  if (invoiceXpress !== null)
+    report('InvoiceXpress').ok(
+      `connected, ${isInvoiceXpressOwn(invoiceXpress.base) ? 'at InvoiceXpress' : 'at a sandbox'}`,
+    )
+  else if (!given.includes('INVOICEXPRESS_API_KEY'))
+    report('InvoiceXpress').skip(
+      'not connected',
+      'Set INVOICEXPRESS_ACCOUNT and INVOICEXPRESS_API_KEY for certified documents.',
+    )
+  const linking = read(() => {
+    const given = readSettings(options, [...linkSettings, 'LINK_METADATA_KEYS'])
+    return { rules: linkRulesOf(given, invoiceXpress !== null), keys: given.LINK_METADATA_KEYS }
+  })
+  const checked = { stripe, invoiceXpress, hasWebhookSecret, linking }
+  checkMix(report, checked)
+  return { ...checked, url: one('DATABASE_URL'), readUrl: one('DATABASE_READ_URL') }
+}
+
+/** A real key at a sandbox, or a sandbox beside a real system, is hardly meant. */
+function checkMix(
+  report: Report,
+  { stripe, invoiceXpress }: Pick<Checked, 'stripe' | 'invoiceXpress'>,
+): void {
+  if (stripe === null) return
+  const isReal = isStripesOwn(stripe.base)
+  if (describeKey(stripe.apiKey).mode === 'live' && !isReal)
+    report('Setting STRIPE_API_BASE').warn(
+      'a live key is sent to an address that is not Stripe’s',
+      'Remove STRIPE_API_BASE, or use a test key. Roll the live key if that address is not yours.',
+    )
+  if (invoiceXpress !== null && isReal !== isInvoiceXpressOwn(invoiceXpress.base))
+    report('Settings').warn(
+      'one of Stripe and InvoiceXpress is a sandbox, the other is not: their records cannot fit',
+      'Remove STRIPE_API_BASE or INVOICEXPRESS_API_BASE, or set both.',
+    )
 }
 
 const checkWidth = 24
