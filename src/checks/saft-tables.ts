@@ -68,9 +68,7 @@ export function createSaftTables() {
     'INSERT INTO filed (number, series, n, of_series, atcud, type, is_sale, customer, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)',
   )
   const insertStored = db.prepare('INSERT OR REPLACE INTO stored VALUES (?, ?, ?, ?, ?, ?)')
-  function* read<Row>(sql: string): Iterable<Row> {
-    yield* db.prepare(sql).iterate() as Iterable<Row>
-  }
+  const read = <Row>(sql: string) => db.prepare(sql).iterate() as Iterable<Row>
   const is = (sql: string) => {
     const statement = db.prepare(sql)
     return (id: number) => statement.get(id) !== undefined

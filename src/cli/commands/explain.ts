@@ -88,7 +88,11 @@ function describeAside({ kind, reason, first_at, last_at }: SetAside): string {
   return printable(`${kind === 'outdated' ? 'Out of date. ' : ''}${why}; ${since}.`)
 }
 
-function describe(explanation: Explanation, aside: SetAside | null, dashboards: object): string {
+function describe(
+  explanation: Explanation,
+  aside: SetAside | null,
+  dashboards: ReturnType<typeof dashboardsOf>,
+): string {
   const { invoice, claim, documents, derived, journal, next, observed_at } = explanation
   const { display_name, customer_email } = invoice
   const name = display_name === customer_email ? '' : ` (${display_name})`
@@ -97,8 +101,8 @@ function describe(explanation: Explanation, aside: SetAside | null, dashboards: 
     printable(heading),
     '',
     compareSides(explanation),
-    ...Object.values(dashboards).filter(address => address !== null),
-    ...(aside === null ? [] : [describeAside(aside)]),
+    ...Object.values(dashboards),
+    aside && describeAside(aside),
     claim === null
       ? 'It did not come from Stripe: it was imported, with the state of its document.'
       : `Seen at Stripe ${moment(observed_at)}. Recorded there: ${describeClaim(claim)}.`,
@@ -152,17 +156,11 @@ function compareSides(explanation: Explanation): string {
     ['day', invoice.issued_at.slice(0, 10), document?.date ?? ''],
     ['tax id', invoice.customer_tax_id ?? 'none', document === null ? '' : taxId],
     [
-      'state',
-      '',
-      [invoice.ix_sync_state, invoice.ix_created_at && `created ${invoice.ix_created_at}`]
-        .filter(Boolean)
-        .join(', '),
+      ...['state', ''],
+      `${invoice.ix_sync_state}${invoice.ix_created_at === null ? '' : `, created ${invoice.ix_created_at}`}`,
     ],
   ]
-  return `${formatTable(
-    rows.map(row => row.map(printable)),
-    { width: Number.POSITIVE_INFINITY },
-  )}\n`
+  return `${formatRows(rows)}\n`
 }
 
 function describeClaim(claim: Claim): string {
@@ -172,22 +170,20 @@ function describeClaim(claim: Claim): string {
     : facts.map(([name, value]) => `${name} ${printable(String(value))}`).join(', ')
 }
 
-function explainState({ invoice, isStale }: Explanation, { fields, why, candidates }: Link): string[] {
-  const { ix_sync_state } = invoice
+function explainState(
+  { invoice: { ix_sync_state }, isStale }: Explanation,
+  { fields, why, candidates }: NonNullable<Explanation['derived']>,
+) {
   return [
     isStale
       ? `Stored as ${ix_sync_state}, but by what is known now it is ${fields.ix_sync_state}${fields.ix_id === null ? '' : ` with document ${fields.ix_id}, ${fields.ix_status}`}, because ${printable(why)}. The stored state follows when one of the two is looked at next.`
       : `It is ${ix_sync_state}, because ${printable(why)}.`,
-    ...(candidates.length === 0
-      ? []
-      : [
-          `Several documents fit: ${candidates.join(', ')}. The one recorded is taken first, then the lowest ID that is not canceled.`,
-        ]),
+    candidates.length === 0
+      ? null
+      : `Several documents fit: ${candidates.join(', ')}. The one recorded is taken first, then the lowest ID that is not canceled.`,
     '',
   ]
 }
-
-type Link = NonNullable<Explanation['derived']>
 
 function describeDocument(known: KnownDocument, { invoice, claim, reference }: Explanation): string {
   const { id, document, misses, observed_at } = known
@@ -212,19 +208,19 @@ function describeJournal(journal: readonly JournalEntry[]): string[] {
   if (journal.length === 0)
     return ['Journal: empty. It came with a list or an import, and no event about it came since.']
   const rows = journal.map(({ at, type, cause, outcome, detail, happened_at }) => [
+    '',
     new Date(at).toISOString(),
     outcome,
     type,
     cause,
     `${detail}${happened_at === null ? '' : ` (happened ${new Date(happened_at).toISOString()})`}`,
   ])
-  return [
-    'Journal, newest first:',
-    formatTable(
-      rows.map(row => ['', ...row.map(printable)]),
-      { width: Number.POSITIVE_INFINITY },
-    ),
-  ]
+  return ['Journal, newest first:', formatRows(rows)]
+}
+
+function formatRows(rows: readonly string[][]): string {
+  const cells = rows.map(row => row.map(printable))
+  return formatTable(cells, { width: Number.POSITIVE_INFINITY })
 }
 
 function describeDeleted({ customer_id, id, observed_at, journal }: Deleted): string {
@@ -236,9 +232,9 @@ function describeDeleted({ customer_id, id, observed_at, journal }: Deleted): st
   ])
 }
 
-/** Tables are whole lines already. */
-function joinLines(lines: readonly string[]): string {
-  return lines.map(line => (line.endsWith('\n') ? line : `${line}\n`)).join('')
+/** Tables are whole lines already; null is no line. */
+function joinLines(lines: readonly (string | null)[]): string {
+  return lines.map(line => (line === null || line.endsWith('\n') ? line : `${line}\n`)).join('')
 }
 
 /** A stamp for people. */
