@@ -64,14 +64,10 @@ async function* unpack(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Ar
     pipeline(Readable.from(rest()), inflate, () => {})
     yield* inflate
   } catch (error) {
-    throw explainArchive(error)
+    const { code } = error as { code?: unknown }
+    if (code === 'Z_BUF_ERROR') throw new FileError('is cut off: the ZIP archive is not whole')
+    throw code === 'Z_DATA_ERROR' ? new FileError('is a damaged ZIP archive') : error
   } finally {
     await chunks.return?.()
   }
-}
-
-function explainArchive(error: unknown): unknown {
-  const { code } = error as { code?: unknown }
-  if (code === 'Z_BUF_ERROR') return new FileError('is cut off: the ZIP archive is not whole')
-  return code === 'Z_DATA_ERROR' ? new FileError('is a damaged ZIP archive') : error
 }

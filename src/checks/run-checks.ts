@@ -9,7 +9,7 @@ import { useStore } from '../store/use-store.ts'
 import { createBillingSource } from '../stripe/billing-source.ts'
 import type { StripeOptions } from '../stripe/client.ts'
 import type { MetadataKeys } from '../stripe/map-claim.ts'
-import { checkAccounts, checkConnector, checkEndpoints } from './check-connector.ts'
+import { checkAccounts, checkConnector, checkEndpoints, checkStreams } from './check-connector.ts'
 import {
   checkCounters,
   checkDatabase,
@@ -20,7 +20,6 @@ import {
 import { checkDrift } from './check-drift.ts'
 import { checkInvoiceXpress, quickPace } from './check-invoicexpress.ts'
 import { checkSample } from './check-sample.ts'
-import { checkStreams } from './check-streams.ts'
 import { checkStripe } from './check-stripe.ts'
 import { answerLimitMs, type Report } from './findings.ts'
 

@@ -1,46 +1,37 @@
 import { ByteWriter, ParquetWriter, type SchemaElement } from 'hyparquet-writer'
 import { mostDecimals } from '../money.ts'
-import type { ColumnKind, RowOptions, RowWriter, Value, Write } from './columns.ts'
+import type { ColumnKind, RowOptions, RowWriter, Write } from './columns.ts'
 
 /** Rows of a group: readers skip whole groups, and want few. Groups of long texts are smaller, which bounds the memory. */
 const groupRows = 10_000
 const groupLetters = 4 * 1024 * 1024
 
-/** Enough for every amount: 9 bytes hold 20 digits. */
-const decimal = {
-  type: 'FIXED_LEN_BYTE_ARRAY',
-  type_length: 9,
-  converted_type: 'DECIMAL',
-  precision: 20,
-  scale: mostDecimals,
-} as const
-
-const elements: Record<ColumnKind, Omit<SchemaElement, 'name' | 'repetition_type'>> = {
-  text: { type: 'BYTE_ARRAY', converted_type: 'UTF8' },
-  integer: { type: 'INT64' },
-  number: { type: 'DOUBLE' },
-  decimal,
-  moment: {
-    type: 'INT64',
-    converted_type: 'TIMESTAMP_MILLIS',
-    // Older readers know the type above; for newer ones this marks UTC.
-    logical_type: { type: 'TIMESTAMP', isAdjustedToUTC: true, unit: 'MILLIS' },
-  },
+interface Storage {
+  element: Omit<SchemaElement, 'name' | 'repetition_type'>
+  convert(value: string | number): string | number | bigint | Date
 }
 
-function convert(kind: ColumnKind, value: Value): string | number | bigint | Date | null {
-  if (value === null) return null
-  switch (kind) {
-    case 'text':
-    case 'number':
-      return value
-    case 'integer':
-      return BigInt(value)
-    case 'decimal':
-      return unscale(String(value))
-    case 'moment':
-      return new Date(value)
-  }
+const storages: Record<ColumnKind, Storage> = {
+  text: { element: { type: 'BYTE_ARRAY', converted_type: 'UTF8' }, convert: value => value },
+  integer: { element: { type: 'INT64' }, convert: BigInt },
+  number: { element: { type: 'DOUBLE' }, convert: value => value },
+  decimal: {
+    element: {
+      // Enough for every amount: 9 bytes hold 20 digits.
+      ...{ type: 'FIXED_LEN_BYTE_ARRAY', type_length: 9 },
+      ...{ converted_type: 'DECIMAL', precision: 20, scale: mostDecimals },
+    },
+    convert: value => unscale(String(value)),
+  },
+  moment: {
+    element: {
+      type: 'INT64',
+      converted_type: 'TIMESTAMP_MILLIS',
+      // Older readers know the type above; for newer ones this marks UTC.
+      logical_type: { type: 'TIMESTAMP', isAdjustedToUTC: true, unit: 'MILLIS' },
+    },
+    convert: value => new Date(value),
+  },
 }
 
 /** A decimal as a whole number of its last place: "-12.34" is -12340n. */
@@ -72,10 +63,15 @@ class FlushingWriter extends ByteWriter {
 export function createParquetWriter<Source>({ columns, write }: RowOptions<Source>): RowWriter<Source> {
   const schema: SchemaElement[] = [
     { name: 'root', num_children: columns.length },
-    ...columns.map(({ name, kind }) => ({ name, repetition_type: 'OPTIONAL' as const, ...elements[kind] })),
+    ...columns.map(({ name, kind }) => ({
+      name,
+      repetition_type: 'OPTIONAL' as const,
+      ...storages[kind].element,
+    })),
   ]
   const writer = new ParquetWriter({ writer: new FlushingWriter(write), schema })
-  const startGroup = () => columns.map(({ name }) => ({ name, data: [] as ReturnType<typeof convert>[] }))
+  const startGroup = () =>
+    columns.map(({ name }) => ({ name, data: [] as (ReturnType<Storage['convert']> | null)[] }))
   let columnData = startGroup()
   let [rowCount, letterCount] = [0, 0]
 
@@ -89,7 +85,8 @@ export function createParquetWriter<Source>({ columns, write }: RowOptions<Sourc
     async write(rows) {
       for (const row of rows) {
         for (const [index, { kind, read }] of columns.entries()) {
-          const value = convert(kind, read(row))
+          const given = read(row)
+          const value = given === null ? null : storages[kind].convert(given)
           columnData[index]?.data.push(value)
           if (typeof value === 'string') letterCount += value.length
         }
