@@ -34,7 +34,6 @@ export function checkStreams(
   report: Report,
   streams: readonly Stream[],
   connected: { stripe: boolean; invoiceXpress: boolean },
-  now: number,
 ): void {
   const expected = [
     ...(connected.stripe ? [invoices.backfill, invoices.events, invoices.relist] : []),
@@ -49,12 +48,13 @@ export function checkStreams(
   for (const name of new Set([...expected, ...known.keys()])) {
     const stream = known.get(name)
     if (stream === undefined) report(`Stream ${name}`).warn('never ran', startSync)
-    else checkStream(report, stream, now)
+    else checkStream(report, stream)
   }
 }
 
-function checkStream(report: Report, { name, succeeded_at, failed_at, error }: Stream, now: number): void {
+function checkStream(report: Report, { name, succeeded_at, failed_at, error }: Stream): void {
   const check = report(`Stream ${name}`)
+  const now = Date.now()
   const age = now - (succeeded_at ?? 0)
   const last = succeeded_at === null ? 'never' : `${formatSpan(age)} ago`
   if (failed_at !== null)

@@ -55,28 +55,27 @@ export async function checkInvoiceXpress(report: Report, options: InvoiceXpressO
 
 function checkKey(check: Check, answer: Answer | string, { base, account }: InvoiceXpressOptions): boolean {
   const whose = account === null ? 'at INVOICEXPRESS_API_BASE' : `of the account ${account}`
-  if (typeof answer === 'string') {
-    const next = isInvoiceXpressOwn(base)
-      ? 'Check INVOICEXPRESS_ACCOUNT, and that this machine reaches its address.'
-      : 'Check INVOICEXPRESS_API_BASE, and that the sandbox runs.'
-    check.fail(answer, next)
-    return false
-  }
-  if (answer.status === 401 || answer.status === 403) {
+  if (typeof answer === 'string')
+    check.fail(
+      answer,
+      isInvoiceXpressOwn(base)
+        ? 'Check INVOICEXPRESS_ACCOUNT, and that this machine reaches its address.'
+        : 'Check INVOICEXPRESS_API_BASE, and that the sandbox runs.',
+    )
+  else if (answer.status === 401 || answer.status === 403)
     check.fail(
       `InvoiceXpress refused the key ${whose}`,
       'Copy it again from the account: Account, Integrations, API. Check that it is the key of INVOICEXPRESS_ACCOUNT.',
     )
-    return false
-  }
-  try {
-    readObject(answer)
-  } catch (error) {
-    check.fail(explain(error), 'Check INVOICEXPRESS_ACCOUNT, and try again.')
-    return false
-  }
-  check.ok(`accepted ${whose}`)
-  return true
+  else
+    try {
+      readObject(answer)
+      check.ok(`accepted ${whose}`)
+      return true
+    } catch (error) {
+      check.fail(explain(error), 'Check INVOICEXPRESS_ACCOUNT, and try again.')
+    }
+  return false
 }
 
 /** Lists issued documents and fetches one of them; null when there is none, or it cannot be read. */

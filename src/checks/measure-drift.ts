@@ -38,12 +38,6 @@ interface Wrong {
 
 type Look = (key: InvoiceKey) => Promise<Wrong | null>
 
-interface Examined {
-  key: InvoiceKey
-  wrong: Wrong | null
-  isRepaired: boolean
-}
-
 export function createDriftMeasure(options: DriftOptions): () => Promise<void> {
   const { store, payments, onDifference, repair, repairNear, wait, random = Math.random } = options
   const now = options.now ?? Date.now
@@ -92,15 +86,15 @@ export function createDriftMeasure(options: DriftOptions): () => Promise<void> {
       : { fields: ['missing'], documents: [], created: observation.created ?? null }
   }
 
-  /** Null when it cannot be compared, because a source does not answer. */
-  async function examine(key: InvoiceKey, look: Look): Promise<Examined | null> {
+  /** False when it is right; null when it cannot be compared, because a source does not answer. */
+  async function examine(key: InvoiceKey, look: Look) {
     try {
-      if ((await look(key)) === null) return { key, wrong: null, isRepaired: false }
+      if ((await look(key)) === null) return false
       await wait(secondLookMs)
       const wrong = await look(key)
-      if (wrong !== null) onDifference(key, wrong.fields)
-      const isRepaired = wrong !== null && (await repaired(key, wrong, look))
-      return { key, wrong, isRepaired }
+      if (wrong === null) return false
+      onDifference(key, wrong.fields)
+      return { key, created: wrong.created, isRepaired: await repaired(key, wrong, look) }
     } catch (error) {
       return unlessFailed(error, null)
     }
@@ -122,11 +116,11 @@ export function createDriftMeasure(options: DriftOptions): () => Promise<void> {
       Promise.all((await draw()).map(key => examine(key, compare))),
       Promise.all(absent.map(key => examine(key, miss))),
     ])
-    const differing = compared.filter(isWrong)
-    const missing = looked.filter(isWrong)
+    const differing = compared.filter(each => each !== null && each !== false)
+    const missing = looked.filter(each => each !== null && each !== false)
     const [near] = [...differing, ...missing]
     const neighbours = near
-      ? await repairNear(near.key.customer_id, near.wrong.created).catch(error => unlessFailed(error, 0))
+      ? await repairNear(near.key.customer_id, near.created).catch(error => unlessFailed(error, 0))
       : 0
     const hour = hourOf(now())
     const drift = {
@@ -139,10 +133,6 @@ export function createDriftMeasure(options: DriftOptions): () => Promise<void> {
     }
     await store.transaction(tx => tx.addDrift(hour, drift, hour - keptHours))
   }
-}
-
-function isWrong(examined: Examined | null): examined is Examined & { wrong: Wrong } {
-  return examined !== null && examined.wrong !== null
 }
 
 /** The key of an invoice that belongs in the store; none when it is gone, or not stored on purpose. */

@@ -95,7 +95,7 @@ async function checkStore(
   }
   const streams = await report('Streams').attempt('Look at the database first.', () => store.listStreams())
   const connected = { stripe: stripe !== null, invoiceXpress: invoiceXpress !== null }
-  if (streams !== null) checkStreams(report, streams, connected, Date.now())
+  if (streams !== null) checkStreams(report, streams, connected)
   await checkConnector(report, store)
   const endpoints = await report('Endpoints').attempt('Look at the database first.', () =>
     store.listEndpoints(),

@@ -36,10 +36,9 @@ export interface SavedPdf {
 export const indexColumns: readonly Column<SavedPdf>[] = [
   ...columnsOfInvoice('id', 'number', 'customer_id', 'display_name', 'customer_tax_id', 'issued_at'),
   ...columnsOfInvoice('currency', 'total_cents', 'total', 'status', 'ix_id', 'ix_status'),
-  { name: 'kind', kind: 'text', read: ({ kind }) => kind },
-  { name: 'outcome', kind: 'text', read: ({ outcome }) => outcome },
-  { name: 'file', kind: 'text', read: ({ file }) => file },
-  { name: 'detail', kind: 'text', read: ({ detail }) => detail },
+  ...(['kind', 'outcome', 'file', 'detail'] as const).map(
+    (name): Column<SavedPdf> => ({ name, kind: 'text', read: pdf => pdf[name] }),
+  ),
 ]
 
 export interface PdfExport {
