@@ -33,8 +33,8 @@ export function* comparePair(
   if (filed.date !== document.date)
     yield* add('date_differs', `${filed.date} in the file, ${document.date ?? 'none'} on the document`)
   if (isCanceled || !isInForce(document)) return
-  yield* add('total_differs', compareAmounts(filed, stored, platform))
-  yield* add('tax_id_differs', compareTaxIds(pair.taxId, stored, platform))
+  yield* add('total_differs', compareAmounts(filed, stored, platform.name))
+  yield* add('tax_id_differs', compareTaxIds(pair.taxId, stored, platform.name))
   if (invoice?.status === 'void') yield* add('document_on_void', 'void, but in force in the file')
   if (stored.isUnlinked) yield { ...describeUnlinked(document, rules), document_number: filed.number }
 }
@@ -49,11 +49,7 @@ function compareNumbers(filed: SaftDocument, { document }: StoredSide): string |
 }
 
 /** Totals of the file, the document and the invoice: less than a smallest unit apart. */
-function compareAmounts(
-  filed: SaftDocument,
-  { document, invoice }: StoredSide,
-  platform: SourceIdentity,
-): string | null {
+function compareAmounts(filed: SaftDocument, { document, invoice }: StoredSide, platform: string) {
   const { currency, amount } = filed.foreign ?? { currency: 'EUR', amount: filed.gross }
   const code = currency.toLowerCase()
   const isSame =
@@ -71,9 +67,7 @@ function compareAmounts(
         `${document.total} ${document.currency ?? ''} on the document`.replace('  ', ' '),
         ...(invoice === null
           ? []
-          : [
-              `${writeAmount(invoice.total_cents, invoice.currency)} ${invoice.currency} at ${platform.name}`,
-            ]),
+          : [`${writeAmount(invoice.total_cents, invoice.currency)} ${invoice.currency} at ${platform}`]),
       ]
   return others.join(', ')
 }
@@ -81,14 +75,10 @@ function compareAmounts(
 /** Portugal's number of an unknown customer. */
 const anonymous = '999999990'
 
-function compareTaxIds(
-  filed: string | null,
-  { client_tax_id, invoice }: StoredSide,
-  platform: SourceIdentity,
-): string | null {
+function compareTaxIds(filed: string | null, { client_tax_id, invoice }: StoredSide, platform: string) {
   const known: [taxId: string, where: string][] = []
   if (client_tax_id) known.push([client_tax_id, "of the document's client"])
-  if (invoice?.customer_tax_id) known.push([invoice.customer_tax_id, `at ${platform.name}`])
+  if (invoice?.customer_tax_id) known.push([invoice.customer_tax_id, `at ${platform}`])
   const own = filed || anonymous
   if (known.every(([taxId]) => isSameTaxId(own, taxId))) return null
   return [`${filed || 'none'} in the file`, ...known.map(([taxId, where]) => `${taxId} ${where}`)].join(', ')

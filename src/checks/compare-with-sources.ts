@@ -99,8 +99,13 @@ export async function compareWithSources(
   const wanted = new Map<number, DocumentType | null>()
   if (claim.ix_id !== null) wanted.set(claim.ix_id, claim.ix_type)
   for (const { id, document } of known) wanted.set(id, document?.type ?? wanted.get(id) ?? null)
-  const answers = documents === null ? null : await fetchEach(documents, wanted, rules)
-  const fresh = answers === null ? known : applyAnswers(known, answers)
+  const answers = new Map<number, Document | null>()
+  if (documents !== null)
+    for (const [id, type] of wanted) {
+      const document = await documents.fetchDocument(id, type)
+      answers.set(id, document && withReference(document, rules))
+    }
+  const fresh = documents === null ? known : applyAnswers(known, answers)
   const others = (await store.findClaimants(fresh.map(({ id }) => id))).filter(
     ({ invoice: { customer_id, id } }) => customer_id !== key.customer_id || id !== key.id,
   )
@@ -112,7 +117,7 @@ export async function compareWithSources(
     ...compareFields<Invoice>(ownFields, invoice, record.invoice),
     ...compareLines(lines, record.lines),
     ...known.flatMap(({ id, document, misses }) => {
-      const now = answers?.get(id)
+      const now = answers.get(id)
       // A document that was missed is on its way out, and is followed already.
       if (now === undefined || (now === null && misses > 0)) return []
       return compareDocument(id, misses > 0 ? null : document, now)
@@ -136,19 +141,6 @@ async function readStored(
   const records = await store.readInvoices(before, 100)
   const lines = records.find(other => other.id === id)?.lines ?? null
   return { linked, invoice: JSON.parse(linked.summary), lines: lines === null ? null : JSON.parse(lines) }
-}
-
-async function fetchEach(
-  documents: NonNullable<Compared['documents']>,
-  wanted: ReadonlyMap<number, DocumentType | null>,
-  rules: LinkRules,
-): Promise<Map<number, Document | null>> {
-  const answers = new Map<number, Document | null>()
-  for (const [id, type] of wanted) {
-    const document = await documents.fetchDocument(id, type)
-    answers.set(id, document && withReference(document, rules))
-  }
-  return answers
 }
 
 /** A document that is not there changes nothing yet: it counts as gone only when it was missed twice. */

@@ -45,7 +45,6 @@ async function explainOne(
   rules: LinkRules,
   last: LastSuccesses,
 ) {
-  const now = Date.now()
   const invoice = JSON.parse(linked.summary) as Invoice
   const { claim, observed_at, client_tax_id } = linked
   const reference = referenceOf(invoice.id, rules)
@@ -53,7 +52,7 @@ async function explainOne(
   const ids = [linked.document?.id, claim?.ix_id].flatMap(id => id ?? [])
   const documents = await store.findDocuments({ ids, references: [reference] })
   const claimants = await store.findClaimants(documents.map(({ id }) => id))
-  const derived = claim && deriveLink(invoice, claim, documents, rules, now, claimants)
+  const derived = claim && deriveLink(invoice, claim, documents, rules, Date.now(), claimants)
   return {
     invoice,
     observed_at,
@@ -67,7 +66,7 @@ async function explainOne(
     derived,
     isStale: derived !== null && compareLink(invoice, derived.fields).length > 0,
     journal: await store.readJournal(invoice),
-    next: claim === null ? [] : describeNext(invoice, claim, documents, rules, last, now),
+    next: claim === null ? [] : describeNext(invoice, claim, documents, rules, last),
   }
 }
 
@@ -88,7 +87,6 @@ function describeNext(
   documents: readonly KnownDocument[],
   { creatingTimeoutMs, isConnected }: LinkRules,
   last: LastSuccesses,
-  now: number,
 ): string[] {
   const unsettled: readonly string[] = unsettledStatuses
   const alsoWith = `${unsettled.slice(0, -1).join(', ')} and ${unsettled.at(-1)}`
@@ -109,7 +107,11 @@ function describeNext(
     next.push(
       `Document ${wanted} is looked at with ${open.includes(known.document?.status ?? '') ? `those that may change (${last.open})` : `all the others (${last.all})`}.`,
     )
-  if (claim.state === 'creating' && claim.attempted_at !== null && !isOverdue(claim, creatingTimeoutMs, now))
+  if (
+    claim.state === 'creating' &&
+    claim.attempted_at !== null &&
+    !isOverdue(claim, creatingTimeoutMs, Date.now())
+  )
     next.push(
       `Unless a document is found, it counts as failed from ${new Date(Date.parse(claim.attempted_at) + creatingTimeoutMs).toISOString()} on.`,
     )

@@ -71,23 +71,24 @@ export function findDifferences(
     if (detail !== null) found.push({ kind, ...sides, detail })
   }
   const refusal = findClaimRefusal(invoice, claim, known, claimants, rules)
-  add('paid_without_document', findMissing(invoice, claim, document, rules))
-  add('paid_not_settled', findUnsettled(invoice, document))
-  if (linked.claim !== null)
-    add(
-      'several_documents',
-      findSeveral(invoice, refusal === null ? claim.ix_id : null, linked, known, rules),
-    )
-  add('document_on_void', findOnVoid(invoice, document))
+  const documentStatus = document?.status ?? invoice.ix_status
+  add('paid_without_document', findMissing(invoice, claim, documentStatus, rules))
+  add('paid_not_settled', findUnsettled(invoice, document, documentStatus))
+  if (linked.claim !== null) {
+    const all = linked.document === null ? known : [linked.document, ...known]
+    const ids = [ix_id, refusal === null ? claim.ix_id : null]
+    add('several_documents', findSeveral(all, referenceOf(invoice.id, rules), ids))
+  }
+  add('document_on_void', findOnVoid(invoice, documentStatus))
   // The amounts of a canceled document need not be right.
   const isCounted = document !== null && document.status !== 'canceled' && document.status !== 'deleted'
-  if (isCounted) add('total_differs', compareTotals(invoice, document, platform))
+  if (isCounted) add('total_differs', compareTotals(invoice, document, platform.name))
   if (ignoredBecause(invoice, claim, rules) === null) {
     if (ix_id === null) add('stuck_creating', findStuck(invoice, claim, rules, now))
     if (refusal === null) add('failed', findFailure(invoice, claim))
     else add(refusal.kind, refusal.why)
   }
-  if (isCounted) add('tax_id_differs', compareTaxIds(invoice, linked.client_tax_id, platform))
+  if (isCounted) add('tax_id_differs', compareTaxIds(invoice, linked.client_tax_id, platform.name))
   return found
 }
 
@@ -123,45 +124,27 @@ export function sidesOf(invoice: Invoice | null, document: Document | null) {
   }
 }
 
-function findUnsettled({ status, ix_status }: Invoice, document: Document | null): string | null {
-  const itsStatus = document?.status ?? ix_status
+function findUnsettled({ status }: Invoice, document: Document | null, itsStatus: string | null) {
   if (status !== 'paid' || (itsStatus !== 'final' && itsStatus !== 'sent')) return null
   return `paid, but ${document === null ? 'its document' : `document ${document.id}`} is ${itsStatus}, and not settled`
 }
 
 /** More than one document in force certifies one sale twice. */
-function findSeveral(
-  invoice: Invoice,
-  claimedId: number | null,
-  linked: LinkedInvoice,
-  known: readonly KnownDocument[],
-  rules: LinkRules,
-): string | null {
-  const reference = referenceOf(invoice.id, rules)
-  const all = [...(linked.document === null ? [] : [linked.document]), ...known]
-  const theirs = new Map<number, Document>()
-  for (const each of all) {
+function findSeveral(known: readonly KnownDocument[], reference: string, ids: readonly (number | null)[]) {
+  const names = new Map<number, string>()
+  for (const each of known.toSorted((a, b) => a.id - b.id)) {
     const { document } = each
     if (document === null || isGone(each) || !isInForce(document)) continue
-    const isTheirs =
-      document.reference === reference || document.id === claimedId || document.id === invoice.ix_id
-    if (isTheirs) theirs.set(document.id, document)
+    if (document.reference === reference || ids.includes(document.id))
+      names.set(document.id, `${document.id} (${document.status})`)
   }
-  if (theirs.size < 2) return null
-  const named = [...theirs.values()].sort((a, b) => a.id - b.id).map(({ id, status }) => `${id} (${status})`)
-  return `documents ${named.join(' and ')} are all in force`
+  return names.size < 2 ? null : `documents ${[...names.values()].join(' and ')} are all in force`
 }
 
-function findMissing(
-  invoice: Invoice,
-  claim: Claim,
-  document: Document | null,
-  rules: LinkRules,
-): string | null {
+function findMissing(invoice: Invoice, claim: Claim, itsStatus: string | null, rules: LinkRules) {
   const { status, ix_sync_state, ix_id } = invoice
   if (status !== 'paid') return null
   if (ix_sync_state === 'synced') {
-    const itsStatus = document?.status ?? invoice.ix_status
     const name = ix_id === null ? 'its document' : `document ${ix_id}`
     if (itsStatus === 'draft') return `paid, but ${name} is a draft`
     return itsStatus === 'canceled' || itsStatus === 'deleted' ? `paid, but ${name} is ${itsStatus}` : null
@@ -172,18 +155,13 @@ function findMissing(
     : `paid; document ${claim.ix_id} is recorded, but was never seen`
 }
 
-function findOnVoid({ status, ix_id, ix_status }: Invoice, document: Document | null): string | null {
-  const itsStatus = document?.status ?? ix_status
+function findOnVoid({ status, ix_id }: Invoice, itsStatus: string | null): string | null {
   if (status !== 'void' || ix_id === null || itsStatus === 'canceled' || itsStatus === 'deleted') return null
   return `void, but document ${ix_id} is ${itsStatus ?? 'there'}`
 }
 
-function compareTotals(
-  { total_cents, currency }: Invoice,
-  document: Document,
-  platform: SourceIdentity,
-): string | null {
-  const both = `${writeAmount(total_cents, currency)} ${currency} at ${platform.name}, ${[document.total, document.currency].filter(Boolean).join(' ')} on the document`
+function compareTotals({ total_cents, currency }: Invoice, document: Document, platform: string) {
+  const both = `${writeAmount(total_cents, currency)} ${currency} at ${platform}, ${[document.total, document.currency].filter(Boolean).join(' ')} on the document`
   const other = currencyOf(document.currency)
   if (other !== null && other !== currency) return `${both}: another currency`
   const isSame = isSameAmount(total_cents, currency, document.total)
@@ -206,11 +184,7 @@ function findFailure({ ix_sync_state }: Invoice, claim: Claim): string | null {
     : `document ${claim.ix_id} is recorded, but the invoicing system no longer has it`
 }
 
-function compareTaxIds(
-  { customer_tax_id }: Invoice,
-  other: string | null | undefined,
-  platform: SourceIdentity,
-): string | null {
+function compareTaxIds({ customer_tax_id }: Invoice, other: string | null | undefined, platform: string) {
   if (!customer_tax_id || other === undefined || isSameTaxId(customer_tax_id, other ?? '')) return null
-  return `${customer_tax_id} at ${platform.name}, ${other || 'none'} of the document's client`
+  return `${customer_tax_id} at ${platform}, ${other || 'none'} of the document's client`
 }

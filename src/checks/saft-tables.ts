@@ -18,14 +18,6 @@ export interface StoredSide extends Omit<DatedDocument, 'invoices'> {
   isUnlinked: boolean
 }
 
-/** Numbers of a series that are missing between two that are there. */
-export interface Gap {
-  /** As printed, such as "FT A". */
-  series: string
-  from: number
-  to: number
-}
-
 export type SaftTables = ReturnType<typeof createSaftTables>
 
 /** Types that certify no invoice: credit and debit notes. The store does not have them. */
@@ -109,8 +101,9 @@ export function createSaftTables() {
       )
       for (const { body } of rows) yield JSON.parse(body)
     },
+    /** Numbers of a series, such as "FT A", that are missing between two that are there. */
     readGaps: () =>
-      read<Gap>(
+      read<{ series: string; from: number; to: number }>(
         `SELECT series, n + 1 AS "from", next - 1 AS "to"
          FROM (SELECT series, n, lead(n) OVER (PARTITION BY series ORDER BY n) AS next FROM filed WHERE n IS NOT NULL)
          WHERE next > n + 1`,

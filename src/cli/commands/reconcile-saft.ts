@@ -3,7 +3,7 @@ import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { lastDayOf } from '../../calendar.ts'
 import { FileError } from '../../checks/decode-xml.ts'
-import { readSaft, type SaftHeader } from '../../checks/read-saft.ts'
+import { readSaft } from '../../checks/read-saft.ts'
 import type { Difference } from '../../checks/reconcile.ts'
 import { compareWithSaft } from '../../checks/reconcile-saft.ts'
 import type { InvoiceXpressOptions } from '../../invoicexpress/client.ts'
@@ -44,7 +44,12 @@ export async function* reconcileSaft(
     const bytes = isMonth ? await fetchFile(saft, connect()) : await openFile(saft)
     yield* compareWithSaft(readSaft(bytes), {
       ...{ store, rules, platform: knownSources.billing, startOf: scope.zone.startOf },
-      checkHeader: header => checkHeader(header, month, company),
+      checkHeader({ from, to, taxId, company: name }) {
+        if (company !== undefined && taxId !== company)
+          throw new FileError(`is of another company: ${name} (${taxId}), not ${company}`)
+        if (month !== undefined && (from !== `${month}-01` || to !== lastDayOf(month)))
+          throw new FileError(`is of other days: ${from} to ${to}, not ${month}`)
+      },
       onProgress: progress.update,
       onRead(documents) {
         tally.checked = documents
@@ -58,17 +63,6 @@ export async function* reconcileSaft(
       throw new CliError(`${error.message.replace(/\.$/, '')}.`, { cause: error })
     throw error
   }
-}
-
-function checkHeader(
-  { from, to, taxId, company }: SaftHeader,
-  month: string | undefined,
-  wanted: string | undefined,
-): void {
-  if (wanted !== undefined && taxId !== wanted)
-    throw new FileError(`is of another company: ${company} (${taxId}), not ${wanted}`)
-  if (month !== undefined && (from !== `${month}-01` || to !== lastDayOf(month)))
-    throw new FileError(`is of other days: ${from} to ${to}, not ${month}`)
 }
 
 async function openFile(path: string): Promise<AsyncIterable<Uint8Array>> {
