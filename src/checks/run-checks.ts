@@ -1,8 +1,11 @@
 /** The checks of `fatura doctor`, one after the other: each depends on the findings before it. */
+
+import type { InvoiceKey } from '../invoice.ts'
 import type { InvoiceXpressOptions } from '../invoicexpress/client.ts'
 import { createDocumentSource } from '../invoicexpress/document-source.ts'
 import { invoicingAccountOf } from '../invoicexpress/source-identity.ts'
 import type { LinkRules } from '../linking/link.ts'
+import { SourceError } from '../sources.ts'
 import { hostsOf, openOperatorStore, openWriteStore, splitAddresses } from '../store/engines.ts'
 import type { OnRecounted, OperatorStore } from '../store/store.ts'
 import { useStore } from '../store/use-store.ts'
@@ -19,9 +22,9 @@ import {
 } from './check-database.ts'
 import { checkDrift } from './check-drift.ts'
 import { checkInvoiceXpress, quickPace } from './check-invoicexpress.ts'
-import { checkSample } from './check-sample.ts'
 import { checkStripe } from './check-stripe.ts'
-import { answerLimitMs, type Report } from './findings.ts'
+import { type Compared, compareWithSources } from './compare-with-sources.ts'
+import { answerLimitMs, explain, type Report, within } from './findings.ts'
 
 /** The settings under check; null for one that is not set, or wrong. */
 export interface Checked {
@@ -64,6 +67,7 @@ export async function runChecks(report: Report, checked: Checked, wanted: Wanted
 }
 
 const quick = { timeoutMs: answerLimitMs }
+const lookFirst = 'Look at the database first.'
 
 function openBilling(stripe: StripeOptions, keys?: MetadataKeys) {
   return createBillingSource({ ...stripe, ...quick }, { ...quickPace, perSecond: 20 }, keys)
@@ -93,13 +97,11 @@ async function checkStore(
     report('Streams').skip('the database cannot be read')
     return null
   }
-  const streams = await report('Streams').attempt('Look at the database first.', () => store.listStreams())
+  const streams = await report('Streams').attempt(lookFirst, () => store.listStreams())
   const connected = { stripe: stripe !== null, invoiceXpress: invoiceXpress !== null }
   if (streams !== null) checkStreams(report, streams, connected)
   await checkConnector(report, store)
-  const endpoints = await report('Endpoints').attempt('Look at the database first.', () =>
-    store.listEndpoints(),
-  )
+  const endpoints = await report('Endpoints').attempt(lookFirst, () => store.listEndpoints())
   if (endpoints !== null) checkEndpoints(report, endpoints)
   if (connected.stripe) await checkDrift(report, store)
   const count = repair
@@ -131,4 +133,64 @@ async function compareSample(
     rules: linking.rules,
     count,
   })
+}
+
+interface SampleOptions extends Compared {
+  store: Compared['store'] & Pick<OperatorStore, 'readAtPoints'>
+  count: number
+}
+
+const invoiceLimitMs = 15_000
+const sampleLimitMs = 60_000
+/** A system that fails so often does not work: the rest would only take time. */
+const failuresAtMost = 2
+
+const listAgain =
+  'Run fatura sync --once --full, which lists everything again, then run this again: an invoice that changed in the last minute may differ. If a difference stays, please report it as a bug.'
+
+export async function checkSample(report: Report, options: SampleOptions): Promise<void> {
+  const sample = report('Sample')
+  let [compared, differing, imported, failures] = [0, 0, 0, 0]
+  const keys = await sample.attempt(lookFirst, () => pickSample(options.store, options.count))
+  if (keys === null) return
+  if (keys.length === 0) return sample.skip('there are no invoices in the store')
+  const until = Date.now() + sampleLimitMs
+  for (const [place, key] of keys.entries()) {
+    if (failures >= failuresAtMost || Date.now() > until) break
+    report(`Sample ${place + 1} of ${keys.length}`).begin()
+    const invoice = report(`Sample: ${key.id}`)
+    try {
+      const comparison = await within(invoiceLimitMs, () => compareWithSources(options, key))
+      if (comparison === null) imported++
+      else compared++
+      if (comparison !== null && comparison.differences.length > 0) differing++
+      for (const { field, stored, now } of comparison?.differences ?? [])
+        invoice.fail(`${field}: ${stored} → ${now}`, listAgain)
+    } catch (error) {
+      failures += error instanceof SourceError ? 1 : failuresAtMost
+      invoice.fail(explain(error), 'Try again.')
+    }
+  }
+  const left = imported === 0 ? '' : `; ${imported} did not come from Stripe and were left out`
+  const where = options.documents === null ? 'Stripe alone' : 'both systems'
+  const what = `${compared} of ${keys.length} sampled invoices compared with ${where}`
+  if (compared === 0) sample.skip(`nothing could be compared${left}`)
+  else if (differing === 0) sample.ok(`${what}: no difference${left}`)
+  else sample.warn(`${what}: ${differing} differ${differing === 1 ? 's' : ''}${left}`, listAgain)
+}
+
+/** Points of the table for each wanted invoice: on PostgreSQL, an invoice lies at one in thirty, or in seventy where they are long. */
+const pointsEach = 100
+
+/** Up to `count` keys, evenly from the whole table; the same ones every time until it changes. */
+export async function pickSample(
+  store: Pick<OperatorStore, 'readLinked' | 'readAtPoints'>,
+  count: number,
+): Promise<InvoiceKey[]> {
+  const first = await store.readLinked(null, count + 1, null)
+  if (first.length <= count) return first
+  const points = count * pointsEach
+  const found = await store.readAtPoints(Array.from({ length: points }, (_, i) => (i + 0.5) / points))
+  const some = Math.min(count, found.length)
+  return Array.from({ length: some }, (_, i) => found[Math.floor((i * found.length) / some)] as InvoiceKey)
 }

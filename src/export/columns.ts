@@ -91,15 +91,15 @@ function withDecimal<Fields extends { currency: string }, Source>(
   ]
 }
 
-const readPrinted =
-  (field: 'number' | 'atcud') =>
-  ({ document }: ExportedInvoice) =>
-    document?.[field] ?? null
-
 export const invoiceColumns: readonly Column<ExportedInvoice>[] = [
   ...invoiceFields.flatMap(field => withDecimal<Invoice, ExportedInvoice>(field, field, invoice => invoice)),
-  { name: 'document_number', kind: 'text', read: readPrinted('number'), isBesideList: true },
-  { name: 'atcud', kind: 'text', read: readPrinted('atcud'), isBesideList: true },
+  {
+    name: 'document_number',
+    kind: 'text',
+    read: ({ document }) => document?.number ?? null,
+    isBesideList: true,
+  },
+  { name: 'atcud', kind: 'text', read: ({ document }) => document?.atcud ?? null, isBesideList: true },
 ]
 
 /** Columns of the invoice in a table of something that belongs to it. */

@@ -62,10 +62,8 @@ function introduce(address: string, { token, customers, sample }: DemoSystems): 
     ({ customer_id, name, currency, invoices }) =>
       `  ${customer_id.padEnd(20)}${String(invoices).padStart(3)} invoices in ${currency}   ${name}\n`,
   )
-  const [first, other] = [
-    customers[0]?.customer_id,
-    customers.find(({ customer_id }) => customer_id !== sample.customer_id),
-  ]
+  const first = customers[0]?.customer_id
+  const other = customers.find(({ customer_id }) => customer_id !== sample.customer_id)
   const invoice = `${sample.customer_id}/invoice/${sample.id}`
   return `
 Look at this page and leave it open; after 20 seconds things begin to happen:

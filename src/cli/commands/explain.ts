@@ -73,7 +73,7 @@ function writeLines(id: string, { found, deleted, aside }: Known, pins: readonly
 
 function writeText(id: string, { found, deleted, aside }: Known, pins: readonly Pin[]): string {
   const texts = [
-    ...found.map(explanation => describe(explanation, aside, dashboardsOf(pins, explanation))),
+    ...found.map(explanation => describe(explanation, aside, pins)),
     ...(deleted === null ? [] : [describeDeleted(deleted)]),
   ]
   if (texts.length === 0 && aside !== null) return `Invoice ${id} is not stored. ${describeAside(aside)}\n`
@@ -88,12 +88,8 @@ function describeAside({ kind, reason, first_at, last_at }: SetAside): string {
   return printable(`${kind === 'outdated' ? 'Out of date. ' : ''}${why}; ${since}.`)
 }
 
-function describe(
-  explanation: Explanation,
-  aside: SetAside | null,
-  dashboards: ReturnType<typeof dashboardsOf>,
-): string {
-  const { invoice, claim, documents, derived, journal, next, observed_at } = explanation
+function describe(explanation: Explanation, aside: SetAside | null, pins: readonly Pin[]): string {
+  const { invoice, claim, documents, journal, next, observed_at } = explanation
   const { display_name, customer_email } = invoice
   const name = display_name === customer_email ? '' : ` (${display_name})`
   const heading = `Invoice ${invoice.id} of ${invoice.customer_id}${name}`
@@ -101,13 +97,13 @@ function describe(
     printable(heading),
     '',
     compareSides(explanation),
-    ...Object.values(dashboards),
+    ...Object.values(dashboardsOf(pins, explanation)),
     aside && describeAside(aside),
     claim === null
       ? 'It did not come from Stripe: it was imported, with the state of its document.'
       : `Seen at Stripe ${moment(observed_at)}. Recorded there: ${describeClaim(claim)}.`,
     '',
-    ...(derived === null ? [] : explainState(explanation, derived)),
+    ...explainState(explanation),
     ...(documents.length === 0
       ? [`Documents: no known document is recorded, tied, or refers to ${explanation.reference}.`]
       : ['Documents:', ...documents.map(known => describeDocument(known, explanation))]),
@@ -170,10 +166,9 @@ function describeClaim(claim: Claim): string {
     : facts.map(([name, value]) => `${name} ${printable(String(value))}`).join(', ')
 }
 
-function explainState(
-  { invoice: { ix_sync_state }, isStale }: Explanation,
-  { fields, why, candidates }: NonNullable<Explanation['derived']>,
-) {
+function explainState({ invoice: { ix_sync_state }, isStale, derived }: Explanation) {
+  if (derived === null) return []
+  const { fields, why, candidates } = derived
   return [
     isStale
       ? `Stored as ${ix_sync_state}, but by what is known now it is ${fields.ix_sync_state}${fields.ix_id === null ? '' : ` with document ${fields.ix_id}, ${fields.ix_status}`}, because ${printable(why)}. The stored state follows when one of the two is looked at next.`

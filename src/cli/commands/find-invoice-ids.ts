@@ -12,11 +12,8 @@ export async function findInvoiceIds(store: OperatorStore, text: string): Promis
   const wanted = foldText(text)
   if (wanted === '') return []
   const found = new Set<string>()
-  for await (const batch of store.walkInvoices({
-    customers: null,
-    withLines: false,
-    words: searchWords(text),
-  }))
+  const walk = { customers: null, withLines: false, words: searchWords(text) }
+  for await (const batch of store.walkInvoices(walk))
     for (const invoice of batch) {
       if (namesOf(invoice).includes(wanted)) found.add((JSON.parse(invoice.summary) as Invoice).id)
       if (found.size === foundAtMost) return [...found]
