@@ -1,27 +1,22 @@
 /** Everything stored about one invoice, and the reason for its document's state. Changes nothing. */
 import { type Claim, openDocumentStatuses } from '../document.ts'
-import { type Invoice, type InvoiceKey, unsettledStatuses } from '../invoice.ts'
+import { type Invoice, unsettledStatuses } from '../invoice.ts'
 import { deriveLink, isGone, isOverdue, type LinkRules, referenceOf } from '../linking/link.ts'
 import type { SourceIdentities } from '../sources.ts'
-import type { SetAside } from '../store/connector-store.ts'
-import type { JournalEntry, KnownDocument, LinkedInvoice } from '../store/document-store.ts'
+import type { KnownDocument, LinkedInvoice } from '../store/document-store.ts'
 import type { OperatorStore, Stream } from '../store/store.ts'
 import { billingStreams, documentStreams, isStreamOf } from '../stream-names.ts'
 import { compareLink } from './compare-with-sources.ts'
 
+export type Explained = Awaited<ReturnType<typeof explainInvoice>>
 export type Explanation = Awaited<ReturnType<typeof explainOne>>
-
-export interface Deleted extends InvoiceKey {
-  observed_at: number
-  journal: readonly JournalEntry[]
-}
 
 export async function explainInvoice(
   store: OperatorStore,
   invoiceId: string,
   rules: Omit<LinkRules, 'isConnected'>,
   sources: SourceIdentities,
-): Promise<{ found: Explanation[]; deleted: Deleted | null; aside: SetAside | null }> {
+) {
   const streams = await store.listStreams()
   const isConnected = streams.some(({ name }) => isStreamOf(sources.documents, name))
   const last = formatSuccesses(streams, sources)
@@ -31,12 +26,9 @@ export async function explainInvoice(
   const tombstone = await store.findTombstone(invoiceId)
   const [aside = null] = await store.listSetAside(1, sources.billing.system, { id: invoiceId })
   const isBack = found.some(({ invoice }) => invoice.customer_id === tombstone?.customer_id)
-  return {
-    found,
-    aside,
-    deleted:
-      tombstone === null || isBack ? null : { ...tombstone, journal: await store.readJournal(tombstone) },
-  }
+  const isDeleted = tombstone !== null && !isBack
+  const deleted = isDeleted ? { ...tombstone, journal: await store.readJournal(tombstone) } : null
+  return { found, aside, deleted }
 }
 
 async function explainOne(

@@ -68,10 +68,7 @@ export async function* compareWithSaft(
   }
 }
 
-interface Days {
-  from: string
-  to: string
-}
+type Days = Pick<SaftHeader, 'from' | 'to'>
 
 async function fillFiled(
   parts: AsyncIterable<SaftPart>,

@@ -105,7 +105,7 @@ export function describeUnlinked(document: Document, rules: LinkRules): Differen
   }
 }
 
-/** `total_cents` is in the currency's smallest unit, `total` a decimal in its major unit, as the document's. */
+/** In the order of the columns. `total_cents` is in the currency's smallest unit, `total` a decimal in its major unit, as the document's. */
 export function sidesOf(invoice: Invoice | null, document: Document | null) {
   return {
     customer_id: invoice?.customer_id ?? null,

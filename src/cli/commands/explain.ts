@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { type Deleted, type Explanation, explainInvoice } from '../../checks/explain.ts'
+import { type Explained, type Explanation, explainInvoice } from '../../checks/explain.ts'
 import { type Claim, type Document, missesToBelieve, noClaim, printedNumberOf } from '../../document.ts'
 import { documentPaths } from '../../invoicexpress/document-source.ts'
 import { writeAmount } from '../../money.ts'
@@ -59,9 +59,9 @@ export async function explainNamed(
   return texts.join(form === 'json' ? '' : '\n')
 }
 
-type Known = Awaited<ReturnType<typeof explainInvoice>>
+type Deleted = NonNullable<Explained['deleted']>
 
-function writeLines(id: string, { found, deleted, aside }: Known, pins: readonly Pin[]): string {
+function writeLines(id: string, { found, deleted, aside }: Explained, pins: readonly Pin[]): string {
   const objects = [
     ...found.map(each => ({ ...toObject(each), dashboards: dashboardsOf(pins, each) })),
     ...(deleted === null ? [] : [toDeletedObject(deleted)]),
@@ -71,7 +71,7 @@ function writeLines(id: string, { found, deleted, aside }: Known, pins: readonly
     .join('')
 }
 
-function writeText(id: string, { found, deleted, aside }: Known, pins: readonly Pin[]): string {
+function writeText(id: string, { found, deleted, aside }: Explained, pins: readonly Pin[]): string {
   const texts = [
     ...found.map(explanation => describe(explanation, aside, pins)),
     ...(deleted === null ? [] : [describeDeleted(deleted)]),

@@ -1,6 +1,6 @@
 /** Differences as a table, as CSV, or as one JSON object a line. */
 import { styleText } from 'node:util'
-import { type Difference, differenceKinds, saftKinds } from '../../checks/reconcile.ts'
+import { type Difference, differenceKinds, saftKinds, sidesOf } from '../../checks/reconcile.ts'
 import {
   type Column,
   type ColumnKind,
@@ -15,28 +15,19 @@ import type { TimeZone } from './time-zone.ts'
 export const formats = ['table', 'csv', 'csv-pt', 'json'] as const
 export type Format = (typeof formats)[number]
 
-const kinds = {
-  kind: 'text',
-  customer_id: 'text',
-  customer_name: 'text',
-  invoice_id: 'text',
-  number: 'text',
+/** Those that are no text. */
+const kinds: Partial<Record<keyof Difference, ColumnKind>> = {
   issued_at: 'moment',
-  currency: 'text',
   total_cents: 'integer',
   total: 'decimal',
   document_id: 'integer',
-  document_number: 'text',
-  document_status: 'text',
-  document_currency: 'text',
   document_total: 'decimal',
-  detail: 'text',
-} as const satisfies Record<keyof Difference, ColumnKind>
+}
 
-const names = Object.keys(kinds) as (keyof Difference)[]
+const names = ['kind', ...Object.keys(sidesOf(null, null)), 'detail'] as (keyof Difference)[]
 
 const columns = names.map((name): Column<Difference> => {
-  return { name, kind: kinds[name], read: difference => difference[name] }
+  return { name, kind: kinds[name] ?? 'text', read: difference => difference[name] }
 })
 
 /** `zone` is for the days of the table, and the moments of `csv-pt`. */
