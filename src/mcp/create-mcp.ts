@@ -11,8 +11,7 @@ import { locateFile, version } from '../package.ts'
 import { writeRefusal, writeResult } from './answer.ts'
 import { createExplain, type ExplainOptions } from './explain.ts'
 import { readApi } from './read-api.ts'
-import { readArguments } from './read-arguments.ts'
-import { describeTool, instructions, type Tool, tools } from './tools.ts'
+import { describeTool, instructions, readArguments, type Tool, tools } from './tools.ts'
 
 /** In the one file that scripts/build.ts makes of it: the package itself is needed only for its types. */
 const sdk: typeof Library = await import(locateFile('build/mcp.js').href)

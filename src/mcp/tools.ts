@@ -1,8 +1,9 @@
 /** The five tools: input, output, and the reads that each is made of. The input's properties are the API's own parameters. */
 import type { Tool as ListedTool } from '@modelcontextprotocol/server'
+import type { TSchema } from 'typebox'
 import { ApiError } from '../errors.ts'
 import { getInvoiceSchema, listInvoicesSchema } from '../http/openapi/schemas.ts'
-import { resolveReference } from '../http/parameters.ts'
+import { readTexts, resolveReference } from '../http/parameters.ts'
 import {
   type CustomerSummary,
   clampPage,
@@ -18,7 +19,6 @@ import {
 import type { ReadStore } from '../store/store.ts'
 import { type Answer, notice, type Rows, showRecord } from './answer.ts'
 import type { ReadAnswer } from './read-api.ts'
-import type { Arguments, Input } from './read-arguments.ts'
 
 interface ToolContext {
   /** Reads a route of the API, as the bearer of the token. */
@@ -32,6 +32,13 @@ const shownFields =
   'id number issued_at status total_cents currency ix_sync_state ix_id ix_status display_name'.split(' ')
 const moreFields = 'customer_id subtotal_cents discount_cents tax_cents tax_percent'.split(' ')
 const sumFields = 'currency status month count total_cents'.split(' ')
+
+interface Input {
+  properties: Readonly<Record<string, TSchema>>
+  required: readonly string[]
+}
+
+type Arguments = Record<string, string | number>
 
 export interface Tool {
   name: string
@@ -193,6 +200,21 @@ export function describeTool({ name, title, description, input, output }: Tool) 
     ...{ name, title, description, outputSchema: output, annotations: { title, ...hints } },
     inputSchema: { ...inputSchema, properties: Object.fromEntries(properties) },
   } as ListedTool
+}
+
+/** Reads a tool's arguments as the API reads its parameters. Throws an `ApiError` that shows what is allowed. */
+export function readArguments({ properties, required }: Input, given: object): Arguments {
+  const refuse = (message: string) => new ApiError('invalid_parameter', message)
+  const texts: Record<string, string> = {}
+  for (const [name, value] of Object.entries(given)) {
+    if (!Object.hasOwn(properties, name))
+      throw refuse(`There is no such argument, only: ${Object.keys(properties).join(', ') || 'none'}.`)
+    if (typeof value === 'string' || typeof value === 'number') texts[name] = String(value)
+    else if (value !== null) throw refuse(`${name} must be text or a number.`)
+  }
+  const value = readTexts({ properties }, texts) as Arguments
+  for (const name of required) if (value[name] === undefined) throw refuse(`${name} is required.`)
+  return value
 }
 
 export const instructions = `Reads a customer's invoices: the state of each at the payment platform (status) and of its certified document (ix_status, ix_sync_state). Nothing can be changed. The records follow both systems up to synced_at. Amounts are decimals with their currency, beside the smallest unit (_cents). ${notice}`
