@@ -22,10 +22,7 @@ export const quickPace: Pace = { perSecond: 8, attempts: 1, patienceMs: answerLi
 const pdfTries = 5
 const pdfPauseMs = 700
 
-const oneDocument = [
-  ['page', '1'],
-  ['per_page', '1'],
-] as const
+const oneDocument = Object.entries({ page: '1', per_page: '1' })
 
 /** Whether documents can be read. */
 export async function checkInvoiceXpress(report: Report, options: InvoiceXpressOptions): Promise<boolean> {

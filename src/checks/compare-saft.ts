@@ -60,16 +60,11 @@ function compareAmounts(filed: SaftDocument, { document, invoice }: StoredSide, 
   const isSameNet =
     filed.foreign !== null || !document.before_taxes || isNear(filed.net, document.before_taxes)
   if (isSame && isSameNet) return null
-  const others = isSame
-    ? [`${filed.net} before taxes in the file`, `${document.before_taxes} on the document`]
-    : [
-        `${amount} ${currency} in the file`,
-        `${document.total} ${document.currency ?? ''} on the document`.replace('  ', ' '),
-        ...(invoice === null
-          ? []
-          : [`${writeAmount(invoice.total_cents, invoice.currency)} ${invoice.currency} at ${platform}`]),
-      ]
-  return others.join(', ')
+  if (isSame) return `${filed.net} before taxes in the file, ${document.before_taxes} on the document`
+  const onDocument = [document.total, document.currency].filter(Boolean).join(' ')
+  const onInvoice = invoice && `${writeAmount(invoice.total_cents, invoice.currency)} ${invoice.currency}`
+  const both = `${amount} ${currency} in the file, ${onDocument} on the document`
+  return onInvoice === null ? both : `${both}, ${onInvoice} at ${platform}`
 }
 
 /** Portugal's number of an unknown customer. */

@@ -82,11 +82,8 @@ function describeNext(
 ): string[] {
   const unsettled: readonly string[] = unsettledStatuses
   const alsoWith = `${unsettled.slice(0, -1).join(', ')} and ${unsettled.at(-1)}`
-  const next = [
-    unsettled.includes(status)
-      ? `The invoice is looked at when an event reports it (${last.events}), and with every ${alsoWith} one (${last.unsettled}).`
-      : `The invoice is looked at when an event reports it (${last.events}).`,
-  ]
+  const withOthers = unsettled.includes(status) ? `, and with every ${alsoWith} one (${last.unsettled})` : ''
+  const next = [`The invoice is looked at when an event reports it (${last.events})${withOthers}.`]
   if (!isConnected) return [...next, 'No invoicing system was ever read: documents are not looked at.']
   const wanted = ix_id ?? claim.ix_id
   const known = documents.find(({ id }) => id === wanted)

@@ -99,11 +99,8 @@ async function fillStored(days: Days, tables: SaftTables, { store, rules, onProg
     store.readDated(near, after?.document ?? null, limit)
   let done = 0
   for await (const batch of readBatches(read)) {
-    const isUnlinked = await findUnlinked(
-      store,
-      batch.map(({ document }) => document),
-      rules,
-    )
+    const documents = batch.map(({ document }) => document)
+    const isUnlinked = await findUnlinked(store, documents, rules)
     for (const { invoices, ...dated } of batch) {
       const { date, status } = dated.document
       const isWithin = date !== null && date >= days.from && date <= days.to
