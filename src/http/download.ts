@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { addAbortSignal, finished, type Readable } from 'node:stream'
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import { ApiError } from '../errors.ts'
 import { type DocumentKind, findNoPdf, type Invoice, type InvoiceDocument } from '../invoice.ts'
@@ -10,8 +10,7 @@ import type { ReadStore } from '../store/store.ts'
 import { readTrace, withTrace } from '../trace.ts'
 import { contentDisposition } from './content-disposition.ts'
 import { findInvoice } from './get-invoice.ts'
-import { downloadSchemas, type InvoiceParams } from './openapi/schemas.ts'
-import type { TypedApp } from './typed-app.ts'
+import { downloadSchemas, type InvoiceParams, type InvoiceRoute } from './openapi/schemas.ts'
 import { createUpstreamQueue, orAborted } from './upstream-queue.ts'
 
 /** For a whole download, from the first request to the last byte. */
@@ -81,9 +80,9 @@ export function createFileSender(source: Source, log: Logger) {
 
 type SourceRequest = Pick<FastifyRequest, 'id' | 'grant' | 'headers' | 'method'> & { params: InvoiceParams }
 
-export function addDownload(app: TypedApp, kind: DocumentKind, sources: DocumentSources): void {
+export function addDownload(app: FastifyInstance, kind: DocumentKind, sources: DocumentSources): void {
   const sendFile = createFileSender(kind === 'payments' ? sources.payments : sources.documents, sources.log)
-  app.get(
+  app.get<InvoiceRoute>(
     `/invoice/:invoiceId/${kind}/download`,
     { schema: downloadSchemas[kind] },
     async (request, reply) => {

@@ -1,33 +1,37 @@
+import type { FastifyInstance } from 'fastify'
 import { ApiError } from '../errors.ts'
 import type { Invoice } from '../invoice.ts'
 import type { PaymentPlatform } from '../sources.ts'
 import type { ReadStore } from '../store/store.ts'
 import { createSourceCall, notConnected } from './download.ts'
 import { findInvoice } from './get-invoice.ts'
-import { paymentPageSchema } from './openapi/schemas.ts'
+import { type InvoiceRoute, paymentPageSchema } from './openapi/schemas.ts'
 import { sendJson } from './send-json.ts'
-import type { TypedApp } from './typed-app.ts'
 
 const what = 'payment page'
 
 /** The platform is asked each time: the address holds a secret and expires, and is nowhere stored or logged. */
 export function addFindPaymentPage(
-  app: TypedApp,
+  app: FastifyInstance,
   { store, payments }: { store: ReadStore; payments: PaymentPlatform | null },
 ): void {
   const callSource = createSourceCall(payments, what)
-  app.get('/invoice/:invoiceId/payments/page', { schema: paymentPageSchema }, async (request, reply) => {
-    const stored = await findInvoice(store, request.params)
-    const { id, status }: Invoice = JSON.parse(stored.summary)
-    if (status !== 'open') throw notPayable()
-    if (payments === null) throw notConnected('The payment platform is not connected.', what)
-    const { result: url } = await callSource(request, reply, (signal, endTurn) =>
-      payments.findPaymentPage(id, signal).finally(endTurn),
-    )
-    if (url === null) throw notPayable()
-    reply.header('cache-control', 'private, no-store')
-    return sendJson(reply, JSON.stringify({ url }))
-  })
+  app.get<InvoiceRoute>(
+    '/invoice/:invoiceId/payments/page',
+    { schema: paymentPageSchema },
+    async (request, reply) => {
+      const stored = await findInvoice(store, request.params)
+      const { id, status }: Invoice = JSON.parse(stored.summary)
+      if (status !== 'open') throw notPayable()
+      if (payments === null) throw notConnected('The payment platform is not connected.', what)
+      const { result: url } = await callSource(request, reply, (signal, endTurn) =>
+        payments.findPaymentPage(id, signal).finally(endTurn),
+      )
+      if (url === null) throw notPayable()
+      reply.header('cache-control', 'private, no-store')
+      return sendJson(reply, JSON.stringify({ url }))
+    },
+  )
 }
 
 function notPayable(): ApiError {

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import type { FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import type { TakeTurn } from '../access/fair-queue.ts'
 import { ApiError } from '../errors.ts'
@@ -8,9 +8,8 @@ import type { PaymentPlatform } from '../sources.ts'
 import type { ReadStore, StoredInvoice } from '../store/store.ts'
 import { readTrace, withTrace } from '../trace.ts'
 import { isHeldByClient, setReadHeaders } from './conditional.ts'
-import { getInvoiceSchema, type InvoiceParams } from './openapi/schemas.ts'
+import { getInvoiceSchema, type InvoiceParams, type InvoiceRoute } from './openapi/schemas.ts'
 import { sendJson } from './send-json.ts'
-import type { TypedApp } from './typed-app.ts'
 import { createUpstreamQueue, orAborted } from './upstream-queue.ts'
 
 /** After this, an invoice whose lines are not stored is sent without them. */
@@ -24,9 +23,9 @@ export interface InvoiceSources {
   log: Logger
 }
 
-export function addGetInvoice(app: TypedApp, { store, payments, log }: InvoiceSources): void {
+export function addGetInvoice(app: FastifyInstance, { store, payments, log }: InvoiceSources): void {
   const takeTurn = createUpstreamQueue(payments, limits)
-  app.get('/invoice/:invoiceId', { schema: getInvoiceSchema }, async (request, reply) => {
+  app.get<InvoiceRoute>('/invoice/:invoiceId', { schema: getInvoiceSchema }, async (request, reply) => {
     const stored = await findInvoice(store, request.params)
     const lines =
       stored.lines ??

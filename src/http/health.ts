@@ -1,8 +1,8 @@
+import type { FastifyInstance } from 'fastify'
 import { ApiError } from '../errors.ts'
 import type { ReadStore } from '../store/store.ts'
 import { liveSchema, readySchema } from './openapi/schemas.ts'
 import { sendJson } from './send-json.ts'
-import type { TypedApp } from './typed-app.ts'
 
 const healthy = '{"status":"ok"}'
 
@@ -13,7 +13,7 @@ export interface HealthOptions {
   ending?: AbortSignal
 }
 
-export function addHealth(app: TypedApp, options: HealthOptions): void {
+export function addHealth(app: FastifyInstance, options: HealthOptions): void {
   const { store, readyMaxLagMs = null, ending } = options
 
   app.get('/live', { schema: liveSchema }, async (_request, reply) => {

@@ -7,7 +7,7 @@ import { leaving } from '../server/guarded-server.ts'
 import type { ChangePage } from '../store/change-store.ts'
 import type { ReadStore } from '../store/store.ts'
 import { type AuthOptions, checkAllCustomers, checkCustomer } from './auth.ts'
-import { type ChangesQuery, changeLimits } from './openapi/change-schemas.ts'
+import { type ChangesQuery, type CustomerParams, changeLimits } from './openapi/schemas.ts'
 import { sendJson } from './send-json.ts'
 
 declare module 'fastify' {
@@ -25,6 +25,12 @@ const waitingPerToken = 100
 
 export interface ChangesOptions extends Pick<AuthOptions, 'authenticate' | 'addressOf'> {
   store: Pick<ReadStore, 'readChanges'>
+}
+
+interface ChangesRoute {
+  /** Without a customer: of all. */
+  Params: Partial<CustomerParams>
+  Querystring: ChangesQuery
 }
 
 /** Both routes share those who wait. */
@@ -76,12 +82,9 @@ export function createListChanges(app: FastifyInstance, { store, authenticate, a
     }
   }
 
-  return async (
-    request: FastifyRequest,
-    reply: FastifyReply,
-    customerId: string | null,
-    query: ChangesQuery,
-  ): Promise<FastifyReply> => {
+  return async (request: FastifyRequest<ChangesRoute>, reply: FastifyReply): Promise<FastifyReply> => {
+    const { query } = request
+    const { customerId = null } = request.params
     const after = checkCursor(query.after, customerId === null ? 1000 : 1)
     const limit = Math.min(Math.max(query.limit ?? changeLimits.usual, 1), changeLimits.most)
     const waitMs = Math.min(Math.max(query.wait ?? 0, 0), changeLimits.waitSeconds) * 1000

@@ -1,7 +1,6 @@
 /** Path and query parameters, read strictly by the schema of their route: nothing is guessed or dropped. */
 
 import type { FastifySchemaCompiler } from 'fastify'
-import type { TSchema } from 'typebox'
 import { isCalendarDay } from '../calendar.ts'
 import { ApiError } from '../errors.ts'
 import { components } from './openapi/resources.ts'
@@ -70,7 +69,7 @@ function decode(text: string): string | null {
 }
 
 /** For Fastify's `setValidatorCompiler`: from a schema to the function that reads its parameters. */
-export const compileParameters: FastifySchemaCompiler<TSchema> = ({ schema, httpPart }) => {
+export const compileParameters: FastifySchemaCompiler<object> = ({ schema, httpPart }) => {
   // Header schemas describe; each header is read where it is used, by the rules of its own RFC.
   if (httpPart === 'headers') return () => true
   const parameters = listParameters(schema)

@@ -1,8 +1,8 @@
 /** RFC 9728: names the identity provider whose tokens this API accepts. */
+import type { FastifyInstance } from 'fastify'
 import { ApiError } from '../errors.ts'
 import { resourceMetadataSchema } from './openapi/schemas.ts'
 import { sendJson } from './send-json.ts'
-import type { TypedApp } from './typed-app.ts'
 
 export interface Identity {
   /** The identity provider as clients see it; null: none is configured. */
@@ -13,7 +13,7 @@ export interface Identity {
 
 const metadataPath = '/.well-known/oauth-protected-resource'
 
-export function addResourceMetadata(app: TypedApp, { provider, publicUrl }: Identity): void {
+export function addResourceMetadata(app: FastifyInstance, { provider, publicUrl }: Identity): void {
   app.get(metadataPath, { schema: resourceMetadataSchema }, async (_request, reply) => {
     if (provider === null)
       throw new ApiError(

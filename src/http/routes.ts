@@ -14,14 +14,12 @@ import { addGetSummary } from './get-summary.ts'
 import { addHealth } from './health.ts'
 import { createListChanges } from './list-changes.ts'
 import { addListInvoices } from './list-invoices.ts'
-import { listAllChangesSchema, listChangesSchema } from './openapi/change-schemas.ts'
 import { components } from './openapi/resources.ts'
-import { openapiSchema } from './openapi/schemas.ts'
+import { listAllChangesSchema, listChangesSchema, openapiSchema } from './openapi/schemas.ts'
 import type { RateLimit } from './rate-limit.ts'
 import { addResourceMetadata, type Identity } from './resource-metadata.ts'
 import { sendJson } from './send-json.ts'
 import { addStaticFiles, type StaticFile } from './static-files.ts'
-import type { TypedApp } from './typed-app.ts'
 
 export const mcpPath = '/mcp'
 
@@ -57,15 +55,15 @@ export function addRoutes(app: FastifyInstance, dependencies: RouteDependencies)
   const { identity = { provider: null, publicUrl: null } } = dependencies
   for (const component of components) app.addSchema(component)
 
-  addHealth(app as TypedApp, dependencies)
+  addHealth(app, dependencies)
   dependencies.mcp?.(app, dependencies)
   app.get('/api/v1/openapi.json', { schema: openapiSchema }, async (_request, reply) => {
     return sendJson(reply, apiDescription)
   })
   addStaticFiles(app, files)
-  addResourceMetadata(app as TypedApp, identity)
+  addResourceMetadata(app, identity)
   const listChanges = createListChanges(app, dependencies)
-  const addCustomerRoutes = async (scope: TypedApp) => {
+  const addCustomerRoutes = async (scope: FastifyInstance) => {
     addListInvoices(scope, store)
     addGetSummary(scope, store)
     addGetInvoice(scope, dependencies)
@@ -73,15 +71,11 @@ export function addRoutes(app: FastifyInstance, dependencies: RouteDependencies)
     addDownload(scope, 'ix', dependencies)
     addDownload(scope, 'payments', dependencies)
     if (pay) addFindPaymentPage(scope, dependencies)
-    scope.get('/changes', { schema: listChangesSchema }, (request, reply) =>
-      listChanges(request, reply, request.params.customerId, request.query),
-    )
+    scope.get('/changes', { schema: listChangesSchema }, listChanges)
   }
-  const addGuarded = async (scope: TypedApp) => {
+  const addGuarded = async (scope: FastifyInstance) => {
     guardCustomerRoutes(scope, dependencies)
-    scope.get('/changes', { schema: listAllChangesSchema }, (request, reply) =>
-      listChanges(request, reply, null, request.query),
-    )
+    scope.get('/changes', { schema: listAllChangesSchema }, listChanges)
     scope.register(addCustomerRoutes, { prefix: '/client/:customerId' })
   }
   app.register(addGuarded, { prefix: '/api/v1' })

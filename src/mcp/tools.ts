@@ -1,6 +1,5 @@
 /** The five tools: input, output, and the reads that each is made of. The input's properties are the API's own parameters. */
 import type { Tool as ListedTool } from '@modelcontextprotocol/server'
-import type { TSchema } from 'typebox'
 import { ApiError } from '../errors.ts'
 import { getInvoiceSchema, listInvoicesSchema } from '../http/openapi/schemas.ts'
 import { readTexts, resolveReference } from '../http/parameters.ts'
@@ -34,7 +33,7 @@ const moreFields = 'customer_id subtotal_cents discount_cents tax_cents tax_perc
 const sumFields = 'currency status month count total_cents'.split(' ')
 
 interface Input {
-  properties: Readonly<Record<string, TSchema>>
+  properties: Readonly<Record<string, object>>
   required: readonly string[]
 }
 

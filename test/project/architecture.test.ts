@@ -169,8 +169,8 @@ const rules: Record<string, Rule> = {
     packages: ['pino'],
   },
   'src/http/openapi/': {
-    ours: [...domain, 'src/package.ts', 'src/http/typed-app.ts', 'src/store/read-model/search.ts'],
-    packages: ['typebox'],
+    ours: [...domain, 'src/package.ts', 'src/store/read-model/search.ts'],
+    packages: [],
   },
   'src/http/': {
     ours: [
@@ -185,7 +185,7 @@ const rules: Record<string, Rule> = {
       ],
       ...['src/access/', 'src/server/', 'src/telemetry.ts', 'src/trace.ts', 'src/pdf/file-name.ts'],
     ],
-    packages: ['fastify', 'typebox', 'pino', '@fastify/swagger'],
+    packages: ['fastify', 'pino', '@fastify/swagger'],
   },
   // No other place imports it but the wiring, so that it can be deleted alone.
   'src/mcp/': {
@@ -194,7 +194,7 @@ const rules: Record<string, Rule> = {
       ...['src/store/store.ts', 'src/store/document-store.ts', 'src/store/engines.ts', 'src/http/'],
       ...['src/stripe/source-identity.ts', 'src/invoicexpress/source-identity.ts'],
     ],
-    packages: ['fastify', 'typebox', '@modelcontextprotocol/server'],
+    packages: ['fastify', '@modelcontextprotocol/server'],
   },
   'src/cli/terminal/': { ours: [], packages: ['pino'] },
   'src/cli/settings/': {

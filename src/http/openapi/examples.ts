@@ -4,7 +4,9 @@ import {
   type CustomerSummary,
   downloadPath,
   type Invoice,
+  type InvoiceDetail,
   type InvoiceDocument,
+  type InvoiceList,
   type Line,
   qrPath,
 } from '../../invoice.ts'
@@ -44,28 +46,6 @@ const exampleLine: Line = {
   currency: 'eur',
 }
 
-export const examplePage = {
-  invoices: [exampleInvoice],
-  page: 1,
-  page_size: 10,
-  total: 1,
-  total_pages: 1,
-  source: 'synchronized_records',
-}
-
-const { customer_name, customer_email, company_name, customer_tax_id, ix_created_at, ...detailFields } =
-  exampleInvoice
-
-export const exampleDetail = {
-  ...detailFields,
-  lines: [exampleLine],
-  lines_source: 'payments',
-  downloads: {
-    ix: downloadPath(exampleInvoice.customer_id, exampleInvoice.id, 'ix'),
-    payments: downloadPath(exampleInvoice.customer_id, exampleInvoice.id, 'payments'),
-  },
-}
-
 export const exampleDocument: InvoiceDocument = {
   id: 48213,
   type: 'InvoiceReceipt',
@@ -94,33 +74,57 @@ export const exampleDocument: InvoiceDocument = {
   ],
 }
 
-export const exampleChanges: ChangeList = {
-  changes: [
-    {
-      seq: 1772443872000,
-      customer_id: exampleInvoice.customer_id,
-      invoice_id: exampleInvoice.id,
-      kind: 'document',
-      version: 1772443872000,
-      at: '2026-03-02T09:31:12.000Z',
-    },
-  ],
-  next: 1772443872000,
-}
+const { customer_name, customer_email, company_name, customer_tax_id, ix_created_at, ...detailFields } =
+  exampleInvoice
 
-export const exampleSummary: CustomerSummary = {
-  currencies: [
-    {
-      currency: 'eur',
-      credited_cents: 0,
-      statuses: [
-        { status: 'open', count: 2, total_cents: 470651 },
-        { status: 'paid', count: 1, total_cents: 11070 },
-      ],
-      months: [
-        { month: '2026-03', status: 'paid', count: 1, total_cents: 11070 },
-        { month: '2026-10', status: 'open', count: 2, total_cents: 470651 },
-      ],
+/** By the name of the body that each is an example of. */
+export const examples: Record<string, object> = {
+  InvoiceSummary: exampleInvoice,
+  InvoiceList: {
+    invoices: [exampleInvoice],
+    page: 1,
+    page_size: 10,
+    total: 1,
+    total_pages: 1,
+    source: 'synchronized_records',
+  } satisfies InvoiceList,
+  InvoiceDetail: {
+    ...detailFields,
+    lines: [exampleLine],
+    lines_source: 'payments',
+    downloads: {
+      ix: downloadPath(exampleInvoice.customer_id, exampleInvoice.id, 'ix'),
+      payments: downloadPath(exampleInvoice.customer_id, exampleInvoice.id, 'payments'),
     },
-  ],
+  } satisfies InvoiceDetail,
+  InvoiceDocument: exampleDocument,
+  ChangeList: {
+    changes: [
+      {
+        seq: 1772443872000,
+        customer_id: exampleInvoice.customer_id,
+        invoice_id: exampleInvoice.id,
+        kind: 'document',
+        version: 1772443872000,
+        at: '2026-03-02T09:31:12.000Z',
+      },
+    ],
+    next: 1772443872000,
+  } satisfies ChangeList,
+  CustomerSummary: {
+    currencies: [
+      {
+        currency: 'eur',
+        credited_cents: 0,
+        statuses: [
+          { status: 'open', count: 2, total_cents: 470651 },
+          { status: 'paid', count: 1, total_cents: 11070 },
+        ],
+        months: [
+          { month: '2026-03', status: 'paid', count: 1, total_cents: 11070 },
+          { month: '2026-10', status: 'open', count: 2, total_cents: 470651 },
+        ],
+      },
+    ],
+  } satisfies CustomerSummary,
 }

@@ -1,36 +1,52 @@
-/** Schemas of bodies, and of the fields that they are made of. */
-import type { TSchema } from 'typebox'
-import { Type } from './type.ts'
+/** JSON Schemas of bodies, and of the fields that bodies and parameters are made of. */
+import { examples } from './examples.ts'
 
-export const text = (description: string) => Type.String({ description })
-const orNull =
-  <T>(type: string) =>
-  (description: string, form: object = {}) =>
-    Type.Unsafe<T | null>({ type: [type, 'null'], ...form, description })
-export const textOrNull = orNull<string>('string')
-export const wholeOrNull = orNull<number>('integer')
-export const numberOrNull = orNull<number>('number')
-export const cents = (description: string) =>
-  Type.Integer({ description: `${description}, in the currency's smallest unit.` })
-export const oneOf = (values: readonly string[], description: string) =>
-  Type.Enum([...values], { type: 'string', description })
-export const listOf = (name: string, description: string) => Type.Array(Type.Ref(name), { description })
+const ofType =
+  (type: string | readonly string[]) =>
+  (description: string, form: object = {}) => ({ type, ...form, description })
+export const text = ofType('string')
+export const textOrNull = ofType(['string', 'null'])
+export const whole = ofType('integer')
+export const wholeOrNull = ofType(['integer', 'null'])
+export const number = ofType('number')
+export const numberOrNull = ofType(['number', 'null'])
+export const cents = (description: string) => whole(`${description}, in the currency's smallest unit.`)
+export const oneOf = (values: readonly string[], description: string) => ({
+  enum: values,
+  type: 'string',
+  description,
+})
+export const refer = (name: string) => ({ $ref: name })
+export const listOf = (name: string, description: string, form: object = {}) => ({
+  type: 'array',
+  items: refer(name),
+  ...form,
+  description,
+})
+export const texts = (description: string) => ({ type: 'array', items: { type: 'string' }, description })
 export const moment = {
   format: 'date-time',
   pattern: '^\\d{4}-\\d{2}-\\d{2}T\\d{2}:\\d{2}:\\d{2}\\.\\d{3}Z$',
 }
-export const currency = Type.String({
-  pattern: '^[a-z]{3}$',
-  description: 'Lower-case ISO 4217 currency code.',
+export const currency = text('Lower-case ISO 4217 currency code.', { pattern: '^[a-z]{3}$' })
+
+/** Every field is required, but those of `optional`. */
+export const object = (properties: Record<string, object>, optional: readonly string[] = []) => ({
+  type: 'object',
+  required: Object.keys(properties).filter(name => !optional.includes(name)),
+  properties,
+  additionalProperties: false,
 })
 
 /** A body, or a part of one, with a name. */
-export function resource(
+export const resource = (
   name: string,
   description: string,
-  properties: Record<string, TSchema>,
-  ...examples: unknown[]
-) {
-  const options = { additionalProperties: false, $id: name, description }
-  return Type.Object(properties, examples.length === 0 ? options : { ...options, examples })
-}
+  properties: Record<string, object>,
+  optional?: readonly string[],
+) => ({
+  ...object(properties, optional),
+  $id: name,
+  description,
+  ...(examples[name] && { examples: [examples[name]] }),
+})

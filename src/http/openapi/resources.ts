@@ -7,33 +7,34 @@ import {
   maxPageSize,
   syncStates,
 } from '../../invoice.ts'
-import { documentComponents } from './document-resources.ts'
-import { exampleChanges, exampleDetail, exampleInvoice, examplePage, exampleSummary } from './examples.ts'
 import {
   cents,
   currency,
   listOf,
   moment,
+  number,
   numberOrNull,
   oneOf,
+  refer,
   resource,
   text,
   textOrNull,
+  texts,
+  whole,
   wholeOrNull,
 } from './field-schemas.ts'
 import { ErrorBody, ErrorCodeName } from './responses.ts'
-import { Type } from './type.ts'
 
 const fields = {
-  id: Type.String({ pattern: invoiceIdPattern, description: "The payment platform's invoice ID." }),
+  id: text("The payment platform's invoice ID.", { pattern: invoiceIdPattern }),
   number: textOrNull('Invoice number; null until the invoice is finalized.'),
   display_name: text('Display name of the customer or company.'),
   customer_name: textOrNull('Customer name.'),
-  customer_id: Type.String({ pattern: customerIdPattern, description: 'Customer ID.' }),
+  customer_id: text('Customer ID.', { pattern: customerIdPattern }),
   customer_email: textOrNull('E-mail address of the customer.'),
   company_name: textOrNull('Company name.'),
   customer_tax_id: textOrNull('Tax identifier of the customer.'),
-  issued_at: Type.String({ ...moment, description: 'Time of issue, UTC with milliseconds.' }),
+  issued_at: text('Time of issue, UTC with milliseconds.', moment),
   ix_created_at: textOrNull(
     'Creation time of the external document, UTC with milliseconds; null when not known.',
     moment,
@@ -44,8 +45,8 @@ const fields = {
   tax_percent: numberOrNull('Tax rate in percent; null when no single rate describes the invoice.'),
   total_cents: cents('Total; negative when it is in favour of the customer'),
   currency,
-  status: Type.Ref('InvoiceStatus'),
-  ix_sync_state: Type.Ref('SyncState'),
+  status: refer('InvoiceStatus'),
+  ix_sync_state: refer('SyncState'),
   ix_id: wholeOrNull('ID of the external invoicing document; null until one is associated.'),
   ix_status: textOrNull("The external document's own status, for example `draft` or `settled`."),
 }
@@ -54,51 +55,57 @@ const { customer_name, customer_email, company_name, customer_tax_id, ix_created
   fields
 
 const sums = {
-  status: Type.Ref('InvoiceStatus'),
-  count: Type.Integer({ minimum: 1, description: 'Number of invoices.' }),
+  status: refer('InvoiceStatus'),
+  count: whole('Number of invoices.', { minimum: 1 }),
   total_cents: cents('Sum of `total_cents`, exact also beyond 2^53'),
+}
+
+const dayOrNull = (description: string) => textOrNull(description, { format: 'date' })
+const centsOrNull = (description: string) =>
+  wholeOrNull(`${description}, in the currency's smallest unit; null when not known.`)
+const listOrNull = (name: string, description: string) => ({
+  anyOf: [{ type: 'array', items: refer(name) }, { type: 'null' }],
+  description,
+})
+
+const documentFields = {
+  id: whole('ID at the external invoicing system.', { minimum: 1 }),
+  type: text("The external system's own word, for example `InvoiceReceipt` or `CreditNote`."),
+  status: text("The external system's own word, for example `final` or `settled`."),
+  number: textOrNull('Number as printed, for example `FR A/123`; null until it is issued.'),
+  date: dayOrNull('Day that it carries, YYYY-MM-DD.'),
+  total_cents: centsOrNull('Total after taxes'),
 }
 
 /** The schemas that routes refer to by name. */
 export const components = [
-  resource('InvoiceSummary', 'An invoice as it stands in a list.', fields, exampleInvoice),
-  resource(
-    'InvoiceDetail',
-    'One invoice whole.',
-    {
-      ...detailFields,
-      lines: listOf('LineItem', 'All the line items, or none.'),
-      lines_source: oneOf(
-        ['payments', 'none'],
-        '`payments` when the lines came from the payment platform, `none` when they are unavailable.',
-      ),
-      downloads: Type.Ref('Downloads'),
-    },
-    exampleDetail,
-  ),
-  resource(
-    'InvoiceList',
-    'One page of a list.',
-    {
-      invoices: Type.Array(Type.Ref('InvoiceSummary'), {
-        maxItems: maxPageSize,
-        description: 'The page: newest `issued_at` first, then highest `id`.',
-      }),
-      page: Type.Integer({ minimum: 1, description: 'The page returned.' }),
-      page_size: Type.Integer({ minimum: 1, maximum: maxPageSize, description: 'Records per page used.' }),
-      total: Type.Integer({ minimum: 0, description: 'All the records that match.' }),
-      total_pages: Type.Integer({ minimum: 0, description: 'Pages in all; 0 when nothing matches.' }),
-      source: oneOf(['synchronized_records'], 'Source of the data.'),
-    },
-    examplePage,
-  ),
+  resource('InvoiceSummary', 'An invoice as it stands in a list.', fields),
+  resource('InvoiceDetail', 'One invoice whole.', {
+    ...detailFields,
+    lines: listOf('LineItem', 'All the line items, or none.'),
+    lines_source: oneOf(
+      ['payments', 'none'],
+      '`payments` when the lines came from the payment platform, `none` when they are unavailable.',
+    ),
+    downloads: refer('Downloads'),
+  }),
+  resource('InvoiceList', 'One page of a list.', {
+    invoices: listOf('InvoiceSummary', 'The page: newest `issued_at` first, then highest `id`.', {
+      maxItems: maxPageSize,
+    }),
+    page: whole('The page returned.', { minimum: 1 }),
+    page_size: whole('Records per page used.', { minimum: 1, maximum: maxPageSize }),
+    total: whole('All the records that match.', { minimum: 0 }),
+    total_pages: whole('Pages in all; 0 when nothing matches.', { minimum: 0 }),
+    source: oneOf(['synchronized_records'], 'Source of the data.'),
+  }),
   resource('LineItem', 'One line of an invoice.', {
     id: text("The payment platform's line ID."),
     description: textOrNull('Description of the item.'),
     quantity: wholeOrNull('Whole units; null when the line has none.'),
     subtotal_cents: cents('Before discounts and exclusive tax'),
     discount_cents: cents("Discounts, the line's share of the invoice's discounts included"),
-    discount_percent: Type.Number({ description: 'Discount in percent of the subtotal.' }),
+    discount_percent: number('Discount in percent of the subtotal.'),
     unit_amount_cents: wholeOrNull(
       "Price of one unit, in the currency's smallest unit; null when it has none.",
     ),
@@ -109,39 +116,49 @@ export const components = [
     ix: textOrNull("Path of the external document's PDF; null until one is associated."),
     payments: text("Path of the payment platform's PDF."),
   }),
-  ...documentComponents,
-  resource('PaymentPage', 'The page where an invoice can be paid.', {
-    url: Type.String({ format: 'uri', description: 'Address of the page; it holds a secret.' }),
+  resource('InvoiceDocument', 'The external document of an invoice.', {
+    ...documentFields,
+    series: textOrNull('Series, for example `A`; null until it is issued.'),
+    atcud: textOrNull("The tax authority's code of the document, for example `ABCD1234-123`."),
+    due_date: dayOrNull('Day on which it is due, YYYY-MM-DD.'),
+    before_tax_cents: centsOrNull('Total before taxes'),
+    tax_cents: centsOrNull('Taxes'),
+    currency,
+    taxes: listOrNull('DocumentTax', 'Taxes by rate, the highest first; null when not known.'),
+    exemption_code: textOrNull('Reason for which no tax is due, for example `M07`.'),
+    qr_path: textOrNull("Path of the QR code's image on this host; null when there is none."),
+    related: listOrNull(
+      'RelatedDocument',
+      'Credit notes, debit notes and receipts; null until they were read.',
+    ),
   }),
-  resource(
-    'ChangeList',
-    'Changes after a cursor.',
-    {
-      changes: listOf('Change', 'In the order of their commits.'),
-      next: Type.Integer({ minimum: 0, description: 'Value of `after` for the next request.' }),
-    },
-    exampleChanges,
-  ),
+  resource('DocumentTax', 'The tax of a rate.', {
+    rate_percent: number('Tax rate in percent.'),
+    base_cents: cents('Amount before the tax'),
+    tax_cents: cents('Tax'),
+  }),
+  resource('RelatedDocument', 'A credit note, debit note or receipt about a document.', documentFields),
+  resource('PaymentPage', 'The page where an invoice can be paid.', {
+    url: text('Address of the page; it holds a secret.', { format: 'uri' }),
+  }),
+  resource('ChangeList', 'Changes after a cursor.', {
+    changes: listOf('Change', 'In the order of their commits.'),
+    next: whole('Value of `after` for the next request.', { minimum: 0 }),
+  }),
   resource('Change', 'An invoice that changed: retrieve it again.', {
-    seq: Type.Integer({
-      minimum: 1,
-      description: 'Cursor behind this change, in the feed that it was read from.',
-    }),
+    seq: whole('Cursor behind this change, in the feed that it was read from.', { minimum: 1 }),
     customer_id: fields.customer_id,
     invoice_id: fields.id,
     kind: oneOf(
       changeKinds,
       "Kind of the change; `document`: only the external document's part of the invoice changed.",
     ),
-    version: Type.Integer({ minimum: 1, description: "The customer's version with this change." }),
-    at: Type.String({ ...moment, description: 'Time at which it was stored, UTC with milliseconds.' }),
+    version: whole("The customer's version with this change.", { minimum: 1 }),
+    at: text('Time at which it was stored, UTC with milliseconds.', moment),
   }),
-  resource(
-    'CustomerSummary',
-    "All of a customer's sums.",
-    { currencies: listOf('CurrencySummary', 'In the order of their codes.') },
-    exampleSummary,
-  ),
+  resource('CustomerSummary', "All of a customer's sums.", {
+    currencies: listOf('CurrencySummary', 'In the order of their codes.'),
+  }),
   resource('CurrencySummary', 'The sums of a currency.', {
     currency,
     credited_cents: cents('Sum of the credit notes in force of open invoices, which reduces the open total'),
@@ -150,35 +167,26 @@ export const components = [
   }),
   resource('StatusSum', 'The sum of a status.', sums),
   resource('MonthSum', 'The sum of a status in a month.', {
-    month: Type.String({ pattern: '^\\d{4}-\\d{2}$', description: 'UTC month of `issued_at`.' }),
+    month: text('UTC month of `issued_at`.', { pattern: '^\\d{4}-\\d{2}$' }),
     ...sums,
   }),
-  Type.Enum([...invoiceStatuses], {
-    $id: 'InvoiceStatus',
-    type: 'string',
-    description: "The payment platform's invoice status.",
-  }),
-  Type.Enum([...syncStates], {
-    $id: 'SyncState',
-    type: 'string',
-    description: "Synchronization state of the invoice's external document.",
-  }),
+  { $id: 'InvoiceStatus', ...oneOf(invoiceStatuses, "The payment platform's invoice status.") },
+  { $id: 'SyncState', ...oneOf(syncStates, "Synchronization state of the invoice's external document.") },
   resource('Health', 'The answer of a healthy process.', {
     status: oneOf(['ok'], 'Always `ok`; a failure is an error.'),
   }),
-  resource('ResourceMetadata', 'Protected resource metadata (RFC 9728).', {
-    resource: text('The address of this API.'),
-    authorization_servers: Type.Optional(
-      Type.Array(Type.String(), { description: 'The issuers whose tokens are accepted.' }),
-    ),
-    scopes_supported: Type.Optional(
-      Type.Array(Type.String(), { description: 'The scopes that a token must have.' }),
-    ),
-    bearer_methods_supported: Type.Array(Type.String(), {
-      description: 'Way to send a token: always `header`.',
-    }),
-    resource_name: text('Name of this API.'),
-  }),
+  resource(
+    'ResourceMetadata',
+    'Protected resource metadata (RFC 9728).',
+    {
+      resource: text('The address of this API.'),
+      authorization_servers: texts('The issuers whose tokens are accepted.'),
+      scopes_supported: texts('The scopes that a token must have.'),
+      bearer_methods_supported: texts('Way to send a token: always `header`.'),
+      resource_name: text('Name of this API.'),
+    },
+    ['authorization_servers', 'scopes_supported'],
+  ),
   ErrorBody,
   ErrorCodeName,
 ]

@@ -1,35 +1,29 @@
 /** The parts of responses that several routes share, as the OpenAPI document describes them. */
 import { type ErrorCode, errorCodes } from '../../errors.ts'
-import { resource, text } from './field-schemas.ts'
-import { Type } from './type.ts'
-
-const header = (description: string) => ({ type: 'string', description })
+import { object, oneOf, refer, resource, text, whole } from './field-schemas.ts'
 
 export const requestIdHeader = {
-  'request-id': header('Names this request in the logs; quote it when you report a problem.'),
+  'request-id': text('Names this request in the logs; quote it when you report a problem.'),
 }
 
 const limitHeaders = {
-  'ratelimit-policy': header('The limit: `q` requests in a window of `w` seconds per token.'),
-  ratelimit: header('The remainder: `r` requests, until the window ends in `t` seconds.'),
+  'ratelimit-policy': text('The limit: `q` requests in a window of `w` seconds per token.'),
+  ratelimit: text('The remainder: `r` requests, until the window ends in `t` seconds.'),
 }
 
-export const tokenHeaders = { ...limitHeaders, ...requestIdHeader }
+const tokenHeaders = { ...limitHeaders, ...requestIdHeader }
 
 const readHeaders = {
-  etag: header('Send it back in `If-None-Match` to be answered 304 while nothing changed.'),
-  'cache-control': header('Always `private, no-cache`: keep it, but ask before you use it.'),
-  'fatura-synced-at': {
-    type: 'string',
-    format: 'date-time',
-    description:
-      'Time until which the records are known to follow their source; absent before the first synchronization.',
-  },
+  etag: text('Send it back in `If-None-Match` to be answered 304 while nothing changed.'),
+  'cache-control': text('Always `private, no-cache`: keep it, but ask before you use it.'),
+  'fatura-synced-at': text(
+    'Time until which the records are known to follow their source; absent before the first synchronization.',
+    { format: 'date-time' },
+  ),
   ...tokenHeaders,
 }
 
-export const jsonContent = (schema: string) => ({ 'application/json': { schema: Type.Ref(schema) } })
-const fileContent = (type: string) => ({ [type]: { schema: { type: 'string', contentMediaType: type } } })
+export const jsonContent = (schema: string) => ({ 'application/json': { schema: refer(schema) } })
 
 /** Errors of every route behind a token. */
 const guarded = [
@@ -42,14 +36,17 @@ const guarded = [
   'overloaded',
 ] as const
 
-export const guardedResponses = (success: object, ...codes: ErrorCode[]) => ({
+const guardedResponses = (success: object, codes: readonly ErrorCode[]) => ({
   200: success,
   ...errorResponses(...guarded, ...codes),
 })
 
+export const jsonResponses = (description: string, schema: string, ...codes: ErrorCode[]) =>
+  guardedResponses({ description, headers: tokenHeaders, content: jsonContent(schema) }, codes)
+
 /** Responses of a route whose answer has an ETag. */
 export const readResponses = (description: string, schema: string, ...codes: ErrorCode[]) => ({
-  ...guardedResponses({ description, headers: readHeaders, content: jsonContent(schema) }, ...codes),
+  ...guardedResponses({ description, headers: readHeaders, content: jsonContent(schema) }, codes),
   304: {
     type: 'null',
     description: 'The client already holds this: `If-None-Match` names its ETag.',
@@ -57,19 +54,27 @@ export const readResponses = (description: string, schema: string, ...codes: Err
   },
 })
 
-export const pdfResponse = {
-  description: 'The PDF.',
-  headers: {
-    'content-disposition': header("A file name made from the document's own number."),
-    ...tokenHeaders,
-  },
-  content: fileContent('application/pdf'),
-}
+/** Errors of routes that pass on a file. */
+const transferred = [
+  'invoice_not_found',
+  'document_not_found',
+  'upstream_failed',
+  'document_not_ready',
+  'upstream_timeout',
+] as const
 
-export const qrResponse = {
-  description: 'The image.',
-  headers: tokenHeaders,
-  content: fileContent('image/png'),
+export const fileResponses = (description: string, type: string, headers = {}, ...codes: ErrorCode[]) =>
+  guardedResponses(
+    {
+      description,
+      headers: { ...headers, ...tokenHeaders },
+      content: { [type]: { schema: { type: 'string', contentMediaType: type } } },
+    },
+    [...transferred, ...codes],
+  )
+
+export const nameHeader = {
+  'content-disposition': text("A file name made from the document's own number."),
 }
 
 /** Errors of every route. */
@@ -82,37 +87,29 @@ const everywhere: readonly ErrorCode[] = [
   'internal',
 ]
 
-export const ErrorCodeName = Type.Enum(Object.keys(errorCodes), {
+export const ErrorCodeName = {
   $id: 'ErrorCode',
-  type: 'string',
-  description: 'Stable; decide by this.',
-})
+  ...oneOf(Object.keys(errorCodes), 'Stable; decide by this.'),
+}
 
+const error = {
+  code: refer('ErrorCode'),
+  message: text('For people: the fault, and what is allowed.'),
+  param: text('The parameter at fault.'),
+  request_id: text('Names this request in the logs.'),
+}
 export const ErrorBody = resource('ErrorBody', 'Every error, on every route, has this shape.', {
-  error: Type.Object(
-    {
-      code: Type.Ref('ErrorCode'),
-      message: text('For people: the fault, and what is allowed.'),
-      param: Type.Optional(text('The parameter at fault.')),
-      request_id: text('Names this request in the logs.'),
-    },
-    { additionalProperties: false, description: 'The error.' },
-  ),
+  error: { ...object(error, ['param']), description: 'The error.' },
 })
 
 /** A route's error responses, those that every route shares included: one for each status, each code explained. */
 export function errorResponses(...codes: ErrorCode[]) {
-  const all = [...codes, ...everywhere]
   const isLimited = codes.includes('rate_limited')
-  const statuses = [...new Set(all.map(code => errorCodes[code].status))].sort((a, b) => a - b)
+  const byStatus = Object.groupBy([...codes, ...everywhere], code => errorCodes[code].status)
   return Object.fromEntries(
-    statuses.map(status => [
+    Object.entries(byStatus).map(([status, alike]) => [
       status,
-      errorResponse(
-        status,
-        all.filter(code => errorCodes[code].status === status),
-        isLimited && !beforeLimit.includes(status),
-      ),
+      errorResponse(Number(status), alike, isLimited && !beforeLimit.includes(Number(status))),
     ]),
   )
 }
@@ -134,7 +131,7 @@ function errorResponse(status: number, codes: readonly ErrorCode[], isLimited: b
     },
     content: {
       'application/json': {
-        schema: Type.Ref('ErrorBody'),
+        schema: refer('ErrorBody'),
         examples: Object.fromEntries(
           codes.map(code => [
             code,
@@ -155,10 +152,8 @@ function errorResponse(status: number, codes: readonly ErrorCode[], isLimited: b
   }
 }
 
-const challengeHeader = { 'www-authenticate': header('A Bearer challenge after RFC 6750.') }
-const retryHeader = {
-  'retry-after': { type: 'integer', description: 'Seconds until a retry makes sense.' },
-}
+const challengeHeader = { 'www-authenticate': text('A Bearer challenge after RFC 6750.') }
+const retryHeader = { 'retry-after': whole('Seconds until a retry makes sense.') }
 const statusHeaders: Record<number, object> = {
   ...{ 401: challengeHeader, 403: challengeHeader },
   ...{ 429: retryHeader, 502: retryHeader, 503: retryHeader, 504: retryHeader },

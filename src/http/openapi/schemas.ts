@@ -1,107 +1,108 @@
 /** Input and output of each route: the source of the validator, the static types and the OpenAPI document. */
-import type { Static, TSchema } from 'typebox'
 import type { ErrorCode } from '../../errors.ts'
 import {
   customerIdPattern,
   defaultPageSize,
-  type InvoiceStatus,
   invoiceIdPattern,
   type ListQuery,
   maxPageSize,
 } from '../../invoice.ts'
 import { maxSearchWords } from '../../store/read-model/search.ts'
 import { exampleInvoice } from './examples.ts'
+import { refer, text, whole } from './field-schemas.ts'
 import {
   errorResponses,
-  guardedResponses,
+  fileResponses,
   jsonContent,
-  pdfResponse,
-  qrResponse,
+  jsonResponses,
+  nameHeader,
   readResponses,
   requestIdHeader,
-  tokenHeaders,
 } from './responses.ts'
-import { Type } from './type.ts'
 
-const customerId = Type.String({
+const customerId = text('Customer ID; begins with `cus_`.', {
   pattern: customerIdPattern,
-  description: 'Customer ID; begins with `cus_`.',
   examples: [exampleInvoice.customer_id],
 })
-const invoiceId = Type.String({
+const invoiceId = text('Invoice ID; begins with `in_`.', {
   pattern: invoiceIdPattern,
-  description: 'Invoice ID; begins with `in_`.',
   examples: [exampleInvoice.id],
 })
-export const whole = (description: string, example: number, fallback?: number) =>
-  Type.Optional(
-    Type.Integer({
-      ...(fallback !== undefined && { default: fallback }),
-      description,
-      examples: [example],
-    }),
-  )
-const day = (description: string, example: string) =>
-  Type.Optional(Type.String({ format: 'date', description, examples: [example] }))
-
-export const customerParams = Type.Object({ customerId })
-const invoiceParams = Type.Object({ customerId, invoiceId })
-const listQuery = Type.Object({
-  page: whole('Page to return. Below 1 is the first page; above the last is the last.', 1, 1),
+const parameters = <Properties extends object>(properties: Properties) => ({ type: 'object', properties })
+const customerParams = parameters({ customerId })
+const listQuery = parameters({
+  page: whole('Page to return. Below 1 is the first page; above the last is the last.', {
+    default: 1,
+    examples: [1],
+  }),
   page_size: whole(
     `Records per page. Above ${maxPageSize} is ${maxPageSize}; below 1 is ${defaultPageSize}.`,
-    25,
-    defaultPageSize,
+    { default: defaultPageSize, examples: [25] },
   ),
-  status: Type.Optional(
-    Type.Unsafe<InvoiceStatus>({
-      allOf: [Type.Ref('InvoiceStatus')],
-      description: "The payment platform's invoice status.",
-      examples: ['paid'],
-    }),
+  status: {
+    allOf: [refer('InvoiceStatus')],
+    description: "The payment platform's invoice status.",
+    examples: ['paid'],
+  },
+  ix_status: text("The external document's status, compared exactly; filters independently of `status`.", {
+    examples: ['settled'],
+  }),
+  date_from: text('First day of `issued_at`, in UTC, inclusive.', {
+    format: 'date',
+    examples: ['2026-01-01'],
+  }),
+  date_to: text('Last day of `issued_at`, in UTC, inclusive to its last millisecond.', {
+    format: 'date',
+    examples: ['2026-03-31'],
+  }),
+  q: text(
+    'Free text. Every word must occur in the ID, number, names, e-mail, tax ID, or the external document’s ID, printed number or ATCUD; ' +
+      'case, accents and separators do not matter, and no character is a wildcard. ' +
+      `At most ${maxSearchWords} different words.`,
+    { maxLength: 200, examples: ['2026-00012'] },
   ),
-  ix_status: Type.Optional(
-    Type.String({
-      description: "The external document's status, compared exactly; filters independently of `status`.",
-      examples: ['settled'],
-    }),
-  ),
-  date_from: day('First day of `issued_at`, in UTC, inclusive.', '2026-01-01'),
-  date_to: day('Last day of `issued_at`, in UTC, inclusive to its last millisecond.', '2026-03-31'),
-  q: Type.Optional(
-    Type.String({
-      maxLength: 200,
-      description:
-        'Free text. Every word must occur in the ID, number, names, e-mail, tax ID, or the external document’s ID, printed number or ATCUD; ' +
-        'case, accents and separators do not matter, and no character is a wildcard. ' +
-        `At most ${maxSearchWords} different words.`,
-      examples: ['2026-00012'],
-    }),
-  ),
-} satisfies Record<keyof ListQuery, TSchema>)
+} satisfies Record<keyof ListQuery, object>)
 
-export type CustomerParams = Static<typeof customerParams>
-export type InvoiceParams = Static<typeof invoiceParams>
-
-export const secured = { tags: ['invoices'], security: [{ bearer: [] }] }
-/** Errors of routes that pass on a file. */
-const transferred = [
-  'invoice_not_found',
-  'document_not_found',
-  'upstream_failed',
-  'document_not_ready',
-  'upstream_timeout',
-] as const
-const conditional = Type.Object({
-  'if-none-match': Type.Optional(
-    Type.String({
-      description: 'ETags the client holds; when one is still true, the answer is 304 without a body.',
-    }),
+/** Bounds of a page of changes, and of a wait for the next. */
+export const changeLimits = { usual: 100, most: 1_000, waitSeconds: 25 } as const
+const changesQuery = parameters({
+  after: whole(
+    'Cursor: `next` of the last answer. 0 is the beginning; without it, `next` is the end of the feed.',
+    { examples: [1772443872000] },
   ),
+  wait: whole(`Seconds to wait for a change when there is none, at most ${changeLimits.waitSeconds}.`, {
+    default: 0,
+    examples: [25],
+  }),
+  limit: whole(
+    `Changes to return at most. Above ${changeLimits.most} is ${changeLimits.most}; below 1 is 1.`,
+    { default: changeLimits.usual, examples: [100] },
+  ),
+} satisfies Record<keyof ChangesQuery, object>)
+
+/** What the parameters are once they are read. */
+export interface CustomerParams {
+  customerId: string
+}
+export interface InvoiceParams extends CustomerParams {
+  invoiceId: string
+}
+export interface InvoiceRoute {
+  Params: InvoiceParams
+}
+export interface ChangesQuery {
+  after?: number
+  wait?: number
+  limit?: number
+}
+
+const secured = { tags: ['invoices'], security: [{ bearer: [] }] }
+const conditional = parameters({
+  'if-none-match': text('ETags the client holds; when one is still true, the answer is 304 without a body.'),
 })
 
 const ofCustomer = { ...secured, params: customerParams, headers: conditional }
-const ofInvoice = { ...secured, params: invoiceParams }
+const ofInvoice = { ...secured, params: parameters({ customerId, invoiceId }) }
 
 export const listInvoicesSchema = {
   ...ofCustomer,
@@ -145,7 +146,7 @@ export const qrSchema = {
   operationId: 'getDocumentQr',
   summary: "Retrieve the external document's QR code",
   description: 'Streams the image of the QR code, fetched again for every request.',
-  response: guardedResponses(qrResponse, ...transferred),
+  response: fileResponses('The image.', 'image/png'),
 }
 
 const downloadSchema = (operationId: string, pdf: string) => ({
@@ -153,7 +154,7 @@ const downloadSchema = (operationId: string, pdf: string) => ({
   operationId,
   summary: `Download ${pdf}`,
   description: `Streams ${pdf}, fetched again for every request.`,
-  response: guardedResponses(pdfResponse, ...transferred, 'document_not_issued'),
+  response: fileResponses('The PDF.', 'application/pdf', nameHeader, 'document_not_issued'),
 })
 
 export const downloadSchemas = {
@@ -167,14 +168,42 @@ export const paymentPageSchema = {
   summary: 'Retrieve the payment page',
   description:
     "The address of the payment platform's own page where an open invoice can be paid, asked for at each request. It holds a secret and expires: open it at once, and store it nowhere.",
-  response: guardedResponses(
-    { description: 'The address.', headers: tokenHeaders, content: jsonContent('PaymentPage') },
+  response: jsonResponses(
+    'The address.',
+    'PaymentPage',
     'invoice_not_found',
     'route_not_found',
     'not_payable',
     'upstream_failed',
     'upstream_timeout',
   ),
+}
+
+const feed = {
+  ...secured,
+  querystring: changesQuery,
+  response: jsonResponses(
+    'Changes after the cursor; none when nothing changed in time.',
+    'ChangeList',
+    'cursor_expired',
+  ),
+}
+
+export const listChangesSchema = {
+  ...feed,
+  operationId: 'listChanges',
+  summary: "List a customer's changes",
+  description:
+    "Invoices of a customer that changed, in the order of the commits. A cursor is the customer's version, and belongs to this feed alone.",
+  params: customerParams,
+}
+
+export const listAllChangesSchema = {
+  ...feed,
+  operationId: 'listAllChanges',
+  summary: 'List changes of all customers',
+  description:
+    'Invoices that changed, in the order of the commits, for a token of all customers. A cursor belongs to this feed alone.',
 }
 
 function operationSchema(
