@@ -1,10 +1,11 @@
 /** The HTTP application, built but not listening. */
 import type { BlockList } from 'node:net'
-import Fastify, { type FastifyInstance } from 'fastify'
+import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import type { ApiError } from '../errors.ts'
 import { createGuardedServer } from '../server/guarded-server.ts'
 import { maxUrlBytes, prepareRequests, type ReadsBody, refuseRequest } from './check-request.ts'
 import { createAddressOf } from './client-address.ts'
-import { type Cors, createCors } from './cors.ts'
+import { createCors } from './cors.ts'
 import { handleErrors, refuseUnreadable, sendError } from './errors.ts'
 import { logRequests } from './log-requests.ts'
 import { addOtherMethods, answerPreflight } from './methods.ts'
@@ -50,37 +51,28 @@ export function createApp({ trustedProxies = null, ...dependencies }: AppOptions
     routerOptions: { maxParamLength: maxUrlBytes, querystringParser: parseQuery },
     // A request that arrives on an open connection during the shutdown is served; the connection then closes.
     return503OnClosing: false,
-    frameworkErrors: (error, request, reply) => {
-      reply.header('request-id', request.id)
-      const refusal = refuseRequest(request, reply, readsBody)
-      if (refusal === null && cors?.isPreflight(request.raw)) answerPreflight(reply)
-      else sendError(refusal ?? error, request, reply, log)
-    },
+    frameworkErrors: (error, request, reply) =>
+      checkRequest(request, reply, refusal => sendError(refusal ?? error, request, reply, log)),
   })
 
   app.decorateRequest('grant', null)
   handleErrors(app, log)
-  checkRequests(app, readsBody)
-  if (cors !== null) answerPreflights(app, cors)
+  app.addHook('onRequest', checkRequest)
   logRequests(app, log, addressOf)
   addOtherMethods(app)
   addRoutes(app, { ...dependencies, addressOf })
   return app
-}
 
-function checkRequests(app: FastifyInstance, readsBody: ReadsBody): void {
-  app.addHook('onRequest', (request, reply, done) => {
+  function checkRequest(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    goOn: (refusal?: ApiError) => void,
+  ): void {
     reply.header('request-id', request.id)
     const refusal = refuseRequest(request, reply, readsBody)
-    if (refusal === null) done()
-    else done(refusal)
-  })
-}
-
-/** Preflights are answered at any path: a page must be able to read a 404. */
-function answerPreflights(app: FastifyInstance, cors: Cors): void {
-  app.addHook('onRequest', (request, reply, done) => {
-    if (cors.isPreflight(request.raw)) answerPreflight(reply)
-    else done()
-  })
+    if (refusal !== null) goOn(refusal)
+    // At any path: a page must be able to read a 404.
+    else if (cors?.isPreflight(request.raw)) answerPreflight(reply)
+    else goOn()
+  }
 }
