@@ -28,36 +28,33 @@ interface Parameter {
   read(text: string): string | number | null
 }
 
-/** A query string, before any schema. */
-interface RawQuery {
-  values: Map<string, string | undefined>
-  /** Parameters given twice, or as an array. */
-  repeated: Set<string>
-  /** Parameters that are not percent-encoded UTF-8. */
-  garbled: Set<string>
-}
+/** Given twice, or as an array. */
+const repeated = Symbol('repeated')
+/** Not percent-encoded UTF-8. */
+const garbled = Symbol('garbled')
 
-const emptyQuery: RawQuery = { values: new Map(), repeated: new Set(), garbled: new Set() }
+/** A query string, before any schema. */
+type RawQuery = Map<string, string | typeof repeated | typeof garbled | undefined>
+
+const emptyQuery: RawQuery = new Map()
 
 /** For Fastify's `querystringParser`, which must not throw. The result is read by `compileParameters` alone. */
 export function parseQuery(text: string): Record<string, unknown> {
   if (text === '') return emptyQuery as unknown as Record<string, unknown>
-  const raw: RawQuery = { values: new Map(), repeated: new Set(), garbled: new Set() }
+  const raw: RawQuery = new Map()
   for (const pair of text.split('&')) {
     const equals = pair.indexOf('=')
     const written = decode(equals === -1 ? pair : pair.slice(0, equals)) ?? ''
     const name = written.replace(/\[.*$/s, '')
     const value = equals === -1 ? '' : decode(pair.slice(equals + 1))
-    if (name !== written || raw.values.has(name)) raw.repeated.add(name)
-    if (value === null) raw.garbled.add(name)
-    raw.values.set(name, value ?? '')
+    raw.set(name, name !== written || raw.has(name) ? repeated : (value ?? garbled))
   }
   return raw as unknown as Record<string, unknown>
 }
 
 /** Whether a query string names a parameter at all. */
 export function hasParameter(query: unknown, name: string): boolean {
-  return (query as RawQuery).values.has(name)
+  return (query as RawQuery).has(name)
 }
 
 function decode(text: string): string | null {
@@ -91,7 +88,7 @@ export function readTexts(
   schema: object,
   texts: Record<string, string | undefined>,
 ): Record<string, unknown> {
-  return readQuery(listParameters(schema), { ...emptyQuery, values: new Map(Object.entries(texts)) })
+  return readQuery(listParameters(schema), new Map(Object.entries(texts)))
 }
 
 function listParameters({ properties = {} }: { properties?: Record<string, object> }): Parameter[] {
@@ -112,10 +109,10 @@ function readQuery(parameters: readonly Parameter[], raw: RawQuery): Record<stri
   if (raw === emptyQuery) return query
   for (const parameter of parameters) {
     const { name } = parameter
-    if (raw.repeated.has(name)) throw refuse(name, `${name} must be given once, as ${name}=value.`)
-    if (raw.garbled.has(name))
+    const text = raw.get(name)
+    if (text === repeated) throw refuse(name, `${name} must be given once, as ${name}=value.`)
+    if (text === garbled)
       throw refuse(name, `${name} must be percent-encoded UTF-8; a literal percent sign is written %25.`)
-    const text = raw.values.get(name)
     if (text !== undefined && text !== '') query[name] = readOne(parameter, text)
   }
   return query
