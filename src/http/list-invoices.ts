@@ -1,27 +1,55 @@
 import type { FastifyInstance } from 'fastify'
+import { createFairQueue } from '../access/fair-queue.ts'
+import { ApiError } from '../errors.ts'
 import { clampPage, clampPageSize, type ListQuery } from '../invoice.ts'
 import { serializePage } from '../invoice-json.ts'
-import type { InvoiceQuery, ReadStore } from '../store/store.ts'
+import type { InvoicePage, InvoiceQuery, ReadStore } from '../store/store.ts'
 import { customerEtag, isCustomerHeld, setReadHeaders } from './conditional.ts'
-import { limitSearches } from './limit-searches.ts'
 import { type CustomerParams, listInvoicesSchema } from './openapi/schemas.ts'
 import { readFilter } from './read-filter.ts'
 import { sendJson } from './send-json.ts'
 
+/** Searches of a token at once: each costs much more than a page. */
+const maxSearches = 2
+
+/** A third one waits, so that a page may search at every keystroke without knowing of the limit. */
+const searchLimits = { perGroup: maxSearches, waitingPerGroup: 50, waitMs: 1_000 }
+
+interface ListRoute {
+  Params: CustomerParams
+  Querystring: ListQuery
+}
+
 export function addListInvoices(app: FastifyInstance, store: ReadStore): void {
-  const runSearch = limitSearches()
-  app.get<{ Params: CustomerParams; Querystring: ListQuery }>(
-    '/invoices',
-    { schema: listInvoicesSchema },
-    async (request, reply) => {
-      const query = readQuery(request.params, request.query)
-      if (await isCustomerHeld(request, reply, store, query.customer_id)) return reply.send()
-      const list = () => store.listInvoices(query)
-      const page = await (query.words === undefined ? list() : runSearch(request, reply, list))
-      setReadHeaders(reply, customerEtag(query.customer_id, page), page.synced_at)
-      return sendJson(reply, serializePage(page, query.page_size))
-    },
-  )
+  const takeTurn = createFairQueue(searchLimits, refuseSearch)
+  app.get<ListRoute>('/invoices', { schema: listInvoicesSchema }, async (request, reply) => {
+    const query = readQuery(request.params, request.query)
+    if (await isCustomerHeld(request, reply, store, query.customer_id)) return reply.send()
+    const page = await (query.words === undefined
+      ? store.listInvoices(query)
+      : search(query, request.grant?.token_id ?? '', reply.raw))
+    setReadHeaders(reply, customerEtag(query.customer_id, page), page.synced_at)
+    return sendJson(reply, serializePage(page, query.page_size))
+  })
+
+  async function search(
+    query: InvoiceQuery,
+    tokenId: string,
+    client: { destroyed: boolean },
+  ): Promise<InvoicePage> {
+    const endTurn = await takeTurn(tokenId, '')
+    try {
+      if (client.destroyed) throw new ApiError('unavailable', 'The client went away before its turn came.')
+      return await store.listInvoices(query)
+    } finally {
+      endTurn()
+    }
+  }
+}
+
+function refuseSearch(): ApiError {
+  const message = `This token has ${maxSearches} searches under way, and others waiting.`
+  return new ApiError('rate_limited', message, { retryAfter: 1 })
 }
 
 function readQuery({ customerId }: CustomerParams, query: ListQuery): InvoiceQuery {
