@@ -1,7 +1,9 @@
 /** Freshness and conditional requests of lists and details. */
+import { hash } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { version as packageVersion } from '../package.ts'
 import type { ReadStore, Snapshot } from '../store/store.ts'
+import { sendJson } from './send-json.ts'
 
 /** Freshness goes into a header, so that the body stays the contract's. */
 export function setReadHeaders(reply: FastifyReply, etag: string, syncedAt: number | null): void {
@@ -44,6 +46,18 @@ export async function isCustomerHeld(
   setReadHeaders(reply, etag, snapshot.synced_at)
   reply.code(304)
   return true
+}
+
+/** Sends a body under an ETag of its own text. */
+export function sendTagged(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  body: string,
+  syncedAt: number | null,
+): FastifyReply {
+  const etag = `"${hash('sha1', body, 'base64url')}"`
+  setReadHeaders(reply, etag, syncedAt)
+  return isHeldByClient(request, etag) ? reply.code(304).send() : sendJson(reply, body)
 }
 
 /** RFC 9110, section 13.1.2: whether the client already holds what `etag` names. */

@@ -1,15 +1,13 @@
 import { once } from 'node:events'
-import type { ServerResponse } from 'node:http'
 import { addAbortSignal, finished, type Readable } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import { ApiError } from '../errors.ts'
 import { type DocumentKind, findNoPdf, type Invoice, type InvoiceDocument } from '../invoice.ts'
 import { type InvoicingSystem, type PaymentPlatform, type Pdf, SourceError } from '../sources.ts'
-import type { ReadStore } from '../store/store.ts'
 import { readTrace, withTrace } from '../trace.ts'
 import { contentDisposition } from './content-disposition.ts'
-import { findInvoice } from './get-invoice.ts'
+import { findInvoice, type Sources } from './get-invoice.ts'
 import { downloadSchemas, type InvoiceParams, type InvoiceRoute } from './openapi/schemas.ts'
 import { createUpstreamQueue, orAborted } from './upstream-queue.ts'
 
@@ -19,21 +17,9 @@ const downloadDeadlineMs = 30_000
 /** For each kind of document: the two kinds come from different systems. */
 const limits = { perMember: 4, perMemberSecond: 5, perGroup: 16, waitMs: 10_000 }
 
-export interface DocumentSources {
-  store: ReadStore
-  payments: PaymentPlatform | null
-  documents: InvoicingSystem | null
-  log: Logger
-}
-
-interface FileTransfer {
-  open(signal: AbortSignal): Promise<Pdf>
-  headers: Record<string, string>
-}
-
 type Source = PaymentPlatform | InvoicingSystem | null
 
-/** Asks a source in the request's turn, which `ask` ends; throws its failure as an error of the API. */
+/** Asks a source in the request's turn, which `ask` ends; throws its failure as an error of the API. Its signal ends with the client, and at the deadline. */
 export function createSourceCall(source: Source, what = 'document') {
   const takeTurn = createUpstreamQueue(source, limits)
   return async <Result>(
@@ -42,14 +28,20 @@ export function createSourceCall(source: Source, what = 'document') {
     ask: (signal: AbortSignal, endTurn: () => void) => Promise<Result>,
   ): Promise<{ result: Result; signal: AbortSignal }> => {
     const refusal = source?.refusal?.() ?? null
-    if (refusal !== null) refuse(refusal, what)
-    const { signal, startClock } = startTransfer(reply.raw)
+    if (refusal !== null) throw explain(refusal, what)
+    const transfer = new AbortController()
+    const { signal } = transfer
+    const leave = () => transfer.abort(new ClientGone())
+    if (reply.raw.destroyed) leave()
+    else reply.raw.once('close', leave)
     const endTurn = await takeTurn(request.grant?.token_id ?? '', request.params.customerId, signal)
-    startClock()
+    const overdue = () => transfer.abort(new SourceError('timeout', 'The transfer took too long.'))
+    const clock = setTimeout(overdue, downloadDeadlineMs)
+    reply.raw.once('close', () => clearTimeout(clock))
     const asking = withTrace(readTrace(request.headers.traceparent), () => ask(signal, endTurn))
-    const result = await orAborted(asking, signal).catch(error =>
-      refuse(signal.aborted ? signal.reason : error, what),
-    )
+    const result = await orAborted(asking, signal).catch(error => {
+      throw explain(signal.aborted ? signal.reason : error, what)
+    })
     return { result, signal }
   }
 }
@@ -57,7 +49,12 @@ export function createSourceCall(source: Source, what = 'document') {
 /** Until the first byte a failure is answered as an error; after it the connection breaks, and never looks whole. */
 export function createFileSender(source: Source, log: Logger) {
   const callSource = createSourceCall(source)
-  return async (request: SourceRequest, reply: FastifyReply, { open, headers }: FileTransfer) => {
+  return async (
+    request: SourceRequest,
+    reply: FastifyReply,
+    headers: Record<string, string>,
+    open: (signal: AbortSignal) => Promise<Pdf>,
+  ) => {
     const { result, signal } = await callSource(request, reply, (signal, endTurn) => {
       const opening = open(signal).then(pdf => awaitFirstBytes(pdf, signal))
       // The turn lasts as long as the upstream is at work, whether or not the client is still there.
@@ -80,7 +77,7 @@ export function createFileSender(source: Source, log: Logger) {
 
 type SourceRequest = Pick<FastifyRequest, 'id' | 'grant' | 'headers' | 'method'> & { params: InvoiceParams }
 
-export function addDownload(app: FastifyInstance, kind: DocumentKind, sources: DocumentSources): void {
+export function addDownload(app: FastifyInstance, kind: DocumentKind, sources: Sources): void {
   const sendFile = createFileSender(kind === 'payments' ? sources.payments : sources.documents, sources.log)
   app.get<InvoiceRoute>(
     `/invoice/:invoiceId/${kind}/download`,
@@ -90,13 +87,9 @@ export function addDownload(app: FastifyInstance, kind: DocumentKind, sources: D
       const invoice: Invoice = JSON.parse(stored.summary)
       const open = findPdf(kind, invoice, sources)
       const document: InvoiceDocument | null = kind === 'ix' && stored.document && JSON.parse(stored.document)
-      return sendFile(request, reply, {
-        open,
-        headers: {
-          'content-type': 'application/pdf',
-          'content-disposition': contentDisposition(document?.number ?? invoice.number ?? invoice.id),
-        },
-      })
+      const name = document?.number ?? invoice.number ?? invoice.id
+      const headers = { 'content-type': 'application/pdf', 'content-disposition': contentDisposition(name) }
+      return sendFile(request, reply, headers, open)
     },
   )
 }
@@ -104,25 +97,6 @@ export function addDownload(app: FastifyInstance, kind: DocumentKind, sources: D
 class ClientGone extends ApiError {
   constructor() {
     super('upstream_failed', 'The client went away before the document came.')
-  }
-}
-
-/** Aborted when the client goes away, and at the deadline, once its clock runs. */
-function startTransfer(response: ServerResponse): { signal: AbortSignal; startClock(): void } {
-  const transfer = new AbortController()
-  let timer: NodeJS.Timeout | undefined
-  const end = () => {
-    clearTimeout(timer)
-    transfer.abort(new ClientGone())
-  }
-  if (response.destroyed) end()
-  else response.once('close', end)
-  return {
-    signal: transfer.signal,
-    startClock() {
-      const overdue = () => transfer.abort(new SourceError('timeout', 'The transfer took too long.'))
-      if (!transfer.signal.aborted) timer = setTimeout(overdue, downloadDeadlineMs)
-    },
   }
 }
 
@@ -134,7 +108,7 @@ async function awaitFirstBytes(pdf: Pdf, signal: AbortSignal) {
 }
 
 /** Returns the call that opens the PDF; throws when there is no PDF. */
-function findPdf(kind: DocumentKind, invoice: Invoice, { payments, documents }: DocumentSources) {
+function findPdf(kind: DocumentKind, invoice: Invoice, { payments, documents }: Sources) {
   const { id, ix_id } = invoice
   const missing = findNoPdf(kind, invoice)
   if (kind === 'payments') {
@@ -156,32 +130,30 @@ function notIssued(message: string): ApiError {
   return new ApiError('document_not_issued', message)
 }
 
-const notDelivered = (what: string) => `The system that holds this ${what} could not deliver it.`
-
-export function notConnected(message: string, what = 'document'): ApiError {
-  return new ApiError('upstream_failed', notDelivered(what), { cause: new SourceError('failed', message) })
+export function notConnected(message: string, what?: string): Error {
+  return explain(new SourceError('failed', message), what)
 }
 
 /** Default Retry-After. */
 const retryAfterSeconds = 5
 
-/** Throws a source's failure as an error of the API; the source's own words go to the log alone. */
-function refuse(error: unknown, what = 'document'): never {
-  if (!(error instanceof SourceError)) throw error
+/** A source's failure as an error of the API; the source's own words go to the log alone. */
+function explain(error: Error, what = 'document'): Error {
+  if (!(error instanceof SourceError)) return error
   const { failure, retryAfter = retryAfterSeconds } = error
   const [cause, holder] = [error, `The system that holds this ${what}`]
   switch (failure) {
     case 'missing':
-      throw new ApiError('document_not_found', 'The system that held this document no longer has it.', {
+      return new ApiError('document_not_found', 'The system that held this document no longer has it.', {
         cause,
       })
     case 'not_ready':
-      throw new ApiError('document_not_ready', 'The PDF is being made; try again shortly.', { retryAfter })
+      return new ApiError('document_not_ready', 'The PDF is being made; try again shortly.', { retryAfter })
     case 'timeout':
-      throw new ApiError('upstream_timeout', `${holder} did not answer in time.`, { cause, retryAfter })
+      return new ApiError('upstream_timeout', `${holder} did not answer in time.`, { cause, retryAfter })
     case 'failed': {
       const retry = error.retryAfter === undefined ? {} : { retryAfter }
-      throw new ApiError('upstream_failed', notDelivered(what), { cause, ...retry })
+      return new ApiError('upstream_failed', `${holder} could not deliver it.`, { cause, ...retry })
     }
   }
 }

@@ -1,20 +1,15 @@
 import type { FastifyInstance } from 'fastify'
 import { ApiError } from '../errors.ts'
 import type { Invoice } from '../invoice.ts'
-import type { PaymentPlatform } from '../sources.ts'
-import type { ReadStore } from '../store/store.ts'
 import { createSourceCall, notConnected } from './download.ts'
-import { findInvoice } from './get-invoice.ts'
+import { findInvoice, type Sources } from './get-invoice.ts'
 import { type InvoiceRoute, paymentPageSchema } from './openapi/schemas.ts'
 import { sendJson } from './send-json.ts'
 
 const what = 'payment page'
 
 /** The platform is asked each time: the address holds a secret and expires, and is nowhere stored or logged. */
-export function addFindPaymentPage(
-  app: FastifyInstance,
-  { store, payments }: { store: ReadStore; payments: PaymentPlatform | null },
-): void {
+export function addFindPaymentPage(app: FastifyInstance, { store, payments }: Sources): void {
   const callSource = createSourceCall(payments, what)
   app.get<InvoiceRoute>(
     '/invoice/:invoiceId/payments/page',

@@ -1,15 +1,13 @@
-import { hash } from 'node:crypto'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import type { TakeTurn } from '../access/fair-queue.ts'
 import { ApiError } from '../errors.ts'
 import { serializeDetail, serializeLines } from '../invoice-json.ts'
-import type { PaymentPlatform } from '../sources.ts'
+import type { InvoicingSystem, PaymentPlatform } from '../sources.ts'
 import type { ReadStore, StoredInvoice } from '../store/store.ts'
 import { readTrace, withTrace } from '../trace.ts'
-import { isHeldByClient, setReadHeaders } from './conditional.ts'
+import { sendTagged } from './conditional.ts'
 import { getInvoiceSchema, type InvoiceParams, type InvoiceRoute } from './openapi/schemas.ts'
-import { sendJson } from './send-json.ts'
 import { createUpstreamQueue, orAborted } from './upstream-queue.ts'
 
 /** After this, an invoice whose lines are not stored is sent without them. */
@@ -17,13 +15,15 @@ const linesDeadlineMs = 800
 
 const limits = { perMember: 8, perMemberSecond: 10, perGroup: 32, waitMs: linesDeadlineMs }
 
-export interface InvoiceSources {
+/** What routes read from; null where a system is not connected. */
+export interface Sources {
   store: ReadStore
   payments: PaymentPlatform | null
+  documents: InvoicingSystem | null
   log: Logger
 }
 
-export function addGetInvoice(app: FastifyInstance, { store, payments, log }: InvoiceSources): void {
+export function addGetInvoice(app: FastifyInstance, { store, payments, log }: Sources): void {
   const takeTurn = createUpstreamQueue(payments, limits)
   app.get<InvoiceRoute>('/invoice/:invoiceId', { schema: getInvoiceSchema }, async (request, reply) => {
     const stored = await findInvoice(store, request.params)
@@ -33,11 +33,7 @@ export function addGetInvoice(app: FastifyInstance, { store, payments, log }: In
         (await withTrace(readTrace(request.headers.traceparent), () =>
           fetchLines(payments, takeTurn, request, log),
         )))
-    const body = serializeDetail(stored.summary, lines)
-    const etag = `"${hash('sha1', body, 'base64url')}"`
-    setReadHeaders(reply, etag, stored.synced_at)
-    if (isHeldByClient(request, etag)) return reply.code(304).send()
-    return sendJson(reply, body)
+    return sendTagged(request, reply, serializeDetail(stored.summary, lines), stored.synced_at)
   })
 }
 

@@ -131,7 +131,7 @@ export const getInvoiceSchema = {
   response: readResponses('The invoice.', 'InvoiceDetail', 'invoice_not_found'),
 }
 
-export const getDocumentSchema = {
+export const documentSchema = {
   ...ofInvoice,
   operationId: 'getDocument',
   summary: 'Retrieve the external document',
