@@ -112,9 +112,7 @@ function limitTurns(rateLimit: RateLimit) {
       throw new ApiError(
         'rate_limited',
         `This token may send ${rateLimit.requests} requests in ${rateLimit.seconds} s.`,
-        {
-          retryAfter: reset,
-        },
+        { retryAfter: reset },
       )
   }
 }

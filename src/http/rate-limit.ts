@@ -6,21 +6,15 @@ export interface RateLimit {
   seconds: number
 }
 
-export interface Allowance {
-  allowed: boolean
-  remaining: number
-  /** Seconds until the window ends and the count begins again. */
-  reset: number
-}
-
-export function createRateLimiter({ requests, seconds }: RateLimit): (tokenId: string) => Allowance {
+export function createRateLimiter({ requests, seconds }: RateLimit) {
   const windows = createWindows(seconds)
-  return tokenId => {
+  return (tokenId: string) => {
     const nowMs = performance.now()
     const window = windows.add(tokenId, nowMs)
     return {
       allowed: window.count <= requests,
       remaining: Math.max(0, requests - window.count),
+      /** Seconds until the window ends and the count begins again. */
       reset: secondsLeft(window, nowMs),
     }
   }

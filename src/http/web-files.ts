@@ -83,8 +83,6 @@ function writePage(html: string, settings: PageSettings): string {
     .replace('href="data:,"', () => `href="${logo ?? 'data:,'}"`)
 }
 
-const escapes: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' }
-
 function escapeHtml(text: string): string {
-  return text.replace(/[&<>"]/g, character => escapes[character] ?? '')
+  return text.replace(/[&<>"]/g, sign => `&#${sign.charCodeAt(0)};`)
 }
