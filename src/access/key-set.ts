@@ -66,8 +66,7 @@ export function openKeySet(url: string, onProblem: (error: Error) => void, times
       const known = pick(kid, alg)
       if (known !== null) return known
       // At the start there is a reading to wait for; later, one of our own at most once in a while.
-      if (keys.length === 0) await reading
-      else if (performance.now() - askedForUnknownMs >= times.unknownMs) {
+      if (keys.length > 0 && performance.now() - askedForUnknownMs >= times.unknownMs) {
         askedForUnknownMs = performance.now()
         await read()
       } else await reading
@@ -75,9 +74,7 @@ export function openKeySet(url: string, onProblem: (error: Error) => void, times
         throw new ApiError(
           'unavailable',
           'The keys of the identity provider cannot be read; try again shortly.',
-          {
-            retryAfter: Math.ceil(times.firstRetryMs / 1000),
-          },
+          { retryAfter: Math.ceil(times.firstRetryMs / 1000) },
         )
       return pick(kid, alg)
     },

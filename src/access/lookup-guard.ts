@@ -13,8 +13,6 @@ const failureLimit = { failures: 100, seconds: 10 }
  * Good tokens that come together, as after a restart, wait for each other and are not refused.
  */
 const checkLimits: QueueLimits = {
-  perMember: Number.POSITIVE_INFINITY,
-  perMemberSecond: Number.POSITIVE_INFINITY,
   perGroup: 20,
   inAll: 200,
   inAllSecond: 2_000,
@@ -65,12 +63,7 @@ export class LookupGuard {
 /** The key of the count: an IPv4 address, or the /64 network of an IPv6 one, since anybody has a whole one. */
 export function networkOf(address: string): string {
   if (!isIPv6(address) || address.includes('.')) return address
-  const [head = '', tail] = address.split('::')
-  const groups = head === '' ? [] : head.split(':')
-  if (tail !== undefined) {
-    const last = tail.split(':')
-    while (groups.length + last.length < 8) groups.push('0')
-    groups.push(...last)
-  }
-  return groups.slice(0, 4).join(':')
+  const [first = [], last = []] = address.split('::').map(part => (part === '' ? [] : part.split(':')))
+  const between = Array(8 - first.length - last.length).fill('0')
+  return [...first, ...between, ...last].slice(0, 4).join(':')
 }

@@ -2,6 +2,7 @@
  * Reads a JWT, strictly: three parts of canonical base64url (RFC 7515, section 2), the first two of them UTF-8 JSON objects
  * that name no member twice. A text that two readers could understand in two ways is refused before its signature is checked.
  */
+import { isUtf8 } from 'node:buffer'
 import { parseObject } from './parse-object.ts'
 
 export interface Jwt {
@@ -33,12 +34,7 @@ function isCanonical(part: string): boolean {
   return Buffer.from(part, 'base64url').toString('base64url') === part
 }
 
-const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
-
 function readObject(part: string): Record<string, unknown> | null {
-  try {
-    return parseObject(utf8.decode(Buffer.from(part, 'base64url')))
-  } catch {
-    return null
-  }
+  const bytes = Buffer.from(part, 'base64url')
+  return isUtf8(bytes) ? parseObject(bytes.toString()) : null
 }

@@ -130,25 +130,20 @@ async function readJson(request: IncomingMessage, response: ServerResponse): Pro
   const tooLarge = new AdminError('payload_too_large', `The body is larger than ${maxBodyBytes} bytes.`)
   if (Number(request.headers['content-length'] ?? 0) > maxBodyBytes) throw tooLarge
   if (request.headers.expect !== undefined) response.writeContinue()
-  const body = await readBody(request)
-  if (body === null) throw tooLarge
-  return body.toString()
-}
-
-/** Null when it is too large; then the rest is not read. */
-function readBody(request: IncomingMessage): Promise<Buffer | null> {
   const chunks: Buffer[] = []
   let length = 0
-  return new Promise((resolve, reject) => {
-    request.on('data', (chunk: Buffer) => {
+  try {
+    // What is too large is not read to its end, but answered.
+    for await (const chunk of request.iterator({ destroyOnReturn: false })) {
       length += chunk.length
-      if (length <= maxBodyBytes) chunks.push(chunk)
-      else resolve(null)
-    })
-    request.on('end', () => resolve(Buffer.concat(chunks)))
-    request.on('close', () => reject(new AdminError('invalid_request', 'The body broke off.')))
-    request.on('error', () => reject(new AdminError('invalid_request', 'The body broke off.')))
-  })
+      if (length > maxBodyBytes) break
+      chunks.push(chunk)
+    }
+  } catch {
+    throw new AdminError('invalid_request', 'The body broke off.')
+  }
+  if (length > maxBodyBytes) throw tooLarge
+  return Buffer.concat(chunks).toString()
 }
 
 function refuseUnreadable({ code }: UnreadableRequest): string {

@@ -14,17 +14,17 @@ const members = ['customer', 'invoice', 'ttl']
 
 /** From the text of a body to a link. Throws an AdminError that names what is allowed. */
 export async function createLinkFor(body: string, { key, publicUrl }: LinkSigning): Promise<object> {
-  const { customer, invoice, ttl: ttlSeconds } = readBody(body)
+  const request = readBody(body)
   if (key === null || publicUrl === null)
     throw new AdminError(
       'not_configured',
       'Links cannot be made: start the service with LINK_KEY, which "fatura key add" prints, and PUBLIC_URL.',
     )
-  const { token, expires_at } = await createLinkToken({ key, publicUrl, customer, invoice, ttlSeconds })
+  const { token, expires_at } = await createLinkToken({ key, publicUrl, ...request })
   return { url: `${publicUrl}/#t=${token}`, expires_at }
 }
 
-function readBody(text: string): { customer: string; invoice?: string; ttl?: number } {
+function readBody(text: string) {
   const body = parseObject(text)
   if (body === null)
     throw refuse(
@@ -39,11 +39,7 @@ function readBody(text: string): { customer: string; invoice?: string; ttl?: num
     throw refuse('invoice must be an ID that begins with in_, or be left out.')
   if (ttl !== undefined && !(Number.isInteger(ttl) && Number(ttl) >= 1 && Number(ttl) <= maxLinkSeconds))
     throw refuse(`ttl must be a whole number of seconds from 1 to ${maxLinkSeconds}, or be left out.`)
-  return {
-    customer,
-    ...(invoice !== undefined && { invoice }),
-    ...(ttl !== undefined && { ttl: Number(ttl) }),
-  }
+  return { customer, invoice, ttlSeconds: ttl as number | undefined }
 }
 
 function refuse(message: string): AdminError {

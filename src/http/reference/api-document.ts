@@ -9,7 +9,7 @@ export interface ApiDocument {
   }
 }
 
-export interface Operation {
+interface Operation {
   operationId: string
   summary: string
   description: string
@@ -56,21 +56,21 @@ export function listErrors(operations: readonly Operation[]) {
     for (const [status, { content }] of Object.entries(responses))
       for (const [code, { summary }] of Object.entries(content?.['application/json']?.examples ?? {}))
         errors.set(code, { code, status, meaning: summary })
-  // localeCompare would take longer, at its first use, than everything else here.
-  return [...errors.values()].sort((a, b) => (a.status < b.status ? -1 : Number(a.status > b.status)))
+  return [...errors.values()].sort((a, b) => Number(a.status) - Number(b.status))
 }
 
 /** The operations in the order of their tags, each with the parameters of its path first. */
-export function listOperations({ tags, paths }: ApiDocument): { path: string; operation: Operation }[] {
+export function listOperations({ tags, paths }: ApiDocument) {
+  const isElsewhere = (parameter: Parameter) => Number(parameter.in !== 'path')
   const found = Object.entries(paths).map(([path, { get }]) => {
-    const { path: first = [], rest = [] } = Object.groupBy(get.parameters ?? [], parameter =>
-      parameter.in === 'path' ? 'path' : 'rest',
-    )
-    return { path, operation: { ...get, parameters: [...first, ...rest] } }
+    const { parameters = [] } = get
+    return { path, ...get, parameters: parameters.toSorted((a, b) => isElsewhere(a) - isElsewhere(b)) }
   })
-  return tags.flatMap(({ name }) => found.filter(({ operation }) => operation.tags.includes(name)))
+  return tags.flatMap(({ name }) => found.filter(operation => operation.tags.includes(name)))
 }
 
 export function endSentence(text: string): string {
   return /[.?!]$/.test(text) ? text : `${text}.`
 }
+
+export type ListedOperation = ReturnType<typeof listOperations>[number]

@@ -3,10 +3,10 @@ import {
   type Answer,
   type ApiDocument,
   endSentence,
+  type ListedOperation,
   listErrors,
   listOperations,
   nameOf,
-  type Operation,
   type Schema,
 } from './api-document.ts'
 
@@ -25,7 +25,7 @@ export function writeApiPage(document: ApiDocument): { page: string; style: stri
   const operations = listOperations(document)
   const schemas = Object.entries(components.schemas)
   const fieldsBefore = new Set<string>()
-  const errors = listErrors(operations.map(({ operation }) => operation)).map(({ code, status, meaning }) => [
+  const errors = listErrors(operations).map(({ code, status, meaning }) => [
     `<code id="${code}">${code}</code>`,
     status,
     formatText(meaning),
@@ -41,7 +41,7 @@ export function writeApiPage(document: ApiDocument): { page: string; style: stri
 <p>Version ${escapeHtml(info.version)}. ${formatText(info.description)}</p>
 <p>The same for programs: <a href="/api/v1/openapi.json">OpenAPI document</a>; for language models: <a href="/llms.txt">llms.txt</a>.</p>
 <nav aria-label="Contents"><ul>
-${operations.map(({ operation: { operationId, summary } }) => `<li><a href="#${operationId}">${escapeHtml(summary)}</a>`).join('\n')}
+${operations.map(({ operationId, summary }) => `<li><a href="#${operationId}">${escapeHtml(summary)}</a>`).join('\n')}
 <li><a href="#schemas">Schemas</a>
 <li><a href="#errors">Errors</a>
 </ul></nav>
@@ -49,11 +49,11 @@ ${operations.map(({ operation: { operationId, summary } }) => `<li><a href="#${o
 <p>Send <code>Authorization: Bearer &lt;token&gt;</code>. ${formatText(components.securitySchemes.bearer.description)}</p>
 ${tags
   .map(({ name, description }) => {
-    const own = operations.filter(({ operation }) => operation.tags.includes(name))
-    const shared = listShared(own.map(({ operation }) => operation))
+    const own = operations.filter(operation => operation.tags.includes(name))
+    const shared = listShared(own)
     return `<h2>${escapeHtml(name)}</h2>
 <p>${formatText(description)} Errors of each: ${shared.errors.map(writeCode).join(', ')}. Headers of each: ${shared.headers.join(', ')}.</p>
-${own.map(({ path, operation }, i) => writeOperation(path, operation, { ...shared, before: own.slice(0, i) })).join('\n')}`
+${own.map((operation, i) => writeOperation(operation, shared, own.slice(0, i))).join('\n')}`
   })
   .join('\n')}
 <h2 id="schemas">Schemas</h2>
@@ -67,12 +67,7 @@ ${writeTable(['Code', 'Status', 'Meaning'], errors)}
 }
 
 /** Parts of all operations of a group, shown once. */
-interface Shared {
-  errors: readonly string[]
-  headers: readonly string[]
-}
-
-function listShared(operations: readonly Operation[]): Shared {
+function listShared(operations: readonly ListedOperation[]) {
   const inAll = (lists: readonly string[][]) =>
     (lists[0] ?? []).filter(one => lists.every(others => others.includes(one)))
   const answers = operations.flatMap(({ responses }) =>
@@ -86,11 +81,11 @@ function listShared(operations: readonly Operation[]): Shared {
 
 /** A part of the path is described where it is first named. */
 function writeOperation(
-  path: string,
-  operation: Operation,
-  { errors: sharedErrors, headers, before }: Shared & { before: readonly { path: string }[] },
+  operation: ListedOperation,
+  shared: ReturnType<typeof listShared>,
+  before: readonly ListedOperation[],
 ): string {
-  const { operationId, summary, description, security, parameters = [], responses } = operation
+  const { path, operationId, summary, description, security, parameters, responses } = operation
   const isNew = ({ name, in: place }: { name: string; in: string }) =>
     place !== 'path' || !before.some(other => other.path.includes(`{${name}}`))
   const rows = parameters
@@ -102,10 +97,10 @@ function writeOperation(
       formatText(description) +
         (example === undefined ? '' : ` Example: <code>${escapeHtml(String(example))}</code>`),
     ])
-  const errors = listErrors([operation]).filter(({ code }) => !sharedErrors.includes(code))
+  const errors = listErrors([operation]).filter(({ code }) => !shared.errors.includes(code))
   const answers = Object.entries(responses)
     .filter(([status]) => Number(status) < 400)
-    .map(([status, answer]) => `<li>${status}: ${writeAnswer(answer, headers)}`)
+    .map(([status, answer]) => `<li>${status}: ${writeAnswer(answer, shared.headers)}`)
   const refusals = [...Map.groupBy(errors, ({ status }) => status)].map(
     ([status, alike]) => `<li>${status}: ${alike.map(({ code }) => writeCode(code)).join(', ')}`,
   )
@@ -135,13 +130,13 @@ function writeSchema(
   fieldsBefore: Set<string>,
 ): string {
   const fields = Object.entries(properties ?? {}).flatMap(([field, schema]) => writeField(field, schema))
-  const rows = fields.filter(cells => !fieldsBefore.has(cells.join()))
-  const alike = fields.filter(cells => fieldsBefore.has(cells.join())).map(([field]) => field)
+  const isAlike = (cells: string[]) => (fieldsBefore.has(cells.join()) ? 'alike' : 'rows')
+  const { rows = [], alike = [] } = Object.groupBy(fields, isAlike)
   for (const cells of rows) fieldsBefore.add(cells.join())
   const [example] = examples ?? []
   return `<h3 id="${name}">${name}</h3>
 <p>${formatText(description)}${values === undefined ? '' : ` One of ${values.map(value => `<code>${escapeHtml(value)}</code>`).join(', ')}.`}</p>
-${rows.length === 0 ? '' : writeTable(['Field', 'Type', 'Meaning'], rows)}${alike.length === 0 ? '' : `\n<p>As above: ${alike.join(', ')}.</p>`}
+${rows.length === 0 ? '' : writeTable(['Field', 'Type', 'Meaning'], rows)}${alike.length === 0 ? '' : `\n<p>As above: ${alike.map(([field]) => field).join(', ')}.</p>`}
 ${example === undefined ? '' : `<pre>${escapeHtml(JSON.stringify(example, null, 1))}</pre>`}`
 }
 

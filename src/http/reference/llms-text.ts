@@ -2,17 +2,16 @@
 import {
   type ApiDocument,
   endSentence,
+  type ListedOperation,
   listErrors,
   listOperations,
   nameOf,
-  type Operation,
 } from './api-document.ts'
 
 export function writeLlmsText(document: ApiDocument): string {
   const { info, components } = document
   const operations = listOperations(document)
-  const secured = operations.filter(({ operation }) => operation.security.length > 0)
-  const errors = listErrors(operations.map(({ operation }) => operation))
+  const secured = operations.filter(({ security }) => security.length > 0)
   return `# ${info.title}
 
 > ${info.summary} ${info.description}
@@ -26,13 +25,15 @@ export function writeLlmsText(document: ApiDocument): string {
 
 ## Operations
 
-${secured.map(({ path, operation }) => writeOperation(path, operation, components.schemas)).join('\n')}
+${secured.map(operation => writeOperation(operation, components.schemas)).join('\n')}
 
 ## Errors
 
 \`{"error": {"code", "message", "param"?, "request_id"}}\`; decide by \`code\`.
 
-${errors.map(({ code, status, meaning }) => `- \`${code}\` (${status}): ${meaning}`).join('\n')}
+${listErrors(operations)
+  .map(({ code, status, meaning }) => `- \`${code}\` (${status}): ${meaning}`)
+  .join('\n')}
 
 ## Reference
 
@@ -43,8 +44,7 @@ ${errors.map(({ code, status, meaning }) => `- \`${code}\` (${status}): ${meanin
 }
 
 function writeOperation(
-  path: string,
-  { summary, description, parameters = [] }: Operation,
+  { path, summary, description, parameters }: ListedOperation,
   schemas: ApiDocument['components']['schemas'],
 ): string {
   const query = parameters
