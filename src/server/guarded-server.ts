@@ -112,21 +112,16 @@ export function createGuardedServer({ handle, refuse, keepAliveMs, excess, lines
   }
 
   function begin(connection: Connection, exchange: Exchange): void {
+    const { request, response } = exchange
     connection.current = exchange
     // Node drops what follows such a request in the same packet, though nothing is upgraded.
-    if (exchange.request.headers.upgrade !== undefined) exchange.response.shouldKeepAlive = false
-    if (excess === undefined || !isExcess(connection, exchange.request.url)) {
-      handle(exchange.request, exchange.response)
-      return
-    }
-    excess.answer(exchange.request, exchange.response)
-    watch(connection, excess)
-  }
-
-  function isExcess(connection: Connection, path = ''): boolean {
+    if (request.headers.upgrade !== undefined) response.shouldKeepAlive = false
     const { counted } = connection
     connection.counted = false
-    return excess !== undefined && !counted && turns.isExcess() && !excess.isSpared(path)
+    if (excess && !counted && turns.isExcess() && !excess.isSpared(request.url ?? '')) {
+      excess.answer(request, response)
+      watch(connection, excess)
+    } else handle(request, response)
   }
 
   function watch(connection: Connection, { isSpared, write }: ExcessShell): void {
