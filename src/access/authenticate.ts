@@ -19,13 +19,10 @@ export interface TokenRecord {
   revoked_at: number | null
 }
 
-/** Returns the address of a request. Called only for a token that has yet to prove right. */
-export type FindAddress = () => string
-
-/** A promise only when something has to be asked or verified. */
+/** A promise only when something has to be asked or verified. `findAddress` is called only for a token that has yet to prove right. */
 export type Authenticate = (
   authorization: string | undefined,
-  findAddress?: FindAddress,
+  findAddress?: () => string,
 ) => Grant | Promise<Grant>
 
 export interface AuthenticateOptions {
@@ -113,7 +110,7 @@ export function createAuthenticate({
     }
   }
 
-  async function prove(authorization: string, findAddress: FindAddress): Promise<Grant> {
+  async function prove(authorization: string, findAddress: () => string): Promise<Grant> {
     const token = readBearer(authorization)
     const isJwt = verifyJwt !== null && hasJwtForm(token)
     if (!isJwt && !isToken(token)) throw new TokenRefusal(malformed)
