@@ -4,9 +4,9 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import { ApiError } from '../errors.ts'
 import { type DocumentKind, findNoPdf, type Invoice, type InvoiceDocument } from '../invoice.ts'
+import { safeFileName } from '../pdf/file-name.ts'
 import { type InvoicingSystem, type PaymentPlatform, type Pdf, SourceError } from '../sources.ts'
 import { readTrace, withTrace } from '../trace.ts'
-import { contentDisposition } from './content-disposition.ts'
 import { findInvoice, type Sources } from './get-invoice.ts'
 import { downloadSchemas, type InvoiceParams, type InvoiceRoute } from './openapi/schemas.ts'
 import { createUpstreamQueue, orAborted } from './upstream-queue.ts'
@@ -98,6 +98,28 @@ class ClientGone extends ApiError {
   constructor() {
     super('upstream_failed', 'The client went away before the document came.')
   }
+}
+
+/** Most file systems take 255 bytes; a browser may add to the name, as in "(1)". */
+const maxNameBytes = 200
+
+/** A download's name from an invoice number, after RFC 6266: plain ASCII for all, the true name where it differs. */
+function contentDisposition(number: string): string {
+  const name = `${safeFileName(number, maxNameBytes - 4) || 'invoice'}.pdf`
+  const ascii = name
+    .normalize('NFKD')
+    .replace(/\p{M}/gu, '')
+    .replace(/[^\x20-\x7e]/g, '_')
+  const plain = `attachment; filename="${ascii}"`
+  return ascii === name ? plain : `${plain}; filename*=UTF-8''${encodeExtended(name)}`
+}
+
+/** RFC 8187: what encodeURIComponent leaves but `filename*` may not hold is encoded too. */
+function encodeExtended(text: string): string {
+  return encodeURIComponent(text).replace(
+    /['()*]/g,
+    char => `%${char.charCodeAt(0).toString(16).toUpperCase()}`,
+  )
 }
 
 /** A body that comes after the end of its transfer is destroyed too. */
