@@ -2,7 +2,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Authenticate } from '../access/authenticate.ts'
 import type { Grant } from '../access/grant.ts'
-import { ApiError } from '../errors.ts'
+import { ApiError, errorCodes } from '../errors.ts'
 import { isCustomerId, isInvoiceId } from '../invoice.ts'
 import { isRepeated } from '../server/find-fault.ts'
 import type { AddressOf } from './client-address.ts'
@@ -21,6 +21,7 @@ export interface AuthOptions {
   authenticate: Authenticate
   addressOf: AddressOf
   rateLimit: RateLimit | null
+  /** Absent: there is no identity provider. */
   identity?: Identity
 }
 
@@ -117,16 +118,12 @@ function limitTurns(rateLimit: RateLimit) {
   }
 }
 
-const challenged: ReadonlySet<string> = new Set([
-  'missing_token',
-  'invalid_token',
-  'insufficient_scope',
-  'invalid_request',
-])
+/** Statuses of errors that are about the token. */
+const challenged: readonly number[] = [400, 401, 403]
 
 /** RFC 6750, section 3: missing credentials get a bare challenge, bad ones the reason. */
 function challenge(reply: FastifyReply, { code, message }: ApiError, identity: Identity | undefined): void {
-  if (!challenged.has(code)) return
+  if (!challenged.includes(errorCodes[code].status)) return
   const parts = ['realm="fatura"']
   if (code !== 'missing_token') parts.push(`error="${code}"`, `error_description="${message}"`)
   if (identity?.provider) {

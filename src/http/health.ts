@@ -7,15 +7,14 @@ import { sendJson } from './send-json.ts'
 const healthy = '{"status":"ok"}'
 
 export interface HealthOptions {
-  store: Pick<ReadStore, 'ping' | 'readFreshness'>
   /** Maximum age of the records for `/ready` to answer 200; null: any. */
   readyMaxLagMs?: number | null
+  /** Aborted when the service is about to end: `/ready` then answers 503. */
   ending?: AbortSignal
 }
 
-export function addHealth(app: FastifyInstance, options: HealthOptions): void {
-  const { store, readyMaxLagMs = null, ending } = options
-
+export function addHealth(app: FastifyInstance, store: ReadStore, options: HealthOptions): void {
+  const { readyMaxLagMs = null, ending } = options
   app.get('/live', { schema: liveSchema }, async (_request, reply) => {
     return sendJson(reply.header('cache-control', 'no-store'), healthy)
   })

@@ -23,9 +23,7 @@ const recheckMs = 1_000
 /** Requests of a token that wait at once. */
 const waitingPerToken = 100
 
-export interface ChangesOptions extends Pick<AuthOptions, 'authenticate' | 'addressOf'> {
-  store: Pick<ReadStore, 'readChanges'>
-}
+type Options = Pick<AuthOptions, 'authenticate' | 'addressOf'> & { store: ReadStore }
 
 interface ChangesRoute {
   /** Without a customer: of all. */
@@ -34,7 +32,7 @@ interface ChangesRoute {
 }
 
 /** Both routes share those who wait. */
-export function createListChanges(app: FastifyInstance, { store, authenticate, addressOf }: ChangesOptions) {
+export function createListChanges(app: FastifyInstance, { store, authenticate, addressOf }: Options) {
   const waiters = createChangeWaiters(store)
   const waiting = new Map<string, number>()
   app.decorateRequest('waitedMs', 0)

@@ -16,15 +16,9 @@ const metadataPath = '/.well-known/oauth-protected-resource'
 export function addResourceMetadata(app: FastifyInstance, { provider, publicUrl }: Identity): void {
   app.get(metadataPath, { schema: resourceMetadataSchema }, async (_request, reply) => {
     if (provider === null)
-      throw new ApiError(
-        'route_not_found',
-        'No identity provider is configured: tokens are made by the operator.',
-      )
+      throw notFound('No identity provider is configured: tokens are made by the operator.')
     if (publicUrl === null)
-      throw new ApiError(
-        'route_not_found',
-        'The service does not know its own address: PUBLIC_URL is not set.',
-      )
+      throw notFound('The service does not know its own address: PUBLIC_URL is not set.')
     const { issuer, scope } = provider
     const metadata = {
       resource: publicUrl,
@@ -35,6 +29,10 @@ export function addResourceMetadata(app: FastifyInstance, { provider, publicUrl 
     }
     return sendJson(reply.header('cache-control', 'no-store'), JSON.stringify(metadata))
   })
+}
+
+function notFound(message: string): ApiError {
+  return new ApiError('route_not_found', message)
 }
 
 /** The metadata's address: its path stands between the host and the path of the resource (RFC 9728, section 3.1). */

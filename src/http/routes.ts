@@ -1,46 +1,27 @@
 /** Every route of the service, in one place. */
 import type { FastifyInstance } from 'fastify'
-import type { Logger } from 'pino'
-import type { Authenticate } from '../access/authenticate.ts'
-import type { InvoicingSystem, PaymentPlatform } from '../sources.ts'
-import type { ReadStore } from '../store/store.ts'
-import { guardCustomerRoutes } from './auth.ts'
-import type { AddressOf } from './client-address.ts'
+import { type AuthOptions, guardCustomerRoutes } from './auth.ts'
 import { addDownload } from './download.ts'
 import { addFindPaymentPage } from './find-payment-page.ts'
 import { addGetDocument } from './get-document.ts'
-import { addGetInvoice } from './get-invoice.ts'
+import { addGetInvoice, type Sources } from './get-invoice.ts'
 import { addGetSummary } from './get-summary.ts'
-import { addHealth } from './health.ts'
+import { addHealth, type HealthOptions } from './health.ts'
 import { createListChanges } from './list-changes.ts'
 import { addListInvoices } from './list-invoices.ts'
 import { components } from './openapi/resources.ts'
 import { listAllChangesSchema, listChangesSchema, openapiSchema } from './openapi/schemas.ts'
-import type { RateLimit } from './rate-limit.ts'
-import { addResourceMetadata, type Identity } from './resource-metadata.ts'
+import { addResourceMetadata } from './resource-metadata.ts'
 import { sendJson } from './send-json.ts'
 import { addStaticFiles, type StaticFile } from './static-files.ts'
 
 export const mcpPath = '/mcp'
 
-export interface RouteDependencies {
-  store: ReadStore
-  payments: PaymentPlatform | null
-  documents: InvoicingSystem | null
+export interface RouteDependencies extends Sources, AuthOptions, HealthOptions {
   /** Whether the payment platform's own page is named. Default: true. */
   pay?: boolean | undefined
-  authenticate: Authenticate
-  rateLimit: RateLimit | null
-  addressOf: AddressOf
   /** Origins allowed by CORS. Empty: none. */
   corsOrigins?: readonly string[] | undefined
-  /** Absent: there is no identity provider. */
-  identity?: Identity
-  log: Logger
-  /** Maximum age of the records for `/ready` to answer 200; null: any. */
-  readyMaxLagMs?: number | null
-  /** Aborted when the service is about to end: `/ready` then answers 503. */
-  ending?: AbortSignal
   apiDescription: Buffer
   /** Served beside the API; none of them stands in the OpenAPI document. */
   files?: readonly StaticFile[]
@@ -55,7 +36,7 @@ export function addRoutes(app: FastifyInstance, dependencies: RouteDependencies)
   const { identity = { provider: null, publicUrl: null } } = dependencies
   for (const component of components) app.addSchema(component)
 
-  addHealth(app, dependencies)
+  addHealth(app, store, dependencies)
   dependencies.mcp?.(app, dependencies)
   app.get('/api/v1/openapi.json', { schema: openapiSchema }, async (_request, reply) => {
     return sendJson(reply, apiDescription)
