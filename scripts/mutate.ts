@@ -20,7 +20,7 @@ const parts: Record<string, { files: string[]; tests: string[] }> = {
   parse: { files: access('parse-jwt', 'parse-object', 'import-keys'), tests: ['test/access/jwt.test.ts'] },
   keys: { files: access('key-set', 'fetch-key-set'), tests: ['test/access/key-set.test.ts'] },
   tokens: {
-    files: access('authenticate', 'short-cache', 'single-flight', 'lookup-guard', 'grant'),
+    files: access('authenticate', 'short-cache', 'lookup-guard', 'grant'),
     tests: [fast, ...access('link.test', 'guard.test', 'access.test').map(inTests)],
   },
   counts: {

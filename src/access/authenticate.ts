@@ -6,8 +6,7 @@ import { LookupGuard, networkOf } from './lookup-guard.ts'
 import { hasJwtForm, parseJwt } from './parse-jwt.ts'
 import { RecentMap } from './recent-map.ts'
 import { type CoversCustomer, cacheScopes } from './scopes.ts'
-import { type Cached, isRecent, keepMs, maxRemembered, ShortCache } from './short-cache.ts'
-import { SingleFlight } from './single-flight.ts'
+import { type Cached, isRecent, keepMs, maxRemembered, ShortCache, SingleFlight } from './short-cache.ts'
 import { hashToken, isToken, readTokenId } from './token.ts'
 
 /** A stored token. */

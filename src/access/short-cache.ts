@@ -1,6 +1,5 @@
 /** Caches the store's answer for an id, also that there is none, for half a second. */
 import { RecentMap } from './recent-map.ts'
-import { SingleFlight } from './single-flight.ts'
 
 /** A revocation must be seen within a second; half of one leaves room for the request itself. */
 export const keepMs = 500
@@ -48,4 +47,18 @@ export class ShortCache<T> {
 /** An entry that would last longer than `keepMs` comes from a clock that was set back. */
 export function isRecent({ until }: { until: number }, time: number): boolean {
   return until > time && until <= time + keepMs
+}
+
+/** Calls with the same key at the same time share one promise. */
+export class SingleFlight<T> {
+  private readonly asking = new Map<string, Promise<T>>()
+
+  ask(question: string, find: () => Promise<T>): Promise<T> {
+    let answer = this.asking.get(question)
+    if (answer === undefined) {
+      answer = find().finally(() => this.asking.delete(question))
+      this.asking.set(question, answer)
+    }
+    return answer
+  }
 }
