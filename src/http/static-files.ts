@@ -1,7 +1,7 @@
 /** Files served beside the API, each with its headers and its compressed forms, which are made once, at the first request. */
 import { hash } from 'node:crypto'
 import { brotliCompressSync, gzipSync, constants as zlib } from 'node:zlib'
-import type { FastifyInstance, FastifyReply } from 'fastify'
+import type { FastifyInstance } from 'fastify'
 import { securityHeaders, writeLines } from '../server/bare-answer.ts'
 import { replaceSecurityHeaders } from '../server/secure-response.ts'
 import { isHeldByClient } from './conditional.ts'
@@ -22,12 +22,7 @@ export interface FileDescription {
 }
 
 export type StaticFile = ReturnType<typeof makeStaticFile>
-
-interface Variant {
-  encoding: Encoding
-  body: Buffer
-  etag: string
-}
+type Variant = ReturnType<typeof makeVariants>[number]
 
 export function makeStaticFile(description: FileDescription) {
   const { path, type, content, policy, isImmutable = false } = description
@@ -58,7 +53,7 @@ function allow(sources: Record<string, string>): string {
   return directives.map(([name, source]) => `${name} ${source}`).join('; ')
 }
 
-function makeVariants(content: FileDescription['content']): Variant[] {
+function makeVariants(content: FileDescription['content']) {
   const bodies: Partial<Record<Encoding, Buffer>> =
     typeof content === 'object' && 'br' in content ? content : compress(Buffer.from(content))
   return encodings.flatMap(encoding => {
@@ -83,17 +78,13 @@ function compress(identity: Buffer): Partial<Record<Encoding, Buffer>> {
 export function addStaticFiles(app: FastifyInstance, files: readonly StaticFile[]): void {
   for (const file of files)
     app.get(file.path, { schema: { hide: true } }, async (request, reply) => {
-      const variant = choose(file.variants, request.headers['accept-encoding'])
-      return send(reply, file, variant, isHeldByClient(request, variant.etag))
+      const { encoding, body, etag } = choose(file.variants, request.headers['accept-encoding'])
+      replaceSecurityHeaders(reply.raw, file.security)
+      reply.headers(file.headers).header('etag', etag)
+      if (isHeldByClient(request, etag)) return reply.code(304).removeHeader('content-type').send()
+      if (encoding !== 'identity') reply.header('content-encoding', encoding)
+      return reply.send(body)
     })
-}
-
-function send(reply: FastifyReply, file: StaticFile, { encoding, body, etag }: Variant, isHeld: boolean) {
-  replaceSecurityHeaders(reply.raw, file.security)
-  reply.headers(file.headers).header('etag', etag)
-  if (isHeld) return reply.code(304).removeHeader('content-type').send()
-  if (encoding !== 'identity') reply.header('content-encoding', encoding)
-  return reply.send(body)
 }
 
 /** RFC 9110, section 12.5.3. A client that accepts none of them is sent the plainest. */
