@@ -72,7 +72,9 @@ export function guardCustomerRoutes(scope: FastifyInstance, options: AuthOptions
 function checkScope(grant: Grant, mayRead: boolean, customerId: string, invoiceId: string | null): void {
   // An id of the wrong form belongs to nobody; the route's schema refuses it with a better reason.
   if (isCustomerId(customerId)) checkCustomer(mayRead)
-  if (!mayReadInvoice(grant, invoiceId))
+  if (grant.invoice_id === null || grant.invoice_id === invoiceId) return
+  // The store is not asked: whether another invoice exists makes no difference.
+  if (invoiceId === null || isInvoiceId(invoiceId))
     throw new ApiError('insufficient_scope', 'The access token is valid for one invoice alone.')
 }
 
@@ -83,12 +85,6 @@ export function checkCustomer(mayRead: boolean): void {
 export function checkAllCustomers({ every_customer }: Grant): undefined {
   if (!every_customer)
     throw new ApiError('insufficient_scope', 'The access token is not valid for all customers.')
-}
-
-/** The store is not asked: whether another invoice exists makes no difference. */
-function mayReadInvoice({ invoice_id }: Grant, invoiceId: string | null): boolean {
-  if (invoice_id === null || invoice_id === invoiceId) return true
-  return invoiceId !== null && !isInvoiceId(invoiceId)
 }
 
 function readAuthorization(request: FastifyRequest): string | undefined {

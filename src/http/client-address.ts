@@ -27,11 +27,9 @@ export function createAddressOf(trusted: BlockList | null): AddressOf {
     const start = plainAddress(remoteAddress)
     if (!isTrusted(start)) return start
     const { 'x-forwarded-for': list, forwarded } = headers
-    const found = [
-      ...(list === undefined ? [] : [walk(start, String(list).split(','))]),
-      ...(forwarded === undefined ? [] : [walk(start, readForwarded(forwarded))]),
-    ]
-    return found.every(address => address === found[0]) ? (found[0] ?? start) : start
+    const first = list === undefined ? null : walk(start, String(list).split(','))
+    const second = forwarded === undefined ? null : walk(start, readForwarded(forwarded))
+    return (first ?? second) === (second ?? first) ? (first ?? second ?? start) : start
   }
 }
 

@@ -23,9 +23,9 @@ export function refuseExcess(log: Logger, cors: Cors | null): ExcessShell {
   let whole: string[] = []
   let madeAt = -1
 
-  function begin(): string {
+  function begin(answered: number): string {
     const requestId = createRequestId()
-    logRefusal(log, requestId, status)
+    logRefusal(log, requestId, answered)
     return requestId
   }
 
@@ -35,12 +35,10 @@ export function refuseExcess(log: Logger, cors: Cors | null): ExcessShell {
       if (hasUnknownEnd(request)) response.shouldKeepAlive = false
       // Else a page could not read the refusal of what it is about to ask. It costs as little.
       if (cors?.isPreflight(request)) {
-        const requestId = createRequestId()
-        logRefusal(log, requestId, 204)
-        response.writeHead(204, { ...preflightHeaders, 'request-id': requestId }).end()
+        response.writeHead(204, { ...preflightHeaders, 'request-id': begin(204) }).end()
         return
       }
-      const requestId = begin()
+      const requestId = begin(status)
       const text = body.join(requestId)
       response
         .writeHead(status, {
@@ -56,11 +54,10 @@ export function refuseExcess(log: Logger, cors: Cors | null): ExcessShell {
       if (second !== madeAt) {
         madeAt = second
         const given = { ...headers, 'request-id': place }
-        whole = writeBareAnswer(status, given, body.join(place), {
-          connection: 'keep-alive',
-        }).split(place)
+        const options = { connection: 'keep-alive' }
+        whole = writeBareAnswer(status, given, body.join(place), options).split(place)
       }
-      const answer = whole.join(begin())
+      const answer = whole.join(begin(status))
       return cors === null ? answer : answer.replace('\r\n', `\r\n${cors.linesFor(findOrigin(head))}`)
     },
   }

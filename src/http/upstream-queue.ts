@@ -2,7 +2,7 @@
 import { createFairQueue, type QueueLimits, type TakeTurn } from '../access/fair-queue.ts'
 import { ApiError } from '../errors.ts'
 
-const retryAfterSeconds = 5
+const retry = { retryAfter: 5 }
 
 /** Rejects with `rate_limited` when the token's own requests are in the way, with `unavailable` when all are. */
 export function createUpstreamQueue(
@@ -15,11 +15,9 @@ export function createUpstreamQueue(
       ? new ApiError(
           'rate_limited',
           'Too many requests of this token wait for documents already; send fewer at once.',
-          { retryAfter: retryAfterSeconds },
+          retry,
         )
-      : new ApiError('unavailable', 'Too many documents are asked for right now; try again shortly.', {
-          retryAfter: retryAfterSeconds,
-        }),
+      : new ApiError('unavailable', 'Too many documents are asked for right now; try again shortly.', retry),
   )
 }
 

@@ -7,7 +7,6 @@ import {
   type InvoiceDetail,
   type InvoiceDocument,
   type InvoiceList,
-  type Line,
   qrPath,
 } from '../../invoice.ts'
 
@@ -32,18 +31,6 @@ export const exampleInvoice: Invoice = {
   ix_sync_state: 'synced',
   ix_id: 48213,
   ix_status: 'settled',
-}
-
-const exampleLine: Line = {
-  id: 'il_1QmZ4tFaturaExample01',
-  description: 'Plano Profissional, março de 2026',
-  quantity: 2,
-  subtotal_cents: 10000,
-  discount_cents: 1000,
-  discount_percent: 10,
-  unit_amount_cents: 5000,
-  amount_cents: 9000,
-  currency: 'eur',
 }
 
 export const exampleDocument: InvoiceDocument = {
@@ -90,7 +77,19 @@ export const examples: Record<string, object> = {
   } satisfies InvoiceList,
   InvoiceDetail: {
     ...detailFields,
-    lines: [exampleLine],
+    lines: [
+      {
+        id: 'il_1QmZ4tFaturaExample01',
+        description: 'Plano Profissional, março de 2026',
+        quantity: 2,
+        subtotal_cents: 10000,
+        discount_cents: 1000,
+        discount_percent: 10,
+        unit_amount_cents: 5000,
+        amount_cents: 9000,
+        currency: 'eur',
+      },
+    ],
     lines_source: 'payments',
     downloads: {
       ix: downloadPath(exampleInvoice.customer_id, exampleInvoice.id, 'ix'),

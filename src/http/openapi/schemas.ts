@@ -1,4 +1,4 @@
-/** Input and output of each route: the source of the validator, the static types and the OpenAPI document. */
+/** Input and output of each route: what parameters are read by, and the source of the OpenAPI document. */
 import type { ErrorCode } from '../../errors.ts'
 import {
   customerIdPattern,
