@@ -25,7 +25,6 @@ interface Route {
   answer(request: IncomingMessage, response: ServerResponse): Promise<object | string>
 }
 
-const json = 'application/json'
 /** Prometheus' own, of the only answer that is a text. */
 const metricsType = 'text/plain; version=0.0.4; charset=utf-8'
 
@@ -34,11 +33,11 @@ const maxBodyBytes = 4_096
 const keepAliveMs = 5_000
 
 export function createAdminServer(options: AdminOptions): Server {
-  const { token, askReady, writeMetrics, log, key, publicUrl } = options
+  const { token, askReady, writeMetrics, log } = options
   const expected = digest(token)
   const healthy = { status: 'ok' }
   const createLink: Route['answer'] = async (...exchange) =>
-    createLinkFor(await readJson(...exchange), { key, publicUrl })
+    createLinkFor(await readJson(...exchange), options)
   const routes = new Map<string, Route>([
     ['/live', { method: 'GET', isGuarded: false, answer: async () => healthy }],
     ['/ready', { method: 'GET', isGuarded: false, answer: readiness }],
@@ -80,18 +79,21 @@ export function createAdminServer(options: AdminOptions): Server {
 
   async function receive(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const requestId = createRequestId()
-    const [status, headers, body] = await find(request, response).then(
-      found =>
-        typeof found === 'string'
-          ? ([200, { 'content-type': metricsType }, found] as const)
-          : ([200, {}, JSON.stringify(found)] as const),
-      error => refuse(error, requestId),
-    )
+    const found = await find(request, response).catch((error: unknown) => {
+      if (error instanceof AdminError) return error
+      log.error({ request_id: requestId, err: error }, 'unexpected error')
+      return new AdminError('internal', 'Something went wrong on our side.')
+    })
     if (response.destroyed) return
+    const refusal = found instanceof AdminError ? found : null
+    const status = refusal?.status ?? 200
+    const body = refusal?.write(requestId) ?? (typeof found === 'string' ? found : JSON.stringify(found))
     response.writeHead(status, {
-      ...{ 'content-type': json, 'content-length': Buffer.byteLength(body) },
-      ...{ 'cache-control': 'no-store', 'request-id': requestId },
-      ...headers,
+      'content-type': typeof found === 'string' ? metricsType : 'application/json',
+      'content-length': Buffer.byteLength(body),
+      'cache-control': 'no-store',
+      'request-id': requestId,
+      ...refusal?.headers,
       // The rest of a body is not read, so the next request could not be found.
       ...(!request.complete && { connection: 'close' }),
     })
@@ -99,13 +101,6 @@ export function createAdminServer(options: AdminOptions): Server {
     const path = pathOf(request)
     const route = routes.has(path) ? path : null
     log.info({ request_id: requestId, port: 'admin', method: request.method, route, status }, 'request')
-  }
-
-  function refuse(error: unknown, requestId: string): readonly [number, Record<string, string>, string] {
-    if (!(error instanceof AdminError)) log.error({ request_id: requestId, err: error }, 'unexpected error')
-    const known =
-      error instanceof AdminError ? error : new AdminError('internal', 'Something went wrong on our side.')
-    return [known.status, known.headers, known.write(requestId)]
   }
 
   return createGuardedServer({
