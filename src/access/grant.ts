@@ -43,7 +43,5 @@ export interface Proof {
   confirm(): number | Promise<number>
 }
 
-/** Runs an expensive check when its turn comes. */
-export type InTurn = <T>(check: () => Promise<T>) => Promise<T>
-
-export type VerifyJwt = (jwt: Jwt, inTurn: InTurn) => Promise<Proof>
+/** `inTurn` runs an expensive check when its turn comes. */
+export type VerifyJwt = (jwt: Jwt, inTurn: <T>(check: () => Promise<T>) => Promise<T>) => Promise<Proof>

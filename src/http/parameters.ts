@@ -15,11 +15,6 @@ interface ParameterSchema {
   examples?: readonly unknown[]
 }
 
-/** A reference to a named schema; beside a bare `$ref`, the OpenAPI document would lose the other keywords. */
-interface Reference {
-  allOf: [{ $ref: string }]
-}
-
 interface Parameter {
   name: string
   /** Completes the sentence "<name> must be …". */
@@ -92,15 +87,18 @@ export function readTexts(
 }
 
 function listParameters({ properties = {} }: { properties?: Record<string, object> }): Parameter[] {
-  return Object.entries(properties).map(([name, given]) => {
-    return { name, ...compileRead(resolveReference(given) as ParameterSchema) }
-  })
+  return Object.entries(properties).map(([name, given]) => ({
+    name,
+    ...compileRead(resolveReference(given) as ParameterSchema),
+  }))
 }
 
-/** The schema that a reference names, with the keywords beside the reference. */
-export function resolveReference({ allOf, ...schema }: object & Partial<Reference>): object {
-  const named: readonly (object & { $id?: string })[] = components
-  const { $id, ...found } = named.find(other => allOf !== undefined && other.$id === allOf[0].$ref) ?? {}
+/**
+ * The schema that a reference names, with the keywords beside the reference. It stands in `allOf`: beside a bare `$ref`, the
+ * OpenAPI document would lose the other keywords.
+ */
+export function resolveReference({ allOf, ...schema }: { allOf?: [{ $ref: string }] }): object {
+  const { $id, ...found } = components.find(other => other.$id === allOf?.[0].$ref) ?? {}
   return { ...found, ...schema }
 }
 

@@ -127,13 +127,11 @@ export function createGuardedServer({ handle, refuse, keepAliveMs, excess, lines
   function watch(connection: Connection, { isSpared, write }: ExcessShell): void {
     if (connection.watched) return
     connection.watched = true
-    refuseUnread(connection, {
-      isShedding: () => turns.isShedding() && !isLeaving,
-      refuse(path, head) {
-        if (turns.isExcess() && !isSpared(path)) return write(head)
-        connection.counted = true
-        return null
-      },
+    const isShedding = () => turns.isShedding() && !isLeaving
+    refuseUnread(connection, isShedding, (path, head) => {
+      if (turns.isExcess() && !isSpared(path)) return write(head)
+      connection.counted = true
+      return null
     })
   }
 

@@ -1,13 +1,6 @@
 import type { NonSharedBuffer } from 'node:buffer'
 import type { Connection } from './connection.ts'
 
-export interface UnreadShell {
-  /** Whether requests are being refused, so that a look at what arrives is worth it. */
-  isShedding(): boolean
-  /** The whole answer to a request for this path, of this head, which keeps the connection open; null when it is to be read and served. */
-  refuse(path: string, head: string): string | null
-}
-
 /**
  * A whole request in one piece that has no body and keeps its connection, and nothing behind it. Node's parser reads any
  * other.
@@ -17,9 +10,15 @@ const plainRequest =
 
 /**
  * Looks at each request of this connection before Node reads it: to read and answer a request by Node's means costs more than
- * twice as much as to refuse it. A request that is not refused is read as before, a little slower.
+ * twice as much as to refuse it. A request that is not refused is read as before, a little slower. `isShedding` tells whether
+ * requests are being refused, so that a look is worth it; `refuse` gives the whole answer to a request for this path, of this
+ * head, which keeps the connection open, or null when it is to be read and served.
  */
-export function refuseUnread(connection: Connection, { isShedding, refuse }: UnreadShell): void {
+export function refuseUnread(
+  connection: Connection,
+  isShedding: () => boolean,
+  refuse: (path: string, head: string) => string | null,
+): void {
   const { socket } = connection
   const listeners = socket.listeners('data')
   /** Whether the parser is known to stand between two requests. */
