@@ -2,7 +2,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Authenticate } from '../access/authenticate.ts'
 import type { Grant } from '../access/grant.ts'
-import { ApiError, errorCodes } from '../errors.ts'
+import { ApiError } from '../errors.ts'
 import { isCustomerId, isInvoiceId } from '../invoice.ts'
 import { isRepeated } from '../server/find-fault.ts'
 import type { AddressOf } from './client-address.ts'
@@ -114,12 +114,11 @@ function limitTurns(rateLimit: RateLimit) {
   }
 }
 
-/** Statuses of errors that are about the token. */
-const challenged: readonly number[] = [400, 401, 403]
+const challenged = ['missing_token', 'invalid_token', 'insufficient_scope', 'invalid_request']
 
 /** RFC 6750, section 3: missing credentials get a bare challenge, bad ones the reason. */
 function challenge(reply: FastifyReply, { code, message }: ApiError, identity: Identity | undefined): void {
-  if (!challenged.includes(errorCodes[code].status)) return
+  if (!challenged.includes(code)) return
   const parts = ['realm="fatura"']
   if (code !== 'missing_token') parts.push(`error="${code}"`, `error_description="${message}"`)
   if (identity?.provider) {

@@ -152,7 +152,8 @@ function compareSides(explanation: Explanation): string {
     ['day', invoice.issued_at.slice(0, 10), document?.date ?? ''],
     ['tax id', invoice.customer_tax_id ?? 'none', document === null ? '' : taxId],
     [
-      ...['state', ''],
+      'state',
+      '',
       `${invoice.ix_sync_state}${invoice.ix_created_at === null ? '' : `, created ${invoice.ix_created_at}`}`,
     ],
   ]
