@@ -13,12 +13,8 @@ const paymentTones: Record<Invoice['status'], Tone> = {
   uncollectible: 'bad',
 }
 
-const documentTones: Record<string, Tone> = {
-  settled: 'good',
-  final: 'good',
-  sent: 'good',
-  second_copy: 'good',
-}
+const issuedStatuses = ['settled', 'final', 'sent', 'second_copy']
+
 const stateTones: Record<Invoice['ix_sync_state'], Tone> = {
   not_synced: 'none',
   creating: 'wait',
@@ -37,7 +33,8 @@ export function PaymentBadge({ status }: States) {
 export function DocumentBadge(states: States) {
   const { words } = usePage()
   const { ix_sync_state, ix_status } = states
-  const tone = ix_status === null ? stateTones[ix_sync_state] : (documentTones[ix_status] ?? 'none')
+  const tone =
+    ix_status === null ? stateTones[ix_sync_state] : issuedStatuses.includes(ix_status) ? 'good' : 'none'
   return <Badge tone={tone}>{describeDocument(states, words)}</Badge>
 }
 

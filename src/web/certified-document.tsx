@@ -1,33 +1,21 @@
 /** The certified document of an invoice: printed number, ATCUD, QR code, and the documents about it. */
-import { useEffect, useState } from 'preact/hooks'
-import type { InvoiceDetail, InvoiceDocument } from '../client/client.ts'
+import type { CallOptions, InvoiceDetail } from '../client/client.ts'
 import { usePage } from './context.ts'
+import { useAnswer } from './use-live.ts'
 
 export function CertifiedDocument({ invoice }: { invoice: InvoiceDetail }) {
   const { client, session, words, format } = usePage()
-  const [document, setDocument] = useState<InvoiceDocument | null>(null)
-  const [qr, setQr] = useState<string | null>(null)
-  useEffect(() => {
-    if (invoice.ix_id === null) return setDocument(null)
-    const stop = new AbortController()
-    // The rest of the invoice is there without it, and the next change starts this again.
-    client.document.get(session.customer, invoice.id, { signal: stop.signal }).then(
-      ({ data }) => setDocument(data),
-      () => {},
-    )
-    return () => stop.abort()
-  }, [invoice, client, session.customer])
-  const hasQr = document !== null && document.qr_path !== null
-  useEffect(() => {
-    setQr(null)
-    if (!hasQr) return
-    const stop = new AbortController()
-    client.document
-      .qr(session.customer, invoice.id, { signal: stop.signal })
-      .then(readDataUrl)
-      .then(setQr, () => {})
-    return () => stop.abort()
-  }, [hasQr, invoice.id, client, session.customer])
+  const { customer } = session
+  const { id } = invoice
+  const hasDocument = invoice.ix_id !== null
+  const answer = useAnswer(hasDocument && (call => client.document.get(customer, id, call)), [
+    invoice,
+    client,
+  ])
+  const document = answer?.data ?? null
+  const qrPath = document?.qr_path ?? null
+  const readQr = (call: CallOptions) => client.document.qr(customer, id, call).then(readDataUrl)
+  const qr = useAnswer(qrPath !== null && readQr, [qrPath, client])
   if (document === null || document.number === null) return null
 
   const name = (type: string, number: string | null) => `${words.documentType[type] ?? type} ${number ?? ''}`
@@ -57,11 +45,7 @@ export function CertifiedDocument({ invoice }: { invoice: InvoiceDetail }) {
 }
 
 /** The page may show no image from elsewhere. */
-function readDataUrl(image: Blob): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const reader = new FileReader()
-    reader.onload = () => resolve(String(reader.result))
-    reader.onerror = reject
-    reader.readAsDataURL(image)
-  })
+async function readDataUrl(image: Blob): Promise<string> {
+  const bytes = new Uint8Array(await image.arrayBuffer())
+  return `data:${image.type};base64,${btoa(Array.from(bytes, byte => String.fromCharCode(byte)).join(''))}`
 }

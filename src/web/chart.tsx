@@ -1,5 +1,4 @@
 /** Billed amounts by month, of one currency at a time: a table drawn as bars. */
-import type { ComponentChildren } from 'preact'
 import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { CustomerSummary } from '../client/client.ts'
 import { Button } from './button.tsx'
@@ -9,81 +8,66 @@ import { Switch } from './switch.tsx'
 import { Cell, RowHead, TableHead } from './table.tsx'
 
 export function Chart({ summary }: { summary: CustomerSummary }) {
-  const { words } = usePage()
+  const { words, format } = usePage()
   const [chosen, setChosen] = useState('')
-  const totals = billedByMonth(summary)
-  if (totals.size === 0) return null
   // The currency of the most months comes first.
-  const currencies = [...totals].toSorted(([, a], [, b]) => b.size - a.size).map(([currency]) => currency)
-  const currency = currencies.find(each => each === chosen) ?? currencies[0] ?? ''
+  const totals = [...billedByMonth(summary)].toSorted(([, a], [, b]) => b.size - a.size)
+  const [currency, sums] = totals.find(([each]) => each === chosen) ?? totals[0] ?? ['', new Map()]
+  const title = words.chartOf(currency.toUpperCase())
+  const months = monthsBetween([...sums.keys()])
+  const { scroller, isFirst, isLast, step } = useSteps(`${currency} ${months.length} ${months.at(-1)}`)
+  if (totals.length === 0) return null
+  const isYearShown = (month: string) =>
+    month.endsWith('-01') || month === months[0] || month === months.at(-1)
+  const scale = createScale([...sums.values()])
   return (
     <section class="charts stack on-screen" aria-label={words.chart}>
-      <Bars currency={currency} months={totals.get(currency) ?? new Map()}>
-        {currencies.length > 1 && (
-          <Switch
-            legend={words.currency}
-            options={currencies.map(each => [each] as const)}
-            value={currency}
-            onChange={setChosen}
-          />
-        )}
-      </Bars>
+      <figure class="card">
+        <figcaption class="row">
+          <strong>{totals.length > 1 ? words.chart : title}</strong>
+          <span class="note quiet">{words.chartNote}</span>
+          {totals.length > 1 && (
+            <Switch
+              legend={words.currency}
+              options={totals.map(([each]) => [each] as const)}
+              value={currency}
+              onChange={setChosen}
+            />
+          )}
+          {!(isFirst && isLast) && (
+            <span class="row">
+              <Button text="‹" aria-label={words.earlier} disabled={isFirst} onClick={() => step(-1)} />
+              <Button text="›" aria-label={words.later} disabled={isLast} onClick={() => step(1)} />
+            </span>
+          )}
+        </figcaption>
+        <section
+          class="scroller"
+          ref={scroller}
+          // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolling part must be reached by the keyboard
+          tabIndex={0}
+          aria-label={title}
+        >
+          <table class="bars" role="table" aria-label={title}>
+            <TableHead class="hidden" texts={[words.chartMonth, words.billed]} />
+            <tbody role="rowgroup">
+              {months.map(month => (
+                <tr role="row" key={month}>
+                  <RowHead>
+                    <span aria-hidden="true">
+                      {format.month(month, 'short')}
+                      <small>{isYearShown(month) ? month.slice(0, 4) : '\u00a0'}</small>
+                    </span>
+                    <span class="hidden">{format.month(month)}</span>
+                  </RowHead>
+                  <Bar cents={sums.get(month) ?? 0} currency={currency} scale={scale} />
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </section>
+      </figure>
     </section>
-  )
-}
-
-interface BarsProps {
-  currency: string
-  months: ReadonlyMap<string, number>
-  children: ComponentChildren
-}
-
-function Bars({ currency, months, children }: BarsProps) {
-  const { words, format } = usePage()
-  const title = words.chartOf(currency.toUpperCase())
-  const all = monthsBetween([...months.keys()])
-  const { scroller, isFirst, isLast, step } = useSteps(`${currency} ${all.length} ${all.at(-1)}`)
-  const isYearShown = (month: string) => month.endsWith('-01') || month === all[0] || month === all.at(-1)
-  const scale = createScale([...months.values()])
-  return (
-    <figure class="card">
-      <figcaption class="row">
-        <strong>{children ? words.chart : title}</strong>
-        <span class="note quiet">{words.chartNote}</span>
-        {children}
-        {!(isFirst && isLast) && (
-          <span class="row">
-            <Button text="‹" aria-label={words.earlier} disabled={isFirst} onClick={() => step(-1)} />
-            <Button text="›" aria-label={words.later} disabled={isLast} onClick={() => step(1)} />
-          </span>
-        )}
-      </figcaption>
-      <section
-        class="scroller"
-        ref={scroller}
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolling part must be reached by the keyboard
-        tabIndex={0}
-        aria-label={title}
-      >
-        <table class="bars" role="table" aria-label={title}>
-          <TableHead class="hidden" texts={[words.chartMonth, words.billed]} />
-          <tbody role="rowgroup">
-            {all.map(month => (
-              <tr role="row" key={month}>
-                <RowHead>
-                  <span aria-hidden="true">
-                    {format.month(month, 'short')}
-                    <small>{isYearShown(month) ? month.slice(0, 4) : '\u00a0'}</small>
-                  </span>
-                  <span class="hidden">{format.month(month)}</span>
-                </RowHead>
-                <Bar cents={months.get(month) ?? 0} currency={currency} scale={scale} />
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </section>
-    </figure>
   )
 }
 

@@ -85,14 +85,14 @@ function CustomerName({ invoices }: { invoices: readonly Invoice[] }) {
 
 /** The screen has the page's own title and pager. */
 function PrintHead({ answer }: { answer: Answer }) {
-  const { nav, words, format } = usePage()
+  const { words, format } = usePage()
   const { invoices, page, page_size, total } = answer
   const before = (page - 1) * page_size
   const found = words.found(format.count(total), total)
   return (
     <header class="on-paper">
       <h2>{words.history}</h2>
-      <PaperHead invoice={invoices[0]} filters={nav.state.filters} />
+      <PaperHead invoice={invoices[0]} />
       <p>
         {invoices.length === total
           ? found

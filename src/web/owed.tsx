@@ -1,7 +1,7 @@
 /** Amounts to pay, by currency; and the request for the sums that they and the chart show. */
-import { useEffect, useState } from 'preact/hooks'
 import type { CustomerSummary } from '../client/client.ts'
 import { usePage } from './context.ts'
+import { useAnswer } from './use-live.ts'
 
 /** The sum of each currency; an empty line while they are awaited. */
 export function Owed({ summary }: { summary: CustomerSummary | null }) {
@@ -28,16 +28,11 @@ export function Owed({ summary }: { summary: CustomerSummary | null }) {
 /** Read once the list is there, so that the first rows never wait for it, and again whenever the list's ETag changes. */
 export function useSummary(etag: string | null): CustomerSummary | null {
   const { client, session } = usePage()
-  const [summary, setSummary] = useState<CustomerSummary | null>(null)
-  useEffect(() => {
-    if (etag === null) return
-    const stop = new AbortController()
-    client.summary(session.customer, { signal: stop.signal }).then(
-      ({ data }) => setSummary(data),
-      // The list shows what is wrong; the next change starts this again.
-      () => {},
-    )
-    return () => stop.abort()
-  }, [etag, client, session.customer])
-  return summary
+  const { customer } = session
+  const answer = useAnswer(etag !== null && (call => client.summary(customer, call)), [
+    etag,
+    client,
+    customer,
+  ])
+  return answer?.data ?? null
 }

@@ -1,13 +1,16 @@
 /** The head of a list on paper: customer, days, filters, and the moment. */
-import type { Invoice, InvoiceFilters } from '../client/client.ts'
+import type { Invoice } from '../client/client.ts'
 import { usePage } from './context.ts'
-import type { Words } from './words/words.ts'
 
 /** The names of the newest invoice count. */
-export function PaperHead({ invoice, filters }: { invoice: Invoice | undefined; filters: InvoiceFilters }) {
-  const { words, format } = usePage()
-  const { date_from, date_to } = filters
-  const others = describeFilters(filters, words)
+export function PaperHead({ invoice }: { invoice: Invoice | undefined }) {
+  const { nav, words, format } = usePage()
+  const { date_from, date_to, status, ix_status, q } = nav.state.filters
+  const others = [
+    status && words.status[status],
+    ix_status && (words.document[ix_status] ?? ix_status),
+    q && `“${q}”`,
+  ].filter(Boolean)
   return (
     <>
       <p>
@@ -25,19 +28,9 @@ export function PaperHead({ invoice, filters }: { invoice: Invoice | undefined; 
             date_to ? format.day(date_to) : null,
           )}
         </span>
-        {others !== '' && <span>{words.statementFilters(others)}</span>}
+        {others.length > 0 && <span>{words.statementFilters(others.join(', '))}</span>}
         <span class="quiet">{words.statementOf(format.moment(new Date()))}</span>
       </p>
     </>
   )
-}
-
-function describeFilters({ status, ix_status, q }: InvoiceFilters, words: Words): string {
-  return [
-    status && words.status[status],
-    ix_status && (words.document[ix_status] ?? ix_status),
-    q && `“${q}”`,
-  ]
-    .filter(Boolean)
-    .join(', ')
 }

@@ -1,6 +1,6 @@
 /** The statement: all invoices that match the filters, for paper, with totals for each currency. */
 import { useEffect, useState } from 'preact/hooks'
-import type { Invoice, InvoiceFilters } from '../client/client.ts'
+import type { Invoice } from '../client/client.ts'
 import { describeDocument } from '../invoice-words.ts'
 import { Button } from './button.tsx'
 import { usePage } from './context.ts'
@@ -34,12 +34,12 @@ export function Statement() {
           <Button text={words.cancel} onClick={() => nav.go({ isStatement: false })} />
         </Notice>
       )}
-      {isDone && <Paper invoices={invoices} filters={nav.state.filters} />}
+      {isDone && <Paper invoices={invoices} />}
     </>
   )
 }
 
-function Paper({ invoices, filters }: { invoices: readonly Invoice[]; filters: InvoiceFilters }) {
+function Paper({ invoices }: { invoices: readonly Invoice[] }) {
   const { words, format } = usePage()
   const { column } = words
   return (
@@ -47,7 +47,7 @@ function Paper({ invoices, filters }: { invoices: readonly Invoice[]; filters: I
       <header class="stack">
         <h2>{words.statementTitle}</h2>
         <Button text={words.print} class="primary" onClick={() => print()} />
-        <PaperHead invoice={invoices[0]} filters={filters} />
+        <PaperHead invoice={invoices[0]} />
       </header>
       <table class="ledger" role="table" aria-label={words.statementTitle}>
         <TableHead

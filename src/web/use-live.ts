@@ -1,4 +1,4 @@
-/** An answer of the service, requested again at each change. */
+/** Answers of the service, requested again at each change. */
 import { useEffect, useMemo, useState } from 'preact/hooks'
 import type { CallOptions, Result } from '../client/client.ts'
 import { usePage } from './context.ts'
@@ -15,6 +15,18 @@ interface State<T> {
   /** The last answer; of another question while this one's is awaited. */
   result: Result<T> | null
   problem: Problem | null
+}
+
+/** Asked for again with each new reason; null until it comes. A failure is not shown: the main answer shows what is wrong. */
+export function useAnswer<T>(ask: ((call: CallOptions) => Promise<T>) | false, reasons: unknown[]): T | null {
+  const [answer, setAnswer] = useState<T | null>(null)
+  useEffect(() => {
+    if (!ask) return setAnswer(null)
+    const stop = new AbortController()
+    ask({ signal: stop.signal }).then(setAnswer, () => {})
+    return () => stop.abort()
+  }, reasons)
+  return answer
 }
 
 /** `key` names the question. */
