@@ -10,33 +10,24 @@ export class FaturaError extends Error {
   override readonly name = 'FaturaError'
   readonly code: FaturaErrorCode
   /** Null when no answer came. */
-  readonly status: number | null
+  readonly status: number | null = null
   /** Names the request in the service's logs: quote it when you report a problem. */
-  readonly requestId: string | null
+  readonly requestId: string | null = null
   /** Seconds until a retry makes sense; null when the service named none. */
-  readonly retryAfter: number | null
+  readonly retryAfter: number | null = null
   /** The parameter at fault, with `invalid_parameter`. */
-  readonly param: string | null
+  readonly param: string | null = null
 
-  constructor(code: FaturaErrorCode, message: string, details: Details = {}) {
-    super(message, { cause: details.cause })
+  constructor(code: FaturaErrorCode, message: string, { cause, ...details }: Details = {}) {
+    super(message, { cause })
     this.code = code
-    this.status = details.status ?? null
-    this.requestId = details.requestId ?? null
-    this.retryAfter = details.retryAfter ?? null
-    this.param = details.param ?? null
+    Object.assign(this, details)
   }
-}
-
-interface ErrorBody {
-  code: ErrorCode
-  message: string
-  param: string
 }
 
 export async function readError(answer: Response): Promise<FaturaError> {
   const { status, headers } = answer
-  const body = (await answer.json().catch(() => null)) as { error?: Partial<ErrorBody> } | null
+  const body = (await answer.json().catch(() => null)) as { error?: Partial<FaturaError> } | null
   const error = body?.error
   const details = { status, requestId: headers.get('request-id'), retryAfter: readRetryAfter(headers) }
   return typeof error?.code === 'string'
