@@ -14,7 +14,8 @@ type State =
   | { step: 'ended'; message: 'done' | 'cancelled' | ProblemKind; hasChanged: boolean; missing: number }
 
 export function DownloadMenu({ total }: { total: number }) {
-  const { client, session, nav, words, format, language, brand } = usePage()
+  const page = usePage()
+  const { client, session, nav, words, format, language, brand } = page
   const [state, setState] = useState<State>({ step: 'idle' })
   const running = useRef<AbortController>(undefined)
   useEffect(() => () => running.current?.abort(), [])
@@ -58,10 +59,7 @@ export function DownloadMenu({ total }: { total: number }) {
     if (write === null) return
     await download(async (walk, signal, onMissing) => {
       const { zipPdfs } = await import('./zip.ts')
-      await write(
-        zipPdfs({ client, walk, language, words, timeZone: brand.timeZone, signal, onStep, onMissing }),
-        signal,
-      )
+      await write(zipPdfs({ ...page, walk, signal, onStep, onMissing }), signal)
     })
   }
 

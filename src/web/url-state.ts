@@ -16,15 +16,7 @@ export interface UrlState {
   lang: string | null
 }
 
-export interface Navigation {
-  state: UrlState
-  /** A new step of the history; its address is `hrefTo`. */
-  go(change: Partial<UrlState>): void
-  /** The same step, as while somebody types. */
-  adjust(change: Partial<UrlState>): void
-  /** Undefined where there is no address. */
-  hrefTo(change: Partial<UrlState>): string | undefined
-}
+export type Navigation = ReturnType<typeof useNavigation>
 
 const filterNames = ['status', 'ix_status', 'date_from', 'date_to', 'q'] as const
 
@@ -67,7 +59,7 @@ function writeUrlState(state: UrlState, search: string): string {
   return given.size > 0 ? `?${given}` : location.pathname
 }
 
-export function useNavigation(isInUrl: boolean): Navigation {
+export function useNavigation(isInUrl: boolean) {
   const [state, setState] = useState(() => readUrlState(isInUrl ? location.search : ''))
   useEffect(() => {
     if (!isInUrl) return
@@ -83,9 +75,13 @@ export function useNavigation(isInUrl: boolean): Navigation {
     }
     return {
       state,
-      go: change => move(change, 'pushState'),
-      adjust: change => move(change, 'replaceState'),
-      hrefTo: change => (isInUrl ? writeUrlState({ ...state, ...change }, location.search) : undefined),
+      /** A new step of the history; its address is `hrefTo`. */
+      go: (change: Partial<UrlState>) => move(change, 'pushState'),
+      /** The same step, as while somebody types. */
+      adjust: (change: Partial<UrlState>) => move(change, 'replaceState'),
+      /** Undefined where there is no address. */
+      hrefTo: (change: Partial<UrlState>) =>
+        isInUrl ? writeUrlState({ ...state, ...change }, location.search) : undefined,
     }
   }, [state, isInUrl])
 }

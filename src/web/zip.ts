@@ -1,25 +1,14 @@
 /** The PDFs of many invoices as one ZIP, made as they come in. Loaded when it is asked for. */
 import { downloadZip } from 'client-zip'
 import { dayIn } from '../calendar.ts'
-import {
-  type Client,
-  type DocumentKind,
-  FaturaError,
-  type Invoice,
-  type InvoiceWalk,
-} from '../client/client.ts'
+import { type DocumentKind, FaturaError, type Invoice, type InvoiceWalk } from '../client/client.ts'
 import { documentKinds, findNoPdf } from '../invoice.ts'
 import { createInvoiceCsv } from '../invoice-csv.ts'
+import type { PageContext } from './context.ts'
 import { nameOf } from './pdf-button.tsx'
-import type { Language, Words } from './words/words.ts'
 
-export interface ZipOptions {
-  client: Client
+export interface ZipOptions extends Pick<PageContext, 'client' | 'brand' | 'language' | 'words'> {
   walk: InvoiceWalk
-  language: Language
-  words: Words
-  /** Time zone of the days in the table. */
-  timeZone: string
   signal: AbortSignal
   /** Called after each invoice with the number of invoices so far. */
   onStep(done: number): void
@@ -38,7 +27,7 @@ export function zipPdfs(options: ZipOptions): ReadableStream<Uint8Array> {
 
 async function* listEntries(options: ZipOptions): AsyncGenerator<Entry> {
   const { walk, words, signal, onStep, onMissing } = options
-  const csv = createInvoiceCsv(options.language, dayIn(options.timeZone))
+  const csv = createInvoiceCsv(options.language, dayIn(options.brand.timeZone))
   const names = new Set<string>()
   const missing: string[] = []
   let table = csv.head
