@@ -62,7 +62,7 @@ export function App(props: AppProps) {
       </header>
       <Main class="main stack" ref={main} tabIndex={-1}>
         {onSession && former && (
-          <p class="picking strong good" role="status">
+          <p class="picking strong" role="status">
             {session?.customer && words.replaced}{' '}
             <Button text={words.former} onClick={() => onSession(former)} />
           </p>
@@ -159,7 +159,7 @@ function Invoices(props: InvoicesProps) {
   return (
     <Page.Provider value={{ ...known, brand: props.brand, onRefused: props.onRefused ?? null }}>
       {pick && (
-        <p class="picking strong good" role="status">
+        <p class="picking strong" role="status">
           {picked ? words.picked(picked.number ?? picked.id) : words.pickLead}
         </p>
       )}

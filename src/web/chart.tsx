@@ -56,7 +56,7 @@ export function Chart({ summary }: { summary: CustomerSummary }) {
                   <RowHead>
                     <span aria-hidden="true">
                       {format.month(month, 'short')}
-                      <small>{isYearShown(month) ? month.slice(0, 4) : '\u00a0'}</small>
+                      <b>{isYearShown(month) ? month.slice(0, 4) : '\u00a0'}</b>
                     </span>
                     <span class="hidden">{format.month(month)}</span>
                   </RowHead>
