@@ -19,13 +19,12 @@ export function billedByMonth({ currencies }: CustomerSummary) {
 /** Every month from the first to the last, also without an invoice. */
 export function monthsBetween(months: readonly string[]): string[] {
   const sorted = months.toSorted()
-  const [first, last] = [sorted[0], sorted.at(-1)]
-  if (first === undefined || last === undefined) return []
-  const all: string[] = []
-  const [year = 0, month = 1] = first.split('-').map(Number)
-  for (let index = year * 12 + month - 1; ; index++) {
-    const next = `${String(Math.trunc(index / 12)).padStart(4, '0')}-${String((index % 12) + 1).padStart(2, '0')}`
-    all.push(next)
-    if (next >= last) return all
+  const last = sorted.at(-1) ?? ''
+  const all = sorted.slice(0, 1)
+  const day = new Date(`${all[0]}-01`)
+  while ((all.at(-1) ?? last) < last) {
+    day.setUTCMonth(day.getUTCMonth() + 1)
+    all.push(day.toISOString().slice(0, 7))
   }
+  return all
 }

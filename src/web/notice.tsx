@@ -8,7 +8,7 @@ import type { Words } from './words/words.ts'
 
 interface NoticeProps {
   title: string
-  lead?: string | undefined
+  lead?: string
   tone?: 'calm' | 'warning'
   details?: ComponentChildren
   /** The actions. */
@@ -50,12 +50,8 @@ export function ProblemNotice({ problem, retry, hasContent, back }: ProblemNotic
       {requestId !== null && kind === 'broken' && <p class="quiet">{words.reference(requestId)}</p>}
     </>
   )
-  const lead =
-    kind === 'limited'
-      ? undefined
-      : kind === 'offline' && !hasContent
-        ? words.offlineFirstLead
-        : words[`${kind}Lead`]
+  const isFirst = kind === 'offline' && !hasContent
+  const lead = isFirst ? words.offlineFirstLead : words[`${kind}Lead`]
   return (
     <Notice title={words[kind]} lead={lead} tone="warning" details={details}>
       {canGoBack ? (

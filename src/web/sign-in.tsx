@@ -23,9 +23,9 @@ export function SignIn({ words, token: given, onOpen }: SignInProps) {
     // A token that cannot stand in a header is none.
     const written = token.trim()
     if (!/^[\x21-\x7e]+$/.test(written)) return setWrong('token')
-    const session = openSession(written, customer.trim())
-    if (customer.trim() !== '' && !isCustomerId(customer.trim())) return setWrong('customer')
-    if (session === null) return setWrong('customer')
+    const named = customer.trim()
+    const session = openSession(written, named)
+    if (session === null || (named !== '' && !isCustomerId(named))) return setWrong('customer')
     onOpen(session)
   }
   const field = (name: 'customer' | 'token', hint: string, error: string, input: InputHTMLAttributes) => (

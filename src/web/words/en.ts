@@ -155,6 +155,7 @@ export const en = {
   forbidden: 'This access is for somebody else',
   forbiddenLead: 'It does not open the invoices of this customer.',
   limited: 'Too many requests at once',
+  limitedLead: '',
   retryIn: (seconds: string) => `Trying again by itself in ${seconds} s.`,
   offline: 'No connection',
   offlineLead: 'What you see was loaded before. It goes on by itself as soon as there is a connection.',

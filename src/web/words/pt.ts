@@ -155,6 +155,7 @@ export const pt: Words = {
   forbidden: 'Este acesso é de outra pessoa',
   forbiddenLead: 'Não permite ver as faturas deste cliente.',
   limited: 'Demasiados pedidos em pouco tempo',
+  limitedLead: '',
   retryIn: seconds => `Nova tentativa automática dentro de ${seconds} s.`,
   offline: 'Sem ligação',
   offlineLead: 'O que vê foi carregado antes. Continua automaticamente assim que houver ligação.',

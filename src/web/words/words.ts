@@ -12,9 +12,6 @@ export const languages: Record<Language, { name: string; words: Words }> = {
 
 /** The first wish that is a language of the page; else English. */
 export function pickLanguage(...wishes: readonly (string | null | undefined)[]): Language {
-  for (const wish of wishes) {
-    const [language] = (wish ?? '').toLowerCase().split('-')
-    if (language === 'pt' || language === 'en') return language
-  }
-  return 'en'
+  const asked = wishes.map(wish => wish?.toLowerCase().split('-')[0])
+  return asked.find(language => language === 'pt' || language === 'en') ?? 'en'
 }
