@@ -7,55 +7,18 @@ import {
   invoiceStatuses,
   type Line,
   type LinesSource,
+  onlyLine,
+  onlySummary,
 } from './invoice.ts'
 
-/**
- * The summary as the JSON text that is sent: made once, when the invoice is saved. Field by field: to give
- * JSON.stringify a list of names takes five times as long.
- */
+/** The summary as the JSON text that is sent: made once, when the invoice is saved. */
 export function serializeSummary(invoice: Invoice): string {
-  const summary: Invoice = {
-    id: invoice.id,
-    number: invoice.number,
-    display_name: invoice.display_name,
-    customer_name: invoice.customer_name,
-    customer_id: invoice.customer_id,
-    customer_email: invoice.customer_email,
-    company_name: invoice.company_name,
-    customer_tax_id: invoice.customer_tax_id,
-    issued_at: invoice.issued_at,
-    ix_created_at: invoice.ix_created_at,
-    subtotal_cents: invoice.subtotal_cents,
-    discount_cents: invoice.discount_cents,
-    tax_cents: invoice.tax_cents,
-    tax_percent: invoice.tax_percent,
-    total_cents: invoice.total_cents,
-    currency: invoice.currency,
-    status: invoice.status,
-    ix_sync_state: invoice.ix_sync_state,
-    ix_id: invoice.ix_id,
-    ix_status: invoice.ix_status,
-  }
-  return JSON.stringify(summary)
+  return JSON.stringify(onlySummary(invoice))
 }
 
 /** The lines as the JSON text that is sent. */
 export function serializeLines(lines: readonly Line[]): string {
-  return JSON.stringify(
-    lines.map(
-      (line): Line => ({
-        id: line.id,
-        description: line.description,
-        quantity: line.quantity,
-        subtotal_cents: line.subtotal_cents,
-        discount_cents: line.discount_cents,
-        discount_percent: line.discount_percent,
-        unit_amount_cents: line.unit_amount_cents,
-        amount_cents: line.amount_cents,
-        currency: line.currency,
-      }),
-    ),
-  )
+  return JSON.stringify(lines.map(onlyLine))
 }
 
 /**

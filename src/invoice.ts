@@ -191,41 +191,50 @@ export function findNoPdf(
   return ix_id === null ? 'no_document' : ix_status === 'draft' ? 'draft' : null
 }
 
-/** The contract's fields in the contract's order: what is sent, and nothing else. */
-export const invoiceFields = [
-  'id',
-  'number',
-  'display_name',
-  'customer_name',
-  'customer_id',
-  'customer_email',
-  'company_name',
-  'customer_tax_id',
-  'issued_at',
-  'ix_created_at',
-  'subtotal_cents',
-  'discount_cents',
-  'tax_cents',
-  'tax_percent',
-  'total_cents',
-  'currency',
-  'status',
-  'ix_sync_state',
-  'ix_id',
-  'ix_status',
-] as const satisfies readonly (keyof Invoice)[]
+/**
+ * The contract's fields in the contract's order: what is sent, and nothing else. One by one: to give JSON.stringify a list of
+ * names takes five times as long.
+ */
+export const onlySummary = (invoice: Invoice): Invoice => ({
+  id: invoice.id,
+  number: invoice.number,
+  display_name: invoice.display_name,
+  customer_name: invoice.customer_name,
+  customer_id: invoice.customer_id,
+  customer_email: invoice.customer_email,
+  company_name: invoice.company_name,
+  customer_tax_id: invoice.customer_tax_id,
+  issued_at: invoice.issued_at,
+  ix_created_at: invoice.ix_created_at,
+  subtotal_cents: invoice.subtotal_cents,
+  discount_cents: invoice.discount_cents,
+  tax_cents: invoice.tax_cents,
+  tax_percent: invoice.tax_percent,
+  total_cents: invoice.total_cents,
+  currency: invoice.currency,
+  status: invoice.status,
+  ix_sync_state: invoice.ix_sync_state,
+  ix_id: invoice.ix_id,
+  ix_status: invoice.ix_status,
+})
 
-export const lineFields = [
-  'id',
-  'description',
-  'quantity',
-  'subtotal_cents',
-  'discount_cents',
-  'discount_percent',
-  'unit_amount_cents',
-  'amount_cents',
-  'currency',
-] as const satisfies readonly (keyof Line)[]
+export const onlyLine = (line: Line): Line => ({
+  id: line.id,
+  description: line.description,
+  quantity: line.quantity,
+  subtotal_cents: line.subtotal_cents,
+  discount_cents: line.discount_cents,
+  discount_percent: line.discount_percent,
+  unit_amount_cents: line.unit_amount_cents,
+  amount_cents: line.amount_cents,
+  currency: line.currency,
+})
+
+const fieldsOf = <Row extends object>(only: (row: Row) => Row) =>
+  Object.keys(only({} as Row)) as (string & keyof Row)[]
+// Pure: the page, which uses neither, is bundled without them.
+export const invoiceFields = /* @__PURE__ */ fieldsOf(onlySummary)
+export const lineFields = /* @__PURE__ */ fieldsOf(onlyLine)
 
 export const customerIdPattern = '^cus_[A-Za-z0-9_-]{1,251}$'
 export const invoiceIdPattern = '^in_[A-Za-z0-9_-]{1,252}$'
