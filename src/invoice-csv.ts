@@ -6,62 +6,40 @@ import { includedTaxOf, writeAmount } from './money.ts'
 /** Without the mark, Excel takes the text for one without accents; a line that names the separator would defeat it. */
 export const byteOrderMark = '\ufeff'
 
-const columns = {
-  pt: [
-    ...[
-      'Fatura',
-      'Data',
-      'Cliente',
-      'NIF',
-      'Pagamento',
-      'Documento certificado',
-      'Documento certificado (ID)',
-    ],
-    ...['Subtotal', 'Desconto', 'IVA %', 'IVA', 'IVA incluído no subtotal', 'Total', 'Moeda'],
-    ...['Fatura (ID)', 'Cliente (ID)'],
-  ],
-  en: [
-    ...['Invoice', 'Date', 'Customer', 'Tax ID', 'Payment', 'Certified document', 'Certified document (ID)'],
-    ...['Subtotal', 'Discount', 'Tax %', 'Tax', 'Tax included in the subtotal', 'Total', 'Currency'],
-    ...['Invoice (ID)', 'Customer (ID)'],
-  ],
-} as const
-
-type Cell = { text: string } | { number: string }
-
 /** `dayOf` returns the day of a moment in milliseconds, YYYY-MM-DD. */
 export function createInvoiceCsv(language: 'pt' | 'en', dayOf: (moment: number) => string) {
   const [separator, point] = language === 'pt' ? [';', ','] : [',', '.']
   const words = invoiceWords[language]
-  const writeCell = (cell: Cell) =>
-    'number' in cell ? quote(cell.number.replace('.', point), separator) : quote(defuse(cell.text), separator)
-  const writeRow = (cells: readonly Cell[]) => `${cells.map(writeCell).join(separator)}\r\n`
-  const text = (value: string | number | null) => ({ text: String(value ?? '') })
-
+  const text = (value: string | number | null) => defuse(String(value ?? ''))
+  const number = (value: string) => value.replace('.', point)
+  const amount = (cents: number, { currency }: Invoice) => number(writeAmount(cents, currency))
+  const columns: [pt: string, en: string, cell: (invoice: Invoice) => string][] = [
+    ['Fatura', 'Invoice', invoice => text(invoice.number)],
+    ['Data', 'Date', invoice => text(dayOf(Date.parse(invoice.issued_at)))],
+    ['Cliente', 'Customer', invoice => text(invoice.display_name)],
+    ['NIF', 'Tax ID', invoice => text(invoice.customer_tax_id)],
+    ['Pagamento', 'Payment', invoice => text(words.status[invoice.status])],
+    ['Documento certificado', 'Certified document', invoice => text(describeDocument(invoice, words))],
+    ['Documento certificado (ID)', 'Certified document (ID)', invoice => text(invoice.ix_id)],
+    ['Subtotal', 'Subtotal', invoice => amount(invoice.subtotal_cents, invoice)],
+    ['Desconto', 'Discount', invoice => amount(invoice.discount_cents, invoice)],
+    ['IVA %', 'Tax %', invoice => number(String(invoice.tax_percent ?? ''))],
+    ['IVA', 'Tax', invoice => amount(invoice.tax_cents, invoice)],
+    [
+      'IVA incluído no subtotal',
+      'Tax included in the subtotal',
+      invoice => amount(includedTaxOf(invoice), invoice),
+    ],
+    ['Total', 'Total', invoice => amount(invoice.total_cents, invoice)],
+    ['Moeda', 'Currency', invoice => text(invoice.currency.toUpperCase())],
+    ['Fatura (ID)', 'Invoice (ID)', invoice => text(invoice.id)],
+    ['Cliente (ID)', 'Customer (ID)', invoice => text(invoice.customer_id)],
+  ]
+  const writeRow = (cells: readonly string[]) =>
+    `${cells.map(cell => quote(cell, separator)).join(separator)}\r\n`
   return {
-    head: byteOrderMark + writeRow(columns[language].map(text)),
-    row(invoice: Invoice): string {
-      const { currency } = invoice
-      const amount = (cents: number) => ({ number: writeAmount(cents, currency) })
-      return writeRow([
-        text(invoice.number),
-        text(dayOf(Date.parse(invoice.issued_at))),
-        text(invoice.display_name),
-        text(invoice.customer_tax_id),
-        text(words.status[invoice.status]),
-        text(describeDocument(invoice, words)),
-        text(invoice.ix_id),
-        amount(invoice.subtotal_cents),
-        amount(invoice.discount_cents),
-        { number: invoice.tax_percent === null ? '' : String(invoice.tax_percent) },
-        amount(invoice.tax_cents),
-        amount(includedTaxOf(invoice)),
-        amount(invoice.total_cents),
-        text(currency.toUpperCase()),
-        text(invoice.id),
-        text(invoice.customer_id),
-      ])
-    },
+    head: byteOrderMark + writeRow(columns.map(([pt, en]) => (language === 'pt' ? pt : en))),
+    row: (invoice: Invoice) => writeRow(columns.map(([, , cell]) => cell(invoice))),
   }
 }
 
