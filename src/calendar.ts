@@ -34,9 +34,7 @@ export function monthOf(moment: number): string {
 }
 
 export function lastDayOf(month: string): string {
-  const [year = 0, number = 0] = month.split('-').map(Number)
-  // Date.UTC takes the years 0 to 99 for those of the last century.
-  const last = new Date(Date.UTC(2000, number, 0))
-  last.setUTCFullYear(year, number, 0)
-  return dayOf(last.getTime())
+  const day = new Date(`${month}-01`)
+  day.setUTCMonth(day.getUTCMonth() + 1, 0)
+  return dayOf(day.getTime())
 }

@@ -4,37 +4,34 @@ import type { SourceIdentity } from './sources.ts'
 /** The stream of imports. */
 export const importStream = 'import'
 
-export interface BillingStreams {
-  /** The whole account, once; and again, slowly. */
-  backfill: string
-  relist: string
-  /** Events as they happen. */
-  events: string
-  /** Invoices that may still change. */
-  unsettled: string
-}
+type Prefixed = Pick<SourceIdentity, 'streamPrefix'>
 
-export function billingStreams({ streamPrefix }: Pick<SourceIdentity, 'streamPrefix'>): BillingStreams {
+export type BillingStreams = ReturnType<typeof billingStreams>
+
+export function billingStreams({ streamPrefix }: Prefixed) {
   return {
+    /** The whole account, once; and again, slowly. */
     backfill: `${streamPrefix}:backfill`,
     relist: `${streamPrefix}:relist`,
+    /** Events as they happen. */
     events: `${streamPrefix}:events`,
+    /** Invoices that may still change. */
     unsettled: `${streamPrefix}:unsettled`,
   }
 }
 
-export interface DocumentStreams {
-  /** Everything, month by month. */
-  all: string
-  recent: string
-  /** Documents that may still change. */
-  open: string
+export type DocumentStreams = ReturnType<typeof documentStreams>
+
+export function documentStreams({ streamPrefix }: Prefixed) {
+  return {
+    /** Everything, month by month. */
+    all: `${streamPrefix}:all`,
+    recent: `${streamPrefix}:recent`,
+    /** Documents that may still change. */
+    open: `${streamPrefix}:open`,
+  }
 }
 
-export function documentStreams({ streamPrefix }: Pick<SourceIdentity, 'streamPrefix'>): DocumentStreams {
-  return { all: `${streamPrefix}:all`, recent: `${streamPrefix}:recent`, open: `${streamPrefix}:open` }
-}
-
-export function isStreamOf({ streamPrefix }: Pick<SourceIdentity, 'streamPrefix'>, name: string): boolean {
+export function isStreamOf({ streamPrefix }: Prefixed, name: string): boolean {
   return name.startsWith(`${streamPrefix}:`)
 }
