@@ -3,9 +3,6 @@ import type { ConnectorReads, Drift } from '../store/connector-store.ts'
 
 const hourMs = 60 * 60_000
 
-/** In hours: a day for a close bound; this hour and the one before for recent changes. */
-const windows = { '24h': 24, '2h': 2 } as const
-type Window = keyof typeof windows
 /** Retention of comparisons. */
 export const keptHours = 7 * 24
 
@@ -22,12 +19,13 @@ export function hourOf(moment: number): number {
 
 export type DriftEstimates = Awaited<ReturnType<typeof readDrift>>
 
+/** A day for a close bound; this hour and the one before for recent changes. */
 export async function readDrift(store: Pick<ConnectorReads, 'readDrift'>, now = Date.now()) {
-  const read = async (window: Window): Promise<DriftEstimate> => {
-    const drift = await store.readDrift(hourOf(now) - windows[window] + 1)
+  const read = async (hours: number): Promise<DriftEstimate> => {
+    const drift = await store.readDrift(hourOf(now) - hours + 1)
     return { ...drift, ...estimate(drift) }
   }
-  return { '24h': await read('24h'), '2h': await read('2h') }
+  return { '24h': await read(24), '2h': await read(2) }
 }
 
 export function estimate({

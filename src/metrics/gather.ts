@@ -1,12 +1,9 @@
 /** The metrics of several processes or threads as one text. */
 import { Registry } from '@prometheus-io/client'
-import type { Metrics, Reading } from './metrics.ts'
+import { type Metrics, type MetricsRoles, type Reading, startMetrics } from './metrics.ts'
 
 /** Emits `message` for every message that comes: a worker, a process or a port. */
-interface Messages {
-  on(event: 'message', hear: (message: unknown) => void): unknown
-  off(event: 'message', hear: (message: unknown) => void): unknown
-}
+type Messages = Record<'on' | 'off', (event: 'message', hear: (message: unknown) => void) => unknown>
 
 export interface Peer {
   send(message: AskReading): void
@@ -17,20 +14,20 @@ interface AskReading {
   askReading: number
 }
 
-interface GiveReading {
-  askReading: number
+interface GiveReading extends AskReading {
   reading: Reading
 }
 
 /** Time limit of an answer. Later than that, a peer's last answer counts. */
 const patienceMs = 2_000
 
-/** Answers the questions for readings among all messages. */
+/** Counts from now on, and answers the questions for readings among all messages. */
 export function answerReadings(
-  metrics: Metrics,
+  roles: MetricsRoles,
   messages: Messages,
   send: (answer: GiveReading) => void,
 ): void {
+  const metrics = startMetrics(roles)
   messages.on('message', message => {
     const { askReading } = (message ?? {}) as Partial<AskReading>
     if (typeof askReading === 'number')

@@ -67,16 +67,16 @@ export function startMetrics({ serves, synchronizes, isMain = true }: MetricsRol
   const registry = new Registry()
   const make = createMaker(registry)
   if (isMain) collectDefaultMetrics({ register: registry })
-  if (serves !== null) {
-    countRequests(make)
-    measureConnections(make, serves)
-  }
-  if (synchronizes) {
-    countWebhooks(make)
-    countDeliveries(make)
-  }
+  if (serves !== null) countRequests(make)
+  const measure = serves && measureConnections(make, serves)
+  if (synchronizes) countWebhooks(make)
   countUpstreamCalls(make)
-  return { read: async () => (await registry.getMetricsAsJSON()).map(withoutGaps) }
+  return {
+    async read() {
+      await measure?.()
+      return (await registry.getMetricsAsJSON()).map(withoutGaps)
+    },
+  }
 }
 
 /** A value that was not measured yet is NaN, and would make a sum NaN. */
@@ -95,10 +95,6 @@ function createMaker(registry: Registry) {
     gauge: (name: Name, ...labels: string[]) => new Gauge(define(name, labels)),
     histogram: (name: Name, buckets: number[], ...labels: string[]) =>
       new Histogram({ ...define(name, labels), buckets }),
-    /** A gauge whose values are read when it is asked for. */
-    collected(name: Name, labels: string[], collect: (gauge: Gauge<string>) => Promise<void>): void {
-      const gauge: Gauge<string> = new Gauge({ ...define(name, labels), collect: () => collect(gauge) })
-    },
     highest: (name: Name, ...labels: string[]) => new Gauge({ ...define(name, labels), aggregator: 'max' }),
   }
 }
@@ -120,22 +116,23 @@ function countRequests({ counter, gauge, histogram }: Maker): void {
   pdfPassed.subscribe(passed => bytes.inc(passed.bytes))
 }
 
-function measureConnections({ collected }: Maker, store: NonNullable<MetricsRoles['serves']>): void {
-  collected('fatura_postgres_connections', ['kind', 'state'], async gauge => {
-    for (const { kind, open, idle } of await store.readConnections()) {
-      gauge.set({ kind, state: 'idle' }, idle)
-      gauge.set({ kind, state: 'in_use' }, open - idle)
+/** Returns what is to be done before they are read. */
+function measureConnections({ gauge }: Maker, store: NonNullable<MetricsRoles['serves']>) {
+  const connections = gauge('fatura_postgres_connections', 'kind', 'state')
+  const underWay = gauge('fatura_postgres_reads', 'kind')
+  const asked = gauge('fatura_postgres_node_asked', 'node')
+  const behind = gauge('fatura_postgres_node_behind_seconds', 'node')
+  return async () => {
+    for (const { kind, open, idle, reads } of await store.readConnections()) {
+      connections.set({ kind, state: 'idle' }, idle)
+      connections.set({ kind, state: 'in_use' }, open - idle)
+      underWay.set({ kind }, reads)
     }
-  })
-  collected('fatura_postgres_reads', ['kind'], async gauge => {
-    for (const { kind, reads } of await store.readConnections()) gauge.set({ kind }, reads)
-  })
-  collected('fatura_postgres_node_asked', ['node'], async gauge => {
-    for (const { at, isAsked } of await store.readNodes()) gauge.set({ node: at }, isAsked ? 1 : 0)
-  })
-  collected('fatura_postgres_node_behind_seconds', ['node'], async gauge => {
-    for (const { at, behindMs } of await store.readNodes()) gauge.set({ node: at }, behindMs / 1000)
-  })
+    for (const { at: node, isAsked, behindMs } of await store.readNodes()) {
+      asked.set({ node }, isAsked ? 1 : 0)
+      behind.set({ node }, behindMs / 1000)
+    }
+  }
 }
 
 function countUpstreamCalls({ counter, gauge, histogram, highest }: Maker): void {
@@ -157,7 +154,10 @@ function countUpstreamCalls({ counter, gauge, histogram, highest }: Maker): void
   }
 }
 
-function countDeliveries({ counter, histogram }: Maker): void {
+function countWebhooks({ counter, histogram }: Maker): void {
+  const received = counter('fatura_webhooks_total', 'status')
+  for (const status of [200, 400, 503]) received.inc({ status }, 0)
+  webhookAnswered.subscribe(({ status }) => received.inc({ status }))
   const sent = counter('fatura_endpoint_webhooks_total', 'outcome')
   const seconds = histogram('fatura_endpoint_delivery_seconds', deliveryBounds)
   for (const outcome of ['delivered', 'failed']) sent.inc({ outcome }, 0)
@@ -165,10 +165,4 @@ function countDeliveries({ counter, histogram }: Maker): void {
     sent.inc({ outcome: isDelivered ? 'delivered' : 'failed' })
     if (isDelivered) seconds.observe(taken)
   })
-}
-
-function countWebhooks({ counter }: Maker): void {
-  const webhooks = counter('fatura_webhooks_total', 'status')
-  for (const status of [200, 400, 503]) webhooks.inc({ status }, 0)
-  webhookAnswered.subscribe(({ status }) => webhooks.inc({ status }))
 }

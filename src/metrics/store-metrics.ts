@@ -39,9 +39,10 @@ const keepMs = 5_000
 export function createStoreMetrics(options: StoreMetricsOptions): Metrics {
   const { openStore, isOperator, hasDocuments, onProblem, now = Date.now } = options
   const registry = new Registry()
-  const gauges = createGauges([registry], basics)
-  const operatorGauges = isOperator ? createGauges([registry], details) : null
-  const { uncertified } = isOperator && hasDocuments ? createGauges([registry], certification) : {}
+  const gauges = createGauges(name => {
+    const isWanted = basics.includes(name) || (isOperator && (hasDocuments || name !== 'uncertified'))
+    return isWanted ? [registry] : []
+  })
   let readAt = Number.NEGATIVE_INFINITY
   let reading: Promise<Reading> | undefined
   const secondsSince = (moment: number) => Math.max(0, (now() - moment) / 1000)
@@ -52,10 +53,10 @@ export function createStoreMetrics(options: StoreMetricsOptions): Metrics {
     const logBytes = (await readLogBytes?.()) ?? null
     if (logBytes !== null) gauges.log.set(logBytes)
     gauges.freshness.set(synced_at === null ? Number.NaN : secondsSince(synced_at))
-    if (operator !== null && operatorGauges !== null) await readDetails(operator, operatorGauges)
+    if (operator !== null) await readDetails(operator)
   }
 
-  async function readDetails(operator: Operator, gauges: Details): Promise<void> {
+  async function readDetails(operator: Operator): Promise<void> {
     const [streams, aside, drifts] = await Promise.all([
       operator.listStreams(),
       operator.countSetAside(),
@@ -73,29 +74,29 @@ export function createStoreMetrics(options: StoreMetricsOptions): Metrics {
     for (const { system, kind, reason, count } of aside)
       if (reason === null) gauges.aside.set({ system, kind }, count)
       else gauges.refused.set({ kind, reason }, count)
-    await readEndpoints(operator, gauges)
+    await readEndpoints(operator)
     for (const [window, drift] of Object.entries(drifts)) {
       for (const name of driftNames) gauges[name].set({ window }, drift[name])
       // Before any comparison, all may be wrong.
       gauges.driftAtMost.set({ window }, drift.ratio_at_most ?? 1)
     }
-    if (uncertified === undefined) return
+    if (!hasDocuments) return
     // On Citus it takes all nodes, and the rest does not: one that is down hides no more than this.
     const count = operator.countUncertified(now() - certifiedWithinMs).catch(error => {
       onProblem(error)
       return Number.NaN
     })
-    uncertified.set(await count)
+    gauges.uncertified.set(await count)
   }
 
-  async function readEndpoints(operator: Operator, { endpoints, endpointBehind }: Details): Promise<void> {
+  async function readEndpoints(operator: Operator): Promise<void> {
     const end = (await operator.readChanges(null, null, 1))?.next ?? 0
     const all = await operator.listEndpoints()
     const stateOf = ({ state, attempts }: (typeof all)[number]) =>
       state === 'active' && attempts > 0 ? 'failing' : state
     for (const state of ['failing', ...endpointStates])
-      endpoints.set({ state }, all.filter(each => stateOf(each) === state).length)
-    endpointBehind.set(Math.max(0, ...all.map(({ cursor }) => (end - cursor) / 1_000_000)))
+      gauges.endpoints.set({ state }, all.filter(each => stateOf(each) === state).length)
+    gauges.endpointBehind.set(Math.max(0, ...all.map(({ cursor }) => (end - cursor) / 1_000_000)))
   }
 
   async function read(): Promise<Reading> {
@@ -122,29 +123,27 @@ export function createStoreMetrics(options: StoreMetricsOptions): Metrics {
 }
 
 type Definition = readonly [name: string, help: string, ...labels: string[]]
+type Name = keyof typeof definitions
 
-function createGauges<Name extends string>(
-  registers: Registry[],
-  definitions: Record<Name, Definition>,
-): Record<Name, Gauge<string>> {
+/** Gauges without a register are never written. */
+function createGauges(registersOf: (name: Name) => Registry[]): Record<Name, Gauge<string>> {
   const gauges = Object.entries<Definition>(definitions).map(([key, [name, help, ...labelNames]]) => {
-    return [key, new Gauge({ name, help, labelNames, registers })]
+    return [key, new Gauge({ name, help, labelNames, registers: registersOf(key as Name) })]
   })
   return Object.fromEntries(gauges)
 }
 
-const basics = {
+/** The figures that the API's reads are enough for. */
+const basics: readonly Name[] = ['isUp', 'freshness', 'log']
+const driftNames = ['compared', 'differing', 'listed', 'missing', 'repaired', 'neighbours'] as const
+
+const definitions = {
   isUp: ['fatura_store_up', '1 when the store could be read for these figures.'],
   freshness: [
     'fatura_freshness_seconds',
     'Age of the records that the API serves, from Fatura-Synced-At. Not a number before the first success.',
   ],
   log: ['fatura_sqlite_wal_bytes', 'Size of the write-ahead log beside the SQLite file; 0 for PostgreSQL.'],
-} as const
-
-const driftNames = ['compared', 'differing', 'listed', 'missing', 'repaired', 'neighbours'] as const
-
-const details = {
   lag: ['fatura_stream_lag_seconds', 'Time since each stream of records last reached its end.', 'stream'],
   failing: ['fatura_stream_failing', '1 when the last run of a stream failed.', 'stream'],
   aside: [
@@ -181,11 +180,6 @@ const details = {
     'With 95 % confidence, no larger share of all stored invoices differs from its source.',
     'window',
   ],
-} as const
-
-type Details = Record<keyof typeof details, Gauge<string>>
-
-const certification = {
   uncertified: [
     'fatura_paid_invoices_without_document',
     'Paid invoices, issued over 24 hours ago, that need a certified document and have none in force.',

@@ -57,6 +57,7 @@ export async function openConnector(options: SyncOptions, isOnce: boolean) {
     const stopped = AbortSignal.any([signal, lease.lost])
     const guard = await createDeletionGuard(fenced, log, letThrough)
     return {
+      ...options,
       /** Commits nothing once another process is the connector. Closing it lets the next one begin. */
       store: { ...fenced, close },
       guard,
@@ -74,12 +75,12 @@ export async function openConnector(options: SyncOptions, isOnce: boolean) {
   }
 }
 
-export function accountsOf(options: Pick<SyncOptions, 'stripe' | 'invoiceXpress'>): Accounts {
-  const { stripe, invoiceXpress } = options
-  return {
-    source: createBillingSource(stripe),
-    invoicing: invoiceXpress && invoicingAccountOf(invoiceXpress),
-  }
+export function accountsOf({
+  stripe,
+  invoiceXpress,
+}: Pick<SyncOptions, 'stripe' | 'invoiceXpress'>): Accounts {
+  const invoicing = invoiceXpress && invoicingAccountOf(invoiceXpress)
+  return { source: createBillingSource(stripe), invoicing }
 }
 
 /** Aborts a process that waits for its turn at once when it may not begin then. */

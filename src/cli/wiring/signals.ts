@@ -1,4 +1,4 @@
-import { once } from 'node:events'
+import { addAbortListener, once } from 'node:events'
 import { constants } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { CliError } from '../terminal/cli-error.ts'
@@ -33,18 +33,12 @@ const cleaningMs = 1_000
 
 /** Rejects with the signal's reason soon after it comes, however long the work would take. */
 export async function unlessStopped<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
-  const stopped = new Promise<never>((_, reject) => {
-    const stop = () => {
-      const settled = work.then(
-        () => {},
-        () => {},
-      )
-      Promise.race([settled, sleep(cleaningMs, undefined, { ref: false })]).then(() => reject(signal.reason))
-    }
-    if (signal.aborted) stop()
-    else signal.addEventListener('abort', stop, { once: true })
+  const stopped = Promise.withResolvers<never>()
+  using _ = addAbortListener(signal, async () => {
+    await Promise.race([Promise.allSettled([work]), sleep(cleaningMs, undefined, { ref: false })])
+    stopped.reject(signal.reason)
   })
-  return Promise.race([work, stopped])
+  return await Promise.race([work, stopped.promise])
 }
 
 /** Clients may still send requests after a service manager's SIGTERM; a person at a terminal does not want to wait. */

@@ -26,15 +26,11 @@ import { openConnector, type SyncOptions } from './open-connector.ts'
 const graceMs = 5_000
 
 /** With a store of its own, until the signal or until another process takes over. */
-type Opened = Awaited<ReturnType<typeof open>>
-
-async function open(options: SyncOptions, isOnce: boolean) {
-  return { ...options, ...(await openConnector(options, isOnce)) }
-}
+type Opened = Awaited<ReturnType<typeof openConnector>>
 
 /** One run: the whole account, the events since, the unsettled invoices; then the documents likewise. */
 export async function syncOnce(given: SyncOptions): Promise<void> {
-  const options = await open(given, true)
+  const options = await openConnector(given, true)
   const { store, guard, log, signal } = options
   const reportStep = logStep(log)
   try {
@@ -65,7 +61,7 @@ export async function syncOn(given: SyncOptions): Promise<void> {
   let wasOpen = false
   while (!signal.aborted) {
     try {
-      const opened = await open(given, false)
+      const opened = await openConnector(given, false)
       wasOpen = true
       await follow(opened)
       if (!signal.aborted) throw opened.signal.reason

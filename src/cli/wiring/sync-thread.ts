@@ -1,5 +1,5 @@
 /** The connector beside the API, in a thread of its own: neither writes nor mappings keep a request waiting. */
-import { once } from 'node:events'
+import { addAbortListener, once } from 'node:events'
 import { extname } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import type { syncOf } from '../settings/connections.ts'
@@ -25,9 +25,7 @@ export async function syncInThread(
   channel: AdminChannel,
 ): Promise<void> {
   const worker = new Worker(workerFile, { workerData: options })
-  const stop = () => worker.postMessage('stop')
-  if (signal.aborted) stop()
-  else signal.addEventListener('abort', stop, { once: true })
+  addAbortListener(signal, () => worker.postMessage('stop'))
   let refusal: Refusal | undefined
   worker.on('message', (given: Refusal | { askReading: number }) => {
     if ('exitCode' in given) refusal = given

@@ -10,10 +10,9 @@ const { logLevel, isMeasured, ...options } = workerData as ThreadOptions
 const stop = new AbortController()
 parentPort?.on('message', message => message === 'stop' && stop.abort())
 if (isMeasured) {
-  const { startMetrics } = await import('../../metrics/metrics.ts')
   const { answerReadings } = await import('../../metrics/gather.ts')
-  const metrics = startMetrics({ serves: null, synchronizes: true, isMain: false })
-  if (parentPort !== null) answerReadings(metrics, parentPort, answer => parentPort?.postMessage(answer))
+  const roles = { serves: null, synchronizes: true, isMain: false }
+  if (parentPort !== null) answerReadings(roles, parentPort, answer => parentPort?.postMessage(answer))
 }
 try {
   await syncOn({ ...options, log: createLog(logLevel), signal: stop.signal })

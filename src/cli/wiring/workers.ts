@@ -1,6 +1,6 @@
 /** Several processes that serve one address: the first one starts and watches the others, and serves nothing itself. */
 import cluster, { type Worker } from 'node:cluster'
-import { once } from 'node:events'
+import { addAbortListener, once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { Peer } from '../../metrics/gather.ts'
@@ -135,15 +135,12 @@ async function listening(worker: Worker): Promise<Started | null> {
 /** Resolves with the exit code; a worker that was killed has none, and counts as failed. */
 async function waitForEnd(worker: Worker, ending: AbortSignal): Promise<number> {
   let giveUp: NodeJS.Timeout | undefined
-  const stop = () => {
+  using _ = addAbortListener(ending, () => {
     if (worker.isConnected()) worker.send(stopMessage, () => {})
     giveUp = setTimeout(() => worker.process.kill('SIGKILL'), patienceMs)
-  }
-  if (ending.aborted) stop()
-  else ending.addEventListener('abort', stop, { once: true })
+  })
   const [code] = await once(worker, 'exit')
   clearTimeout(giveUp)
-  ending.removeEventListener('abort', stop)
   return code ?? 1
 }
 
@@ -162,7 +159,10 @@ export async function serveAsWorker(
     if (heard.signal.aborted) return await prepared.discard()
     const api = await prepared.listen()
     process.send?.({ address: api.address } satisfies Started)
-    if (isMeasured) await answerMetrics(api)
+    if (isMeasured) {
+      const { answerReadings } = await import('../../metrics/gather.ts')
+      answerReadings({ serves: api, synchronizes: false }, process, answer => process.send?.(answer))
+    }
     void leave.then(() => api.leave())
     const alone = delay.then(async delayMs => {
       // Only the first process knows whether all of them go.
@@ -180,13 +180,6 @@ export async function serveAsWorker(
     // Only the connection to the first process is left to keep this one alive.
     cluster.worker?.disconnect()
   }
-}
-
-async function answerMetrics(api: RunningApi): Promise<void> {
-  const { startMetrics } = await import('../../metrics/metrics.ts')
-  const { answerReadings } = await import('../../metrics/gather.ts')
-  const metrics = startMetrics({ serves: api, synchronizes: false })
-  answerReadings(metrics, process, answer => process.send?.(answer))
 }
 
 function hear(expected: string): Promise<void> {
