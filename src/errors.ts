@@ -65,25 +65,22 @@ export const errorCodes = {
 
 export type ErrorCode = keyof typeof errorCodes
 
-export interface ErrorDetails {
-  /** The parameter at fault. */
-  param?: string
-  /** Seconds until a retry makes sense. */
-  retryAfter?: number
-  /** Logged beside the answer; never sent. */
-  cause?: unknown
-}
-
-/** An error that is meant for the client: its message is sent as it is. */
+/** An error that is meant for the client: its message is sent as it is, and its cause only logged. */
 export class ApiError extends Error {
   readonly code: ErrorCode
+  /** The parameter at fault. */
   readonly param: string | undefined
+  /** Seconds until a retry makes sense. */
   readonly retryAfter: number | undefined
 
-  constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
-    super(message, { cause: details.cause })
+  constructor(
+    code: ErrorCode,
+    message: string,
+    { param, retryAfter, cause }: { param?: string; retryAfter?: number; cause?: unknown } = {},
+  ) {
+    super(message, { cause })
     this.code = code
-    this.param = details.param
-    this.retryAfter = details.retryAfter
+    this.param = param
+    this.retryAfter = retryAfter
   }
 }

@@ -27,29 +27,20 @@ export function serializeLines(lines: readonly Line[]): string {
  * field begins where `,"name":` stands, and nowhere else: inside a JSON string, a quote has a backslash before it.
  */
 export function serializeDetail(summary: string, lines: string | null): string {
-  const number = summary.indexOf(',"number":')
-  const displayName = summary.indexOf(',"display_name":', number)
-  const customerName = summary.indexOf(',"customer_name":', displayName)
-  const customer = summary.indexOf(',"customer_id":', customerName)
-  const email = summary.indexOf(',"customer_email":', customer)
-  const issuedAt = summary.indexOf(',"issued_at":', email)
-  const ixCreatedAt = summary.indexOf(',"ix_created_at":', issuedAt)
-  const subtotal = summary.indexOf(',"subtotal_cents":', ixCreatedAt)
-  const ixId = summary.indexOf(',"ix_id":', subtotal)
+  const at = (field: string) => summary.indexOf(field)
+  const upToNumber = summary.slice(0, at(',"display_name":'))
+  const display = summary.slice(at(',"display_name":'), at(',"customer_name":'))
+  const customer = summary.slice(at(',"customer_id":'), at(',"customer_email":'))
+  const issued = summary.slice(at(',"issued_at":'), at(',"ix_created_at":'))
+  const fromSubtotal = summary.slice(at(',"subtotal_cents":'), -1)
 
-  const upToNumber = summary.slice(0, displayName)
-  const customerField = summary.slice(customer, email)
-  const display = summary.slice(displayName, customerName)
-  const issued = summary.slice(issuedAt, ixCreatedAt)
-  const fromSubtotal = summary.slice(subtotal, -1)
-
-  const customerId = summary.slice(customer + ',"customer_id":"'.length, email - 1)
-  const id = summary.slice('{"id":"'.length, number - 1)
-  const hasDocument = !summary.startsWith('null', ixId + ',"ix_id":'.length)
+  const customerId = customer.slice(',"customer_id":"'.length, -1)
+  const id = summary.slice('{"id":"'.length, at(',"number":') - 1)
+  const hasDocument = !summary.includes(',"ix_id":null')
   const ix = hasDocument ? `"${downloadPath(customerId, id, 'ix')}"` : 'null'
   const payments = downloadPath(customerId, id, 'payments')
   const source: LinesSource = lines === null ? 'none' : 'payments'
-  return `${upToNumber}${customerField}${display}${issued}${fromSubtotal},"lines":${lines ?? '[]'},"lines_source":"${source}","downloads":{"ix":${ix},"payments":"${payments}"}}`
+  return `${upToNumber}${customer}${display}${issued}${fromSubtotal},"lines":${lines ?? '[]'},"lines_source":"${source}","downloads":{"ix":${ix},"payments":"${payments}"}}`
 }
 
 /** One page of the list as the JSON text that is sent. `summaries` are texts of `serializeSummary`, joined by commas. */

@@ -27,7 +27,6 @@ export interface StoreMetricsOptions {
   /** Without an invoicing system, every invoice lacks a document. */
   hasDocuments: boolean
   onProblem(error: unknown): void
-  now?: () => number
 }
 
 /** A paid invoice should have its document by then. */
@@ -37,7 +36,7 @@ const certifiedWithinMs = 24 * 60 * 60_000
 const keepMs = 5_000
 
 export function createStoreMetrics(options: StoreMetricsOptions): Metrics {
-  const { openStore, isOperator, hasDocuments, onProblem, now = Date.now } = options
+  const { openStore, isOperator, hasDocuments, onProblem } = options
   const registry = new Registry()
   const gauges = createGauges(name => {
     const isWanted = basics.includes(name) || (isOperator && (hasDocuments || name !== 'uncertified'))
@@ -45,7 +44,7 @@ export function createStoreMetrics(options: StoreMetricsOptions): Metrics {
   })
   let readAt = Number.NEGATIVE_INFINITY
   let reading: Promise<Reading> | undefined
-  const secondsSince = (moment: number) => Math.max(0, (now() - moment) / 1000)
+  const secondsSince = (moment: number) => Math.max(0, (Date.now() - moment) / 1000)
 
   async function readStore(): Promise<void> {
     const { reader, operator, readLogBytes } = await openStore()
@@ -60,7 +59,7 @@ export function createStoreMetrics(options: StoreMetricsOptions): Metrics {
     const [streams, aside, drifts] = await Promise.all([
       operator.listStreams(),
       operator.countSetAside(),
-      readDrift(operator, now()),
+      readDrift(operator),
     ])
     for (const gauge of [gauges.lag, gauges.failing, gauges.aside, gauges.refused]) gauge.reset()
     for (const { name: stream, succeeded_at, failed_at } of streams) {
@@ -82,7 +81,7 @@ export function createStoreMetrics(options: StoreMetricsOptions): Metrics {
     }
     if (!hasDocuments) return
     // On Citus it takes all nodes, and the rest does not: one that is down hides no more than this.
-    const count = operator.countUncertified(now() - certifiedWithinMs).catch(error => {
+    const count = operator.countUncertified(Date.now() - certifiedWithinMs).catch(error => {
       onProblem(error)
       return Number.NaN
     })

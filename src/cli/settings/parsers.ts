@@ -63,32 +63,24 @@ export function parseDurationMs(text: string): number {
   return Number(count) * (unitsMs[unit] ?? refuse('must be like 90s, 30m, 1h or 2d'))
 }
 
-/** A number of seconds and `s`, in milliseconds. */
-export function parseSecondsMs(mostSeconds: number): (text: string) => number {
-  return text => {
-    const seconds = text.endsWith('s') ? readWhole(text.slice(0, -1), 0, mostSeconds) : undefined
-    return (
-      1_000 * (seconds ?? refuse(`must be a number of seconds and s, from 0s to ${mostSeconds}s, like 5s`))
-    )
-  }
+/** From `0s` to `600s`, in milliseconds. */
+export function parseDelayMs(text: string): number {
+  const seconds = text.endsWith('s') ? readWhole(text.slice(0, -1), 0, 600) : undefined
+  return 1_000 * (seconds ?? refuse('must be a number of seconds and s, from 0s to 600s, like 5s'))
 }
-
-const windowSeconds: Record<string, number> = { s: 1, m: 60, h: 3_600 }
 
 export function parseRateLimit(text: string): RateLimit {
   const [, requests, unit = ''] = /^([1-9]\d{0,8})\/([smh])$/.exec(text) ?? []
-  const seconds = windowSeconds[unit] ?? refuse('must be like 100/s, 6000/m or 50000/h, or off')
-  return { requests: Number(requests), seconds }
+  const windowMs = unitsMs[unit] ?? refuse('must be like 100/s, 6000/m or 50000/h, or off')
+  return { requests: Number(requests), seconds: windowMs / 1_000 }
 }
 
 /** An address without a `/` at its end. */
-export function parseSecureUrl(example: string): (text: string) => string {
-  return text => {
-    const { href } = readSecureUrl(text, example)
-    return /[?#]/.test(text)
-      ? refuse(`must be an address like ${example}, without a query`)
-      : href.replace(/\/+$/, '')
-  }
+export function parsePublicUrl(text: string): string {
+  const example = 'https://billing.example.com'
+  const { href } = readSecureUrl(text, example)
+  if (/[?#]/.test(text)) return refuse(`must be an address like ${example}, without a query`)
+  return href.replace(/\/+$/, '')
 }
 
 export function parseKeySetUrl(text: string): string {

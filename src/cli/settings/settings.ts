@@ -9,13 +9,13 @@ import { pageSettings } from './page-settings.ts'
 import {
   optional,
   parseClaimText,
+  parseDelayMs,
   parseDurationMs,
   parseKeySetUrl,
   parseMatch,
   parsePort,
+  parsePublicUrl,
   parseRateLimit,
-  parseSecondsMs,
-  parseSecureUrl,
   parseSwitch,
   parseWhole,
   readWhole,
@@ -96,7 +96,7 @@ export const settings = {
     flag: '--public-url <url>',
     meaning:
       'Address at which clients reach the API, like `https://billing.example.com`. [Customer links](access.md#customer-links) need it.',
-    parse: parseSecureUrl('https://billing.example.com'),
+    parse: parsePublicUrl,
   }),
   AUTH_JWKS_URL: optional({
     meaning:
@@ -170,7 +170,7 @@ export const settings = {
     flag: '--shutdown-delay <seconds>',
     meaning:
       'Time to continue serving after SIGTERM, while `/ready` answers 503: `0s` to `600s`. Ctrl-C does not wait. See [stopping](run.md#stopping).',
-    parse: parseSecondsMs(600),
+    parse: parseDelayMs,
   },
   WORKERS: {
     default: '1',

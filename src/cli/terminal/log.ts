@@ -39,22 +39,17 @@ function besideMovingLine(output: Output): Output {
 /** A write to a file costs more than all else of a request's line, so lines go out together, each whole. */
 function gatherLines(output: Output): Output {
   let gathered = ''
-  let waiting = false
   const flush = () => {
-    waiting = false
-    if (gathered === '') return
     const text = gathered
     gathered = ''
-    output.write(text)
+    if (text !== '') output.write(text)
   }
   process.on('exit', flush)
   return {
     write(line) {
       if (gathered.length + line.length > writtenAtOnceBytes) flush()
+      if (gathered === '') setTimeout(flush, gatherMs).unref()
       gathered += line
-      if (waiting) return
-      waiting = true
-      setTimeout(flush, gatherMs).unref()
     },
   }
 }
