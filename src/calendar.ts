@@ -14,7 +14,7 @@ export function dayOf(moment: number): string {
   return new Date(moment).toISOString().slice(0, 10)
 }
 
-/** The day of a moment in milliseconds, in a time zone. Throws a `RangeError` when there is no such zone. */
+/** The day of a moment in milliseconds, in a time zone. */
 export function dayIn(timeZone: string): (moment: number) => string {
   if (timeZone === 'UTC') return dayOf
   const format = new Intl.DateTimeFormat('en-US', {
@@ -25,6 +25,15 @@ export function dayIn(timeZone: string): (moment: number) => string {
     const parts = format.formatToParts(moment).map(({ type, value }) => [type, value])
     const { year = '', month, day } = Object.fromEntries(parts) as Record<string, string>
     return `${year.padStart(4, '0')}-${month}-${day}`
+  }
+}
+
+export function isTimeZone(name: string): boolean {
+  try {
+    dayIn(name)
+    return true
+  } catch {
+    return false
   }
 }
 

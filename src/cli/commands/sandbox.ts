@@ -41,7 +41,10 @@ async function sandbox(options: Record<string, string>): Promise<void> {
   const { startStripeSandbox } = await import('../../../sandbox/stripe/server.ts')
 
   const account = createAccount({ seed, invoices, ...customers })
-  const documents = plantable(() => createDocuments(account, { seed, differences }))
+  // More differences may be wanted than there are invoices for them.
+  const documents = await Promise.try(createDocuments, account, { seed, differences }).catch(error => {
+    throw new CliError(`--differences is too high for this number of invoices: ${error.message}`)
+  })
   const stripe = await startStripeSandbox({ account, seed, port }).catch(refusePort('port', port))
   const second = { documents, seed, port: secondPort }
   const invoiceXpress = await startInvoiceXpressSandbox(second)
@@ -55,15 +58,6 @@ async function sandbox(options: Record<string, string>): Promise<void> {
   await signal
   await Promise.all([stripe.close(), invoiceXpress.close()])
   process.stdout.write('\nStopped; nothing is left behind.\n')
-}
-
-/** More differences may be wanted than there are invoices for them. */
-function plantable<T>(make: () => T): T {
-  try {
-    return make()
-  } catch (error) {
-    throw new CliError(`--differences is too high for this number of invoices: ${(error as Error).message}`)
-  }
 }
 
 function refusePort(option: string, port: number) {

@@ -1,5 +1,5 @@
 /** Days of a time zone. */
-import { dayIn, dayMs, dayOf } from '../../calendar.ts'
+import { dayIn, dayMs, dayOf, isTimeZone } from '../../calendar.ts'
 import { CliError } from '../terminal/cli-error.ts'
 import { printable } from '../terminal/table.ts'
 
@@ -21,7 +21,11 @@ const utc: TimeZone = {
 
 export function createTimeZone(name: string): TimeZone {
   if (name === 'UTC') return utc
-  const dayOf = openDays(name)
+  if (!isTimeZone(name))
+    throw new CliError(
+      `--timezone must be the name of a time zone, such as Europe/Lisbon or UTC, not '${printable(name)}'.`,
+    )
+  const dayOf = dayIn(name)
   const times = new Intl.DateTimeFormat('en-GB', { timeZone: name, timeStyle: 'medium' })
   return {
     dayOf,
@@ -40,16 +44,5 @@ export function createTimeZone(name: string): TimeZone {
       const moment = Date.parse(text)
       return `${dayOf(moment)} ${times.format(moment)}`
     },
-  }
-}
-
-function openDays(timeZone: string): TimeZone['dayOf'] {
-  try {
-    return dayIn(timeZone)
-  } catch (error) {
-    if (!(error instanceof RangeError)) throw error
-    throw new CliError(
-      `--timezone must be the name of a time zone, such as Europe/Lisbon or UTC, not '${printable(timeZone)}'.`,
-    )
   }
 }

@@ -1,7 +1,7 @@
 /** The settings of the page: a part of the table in settings.ts. */
 import { readFileSync } from 'node:fs'
 import { extname } from 'node:path'
-import { dayIn } from '../../calendar.ts'
+import { isTimeZone } from '../../calendar.ts'
 import type { Logo } from '../../http/web-files.ts'
 import { optional, parseMatch, parseOrigins, parseSwitch, refuse } from './parsers.ts'
 
@@ -56,12 +56,7 @@ export const pageSettings = {
 } as const
 
 function parseTimeZone(text: string): string {
-  try {
-    dayIn(text)
-    return text
-  } catch {
-    return refuse('must be the name of a time zone, such as Europe/Lisbon or UTC')
-  }
+  return isTimeZone(text) ? text : refuse('must be the name of a time zone, such as Europe/Lisbon or UTC')
 }
 
 const imageTypes: Record<string, string> = {
