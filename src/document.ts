@@ -1,14 +1,21 @@
 /** The domain: the certified document of an invoice, and what ties the two together. */
 
-/** The types that certify an invoice; credit notes, debit notes and receipts only refer to one. */
-export const documentTypes = [
-  'Invoice',
-  'InvoiceReceipt',
-  'SimplifiedInvoice',
-  'VatMossInvoice',
-  'CashInvoice',
-] as const
-export type DocumentType = (typeof documentTypes)[number]
+/** The types that certify an invoice, with the codes printed before series and number. */
+const certifyingCodes = {
+  Invoice: 'FT',
+  InvoiceReceipt: 'FR',
+  SimplifiedInvoice: 'FS',
+  VatMossInvoice: 'FVM',
+  CashInvoice: 'VD',
+}
+export type DocumentType = keyof typeof certifyingCodes
+export const documentTypes = Object.keys(certifyingCodes) as DocumentType[]
+
+/** Credit notes, debit notes and receipts only refer to an invoice. */
+const typeCodes: Readonly<Record<string, string>> = {
+  ...certifyingCodes,
+  ...{ CreditNote: 'NC', DebitNote: 'ND', Receipt: 'RG' },
+}
 
 /** A document as the invoicing system had it at one moment. */
 export interface Document {
@@ -61,18 +68,6 @@ export interface DocumentTax {
   rate: string
   base: string
   tax: string
-}
-
-/** Codes of types as printed before series and number. */
-const typeCodes: Readonly<Record<string, string>> = {
-  Invoice: 'FT',
-  InvoiceReceipt: 'FR',
-  SimplifiedInvoice: 'FS',
-  VatMossInvoice: 'FVM',
-  CashInvoice: 'VD',
-  CreditNote: 'NC',
-  DebitNote: 'ND',
-  Receipt: 'RG',
 }
 
 /** The number as printed, such as "FR A/123"; null before it is issued. */
