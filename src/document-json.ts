@@ -3,19 +3,17 @@ import { type Document, notInForce, printedNumberOf, type Relations } from './do
 import { type Invoice, type InvoiceDocument, qrPath } from './invoice.ts'
 import { decimalsOf } from './money.ts'
 
-/** Names in use beside the English ones that Node knows. */
-const otherNames: Record<string, string> = {
-  euros: 'eur',
-  'united states dollar': 'usd',
-  'american dollar': 'usd',
-  'pound sterling': 'gbp',
-  'great britain pound': 'gbp',
-  yen: 'jpy',
-  real: 'brl',
-  'polish złoty': 'pln',
-}
-
-const codes = new Map(Object.entries(otherNames))
+/** Codes of currencies by name: those in use beside the English ones, which Node knows. */
+const codes = new Map([
+  ['euros', 'eur'],
+  ['united states dollar', 'usd'],
+  ['american dollar', 'usd'],
+  ['pound sterling', 'gbp'],
+  ['great britain pound', 'gbp'],
+  ['yen', 'jpy'],
+  ['real', 'brl'],
+  ['polish złoty', 'pln'],
+])
 const names = new Intl.DisplayNames('en', { type: 'currency' })
 for (const code of Intl.supportedValuesOf('currency').map(each => each.toLowerCase())) {
   codes.set(code, code)
