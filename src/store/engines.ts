@@ -17,58 +17,20 @@ import {
 const addressForm =
   'must be sqlite: and the path of a file, like sqlite:data/fatura.db, or postgres://user:password@host:5432/name; several hosts have commas between them'
 
-interface Engine {
-  openRead(sharedBy: number, onLeftOut?: OnLeftOut): Promise<ReadStore>
-  openOperator(): Promise<OperatorStore>
-  openWrite(wait: LockWait): Promise<WriteStore>
-  openConnector(wait: ConnectorWait): Promise<ConnectorStores>
-  readFacts(): Promise<StoreFacts>
-  findDamage(isDeep: boolean): Promise<readonly string[] | null>
-  readLogBytes(): Promise<number | null>
-  migrate(onRewrite?: OnRewrite, wait?: LockWait): Promise<MigrationOutcome>
-  findProblem(): string | null
-  /** The file that is made when it is needed; null for a server, whose store is made by `fatura migrate` alone. */
-  file: string | null
+const isServer = (url: string) => /^postgres(ql)?:\/\//.test(url)
+
+/** The path in an address of SQLite; null for what is no such address. */
+function pathOf(url: string): string | null {
+  const path = url.startsWith('sqlite:') ? url.slice('sqlite:'.length).replace(/^\/\/(?=\/)/, '') : ''
+  return path === '' || path === ':memory:' ? null : path
 }
 
-const sqlite = (path: string): Engine => ({
-  openRead: async () => (await import('./sqlite/reader.ts')).openSqliteReader(path),
-  openOperator: async () => (await import('./sqlite/operator.ts')).openSqliteOperator(path),
-  openWrite: async wait => (await import('./sqlite/writer.ts')).openSqliteWriter(path, wait),
-  openConnector: async wait => (await import('./sqlite/writer.ts')).openSqliteConnector(path, wait),
-  readFacts: async () => (await import('./sqlite/read-facts.ts')).readSqliteFacts(path),
-  findDamage: async isDeep => (await import('./sqlite/read-facts.ts')).findDamage(path, isDeep),
-  readLogBytes: async () => (await import('./sqlite/database.ts')).readLogBytes(path),
-  migrate: async (onRewrite, wait) =>
-    (await import('./sqlite/migrations.ts')).migrateSqlite(path, onRewrite, wait),
-  findProblem: () => null,
-  file: path,
-})
-
-const postgres = (url: string): Engine => ({
-  async openRead(sharedBy, onLeftOut) {
-    const urls = splitAddresses(url)
-    if (urls.length > 1)
-      return (await import('./postgres/nodes-reader.ts')).openNodesReader(urls, sharedBy, onLeftOut)
-    return (await import('./postgres/reader.ts')).openPostgresReader(url, sharedBy)
-  },
-  openOperator: async () => (await import('./postgres/operator.ts')).openPostgresOperator(url),
-  openWrite: async wait => (await import('./postgres/writer.ts')).openPostgresWriter(url, wait.patienceMs),
-  async openConnector({ leasePatienceMs }) {
-    const { openPostgresWriter } = await import('./postgres/writer.ts')
-    return { store: await openPostgresWriter(url), leases: await openPostgresWriter(url, leasePatienceMs) }
-  },
-  readFacts: async () => (await import('./postgres/read-facts.ts')).readPostgresFacts(url),
-  findDamage: async () => null,
-  readLogBytes: async () => null,
-  migrate: async onRewrite => (await import('./postgres/migrate.ts')).migratePostgres(url, onRewrite),
-  findProblem() {
-    const { urls, problem } = splitHosts(url) ?? { urls: [url], problem: null }
-    if (splitAddresses(url).length > 1 || !urls.every(each => URL.canParse(each))) return addressForm
-    return problem
-  },
-  file: null,
-})
+/** The file of a store, which is made when it is needed; null for a server, whose store is made by `fatura migrate` alone. */
+function fileOf(url: string): string | null {
+  const file = isServer(url) ? null : pathOf(url)
+  if (file === null && !isServer(url)) throw new StoreError(`DATABASE_URL ${addressForm}.`)
+  return file
+}
 
 /** Several nodes of one store, where it is only read: addresses with commas between them. */
 export function splitAddresses(url: string): string[] {
@@ -77,57 +39,65 @@ export function splitAddresses(url: string): string[] {
 
 export { hostsOf }
 
-/** Null for what is no address. */
-function findEngine(url: string): Engine | null {
-  if (/^postgres(ql)?:\/\//.test(url)) return postgres(url)
-  const path = url.startsWith('sqlite:') ? url.slice('sqlite:'.length).replace(/^\/\/(?=\/)/, '') : ''
-  return path === '' || path === ':memory:' ? null : sqlite(path)
-}
-
-function engineOf(url: string): Engine {
-  const engine = findEngine(url)
-  if (engine === null) throw new StoreError(`DATABASE_URL ${addressForm}.`)
-  return engine
+/** The fault of an address, as in "must be …"; null when it is one. */
+export function findAddressProblem(url: string): string | null {
+  if (!isServer(url)) return pathOf(url) === null ? addressForm : null
+  const { urls, problem } = splitHosts(url) ?? { urls: [url], problem: null }
+  if (splitAddresses(url).length > 1 || !urls.every(each => URL.canParse(each))) return addressForm
+  return problem
 }
 
 /** Opens for reading only, on a schema of exactly this version. `sharedBy` processes share a server's connections. */
 export async function openReadStore(url: string, sharedBy = 1, onLeftOut?: OnLeftOut): Promise<ReadStore> {
-  return engineOf(url).openRead(sharedBy, onLeftOut)
+  const file = fileOf(url)
+  if (file !== null) return (await import('./sqlite/reader.ts')).openSqliteReader(file)
+  const urls = splitAddresses(url)
+  if (urls.length > 1)
+    return (await import('./postgres/nodes-reader.ts')).openNodesReader(urls, sharedBy, onLeftOut)
+  return (await import('./postgres/reader.ts')).openPostgresReader(url, sharedBy)
 }
 
 /** Opens for commands that only look: the store's connections refuse to write. */
 export async function openOperatorStore(url: string): Promise<OperatorStore> {
-  return engineOf(url).openOperator()
+  const file = fileOf(url)
+  return file === null
+    ? (await import('./postgres/operator.ts')).openPostgresOperator(url)
+    : (await import('./sqlite/operator.ts')).openSqliteOperator(file)
 }
 
 /** Opens for writing, on a schema of exactly this version; creates nothing. It waits for another writer as `wait` has it, each time. */
 export async function openWriteStore(url: string, wait: LockWait = {}): Promise<WriteStore> {
-  return engineOf(url).openWrite(wait)
+  const file = fileOf(url)
+  return file === null
+    ? (await import('./postgres/writer.ts')).openPostgresWriter(url, wait.patienceMs)
+    : (await import('./sqlite/writer.ts')).openSqliteWriter(file, wait)
 }
 
 export async function openConnectorStores(url: string, wait: ConnectorWait): Promise<ConnectorStores> {
-  return engineOf(url).openConnector(wait)
-}
-
-/** The fault of an address, as in "must be …"; null when it is one. */
-export function findAddressProblem(url: string): string | null {
-  const engine = findEngine(url)
-  return engine === null ? addressForm : engine.findProblem()
+  const file = fileOf(url)
+  if (file !== null) return (await import('./sqlite/writer.ts')).openSqliteConnector(file, wait)
+  const { openPostgresWriter } = await import('./postgres/writer.ts')
+  return { store: await openPostgresWriter(url), leases: await openPostgresWriter(url, wait.leasePatienceMs) }
 }
 
 /** Looks at a store of whatever version, and changes nothing. */
 export async function readFacts(url: string): Promise<StoreFacts> {
-  return engineOf(url).readFacts()
+  const file = fileOf(url)
+  return file === null
+    ? (await import('./postgres/read-facts.ts')).readPostgresFacts(url)
+    : (await import('./sqlite/read-facts.ts')).readSqliteFacts(file)
 }
 
 /** Damages, in the engine's words; empty when nothing is found, null where a server looks after its files itself. */
 export async function findDamage(url: string, isDeep: boolean): Promise<readonly string[] | null> {
-  return engineOf(url).findDamage(isDeep)
+  const file = fileOf(url)
+  return file === null ? null : (await import('./sqlite/read-facts.ts')).findDamage(file, isDeep)
 }
 
 /** The size of the write-ahead log beside a store's file, in bytes; null for a server. */
 export async function readLogBytes(url: string): Promise<number | null> {
-  return engineOf(url).readLogBytes()
+  const file = fileOf(url)
+  return file === null ? null : (await import('./sqlite/database.ts')).readLogBytes(file)
 }
 
 /** Brings the schema to this version, creating the store when there is none; returns the version before and after. */
@@ -136,16 +106,19 @@ export async function migrateStore(
   onRewrite?: OnRewrite,
   wait?: LockWait,
 ): Promise<MigrationOutcome> {
-  return engineOf(url).migrate(onRewrite, wait)
+  const file = fileOf(url)
+  return file === null
+    ? (await import('./postgres/migrate.ts')).migratePostgres(url, onRewrite)
+    : (await import('./sqlite/migrations.ts')).migrateSqlite(file, onRewrite, wait)
 }
 
 /** Whether there is no store at an address at which one would be created. */
 export function isMissing(url: string): boolean {
-  const { file } = engineOf(url)
+  const file = fileOf(url)
   return file !== null && !existsSync(file)
 }
 
 /** Creates or migrates a store that lives in a file. */
 export async function prepareStore(url: string, wait?: LockWait): Promise<void> {
-  if (engineOf(url).file !== null) await migrateStore(url, undefined, wait)
+  if (fileOf(url) !== null) await migrateStore(url, undefined, wait)
 }
